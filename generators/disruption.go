@@ -1,0 +1,28 @@
+package generators
+
+import (
+	"github.com/tegen-dev/tegen/schema"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+func disruption(job *schema.Job) []runtime.Object {
+	if !job.Spec.Disruption.Budget {
+		return nil
+	}
+	return []runtime.Object{budget(job, workerName(job), componentWorker, job.Spec.Workers.Min)}
+}
+
+// budget counts pods by number: a Job has no scale that a percentage could be taken of.
+func budget(job *schema.Job, name, component string, least int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: meta(job, name, component),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable:               ptr(intstr.FromInt32(least)),
+			Selector:                   &metav1.LabelSelector{MatchLabels: selector(job, component)},
+			UnhealthyPodEvictionPolicy: ptr(policyv1.AlwaysAllow), // a pod that does not run protects nothing
+		},
+	}
+}

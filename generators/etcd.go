@@ -1,0 +1,182 @@
+package generators
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+const etcdData = "/var/lib/etcd"
+
+// etcdName is the name of the client Service and the StatefulSet; the tutorial's is etcd.
+func etcdName(job *schema.Job) string {
+	if n := job.Spec.Rendezvous.Etcd.Name; n != "" {
+		return n
+	}
+	return job.Metadata.Name + "-" + componentEtcd
+}
+
+func etcdPeerName(job *schema.Job) string { return etcdName(job) + "-peer" }
+
+func etcdPort(job *schema.Job) int32 {
+	if p := job.Spec.Rendezvous.Port; p != 0 {
+		return p
+	}
+	return contract.EtcdClientPort
+}
+
+func etcd(job *schema.Job) []runtime.Object {
+	z := &job.Spec.Rendezvous
+	if z.Store != schema.StoreEtcd {
+		return nil
+	}
+	client := port("client", etcdPort(job))
+	quorum := z.Etcd.Replicas/2 + 1
+	return []runtime.Object{
+		headless(job, etcdPeerName(job), componentEtcd, selector(job, componentEtcd),
+			port("peer", contract.EtcdPeerPort)),
+		&corev1.Service{
+			ObjectMeta: meta(job, etcdName(job), componentEtcd),
+			Spec:       corev1.ServiceSpec{Selector: selector(job, componentEtcd), Ports: []corev1.ServicePort{client}},
+		},
+		budget(job, etcdName(job), componentEtcd, quorum), // fewer members lose the rendezvous of every run
+		etcdMembers(job),
+	}
+}
+
+func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
+	e := &job.Spec.Rendezvous.Etcd
+	set := &appsv1.StatefulSet{
+		ObjectMeta: meta(job, etcdName(job), componentEtcd),
+		Spec: appsv1.StatefulSetSpec{
+			ServiceName:         etcdPeerName(job),
+			Replicas:            &e.Replicas,
+			PodManagementPolicy: appsv1.ParallelPodManagement, // members wait for each other, so none may wait to be created
+			Selector:            &metav1.LabelSelector{MatchLabels: selector(job, componentEtcd)},
+			Template:            etcdTemplate(job),
+		},
+	}
+	expect(&set.ObjectMeta, set.Spec.Template.Spec)
+	if e.Storage != nil {
+		claim := corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: selector(job, componentEtcd)},
+			Spec:       persistentVolumeClaim(job, "", e.Storage.Size).Spec,
+		}
+		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		if e.Storage.StorageClass != "" {
+			claim.Spec.StorageClassName = &e.Storage.StorageClass
+		}
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
+	} else {
+		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", e.Quota))
+	}
+	return set
+}
+
+func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
+	e := &job.Spec.Rendezvous.Etcd
+	probe := func(path string) *corev1.Probe {
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: path, Port: intstr.FromString("metrics"), // the client port asks for certificates where TLS is on
+		}}}
+	}
+	startup := probe("/readyz")
+	startup.FailureThreshold, startup.PeriodSeconds = 60, 5 // members of a new cluster wait for the last one's image
+	liveness := probe("/livez")
+	liveness.FailureThreshold, liveness.PeriodSeconds = 6, 10
+	image := job.Spec.Images.Etcd
+	if job.Spec.Rendezvous.SpeaksV2() {
+		image = job.Spec.Images.EtcdV2
+	}
+	container := corev1.Container{
+		Name:            "etcd",
+		Image:           image,
+		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Command:         append([]string{"etcd"}, etcdFlags(job)...),
+		Env: []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"},
+		}}},
+		Ports: []corev1.ContainerPort{
+			{Name: "client", ContainerPort: etcdPort(job), Protocol: corev1.ProtocolTCP},
+			{Name: "peer", ContainerPort: contract.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: contract.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:       fixed(e.CPU, e.Memory, e.Quota),
+		StartupProbe:    startup,
+		ReadinessProbe:  probe("/readyz"),
+		LivenessProbe:   liveness,
+		SecurityContext: containerSecurity(true),
+		VolumeMounts:    []corev1.VolumeMount{{Name: "data", MountPath: etcdData}},
+	}
+	pod := podSpec(job)
+	pod.ServiceAccountName = "" // etcd needs neither a cloud role nor the Kubernetes API
+	if e.TLS != nil {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir, ReadOnly: true})
+		pod.Volumes = []corev1.Volume{secretVolume("tls", e.TLS.Secret)}
+	}
+	pod.Containers = []corev1.Container{container}
+	pod.TerminationGracePeriodSeconds = ptr[int64](30)
+	if e.Replicas > 1 {
+		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, // one node for all still beats none
+			LabelSelector: &metav1.LabelSelector{MatchLabels: selector(job, componentEtcd)},
+		}}
+	}
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      labels(job, componentEtcd),
+			Annotations: evictionAnnotations(job),
+		},
+		Spec: pod,
+	}
+}
+
+// etcdFlags advertise names, never 0.0.0.0: what a member advertises is what clients dial when they reconnect.
+func etcdFlags(job *schema.Job) []string {
+	e := &job.Spec.Rendezvous.Etcd
+	scheme := "http"
+	if e.TLS != nil {
+		scheme = "https"
+	}
+	members := make([]string, e.Replicas)
+	for i := range members {
+		name := fmt.Sprintf("%s-%d", etcdName(job), i)
+		members[i] = fmt.Sprintf("%s=%s://%s.%s:%d", name, scheme, name, etcdPeerName(job), contract.EtcdPeerPort)
+	}
+	flags := []string{
+		"--name=$(POD_NAME)",
+		"--data-dir=" + etcdData + "/data", // a directory of its own: the mount point's rights are not etcd's to set
+		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", scheme, etcdPort(job)),
+		fmt.Sprintf("--advertise-client-urls=%s://%s:%d", scheme, etcdName(job), etcdPort(job)),
+		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", scheme, contract.EtcdPeerPort),
+		fmt.Sprintf("--initial-advertise-peer-urls=%s://$(POD_NAME).%s:%d", scheme, etcdPeerName(job), contract.EtcdPeerPort),
+		"--initial-cluster=" + strings.Join(members, ","),
+		"--initial-cluster-state=new",
+		"--initial-cluster-token=" + job.Metadata.Namespace + "-" + etcdName(job),
+		fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", contract.EtcdMetricsPort),
+		fmt.Sprintf("--quota-backend-bytes=%d", e.Quota.Value()),
+		"--auto-compaction-mode=periodic",
+		fmt.Sprintf("--auto-compaction-retention=%ds", seconds(e.Compaction)),
+	}
+	if job.Spec.Rendezvous.SpeaksV2() {
+		flags = append(flags, "--enable-v2=true") // what torch's etcd backends speak
+	}
+	if e.TLS != nil {
+		for _, side := range []string{"", "peer-"} {
+			flags = append(flags,
+				"--"+side+"cert-file="+tlsDir+"/tls.crt",
+				"--"+side+"key-file="+tlsDir+"/tls.key",
+				"--"+side+"trusted-ca-file="+tlsDir+"/ca.crt",
+				"--"+side+"client-cert-auth=true",
+			)
+		}
+	}
+	return flags
+}

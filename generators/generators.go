@@ -1,0 +1,60 @@
+// Package generators turns a *schema.Job into typed Kubernetes objects: one function a concern, in a fixed order.
+// A generator cannot fail, since schema.Load refused everything that could go wrong, and it reads neither clock, disk,
+// network nor chance, so that the same job gives the same objects. Objects are born complete: nothing edits them later.
+package generators
+
+import (
+	"slices"
+
+	"github.com/tegen-dev/tegen/schema"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Generator makes the objects of one concern.
+type Generator struct {
+	Name     string
+	Doc      string // one line for people
+	generate func(*schema.Job) []runtime.Object
+}
+
+// All lists the generators in the order of their output: what others refer to comes first.
+var All = []Generator{
+	{"namespace", "Namespace, where the job asks for one", namespace},
+	{"identity", "ServiceAccount of the pods, with its cloud identity", identity},
+	{"storage", "StorageClass, PersistentVolume and PersistentVolumeClaim of each volume", storage},
+	{"etcd", "etcd StatefulSet with its Services and budget, where workers meet in one", etcd},
+	{"service", "headless Services that give workers their names", service},
+	{"network", "NetworkPolicies: workers hear workers, etcd hears workers", network},
+	{"disruption", "PodDisruptionBudget that keeps the minimum of workers", disruption},
+	{"prefetch", "Jobs that fetch datasets into volumes, once", prefetch},
+	{"worker", "the training pods: an Indexed Job, or bare pods", worker},
+}
+
+// Names returns the names of all generators in order.
+func Names() []string {
+	names := make([]string, len(All))
+	for i, g := range All {
+		names[i] = g.Name
+	}
+	return names
+}
+
+// Concern is the output of one generator for one job.
+type Concern struct {
+	Name    string
+	Objects []runtime.Object
+}
+
+// Generate returns the concerns of a job that have objects, in order; only names the generators to run, none means all.
+func Generate(job *schema.Job, only ...string) []Concern {
+	var out []Concern
+	for _, g := range All {
+		if len(only) > 0 && !slices.Contains(only, g.Name) {
+			continue
+		}
+		if objects := g.generate(job); len(objects) > 0 {
+			out = append(out, Concern{g.Name, objects})
+		}
+	}
+	return out
+}

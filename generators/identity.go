@@ -1,0 +1,41 @@
+package generators
+
+import (
+	"github.com/tegen-dev/tegen/schema"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// serviceAccountName returns the ServiceAccount of the pods that train and fetch, and whether tegen renders it.
+func serviceAccountName(job *schema.Job) (name string, rendered bool) {
+	own := ""
+	if id := job.Spec.Identity; id != nil {
+		switch {
+		case id.ServiceAccount != "":
+			return id.ServiceAccount, false
+		case id.IRSA != nil:
+			own = id.IRSA.ServiceAccount
+		case id.PodIdentity != nil:
+			own = id.PodIdentity.ServiceAccount
+		}
+	}
+	if own == "" {
+		own = job.Metadata.Name
+	}
+	return own, true
+}
+
+func identity(job *schema.Job) []runtime.Object {
+	name, rendered := serviceAccountName(job)
+	if !rendered {
+		return nil
+	}
+	sa := &corev1.ServiceAccount{
+		ObjectMeta:                   meta(job, name, "identity"),
+		AutomountServiceAccountToken: ptr(false), // training talks to no Kubernetes API; AWS injects a token of its own
+	}
+	if id := job.Spec.Identity; id != nil && id.IRSA != nil {
+		annotate(&sa.ObjectMeta, "eks.amazonaws.com/role-arn", id.IRSA.Role)
+	}
+	return []runtime.Object{sa}
+}

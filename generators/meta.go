@@ -1,0 +1,95 @@
+package generators
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Components of a job: the values of app.kubernetes.io/component, and the ends of object names.
+const (
+	componentWorker   = "worker"
+	componentEtcd     = "etcd"
+	componentPrefetch = "prefetch"
+	componentStorage  = "storage"
+)
+
+// meta names an object and carries the job's labels and annotations.
+func meta(job *schema.Job, name, component string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:        name,
+		Namespace:   job.Metadata.Namespace,
+		Labels:      labels(job, component),
+		Annotations: maps.Clone(job.Metadata.Annotations),
+	}
+}
+
+// clusterMeta is meta for objects without a namespace; they remember whose they are in a label.
+func clusterMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
+	m := meta(job, name, component)
+	m.Namespace = ""
+	m.Labels["tegen.dev/namespace"] = job.Metadata.Namespace
+	return m
+}
+
+// labels is Kubernetes' recommended set and the job's own.
+func labels(job *schema.Job, component string) map[string]string {
+	l := map[string]string{
+		"app.kubernetes.io/name":       job.Spec.Framework,
+		"app.kubernetes.io/instance":   job.Metadata.Name,
+		"app.kubernetes.io/component":  component,
+		"app.kubernetes.io/part-of":    job.Metadata.Name,
+		"app.kubernetes.io/managed-by": contract.ManagedBy,
+		"app.kubernetes.io/version":    version(job.Spec.Image),
+	}
+	maps.Copy(l, job.Metadata.Labels)
+	return l
+}
+
+// selector is the part of labels that never changes and tells one job's component from every other's.
+func selector(job *schema.Job, component string) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/instance":  job.Metadata.Name,
+		"app.kubernetes.io/component": component,
+	}
+}
+
+// version makes a label value of an image's tag, or of the start of its digest.
+func version(image string) string {
+	name, digest, _ := strings.Cut(image, "@sha256:")
+	if tag := name[strings.LastIndex(name, "/")+1:]; strings.Contains(tag, ":") {
+		_, v, _ := strings.Cut(tag, ":")
+		return strings.Trim(v[:min(len(v), 63)], "-_.")
+	}
+	return digest[:min(len(digest), 12)]
+}
+
+// annotate adds to an object's annotations, which may be nil.
+func annotate(m *metav1.ObjectMeta, key, value string) {
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[key] = value
+}
+
+// contentHash is the start of the SHA-256 of a value's JSON: 8 hexadecimal digits.
+func contentHash(values ...any) string {
+	text, err := json.Marshal(values)
+	if err != nil { // typed objects always have a JSON form
+		panic(fmt.Errorf("hashing: %w", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:4])
+}
+
+// seconds of a duration; the schema allows whole ones only.
+func seconds(d metav1.Duration) int64 { return int64(d.Seconds()) }
+
+func ptr[T any](v T) *T { return &v }

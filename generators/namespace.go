@@ -1,0 +1,16 @@
+package generators
+
+import (
+	"github.com/tegen-dev/tegen/schema"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func namespace(job *schema.Job) []runtime.Object {
+	if !job.Spec.CreateNamespace {
+		return nil
+	}
+	m := clusterMeta(job, job.Metadata.Namespace, "namespace")
+	m.Labels["pod-security.kubernetes.io/enforce"] = "restricted" // every pod below meets it
+	return []runtime.Object{&corev1.Namespace{ObjectMeta: m}}
+}

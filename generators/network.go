@@ -1,0 +1,71 @@
+package generators
+
+import (
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// network closes the job to everyone else. Egress stays open but for etcd: training reads S3, hubs and trackers that no
+// policy here could know.
+func network(job *schema.Job) []runtime.Object {
+	if !job.Spec.Network.Policy {
+		return nil
+	}
+	workers := peer(job, componentWorker)
+	anywhere := []networkingv1.NetworkPolicyEgressRule{{}}
+	out := []runtime.Object{policy(job, componentWorker,
+		[]networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{workers}}}, // every port: rank 0's store takes a random one
+		anywhere)}
+	if job.Spec.Rendezvous.Store == schema.StoreEtcd {
+		members := peer(job, componentEtcd)
+		out = append(out, policy(job, componentEtcd,
+			[]networkingv1.NetworkPolicyIngressRule{
+				{From: []networkingv1.NetworkPolicyPeer{workers, members}, Ports: tcp(contract.EtcdClientPort)},
+				{From: []networkingv1.NetworkPolicyPeer{members}, Ports: tcp(contract.EtcdPeerPort)},
+			},
+			[]networkingv1.NetworkPolicyEgressRule{
+				{To: []networkingv1.NetworkPolicyPeer{members}, Ports: tcp(contract.EtcdClientPort, contract.EtcdPeerPort)},
+				{Ports: dns()},
+			}))
+	}
+	if len(datasets(job)) > 0 {
+		out = append(out, policy(job, componentPrefetch, nil, anywhere))
+	}
+	return out
+}
+
+func policy(job *schema.Job, component string, in []networkingv1.NetworkPolicyIngressRule, out []networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: meta(job, job.Metadata.Name+"-"+component, component),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: selector(job, component)},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			Ingress:     in,
+			Egress:      out,
+		},
+	}
+}
+
+func peer(job *schema.Job, component string) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(job, component)}}
+}
+
+func tcp(ports ...int) []networkingv1.NetworkPolicyPort {
+	out := make([]networkingv1.NetworkPolicyPort, len(ports))
+	for i, p := range ports {
+		out[i] = networkingv1.NetworkPolicyPort{Protocol: ptr(corev1.ProtocolTCP), Port: ptr(intstr.FromInt(p))}
+	}
+	return out
+}
+
+func dns() []networkingv1.NetworkPolicyPort {
+	return []networkingv1.NetworkPolicyPort{
+		{Protocol: ptr(corev1.ProtocolUDP), Port: ptr(intstr.FromInt(53))},
+		{Protocol: ptr(corev1.ProtocolTCP), Port: ptr(intstr.FromInt(53))},
+	}
+}

@@ -1,0 +1,232 @@
+package generators
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The scripts take every value from the environment, so that nothing of an author's is ever parsed by a shell. They
+// use $NAME, never ${NAME}, which Flux's postBuild would replace, and never $(NAME), which the kubelet would.
+const (
+	// fetchScript is idempotent: a marker says that the data is there. It is resumable: a partial download is kept.
+	fetchScript = `set -eu
+if [ -e "$DATASET_MARKER" ]; then
+  echo "present already: $DATASET_MARKER"
+  exit 0
+fi
+mkdir -p "$DATASET_STATE" "$DATASET_DIR"
+download() {
+  curl --fail --location --silent --show-error --retry 10 --retry-all-errors --retry-delay 5 \
+    --connect-timeout 30 --speed-limit 1024 --speed-time 120 --continue-at - --output "$DATASET_PART" "$DATASET_URL"
+}
+download || {
+  status=$?
+  [ "$status" = 33 ] || exit "$status"
+  echo "the server cannot resume: starting over"
+  rm -f "$DATASET_PART"
+  download
+}
+if [ -n "$DATASET_SHA256" ]; then
+  echo "$DATASET_SHA256  $DATASET_PART" | sha256sum -c - || {
+    rm -f "$DATASET_PART"
+    echo "checksum mismatch: the download was deleted" >&2
+    exit 1
+  }
+fi
+case "$DATASET_FORMAT" in
+  zip) unzip -o -q "$DATASET_PART" -d "$DATASET_DIR" ;;
+  tar) tar -xf "$DATASET_PART" -C "$DATASET_DIR" ;;
+  tar.gz) tar -xzf "$DATASET_PART" -C "$DATASET_DIR" ;;
+  tar.bz2) tar -xjf "$DATASET_PART" -C "$DATASET_DIR" ;;
+  file) mv "$DATASET_PART" "$DATASET_DIR/$DATASET_FILE" ;;
+esac
+rm -f "$DATASET_PART"
+touch "$DATASET_MARKER"
+echo "done: $DATASET_DIR"
+`
+	// waitScript ends in failure rather than wait for ever for a dataset that cannot be fetched.
+	waitScript = `set -eu
+waited=0
+for marker in "$@"; do
+  until [ -e "$marker" ]; do
+    if [ "$waited" -ge "$WAIT_SECONDS" ]; then
+      echo "gave up after $waited seconds: $marker is missing; see the prefetch Job" >&2
+      exit 1
+    fi
+    [ $((waited % 60)) -ne 0 ] || echo "waiting for $marker"
+    sleep 5
+    waited=$((waited + 5))
+  done
+done
+`
+)
+
+// fetched is a volume with a dataset.
+type fetched struct {
+	*schema.Storage
+	index int
+}
+
+func datasets(job *schema.Job) []fetched {
+	var out []fetched
+	for i := range job.Spec.Storage {
+		if job.Spec.Storage[i].Dataset != nil {
+			out = append(out, fetched{&job.Spec.Storage[i], i})
+		}
+	}
+	return out
+}
+
+// state is the directory of a volume in which the fetch keeps its part and its marker.
+func (f fetched) state() string { return path.Join(f.MountPath, ".tegen") }
+
+// key tells one dataset from another on the same volume: a changed URL, checksum or place is fetched again.
+func (f fetched) key() string {
+	d := f.Dataset
+	return contentHash(d.URL, d.SHA256, d.Path, d.Unpack)
+}
+
+func (f fetched) marker() string { return path.Join(f.state(), f.key()+".done") }
+
+func (f fetched) format() string {
+	name := strings.ToLower(f.file())
+	switch {
+	case !f.Dataset.Unpack:
+		return "file"
+	case strings.HasSuffix(name, ".zip"):
+		return "zip"
+	case strings.HasSuffix(name, ".tar.gz"), strings.HasSuffix(name, ".tgz"):
+		return "tar.gz"
+	case strings.HasSuffix(name, ".tar.bz2"):
+		return "tar.bz2"
+	case strings.HasSuffix(name, ".tar"):
+		return "tar"
+	}
+	return "file"
+}
+
+// file is the last part of the URL's path.
+func (f fetched) file() string {
+	name, _, _ := strings.Cut(f.Dataset.URL, "?")
+	name, _, _ = strings.Cut(name, "#")
+	name = path.Base(name)
+	if name == "." || name == "/" || strings.HasSuffix(f.Dataset.URL, "/") {
+		return "dataset"
+	}
+	return name
+}
+
+func prefetch(job *schema.Job) []runtime.Object {
+	var out []runtime.Object
+	for _, f := range datasets(job) {
+		out = append(out, prefetchJob(job, f))
+	}
+	return out
+}
+
+func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
+	name := job.Metadata.Name + "-" + componentPrefetch + "-" + f.Name
+	template := prefetchTemplate(job, f)
+	hash := contentHash(template, f.Name)
+	if job.Spec.HashedNames {
+		name = job.Metadata.Name + "-" + componentPrefetch + "-" + hash
+	}
+	j := &batchv1.Job{
+		ObjectMeta: meta(job, name, componentPrefetch),
+		Spec: batchv1.JobSpec{
+			BackoffLimit:          ptr[int32](6),
+			ActiveDeadlineSeconds: ptr(seconds(f.Dataset.Deadline)),
+			Template:              template,
+		},
+	}
+	if job.Spec.HashedNames {
+		annotate(&j.ObjectMeta, contract.ContentHash, hash)
+	}
+	if !job.Spec.GitOps { // a reconciler runs a Job again that deleted itself
+		j.Spec.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
+	}
+	var given []string
+	if f.Claim != "" {
+		given = append(given, "PersistentVolumeClaim/"+f.Claim)
+	}
+	if name, rendered := serviceAccountName(job); !rendered {
+		given = append(given, "ServiceAccount/"+name)
+	}
+	expect(&j.ObjectMeta, template.Spec, given...)
+	return j
+}
+
+func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
+	pod := podSpec(job)
+	pod.RestartPolicy = corev1.RestartPolicyOnFailure // in the same pod, so that the partial download is at hand
+	pod.Volumes = []corev1.Volume{mountable(job, f.Storage), scratch("tmp", resource.MustParse("1Gi"))}
+	pod.Containers = []corev1.Container{{
+		Name:            "fetch",
+		Image:           job.Spec.Images.Fetch,
+		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Command:         []string{"sh", "-c", fetchScript},
+		Env: []corev1.EnvVar{
+			{Name: "DATASET_URL", Value: f.Dataset.URL},
+			{Name: "DATASET_SHA256", Value: f.Dataset.SHA256},
+			{Name: "DATASET_DIR", Value: path.Join(f.MountPath, f.Dataset.Path)},
+			{Name: "DATASET_FORMAT", Value: f.format()},
+			{Name: "DATASET_FILE", Value: f.file()},
+			{Name: "DATASET_STATE", Value: f.state()},
+			{Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+".part")},
+			{Name: "DATASET_MARKER", Value: f.marker()},
+			{Name: "HOME", Value: "/tmp"},
+		},
+		Resources:       small(),
+		SecurityContext: containerSecurity(true),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath},
+			{Name: "tmp", MountPath: "/tmp"},
+		},
+	}}
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(job, componentPrefetch)}, Spec: pod}
+}
+
+// waitForDatasets holds a worker back until every dataset is there. Waves and hooks of a reconciler cannot do that: a
+// suspended job in a wave never ends it (argo-cd#10600).
+func waitForDatasets(job *schema.Job) *corev1.Container {
+	all := datasets(job)
+	if len(all) == 0 {
+		return nil
+	}
+	command := []string{"sh", "-c", waitScript, "wait"}
+	var mounts []corev1.VolumeMount
+	wait := int64(0)
+	for _, f := range all {
+		command = append(command, f.marker())
+		mounts = append(mounts, corev1.VolumeMount{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath, ReadOnly: true})
+		wait += seconds(f.Dataset.Deadline)
+	}
+	return &corev1.Container{
+		Name:            "wait-for-dataset",
+		Image:           job.Spec.Images.Fetch,
+		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Command:         command,
+		Env:             []corev1.EnvVar{{Name: "WAIT_SECONDS", Value: strconv.FormatInt(wait, 10)}},
+		Resources:       small(),
+		SecurityContext: containerSecurity(true),
+		VolumeMounts:    mounts,
+	}
+}
+
+func sorted(codes []int32) []int32 {
+	out := slices.Clone(codes)
+	slices.Sort(out)
+	return out
+}
+
+func quantity(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }

@@ -1,0 +1,90 @@
+package generators
+
+import (
+	"path"
+	"slices"
+
+	"github.com/tegen-dev/tegen/schema"
+	corev1 "k8s.io/api/core/v1"
+)
+
+const scriptDir = "/tegen/script"
+
+// program is a worker's command and arguments. torchrun takes its settings from PET_ variables, so that nothing needs
+// to be merged into an author's words.
+func program(job *schema.Job) (command, args []string) {
+	command, args = job.Spec.Command, job.Spec.Args
+	if s := scriptPath(job); s != "" {
+		args = append([]string{s}, args...)
+	}
+	if job.Spec.Launcher != schema.LauncherTorchrun || launches(command) {
+		return command, args
+	}
+	if len(command) == 0 {
+		return []string{"torchrun"}, args
+	}
+	return append([]string{"torchrun", "--no-python"}, command...), args // the command is run as it is, python or not
+}
+
+// launches says whether a command is torchrun already, by either of its names.
+func launches(command []string) bool {
+	return len(command) > 0 && path.Base(command[0]) == "torchrun" || slices.Contains(command, "torch.distributed.run")
+}
+
+// scriptPath is the first argument that the training script is started by, "" where the author names it.
+func scriptPath(job *schema.Job) string {
+	s := job.Spec.Script
+	switch {
+	case s == nil:
+		return ""
+	case s.Image != "":
+		return s.Image
+	case s.ConfigMap != nil:
+		return scriptDir + "/" + s.ConfigMap.Key
+	case s.Fetch == schema.FetchEntrypoint:
+		return s.S3
+	}
+	return scriptDir + "/" + path.Base(s.S3)
+}
+
+// scriptVolume is where a script that is not in the image lies, nil where there is none.
+func scriptVolume(job *schema.Job) (*corev1.Volume, *corev1.VolumeMount) {
+	s := job.Spec.Script
+	mount := &corev1.VolumeMount{Name: "script", MountPath: scriptDir, ReadOnly: true}
+	switch {
+	case s != nil && s.ConfigMap != nil:
+		return &corev1.Volume{Name: "script", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: s.ConfigMap.Name},
+		}}}, mount
+	case fetchesScript(job):
+		v := scratch("script", quantity(64<<20))
+		return &v, mount
+	}
+	return nil, nil
+}
+
+func fetchesScript(job *schema.Job) bool {
+	s := job.Spec.Script
+	return s != nil && s.S3 != "" && s.Fetch == schema.FetchInitContainer
+}
+
+// initContainers wait for datasets and fetch the script, in this order: credentials are short-lived.
+func initContainers(job *schema.Job) []corev1.Container {
+	var out []corev1.Container
+	if c := waitForDatasets(job); c != nil {
+		out = append(out, *c)
+	}
+	if fetchesScript(job) {
+		out = append(out, corev1.Container{
+			Name:            "fetch-script",
+			Image:           job.Spec.Images.AWS,
+			ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+			Command:         []string{"aws", "s3", "cp", job.Spec.Script.S3, scriptPath(job)}, // no shell: the URI is one word
+			Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
+			Resources:       small(),
+			SecurityContext: containerSecurity(true),
+			VolumeMounts:    []corev1.VolumeMount{{Name: "script", MountPath: scriptDir}, {Name: "tmp", MountPath: "/tmp"}},
+		})
+	}
+	return out
+}

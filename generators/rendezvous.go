@@ -1,0 +1,140 @@
+package generators
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Where the members' and the workers' certificates are mounted.
+const tlsDir = "/tegen/tls"
+
+// c10dPort is where worker 0 serves the store.
+func c10dPort(job *schema.Job) int32 {
+	if p := job.Spec.Rendezvous.Port; p != 0 {
+		return p
+	}
+	return contract.C10dPort
+}
+
+// endpoint is what every worker dials, host:port. first is the name of the first worker's pod.
+func endpoint(job *schema.Job, first string) string {
+	z := &job.Spec.Rendezvous
+	switch {
+	case z.Store == schema.StoreExternal:
+		return z.Endpoint
+	case z.Store == schema.StoreEtcd:
+		return fmt.Sprintf("%s:%d", etcdName(job), etcdPort(job))
+	case job.Spec.Target == schema.TargetPods:
+		return fmt.Sprintf("%s:%d", first, c10dPort(job)) // the pod's own hostname, so that it knows itself for the host
+	}
+	// One pod's name, never the Service's, which is every pod's. The full name is the one that torch compares with the
+	// canonical name of its own host (torch/distributed/elastic/rendezvous/utils.py).
+	return fmt.Sprintf("%s.%s.%s.svc.%s:%d", first, workerName(job), job.Metadata.Namespace, job.Spec.Network.ClusterDomain, c10dPort(job))
+}
+
+// runEnv names the run. A Job's pods carry the Job's uid, so a job that is created again never meets the closed state
+// of its predecessor, which etcd keeps for two hours; bare pods have nothing of the kind.
+func runEnv(job *schema.Job) []corev1.EnvVar {
+	z := &job.Spec.Rendezvous
+	id := z.ID
+	if job.Spec.Target == schema.TargetPods {
+		if id == "" && z.Store == schema.StoreExternal {
+			id = job.Metadata.Namespace + "-" + job.Metadata.Name + "-" + contentHash(job.Spec) // others use that store too
+		} else if id == "" {
+			id = job.Metadata.Name
+		}
+		return []corev1.EnvVar{{Name: "PET_RDZV_ID", Value: id}}
+	}
+	if id == "" {
+		id = job.Metadata.Name
+	}
+	return []corev1.EnvVar{
+		{Name: "TEGEN_RUN_UID", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['batch.kubernetes.io/controller-uid']"},
+		}},
+		{Name: "PET_RDZV_ID", Value: id + "-$(TEGEN_RUN_UID)"},
+	}
+}
+
+// rendezvousEnv is torchrun's configuration as its PET_ variables, and the tutorial's variables for images whose
+// entrypoint reads those (pytorch/elastic examples/kubernetes/native).
+func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
+	z, w := &job.Spec.Rendezvous, &job.Spec.Workers
+	env := runEnv(job)
+	add := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
+	add("PET_RDZV_BACKEND", z.Backend)
+	add("PET_RDZV_ENDPOINT", endpoint(job, first))
+	add("PET_RDZV_CONF", conf(job))
+	add("PET_NNODES", fmt.Sprintf("%d:%d", w.Min, w.Max))
+	add("PET_NPROC_PER_NODE", w.Processes.String())
+	add("PET_MAX_RESTARTS", strconv.Itoa(int(z.MaxRestarts)))
+	if z.Backend == schema.BackendC10d {
+		add("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // sharing it hangs every second rendezvous (seen with torch 2.6 and 2.14)
+	}
+	if job.Spec.Launcher == schema.LauncherEntrypoint {
+		add("RDZV_ENDPOINT", endpoint(job, first))
+		add("JOB_ID", "$(PET_RDZV_ID)")
+		add("MIN_SIZE", strconv.Itoa(int(w.Min)))
+		add("MAX_SIZE", strconv.Itoa(int(w.Max)))
+		if !setsSize(job) {
+			add("SIZE", strconv.Itoa(int(w.Max))) // not the replicas: one more worker must not change the others' pods
+		}
+		if clientSecret(job) != "" {
+			add("ETCD_PROTOCOL", "https")
+			add("ETCD_CACERT", tlsDir+"/ca.crt")
+			add("ETCD_CERT", tlsDir+"/tls.crt")
+			add("ETCD_KEY", tlsDir+"/tls.key")
+		}
+	}
+	return env
+}
+
+func setsSize(job *schema.Job) bool {
+	return slices.ContainsFunc(job.Spec.Env, func(e schema.Env) bool { return e.Name == "SIZE" })
+}
+
+// conf is the value of --rdzv-conf, keys sorted.
+func conf(job *schema.Job) string {
+	z := &job.Spec.Rendezvous
+	pairs := map[string]string{
+		"last_call_timeout": strconv.FormatInt(seconds(z.LastCall), 10),
+		"join_timeout":      strconv.FormatInt(seconds(z.JoinTimeout), 10),
+	}
+	if z.Backend == schema.BackendEtcd {
+		delete(pairs, "join_timeout")
+		pairs["timeout"] = strconv.FormatInt(seconds(z.JoinTimeout), 10) // the legacy backend's name for it
+	}
+	if clientSecret(job) != "" {
+		ca, cert, key := "cacert", "cert", "key"
+		if z.Backend == schema.BackendEtcdV2 { // torch's second etcd backend names them anew
+			ca, cert, key = "ca_cert", "ssl_cert", "ssl_cert_key"
+		}
+		pairs["protocol"] = "https"
+		pairs[ca], pairs[cert], pairs[key] = tlsDir+"/ca.crt", tlsDir+"/tls.crt", tlsDir+"/tls.key"
+	}
+	maps.Copy(pairs, z.Conf)
+	out := make([]string, 0, len(pairs))
+	for _, k := range slices.Sorted(maps.Keys(pairs)) {
+		out = append(out, k+"="+pairs[k])
+	}
+	return strings.Join(out, ",")
+}
+
+// clientSecret is the Secret with the workers' certificate for the rendered etcd, "" without TLS.
+func clientSecret(job *schema.Job) string {
+	z := &job.Spec.Rendezvous
+	if z.Store != schema.StoreEtcd || z.Etcd.TLS == nil {
+		return ""
+	}
+	if z.Etcd.TLS.ClientSecret != "" {
+		return z.Etcd.TLS.ClientSecret
+	}
+	return z.Etcd.TLS.Secret
+}

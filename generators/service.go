@@ -1,0 +1,50 @@
+package generators
+
+import (
+	"strconv"
+
+	"github.com/tegen-dev/tegen/schema"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// workerName is the name of the Indexed Job and of its Service, and the start of every pod's name.
+func workerName(job *schema.Job) string { return job.Metadata.Name + "-" + componentWorker }
+
+// podWorkerName is the name of one bare pod and of its Service; the tutorial counts from 1.
+func podWorkerName(job *schema.Job, i int32) string {
+	return workerName(job) + "-" + strconv.Itoa(int(i))
+}
+
+func service(job *schema.Job) []runtime.Object {
+	if job.Spec.Target != schema.TargetPods {
+		return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker))}
+	}
+	var out []runtime.Object
+	for i := int32(1); i <= job.Spec.Workers.Replicas; i++ {
+		out = append(out, headless(job, podWorkerName(job, i), componentWorker, podWorkerLabels(job, i)))
+	}
+	return out
+}
+
+// podWorkerLabels are the tutorial's labels, by which a worker's Service finds its one pod.
+func podWorkerLabels(job *schema.Job, i int32) map[string]string {
+	return map[string]string{"job-name": job.Metadata.Name, "worker": strconv.Itoa(int(i))}
+}
+
+func headless(job *schema.Job, name, component string, selects map[string]string, ports ...corev1.ServicePort) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: meta(job, name, component),
+		Spec: corev1.ServiceSpec{
+			ClusterIP:                corev1.ClusterIPNone, // a DNS record for each pod: peers dial each other by name, on any port
+			PublishNotReadyAddresses: true,                 // peers are looked up while they start
+			Selector:                 selects,
+			Ports:                    ports,
+		},
+	}
+}
+
+func port(name string, number int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromString(name), Protocol: corev1.ProtocolTCP}
+}

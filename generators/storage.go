@@ -1,0 +1,161 @@
+package generators
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	efsDriver = "efs.csi.aws.com"
+	fsxDriver = "fsx.csi.aws.com"
+)
+
+func storage(job *schema.Job) []runtime.Object {
+	var out []runtime.Object
+	done := map[string]bool{} // one claim may be mounted twice
+	for i := range job.Spec.Storage {
+		v := &job.Spec.Storage[i]
+		claim := v.ClaimName(job)
+		if done[claim] {
+			continue
+		}
+		done[claim] = true
+		out = append(out, volume(job, &v.VolumeSource, claim)...)
+	}
+	return out
+}
+
+// volume returns what makes a claim exist: nothing for scratch space and for a claim that exists.
+func volume(job *schema.Job, v *schema.VolumeSource, claim string) []runtime.Object {
+	switch {
+	case v.Dynamic != nil:
+		d := v.Dynamic
+		pvc := persistentVolumeClaim(job, claim, d.Size)
+		pvc.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(d.AccessMode)}
+		if d.StorageClass != "" {
+			pvc.Spec.StorageClassName = &d.StorageClass
+		}
+		return []runtime.Object{pvc}
+	case v.EFS != nil && v.EFS.Provision != nil:
+		return provisioned(job, claim, v.EFS.Size, efsClass(v.EFS))
+	case v.FSx != nil && v.FSx.Provision != nil:
+		return provisioned(job, claim, v.FSx.Size, fsxClass(v.FSx.Provision))
+	case v.EFS != nil:
+		return pinned(job, claim, v.EFS.Volume, v.EFS.Size, corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+			Driver:       efsDriver,
+			VolumeHandle: efsHandle(v.EFS),
+		}})
+	case v.FSx != nil:
+		return pinned(job, claim, v.FSx.Volume, v.FSx.Size, corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+			Driver:           fsxDriver,
+			VolumeHandle:     v.FSx.FileSystem,
+			VolumeAttributes: map[string]string{"dnsname": v.FSx.DNSName, "mountname": v.FSx.MountName},
+		}}, "flock") // Lustre refuses file locks without it
+	case v.NFS != nil:
+		return pinned(job, claim, v.NFS.Volume, v.NFS.Size, corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{
+			Server: v.NFS.Server,
+			Path:   v.NFS.Path,
+		}})
+	case v.HostPath != nil:
+		return pinned(job, claim, v.HostPath.Volume, v.HostPath.Size, corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
+			Path: v.HostPath.Path,
+			Type: ptr(corev1.HostPathDirectoryOrCreate),
+		}})
+	}
+	return nil
+}
+
+// efsHandle is file system[:path[:access point]], the form that every version of the driver reads.
+func efsHandle(e *schema.EFS) string {
+	switch {
+	case e.AccessPoint != "":
+		return e.FileSystem + ":" + e.Path + ":" + e.AccessPoint
+	case e.Path != "":
+		return e.FileSystem + ":" + e.Path
+	}
+	return e.FileSystem
+}
+
+// pinned is a volume and its claim, each naming the other: without that, claims and volumes of one class bind as they
+// please. It is mounted through a claim because restricted pods may mount nothing else.
+func pinned(job *schema.Job, claim, name string, size resource.Quantity, source corev1.PersistentVolumeSource, mountOptions ...string) []runtime.Object {
+	if name == "" {
+		name = job.Metadata.Namespace + "-" + claim // volumes have no namespace
+	}
+	pvc := persistentVolumeClaim(job, claim, size)
+	pvc.Spec.VolumeName = name
+	pvc.Spec.StorageClassName = ptr("") // no provisioner may touch it
+	return []runtime.Object{
+		&corev1.PersistentVolume{
+			ObjectMeta: clusterMeta(job, name, componentStorage),
+			Spec: corev1.PersistentVolumeSpec{
+				Capacity:                      corev1.ResourceList{corev1.ResourceStorage: size},
+				AccessModes:                   pvc.Spec.AccessModes,
+				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, // deleting a job never deletes data
+				VolumeMode:                    ptr(corev1.PersistentVolumeFilesystem),
+				MountOptions:                  mountOptions,
+				ClaimRef: &corev1.ObjectReference{
+					APIVersion: "v1",
+					Kind:       "PersistentVolumeClaim",
+					Namespace:  job.Metadata.Namespace,
+					Name:       claim,
+				},
+				PersistentVolumeSource: source,
+			},
+		},
+		pvc,
+	}
+}
+
+// provisioned is a class of the job's own, since its parameters name one file system, and a claim of that class.
+func provisioned(job *schema.Job, claim string, size resource.Quantity, class *storagev1.StorageClass) []runtime.Object {
+	class.ObjectMeta = clusterMeta(job, job.Metadata.Namespace+"-"+claim, componentStorage)
+	class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimRetain) // deleting a job never deletes data
+	pvc := persistentVolumeClaim(job, claim, size)
+	pvc.Spec.StorageClassName = &class.Name
+	return []runtime.Object{class, pvc}
+}
+
+func efsClass(e *schema.EFS) *storagev1.StorageClass {
+	parameters := map[string]string{
+		"provisioningMode": "efs-ap",
+		"fileSystemId":     e.FileSystem,
+		"directoryPerms":   e.Provision.DirectoryPerms,
+	}
+	if e.Provision.BasePath != "" {
+		parameters["basePath"] = e.Provision.BasePath
+	}
+	if e.Provision.GIDRangeStart != 0 {
+		parameters["gidRangeStart"] = strconv.FormatInt(e.Provision.GIDRangeStart, 10)
+		parameters["gidRangeEnd"] = strconv.FormatInt(e.Provision.GIDRangeEnd, 10)
+	}
+	return &storagev1.StorageClass{Provisioner: efsDriver, Parameters: parameters}
+}
+
+func fsxClass(p *schema.FSxProvision) *storagev1.StorageClass {
+	return &storagev1.StorageClass{
+		Provisioner: fsxDriver,
+		Parameters: map[string]string{
+			"subnetId":         p.Subnet,
+			"securityGroupIds": strings.Join(p.SecurityGroups, ","),
+			"deploymentType":   p.DeploymentType,
+		},
+		MountOptions: []string{"flock"},
+	}
+}
+
+func persistentVolumeClaim(job *schema.Job, name string, size resource.Quantity) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: meta(job, name, componentStorage),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, // workers on several nodes read it at once
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
+		},
+	}
+}

@@ -1,0 +1,34 @@
+// Package contract holds the names that tegen's parts and binaries share: API
+// identifiers, labels, annotations, environment variables, ports and paths. A
+// name that only one file reads does not belong here. It imports nothing of
+// the project, so that everything may import it.
+package contract
+
+// The API that authors write.
+const (
+	APIVersion      = "tegen.dev/v1alpha1"
+	KindTrainingJob = "TrainingJob"
+	KindEnvironment = "Environment"
+	KindGenerator   = "Generator" // configuration of the KRM function
+	KindCheck       = "Check"     // configuration of the KRM function that only checks references
+)
+
+// Labels and annotations of the product's own domain.
+const (
+	// Expects is an annotation on a workload: a comma-separated list of Kind/name that must exist in its
+	// namespace before the bundle is applied, because no object of the bundle provides them.
+	Expects = "tegen.dev/expects"
+	// ContentHash is an annotation on objects whose name carries a hash of their immutable part.
+	ContentHash = "tegen.dev/content-hash"
+)
+
+// ManagedBy is the value of app.kubernetes.io/managed-by on every object that tegen renders.
+const ManagedBy = "tegen"
+
+// Ports of the rendezvous. 2379, 2380 and 2381 are etcd's own conventions, 29400 is torchrun's default.
+const (
+	EtcdClientPort  = 2379
+	EtcdPeerPort    = 2380
+	EtcdMetricsPort = 2381
+	C10dPort        = 29400
+)

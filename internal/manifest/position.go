@@ -1,0 +1,153 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+)
+
+// path leads from a document's root to a value, by keys and [0]-like indices.
+type path []string
+
+func (p path) add(steps ...string) path { return append(p[:len(p):len(p)], steps...) }
+
+func (p path) index(i int) path { return p.add("[" + strconv.Itoa(i) + "]") }
+
+// parsePath takes a path in the words of sigs.k8s.io/json.
+func parsePath(s string) path { return strings.Split(strings.ReplaceAll(s, "[", ".["), ".") }
+
+func (p path) String() string { return strings.ReplaceAll(strings.Join(p, "."), ".[", "[") }
+
+// syntaxError turns the line of a go-yaml message, which counts from the
+// document's start, into one of the stream.
+func (d document) syntaxError(err error) error {
+	msg := strings.TrimPrefix(err.Error(), "yaml: ")
+	msg = strings.TrimPrefix(msg, "unmarshal errors:\n  ")
+	line := d.firstLine()
+	re := regexp.MustCompile(`^line (\d+): `)
+	if m := re.FindStringSubmatch(msg); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line = d.line + n - 1
+		}
+		msg = msg[len(m[0]):]
+	}
+	return fmt.Errorf("%s:%d: parsing YAML: %s", d.name, line, msg)
+}
+
+// decodeError finds the line of the field that the decoder complains of. text
+// is the JSON it was given, of the value at p.
+func (d document) decodeError(p path, what string, text []byte, err error) error {
+	var field kjson.FieldError
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &field):
+		p = p.add(parsePath(field.FieldPath())...)
+	case errors.As(err, &wrongType):
+		at := pathAt(text, wrongType.Offset)
+		p = p.add(at...)
+		// Say it in the words of YAML: "json: cannot unmarshal bool into Go
+		// struct field" helps nobody who left the quotes off a "no".
+		err = fmt.Errorf("%s: got %s, want %s", at, wrongType.Value, wrongType.Type)
+	}
+	return d.errorAt(p, fmt.Errorf("reading %s: %w", what, err))
+}
+
+func (d document) errorAt(p path, err error) error {
+	return fmt.Errorf("%s:%d: %w", d.name, d.lineOf(p), err)
+}
+
+// pathAt gives the path of the value that the JSON has at offset. The decoder
+// names the field of a wrong type, but neither list index nor map key.
+func pathAt(text []byte, offset int64) path {
+	at, _ := locate(json.NewDecoder(bytes.NewReader(text)), nil, offset)
+	return at
+}
+
+// locate reads one value, the one at p, and says where in it offset is.
+func locate(dec *json.Decoder, p path, offset int64) (path, bool) {
+	token, err := dec.Token()
+	if err != nil || dec.InputOffset() >= offset {
+		return p, true
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return nil, false
+	}
+	for i := 0; dec.More(); i++ {
+		step := p.index(i)
+		if open == '{' {
+			key, err := dec.Token()
+			if err != nil {
+				return p, true
+			}
+			step = p.add(key.(string))
+		}
+		if at, found := locate(dec, step, offset); found {
+			return at, true
+		}
+	}
+	// More stops ahead of the closing bracket.
+	_, err = dec.Token()
+	return p, err != nil
+}
+
+// lineOf gives the line of the value at p, or of as much of the path as the
+// document has. The document is parsed anew, with a parser that keeps
+// positions, as only errors ask for them.
+func (d document) lineOf(p path) int {
+	var root yamlv3.Node
+	if err := yamlv3.Unmarshal(d.text, &root); err != nil || len(root.Content) == 0 {
+		return d.firstLine()
+	}
+	node := root.Content[0]
+	line := node.Line
+	for _, step := range p {
+		var at int
+		if node, at = child(node, step); node == nil {
+			break
+		}
+		line = at
+	}
+	return d.line + line - 1
+}
+
+// child follows one step, "name" or "[0]", and gives the line it stands on.
+func child(node *yamlv3.Node, step string) (*yamlv3.Node, int) {
+	if node.Kind == yamlv3.AliasNode {
+		node = node.Alias
+	}
+	switch node.Kind {
+	case yamlv3.SequenceNode:
+		i, err := strconv.Atoi(strings.Trim(step, "[]"))
+		if err == nil && i >= 0 && i < len(node.Content) {
+			return node.Content[i], node.Content[i].Line
+		}
+	case yamlv3.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == step {
+				return node.Content[i+1], node.Content[i].Line
+			}
+		}
+	}
+	return nil, 0
+}
+
+// firstLine is that of the first content, past comments and the marker.
+func (d document) firstLine() int {
+	line := d.line
+	for text := range strings.Lines(string(d.text)) {
+		text = strings.TrimRight(text, "\r\n")
+		if startsContent([]byte(text)) && !hasMarker([]byte(text), "---") {
+			return line
+		}
+		line++
+	}
+	return d.line
+}

@@ -1,0 +1,116 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Read parses a stream of YAML documents as kubectl does. Kinds of this
+// package's API groups come back as Go types without TypeMeta, all others as
+// *unstructured.Unstructured; a v1 List gives its items; empty documents give
+// nothing. A field that a Go type does not have is an error, since reading on
+// would lose it. name stands for the stream in errors.
+func Read(name string, data []byte) ([]runtime.Object, error) {
+	var objs []runtime.Object
+	for _, doc := range splitDocuments(name, data) {
+		text, err := yaml.YAMLToJSONStrict(doc.text)
+		if err != nil {
+			return nil, doc.syntaxError(err)
+		}
+		if string(text) == "null" {
+			continue
+		}
+		if text[0] != '{' {
+			return nil, doc.errorAt(nil, errors.New("reading a document: want a mapping with apiVersion and kind"))
+		}
+		if objs, err = doc.decode(objs, nil, text); err != nil {
+			return nil, err
+		}
+	}
+	return objs, nil
+}
+
+// decode appends the object that the JSON text at a path of the document describes,
+// or those of a List.
+func (d document) decode(objs []runtime.Object, at path, text []byte) ([]runtime.Object, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &head); err != nil {
+		return nil, d.decodeError(at, "a document", text, err)
+	}
+	if head.APIVersion == "" || head.Kind == "" {
+		return nil, d.errorAt(at, errors.New("reading a document: apiVersion or kind is missing"))
+	}
+	gv, err := schema.ParseGroupVersion(head.APIVersion)
+	if err != nil {
+		return nil, d.errorAt(at.add("apiVersion"), fmt.Errorf("reading %s: %w", head.Kind, err))
+	}
+	if head.APIVersion == "v1" && head.Kind == "List" {
+		return d.decodeList(objs, at, text)
+	}
+	obj, err := newTyped(gv.WithKind(head.Kind))
+	if err != nil {
+		return nil, err
+	}
+	if obj == nil {
+		u := &unstructured.Unstructured{}
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &u.Object); err != nil {
+			return nil, d.decodeError(at, head.Kind, text, err)
+		}
+		return append(objs, u), nil
+	}
+	strict, err := kjson.UnmarshalStrict(text, obj)
+	if err == nil && len(strict) > 0 {
+		err = strict[0]
+	}
+	if err != nil {
+		return nil, d.decodeError(at, head.Kind, text, err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return append(objs, obj), nil
+}
+
+func (d document) decodeList(objs []runtime.Object, at path, text []byte) ([]runtime.Object, error) {
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &list); err != nil {
+		return nil, d.decodeError(at, "List", text, err)
+	}
+	for i, item := range list.Items {
+		var err error
+		if objs, err = d.decode(objs, at.add("items").index(i), item); err != nil {
+			return nil, err
+		}
+	}
+	return objs, nil
+}
+
+// newTyped gives nil for kinds that the scheme lacks, and for those that it
+// has in every group, like ListOptions, which are no objects to deploy.
+func newTyped(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	s, err := readScheme()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Recognizes(gvk) {
+		return nil, nil
+	}
+	obj, err := s.New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("making a %s: %w", gvk.Kind, err)
+	}
+	if _, ok := typedGVK(obj); !ok {
+		return nil, nil
+	}
+	return obj, nil
+}

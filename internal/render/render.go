@@ -1,0 +1,130 @@
+// Package render is the one pipeline behind every door: checked jobs in, the YAML of their objects out, a bundle a job
+// and a file a concern, in a fixed order. Every reference inside a bundle resolves and no object occurs twice, or
+// nothing comes out. It holds the YAML of all bundles, but the objects of only those that are being encoded.
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/schema"
+	"k8s.io/apimachinery/pkg/api/meta"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+)
+
+// Bundle is what one job becomes.
+type Bundle struct {
+	Job   *schema.Job
+	Files []File
+
+	ids []string
+}
+
+// File is the objects of one concern as a YAML stream.
+type File struct {
+	Concern string
+	YAML    []byte
+}
+
+// Jobs renders jobs on all cores, in their order. only names the generators to run, none means all; with a part of
+// the generators references are not checked, since they may lead to the other part.
+func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) {
+	bundles := make([]Bundle, len(jobs))
+	errs := make([]error, len(jobs))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(jobs); i = int(next.Add(1)) - 1 {
+				bundles[i], errs[i] = bundle(jobs[i], only)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(append(errs, duplicates(bundles))...); err != nil {
+		return nil, err
+	}
+	return bundles, nil
+}
+
+func bundle(job *schema.Job, only []string) (Bundle, error) {
+	b := Bundle{Job: job}
+	var all []k8sruntime.Object
+	for _, concern := range generators.Generate(job, only...) {
+		var text []byte
+		for i, obj := range concern.Objects {
+			if i > 0 {
+				text = append(text, manifest.Separator...)
+			}
+			var err error
+			if text, err = manifest.Append(text, obj); err != nil {
+				return b, fmt.Errorf("encoding %s: %w", concern.Name, err)
+			}
+			b.ids = append(b.ids, id(obj))
+		}
+		b.Files = append(b.Files, File{concern.Name, text})
+		all = append(all, concern.Objects...)
+	}
+	if len(only) > 0 {
+		return b, nil
+	}
+	return b, Broken(refs.Check(all))
+}
+
+// Broken makes one error of references that do not resolve, a line each; nil of none.
+func Broken(broken []refs.Broken) error {
+	errs := make([]error, len(broken))
+	for i, b := range broken {
+		errs[i] = errors.New(b.String())
+	}
+	return errors.Join(errs...)
+}
+
+func id(obj k8sruntime.Object) string {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%T %s/%s", obj, m.GetNamespace(), m.GetName())
+}
+
+// duplicates finds objects that two bundles both hold: applied one after the other, each would undo the other.
+func duplicates(bundles []Bundle) error {
+	var errs []error
+	owner := map[string]*schema.Job{}
+	for _, b := range bundles {
+		for _, id := range b.ids {
+			if first, ok := owner[id]; ok && first != b.Job {
+				errs = append(errs, fmt.Errorf("%s: rendered by job %q and by job %q", id[1:], first.Metadata.Name, b.Job.Metadata.Name))
+			}
+			owner[id] = b.Job
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Write writes bundles as one YAML stream.
+func Write(w io.Writer, bundles []Bundle) error {
+	first := true
+	for _, b := range bundles {
+		for _, f := range b.Files {
+			if !first {
+				if _, err := io.WriteString(w, manifest.Separator); err != nil {
+					return err
+				}
+			}
+			first = false
+			if _, err := w.Write(f.YAML); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// checker walks a document along its shape and collects every mistake. Each place yields at most one message, and no
+// mistake hides another.
+type checker struct {
+	errs Errors
+}
+
+func (c *checker) fail(at position, p *place, rule, format string, args ...any) {
+	c.errs = append(c.errs, Error{File: at.file, Line: at.line, Col: at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
+}
+
+// check reports what s does not allow in n. parent is where a missing field is reported.
+func (c *checker) check(n *node, s *shape, p *place, parent position) {
+	if n.kind == nullKind {
+		c.fail(n.at, p, "type", "has no value: write one, or leave the field out")
+		return
+	}
+	switch {
+	case s.scalar != nil:
+		c.scalar(n, s.scalar, p)
+	case n.kind != s.kind:
+		c.fail(n.at, p, "type", "must be %s, not %s", kindWords[s.kind], kindWords[n.kind])
+	case s.kind == listKind:
+		for i, item := range n.items {
+			c.check(item, s.elem, &place{parent: p, index: i}, item.at)
+		}
+	case !s.open:
+		c.mapping(n, s, p, parent)
+	}
+}
+
+func (c *checker) mapping(n *node, s *shape, p *place, parent position) {
+	for _, e := range n.fields {
+		at := &place{parent: p, name: e.key}
+		if s.elem != nil {
+			c.check(e.value, s.elem, at, e.at)
+			continue
+		}
+		f := s.field(e.key)
+		if f == nil {
+			c.fail(e.at, at, "unknown-field", "unknown field%s", c.known(e.key, s))
+			continue
+		}
+		c.check(e.value, f.shape, at, e.at)
+	}
+	for _, f := range s.fields {
+		if f.required && n.entry(f.name) == nil {
+			c.fail(parent, &place{parent: p, name: f.name}, "required", "required field is missing%s", sentence(f.doc))
+		}
+	}
+	c.oneOf(n, s, p, parent)
+}
+
+func (c *checker) oneOf(n *node, s *shape, p *place, parent position) {
+	var given []entry
+	for _, e := range n.fields {
+		if slices.Contains(s.oneOf, e.key) {
+			given = append(given, e)
+		}
+	}
+	switch {
+	case len(given) > 1:
+		c.fail(given[1].at, &place{parent: p, name: given[1].key}, "one-of", "only one of %s may be given; %s stands on line %d",
+			strings.Join(s.oneOf, ", "), given[0].key, given[0].at.line)
+	case len(given) == 0 && s.exact:
+		c.fail(parent, p, "one-of", "one of %s is needed", strings.Join(s.oneOf, ", "))
+	}
+}
+
+// known ends the message about an unknown field with what could have been meant.
+func (c *checker) known(name string, s *shape) string {
+	names := s.names()
+	if hint := suggest(name, names); hint != "" {
+		return hint
+	}
+	if len(names) <= 12 {
+		return "; known here: " + strings.Join(names, ", ")
+	}
+	return ""
+}
+
+func (c *checker) scalar(n *node, s *scalar, p *place) {
+	switch {
+	case n.kind == listKind || n.kind == mapKind:
+		c.fail(n.at, p, "type", "must be %s, not %s", s.words, kindWords[n.kind])
+	case !s.kindFits(n.kind) && s.kindFits(stringKind) && s.enum == nil:
+		c.fail(n.at, p, "type", "must be a string, not %s: write %q with quotes", kindWords[n.kind], n.text)
+	case !s.kindFits(n.kind) || !s.allows(n):
+		rule, hint := "format", ""
+		if s.enum != nil {
+			rule, hint = "enum", suggest(n.text, s.enum)
+		} else if n.kind == intKind {
+			rule = "range"
+		}
+		c.fail(n.at, p, rule, "must be %s, not %s%s", s.words, n.show(), hint)
+	}
+}
+
+// show prints a scalar for a message, cut where it is long.
+func (n *node) show() string {
+	text := n.text
+	if len(text) > 80 {
+		text = strings.ToValidUTF8(text[:77], "") + "..."
+	}
+	if n.kind == stringKind {
+		return fmt.Sprintf("%q", text)
+	}
+	return text
+}
+
+func sentence(doc string) string {
+	if doc == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(doc, ". ")
+	return ": " + strings.TrimSuffix(first, ".")
+}

@@ -1,0 +1,165 @@
+package schema
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/cuecontext"
+)
+
+//go:embed *.cue
+var cueFiles embed.FS
+
+// definitions are what the CUE files say, evaluated once in a process. CUE evaluates definitions, references and
+// conjunctions; what is left for each job is a walk over its tree, in which CUE judges every scalar that its
+// definition restricts. Evaluating the whole of #Effective for each job instead costs over ten times as much
+// (bench/README.md), and its messages cannot be told apart (asks of CUE's users: cue#1902, cue#3607).
+type definitions struct {
+	job, environment *shape
+}
+
+// shape is what one definition allows at one place.
+type shape struct {
+	kind   kind
+	open   bool // a mapping without a schema of its own: any field
+	fields []*field
+	elem   *shape   // of a list, or of a mapping's values
+	oneOf  []string // fields of which at most one may be given,
+	exact  bool     // or exactly one
+	scalar *scalar
+}
+
+// field is one field of a mapping.
+type field struct {
+	name     string
+	doc      string
+	required bool
+	shape    *shape
+	value    *node    // the default, if it is a literal,
+	same     []string // or the path of the field that it equals
+	create   bool     // the mapping is there even when an author leaves it out
+}
+
+func (s *shape) field(name string) *field {
+	for _, f := range s.fields {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// compiled evaluates the CUE files. They are part of the program: a fault in them is a fault of the build, not of any
+// input, and a test compiles them.
+var compiled = sync.OnceValue(func() *definitions {
+	root, err := evaluate()
+	if err != nil {
+		panic(fmt.Errorf("compiling the schema: %w", err))
+	}
+	c := &compiler{judge: &judge{ctx: root.Context()}}
+	out := &definitions{job: c.definition(root, "#Job"), environment: c.definition(root, "#Environment")}
+	if err := addDefaults(out.job); err != nil {
+		panic(fmt.Errorf("compiling the schema: %w", err))
+	}
+	// Where an environment keeps volumes, they default as a job's own do.
+	volumes := out.environment.field("spec").shape.field("storage").shape
+	for _, f := range volumes.fields {
+		if own := out.job.field("spec").shape.field("storage").shape.elem.field(f.name); own != nil {
+			f.shape = own.shape
+		}
+	}
+	return out
+})
+
+// evaluate loads the embedded files as one CUE package.
+func evaluate() (cue.Value, error) {
+	entries, err := cueFiles.ReadDir(".")
+	if err != nil {
+		return cue.Value{}, err
+	}
+	inst := build.NewContext().NewInstance("", nil)
+	for _, e := range entries {
+		text, err := cueFiles.ReadFile(e.Name())
+		if err != nil {
+			return cue.Value{}, err
+		}
+		if err := inst.AddFile(e.Name(), text); err != nil {
+			return cue.Value{}, err
+		}
+	}
+	if err := inst.Complete(); err != nil {
+		return cue.Value{}, err
+	}
+	root := cuecontext.New().BuildInstance(inst)
+	return root, root.Err()
+}
+
+type compiler struct {
+	judge *judge
+}
+
+func (c *compiler) definition(root cue.Value, name string) *shape {
+	return c.shape(root.LookupPath(cue.ParsePath(name)))
+}
+
+func (c *compiler) shape(v cue.Value) *shape {
+	switch v.IncompleteKind() {
+	case cue.StructKind:
+		return c.mapping(v)
+	case cue.ListKind:
+		return &shape{kind: listKind, elem: c.shape(v.LookupPath(cue.MakePath(cue.AnyIndex)))}
+	case cue.TopKind:
+		return &shape{kind: mapKind, open: true}
+	default:
+		return &shape{kind: stringKind, scalar: newScalar(v, c.judge)}
+	}
+}
+
+func (c *compiler) mapping(v cue.Value) *shape {
+	s := &shape{kind: mapKind}
+	for _, a := range v.Attributes(cue.DeclAttr) {
+		if a.Name() == "oneof" || a.Name() == "exactly" {
+			s.oneOf, s.exact = strings.Split(a.Contents(), ","), a.Name() == "exactly"
+		}
+	}
+	if pattern := v.LookupPath(cue.MakePath(cue.AnyString)); pattern.Exists() {
+		if pattern.IncompleteKind() == cue.TopKind {
+			s.open = true
+		} else {
+			s.elem = c.shape(pattern)
+		}
+		return s
+	}
+	fields, err := v.Fields(cue.Optional(true))
+	if err != nil {
+		panic(fmt.Errorf("compiling the schema: %w", err))
+	}
+	for fields.Next() {
+		sel := fields.Selector()
+		f := &field{
+			name:     sel.Unquoted(),
+			required: sel.ConstraintType() == cue.RequiredConstraint,
+			shape:    c.shape(fields.Value()),
+		}
+		for _, d := range fields.Value().Doc() {
+			f.doc = strings.TrimSpace(strings.ReplaceAll(d.Text(), "\n", " "))
+		}
+		s.fields = append(s.fields, f)
+	}
+	return s
+}
+
+// names returns the field names of a mapping, sorted.
+func (s *shape) names() []string {
+	out := make([]string, len(s.fields))
+	for i, f := range s.fields {
+		out[i] = f.name
+	}
+	slices.Sort(out)
+	return out
+}

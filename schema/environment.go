@@ -1,0 +1,223 @@
+package schema
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Environment mirrors #Environment but for its defaults and overrides, which are merged into a job's tree before the
+// job is decoded, so that positions survive.
+type Environment struct {
+	Metadata Metadata        `json:"metadata"`
+	Spec     EnvironmentSpec `json:"spec"`
+
+	root *node
+}
+
+// EnvironmentSpec mirrors #Environment.spec.
+type EnvironmentSpec struct {
+	Namespace   string              `json:"namespace,omitempty"`
+	Env         []Env               `json:"env,omitempty"`
+	Images      []ImageRewrite      `json:"images,omitempty"`
+	Caps        Caps                `json:"caps"`
+	Accelerator *Accelerator        `json:"accelerator,omitempty"`
+	Storage     *EnvironmentStorage `json:"storage,omitempty"`
+}
+
+// ImageRewrite replaces the start of an image's name.
+type ImageRewrite struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Caps are the most that a worker may ask for; nil is no limit.
+type Caps struct {
+	CPU              *resource.Quantity `json:"cpu,omitempty"`
+	Memory           *resource.Quantity `json:"memory,omitempty"`
+	Shm              *resource.Quantity `json:"shm,omitempty"`
+	EphemeralStorage *resource.Quantity `json:"ephemeralStorage,omitempty"`
+}
+
+// Accelerator is what workers with accelerators need to land on their nodes.
+type Accelerator struct {
+	RuntimeClass string            `json:"runtimeClass,omitempty"`
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	Tolerations  []Toleration      `json:"tolerations,omitempty"`
+}
+
+// EnvironmentStorage replaces the sources of volumes.
+type EnvironmentStorage struct {
+	Replace string `json:"replace"` // unnamed or all
+	VolumeSource
+}
+
+// mergeInto fills in what a job leaves out and puts the overrides over what it says.
+func (env *Environment) mergeInto(job *node, s *shape) {
+	metadata := job.field("metadata")
+	if ns := env.root.field("spec").field("namespace"); ns != nil && metadata.field("namespace") == nil {
+		metadata.fields = append(metadata.fields, entry{"namespace", ns.at, ns})
+	}
+	spec, specShape := job.field("spec"), s.field("spec").shape
+	if defaults := env.root.field("spec").field("defaults"); defaults != nil {
+		merge(spec, defaults, specShape, false)
+	}
+	if overrides := env.root.field("spec").field("overrides"); overrides != nil {
+		merge(spec, overrides, specShape, true)
+	}
+}
+
+// merge adds src's fields to dst. Mappings merge field by field; lists, scalars and mappings of alternatives are one
+// value, which override decides about.
+func merge(dst, src *node, s *shape, override bool) {
+	for _, e := range src.fields {
+		here := dst.entry(e.key)
+		if here == nil {
+			dst.fields = append(dst.fields, entry{e.key, e.at, e.value.clone()})
+			continue
+		}
+		child := s.elem
+		if f := s.field(e.key); f != nil {
+			child = f.shape
+		}
+		switch {
+		case child != nil && child.kind == mapKind && child.scalar == nil && !child.open && child.oneOf == nil:
+			merge(here.value, e.value, child, override)
+		case override:
+			here.value, here.at = e.value.clone(), e.at
+		}
+	}
+}
+
+// clone copies a tree, since the fields of mappings are added to.
+func (n *node) clone() *node {
+	c := *n
+	c.fields = slices.Clone(n.fields)
+	for i := range c.fields {
+		c.fields[i].value = c.fields[i].value.clone()
+	}
+	c.items = slices.Clone(n.items)
+	for i := range c.items {
+		c.items[i] = c.items[i].clone()
+	}
+	return &c
+}
+
+// apply changes what is a function of the job's own value: images, caps, sources, and what accelerators need.
+func (env *Environment) apply(job *Job) {
+	spec := &job.Spec
+	for _, e := range env.Spec.Env {
+		if !slices.ContainsFunc(spec.Env, func(own Env) bool { return own.Name == e.Name }) {
+			spec.Env = append(spec.Env, e)
+		}
+	}
+	for _, image := range []*string{&spec.Image, &spec.Images.Etcd, &spec.Images.EtcdV2, &spec.Images.Fetch, &spec.Images.AWS} {
+		*image = env.rewrite(*image)
+	}
+	caps := env.Spec.Caps
+	lower(&spec.Resources.CPU, caps.CPU)
+	lower(&spec.Resources.Memory, caps.Memory)
+	lower(&spec.Resources.Shm, caps.Shm)
+	lower(&spec.Resources.EphemeralStorage, caps.EphemeralStorage)
+	if a := env.Spec.Accelerator; a != nil && spec.Resources.GPU > 0 {
+		a.apply(&spec.Placement)
+	}
+	if env.Spec.Storage != nil {
+		for i := range spec.Storage {
+			env.Spec.Storage.apply(&spec.Storage[i], job)
+		}
+	}
+}
+
+func (env *Environment) rewrite(image string) string {
+	best := ImageRewrite{}
+	for _, r := range env.Spec.Images {
+		if strings.HasPrefix(image, r.From) && len(r.From) > len(best.From) {
+			best = r
+		}
+	}
+	if best.From == "" {
+		return image
+	}
+	return best.To + strings.TrimPrefix(image, best.From)
+}
+
+func lower(q *resource.Quantity, limit *resource.Quantity) {
+	if limit != nil && q.Cmp(*limit) > 0 {
+		*q = limit.DeepCopy()
+	}
+}
+
+func (a *Accelerator) apply(p *Placement) {
+	if p.RuntimeClass == "" {
+		p.RuntimeClass = a.RuntimeClass
+	}
+	selector := make(map[string]string, len(a.NodeSelector)+len(p.NodeSelector))
+	for k, v := range a.NodeSelector {
+		selector[k] = v
+	}
+	for k, v := range p.NodeSelector { // the job knows better which accelerator it needs
+		selector[k] = v
+	}
+	p.NodeSelector = selector
+	p.Tolerations = append(slices.Clone(p.Tolerations), a.Tolerations...)
+}
+
+// apply moves a volume to where this environment keeps volumes. Its claim keeps its name, and a directory or export
+// that holds many of them gets a sub-directory for each.
+func (s *EnvironmentStorage) apply(v *Storage, job *Job) {
+	unnamed := v.Dynamic != nil && v.Dynamic.StorageClass == ""
+	if v.EmptyDir != nil || s.Replace == "unnamed" && !unnamed {
+		return
+	}
+	claim := v.ClaimName(job)
+	below := func(dir string) string {
+		return path.Join(dir, job.Metadata.Namespace, claim)
+	}
+	to := s.VolumeSource
+	switch {
+	case to.Dynamic != nil:
+		d := *to.Dynamic
+		d.Claim, to.Dynamic = claim, &d
+	case to.EFS != nil:
+		e := *to.EFS
+		e.Claim, to.EFS = claim, &e
+	case to.FSx != nil:
+		f := *to.FSx
+		f.Claim, to.FSx = claim, &f
+	case to.NFS != nil:
+		n := *to.NFS
+		n.Claim, n.Path, to.NFS = claim, below(n.Path), &n
+	case to.HostPath != nil:
+		h := *to.HostPath
+		h.Claim, h.Path, to.HostPath = claim, below(h.Path), &h
+	}
+	v.VolumeSource = to
+}
+
+// ClaimName returns the name of the PersistentVolumeClaim that a volume is mounted through, "" for scratch space.
+func (s *Storage) ClaimName(job *Job) string {
+	own := ""
+	switch {
+	case s.EmptyDir != nil:
+		return ""
+	case s.Claim != "":
+		return s.Claim
+	case s.Dynamic != nil:
+		own = s.Dynamic.Claim
+	case s.EFS != nil:
+		own = s.EFS.Claim
+	case s.FSx != nil:
+		own = s.FSx.Claim
+	case s.NFS != nil:
+		own = s.NFS.Claim
+	case s.HostPath != nil:
+		own = s.HostPath.Claim
+	}
+	if own != "" {
+		return own
+	}
+	return job.Metadata.Name + "-" + s.Name
+}

@@ -1,0 +1,369 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// The values of job.cue's enumerations that Go code branches on.
+const (
+	FrameworkTorchelastic = "torchelastic"
+
+	TargetJob  = "job"
+	TargetPods = "pods"
+
+	LauncherTorchrun   = "torchrun"
+	LauncherEntrypoint = "entrypoint"
+
+	BackendC10d   = "c10d"
+	BackendEtcd   = "etcd"
+	BackendEtcdV2 = "etcd-v2"
+	BackendEtcdV3 = "etcd-v3"
+
+	StoreWorker   = "worker"
+	StoreEtcd     = "etcd"
+	StoreExternal = "external"
+
+	GangNone        = "none"
+	GangKoordinator = "koordinator"
+
+	FetchInitContainer = "initContainer"
+	FetchEntrypoint    = "entrypoint"
+)
+
+// Job is one TrainingJob as generators read it: checked, merged with its environment, every default filled in. Pointers
+// are nil where an author said nothing and no default exists. The fields mirror job.cue one to one, where each has
+// its sentence of documentation; TestDrift holds the two together.
+type Job struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Spec       Spec     `json:"spec"`
+}
+
+// Metadata names a job and what its objects carry.
+type Metadata struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Spec mirrors #Spec.
+type Spec struct {
+	Framework        string          `json:"framework"`
+	Target           string          `json:"target"`
+	Launcher         string          `json:"launcher"`
+	Image            string          `json:"image"`
+	ImagePullPolicy  string          `json:"imagePullPolicy"`
+	ImagePullSecrets []string        `json:"imagePullSecrets,omitempty"`
+	Command          []string        `json:"command,omitempty"`
+	Args             []string        `json:"args,omitempty"`
+	Env              []Env           `json:"env,omitempty"`
+	Script           *Script         `json:"script,omitempty"`
+	Workers          Workers         `json:"workers"`
+	Resources        Resources       `json:"resources"`
+	Rendezvous       Rendezvous      `json:"rendezvous"`
+	Gang             *Gang           `json:"gang,omitempty"`
+	Suspend          bool            `json:"suspend"`
+	Storage          []Storage       `json:"storage,omitempty"`
+	Checkpoint       *Checkpoint     `json:"checkpoint,omitempty"`
+	Identity         *Identity       `json:"identity,omitempty"`
+	Placement        Placement       `json:"placement"`
+	Network          Network         `json:"network"`
+	Security         Security        `json:"security"`
+	Failure          Failure         `json:"failure"`
+	Disruption       Disruption      `json:"disruption"`
+	GracePeriod      metav1.Duration `json:"gracePeriod"`
+	TTLAfterFinished metav1.Duration `json:"ttlAfterFinished"`
+	GitOps           bool            `json:"gitops"`
+	HashedNames      bool            `json:"hashedNames"`
+	CreateNamespace  bool            `json:"createNamespace"`
+	Images           Images          `json:"images"`
+	PodTemplate      json.RawMessage `json:"podTemplate,omitempty"` // a partial PodTemplateSpec that podpatch.Validate accepted
+}
+
+// Images mirrors #Spec.images.
+type Images struct {
+	Etcd   string `json:"etcd"`
+	EtcdV2 string `json:"etcdV2"`
+	Fetch  string `json:"fetch"`
+	AWS    string `json:"aws"`
+}
+
+// Workers mirrors #Workers.
+type Workers struct {
+	Replicas  int32              `json:"replicas"`
+	Min       int32              `json:"min"`
+	Max       int32              `json:"max"`
+	Processes intstr.IntOrString `json:"processes"`
+}
+
+// Resources mirrors #Resources; quantities are what each worker asks for.
+type Resources struct {
+	CPU              resource.Quantity `json:"cpu"`
+	Memory           resource.Quantity `json:"memory"`
+	GPU              int64             `json:"gpu"`
+	GPUResource      string            `json:"gpuResource"`
+	Shm              resource.Quantity `json:"shm"`
+	EphemeralStorage resource.Quantity `json:"ephemeralStorage"`
+}
+
+// Rendezvous mirrors #Rendezvous.
+type Rendezvous struct {
+	Backend     string            `json:"backend"`
+	Store       string            `json:"store"`
+	Endpoint    string            `json:"endpoint,omitempty"`
+	Port        int32             `json:"port,omitempty"`
+	ID          string            `json:"id,omitempty"`
+	LastCall    metav1.Duration   `json:"lastCall"`
+	JoinTimeout metav1.Duration   `json:"joinTimeout"`
+	MaxRestarts int32             `json:"maxRestarts"`
+	Conf        map[string]string `json:"conf,omitempty"`
+	Etcd        Etcd              `json:"etcd"`
+}
+
+// SpeaksV2 says whether the backend needs etcd's v2 API, which ended with etcd 3.5.
+func (r *Rendezvous) SpeaksV2() bool {
+	return r.Backend == BackendEtcd || r.Backend == BackendEtcdV2
+}
+
+// Etcd mirrors #Etcd.
+type Etcd struct {
+	Name       string            `json:"name,omitempty"`
+	Replicas   int32             `json:"replicas"`
+	Quota      resource.Quantity `json:"quota"`
+	Compaction metav1.Duration   `json:"compaction"`
+	CPU        resource.Quantity `json:"cpu"`
+	Memory     resource.Quantity `json:"memory"`
+	Storage    *EtcdStorage      `json:"storage,omitempty"`
+	TLS        *EtcdTLS          `json:"tls,omitempty"`
+}
+
+// EtcdStorage is a volume for each member.
+type EtcdStorage struct {
+	Size         resource.Quantity `json:"size"`
+	StorageClass string            `json:"storageClass,omitempty"`
+}
+
+// EtcdTLS names Secrets; their content is never read.
+type EtcdTLS struct {
+	Secret       string `json:"secret"`
+	ClientSecret string `json:"clientSecret,omitempty"`
+}
+
+// Gang mirrors #Gang.
+type Gang struct {
+	Scheduler    string          `json:"scheduler"`
+	MinAvailable int32           `json:"minAvailable"`
+	Mode         string          `json:"mode"`
+	WaitTimeout  metav1.Duration `json:"waitTimeout"`
+	MatchPolicy  string          `json:"matchPolicy"`
+}
+
+// Storage mirrors #Storage: a mount and its source.
+type Storage struct {
+	Name      string `json:"name"`
+	MountPath string `json:"mountPath"`
+	SubPath   string `json:"subPath,omitempty"`
+	ReadOnly  bool   `json:"readOnly"`
+	VolumeSource
+	Dataset *Dataset `json:"dataset,omitempty"`
+}
+
+// VolumeSource mirrors #Source: at most one field is set, and after Load exactly one.
+type VolumeSource struct {
+	Claim    string    `json:"claim,omitempty"`
+	Dynamic  *Dynamic  `json:"dynamic,omitempty"`
+	EFS      *EFS      `json:"efs,omitempty"`
+	FSx      *FSx      `json:"fsx,omitempty"`
+	NFS      *NFS      `json:"nfs,omitempty"`
+	HostPath *HostPath `json:"hostPath,omitempty"`
+	EmptyDir *EmptyDir `json:"emptyDir,omitempty"`
+}
+
+// Shared says whether every pod of the job sees the same files.
+func (s *VolumeSource) Shared() bool { return s.EmptyDir == nil }
+
+// Dynamic is a claim that the cluster provisions.
+type Dynamic struct {
+	Size         resource.Quantity `json:"size"`
+	StorageClass string            `json:"storageClass,omitempty"`
+	AccessMode   string            `json:"accessMode"`
+	Claim        string            `json:"claim,omitempty"`
+}
+
+// EFS is an Amazon EFS file system.
+type EFS struct {
+	FileSystem  string            `json:"fileSystem"`
+	AccessPoint string            `json:"accessPoint,omitempty"`
+	Path        string            `json:"path,omitempty"`
+	Claim       string            `json:"claim,omitempty"`
+	Volume      string            `json:"volume,omitempty"`
+	Size        resource.Quantity `json:"size"`
+	Provision   *EFSProvision     `json:"provision,omitempty"`
+}
+
+// EFSProvision lets the driver make an access point for the claim.
+type EFSProvision struct {
+	DirectoryPerms string `json:"directoryPerms"`
+	BasePath       string `json:"basePath,omitempty"`
+	GIDRangeStart  int64  `json:"gidRangeStart,omitempty"`
+	GIDRangeEnd    int64  `json:"gidRangeEnd,omitempty"`
+}
+
+// FSx is an Amazon FSx for Lustre file system.
+type FSx struct {
+	FileSystem string            `json:"fileSystem,omitempty"`
+	DNSName    string            `json:"dnsName,omitempty"`
+	MountName  string            `json:"mountName,omitempty"`
+	Claim      string            `json:"claim,omitempty"`
+	Volume     string            `json:"volume,omitempty"`
+	Size       resource.Quantity `json:"size"`
+	Provision  *FSxProvision     `json:"provision,omitempty"`
+}
+
+// FSxProvision lets the driver make the file system.
+type FSxProvision struct {
+	Subnet         string   `json:"subnet"`
+	SecurityGroups []string `json:"securityGroups"`
+	DeploymentType string   `json:"deploymentType"`
+}
+
+// NFS is an NFS export.
+type NFS struct {
+	Server string            `json:"server"`
+	Path   string            `json:"path"`
+	Claim  string            `json:"claim,omitempty"`
+	Volume string            `json:"volume,omitempty"`
+	Size   resource.Quantity `json:"size"`
+}
+
+// HostPath is a directory of the node.
+type HostPath struct {
+	Path   string            `json:"path"`
+	Claim  string            `json:"claim,omitempty"`
+	Volume string            `json:"volume,omitempty"`
+	Size   resource.Quantity `json:"size"`
+}
+
+// EmptyDir is scratch space.
+type EmptyDir struct {
+	Size   *resource.Quantity `json:"size,omitempty"`
+	Medium string             `json:"medium,omitempty"`
+}
+
+// Dataset mirrors #Dataset.
+type Dataset struct {
+	URL      string          `json:"url"`
+	SHA256   string          `json:"sha256,omitempty"`
+	Path     string          `json:"path,omitempty"`
+	Unpack   bool            `json:"unpack"`
+	Deadline metav1.Duration `json:"deadline"`
+}
+
+// Checkpoint is where the script saves its state.
+type Checkpoint struct {
+	Path string `json:"path"`
+}
+
+// Script mirrors #Script.
+type Script struct {
+	Image     string           `json:"image,omitempty"`
+	S3        string           `json:"s3,omitempty"`
+	Fetch     string           `json:"fetch"`
+	ConfigMap *ScriptConfigMap `json:"configMap,omitempty"`
+}
+
+// ScriptConfigMap is a key of a ConfigMap.
+type ScriptConfigMap struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+// Env mirrors #Env: exactly one of the value and the references is set.
+type Env struct {
+	Name      string  `json:"name"`
+	Value     *string `json:"value,omitempty"`
+	Secret    *KeyRef `json:"secret,omitempty"`
+	ConfigMap *KeyRef `json:"configMap,omitempty"`
+}
+
+// KeyRef is a key of a Secret or ConfigMap that exists.
+type KeyRef struct {
+	Name     string `json:"name"`
+	Key      string `json:"key"`
+	Optional bool   `json:"optional,omitempty"`
+}
+
+// Identity mirrors #Identity: exactly one field is set.
+type Identity struct {
+	IRSA           *IRSA        `json:"irsa,omitempty"`
+	PodIdentity    *PodIdentity `json:"podIdentity,omitempty"`
+	NodeRole       *struct{}    `json:"nodeRole,omitempty"`
+	ServiceAccount string       `json:"serviceAccount,omitempty"`
+}
+
+// IRSA is an IAM role for a ServiceAccount.
+type IRSA struct {
+	Role           string `json:"role"`
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+}
+
+// PodIdentity is an EKS Pod Identity.
+type PodIdentity struct {
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+}
+
+// Placement mirrors #Placement.
+type Placement struct {
+	Scheduler        string            `json:"scheduler,omitempty"`
+	PriorityClass    string            `json:"priorityClass,omitempty"`
+	PreemptionPolicy string            `json:"preemptionPolicy,omitempty"`
+	RuntimeClass     string            `json:"runtimeClass,omitempty"`
+	NodeSelector     map[string]string `json:"nodeSelector,omitempty"`
+	Tolerations      []Toleration      `json:"tolerations,omitempty"`
+}
+
+// Toleration mirrors #Toleration; Seconds is nil for ever.
+type Toleration struct {
+	Key      string `json:"key,omitempty"`
+	Operator string `json:"operator,omitempty"`
+	Value    string `json:"value,omitempty"`
+	Effect   string `json:"effect,omitempty"`
+	Seconds  *int64 `json:"seconds,omitempty"`
+}
+
+// Network mirrors #Network.
+type Network struct {
+	Policy        bool   `json:"policy"`
+	ClusterDomain string `json:"clusterDomain"`
+	Interface     string `json:"interface,omitempty"`
+	Collective    string `json:"collective,omitempty"`
+}
+
+// Security mirrors #Security.
+type Security struct {
+	RunAsUser              int64 `json:"runAsUser"`
+	RunAsGroup             int64 `json:"runAsGroup"`
+	FSGroup                int64 `json:"fsGroup"`
+	ReadOnlyRootFilesystem bool  `json:"readOnlyRootFilesystem"`
+}
+
+// Failure mirrors #Failure.
+type Failure struct {
+	Restarts          int32            `json:"restarts"`
+	RestartsPerWorker *int32           `json:"restartsPerWorker,omitempty"`
+	FatalExitCodes    []int32          `json:"fatalExitCodes,omitempty"`
+	IgnoreDisruptions bool             `json:"ignoreDisruptions"`
+	Deadline          *metav1.Duration `json:"deadline,omitempty"`
+}
+
+// Disruption mirrors #Disruption.
+type Disruption struct {
+	Budget      bool `json:"budget"`
+	SafeToEvict bool `json:"safeToEvict"`
+}

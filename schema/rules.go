@@ -1,0 +1,294 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tegen-dev/tegen/internal/podpatch"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// ruling is what a rule works with: the job as generators would see it, and its tree for positions.
+type ruling struct {
+	*Job
+	root *node
+	errs Errors
+}
+
+// rules are what must hold between fields, in the order of job.cue. CUE can say most of them, but not in words that
+// name both sides, and not at the price of a comparison.
+var rules = []func(*ruling){
+	(*ruling).names,
+	(*ruling).program,
+	(*ruling).script,
+	(*ruling).environment,
+	(*ruling).workers,
+	(*ruling).resources,
+	(*ruling).store,
+	(*ruling).rendezvous,
+	(*ruling).etcd,
+	(*ruling).gang,
+	(*ruling).volumes,
+	(*ruling).datasets,
+	(*ruling).checkpoint,
+	(*ruling).placement,
+	(*ruling).failure,
+	(*ruling).target,
+	(*ruling).placeholders,
+	(*ruling).podTemplate,
+}
+
+func check(job *Job, root *node) Errors {
+	r := &ruling{Job: job, root: root}
+	for _, rule := range rules {
+		rule(r)
+	}
+	return r.errs
+}
+
+func (r *ruling) fail(path, rule, format string, args ...any) {
+	r.errs = append(r.errs, r.root.fail(path, rule, format, args...))
+}
+
+// given says whether somebody wrote the field, be it the author or an environment.
+func (r *ruling) given(dotted string) bool {
+	n := r.root
+	for _, name := range strings.Split(dotted, ".") {
+		e := n.entry(name)
+		if e == nil || e.at.line == 0 {
+			return false
+		}
+		n = e.value
+	}
+	return true
+}
+
+// reservedLabels are keys that tegen or a controller sets itself.
+var reservedLabels = []string{"app.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "controller-uid", "job-name", "worker"}
+
+func (r *ruling) names() {
+	if r.Spec.CreateNamespace && r.Metadata.Namespace == "default" {
+		r.fail("spec.createNamespace", "requires", "namespace default exists in every cluster: set metadata.namespace")
+	}
+	for key := range r.Metadata.Labels {
+		r.key("metadata.labels", key)
+		for _, reserved := range reservedLabels {
+			if key == reserved || strings.HasSuffix(reserved, "/") && strings.HasPrefix(key, reserved) {
+				r.fail(keyPath("metadata.labels", key), "reserved", "is set by tegen: choose another key")
+			}
+		}
+	}
+	for key := range r.Metadata.Annotations {
+		r.key("metadata.annotations", key)
+	}
+	for key := range r.Spec.Placement.NodeSelector {
+		r.key("spec.placement.nodeSelector", key)
+	}
+}
+
+func keyPath(mapping, key string) string {
+	return mapping + strings.TrimPrefix((&place{parent: &place{name: "x"}, name: key}).String(), "x")
+}
+
+func (r *ruling) key(mapping, key string) {
+	if msgs := validation.IsQualifiedName(key); len(msgs) > 0 {
+		r.fail(keyPath(mapping, key), "format", "is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
+	}
+}
+
+func (r *ruling) program() {
+	s := &r.Spec
+	if s.Launcher == LauncherTorchrun && len(s.Command)+len(s.Args) == 0 && s.Script == nil {
+		r.fail("spec", "requires", "nothing to run: give a command, args or a script, or set launcher: entrypoint")
+	}
+}
+
+func (r *ruling) script() {
+	s := r.Spec.Script
+	if s == nil {
+		return
+	}
+	switch {
+	case s.S3 == "" && r.given("spec.script.fetch"):
+		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
+	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Launcher != LauncherEntrypoint:
+		r.fail("spec.script.fetch", "requires", "the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
+	}
+	if s.S3 != "" && r.Spec.Identity == nil {
+		r.fail("spec.script.s3", "requires", "reading from S3 needs spec.identity: one of irsa, podIdentity, nodeRole, serviceAccount")
+	}
+}
+
+func (r *ruling) environment() {
+	seen := map[string]bool{}
+	for i, e := range r.Spec.Env {
+		path := fmt.Sprintf("spec.env[%d].name", i)
+		switch {
+		case seen[e.Name]:
+			r.fail(path, "duplicate", "%s is set twice", e.Name)
+		case strings.HasPrefix(e.Name, "PET_"):
+			r.fail(path, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
+		case r.Spec.Launcher == LauncherEntrypoint && tutorialEnv[e.Name]:
+			r.fail(path, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
+		case e.Name == "DIST_BACKEND" && r.Spec.Network.Collective != "":
+			r.fail(path, "reserved", "DIST_BACKEND is set by spec.network.collective")
+		case e.Name == "CHECKPOINT_DIR" && r.Spec.Checkpoint != nil:
+			r.fail(path, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
+		case e.Name == "GLOO_SOCKET_IFNAME" && e.Value != nil && strings.ContainsAny(*e.Value, ",^="):
+			r.fail(fmt.Sprintf("spec.env[%d].value", i), "format", "Gloo takes one interface's name; only NCCL takes lists and ^")
+		}
+		seen[e.Name] = true
+	}
+}
+
+// tutorialEnv is what the images of the torchelastic tutorial read.
+var tutorialEnv = map[string]bool{
+	"RDZV_ENDPOINT": true, "JOB_ID": true, "MIN_SIZE": true, "MAX_SIZE": true,
+	"ETCD_PROTOCOL": true, "ETCD_CACERT": true, "ETCD_CERT": true, "ETCD_KEY": true,
+}
+
+func (r *ruling) workers() {
+	w := &r.Spec.Workers
+	switch {
+	case w.Replicas == 0:
+		r.fail("spec.workers", "requires", "needs replicas, or max")
+	case w.Max < w.Min && r.given("spec.workers.max"):
+		r.fail("spec.workers.max", "order", "%d is below min %d", w.Max, w.Min)
+	case w.Replicas < w.Min && r.given("spec.workers.replicas"):
+		r.fail("spec.workers.replicas", "order", "%d is below min %d", w.Replicas, w.Min)
+	case w.Replicas > w.Max:
+		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
+	}
+	if w.Replicas != 0 && w.Min < w.Max && r.Spec.Rendezvous.MaxRestarts == 0 {
+		r.fail("spec.rendezvous.maxRestarts", "requires", "an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
+	}
+}
+
+func (r *ruling) resources() {
+	res := &r.Spec.Resources
+	if res.CPU.Sign() == 0 {
+		r.fail("spec.resources.cpu", "range", "must be more than 0")
+	}
+	if res.Memory.Sign() == 0 {
+		r.fail("spec.resources.memory", "range", "must be more than 0")
+	}
+	if res.Shm.Cmp(res.Memory) > 0 {
+		r.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against", res.Shm.String(), res.Memory.String())
+	}
+	processes := r.Spec.Workers.Processes
+	switch {
+	case processes.StrVal == "gpu" && res.GPU == 0:
+		r.fail("spec.workers.processes", "requires", "gpu counts the accelerators of a worker, and spec.resources.gpu asks for none: use auto")
+	case res.GPU > 0 && int64(processes.IntVal) > res.GPU:
+		r.fail("spec.workers.processes", "order", "%d is above spec.resources.gpu %d: each process needs an accelerator of its own", processes.IntVal, res.GPU)
+	}
+}
+
+func (r *ruling) gang() {
+	g := r.Spec.Gang
+	if g == nil || g.Scheduler == GangNone {
+		return
+	}
+	w := &r.Spec.Workers
+	switch {
+	case g.MinAvailable > w.Replicas:
+		r.fail("spec.gang.minAvailable", "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable, w.Replicas)
+	case g.MinAvailable < w.Min:
+		r.fail("spec.gang.minAvailable", "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable, w.Min)
+	}
+	if w.Min < w.Max && g.MatchPolicy != "waiting-and-running" {
+		r.fail("spec.gang.matchPolicy", "requires", "an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang", g.MatchPolicy)
+	}
+	if g.WaitTimeout.Duration > 25*time.Minute {
+		r.fail("spec.gang.waitTimeout", "range", "%s is above the 25m that Koordinator handles", g.WaitTimeout.Duration)
+	}
+}
+
+func (r *ruling) placement() {
+	for i, t := range r.Spec.Placement.Tolerations {
+		at := fmt.Sprintf("spec.placement.tolerations[%d]", i)
+		switch {
+		case t.Operator == "Exists" && t.Value != "":
+			r.fail(at+".value", "requires", "operator Exists takes no value")
+		case t.Key == "" && t.Operator != "Exists":
+			r.fail(at, "requires", "a toleration without a key tolerates every taint and needs operator: Exists")
+		case t.Seconds != nil && t.Effect != "NoExecute":
+			r.fail(at+".seconds", "requires", "only effect NoExecute has a time")
+		}
+	}
+}
+
+func (r *ruling) failure() {
+	f := &r.Spec.Failure
+	seen := map[int32]bool{}
+	for i, code := range f.FatalExitCodes {
+		if seen[code] {
+			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "duplicate", "%d is listed twice", code)
+		}
+		seen[code] = true
+	}
+	if r.given("spec.failure.restarts") && f.RestartsPerWorker != nil {
+		r.fail("spec.failure.restartsPerWorker", "one-of", "only one of restarts, restartsPerWorker may be given")
+	}
+}
+
+// target refuses what bare pods cannot carry: they have no controller.
+func (r *ruling) target() {
+	if r.Spec.Target != TargetPods {
+		return
+	}
+	for _, field := range []string{"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes", "failure.ignoreDisruptions", "hashedNames"} {
+		if r.given("spec." + field) {
+			r.fail("spec."+field, "target", "target pods has no controller that could do this: use target job")
+		}
+	}
+}
+
+// placeholders finds what a copied example left to be filled in.
+func (r *ruling) placeholders() {
+	look := func(path, text string) {
+		if m := placeholder(text); m != "" {
+			r.fail(path, "placeholder", "%s is a placeholder: put the value there", m)
+		}
+	}
+	for i, a := range r.Spec.Command {
+		look(fmt.Sprintf("spec.command[%d]", i), a)
+	}
+	for i, a := range r.Spec.Args {
+		look(fmt.Sprintf("spec.args[%d]", i), a)
+	}
+	for i, e := range r.Spec.Env {
+		if e.Value != nil {
+			look(fmt.Sprintf("spec.env[%d].value", i), *e.Value)
+		}
+	}
+}
+
+// placeholder returns the first <NAME> of upper-case letters, digits, '_' and '-' in a text.
+func placeholder(text string) string {
+	for rest := text; ; {
+		_, after, ok := strings.Cut(rest, "<")
+		if !ok {
+			return ""
+		}
+		if name, _, ok := strings.Cut(after, ">"); ok && len(name) > 1 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
+			return "<" + name + ">"
+		}
+		rest = after
+	}
+}
+
+// podTemplate asks the one package that knows pod templates what in the escape hatch is none of theirs.
+func (r *ruling) podTemplate() {
+	if r.Spec.PodTemplate == nil {
+		return
+	}
+	for _, m := range podpatch.Validate(r.Spec.PodTemplate) {
+		at := "spec.podTemplate"
+		if m.Path != "" {
+			at += "." + m.Path
+		}
+		r.fail(at, "pod-template", "%s", m.Msg)
+	}
+}

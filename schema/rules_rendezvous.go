@@ -1,0 +1,124 @@
+package schema
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// store holds the backend and who serves it together.
+func (r *ruling) store() {
+	z := &r.Spec.Rendezvous
+	switch {
+	case z.Backend == BackendC10d && z.Store == StoreEtcd:
+		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd, etcd-v2 or etcd-v3; c10d needs none")
+	case z.Backend != BackendC10d && z.Store == StoreWorker:
+		at := "spec.rendezvous.backend"
+		if r.given("spec.rendezvous.store") {
+			at = "spec.rendezvous.store"
+		}
+		r.fail(at, "requires", "backend %s needs a store: etcd, or external with an endpoint", z.Backend)
+	case z.Store == StoreExternal && z.Endpoint == "":
+		r.fail("spec.rendezvous.endpoint", "required", "required field is missing: host:port of the external store")
+	case z.Store != StoreExternal && z.Endpoint != "":
+		r.fail("spec.rendezvous.endpoint", "requires", "only store external has an endpoint of its own")
+	}
+	if z.Store == StoreExternal && z.Port != 0 {
+		r.fail("spec.rendezvous.port", "requires", "the port of an external store stands in its endpoint")
+	}
+	if z.Store != StoreEtcd && r.given("spec.rendezvous.etcd") {
+		r.fail("spec.rendezvous.etcd", "requires", "no etcd is rendered with store %s", z.Store)
+	}
+}
+
+// confKeys are the keys of --rdzv-conf that fields of the job set.
+var confKeys = map[string]string{
+	"last_call_timeout": "spec.rendezvous.lastCall",
+	"join_timeout":      "spec.rendezvous.joinTimeout",
+	"timeout":           "spec.rendezvous.joinTimeout",
+	"protocol":          "spec.rendezvous.etcd.tls",
+	"cacert":            "spec.rendezvous.etcd.tls",
+	"cert":              "spec.rendezvous.etcd.tls",
+	"key":               "spec.rendezvous.etcd.tls",
+	"ca_cert":           "spec.rendezvous.etcd.tls",
+	"ssl_cert":          "spec.rendezvous.etcd.tls",
+	"ssl_cert_key":      "spec.rendezvous.etcd.tls",
+}
+
+var confKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+func (r *ruling) rendezvous() {
+	z := &r.Spec.Rendezvous
+	if z.LastCall.Duration > z.JoinTimeout.Duration {
+		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s", z.LastCall.Duration, z.JoinTimeout.Duration)
+	}
+	if _, port, ok := strings.Cut(z.Endpoint, ":"); ok {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			r.fail("spec.rendezvous.endpoint", "range", "port %s is not from 1 to 65535", port)
+		}
+	}
+	for key := range z.Conf {
+		at := keyPath("spec.rendezvous.conf", key)
+		if field, ok := confKeys[key]; ok {
+			r.fail(at, "reserved", "is set by %s", field)
+		} else if !confKey.MatchString(key) {
+			r.fail(at, "format", "is not a key of --rdzv-conf: lower-case letters, digits and '_'")
+		}
+	}
+}
+
+var etcdVersion = regexp.MustCompile(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
+
+// etcd refuses a server that would not speak the backend's API: v2 was removed in 3.6 (etcd CHANGELOG-3.6).
+func (r *ruling) etcd() {
+	z := &r.Spec.Rendezvous
+	if z.Store != StoreEtcd {
+		return
+	}
+	if z.Etcd.Quota.Sign() == 0 {
+		r.fail("spec.rendezvous.etcd.quota", "range", "must be more than 0")
+	}
+	if !z.SpeaksV2() {
+		return
+	}
+	const at = "spec.images.etcdV2"
+	m := etcdVersion.FindStringSubmatch(r.Spec.Images.EtcdV2)
+	if m == nil {
+		r.fail(at, "etcd-v2", "must have a version tag older than 3.6, since backend %s speaks the v2 API, which 3.6 removed", z.Backend)
+		return
+	}
+	major, _ := strconv.Atoi(m[1])
+	minor, _ := strconv.Atoi(m[2])
+	if major > 3 || major == 3 && minor >= 6 {
+		r.fail(at, "etcd-v2", "%s has no v2 API, which backend %s speaks and 3.6 removed: use 3.5", fmt.Sprintf("etcd %d.%d", major, minor), z.Backend)
+	}
+}
+
+// clashes are mistakes between jobs: two of one name, or two that would meet in one rendezvous.
+func clashes(jobs []*Job, roots []*node) Errors {
+	var errs Errors
+	type seen struct{ names, runs map[string]int }
+	s := seen{map[string]int{}, map[string]int{}}
+	for i, j := range jobs {
+		if j == nil {
+			continue
+		}
+		name := j.Metadata.Namespace + "/" + j.Metadata.Name
+		if first, ok := s.names[name]; ok {
+			at := roots[first].at
+			errs = append(errs, roots[i].fail("metadata.name", "duplicate", "%q is the name of the job at %s:%d already", j.Metadata.Name, at.file, at.line))
+			continue
+		}
+		s.names[name] = i
+		if j.Spec.Rendezvous.ID == "" {
+			continue
+		}
+		if first, ok := s.runs[j.Spec.Rendezvous.ID]; ok {
+			errs = append(errs, roots[i].fail("spec.rendezvous.id", "duplicate", "%q is the id of job %q already; two runs of one id meet each other", j.Spec.Rendezvous.ID, jobs[first].Metadata.Name))
+			continue
+		}
+		s.runs[j.Spec.Rendezvous.ID] = i
+	}
+	return errs
+}

@@ -1,0 +1,99 @@
+package schema
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// taken are the mount paths that tegen itself uses in a worker.
+var taken = []string{"/", "/dev", "/dev/shm", "/proc", "/sys", "/tegen"}
+
+func (r *ruling) volumes() {
+	names, mounts := map[string]int{}, map[string]int{}
+	for i := range r.Spec.Storage {
+		v := &r.Spec.Storage[i]
+		at := fmt.Sprintf("spec.storage[%d]", i)
+		if first, ok := names[v.Name]; ok {
+			r.fail(at+".name", "duplicate", "%q is the name of spec.storage[%d] already", v.Name, first)
+		} else {
+			names[v.Name] = i
+		}
+		mount := path.Clean(v.MountPath)
+		if first, ok := mounts[mount]; ok {
+			r.fail(at+".mountPath", "duplicate", "%s is where spec.storage[%d] is mounted already", mount, first)
+		} else {
+			mounts[mount] = i
+		}
+		for _, t := range taken {
+			if mount == t || t == "/tegen" && strings.HasPrefix(mount, "/tegen/") {
+				r.fail(at+".mountPath", "reserved", "%s belongs to the system or to tegen: mount elsewhere", mount)
+			}
+		}
+		r.volume(v, at)
+	}
+}
+
+// volume checks one source.
+func (r *ruling) volume(v *Storage, at string) {
+	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 {
+		r.fail(at+".dynamic.accessMode", "requires", "ReadWriteOnce serves the pods of one node, and there are %d workers: use ReadWriteMany", r.Spec.Workers.Replicas)
+	}
+	if e := v.EFS; e != nil {
+		if e.Provision != nil && (e.AccessPoint != "" || e.Path != "" || e.Volume != "") {
+			r.fail(at+".efs.provision", "one-of", "the driver makes the access point and the volume: leave out accessPoint, path and volume")
+		}
+		if p := e.Provision; p != nil && (p.GIDRangeStart > p.GIDRangeEnd || (p.GIDRangeStart == 0) != (p.GIDRangeEnd == 0)) {
+			r.fail(at+".efs.provision.gidRangeEnd", "order", "gidRangeStart and gidRangeEnd belong together, the start not above the end")
+		}
+	}
+	if f := v.FSx; f != nil {
+		static := f.FileSystem != "" && f.DNSName != "" && f.MountName != ""
+		none := f.FileSystem == "" && f.DNSName == "" && f.MountName == ""
+		switch {
+		case f.Provision == nil && !static:
+			r.fail(at+".fsx", "requires", "needs fileSystem, dnsName and mountName of a file system, or provision for a new one")
+		case f.Provision != nil && (!none || f.Volume != ""):
+			r.fail(at+".fsx.provision", "one-of", "the driver makes the file system: leave out fileSystem, dnsName, mountName and volume")
+		case f.Provision != nil && len(f.Provision.SecurityGroups) == 0:
+			r.fail(at+".fsx.provision.securityGroups", "requires", "at least one is needed")
+		}
+	}
+}
+
+func (r *ruling) datasets() {
+	for i := range r.Spec.Storage {
+		v := &r.Spec.Storage[i]
+		at := fmt.Sprintf("spec.storage[%d]", i)
+		switch {
+		case v.Dataset == nil:
+		case !v.Shared():
+			r.fail(at+".dataset", "requires", "an emptyDir is private to each pod: a dataset needs a volume that all workers share")
+		case v.Dynamic != nil && v.Dynamic.AccessMode == "ReadOnlyMany":
+			r.fail(at+".dataset", "requires", "cannot be fetched into a claim with accessMode ReadOnlyMany")
+		}
+	}
+}
+
+func (r *ruling) checkpoint() {
+	if r.Spec.Checkpoint == nil {
+		return
+	}
+	dir := path.Clean(r.Spec.Checkpoint.Path)
+	var on *Storage
+	for i := range r.Spec.Storage {
+		v := &r.Spec.Storage[i]
+		mount := path.Clean(v.MountPath)
+		if (dir == mount || strings.HasPrefix(dir, mount+"/")) && (on == nil || len(mount) > len(path.Clean(on.MountPath))) {
+			on = v
+		}
+	}
+	switch {
+	case on == nil:
+		r.fail("spec.checkpoint.path", "requires", "%s is on no volume of spec.storage and would be lost with the pod", dir)
+	case !on.Shared():
+		r.fail("spec.checkpoint.path", "requires", "%s is on the emptyDir %q, which is lost with the pod", dir, on.Name)
+	case on.ReadOnly:
+		r.fail("spec.checkpoint.path", "requires", "%s is on the volume %q, which is mounted read-only", dir, on.Name)
+	}
+}

@@ -1,0 +1,195 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"cuelang.org/go/cue"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// scalar is what a definition allows for one string, number or truth value.
+type scalar struct {
+	value  cue.Value
+	kinds  cue.Kind
+	free   bool     // any value of its kind
+	enum   []string // the only values, if they are listed
+	words  string   // "must be " + words
+	format string
+	judge  *judge
+	seen   sync.Map // scalarKey to bool: jobs repeat each other's values
+}
+
+type scalarKey struct {
+	kind kind
+	text string
+}
+
+// judge lets one goroutine at a time into the CUE evaluator, which is not safe for more.
+type judge struct {
+	mu  sync.Mutex
+	ctx *cue.Context
+}
+
+func newScalar(v cue.Value, j *judge) *scalar {
+	s := &scalar{value: v, kinds: v.IncompleteKind(), judge: j}
+	s.enum = literals(v)
+	deref := cue.Dereference(v)
+	if a := deref.Attribute("must"); a.Err() == nil {
+		s.words, _ = a.String(0)
+	} else if len(s.enum) > 1 {
+		s.words = "one of " + strings.Join(s.enum, ", ")
+	} else {
+		s.words = describe(v)
+	}
+	if a := deref.Attribute("format"); a.Err() == nil {
+		s.format, _ = a.String(0)
+	}
+	op, _ := deref.Expr()
+	s.free = op == cue.NoOp && !v.IsConcrete()
+	return s
+}
+
+// literals returns the values of a disjunction of literals, or of a single one.
+func literals(v cue.Value) []string {
+	if v.IsConcrete() {
+		text, err := v.MarshalJSON()
+		if err != nil {
+			return nil
+		}
+		return []string{strings.Trim(string(text), `"`)}
+	}
+	op, args := v.Expr()
+	if op == cue.NoOp && len(args) == 1 {
+		return nil
+	}
+	if op != cue.OrOp {
+		return nil
+	}
+	var out []string
+	for _, a := range args {
+		l := literals(a)
+		if l == nil {
+			return nil
+		}
+		out = append(out, l...)
+	}
+	return out
+}
+
+// describe puts ranges, kinds and disjunctions of them into words.
+func describe(v cue.Value) string {
+	if l := literals(v); len(l) == 1 {
+		return l[0]
+	}
+	op, args := v.Expr()
+	switch op {
+	case cue.OrOp:
+		parts := make([]string, len(args))
+		for i, a := range args {
+			parts[i] = describe(a)
+		}
+		return strings.Join(parts[:len(parts)-1], ", ") + " or " + parts[len(parts)-1]
+	case cue.AndOp:
+		low, high := bounds(v)
+		switch {
+		case low != "" && high != "":
+			return fmt.Sprintf("a whole number from %s to %s", low, high)
+		case low != "":
+			return fmt.Sprintf("a whole number of at least %s", low)
+		}
+	}
+	switch v.IncompleteKind() {
+	case cue.IntKind:
+		return "a whole number"
+	case cue.BoolKind:
+		return "true or false"
+	case cue.StringKind:
+		return "a string"
+	}
+	return v.IncompleteKind().String()
+}
+
+func bounds(v cue.Value) (low, high string) {
+	op, args := v.Expr()
+	switch op {
+	case cue.AndOp:
+		for _, a := range args {
+			l, h := bounds(a)
+			low, high = low+l, high+h
+		}
+	case cue.GreaterThanEqualOp:
+		low = fmt.Sprint(args[0])
+	case cue.LessThanEqualOp:
+		high = fmt.Sprint(args[0])
+	}
+	return low, high
+}
+
+// kindFits says whether a YAML value is of a kind that the definition allows at all.
+func (s *scalar) kindFits(k kind) bool {
+	switch k {
+	case boolKind:
+		return s.kinds&cue.BoolKind != 0
+	case intKind:
+		return s.kinds&cue.IntKind != 0
+	case floatKind:
+		return s.kinds&cue.FloatKind != 0
+	case stringKind:
+		return s.kinds&cue.StringKind != 0
+	}
+	return false
+}
+
+// allows says whether CUE accepts the value.
+func (s *scalar) allows(n *node) bool {
+	if s.free {
+		return true
+	}
+	key := scalarKey{n.kind, n.text}
+	if known, ok := s.seen.Load(key); ok {
+		return known.(bool)
+	}
+	s.judge.mu.Lock()
+	ok := s.value.Unify(s.judge.encode(n)).Validate(cue.Concrete(true)) == nil
+	s.judge.mu.Unlock()
+	if ok {
+		ok = parses(s.format, n.text)
+	}
+	s.seen.Store(key, ok)
+	return ok
+}
+
+func (j *judge) encode(n *node) cue.Value {
+	switch n.kind {
+	case boolKind:
+		return j.ctx.Encode(n.text == "true")
+	case intKind:
+		i, err := strconv.ParseInt(n.text, 10, 64)
+		if err == nil {
+			return j.ctx.Encode(i)
+		}
+	case floatKind:
+		f, err := strconv.ParseFloat(n.text, 64)
+		if err == nil {
+			return j.ctx.Encode(f)
+		}
+	}
+	return j.ctx.Encode(n.text)
+}
+
+// parses asks Go's own parser of a format, since a regular expression can only sketch one.
+func parses(format, text string) bool {
+	switch format {
+	case "quantity":
+		_, err := resource.ParseQuantity(text)
+		return err == nil
+	case "duration":
+		d, err := time.ParseDuration(text)
+		return err == nil && d > 0 && d%time.Second == 0
+	}
+	return true
+}

@@ -1,11 +1,12 @@
 package generators
 
 import (
-	"github.com/tegen-dev/tegen/schema"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 func disruption(job *schema.Job) []runtime.Object {

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tegen-dev/tegen/internal/contract"
-	"github.com/tegen-dev/tegen/schema"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 const etcdData = "/var/lib/etcd"

@@ -6,8 +6,9 @@ package generators
 import (
 	"slices"
 
-	"github.com/tegen-dev/tegen/schema"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // Generator makes the objects of one concern.

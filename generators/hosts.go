@@ -3,9 +3,10 @@ package generators
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // givenHosts are the Services that an author's own words dial and no generator renders: a tracker, a proxy, a store of

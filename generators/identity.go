@@ -1,9 +1,10 @@
 package generators
 
 import (
-	"github.com/tegen-dev/tegen/schema"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // serviceAccountName returns the ServiceAccount of the pods that train and fetch, and whether tegen renders it.

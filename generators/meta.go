@@ -8,9 +8,10 @@ import (
 	"maps"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/schema"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Components of a job: the values of app.kubernetes.io/component, and the ends of object names.

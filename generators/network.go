@@ -1,13 +1,14 @@
 package generators
 
 import (
-	"github.com/tegen-dev/tegen/internal/contract"
-	"github.com/tegen-dev/tegen/schema"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // network closes the job to everyone else. Egress stays open but for etcd: training reads S3, hubs and trackers that no

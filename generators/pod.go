@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tegen-dev/tegen/internal/contract"
-	"github.com/tegen-dev/tegen/schema"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // podSpec is what every pod of a job has in common: the restricted Pod Security Standard and nothing that training

@@ -6,13 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tegen-dev/tegen/internal/contract"
-	"github.com/tegen-dev/tegen/schema"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // The scripts take every value from the environment, so that nothing of an author's is ever parsed by a shell. They

@@ -4,8 +4,9 @@ import (
 	"path"
 	"slices"
 
-	"github.com/tegen-dev/tegen/schema"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 const scriptDir = "/tegen/script"

@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/schema"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // Where the members' and the workers' certificates are mounted.

@@ -3,10 +3,11 @@ package generators
 import (
 	"strconv"
 
-	"github.com/tegen-dev/tegen/schema"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // workerName is the name of the Indexed Job and of its Service, and the start of every pod's name.

@@ -4,11 +4,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 const (

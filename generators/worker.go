@@ -3,13 +3,14 @@ package generators
 import (
 	"maps"
 
-	"github.com/tegen-dev/tegen/internal/contract"
-	"github.com/tegen-dev/tegen/internal/podpatch"
-	"github.com/tegen-dev/tegen/schema"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/podpatch"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 func worker(job *schema.Job) []runtime.Object {

@@ -23,6 +23,7 @@ type EnvironmentSpec struct {
 	Env         []Env               `json:"env,omitempty"`
 	Images      []ImageRewrite      `json:"images,omitempty"`
 	Caps        Caps                `json:"caps"`
+	Anywhere    bool                `json:"anywhere,omitempty"`
 	Accelerator *Accelerator        `json:"accelerator,omitempty"`
 	Storage     *EnvironmentStorage `json:"storage,omitempty"`
 }
@@ -121,6 +122,9 @@ func (env *Environment) apply(job *Job) {
 	lower(&spec.Resources.Memory, caps.Memory)
 	lower(&spec.Resources.Shm, caps.Shm)
 	lower(&spec.Resources.EphemeralStorage, caps.EphemeralStorage)
+	if env.Spec.Anywhere {
+		spec.Placement = Placement{}
+	}
 	if a := env.Spec.Accelerator; a != nil && spec.Resources.GPU > 0 {
 		a.apply(&spec.Placement)
 	}

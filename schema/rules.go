@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tegen-dev/tegen/internal/podpatch"
 )
 
 // ruling is what a rule works with: the job as generators would see it, and its tree for positions.

@@ -13,10 +13,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits that keep hostile input within bounded time and memory. A job is some kilobytes, a file of 4,000 jobs some
+// MaxFile is the most bytes that Load reads of a source; it and the limits beside it keep hostile input within bounded
+// time and memory. A job is some kilobytes, a file of 4,000 jobs some
 // megabytes.
 const (
-	maxFile     = 8 << 20
+	MaxFile     = 8 << 20
 	maxDocument = 1 << 20
 	maxDepth    = 32
 )
@@ -117,8 +118,8 @@ func unreadable(src Source) *Error {
 		return &Error{File: src.Name, Line: line + 1, Col: col + 1, Rule: rule, Msg: msg}
 	}
 	data := src.Data
-	if len(data) > maxFile {
-		return at(0, "size", fmt.Sprintf("the file has %d bytes, more than the limit of %d: split it", len(data), maxFile))
+	if len(data) > MaxFile {
+		return at(0, "size", fmt.Sprintf("the file has %d bytes, more than the limit of %d: split it", len(data), MaxFile))
 	}
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return at(0, "encoding", "the file starts with a byte order mark: save it as UTF-8 without one")

@@ -2,60 +2,147 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/tree"
 	"github.com/tegen-dev/tegen/schema"
 )
 
+const renderLong = `render turns TrainingJobs into the Kubernetes objects that they need.
+
+Files may hold several documents; "-" reads standard input. An Environment in one
+of them is merged into every job. Jobs come out sorted by namespace and name,
+their objects in a fixed order, the same bytes each time.
+
+With --overlay the jobs go through a kustomization that has tegen among its
+transformers, as 'kustomize build --enable-alpha-plugins --enable-exec' would do
+it, but in this process. Without files, the overlay's own jobs are rendered.
+
+With -o DIR every job gets a folder of its own: a file a concern, and a
+kustomization.yaml that lists them. Files that an earlier render of the same job
+wrote and this one does not are removed; a file that tegen did not write is never
+touched.
+
+If anything is wrong, every mistake is reported, nothing is printed and no file
+changes.`
+
+const renderExample = `  tegen render job.yaml | kubectl apply -f -
+  tegen render job.yaml --overlay overlays/eks
+  tegen render jobs/*.yaml --overlay overlays/eks -o rendered/eks
+  tegen render --overlay overlays/kind`
+
+type renderOptions struct {
+	overlay, output string
+}
+
 func newRenderCmd(s streams) *cobra.Command {
+	var opts renderOptions
 	cmd := &cobra.Command{
-		Use:               "render FILE...",
-		Args:              atLeastOne("file"),
+		Use:               "render [FILE...]",
+		Short:             "Render jobs into Kubernetes manifests",
+		Long:              renderLong,
+		Example:           renderExample,
 		ValidArgsFunction: yamlFiles,
-		RunE: func(_ *cobra.Command, files []string) error {
-			sources, err := read(s.in, files)
-			if err != nil {
-				return err
-			}
-			jobs, err := schema.Load(sources)
-			if err != nil {
-				return err
-			}
-			bundles, err := render.Jobs(jobs, nil)
-			if err != nil {
-				return err
-			}
-			var out bytes.Buffer
-			if err := render.Write(&out, bundles); err != nil {
-				return err
-			}
-			_, err = s.out.Write(out.Bytes())
-			return err
-		},
+		RunE:              func(_ *cobra.Command, files []string) error { return runRender(s, files, opts) },
+	}
+	cmd.Flags().StringVar(&opts.overlay, "overlay", "", "directory of a kustomization with tegen among its transformers")
+	cmd.Flags().StringVarP(&opts.output, "output", "o", "-", "directory to write to, or - for standard output")
+	if err := cmd.MarkFlagDirname("overlay"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	if err := cmd.MarkFlagDirname("output"); err != nil {
+		panic(err)
 	}
 	return cmd
 }
 
+func runRender(s streams, files []string, opts renderOptions) error {
+	if len(files) == 0 && opts.overlay == "" {
+		return usagef("no file given, and no --overlay with jobs of its own")
+	}
+	sources, err := read(s.in, files)
+	if err != nil {
+		return err
+	}
+	out := &krm.Output{}
+	if opts.overlay != "" {
+		out, err = krm.Overlay(opts.overlay, sources)
+	} else {
+		out.Bundles, err = plain(sources)
+	}
+	if err != nil {
+		return err
+	}
+	if len(out.Bundles) == 0 && len(out.Rest) == 0 { // an empty render would have a reconciler delete everything
+		return errors.New("nothing to render: there is no TrainingJob in the input")
+	}
+	if opts.output != "-" {
+		return tree.Write(opts.output, out.Bundles, out.Rest)
+	}
+	return print(s.out, out)
+}
+
+func plain(sources []schema.Source) ([]render.Bundle, error) {
+	jobs, err := schema.Load(sources)
+	if err != nil {
+		return nil, err
+	}
+	return render.Jobs(jobs, nil)
+}
+
+// print writes all or nothing: the stream is complete before its first byte is written.
+func print(w io.Writer, out *krm.Output) error {
+	var text bytes.Buffer
+	text.Write(out.Rest)
+	if len(out.Rest) > 0 && len(out.Bundles) > 0 {
+		text.WriteString(manifest.Separator)
+	}
+	if err := render.Write(&text, out.Bundles); err != nil {
+		return err
+	}
+	if _, err := w.Write(text.Bytes()); err != nil {
+		return fmt.Errorf("writing manifests: %w", err)
+	}
+	return nil
+}
+
 // read loads the named files, "-" being standard input.
 func read(stdin io.Reader, files []string) ([]schema.Source, error) {
-	var out []schema.Source
-	for _, name := range files {
+	sources := make([]schema.Source, len(files))
+	for i, name := range files {
 		var data []byte
 		var err error
 		if name == "-" {
 			name = "<stdin>"
-			data, err = io.ReadAll(stdin)
+			data, err = io.ReadAll(io.LimitReader(stdin, schema.MaxFile+1))
 		} else {
-			data, err = os.ReadFile(name)
+			data, err = readFile(name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
-		out = append(out, schema.Source{Name: name, Data: data})
+		sources[i] = schema.Source{Name: name, Data: data}
 	}
-	return out, nil
+	return sources, nil
+}
+
+// readFile reads no more than the schema accepts, so that a mistaken argument costs no memory.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("it is a directory: name the files in it")
+	}
+	return io.ReadAll(io.LimitReader(f, schema.MaxFile+1))
 }

@@ -42,6 +42,10 @@ func newRootCmd(s streams) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(
 		newRenderCmd(s),
+		newVetCmd(s),
+		newCheckCmd(s),
+		newFnCmd(s),
+		newVersionCmd(s),
 	)
 	return cmd
 }
@@ -54,6 +58,14 @@ func atLeastOne(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// nothing is cobra.NoArgs as a usage error.
+func nothing(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
+	}
+	return nil
 }
 
 // yamlFiles completes the names of YAML files.

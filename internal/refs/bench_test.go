@@ -21,7 +21,8 @@ func fleet(n int, broken bool) []runtime.Object {
 		b := newBundle()
 		b.job.Name, b.service.Name = name, name
 		b.job.Spec.Template.Labels = map[string]string{
-			"app.kubernetes.io/managed-by": "tegen", "app.kubernetes.io/part-of": "fleet", "job": name, "role": "worker"}
+			"app.kubernetes.io/managed-by": "tegen", "app.kubernetes.io/part-of": "fleet", "job": name, "role": "worker",
+		}
 		b.job.Spec.Template.Spec.Subdomain = name
 		b.service.Spec.Selector = own
 		if broken {

@@ -112,7 +112,8 @@ func TestPodHostname(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: named("ps"), Spec: corev1.PodSpec{
 		Hostname: "ps", Subdomain: "etcd",
 		Containers: []corev1.Container{{Name: "ps", Env: []corev1.EnvVar{
-			{Name: "MASTER_ADDR", Value: "ps"}, {Name: "PS_ADDR", Value: "ps.etcd"}}}},
+			{Name: "MASTER_ADDR", Value: "ps"}, {Name: "PS_ADDR", Value: "ps.etcd"},
+		}}},
 	}}
 	pod.Labels = map[string]string{"app": "etcd"}
 	b := newBundle()

@@ -88,9 +88,11 @@ var podCases = []refCase{{
 		b.add(secret("tls", "ca"), configMap("conf", "a"))
 		b.volume("tls", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "tls"}})
 		b.volume("conf", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: local("conf"), Items: []corev1.KeyToPath{{Key: "a"}}}})
+			LocalObjectReference: local("conf"), Items: []corev1.KeyToPath{{Key: "a"}},
+		}})
 		b.volume("maybe", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: local("absent"), Optional: ptr(true)}})
+			LocalObjectReference: local("absent"), Optional: ptr(true),
+		}})
 	},
 	breaks: func(b *bundle) { b.more = []runtime.Object{configMap("conf", "b")} },
 	want: []string{
@@ -293,7 +295,8 @@ var objectCases = []refCase{{
 			MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"zookeeper", "etcd"}},
 				{Key: "role", Operator: metav1.LabelSelectorOpDoesNotExist},
-			}}}})
+			},
+		}}})
 	},
 	breaks: func(b *bundle) {
 		sel := b.more[0].(*policyv1.PodDisruptionBudget).Spec.Selector
@@ -331,8 +334,11 @@ var objectCases = []refCase{{
 	resolves: func(b *bundle) {
 		b.add(claim("data", "pv", "efs"), &corev1.PersistentVolume{
 			ObjectMeta: metav1.ObjectMeta{Name: "pv", Labels: map[string]string{"app.kubernetes.io/managed-by": "tegen"}},
-			Spec: corev1.PersistentVolumeSpec{StorageClassName: "efs",
-				ClaimRef: &corev1.ObjectReference{Namespace: "training", Name: "data"}}})
+			Spec: corev1.PersistentVolumeSpec{
+				StorageClassName: "efs",
+				ClaimRef:         &corev1.ObjectReference{Namespace: "training", Name: "data"},
+			},
+		})
 	},
 	breaks: func(b *bundle) {
 		b.more[0].(*corev1.PersistentVolumeClaim).Spec.StorageClassName = nil
@@ -363,7 +369,8 @@ var objectCases = []refCase{{
 	resolves: func(b *bundle) {
 		b.add(&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "serving.knative.dev/v1", "kind": "Service",
-			"metadata": map[string]any{"name": "etcd", "namespace": "training"}}})
+			"metadata": map[string]any{"name": "etcd", "namespace": "training"},
+		}})
 	},
 	breaks: func(b *bundle) { b.etcdService.Name = "eks-etcd" },
 	want:   []string{"StatefulSet training/etcd: spec.serviceName: Service training/etcd"},
@@ -391,7 +398,8 @@ var controllerCases = []refCase{{
 		b.service.Spec.Ports[0].TargetPort = intstr.FromString("web")
 		b.job.Spec.Template.Spec.InitContainers = []corev1.Container{{
 			Name: "wait", Command: []string{"sh", "-c", "until nc -z etcd.training.svc 2379; do sleep 1; done"},
-			Ports: []corev1.ContainerPort{{Name: "web"}}}}
+			Ports: []corev1.ContainerPort{{Name: "web"}},
+		}}
 	},
 	breaks: func(b *bundle) {
 		b.job.Spec.Template.Spec.InitContainers[0].Command[2] = "nc -z etcd0.training.svc 2379"
@@ -405,7 +413,8 @@ var controllerCases = []refCase{{
 			MatchLabels: map[string]string{"job-name": "imagenet"},
 			MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "batch.kubernetes.io/job-completion-index", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"0", "1"}},
-			}}}})
+			},
+		}}})
 	},
 	breaks: func(b *bundle) { b.job.Spec.Completions = ptr(int32(2)) },
 	want:   []string{"PodDisruptionBudget training/rest: spec.selector: pods training/batch.kubernetes.io/job-completion-index notin (0,1),job-name=imagenet"},
@@ -413,8 +422,10 @@ var controllerCases = []refCase{{
 	name:   "objects of others",
 	reason: "a volume without tegen's label may be bound to anyone's claim, and generated names are not names yet",
 	resolves: func(b *bundle) {
-		b.add(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"},
-			Spec: corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Namespace: "a", Name: "b"}}})
+		b.add(&corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: "pv"},
+			Spec:       corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Namespace: "a", Name: "b"}},
+		})
 		for range 2 {
 			b.add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "run-"}}, &metav1.Status{})
 		}

@@ -1,0 +1,471 @@
+// Package conformance checks the rendered manifests under golden against two
+// judges that share no code with tegen: the schemas of one Kubernetes release,
+// through kubeconform, and the practices kube-score knows. The golden
+// comparison says that output did not change; this says that it is right.
+//
+// The checks compile two programs on a cold build cache, so they run only where
+// TEGEN_CONFORMANCE=1 asks for them, as "make verify" does. Run them with
+// -count=1: what the programs are built from is not among the inputs that go
+// test remembers.
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	root      = "../.."
+	goldenDir = root + "/golden"
+
+	// Each mod file pins its own graph; its head says why it stands apart.
+	toolsMod   = root + "/tools.mod"
+	scoreMod   = root + "/score.mod"
+	schemasMod = "schemas.mod"
+
+	// scoredKubernetes is the release kube-score judges API versions by. It
+	// stays with the minor version pinned in schemas.mod.
+	scoredKubernetes = "v1.36"
+)
+
+// acceptance is a critical kube-score finding that is known and stays.
+type acceptance struct {
+	check     string // kube-score's id of the check
+	kind      string // kind of the object
+	component string // its app.kubernetes.io/component label
+	reason    string // one sentence: why it is right here
+}
+
+// accepted lists every critical finding that is not mended. A row that no
+// golden triggers any more fails the test, so that no reason outlives its cause.
+var accepted = []acceptance{}
+
+// finding is one complaint about one object.
+type finding struct {
+	file      string
+	check     string
+	kind      string
+	name      string
+	component string
+	message   string
+}
+
+func (f finding) String() string {
+	object := f.kind + "/" + f.name
+	if f.component != "" {
+		object += " (component " + f.component + ")"
+	}
+	return fmt.Sprintf("%s: %s: %s: %s", f.file, object, f.check, f.message)
+}
+
+func TestGolden(t *testing.T) {
+	requireConformance(t)
+	files, err := goldenFiles(goldenDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judges := newJudges(t)
+
+	findings, checked, err := judges.conform(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checked == 0 {
+		t.Errorf("kubeconform looked at no object in %d files", len(files))
+	}
+	for _, f := range findings {
+		t.Error(f)
+	}
+
+	var critical []finding
+	unscored := false
+	for _, file := range files {
+		found, err := judges.score(file)
+		if err != nil {
+			t.Error(err)
+			unscored = true
+		}
+		critical = append(critical, found...)
+	}
+	open, stale := settle(critical, accepted)
+	for _, f := range open {
+		t.Errorf("critical: %v", f)
+	}
+	if unscored {
+		return // a file that was not scored may be the one that needs a row
+	}
+	for _, a := range stale {
+		t.Errorf("accepted row {%s %s %q} is stale: no golden triggers it; remove it", a.check, a.kind, a.component)
+	}
+}
+
+// TestJudgesCatch shows that each judge still rejects what it is here to
+// reject; a green TestGolden is worth nothing without it.
+func TestJudgesCatch(t *testing.T) {
+	requireConformance(t)
+	judges := newJudges(t)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name+".yaml")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+
+	t.Run("the sample passes", func(t *testing.T) {
+		file := write("sample", sample)
+		findings, checked, err := judges.conform([]string{file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.Count(sample, "\nkind: "); checked != want {
+			t.Errorf("kubeconform looked at %d objects, want %d", checked, want)
+		}
+		for _, f := range findings {
+			t.Error(f)
+		}
+		critical, err := judges.score(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range critical {
+			t.Error(f)
+		}
+	})
+
+	for _, tc := range []struct {
+		name, old, new string
+		kind, want     string // the kind found at fault, and a part of what is said
+	}{
+		{"unknown field", "  serviceName: demo\n", "  serviceName: demo\n  replicaz: 2\n", "StatefulSet", "'replicaz' not allowed"},
+		{"unknown nested field", "runAsNonRoot: true\n", "runAsNonRoot: true\n          runAsNobody: true\n", "StatefulSet", "'runAsNobody' not allowed"},
+		{"field of another kind", "  completionMode: Indexed\n", "  completionMode: Indexed\n  serviceName: demo\n", "Job", "'serviceName' not allowed"},
+		{"wrong type", "  replicas: 2\n", "  replicas: \"2\"\n", "StatefulSet", "got string, want integer"},
+		{"null", "  backoffLimit: 0\n", "  backoffLimit: null\n", "Job", "got null, want integer"},
+		{"number over 32 bits", "  backoffLimit: 0\n", "  backoffLimit: 4294967296\n", "Job", "maximum"},
+		{"number as a string value", "  RANKS: \"4\"\n", "  RANKS: 4\n", "ConfigMap", "got number, want string"},
+		{"malformed quantity", "storage: 10Gi\n", "storage: 10 GB\n", "PersistentVolumeClaim", "does not match pattern"},
+		{"missing required field", "  selector:\n    matchLabels: {app: demo}\n  template:\n", "  template:\n", "StatefulSet", "missing property 'selector'"},
+		{"duplicate key", "  replicas: 2\n", "  replicas: 2\n  replicas: 2\n", "StatefulSet", "already set"},
+		{"group without schemas", "apiVersion: storage.k8s.io/v1\n", "apiVersion: example.com/v1\n", "StorageClass", "could not find schema"},
+		// kubeconform looks schemas up by the first label of the group alone.
+		{"group with the first label of another", "apiVersion: storage.k8s.io/v1\n", "apiVersion: storage.example.com/v1\n", "StorageClass", "must be 'storage.k8s.io/v1'"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := write("mutated", mutate(t, tc.old, tc.new))
+			findings, _, err := judges.conform([]string{file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(findings, func(f finding) bool {
+				return f.kind == tc.kind && strings.Contains(f.message, tc.want)
+			}) {
+				t.Errorf("kubeconform does not report %q of %s; it says %v", tc.want, tc.kind, findings)
+			}
+		})
+	}
+
+	for _, tc := range []struct {
+		name, old, new string
+		kind, want     string // the kind found at fault, and the check
+	}{
+		{"image without a tag", "image: example.com/demo:1.2.3\n        name: shard\n", "image: example.com/demo\n        name: shard\n", "StatefulSet", "container-image-tag"},
+		// The Job carries an annotation that would excuse it.
+		{"image tagged latest", "image: example.com/demo:1.2.3\n        name: worker\n", "image: example.com/demo:latest\n        name: worker\n", "Job", "container-image-tag"},
+		{"headless Service missing", "  serviceName: demo\n", "  serviceName: other\n", "StatefulSet", "statefulset-has-servicename"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			critical, err := judges.score(write("mutated", mutate(t, tc.old, tc.new)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(critical, func(f finding) bool {
+				return f.kind == tc.kind && f.check == tc.want
+			}) {
+				t.Errorf("kube-score does not report %s of %s; it says %v", tc.want, tc.kind, critical)
+			}
+		})
+	}
+}
+
+// TestAccepted keeps the table usable: a row without a reason, or a second row
+// for the same thing, hides what is accepted instead of explaining it.
+func TestAccepted(t *testing.T) {
+	seen := map[[3]string]bool{}
+	for _, a := range accepted {
+		key := [3]string{a.check, a.kind, a.component}
+		if a.check == "" || a.kind == "" {
+			t.Errorf("row %q names no check or no kind", key)
+		}
+		if !strings.HasSuffix(a.reason, ".") || strings.Count(a.reason, " ") < 4 {
+			t.Errorf("row %q needs a sentence for a reason, has %q", key, a.reason)
+		}
+		if seen[key] {
+			t.Errorf("row %q is there twice", key)
+		}
+		seen[key] = true
+	}
+}
+
+func TestSettle(t *testing.T) {
+	missing := finding{check: "pod-probes", kind: "Job", name: "a", component: "ranks"}
+	other := finding{check: "pod-probes", kind: "Job", name: "b", component: "shards"}
+	rows := []acceptance{
+		{check: "pod-probes", kind: "Job", component: "ranks"},
+		{check: "pod-probes", kind: "Job", component: "loader"},
+	}
+	open, stale := settle([]finding{missing, other}, rows)
+	if !slices.Equal(open, []finding{other}) {
+		t.Errorf("open = %v, want only %v", open, other)
+	}
+	if !slices.Equal(stale, rows[1:]) {
+		t.Errorf("stale = %v, want only %v", stale, rows[1])
+	}
+}
+
+func TestGoldenFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string) {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := goldenFiles(filepath.Join(dir, "absent")); err == nil {
+		t.Error("an absent directory is accepted")
+	}
+	write("invalid/case/base.yaml")
+	write("case/README.md")
+	if files, err := goldenFiles(dir); err == nil {
+		t.Errorf("a walk without a single golden is accepted: %v", files)
+	}
+	write("case/prod.yaml")
+	write("case/invalid/base.yaml")
+	files, err := goldenFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{filepath.Join(dir, "case/invalid/base.yaml"), filepath.Join(dir, "case/prod.yaml")}
+	if !slices.Equal(files, want) {
+		t.Errorf("goldenFiles = %v, want %v", files, want)
+	}
+}
+
+func requireConformance(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TEGEN_CONFORMANCE") != "1" {
+		t.Skip("conformance compiles kubeconform and kube-score: set TEGEN_CONFORMANCE=1 or run make verify")
+	}
+}
+
+// goldenFiles lists the rendered manifests. dir/invalid holds inputs that must
+// be refused, so what lies there was never rendered.
+func goldenFiles(dir string) ([]string, error) {
+	var files []string
+	invalid := filepath.Join(dir, "invalid")
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path == invalid:
+			return fs.SkipDir
+		case !entry.IsDir() && filepath.Ext(path) == ".yaml":
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the goldens: %w", err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("listing the goldens: no *.yaml under %s; nothing would be checked", dir)
+	}
+	return files, nil
+}
+
+// settle sets the critical findings against the accepted ones and returns the
+// findings that remain and the rows that nothing triggered.
+func settle(critical []finding, rows []acceptance) (open []finding, stale []acceptance) {
+	used := make([]bool, len(rows))
+	for _, f := range critical {
+		i := slices.IndexFunc(rows, func(a acceptance) bool {
+			return a.check == f.check && a.kind == f.kind && a.component == f.component
+		})
+		if i < 0 {
+			open = append(open, f)
+			continue
+		}
+		used[i] = true
+	}
+	for i, a := range rows {
+		if !used[i] {
+			stale = append(stale, a)
+		}
+	}
+	return open, stale
+}
+
+// judges holds the built programs and the schemas.
+type judges struct {
+	kubeconform string
+	kubeScore   string
+	schemas     string
+}
+
+func newJudges(t *testing.T) judges {
+	t.Helper()
+	j := judges{
+		kubeconform: toolPath(t, toolsMod, "kubeconform"),
+		kubeScore:   toolPath(t, scoreMod, "kube-score"),
+		schemas:     t.TempDir(),
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(goCommand(t, "mod", "download", "-json", "-modfile="+schemasMod, "k8s.io/kubernetes"), &module); err != nil {
+		t.Fatal(err)
+	}
+	openAPI, err := os.ReadFile(filepath.Join(module.Dir, "api/openapi-spec/swagger.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writeSchemas(j.schemas, openAPI, groupVersions); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// toolPath builds a pinned tool and returns where the build cache keeps it.
+func toolPath(t *testing.T, modfile, name string) string {
+	t.Helper()
+	// -n prints the program instead of running it; running it through "go
+	// tool" would put its exit status behind that of the go command.
+	return strings.TrimSpace(string(goCommand(t, "tool", "-n", "-modfile="+modfile, name)))
+}
+
+func goCommand(t *testing.T, args ...string) []byte {
+	t.Helper()
+	out, err := output(exec.CommandContext(t.Context(), "go", args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// output runs a command and returns what it wrote, together with an error that
+// carries its complaint where it exits with a status.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.Bytes(), fmt.Errorf("running %s: %w: %s", cmd, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.Bytes(), nil
+}
+
+// conform runs kubeconform over all files at once and returns every object it
+// does not find valid, and how many objects it saw.
+func (j judges) conform(files []string) (findings []finding, checked int, err error) {
+	args := []string{
+		"-strict", "-summary", "-output", "json",
+		// Naming a location replaces the default one, which is on the network.
+		"-schema-location", filepath.ToSlash(j.schemas) + "/{{ .ResourceKind }}{{ .KindSuffix }}.json",
+		"-kubernetes-version", "master", // unused by that location
+	}
+	out, runErr := output(exec.Command(j.kubeconform, append(args, files...)...))
+	var report struct {
+		Resources []struct {
+			Filename, Kind, Name, Status, Msg string
+		}
+		Summary struct{ Valid, Invalid, Errors, Skipped int }
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("reading kubeconform's report: %w", err), runErr)
+	}
+	for _, r := range report.Resources {
+		f := finding{file: r.Filename, check: "kubeconform " + r.Status, kind: r.Kind, name: r.Name, message: r.Msg}
+		// validationErrors names only the outermost field; the causes are in the
+		// message, behind the path of the temporary schema.
+		if _, causes, ok := strings.Cut(r.Msg, "#' "); ok {
+			f.message = causes
+		}
+		findings = append(findings, f)
+	}
+	s := report.Summary
+	if len(findings) == 0 && (runErr != nil || s.Invalid+s.Errors+s.Skipped > 0) {
+		return nil, 0, errors.Join(fmt.Errorf("reading kubeconform's report: %+v without a single resource", s), runErr)
+	}
+	return findings, s.Valid + s.Invalid + s.Errors + s.Skipped, nil
+}
+
+// gradeCritical is the grade at which kube-score itself fails.
+const gradeCritical = 1
+
+// score runs kube-score over one file and returns its critical findings. Each
+// file is one whole deployment: scored together, the NetworkPolicy of one case
+// would cover for its absence in another.
+func (j judges) score(file string) ([]finding, error) {
+	// Without the annotations switched off a manifest could excuse itself, and
+	// the table of accepted findings would not be the whole truth.
+	out, runErr := output(exec.Command(j.kubeScore, "score", "--output-format", "json",
+		"--kubernetes-version", scoredKubernetes, "--disable-ignore-checks-annotations", file))
+	var objects []struct {
+		TypeMeta struct {
+			Kind string `json:"kind"`
+		} `json:"type_meta"`
+		ObjectMeta struct {
+			Name   string            `json:"name"`
+			Labels map[string]string `json:"labels"`
+		} `json:"object_meta"`
+		Checks []struct {
+			Check struct {
+				ID string `json:"id"`
+			} `json:"check"`
+			Grade    int  `json:"grade"`
+			Skipped  bool `json:"skipped"`
+			Comments []struct {
+				Path    string `json:"path"`
+				Summary string `json:"summary"`
+			} `json:"comments"`
+		} `json:"checks"`
+	}
+	if err := json.Unmarshal(out, &objects); err != nil {
+		return nil, errors.Join(fmt.Errorf("reading kube-score's report on %s: %w", file, err), runErr)
+	}
+	var findings []finding
+	for _, o := range objects {
+		for _, c := range o.Checks {
+			if c.Skipped || c.Grade > gradeCritical {
+				continue
+			}
+			var messages []string
+			for _, comment := range c.Comments {
+				messages = append(messages, strings.TrimPrefix(comment.Path+": "+comment.Summary, ": "))
+			}
+			findings = append(findings, finding{
+				file: file, check: c.Check.ID, kind: o.TypeMeta.Kind, name: o.ObjectMeta.Name,
+				component: o.ObjectMeta.Labels["app.kubernetes.io/component"],
+				message:   strings.Join(messages, "; "),
+			})
+		}
+	}
+	if len(findings) == 0 && runErr != nil {
+		return nil, fmt.Errorf("scoring %s: %w", file, runErr)
+	}
+	// kube-score walks a map of objects.
+	slices.SortFunc(findings, func(a, b finding) int { return strings.Compare(a.String(), b.String()) })
+	return findings, nil
+}

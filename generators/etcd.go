@@ -33,6 +33,13 @@ func etcdPort(job *schema.Job) int32 {
 	return contract.EtcdClientPort
 }
 
+func etcdImage(job *schema.Job) string {
+	if job.Spec.Rendezvous.SpeaksV2() {
+		return job.Spec.Images.EtcdV2
+	}
+	return job.Spec.Images.Etcd
+}
+
 func etcd(job *schema.Job) []runtime.Object {
 	z := &job.Spec.Rendezvous
 	if z.Store != schema.StoreEtcd {
@@ -92,13 +99,9 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	startup.FailureThreshold, startup.PeriodSeconds = 60, 5 // members of a new cluster wait for the last one's image
 	liveness := probe("/livez")
 	liveness.FailureThreshold, liveness.PeriodSeconds = 6, 10
-	image := job.Spec.Images.Etcd
-	if job.Spec.Rendezvous.SpeaksV2() {
-		image = job.Spec.Images.EtcdV2
-	}
 	container := corev1.Container{
 		Name:            "etcd",
-		Image:           image,
+		Image:           etcdImage(job),
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         append([]string{"etcd"}, etcdFlags(job)...),
 		Env: []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{

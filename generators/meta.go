@@ -48,10 +48,22 @@ func labels(job *schema.Job, component string) map[string]string {
 		"app.kubernetes.io/component":  component,
 		"app.kubernetes.io/part-of":    job.Metadata.Name,
 		"app.kubernetes.io/managed-by": contract.ManagedBy,
-		"app.kubernetes.io/version":    version(job.Spec.Image),
+		"app.kubernetes.io/version":    version(imageOf(job, component)),
 	}
 	maps.Copy(l, job.Metadata.Labels)
 	return l
+}
+
+// imageOf is the image whose version an object carries. A component's own: a new training image must neither restart
+// etcd nor change the template of a prefetch Job, which no API server accepts.
+func imageOf(job *schema.Job, component string) string {
+	switch component {
+	case componentEtcd:
+		return etcdImage(job)
+	case componentPrefetch:
+		return job.Spec.Images.Fetch
+	}
+	return job.Spec.Image
 }
 
 // selector is the part of labels that never changes and tells one job's component from every other's.

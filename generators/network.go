@@ -23,14 +23,14 @@ func network(job *schema.Job) []runtime.Object {
 		[]networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{workers}}}, // every port: rank 0's store takes a random one
 		anywhere)}
 	if job.Spec.Rendezvous.Store == schema.StoreEtcd {
-		members := peer(job, componentEtcd)
+		members, client := peer(job, componentEtcd), int(etcdPort(job))
 		out = append(out, policy(job, componentEtcd,
 			[]networkingv1.NetworkPolicyIngressRule{
-				{From: []networkingv1.NetworkPolicyPeer{workers, members}, Ports: tcp(contract.EtcdClientPort)},
+				{From: []networkingv1.NetworkPolicyPeer{workers, members}, Ports: tcp(client)},
 				{From: []networkingv1.NetworkPolicyPeer{members}, Ports: tcp(contract.EtcdPeerPort)},
 			},
 			[]networkingv1.NetworkPolicyEgressRule{
-				{To: []networkingv1.NetworkPolicyPeer{members}, Ports: tcp(contract.EtcdClientPort, contract.EtcdPeerPort)},
+				{To: []networkingv1.NetworkPolicyPeer{members}, Ports: tcp(client, contract.EtcdPeerPort)},
 				{Ports: dns()},
 			}))
 	}

@@ -81,7 +81,7 @@ func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
 	}
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		add("RDZV_ENDPOINT", endpoint(job, first))
-		add("JOB_ID", "$(PET_RDZV_ID)")
+		add("JOB_ID", runID(env))
 		add("MIN_SIZE", strconv.Itoa(int(w.Min)))
 		add("MAX_SIZE", strconv.Itoa(int(w.Max)))
 		if !setsSize(job) {
@@ -95,6 +95,14 @@ func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
 		}
 	}
 	return env
+}
+
+// runID is the run's name where it is known already, a reference to it where the pod brings it.
+func runID(env []corev1.EnvVar) string {
+	if id := env[0]; id.Name == "PET_RDZV_ID" {
+		return id.Value
+	}
+	return "$(PET_RDZV_ID)"
 }
 
 func setsSize(job *schema.Job) bool {

@@ -87,19 +87,23 @@ func (c *checker) known(name string, s *shape) string {
 }
 
 func (c *checker) scalar(n *node, s *scalar, p *place) {
+	if s.kindFits(n.kind) && s.allows(n) {
+		return
+	}
+	enum := s.enum()
 	switch {
 	case n.kind == listKind || n.kind == mapKind:
-		c.fail(n.at, p, "type", "must be %s, not %s", s.words, kindWords[n.kind])
-	case !s.kindFits(n.kind) && s.kindFits(stringKind) && s.enum == nil:
+		c.fail(n.at, p, "type", "must be %s, not %s", s.words(), kindWords[n.kind])
+	case !s.kindFits(n.kind) && s.kindFits(stringKind) && enum == nil:
 		c.fail(n.at, p, "type", "must be a string, not %s: write %q with quotes", kindWords[n.kind], n.text)
-	case !s.kindFits(n.kind) || !s.allows(n):
+	default:
 		rule, hint := "format", ""
-		if s.enum != nil {
-			rule, hint = "enum", suggest(n.text, s.enum)
+		if enum != nil {
+			rule, hint = "enum", suggest(n.text, enum)
 		} else if n.kind == intKind {
 			rule = "range"
 		}
-		c.fail(n.at, p, rule, "must be %s, not %s%s", s.words, n.show(), hint)
+		c.fail(n.at, p, rule, "must be %s, not %s%s", s.words(), n.show(), hint)
 	}
 }
 

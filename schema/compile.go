@@ -10,18 +10,16 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/parser"
 )
 
 //go:embed *.cue
 var cueFiles embed.FS
 
-// definitions are what the CUE files say, evaluated once in a process. CUE evaluates definitions, references and
-// conjunctions; what is left for each job is a walk over its tree, in which CUE judges every scalar that its
+// The CUE files hold the contract. CUE evaluates them once in a process: definitions, references and conjunctions
+// become shapes. What is left for each job is a walk over its tree, in which CUE judges every scalar that its
 // definition restricts. Evaluating the whole of #Effective for each job instead costs over ten times as much
-// (bench/README.md), and its messages cannot be told apart (asks of CUE's users: cue#1902, cue#3607).
-type definitions struct {
-	job, environment *shape
-}
+// (bench/README.md), and its messages for one mistake are several (cue#1902, cue#3607).
 
 // shape is what one definition allows at one place.
 type shape struct {
@@ -54,57 +52,76 @@ func (s *shape) field(name string) *field {
 	return nil
 }
 
-// compiled evaluates the CUE files. They are part of the program: a fault in them is a fault of the build, not of any
-// input, and a test compiles them.
-var compiled = sync.OnceValue(func() *definitions {
-	root, err := evaluate()
-	if err != nil {
+// jobShape and environmentShape evaluate the CUE files, each when it is first needed. They are part of the program: a
+// fault in them is a fault of the build, not of any input, and a test compiles them.
+var (
+	jobShape         = sync.OnceValue(func() *shape { return compileJob(theCompiler()) })
+	environmentShape = sync.OnceValue(func() *shape { return compileEnvironment(theCompiler(), jobShape()) })
+	theCompiler      = sync.OnceValue(newCompiler)
+)
+
+func compileJob(c *compiler) *shape {
+	job := c.definition("#Job")
+	if err := addDefaults(job); err != nil {
 		panic(fmt.Errorf("compiling the schema: %w", err))
 	}
-	c := &compiler{judge: &judge{ctx: root.Context()}}
-	out := &definitions{job: c.definition(root, "#Job"), environment: c.definition(root, "#Environment")}
-	if err := addDefaults(out.job); err != nil {
-		panic(fmt.Errorf("compiling the schema: %w", err))
-	}
+	return job
+}
+
+func compileEnvironment(c *compiler, job *shape) *shape {
+	env := c.definition("#Environment")
 	// Where an environment keeps volumes, they default as a job's own do.
-	volumes := out.environment.field("spec").shape.field("storage").shape
+	volumes := env.field("spec").shape.field("storage").shape
 	for _, f := range volumes.fields {
-		if own := out.job.field("spec").shape.field("storage").shape.elem.field(f.name); own != nil {
+		if own := job.field("spec").shape.field("storage").shape.elem.field(f.name); own != nil {
 			f.shape = own.shape
 		}
 	}
-	return out
-})
+	return env
+}
 
-// evaluate loads the embedded files as one CUE package.
-func evaluate() (cue.Value, error) {
-	entries, err := cueFiles.ReadDir(".")
-	if err != nil {
-		return cue.Value{}, err
-	}
+// evaluate makes one CUE package of the named files. Without defaults.cue, which addDefaults reads as syntax, it takes
+// half the time.
+func evaluate(ctx *cue.Context, names ...string) (cue.Value, error) {
 	inst := build.NewContext().NewInstance("", nil)
-	for _, e := range entries {
-		text, err := cueFiles.ReadFile(e.Name())
+	for _, name := range names {
+		text, err := cueFiles.ReadFile(name)
 		if err != nil {
 			return cue.Value{}, err
 		}
-		if err := inst.AddFile(e.Name(), text); err != nil {
+		file, err := parser.ParseFile(name, text, parser.ParseComments)
+		if err != nil {
+			return cue.Value{}, err
+		}
+		if err := inst.AddSyntax(file); err != nil {
 			return cue.Value{}, err
 		}
 	}
 	if err := inst.Complete(); err != nil {
 		return cue.Value{}, err
 	}
-	root := cuecontext.New().BuildInstance(inst)
+	root := ctx.BuildInstance(inst)
 	return root, root.Err()
 }
 
 type compiler struct {
+	root  cue.Value
 	judge *judge
 }
 
-func (c *compiler) definition(root cue.Value, name string) *shape {
-	return c.shape(root.LookupPath(cue.ParsePath(name)))
+func newCompiler() *compiler {
+	ctx := cuecontext.New()
+	root, err := evaluate(ctx, "job.cue", "environment.cue")
+	if err != nil {
+		panic(fmt.Errorf("compiling the schema: %w", err))
+	}
+	return &compiler{root: root, judge: &judge{ctx: ctx}}
+}
+
+func (c *compiler) definition(name string) *shape {
+	c.judge.mu.Lock() // an environment may be compiled while jobs are checked
+	defer c.judge.mu.Unlock()
+	return c.shape(c.root.LookupPath(cue.ParsePath(name)))
 }
 
 func (c *compiler) shape(v cue.Value) *shape {

@@ -169,16 +169,20 @@ func (a *Accelerator) apply(p *Placement) {
 	p.Tolerations = append(slices.Clone(p.Tolerations), a.Tolerations...)
 }
 
-// apply moves a volume to where this environment keeps volumes. Its claim keeps its name, and a directory or export
-// that holds many of them gets a sub-directory for each.
+// apply moves a volume to where this environment keeps volumes. A directory or export that holds many of them gets a
+// sub-directory for each claim, so that jobs which share a claim share its directory.
 func (s *EnvironmentStorage) apply(v *Storage, job *Job) {
 	unnamed := v.Dynamic != nil && v.Dynamic.StorageClass == ""
 	if v.EmptyDir != nil || s.Replace == "unnamed" && !unnamed {
 		return
 	}
-	claim := v.ClaimName(job)
+	shared := v.ClaimName(job)
+	claim := shared
+	if v.Claim != "" { // the claim is nobody's to render twice: each job has one of its own
+		claim = job.Metadata.Name + "-" + v.Name
+	}
 	below := func(dir string) string {
-		return path.Join(dir, job.Metadata.Namespace, claim)
+		return path.Join(dir, job.Metadata.Namespace, shared)
 	}
 	to := s.VolumeSource
 	switch {

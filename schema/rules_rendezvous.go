@@ -79,6 +79,9 @@ func (r *ruling) etcd() {
 	if z.Etcd.Quota.Sign() == 0 {
 		r.fail("spec.rendezvous.etcd.quota", "range", "must be more than 0")
 	}
+	if z.Etcd.Replicas > 1 && z.Etcd.Storage == nil {
+		r.fail("spec.rendezvous.etcd.storage", "requires", "%d members need a volume each: a member that comes back without its data cannot rejoin", z.Etcd.Replicas)
+	}
 	if !z.SpeaksV2() {
 		return
 	}

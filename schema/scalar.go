@@ -13,14 +13,15 @@ import (
 
 // scalar is what a definition allows for one string, number or truth value.
 type scalar struct {
-	value  cue.Value
-	kinds  cue.Kind
-	free   bool     // any value of its kind
-	enum   []string // the only values, if they are listed
-	words  string   // "must be " + words
+	value cue.Value
+	kinds cue.Kind
+	judge *judge
+	seen  sync.Map // scalarKey to bool: jobs repeat each other's values
+
+	// The rest is asked of CUE when a value first comes by: few of the schema's fields occur in a job.
+	once   sync.Once
+	free   bool // any value of its kind
 	format string
-	judge  *judge
-	seen   sync.Map // scalarKey to bool: jobs repeat each other's values
 }
 
 type scalarKey struct {
@@ -35,22 +36,52 @@ type judge struct {
 }
 
 func newScalar(v cue.Value, j *judge) *scalar {
-	s := &scalar{value: v, kinds: v.IncompleteKind(), judge: j}
-	s.enum = literals(v)
-	deref := cue.Dereference(v)
-	if a := deref.Attribute("must"); a.Err() == nil {
-		s.words, _ = a.String(0)
-	} else if len(s.enum) > 1 {
-		s.words = "one of " + strings.Join(s.enum, ", ")
-	} else {
-		s.words = describe(v)
+	return &scalar{value: v, kinds: v.IncompleteKind(), judge: j}
+}
+
+// look asks CUE what kind of restriction the definition is. The judge is held.
+func (s *scalar) look() {
+	op, _ := cue.Dereference(s.value).Expr()
+	s.free = op == cue.NoOp && !s.value.IsConcrete()
+	s.format = attribute(s.value, "format")
+}
+
+// enum returns the only values allowed, if they are listed.
+func (s *scalar) enum() []string {
+	s.judge.mu.Lock()
+	defer s.judge.mu.Unlock()
+	return literals(s.value)
+}
+
+// words end a sentence that begins with "must be".
+func (s *scalar) words() string {
+	enum := s.enum()
+	s.judge.mu.Lock()
+	defer s.judge.mu.Unlock()
+	if words := attribute(s.value, "must"); words != "" {
+		return words
 	}
-	if a := deref.Attribute("format"); a.Err() == nil {
-		s.format, _ = a.String(0)
+	if len(enum) > 1 {
+		return "one of " + strings.Join(enum, ", ")
 	}
-	op, _ := deref.Expr()
-	s.free = op == cue.NoOp && !v.IsConcrete()
-	return s
+	return describe(s.value)
+}
+
+// attribute returns the text of an attribute of a definition, of what it refers to, or of a part of its conjunction.
+func attribute(v cue.Value, name string) string {
+	if a := cue.Dereference(v).Attribute(name); a.Err() == nil {
+		if text, err := a.String(0); err == nil {
+			return text
+		}
+	}
+	if op, args := v.Expr(); op == cue.AndOp {
+		for _, a := range args {
+			if text := attribute(a, name); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
 }
 
 // literals returns the values of a disjunction of literals, or of a single one.
@@ -146,6 +177,11 @@ func (s *scalar) kindFits(k kind) bool {
 
 // allows says whether CUE accepts the value.
 func (s *scalar) allows(n *node) bool {
+	s.once.Do(func() {
+		s.judge.mu.Lock()
+		defer s.judge.mu.Unlock()
+		s.look()
+	})
 	if s.free {
 		return true
 	}

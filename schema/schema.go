@@ -126,7 +126,7 @@ func (n *node) fail(path, rule, format string, args ...any) Error {
 
 func loadEnvironment(root *node) (*Environment, Errors) {
 	var c checker
-	s := compiled().environment
+	s := environmentShape()
 	c.check(root, s, nil, root.at)
 	env := &Environment{root: root}
 	if len(c.errs) > 0 {
@@ -141,7 +141,7 @@ func loadEnvironment(root *node) (*Environment, Errors) {
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules.
 func loadJob(root *node, env *Environment) (*Job, Errors) {
 	c := checker{}
-	s := compiled().job
+	s := jobShape()
 	if env != nil { // before the check: an environment may give what is required
 		if spec := root.field("spec"); spec != nil && spec.kind == mapKind && root.field("metadata") != nil {
 			env.mergeInto(root, s)
@@ -191,7 +191,7 @@ func tidy(job *Job) {
 // defaultVolume is a claim with every default of defaults.cue.
 func defaultVolume() *Dynamic {
 	n := &node{kind: mapKind}
-	s := compiled().job.field("spec").shape.field("storage").shape.elem.field("dynamic").shape
+	s := jobShape().field("spec").shape.field("storage").shape.elem.field("dynamic").shape
 	completeIn(n, s, n)
 	d := &Dynamic{}
 	if errs := decode(n, d); errs != nil {

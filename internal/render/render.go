@@ -88,12 +88,21 @@ func Broken(broken []refs.Broken) error {
 	return errors.Join(errs...)
 }
 
+// id is what an API server tells objects apart by.
 func id(obj k8sruntime.Object) string {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%T %s/%s", obj, m.GetNamespace(), m.GetName())
+	name := m.GetName()
+	if m.GetNamespace() != "" {
+		name = m.GetNamespace() + "/" + name
+	}
+	gvk, err := manifest.GVK(obj)
+	if err != nil {
+		return ""
+	}
+	return gvk.Kind + " " + name
 }
 
 // duplicates finds objects that two bundles both hold: applied one after the other, each would undo the other.
@@ -103,7 +112,7 @@ func duplicates(bundles []Bundle) error {
 	for _, b := range bundles {
 		for _, id := range b.ids {
 			if first, ok := owner[id]; ok && first != b.Job {
-				errs = append(errs, fmt.Errorf("%s: rendered by job %q and by job %q", id[1:], first.Metadata.Name, b.Job.Metadata.Name))
+				errs = append(errs, fmt.Errorf("%s: job %q and job %q would both render it: give it another name in one of them, or name it there as existing", id, first.Metadata.Name, b.Job.Metadata.Name))
 			}
 			owner[id] = b.Job
 		}

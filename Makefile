@@ -1,0 +1,56 @@
+# Everything that is done here more than once. Tools are pinned in mod files of their own, so that none of them is part
+# of the product's dependencies: tools.mod, score.mod, test/conformance/schemas.mod.
+TOOLS := go tool -modfile=tools.mod
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/tegen, and bin/tegen-fn for kustomize
+	CGO_ENABLED=0 go build -trimpath -o bin/tegen ./cmd/tegen
+	ln -sf tegen bin/tegen-fn
+
+.PHONY: test
+test: ## Run the tests
+	go test ./...
+
+.PHONY: golden
+golden: ## Rewrite the golden files; read the difference before committing it
+	TEGEN_UPDATE=1 go test ./cmd/tegen -run 'Golden|Script' -count=1
+
+.PHONY: verify
+verify: ## Check formatting, modules and the schema, and every golden file with kubeconform and kube-score
+	go mod tidy -diff
+	go mod verify
+	$(TOOLS) golangci-lint fmt --diff
+	$(TOOLS) cue vet ./schema
+	TEGEN_CONFORMANCE=1 go test -count=1 ./test/conformance
+
+.PHONY: lint
+lint: ## Run the linters
+	go vet ./...
+	$(TOOLS) golangci-lint run ./...
+
+.PHONY: fmt
+fmt: ## Format Go and CUE
+	$(TOOLS) golangci-lint fmt
+	$(TOOLS) cue fmt ./schema
+
+.PHONY: fuzz
+fuzz: ## Fuzz the loader for FUZZTIME (default 10m)
+	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzztime $(or $(FUZZTIME),10m)
+
+.PHONY: bench
+bench: ## Measure tegen beside helm, kustomize and cue
+	go run ./bench
+
+.PHONY: image
+image: build ## Build the container image of the KRM function
+	docker build -t tegen -f images/tegen/Dockerfile .
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin dist

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/google/go-cmp/cmp"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// objectsPerJob are a ServiceAccount, a Service, a NetworkPolicy, a PodDisruptionBudget and a Job.
+const objectsPerJob = 5
+
+// objects are a manifest's, as JSON values by kind, namespace and name; the order of documents and of keys is lost.
+type objects map[string]map[string]any
+
+// compare holds every program's output for n jobs against tegen's.
+func (b *bench) compare(ctx context.Context, n int) error {
+	in, err := b.prepare(ctx, n)
+	if err != nil {
+		return err
+	}
+	var want objects
+	for i, t := range b.tools {
+		output := filepath.Join(b.dir, "output")
+		if _, err := b.execute(ctx, t, in, output); err != nil {
+			return err
+		}
+		got, err := readObjects(output)
+		if err != nil {
+			return fmt.Errorf("reading the output of %s: %w", t.name, err)
+		}
+		if len(got) != n*objectsPerJob {
+			return fmt.Errorf("reading the output of %s: %d jobs have %d objects, not %d", t.name, n, len(got), n*objectsPerJob)
+		}
+		if i == 0 {
+			want = got
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("%s gives other objects than tegen (-tegen +%s):\n%s", t.name, t.name, diff)
+		}
+	}
+	return nil
+}
+
+// readObjects reads a manifest with the parser that kubectl reads it with.
+func readObjects(path string) (objects, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	out := objects{}
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(file))
+	for {
+		text, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var obj map[string]any
+		if err := yaml.UnmarshalStrict(text, &obj); err != nil {
+			return nil, err
+		}
+		if obj == nil {
+			continue // comments only
+		}
+		key := keyOf(obj)
+		if _, twice := out[key]; twice {
+			return nil, fmt.Errorf("%s occurs twice", key)
+		}
+		out[key] = obj
+	}
+}
+
+func keyOf(obj map[string]any) string {
+	meta, _ := obj["metadata"].(map[string]any)
+	return fmt.Sprintf("%v %v/%v", obj["kind"], meta["namespace"], meta["name"])
+}
+
+// countObjects counts the documents of a manifest by their kind at the left edge: all that is asked of outputs too
+// large to compare between timed runs.
+func countObjects(path string) (int, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	n := 0
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if bytes.HasPrefix(lines.Bytes(), []byte("kind: ")) {
+			n++
+		}
+	}
+	return n, lines.Err()
+}

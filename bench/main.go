@@ -1,0 +1,128 @@
+// Command bench measures tegen side by side with helm, kustomize and cue on the same jobs.
+//
+//	go run ./bench
+//
+// Input: the module that it is started in, whose go.mod builds tegen and whose tools.mod builds the peers. Output: two
+// Markdown tables on standard output, the figures and the targets; progress on standard error. Exit code 0 says that
+// everything was measured, not that every target was met; 1 that a tool failed or that outputs differ.
+//
+// Invariant: nothing is timed before all tools gave the same objects, and every program runs as a whole process in a
+// launcher of its own (launch.go), so that no figure holds anything of the bench.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// equalSize is how many jobs the outputs are compared at, value by value: enough for every field that differs between
+// jobs to do so, few enough for a difference to be read.
+const equalSize = 10
+
+type options struct {
+	sizes  []int
+	runs   int
+	budget time.Duration
+	tools  []tool
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == launchCommand {
+		os.Exit(launched(os.Args[2:]))
+	}
+	opts, err := parseFlags(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		err = run(ctx, opts, os.Stdout, os.Stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags(args []string) (options, error) {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	sizes := fs.String("sizes", "1,100,400,1000,4000", "numbers of jobs")
+	names := fs.String("tools", "tegen,helm,kustomize,cue", "programs; tegen runs whether named or not")
+	runs := fs.Int("runs", 15, "most runs of one program at one size")
+	budget := fs.Duration("budget", 8*time.Second, "time after which one program starts no further run at one size")
+	if err := fs.Parse(args); err != nil {
+		return options{}, err
+	}
+	opts := options{runs: *runs, budget: *budget}
+	for s := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(s))
+		if err != nil || n < 1 || n > maxJobs {
+			return opts, fmt.Errorf("-sizes: %q is not a number of jobs from 1 to %d", s, maxJobs)
+		}
+		opts.sizes = append(opts.sizes, n)
+	}
+	slices.Sort(opts.sizes) // a program that is too slow at one size is left out of the larger ones
+	opts.sizes = slices.Compact(opts.sizes)
+	if opts.runs < 1 {
+		return opts, fmt.Errorf("-runs: %d is less than one", opts.runs)
+	}
+	var err error
+	opts.tools, err = choose(*names)
+	return opts, err
+}
+
+// run builds, compares, measures and reports.
+func run(ctx context.Context, opts options, out, progress io.Writer) error {
+	tmp, err := os.MkdirTemp("", "tegen-bench-")
+	if err != nil {
+		return fmt.Errorf("making a directory for programs and inputs: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	b := &bench{options: opts, dir: tmp, root: root, progress: progress}
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "comparing the outputs of %d jobs\n", equalSize)
+	if err := b.compare(ctx, equalSize); err != nil {
+		return err
+	}
+	report := report{tools: b.tools, loadBefore: load()}
+	for _, n := range opts.sizes {
+		s, err := b.measure(ctx, n)
+		if err != nil {
+			return err
+		}
+		report.sizes = append(report.sizes, s)
+	}
+	report.loadAfter = load()
+	return report.print(out)
+}
+
+// moduleRoot is the directory of go.mod, wherever inside the module the bench was started.
+func moduleRoot(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("running go env: %w", err)
+	}
+	mod := strings.TrimSpace(string(out))
+	if filepath.Base(mod) != "go.mod" {
+		return "", errors.New("looking for go.mod: start the bench inside its module")
+	}
+	return filepath.Dir(mod), nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tegen-dev/tegen/internal/golden"
+)
+
+// The repository's root: fixtures name their files relative to it, as a person's command line would.
+const root = "../.."
+
+// overlays that every fixture is rendered with; base is none.
+var overlays = []string{"base", "kind", "eks"}
+
+// tegen runs the program in this process, in the repository's root.
+func tegen(stdin string, args ...string) (stdout, stderr string, code int) {
+	var out, err bytes.Buffer
+	code = run(append([]string{"tegen"}, args...), strings.NewReader(stdin), &out, &err)
+	return out.String(), err.String(), code
+}
+
+func atRoot(t *testing.T) {
+	t.Helper()
+	t.Chdir(root)
+}
+
+func cases(t *testing.T, kind string) []string {
+	t.Helper()
+	files, err := filepath.Glob("fixtures/" + kind + "/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no fixtures/%s: %v", kind, err)
+	}
+	return files
+}
+
+func renderArgs(file, overlay string) []string {
+	if overlay == "base" {
+		return []string{"render", file}
+	}
+	return []string{"render", file, "--overlay", "overlays/" + overlay}
+}
+
+func caseName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
+
+func TestGolden(t *testing.T) {
+	atRoot(t)
+	files := golden.Open(t, "golden")
+	valid := cases(t, "valid")
+	if len(valid) < 20 {
+		t.Errorf("%d valid fixtures: at least 20 are promised", len(valid))
+	}
+	for _, file := range valid {
+		for _, overlay := range overlays {
+			t.Run(caseName(file)+"/"+overlay, func(t *testing.T) {
+				out, msg, code := tegen("", renderArgs(file, overlay)...)
+				if code != exitOK || msg != "" {
+					t.Fatalf("exit %d:\n%s", code, msg)
+				}
+				files.Compare(t, caseName(file)+"/"+overlay+".yaml", []byte(out))
+			})
+		}
+		files.Orphans(t, caseName(file))
+	}
+	folders, err := os.ReadDir("golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if _, err := os.Stat("fixtures/valid/" + f.Name() + ".yaml"); err != nil && f.Name() != "invalid" {
+			files.Orphans(t, f.Name())
+		}
+	}
+}
+
+func TestGoldenInvalid(t *testing.T) {
+	atRoot(t)
+	files := golden.Open(t, "golden")
+	invalid := cases(t, "invalid")
+	if len(invalid) < 60 {
+		t.Errorf("%d invalid fixtures: at least 60 are promised", len(invalid))
+	}
+	for _, file := range invalid {
+		t.Run(caseName(file), func(t *testing.T) {
+			out, msg, code := tegen("", "render", file)
+			if code != exitError || out != "" {
+				t.Fatalf("exit %d, want %d with nothing on stdout; stdout:\n%s", code, exitError, out)
+			}
+			for line := range strings.Lines(msg) {
+				if !strings.HasPrefix(line, file+":") {
+					t.Errorf("a message without a position: %q", line)
+				}
+			}
+			files.Compare(t, "invalid/"+caseName(file)+".txt", []byte(msg))
+		})
+	}
+	files.Orphans(t, "invalid")
+}

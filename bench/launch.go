@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 )
 
@@ -73,9 +72,6 @@ func runOnce(output string, program []string) (sample, error) {
 	if err := file.Close(); err != nil {
 		return sample{}, fmt.Errorf("closing the output: %w", err)
 	}
-	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return sample{}, fmt.Errorf("reading the usage of a process: not known on this system")
-	}
-	return sample{User: cmd.ProcessState.UserTime(), Wall: wall, Peak: usage.Maxrss << 10}, nil // Linux counts KiB
+	peak, err := peakMemory(cmd.ProcessState)
+	return sample{User: cmd.ProcessState.UserTime(), Wall: wall, Peak: peak}, err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -92,9 +91,20 @@ func (s series) user() time.Duration {
 func (s series) wall() time.Duration {
 	return median(s.samples, func(m sample) time.Duration { return m.Wall })
 }
-func (s series) peak() int64 { return median(s.samples, func(m sample) int64 { return m.Peak }) }
 
-// median of what of takes from each sample; 0 of none.
-func median[T cmp.Ordered, N interface{ ~int64 }](samples []sample, of func(sample) N) N {
-	return 0
+func (s series) peak() int64 {
+	return median(s.samples, func(m sample) int64 { return m.Peak })
+}
+
+// median of one figure of the samples; 0 of none.
+func median[N ~int64](samples []sample, figure func(sample) N) N {
+	if len(samples) == 0 {
+		return 0
+	}
+	all := make([]N, len(samples))
+	for i, m := range samples {
+		all[i] = figure(m)
+	}
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"debug/buildinfo"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,7 +64,7 @@ type bench struct {
 	options
 	dir      string // of programs, inputs and outputs
 	root     string // of the module
-	progress interface{ Write([]byte) (int, error) }
+	progress io.Writer
 	slow     map[string]string // programs left out of larger sizes, and why
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"cuelang.org/go/cue"
 )
 
 // checker walks a document along its shape and collects every mistake. Each place yields at most one message, and no
@@ -92,6 +94,8 @@ func (c *checker) scalar(n *node, s *scalar, p *place) {
 	}
 	enum := s.enum()
 	switch {
+	case (n.kind == listKind || n.kind == mapKind) && s.kinds == cue.StringKind && enum == nil:
+		c.fail(n.at, p, "type", "must be a string, not %s", kindWords[n.kind])
 	case n.kind == listKind || n.kind == mapKind:
 		c.fail(n.at, p, "type", "must be %s, not %s", s.words(), kindWords[n.kind])
 	case !s.kindFits(n.kind) && s.kindFits(stringKind) && enum == nil:
@@ -99,7 +103,10 @@ func (c *checker) scalar(n *node, s *scalar, p *place) {
 	default:
 		rule, hint := "format", ""
 		if enum != nil {
-			rule, hint = "enum", suggest(n.text, enum)
+			rule = "enum"
+			if n.kind == stringKind {
+				hint = suggest(n.text, enum)
+			}
 		} else if n.kind == intKind {
 			rule = "range"
 		}

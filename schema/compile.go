@@ -139,7 +139,7 @@ func (c *compiler) shape(v cue.Value) *shape {
 
 func (c *compiler) mapping(v cue.Value) *shape {
 	s := &shape{kind: mapKind}
-	for _, a := range v.Attributes(cue.DeclAttr) {
+	for _, a := range cue.Dereference(v).Attributes(cue.DeclAttr) {
 		if a.Name() == "oneof" || a.Name() == "exactly" {
 			s.oneOf, s.exact = strings.Split(a.Contents(), ","), a.Name() == "exactly"
 		}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,13 @@ type Job struct {
 	Kind       string   `json:"kind"`
 	Metadata   Metadata `json:"metadata"`
 	Spec       Spec     `json:"spec"`
+
+	at position
+}
+
+// Position is where the job starts, as file:line:col.
+func (j *Job) Position() string {
+	return fmt.Sprintf("%s:%d:%d", j.at.file, j.at.line, j.at.col)
 }
 
 // Metadata names a job and what its objects carry.

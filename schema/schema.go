@@ -17,7 +17,7 @@ import (
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
 // them. The jobs come back sorted by namespace and name, whatever the order of the input. The error is an Errors
-// with every mistake of all documents.
+// with every mistake of all documents; sources without any document of ours are one too.
 func Load(sources []Source) ([]*Job, error) {
 	docs, errs := readAll(sources)
 	var jobs []*node
@@ -38,6 +38,9 @@ func Load(sources []Source) ([]*Job, error) {
 			e, mistakes := loadEnvironment(d.root)
 			env, errs = e, append(errs, mistakes...)
 		}
+	}
+	if len(jobs) == 0 && env == nil && len(errs) == 0 && len(sources) > 0 {
+		errs = Errors{{File: sources[0].Name, Line: 1, Col: 1, Rule: "empty", Msg: "no TrainingJob is in it"}}
 	}
 	out := make([]*Job, len(jobs))
 	mistakes := make([]Errors, len(jobs))
@@ -156,6 +159,7 @@ func loadJob(root *node, env *Environment) (*Job, Errors) {
 	if errs := decode(root, job); errs != nil {
 		return nil, errs
 	}
+	job.at = root.at
 	tidy(job)
 	if env != nil {
 		env.apply(job)

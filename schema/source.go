@@ -157,6 +157,11 @@ func parse(src Source, firstLine int) (doc document) {
 	if err := yaml.Unmarshal(src.Data, &y); err != nil {
 		line, msg := yamlError(err)
 		col := 1
+		if alias := unknownAlias.FindStringSubmatch(msg); alias != nil { // the parser says which, but not where
+			before, _, _ := bytes.Cut(src.Data, []byte("*"+alias[1]))
+			line, col = bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])+1
+			return fail(line+firstLine-1, col, "alias", "*"+alias[1]+": aliases are not supported; write the value out")
+		}
 		if lines := bytes.Split(src.Data, []byte("\n")); line >= 1 && line <= len(lines) {
 			text := lines[line-1]
 			indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
@@ -181,6 +186,8 @@ func parse(src Source, firstLine int) (doc document) {
 	return document{root: root}
 }
 
+var unknownAlias = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
 // yamlError takes the line out of the parser's message, which names it in text only.
@@ -201,7 +208,13 @@ type reader struct {
 	errs   Errors
 }
 
+// maxReaderErrors bounds what one document says of itself: a bomb is thousands of aliases.
+const maxReaderErrors = 10
+
 func (r *reader) fail(y *yaml.Node, p *place, rule, msg string) {
+	if len(r.errs) == maxReaderErrors {
+		return
+	}
 	r.errs = append(r.errs, Error{File: r.file, Line: y.Line + r.offset, Col: max(y.Column, 1), Path: p.String(), Rule: rule, Msg: msg})
 }
 

@@ -51,5 +51,5 @@ func runCheck(s streams, files []string) error {
 		}
 		objects = append(objects, read...)
 	}
-	return render.Broken(refs.Check(objects))
+	return render.Broken("", refs.Check(objects))
 }

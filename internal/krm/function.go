@@ -241,5 +241,5 @@ func checkItems(items []*yaml.RNode) error {
 	if err != nil {
 		return err
 	}
-	return render.Broken(refs.Check(objects))
+	return render.Broken("", refs.Check(objects))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,9 +49,23 @@ func Validate(patch []byte) []Mistake {
 func typeMistake(err error) Mistake {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {
-		return Mistake{t.Field, fmt.Sprintf("must be %s, not %s", t.Type, t.Value)}
+		return Mistake{t.Field, fmt.Sprintf("must be %s, not a %s", kindWord(t.Type.Kind()), t.Value)}
 	}
 	return Mistake{"", err.Error()}
+}
+
+func kindWord(k reflect.Kind) string {
+	switch k {
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "a mapping"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	}
+	return "a whole number"
 }
 
 // Apply returns the template with the patch merged into it.

@@ -76,14 +76,14 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 	if len(only) > 0 {
 		return b, nil
 	}
-	return b, Broken(refs.Check(all))
+	return b, Broken(job.Position()+": ", refs.Check(all))
 }
 
-// Broken makes one error of references that do not resolve, a line each; nil of none.
-func Broken(broken []refs.Broken) error {
+// Broken makes one error of references that do not resolve, a line each after a prefix; nil of none.
+func Broken(prefix string, broken []refs.Broken) error {
 	errs := make([]error, len(broken))
 	for i, b := range broken {
-		errs[i] = errors.New(b.String())
+		errs[i] = errors.New(prefix + b.String())
 	}
 	return errors.Join(errs...)
 }
@@ -112,7 +112,8 @@ func duplicates(bundles []Bundle) error {
 	for _, b := range bundles {
 		for _, id := range b.ids {
 			if first, ok := owner[id]; ok && first != b.Job {
-				errs = append(errs, fmt.Errorf("%s: job %q and job %q would both render it: give it another name in one of them, or name it there as existing", id, first.Metadata.Name, b.Job.Metadata.Name))
+				errs = append(errs, fmt.Errorf("%s: %s would be rendered by job %q too (%s): give it another name in one of them, or name it there as existing",
+					b.Job.Position(), id, first.Metadata.Name, first.Position()))
 			}
 			owner[id] = b.Job
 		}

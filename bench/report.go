@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// report is all that was measured.
+type report struct {
+	tools                 []tool
+	sizes                 []size
+	loadBefore, loadAfter string
+}
+
+// print writes the figures and the targets.
+func (r report) print(w io.Writer) error {
+	var versions []string
+	for _, t := range r.tools {
+		versions = append(versions, strings.TrimSpace(t.name+" "+t.version))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s; %s, %d cores, load %s before and %s after.\n", strings.Join(versions, ", "),
+		runtime.Version(), runtime.NumCPU(), r.loadBefore, r.loadAfter)
+	fmt.Fprintf(&b, "Medians over the runs counted; MB is a million bytes; tegen/peer below 1 is in tegen's favour.\n\n")
+	table(&b, r.figures())
+	b.WriteByte('\n')
+	rows := [][]string{{"target", "measured", ""}}
+	for _, t := range targets {
+		rows = append(rows, t.row(r))
+	}
+	table(&b, rows)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r report) figures() [][]string {
+	rows := [][]string{{"jobs", "program", "runs", "user CPU", "wall", "peak memory", "tegen/peer CPU", "wall", "memory"}}
+	for _, size := range r.sizes {
+		own := size.series[0]
+		for i, s := range size.series {
+			row := []string{strconv.Itoa(size.jobs), s.tool, strconv.Itoa(len(s.samples))}
+			switch {
+			case s.skipped != "":
+				row = append(row, s.skipped, "", "", "", "", "")
+			default:
+				row = append(row, seconds(s.user()), seconds(s.wall()), megabytes(s.peak()))
+				if i == 0 {
+					row = append(row, "", "", "")
+				} else {
+					row = append(row, quotient(own.user(), s.user()), quotient(own.wall(), s.wall()), quotient(own.peak(), s.peak()))
+				}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// of returns a program's runs at a size, nil where it has none.
+func (r report) of(tool string, jobs int) *series {
+	for _, size := range r.sizes {
+		for i := range size.series {
+			if s := &size.series[i]; size.jobs == jobs && s.tool == tool && len(s.samples) > 0 {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// table writes rows as Markdown, columns aligned.
+func table(b *strings.Builder, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	line := make([]string, len(widths))
+	for i, w := range widths {
+		line[i] = strings.Repeat("-", w)
+	}
+	for _, row := range slices.Insert(slices.Clone(rows), 1, line) {
+		for i, cell := range row {
+			fmt.Fprintf(b, "| %-*s ", widths[i], cell)
+		}
+		b.WriteString("|\n")
+	}
+}
+
+// seconds prints a duration to three digits.
+func seconds(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 1:
+		return fmt.Sprintf("%.0f ms", s*1000)
+	case s < 10:
+		return fmt.Sprintf("%.2f s", s)
+	default:
+		return fmt.Sprintf("%.1f s", s)
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }
+
+func quotient[N ~int64](a, b N) string {
+	if b == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", float64(a)/float64(b))
+}
+
+// load is the machine's load average over one minute.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	one, _, _ := strings.Cut(string(text), " ")
+	return one
+}

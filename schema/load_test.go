@@ -1,0 +1,268 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const smallJob = `apiVersion: tegen.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: %s}
+spec:
+  image: registry.example/team/resnet:1.4.2
+  command: [python, train.py]
+  workers: {replicas: 2}
+`
+
+func job(name string) string { return fmt.Sprintf(smallJob, name) }
+
+func load(t *testing.T, texts ...string) ([]*Job, Errors) {
+	t.Helper()
+	var sources []Source
+	for i, text := range texts {
+		sources = append(sources, Source{fmt.Sprintf("%d.yaml", i), []byte(text)})
+	}
+	jobs, err := Load(sources)
+	var errs Errors
+	if err != nil && !errors.As(err, &errs) {
+		t.Fatalf("an error of another type: %T", err)
+	}
+	return jobs, errs
+}
+
+func TestHostileInput(t *testing.T) {
+	deep := strings.Repeat("[", 20000)
+	var bomb strings.Builder
+	bomb.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x]\n")
+	for i := 1; i < 30; i++ {
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), ", "))
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"10 MB file", strings.Repeat("a: b\n", 2<<20), "more than the limit"},
+		{"10 MB line", strings.Repeat("a", 10<<20), "more than the limit"},
+		{"large document", "a: |\n" + strings.Repeat("  text\n", 200000), "more than the limit"},
+		{"many documents", strings.Repeat("---\na: b\n", 100000), "apiVersion: required field is missing"},
+		{"flow nesting", deep, "not YAML"},
+		{"block nesting", nested(200), "nested deeper"},
+		{"bomb", bomb.String(), "anchors are not supported"},
+		{"NUL", "a: \x00", "NUL byte"},
+		{"BOM", "\xef\xbb\xbfa: b", "byte order mark"},
+		{"UTF-16", "\xff\xfea\x00", "byte order mark"},
+		{"CRLF", "a: b\r\n", "carriage return"},
+		{"bad UTF-8", "a: \xff", "not UTF-8"},
+		{"tab", "spec:\n\timage: x", "tab in the indentation"},
+		{"duplicate key", "a: 1\na: 2\n", "stands on line 1 already"},
+		{"merge key", "a: {<<: {b: c}}", "merge keys"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, errs := load(t, c.text)
+			runtime.ReadMemStats(&after)
+			if len(errs) == 0 || !strings.Contains(errs[0].Msg, c.want) && !strings.Contains(errs[0].Error(), c.want) {
+				t.Fatalf("got %.200v, want %q", errs, c.want)
+			}
+			if errs[0].Line < 1 || errs[0].Col < 1 {
+				t.Errorf("no position: %v", errs[0])
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {
+				t.Errorf("%d MB were allocated", used>>20)
+			}
+		})
+	}
+}
+
+func nested(depth int) string {
+	var b strings.Builder
+	for i := range depth {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+// TestNothingHides: each mistake of every document is reported, and a document that is not YAML hides no other.
+func TestNothingHides(t *testing.T) {
+	_, errs := load(t,
+		job("Bad")+"---\nspec: [\n---\n"+strings.Replace(job("b"), "image:", "imag:", 1),
+		strings.Replace(job("c"), "replicas: 2", "replicas: two, max: none", 1))
+	want := []string{"0.yaml:3:18", "0.yaml:9:1", "0.yaml:14:1", "0.yaml:15:3", "1.yaml:7:23", "1.yaml:7:33"}
+	var got []string
+	for _, e := range errs {
+		got = append(got, fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Col))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("positions (-want +got):\n%s\n%v", diff, errs)
+	}
+}
+
+func TestDocumentMarkers(t *testing.T) {
+	for _, text := range []string{
+		job("a") + "---\n" + job("b"),
+		"--- # first\n" + job("a") + "...\n---\n" + job("b") + "---\n",
+		"# a comment\n---\n" + job("a") + "\n---\n# only a comment\n---\n" + job("b"),
+	} {
+		jobs, errs := load(t, text)
+		if errs != nil || len(jobs) != 2 {
+			t.Errorf("%d jobs, %v, of:\n%s", len(jobs), errs, text)
+		}
+	}
+	jobs, errs := load(t, strings.Replace(job("a"), "[python, train.py]", "[sh, -c, \"a --- b\"]", 1))
+	if errs != nil || jobs[0].Spec.Command[2] != "a --- b" {
+		t.Errorf("a marker in a string: %v", errs)
+	}
+}
+
+// TestShuffled: the order of fields, documents and files changes nothing.
+func TestShuffled(t *testing.T) {
+	fields := []string{"  image: registry.example/a:1\n", "  command: [x]\n", "  workers: {max: 4, min: 2}\n", "  resources: {gpu: 1, cpu: 2}\n", "  suspend: true\n"}
+	make := func(r *rand.Rand) (sources []Source) {
+		for _, name := range r.Perm(4) {
+			lines := slices.Clone(fields)
+			r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+			sources = append(sources, Source{fmt.Sprint(name), []byte(fmt.Sprintf("spec:\n%skind: TrainingJob\nmetadata: {name: j%d}\napiVersion: tegen.dev/v1alpha1\n", strings.Join(lines, ""), name))})
+		}
+		return sources
+	}
+	var want []byte
+	for seed := range uint64(20) {
+		jobs, err := Load(make(rand.New(rand.NewPCG(seed, 0))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		for _, j := range jobs {
+			j.at = position{}
+			fmt.Fprintf(&got, "%+v\n", j.Metadata)
+			fmt.Fprintf(&got, "%+v\n", j.Spec.Workers)
+		}
+		if want == nil {
+			want = got.Bytes()
+		}
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Fatalf("seed %d:\n%s", seed, diff)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	env := `apiVersion: tegen.dev/v1alpha1
+kind: Environment
+metadata: {name: here}
+spec:
+  namespace: training
+  defaults: {resources: {cpu: 3, gpu: 2}, identity: {nodeRole: {}}, placement: {nodeSelector: {zone: a}}}
+  overrides: {suspend: true, resources: {gpu: 1}}
+  env: [{name: A, value: env}, {name: B, value: env}]
+  images: [{from: registry.example/, to: mirror.example/r/}, {from: registry.example/team/, to: mirror.example/t/}]
+  caps: {memory: 2Gi}
+  accelerator: {tolerations: [{key: gpu, operator: Exists}], nodeSelector: {pool: gpu, zone: b}}
+  storage: {replace: all, nfs: {server: nfs.example, path: /export}}
+`
+	text := strings.Replace(job("a"), "workers:", `resources: {cpu: 1, memory: 8Gi}
+  env: [{name: A, value: own}]
+  storage: [{mountPath: /data, claim: shared}, {name: s, mountPath: /s, emptyDir: {}}]
+  workers:`, 1)
+	jobs, errs := load(t, text, env)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	j := jobs[0]
+	for _, c := range []struct {
+		what      string
+		got, want any
+	}{
+		{"an environment names the namespace", j.Metadata.Namespace, "training"},
+		{"the job's own value wins over a default", j.Spec.Resources.CPU.String(), "1"},
+		{"an override wins over a default", j.Spec.Resources.GPU, int64(1)},
+		{"an override wins over the product's default", j.Spec.Suspend, true},
+		{"a cap lowers", j.Spec.Resources.Memory.String(), "2Gi"},
+		{"the longest image prefix is rewritten", j.Spec.Image, "mirror.example/t/resnet:1.4.2"},
+		{"the job's own variable wins", *j.Spec.Env[0].Value, "own"},
+		{"a further variable is added", j.Spec.Env[1].Name, "B"},
+		{"the job's side of a selector wins", j.Spec.Placement.NodeSelector["zone"], "a"},
+		{"accelerators bring their selector", j.Spec.Placement.NodeSelector["pool"], "gpu"},
+		{"accelerators bring tolerations", len(j.Spec.Placement.Tolerations), 1},
+		{"a volume moves to a directory of its claim", j.Spec.Storage[0].NFS.Path, "/export/training/shared"},
+		{"an existing claim becomes the job's own", j.Spec.Storage[0].ClaimName(j), "a-data"},
+		{"a moved volume has the default size", j.Spec.Storage[0].NFS.Size.String(), "10Gi"},
+		{"scratch space stays", j.Spec.Storage[1].EmptyDir != nil, true},
+		{"identity comes from the defaults", j.Spec.Identity.NodeRole != nil, true},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+}
+
+// TestAlternativesAreOneValue: an override of one alternative replaces another, it is not merged with it.
+func TestAlternativesAreOneValue(t *testing.T) {
+	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {overrides: {identity: {nodeRole: {}}}}\n"
+	text := strings.Replace(job("a"), "workers:", "identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r'}}\n  workers:", 1)
+	jobs, errs := load(t, text, env)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	if id := jobs[0].Spec.Identity; id.IRSA != nil || id.NodeRole == nil {
+		t.Errorf("identity: %+v", id)
+	}
+}
+
+// TestEnvironmentMistakesHaveItsFile: what an environment makes wrong is reported there.
+func TestEnvironmentMistakesHaveItsFile(t *testing.T) {
+	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  overrides:\n    workers: {max: 1}\n"
+	_, errs := load(t, job("a"), env)
+	if len(errs) != 1 || errs[0].Error() != "1.yaml:6:20: spec.workers.max: 1 is below min 2" {
+		t.Errorf("got %v", errs)
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	names := []string{"replicas", "min", "max", "processes"}
+	for word, want := range map[string]string{"replica": `; did you mean "replicas"?`, "mxa": `; did you mean "max"?`, "Processes": `; did you mean "processes"?`, "gpus": ""} {
+		if got := suggest(word, names); got != want {
+			t.Errorf("suggest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+// FuzzLoad: whatever the bytes, Load ends, and every error has a position inside the file.
+func FuzzLoad(f *testing.F) {
+	for _, kind := range []string{"valid", "invalid"} {
+		files, err := os.ReadDir("../fixtures/" + kind)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile("../fixtures/" + kind + "/" + file.Name())
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, err := Load([]Source{{"f.yaml", text}})
+		if err == nil {
+			return
+		}
+		var errs Errors
+		if !errors.As(err, &errs) || len(errs) == 0 {
+			t.Fatalf("an error without a position: %v", err)
+		}
+		lines := bytes.Count(text, []byte("\n")) + 1
+		for _, e := range errs {
+			if e.File != "f.yaml" || e.Line < 1 || e.Line > lines || e.Col < 1 || e.Msg == "" || strings.Contains(e.Msg, "\n") {
+				t.Fatalf("position %s:%d:%d of %d lines, message %q", e.File, e.Line, e.Col, lines, e.Msg)
+			}
+		}
+	})
+}

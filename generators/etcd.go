@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -46,17 +47,19 @@ func etcd(job *schema.Job) []runtime.Object {
 		return nil
 	}
 	client := port("client", etcdPort(job))
-	quorum := z.Etcd.Replicas/2 + 1
-	return []runtime.Object{
+	out := []runtime.Object{
 		headless(job, etcdPeerName(job), componentEtcd, selector(job, componentEtcd),
 			port("peer", contract.EtcdPeerPort)),
 		&corev1.Service{
 			ObjectMeta: meta(job, etcdName(job), componentEtcd),
 			Spec:       corev1.ServiceSpec{Selector: selector(job, componentEtcd), Ports: []corev1.ServicePort{client}},
 		},
-		budget(job, etcdName(job), componentEtcd, quorum), // fewer members lose the rendezvous of every run
-		etcdMembers(job),
 	}
+	if job.Spec.Disruption.Budget {
+		quorum := z.Etcd.Replicas/2 + 1 // fewer members lose the rendezvous
+		out = append(out, budget(job, etcdName(job), componentEtcd, quorum))
+	}
+	return append(out, etcdMembers(job))
 }
 
 func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
@@ -83,9 +86,18 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 		}
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
 	} else {
-		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", e.Quota))
+		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", etcdDisk(e)))
 	}
 	return set
+}
+
+// etcdDisk is the local disk of a member: its database with its log and snapshots, or only what it prints.
+func etcdDisk(e *schema.Etcd) resource.Quantity {
+	disk := resource.MustParse("1Gi")
+	if e.Storage == nil {
+		disk.Add(e.Quota)
+	}
+	return disk
 }
 
 func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
@@ -112,7 +124,7 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 			{Name: "peer", ContainerPort: contract.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
 			{Name: "metrics", ContainerPort: contract.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       fixed(e.CPU, e.Memory, e.Quota),
+		Resources:       fixed(e.CPU, e.Memory, etcdDisk(e)),
 		StartupProbe:    startup,
 		ReadinessProbe:  probe("/readyz"),
 		LivenessProbe:   liveness,

@@ -12,6 +12,10 @@ func namespace(job *schema.Job) []runtime.Object {
 		return nil
 	}
 	m := clusterMeta(job, job.Metadata.Namespace, "namespace")
-	m.Labels["pod-security.kubernetes.io/enforce"] = "restricted" // every pod below meets it
+	level := "restricted" // every pod below meets it,
+	if job.Spec.Security.RunAsUser == 0 {
+		level = "baseline" // but for one thing
+	}
+	m.Labels["pod-security.kubernetes.io/enforce"] = level
 	return []runtime.Object{&corev1.Namespace{ObjectMeta: m}}
 }

@@ -31,6 +31,15 @@ func podSpec(job *schema.Job) corev1.PodSpec {
 			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 	}
+	for _, t := range job.Spec.Placement.Tolerations { // of every pod: where all nodes are tainted, helpers need a place too
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+			Key:               t.Key,
+			Operator:          corev1.TolerationOperator(t.Operator),
+			Value:             t.Value,
+			Effect:            corev1.TaintEffect(t.Effect),
+			TolerationSeconds: t.Seconds,
+		})
+	}
 	for _, name := range job.Spec.ImagePullSecrets {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
@@ -68,7 +77,7 @@ func fixed(cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
 
 // small is what helper containers need: they copy, unpack and wait.
 func small() corev1.ResourceRequirements {
-	return fixed(resource.MustParse("1"), resource.MustParse("512Mi"), resource.MustParse("1Gi"))
+	return fixed(resource.MustParse("500m"), resource.MustParse("512Mi"), resource.MustParse("1Gi"))
 }
 
 func scratch(name string, size resource.Quantity) corev1.Volume {
@@ -86,6 +95,12 @@ func secretVolume(name, secret string) corev1.Volume {
 // render. The reference check takes them as given, and people see what to create first.
 func expect(m *metav1.ObjectMeta, pod corev1.PodSpec, more ...string) {
 	names := slices.Clone(more)
+	if pod.PriorityClassName != "" {
+		names = append(names, "PriorityClass/"+pod.PriorityClassName)
+	}
+	if pod.RuntimeClassName != nil {
+		names = append(names, "RuntimeClass/"+*pod.RuntimeClassName)
+	}
 	for _, s := range pod.ImagePullSecrets {
 		names = append(names, "Secret/"+s.Name)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -58,7 +59,7 @@ func scriptVolume(job *schema.Job) (*corev1.Volume, *corev1.VolumeMount) {
 			LocalObjectReference: corev1.LocalObjectReference{Name: s.ConfigMap.Name},
 		}}}, mount
 	case fetchesScript(job):
-		v := scratch("script", quantity(64<<20))
+		v := scratch("script", resource.MustParse("64Mi"))
 		return &v, mount
 	}
 	return nil, nil

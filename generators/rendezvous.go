@@ -47,7 +47,9 @@ func runEnv(job *schema.Job) []corev1.EnvVar {
 	id := z.ID
 	if job.Spec.Target == schema.TargetPods {
 		if id == "" && z.Store == schema.StoreExternal {
-			id = job.Metadata.Namespace + "-" + job.Metadata.Name + "-" + contentHash(job.Spec) // others use that store too
+			spec := job.Spec // others use that store too: a changed job is another run, but one worker more or a start is not
+			spec.Workers.Replicas, spec.Suspend = 0, false
+			id = job.Metadata.Namespace + "-" + job.Metadata.Name + "-" + contentHash(spec)
 		} else if id == "" {
 			id = job.Metadata.Name
 		}

@@ -19,8 +19,9 @@ func worker(job *schema.Job) []runtime.Object {
 	}
 	w := workerJob(job, workerName(job))
 	if job.Spec.HashedNames {
-		// The name is part of the c10d endpoint and so of the template: the hash is of the template under the plain name.
-		hash := contentHash(w.Spec.Template)
+		// Of all that an API server lets nobody change. The name is part of the c10d endpoint and so of the template: the
+		// hash is of the template under the plain name.
+		hash := contentHash(w.Spec.Template, w.Spec.PodFailurePolicy, w.Spec.SuccessPolicy, w.Spec.BackoffLimitPerIndex)
 		w = workerJob(job, workerName(job)+"-"+hash)
 		annotate(&w.ObjectMeta, contract.ContentHash, hash)
 	}
@@ -41,6 +42,11 @@ func workerJob(job *schema.Job, name string) *batchv1.Job {
 			PodReplacementPolicy: ptr(batchv1.Failed), // two pods of one index would share a hostname
 			Suspend:              &job.Spec.Suspend,
 		},
+	}
+	if min := job.Spec.Workers.Min; min < job.Spec.Workers.Max { // not the replicas, which change while it runs: this field cannot
+		// Workers that were waiting for a place when training ended find no rendezvous and fail. All that trained leave
+		// together (torchrun's exit barrier), so the minimum of them is proof enough.
+		w.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: &min}}}
 	}
 	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
 		w.Spec.BackoffLimit, w.Spec.BackoffLimitPerIndex = nil, f.RestartsPerWorker
@@ -138,7 +144,6 @@ func workerTemplate(job *schema.Job, first string) corev1.PodTemplateSpec {
 		annotations[k] = v
 	}
 	pod := podSpec(job)
-	pod.EnableServiceLinks = ptr(false)
 	place(job, &pod)
 	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod))
 	container := workerContainer(job, first)
@@ -163,15 +168,6 @@ func place(job *schema.Job, pod *corev1.PodSpec) {
 		pod.RuntimeClassName = &p.RuntimeClass
 	}
 	pod.NodeSelector = p.NodeSelector
-	for _, t := range p.Tolerations {
-		pod.Tolerations = append(pod.Tolerations, corev1.Toleration{
-			Key:               t.Key,
-			Operator:          corev1.TolerationOperator(t.Operator),
-			Value:             t.Value,
-			Effect:            corev1.TaintEffect(t.Effect),
-			TolerationSeconds: t.Seconds,
-		})
-	}
 }
 
 func workerContainer(job *schema.Job, first string) corev1.Container {

@@ -21,7 +21,7 @@ func (c *checker) fail(at position, p *place, rule, format string, args ...any) 
 // check reports what s does not allow in n. parent is where a missing field is reported.
 func (c *checker) check(n *node, s *shape, p *place, parent position) {
 	if n.kind == nullKind {
-		c.fail(n.at, p, "type", "has no value: write one, or leave the field out")
+		c.fail(n.at, p, "type", "has no value: write one")
 		return
 	}
 	switch {
@@ -33,8 +33,23 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 		for i, item := range n.items {
 			c.check(item, s.elem, &place{parent: p, index: i}, item.at)
 		}
-	case !s.open:
+	case s.open:
+		c.values(n, p)
+	default:
 		c.mapping(n, s, p, parent)
+	}
+}
+
+// values requires a value of every field of a mapping that has no schema.
+func (c *checker) values(n *node, p *place) {
+	if n.kind == nullKind {
+		c.fail(n.at, p, "type", "has no value: write one")
+	}
+	for _, e := range n.fields {
+		c.values(e.value, &place{parent: p, name: e.key})
+	}
+	for i, item := range n.items {
+		c.values(item, &place{parent: p, index: i})
 	}
 }
 
@@ -98,7 +113,7 @@ func (c *checker) scalar(n *node, s *scalar, p *place) {
 		c.fail(n.at, p, "type", "must be a string, not %s", kindWords[n.kind])
 	case n.kind == listKind || n.kind == mapKind:
 		c.fail(n.at, p, "type", "must be %s, not %s", s.words(), kindWords[n.kind])
-	case !s.kindFits(n.kind) && s.kindFits(stringKind) && enum == nil:
+	case !s.kindFits(n.kind) && enum == nil && s.kindFits(stringKind) && s.allows(&node{kind: stringKind, text: n.text}):
 		c.fail(n.at, p, "type", "must be a string, not %s: write %q with quotes", kindWords[n.kind], n.text)
 	default:
 		rule, hint := "format", ""

@@ -122,6 +122,15 @@ func (env *Environment) apply(job *Job) {
 	lower(&spec.Resources.Memory, caps.Memory)
 	lower(&spec.Resources.Shm, caps.Shm)
 	lower(&spec.Resources.EphemeralStorage, caps.EphemeralStorage)
+	for i := range spec.Storage {
+		if e := spec.Storage[i].EmptyDir; e != nil && e.Size != nil {
+			limit := caps.EphemeralStorage
+			if e.Medium != "" {
+				limit = caps.Shm
+			}
+			lower(e.Size, limit)
+		}
+	}
 	if env.Spec.Anywhere {
 		spec.Placement = Placement{}
 	}

@@ -94,7 +94,7 @@ func TestNothingHides(t *testing.T) {
 	_, errs := load(t,
 		job("Bad")+"---\nspec: [\n---\n"+strings.Replace(job("b"), "image:", "imag:", 1),
 		strings.Replace(job("c"), "replicas: 2", "replicas: two, max: none", 1))
-	want := []string{"0.yaml:3:18", "0.yaml:9:1", "0.yaml:14:1", "0.yaml:15:3", "1.yaml:7:23", "1.yaml:7:33"}
+	want := []string{"0.yaml:3:18", "0.yaml:10:1", "0.yaml:14:1", "0.yaml:15:3", "1.yaml:7:23", "1.yaml:7:33"}
 	var got []string
 	for _, e := range errs {
 		got = append(got, fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Col))

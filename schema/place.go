@@ -71,6 +71,19 @@ func (n *node) find(dotted string) position {
 	return at
 }
 
+// findKey is find, but returns the position of the last part's key.
+func (n *node) findKey(mapping, key string) position {
+	for _, name := range strings.Split(mapping, ".") {
+		if n = n.field(name); n == nil {
+			return position{}
+		}
+	}
+	if e := n.entry(key); e != nil {
+		return e.at
+	}
+	return n.at
+}
+
 func (n *node) entry(name string) *entry {
 	for i := range n.fields {
 		if n.fields[i].key == name {

@@ -2,9 +2,11 @@ package schema
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tegen-dev/tegen/internal/podpatch"
@@ -26,11 +28,13 @@ var rules = []func(*ruling){
 	(*ruling).environment,
 	(*ruling).workers,
 	(*ruling).resources,
+	(*ruling).processes,
 	(*ruling).store,
 	(*ruling).rendezvous,
 	(*ruling).etcd,
 	(*ruling).gang,
 	(*ruling).volumes,
+	(*ruling).claims,
 	(*ruling).datasets,
 	(*ruling).checkpoint,
 	(*ruling).placement,
@@ -52,15 +56,25 @@ func (r *ruling) fail(path, rule, format string, args ...any) {
 	r.errs = append(r.errs, r.root.fail(path, rule, format, args...))
 }
 
+// failKey reports a mistake in a key of a mapping that takes any.
+func (r *ruling) failKey(mapping, key, rule, format string, args ...any) {
+	at := r.root.findKey(mapping, key)
+	r.errs = append(r.errs, Error{File: at.file, Line: at.line, Col: at.col, Path: keyPath(mapping, key), Rule: rule, Msg: fmt.Sprintf(format, args...)})
+}
+
 // given says whether somebody wrote the field, be it the author or an environment.
 func (r *ruling) given(dotted string) bool {
 	n := r.root
 	for _, name := range strings.Split(dotted, ".") {
+		name, index, item := strings.Cut(name, "[")
 		e := n.entry(name)
 		if e == nil || e.at.line == 0 {
 			return false
 		}
 		n = e.value
+		if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); item && err == nil {
+			n = n.items[i]
+		}
 	}
 	return true
 }
@@ -76,12 +90,15 @@ func (r *ruling) names() {
 		r.key("metadata.labels", key)
 		for _, reserved := range reservedLabels {
 			if key == reserved || strings.HasSuffix(reserved, "/") && strings.HasPrefix(key, reserved) {
-				r.fail(keyPath("metadata.labels", key), "reserved", "is set by tegen: choose another key")
+				r.failKey("metadata.labels", key, "reserved", "is set by tegen: choose another key")
 			}
 		}
 	}
 	for key := range r.Metadata.Annotations {
 		r.key("metadata.annotations", key)
+		if strings.HasPrefix(key, "tegen.dev/") {
+			r.failKey("metadata.annotations", key, "reserved", "is set by tegen: choose another key")
+		}
 	}
 	for key := range r.Spec.Placement.NodeSelector {
 		r.key("spec.placement.nodeSelector", key)
@@ -94,7 +111,7 @@ func keyPath(mapping, key string) string {
 
 func (r *ruling) key(mapping, key string) {
 	if msgs := validation.IsQualifiedName(key); len(msgs) > 0 {
-		r.fail(keyPath(mapping, key), "format", "is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
+		r.failKey(mapping, key, "format", "is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
 	}
 }
 
@@ -128,7 +145,7 @@ func (r *ruling) environment() {
 		switch {
 		case seen[e.Name]:
 			r.fail(path, "duplicate", "%s is set twice", e.Name)
-		case strings.HasPrefix(e.Name, "PET_"):
+		case strings.HasPrefix(e.Name, "PET_"), e.Name == "TEGEN_RUN_UID", e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE":
 			r.fail(path, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
 		case r.Spec.Launcher == LauncherEntrypoint && tutorialEnv[e.Name]:
 			r.fail(path, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
@@ -168,16 +185,33 @@ func (r *ruling) workers() {
 
 func (r *ruling) resources() {
 	res := &r.Spec.Resources
-	if res.CPU.Sign() == 0 {
-		r.fail("spec.resources.cpu", "range", "must be more than 0")
+	inMemory, origin := res.Shm.DeepCopy(), ""
+	if !r.given("spec.resources.shm") {
+		origin = " (the default)"
 	}
-	if res.Memory.Sign() == 0 {
-		r.fail("spec.resources.memory", "range", "must be more than 0")
+	if inMemory.Cmp(res.Memory) > 0 {
+		r.fail("spec.resources.shm", "order", "%s%s is above memory %s, which it counts against", res.Shm.String(), origin, res.Memory.String())
 	}
-	if res.Shm.Cmp(res.Memory) > 0 {
-		r.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against", res.Shm.String(), res.Memory.String())
+	for i := range r.Spec.Storage {
+		e := r.Spec.Storage[i].EmptyDir
+		if e == nil || e.Size == nil {
+			continue
+		}
+		at := fmt.Sprintf("spec.storage[%d].emptyDir.size", i)
+		if e.Medium == "" {
+			if e.Size.Cmp(res.EphemeralStorage) > 0 {
+				r.fail(at, "order", "%s is above spec.resources.ephemeralStorage %s, at which the pod is evicted", e.Size.String(), res.EphemeralStorage.String())
+			}
+			continue
+		}
+		if inMemory.Add(*e.Size); inMemory.Cmp(res.Memory) > 0 {
+			r.fail(at, "order", "%s and shared memory are above memory %s, which they count against", e.Size.String(), res.Memory.String())
+		}
 	}
-	processes := r.Spec.Workers.Processes
+}
+
+func (r *ruling) processes() {
+	processes, res := r.Spec.Workers.Processes, &r.Spec.Resources
 	switch {
 	case processes.StrVal == "gpu" && res.GPU == 0:
 		r.fail("spec.workers.processes", "requires", "gpu counts the accelerators of a worker, and spec.resources.gpu asks for none: use auto")
@@ -202,7 +236,7 @@ func (r *ruling) gang() {
 		r.fail("spec.gang.matchPolicy", "requires", "an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang", g.MatchPolicy)
 	}
 	if g.WaitTimeout.Duration > 25*time.Minute {
-		r.fail("spec.gang.waitTimeout", "range", "%s is above the 25m that Koordinator handles", g.WaitTimeout.Duration)
+		r.fail("spec.gang.waitTimeout", "range", "%s is above the 25m that Koordinator handles", short(g.WaitTimeout))
 	}
 }
 
@@ -224,6 +258,9 @@ func (r *ruling) failure() {
 	f := &r.Spec.Failure
 	seen := map[int32]bool{}
 	for i, code := range f.FatalExitCodes {
+		if code != 1 && r.Spec.Launcher == LauncherTorchrun {
+			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires", "torchrun exits with 1 whatever its processes exit with, so %d never comes: use launcher entrypoint, or 1", code)
+		}
 		if seen[code] {
 			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "duplicate", "%d is listed twice", code)
 		}
@@ -249,6 +286,9 @@ func (r *ruling) target() {
 // placeholders finds what a copied example left to be filled in.
 func (r *ruling) placeholders() {
 	look := func(path, text string) {
+		if strings.ContainsRune(text, 0) {
+			r.fail(path, "format", "holds a NUL character, which no process can be given")
+		}
 		if m := placeholder(text); m != "" {
 			r.fail(path, "placeholder", "%s is a placeholder: put the value there", m)
 		}
@@ -278,6 +318,17 @@ func placeholder(text string) string {
 		}
 		rest = after
 	}
+}
+
+// short prints a duration as people write it: 30m, not 30m0s.
+func short(d metav1.Duration) string {
+	text := d.Duration.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // podTemplate asks the one package that knows pod templates what in the escape hatch is none of theirs.

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
 )
 
 // store holds the backend and who serves it together.
@@ -51,7 +53,7 @@ var confKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 func (r *ruling) rendezvous() {
 	z := &r.Spec.Rendezvous
 	if z.LastCall.Duration > z.JoinTimeout.Duration {
-		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s", z.LastCall.Duration, z.JoinTimeout.Duration)
+		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s", short(z.LastCall), short(z.JoinTimeout))
 	}
 	if _, port, ok := strings.Cut(z.Endpoint, ":"); ok {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
@@ -59,11 +61,10 @@ func (r *ruling) rendezvous() {
 		}
 	}
 	for key := range z.Conf {
-		at := keyPath("spec.rendezvous.conf", key)
 		if field, ok := confKeys[key]; ok {
-			r.fail(at, "reserved", "is set by %s", field)
+			r.failKey("spec.rendezvous.conf", key, "reserved", "is set by %s", field)
 		} else if !confKey.MatchString(key) {
-			r.fail(at, "format", "is not a key of --rdzv-conf: lower-case letters, digits and '_'")
+			r.failKey("spec.rendezvous.conf", key, "format", "is not a key of --rdzv-conf: lower-case letters, digits and '_'")
 		}
 	}
 }
@@ -76,8 +77,14 @@ func (r *ruling) etcd() {
 	if z.Store != StoreEtcd {
 		return
 	}
-	if z.Etcd.Quota.Sign() == 0 {
-		r.fail("spec.rendezvous.etcd.quota", "range", "must be more than 0")
+	if z.Port == contract.EtcdPeerPort || z.Port == contract.EtcdMetricsPort {
+		r.fail("spec.rendezvous.port", "reserved", "%d is where etcd talks to its members or serves its metrics", z.Port)
+	}
+	if strings.HasPrefix(z.Etcd.Name, r.Metadata.Name+"-worker") {
+		r.fail("spec.rendezvous.etcd.name", "reserved", "%s-worker is the start of the workers' own names", r.Metadata.Name)
+	}
+	if s := z.Etcd.Storage; s != nil && z.Etcd.Quota.Cmp(s.Size) > 0 {
+		r.fail("spec.rendezvous.etcd.quota", "order", "%s is above storage.size %s", z.Etcd.Quota.String(), s.Size.String())
 	}
 	if z.Etcd.Replicas > 1 && z.Etcd.Storage == nil {
 		r.fail("spec.rendezvous.etcd.storage", "requires", "%d members need a volume each: a member that comes back without its data cannot rejoin", z.Etcd.Replicas)

@@ -3,11 +3,12 @@ package schema
 import (
 	"fmt"
 	"path"
+	"reflect"
 	"strings"
 )
 
 // taken are the mount paths that tegen itself uses in a worker.
-var taken = []string{"/", "/dev", "/dev/shm", "/proc", "/sys", "/tegen"}
+var taken = []string{"/", "/dev", "/dev/shm", "/proc", "/sys", "/tmp", "/tegen"}
 
 func (r *ruling) volumes() {
 	names, mounts := map[string]int{}, map[string]int{}
@@ -18,6 +19,9 @@ func (r *ruling) volumes() {
 			r.fail(at+".name", "duplicate", "%q is the name of spec.storage[%d] already", v.Name, first)
 		} else {
 			names[v.Name] = i
+		}
+		if takenNames[v.Name] {
+			r.fail(at+".name", "reserved", "%q is the name of a volume that tegen adds: choose another", v.Name)
 		}
 		mount := path.Clean(v.MountPath)
 		if first, ok := mounts[mount]; ok {
@@ -34,9 +38,27 @@ func (r *ruling) volumes() {
 	}
 }
 
+// takenNames are the volumes that tegen itself gives a worker.
+var takenNames = map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true}
+
+// claims refuses two volumes that ask for one claim in two ways.
+func (r *ruling) claims() {
+	first := map[string]int{}
+	for i := range r.Spec.Storage {
+		v := &r.Spec.Storage[i]
+		claim := v.ClaimName(r.Job)
+		j, ok := first[claim]
+		if !ok || claim == "" {
+			first[claim] = i
+		} else if !reflect.DeepEqual(v.VolumeSource, r.Spec.Storage[j].VolumeSource) {
+			r.fail(fmt.Sprintf("spec.storage[%d]", i), "duplicate", "asks for the claim %q in another way than spec.storage[%d]: use one source for both, or another claim", claim, j)
+		}
+	}
+}
+
 // volume checks one source.
 func (r *ruling) volume(v *Storage, at string) {
-	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 {
+	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 && r.given(at+".dynamic.accessMode") { // an environment of one node may say so
 		r.fail(at+".dynamic.accessMode", "requires", "ReadWriteOnce serves the pods of one node, and there are %d workers: use ReadWriteMany", r.Spec.Workers.Replicas)
 	}
 	if e := v.EFS; e != nil {

@@ -217,15 +217,21 @@ func (j *judge) encode(n *node) cue.Value {
 	return j.ctx.Encode(n.text)
 }
 
+// maxDuration keeps every number of seconds within the API's 32 bits.
+const maxDuration = 10 * 365 * 24 * time.Hour
+
 // parses asks Go's own parser of a format, since a regular expression can only sketch one.
 func parses(format, text string) bool {
 	switch format {
-	case "quantity":
-		_, err := resource.ParseQuantity(text)
-		return err == nil
+	case "bytes":
+		q, err := resource.ParseQuantity(text)
+		return err == nil && q.Value() >= 1<<20
+	case "cpu":
+		q, err := resource.ParseQuantity(text)
+		return err == nil && q.MilliValue() >= 1 && q.Cmp(*resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI)) == 0
 	case "duration":
 		d, err := time.ParseDuration(text)
-		return err == nil && d > 0 && d%time.Second == 0
+		return err == nil && d > 0 && d%time.Second == 0 && d <= maxDuration
 	}
 	return true
 }

@@ -135,6 +135,9 @@ func unreadable(src Source) *Error {
 		if r == utf8.RuneError && size == 1 {
 			return at(i, "encoding", "a byte that is not UTF-8: save the file as UTF-8")
 		}
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 && r != 0x85 {
+			return at(i, "encoding", fmt.Sprintf("the control character U+%04X: remove it, or write it as an escape in double quotes", r))
+		}
 		i += size
 	}
 	return nil
@@ -162,13 +165,16 @@ func parse(src Source, firstLine int) (doc document) {
 			line, col = bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])+1
 			return fail(line+firstLine-1, col, "alias", "*"+alias[1]+": aliases are not supported; write the value out")
 		}
-		if lines := bytes.Split(src.Data, []byte("\n")); line >= 1 && line <= len(lines) {
-			text := lines[line-1]
+		lines := bytes.Split(src.Data, []byte("\n"))
+		for i, text := range lines {
 			indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
-			col = len(indent) + 1
-			if i := bytes.IndexByte(indent, '\t'); i >= 0 {
-				col, msg = i+1, "a tab in the indentation: YAML indents with spaces"
+			if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
+				return fail(firstLine+i, tab+1, "yaml", "a tab in the indentation: YAML indents with spaces")
 			}
+		}
+		line = min(line, len(lines))
+		if line >= 1 {
+			col = len(lines[line-1]) - len(bytes.TrimLeft(lines[line-1], " ")) + 1
 		}
 		return fail(max(line, 1)+firstLine-1, col, "yaml", msg)
 	}
@@ -190,12 +196,18 @@ var unknownAlias = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
+// parserErrors are those whose line the parser counts from 0, unlike the scanner's.
+var parserErrors = regexp.MustCompile(`^did not find expected (node content|key|'-' indicator|',' or|<)`)
+
 // yamlError takes the line out of the parser's message, which names it in text only.
 func yamlError(err error) (line int, msg string) {
 	msg = strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		msg = strings.Replace(msg, m[0], "", 1)
+		if parserErrors.MatchString(msg) {
+			line++
+		}
 	}
 	return line, "not YAML: " + msg
 }

@@ -1,6 +1,7 @@
 // Package podpatch is the escape hatch of a job: fields of the pod template that the schema does not name, as a partial
 // PodTemplateSpec in JSON. Validate says what in it no pod template has, with paths; Apply merges what Validate
-// accepted by Kubernetes' strategic rules (containers by name, volumes by name) and therefore cannot fail.
+// accepted by Kubernetes' strategic rules (containers by name, volumes by name) and therefore cannot fail. A patch holds
+// no null, which would delete: the schema refuses those everywhere.
 package podpatch
 
 import (
@@ -9,6 +10,8 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -25,7 +28,8 @@ var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
 // Validate returns every unknown field, or the first value of a wrong type.
 func Validate(patch []byte) []Mistake {
-	strict, err := kjson.UnmarshalStrict(patch, &corev1.PodTemplateSpec{})
+	template := &corev1.PodTemplateSpec{}
+	strict, err := kjson.UnmarshalStrict(patch, template)
 	if err != nil {
 		return []Mistake{typeMistake(err)}
 	}
@@ -43,7 +47,39 @@ func Validate(patch []byte) []Mistake {
 	if _, err := merge(&corev1.PodTemplateSpec{}, patch); err != nil {
 		return []Mistake{{"", err.Error()}}
 	}
-	return nil
+	return reserved(template)
+}
+
+// reserved finds what in a patch would break what tegen renders, or escape its checks.
+func reserved(t *corev1.PodTemplateSpec) (out []Mistake) {
+	for path, set := range map[string]bool{
+		"spec.restartPolicy":         t.Spec.RestartPolicy != "",
+		"spec.subdomain":             t.Spec.Subdomain != "",
+		"spec.hostname":              t.Spec.Hostname != "",
+		"spec.activeDeadlineSeconds": t.Spec.ActiveDeadlineSeconds != nil,
+	} {
+		if set {
+			out = append(out, Mistake{path, "is set by tegen"})
+		}
+	}
+	for list, containers := range map[string][]corev1.Container{"containers": t.Spec.Containers, "initContainers": t.Spec.InitContainers} {
+		for i, c := range containers {
+			at := fmt.Sprintf("spec.%s[%d]", list, i)
+			worker := list == "containers" && c.Name == "worker"
+			tag := c.Image[strings.LastIndex(c.Image, "/")+1:]
+			switch {
+			case worker && c.Image != "":
+				out = append(out, Mistake{at + ".image", "the worker's image stands in spec.image"})
+			case worker:
+			case c.Image == "":
+				out = append(out, Mistake{at + ".image", fmt.Sprintf("required field is missing: %q is a container of its own; the workers' is \"worker\"", c.Name)})
+			case !strings.ContainsAny(tag, ":@") || strings.HasSuffix(tag, ":latest"):
+				out = append(out, Mistake{at + ".image", fmt.Sprintf("must be an image with a tag other than latest, or a digest, not %q", c.Image)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Mistake) int { return strings.Compare(a.Path, b.Path) })
+	return out
 }
 
 func typeMistake(err error) Mistake {

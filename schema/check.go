@@ -21,7 +21,7 @@ func (c *checker) fail(at position, p *place, rule, format string, args ...any) 
 // check reports what s does not allow in n. parent is where a missing field is reported.
 func (c *checker) check(n *node, s *shape, p *place, parent position) {
 	if n.kind == nullKind {
-		c.fail(n.at, p, "type", "has no value: write one")
+		c.fail(n.at, p, "no-value", "has no value: write one")
 		return
 	}
 	switch {
@@ -43,7 +43,7 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 // values requires a value of every field of a mapping that has no schema.
 func (c *checker) values(n *node, p *place) {
 	if n.kind == nullKind {
-		c.fail(n.at, p, "type", "has no value: write one")
+		c.fail(n.at, p, "no-value", "has no value: write one")
 	}
 	for _, e := range n.fields {
 		c.values(e.value, &place{parent: p, name: e.key})
@@ -122,6 +122,8 @@ func (c *checker) scalar(n *node, s *scalar, p *place) {
 			if n.kind == stringKind {
 				hint = suggest(n.text, enum)
 			}
+		} else if s.format != "" {
+			rule = s.format
 		} else if n.kind == intKind {
 			rule = "range"
 		}

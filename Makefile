@@ -9,7 +9,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/tegen, and bin/tegen-fn for kustomize
+build: ## Build bin/tegen, and bin/tegen-fn, the function without arguments
 	CGO_ENABLED=0 go build -trimpath -o bin/tegen ./cmd/tegen
 	ln -sf tegen bin/tegen-fn
 
@@ -48,7 +48,7 @@ bench: ## Measure tegen beside helm, kustomize and cue
 	go run ./bench
 
 .PHONY: image
-image: build ## Build the container image of the KRM function
+image: ## Build the container image of the KRM function
 	docker build -t tegen -f images/tegen/Dockerfile .
 
 .PHONY: clean

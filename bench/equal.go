@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/go-cmp/cmp"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -42,22 +44,44 @@ func (b *bench) compare(ctx context.Context, n int) error {
 		}
 		if i == 0 {
 			want = got
-		} else if diff := cmp.Diff(want, got); diff != "" {
-			return fmt.Errorf("%s gives other objects than tegen (-tegen +%s):\n%s", t.name, t.name, diff)
+		} else if err := differ(want, got); err != nil {
+			return fmt.Errorf("comparing tegen (-) with %s (+): %w", t.name, err)
 		}
+	}
+	return nil
+}
+
+// differ shows the first object that differs and counts them: a fault of a template is in every job.
+func differ(want, got objects) error {
+	keys := slices.Collect(maps.Keys(want))
+	for key := range got {
+		if want[key] == nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	first, count := "", 0
+	for _, key := range keys {
+		if diff := cmp.Diff(want[key], got[key]); diff != "" {
+			if count++; count == 1 {
+				first = key + "\n" + diff
+			}
+		}
+	}
+	if count > 0 {
+		return fmt.Errorf("%d objects differ, the first is %s", count, first)
 	}
 	return nil
 }
 
 // readObjects reads a manifest with the parser that kubectl reads it with.
 func readObjects(path string) (objects, error) {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	out := objects{}
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(file))
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		text, err := docs.Read()
 		if errors.Is(err, io.EOF) {
@@ -89,17 +113,15 @@ func keyOf(obj map[string]any) string {
 // countObjects counts the documents of a manifest by their kind at the left edge: all that is asked of outputs too
 // large to compare between timed runs.
 func countObjects(path string) (int, error) {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}
-	defer file.Close()
 	n := 0
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if bytes.HasPrefix(lines.Bytes(), []byte("kind: ")) {
+	for line := range bytes.Lines(data) {
+		if bytes.HasPrefix(line, []byte("kind: ")) {
 			n++
 		}
 	}
-	return n, lines.Err()
+	return n, nil
 }

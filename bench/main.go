@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -48,7 +49,7 @@ func main() {
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
-		err = run(ctx, opts, os.Stdout, os.Stderr)
+		err = run(ctx, opts, os.Stdout, log.New(os.Stderr, "", 0))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -84,31 +85,27 @@ func parseFlags(args []string) (options, error) {
 }
 
 // run builds, compares, measures and reports.
-func run(ctx context.Context, opts options, out, progress io.Writer) error {
+func run(ctx context.Context, opts options, out io.Writer, progress *log.Logger) error {
 	tmp, err := os.MkdirTemp("", "tegen-bench-")
 	if err != nil {
 		return fmt.Errorf("making a directory for programs and inputs: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }() // left behind it harms no figure
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
 	}
-	b := &bench{options: opts, dir: tmp, root: root, progress: progress}
+	b := &bench{options: opts, dir: tmp, root: root, progress: progress, slow: map[string]string{}}
 	if err := b.build(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "comparing the outputs of %d jobs\n", equalSize)
+	progress.Printf("comparing the outputs of %d jobs", equalSize)
 	if err := b.compare(ctx, equalSize); err != nil {
 		return err
 	}
 	report := report{tools: b.tools, loadBefore: load()}
-	for _, n := range opts.sizes {
-		s, err := b.measure(ctx, n)
-		if err != nil {
-			return err
-		}
-		report.sizes = append(report.sizes, s)
+	if report.sizes, err = b.measure(ctx); err != nil {
+		return err
 	}
 	report.loadAfter = load()
 	return report.print(out)

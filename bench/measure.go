@@ -12,7 +12,8 @@ import (
 type series struct {
 	tool    string
 	samples []sample
-	skipped string // why there are none
+	spent   time.Duration // by all of them
+	skipped string        // why there are none
 }
 
 // size is what was measured with one number of jobs, in the order of the programs.
@@ -21,37 +22,57 @@ type size struct {
 	series []series
 }
 
-// measure runs the programs in turn (A B C A B C …), so that whatever else the machine does falls on all of them alike.
-// A program stops taking part after its number of runs or when its time is used up, but each runs at least once.
-func (b *bench) measure(ctx context.Context, jobs int) (size, error) {
-	fmt.Fprintf(b.progress, "measuring %d jobs", jobs)
-	in, err := b.prepare(ctx, jobs)
-	if err != nil {
-		return size{}, err
-	}
-	out := size{jobs: jobs, series: make([]series, len(b.tools))}
-	spent := make([]time.Duration, len(b.tools))
-	for again := true; again; {
-		again = false
-		for i, t := range b.tools {
-			s := &out.series[i]
-			s.tool, s.skipped = t.name, b.slow[t.name]
-			if s.skipped != "" || len(s.samples) == b.runs || spent[i] > b.budget {
-				continue
-			}
-			m, err := b.once(ctx, t, in, len(s.samples) == 0)
-			if err != nil {
-				return out, err
-			}
-			again = true
-			s.samples = append(s.samples, m)
-			spent[i] += m.Wall
+// measure runs the programs in turn (A B C A B C …) at one size after the other, and all of that again and again, so that
+// whatever else the machine does falls on all programs and sizes alike. A program stops taking part at a size after its
+// number of runs or when its time is used up, but runs at least once.
+func (b *bench) measure(ctx context.Context) ([]size, error) {
+	inputs := make([]input, len(b.sizes))
+	out := make([]size, len(b.sizes))
+	for i, jobs := range b.sizes {
+		var err error
+		if inputs[i], err = b.prepare(ctx, jobs); err != nil {
+			return nil, err
 		}
-		fmt.Fprint(b.progress, ".")
+		out[i] = size{jobs: jobs, series: make([]series, len(b.tools))}
 	}
-	fmt.Fprintln(b.progress)
-	b.leaveOut(out)
+	for round, ran := 1, 1; ran > 0; round++ {
+		ran = 0
+		for i := range out {
+			n, err := b.inTurn(ctx, inputs[i], out[i].series)
+			if err != nil {
+				return nil, err
+			}
+			ran += n
+		}
+		b.progress.Printf("measuring, round %d: %d runs", round, ran)
+	}
 	return out, nil
+}
+
+// inTurn runs each program once that has runs left, and counts them.
+func (b *bench) inTurn(ctx context.Context, in input, all []series) (ran int, err error) {
+	for i, t := range b.tools {
+		s := &all[i]
+		s.tool = t.name
+		first := len(s.samples) == 0
+		if first {
+			s.skipped = b.slow[t.name]
+		}
+		if s.skipped != "" || len(s.samples) == b.runs || s.spent > b.budget {
+			continue
+		}
+		m, err := b.once(ctx, t, in, first)
+		if err != nil {
+			return ran, err
+		}
+		ran++
+		s.samples = append(s.samples, m)
+		s.spent += m.Wall
+		if m.Wall > 2*b.budget { // the next size would take minutes, and how it grows is clear
+			b.slow[t.name] = fmt.Sprintf("%s is left out above %d jobs, which took it %s", t.name, in.jobs, seconds(m.Wall))
+		}
+	}
+	return ran, nil
 }
 
 // once is one run. The first of a program at a size is looked at, too.
@@ -69,19 +90,6 @@ func (b *bench) once(ctx context.Context, t tool, in input, first bool) (sample,
 		return s, fmt.Errorf("reading the output of %s: %d jobs have %d objects, not %d", t.name, in.jobs, n, in.jobs*objectsPerJob)
 	}
 	return s, nil
-}
-
-// leaveOut keeps programs out of larger sizes that take more than twice the budget for one run already: the next size
-// would take minutes, and their figure is clear.
-func (b *bench) leaveOut(done size) {
-	for _, s := range done.series {
-		if wall := s.wall(); len(s.samples) > 0 && wall > 2*b.budget {
-			if b.slow == nil {
-				b.slow = map[string]string{}
-			}
-			b.slow[s.tool] = fmt.Sprintf("left out: %d jobs took %s", done.jobs, seconds(wall))
-		}
-	}
 }
 
 func (s series) user() time.Duration {

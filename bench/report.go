@@ -31,7 +31,10 @@ func (r report) print(w io.Writer) error {
 	fmt.Fprintf(&b, "Medians over the runs counted; MB is a million bytes; tegen/peer below 1 is in tegen's favour.\n\n")
 	table(&b, r.figures())
 	b.WriteByte('\n')
-	rows := [][]string{{"target", "measured", ""}}
+	if notes := r.leftOut(); notes != "" {
+		fmt.Fprintf(&b, "%s\n\n", notes)
+	}
+	rows := [][]string{{"target", "measured", "", "by user CPU"}}
 	for _, t := range targets {
 		rows = append(rows, t.row(r))
 	}
@@ -46,21 +49,33 @@ func (r report) figures() [][]string {
 		own := size.series[0]
 		for i, s := range size.series {
 			row := []string{strconv.Itoa(size.jobs), s.tool, strconv.Itoa(len(s.samples))}
-			switch {
-			case s.skipped != "":
-				row = append(row, s.skipped, "", "", "", "", "")
-			default:
+			if s.skipped != "" {
+				row = append(row, "-", "-", "-")
+			} else {
 				row = append(row, seconds(s.user()), seconds(s.wall()), megabytes(s.peak()))
-				if i == 0 {
-					row = append(row, "", "", "")
-				} else {
-					row = append(row, quotient(own.user(), s.user()), quotient(own.wall(), s.wall()), quotient(own.peak(), s.peak()))
-				}
+			}
+			if i == 0 {
+				row = append(row, "", "", "")
+			} else {
+				row = append(row, quotient(own.user(), s.user()), quotient(own.wall(), s.wall()), quotient(own.peak(), s.peak()))
 			}
 			rows = append(rows, row)
 		}
 	}
 	return rows
+}
+
+// leftOut says which programs have no figures at some sizes.
+func (r report) leftOut() string {
+	var notes []string
+	for _, size := range r.sizes {
+		for _, s := range size.series {
+			if s.skipped != "" && !slices.Contains(notes, s.skipped+".") {
+				notes = append(notes, s.skipped+".")
+			}
+		}
+	}
+	return strings.Join(notes, "\n")
 }
 
 // of returns a program's runs at a size, nil where it has none.

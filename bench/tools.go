@@ -4,7 +4,7 @@ import (
 	"context"
 	"debug/buildinfo"
 	"fmt"
-	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +64,7 @@ type bench struct {
 	options
 	dir      string // of programs, inputs and outputs
 	root     string // of the module
-	progress io.Writer
+	progress *log.Logger
 	slow     map[string]string // programs left out of larger sizes, and why
 }
 
@@ -72,7 +72,6 @@ type bench struct {
 func (b *bench) build(ctx context.Context) error {
 	for i := range b.tools {
 		t := &b.tools[i]
-		fmt.Fprintf(b.progress, "building %s", t.name)
 		start := time.Now()
 		t.binary = filepath.Join(b.dir, "bin", t.name)
 		args := []string{"build", "-o", t.binary}
@@ -80,7 +79,7 @@ func (b *bench) build(ctx context.Context) error {
 			args = append(args, "-modfile="+t.modfile)
 		}
 		cmd := exec.CommandContext(ctx, "go", append(args, t.pkg)...)
-		cmd.Dir, cmd.Stderr = b.root, b.progress
+		cmd.Dir, cmd.Stderr = b.root, b.progress.Writer()
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("running go build %s: %w", t.pkg, err)
 		}
@@ -91,7 +90,7 @@ func (b *bench) build(ctx context.Context) error {
 		if t.modfile != "" {
 			t.version = info.Main.Version
 		}
-		fmt.Fprintf(b.progress, " (%.0fs)\n", time.Since(start).Seconds())
+		b.progress.Printf("built %s in %.0f s", t.name, time.Since(start).Seconds())
 	}
 	return nil
 }

@@ -19,39 +19,55 @@ import (
 // The scripts take every value from the environment, so that nothing of an author's is ever parsed by a shell. They
 // use $NAME, never ${NAME}, which Flux's postBuild would replace, and never $(NAME), which the kubelet would.
 const (
-	// fetchScript is idempotent: a marker says that the data is there. It is resumable: a partial download is kept.
+	// fetchScript is idempotent: a marker says that the data is there. It is resumable: a partial download is kept, and
+	// a whole one gets a name of its own, since servers refuse to resume it (curl#6740). The attempts are the script's,
+	// not curl's, which starts each from where the first one did. What a sum does not vouch for and cannot be unpacked is
+	// deleted, or no attempt would ever succeed.
 	fetchScript = `set -eu
 if [ -e "$DATASET_MARKER" ]; then
   echo "present already: $DATASET_MARKER"
   exit 0
 fi
 mkdir -p "$DATASET_STATE" "$DATASET_DIR"
-download() {
-  curl --fail --location --silent --show-error --retry 10 --retry-all-errors --retry-delay 5 \
-    --connect-timeout 30 --speed-limit 1024 --speed-time 120 --continue-at - --output "$DATASET_PART" "$DATASET_URL"
-}
-download || {
-  status=$?
-  [ "$status" = 33 ] || exit "$status"
-  echo "the server cannot resume: starting over"
-  rm -f "$DATASET_PART"
-  download
-}
-if [ -n "$DATASET_SHA256" ]; then
-  echo "$DATASET_SHA256  $DATASET_PART" | sha256sum -c - || {
+attempt=1
+while [ ! -e "$DATASET_DOWNLOAD" ]; do
+  status=0
+  curl --fail --location --globoff --silent --show-error --connect-timeout 30 --speed-limit 1024 --speed-time 120 \
+    --continue-at - --output "$DATASET_PART" --write-out '%{http_code}\n' "$DATASET_URL" >"$DATASET_PART.http" || status=$?
+  read -r http <"$DATASET_PART.http" || http=000
+  rm -f "$DATASET_PART.http"
+  if [ "$status" = 0 ]; then
+    if [ -n "$DATASET_SHA256" ]; then
+      echo "$DATASET_SHA256  $DATASET_PART" | sha256sum -c - || {
+        rm -f "$DATASET_PART"
+        echo "checksum mismatch: the download was deleted" >&2
+        exit 1
+      }
+    fi
+    mv "$DATASET_PART" "$DATASET_DOWNLOAD"
+    break
+  fi
+  [ "$attempt" -lt 10 ] || exit "$status"
+  attempt=$((attempt + 1))
+  if [ "$status" = 33 ] || [ "$http" = 416 ]; then
+    echo "the server cannot resume: starting over"
     rm -f "$DATASET_PART"
-    echo "checksum mismatch: the download was deleted" >&2
-    exit 1
-  }
-fi
+  else
+    sleep 5
+  fi
+done
 case "$DATASET_FORMAT" in
-  zip) unzip -o -q "$DATASET_PART" -d "$DATASET_DIR" ;;
-  tar) tar -xf "$DATASET_PART" -C "$DATASET_DIR" ;;
-  tar.gz) tar -xzf "$DATASET_PART" -C "$DATASET_DIR" ;;
-  tar.bz2) tar -xjf "$DATASET_PART" -C "$DATASET_DIR" ;;
-  file) mv "$DATASET_PART" "$DATASET_DIR/$DATASET_FILE" ;;
-esac
-rm -f "$DATASET_PART"
+  zip) unzip -o -q "$DATASET_DOWNLOAD" -d "$DATASET_DIR" ;;
+  tar) tar -xf "$DATASET_DOWNLOAD" -C "$DATASET_DIR" ;;
+  tar.gz) tar -xzf "$DATASET_DOWNLOAD" -C "$DATASET_DIR" ;;
+  tar.bz2) tar -xjf "$DATASET_DOWNLOAD" -C "$DATASET_DIR" ;;
+  file) mv "$DATASET_DOWNLOAD" "$DATASET_DIR/$DATASET_FILE" ;;
+esac || {
+  [ -n "$DATASET_SHA256" ] || rm -f "$DATASET_DOWNLOAD"
+  echo "cannot be unpacked as $DATASET_FORMAT" >&2
+  exit 1
+}
+rm -f "$DATASET_DOWNLOAD"
 touch "$DATASET_MARKER"
 echo "done: $DATASET_DIR"
 `
@@ -184,6 +200,7 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 			{Name: "DATASET_FILE", Value: f.file()},
 			{Name: "DATASET_STATE", Value: f.state()},
 			{Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+".part")},
+			{Name: "DATASET_DOWNLOAD", Value: path.Join(f.state(), f.key()+".download")},
 			{Name: "DATASET_MARKER", Value: f.marker()},
 			{Name: "HOME", Value: "/tmp"},
 		},

@@ -87,7 +87,7 @@ func efsHandle(e *schema.EFS) string {
 // please. It is mounted through a claim because restricted pods may mount nothing else.
 func pinned(job *schema.Job, claim, name string, size resource.Quantity, source corev1.PersistentVolumeSource, mountOptions ...string) []runtime.Object {
 	if name == "" {
-		name = job.Metadata.Namespace + "-" + claim // volumes have no namespace
+		name = clusterName(job, claim)
 	}
 	pvc := persistentVolumeClaim(job, claim, size)
 	pvc.Spec.VolumeName = name
@@ -114,9 +114,21 @@ func pinned(job *schema.Job, claim, name string, size resource.Quantity, source 
 	}
 }
 
+// clusterName names what belongs to a claim but has no namespace itself. Claims may be as long as such names can be, so
+// the longest are cut, and told apart by a hash.
+func clusterName(job *schema.Job, claim string) string {
+	const longest = 253
+	name := job.Metadata.Namespace + "-" + claim
+	if len(name) <= longest {
+		return name
+	}
+	hash := "-" + contentHash(name)
+	return strings.TrimRight(name[:longest-len(hash)], "-.") + hash
+}
+
 // provisioned is a class of the job's own, since its parameters name one file system, and a claim of that class.
 func provisioned(job *schema.Job, claim string, size resource.Quantity, class *storagev1.StorageClass) []runtime.Object {
-	class.ObjectMeta = clusterMeta(job, job.Metadata.Namespace+"-"+claim, componentStorage)
+	class.ObjectMeta = clusterMeta(job, clusterName(job, claim), componentStorage)
 	class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimRetain) // deleting a job never deletes data
 	pvc := persistentVolumeClaim(job, claim, size)
 	pvc.Spec.StorageClassName = &class.Name

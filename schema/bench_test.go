@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
+	cueyaml "cuelang.org/go/encoding/yaml"
 )
 
 // BenchmarkCompile is the price of the first job of a process.
@@ -25,4 +29,28 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "µs/job")
+}
+
+// BenchmarkEffective is what a job would cost if CUE evaluated all of it: the reason that it does not.
+func BenchmarkEffective(b *testing.B) {
+	ctx := cuecontext.New()
+	root, err := evaluate(ctx, "job.cue", "environment.cue", "defaults.cue")
+	if err != nil {
+		b.Fatal(err)
+	}
+	job, effective := root.LookupPath(cue.ParsePath("#Job")), root.LookupPath(cue.ParsePath("#Effective"))
+	text := fmt.Appendf(nil, smallJob, "a")
+	for b.Loop() {
+		file, err := cueyaml.Extract("a.yaml", text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		data := ctx.BuildFile(file)
+		if err := data.Unify(job).Validate(cue.Concrete(true)); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := data.Unify(effective).MarshalJSON(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -17,13 +17,14 @@ import (
 )
 
 // cuePackage is the whole schema under CUE's own evaluator, defaults.cue included.
-func cuePackage(t *testing.T) cue.Value {
+func cuePackage(t *testing.T) (*cue.Context, cue.Value) {
 	t.Helper()
-	root, err := evaluate(cuecontext.New(), "job.cue", "environment.cue", "defaults.cue")
+	ctx := cuecontext.New()
+	root, err := evaluate(ctx, "job.cue", "environment.cue", "defaults.cue")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return root
+	return ctx, root
 }
 
 func fixtures(t *testing.T, kind string) []string {
@@ -95,7 +96,8 @@ func jsonFields(typ reflect.Type) map[string]reflect.Type {
 // TestDefaults holds our reading of defaults.cue against CUE's: the completed tree of every valid fixture is what CUE
 // makes of the file under #Effective.
 func TestDefaults(t *testing.T) {
-	effective := cuePackage(t).LookupPath(cue.ParsePath("#Effective"))
+	ctx, root := cuePackage(t)
+	effective := root.LookupPath(cue.ParsePath("#Effective"))
 	for _, file := range fixtures(t, "valid") {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -114,7 +116,7 @@ func TestDefaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := effective.Context().BuildFile(extracted).Unify(effective).MarshalJSON()
+			want, err := ctx.BuildFile(extracted).Unify(effective).MarshalJSON()
 			if err != nil {
 				t.Errorf("%s: CUE refuses it: %v", file, err)
 				continue
@@ -138,7 +140,8 @@ func decoded(t *testing.T, text []byte) (v any) {
 // TestCUEAgrees holds the walk against CUE's own verdict on whole documents: what the walk finds in a fixture, and no
 // rule of Go's is about, CUE refuses under #Job, and what the walk accepts, CUE accepts.
 func TestCUEAgrees(t *testing.T) {
-	job := cuePackage(t).LookupPath(cue.ParsePath("#Job"))
+	ctx, root := cuePackage(t)
+	job := root.LookupPath(cue.ParsePath("#Job"))
 	// What CUE has no word for, or only sketches, may be refused by the walk alone.
 	ours := map[string]bool{"one-of": true, "bytes": true, "cpu": true, "duration": true, "no-value": true}
 	checked := 0
@@ -162,7 +165,7 @@ func TestCUEAgrees(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			verdict := job.Context().BuildFile(extracted).Unify(job).Validate(cue.Concrete(true))
+			verdict := ctx.BuildFile(extracted).Unify(job).Validate(cue.Concrete(true))
 			if verdict != nil && len(c.errs) == 0 {
 				t.Errorf("%s:%d: CUE refuses what we accept: %v", file, lines[i], verdict)
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,13 +39,19 @@ func newCheckCmd(s streams) *cobra.Command {
 	}
 }
 
+// maxManifests is the most bytes of a file: 4,000 jobs of many objects are some 30 MB.
+const maxManifests = 256 << 20
+
 func runCheck(s streams, files []string) error {
-	sources, err := read(s.in, files)
+	sources, err := read(s.in, files, maxManifests)
 	if err != nil {
 		return err
 	}
 	var objects []runtime.Object
 	for _, src := range sources {
+		if len(src.Data) > maxManifests {
+			return fmt.Errorf("reading %s: it has more than %d MiB: check it in parts", src.Name, maxManifests>>20)
+		}
 		read, err := manifest.Read(src.Name, bytes.TrimPrefix(src.Data, []byte("\xef\xbb\xbf")))
 		if err != nil {
 			return err

@@ -29,8 +29,9 @@ Its configuration is one of
 all of apiVersion tegen.dev/v1alpha1, or a ConfigMap with data.generators.
 
 Put it under 'transformers' of a kustomization. kustomize needs
---enable-alpha-plugins AND --enable-exec: with the first flag alone it prints
-nothing and exits 0.`
+--enable-alpha-plugins AND --enable-exec: with the first flag alone it runs no
+function and still exits 0, with the jobs themselves as output, or with nothing
+where the function stands under 'generators'.`
 
 const fnExample = `  # which generators there are
   tegen fn --list
@@ -42,7 +43,7 @@ const fnExample = `  # which generators there are
   #     name: tegen
   #     annotations:
   #       config.kubernetes.io/function: |
-  #         exec: {path: tegen-fn}
+  #         exec: {path: tegen, args: [fn]}
   kustomize build --enable-alpha-plugins --enable-exec overlays/kind`
 
 func newFnCmd(s streams) *cobra.Command {

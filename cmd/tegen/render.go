@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/krm"
-	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/tree"
 	"github.com/tegen-dev/tegen/schema"
@@ -53,41 +52,51 @@ func newRenderCmd(s streams) *cobra.Command {
 		ValidArgsFunction: yamlFiles,
 		RunE:              func(_ *cobra.Command, files []string) error { return runRender(s, files, opts) },
 	}
-	cmd.Flags().StringVar(&opts.overlay, "overlay", "", "directory of a kustomization with tegen among its transformers")
+	addOverlayFlag(cmd, &opts.overlay)
 	cmd.Flags().StringVarP(&opts.output, "output", "o", "-", "directory to write to, or - for standard output")
-	if err := cmd.MarkFlagDirname("overlay"); err != nil {
-		panic(err) // the flag is defined above
-	}
 	if err := cmd.MarkFlagDirname("output"); err != nil {
-		panic(err)
+		panic(err) // the flag is defined above
 	}
 	return cmd
 }
 
+func addOverlayFlag(cmd *cobra.Command, overlay *string) {
+	cmd.Flags().StringVar(overlay, "overlay", "", "directory of a kustomization with tegen among its transformers")
+	if err := cmd.MarkFlagDirname("overlay"); err != nil {
+		panic(err) // the flag is defined above
+	}
+}
+
 func runRender(s streams, files []string, opts renderOptions) error {
-	if len(files) == 0 && opts.overlay == "" {
-		return usagef("no file given, and no --overlay with jobs of its own")
-	}
-	sources, err := read(s.in, files)
+	out, err := build(s, files, opts.overlay)
 	if err != nil {
 		return err
-	}
-	out := &krm.Output{}
-	if opts.overlay != "" {
-		out, err = krm.Overlay(opts.overlay, sources)
-	} else {
-		out.Bundles, err = plain(sources)
-	}
-	if err != nil {
-		return err
-	}
-	if len(out.Bundles) == 0 && len(out.Rest) == 0 { // an empty render would have a reconciler delete everything
-		return errors.New("nothing to render: there is no TrainingJob in the input")
 	}
 	if opts.output != "-" {
 		return tree.Write(opts.output, out.Bundles, out.Rest)
 	}
 	return print(s.out, out)
+}
+
+// build renders files, through an overlay where one is named.
+func build(s streams, files []string, overlay string) (*krm.Output, error) {
+	if len(files) == 0 && overlay == "" {
+		return nil, usagef("no file given, and no --overlay with jobs of its own")
+	}
+	sources, err := read(s.in, files, schema.MaxFile) // Load says so where there is more
+	if err != nil {
+		return nil, err
+	}
+	out := &krm.Output{}
+	if overlay != "" {
+		out, err = krm.Overlay(overlay, sources)
+	} else {
+		out.Bundles, err = plain(sources)
+	}
+	if err == nil && len(out.Bundles) == 0 && len(out.Rest) == 0 { // an empty render would have a reconciler delete everything
+		err = errors.New("nothing to render: there is no TrainingJob in the input")
+	}
+	return out, err
 }
 
 func plain(sources []schema.Source) ([]render.Bundle, error) {
@@ -98,33 +107,30 @@ func plain(sources []schema.Source) ([]render.Bundle, error) {
 	return render.Jobs(jobs, nil)
 }
 
-// print writes all or nothing: the stream is complete before its first byte is written.
+// print writes all or nothing: every bundle is complete before the first byte is written.
 func print(w io.Writer, out *krm.Output) error {
-	var text bytes.Buffer
-	text.Write(out.Rest)
-	if len(out.Rest) > 0 && len(out.Bundles) > 0 {
-		text.WriteString(manifest.Separator)
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	if err := out.Write(buffered); err != nil {
+		return fmt.Errorf("writing manifests: %w", err)
 	}
-	if err := render.Write(&text, out.Bundles); err != nil {
-		return err
-	}
-	if _, err := w.Write(text.Bytes()); err != nil {
+	if err := buffered.Flush(); err != nil {
 		return fmt.Errorf("writing manifests: %w", err)
 	}
 	return nil
 }
 
-// read loads the named files, "-" being standard input.
-func read(stdin io.Reader, files []string) ([]schema.Source, error) {
+// read loads the named files, "-" being standard input. No more than limit bytes of each are read, and one more to see
+// that there is more.
+func read(stdin io.Reader, files []string, limit int64) ([]schema.Source, error) {
 	sources := make([]schema.Source, len(files))
 	for i, name := range files {
 		var data []byte
 		var err error
 		if name == "-" {
 			name = "<stdin>"
-			data, err = io.ReadAll(io.LimitReader(stdin, schema.MaxFile+1))
+			data, err = io.ReadAll(io.LimitReader(stdin, limit+1))
 		} else {
-			data, err = readFile(name)
+			data, err = readFile(name, limit+1)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
@@ -134,15 +140,14 @@ func read(stdin io.Reader, files []string) ([]schema.Source, error) {
 	return sources, nil
 }
 
-// readFile reads no more than the schema accepts, so that a mistaken argument costs no memory.
-func readFile(name string) ([]byte, error) {
+func readFile(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, errors.New("it is a directory: name the files in it")
 	}
-	return io.ReadAll(io.LimitReader(f, schema.MaxFile+1))
+	return io.ReadAll(io.LimitReader(f, limit))
 }

@@ -44,6 +44,7 @@ func newRootCmd(s streams) *cobra.Command {
 		newRenderCmd(s),
 		newVetCmd(s),
 		newCheckCmd(s),
+		newExplainCmd(s),
 		newFnCmd(s),
 		newVersionCmd(s),
 	)

@@ -36,6 +36,9 @@ func Process(rl *framework.ResourceList) error {
 	if config.check {
 		return fail(rl, checkItems(rl.Items))
 	}
+	if config.job != nil && slices.ContainsFunc(rl.Items, config.isJob) {
+		config.job = nil // under generators, kustomize hands a function its configuration as an item too
+	}
 	if config.job != nil {
 		rl.Items = append(rl.Items, config.job)
 	}
@@ -86,6 +89,11 @@ type config struct {
 	check      bool
 	generators []string
 	job        *yaml.RNode
+}
+
+// isJob says whether an item is the job that the configuration is.
+func (c config) isJob(n *yaml.RNode) bool {
+	return isInput(n) && n.GetKind() == contract.KindTrainingJob && n.GetName() == c.job.GetName() && n.GetNamespace() == c.job.GetNamespace()
 }
 
 // generatorConfig is a Generator; a ConfigMap with the same names under data is kpt's short form of it.

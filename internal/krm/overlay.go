@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,13 +16,13 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -31,62 +34,138 @@ type Output struct {
 	Rest    []byte
 }
 
-// Overlay builds a kustomization that has tegen among its transformers as kustomize would, but in this process: no
-// plugins are enabled and nothing is executed. Jobs given as sources take the place of the overlay's own.
+// Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as
+// kustomize would, but in this process: no plugins are enabled, nothing is executed and nothing is fetched. Jobs given
+// as sources take the place of the overlay's own.
 func Overlay(dir string, sources []schema.Source) (*Output, error) {
-	k, err := readKustomization(dir)
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("finding the overlay: %w", err)
+	}
+	if err := localOnly(abs, map[string]bool{}); err != nil {
+		return nil, err
+	}
+	k, err := readKustomization(abs)
 	if err != nil {
 		return nil, err
 	}
-	out, err := k.build(sources)
-	var mistakes schema.Errors
-	if errors.As(err, &mistakes) {
-		return nil, k.withPositions(sources, mistakes)
+	if !k.renders() {
+		return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers, nor below it", filepath.Join(dir, k.file), contract.KindGenerator, contract.APIVersion)
 	}
-	return out, err
+	out, err := k.build(sources)
+	if err != nil {
+		return nil, err
+	}
+	return out, out.check(dir)
 }
 
-// kustomization is an overlay's file, cut at tegen's place among the transformers.
+// check holds the references of everything that the overlay makes against each other: those of the jobs alone were
+// checked as they were rendered, but not what patches and prefixes made of them.
+func (out *Output) check(dir string) error {
+	if len(out.Rest) == 0 {
+		return nil
+	}
+	text, err := out.stream()
+	if err != nil {
+		return err
+	}
+	objects, err := manifest.Read(dir, text)
+	if err != nil {
+		return err
+	}
+	return render.Broken(dir+": ", refs.Check(objects))
+}
+
+// stream is all of the output as one YAML stream.
+func (out *Output) stream() ([]byte, error) {
+	var text bytes.Buffer
+	err := out.Write(&text)
+	return text.Bytes(), err
+}
+
+// Write writes the output as one YAML stream.
+func (out *Output) Write(w io.Writer) error {
+	if _, err := w.Write(out.Rest); err != nil {
+		return err
+	}
+	if len(out.Rest) > 0 && len(out.Bundles) > 0 {
+		if _, err := io.WriteString(w, manifest.Separator); err != nil {
+			return err
+		}
+	}
+	return render.Write(w, out.Bundles)
+}
+
+// kustomization is an overlay's file, cut at tegen's place among the transformers. config is nil where tegen is only
+// in the nested kustomizations, which stand by their place among the resources.
 type kustomization struct {
 	dir, file     string
 	types         types.Kustomization
 	config        *yaml.RNode
 	before, after []string
+	nested        map[int]*kustomization
+}
+
+func (k *kustomization) renders() bool { return k.config != nil || len(k.nested) > 0 }
+
+// readFile parses the kustomization of a directory, "" where it has none.
+func readFile(dir string) (name string, t types.Kustomization, err error) {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = sigsyaml.UnmarshalStrict(text, &t)
+		}
+		if err != nil {
+			return name, t, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
+		}
+		return name, t, nil
+	}
+	return "", t, nil
 }
 
 func readKustomization(dir string) (*kustomization, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("finding the overlay: %w", err)
-	}
-	k := &kustomization{dir: abs}
-	var text []byte
-	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		if text, err = os.ReadFile(filepath.Join(abs, name)); err == nil {
-			k.file = name
-			break
-		}
+	k := &kustomization{dir: dir, nested: map[int]*kustomization{}}
+	var err error
+	if k.file, k.types, err = readFile(dir); err != nil {
+		return nil, err
 	}
 	if k.file == "" {
 		return nil, fmt.Errorf("reading the overlay %s: it has no kustomization.yaml", dir)
 	}
-	if err := sigsyaml.UnmarshalStrict(text, &k.types); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", filepath.Join(dir, k.file), err)
-	}
-	for i, t := range k.types.Transformers {
-		config, err := k.functionConfig(t)
+	for i, r := range k.types.Resources {
+		if info, err := os.Stat(filepath.Join(dir, r)); err != nil || !info.IsDir() {
+			continue
+		}
+		below, err := readKustomization(filepath.Join(dir, r))
 		if err != nil {
 			return nil, err
 		}
-		if config != nil {
-			k.config, k.before, k.after = config, k.types.Transformers[:i], k.types.Transformers[i+1:]
-			return k, nil
+		if below.renders() {
+			k.nested[i] = below
 		}
 	}
-	return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers", filepath.Join(dir, k.file), contract.KindGenerator, contract.APIVersion)
+	for _, t := range k.types.Transformers {
+		config, err := k.functionConfig(t)
+		switch {
+		case err != nil:
+			return nil, err
+		case config != nil && config.GetKind() == contract.KindCheck:
+			// Overlay checks all that comes out.
+		case config != nil && k.config == nil:
+			k.config = config
+		case k.config == nil:
+			k.before = append(k.before, t)
+		default:
+			k.after = append(k.after, t)
+		}
+	}
+	return k, nil
 }
 
-// functionConfig returns the Generator that a transformer entry holds or names, nil where it is something else.
+// functionConfig returns the configuration of tegen that a transformer entry holds or names, nil where it is another's.
 func (k *kustomization) functionConfig(entry string) (*yaml.RNode, error) {
 	text := []byte(entry)
 	if !strings.Contains(entry, "\n") {
@@ -106,7 +185,7 @@ func (k *kustomization) functionConfig(entry string) (*yaml.RNode, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
 	}
-	if n.GetApiVersion() == contract.APIVersion && n.GetKind() == contract.KindGenerator {
+	if n.GetApiVersion() == contract.APIVersion && (n.GetKind() == contract.KindGenerator || n.GetKind() == contract.KindCheck) {
 		return n, nil
 	}
 	return nil, nil
@@ -115,46 +194,125 @@ func (k *kustomization) functionConfig(entry string) (*yaml.RNode, error) {
 // build runs what stands before tegen in kustomize, then tegen, then what stands behind it in kustomize again.
 func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	first := k.types
-	first.Transformers = k.before
-	items, err := k.kustomize(first, nil)
+	first.Transformers, first.Validators = k.before, nil
+	files, err := k.buildNested(&first, sources)
 	if err != nil {
 		return nil, err
 	}
-	if len(sources) > 0 {
-		items = slices.DeleteFunc(items, func(n *yaml.RNode) bool { return n.GetKind() == contract.KindTrainingJob && isInput(n) })
-		more, err := k.patched(first, sources)
+	items, err := k.kustomize(first, files)
+	if err != nil {
+		return nil, err
+	}
+	var bundles []render.Bundle
+	if k.config != nil {
+		if len(sources) > 0 && len(k.nested) == 0 {
+			items = slices.DeleteFunc(items, func(n *yaml.RNode) bool { return n.GetKind() == contract.KindTrainingJob && isInput(n) })
+			more, err := k.patched(first, sources)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, more...)
+		}
+		if bundles, err = k.render(items, sources); err != nil {
+			return nil, err
+		}
+		items = slices.DeleteFunc(items, isInput)
+	}
+	if renamed(items, bundles) {
+		if items, err = k.resolved(first, files, bundles); err != nil {
+			return nil, err
+		}
+		bundles = nil
+	}
+	if len(k.after)+len(k.types.Validators) > 0 {
+		if items, err = merge(items, bundles); err != nil {
+			return nil, err
+		}
+		all, err := stream(items)
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, more...)
+		last := types.Kustomization{Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after, Validators: k.types.Validators}
+		if items, err = k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all}); err != nil {
+			return nil, err
+		}
+		bundles = nil
 	}
+	rest, err := stream(items)
+	return &Output{bundles, rest}, err
+}
+
+// buildNested renders the kustomizations below that have tegen, and puts what comes out in their place among the
+// resources.
+func (k *kustomization) buildNested(first *types.Kustomization, sources []schema.Source) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	first.Resources = slices.Clone(first.Resources)
+	for _, i := range slices.Sorted(maps.Keys(k.nested)) {
+		out, err := k.nested[i].build(sources)
+		if err != nil {
+			return nil, err
+		}
+		text, err := out.stream()
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("tegen-nested-%d.yaml", i)
+		first.Resources[i], files[name] = name, text
+	}
+	return files, nil
+}
+
+// render renders the jobs among items. Its mistakes have the positions of the files that the jobs were written in.
+func (k *kustomization) render(items []*yaml.RNode, sources []schema.Source) ([]render.Bundle, error) {
 	cfg, err := parseConfig(k.config)
 	if err != nil {
 		return nil, err
 	}
 	bundles, err := renderItems(items, cfg.generators)
+	var mistakes schema.Errors
+	if errors.As(err, &mistakes) {
+		return nil, k.withPositions(sources, mistakes)
+	}
+	return bundles, err
+}
+
+// renamed says whether jobs name objects of the overlay by the names that they had before it changed them: by a hash
+// of a generated ConfigMap's content, or by a prefix.
+func renamed(items []*yaml.RNode, bundles []render.Bundle) bool {
+	names := map[string][]string{}
+	for _, n := range items {
+		names[n.GetKind()] = append(names[n.GetKind()], n.GetName())
+	}
+	for _, b := range bundles {
+		for _, given := range b.Expects {
+			kind, name, _ := strings.Cut(given, "/")
+			if !slices.Contains(names[kind], name) && slices.ContainsFunc(names[kind], func(n string) bool { return strings.Contains(n, name) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// resolved lets kustomize mend such names, which it does last: the overlay, not hashed yet, and the objects are the
+// resources of a kustomization around both.
+func (k *kustomization) resolved(first types.Kustomization, files map[string][]byte, bundles []render.Bundle) ([]*yaml.RNode, error) {
+	var objects bytes.Buffer
+	if err := render.Write(&objects, bundles); err != nil {
+		return nil, fmt.Errorf("building %s: %w", k.dir, err)
+	}
+	text, err := sigsyaml.Marshal(first)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("building %s: %w", k.dir, err)
 	}
-	items = slices.DeleteFunc(items, isInput)
-	if len(k.after)+len(k.types.Validators) == 0 {
-		rest, err := stream(items)
-		return &Output{bundles, rest}, err
+	inner := filepath.Join("..", filepath.Base(k.dir))
+	all := map[string][]byte{"tegen-rendered.yaml": objects.Bytes(), filepath.Join(inner, k.file): text}
+	for name, data := range files {
+		all[filepath.Join(inner, name)] = data
 	}
-	rl := &framework.ResourceList{Items: items}
-	if rl.Items, err = merge(rl.Items, bundles); err != nil {
-		return nil, err
-	}
-	all, err := stream(rl.Items)
-	if err != nil {
-		return nil, err
-	}
-	last := types.Kustomization{Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after, Validators: k.types.Validators}
-	if items, err = k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all}); err != nil {
-		return nil, err
-	}
-	rest, err := stream(items)
-	return &Output{Rest: rest}, err
+	around := kustomization{dir: filepath.Join(filepath.Dir(k.dir), "."+filepath.Base(k.dir)+".tegen"), file: k.file}
+	items, err := around.kustomize(types.Kustomization{Resources: []string{inner, "tegen-rendered.yaml"}}, all)
+	return slices.DeleteFunc(items, isInput), err
 }
 
 // patched takes jobs given from outside through the overlay's own patches, prefixes, labels and namespace.
@@ -175,23 +333,24 @@ func (k *kustomization) kustomize(variant types.Kustomization, files map[string]
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.dir, err)
 	}
-	fs := overlaidFS{FileSystem: filesys.MakeFsOnDisk(), files: map[string][]byte{filepath.Join(k.dir, k.file): text}}
+	disk := overlaidFS{FileSystem: filesys.MakeFsOnDisk(), files: map[string][]byte{filepath.Join(k.dir, k.file): text}}
 	for name, data := range files {
-		fs.files[filepath.Join(k.dir, name)] = data
+		disk.files[filepath.Join(k.dir, name)] = data
 	}
-	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, k.dir)
+	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, k.dir)
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.dir, err)
 	}
 	return result.ToRNodeSlice(), nil
 }
 
-// stream prints nodes as kustomize does. The inputs' mark of being local stands for itself here: they are gone.
+// stream prints nodes as kustomize does: all but what is marked local, under its own name or the one that overlaidFS
+// gave it.
 func stream(nodes []*yaml.RNode) ([]byte, error) {
 	var out bytes.Buffer
 	first := true
 	for _, n := range nodes {
-		if n.GetAnnotations()[localConfig] == "true" {
+		if a := n.GetAnnotations(); a[localConfig] == "true" || a["internal."+localConfig] == "true" {
 			continue
 		}
 		if !first {
@@ -227,42 +386,4 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 		lines[i] = "after the patches of " + filepath.Base(k.dir) + ": " + itemError(m)
 	}
 	return errors.New(strings.Join(lines, "\n"))
-}
-
-// overlaidFS is the disk with a few files put over it. It hides the mark that keeps tegen's inputs out of a build,
-// since here the build is only half done when they are needed.
-type overlaidFS struct {
-	filesys.FileSystem
-	files map[string][]byte
-}
-
-func (fs overlaidFS) ReadFile(path string) ([]byte, error) {
-	data, ok := fs.files[filepath.Clean(path)]
-	if !ok {
-		var err error
-		if data, err = fs.FileSystem.ReadFile(path); err != nil {
-			return nil, err
-		}
-	}
-	if bytes.Contains(data, []byte(contract.APIVersion)) {
-		data = bytes.ReplaceAll(data, []byte(localConfig), []byte("internal."+localConfig))
-	}
-	return data, nil
-}
-
-func (fs overlaidFS) Exists(path string) bool {
-	_, ok := fs.files[filepath.Clean(path)]
-	return ok || fs.FileSystem.Exists(path)
-}
-
-func (fs overlaidFS) IsDir(path string) bool {
-	_, ok := fs.files[filepath.Clean(path)]
-	return !ok && fs.FileSystem.IsDir(path)
-}
-
-func (fs overlaidFS) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
-	if _, ok := fs.files[filepath.Clean(path)]; ok {
-		return filesys.ConfirmedDir(filepath.Dir(path)), filepath.Base(path), nil
-	}
-	return fs.FileSystem.CleanedAbs(path)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +16,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
@@ -22,8 +24,9 @@ import (
 
 // Bundle is what one job becomes.
 type Bundle struct {
-	Job   *schema.Job
-	Files []File
+	Job     *schema.Job
+	Files   []File
+	Expects []string // Kind/name of what its objects name and others make
 
 	ids []string
 }
@@ -69,6 +72,9 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 				return b, fmt.Errorf("encoding %s: %w", concern.Name, err)
 			}
 			b.ids = append(b.ids, id(obj))
+			if m, err := meta.Accessor(obj); err == nil && m.GetAnnotations()[contract.Expects] != "" {
+				b.Expects = append(b.Expects, strings.Split(m.GetAnnotations()[contract.Expects], ",")...)
+			}
 		}
 		b.Files = append(b.Files, File{concern.Name, text})
 		all = append(all, concern.Objects...)

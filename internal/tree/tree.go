@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -20,6 +21,7 @@ import (
 const (
 	kustomizationFile = "kustomization.yaml"
 	signature         = "# Written by tegen from "
+	restFolder        = "overlay-resources"
 )
 
 // file is one file to be written; content nil means that it goes.
@@ -52,6 +54,9 @@ func planAll(dir string, bundles []render.Bundle, rest []byte) ([]*file, error) 
 	var plan []*file
 	var errs []error
 	owner := map[string]string{}
+	if len(rest) > 0 {
+		owner[restFolder] = "the overlay's other resources"
+	}
 	for _, b := range bundles {
 		m := b.Job.Metadata
 		origin := "TrainingJob " + m.Namespace + "/" + m.Name
@@ -64,7 +69,7 @@ func planAll(dir string, bundles []render.Bundle, rest []byte) ([]*file, error) 
 		plan, errs = append(plan, files...), append(errs, err)
 	}
 	if len(rest) > 0 {
-		files, err := planFolder(filepath.Join(dir, "overlay-resources"), "an overlay", []render.File{{Concern: "resources", YAML: rest}})
+		files, err := planFolder(filepath.Join(dir, restFolder), "an overlay", []render.File{{Concern: "resources", YAML: rest}})
 		plan, errs = append(plan, files...), append(errs, err)
 	}
 	return plan, errors.Join(errs...)
@@ -227,7 +232,8 @@ func discard(plan []*file, made []string) {
 			_ = os.Remove(f.staged) // gone already where it was renamed
 		}
 	}
-	for _, dir := range made { // deepest first
+	slices.SortFunc(made, func(a, b string) int { return len(b) - len(a) }) // deepest first
+	for _, dir := range made {
 		_ = os.Remove(dir)
 	}
 }

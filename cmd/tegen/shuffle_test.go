@@ -1,0 +1,30 @@
+package main
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestShuffledFiles: every fixture in one run gives the same bytes in whatever order the files are named, with an
+// overlay and without.
+func TestShuffledFiles(t *testing.T) {
+	atRoot(t)
+	files := cases(t, "valid")
+	for _, overlay := range [][]string{nil, {"--overlay", "overlays/eks"}} {
+		var want string
+		for seed := range uint64(5) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+			got, msg, code := tegen("", append(append([]string{"render"}, files...), overlay...)...)
+			if code != exitOK {
+				t.Fatalf("exit %d:\n%s", code, msg)
+			}
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Fatalf("seed %d: other bytes", seed)
+			}
+		}
+	}
+}

@@ -1,0 +1,598 @@
+package generators_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// properties hold for whatever any job renders to. Each returns what is wrong, so that TestPropertiesCatch can show that
+// it is able to.
+var properties = map[string]func(job *schema.Job, objs []runtime.Object) []string{
+	"names":       names,
+	"namespaces":  namespaces,
+	"selectors":   selectors,
+	"references":  references,
+	"restricted":  restrictedPods,
+	"limits":      limits,
+	"accelerator": acceleratorLimits,
+	"images":      images,
+	"secrets":     secrets,
+	"shm":         sharedMemory,
+	"scripts":     shellScripts,
+	"environment": environmentOrder,
+}
+
+func TestProperties(t *testing.T) {
+	eachJob(t, func(t *testing.T, job *schema.Job) {
+		objs := objects(job)
+		for name, check := range properties {
+			for _, wrong := range check(job, objs) {
+				t.Errorf("%s: %s: %s", job.Metadata.Name, name, wrong)
+			}
+		}
+	})
+}
+
+func names(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	bad := func(what, name string, msgs []string) {
+		for _, m := range msgs {
+			wrong = append(wrong, fmt.Sprintf("%s %q: %s", what, name, m))
+		}
+	}
+	for _, obj := range objs {
+		var labels []map[string]string
+		switch o := obj.(type) {
+		case *corev1.Service:
+			bad("Service", o.Name, validation.IsDNS1035Label(o.Name))
+		case *corev1.Pod:
+			bad("Pod", o.Name, validation.IsDNS1123Label(o.Name))
+		case *batchv1.Job: // every pod carries the Job's name in a label, and its own is <job>-<index>
+			bad("Job", o.Name, validation.IsDNS1123Label(o.Name))
+			if n := o.Spec.Completions; n != nil {
+				hostname := fmt.Sprintf("%s-%d", o.Name, *n-1)
+				bad("hostname", hostname, validation.IsDNS1123Label(hostname))
+			}
+			labels = append(labels, o.Spec.Template.Labels)
+		case *appsv1.StatefulSet:
+			bad("StatefulSet", o.Name, validation.IsDNS1123Label(fmt.Sprintf("%s-%d", o.Name, *o.Spec.Replicas-1)))
+			bad("revision label", o.Name, validation.IsValidLabelValue(o.Name+"-0123456789"))
+			labels = append(labels, o.Spec.Template.Labels)
+		case *corev1.Namespace:
+			bad("Namespace", o.Name, validation.IsDNS1123Label(o.Name))
+		}
+		m, ok := obj.(interface {
+			GetName() string
+			GetLabels() map[string]string
+			GetAnnotations() map[string]string
+		})
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf("%T has no metadata", obj))
+			continue
+		}
+		bad(fmt.Sprintf("%T", obj), m.GetName(), validation.IsDNS1123Subdomain(m.GetName()))
+		for _, l := range append(labels, m.GetLabels()) {
+			for k, v := range l {
+				bad("label", k, validation.IsQualifiedName(k))
+				bad("label "+k, v, validation.IsValidLabelValue(v))
+			}
+		}
+		for k := range m.GetAnnotations() {
+			bad("annotation", k, validation.IsQualifiedName(k))
+		}
+	}
+	for _, p := range pods(objs) {
+		if p.spec.Subdomain != "" {
+			bad("subdomain of "+p.from, p.spec.Subdomain, validation.IsDNS1123Label(p.spec.Subdomain))
+		}
+		for _, v := range p.spec.Volumes {
+			bad("volume of "+p.from, v.Name, validation.IsDNS1123Label(v.Name))
+		}
+		for _, c := range p.containers() {
+			bad("container of "+p.from, c.Name, validation.IsDNS1123Label(c.Name))
+			for _, e := range c.Env {
+				bad("variable of "+p.from, e.Name, validation.IsEnvVarName(e.Name))
+				if host, _, ok := strings.Cut(e.Value, ":"); ok && strings.HasSuffix(e.Name, "RDZV_ENDPOINT") {
+					bad("endpoint", host, validation.IsDNS1123Subdomain(host))
+					for label := range strings.SplitSeq(host, ".") {
+						bad("endpoint's label", label, validation.IsDNS1123Label(label))
+					}
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, obj := range objs {
+		m := obj.(interface {
+			GetName() string
+			GetNamespace() string
+			GetLabels() map[string]string
+		})
+		want := job.Metadata.Namespace
+		switch obj.(type) {
+		case *corev1.Namespace, *corev1.PersistentVolume, *storagev1.StorageClass:
+			want = ""
+			if m.GetLabels()["tegen.dev/namespace"] != job.Metadata.Namespace {
+				wrong = append(wrong, fmt.Sprintf("%T %s does not say whose it is", obj, m.GetName()))
+			}
+		}
+		if m.GetNamespace() != want {
+			wrong = append(wrong, fmt.Sprintf("%T %s is in namespace %q, want %q", obj, m.GetName(), m.GetNamespace(), want))
+		}
+		// One label tells what a job brought, for kubectl delete -l and for pruning.
+		if l := m.GetLabels(); l["app.kubernetes.io/instance"] != job.Metadata.Name || l["app.kubernetes.io/managed-by"] != "tegen" {
+			wrong = append(wrong, fmt.Sprintf("%T %s lacks the job's labels: %v", obj, m.GetName(), l))
+		}
+	}
+	return wrong
+}
+
+// selectors holds every selector against the pods: each selects some, and never those of another component.
+func selectors(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	selected := func(labels map[string]string) (from []string) {
+		for _, p := range pods(objs) {
+			if contains(p.labels, labels) {
+				from = append(from, p.from)
+			}
+		}
+		return from
+	}
+	for _, obj := range objs {
+		var labels map[string]string
+		var name, component string
+		switch o := obj.(type) {
+		case *corev1.Service:
+			labels, name, component = o.Spec.Selector, "Service "+o.Name, o.Labels["app.kubernetes.io/component"]
+		case *policyv1.PodDisruptionBudget:
+			labels, name, component = o.Spec.Selector.MatchLabels, "budget "+o.Name, o.Labels["app.kubernetes.io/component"]
+		case *networkingv1.NetworkPolicy:
+			labels, name, component = o.Spec.PodSelector.MatchLabels, "policy "+o.Name, o.Labels["app.kubernetes.io/component"]
+		case *appsv1.StatefulSet:
+			if !contains(o.Spec.Template.Labels, o.Spec.Selector.MatchLabels) {
+				wrong = append(wrong, "StatefulSet "+o.Name+" does not select its own pods")
+			}
+			continue
+		default:
+			continue
+		}
+		from := selected(labels)
+		if len(labels) == 0 || len(from) == 0 {
+			wrong = append(wrong, fmt.Sprintf("%s selects no pod with %v", name, labels))
+		}
+		for _, p := range pods(objs) {
+			if slices.Contains(from, p.from) && p.labels["app.kubernetes.io/component"] != component {
+				wrong = append(wrong, fmt.Sprintf("%s of %s selects %s", name, component, p.from))
+			}
+		}
+	}
+	return wrong
+}
+
+func contains(labels, want map[string]string) bool {
+	for k, v := range want {
+		if labels[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func references(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, b := range refs.Check(objs) {
+		wrong = append(wrong, b.String())
+	}
+	return wrong
+}
+
+// restrictedPods is the restricted Pod Security Standard, rule by rule
+// (kubernetes.io/docs/concepts/security/pod-security-standards).
+func restrictedPods(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, p := range pods(objs) {
+		for _, w := range restricted(p.spec) {
+			wrong = append(wrong, p.from+": "+w)
+		}
+	}
+	return wrong
+}
+
+func restricted(p corev1.PodSpec) (wrong []string) {
+	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	if p.HostNetwork || p.HostPID || p.HostIPC {
+		fail("shares a namespace with its host")
+	}
+	for _, v := range p.Volumes {
+		s := v.VolumeSource
+		if s.ConfigMap == nil && s.CSI == nil && s.DownwardAPI == nil && s.EmptyDir == nil && s.Ephemeral == nil &&
+			s.PersistentVolumeClaim == nil && s.Projected == nil && s.Secret == nil {
+			fail("volume %s is of a type that is not allowed: %+v", v.Name, s)
+		}
+	}
+	pod := p.SecurityContext
+	if pod == nil {
+		pod = &corev1.PodSecurityContext{}
+	}
+	if pod.SELinuxOptions != nil || pod.WindowsOptions != nil || len(pod.Sysctls) > 0 || pod.AppArmorProfile != nil {
+		fail("sets kernel options")
+	}
+	if pod.RunAsUser != nil && *pod.RunAsUser == 0 {
+		fail("runs as root")
+	}
+	for _, c := range slices.Concat(p.InitContainers, p.Containers) {
+		s := c.SecurityContext
+		if s == nil {
+			s = &corev1.SecurityContext{}
+		}
+		nonRoot, seccomp, capabilities := s.RunAsNonRoot, s.SeccompProfile, s.Capabilities
+		if nonRoot == nil {
+			nonRoot = pod.RunAsNonRoot
+		}
+		if seccomp == nil {
+			seccomp = pod.SeccompProfile
+		}
+		if capabilities == nil {
+			capabilities = &corev1.Capabilities{}
+		}
+		if nonRoot == nil || !*nonRoot {
+			fail("container %s may run as root", c.Name)
+		}
+		if s.RunAsUser != nil && *s.RunAsUser == 0 {
+			fail("container %s runs as root", c.Name)
+		}
+		if seccomp == nil || seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault && seccomp.Type != corev1.SeccompProfileTypeLocalhost {
+			fail("container %s has no seccomp profile", c.Name)
+		}
+		if s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation {
+			fail("container %s may escalate its privileges", c.Name)
+		}
+		if s.Privileged != nil && *s.Privileged {
+			fail("container %s is privileged", c.Name)
+		}
+		if !slices.Contains(capabilities.Drop, "ALL") {
+			fail("container %s keeps capabilities", c.Name)
+		}
+		for _, added := range capabilities.Add {
+			if added != "NET_BIND_SERVICE" {
+				fail("container %s adds capability %s", c.Name, added)
+			}
+		}
+		if s.ProcMount != nil || s.SELinuxOptions != nil || s.WindowsOptions != nil || s.AppArmorProfile != nil {
+			fail("container %s sets kernel options", c.Name)
+		}
+		for _, port := range c.Ports {
+			if port.HostPort != 0 {
+				fail("container %s takes host port %d", c.Name, port.HostPort)
+			}
+		}
+	}
+	return wrong
+}
+
+// tegens are the containers that tegen makes; an author's podTemplate may bring others.
+var tegens = []string{"worker", "etcd", "fetch", "wait-for-dataset", "fetch-script"}
+
+func limits(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, p := range pods(objs) {
+		for _, c := range p.containers() {
+			if !slices.Contains(tegens, c.Name) {
+				continue
+			}
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+				limit, ok := c.Resources.Limits[name]
+				request := c.Resources.Requests[name]
+				if !ok || limit.Sign() <= 0 || limit.Cmp(request) != 0 {
+					wrong = append(wrong, fmt.Sprintf("%s: container %s: %s: request %s, limit %s", p.from, c.Name, name, request.String(), limit.String()))
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// acceleratorLimits: an extended resource is a whole number under limits alone, and only workers hold one.
+func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, p := range pods(objs) {
+		for _, c := range p.containers() {
+			for name := range c.Resources.Requests {
+				if strings.Contains(string(name), "/") {
+					wrong = append(wrong, fmt.Sprintf("%s: container %s requests %s", p.from, c.Name, name))
+				}
+			}
+			want := corev1.ResourceList{}
+			if c.Name == "worker" && job.Spec.Resources.GPU > 0 {
+				want[corev1.ResourceName(job.Spec.Resources.GPUResource)] = *resourceOf(job.Spec.Resources.GPU)
+			}
+			got := corev1.ResourceList{}
+			for name, q := range c.Resources.Limits {
+				if strings.Contains(string(name), "/") {
+					got[name] = q
+				}
+			}
+			if !maps.EqualFunc(got, want, sameQuantity) {
+				wrong = append(wrong, fmt.Sprintf("%s: container %s has accelerators %v, want %v", p.from, c.Name, got, want))
+			}
+		}
+	}
+	return wrong
+}
+
+func images(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, p := range pods(objs) {
+		for _, c := range p.containers() {
+			name := c.Image[strings.LastIndex(c.Image, "/")+1:]
+			if !strings.ContainsAny(name, ":@") || strings.HasSuffix(name, ":latest") || strings.Contains(name, ":latest@") {
+				wrong = append(wrong, fmt.Sprintf("%s: image %s is not pinned", p.from, c.Image))
+			}
+		}
+	}
+	return wrong
+}
+
+// secrets: tegen knows names of Secrets, never their content.
+func secrets(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, obj := range objs {
+		if s, ok := obj.(*corev1.Secret); ok {
+			wrong = append(wrong, "renders Secret "+s.Name)
+		}
+	}
+	return wrong
+}
+
+func sharedMemory(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, p := range pods(objs) {
+		for _, c := range p.containers() {
+			if c.Name != "worker" {
+				continue
+			}
+			i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/dev/shm" })
+			if i < 0 {
+				wrong = append(wrong, p.from+": nothing at /dev/shm")
+				continue
+			}
+			j := slices.IndexFunc(p.spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.VolumeMounts[i].Name })
+			dir := p.spec.Volumes[j].EmptyDir
+			if dir == nil || dir.Medium != corev1.StorageMediumMemory || dir.SizeLimit == nil || dir.SizeLimit.Cmp(*c.Resources.Limits.Memory()) > 0 {
+				wrong = append(wrong, fmt.Sprintf("%s: /dev/shm is %+v, with memory %s", p.from, dir, c.Resources.Limits.Memory()))
+			}
+		}
+	}
+	return wrong
+}
+
+// shellScripts hold nothing that another program than the shell would read first: ${ is Flux's, $( followed by a name
+// and $$ are the kubelet's.
+func shellScripts(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, p := range pods(objs) {
+		for _, c := range p.containers() {
+			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) {
+				continue
+			}
+			script := strings.ReplaceAll(c.Command[2], "$((", "")
+			for _, taken := range []string{"${", "$(", "$$", "`"} {
+				if strings.Contains(script, taken) {
+					wrong = append(wrong, fmt.Sprintf("%s: the script of %s holds %s", p.from, c.Name, taken))
+				}
+			}
+			if !strings.HasPrefix(script, "set -eu\n") {
+				wrong = append(wrong, fmt.Sprintf("%s: the script of %s goes on after a failure", p.from, c.Name))
+			}
+		}
+	}
+	return wrong
+}
+
+var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)`)
+
+// environmentOrder: the kubelet replaces $(NAME) in a value only where NAME stands before it.
+func environmentOrder(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, p := range pods(objs) {
+		for _, c := range p.containers() {
+			set := map[string]bool{}
+			check := func(where, value string) {
+				for _, m := range reference.FindAllStringSubmatch(value, -1) {
+					if !set[m[1]] {
+						wrong = append(wrong, fmt.Sprintf("%s: container %s: %s refers to %s, which is not set before it", p.from, c.Name, where, m[1]))
+					}
+				}
+			}
+			for _, e := range c.Env {
+				if set[e.Name] {
+					wrong = append(wrong, fmt.Sprintf("%s: container %s sets %s twice", p.from, c.Name, e.Name))
+				}
+				check(e.Name, e.Value)
+				set[e.Name] = true
+			}
+			for _, word := range slices.Concat(c.Command, c.Args) {
+				check("command", word)
+			}
+		}
+	}
+	return wrong
+}
+
+// TestPropertiesCatch breaks a sound bundle in one place at a time: each property must notice its own breakage.
+func TestPropertiesCatch(t *testing.T) {
+	cases := []struct {
+		property string
+		what     string
+		damage   func(objs []runtime.Object)
+	}{
+		{"names", "hostname of 64 characters", func(o []runtime.Object) { trainer(o).Name = "a" + strings.Repeat("b", 61) }},
+		{"names", "label value", func(o []runtime.Object) { trainer(o).Spec.Template.Labels["x"] = "-" }},
+		{"names", "upper-case Service", func(o []runtime.Object) { all[*corev1.Service](o)[0].Name = "Etcd" }},
+		{"namespaces", "another namespace", func(o []runtime.Object) { trainer(o).Namespace = "default" }},
+		{"namespaces", "volume in a namespace", func(o []runtime.Object) { all[*corev1.PersistentVolume](o)[0].Namespace = "ml" }},
+		{"selectors", "label gone", func(o []runtime.Object) { delete(trainer(o).Spec.Template.Labels, "app.kubernetes.io/component") }},
+		{"selectors", "etcd's Service selects workers too", func(o []runtime.Object) {
+			for _, s := range all[*corev1.Service](o) {
+				delete(s.Spec.Selector, "app.kubernetes.io/component")
+			}
+		}},
+		{"references", "Service gone", func(o []runtime.Object) { all[*corev1.Service](o)[0].Name = "other" }},
+		{"restricted", "root", func(o []runtime.Object) { trainer(o).Spec.Template.Spec.SecurityContext.RunAsNonRoot = new(false) }},
+		{"restricted", "no seccomp", func(o []runtime.Object) { trainer(o).Spec.Template.Spec.SecurityContext.SeccompProfile = nil }},
+		{"restricted", "capabilities", func(o []runtime.Object) { container(o).SecurityContext.Capabilities = nil }},
+		{"restricted", "escalation", func(o []runtime.Object) { container(o).SecurityContext.AllowPrivilegeEscalation = nil }},
+		{"restricted", "host network", func(o []runtime.Object) { trainer(o).Spec.Template.Spec.HostNetwork = true }},
+		{"restricted", "hostPath", func(o []runtime.Object) {
+			trainer(o).Spec.Template.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+		}},
+		{"limits", "no disk limit", func(o []runtime.Object) { delete(container(o).Resources.Limits, corev1.ResourceEphemeralStorage) }},
+		{"accelerator", "GPU requested", func(o []runtime.Object) { container(o).Resources.Requests["nvidia.com/gpu"] = *resourceOf(1) }},
+		{"accelerator", "GPU gone", func(o []runtime.Object) { delete(container(o).Resources.Limits, "nvidia.com/gpu") }},
+		{"images", "latest", func(o []runtime.Object) { container(o).Image = "example.org/train:latest" }},
+		{"images", "no tag but a port", func(o []runtime.Object) { container(o).Image = "example.org:5000/train" }},
+		{"shm", "on disk", func(o []runtime.Object) { trainer(o).Spec.Template.Spec.Volumes[0].EmptyDir.Medium = "" }},
+		{"shm", "above memory", func(o []runtime.Object) {
+			trainer(o).Spec.Template.Spec.Volumes[0].EmptyDir.SizeLimit = resourceOf(1 << 50)
+		}},
+		{"scripts", "braces", func(o []runtime.Object) { scriptOf(o, "set -eu\necho ${HOME}") }},
+		{"scripts", "substitution", func(o []runtime.Object) { scriptOf(o, "set -eu\necho $(date)") }},
+		{"scripts", "no set -e", func(o []runtime.Object) { scriptOf(o, "echo") }},
+		{"environment", "used before it is set", func(o []runtime.Object) { slices.Reverse(container(o).Env) }},
+	}
+	for _, c := range cases {
+		t.Run(c.property+"/"+c.what, func(t *testing.T) {
+			job := load(t, job("resources: {gpu: 1}", "rendezvous: {backend: etcd, store: etcd}",
+				"storage: [{mountPath: /data, nfs: {server: nfs, path: /x}, dataset: {url: 'http://example.org/a.zip'}}]"))
+			objs := objects(job)
+			if wrong := properties[c.property](job, objs); len(wrong) > 0 {
+				t.Fatalf("wrong before the damage: %q", wrong)
+			}
+			c.damage(objs)
+			if wrong := properties[c.property](job, objs); len(wrong) == 0 {
+				t.Error("not noticed")
+			}
+		})
+	}
+}
+
+func trainer(objs []runtime.Object) *batchv1.Job {
+	jobs := all[*batchv1.Job](objs)
+	return jobs[len(jobs)-1]
+}
+
+func container(objs []runtime.Object) *corev1.Container {
+	return &trainer(objs).Spec.Template.Spec.Containers[0]
+}
+
+func scriptOf(objs []runtime.Object, script string) {
+	all[*batchv1.Job](objs)[0].Spec.Template.Spec.Containers[0].Command[2] = script
+}
+
+// TestRoundTrip: the YAML holds the whole object, and a strict reader finds nothing in it that it does not know.
+func TestRoundTrip(t *testing.T) {
+	eachJob(t, func(t *testing.T, job *schema.Job) {
+		for _, obj := range objects(job) {
+			read, err := manifest.Read(id(t, obj), []byte(text(t, obj)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(read) != 1 {
+				t.Fatalf("%s: read %d objects", id(t, obj), len(read))
+			}
+			if diff := cmp.Diff(obj, read[0], cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s changed on its way through YAML (-generated +read):\n%s", id(t, obj), diff)
+			}
+		}
+	})
+}
+
+// TestDeterminism: equal input gives equal bytes, whether it was loaded once or twice.
+func TestDeterminism(t *testing.T) {
+	first := map[string]string{}
+	for range 3 {
+		eachJob(t, func(t *testing.T, job *schema.Job) {
+			for range 2 {
+				var got strings.Builder
+				for _, obj := range objects(job) {
+					got.WriteString(text(t, obj))
+				}
+				key := strings.TrimSuffix(t.Name(), "#01")
+				key = strings.TrimSuffix(key, "#02") + job.Metadata.Name
+				if was, ok := first[key]; ok && was != got.String() {
+					t.Errorf("another render differs (-first +now):\n%s", cmp.Diff(was, got.String()))
+				}
+				first[key] = got.String()
+			}
+		})
+	}
+}
+
+var placeholder = regexp.MustCompile(`<[A-Z0-9_-]{2,}>`)
+
+// TestText looks at the YAML as a cluster's parser does: maps of metadata hold strings alone, and nothing is left for
+// a person or for Flux to fill in.
+func TestText(t *testing.T) {
+	eachJob(t, func(t *testing.T, job *schema.Job) {
+		for _, obj := range objects(job) {
+			text := text(t, obj)
+			if m := placeholder.FindString(text); m != "" {
+				t.Errorf("%s holds the placeholder %s", id(t, obj), m)
+			}
+			if strings.Contains(text, "${") {
+				t.Errorf("%s holds ${, which Flux would replace", id(t, obj))
+			}
+			if strings.Contains(text, "\nstatus:") || strings.Contains(text, "creationTimestamp") {
+				t.Errorf("%s holds what only a cluster writes", id(t, obj))
+			}
+			for _, wrong := range nonStrings(values(t, text), "") {
+				t.Errorf("%s: %s", id(t, obj), wrong)
+			}
+		}
+	})
+	// The check itself, on what YAML makes of careless text.
+	careless := "metadata:\n  labels: {a: 4}\n  annotations:\n    b: true\nspec:\n  selector: {c: on}\n  nodeSelector: {d: 1.5}\n"
+	if got := nonStrings(values(t, careless), ""); len(got) != 4 {
+		t.Errorf("found %q, want 4", got)
+	}
+}
+
+// nonStrings finds values that are not strings in every mapping from string to string that Kubernetes has.
+func nonStrings(v any, at string) (wrong []string) {
+	switch v := v.(type) {
+	case []any:
+		for i, item := range v {
+			wrong = append(wrong, nonStrings(item, fmt.Sprintf("%s[%d]", at, i))...)
+		}
+	case map[string]any:
+		for key, child := range v {
+			path := at + "." + key
+			m, isMap := child.(map[string]any)
+			switch key {
+			case "labels", "annotations", "matchLabels", "nodeSelector", "parameters", "volumeAttributes", "selector":
+				if !isMap {
+					break
+				}
+				for k, value := range m {
+					_, isMap := value.(map[string]any) // a selector of expressions has matchLabels below it
+					if _, ok := value.(string); !ok && !isMap {
+						wrong = append(wrong, fmt.Sprintf("%s[%s] is %v, not a string", path, k, value))
+					}
+				}
+			}
+			wrong = append(wrong, nonStrings(child, path)...)
+		}
+	}
+	return wrong
+}

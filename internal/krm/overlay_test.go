@@ -1,0 +1,400 @@
+package krm_test
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+const root = "../.."
+
+// generator is the configuration that makes a kustomization run tegen.
+const generator = `apiVersion: tegen.dev/v1alpha1
+kind: Generator
+metadata:
+  name: tegen
+  annotations:
+    config.kubernetes.io/function: |
+      exec:
+        path: tegen-fn
+`
+
+const job = `apiVersion: tegen.dev/v1alpha1
+kind: TrainingJob
+metadata:
+  name: resnet
+  namespace: ml
+spec:
+  image: example.org/train:1.0
+  command: [python, train.py]
+  workers: {replicas: 2}
+  rendezvous: {backend: etcd, store: etcd}
+`
+
+// generatorJob is the same job as the configuration of a function.
+var generatorJob = strings.Replace(job, "  namespace: ml\n",
+	"  namespace: ml\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: tegen-fn}\n", 1)
+
+const environment = `apiVersion: tegen.dev/v1alpha1
+kind: Environment
+metadata:
+  name: lab
+spec:
+  overrides: {network: {policy: false}}
+`
+
+const configMap = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+  namespace: ml
+data:
+  a: b
+`
+
+// folder writes files, given as name and text in turn, and returns their directory.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// overlay builds a kustomization in this process, and returns the stream that the command prints.
+func overlay(t *testing.T, dir string, sources ...schema.Source) (string, error) {
+	t.Helper()
+	out, err := krm.Overlay(dir, sources)
+	if err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	if err := out.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String(), nil
+}
+
+func mustOverlay(t *testing.T, dir string, sources ...schema.Source) string {
+	t.Helper()
+	out, err := overlay(t, dir, sources...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// byID are the objects of a stream as JSON values, by kind, namespace and name.
+func byID(t *testing.T, stream string) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	for doc := range strings.SplitSeq("\n"+stream, "\n---\n") {
+		var v map[string]any
+		if err := yaml.Unmarshal([]byte(doc), &v); err != nil {
+			t.Fatalf("%v in:\n%s", err, doc)
+		}
+		if v == nil {
+			continue
+		}
+		m, _ := v["metadata"].(map[string]any)
+		ns, _ := m["namespace"].(string)
+		id := v["kind"].(string) + " " + ns + "/" + m["name"].(string)
+		if _, ok := out[id]; ok {
+			t.Errorf("%s twice", id)
+		}
+		out[id] = v
+	}
+	return out
+}
+
+func ids(t *testing.T, stream string) []string {
+	t.Helper()
+	return slices.Sorted(maps.Keys(byID(t, stream)))
+}
+
+// kustomize is the real program, with tegen in its PATH under both of its names.
+type kustomize struct{ program, path string }
+
+func newKustomize(t *testing.T) kustomize {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds kustomize and tegen")
+	}
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "tegen"), "./cmd/tegen")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building tegen: %v\n%s", err, out)
+	}
+	if err := os.Symlink("tegen", filepath.Join(dir, "tegen-fn")); err != nil {
+		t.Fatal(err)
+	}
+	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=tools.mod", "kustomize")
+	find.Dir = root
+	out, err := find.CombinedOutput()
+	if err != nil {
+		t.Fatalf("building kustomize: %v\n%s", err, out)
+	}
+	return kustomize{strings.TrimSpace(string(out)), dir + ":" + os.Getenv("PATH")}
+}
+
+func (k kustomize) build(t *testing.T, dir string, flags ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), k.program, append([]string{"build", dir}, flags...)...)
+	cmd.Env = append(os.Environ(), "PATH="+k.path)
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	err = cmd.Run()
+	return out.String(), msg.String(), err
+}
+
+// full are the flags that a kustomization with an executed function needs.
+var full = []string{"--enable-alpha-plugins", "--enable-exec"}
+
+// TestKustomize holds Overlay against the program that it stands for.
+func TestKustomize(t *testing.T) {
+	k := newKustomize(t)
+	header := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+	labels := "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: labels}\nlabels: {stage: late}\nfieldSpecs: [{path: metadata/labels, create: true}]\n"
+	cases := map[string]map[string]string{
+		"kind": nil,
+		"eks":  nil,
+		"prefix, namespace, labels and a patch": {
+			"base/kustomization.yaml": header + "resources: [job.yaml]\n",
+			"base/job.yaml":           job,
+			"kustomization.yaml": header + "resources: [base]\nnamePrefix: eu-\nnamespace: prod\n" +
+				"labels: [{pairs: {team: vision}}]\ncommonAnnotations: {owner: ann}\n" +
+				"patches:\n- target: {kind: TrainingJob}\n  patch: |\n    - {op: replace, path: /spec/workers/replicas, value: 5}\ntransformers: [tegen.yaml]\n",
+			"tegen.yaml": generator,
+		},
+		"a merge patch on the job": {
+			"kustomization.yaml": header + "resources: [job.yaml]\npatches: [{path: patch.yaml}]\ntransformers: [tegen.yaml]\n",
+			"job.yaml":           job,
+			"patch.yaml":         "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: resnet, namespace: ml}\nspec: {resources: {gpu: 2}, env: [{name: A, value: b}]}\n",
+			"tegen.yaml":         generator,
+		},
+		"a transformer behind tegen": {
+			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml, other.yaml]\ntransformers: [tegen.yaml, labels.yaml]\n",
+			"job.yaml":           job, "environment.yaml": environment, "other.yaml": configMap, "tegen.yaml": generator,
+			"labels.yaml": labels,
+		},
+		"a transformer before tegen": {
+			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\ntransformers: [labels.yaml, tegen.yaml]\n",
+			"job.yaml":           job, "other.yaml": configMap, "tegen.yaml": generator,
+			"labels.yaml": labels,
+		},
+		"a generated ConfigMap": {
+			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\ntransformers: [tegen.yaml]\n",
+			"job.yaml":           job, "tegen.yaml": generator,
+		},
+		"a generated ConfigMap and a transformer behind tegen": {
+			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\ntransformers: [tegen.yaml, labels.yaml]\n",
+			"job.yaml":           job, "tegen.yaml": generator,
+			"labels.yaml": labels,
+		},
+		"a generated ConfigMap that the job names": {
+			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: scripts, namespace: ml, literals: [main.py=pass]}]\ntransformers: [tegen.yaml]\n",
+			"job.yaml": strings.Replace(job, "  command: [python, train.py]\n", "  script: {configMap: {name: scripts}}\n", 1) +
+				"  env: [{name: A, configMap: {name: scripts, key: main.py}}]\n",
+			"tegen.yaml": generator,
+		},
+		"inputs marked local": {
+			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml, other.yaml]\ntransformers: [tegen.yaml]\n",
+			"job.yaml":           strings.Replace(job, "  namespace: ml\n", "  namespace: ml\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
+			"environment.yaml":   strings.Replace(environment, "  name: lab\n", "  name: lab\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
+			"other.yaml":         configMap + "---\n" + strings.Replace(configMap, "  name: settings\n", "  name: notes\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
+			"tegen.yaml":         generator,
+		},
+		"a local object beside the job, in one file": {
+			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n",
+			"job.yaml":           job + "---\n" + strings.Replace(configMap, "  name: settings\n", "  name: notes\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
+			"tegen.yaml":         generator,
+		},
+		"some of the generators": {
+			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n",
+			"job.yaml":           job, "tegen.yaml": generator + "spec: {generators: [etcd, service]}\n",
+		},
+		"tegen written inline": {
+			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers:\n- |-\n  " + strings.ReplaceAll(strings.TrimSpace(generator), "\n", "\n  ") + "\n",
+			"job.yaml":           job,
+		},
+		"a component": {
+			"kustomization.yaml":           header + "resources: [job.yaml]\ncomponents: [component]\ntransformers: [tegen.yaml]\n",
+			"job.yaml":                     job,
+			"component/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [environment.yaml]\n",
+			"component/environment.yaml":   environment,
+			"tegen.yaml":                   generator,
+		},
+		"a check behind tegen": {
+			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\ntransformers: [tegen.yaml, check.yaml]\n",
+			"job.yaml":           job, "other.yaml": configMap, "tegen.yaml": generator,
+			"check.yaml": strings.Replace(generator, "kind: Generator", "kind: Check", 1),
+		},
+		"a prefix and a ConfigMap that the job names": {
+			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\nnamePrefix: eu-\ntransformers: [tegen.yaml]\n",
+			"job.yaml":           job + "  env: [{name: A, configMap: {name: settings, key: a}}]\n", "other.yaml": configMap, "tegen.yaml": generator,
+		},
+		"a prefix, a generated ConfigMap that the job names, and a transformer behind tegen": {
+			"base/kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\n",
+			"base/job.yaml":           job + "  env: [{name: A, configMap: {name: settings, key: a}}]\n",
+			"kustomization.yaml":      header + "resources: [base]\nnamePrefix: eu-\ntransformers: [tegen.yaml, labels.yaml]\n", "tegen.yaml": generator,
+			"labels.yaml": labels,
+		},
+		"a kustomization over one with tegen": {
+			"base/kustomization.yaml": header + "resources: [job.yaml, environment.yaml]\ntransformers: [tegen.yaml]\n",
+			"base/job.yaml":           job, "base/environment.yaml": environment, "base/tegen.yaml": generator,
+			"kustomization.yaml": header + "resources: [base, other.yaml]\nlabels: [{pairs: {team: vision}}]\n", "other.yaml": configMap,
+		},
+		"two jobs of two namespaces": {
+			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\ntransformers: [tegen.yaml]\n",
+			"job.yaml":           job, "other.yaml": strings.Replace(job, "namespace: ml", "namespace: nlp", 1), "tegen.yaml": generator,
+		},
+	}
+	for what, files := range cases {
+		t.Run(what, func(t *testing.T) {
+			dir := filepath.Join(root, "overlays", what)
+			if files != nil {
+				dir = folder(t, files)
+			}
+			want, msg, err := k.build(t, dir, full...)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, msg)
+			}
+			got, err := overlay(t, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(byID(t, want)) == 0 {
+				t.Fatal("kustomize printed nothing")
+			}
+			if diff := cmp.Diff(byID(t, want), byID(t, got)); diff != "" {
+				t.Errorf("(-kustomize +tegen):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestKustomizeTraps pins what is easy to run into, beside what guards against it.
+func TestKustomizeTraps(t *testing.T) {
+	k := newKustomize(t)
+	header := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+	files := map[string]string{
+		"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n",
+		"job.yaml":           job, "tegen.yaml": generator,
+	}
+
+	t.Run("one flag too few renders nothing, and calls that a success", func(t *testing.T) {
+		dir := folder(t, files)
+		out, _, err := k.build(t, dir, "--enable-alpha-plugins")
+		if got := ids(t, out); err != nil || !slices.Equal(got, []string{"TrainingJob ml/resnet"}) {
+			t.Errorf("kustomize has learned to fail: %v\n%s", err, out)
+		}
+		asGenerator := folder(t, map[string]string{"kustomization.yaml": header + "generators: [job.yaml]\n", "job.yaml": generatorJob})
+		if out, _, err := k.build(t, asGenerator, "--enable-alpha-plugins"); err != nil || strings.TrimSpace(out) != "" {
+			t.Errorf("as a generator: %v\n%s", err, out)
+		}
+		if out, _, err := k.build(t, dir); err == nil {
+			t.Errorf("without any flag it succeeds:\n%s", out)
+		}
+		if got := ids(t, mustOverlay(t, dir)); !slices.Contains(got, "Job ml/resnet-worker") {
+			t.Errorf("without kustomize's flags tegen renders %q", got)
+		}
+	})
+
+	t.Run("a mistake in a job fails the build", func(t *testing.T) {
+		broken := maps.Clone(files)
+		broken["job.yaml"] = strings.Replace(job, "replicas: 2", "replicas: 0", 1)
+		dir := folder(t, broken)
+		out, msg, err := k.build(t, dir, full...)
+		if err == nil || strings.TrimSpace(out) != "" || !strings.Contains(msg, "spec.workers.replicas") {
+			t.Errorf("%v, stdout %q, stderr:\n%s", err, out, msg)
+		}
+		if _, err := overlay(t, dir); err == nil || !strings.Contains(err.Error(), "job.yaml:9:23: spec.workers.replicas") {
+			t.Errorf("tegen says %v, want the position in the file", err)
+		}
+	})
+
+	t.Run("a prefix over rendered manifests breaks them", func(t *testing.T) {
+		rendered := mustOverlay(t, folder(t, files))
+		dir := folder(t, map[string]string{
+			"kustomization.yaml": header + "resources: [rendered.yaml]\nnamePrefix: eu-\n", "rendered.yaml": rendered,
+		})
+		out, msg, err := k.build(t, dir)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, msg)
+		}
+		objs, err := manifest.Read("build", []byte(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, b := range refs.Check(objs) {
+			text += b.String() + "\n"
+		}
+		for _, pair := range [][2]string{
+			{"Job ml/eu-resnet-worker: spec.template.spec.subdomain", "Service ml/resnet-worker"},
+			{"Job ml/eu-resnet-worker: spec.template.spec.containers[worker].env[PET_RDZV_ENDPOINT]", "Service ml/resnet-etcd"},
+		} {
+			if !strings.Contains(text, pair[0]+": "+pair[1]) {
+				t.Errorf("nobody says that %s needs %s:\n%s", pair[0], pair[1], text)
+			}
+		}
+	})
+
+	t.Run("a check as a transformer", func(t *testing.T) {
+		check := strings.Replace(generator, "kind: Generator", "kind: Check", 1)
+		whole := map[string]string{
+			"kustomization.yaml": header + "resources: [other.yaml]\ntransformers: [check.yaml]\n",
+			"other.yaml":         configMap, "check.yaml": check,
+		}
+		out, msg, err := k.build(t, folder(t, whole), full...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, msg)
+		}
+		if diff := cmp.Diff(byID(t, configMap), byID(t, out)); diff != "" {
+			t.Errorf("it changed what it checks (-want +got):\n%s", diff)
+		}
+		whole["other.yaml"] = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ml}\nspec: {serviceAccountName: gone, containers: [{name: c, image: 'x:1'}]}\n"
+		if out, msg, err := k.build(t, folder(t, whole), full...); err == nil || !strings.Contains(msg, "ServiceAccount ml/gone") || strings.TrimSpace(out) != "" {
+			t.Errorf("%v, stdout %q, stderr:\n%s", err, out, msg)
+		}
+	})
+
+	t.Run("a job as the configuration of a generator", func(t *testing.T) {
+		dir := folder(t, map[string]string{
+			"kustomization.yaml": header + "generators: [job.yaml]\n",
+			"job.yaml":           generatorJob,
+		})
+		out, msg, err := k.build(t, dir, full...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, msg)
+		}
+		want := ids(t, mustOverlay(t, folder(t, files)))
+		if diff := cmp.Diff(want, ids(t, out)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if strings.Contains(out, "config.kubernetes.io/function") {
+			t.Error("the objects carry the function's own annotation")
+		}
+	})
+}

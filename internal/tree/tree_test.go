@@ -1,0 +1,409 @@
+package tree
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// bundle is a job of namespace/name with files given as "concern: text".
+func bundle(id string, files ...string) render.Bundle {
+	namespace, name, _ := strings.Cut(id, "/")
+	b := render.Bundle{Job: &schema.Job{Metadata: schema.Metadata{Namespace: namespace, Name: name}}}
+	for _, f := range files {
+		concern, text, _ := strings.Cut(f, ": ")
+		b.Files = append(b.Files, render.File{Concern: concern, YAML: []byte(text + "\n")})
+	}
+	return b
+}
+
+func mustWrite(t *testing.T, dir string, rest string, bundles ...render.Bundle) {
+	t.Helper()
+	if err := Write(dir, bundles, []byte(rest)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state is everything below a directory: the text of files, "dir" for directories, the mode where it is unusual.
+func state(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == dir {
+			return fs.SkipAll
+		}
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			out[name] = "dir"
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		out[name] = string(text)
+		if info, err := e.Info(); err == nil && info.Mode().Perm() != 0o644 {
+			t.Errorf("%s has mode %o", name, info.Mode().Perm())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func header(id string) string {
+	return "# Written by tegen from TrainingJob " + id + "; a change made here is lost.\n"
+}
+
+func list(names ...string) string {
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
+	for _, n := range names {
+		text += "- " + n + ".yaml\n"
+	}
+	return text
+}
+
+func TestWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "rendered")
+	mustWrite(t, dir, "kind: ConfigMap\n", bundle("ml/a", "etcd: kind: Service", "worker: kind: Job"), bundle("ml/b", "worker: kind: Pod"))
+	rest := "# Written by tegen from an overlay; a change made here is lost.\n"
+	want := map[string]string{
+		".": "dir", "a": "dir", "b": "dir", "overlay-resources": "dir",
+		"a/etcd.yaml":                          header("ml/a") + "kind: Service\n",
+		"a/worker.yaml":                        header("ml/a") + "kind: Job\n",
+		"a/kustomization.yaml":                 header("ml/a") + list("etcd", "worker"),
+		"b/worker.yaml":                        header("ml/b") + "kind: Pod\n",
+		"b/kustomization.yaml":                 header("ml/b") + list("worker"),
+		"overlay-resources/resources.yaml":     rest + "kind: ConfigMap\n",
+		"overlay-resources/kustomization.yaml": rest + list("resources"),
+	}
+	if diff := cmp.Diff(want, state(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestIdentical: files whose content stays are not written again, so that neither make nor a watcher wakes up.
+func TestIdentical(t *testing.T) {
+	dir := t.TempDir()
+	render := func(worker string) {
+		mustWrite(t, dir, "rest\n", bundle("ml/a", "etcd: e", "worker: "+worker))
+	}
+	render("one")
+	long := time.Now().Add(-time.Hour).Truncate(time.Second)
+	for name, text := range state(t, dir) {
+		if text != "dir" {
+			if err := os.Chtimes(filepath.Join(dir, name), long, long); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	touched := func() (names []string) {
+		for name, text := range state(t, dir) {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text != "dir" && !info.ModTime().Equal(long) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	render("one")
+	if got := touched(); len(got) > 0 {
+		t.Errorf("the same content wrote %q", got)
+	}
+	render("two")
+	if got := touched(); !slices.Equal(got, []string{"a/worker.yaml"}) {
+		t.Errorf("one changed file wrote %q", got)
+	}
+}
+
+// TestStale: what an earlier render of a job made and this one does not is removed; all else stays.
+func TestStale(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, "", bundle("ml/a", "etcd: e", "prefetch: p", "worker: w"), bundle("ml/b", "etcd: e", "worker: w"))
+	put(t, filepath.Join(dir, "a/notes.md"), "mine")
+	put(t, filepath.Join(dir, "a/patch.yaml"), "mine")
+	put(t, filepath.Join(dir, "kustomization.yaml"), "resources: [a, b]\n")
+	want := state(t, dir)
+	mustWrite(t, dir, "", bundle("ml/a", "worker: w"))
+	delete(want, "a/etcd.yaml")
+	delete(want, "a/prefetch.yaml")
+	want["a/kustomization.yaml"] = header("ml/a") + list("worker")
+	if diff := cmp.Diff(want, state(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStaleNotOurs: a listed file that somebody has made their own since stays.
+func TestStaleNotOurs(t *testing.T) {
+	for what, text := range map[string]string{
+		"a user's":      "kind: Service # by hand\n",
+		"another job's": header("ml/other") + "kind: Service\n",
+		"empty":         "",
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			mustWrite(t, dir, "", bundle("ml/a", "etcd: e", "worker: w"))
+			put(t, filepath.Join(dir, "a/etcd.yaml"), text)
+			mustWrite(t, dir, "", bundle("ml/a", "worker: w"))
+			if got := state(t, dir)["a/etcd.yaml"]; got != text {
+				t.Errorf("the file holds %q now", got)
+			}
+		})
+	}
+}
+
+// TestStaleElsewhere: the list of an earlier render never leads out of the folder.
+func TestStaleElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, "", bundle("ml/a", "worker: w"))
+	outside := filepath.Join(dir, "outside.yaml")
+	put(t, outside, header("ml/a"))
+	put(t, filepath.Join(dir, "a/sub/x.yaml"), header("ml/a"))
+	put(t, filepath.Join(dir, "a/kustomization.yaml"), header("ml/a")+"resources: [../outside.yaml, "+outside+", sub/x.yaml, https://example.org/x.yaml]\n")
+	mustWrite(t, dir, "", bundle("ml/a", "worker: w2"))
+	got := state(t, dir)
+	for _, name := range []string{"outside.yaml", "a/sub/x.yaml"} {
+		if got[name] != header("ml/a") {
+			t.Errorf("%s holds %q", name, got[name])
+		}
+	}
+}
+
+// TestRefuse: what is in the way is named, and nothing at all changes, in no folder.
+func TestRefuse(t *testing.T) {
+	cases := []struct {
+		what    string
+		prepare func(t *testing.T, dir string)
+		bundles []render.Bundle
+		rest    string
+		says    []string
+	}{
+		{
+			"a user's file",
+			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "a/worker.yaml"), "kind: Job\n") },
+			[]render.Bundle{bundle("ml/b", "worker: w"), bundle("ml/a", "etcd: e", "worker: w")}, "",
+			[]string{"a/worker.yaml was not written by tegen"},
+		},
+		{
+			"a user's empty file",
+			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "a/worker.yaml"), "") },
+			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]string{"a/worker.yaml was not written by tegen"},
+		},
+		{
+			"a user's kustomization",
+			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "a/kustomization.yaml"), "resources: []\n") },
+			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]string{"a/kustomization.yaml was not written by tegen"},
+		},
+		{
+			"every file in the way is named",
+			func(t *testing.T, dir string) {
+				put(t, filepath.Join(dir, "a/etcd.yaml"), "x")
+				put(t, filepath.Join(dir, "b/worker.yaml"), "x")
+			},
+			[]render.Bundle{bundle("ml/a", "etcd: e", "worker: w"), bundle("ml/b", "worker: w")}, "",
+			[]string{"a/etcd.yaml", "b/worker.yaml"},
+		},
+		{
+			"another job's folder",
+			func(t *testing.T, dir string) { mustWrite(t, dir, "", bundle("other/a", "worker: w")) },
+			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]string{"was rendered from another job", "other/a"},
+		},
+		{
+			"a job whose name begins like this one's",
+			func(t *testing.T, dir string) {
+				put(t, filepath.Join(dir, "a/worker.yaml"), header("ml/a-long"))
+			},
+			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]string{"was rendered from another job"},
+		},
+		{
+			"two jobs of one name",
+			func(*testing.T, string) {},
+			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("other/a", "worker: w")}, "",
+			[]string{"TrainingJob ml/a and TrainingJob other/a would share the folder a"},
+		},
+		{
+			"a job with the name of the overlay's folder",
+			func(*testing.T, string) {},
+			[]render.Bundle{bundle("ml/overlay-resources", "worker: w")}, "kind: ConfigMap\n",
+			[]string{"overlay-resources"},
+		},
+		{
+			"a directory in place of a file",
+			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "b/worker.yaml/x"), "x") },
+			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")}, "",
+			[]string{"b/worker.yaml"},
+		},
+		{
+			"a file in place of a folder",
+			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "b"), "x") },
+			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")}, "",
+			[]string{"b"},
+		},
+		{
+			"a list that cannot be read",
+			func(t *testing.T, dir string) {
+				put(t, filepath.Join(dir, "a/kustomization.yaml"), header("ml/a")+"resources: {")
+			},
+			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]string{"a/kustomization.yaml"},
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.what, func(t *testing.T) {
+			dir := t.TempDir()
+			mustWrite(t, dir, "", bundle("ml/untouched", "worker: before"))
+			c.prepare(t, dir)
+			before := state(t, dir)
+			err := Write(dir, append(c.bundles, bundle("ml/untouched", "worker: after")), []byte(c.rest))
+			if err == nil {
+				t.Fatal("it was written")
+			}
+			for _, s := range c.says {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("the message lacks %q: %v", s, err)
+				}
+			}
+			if diff := cmp.Diff(before, state(t, dir)); diff != "" {
+				t.Errorf("something changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMiddle lets each step of a plan fail in turn: nothing of the steps before it stays.
+func TestMiddle(t *testing.T) {
+	bundles := []render.Bundle{
+		bundle("ml/a", "etcd: new", "worker: new"), // one new file, one changed, prefetch goes
+		bundle("ml/b", "worker: new"),              // a new folder
+		bundle("ml/c", "worker: new"),
+	}
+	prepare := func(t *testing.T) (dir string, plan []*file) {
+		t.Helper()
+		dir = filepath.Join(t.TempDir(), "out")
+		mustWrite(t, dir, "", bundle("ml/a", "prefetch: p", "worker: old"))
+		put(t, filepath.Join(dir, "a/mine.yaml"), "mine")
+		plan, err := planAll(dir, bundles, []byte("rest\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir, plan
+	}
+	_, steps := prepare(t)
+	for i, step := range steps {
+		t.Run(filepath.Base(filepath.Dir(step.path))+"/"+filepath.Base(step.path), func(t *testing.T) {
+			dir, plan := prepare(t)
+			before := state(t, dir)
+			made, err := stage(plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := plan[i]
+			switch { // the disk loses what the step needs
+			case f.staged != "":
+				err = os.Remove(f.staged)
+			case f.content == nil:
+				err = os.Remove(f.path)
+				before[mustRel(t, dir, f.path)] = "" // it is gone by another's hand
+			default:
+				t.Skip("the step does nothing")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := commit(plan); err == nil {
+				t.Fatal("the step did not fail")
+			}
+			discard(plan, made)
+			after := state(t, dir)
+			if f.staged == "" {
+				delete(before, mustRel(t, dir, f.path))
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("something stayed changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func mustRel(t *testing.T, dir, path string) string {
+	t.Helper()
+	name, err := filepath.Rel(dir, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestStageFails: a directory that cannot be made leaves neither temporary files nor the directories made for others.
+func TestStageFails(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "deep", "er", "out")
+	plan, err := planAll(dir, []render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w"), bundle("ml/c", "worker: w")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := plan[len(plan)-1]
+	last.path = filepath.Join(dir, "a", "worker.yaml", "x", "kustomization.yaml") // below a file once a is staged and committed
+	plan[0].path = filepath.Join(dir, "a", "worker.yaml")
+	plan = append(plan[:1], plan[2:]...)
+	made, err := stage(plan)
+	if err == nil {
+		err = commit(plan)
+	}
+	if err == nil {
+		t.Fatal("it was written")
+	}
+	discard(plan, made)
+	if diff := cmp.Diff(map[string]string{".": "dir"}, state(t, root)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoTemporaryFiles: nothing is left beside the files, after success and after failure.
+func TestNoTemporaryFiles(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, "", bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w"))
+	put(t, filepath.Join(dir, "b/worker.yaml"), "mine")
+	if err := Write(dir, []render.Bundle{bundle("ml/a", "worker: x"), bundle("ml/b", "worker: x")}, nil); err == nil {
+		t.Fatal("a user's file was replaced")
+	}
+	for name := range maps.Keys(state(t, dir)) {
+		if strings.HasPrefix(filepath.Base(name), ".") && name != "." {
+			t.Errorf("%s is left", name)
+		}
+	}
+}

@@ -21,6 +21,7 @@ var podForms = map[string][]string{
 	"external":   {"rendezvous: {backend: etcd-v2, store: external, endpoint: 'etcd.infra.svc:2379'}"},
 	"dataset":    {"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"},
 	"template":   {"podTemplate: {metadata: {annotations: {a: b}}}"},
+	"gang":       {"gang: {scheduler: koordinator}"},
 }
 
 // TestScalePods: one more worker is one more pod and Service; those that run are not touched by a byte.
@@ -41,22 +42,9 @@ func TestScalePods(t *testing.T) {
 	}
 }
 
-// TestScalePodsGang: the gang's total is the one thing that every pod has to be told.
-func TestScalePodsGang(t *testing.T) {
-	at := func(n int) *schema.Job {
-		return load(t, job("target: pods", "gang: {scheduler: koordinator}", fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n)))
-	}
-	const total = "metadata.annotations.gang.scheduling.koordinator.sh/total-number"
-	want := []string{"+Pod/resnet-worker-3", "+Service/resnet-worker-3", "Pod/resnet-worker-1 " + total, "Pod/resnet-worker-2 " + total}
-	if diff := cmp.Diff(want, changed(t, objects(at(2)), objects(at(3)))); diff != "" {
-		t.Errorf("from 2 to 3 workers (-want +got):\n%s", diff)
-	}
-}
-
 func TestScaleJob(t *testing.T) {
 	const w = "Job/resnet-worker "
 	both := []string{w + "spec.completions", w + "spec.parallelism"}
-	gang := append(slices.Clone(both), w+"spec.template.metadata.annotations.gang.scheduling.koordinator.sh/total-number")
 	for _, c := range []struct {
 		what string
 		spec []string
@@ -67,7 +55,7 @@ func TestScaleJob(t *testing.T) {
 		{"external", []string{"rendezvous: {backend: etcd-v2, store: external, endpoint: 'etcd:2379'}"}, both},
 		{"entrypoint", []string{"launcher: entrypoint"}, both},
 		{"dataset", []string{"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"}, both},
-		{"gang", []string{"gang: {scheduler: koordinator}"}, gang},
+		{"gang", []string{"gang: {scheduler: koordinator}"}, both},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			at := func(n int) *schema.Job {

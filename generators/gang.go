@@ -31,7 +31,7 @@ func gangAnnotations(job *schema.Job) map[string]string {
 	return map[string]string{
 		prefix + "name":          job.Metadata.Name,
 		prefix + "min-available": strconv.Itoa(int(g.MinAvailable)),
-		prefix + "total-number":  strconv.Itoa(int(job.Spec.Workers.Replicas)),
+		prefix + "total-number":  strconv.Itoa(int(job.Spec.Workers.Max)), // not the replicas: a template must not change when they do
 		prefix + "mode":          g.Mode,
 		prefix + "waiting-time":  strconv.FormatInt(seconds(g.WaitTimeout), 10) + "s",
 		prefix + "match-policy":  g.MatchPolicy,

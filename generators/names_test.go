@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -105,7 +104,7 @@ func TestNoTwoNamesMeet(t *testing.T) {
 			if err != nil {
 				return // refused
 			}
-			var objs []runtime.Object = objects(jobs[0])
+			objs := objects(jobs[0])
 			texts(t, objs)
 			for _, wrong := range references(jobs[0], objs) {
 				t.Error(wrong)

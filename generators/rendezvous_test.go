@@ -31,8 +31,10 @@ func TestRendezvousEnvironment(t *testing.T) {
 		rows = append(rows,
 			row{"{}", target, first + ":29400", "c10d", "join_timeout=600,last_call_timeout=30"},
 			row{"{port: 29555}", target, first + ":29555", "c10d", "join_timeout=600,last_call_timeout=30"},
-			row{"{lastCall: 1m, joinTimeout: 2m, conf: {read_timeout: '90', is_host: 'true'}}", target, first + ":29400", "c10d",
-				"is_host=true,join_timeout=120,last_call_timeout=60,read_timeout=90"},
+			row{
+				"{lastCall: 1m, joinTimeout: 2m, conf: {read_timeout: '90', is_host: 'true'}}", target, first + ":29400", "c10d",
+				"is_host=true,join_timeout=120,last_call_timeout=60,read_timeout=90",
+			},
 			row{"{store: external, endpoint: 'store.infra.svc:29400'}", target, "store.infra.svc:29400", "c10d", "join_timeout=600,last_call_timeout=30"},
 		)
 		for _, backend := range []string{"etcd", "etcd-v2", "etcd-v3"} {

@@ -1,9 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"strings"
+	"regexp"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -75,16 +76,19 @@ func listGenerators(w io.Writer) error {
 	return t.Flush()
 }
 
+// resourceList finds a ResourceList's kind, in YAML or JSON, without parsing what may be megabytes twice.
+var resourceList = regexp.MustCompile(`(?m)(^|[{,])\s*["']?kind["']?\s*:\s*["']?ResourceList\b`)
+
 func runFn(s streams) error {
 	in, err := io.ReadAll(s.in)
 	if err != nil {
 		return fmt.Errorf("reading the ResourceList: %w", err)
 	}
-	if !strings.Contains(string(in), "ResourceList") { // anything else would come back as it is, with success
+	if !resourceList.Match(in) { // anything else would come back as it is, with success
 		return fmt.Errorf("reading the ResourceList: standard input holds no ResourceList; 'tegen render FILE' renders a file")
 	}
 	return framework.Execute(framework.ResourceListProcessorFunc(krm.Process), &kio.ByteReadWriter{
-		Reader:                strings.NewReader(string(in)),
+		Reader:                bytes.NewReader(in),
 		Writer:                s.out,
 		KeepReaderAnnotations: true,
 	})

@@ -23,16 +23,21 @@ func usagef(format string, args ...any) error {
 
 func newRootCmd(s streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:           "tegen",
-		Short:         "Render distributed training jobs into Kubernetes manifests",
-		Long:          rootLong,
-		SilenceErrors: true, // main prints, once
-		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
+		Use:                        "tegen",
+		Short:                      "Render distributed training jobs into Kubernetes manifests",
+		Long:                       rootLong,
+		SilenceErrors:              true, // main prints, once
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2, // letters
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
 			}
-			return nil
+			hint := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = fmt.Sprintf("; did you mean %q?", near[0])
+			}
+			return usagef("unknown command %q%s", args[0], hint)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -39,17 +39,15 @@ func Process(rl *framework.ResourceList) error {
 	if config.job != nil && slices.ContainsFunc(rl.Items, config.isJob) {
 		config.job = nil // under generators, kustomize hands a function its configuration as an item too
 	}
+	inputs := rl.Items
 	if config.job != nil {
-		rl.Items = append(rl.Items, config.job)
+		inputs = append(slices.Clone(inputs), config.job)
 	}
-	bundles, err := renderItems(rl.Items, config.generators)
+	bundles, err := renderItems(inputs, config.generators)
 	if err != nil {
 		return fail(rl, err)
 	}
-	rl.Items, err = merge(rl.Items, bundles)
-	if config.job != nil { // it came as configuration, not as an item
-		rl.Items = slices.DeleteFunc(rl.Items, func(n *yaml.RNode) bool { return n == config.job })
-	}
+	rl.Items, err = merge(rl.Items, bundles, len(config.generators) == 0)
 	return fail(rl, err)
 }
 
@@ -113,8 +111,14 @@ func parseConfig(n *yaml.RNode) (config, error) {
 	if n == nil || n.IsNilOrEmpty() {
 		return config{}, nil
 	}
-	if n.GetKind() == contract.KindTrainingJob {
+	kind, version := n.GetKind(), n.GetApiVersion()
+	switch {
+	case isInput(n) && kind == contract.KindTrainingJob:
 		return config{job: n.Copy()}, nil
+	case version == contract.APIVersion && (kind == contract.KindGenerator || kind == contract.KindCheck), kind == "ConfigMap":
+	default:
+		return config{}, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s", kind, version,
+			contract.KindGenerator, contract.KindCheck, contract.KindTrainingJob, contract.APIVersion)
 	}
 	text, err := n.String()
 	if err != nil {
@@ -125,20 +129,17 @@ func parseConfig(n *yaml.RNode) (config, error) {
 		return config{}, fmt.Errorf("reading the function's configuration: %w", err)
 	}
 	var out config
-	switch kind := n.GetKind(); {
-	case kind == contract.KindCheck && n.GetApiVersion() == contract.APIVersion:
+	switch kind {
+	case contract.KindCheck:
 		out.check = true
-	case kind == contract.KindGenerator && n.GetApiVersion() == contract.APIVersion:
+	case contract.KindGenerator:
 		out.generators = g.Spec.Generators
-	case kind == "ConfigMap":
+	default:
 		for name := range strings.SplitSeq(g.Data.Generators, ",") {
 			if name = strings.TrimSpace(name); name != "" {
 				out.generators = append(out.generators, name)
 			}
 		}
-	default:
-		return out, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s", kind, n.GetApiVersion(),
-			contract.KindGenerator, contract.KindCheck, contract.KindTrainingJob, contract.APIVersion)
 	}
 	for _, name := range out.generators {
 		if !slices.Contains(generators.Names(), name) {
@@ -168,8 +169,10 @@ func renderItems(items []*yaml.RNode, only []string) ([]render.Bundle, error) {
 	return render.Jobs(jobs, only)
 }
 
+// isInput knows inputs by their group, so that the schema refuses another version, which would pass through otherwise.
 func isInput(n *yaml.RNode) bool {
-	return n.GetApiVersion() == contract.APIVersion && (n.GetKind() == contract.KindTrainingJob || n.GetKind() == contract.KindEnvironment)
+	group, _, _ := strings.Cut(contract.APIVersion, "/")
+	return strings.HasPrefix(n.GetApiVersion(), group+"/") && (n.GetKind() == contract.KindTrainingJob || n.GetKind() == contract.KindEnvironment)
 }
 
 // itemName is the file that an item came from, or what tells it from the others.
@@ -184,26 +187,13 @@ func itemName(n *yaml.RNode, i int) string {
 }
 
 // merge appends the bundles' objects to the items. What an earlier run of the function made of the same jobs is
-// replaced, since kpt hands a function its own output of the last time.
-func merge(items []*yaml.RNode, bundles []render.Bundle) ([]*yaml.RNode, error) {
-	rendered := map[string]bool{}
+// replaced, since kpt hands a function its own output of the last time; of jobs that are not whole, only the same
+// objects are, since another run may make the others.
+func merge(items []*yaml.RNode, bundles []render.Bundle, whole bool) ([]*yaml.RNode, error) {
+	var made []*yaml.RNode
+	jobs, again := map[string]bool{}, map[string]bool{}
 	for _, b := range bundles {
-		rendered[b.Job.Metadata.Name] = true
-	}
-	var out []*yaml.RNode
-	for _, n := range items {
-		l := n.GetLabels()
-		if l["app.kubernetes.io/managed-by"] == contract.ManagedBy && rendered[l["app.kubernetes.io/instance"]] {
-			continue
-		}
-		if isInput(n) { // stays in its repository, and is applied to no cluster
-			if err := n.PipeE(yaml.SetAnnotation(localConfig, "true")); err != nil {
-				return nil, fmt.Errorf("marking %s as local: %w", n.GetName(), err)
-			}
-		}
-		out = append(out, n)
-	}
-	for _, b := range bundles {
+		jobs[b.Job.Metadata.Namespace+"/"+b.Job.Metadata.Name] = true
 		for _, f := range b.Files {
 			nodes, err := kio.FromBytes(f.YAML)
 			if err != nil {
@@ -213,11 +203,42 @@ func merge(items []*yaml.RNode, bundles []render.Bundle) ([]*yaml.RNode, error) 
 				if err := place(n, b.Job.Metadata.Name+"/"+f.Concern+".yaml", i); err != nil {
 					return nil, err
 				}
+				again[identity(n)] = true
 			}
-			out = append(out, nodes...)
+			made = append(made, nodes...)
 		}
 	}
-	return out, nil
+	var out []*yaml.RNode
+	for _, n := range items {
+		if jobs[madeFor(n)] && (whole || again[identity(n)]) {
+			continue
+		}
+		if isInput(n) { // stays in its repository, and is applied to no cluster
+			if err := n.PipeE(yaml.SetAnnotation(localConfig, "true")); err != nil {
+				return nil, fmt.Errorf("marking %s as local: %w", n.GetName(), err)
+			}
+		}
+		out = append(out, n)
+	}
+	return append(out, made...), nil
+}
+
+// madeFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
+func madeFor(n *yaml.RNode) string {
+	l := n.GetLabels()
+	if l["app.kubernetes.io/managed-by"] != contract.ManagedBy {
+		return ""
+	}
+	namespace := n.GetNamespace()
+	if namespace == "" {
+		namespace = l["tegen.dev/namespace"]
+	}
+	return namespace + "/" + l["app.kubernetes.io/instance"]
+}
+
+// identity is what tells an object from every other.
+func identity(n *yaml.RNode) string {
+	return strings.Join([]string{n.GetApiVersion(), n.GetKind(), n.GetNamespace(), n.GetName()}, " ")
 }
 
 // place says which file kpt writes an object to.

@@ -86,8 +86,11 @@ func TestGenerate(t *testing.T) {
 	}{
 		{"no configuration", "", []string{job}, append([]string{"TrainingJob ml/resnet"}, rendered...)},
 		{"a Generator", plainGenerator, []string{job}, append([]string{"TrainingJob ml/resnet"}, rendered...)},
-		{"others pass through in their order", "", []string{configMap, job, strings.Replace(configMap, "settings", "more", 1)},
-			append([]string{"ConfigMap ml/settings", "TrainingJob ml/resnet", "ConfigMap ml/more"}, rendered...)},
+		{
+			"others pass through in their order", "",
+			[]string{configMap, job, strings.Replace(configMap, "settings", "more", 1)},
+			append([]string{"ConfigMap ml/settings", "TrainingJob ml/resnet", "ConfigMap ml/more"}, rendered...),
+		},
 		{"an environment is merged", "", []string{job, environment}, append([]string{"TrainingJob ml/resnet", "Environment /lab"}, noPolicies...)},
 		{"an environment before the job", "", []string{environment, job}, append([]string{"Environment /lab", "TrainingJob ml/resnet"}, noPolicies...)},
 		{"some generators", plainGenerator + "spec: {generators: [etcd, service]}\n", []string{job}, append([]string{"TrainingJob ml/resnet"}, only...)},
@@ -282,7 +285,7 @@ func TestFailures(t *testing.T) {
 		{"two jobs of one etcd", "", []string{
 			strings.Replace(job, "store: etcd}", "store: etcd, etcd: {name: meet}}", 1),
 			strings.Replace(strings.Replace(job, "store: etcd}", "store: etcd, etcd: {name: meet}}", 1), "name: resnet", "name: bert", 1),
-		}, "would both render it"},
+		}, `would be rendered by job "bert" too`},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			rl := list(t, c.config, c.items...)

@@ -225,7 +225,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 		bundles = nil
 	}
 	if len(k.after)+len(k.types.Validators) > 0 {
-		if items, err = merge(items, bundles); err != nil {
+		if items, err = merge(items, bundles, true); err != nil {
 			return nil, err
 		}
 		all, err := stream(items)
@@ -371,7 +371,7 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 	all := slices.Clone(sources)
 	for _, name := range k.types.Resources {
 		path := filepath.Join(k.dir, name)
-		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte(contract.APIVersion)) {
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("tegen.dev/")) {
 			if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+contract.KindTrainingJob)) {
 				continue // the given jobs stand for these
 			}

@@ -171,9 +171,14 @@ func (k kustomize) build(t *testing.T, dir string, flags ...string) (stdout, std
 // full are the flags that a kustomization with an executed function needs.
 var full = []string{"--enable-alpha-plugins", "--enable-exec"}
 
-// TestKustomize holds Overlay against the program that it stands for.
+// TestKustomize holds Overlay against the program that it stands for, and pins what is easy to run into with that.
 func TestKustomize(t *testing.T) {
 	k := newKustomize(t)
+	t.Run("same", k.same)
+	t.Run("traps", k.traps)
+}
+
+func (k kustomize) same(t *testing.T) {
 	header := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 	labels := "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: labels}\nlabels: {stage: late}\nfieldSpecs: [{path: metadata/labels, create: true}]\n"
 	cases := map[string]map[string]string{
@@ -294,9 +299,7 @@ func TestKustomize(t *testing.T) {
 	}
 }
 
-// TestKustomizeTraps pins what is easy to run into, beside what guards against it.
-func TestKustomizeTraps(t *testing.T) {
-	k := newKustomize(t)
+func (k kustomize) traps(t *testing.T) {
 	header := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 	files := map[string]string{
 		"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n",

@@ -211,19 +211,22 @@ func TestRefuse(t *testing.T) {
 		{
 			"a user's file",
 			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "a/worker.yaml"), "kind: Job\n") },
-			[]render.Bundle{bundle("ml/b", "worker: w"), bundle("ml/a", "etcd: e", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/b", "worker: w"), bundle("ml/a", "etcd: e", "worker: w")},
+			"",
 			[]string{"a/worker.yaml was not written by tegen"},
 		},
 		{
 			"a user's empty file",
 			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "a/worker.yaml"), "") },
-			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "worker: w")},
+			"",
 			[]string{"a/worker.yaml was not written by tegen"},
 		},
 		{
 			"a user's kustomization",
 			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "a/kustomization.yaml"), "resources: []\n") },
-			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "worker: w")},
+			"",
 			[]string{"a/kustomization.yaml was not written by tegen"},
 		},
 		{
@@ -232,13 +235,15 @@ func TestRefuse(t *testing.T) {
 				put(t, filepath.Join(dir, "a/etcd.yaml"), "x")
 				put(t, filepath.Join(dir, "b/worker.yaml"), "x")
 			},
-			[]render.Bundle{bundle("ml/a", "etcd: e", "worker: w"), bundle("ml/b", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "etcd: e", "worker: w"), bundle("ml/b", "worker: w")},
+			"",
 			[]string{"a/etcd.yaml", "b/worker.yaml"},
 		},
 		{
 			"another job's folder",
 			func(t *testing.T, dir string) { mustWrite(t, dir, "", bundle("other/a", "worker: w")) },
-			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "worker: w")},
+			"",
 			[]string{"was rendered from another job", "other/a"},
 		},
 		{
@@ -246,31 +251,36 @@ func TestRefuse(t *testing.T) {
 			func(t *testing.T, dir string) {
 				put(t, filepath.Join(dir, "a/worker.yaml"), header("ml/a-long"))
 			},
-			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "worker: w")},
+			"",
 			[]string{"was rendered from another job"},
 		},
 		{
 			"two jobs of one name",
 			func(*testing.T, string) {},
-			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("other/a", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("other/a", "worker: w")},
+			"",
 			[]string{"TrainingJob ml/a and TrainingJob other/a would share the folder a"},
 		},
 		{
 			"a job with the name of the overlay's folder",
 			func(*testing.T, string) {},
-			[]render.Bundle{bundle("ml/overlay-resources", "worker: w")}, "kind: ConfigMap\n",
+			[]render.Bundle{bundle("ml/overlay-resources", "worker: w")},
+			"kind: ConfigMap\n",
 			[]string{"overlay-resources"},
 		},
 		{
 			"a directory in place of a file",
 			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "b/worker.yaml/x"), "x") },
-			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")},
+			"",
 			[]string{"b/worker.yaml"},
 		},
 		{
 			"a file in place of a folder",
 			func(t *testing.T, dir string) { put(t, filepath.Join(dir, "b"), "x") },
-			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")},
+			"",
 			[]string{"b"},
 		},
 		{
@@ -278,7 +288,8 @@ func TestRefuse(t *testing.T) {
 			func(t *testing.T, dir string) {
 				put(t, filepath.Join(dir, "a/kustomization.yaml"), header("ml/a")+"resources: {")
 			},
-			[]render.Bundle{bundle("ml/a", "worker: w")}, "",
+			[]render.Bundle{bundle("ml/a", "worker: w")},
+			"",
 			[]string{"a/kustomization.yaml"},
 		},
 	}

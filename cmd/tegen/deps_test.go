@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tegen-dev/tegen"
+
+// linked is what the go command knows of a package that is part of a program.
+type linked struct {
+	ImportPath string
+	Imports    []string
+}
+
+// listed asks the go command for packages; with -deps, for all that they link too.
+func listed(t *testing.T, args ...string) map[string]linked {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Imports"}, args...)...)
+	cmd.Dir = root
+	var msg bytes.Buffer
+	cmd.Stderr = &msg
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, msg.String())
+	}
+	packages := map[string]linked{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p linked
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages[p.ImportPath] = p
+	}
+}
+
+// within says whether a package is one of the named ones or below one of them.
+func within(path string, roots ...string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return path == root || strings.HasPrefix(path, root+"/") })
+}
+
+// TestDeps: the command stays small to install. It talks to no cluster, so nothing of it can.
+func TestDeps(t *testing.T) {
+	deps := listed(t, "-deps", "./cmd/tegen")
+	for _, needed := range []string{module + "/schema", module + "/generators", "sigs.k8s.io/kustomize/api/krusty"} {
+		if _, ok := deps[needed]; !ok {
+			t.Fatalf("%s is not linked: this test looks at the wrong program", needed)
+		}
+	}
+	for path := range deps {
+		if within(path, "k8s.io/client-go", "k8s.io/kubernetes", "k8s.io/apiserver", "k8s.io/kubectl", "sigs.k8s.io/controller-runtime",
+			"github.com/stretchr/testify", "github.com/rogpeppe/go-internal/testscript", "testing") {
+			t.Errorf("cmd/tegen links %s", path)
+		}
+	}
+}
+
+// imports are what packages may not name themselves; what others link for them is their own matter.
+var imports = []struct {
+	of, why string
+	never   []string
+}{
+	{
+		"schema", "it takes bytes, and what a job becomes is decided elsewhere",
+		[]string{"k8s.io/api", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", "os", "net", "log", module + "/generators"},
+	},
+	{
+		"generators", "they are pure functions of a checked job",
+		[]string{"cuelang.org/go", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", "os", "io", "time", "math/rand", "net", "log", "crypto/rand", "runtime", "sync"},
+	},
+	{
+		"internal/manifest", "it turns objects into YAML and knows no jobs",
+		[]string{module + "/schema", module + "/generators", "os", "github.com/spf13/cobra"},
+	},
+	{
+		"internal/refs", "it judges objects of any origin",
+		[]string{module + "/schema", module + "/generators", "os", "github.com/spf13/cobra"},
+	},
+	{
+		"internal/contract", "everything may import it because it imports nothing of the project",
+		[]string{module},
+	},
+	{
+		"cmd/tegen", "it parses flags, opens files and prints",
+		[]string{"k8s.io/api", "cuelang.org/go"},
+	},
+}
+
+func TestImports(t *testing.T) {
+	packages := listed(t, "./...")
+	for _, rule := range imports {
+		p, ok := packages[module+"/"+rule.of]
+		if !ok {
+			t.Errorf("there is no package %s", rule.of)
+			continue
+		}
+		for _, path := range p.Imports {
+			if within(path, rule.never...) {
+				t.Errorf("%s imports %s: %s", rule.of, path, rule.why)
+			}
+		}
+	}
+}
+
+// TestWithin holds the rule itself against names that only begin alike.
+func TestWithin(t *testing.T) {
+	for path, want := range map[string]bool{
+		"k8s.io/api": true, "k8s.io/api/core/v1": true, "k8s.io/apimachinery": false, "k8s.io/apimachinery/pkg/runtime": false, "os": false,
+	} {
+		if got := within(path, "k8s.io/api"); got != want {
+			t.Errorf("within(%q): %t", path, got)
+		}
+	}
+}

@@ -85,6 +85,10 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 			claim.Spec.StorageClassName = &e.Storage.StorageClass
 		}
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
+		set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, // a new run must not meet the state of an old one
+			WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+		}
 	} else {
 		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", etcdDisk(e)))
 	}

@@ -2,6 +2,8 @@ package generators
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -9,26 +11,26 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// givenHosts are the Services that an author's own words dial and no generator renders: a tracker, a proxy, a store of
-// another job. The author says that they exist.
-func givenHosts(job *schema.Job) []string {
-	c := corev1.Container{Command: job.Spec.Command, Args: job.Spec.Args}
-	for _, e := range job.Spec.Env {
-		if e.Value != nil {
-			c.Env = append(c.Env, corev1.EnvVar{Name: e.Name, Value: *e.Value})
-		}
+// givenHosts are the Services of the namespace that a pod dials and no generator renders: a tracker, a proxy, a server
+// of datasets, the store of another job.
+func givenHosts(job *schema.Job, pod corev1.PodSpec) []string {
+	var out []string
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		out = append(out, refs.Addressed(job.Metadata.Namespace, c)...)
 	}
-	if job.Spec.Rendezvous.Store == schema.StoreExternal {
-		c.Env = append(c.Env, corev1.EnvVar{Name: "ENDPOINT", Value: job.Spec.Rendezvous.Endpoint})
-	}
-	return slices.DeleteFunc(refs.Addressed(job.Metadata.Namespace, c), func(host string) bool { return rendersService(job, host) })
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(host string) bool { return rendersService(job, host) })
 }
 
+// rendersService says whether a Service of that name is the job's own.
 func rendersService(job *schema.Job, name string) bool {
-	for _, obj := range append(service(job), etcd(job)...) {
-		if s, ok := obj.(*corev1.Service); ok && s.Name == name {
-			return true
-		}
+	if job.Spec.Rendezvous.Store == schema.StoreEtcd && (name == etcdName(job) || name == etcdPeerName(job)) {
+		return true
 	}
-	return false
+	if job.Spec.Target != schema.TargetPods {
+		return name == workerName(job)
+	}
+	number, ours := strings.CutPrefix(name, workerName(job)+"-")
+	i, err := strconv.ParseInt(number, 10, 32)
+	return ours && err == nil && slices.Contains(podWorkerNumbers(job), int32(i))
 }

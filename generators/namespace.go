@@ -12,10 +12,16 @@ func namespace(job *schema.Job) []runtime.Object {
 		return nil
 	}
 	m := clusterMeta(job, job.Metadata.Namespace, "namespace")
-	level := "restricted" // every pod below meets it,
-	if job.Spec.Security.RunAsUser == 0 {
-		level = "baseline" // but for one thing
+	if len(job.Spec.PodTemplate) == 0 { // what an author adds to pods may need more
+		m.Labels["pod-security.kubernetes.io/enforce"] = podSecurity(job)
 	}
-	m.Labels["pod-security.kubernetes.io/enforce"] = level
 	return []runtime.Object{&corev1.Namespace{ObjectMeta: m}}
+}
+
+// podSecurity is the Pod Security Standard that every rendered pod meets.
+func podSecurity(job *schema.Job) string {
+	if job.Spec.Security.RunAsUser == 0 {
+		return "baseline"
+	}
+	return "restricted"
 }

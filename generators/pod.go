@@ -106,24 +106,14 @@ func expect(m *metav1.ObjectMeta, pod corev1.PodSpec, more ...string) {
 	}
 	for _, v := range pod.Volumes {
 		switch {
-		case v.Secret != nil:
+		case v.Secret != nil && !isTrue(v.Secret.Optional):
 			names = append(names, "Secret/"+v.Secret.SecretName)
-		case v.ConfigMap != nil:
+		case v.ConfigMap != nil && !isTrue(v.ConfigMap.Optional):
 			names = append(names, "ConfigMap/"+v.ConfigMap.Name)
 		}
 	}
-	for _, c := range pod.Containers {
-		for _, e := range c.Env {
-			if e.ValueFrom == nil {
-				continue
-			}
-			if r := e.ValueFrom.SecretKeyRef; r != nil && r.Optional == nil {
-				names = append(names, "Secret/"+r.Name)
-			}
-			if r := e.ValueFrom.ConfigMapKeyRef; r != nil && r.Optional == nil {
-				names = append(names, "ConfigMap/"+r.Name)
-			}
-		}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		names = append(names, expectOfContainer(c)...)
 	}
 	if len(names) == 0 {
 		return
@@ -131,3 +121,28 @@ func expect(m *metav1.ObjectMeta, pod corev1.PodSpec, more ...string) {
 	slices.Sort(names)
 	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))
 }
+
+func expectOfContainer(c corev1.Container) (names []string) {
+	for _, e := range c.Env {
+		if e.ValueFrom == nil {
+			continue
+		}
+		if r := e.ValueFrom.SecretKeyRef; r != nil && !isTrue(r.Optional) {
+			names = append(names, "Secret/"+r.Name)
+		}
+		if r := e.ValueFrom.ConfigMapKeyRef; r != nil && !isTrue(r.Optional) {
+			names = append(names, "ConfigMap/"+r.Name)
+		}
+	}
+	for _, e := range c.EnvFrom {
+		if e.SecretRef != nil && !isTrue(e.SecretRef.Optional) {
+			names = append(names, "Secret/"+e.SecretRef.Name)
+		}
+		if e.ConfigMapRef != nil && !isTrue(e.ConfigMapRef.Optional) {
+			names = append(names, "ConfigMap/"+e.ConfigMapRef.Name)
+		}
+	}
+	return names
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }

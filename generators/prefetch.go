@@ -104,7 +104,8 @@ func datasets(job *schema.Job) []fetched {
 	return out
 }
 
-// state is the directory of a volume in which the fetch keeps its part and its marker.
+// state is the directory of a volume in which the fetch keeps its part and its marker. Jobs that share the volume share
+// the marker, but never a part: two fetches at once would write into each other's.
 func (f fetched) state() string { return path.Join(f.MountPath, ".tegen") }
 
 // key tells one dataset from another on the same volume: a changed URL, checksum or place is fetched again.
@@ -172,14 +173,7 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 	if !job.Spec.GitOps { // a reconciler runs a Job again that deleted itself
 		j.Spec.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
 	}
-	var given []string
-	if f.Claim != "" {
-		given = append(given, "PersistentVolumeClaim/"+f.Claim)
-	}
-	if name, rendered := serviceAccountName(job); !rendered {
-		given = append(given, "ServiceAccount/"+name)
-	}
-	expect(&j.ObjectMeta, template.Spec, given...)
+	expect(&j.ObjectMeta, template.Spec, given(job, template.Spec)...)
 	return j
 }
 
@@ -199,8 +193,8 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 			{Name: "DATASET_FORMAT", Value: f.format()},
 			{Name: "DATASET_FILE", Value: f.file()},
 			{Name: "DATASET_STATE", Value: f.state()},
-			{Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+".part")},
-			{Name: "DATASET_DOWNLOAD", Value: path.Join(f.state(), f.key()+".download")},
+			{Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".part")},
+			{Name: "DATASET_DOWNLOAD", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".download")},
 			{Name: "DATASET_MARKER", Value: f.marker()},
 			{Name: "HOME", Value: "/tmp"},
 		},

@@ -2,7 +2,6 @@ package generators
 
 import (
 	"path"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,18 +18,13 @@ func program(job *schema.Job) (command, args []string) {
 	if s := scriptPath(job); s != "" {
 		args = append([]string{s}, args...)
 	}
-	if job.Spec.Launcher != schema.LauncherTorchrun || launches(command) {
+	if job.Spec.Launcher != schema.LauncherTorchrun || schema.Launches(command) {
 		return command, args
 	}
 	if len(command) == 0 {
 		return []string{"torchrun"}, args
 	}
 	return append([]string{"torchrun", "--no-python"}, command...), args // the command is run as it is, python or not
-}
-
-// launches says whether a command is torchrun already, by either of its names.
-func launches(command []string) bool {
-	return len(command) > 0 && path.Base(command[0]) == "torchrun" || slices.Contains(command, "torch.distributed.run")
 }
 
 // scriptPath is the first argument that the training script is started by, "" where the author names it.

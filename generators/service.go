@@ -13,9 +13,18 @@ import (
 // workerName is the name of the Indexed Job and of its Service, and the start of every pod's name.
 func workerName(job *schema.Job) string { return job.Metadata.Name + "-" + componentWorker }
 
-// podWorkerName is the name of one bare pod and of its Service; the tutorial counts from 1.
-func podWorkerName(job *schema.Job, i int32) string {
-	return workerName(job) + "-" + strconv.Itoa(int(i))
+// podWorkerName is the name of one bare pod and of its Service.
+func podWorkerName(job *schema.Job, number int32) string {
+	return workerName(job) + "-" + strconv.Itoa(int(number))
+}
+
+// podWorkerNumbers are the numbers of the bare pods; the tutorial counts from 1.
+func podWorkerNumbers(job *schema.Job) []int32 {
+	out := make([]int32, job.Spec.Workers.Replicas)
+	for i := range out {
+		out[i] = job.Spec.Workers.FirstIndex + int32(i)
+	}
+	return out
 }
 
 func service(job *schema.Job) []runtime.Object {
@@ -23,7 +32,7 @@ func service(job *schema.Job) []runtime.Object {
 		return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker))}
 	}
 	var out []runtime.Object
-	for i := int32(1); i <= job.Spec.Workers.Replicas; i++ {
+	for _, i := range podWorkerNumbers(job) {
 		out = append(out, headless(job, podWorkerName(job, i), componentWorker, podWorkerLabels(job, i)))
 	}
 	return out

@@ -44,8 +44,9 @@ func workerJob(job *schema.Job, name string) *batchv1.Job {
 		},
 	}
 	if min := job.Spec.Workers.Min; min < job.Spec.Workers.Max { // not the replicas, which change while it runs: this field cannot
-		// Workers that were waiting for a place when training ended find no rendezvous and fail. All that trained leave
-		// together (torchrun's exit barrier), so the minimum of them is proof enough.
+		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
+		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891); what is left
+		// then gets SIGTERM and gracePeriod.
 		w.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: &min}}}
 	}
 	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
@@ -95,8 +96,8 @@ func podFailurePolicy(f *schema.Failure) *batchv1.PodFailurePolicy {
 // more worker leaves the others' objects as they are.
 func workerPods(job *schema.Job) []runtime.Object {
 	var out []runtime.Object
-	for i := int32(1); i <= job.Spec.Workers.Replicas; i++ {
-		template := workerTemplate(job, podWorkerName(job, 1))
+	for _, i := range podWorkerNumbers(job) {
+		template := workerTemplate(job, podWorkerName(job, job.Spec.Workers.FirstIndex))
 		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		if job.Spec.Failure.Deadline != nil {
 			template.Spec.ActiveDeadlineSeconds = ptr(seconds(*job.Spec.Failure.Deadline))
@@ -119,19 +120,31 @@ func workerPods(job *schema.Job) []runtime.Object {
 
 // expectOfWorkers adds to what the pods name the claims, accounts and stores that the author gave as existing.
 func expectOfWorkers(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
-	var given []string
+	expect(m, pod, given(job, pod)...)
+}
+
+// given are the claims, accounts and Services that a pod names and no generator renders: the author says that they
+// exist, in a field of the schema or in the escape hatch.
+func given(job *schema.Job, pod corev1.PodSpec) []string {
+	var out []string
+	rendered := map[string]bool{}
 	for i := range job.Spec.Storage {
-		if c := job.Spec.Storage[i].Claim; c != "" {
-			given = append(given, "PersistentVolumeClaim/"+c)
+		if v := &job.Spec.Storage[i]; v.Claim == "" {
+			rendered[v.ClaimName(job)] = true
 		}
 	}
-	if name, rendered := serviceAccountName(job); !rendered {
-		given = append(given, "ServiceAccount/"+name)
+	for _, v := range pod.Volumes {
+		if c := v.PersistentVolumeClaim; c != nil && !rendered[c.ClaimName] {
+			out = append(out, "PersistentVolumeClaim/"+c.ClaimName)
+		}
 	}
-	for _, host := range givenHosts(job) {
-		given = append(given, "Service/"+host)
+	if own, ours := serviceAccountName(job); pod.ServiceAccountName != own || !ours {
+		out = append(out, "ServiceAccount/"+pod.ServiceAccountName)
 	}
-	expect(m, pod, given...)
+	for _, host := range givenHosts(job, pod) {
+		out = append(out, "Service/"+host)
+	}
+	return out
 }
 
 // workerTemplate is a worker's pod; first is the name of the first worker.

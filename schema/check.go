@@ -2,16 +2,20 @@ package schema
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
+
+	"github.com/tegen-dev/tegen/internal/contract"
 )
 
 // checker walks a document along its shape and collects every mistake. Each place yields at most one message, and no
 // mistake hides another.
 type checker struct {
 	errs Errors
+	bad  map[*node]bool // values that cannot be decoded
 }
 
 func (c *checker) fail(at position, p *place, rule, format string, args ...any) {
@@ -20,11 +24,13 @@ func (c *checker) fail(at position, p *place, rule, format string, args ...any) 
 
 // check reports what s does not allow in n. parent is where a missing field is reported.
 func (c *checker) check(n *node, s *shape, p *place, parent position) {
-	if n.kind == nullKind {
-		c.fail(n.at, p, "no-value", "has no value: write one")
-		return
-	}
+	before := len(c.errs)
 	switch {
+	case n.kind == unknownKind:
+		c.spoil(n)
+		return
+	case n.kind == nullKind:
+		c.fail(n.at, p, "no-value", "has no value: write one")
 	case s.scalar != nil:
 		c.scalar(n, s.scalar, p)
 	case n.kind != s.kind:
@@ -37,6 +43,29 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 		c.values(n, p)
 	default:
 		c.mapping(n, s, p, parent)
+		return // its fields speak for themselves
+	}
+	if len(c.errs) > before && s.kind != listKind || n.kind != s.kind && s.scalar == nil {
+		c.spoil(n)
+	}
+}
+
+func (c *checker) spoil(n *node) {
+	if c.bad == nil {
+		c.bad = map[*node]bool{}
+	}
+	c.bad[n] = true
+}
+
+// without drops what cannot be decoded from a tree.
+func (n *node) without(bad map[*node]bool) {
+	n.fields = slices.DeleteFunc(n.fields, func(e entry) bool { return bad[e.value] })
+	n.items = slices.DeleteFunc(n.items, func(item *node) bool { return bad[item] })
+	for _, e := range n.fields {
+		e.value.without(bad)
+	}
+	for _, item := range n.items {
+		item.without(bad)
 	}
 }
 
@@ -97,10 +126,15 @@ func (c *checker) known(name string, s *shape) string {
 	if hint := suggest(name, names); hint != "" {
 		return hint
 	}
+	for _, path := range Paths(contract.KindTrainingJob) {
+		if strings.EqualFold(path[strings.LastIndex(path, ".")+1:], name) {
+			return "; it stands at " + path
+		}
+	}
 	if len(names) <= 12 {
 		return "; known here: " + strings.Join(names, ", ")
 	}
-	return ""
+	return "; 'tegen explain spec' lists the fields"
 }
 
 func (c *checker) scalar(n *node, s *scalar, p *place) {
@@ -131,9 +165,12 @@ func (c *checker) scalar(n *node, s *scalar, p *place) {
 	}
 }
 
-// show prints a scalar for a message, cut where it is long.
+// credentials are what a URL may carry before its host.
+var credentials = regexp.MustCompile(`://[^/@]*@`)
+
+// show prints a scalar for a message, cut where it is long, and without credentials: messages end in logs.
 func (n *node) show() string {
-	text := n.text
+	text := credentials.ReplaceAllString(n.text, "://***@")
 	if len(text) > 80 {
 		text = strings.ToValidUTF8(text[:77], "") + "..."
 	}

@@ -156,7 +156,7 @@ func TestCUEAgrees(t *testing.T) {
 		}
 		for i, doc := range docs {
 			d := parse(doc, lines[i])
-			if d.root == nil || d.root.kind != mapKind || d.root.field("kind") == nil || d.root.field("kind").text != "TrainingJob" {
+			if d.root == nil || d.errs != nil || d.root.kind != mapKind || d.root.field("kind") == nil || d.root.field("kind").text != "TrainingJob" {
 				continue
 			}
 			c := checker{}

@@ -114,7 +114,7 @@ func (env *Environment) apply(job *Job) {
 			spec.Env = append(spec.Env, e)
 		}
 	}
-	for _, image := range []*string{&spec.Image, &spec.Images.Etcd, &spec.Images.EtcdV2, &spec.Images.Fetch, &spec.Images.AWS} {
+	for _, image := range spec.allImages() {
 		*image = env.rewrite(*image)
 	}
 	caps := env.Spec.Caps
@@ -144,6 +144,12 @@ func (env *Environment) apply(job *Job) {
 	}
 }
 
+// allImages are the images that a job names.
+func (s *Spec) allImages() []*string {
+	return []*string{&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS}
+}
+
+// rewrite returns an image's name here.
 func (env *Environment) rewrite(image string) string {
 	best := ImageRewrite{}
 	for _, r := range env.Spec.Images {
@@ -155,6 +161,20 @@ func (env *Environment) rewrite(image string) string {
 		return image
 	}
 	return best.To + strings.TrimPrefix(image, best.From)
+}
+
+// checkImages holds what rewrites made of a job's images against the schema, since they may end in no image at all.
+func (env *Environment) checkImages(job *Job, s *shape) (errs Errors) {
+	if len(env.Spec.Images) == 0 {
+		return nil
+	}
+	image := s.field("spec").shape.field("image").shape.scalar
+	for _, name := range job.Spec.allImages() {
+		if *name != "" && !image.allows(&node{kind: stringKind, text: *name}) {
+			errs = append(errs, env.root.fail("spec.images", "format", "make %q of an image of job %q: must be %s", *name, job.Metadata.Name, image.words()))
+		}
+	}
+	return errs
 }
 
 func lower(q *resource.Quantity, limit *resource.Quantity) {

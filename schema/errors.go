@@ -30,9 +30,13 @@ func (e Error) Error() string {
 type Errors []Error
 
 func (es Errors) Error() string {
-	lines := make([]string, len(es))
-	for i, e := range es {
-		lines[i] = e.Error()
+	const most = 1000 // nobody reads on
+	var lines []string
+	for _, e := range es[:min(len(es), most)] {
+		lines = append(lines, e.Error())
+	}
+	if len(es) > most {
+		lines = append(lines, fmt.Sprintf("%s: and %d mistakes more", es[most], len(es)-most-1))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -108,6 +108,8 @@ type Workers struct {
 	Min       int32              `json:"min"`
 	Max       int32              `json:"max"`
 	Processes intstr.IntOrString `json:"processes"`
+
+	FirstIndex int32 `json:"firstIndex"`
 }
 
 // Resources mirrors #Resources; quantities are what each worker asks for.

@@ -50,7 +50,7 @@ func TestHostileInput(t *testing.T) {
 		{"10 MB file", strings.Repeat("a: b\n", 2<<20), "more than the limit"},
 		{"10 MB line", strings.Repeat("a", 10<<20), "more than the limit"},
 		{"large document", "a: |\n" + strings.Repeat("  text\n", 200000), "more than the limit"},
-		{"many documents", strings.Repeat("---\na: b\n", 100000), "apiVersion: required field is missing"},
+		{"many documents", strings.Repeat("---\na: b\n", 100000), "more than the limit of 20000"},
 		{"flow nesting", deep, "not YAML"},
 		{"block nesting", nested(200), "nested deeper"},
 		{"bomb", bomb.String(), "anchors are not supported"},
@@ -68,7 +68,7 @@ func TestHostileInput(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, errs := load(t, c.text)
 			runtime.ReadMemStats(&after)
-			if len(errs) == 0 || !strings.Contains(errs[0].Msg, c.want) && !strings.Contains(errs[0].Error(), c.want) {
+			if len(errs) == 0 || !strings.Contains(errs.Error(), c.want) {
 				t.Fatalf("got %.200v, want %q", errs, c.want)
 			}
 			if errs[0].Line < 1 || errs[0].Col < 1 {

@@ -2,6 +2,9 @@ package schema
 
 import (
 	"fmt"
+	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,35 +22,45 @@ type ruling struct {
 	errs Errors
 }
 
-// rules are what must hold between fields, in the order of job.cue. CUE can say most of them, but not in words that
-// name both sides, and not at the price of a comparison.
-var rules = []func(*ruling){
-	(*ruling).names,
-	(*ruling).program,
-	(*ruling).script,
-	(*ruling).environment,
-	(*ruling).workers,
-	(*ruling).resources,
-	(*ruling).processes,
-	(*ruling).store,
-	(*ruling).rendezvous,
-	(*ruling).etcd,
-	(*ruling).gang,
-	(*ruling).volumes,
-	(*ruling).claims,
-	(*ruling).datasets,
-	(*ruling).checkpoint,
-	(*ruling).placement,
-	(*ruling).failure,
-	(*ruling).target,
-	(*ruling).placeholders,
-	(*ruling).podTemplate,
+// rule is one thing that must hold between fields, and the parts of a job that it reads.
+type rule struct {
+	holds func(*ruling)
+	reads string
 }
 
-func check(job *Job, root *node) Errors {
+// rules are in the order of job.cue. CUE can say most of them, but not in words that name both sides, and not at the
+// price of a comparison.
+var rules = []rule{
+	{(*ruling).names, "metadata createNamespace placement"},
+	{(*ruling).program, "launcher command args script"},
+	{(*ruling).script, "script launcher identity"},
+	{(*ruling).environment, "env launcher network checkpoint"},
+	{(*ruling).workers, "workers rendezvous"},
+	{(*ruling).counting, "workers target"},
+	{(*ruling).resources, "resources storage"},
+	{(*ruling).processes, "workers resources"},
+	{(*ruling).store, "rendezvous"},
+	{(*ruling).rendezvous, "rendezvous"},
+	{(*ruling).etcd, "rendezvous images metadata"},
+	{(*ruling).gang, "gang workers"},
+	{(*ruling).volumes, "storage workers"},
+	{(*ruling).claims, "storage metadata"},
+	{(*ruling).datasets, "storage"},
+	{(*ruling).checkpoint, "checkpoint storage"},
+	{(*ruling).placement, "placement"},
+	{(*ruling).failure, "failure launcher"},
+	{(*ruling).target, "target failure hashedNames"},
+	{(*ruling).podTemplate, "podTemplate"},
+	{(*ruling).texts, ""},
+}
+
+// check asks every rule that reads sound parts only.
+func check(job *Job, root *node, unsound map[string]bool) Errors {
 	r := &ruling{Job: job, root: root}
 	for _, rule := range rules {
-		rule(r)
+		if !slices.ContainsFunc(strings.Fields(rule.reads), func(part string) bool { return unsound[part] }) {
+			rule.holds(r)
+		}
 	}
 	return r.errs
 }
@@ -117,9 +130,28 @@ func (r *ruling) key(mapping, key string) {
 
 func (r *ruling) program() {
 	s := &r.Spec
-	if s.Launcher == LauncherTorchrun && len(s.Command)+len(s.Args) == 0 && s.Script == nil {
+	if s.Launcher != LauncherTorchrun {
+		return
+	}
+	if len(s.Command)+len(s.Args) == 0 && s.Script == nil {
 		r.fail("spec", "requires", "nothing to run: give a command, args or a script, or set launcher: entrypoint")
 	}
+	if len(s.Command) == 0 && s.Script == nil && len(s.Args) > 0 && strings.HasPrefix(s.Args[0], "-") {
+		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script, or set launcher: entrypoint", s.Args[0])
+	}
+	for i, word := range s.Command {
+		if ownLauncher.MatchString(word) && !Launches(s.Command) {
+			r.fail(fmt.Sprintf("spec.command[%d]", i), "requires", "starts torchrun itself: set launcher: entrypoint, or tegen puts another one around it")
+		}
+	}
+}
+
+var ownLauncher = regexp.MustCompile(`\b(torchrun|torch\.distributed\.(run|launch))\b`)
+
+// Launches says whether a command is torchrun already, by one of its names, and needs no other.
+func Launches(command []string) bool {
+	return len(command) > 0 && path.Base(command[0]) == "torchrun" ||
+		slices.Contains(command, "torch.distributed.run") || slices.Contains(command, "torch.distributed.launch")
 }
 
 func (r *ruling) script() {
@@ -141,18 +173,18 @@ func (r *ruling) script() {
 func (r *ruling) environment() {
 	seen := map[string]bool{}
 	for i, e := range r.Spec.Env {
-		path := fmt.Sprintf("spec.env[%d].name", i)
+		at := fmt.Sprintf("spec.env[%d].name", i)
 		switch {
 		case seen[e.Name]:
-			r.fail(path, "duplicate", "%s is set twice", e.Name)
+			r.fail(at, "duplicate", "%s is set twice", e.Name)
 		case strings.HasPrefix(e.Name, "PET_"), e.Name == "TEGEN_RUN_UID", e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE":
-			r.fail(path, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
+			r.fail(at, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
 		case r.Spec.Launcher == LauncherEntrypoint && tutorialEnv[e.Name]:
-			r.fail(path, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
+			r.fail(at, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
 		case e.Name == "DIST_BACKEND" && r.Spec.Network.Collective != "":
-			r.fail(path, "reserved", "DIST_BACKEND is set by spec.network.collective")
+			r.fail(at, "reserved", "DIST_BACKEND is set by spec.network.collective")
 		case e.Name == "CHECKPOINT_DIR" && r.Spec.Checkpoint != nil:
-			r.fail(path, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
+			r.fail(at, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
 		case e.Name == "GLOO_SOCKET_IFNAME" && e.Value != nil && strings.ContainsAny(*e.Value, ",^="):
 			r.fail(fmt.Sprintf("spec.env[%d].value", i), "format", "Gloo takes one interface's name; only NCCL takes lists and ^")
 		}
@@ -180,6 +212,13 @@ func (r *ruling) workers() {
 	}
 	if w.Replicas != 0 && w.Min < w.Max && r.Spec.Rendezvous.MaxRestarts == 0 {
 		r.fail("spec.rendezvous.maxRestarts", "requires", "an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
+	}
+}
+
+// counting: only bare pods may count from 1, an Indexed Job's controller counts from 0.
+func (r *ruling) counting() {
+	if r.Spec.Target != TargetPods && r.given("spec.workers.firstIndex") && r.Spec.Workers.FirstIndex != 0 {
+		r.fail("spec.workers.firstIndex", "target", "an Indexed Job counts from 0; only target pods can count from 1")
 	}
 }
 
@@ -283,42 +322,34 @@ func (r *ruling) target() {
 	}
 }
 
-// placeholders finds what a copied example left to be filled in.
-func (r *ruling) placeholders() {
-	look := func(path, text string) {
-		if strings.ContainsRune(text, 0) {
-			r.fail(path, "format", "holds a NUL character, which no process can be given")
+// texts looks at every string of a job, the escape hatch and annotations included.
+func (r *ruling) texts() {
+	r.text(r.root, nil)
+}
+
+func (r *ruling) text(n *node, p *place) {
+	fail := func(rule, format string, args ...any) {
+		r.errs = append(r.errs, Error{File: n.at.file, Line: n.at.line, Col: n.at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
+	}
+	if n.kind == stringKind && n.at.line > 0 {
+		if m := placeholder.FindString(n.text); m != "" {
+			fail("placeholder", "%s is a placeholder: put the value there", strings.Trim(m, "/=:,@."))
 		}
-		if m := placeholder(text); m != "" {
-			r.fail(path, "placeholder", "%s is a placeholder: put the value there", m)
+		if strings.ContainsRune(n.text, 0) {
+			fail("format", "holds a NUL character, which no process can be given")
 		}
 	}
-	for i, a := range r.Spec.Command {
-		look(fmt.Sprintf("spec.command[%d]", i), a)
+	for _, e := range n.fields {
+		r.text(e.value, &place{parent: p, name: e.key})
 	}
-	for i, a := range r.Spec.Args {
-		look(fmt.Sprintf("spec.args[%d]", i), a)
-	}
-	for i, e := range r.Spec.Env {
-		if e.Value != nil {
-			look(fmt.Sprintf("spec.env[%d].value", i), *e.Value)
-		}
+	for i, item := range n.items {
+		r.text(item, &place{parent: p, index: i})
 	}
 }
 
-// placeholder returns the first <NAME> of upper-case letters, digits, '_' and '-' in a text.
-func placeholder(text string) string {
-	for rest := text; ; {
-		_, after, ok := strings.Cut(rest, "<")
-		if !ok {
-			return ""
-		}
-		if name, _, ok := strings.Cut(after, ">"); ok && len(name) > 1 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
-			return "<" + name + ">"
-		}
-		rest = after
-	}
-}
+// placeholder is what a copied example leaves to be filled in: <NAME> anywhere, <a name> where it is a whole text or a
+// whole part of a path or list.
+var placeholder = regexp.MustCompile(`<[A-Z][A-Z0-9_-]+>|(^|[/=:,@])<[A-Za-z][A-Za-z0-9 _-]*>($|[/=:,@.])`)
 
 // short prints a duration as people write it: 30m, not 30m0s.
 func short(d metav1.Duration) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -83,6 +84,9 @@ func (r *ruling) volume(v *Storage, at string) {
 	}
 }
 
+// foreignArchive is an archive of a kind that the fetching image cannot unpack.
+var foreignArchive = regexp.MustCompile(`(?i)\.(tar\.(xz|zst|lz4?)|txz|tzst|7z|rar|xz|zst)([?#].*)?$`)
+
 func (r *ruling) datasets() {
 	for i := range r.Spec.Storage {
 		v := &r.Spec.Storage[i]
@@ -91,6 +95,8 @@ func (r *ruling) datasets() {
 		case v.Dataset == nil:
 		case !v.Shared():
 			r.fail(at+".dataset", "requires", "an emptyDir is private to each pod: a dataset needs a volume that all workers share")
+		case v.Dataset.Unpack && foreignArchive.MatchString(v.Dataset.URL):
+			r.fail(at+".dataset.url", "format", "cannot be unpacked: give a .zip, .tar, .tar.gz or .tar.bz2, or set unpack: false")
 		case v.Dynamic != nil && v.Dynamic.AccessMode == "ReadOnlyMany":
 			r.fail(at+".dataset", "requires", "cannot be fetched into a claim with accessMode ReadOnlyMany")
 		}

@@ -21,6 +21,7 @@ import (
 func Load(sources []Source) ([]*Job, error) {
 	docs, errs := readAll(sources)
 	var jobs []*node
+	var unread []Errors
 	var env *Environment
 	for _, d := range docs {
 		errs = append(errs, d.errs...)
@@ -31,7 +32,7 @@ func Load(sources []Source) ([]*Job, error) {
 		case err != nil:
 			errs = append(errs, *err)
 		case kind == contract.KindTrainingJob:
-			jobs = append(jobs, d.root)
+			jobs, unread = append(jobs, d.root), append(unread, d.errs)
 		case env != nil:
 			errs = append(errs, d.root.fail("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.at.file, env.root.at.line))
 		default:
@@ -44,7 +45,7 @@ func Load(sources []Source) ([]*Job, error) {
 	}
 	out := make([]*Job, len(jobs))
 	mistakes := make([]Errors, len(jobs))
-	parallel(len(jobs), func(i int) { out[i], mistakes[i] = loadJob(jobs[i], env) })
+	parallel(len(jobs), func(i int) { out[i], mistakes[i] = loadJob(jobs[i], env, unread[i]) })
 	for _, m := range mistakes {
 		errs = append(errs, m...)
 	}
@@ -142,7 +143,9 @@ func loadEnvironment(root *node) (*Environment, Errors) {
 }
 
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules.
-func loadJob(root *node, env *Environment) (*Job, Errors) {
+// It goes on as far as it can: a mistake in one part of a job hides no mistake in another. unread is what the reader
+// found in the document already.
+func loadJob(root *node, env *Environment, unread Errors) (*Job, Errors) {
 	c := checker{}
 	s := jobShape()
 	if env != nil { // before the check: an environment may give what is required
@@ -151,20 +154,44 @@ func loadJob(root *node, env *Environment) (*Job, Errors) {
 		}
 	}
 	c.check(root, s, nil, root.at)
-	if len(c.errs) > 0 {
+	unsound := sections(append(unread, c.errs...))
+	if unsound["spec"] || unsound["metadata"] && root.field("metadata") == nil {
 		return nil, c.errs
 	}
+	root.without(c.bad)
 	complete(root, s)
 	job := &Job{}
 	if errs := decode(root, job); errs != nil {
-		return nil, errs
+		if len(c.errs) == 0 {
+			return nil, errs
+		}
+		return nil, c.errs
 	}
 	job.at = root.at
 	tidy(job)
 	if env != nil {
 		env.apply(job)
+		c.errs = append(c.errs, env.checkImages(job, s)...)
 	}
-	return job, check(job, root)
+	return job, append(c.errs, check(job, root, unsound)...)
+}
+
+// sections names the parts of a job in which mistakes were found, so that no rule about them is asked: the fields of
+// spec, or spec or metadata themselves.
+func sections(errs Errors) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range errs {
+		names := strings.FieldsFunc(e.Path, func(r rune) bool { return r == '.' || r == '[' })
+		switch {
+		case len(names) == 0:
+			out["spec"] = true
+		case len(names) > 1 && names[0] == "spec":
+			out[names[1]] = true
+		default:
+			out[names[0]] = true
+		}
+	}
+	return out
 }
 
 // decode fills a struct from a tree that was checked. What still fails here is a gap in the schema, reported as such

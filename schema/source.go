@@ -20,6 +20,7 @@ const (
 	MaxFile     = 8 << 20
 	maxDocument = 1 << 20
 	maxDepth    = 32
+	maxCount    = 20000 // documents of a file
 )
 
 // Source is one input: its name for messages, and its bytes.
@@ -36,7 +37,8 @@ type position struct {
 type kind uint8
 
 const (
-	nullKind kind = iota
+	unknownKind kind = iota // was refused by the reader: says nothing more about itself
+	nullKind
 	boolKind
 	intKind
 	floatKind
@@ -45,7 +47,7 @@ const (
 	mapKind
 )
 
-var kindWords = [...]string{"nothing", "a truth value", "a whole number", "a number", "a string", "a list", "a mapping"}
+var kindWords = [...]string{"something", "nothing", "a truth value", "a whole number", "a number", "a string", "a list", "a mapping"}
 
 // node is a YAML value without anchors, tags and comments, which knows where it was written.
 type node struct {
@@ -69,7 +71,7 @@ func (n *node) field(name string) *node {
 	return nil
 }
 
-// document is one YAML document: its tree, or what made it unreadable.
+// document is one YAML document: its tree, as far as it could be read, and what could not.
 type document struct {
 	root *node
 	errs Errors
@@ -106,6 +108,10 @@ func split(src Source) ([]Source, []int, Errors) {
 		at = end
 	}
 	cut(len(src.Data))
+	if len(docs) > maxCount {
+		at := position{src.Name, lines[maxCount], 1}
+		return nil, nil, Errors{{File: at.file, Line: at.line, Col: at.col, Rule: "size", Msg: fmt.Sprintf("the file has %d documents, more than the limit of %d: split it", len(docs), maxCount)}}
+	}
 	return docs, lines, nil
 }
 
@@ -183,13 +189,10 @@ func parse(src Source, firstLine int) (doc document) {
 	}
 	r := reader{file: src.Name, offset: firstLine - 1}
 	root := r.node(y.Content[0], nil, 0)
-	if len(r.errs) > 0 {
+	if root.kind == nullKind || root.kind == unknownKind {
 		return document{errs: r.errs}
 	}
-	if root.kind == nullKind {
-		return document{}
-	}
-	return document{root: root}
+	return document{root: root, errs: r.errs} // what is left may hold further mistakes
 }
 
 var unknownAlias = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
@@ -243,6 +246,7 @@ func (r *reader) node(y *yaml.Node, p *place, depth int) *node {
 		r.fail(y, p, "alias", fmt.Sprintf("&%s: anchors are not supported; write the value out where it is needed", y.Anchor))
 	case y.Style&yaml.TaggedStyle != 0:
 		r.fail(y, p, "tag", fmt.Sprintf("%s: tags are not supported; quote the value if it is a string", y.Tag))
+		return n
 	}
 	switch y.Kind {
 	case yaml.MappingNode:
@@ -294,11 +298,13 @@ func (r *reader) scalar(n *node, y *yaml.Node, p *place) {
 	case "!!int":
 		n.kind = intKind
 		if !plainInt.MatchString(y.Value) {
+			n.kind = unknownKind
 			r.fail(y, p, "number", fmt.Sprintf("%s: write numbers in plain decimal, or quote the value if it is a string", y.Value))
 		}
 	case "!!float":
 		n.kind = floatKind
 		if !json.Valid([]byte(y.Value)) || strings.ContainsAny(y.Value, "eE") {
+			n.kind = unknownKind
 			r.fail(y, p, "number", fmt.Sprintf("%s: write numbers in plain decimal, or quote the value if it is a string", y.Value))
 		}
 	default: // strings, and what only YAML 1.1 would read as a date

@@ -70,11 +70,26 @@ func fail(rl *framework.ResourceList, err error) error {
 			Message:  m.Msg,
 			Severity: framework.Error,
 			Field:    &framework.Field{Path: m.Path},
-			File:     &framework.File{Path: m.File},
-			Tags:     map[string]string{"rule": m.Rule},
+
+			ResourceRef: reference(rl.Items, m.File),
+			File:        &framework.File{Path: m.File},
+			Tags:        map[string]string{"rule": m.Rule},
 		})
 	}
 	return errors.New(strings.Join(lines, "\n"))
+}
+
+// reference names the item that a mistake is in, nil where it is in none.
+func reference(items []*yaml.RNode, file string) *yaml.ResourceIdentifier {
+	for i, n := range items {
+		if itemName(n, i) == file {
+			return &yaml.ResourceIdentifier{
+				TypeMeta: yaml.TypeMeta{APIVersion: n.GetApiVersion(), Kind: n.GetKind()},
+				NameMeta: yaml.NameMeta{Name: n.GetName(), Namespace: n.GetNamespace()},
+			}
+		}
+	}
+	return nil
 }
 
 // itemError leaves the position out: an item was written anew on its way here, so its lines are not the file's.
@@ -96,9 +111,10 @@ func (c config) isJob(n *yaml.RNode) bool {
 
 // generatorConfig is a Generator; a ConfigMap with the same names under data is kpt's short form of it.
 type generatorConfig struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   any    `json:"metadata"`
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   any      `json:"metadata"`
+	Generators []string `json:"generators"`
 	Spec       struct {
 		Generators []string `json:"generators"`
 	} `json:"spec"`
@@ -133,7 +149,7 @@ func parseConfig(n *yaml.RNode) (config, error) {
 	case contract.KindCheck:
 		out.check = true
 	case contract.KindGenerator:
-		out.generators = g.Spec.Generators
+		out.generators = append(g.Generators, g.Spec.Generators...) // with spec or without: nothing else stands there
 	default:
 		for name := range strings.SplitSeq(g.Data.Generators, ",") {
 			if name = strings.TrimSpace(name); name != "" {

@@ -28,7 +28,7 @@ import (
 )
 
 // Output is what an overlay builds: the bundles of its jobs, and whatever else its kustomization holds. Where further
-// transformers ran after tegen, the bundles are in Rest too.
+// transformers ran after tegen, the bundles have no files: their objects are in Rest too.
 type Output struct {
 	Bundles []render.Bundle
 	Rest    []byte
@@ -88,7 +88,7 @@ func (out *Output) Write(w io.Writer) error {
 	if _, err := w.Write(out.Rest); err != nil {
 		return err
 	}
-	if len(out.Rest) > 0 && len(out.Bundles) > 0 {
+	if len(out.Rest) > 0 && slices.ContainsFunc(out.Bundles, func(b render.Bundle) bool { return len(b.Files) > 0 }) {
 		if _, err := io.WriteString(w, manifest.Separator); err != nil {
 			return err
 		}
@@ -218,10 +218,12 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 		}
 		items = slices.DeleteFunc(items, isInput)
 	}
+	var rendered []render.Bundle // those whose objects went on into kustomize
 	if renamed(items, bundles) {
 		if items, err = k.resolved(first, files, bundles); err != nil {
 			return nil, err
 		}
+		rendered = bundles
 		bundles = nil
 	}
 	if len(k.after)+len(k.types.Validators) > 0 {
@@ -236,10 +238,20 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 		if items, err = k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all}); err != nil {
 			return nil, err
 		}
+		rendered = append(rendered, bundles...)
 		bundles = nil
 	}
 	rest, err := stream(items)
-	return &Output{bundles, rest}, err
+	return &Output{append(bundles, emptied(rendered)...), append([]byte{}, rest...)}, err
+}
+
+// emptied are bundles without their files: the jobs, and nothing that would be written twice.
+func emptied(bundles []render.Bundle) []render.Bundle {
+	out := make([]render.Bundle, len(bundles))
+	for i := range bundles {
+		out[i].Job = bundles[i].Job
+	}
+	return out
 }
 
 // buildNested renders the kustomizations below that have tegen, and puts what comes out in their place among the

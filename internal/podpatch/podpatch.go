@@ -68,6 +68,9 @@ func reserved(t *corev1.PodTemplateSpec) (out []Mistake) {
 			worker := list == "containers" && c.Name == "worker"
 			tag := c.Image[strings.LastIndex(c.Image, "/")+1:]
 			switch {
+			case worker && slices.ContainsFunc(c.Env, tegens):
+				e := slices.IndexFunc(c.Env, tegens)
+				out = append(out, Mistake{fmt.Sprintf("%s.env[%d].name", at, e), c.Env[e].Name + " is set by tegen"})
 			case worker && c.Image != "":
 				out = append(out, Mistake{at + ".image", "the worker's image stands in spec.image"})
 			case worker:
@@ -80,6 +83,11 @@ func reserved(t *corev1.PodTemplateSpec) (out []Mistake) {
 	}
 	slices.SortFunc(out, func(a, b Mistake) int { return strings.Compare(a.Path, b.Path) })
 	return out
+}
+
+// tegens says whether a variable is one that the rendezvous depends on.
+func tegens(e corev1.EnvVar) bool {
+	return strings.HasPrefix(e.Name, "PET_") || e.Name == "TEGEN_RUN_UID"
 }
 
 func typeMistake(err error) Mistake {

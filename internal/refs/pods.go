@@ -70,6 +70,7 @@ func (c *checker) ownSelector(w *workload) {
 func (c *checker) governing(w *workload) {
 	name := w.numbers.subdomain
 	if name == "" {
+		c.ownService(w)
 		return
 	}
 	at, consequence := place{path: w.path + ".subdomain"}, "without it hostname.subdomain does not resolve"
@@ -93,6 +94,18 @@ func (c *checker) governing(w *workload) {
 	case len(svc.Spec.Selector) == 0 || !w.matches(&metav1.LabelSelector{MatchLabels: svc.Spec.Selector}):
 		c.refuse(&w.object, at, to, "its selector ("+labels.Set(svc.Spec.Selector).String()+") does not select these pods ("+
 			labels.Set(w.pod.Labels).String()+"), so they get no names in DNS; make them agree")
+	}
+}
+
+// ownService requires the Service that carries the hostname of a bare worker:
+// its peers dial it by that name.
+func (c *checker) ownService(w *workload) {
+	if w.kind != "Pod" || w.pod.Labels["app.kubernetes.io/managed-by"] != contract.ManagedBy || w.pod.Labels["worker"] == "" {
+		return
+	}
+	to := id{"Service", w.namespace, w.name}
+	if !c.has(to) {
+		c.missing(&w.object, place{path: "metadata.name"}, to, "without a headless Service of that name its peers cannot dial this worker")
 	}
 }
 

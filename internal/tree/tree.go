@@ -10,10 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/render"
 )
@@ -32,8 +31,9 @@ type file struct {
 	staged  string // the temporary file beside it
 }
 
-// Write makes the files of bundles the state of dir, and removes those of an earlier render of the same jobs. rest
-// goes to a folder of its own.
+// Write makes the files of bundles the state of dir, and removes those of an earlier render of the same jobs, all of
+// them where a bundle has no files. rest, what an overlay holds beside them, goes to a folder of its own; it is nil
+// where there is no overlay, and that folder is left alone.
 func Write(dir string, bundles []render.Bundle, rest []byte) error {
 	plan, err := planAll(dir, bundles, rest)
 	if err != nil {
@@ -68,31 +68,36 @@ func planAll(dir string, bundles []render.Bundle, rest []byte) ([]*file, error) 
 		files, err := planFolder(filepath.Join(dir, m.Name), origin, b.Files)
 		plan, errs = append(plan, files...), append(errs, err)
 	}
-	if len(rest) > 0 {
-		files, err := planFolder(filepath.Join(dir, restFolder), "an overlay", []render.File{{Concern: "resources", YAML: rest}})
-		plan, errs = append(plan, files...), append(errs, err)
+	if rest != nil {
+		var files []render.File
+		if len(rest) > 0 {
+			files = []render.File{{Concern: "resources", YAML: rest}}
+		}
+		planned, err := planFolder(filepath.Join(dir, restFolder), "an overlay", files)
+		plan, errs = append(plan, planned...), append(errs, err)
 	}
 	return plan, errors.Join(errs...)
 }
 
-// planFolder compares a folder with what it should hold. The kustomization comes last, so that it never lists a file
-// that is not there yet.
+// planFolder compares a folder with what it should hold. The kustomization comes last: whatever interrupts the work, it
+// never lists fewer files than an apply of the whole folder would find.
 func planFolder(dir, origin string, files []render.File) ([]*file, error) {
 	header := signature + origin + "; a change made here is lost.\n"
-	wanted := map[string]bool{kustomizationFile: true}
 	var plan []*file
 	var list strings.Builder
-	for _, f := range files {
-		name := f.Concern + ".yaml"
+	wanted := map[string]bool{}
+	add := func(name, text string) {
 		wanted[name] = true
-		fmt.Fprintf(&list, "- %s\n", name)
-		plan = append(plan, &file{path: filepath.Join(dir, name), content: append([]byte(header), f.YAML...)})
+		plan = append(plan, &file{path: filepath.Join(dir, name), content: []byte(header + text)})
 	}
-	plan = append(plan, &file{
-		path:    filepath.Join(dir, kustomizationFile),
-		content: []byte(header + "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n" + list.String()),
-	})
-	stale, err := written(dir)
+	for _, f := range files {
+		fmt.Fprintf(&list, "- %s.yaml\n", f.Concern)
+		add(f.Concern+".yaml", string(f.YAML))
+	}
+	if len(files) > 0 {
+		wanted[kustomizationFile] = true
+	}
+	stale, err := leftBehind(dir, origin)
 	if err != nil {
 		return nil, err
 	}
@@ -101,34 +106,48 @@ func planFolder(dir, origin string, files []render.File) ([]*file, error) {
 			plan = append(plan, &file{path: filepath.Join(dir, name)})
 		}
 	}
-	var errs []error
-	for _, f := range plan {
-		errs = append(errs, f.look(origin))
+	if len(files) > 0 {
+		add(kustomizationFile, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"+list.String())
 	}
-	return plan, errors.Join(errs...)
+	for _, f := range plan {
+		if err := f.look(origin); err != nil {
+			return nil, err // the others of the folder would say the same
+		}
+	}
+	return plan, nil
 }
 
-// written returns the files that an earlier render listed.
-func written(dir string) ([]string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, kustomizationFile))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.HasPrefix(text, []byte(signature)) {
+// leftBehind returns the files of a folder that carry the signature of a job, and temporary files of a render that was
+// killed.
+func leftBehind(dir, origin string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading what an earlier render wrote: %w", err)
 	}
-	var k struct{ Resources []string }
-	if err := yaml.Unmarshal(text, &k); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", filepath.Join(dir, kustomizationFile), err)
-	}
 	var names []string
-	for _, r := range k.Resources {
-		if r == filepath.Base(r) && strings.HasSuffix(r, ".yaml") { // anything else was put there by somebody
-			names = append(names, r)
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case !e.Type().IsRegular():
+		case temporary.MatchString(name):
+			names = append(names, name)
+		case strings.HasSuffix(name, ".yaml"):
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				return nil, fmt.Errorf("reading what an earlier render wrote: %w", err)
+			}
+			if bytes.HasPrefix(text, []byte(signature+origin+";")) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names, nil
 }
+
+// temporary is what stage calls a file that is not in place yet.
+var temporary = regexp.MustCompile(`^\.[a-z-]+\.yaml\.tegen-[0-9]+$`)
 
 // look reads what is there now, and refuses to replace what somebody else wrote.
 func (f *file) look(origin string) error {
@@ -141,14 +160,13 @@ func (f *file) look(origin string) error {
 	}
 	f.before = text
 	first, _, _ := strings.Cut(string(text), "\n")
+	from, ours := strings.CutPrefix(first, signature)
 	switch {
-	case strings.HasPrefix(first, signature+origin+";"):
+	case f.content == nil || strings.HasPrefix(from, origin+";"):
 		return nil
-	case f.content == nil: // listed, but not ours any more: leave it
-		f.content = text
-		return nil
-	case strings.HasPrefix(first, signature):
-		return fmt.Errorf("%s was rendered from another job (%q): remove it, or choose another directory", f.path, strings.TrimPrefix(first, "# "))
+	case ours:
+		from, _, _ = strings.Cut(from, ";")
+		return fmt.Errorf("%s was rendered from %s: remove that folder, or choose another directory", f.path, from)
 	}
 	return fmt.Errorf("%s was not written by tegen: move it, or choose another directory", f.path)
 }

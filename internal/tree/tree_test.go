@@ -244,7 +244,7 @@ func TestRefuse(t *testing.T) {
 			func(t *testing.T, dir string) { mustWrite(t, dir, "", bundle("other/a", "worker: w")) },
 			[]render.Bundle{bundle("ml/a", "worker: w")},
 			"",
-			[]string{"was rendered from another job", "other/a"},
+			[]string{"was rendered from TrainingJob other/a"},
 		},
 		{
 			"a job whose name begins like this one's",
@@ -253,7 +253,7 @@ func TestRefuse(t *testing.T) {
 			},
 			[]render.Bundle{bundle("ml/a", "worker: w")},
 			"",
-			[]string{"was rendered from another job"},
+			[]string{"was rendered from TrainingJob ml/a-long"},
 		},
 		{
 			"two jobs of one name",
@@ -282,15 +282,6 @@ func TestRefuse(t *testing.T) {
 			[]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")},
 			"",
 			[]string{"b"},
-		},
-		{
-			"a list that cannot be read",
-			func(t *testing.T, dir string) {
-				put(t, filepath.Join(dir, "a/kustomization.yaml"), header("ml/a")+"resources: {")
-			},
-			[]render.Bundle{bundle("ml/a", "worker: w")},
-			"",
-			[]string{"a/kustomization.yaml"},
 		},
 	}
 	for _, c := range cases {
@@ -415,6 +406,58 @@ func TestNoTemporaryFiles(t *testing.T) {
 	for name := range maps.Keys(state(t, dir)) {
 		if strings.HasPrefix(filepath.Base(name), ".") && name != "." {
 			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+// TestAfterAKill: what a render that was killed left, in whatever state, the next one makes whole.
+func TestAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, "", bundle("ml/a", "worker: w"))
+	put(t, filepath.Join(dir, "a/namespace.yaml"), header("ml/a")+"kind: Namespace\n") // stale, and listed nowhere
+	put(t, filepath.Join(dir, "a/.worker.yaml.tegen-123456"), "half")
+	put(t, filepath.Join(dir, "a/.notes.yaml.swp"), "somebody's")
+	mustWrite(t, dir, "", bundle("ml/a", "worker: w"))
+	var names []string
+	for name := range state(t, dir) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	got := strings.Join(names, " ")
+	for name, want := range map[string]bool{"namespace.yaml": false, ".worker.yaml.tegen-123456": false, ".notes.yaml.swp": true, "worker.yaml": true} {
+		if strings.Contains(got, name) != want {
+			t.Errorf("%s is there: %t; all: %s", name, !want, got)
+		}
+	}
+}
+
+// TestObjectsMoveOn: when an overlay's later transformers take the objects over, the job's folder goes, and it comes
+// back when they are gone.
+func TestObjectsMoveOn(t *testing.T) {
+	dir := t.TempDir()
+	whole := bundle("ml/a", "worker: w")
+	moved := render.Bundle{Job: whole.Job}
+	write := func(rest string, b render.Bundle) map[string]bool {
+		t.Helper()
+		if err := Write(dir, []render.Bundle{b}, []byte(rest)); err != nil {
+			t.Fatal(err)
+		}
+		there := map[string]bool{}
+		for _, name := range []string{"a/worker.yaml", "a/kustomization.yaml", "overlay-resources/resources.yaml"} {
+			_, err := os.Stat(filepath.Join(dir, name))
+			there[name] = err == nil
+		}
+		return there
+	}
+	jobs := map[string]bool{"a/worker.yaml": true, "a/kustomization.yaml": true, "overlay-resources/resources.yaml": false}
+	rest := map[string]bool{"a/worker.yaml": false, "a/kustomization.yaml": false, "overlay-resources/resources.yaml": true}
+	for i, c := range []struct {
+		rest string
+		b    render.Bundle
+		want map[string]bool
+	}{{"", whole, jobs}, {"kind: Job\n", moved, rest}, {"", whole, jobs}} {
+		if diff := cmp.Diff(c.want, write(c.rest, c.b)); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", i, diff)
 		}
 	}
 }

@@ -50,16 +50,22 @@ func (es Errors) sort() {
 
 // suggest returns "; did you mean …?" for the candidate nearest to a mistyped word, or nothing where none is near.
 func suggest(word string, candidates []string) string {
+	best := nearest(word, candidates)
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// nearest returns the candidate that a mistyped word most likely is, "" for none.
+func nearest(word string, candidates []string) string {
 	best, distance := "", len(word)/3+1
 	for _, c := range candidates {
 		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d <= distance && (best == "" || d < distance) {
 			best, distance = c, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return best
 }
 
 // editDistance counts the insertions, deletions, substitutions and swaps of neighbours between two words.

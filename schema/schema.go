@@ -154,7 +154,7 @@ func loadJob(root *node, env *Environment, unread Errors) (*Job, Errors) {
 		}
 	}
 	c.check(root, s, nil, root.at)
-	unsound := sections(append(unread, c.errs...))
+	unsound := sections(append(unread, c.errs...), s.field("spec").shape.names())
 	if unsound["spec"] || unsound["metadata"] && root.field("metadata") == nil {
 		return nil, c.errs
 	}
@@ -177,8 +177,8 @@ func loadJob(root *node, env *Environment, unread Errors) (*Job, Errors) {
 }
 
 // sections names the parts of a job in which mistakes were found, so that no rule about them is asked: the fields of
-// spec, or spec or metadata themselves.
-func sections(errs Errors) map[string]bool {
+// spec, or spec or metadata themselves. A field that nobody knows is most likely one of spec's, mistyped.
+func sections(errs Errors, known []string) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range errs {
 		names := strings.FieldsFunc(e.Path, func(r rune) bool { return r == '.' || r == '[' })
@@ -187,6 +187,9 @@ func sections(errs Errors) map[string]bool {
 			out["spec"] = true
 		case len(names) > 1 && names[0] == "spec":
 			out[names[1]] = true
+			if e.Rule == "unknown-field" {
+				out[nearest(names[1], known)] = true
+			}
 		default:
 			out[names[0]] = true
 		}

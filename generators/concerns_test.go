@@ -169,7 +169,7 @@ func TestProgram(t *testing.T) {
 		command []string
 		args    []string
 	}{
-		{"command", []string{"command: [python, train.py]", words}, []string{"torchrun", "--no-python", "python", "train.py"}, args},
+		{"command", []string{"command: [python, train.py]", words}, []string{"torchrun", "--no_python", "python", "train.py"}, args},
 		{"own torchrun", []string{"command: [/opt/bin/torchrun, train.py]", words}, []string{"/opt/bin/torchrun", "train.py"}, args},
 		{"own module", []string{"command: [python, -m, torch.distributed.run, train.py]"}, []string{"python", "-m", "torch.distributed.run", "train.py"}, nil},
 		{"script of the image", []string{"command: []", "script: {image: /opt/train.py}", words}, []string{"torchrun"}, append([]string{"/opt/train.py"}, args...)},

@@ -111,9 +111,10 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 			Path: path, Port: intstr.FromString("metrics"), // the client port asks for certificates where TLS is on
 		}}}
 	}
-	startup := probe("/readyz")
+	startup := probe("/health")
 	startup.FailureThreshold, startup.PeriodSeconds = 60, 5 // members of a new cluster wait for the last one's image
-	liveness := probe("/livez")
+	// /livez and /readyz came with etcd 3.5.11; this works with any image that an author names.
+	liveness := probe("/health?serializable=true")
 	liveness.FailureThreshold, liveness.PeriodSeconds = 6, 10
 	container := corev1.Container{
 		Name:            "etcd",
@@ -130,7 +131,7 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 		},
 		Resources:       fixed(e.CPU, e.Memory, etcdDisk(e)),
 		StartupProbe:    startup,
-		ReadinessProbe:  probe("/readyz"),
+		ReadinessProbe:  probe("/health"),
 		LivenessProbe:   liveness,
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{{Name: "data", MountPath: etcdData}},

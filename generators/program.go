@@ -24,7 +24,8 @@ func program(job *schema.Job) (command, args []string) {
 	if len(command) == 0 {
 		return []string{"torchrun"}, args
 	}
-	return append([]string{"torchrun", "--no-python"}, command...), args // the command is run as it is, python or not
+	// The command is run as it is, python or not. torch 1.13 knows the option by this spelling only.
+	return append([]string{"torchrun", "--no_python"}, command...), args
 }
 
 // scriptPath is the first argument that the training script is started by, "" where the author names it.

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
-
-	"github.com/tegen-dev/tegen/internal/contract"
 )
 
 // checker walks a document along its shape and collects every mistake. Each place yields at most one message, and no
@@ -37,7 +35,7 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 		c.fail(n.at, p, "type", "must be %s, not %s", kindWords[s.kind], kindWords[n.kind])
 	case s.kind == listKind:
 		for i, item := range n.items {
-			c.check(item, s.elem, &place{parent: p, index: i}, item.at)
+			c.check(item, s.elem, &place{parent: p, item: true, index: i}, item.at)
 		}
 	case s.open:
 		c.values(n, p)
@@ -78,7 +76,7 @@ func (c *checker) values(n *node, p *place) {
 		c.values(e.value, &place{parent: p, name: e.key})
 	}
 	for i, item := range n.items {
-		c.values(item, &place{parent: p, index: i})
+		c.values(item, &place{parent: p, item: true, index: i})
 	}
 }
 
@@ -126,15 +124,36 @@ func (c *checker) known(name string, s *shape) string {
 	if hint := suggest(name, names); hint != "" {
 		return hint
 	}
-	for _, path := range Paths(contract.KindTrainingJob) {
-		if strings.EqualFold(path[strings.LastIndex(path, ".")+1:], name) {
-			return "; it stands at " + path
-		}
+	if path := elsewhere(name); path != "" {
+		return "; it stands at " + path
 	}
 	if len(names) <= 12 {
 		return "; known here: " + strings.Join(names, ", ")
 	}
 	return "; 'tegen explain spec' lists the fields"
+}
+
+// elsewhere returns the path of a job's field that has a name, the one nearest to the top and first in job.cue; "" where
+// there is none.
+func elsewhere(name string) string {
+	type level struct {
+		s    *shape
+		path string
+	}
+	for queue := []level{{jobShape().field("spec").shape, "spec"}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if at.s.kind == listKind {
+			at.s = at.s.elem
+		}
+		for _, f := range at.s.fields {
+			path := at.path + "." + f.name
+			if strings.EqualFold(f.name, name) {
+				return path
+			}
+			queue = append(queue, level{f.shape, path})
+		}
+	}
+	return ""
 }
 
 func (c *checker) scalar(n *node, s *scalar, p *place) {

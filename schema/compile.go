@@ -19,7 +19,7 @@ var cueFiles embed.FS
 // The CUE files hold the contract. CUE evaluates them once in a process: definitions, references and conjunctions
 // become shapes. What is left for each job is a walk over its tree, in which CUE judges every scalar that its
 // definition restricts. Evaluating the whole of #Effective for each job instead costs over ten times as much
-// (bench/README.md), and its messages for one mistake are several (cue#1902, cue#3607).
+// (docs/design.md, BenchmarkEffective), and its messages for one mistake are several (cue#1902, cue#3607).
 
 // shape is what one definition allows at one place.
 type shape struct {

@@ -14,7 +14,9 @@ type Environment struct {
 	Metadata Metadata        `json:"metadata"`
 	Spec     EnvironmentSpec `json:"spec"`
 
-	root *node
+	root     *node
+	unsound  map[string]bool   // parts of jobs that it is wrong about
+	reported map[position]bool // where its own mistakes are: merged into jobs, they are not theirs
 }
 
 // EnvironmentSpec mirrors #Environment.spec.
@@ -58,7 +60,7 @@ type EnvironmentStorage struct {
 // mergeInto fills in what a job leaves out and puts the overrides over what it says.
 func (env *Environment) mergeInto(job *node, s *shape) {
 	metadata := job.field("metadata")
-	if ns := env.root.field("spec").field("namespace"); ns != nil && metadata.field("namespace") == nil {
+	if ns := env.root.field("spec").field("namespace"); ns != nil && metadata != nil && metadata.kind == mapKind && metadata.field("namespace") == nil {
 		metadata.fields = append(metadata.fields, entry{"namespace", ns.at, ns})
 	}
 	spec, specShape := job.field("spec"), s.field("spec").shape
@@ -164,8 +166,8 @@ func (env *Environment) rewrite(image string) string {
 }
 
 // checkImages holds what rewrites made of a job's images against the schema, since they may end in no image at all.
-func (env *Environment) checkImages(job *Job, s *shape) (errs Errors) {
-	if len(env.Spec.Images) == 0 {
+func (env *Environment) checkImages(job *Job, s *shape, unsound map[string]bool) (errs Errors) {
+	if len(env.Spec.Images) == 0 || unsound["image"] || unsound["images"] {
 		return nil
 	}
 	image := s.field("spec").shape.field("image").shape.scalar

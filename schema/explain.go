@@ -31,11 +31,22 @@ func Explain(kind, path string) (Field, []Field, error) {
 		if s.kind == listKind {
 			s = s.elem
 		}
+		here := strings.Join(names[:i], ".")
+		switch {
+		case s.scalar != nil:
+			return at, nil, fmt.Errorf("%s is one value and has no fields", here)
+		case s.open:
+			return at, nil, fmt.Errorf("%s takes any field", here)
+		case s.elem != nil: // a mapping of names to values
+			s = s.elem
+			at = Field{Path: strings.Join(names[:i+1], "."), Type: s.typeWords()}
+			continue
+		}
 		f := s.field(name)
 		if f == nil {
 			return at, nil, fmt.Errorf("%s: unknown field%s", strings.Join(names[:i+1], "."), (&checker{}).known(name, s))
 		}
-		at, s = f.explain(strings.Join(names[:i], ".")), f.shape
+		at, s = f.explain(here), f.shape
 	}
 	if s.kind == listKind {
 		s = s.elem

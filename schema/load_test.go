@@ -218,9 +218,41 @@ func TestAlternativesAreOneValue(t *testing.T) {
 
 // TestEnvironmentMistakesHaveItsFile: what an environment makes wrong is reported there.
 func TestEnvironmentMistakesHaveItsFile(t *testing.T) {
-	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  overrides:\n    workers: {max: 1}\n"
+	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  overrides:\n    workers: {replicas: 3, max: 2}\n"
 	_, errs := load(t, job("a"), env)
-	if len(errs) != 1 || errs[0].Error() != "1.yaml:6:20: spec.workers.max: 1 is below min 2" {
+	if len(errs) != 1 || errs[0].Error() != "1.yaml:6:25: spec.workers.replicas: 3 is above max 2" {
+		t.Errorf("got %v", errs)
+	}
+}
+
+// TestNoConsequences: a mistake is reported once, and not again by what follows from it.
+func TestNoConsequences(t *testing.T) {
+	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  defaults: {image: 'a:1', workers: {replicas: %s}}\n  caps: {cpu: %s}\n%s"
+	bare := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {command: [x]}\n"
+	for _, c := range []struct {
+		what  string
+		texts []string
+		want  int
+	}{
+		{"two names that are none", []string{job("Foo"), job("Bar")}, 2},
+		{"a mistyped namespace in two jobs of one name", []string{strings.Replace(job("a"), "name: a", "name: a, nmespace: x", 1), strings.Replace(job("a"), "name: a", "name: a, nmespace: y", 1)}, 2},
+		{"an environment with an unknown field still gives what is required", []string{bare, fmt.Sprintf(env, "2", "1", "  cpas: {}\n")}, 1},
+		{"an environment's number in another notation", []string{bare, fmt.Sprintf(env, "2", "0x10", "")}, 1},
+		{"an environment's default that is none", []string{bare, fmt.Sprintf(env, "0x2", "1", "")}, 1},
+		{"metadata mistyped, with an environment that gives the image", []string{strings.Replace(bare, "metadata", "metadta", 1), fmt.Sprintf(env, "2", "1", "")}, 2},
+		{"a field that stands elsewhere", []string{strings.Replace(job("a"), "workers: {replicas: 2}", "replicas: 4", 1)}, 1},
+		{"a mistyped field", []string{strings.Replace(job("a"), "command:", "comand:", 1)}, 1},
+	} {
+		if _, errs := load(t, c.texts...); len(errs) != c.want {
+			t.Errorf("%s: %d messages, want %d:\n%v", c.what, len(errs), c.want, errs)
+		}
+	}
+}
+
+// TestPlacesOfItems: what is wrong in a list is reported at its own place, whatever else is wrong in it.
+func TestPlacesOfItems(t *testing.T) {
+	_, errs := load(t, strings.Replace(job("a"), "[python, train.py]", `[5, "--x=<NAME>"]`, 1))
+	if len(errs) != 2 || errs[1].Path != "spec.command[1]" {
 		t.Errorf("got %v", errs)
 	}
 }

@@ -9,8 +9,9 @@ import (
 // place is where in a document something stands. It is a list towards the root, since most places are never printed.
 type place struct {
 	parent *place
-	name   string // of a field; empty for an item
-	index  int
+	name   string // of a field
+	item   bool
+	index  int // of an item
 }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
@@ -22,7 +23,7 @@ func (p *place) String() string {
 	}
 	before := p.parent.String()
 	switch {
-	case p.name == "" && p.parent != nil:
+	case p.item:
 		return before + "[" + strconv.Itoa(p.index) + "]"
 	case !plainKey.MatchString(p.name):
 		return before + "[" + strconv.Quote(p.name) + "]"

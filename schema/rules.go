@@ -19,6 +19,7 @@ import (
 type ruling struct {
 	*Job
 	root *node
+	bad  map[*node]bool // values that were refused already
 	errs Errors
 }
 
@@ -51,7 +52,6 @@ var rules = []rule{
 	{(*ruling).failure, "failure launcher"},
 	{(*ruling).target, "target failure hashedNames"},
 	{(*ruling).podTemplate, "podTemplate"},
-	{(*ruling).texts, ""},
 }
 
 // check asks every rule that reads sound parts only.
@@ -85,7 +85,7 @@ func (r *ruling) given(dotted string) bool {
 			return false
 		}
 		n = e.value
-		if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); item && err == nil {
+		if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); item && err == nil && i < len(n.items) {
 			n = n.items[i]
 		}
 	}
@@ -203,6 +203,8 @@ func (r *ruling) workers() {
 	switch {
 	case w.Replicas == 0:
 		r.fail("spec.workers", "requires", "needs replicas, or max")
+	case w.Replicas > w.Max && !r.given("spec.workers.min"):
+		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
 	case w.Max < w.Min && r.given("spec.workers.max"):
 		r.fail("spec.workers.max", "order", "%d is below min %d", w.Max, w.Min)
 	case w.Replicas < w.Min && r.given("spec.workers.replicas"):
@@ -322,16 +324,12 @@ func (r *ruling) target() {
 	}
 }
 
-// texts looks at every string of a job, the escape hatch and annotations included.
-func (r *ruling) texts() {
-	r.text(r.root, nil)
-}
-
+// text looks at every string of a job, the escape hatch and annotations included.
 func (r *ruling) text(n *node, p *place) {
 	fail := func(rule, format string, args ...any) {
 		r.errs = append(r.errs, Error{File: n.at.file, Line: n.at.line, Col: n.at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
 	}
-	if n.kind == stringKind && n.at.line > 0 {
+	if n.kind == stringKind && n.at.line > 0 && !r.bad[n] {
 		if m := placeholder.FindString(n.text); m != "" {
 			fail("placeholder", "%s is a placeholder: put the value there", strings.Trim(m, "/=:,@."))
 		}
@@ -343,7 +341,7 @@ func (r *ruling) text(n *node, p *place) {
 		r.text(e.value, &place{parent: p, name: e.key})
 	}
 	for i, item := range n.items {
-		r.text(item, &place{parent: p, index: i})
+		r.text(item, &place{parent: p, item: true, index: i})
 	}
 }
 

@@ -106,29 +106,29 @@ func (r *ruling) etcd() {
 }
 
 // clashes are mistakes between jobs: two of one name, or two that would meet in one rendezvous.
-func clashes(jobs []*Job, roots []*node) Errors {
+func clashes(jobs []loaded, roots []*node) Errors {
 	var errs Errors
-	type seen struct{ names, runs map[string]int }
-	s := seen{map[string]int{}, map[string]int{}}
-	for i, j := range jobs {
-		if j == nil {
+	names, runs := map[string]int{}, map[string]int{}
+	for i, l := range jobs {
+		if l.job == nil || l.unsound["metadata"] {
 			continue
 		}
-		name := j.Metadata.Namespace + "/" + j.Metadata.Name
-		if first, ok := s.names[name]; ok {
+		m := l.job.Metadata
+		if first, ok := names[m.Namespace+"/"+m.Name]; ok {
 			at := roots[first].at
-			errs = append(errs, roots[i].fail("metadata.name", "duplicate", "%q is the name of the job at %s:%d already", j.Metadata.Name, at.file, at.line))
+			errs = append(errs, roots[i].fail("metadata.name", "duplicate", "%q is the name of the job at %s:%d already", m.Name, at.file, at.line))
 			continue
 		}
-		s.names[name] = i
-		if j.Spec.Rendezvous.ID == "" {
+		names[m.Namespace+"/"+m.Name] = i
+		id := l.job.Spec.Rendezvous.ID
+		if id == "" || l.unsound["rendezvous"] {
 			continue
 		}
-		if first, ok := s.runs[j.Spec.Rendezvous.ID]; ok {
-			errs = append(errs, roots[i].fail("spec.rendezvous.id", "duplicate", "%q is the id of job %q already; two runs of one id meet each other", j.Spec.Rendezvous.ID, jobs[first].Metadata.Name))
+		if first, ok := runs[id]; ok {
+			errs = append(errs, roots[i].fail("spec.rendezvous.id", "duplicate", "%q is the id of job %q already; two runs of one id meet each other", id, jobs[first].job.Metadata.Name))
 			continue
 		}
-		s.runs[j.Spec.Rendezvous.ID] = i
+		runs[id] = i
 	}
 	return errs
 }

@@ -7,6 +7,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -36,28 +37,39 @@ func Load(sources []Source) ([]*Job, error) {
 		case env != nil:
 			errs = append(errs, d.root.fail("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.at.file, env.root.at.line))
 		default:
-			e, mistakes := loadEnvironment(d.root)
+			e, mistakes := loadEnvironment(d.root, d.errs)
 			env, errs = e, append(errs, mistakes...)
 		}
 	}
 	if len(jobs) == 0 && env == nil && len(errs) == 0 && len(sources) > 0 {
 		errs = Errors{{File: sources[0].Name, Line: 1, Col: 1, Rule: "empty", Msg: "no TrainingJob is in it"}}
 	}
-	out := make([]*Job, len(jobs))
-	mistakes := make([]Errors, len(jobs))
-	parallel(len(jobs), func(i int) { out[i], mistakes[i] = loadJob(jobs[i], env, unread[i]) })
-	for _, m := range mistakes {
-		errs = append(errs, m...)
+	out := make([]loaded, len(jobs))
+	parallel(len(jobs), func(i int) { out[i] = loadJob(jobs[i], env, unread[i]) })
+	for _, l := range out {
+		errs = append(errs, l.errs...)
 	}
 	errs = append(errs, clashes(out, jobs)...)
 	if len(errs) > 0 {
 		errs.sort()
 		return nil, errs
 	}
-	slices.SortStableFunc(out, func(a, b *Job) int {
+	sorted := make([]*Job, len(out))
+	for i, l := range out {
+		sorted[i] = l.job
+	}
+	slices.SortStableFunc(sorted, func(a, b *Job) int {
 		return strings.Compare(a.Metadata.Namespace+"/"+a.Metadata.Name, b.Metadata.Namespace+"/"+b.Metadata.Name)
 	})
-	return out, nil
+	return sorted, nil
+}
+
+// loaded is a job as far as it could be loaded. job is nil where nothing could; what was wrong with the parts named in
+// unsound is in errs, and nothing more can be said about them.
+type loaded struct {
+	job     *Job
+	errs    Errors
+	unsound map[string]bool
 }
 
 // readAll parses the documents of all sources, in their order.
@@ -99,7 +111,7 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// kindOf says what a document is, by the two fields that every object has.
+// kindOf says what a document is, or is most likely meant to be: its schema then says what is wrong with the rest.
 func kindOf(root *node) (string, *Error) {
 	wrong := func(path, format string, args ...any) *Error {
 		e := root.fail(path, "kind", format, args...)
@@ -111,16 +123,19 @@ func kindOf(root *node) (string, *Error) {
 	version, kind := root.field("apiVersion"), root.field("kind")
 	kinds := []string{contract.KindTrainingJob, contract.KindEnvironment}
 	switch {
+	case kind != nil && slices.Contains(kinds, kind.text):
+		return kind.text, nil
 	case version == nil:
 		return "", wrong("apiVersion", "required field is missing: %s", contract.APIVersion)
 	case version.text != contract.APIVersion:
 		return "", wrong("apiVersion", "must be %s, not %s", contract.APIVersion, version.show())
 	case kind == nil:
 		return "", wrong("kind", "required field is missing: one of %s", strings.Join(kinds, ", "))
-	case !slices.Contains(kinds, kind.text):
-		return "", wrong("kind", "must be one of %s, not %s%s", strings.Join(kinds, ", "), kind.show(), suggest(kind.text, kinds))
 	}
-	return kind.text, nil
+	if meant := nearest(kind.text, kinds); meant != "" {
+		return meant, nil
+	}
+	return "", wrong("kind", "must be one of %s, not %s", strings.Join(kinds, ", "), kind.show())
 }
 
 func (n *node) fail(path, rule, format string, args ...any) Error {
@@ -128,57 +143,76 @@ func (n *node) fail(path, rule, format string, args ...any) Error {
 	return Error{File: at.file, Line: at.line, Col: at.col, Path: path, Rule: rule, Msg: fmt.Sprintf(format, args...)}
 }
 
-func loadEnvironment(root *node) (*Environment, Errors) {
+func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 	var c checker
 	s := environmentShape()
 	c.check(root, s, nil, root.at)
-	env := &Environment{root: root}
-	if len(c.errs) > 0 {
-		return &Environment{root: &node{kind: mapKind, at: root.at, fields: []entry{{key: "spec", value: &node{kind: mapKind}}}}}, c.errs
+	root.without(c.bad)
+	env := &Environment{root: root, unsound: map[string]bool{}, reported: map[position]bool{}}
+	if spec := root.field("spec"); spec == nil || spec.kind != mapKind {
+		root.fields = append(root.fields, entry{key: "spec", value: &node{kind: mapKind}})
 	}
-	if storage := root.field("spec").field("storage"); storage != nil {
+	if storage := root.field("spec").field("storage"); storage != nil && storage.kind == mapKind {
 		completeIn(storage, s.field("spec").shape.field("storage").shape, root)
 	}
-	return env, decode(root, env)
+	for _, e := range append(unread, c.errs...) { // what jobs would have got from a part that is broken, they do not lack
+		for _, part := range []string{"spec.defaults.", "spec.overrides."} {
+			if name, ok := strings.CutPrefix(e.Path, part); ok {
+				name, _, _ = strings.Cut(name, ".")
+				env.unsound[name] = true
+			}
+		}
+		env.reported[position{e.File, e.Line, e.Col}] = true
+	}
+	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {
+		return env, errs
+	}
+	return env, c.errs
 }
 
-// loadJob takes a job's tree through check, merge, defaults, decoding and the rules.
-// It goes on as far as it can: a mistake in one part of a job hides no mistake in another. unread is what the reader
-// found in the document already.
-func loadJob(root *node, env *Environment, unread Errors) (*Job, Errors) {
+// loadJob takes a job's tree through check, merge, defaults, decoding and the rules. It goes on as far as it can: a
+// mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already.
+func loadJob(root *node, env *Environment, unread Errors) loaded {
 	c := checker{}
 	s := jobShape()
-	if env != nil { // before the check: an environment may give what is required
-		if spec := root.field("spec"); spec != nil && spec.kind == mapKind && root.field("metadata") != nil {
-			env.mergeInto(root, s)
-		}
+	if spec := root.field("spec"); env != nil && spec != nil && spec.kind == mapKind { // before the check: it may give what is required
+		env.mergeInto(root, s)
 	}
 	c.check(root, s, nil, root.at)
-	unsound := sections(append(unread, c.errs...), s.field("spec").shape.names())
-	if unsound["spec"] || unsound["metadata"] && root.field("metadata") == nil {
-		return nil, c.errs
+	unsound := sections(append(unread, c.errs...), s.field("spec").shape)
+	if env != nil && len(env.reported) > 0 {
+		maps.Copy(unsound, env.unsound)
+		c.errs = slices.DeleteFunc(c.errs, func(e Error) bool {
+			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.reported[position{e.File, e.Line, e.Col}]
+		})
 	}
+	if unsound["spec"] {
+		return loaded{nil, c.errs, unsound}
+	}
+	texts := &ruling{root: root, bad: c.bad} // while every item has its place
+	texts.text(root, nil)
+	c.errs = append(c.errs, texts.errs...)
 	root.without(c.bad)
 	complete(root, s)
 	job := &Job{}
 	if errs := decode(root, job); errs != nil {
-		if len(c.errs) == 0 {
-			return nil, errs
+		if len(c.errs)+len(unread) == 0 {
+			return loaded{nil, errs, unsound}
 		}
-		return nil, c.errs
+		return loaded{nil, c.errs, unsound}
 	}
 	job.at = root.at
 	tidy(job)
 	if env != nil {
 		env.apply(job)
-		c.errs = append(c.errs, env.checkImages(job, s)...)
+		c.errs = append(c.errs, env.checkImages(job, s, unsound)...)
 	}
-	return job, append(c.errs, check(job, root, unsound)...)
+	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
 }
 
 // sections names the parts of a job in which mistakes were found, so that no rule about them is asked: the fields of
-// spec, or spec or metadata themselves. A field that nobody knows is most likely one of spec's, mistyped.
-func sections(errs Errors, known []string) map[string]bool {
+// spec, or spec or metadata themselves. A field that nobody knows is most likely one of spec's, mistyped or misplaced.
+func sections(errs Errors, spec *shape) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range errs {
 		names := strings.FieldsFunc(e.Path, func(r rune) bool { return r == '.' || r == '[' })
@@ -188,8 +222,12 @@ func sections(errs Errors, known []string) map[string]bool {
 		case len(names) > 1 && names[0] == "spec":
 			out[names[1]] = true
 			if e.Rule == "unknown-field" {
-				out[nearest(names[1], known)] = true
+				out[nearest(names[1], spec.names())] = true
+				meant, _, _ := strings.Cut(strings.TrimPrefix(elsewhere(names[1]), "spec."), ".")
+				out[meant] = true
 			}
+		case e.Rule == "unknown-field":
+			out[nearest(names[0], []string{"metadata", "spec"})] = true
 		default:
 			out[names[0]] = true
 		}

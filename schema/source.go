@@ -14,8 +14,7 @@ import (
 )
 
 // MaxFile is the most bytes that Load reads of a source; it and the limits beside it keep hostile input within bounded
-// time and memory. A job is some kilobytes, a file of 4,000 jobs some
-// megabytes.
+// time and memory. A job is some kilobytes, a file of 4,000 jobs some megabytes.
 const (
 	MaxFile     = 8 << 20
 	maxDocument = 1 << 20
@@ -256,7 +255,7 @@ func (r *reader) node(y *yaml.Node, p *place, depth int) *node {
 		n.kind = listKind
 		n.items = make([]*node, len(y.Content))
 		for i, item := range y.Content {
-			n.items[i] = r.node(item, &place{parent: p, index: i}, depth+1)
+			n.items[i] = r.node(item, &place{parent: p, item: true, index: i}, depth+1)
 		}
 	case yaml.ScalarNode:
 		r.scalar(n, y, p)

@@ -12,6 +12,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/refs"
 )
 
 // TestOrder: what others refer to comes first, in the order that the product documents.
@@ -367,5 +369,28 @@ func TestNamespaceObject(t *testing.T) {
 	none := objects(load(t, job()))
 	if n := len(all[*corev1.Namespace](none)); n != 0 {
 		t.Errorf("%d Namespaces where the job wants none", n)
+	}
+}
+
+// TestExpected: whatever a pod names and nobody renders is listed, and the reference check is content.
+func TestExpected(t *testing.T) {
+	objs := objects(load(t, job(
+		"podTemplate: {spec: {serviceAccountName: robot, priorityClassName: urgent, imagePullSecrets: [{name: pull}], volumes: ["+
+			"{name: a, secret: {secretName: s1}}, {name: b, configMap: {name: c1}}, {name: c, persistentVolumeClaim: {claimName: p1}}, "+
+			"{name: d, projected: {sources: [{secret: {name: s2}}, {configMap: {name: c2}}]}}], "+
+			"initContainers: [{name: i, image: 'i:1', envFrom: [{secretRef: {name: s3}}, {configMapRef: {name: c3}}], env: [{name: X_URL, value: 'http://tracker:80'}]}], "+
+			"containers: [{name: worker, env: [{name: E, valueFrom: {secretKeyRef: {name: s4, key: k}}}, {name: O, valueFrom: {secretKeyRef: {name: never, key: k, optional: true}}}]}]}}")))
+	if broken := refs.Check(objs); len(broken) > 0 {
+		t.Errorf("broken: %v", broken)
+	}
+	var got string
+	for _, obj := range objs {
+		if j, ok := obj.(*batchv1.Job); ok {
+			got = j.Annotations[contract.Expects]
+		}
+	}
+	want := "ConfigMap/c1,ConfigMap/c2,ConfigMap/c3,PersistentVolumeClaim/p1,PriorityClass/urgent,Secret/pull,Secret/s1,Secret/s2,Secret/s3,Secret/s4,Service/tracker,ServiceAccount/robot"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -74,7 +74,7 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 			Template:            etcdTemplate(job),
 		},
 	}
-	expect(&set.ObjectMeta, set.Spec.Template.Spec)
+	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
 	if e.Storage != nil {
 		claim := corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: selector(job, componentEtcd)},
@@ -106,36 +106,7 @@ func etcdDisk(e *schema.Etcd) resource.Quantity {
 
 func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	e := &job.Spec.Rendezvous.Etcd
-	probe := func(path string) *corev1.Probe {
-		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Path: path, Port: intstr.FromString("metrics"), // the client port asks for certificates where TLS is on
-		}}}
-	}
-	startup := probe("/health")
-	startup.FailureThreshold, startup.PeriodSeconds = 60, 5 // members of a new cluster wait for the last one's image
-	// /livez and /readyz came with etcd 3.5.11; this works with any image that an author names.
-	liveness := probe("/health?serializable=true")
-	liveness.FailureThreshold, liveness.PeriodSeconds = 6, 10
-	container := corev1.Container{
-		Name:            "etcd",
-		Image:           etcdImage(job),
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-		Command:         append([]string{"etcd"}, etcdFlags(job)...),
-		Env: []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"},
-		}}},
-		Ports: []corev1.ContainerPort{
-			{Name: "client", ContainerPort: etcdPort(job), Protocol: corev1.ProtocolTCP},
-			{Name: "peer", ContainerPort: contract.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
-			{Name: "metrics", ContainerPort: contract.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
-		},
-		Resources:       fixed(e.CPU, e.Memory, etcdDisk(e)),
-		StartupProbe:    startup,
-		ReadinessProbe:  probe("/health"),
-		LivenessProbe:   liveness,
-		SecurityContext: containerSecurity(true),
-		VolumeMounts:    []corev1.VolumeMount{{Name: "data", MountPath: etcdData}},
-	}
+	container := etcdContainer(job)
 	pod := podSpec(job)
 	pod.ServiceAccountName = "" // etcd needs neither a cloud role nor the Kubernetes API
 	if e.TLS != nil {
@@ -156,6 +127,40 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 			Annotations: evictionAnnotations(job),
 		},
 		Spec: pod,
+	}
+}
+
+func etcdContainer(job *schema.Job) corev1.Container {
+	e := &job.Spec.Rendezvous.Etcd
+	probe := func(path string) *corev1.Probe {
+		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: path, Port: intstr.FromString("metrics"), // the client port asks for certificates where TLS is on
+		}}}
+	}
+	startup := probe("/health")
+	startup.FailureThreshold, startup.PeriodSeconds = 60, 5 // members of a new cluster wait for the last one's image
+	// /livez and /readyz came with etcd 3.5.11; this works with any image that an author names.
+	liveness := probe("/health?serializable=true")
+	liveness.FailureThreshold, liveness.PeriodSeconds = 6, 10
+	return corev1.Container{
+		Name:            "etcd",
+		Image:           etcdImage(job),
+		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Command:         append([]string{"etcd"}, etcdFlags(job)...),
+		Env: []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"},
+		}}},
+		Ports: []corev1.ContainerPort{
+			{Name: "client", ContainerPort: etcdPort(job), Protocol: corev1.ProtocolTCP},
+			{Name: "peer", ContainerPort: contract.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: contract.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:       fixed(e.CPU, e.Memory, etcdDisk(e)),
+		StartupProbe:    startup,
+		ReadinessProbe:  probe("/health"),
+		LivenessProbe:   liveness,
+		SecurityContext: containerSecurity(true),
+		VolumeMounts:    []corev1.VolumeMount{{Name: "data", MountPath: etcdData}},
 	}
 }
 

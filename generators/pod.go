@@ -2,14 +2,10 @@ package generators
 
 import (
 	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -90,59 +86,3 @@ func secretVolume(name, secret string) corev1.Volume {
 		DefaultMode: ptr[int32](0o440), // the group is the pod's fsGroup
 	}}}
 }
-
-// expect writes on a workload which objects of others must be there before it: what its pods name and tegen does not
-// render. The reference check takes them as given, and people see what to create first.
-func expect(m *metav1.ObjectMeta, pod corev1.PodSpec, more ...string) {
-	names := slices.Clone(more)
-	if pod.PriorityClassName != "" {
-		names = append(names, "PriorityClass/"+pod.PriorityClassName)
-	}
-	if pod.RuntimeClassName != nil {
-		names = append(names, "RuntimeClass/"+*pod.RuntimeClassName)
-	}
-	for _, s := range pod.ImagePullSecrets {
-		names = append(names, "Secret/"+s.Name)
-	}
-	for _, v := range pod.Volumes {
-		switch {
-		case v.Secret != nil && !isTrue(v.Secret.Optional):
-			names = append(names, "Secret/"+v.Secret.SecretName)
-		case v.ConfigMap != nil && !isTrue(v.ConfigMap.Optional):
-			names = append(names, "ConfigMap/"+v.ConfigMap.Name)
-		}
-	}
-	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-		names = append(names, expectOfContainer(c)...)
-	}
-	if len(names) == 0 {
-		return
-	}
-	slices.Sort(names)
-	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))
-}
-
-func expectOfContainer(c corev1.Container) (names []string) {
-	for _, e := range c.Env {
-		if e.ValueFrom == nil {
-			continue
-		}
-		if r := e.ValueFrom.SecretKeyRef; r != nil && !isTrue(r.Optional) {
-			names = append(names, "Secret/"+r.Name)
-		}
-		if r := e.ValueFrom.ConfigMapKeyRef; r != nil && !isTrue(r.Optional) {
-			names = append(names, "ConfigMap/"+r.Name)
-		}
-	}
-	for _, e := range c.EnvFrom {
-		if e.SecretRef != nil && !isTrue(e.SecretRef.Optional) {
-			names = append(names, "Secret/"+e.SecretRef.Name)
-		}
-		if e.ConfigMapRef != nil && !isTrue(e.ConfigMapRef.Optional) {
-			names = append(names, "ConfigMap/"+e.ConfigMapRef.Name)
-		}
-	}
-	return names
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }

@@ -2,7 +2,6 @@ package generators
 
 import (
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -173,7 +172,7 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 	if !job.Spec.GitOps { // a reconciler runs a Job again that deleted itself
 		j.Spec.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
 	}
-	expect(&j.ObjectMeta, template.Spec, given(job, template.Spec)...)
+	expect(job, &j.ObjectMeta, template.Spec)
 	return j
 }
 
@@ -234,11 +233,3 @@ func waitForDatasets(job *schema.Job) *corev1.Container {
 		VolumeMounts:    mounts,
 	}
 }
-
-func sorted(codes []int32) []int32 {
-	out := slices.Clone(codes)
-	slices.Sort(out)
-	return out
-}
-
-func quantity(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }

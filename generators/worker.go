@@ -2,9 +2,11 @@ package generators
 
 import (
 	"maps"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -62,7 +64,7 @@ func workerJob(job *schema.Job, name string) *batchv1.Job {
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
 	template.Spec.Subdomain = workerName(job)               // with the Service of that name: <pod>.<subdomain> resolves
 	w.Spec.Template = podpatch.Apply(template, job.Spec.PodTemplate)
-	expectOfWorkers(job, &w.ObjectMeta, w.Spec.Template.Spec)
+	expect(job, &w.ObjectMeta, w.Spec.Template.Spec)
 	return w
 }
 
@@ -112,37 +114,8 @@ func workerPods(job *schema.Job) []runtime.Object {
 		for k, v := range template.Annotations {
 			annotate(&pod.ObjectMeta, k, v)
 		}
-		expectOfWorkers(job, &pod.ObjectMeta, pod.Spec)
+		expect(job, &pod.ObjectMeta, pod.Spec)
 		out = append(out, pod)
-	}
-	return out
-}
-
-// expectOfWorkers adds to what the pods name the claims, accounts and stores that the author gave as existing.
-func expectOfWorkers(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
-	expect(m, pod, given(job, pod)...)
-}
-
-// given are the claims, accounts and Services that a pod names and no generator renders: the author says that they
-// exist, in a field of the schema or in the escape hatch.
-func given(job *schema.Job, pod corev1.PodSpec) []string {
-	var out []string
-	rendered := map[string]bool{}
-	for i := range job.Spec.Storage {
-		if v := &job.Spec.Storage[i]; v.Claim == "" {
-			rendered[v.ClaimName(job)] = true
-		}
-	}
-	for _, v := range pod.Volumes {
-		if c := v.PersistentVolumeClaim; c != nil && !rendered[c.ClaimName] {
-			out = append(out, "PersistentVolumeClaim/"+c.ClaimName)
-		}
-	}
-	if own, ours := serviceAccountName(job); pod.ServiceAccountName != own || !ours {
-		out = append(out, "ServiceAccount/"+pod.ServiceAccountName)
-	}
-	for _, host := range givenHosts(job, pod) {
-		out = append(out, "Service/"+host)
 	}
 	return out
 }
@@ -288,3 +261,11 @@ func mountable(job *schema.Job, v *schema.Storage) corev1.Volume {
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.ClaimName(job)},
 	}}
 }
+
+func sorted(codes []int32) []int32 {
+	out := slices.Clone(codes)
+	slices.Sort(out)
+	return out
+}
+
+func quantity(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -57,6 +58,9 @@ func runCheck(s streams, files []string) error {
 			return err
 		}
 		objects = append(objects, read...)
+	}
+	if len(objects) == 0 { // what an earlier program of a pipe failed to print must not pass
+		return errors.New("nothing to check: there is no object in the input")
 	}
 	return render.Broken("", refs.Check(objects))
 }

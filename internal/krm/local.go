@@ -5,58 +5,109 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/tegen-dev/tegen/internal/contract"
 )
 
 // localOnly refuses a kustomization that names what is not on this disk: kustomize would fetch it with git or over
-// HTTP, and what is rendered must not depend on what a server says today.
-func localOnly(dir string, seen map[string]bool) error {
-	if seen[dir] {
-		return nil
+// HTTP, and what is rendered must not depend on what a server says today. above are the directories on the way here.
+func localOnly(dir string, above []string) error {
+	if i := slices.Index(above, dir); i >= 0 {
+		return fmt.Errorf("reading %s: it contains itself: %s", dir, strings.Join(append(above[i:], dir), " → "))
 	}
-	seen[dir] = true
 	file, k, err := readFile(dir)
 	if err != nil || file == "" {
 		return err // without a file kustomize has words of its own
 	}
-	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil {
-		return fmt.Errorf("reading %s: helm charts are fetched by a program of their own: render them before", filepath.Join(dir, file))
+	refuse := func(what, remedy string) error {
+		return fmt.Errorf("reading %s: %s: %s", filepath.Join(dir, file), what, remedy)
 	}
-	entries := append(append([]string{}, k.Resources...), k.Components...)
-	entries = append(entries, k.Generators...)
-	entries = append(entries, k.Transformers...)
-	entries = append(entries, k.Validators...)
-	entries = append(entries, k.Configurations...)
-	entries = append(entries, k.Crds...)
-	for _, p := range k.Patches {
-		entries = append(entries, p.Path)
+	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil || len(k.HelmChartInflationGenerator) > 0 {
+		return refuse("helm charts", "a program of its own fetches them: render them before")
 	}
-	for _, r := range k.Replacements {
-		entries = append(entries, r.Path)
-	}
-	for _, p := range k.OpenAPI {
-		entries = append(entries, p)
-	}
-	for _, e := range entries {
-		if e == "" || strings.Contains(e, "\n") { // nothing, or the content itself
+	for _, entry := range named(&k) {
+		if entry == "" || strings.Contains(entry, "\n") { // nothing, or the content itself
 			continue
 		}
-		path := filepath.Join(dir, e)
+		path := filepath.Join(dir, entry)
 		info, err := os.Stat(path)
 		if err != nil {
-			return fmt.Errorf("reading %s: %s is not a file or directory here, and nothing is fetched", filepath.Join(dir, file), e)
+			return refuse(entry, "it is not a file or directory here, and nothing is fetched")
 		}
 		if info.IsDir() {
-			if err := localOnly(path, seen); err != nil {
+			if err := localOnly(path, append(above, dir)); err != nil {
 				return err
 			}
 		}
 	}
+	for _, entry := range slices.Concat(k.Generators, k.Transformers, k.Validators) {
+		text := []byte(entry)
+		if !strings.Contains(entry, "\n") {
+			text, _ = os.ReadFile(filepath.Join(dir, entry)) // a directory was looked at above
+		}
+		if remote := remoteIn(text); remote != "" {
+			return refuse(remote, "it is not a file here, and nothing is fetched")
+		}
+	}
 	return nil
+}
+
+// named are all the files and directories that a kustomization names.
+func named(k *types.Kustomization) []string {
+	out := slices.Concat(k.Resources, k.Components, k.Generators, k.Transformers, k.Validators, k.Configurations, k.Crds)
+	out = append(out, k.Bases...)               //nolint:staticcheck // deprecated, and read all the same
+	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // deprecated, and read all the same
+		out = append(out, string(p))
+	}
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // deprecated, and read all the same
+		out = append(out, p.Path)
+	}
+	for _, r := range k.Replacements {
+		out = append(out, r.Path)
+	}
+	for _, p := range k.OpenAPI {
+		out = append(out, p)
+	}
+	for _, g := range k.ConfigMapGenerator {
+		out = append(out, sources(g.KvPairSources)...)
+	}
+	for _, g := range k.SecretGenerator {
+		out = append(out, sources(g.KvPairSources)...)
+	}
+	return out
+}
+
+// sources are the files of a generated ConfigMap or Secret, without the keys that they are given.
+func sources(s types.KvPairSources) []string {
+	out := append(slices.Clone(s.EnvSources), s.EnvSource)
+	for _, f := range s.FileSources {
+		if _, path, ok := strings.Cut(f, "="); ok {
+			f = path
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// remote is what kustomize would fetch, as the value of a field of a plugin's configuration.
+var remote = regexp.MustCompile(`(?m)^\s*(?:-|[a-zA-Z]+:|- [a-zA-Z]+:)\s*["']?(?:[-._a-zA-Z0-9]+=)?((?:[a-z][a-z0-9+.-]*://|git@|git::|github\.com/)\S+)`)
+
+// remoteIn returns the first address in the configuration of a built-in plugin, "" where it has none. Other
+// configurations are read by nobody here.
+func remoteIn(text []byte) string {
+	if !bytes.Contains(text, []byte("apiVersion: builtin")) {
+		return ""
+	}
+	if m := remote.FindSubmatch(text); m != nil {
+		return string(m[1])
+	}
+	return ""
 }
 
 // overlaidFS is the disk with a few files put over it. It hides the mark that keeps tegen's inputs out of a build,

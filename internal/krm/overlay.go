@@ -42,7 +42,7 @@ func Overlay(dir string, sources []schema.Source) (*Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the overlay: %w", err)
 	}
-	if err := localOnly(abs, map[string]bool{}); err != nil {
+	if err := localOnly(abs, nil); err != nil {
 		return nil, err
 	}
 	k, err := readKustomization(abs)
@@ -227,15 +227,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 		bundles = nil
 	}
 	if len(k.after)+len(k.types.Validators) > 0 {
-		if items, err = merge(items, bundles, true); err != nil {
-			return nil, err
-		}
-		all, err := stream(items)
-		if err != nil {
-			return nil, err
-		}
-		last := types.Kustomization{Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after, Validators: k.types.Validators}
-		if items, err = k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all}); err != nil {
+		if items, err = k.finish(items, bundles); err != nil {
 			return nil, err
 		}
 		rendered = append(rendered, bundles...)
@@ -243,6 +235,20 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	}
 	rest, err := stream(items)
 	return &Output{append(bundles, emptied(rendered)...), append([]byte{}, rest...)}, err
+}
+
+// finish runs what stands behind tegen over everything.
+func (k *kustomization) finish(items []*yaml.RNode, bundles []render.Bundle) ([]*yaml.RNode, error) {
+	items, err := merge(items, bundles, true)
+	if err != nil {
+		return nil, err
+	}
+	all, err := stream(items)
+	if err != nil {
+		return nil, err
+	}
+	last := types.Kustomization{Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after, Validators: k.types.Validators}
+	return k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all})
 }
 
 // emptied are bundles without their files: the jobs, and nothing that would be written twice.
@@ -381,14 +387,15 @@ func stream(nodes []*yaml.RNode) ([]byte, error) {
 // kustomize's patches made wrong has none there.
 func (k *kustomization) withPositions(sources []schema.Source, fallback schema.Errors) error {
 	all := slices.Clone(sources)
-	for _, name := range k.types.Resources {
-		path := filepath.Join(k.dir, name)
-		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("tegen.dev/")) {
-			if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+contract.KindTrainingJob)) {
-				continue // the given jobs stand for these
-			}
-			all = append(all, schema.Source{Name: filepath.Join(filepath.Base(k.dir), name), Data: text})
+	for _, path := range inputFiles(k.dir, k.types.Resources) {
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte("tegen.dev/")) {
+			continue
 		}
+		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+contract.KindTrainingJob)) {
+			continue // the given jobs stand for these
+		}
+		all = append(all, schema.Source{Name: relative(path), Data: text})
 	}
 	if _, err := schema.Load(all); err != nil {
 		return err
@@ -398,4 +405,36 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 		lines[i] = "after the patches of " + filepath.Base(k.dir) + ": " + itemError(m)
 	}
 	return errors.New(strings.Join(lines, "\n"))
+}
+
+// inputFiles are the files among resources, those of the directories among them included.
+func inputFiles(dir string, resources []string) []string {
+	var out []string
+	for _, name := range resources {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+		case !info.IsDir():
+			out = append(out, path)
+		default:
+			if _, below, err := readFile(path); err == nil {
+				out = append(out, inputFiles(path, below.Resources)...)
+			}
+		}
+	}
+	return out
+}
+
+// relative names a file as a person here would.
+func relative(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	short, err := filepath.Rel(here, path)
+	if err != nil || strings.HasPrefix(short, filepath.Join("..", "..")) {
+		return path
+	}
+	return short
 }

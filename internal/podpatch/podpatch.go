@@ -57,6 +57,7 @@ func reserved(t *corev1.PodTemplateSpec) (out []Mistake) {
 		"spec.subdomain":             t.Spec.Subdomain != "",
 		"spec.hostname":              t.Spec.Hostname != "",
 		"spec.activeDeadlineSeconds": t.Spec.ActiveDeadlineSeconds != nil,
+		"spec.serviceAccount":        t.Spec.DeprecatedServiceAccount != "", // the old name of serviceAccountName
 	} {
 		if set {
 			out = append(out, Mistake{path, "is set by tegen"})

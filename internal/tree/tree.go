@@ -47,6 +47,11 @@ func Write(dir string, bundles []render.Bundle, rest []byte) error {
 		discard(plan, made)
 		return err
 	}
+	for _, f := range plan {
+		if f.content == nil {
+			_ = os.Remove(filepath.Dir(f.path)) // if it was the last; a folder that holds anything else stays
+		}
+	}
 	return nil
 }
 

@@ -1,0 +1,115 @@
+package generators
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
+// schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
+// to create first.
+func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
+	var names []string
+	if pod.PriorityClassName != "" {
+		names = append(names, "PriorityClass/"+pod.PriorityClassName)
+	}
+	if pod.RuntimeClassName != nil {
+		names = append(names, "RuntimeClass/"+*pod.RuntimeClassName)
+	}
+	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" && (pod.ServiceAccountName != own || !rendered) {
+		names = append(names, "ServiceAccount/"+pod.ServiceAccountName)
+	}
+	for _, s := range pod.ImagePullSecrets {
+		names = append(names, "Secret/"+s.Name)
+	}
+	for _, v := range pod.Volumes {
+		names = append(names, expectOfVolume(job, v.VolumeSource)...)
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		names = append(names, expectOfContainer(c)...)
+		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
+			if !rendersService(job, host) {
+				names = append(names, "Service/"+host)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))
+}
+
+func expectOfVolume(job *schema.Job, v corev1.VolumeSource) (names []string) {
+	if c := v.PersistentVolumeClaim; c != nil && !rendersClaim(job, c.ClaimName) {
+		names = append(names, "PersistentVolumeClaim/"+c.ClaimName)
+	}
+	if s := v.Secret; s != nil && !isTrue(s.Optional) {
+		names = append(names, "Secret/"+s.SecretName)
+	}
+	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) {
+		names = append(names, "ConfigMap/"+c.Name)
+	}
+	if v.Projected == nil {
+		return names
+	}
+	for _, p := range v.Projected.Sources {
+		if s := p.Secret; s != nil && !isTrue(s.Optional) {
+			names = append(names, "Secret/"+s.Name)
+		}
+		if c := p.ConfigMap; c != nil && !isTrue(c.Optional) {
+			names = append(names, "ConfigMap/"+c.Name)
+		}
+	}
+	return names
+}
+
+func expectOfContainer(c corev1.Container) (names []string) {
+	for _, e := range c.Env {
+		if e.ValueFrom == nil {
+			continue
+		}
+		if r := e.ValueFrom.SecretKeyRef; r != nil && !isTrue(r.Optional) {
+			names = append(names, "Secret/"+r.Name)
+		}
+		if r := e.ValueFrom.ConfigMapKeyRef; r != nil && !isTrue(r.Optional) {
+			names = append(names, "ConfigMap/"+r.Name)
+		}
+	}
+	for _, e := range c.EnvFrom {
+		if e.SecretRef != nil && !isTrue(e.SecretRef.Optional) {
+			names = append(names, "Secret/"+e.SecretRef.Name)
+		}
+		if e.ConfigMapRef != nil && !isTrue(e.ConfigMapRef.Optional) {
+			names = append(names, "ConfigMap/"+e.ConfigMapRef.Name)
+		}
+	}
+	return names
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func rendersClaim(job *schema.Job, name string) bool {
+	return slices.ContainsFunc(job.Spec.Storage, func(v schema.Storage) bool { return v.Claim == "" && v.ClaimName(job) == name })
+}
+
+// rendersService says whether a Service of that name is the job's own.
+func rendersService(job *schema.Job, name string) bool {
+	if job.Spec.Rendezvous.Store == schema.StoreEtcd && (name == etcdName(job) || name == etcdPeerName(job)) {
+		return true
+	}
+	if job.Spec.Target != schema.TargetPods {
+		return name == workerName(job)
+	}
+	number, ours := strings.CutPrefix(name, workerName(job)+"-")
+	i, err := strconv.ParseInt(number, 10, 32)
+	return ours && err == nil && slices.Contains(podWorkerNumbers(job), int32(i))
+}

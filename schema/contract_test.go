@@ -227,3 +227,18 @@ func TestAlternativesExist(t *testing.T) {
 		t.Errorf("%d alternatives: the attributes are not read", found)
 	}
 }
+
+// TestRulesReadFields: the parts that rules say they read are fields, or a mistake in one would silence nothing.
+func TestRulesReadFields(t *testing.T) {
+	for i, rule := range rules {
+		for _, part := range strings.Fields(rule.reads) {
+			path := "spec." + part
+			if part == "metadata" {
+				path = part
+			}
+			if _, _, err := Explain("TrainingJob", path); err != nil {
+				t.Errorf("rule %d reads %s: %v", i, part, err)
+			}
+		}
+	}
+}

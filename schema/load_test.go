@@ -249,6 +249,21 @@ func TestNoConsequences(t *testing.T) {
 	}
 }
 
+// TestNeighbours: a mistake in one field hides no rule about others beside it.
+func TestNeighbours(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"workers: {replicas: 2}", "workers: {replicas: 2}\n  resources: {shm: 8Gi, memory: 4Gi, gpus: 1}", "8Gi is above memory 4Gi"},
+		{"workers: {replicas: 2}", "workers: {min: 4, max: 2, procesess: 1}", "2 is below min 4"},
+		{"workers: {replicas: 2}", "workers: {replicas: 2}\n  rendezvous: {backend: etcd, lastcall: 5s}", "needs a store"},
+		{"image: registry.example/team/resnet:1.4.2", "image: x:latest\n  createNamespace: true", "namespace default exists"},
+	} {
+		_, errs := load(t, strings.Replace(job("a"), c.from, c.to, 1))
+		if len(errs) != 2 || !strings.Contains(errs.Error(), c.want) {
+			t.Errorf("want %q and one more:\n%v", c.want, errs)
+		}
+	}
+}
+
 // TestPlacesOfItems: what is wrong in a list is reported at its own place, whatever else is wrong in it.
 func TestPlacesOfItems(t *testing.T) {
 	_, errs := load(t, strings.Replace(job("a"), "[python, train.py]", `[5, "--x=<NAME>"]`, 1))

@@ -32,33 +32,33 @@ type rule struct {
 // rules are in the order of job.cue. CUE can say most of them, but not in words that name both sides, and not at the
 // price of a comparison.
 var rules = []rule{
-	{(*ruling).names, "metadata createNamespace placement"},
+	{(*ruling).names, "metadata createNamespace placement.nodeSelector"},
 	{(*ruling).program, "launcher command args script"},
 	{(*ruling).script, "script launcher identity"},
-	{(*ruling).environment, "env launcher network checkpoint"},
-	{(*ruling).workers, "workers rendezvous"},
-	{(*ruling).counting, "workers target"},
-	{(*ruling).resources, "resources storage"},
-	{(*ruling).processes, "workers resources"},
-	{(*ruling).store, "rendezvous"},
-	{(*ruling).rendezvous, "rendezvous"},
-	{(*ruling).etcd, "rendezvous images metadata"},
-	{(*ruling).gang, "gang workers"},
-	{(*ruling).volumes, "storage workers"},
+	{(*ruling).environment, "env launcher network.collective checkpoint"},
+	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
+	{(*ruling).counting, "workers.firstIndex target"},
+	{(*ruling).resources, "resources.shm resources.memory resources.ephemeralStorage storage"},
+	{(*ruling).processes, "workers.processes resources.gpu"},
+	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
+	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
+	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata"},
+	{(*ruling).gang, "gang workers.replicas workers.min workers.max"},
+	{(*ruling).volumes, "storage workers.replicas"},
 	{(*ruling).claims, "storage metadata"},
 	{(*ruling).datasets, "storage"},
 	{(*ruling).checkpoint, "checkpoint storage"},
-	{(*ruling).placement, "placement"},
+	{(*ruling).placement, "placement.tolerations"},
 	{(*ruling).failure, "failure launcher"},
 	{(*ruling).target, "target failure hashedNames"},
 	{(*ruling).podTemplate, "podTemplate"},
 }
 
 // check asks every rule that reads sound parts only.
-func check(job *Job, root *node, unsound map[string]bool) Errors {
+func check(job *Job, root *node, unsound parts) Errors {
 	r := &ruling{Job: job, root: root}
 	for _, rule := range rules {
-		if !slices.ContainsFunc(strings.Fields(rule.reads), func(part string) bool { return unsound[part] }) {
+		if !slices.ContainsFunc(strings.Fields(rule.reads), unsound.touch) {
 			rule.holds(r)
 		}
 	}

@@ -110,7 +110,7 @@ func clashes(jobs []loaded, roots []*node) Errors {
 	var errs Errors
 	names, runs := map[string]int{}, map[string]int{}
 	for i, l := range jobs {
-		if l.job == nil || l.unsound["metadata"] {
+		if l.job == nil || l.unsound.touch("metadata") {
 			continue
 		}
 		m := l.job.Metadata
@@ -121,7 +121,7 @@ func clashes(jobs []loaded, roots []*node) Errors {
 		}
 		names[m.Namespace+"/"+m.Name] = i
 		id := l.job.Spec.Rendezvous.ID
-		if id == "" || l.unsound["rendezvous"] {
+		if id == "" || l.unsound.touch("rendezvous.id") {
 			continue
 		}
 		if first, ok := runs[id]; ok {

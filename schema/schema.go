@@ -69,7 +69,7 @@ func Load(sources []Source) ([]*Job, error) {
 type loaded struct {
 	job     *Job
 	errs    Errors
-	unsound map[string]bool
+	unsound parts
 }
 
 // readAll parses the documents of all sources, in their order.
@@ -148,7 +148,7 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 	s := environmentShape()
 	c.check(root, s, nil, root.at)
 	root.without(c.bad)
-	env := &Environment{root: root, unsound: map[string]bool{}, reported: map[position]bool{}}
+	env := &Environment{root: root, unsound: parts{}, reported: map[position]bool{}}
 	if spec := root.field("spec"); spec == nil || spec.kind != mapKind {
 		root.fields = append(root.fields, entry{key: "spec", value: &node{kind: mapKind}})
 	}
@@ -179,7 +179,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 		env.mergeInto(root, s)
 	}
 	c.check(root, s, nil, root.at)
-	unsound := sections(append(unread, c.errs...), s.field("spec").shape)
+	unsound := unsoundParts(append(unread, c.errs...), s.field("spec").shape)
 	if env != nil && len(env.reported) > 0 {
 		maps.Copy(unsound, env.unsound)
 		c.errs = slices.DeleteFunc(c.errs, func(e Error) bool {
@@ -210,29 +210,62 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
 }
 
-// sections names the parts of a job in which mistakes were found, so that no rule about them is asked: the fields of
-// spec, or spec or metadata themselves. A field that nobody knows is most likely one of spec's, mistyped or misplaced.
-func sections(errs Errors, spec *shape) map[string]bool {
-	out := map[string]bool{}
+// parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as
+// workers.min. A part stands for all below it.
+type parts map[string]bool
+
+// touch says whether a part, or anything above or below it, is among them.
+func (p parts) touch(part string) bool {
+	for known := range p {
+		if known == part || strings.HasPrefix(known, part+".") || strings.HasPrefix(part, known+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// unsoundParts are those in which mistakes were found. A field that nobody knows is most likely one of its neighbours,
+// mistyped, or one that stands elsewhere.
+func unsoundParts(errs Errors, spec *shape) parts {
+	out := parts{}
 	for _, e := range errs {
-		names := strings.FieldsFunc(e.Path, func(r rune) bool { return r == '.' || r == '[' })
+		path, isSpec := strings.CutPrefix(e.Path, "spec.")
+		path, _, _ = strings.Cut(path, "[") // of a list, all of it
+		names := strings.Split(path, ".")
 		switch {
-		case len(names) == 0:
-			out["spec"] = true
-		case len(names) > 1 && names[0] == "spec":
-			out[names[1]] = true
-			if e.Rule == "unknown-field" {
-				out[nearest(names[1], spec.names())] = true
-				meant, _, _ := strings.Cut(strings.TrimPrefix(elsewhere(names[1]), "spec."), ".")
-				out[meant] = true
-			}
-		case e.Rule == "unknown-field":
+		case !isSpec && e.Rule == "unknown-field":
 			out[nearest(names[0], []string{"metadata", "spec"})] = true
-		default:
+		case !isSpec && names[0] == "":
+			out["spec"] = true
+		case !isSpec:
 			out[names[0]] = true
+		case e.Rule == "unknown-field":
+			out.guess(names, spec)
+		default:
+			out[strings.Join(names[:min(len(names), 2)], ".")] = true
 		}
 	}
 	return out
+}
+
+// guess adds what an unknown field may have been meant to be.
+func (p parts) guess(names []string, spec *shape) {
+	if len(names) > 1 {
+		meant := ""
+		if f := spec.field(names[0]); f != nil && len(names) == 2 {
+			meant = nearest(names[1], f.shape.names())
+		}
+		if meant == "" {
+			p[names[0]] = true
+		} else {
+			p[names[0]+"."+meant] = true
+		}
+		return
+	}
+	p[nearest(names[0], spec.names())] = true
+	if path := strings.Split(elsewhere(names[0]), "."); len(path) > 1 {
+		p[strings.Join(path[1:min(len(path), 3)], ".")] = true
+	}
 }
 
 // decode fills a struct from a tree that was checked. What still fails here is a gap in the schema, reported as such

@@ -253,7 +253,7 @@ func TestNoConsequences(t *testing.T) {
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"workers: {replicas: 2}", "workers: {replicas: 2}\n  resources: {shm: 8Gi, memory: 4Gi, gpus: 1}", "8Gi is above memory 4Gi"},
-		{"workers: {replicas: 2}", "workers: {min: 4, max: 2, procesess: 1}", "2 is below min 4"},
+		{"workers: {replicas: 2}", "workers: {min: 4, max: 2, firstIndx: 1}", "2 is below min 4"},
 		{"workers: {replicas: 2}", "workers: {replicas: 2}\n  rendezvous: {backend: etcd, lastcall: 5s}", "needs a store"},
 		{"image: registry.example/team/resnet:1.4.2", "image: x:latest\n  createNamespace: true", "namespace default exists"},
 	} {

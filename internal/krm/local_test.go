@@ -1,32 +1,16 @@
-package krm
+package krm_test
 
 import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/krm"
 )
-
-const generator = "apiVersion: tegen.dev/v1alpha1\nkind: Generator\nmetadata: {name: tegen}\n"
-
-func lay(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 const local = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {image: 'x:1', command: [x], workers: {replicas: 1}}\n"
 
@@ -60,14 +44,14 @@ func TestNothingIsFetched(t *testing.T) {
 		"a resource of a nested one": "resources: [job.yaml, below]",
 	} {
 		t.Run(what, func(t *testing.T) {
-			dir := lay(t, map[string]string{
+			dir := folder(t, map[string]string{
 				"job.yaml":                 local,
 				"tegen.yaml":               generator,
 				"plugin.yaml":              "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\nname: p\nfiles:\n- k=" + url + "\n",
 				"below/kustomization.yaml": "resources: [" + url + "]\n",
 				"kustomization.yaml":       fields + "\ntransformers: [tegen.yaml]\n",
 			})
-			if _, err := Overlay(dir, nil); err == nil || !strings.Contains(err.Error(), "fetche") {
+			if _, err := krm.Overlay(dir, nil); err == nil || !strings.Contains(err.Error(), "fetche") {
 				t.Errorf("got %v", err)
 			}
 			if n := heard.Load(); n > 0 {
@@ -78,25 +62,25 @@ func TestNothingIsFetched(t *testing.T) {
 }
 
 func TestAddressesInTextsAreNotFetched(t *testing.T) {
-	dir := lay(t, map[string]string{
+	dir := folder(t, map[string]string{
 		"job.yaml":           local,
 		"tegen.yaml":         generator,
 		"kustomization.yaml": "resources: [job.yaml]\ncommonAnnotations: {docs: 'https://docs.example/a'}\nconfigMapGenerator: [{name: c, literals: ['url=https://a.example/b']}]\ntransformers: [tegen.yaml]\n",
 	})
-	out, err := Overlay(dir, nil)
+	out, err := krm.Overlay(dir, nil)
 	if err != nil || len(out.Bundles) != 1 {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
 
 func TestCycle(t *testing.T) {
-	dir := lay(t, map[string]string{
+	dir := folder(t, map[string]string{
 		"one/kustomization.yaml": "resources: [../two]\n",
 		"two/kustomization.yaml": "resources: [../one]\n",
 		"own/kustomization.yaml": "resources: [../own]\n",
 	})
 	for _, name := range []string{"one", "own"} {
-		if _, err := Overlay(filepath.Join(dir, name), nil); err == nil || !strings.Contains(err.Error(), "it contains itself") {
+		if _, err := krm.Overlay(filepath.Join(dir, name), nil); err == nil || !strings.Contains(err.Error(), "it contains itself") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -104,13 +88,13 @@ func TestCycle(t *testing.T) {
 
 // TestPositionsBelow: a mistake in a base has the base's file and line.
 func TestPositionsBelow(t *testing.T) {
-	dir := lay(t, map[string]string{
+	dir := folder(t, map[string]string{
 		"base/job.yaml":              strings.Replace(local, "x:1", "x:latest", 1),
 		"base/kustomization.yaml":    "resources: [job.yaml]\n",
 		"overlay/kustomization.yaml": "resources: [../base]\ntransformers: [tegen.yaml]\n",
 		"overlay/tegen.yaml":         generator,
 	})
-	_, err := Overlay(filepath.Join(dir, "overlay"), nil)
+	_, err := krm.Overlay(filepath.Join(dir, "overlay"), nil)
 	if err == nil || !strings.Contains(err.Error(), filepath.Join("base", "job.yaml")+":4:15: spec.image: ") {
 		t.Errorf("got %v", err)
 	}

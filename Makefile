@@ -41,7 +41,7 @@ fmt: ## Format Go and CUE
 
 .PHONY: fuzz
 fuzz: ## Fuzz the loader for FUZZTIME (default 10m)
-	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzztime $(or $(FUZZTIME),10m)
+	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 
 .PHONY: bench
 bench: ## Measure tegen beside helm, kustomize and cue

@@ -41,7 +41,14 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (es Errors) sort() {
+// inOneLine writes out what would break a message in two: a YAML tag may hold a line end.
+var inOneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
+// tidy sorts the mistakes and keeps each to its line.
+func (es Errors) tidy() {
+	for i := range es {
+		es[i].Msg = inOneLine.Replace(es[i].Msg)
+	}
 	slices.SortStableFunc(es, func(a, b Error) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),
 			strings.Compare(a.Path, b.Path), strings.Compare(a.Msg, b.Msg))

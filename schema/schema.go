@@ -51,7 +51,7 @@ func Load(sources []Source) ([]*Job, error) {
 	}
 	errs = append(errs, clashes(out, jobs)...)
 	if len(errs) > 0 {
-		errs.sort()
+		errs.tidy()
 		return nil, errs
 	}
 	sorted := make([]*Job, len(out))

@@ -75,7 +75,7 @@ func runRender(s streams, files []string, opts renderOptions) error {
 	if opts.output != "-" {
 		return tree.Write(opts.output, out.Bundles, out.Rest)
 	}
-	return print(s.out, out)
+	return stream(s.out, out)
 }
 
 // build renders files, through an overlay where one is named.
@@ -107,8 +107,8 @@ func plain(sources []schema.Source) ([]render.Bundle, error) {
 	return render.Jobs(jobs, nil)
 }
 
-// print writes all or nothing: every bundle is complete before the first byte is written.
-func print(w io.Writer, out *krm.Output) error {
+// stream writes all or nothing: every bundle is complete before the first byte is written.
+func stream(w io.Writer, out *krm.Output) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	if err := out.Write(buffered); err != nil {
 		return fmt.Errorf("writing manifests: %w", err)

@@ -94,7 +94,7 @@ func tegens(e corev1.EnvVar) bool {
 func typeMistake(err error) Mistake {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {
-		return Mistake{t.Field, fmt.Sprintf("must be %s, not a %s", kindWord(t.Type.Kind()), t.Value)}
+		return Mistake{t.Field, fmt.Sprintf("must be %s, not %s", kindWord(t.Type.Kind()), valueWord(t.Value))}
 	}
 	return Mistake{"", err.Error()}
 }
@@ -111,6 +111,20 @@ func kindWord(k reflect.Kind) string {
 		return "a string"
 	}
 	return "a whole number"
+}
+
+// valueWord says what encoding/json found: "number 1.5" and the like.
+func valueWord(value string) string {
+	first, _, _ := strings.Cut(value, " ")
+	switch first {
+	case "array":
+		return "a list"
+	case "object":
+		return "a mapping"
+	case "bool":
+		return "a truth value"
+	}
+	return "a " + first
 }
 
 // Apply returns the template with the patch merged into it.

@@ -1,0 +1,60 @@
+package podpatch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestValidate(t *testing.T) {
+	for patch, want := range map[string][]Mistake{
+		`{"spec":{"containers":[{"name":"worker","tty":true}],"hostIPC":false}}`: nil,
+		`{"spec":{"hostIpc":true,"containers":[{"name":"worker","ty":1}]}}`: {
+			{"spec.containers[0].ty", "no pod template has this field"}, {"spec.hostIpc", "no pod template has this field"},
+		},
+		`{"spec":{"tolerations":"x"}}`:             {{"spec.tolerations", "must be a list, not a string"}},
+		`{"metadata":{"labels":["a"]}}`:            {{"metadata.labels", "must be a mapping, not a list"}},
+		`{"spec":{"restartPolicy":"Always"}}`:      {{"spec.restartPolicy", "is set by tegen"}},
+		`{"spec":{"containers":[{"name":"two"}]}}`: {{"spec.containers[0].image", `required field is missing: "two" is a container of its own; the workers' is "worker"`}},
+	} {
+		got := Validate([]byte(patch))
+		slices.SortFunc(got, func(a, b Mistake) int { return strings.Compare(a.Path, b.Path) })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", patch, diff)
+		}
+	}
+}
+
+// TestApply: containers and volumes merge by name, what the patch does not name stays.
+func TestApply(t *testing.T) {
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "worker", Image: "x:1", Env: []corev1.EnvVar{{Name: "A", Value: "1"}}}},
+		Volumes:    []corev1.Volume{{Name: "tmp"}},
+	}}
+	got := Apply(template, []byte(`{"spec":{"containers":[{"name":"worker","env":[{"name":"B","value":"2"}]},{"name":"side","image":"y:1"}],"volumes":[{"name":"own"}]}}`))
+	var names, env, volumes []string
+	for _, c := range got.Spec.Containers {
+		names = append(names, c.Name+" "+c.Image)
+		for _, e := range c.Env {
+			env = append(env, e.Name)
+		}
+	}
+	for _, v := range got.Spec.Volumes {
+		volumes = append(volumes, v.Name)
+	}
+	for _, c := range []struct{ got, want []string }{
+		{names, []string{"worker x:1", "side y:1"}},
+		{env, []string{"B", "A"}},
+		{volumes, []string{"own", "tmp"}},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if len(template.Spec.Containers) != 1 {
+		t.Error("the template itself was changed")
+	}
+}

@@ -1,0 +1,81 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+func jobs(t *testing.T, specs ...string) []*schema.Job {
+	t.Helper()
+	var sources []schema.Source
+	for i, spec := range specs {
+		text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j%d, namespace: ml}\nspec: {image: 'x:1', command: [x], workers: {replicas: 1}%s}\n", i, spec)
+		sources = append(sources, schema.Source{Name: fmt.Sprintf("%d.yaml", i), Data: []byte(text)})
+	}
+	out, err := schema.Load(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestOrder: bundles come in the order of the jobs and files in that of the generators, however many cores work.
+func TestOrder(t *testing.T) {
+	specs := make([]string, 64)
+	all := jobs(t, specs...)
+	bundles, err := Jobs(all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range bundles {
+		if b.Job != all[i] {
+			t.Errorf("bundle %d is of job %s", i, b.Job.Metadata.Name)
+		}
+		at := 0
+		for _, f := range b.Files {
+			for ; at < len(generators.All) && generators.All[at].Name != f.Concern; at++ {
+			}
+			if at == len(generators.All) {
+				t.Errorf("%s: %s is out of order", b.Job.Metadata.Name, f.Concern)
+			}
+		}
+	}
+}
+
+func TestDuplicates(t *testing.T) {
+	const etcd = ", rendezvous: {backend: etcd, store: etcd, etcd: {name: shared}}"
+	bundles, err := Jobs(jobs(t, etcd, etcd, ""), nil)
+	if err == nil || bundles != nil {
+		t.Fatalf("%d bundles, %v", len(bundles), err)
+	}
+	for _, want := range []string{"1.yaml:1:1: ", "StatefulSet ml/shared", `by job "j0" too (0.yaml:1:1)`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the message lacks %q:\n%v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "j2") {
+		t.Errorf("the third job renders nothing twice:\n%v", err)
+	}
+}
+
+// TestSome: some generators alone, unchecked, since what they refer to may be another's.
+func TestSome(t *testing.T) {
+	bundles, err := Jobs(jobs(t, ""), []string{"worker"})
+	if err != nil || len(bundles[0].Files) != 1 || bundles[0].Files[0].Concern != "worker" {
+		t.Errorf("%+v, %v", bundles, err)
+	}
+}
+
+// TestWrite: one separator between any two documents, none at the ends, and none for bundles without files.
+func TestWrite(t *testing.T) {
+	var out bytes.Buffer
+	err := Write(&out, []Bundle{{}, {Files: []File{{"a", []byte("a: 1\n")}, {"b", []byte("b: 1\n")}}}, {}, {Files: []File{{"c", []byte("c: 1\n")}}}})
+	if want := "a: 1\n---\nb: 1\n---\nc: 1\n"; err != nil || out.String() != want {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}

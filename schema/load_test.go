@@ -55,6 +55,8 @@ func TestHostileInput(t *testing.T) {
 		{"block nesting", nested(200), "nested deeper"},
 		{"bomb", bomb.String(), "anchors are not supported"},
 		{"NUL", "a: \x00", "NUL byte"},
+		{"line separator", "a: b\u2028c", "U+2028"},
+		{"next line", "a: b\u0085c", "U+0085"},
 		{"BOM", "\xef\xbb\xbfa: b", "byte order mark"},
 		{"UTF-16", "\xff\xfea\x00", "byte order mark"},
 		{"CRLF", "a: b\r\n", "carriage return"},

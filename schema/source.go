@@ -140,8 +140,8 @@ func unreadable(src Source) *Error {
 		if r == utf8.RuneError && size == 1 {
 			return at(i, "encoding", "a byte that is not UTF-8: save the file as UTF-8")
 		}
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 && r != 0x85 {
-			return at(i, "encoding", fmt.Sprintf("the control character U+%04X: remove it, or write it as an escape in double quotes", r))
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 { // YAML counts some of them as line ends, editors do not
+			return at(i, "encoding", fmt.Sprintf("the character U+%04X, which is invisible: remove it, or write it as an escape in double quotes", r))
 		}
 		i += size
 	}

@@ -13,7 +13,11 @@ func disruption(job *schema.Job) []runtime.Object {
 	if !job.Spec.Disruption.Budget {
 		return nil
 	}
-	return []runtime.Object{budget(job, workerName(job), componentWorker, job.Spec.Workers.Min)}
+	var out []runtime.Object
+	for _, r := range roles(job) {
+		out = append(out, budget(job, job.Metadata.Name+"-"+r.component, r.component, r.least))
+	}
+	return out
 }
 
 // budget counts pods by number: a Job has no scale that a percentage could be taken of.

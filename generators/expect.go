@@ -2,7 +2,6 @@ package generators
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,10 +105,5 @@ func rendersService(job *schema.Job, name string) bool {
 	if job.Spec.Rendezvous.Store == schema.StoreEtcd && (name == etcdName(job) || name == etcdPeerName(job)) {
 		return true
 	}
-	if job.Spec.Target != schema.TargetPods {
-		return name == workerName(job)
-	}
-	number, ours := strings.CutPrefix(name, workerName(job)+"-")
-	i, err := strconv.ParseInt(number, 10, 32)
-	return ours && err == nil && slices.Contains(podWorkerNumbers(job), int32(i))
+	return targetOf(job).owns(job, name)
 }

@@ -17,20 +17,26 @@ func network(job *schema.Job) []runtime.Object {
 	if !job.Spec.Network.Policy {
 		return nil
 	}
-	workers := peer(job, componentWorker)
+	var members []networkingv1.NetworkPolicyPeer
+	for _, r := range roles(job) {
+		members = append(members, peer(job, r.component))
+	}
 	anywhere := []networkingv1.NetworkPolicyEgressRule{{}}
-	out := []runtime.Object{policy(job, componentWorker,
-		[]networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{workers}}}, // every port: rank 0's store takes a random one
-		anywhere)}
+	var out []runtime.Object
+	for _, r := range roles(job) {
+		out = append(out, policy(job, r.component,
+			[]networkingv1.NetworkPolicyIngressRule{{From: members}}, // every port: rank 0's store takes a random one
+			anywhere))
+	}
 	if job.Spec.Rendezvous.Store == schema.StoreEtcd {
-		members, client := peer(job, componentEtcd), int(etcdPort(job))
+		etcd, client := peer(job, componentEtcd), int(etcdPort(job))
 		out = append(out, policy(job, componentEtcd,
 			[]networkingv1.NetworkPolicyIngressRule{
-				{From: []networkingv1.NetworkPolicyPeer{workers, members}, Ports: tcp(client)},
-				{From: []networkingv1.NetworkPolicyPeer{members}, Ports: tcp(contract.EtcdPeerPort)},
+				{From: append(members, etcd), Ports: tcp(client)},
+				{From: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(contract.EtcdPeerPort)},
 			},
 			[]networkingv1.NetworkPolicyEgressRule{
-				{To: []networkingv1.NetworkPolicyPeer{members}, Ports: tcp(client, contract.EtcdPeerPort)},
+				{To: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(client, contract.EtcdPeerPort)},
 				{Ports: dns()},
 			}))
 	}

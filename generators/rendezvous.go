@@ -24,20 +24,33 @@ func c10dPort(job *schema.Job) int32 {
 	return contract.C10dPort
 }
 
-// endpoint is what every worker dials, host:port. first is the name of the first worker's pod.
+// torchWorker is a worker of torchelastic; first is the address of the first worker.
+func torchWorker(job *schema.Job, first string) trainee {
+	t := workerTrainee(job)
+	t.command, t.args = program(job)
+	t.env = rendezvousEnv(job, first)
+	if job.Spec.Rendezvous.Store == schema.StoreWorker {
+		t.ports = []corev1.ContainerPort{{Name: "rendezvous", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
+	}
+	return t
+}
+
+// endpoint is what every worker dials, host:port; first is the address of the first worker.
 func endpoint(job *schema.Job, first string) string {
 	z := &job.Spec.Rendezvous
-	switch {
-	case z.Store == schema.StoreExternal:
+	switch z.Store {
+	case schema.StoreExternal:
 		return z.Endpoint
-	case z.Store == schema.StoreEtcd:
+	case schema.StoreEtcd:
 		return fmt.Sprintf("%s:%d", etcdName(job), etcdPort(job))
-	case job.Spec.Target == schema.TargetPods:
-		return fmt.Sprintf("%s:%d", first, c10dPort(job)) // the pod's own hostname, so that it knows itself for the host
 	}
-	// One pod's name, never the Service's, which is every pod's. The full name is the one that torch compares with the
-	// canonical name of its own host (torch/distributed/elastic/rendezvous/utils.py).
-	return fmt.Sprintf("%s.%s.%s.svc.%s:%d", first, workerName(job), job.Metadata.Namespace, job.Spec.Network.ClusterDomain, c10dPort(job))
+	return fmt.Sprintf("%s:%d", first, c10dPort(job))
+}
+
+// inService is the full name of one pod behind a headless Service: never the Service's, which is every pod's. It is the
+// name that torch compares with the canonical name of its own host (torch/distributed/elastic/rendezvous/utils.py).
+func inService(job *schema.Job, host, service string) string {
+	return fmt.Sprintf("%s.%s.%s.svc.%s", host, service, job.Metadata.Namespace, job.Spec.Network.ClusterDomain)
 }
 
 // runEnv names the run. A Job's pods carry the Job's uid, so a job that is created again never meets the closed state
@@ -47,9 +60,10 @@ func runEnv(job *schema.Job) []corev1.EnvVar {
 	id := z.ID
 	if job.Spec.Target == schema.TargetPods {
 		if id == "" && z.Store == schema.StoreExternal {
-			spec := job.Spec // others use that store too: a changed job is another run, but one worker more or a start is not
-			spec.Workers.Replicas, spec.Suspend = 0, false
-			id = job.Metadata.Namespace + "-" + job.Metadata.Name + "-" + contentHash(spec)
+			// Others use that store too: a changed job is another run, but one worker more or a start is not.
+			s, w := &job.Spec, job.Spec.Workers
+			id = job.Metadata.Namespace + "-" + job.Metadata.Name + "-" +
+				contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, s.Rendezvous, s.Resources, w.Min, w.Max, w.Processes)
 		} else if id == "" {
 			id = job.Metadata.Name
 		}

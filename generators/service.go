@@ -28,9 +28,19 @@ func podWorkerNumbers(job *schema.Job) []int32 {
 }
 
 func service(job *schema.Job) []runtime.Object {
-	if job.Spec.Target != schema.TargetPods {
-		return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker))}
+	if services := targetOf(job).services; services != nil {
+		return services(job)
 	}
+	return nil
+}
+
+// workerService gives the pods of an Indexed Job their names.
+func workerService(job *schema.Job) []runtime.Object {
+	return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker))}
+}
+
+// podServices give each bare pod its own name.
+func podServices(job *schema.Job) []runtime.Object {
 	var out []runtime.Object
 	for _, i := range podWorkerNumbers(job) {
 		out = append(out, headless(job, podWorkerName(job, i), componentWorker, podWorkerLabels(job, i)))

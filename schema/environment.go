@@ -124,6 +124,8 @@ func (env *Environment) apply(job *Job) {
 	lower(&spec.Resources.Memory, caps.Memory)
 	lower(&spec.Resources.Shm, caps.Shm)
 	lower(&spec.Resources.EphemeralStorage, caps.EphemeralStorage)
+	lower(&spec.Servers.CPU, caps.CPU)
+	lower(&spec.Servers.Memory, caps.Memory)
 	for i := range spec.Storage {
 		if e := spec.Storage[i].EmptyDir; e != nil && e.Size != nil {
 			limit := caps.EphemeralStorage
@@ -148,7 +150,7 @@ func (env *Environment) apply(job *Job) {
 
 // allImages are the images that a job names.
 func (s *Spec) allImages() []*string {
-	return []*string{&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS}
+	return []*string{&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl, &s.Servers.Image}
 }
 
 // rewrite returns an image's name here.

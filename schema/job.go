@@ -11,10 +11,22 @@ import (
 
 // The values of job.cue's enumerations that Go code branches on.
 const (
-	FrameworkTorchelastic = "torchelastic"
+	FrameworkTorchelastic  = "torchelastic"
+	FrameworkDLRover       = "dlrover"
+	FrameworkMXNet         = "mxnet"
+	FrameworkHorovod       = "horovod"
+	FrameworkByteScheduler = "bytescheduler"
 
-	TargetJob  = "job"
-	TargetPods = "pods"
+	TargetJob         = "job"
+	TargetPods        = "pods"
+	TargetJobSet      = "jobset"
+	TargetElasticJob  = "elasticjob"
+	TargetPyTorchJob  = "pytorchjob"
+	TargetTrainJob    = "trainjob"
+	TargetVCJob       = "vcjob"
+	TargetMXJob       = "mxjob"
+	TargetMXJobMlkube = "mxjob-mlkube"
+	TargetMPIJob      = "mpijob"
 
 	LauncherTorchrun   = "torchrun"
 	LauncherEntrypoint = "entrypoint"
@@ -28,8 +40,19 @@ const (
 	StoreEtcd     = "etcd"
 	StoreExternal = "external"
 
-	GangNone        = "none"
-	GangKoordinator = "koordinator"
+	MXNetDist  = "dist"
+	MXNetLocal = "local"
+
+	ModeHorovod = "horovod"
+	ModeBytePS  = "byteps"
+
+	GangNone         = "none"
+	GangKoordinator  = "koordinator"
+	GangCoscheduling = "coscheduling"
+	GangVolcano      = "volcano"
+	GangKueue        = "kueue"
+	GangKubernetes   = "kubernetes"
+	GangTegen        = "tegen"
 
 	FetchInitContainer = "initContainer"
 	FetchEntrypoint    = "entrypoint"
@@ -62,44 +85,57 @@ type Metadata struct {
 
 // Spec mirrors #Spec.
 type Spec struct {
-	Framework        string          `json:"framework"`
-	Target           string          `json:"target"`
-	Launcher         string          `json:"launcher"`
-	Image            string          `json:"image"`
-	ImagePullPolicy  string          `json:"imagePullPolicy"`
-	ImagePullSecrets []string        `json:"imagePullSecrets,omitempty"`
-	Command          []string        `json:"command,omitempty"`
-	Args             []string        `json:"args,omitempty"`
-	Env              []Env           `json:"env,omitempty"`
-	Script           *Script         `json:"script,omitempty"`
-	Workers          Workers         `json:"workers"`
-	Resources        Resources       `json:"resources"`
-	Rendezvous       Rendezvous      `json:"rendezvous"`
-	Gang             *Gang           `json:"gang,omitempty"`
-	Suspend          bool            `json:"suspend"`
-	Storage          []Storage       `json:"storage,omitempty"`
-	Checkpoint       *Checkpoint     `json:"checkpoint,omitempty"`
-	Identity         *Identity       `json:"identity,omitempty"`
-	Placement        Placement       `json:"placement"`
-	Network          Network         `json:"network"`
-	Security         Security        `json:"security"`
-	Failure          Failure         `json:"failure"`
-	Disruption       Disruption      `json:"disruption"`
-	GracePeriod      metav1.Duration `json:"gracePeriod"`
-	TTLAfterFinished metav1.Duration `json:"ttlAfterFinished"`
-	GitOps           bool            `json:"gitops"`
-	HashedNames      bool            `json:"hashedNames"`
-	CreateNamespace  bool            `json:"createNamespace"`
-	Images           Images          `json:"images"`
-	PodTemplate      json.RawMessage `json:"podTemplate,omitempty"` // a partial PodTemplateSpec that podpatch.Validate accepted
+	Framework         string          `json:"framework"`
+	Target            string          `json:"target"`
+	KubernetesVersion string          `json:"kubernetesVersion,omitempty"`
+	Launcher          string          `json:"launcher"`
+	Image             string          `json:"image"`
+	ImagePullPolicy   string          `json:"imagePullPolicy"`
+	ImagePullSecrets  []string        `json:"imagePullSecrets,omitempty"`
+	Command           []string        `json:"command,omitempty"`
+	Args              []string        `json:"args,omitempty"`
+	Env               []Env           `json:"env,omitempty"`
+	Script            *Script         `json:"script,omitempty"`
+	Workers           Workers         `json:"workers"`
+	Resources         Resources       `json:"resources"`
+	Rendezvous        Rendezvous      `json:"rendezvous"`
+	Servers           Servers         `json:"servers"`
+	SSH               SSH             `json:"ssh"`
+	MXNet             MXNet           `json:"mxnet"`
+	Horovod           Horovod         `json:"horovod"`
+	ByteScheduler     ByteScheduler   `json:"bytescheduler"`
+	DLRover           DLRover         `json:"dlrover"`
+	Gang              *Gang           `json:"gang,omitempty"`
+	Suspend           bool            `json:"suspend"`
+	Storage           []Storage       `json:"storage,omitempty"`
+	Checkpoint        *Checkpoint     `json:"checkpoint,omitempty"`
+	Identity          *Identity       `json:"identity,omitempty"`
+	Placement         Placement       `json:"placement"`
+	Network           Network         `json:"network"`
+	Security          Security        `json:"security"`
+	Failure           Failure         `json:"failure"`
+	Disruption        Disruption      `json:"disruption"`
+	GracePeriod       metav1.Duration `json:"gracePeriod"`
+	TTLAfterFinished  metav1.Duration `json:"ttlAfterFinished"`
+	GitOps            bool            `json:"gitops"`
+	HashedNames       bool            `json:"hashedNames"`
+	CreateNamespace   bool            `json:"createNamespace"`
+	Images            Images          `json:"images"`
+	PodTemplate       json.RawMessage `json:"podTemplate,omitempty"` // a partial PodTemplateSpec that podpatch.Validate accepted
+}
+
+// Torchrun says whether tegen puts torchrun before the command.
+func (s *Spec) Torchrun() bool {
+	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherTorchrun
 }
 
 // Images mirrors #Spec.images.
 type Images struct {
-	Etcd   string `json:"etcd"`
-	EtcdV2 string `json:"etcdV2"`
-	Fetch  string `json:"fetch"`
-	AWS    string `json:"aws"`
+	Etcd    string `json:"etcd"`
+	EtcdV2  string `json:"etcdV2"`
+	Fetch   string `json:"fetch"`
+	AWS     string `json:"aws"`
+	Kubectl string `json:"kubectl"`
 }
 
 // Workers mirrors #Workers.
@@ -165,13 +201,72 @@ type EtcdTLS struct {
 	ClientSecret string `json:"clientSecret,omitempty"`
 }
 
+// Servers mirrors #Servers.
+type Servers struct {
+	Replicas int32             `json:"replicas"`
+	CPU      resource.Quantity `json:"cpu"`
+	Memory   resource.Quantity `json:"memory"`
+	Image    string            `json:"image,omitempty"`
+	Command  []string          `json:"command,omitempty"`
+	Args     []string          `json:"args,omitempty"`
+	Port     int32             `json:"port"`
+}
+
+// SSH mirrors #SSH.
+type SSH struct {
+	Port   int32  `json:"port"`
+	Secret string `json:"secret,omitempty"`
+}
+
+// MXNet mirrors #MXNet.
+type MXNet struct {
+	Mode      string `json:"mode"`
+	Group     string `json:"group"`
+	RuntimeID string `json:"runtimeID,omitempty"`
+}
+
+// Horovod mirrors #Horovod.
+type Horovod struct {
+	Controller     string          `json:"controller"`
+	StartTimeout   metav1.Duration `json:"startTimeout"`
+	ElasticTimeout metav1.Duration `json:"elasticTimeout"`
+	ResetLimit     int32           `json:"resetLimit"`
+}
+
+// ByteScheduler mirrors #ByteScheduler; 0 leaves a number to ByteScheduler itself.
+type ByteScheduler struct {
+	Mode            string `json:"mode"`
+	Partition       int64  `json:"partition,omitempty"`
+	Credit          int64  `json:"credit,omitempty"`
+	CreditTuning    bool   `json:"creditTuning"`
+	PartitionTuning bool   `json:"partitionTuning"`
+	RootPort        int32  `json:"rootPort"`
+	Timeline        string `json:"timeline,omitempty"`
+	Debug           bool   `json:"debug"`
+}
+
+// DLRover mirrors #DLRover.
+type DLRover struct {
+	Strategy         string           `json:"strategy"`
+	OptimizeMode     string           `json:"optimizeMode"`
+	Brain            string           `json:"brain,omitempty"`
+	NetworkCheck     bool             `json:"networkCheck"`
+	ExcludeStraggler bool             `json:"excludeStraggler"`
+	NodeUnit         int32            `json:"nodeUnit,omitempty"`
+	PendingTimeout   *metav1.Duration `json:"pendingTimeout,omitempty"`
+}
+
 // Gang mirrors #Gang.
 type Gang struct {
 	Scheduler    string          `json:"scheduler"`
+	Name         string          `json:"name,omitempty"`
 	MinAvailable int32           `json:"minAvailable"`
 	Mode         string          `json:"mode"`
+	Groups       []string        `json:"groups,omitempty"`
 	WaitTimeout  metav1.Duration `json:"waitTimeout"`
 	MatchPolicy  string          `json:"matchPolicy"`
+	Queue        string          `json:"queue,omitempty"`
+	Priority     string          `json:"priority,omitempty"`
 }
 
 // Storage mirrors #Storage: a mount and its source.
@@ -349,6 +444,7 @@ type Toleration struct {
 
 // Network mirrors #Network.
 type Network struct {
+	Host          bool   `json:"host"`
 	Policy        bool   `json:"policy"`
 	ClusterDomain string `json:"clusterDomain"`
 	Interface     string `json:"interface,omitempty"`

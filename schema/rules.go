@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -31,28 +30,28 @@ type rule struct {
 
 // rules are in the order of job.cue. CUE can say most of them, but not in words that name both sides, and not at the
 // price of a comparison.
-var rules = []rule{
+var rules = append([]rule{
+	{(*ruling).target, "framework target"},
 	{(*ruling).names, "metadata createNamespace placement.nodeSelector"},
-	{(*ruling).program, "launcher command args script"},
-	{(*ruling).script, "script launcher identity"},
+	{(*ruling).program, "framework launcher command args script"},
+	{(*ruling).script, "script framework launcher identity"},
 	{(*ruling).environment, "env launcher network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
-	{(*ruling).counting, "workers.firstIndex target"},
 	{(*ruling).resources, "resources.shm resources.memory resources.ephemeralStorage storage"},
 	{(*ruling).processes, "workers.processes resources.gpu"},
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
 	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
 	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata"},
-	{(*ruling).gang, "gang workers.replicas workers.min workers.max"},
+	{(*ruling).gang, "gang framework workers.replicas workers.min workers.max"},
+	{(*ruling).gangDialect, "gang kubernetesVersion suspend placement.scheduler placement.priorityClass"},
 	{(*ruling).volumes, "storage workers.replicas"},
 	{(*ruling).claims, "storage metadata"},
 	{(*ruling).datasets, "storage"},
 	{(*ruling).checkpoint, "checkpoint storage"},
 	{(*ruling).placement, "placement.tolerations"},
-	{(*ruling).failure, "failure launcher"},
-	{(*ruling).target, "target failure hashedNames"},
+	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
-}
+}, featureRules()...)
 
 // check asks every rule that reads sound parts only.
 func check(job *Job, root *node, unsound parts) Errors {
@@ -130,7 +129,7 @@ func (r *ruling) key(mapping, key string) {
 
 func (r *ruling) program() {
 	s := &r.Spec
-	if s.Launcher != LauncherTorchrun {
+	if !s.Torchrun() {
 		return
 	}
 	if len(s.Command)+len(s.Args) == 0 && s.Script == nil {
@@ -217,13 +216,6 @@ func (r *ruling) workers() {
 	}
 }
 
-// counting: only bare pods may count from 1, an Indexed Job's controller counts from 0.
-func (r *ruling) counting() {
-	if r.Spec.Target != TargetPods && r.given("spec.workers.firstIndex") && r.Spec.Workers.FirstIndex != 0 {
-		r.fail("spec.workers.firstIndex", "target", "an Indexed Job counts from 0; only target pods can count from 1")
-	}
-}
-
 func (r *ruling) resources() {
 	res := &r.Spec.Resources
 	inMemory, origin := res.Shm.DeepCopy(), ""
@@ -261,26 +253,6 @@ func (r *ruling) processes() {
 	}
 }
 
-func (r *ruling) gang() {
-	g := r.Spec.Gang
-	if g == nil || g.Scheduler == GangNone {
-		return
-	}
-	w := &r.Spec.Workers
-	switch {
-	case g.MinAvailable > w.Replicas:
-		r.fail("spec.gang.minAvailable", "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable, w.Replicas)
-	case g.MinAvailable < w.Min:
-		r.fail("spec.gang.minAvailable", "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable, w.Min)
-	}
-	if w.Min < w.Max && g.MatchPolicy != "waiting-and-running" {
-		r.fail("spec.gang.matchPolicy", "requires", "an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang", g.MatchPolicy)
-	}
-	if g.WaitTimeout.Duration > 25*time.Minute {
-		r.fail("spec.gang.waitTimeout", "range", "%s is above the 25m that Koordinator handles", short(g.WaitTimeout))
-	}
-}
-
 func (r *ruling) placement() {
 	for i, t := range r.Spec.Placement.Tolerations {
 		at := fmt.Sprintf("spec.placement.tolerations[%d]", i)
@@ -299,7 +271,7 @@ func (r *ruling) failure() {
 	f := &r.Spec.Failure
 	seen := map[int32]bool{}
 	for i, code := range f.FatalExitCodes {
-		if code != 1 && r.Spec.Launcher == LauncherTorchrun {
+		if code != 1 && r.Spec.Torchrun() {
 			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires", "torchrun exits with 1 whatever its processes exit with, so %d never comes: use launcher entrypoint, or 1", code)
 		}
 		if seen[code] {
@@ -309,18 +281,6 @@ func (r *ruling) failure() {
 	}
 	if r.given("spec.failure.restarts") && f.RestartsPerWorker != nil {
 		r.fail("spec.failure.restartsPerWorker", "one-of", "only one of restarts, restartsPerWorker may be given")
-	}
-}
-
-// target refuses what bare pods cannot carry: they have no controller.
-func (r *ruling) target() {
-	if r.Spec.Target != TargetPods {
-		return
-	}
-	for _, field := range []string{"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes", "failure.ignoreDisruptions", "hashedNames"} {
-		if r.given("spec." + field) {
-			r.fail("spec."+field, "target", "target pods has no controller that could do this: use target job")
-		}
 	}
 }
 

@@ -50,6 +50,7 @@ func Load(sources []Source) ([]*Job, error) {
 		errs = append(errs, l.errs...)
 	}
 	errs = append(errs, clashes(out, jobs)...)
+	errs = append(errs, sharedGangs(out, jobs)...)
 	if len(errs) > 0 {
 		errs.tidy()
 		return nil, errs

@@ -205,7 +205,7 @@ func (w *workload) ownHost(host string) bool {
 		return host == w.spec.Hostname || w.kind == "Pod" && host == w.name
 	}
 	base, n, ok := cutOrdinal(host)
-	return ok && base == w.name && w.kind != "CronJob" && w.numbers.count == 1 && w.numbers.has(n)
+	return ok && base == w.numbers.base && w.kind != "CronJob" && w.numbers.count == 1 && w.numbers.has(n)
 }
 
 // pairHost checks a host of two names: pod.service of the namespace or
@@ -283,6 +283,11 @@ func (c *checker) gives(namespace, service, host string) bool {
 	base, n, ok := cutOrdinal(host)
 	if !ok {
 		return false
+	}
+	for _, numbers := range c.sets[[2]string{namespace, base}] {
+		if numbers.has(n) && (service == "" || service == numbers.subdomain) {
+			return true
+		}
 	}
 	for _, obj := range c.numbered(namespace, base) {
 		if obj == nil {

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
 )
 
 // id names an object as messages do. The kind of a custom resource carries its
@@ -48,6 +50,10 @@ type index struct {
 	workloads  []*workload
 	pods       map[label][]*workload
 	hostnames  map[hostname]bool
+	// sets has the pods of custom resources under their names without number,
+	// and made the Services that controllers of custom resources make.
+	sets map[[2]string][]numbers
+	made map[id]bool
 	// claims has the StatefulSets that make claims named <key>-<ordinal>.
 	claims map[id][]id
 }
@@ -59,6 +65,8 @@ func newIndex(objs []runtime.Object) *index {
 		namespaces: map[string]bool{},
 		pods:       map[label][]*workload{},
 		hostnames:  map[hostname]bool{},
+		sets:       map[[2]string][]numbers{},
+		made:       map[id]bool{},
 		claims:     map[id][]id{},
 	}
 	for _, obj := range objs {
@@ -73,7 +81,7 @@ func newIndex(objs []runtime.Object) *index {
 
 func (x *index) add(obj runtime.Object, meta metav1.Object) {
 	key := idOf(obj, meta)
-	_, custom := obj.(*unstructured.Unstructured)
+	foreign, custom := customResource(obj)
 	// A custom resource without a namespace may be cluster-scoped.
 	if key.namespace != "" && (!custom || meta.GetNamespace() != "") {
 		x.namespaces[key.namespace] = true
@@ -89,8 +97,39 @@ func (x *index) add(obj runtime.Object, meta metav1.Object) {
 			x.objects[key] = obj
 		}
 	}
-	if w := workloadOf(obj, key); w != nil {
+	if foreign != nil {
+		x.addCustom(foreign, key)
+	} else if w := workloadOf(obj, key); w != nil {
 		x.addPods(w)
+	}
+}
+
+// customResource says whether an object is a custom resource, and returns it
+// as one that makes pods, if it is known to.
+func customResource(obj runtime.Object) (apis.Workload, bool) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		w, _ := apis.Decode(u.GroupVersionKind(), u.Object).(apis.Workload)
+		return w, true
+	}
+	w, ok := obj.(apis.Workload)
+	return w, ok
+}
+
+// addCustom enters the pods and Services that a controller makes of a custom
+// resource.
+func (x *index) addCustom(obj apis.Workload, key id) {
+	for _, name := range obj.Services() {
+		x.made[id{"Service", key.namespace, name}] = true
+	}
+	for _, set := range obj.PodSets() {
+		base := strings.TrimSuffix(set.Prefix, "-")
+		n := numbers{on: true, base: base, first: int(set.First), count: int(set.Replicas), subdomain: set.Subdomain}
+		x.sets[[2]string{key.namespace, base}] = append(x.sets[[2]string{key.namespace, base}], n)
+		x.addPods(&workload{
+			object: object{id: key, notes: [3]map[string]string{obj.GetAnnotations(), set.Template.Annotations}},
+			path:   set.Path + ".spec", pod: &set.Template.ObjectMeta, spec: &set.Template.Spec,
+			numbers: n, byJobs: set.ByJobs,
+		})
 	}
 }
 
@@ -125,7 +164,7 @@ func (x *index) addPods(w *workload) {
 // has reports whether the object exists: in the set, made by a StatefulSet of
 // the set, or in every cluster.
 func (x *index) has(i id) bool {
-	if _, ok := x.objects[i]; ok {
+	if _, ok := x.objects[i]; ok || x.made[i] {
 		return true
 	}
 	switch i.kind {
@@ -165,6 +204,7 @@ func (x *index) names() map[id][]string {
 // Indexed Job, and the subdomain of any pods.
 type numbers struct {
 	on           bool
+	base         string // of the names, before the number
 	first, count int
 	subdomain    string
 }
@@ -251,6 +291,7 @@ func workloadOf(obj runtime.Object, key id) *workload {
 		return nil
 	}
 	w.numbers = numbersOf(obj)
+	w.numbers.base = w.name
 	if w.kind != "StatefulSet" { // whose controller overwrites the template's
 		w.numbers.subdomain = w.spec.Subdomain
 	}
@@ -261,8 +302,8 @@ func workloadOf(obj runtime.Object, key id) *workload {
 // from a generator leave empty.
 func idOf(obj runtime.Object, meta metav1.Object) id {
 	var kind string
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		gvk := u.GroupVersionKind()
+	// What is no built-in type says itself what it is.
+	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
 		kind = gvk.Kind
 		if strings.Contains(gvk.Group, ".") && !strings.HasSuffix(gvk.Group, ".k8s.io") {
 			kind += "." + gvk.Group

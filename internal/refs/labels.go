@@ -129,7 +129,7 @@ func (w *workload) carries(key string) bool {
 	}
 	switch key {
 	case legacyJobName, legacyControllerUID, batchv1.JobNameLabel, batchv1.ControllerUidLabel:
-		return w.kind == "Job" || w.kind == "CronJob"
+		return w.kind == "Job" || w.kind == "CronJob" || w.byJobs
 	case appsv1.DefaultDeploymentUniqueLabelKey:
 		return w.kind == "Deployment"
 	case appsv1.ControllerRevisionHashLabelKey:
@@ -143,7 +143,7 @@ func (w *workload) carries(key string) bool {
 func (w *workload) ordinalLabel(key string) bool {
 	switch key {
 	case batchv1.JobCompletionIndexAnnotation:
-		return w.kind != "StatefulSet" && w.numbers.on
+		return w.kind != "StatefulSet" && w.numbers.on && (w.byJobs || w.kind == "Job" || w.kind == "CronJob")
 	case appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel:
 		return w.kind == "StatefulSet"
 	}

@@ -20,6 +20,7 @@ type workload struct {
 	selector *metav1.LabelSelector // nil where the controller makes its own
 	claims   []corev1.PersistentVolumeClaim
 	numbers  numbers
+	byJobs   bool // a custom resource's pods that Jobs make
 }
 
 // container is a container with the list it is in.

@@ -1,0 +1,38 @@
+package generators
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/podpatch"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// torchPods are the tutorial's bare pods. Nothing in a pod depends on how many there are but what must, so that one
+// more worker leaves the others' objects as they are.
+func torchPods(job *schema.Job) []runtime.Object {
+	var out []runtime.Object
+	for _, i := range podWorkerNumbers(job) {
+		// The pod's own hostname, so that worker 0 knows itself for the host of the store.
+		template := workerTemplate(job, torchWorker(job, podWorkerName(job, job.Spec.Workers.FirstIndex)))
+		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		if job.Spec.Failure.Deadline != nil {
+			template.Spec.ActiveDeadlineSeconds = ptr(seconds(*job.Spec.Failure.Deadline))
+		}
+		if job.Spec.Suspend {
+			template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "tegen.dev/suspended"}} // a pod cannot be suspended otherwise
+		}
+		template = podpatch.Apply(template, job.Spec.PodTemplate)
+		pod := &corev1.Pod{ObjectMeta: meta(job, podWorkerName(job, i), componentWorker), Spec: template.Spec}
+		maps.Copy(pod.Labels, template.Labels)
+		maps.Copy(pod.Labels, podWorkerLabels(job, i))
+		for k, v := range template.Annotations {
+			annotate(&pod.ObjectMeta, k, v)
+		}
+		expect(job, &pod.ObjectMeta, pod.Spec)
+		out = append(out, pod)
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+package generators
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// target is how the pods of a framework come to be: a line for each of schema.Targets.
+type target struct {
+	framework, name string
+	workloads       func(*schema.Job) []runtime.Object // what makes the pods
+	services        func(*schema.Job) []runtime.Object // what names them in DNS, nil where a controller renders it
+	owns            func(*schema.Job, string) bool     // whether a Service of that name is the job's own
+	roles           func(*schema.Job) []role           // the kinds of pods, in the order in which they are rendered
+	container       string                             // what the target's API calls the container of a worker
+}
+
+// targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
+func targets() []target {
+	return []target{
+		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, componentWorker},
+		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, componentWorker},
+	}
+}
+
+// targetOf is the job's target; schema.Load refuses what is not in the list, which TestTargets holds to schema.Targets.
+func targetOf(job *schema.Job) *target {
+	for _, t := range targets() {
+		if t.framework == job.Spec.Framework && t.name == job.Spec.Target {
+			return &t
+		}
+	}
+	panic("generators: no target " + job.Spec.Target + " of framework " + job.Spec.Framework)
+}
+
+// role is one kind of pod that takes part in training.
+type role struct {
+	component string
+	replicas  int32
+	least     int32 // of them, without which there is no training
+}
+
+// roles lists the kinds of pods that the job's own templates make.
+func roles(job *schema.Job) []role { return targetOf(job).roles(job) }
+
+func workersOnly(job *schema.Job) []role {
+	w := &job.Spec.Workers
+	return []role{{componentWorker, w.Replicas, w.Min}}
+}
+
+func isWorkerService(job *schema.Job, name string) bool { return name == workerName(job) }
+
+func isPodService(job *schema.Job, name string) bool {
+	number, ours := strings.CutPrefix(name, workerName(job)+"-")
+	i, err := strconv.ParseInt(number, 10, 32)
+	first := job.Spec.Workers.FirstIndex
+	return ours && err == nil && int32(i) >= first && int32(i) < first+job.Spec.Workers.Replicas
+}

@@ -1,0 +1,84 @@
+package apis
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// JobSetKind is JobSet's one API version (kubernetes-sigs/jobset v0.12.0, api/jobset/v1alpha2).
+var JobSetKind = schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}
+
+// JobSet runs several Jobs as one.
+type JobSet = Custom[JobSetSpec]
+
+// JobSetSpec is JobSet.spec.
+type JobSetSpec struct {
+	ReplicatedJobs          []ReplicatedJob      `json:"replicatedJobs"`
+	Network                 *JobSetNetwork       `json:"network,omitempty"`
+	SuccessPolicy           *JobSetSuccessPolicy `json:"successPolicy,omitempty"`
+	FailurePolicy           *JobSetFailurePolicy `json:"failurePolicy,omitempty"`
+	Suspend                 *bool                `json:"suspend,omitempty"`
+	TTLSecondsAfterFinished *int32               `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// ReplicatedJob is a Job, Replicas times.
+type ReplicatedJob struct {
+	Name     string                  `json:"name"`
+	Replicas int32                   `json:"replicas,omitempty"`
+	Template batchv1.JobTemplateSpec `json:"template"`
+}
+
+// JobSetNetwork is how pods find each other; the Service is named Subdomain, or like the JobSet.
+type JobSetNetwork struct {
+	EnableDNSHostnames       *bool  `json:"enableDNSHostnames,omitempty"`
+	Subdomain                string `json:"subdomain,omitempty"`
+	PublishNotReadyAddresses *bool  `json:"publishNotReadyAddresses,omitempty"`
+}
+
+// JobSetSuccessPolicy says which Jobs must succeed.
+type JobSetSuccessPolicy struct {
+	Operator             string   `json:"operator"`
+	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
+}
+
+// JobSetFailurePolicy says how often all Jobs are made again when one has failed.
+type JobSetFailurePolicy struct {
+	MaxRestarts int32 `json:"maxRestarts,omitempty"`
+}
+
+// subdomain is where the pods' hostnames resolve.
+func (s *JobSetSpec) subdomain(name string) string {
+	if s.Network != nil && s.Network.Subdomain != "" {
+		return s.Network.Subdomain
+	}
+	return name
+}
+
+func (s *JobSetSpec) services(name string) []string { return []string{s.subdomain(name)} }
+
+func (s *JobSetSpec) podSets(name string) (all []PodSet) {
+	for i := range s.ReplicatedJobs {
+		j := &s.ReplicatedJobs[i]
+		for n := range max(j.Replicas, 1) {
+			all = append(all, PodSet{
+				Path:      fmt.Sprintf("spec.replicatedJobs[%d].template.spec.template", i),
+				Template:  &j.Template.Spec.Template,
+				Replicas:  parallelism(&j.Template.Spec),
+				Prefix:    fmt.Sprintf("%s-%s-%d-", name, j.Name, n),
+				Random:    true,
+				ByJobs:    true,
+				Subdomain: s.subdomain(name),
+			})
+		}
+	}
+	return all
+}
+
+func parallelism(j *batchv1.JobSpec) int32 {
+	if j.Parallelism == nil {
+		return 1
+	}
+	return *j.Parallelism
+}

@@ -1,0 +1,6 @@
+package apis
+
+// Kinds lists the custom resources that tegen knows.
+var Kinds = []Kind{
+	kind[JobSetSpec](JobSetKind),
+}

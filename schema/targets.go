@@ -1,0 +1,225 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Target is one thing that the workers of a framework can become.
+type Target struct {
+	Framework, Name string
+	API             string // group/version kind of the object that makes the workers
+	// Lacks names the features that the target's API cannot carry, each with the reason: the end of the sentence
+	// "target x cannot carry this: …".
+	Lacks map[string]string
+}
+
+// Feature is a part of a job that not every target can carry.
+type Feature struct {
+	Name string // a field of the spec, or field=value; the key in Target.Lacks
+	Doc  string // a few words for docs/support.md
+
+	reads string                 // the parts that used looks at
+	used  func(*ruling) []string // the paths where a job uses it
+}
+
+// Targets lists every framework with every target, in the order of docs/support.md.
+var Targets = []Target{
+	{FrameworkTorchelastic, TargetJob, "batch/v1 Job", union(others(FrameworkTorchelastic), lacks{
+		"workers.firstIndex": "an Indexed Job counts from 0",
+	})},
+	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noController)},
+}
+
+// lacks are reasons by feature.
+type lacks = map[string]string
+
+// union joins tables of what a target lacks.
+func union(tables ...lacks) lacks {
+	all := lacks{}
+	for _, table := range tables {
+		for feature, reason := range table {
+			all[feature] = reason
+		}
+	}
+	return all
+}
+
+// others are the sections of all frameworks but one.
+func others(framework string) lacks {
+	all := lacks{}
+	for section, owners := range map[string][]string{
+		"launcher":      {FrameworkTorchelastic},
+		"rendezvous":    {FrameworkTorchelastic},
+		"mxnet":         {FrameworkMXNet},
+		"servers":       {FrameworkMXNet, FrameworkByteScheduler},
+		"ssh":           {FrameworkHorovod, FrameworkByteScheduler},
+		"horovod":       {FrameworkHorovod, FrameworkByteScheduler},
+		"bytescheduler": {FrameworkByteScheduler},
+		"dlrover":       {FrameworkDLRover},
+	} {
+		if !slices.Contains(owners, framework) {
+			all[section] = "it belongs to framework " + strings.Join(owners, " and ")
+		}
+	}
+	return all
+}
+
+// noController is what bare pods cannot do: nobody looks after them.
+var noController = lacks{
+	"failure.restarts":          "bare pods have no controller that could do it",
+	"failure.restartsPerWorker": "bare pods have no controller that could do it",
+	"failure.fatalExitCodes":    "bare pods have no controller that could do it",
+	"failure.ignoreDisruptions": "bare pods have no controller that could do it",
+	"hashedNames":               "bare pods have no controller that could do it",
+}
+
+// Features lists what targets differ in, in the order of job.cue.
+var Features = []Feature{
+	written("launcher", "who starts the processes"),
+	written("env", "environment variables of the workers"),
+	{"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max", elastic},
+	written("workers.firstIndex", "pods counted from 1"),
+	written("rendezvous", "backend, store and timeouts of the rendezvous"),
+	written("servers", "parameter servers"),
+	written("ssh", "port and keys of ssh"),
+	written("mxnet", "mode and names of MXNet"),
+	written("horovod", "controller and timeouts of Horovod"),
+	written("bytescheduler", "tuning of ByteScheduler, BytePS"),
+	written("dlrover", "strategy of DLRover"),
+	gangOf(GangKoordinator), gangOf(GangCoscheduling), gangOf(GangVolcano), gangOf(GangKueue), gangOf(GangKubernetes), gangOf(GangTegen),
+	{"suspend", "no training pod starts", "suspend", func(r *ruling) []string { return when(r.Spec.Suspend, "suspend") }},
+	written("storage", "volumes"),
+	{"storage.dataset", "datasets fetched before training", "storage", fetchedData},
+	written("checkpoint", "a place for checkpoints"),
+	written("script.image", "a script in the image"),
+	written("script.s3", "a script in S3"),
+	written("script.configMap", "a script in a ConfigMap"),
+	written("identity", "cloud identity"),
+	written("network.host", "the node's network"),
+	written("network.interface", "the interface of NCCL and Gloo"),
+	written("network.collective", "the collective backend"),
+	written("placement.scheduler", "a scheduler by name"),
+	written("placement.priorityClass", "priority"),
+	written("placement.runtimeClass", "runtime class"),
+	written("placement.nodeSelector", "node selector"),
+	written("placement.tolerations", "tolerations"),
+	written("failure.restarts", "failed pods that the job survives"),
+	written("failure.restartsPerWorker", "failed pods that a worker survives"),
+	written("failure.fatalExitCodes", "exit codes that end the job"),
+	written("failure.ignoreDisruptions", "drains and preemptions are no failures"),
+	written("failure.deadline", "a limit on time"),
+	written("ttlAfterFinished", "finished jobs are deleted"),
+	written("hashedNames", "names that change with the template"),
+	written("podTemplate", "any further field of the pods"),
+}
+
+// written is a feature that is used wherever its field is given, in the author's file or by an environment.
+func written(field, doc string) Feature {
+	return Feature{field, doc, "target", func(r *ruling) []string { return when(r.given("spec."+field), field) }}
+}
+
+// gangOf is a dialect of gang scheduling.
+func gangOf(scheduler string) Feature {
+	return Feature{"gang.scheduler=" + scheduler, "gang of " + scheduler, "gang", func(r *ruling) []string {
+		return when(r.Spec.Gang != nil && r.Spec.Gang.Scheduler == scheduler, "gang.scheduler")
+	}}
+}
+
+func elastic(r *ruling) []string {
+	w := &r.Spec.Workers
+	field := "workers.min"
+	if !r.given("spec.workers.min") {
+		field = "workers.max"
+	}
+	return when(w.Min < w.Max, field)
+}
+
+func fetchedData(r *ruling) (paths []string) {
+	for i := range r.Spec.Storage {
+		paths = append(paths, when(r.Spec.Storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))...)
+	}
+	return paths
+}
+
+func when(used bool, field string) []string {
+	if !used {
+		return nil
+	}
+	return []string{"spec." + field}
+}
+
+// TargetOf returns the row of a framework and target, nil where there is none.
+func TargetOf(framework, name string) *Target {
+	i := slices.IndexFunc(Targets, func(t Target) bool { return t.Framework == framework && t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &Targets[i]
+}
+
+// Carries says whether the target can carry a feature.
+func (t *Target) Carries(feature string) bool {
+	_, no := t.Lacks[feature]
+	return !no
+}
+
+// target refuses a target that the framework does not have.
+func (r *ruling) target() {
+	s := &r.Spec
+	if TargetOf(s.Framework, s.Target) != nil {
+		return
+	}
+	var names []string
+	for _, t := range Targets {
+		if t.Framework == s.Framework {
+			names = append(names, t.Name)
+		}
+	}
+	if r.given("spec.target") {
+		r.fail("spec.target", "target", "framework %s has no target %s: one of %s", s.Framework, s.Target, strings.Join(names, ", "))
+		return
+	}
+	r.fail("spec.framework", "target", "%s has no target %s, which is the default: set spec.target to one of %s", s.Framework, s.Target, strings.Join(names, ", "))
+}
+
+// featureRules refuse what a target cannot carry, a rule a feature, so that a mistake elsewhere hides none of them.
+func featureRules() []rule {
+	out := make([]rule, len(Features))
+	for i, f := range Features {
+		out[i] = rule{func(r *ruling) { r.carries(f) }, "framework target " + f.reads}
+	}
+	return out
+}
+
+func (r *ruling) carries(f Feature) {
+	t := TargetOf(r.Spec.Framework, r.Spec.Target)
+	if t == nil || t.Carries(f.Name) {
+		return
+	}
+	for _, path := range f.used(r) {
+		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework, t.Lacks[f.Name], instead(t.Framework, f.Name))
+	}
+}
+
+// instead names the targets that can carry a feature: of the same framework, or else of any.
+func instead(framework, feature string) string {
+	var same, any []string
+	for _, t := range Targets {
+		switch {
+		case !t.Carries(feature):
+		case t.Framework == framework:
+			same = append(same, t.Name)
+		case !slices.Contains(any, t.Framework):
+			any = append(any, t.Framework)
+		}
+	}
+	switch {
+	case len(same) > 0:
+		return "target " + strings.Join(same, ", ") + " can"
+	case len(any) > 0:
+		return "framework " + strings.Join(any, ", ") + " can"
+	}
+	return "no target can"
+}

@@ -3,4 +3,10 @@ package apis
 // Kinds lists the custom resources that tegen knows.
 var Kinds = []Kind{
 	kind[JobSetSpec](JobSetKind),
+	kind[CoschedulingPodGroup](CoschedulingPodGroupKind),
+	kind[VolcanoPodGroup](VolcanoPodGroupKind),
+	kind[WorkloadSpec](WorkloadAlphaKind),
+	kind[PodGroupAlpha](PodGroupAlphaKind),
+	kind[WorkloadSpec](WorkloadBetaKind),
+	kind[PodGroupBeta](PodGroupBetaKind),
 }

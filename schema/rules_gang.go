@@ -41,16 +41,11 @@ func (r *ruling) gangDialect() {
 	d := dialects[g.Scheduler]
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
 		if r.given("spec.gang."+field) && !slices.Contains(d.fields, field) {
-			r.fail("spec.gang."+field, "requires", "gang scheduler %s knows none; %s does", g.Scheduler, strings.Join(dialectsWith(field), ", "))
+			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler, strings.Join(dialectsWith(field), " and "))
 		}
 	}
-	if d.longest != 0 {
-		switch wait := g.WaitTimeout; {
-		case wait.Duration > d.longest:
-			r.fail("spec.gang.waitTimeout", "range", "%s is above the %dm %s", short(wait), int(d.longest.Minutes()), d.why)
-		case wait.Duration == 0:
-			r.fail("spec.gang.waitTimeout", "range", "0 waits for nobody, and no gang is ever complete: at least 1s")
-		}
+	if wait := g.WaitTimeout; d.longest != 0 && wait.Duration > d.longest {
+		r.fail("spec.gang.waitTimeout", "range", "%s is above the %dm %s", short(wait), int(d.longest.Minutes()), d.why)
 	}
 	if r.Spec.MakesPodGroup() || g.Scheduler == GangKueue && r.Spec.Target != TargetPods {
 		if r.given("spec.gang.name") {

@@ -45,6 +45,9 @@ func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *b
 			PodFailurePolicy:     podFailurePolicy(f),
 			PodReplacementPolicy: ptr(batchv1.Failed), // two pods of one index would share a hostname
 			Suspend:              suspended(job),
+
+			ActiveDeadlineSeconds:   deadline(job),
+			TTLSecondsAfterFinished: ttl(job),
 		},
 	}
 	maps.Copy(w.Labels, workloadLabels(job))
@@ -56,12 +59,6 @@ func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *b
 	}
 	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
 		w.Spec.BackoffLimit, w.Spec.BackoffLimitPerIndex = nil, f.RestartsPerWorker
-	}
-	if f.Deadline != nil {
-		w.Spec.ActiveDeadlineSeconds = ptr(seconds(*f.Deadline))
-	}
-	if !job.Spec.GitOps { // a reconciler runs a Job again that deleted itself
-		w.Spec.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
 	}
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
 	template.Spec.Subdomain = workerName(job)               // with the Service of that name: <pod>.<subdomain> resolves

@@ -24,6 +24,9 @@ func targets() []target {
 	return []target{
 		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, componentWorker},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, componentWorker},
+		{schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly, elasticJobContainer},
+		{schema.FrameworkTorchelastic, schema.TargetPyTorchJob, pyTorchJob, nil, isNumberedService, workersOnly, pyTorchContainer},
+		{schema.FrameworkDLRover, schema.TargetElasticJob, dlroverJob, nil, isDLRoverService, workersOnly, dlroverContainer},
 	}
 }
 

@@ -1,0 +1,31 @@
+package apis
+
+import corev1 "k8s.io/api/core/v1"
+
+// The custom resources of Kubeflow's training operators share these types (kubeflow/trainer v1.9.4,
+// pkg/apis/kubeflow.org/v1/common_types.go; kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1/types.go).
+
+// RunPolicy is how a job runs and what remains of it.
+type RunPolicy struct {
+	CleanPodPolicy          string            `json:"cleanPodPolicy,omitempty"` // None, Running or All: which pods are deleted when it is over
+	TTLSecondsAfterFinished *int32            `json:"ttlSecondsAfterFinished,omitempty"`
+	ActiveDeadlineSeconds   *int64            `json:"activeDeadlineSeconds,omitempty"`
+	BackoffLimit            *int32            `json:"backoffLimit,omitempty"`
+	Suspend                 *bool             `json:"suspend,omitempty"`
+	SchedulingPolicy        *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
+}
+
+// SchedulingPolicy is read where the operator was started with a gang scheduler.
+type SchedulingPolicy struct {
+	MinAvailable           *int32 `json:"minAvailable,omitempty"`
+	Queue                  string `json:"queue,omitempty"`
+	PriorityClass          string `json:"priorityClass,omitempty"`
+	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+}
+
+// ReplicaSpec is the pods of one role.
+type ReplicaSpec struct {
+	Replicas      *int32                 `json:"replicas,omitempty"`
+	RestartPolicy string                 `json:"restartPolicy,omitempty"` // Always, OnFailure, Never or ExitCode; the template's own is overwritten
+	Template      corev1.PodTemplateSpec `json:"template"`
+}

@@ -1,6 +1,13 @@
 package apis
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // The custom resources of Kubeflow's training operators share these types (kubeflow/trainer v1.9.4,
 // pkg/apis/kubeflow.org/v1/common_types.go; kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1/types.go).
@@ -28,4 +35,36 @@ type ReplicaSpec struct {
 	Replicas      *int32                 `json:"replicas,omitempty"`
 	RestartPolicy string                 `json:"restartPolicy,omitempty"` // Always, OnFailure, Never or ExitCode; the template's own is overwritten
 	Template      corev1.PodTemplateSpec `json:"template"`
+}
+
+// kubeflowPodSets are the pods of Kubeflow's controllers, <job>-<role in lower case>-<index>.
+func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec) (all []PodSet) {
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		r := roles[role]
+		all = append(all, PodSet{
+			Path:     fmt.Sprintf("%s.%s.template", path, role),
+			Template: &r.Template,
+			Replicas: orOne(r.Replicas),
+			Prefix:   fmt.Sprintf("%s-%s-", name, strings.ToLower(role)),
+		})
+	}
+	return all
+}
+
+// numbered are the names of all pods, where each has a Service of its own name.
+func numbered(sets []PodSet) (names []string) {
+	for _, set := range sets {
+		for i := range set.Replicas {
+			names = append(names, fmt.Sprintf("%s%d", set.Prefix, set.First+i))
+		}
+	}
+	return names
+}
+
+// orOne is a number of replicas where leaving it out means one.
+func orOne(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
 }

@@ -15,8 +15,19 @@ import (
 // expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
 // schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
 // to create first.
-func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
+func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
 	var names []string
+	for _, pod := range pods {
+		names = append(names, expectOfPod(job, pod)...)
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))
+}
+
+func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}
@@ -40,11 +51,7 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
 			}
 		}
 	}
-	if len(names) == 0 {
-		return
-	}
-	slices.Sort(names)
-	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))
+	return names
 }
 
 func expectOfVolume(job *schema.Job, v corev1.VolumeSource) (names []string) {

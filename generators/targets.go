@@ -24,6 +24,9 @@ func targets() []target {
 	return []target{
 		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, componentWorker},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, componentWorker},
+		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, componentWorker},
+		{schema.FrameworkMXNet, schema.TargetMXJob, mxJob, nil, isMXJobService, psRoles, mxnetContainer},
+		{schema.FrameworkMXNet, schema.TargetMXJobMlkube, mxJobMlkube, nil, isMlkubeService, psRoles, mxnetContainer},
 	}
 }
 
@@ -55,8 +58,12 @@ func workersOnly(job *schema.Job) []role {
 func isWorkerService(job *schema.Job, name string) bool { return name == workerName(job) }
 
 func isPodService(job *schema.Job, name string) bool {
-	number, ours := strings.CutPrefix(name, workerName(job)+"-")
+	return numberedFrom(name, workerName(job)+"-", job.Spec.Workers.FirstIndex, job.Spec.Workers.Replicas)
+}
+
+// numberedFrom says whether a name is prefix and one of count numbers from first.
+func numberedFrom(name, prefix string, first, count int32) bool {
+	number, ours := strings.CutPrefix(name, prefix)
 	i, err := strconv.ParseInt(number, 10, 32)
-	first := job.Spec.Workers.FirstIndex
-	return ours && err == nil && int32(i) >= first && int32(i) < first+job.Spec.Workers.Replicas
+	return ours && err == nil && int32(i) >= first && int32(i) < first+count
 }

@@ -23,6 +23,7 @@ type trainee struct {
 	env           []corev1.EnvVar // the framework's own
 	resources     corev1.ResourceRequirements
 	ports         []corev1.ContainerPort
+	bare          bool // its controller cannot bear any variables
 }
 
 // workerTrainee is a worker, but for what its framework tells it.
@@ -77,7 +78,7 @@ func workerContainer(job *schema.Job, t trainee) corev1.Container {
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         t.command,
 		Args:            t.args,
-		Env:             workerEnv(job, t.env),
+		Env:             workerEnv(job, t),
 		Ports:           t.ports,
 		Resources:       t.resources,
 		SecurityContext: containerSecurity(job.Spec.Security.ReadOnlyRootFilesystem),
@@ -85,7 +86,11 @@ func workerContainer(job *schema.Job, t trainee) corev1.Container {
 }
 
 // workerEnv puts what tegen sets first, so that an author's values may refer to it, and lets an author's HOME win.
-func workerEnv(job *schema.Job, env []corev1.EnvVar) []corev1.EnvVar {
+func workerEnv(job *schema.Job, t trainee) []corev1.EnvVar {
+	if t.bare {
+		return nil
+	}
+	env := t.env
 	var own []corev1.EnvVar
 	named := map[string]bool{}
 	for _, e := range job.Spec.Env {

@@ -51,6 +51,11 @@ var rules = append([]rule{
 	{(*ruling).placement, "placement.tolerations"},
 	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
+	{(*ruling).mxnet, "framework target mxnet servers workers"},
+	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env"},
+	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
+	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate"},
+	{(*ruling).bareEnv, "framework target env podTemplate gang"},
 }, featureRules()...)
 
 // check asks every rule that reads sound parts only.
@@ -161,7 +166,7 @@ func (r *ruling) script() {
 	switch {
 	case s.S3 == "" && r.given("spec.script.fetch"):
 		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
-	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Launcher != LauncherEntrypoint:
+	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
 		r.fail("spec.script.fetch", "requires", "the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
 	}
 	if s.S3 != "" && r.Spec.Identity == nil {

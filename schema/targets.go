@@ -30,6 +30,9 @@ var Targets = []Target{
 		"workers.firstIndex": "an Indexed Job counts from 0",
 	})},
 	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noController)},
+	{FrameworkMXNet, TargetJob, "batch/v1 Jobs, one a role", mxnetJob},
+	{FrameworkMXNet, TargetMXJob, "kubeflow.org/v1 MXJob", mxjob},
+	{FrameworkMXNet, TargetMXJobMlkube, "mxnet.mlkube.io/v1beta1 or mlkube.io/v1beta1 MxJob", mxjobMlkube},
 }
 
 // lacks are reasons by feature.
@@ -61,6 +64,8 @@ func others(framework string) lacks {
 		"horovod":       {FrameworkHorovod, FrameworkByteScheduler},
 		"bytescheduler": {FrameworkByteScheduler},
 		"dlrover":       {FrameworkDLRover},
+
+		"network.collective": {FrameworkTorchelastic, FrameworkDLRover, FrameworkHorovod, FrameworkByteScheduler},
 	} {
 		if !slices.Contains(owners, framework) {
 			all[section] = ownedBy + strings.Join(owners, " and ")
@@ -88,7 +93,7 @@ var Features = []Feature{
 	written("rendezvous", "backend, store and timeouts of the rendezvous"),
 	written("servers", "parameter servers"),
 	written("ssh", "port and keys of ssh"),
-	written("mxnet", "mode and names of MXNet"),
+	{"mxnet", "a worker alone, and names of MXNet's first operator", "mxnet", mxnetNames},
 	written("horovod", "controller and timeouts of Horovod"),
 	written("bytescheduler", "tuning of ByteScheduler, BytePS"),
 	written("dlrover", "strategy of DLRover"),
@@ -106,6 +111,7 @@ var Features = []Feature{
 	written("network.collective", "the collective backend"),
 	written("placement.scheduler", "a scheduler by name"),
 	written("placement.priorityClass", "priority"),
+	written("placement.preemptionPolicy", "whether pending pods push out others"),
 	written("placement.runtimeClass", "runtime class"),
 	written("placement.nodeSelector", "node selector"),
 	written("placement.tolerations", "tolerations"),

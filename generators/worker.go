@@ -47,7 +47,7 @@ func workerTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 	place(job, &pod)
 	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod))
 	container := workerContainer(job, t)
-	pod.Volumes, container.VolumeMounts = workerVolumes(job)
+	pod.Volumes, container.VolumeMounts = workerVolumes(job, t)
 	pod.InitContainers = initContainers(job)
 	pod.Containers = []corev1.Container{container}
 	return corev1.PodTemplateSpec{ObjectMeta: m, Spec: pod}
@@ -137,10 +137,14 @@ func optional(r *schema.KeyRef) *bool {
 	return ptr(true)
 }
 
-func workerVolumes(job *schema.Job) ([]corev1.Volume, []corev1.VolumeMount) {
+func workerVolumes(job *schema.Job, t trainee) ([]corev1.Volume, []corev1.VolumeMount) {
+	shm := job.Spec.Resources.Shm
+	if memory := t.resources.Limits.Memory(); memory.Cmp(shm) < 0 { // other roles may have less than a worker
+		shm = *memory
+	}
 	volumes := []corev1.Volume{
 		{Name: "dshm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-			Medium: corev1.StorageMediumMemory, SizeLimit: &job.Spec.Resources.Shm, // counts against the container's memory
+			Medium: corev1.StorageMediumMemory, SizeLimit: &shm, // counts against the container's memory
 		}}},
 		scratch("tmp", job.Spec.Resources.EphemeralStorage),
 	}

@@ -134,7 +134,7 @@ func (r *ruling) bareEnv() {
 		return
 	}
 	if len(r.Spec.Env) > 0 && !r.given("spec.env") {
-		r.fail("spec.target", "target", "the environment gives workers variables, which target %s cannot carry: %s", TargetMXJobMlkube, mlkubeEnv)
+		r.fail("spec.target", "target", "the environment gives workers variables, which target %s cannot carry: %s; targets %s, %s can", TargetMXJobMlkube, mlkubeEnv, TargetJob, TargetMXJob)
 	}
 	for at := range r.patchedEnv() {
 		r.fail(at, "target", "target %s cannot carry this: %s; envFrom can", TargetMXJobMlkube, mlkubeEnv)

@@ -9,11 +9,11 @@ var (
 	mxjob = union(others(FrameworkMXNet), countedWorkers, lacks{
 		"mxnet":                     "an MXJob has servers always, and its operator names the pods",
 		"gang.scheduler=kueue":      "Kueue ended its support of MXJob (kueue#4077)",
-		"gang.scheduler=kubernetes": "its pod templates are older than that field of pods and lose it",
-		"failure.restarts":          "an MXJob has servers always, and ps-lite takes no pod back that it has lost",
-		"failure.restartsPerWorker": "an MXJob has servers always, and ps-lite takes no pod back that it has lost",
-		"failure.fatalExitCodes":    "an MXJob has servers always, so that any failure ends it",
-		"failure.ignoreDisruptions": "an MXJob has servers always, and ps-lite takes no pod back that it has lost",
+		"gang.scheduler=kubernetes": "its pod templates are older than the gangs of Kubernetes itself and lose the field",
+		"failure.restarts":          "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
+		"failure.restartsPerWorker": "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
+		"failure.fatalExitCodes":    "with ps-lite any failure ends a job, and an MXJob is never of mode local",
+		"failure.ignoreDisruptions": "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
 		"hashedNames":               "nothing in an MXJob is immutable",
 	})
 

@@ -52,7 +52,7 @@ var rules = append([]rule{
 	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
 	{(*ruling).mxnet, "framework target mxnet servers workers"},
-	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env"},
+	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env gang"},
 	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
 	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate"},
 	{(*ruling).bareEnv, "framework target env podTemplate gang"},

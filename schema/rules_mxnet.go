@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // mxnet holds the mode against what is asked for: mode local is a worker alone, mode dist has servers too.
@@ -53,11 +51,12 @@ func mxnetNames(r *ruling) (paths []string) {
 // turn to a new scheduler, nor does a new server have the weights, and the scheduler never answers a node beyond those
 // that it has counted (dmlc/ps-lite, src/van.cc).
 func (r *ruling) lostPods() {
-	if !r.Spec.ParameterServers() || r.Spec.Target != TargetJob { // other targets' rows refuse these
+	t := TargetOf(r.Spec.Framework, r.Spec.Target)
+	if !r.Spec.ParameterServers() || t == nil {
 		return
 	}
-	for _, field := range []string{"restarts", "restartsPerWorker", "fatalExitCodes", "ignoreDisruptions"} {
-		if at := "spec.failure." + field; r.given(at) {
+	for _, field := range []string{"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes", "failure.ignoreDisruptions"} {
+		if at := "spec." + field; t.Carries(field) && r.given(at) {
 			r.fail(at, "requires", "ps-lite takes no pod back that it has lost, so that the first failure ends the job: leave this out")
 		}
 	}
@@ -74,21 +73,13 @@ func (r *ruling) bytePS() {
 			r.fail("spec."+section, "requires", "belongs to mode horovod: leave this out")
 		}
 	}
-	for _, f := range [][2]string{
-		{"partition", "BYTEPS_PARTITION_BYTES"}, {"credit", "BYTEPS_SCHEDULING_CREDIT"},
-		{"timeline", "BYTEPS_TRACE_ON"}, {"debug", "BYTEPS_LOG_LEVEL"},
-	} {
-		if at := "spec.bytescheduler." + f[0]; r.given(at) {
-			r.fail(at, "requires", "belongs to mode horovod; BytePS reads %s, which spec.env can set", f[1])
-		}
-	}
-	for _, field := range []string{"creditTuning", "partitionTuning", "rootPort"} {
+	for _, field := range []string{"partition", "credit", "creditTuning", "partitionTuning", "rootPort", "timeline", "debug"} {
 		if at := "spec.bytescheduler." + field; r.given(at) {
-			r.fail(at, "requires", "belongs to mode horovod: leave this out")
+			r.fail(at, "requires", "belongs to mode horovod: leave this out; what BytePS itself reads, spec.env can set")
 		}
 	}
-	if s.Workers.Min < s.Workers.Max {
-		r.fail("spec.workers", "requires", "mode byteps %s: set replicas alone", countedWorkers["workers.min"])
+	if g := s.Gang; g != nil && g.Scheduler == GangKueue {
+		r.fail("spec.gang.scheduler", "requires", "%s", mxnetJob["gang.scheduler=kueue"])
 	}
 	if r.given("spec.workers.processes") {
 		r.fail("spec.workers.processes", "requires", "bpslaunch starts a process for each accelerator: leave this out")
@@ -123,8 +114,8 @@ func (r *ruling) nodeEnv() {
 	if r.Spec.Target == TargetMXJobMlkube {
 		return // bareEnv refuses all of them
 	}
-	for at, e := range r.patchedEnv() {
-		check(at+".name", e.Name)
+	for at, name := range r.patchedEnv() {
+		check(at+".name", name)
 	}
 }
 
@@ -144,19 +135,27 @@ func (r *ruling) bareEnv() {
 	}
 }
 
-// patchedEnv are the variables that the escape hatch gives workers, by their paths.
-func (r *ruling) patchedEnv() map[string]corev1.EnvVar {
-	var patch corev1.PodTemplateSpec
-	if json.Unmarshal(r.Spec.PodTemplate, &patch) != nil { // podTemplate reports what is wrong, and there may be none
+// patchedEnv are the names of the variables that the escape hatch gives workers, by their paths.
+func (r *ruling) patchedEnv() map[string]string {
+	var patch struct {
+		Spec struct {
+			Containers []struct {
+				Name string `json:"name"`
+				Env  []struct {
+					Name string `json:"name"`
+				} `json:"env"`
+			} `json:"containers"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(r.Spec.PodTemplate, &patch) != nil { // there is none, or podTemplate reports what is wrong with it
 		return nil
 	}
-	all := map[string]corev1.EnvVar{}
+	all := map[string]string{}
 	for i, c := range patch.Spec.Containers {
-		if c.Name != "worker" {
-			continue
-		}
 		for j, e := range c.Env {
-			all[fmt.Sprintf("spec.podTemplate.spec.containers[%d].env[%d]", i, j)] = e
+			if c.Name == "worker" {
+				all[fmt.Sprintf("spec.podTemplate.spec.containers[%d].env[%d]", i, j)] = e.Name
+			}
 		}
 	}
 	return all

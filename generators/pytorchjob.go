@@ -22,7 +22,7 @@ const pyTorchContainer = "pytorch"
 func pyTorchJob(job *schema.Job) []runtime.Object {
 	t := workerTrainee(job)
 	t.command, t.args = program(job)
-	t.env = pyTorchEnv(job)
+	t.env, t.set = pyTorchEnv(job), []string{"PYTHONUNBUFFERED"}
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
 		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}

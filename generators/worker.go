@@ -21,6 +21,7 @@ type trainee struct {
 	image         string
 	command, args []string
 	env           []corev1.EnvVar // the framework's own
+	set           []string        // names of variables that a controller adds
 	resources     corev1.ResourceRequirements
 	ports         []corev1.ContainerPort
 }
@@ -77,7 +78,7 @@ func workerContainer(job *schema.Job, t trainee) corev1.Container {
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         t.command,
 		Args:            t.args,
-		Env:             workerEnv(job, t.env),
+		Env:             workerEnv(job, t),
 		Ports:           t.ports,
 		Resources:       t.resources,
 		SecurityContext: containerSecurity(job.Spec.Security.ReadOnlyRootFilesystem),
@@ -85,9 +86,13 @@ func workerContainer(job *schema.Job, t trainee) corev1.Container {
 }
 
 // workerEnv puts what tegen sets first, so that an author's values may refer to it, and lets an author's HOME win.
-func workerEnv(job *schema.Job, env []corev1.EnvVar) []corev1.EnvVar {
+func workerEnv(job *schema.Job, t trainee) []corev1.EnvVar {
+	env := t.env
 	var own []corev1.EnvVar
 	named := map[string]bool{}
+	for _, name := range t.set {
+		named[name] = true
+	}
 	for _, e := range job.Spec.Env {
 		named[e.Name] = true
 		own = append(own, authorEnv(e))

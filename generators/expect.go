@@ -13,10 +13,20 @@ import (
 )
 
 // expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
-// schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
+// schema or in the escape hatch, and no generator renders; dials are addresses that a controller tells them. The reference check takes them as given, and people see what
 // to create first.
-func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
+func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec, dials ...string) {
 	var names []string
+	dial := func(c corev1.Container) {
+		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
+			if !rendersService(job, host) {
+				names = append(names, "Service/"+host)
+			}
+		}
+	}
+	for _, address := range dials {
+		dial(corev1.Container{Args: []string{"--host=" + address}})
+	}
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}
@@ -34,11 +44,7 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		names = append(names, expectOfContainer(c)...)
-		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
-			if !rendersService(job, host) {
-				names = append(names, "Service/"+host)
-			}
-		}
+		dial(c)
 	}
 	if len(names) == 0 {
 		return

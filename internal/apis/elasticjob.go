@@ -38,7 +38,7 @@ type KubeflowReplicaSpec struct {
 
 // The controller names a pod and its Service <job>-worker-<index>.
 func (s *TorchElasticJobSpec) podSets(name string) []PodSet {
-	return kubeflowPodSets(name, "spec.replicaSpecs", s.ReplicaSpecs)
+	return kubeflowPodSets(name, "spec.replicaSpecs", s.ReplicaSpecs, Dial{"spec.rdzvEndpoint", s.RdzvEndpoint})
 }
 
 func (s *TorchElasticJobSpec) services(name string) []string {
@@ -46,7 +46,7 @@ func (s *TorchElasticJobSpec) services(name string) []string {
 }
 
 // kubeflowPodSets are the pods of Kubeflow's controllers, <job>-<role in lower case>-<index>.
-func kubeflowPodSets(name, path string, roles map[string]KubeflowReplicaSpec) (all []PodSet) {
+func kubeflowPodSets(name, path string, roles map[string]KubeflowReplicaSpec, dials ...Dial) (all []PodSet) {
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
 		r := roles[role]
 		all = append(all, PodSet{
@@ -54,6 +54,7 @@ func kubeflowPodSets(name, path string, roles map[string]KubeflowReplicaSpec) (a
 			Template: &r.Template,
 			Replicas: orOne(r.Replicas),
 			Prefix:   fmt.Sprintf("%s-%s-", name, strings.ToLower(role)),
+			Dials:    dials,
 		})
 	}
 	return all

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/contract"
 )
 
@@ -20,7 +21,8 @@ type workload struct {
 	selector *metav1.LabelSelector // nil where the controller makes its own
 	claims   []corev1.PersistentVolumeClaim
 	numbers  numbers
-	byJobs   bool // a custom resource's pods that Jobs make
+	byJobs   bool        // a custom resource's pods that Jobs make
+	dials    []apis.Dial // what fields of a custom resource tell the pods
 }
 
 // container is a container with the list it is in.
@@ -45,6 +47,10 @@ func (c *checker) workload(w *workload) {
 		c.need(&w.object, place{path: w.path, list: "imagePullSecrets", name: s.Name}, id{"Secret", w.namespace, s.Name})
 	}
 	c.need(&w.object, place{path: w.path, list: "serviceAccountName"}, id{"ServiceAccount", w.namespace, w.spec.ServiceAccountName})
+	for _, d := range w.dials {
+		c.qualified(w, place{path: d.Path}, d.Address)
+		c.addresses(w, place{path: d.Path}, d.Address, true)
+	}
 	for i := range w.spec.InitContainers {
 		c.container(container{&w.spec.InitContainers[i], w, "initContainers"})
 	}

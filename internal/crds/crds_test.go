@@ -32,6 +32,7 @@ spec:
   limits: {cpu: 1, memory: "2"}
   suspend: null
   tags: [a, b]
+  shares: [2, 3]
   ports: [{number: 1}, {number: 1, protocol: UDP}]
   source: {git: here}
   groups:

@@ -18,8 +18,7 @@ func setDefaults(x any, s *schema.Structural) {
 	switch x := x.(type) {
 	case map[string]any:
 		for name, property := range s.Properties {
-			value, found := x[name]
-			if property.Default.Object != nil && (!found || mustNotBeNull(value, &property)) {
+			if _, found := x[name]; !found && property.Default.Object != nil {
 				x[name] = runtime.DeepCopyJSONValue(property.Default.Object)
 			}
 		}

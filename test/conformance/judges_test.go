@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,18 +28,24 @@ func newJudges(t *testing.T) judges {
 		kubeScore:   toolPath(t, scoreMod, "kube-score"),
 		schemas:     t.TempDir(),
 	}
+	if _, err := writeSchemas(j.schemas, openAPI(t), groupVersions); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// openAPI is the document that describes all of one Kubernetes release.
+func openAPI(t *testing.T) []byte {
+	t.Helper()
 	var module struct{ Dir string }
 	if err := json.Unmarshal(goCommand(t, "mod", "download", "-json", "-modfile="+schemasMod, "k8s.io/kubernetes"), &module); err != nil {
 		t.Fatal(err)
 	}
-	openAPI, err := os.ReadFile(filepath.Join(module.Dir, "api/openapi-spec/swagger.json"))
+	text, err := os.ReadFile(filepath.Join(module.Dir, "api/openapi-spec/swagger.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writeSchemas(j.schemas, openAPI, groupVersions); err != nil {
-		t.Fatal(err)
-	}
-	return j
+	return text
 }
 
 // toolPath builds a pinned tool and returns where the build cache keeps it.
@@ -72,8 +79,18 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 // conform runs kubeconform over all files at once and returns every object it
 // does not find valid, and how many objects it saw.
 func (j judges) conform(files []string) (findings []finding, checked int, err error) {
+	skip := slices.Clone(ofOtherReleases)
+	for _, file := range files {
+		kinds, err := skips(file)
+		if err != nil {
+			return nil, 0, err
+		}
+		skip = append(skip, kinds...)
+	}
+	slices.Sort(skip)
 	args := []string{
 		"-strict", "-summary", "-output", "json",
+		"-skip", strings.Join(slices.Compact(skip), ","),
 		// Naming a location replaces the default one, which is on the network.
 		"-schema-location", filepath.ToSlash(j.schemas) + "/{{ .ResourceKind }}{{ .KindSuffix }}.json",
 		"-kubernetes-version", "master", // unused by that location
@@ -98,11 +115,49 @@ func (j judges) conform(files []string) (findings []finding, checked int, err er
 		findings = append(findings, f)
 	}
 	s := report.Summary
-	if len(findings) == 0 && (runErr != nil || s.Invalid+s.Errors+s.Skipped > 0) {
+	if len(findings) == 0 && (runErr != nil || s.Invalid+s.Errors > 0) {
 		return nil, 0, errors.Join(fmt.Errorf("reading kubeconform's report: %+v without a single resource", s), runErr)
 	}
-	return findings, s.Valid + s.Invalid + s.Errors + s.Skipped, nil
+	return findings, s.Valid + s.Invalid + s.Errors, nil
 }
+
+// ofOtherReleases are kinds of Kubernetes itself that the release in schemas.mod
+// does not have: what is written for 1.37 has no schema in 1.36.
+var ofOtherReleases = []string{
+	"scheduling.k8s.io/v1beta1/PodGroup",
+	"scheduling.k8s.io/v1beta1/Workload",
+}
+
+var head = regexp.MustCompile(`(?m)^(apiVersion|kind): (\S+)$`)
+
+// skips are the kinds, with group and version, that a file has no schemas for:
+// those of customGroups, which TestCustomResources judges. A group that nobody
+// judges is not among them, so that kubeconform reports it. The text is read line
+// by line, since tegen's own reader refuses what kubeconform is here to find; a
+// kind that this overlooks is reported too.
+func skips(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var kinds []string
+	for doc := range strings.SplitSeq(string(text), "\n---\n") {
+		line := map[string]string{}
+		for _, m := range head.FindAllStringSubmatch(doc, -1) {
+			line[m[1]] = m[2]
+		}
+		group, _, _ := strings.Cut(line["apiVersion"], "/")
+		if slices.Contains(customGroups, group) {
+			kinds = append(kinds, line["apiVersion"]+"/"+line["kind"])
+		}
+	}
+	return kinds, nil
+}
+
+// ofUnseenPods are the checks that look for the pods of a selector. kube-score
+// knows no custom resource, and so none of the pods that one becomes; that every
+// selector has its pods is checked when a bundle is rendered.
+var ofUnseenPods = []string{"networkpolicy-targets-pod", "service-targets-pod"}
 
 // gradeCritical is the grade at which kube-score itself fails.
 const gradeCritical = 1
@@ -138,10 +193,19 @@ func (j judges) score(file string) ([]finding, error) {
 	if err := json.Unmarshal(out, &objects); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading kube-score's report on %s: %w", file, err), runErr)
 	}
+	custom, err := skips(file)
+	if err != nil {
+		return nil, err
+	}
 	var findings []finding
+	excused := false
 	for _, o := range objects {
 		for _, c := range o.Checks {
 			if c.Skipped || c.Grade > gradeCritical {
+				continue
+			}
+			if len(custom) > 0 && slices.Contains(ofUnseenPods, c.Check.ID) {
+				excused = true
 				continue
 			}
 			var messages []string
@@ -155,7 +219,7 @@ func (j judges) score(file string) ([]finding, error) {
 			})
 		}
 	}
-	if len(findings) == 0 && runErr != nil {
+	if len(findings) == 0 && runErr != nil && !excused {
 		return nil, fmt.Errorf("scoring %s: %w", file, runErr)
 	}
 	// kube-score walks a map of objects.

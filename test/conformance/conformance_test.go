@@ -3,8 +3,11 @@
 // through kubeconform, and the practices kube-score knows. The golden
 // comparison says that output did not change; this says that it is right.
 //
-// The checks compile two programs on a cold build cache, so they run only where
-// TEGEN_CONFORMANCE=1 asks for them, as "make verify" does. Run them with
+// Custom resources, which those two know nothing of, are held against their
+// CRDs (custom_test.go).
+//
+// The first two compile a program each on a cold build cache, so they run only
+// where TEGEN_CONFORMANCE=1 asks for them, as "make verify" does. Run them with
 // -count=1: what the programs are built from is not among the inputs that go
 // test remembers.
 package conformance

@@ -17,6 +17,9 @@ import (
 // to create first.
 func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
 	names := expectOfQueue(m.Labels)
+	if g := job.Spec.Gang; job.Spec.MakesPodGroup() && g.Queue != "" && pod.SchedulerName != "" { // or our PodGroup says so
+		names = append(names, volcanoQueue+g.Queue)
+	}
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}

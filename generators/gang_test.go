@@ -145,7 +145,7 @@ func queued(t *testing.T, target schema.Target, objects []map[string]any) {
 		if labels[kueueQueueKey] == nil {
 			continue
 		}
-		if len(podsIn(o)) > 0 { // or it only helps
+		if component, _ := labels["app.kubernetes.io/component"].(string); slices.Contains(trainers, component) { // or it only helps
 			found++
 		}
 		policy, _ := spec["runPolicy"].(map[string]any)

@@ -42,7 +42,7 @@ func volcanoGroup(job *schema.Job, all []role) *apis.Custom[apis.VolcanoPodGroup
 	}
 	var names []string
 	if spec.Queue != "" {
-		names = append(names, "Queue.scheduling.volcano.sh/"+spec.Queue)
+		names = append(names, volcanoQueue+spec.Queue)
 	}
 	if spec.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+spec.PriorityClassName)
@@ -50,6 +50,9 @@ func volcanoGroup(job *schema.Job, all []role) *apis.Custom[apis.VolcanoPodGroup
 	expectNames(&m, names)
 	return apis.New(apis.VolcanoPodGroupKind, m, spec)
 }
+
+// volcanoQueue starts what is expected of a queue.
+const volcanoQueue = "Queue.scheduling.volcano.sh/"
 
 // gangTemplate is what Kubernetes' own Workload calls the one kind of PodGroup in it.
 const gangTemplate = "pods"

@@ -11,7 +11,7 @@ import (
 
 // TestSchedulingTypes holds Kubernetes' own gangs against the Go types of the release that go.mod has.
 func TestSchedulingTypes(t *testing.T) {
-	policy := SchedulingPolicy{Gang: &GangPolicy{MinCount: 2}}
+	policy := GroupPolicy{Gang: &GangPolicy{MinCount: 2}}
 	meta := metav1.ObjectMeta{Name: "g"}
 	for _, c := range []struct{ ours, theirs any }{
 		{

@@ -42,6 +42,9 @@ func expectOfDialed(job *schema.Job, c corev1.Container) (names []string) {
 }
 
 func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
+	if g := job.Spec.Gang; job.Spec.MakesPodGroup() && g.Queue != "" && pod.SchedulerName != "" { // or our PodGroup says so
+		names = append(names, volcanoQueue+g.Queue)
+	}
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}

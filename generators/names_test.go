@@ -29,6 +29,10 @@ func TestLongestNames(t *testing.T) {
 		"provisioned EFS":   {"storage: [{name: " + volume + ", mountPath: /data, efs: {fileSystem: fs-01234567, provision: {}}}]"},
 		"long tag":          {"image: example.org/train:" + tag, "images: {fetch: 'example.org/fetch:" + tag + "'}"},
 		"created namespace": {"createNamespace: true"},
+		"jobset":            {"workers: {replicas: 4096}", "target: jobset"},
+		"trainjob":          {"workers: {replicas: 4096}", "target: trainjob"},
+		"vcjob":             {"workers: {replicas: 4096}", "target: vcjob"},
+		"hashed vcjob":      {"workers: {replicas: 4096}", "target: vcjob", "hashedNames: true"},
 	}
 	for what, spec := range cases {
 		t.Run(what, func(t *testing.T) {

@@ -54,6 +54,8 @@ var uses = map[string]string{
 	"ttlAfterFinished":          "ttlAfterFinished: 9h",
 	"hashedNames":               "hashedNames: true",
 	"podTemplate":               "podTemplate: {spec: {shareProcessNamespace: true}}",
+
+	"torchelastic/vcjob/gang.scheduler=volcano": "gang: {scheduler: volcano, queue: team}", // without one it is a gang already
 }
 
 // TestSupport proves the table of targets: what a target carries changes what is rendered, and what it lacks is refused

@@ -82,7 +82,7 @@ func TestHashedControllers(t *testing.T) {
 		},
 		"vcjob": {
 			[]string{"failure: {restarts: 9}", "failure: {fatalExitCodes: [1]}", "ttlAfterFinished: 1h", "image: x:2", "gang: {scheduler: volcano, queue: q}"},
-			[]string{"gang: {scheduler: volcano, minAvailable: 2}"},
+			[]string{"workers: {replicas: 3}", "placement: {priorityClass: ''}"},
 		},
 	} {
 		base := name(target)

@@ -71,29 +71,41 @@ func TestHashedControllers(t *testing.T) {
 		}
 		return names[0]
 	}
-	for target, c := range map[string]struct{ renames, keeps []string }{
-		"jobset": {
+	for _, c := range []struct {
+		target, base   string
+		renames, keeps []string
+	}{
+		{
+			"jobset", "workers: {replicas: 2}",
 			[]string{"workers: {replicas: 3}", "failure: {restarts: 9}", "failure: {deadline: 1h}", "image: x:2"},
 			[]string{"ttlAfterFinished: 1h", "gitops: true", "suspend: true"},
 		},
-		"trainjob": {
+		{
+			"trainjob", "workers: {replicas: 2}",
 			[]string{"workers: {replicas: 3}", "workers: {replicas: 2, processes: 4}", "failure: {restarts: 9}", "failure: {deadline: 1h}", "image: x:2"},
 			[]string{"suspend: true", "gitops: true"},
 		},
-		"vcjob": {
+		{
+			"vcjob", "workers: {replicas: 3, min: 2, max: 4}",
 			[]string{"failure: {restarts: 9}", "failure: {fatalExitCodes: [1]}", "ttlAfterFinished: 1h", "image: x:2", "gang: {scheduler: volcano, queue: q}"},
-			[]string{"workers: {replicas: 3}", "placement: {priorityClass: ''}"},
+			[]string{"workers: {replicas: 4, min: 2, max: 4}"},
 		},
 	} {
-		base := name(target)
+		base := name(c.target, c.base)
+		with := func(spec string) string {
+			if strings.HasPrefix(spec, "workers:") {
+				return name(c.target, spec)
+			}
+			return name(c.target, c.base, spec)
+		}
 		for _, spec := range c.renames {
-			if name(target, spec) == base {
-				t.Errorf("%s: %s is refused or ignored, but the name is the same", target, spec)
+			if with(spec) == base {
+				t.Errorf("%s: %s is refused or ignored, but the name is the same", c.target, spec)
 			}
 		}
 		for _, spec := range c.keeps {
-			if got := name(target, spec); got != base {
-				t.Errorf("%s: %s changes the name from %s to %s", target, spec, base, got)
+			if got := with(spec); got != base {
+				t.Errorf("%s: %s changes the name from %s to %s", c.target, spec, base, got)
 			}
 		}
 	}

@@ -43,9 +43,13 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
 	expectNames(m, names)
 }
 
+// expectNames adds to what an object expects.
 func expectNames(m *metav1.ObjectMeta, names []string) {
 	if len(names) == 0 {
 		return
+	}
+	if others := m.Annotations[contract.Expects]; others != "" {
+		names = append(names, strings.Split(others, ",")...)
 	}
 	slices.Sort(names)
 	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))

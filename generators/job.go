@@ -15,25 +15,40 @@ import (
 
 // torchJob is the default form: one Indexed Job.
 func torchJob(job *schema.Job) []runtime.Object {
-	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
-		return workerJob(job, name, workerTemplate(job, torchWorker(job, inService(job, name+"-0", workerName(job)))))
-	}, jobImmutable)}
+	return hashed(job, func(suffix string) []*batchv1.Job {
+		name := workerName(job) + suffix
+		return []*batchv1.Job{workerJob(job, name, workerTemplate(job, torchWorker(job, inService(job, name+"-0", workerName(job)))))}
+	}, jobImmutable)
 }
 
-// hashed names an object after its immutable part where the author asks for it. The name may be part of that, as it is
-// of the c10d endpoint: the hash is of what is immutable under the plain name.
-func hashed[T metav1.ObjectMetaAccessor](job *schema.Job, name string, build func(name string) T, immutable func(T) []any) T {
-	o := build(name)
-	if !job.Spec.HashedNames {
-		return o
+// object is what has a name and can be printed.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// hashed names objects after their immutable parts where the author asks for it: all of them after all parts, since the
+// objects of one run belong together. The name may be part of that, as it is of the c10d endpoint: the hash is of what
+// is immutable under the plain names, which have no suffix.
+func hashed[T object](job *schema.Job, build func(suffix string) []T, immutable func(T) []any) (out []runtime.Object) {
+	objects := build("")
+	if job.Spec.HashedNames {
+		var parts []any
+		for _, o := range objects {
+			parts = append(parts, immutable(o)...)
+		}
+		hash := contentHash(parts...)
+		objects = build("-" + hash)
+		for _, o := range objects {
+			annotations := map[string]string{contract.ContentHash: hash}
+			maps.Copy(annotations, o.GetAnnotations())
+			o.SetAnnotations(annotations)
+		}
 	}
-	hash := contentHash(immutable(o)...)
-	o = build(name + "-" + hash)
-	m := o.GetObjectMeta()
-	annotations := map[string]string{contract.ContentHash: hash}
-	maps.Copy(annotations, m.GetAnnotations())
-	m.SetAnnotations(annotations)
-	return o
+	for _, o := range objects {
+		out = append(out, o)
+	}
+	return out
 }
 
 // jobImmutable is what no API server changes in a Job, but for its size.
@@ -47,7 +62,7 @@ func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *b
 	w := &batchv1.Job{ObjectMeta: meta(job, name, componentWorker), Spec: workerJobSpec(job, template)}
 	w.Spec.Suspend = suspended(job)
 	w.Spec.ActiveDeadlineSeconds = deadline(job)
-	w.Spec.TTLSecondsAfterFinished = expiry(job)
+	w.Spec.TTLSecondsAfterFinished = ttl(job)
 	maps.Copy(w.Labels, workloadLabels(job))
 	expect(job, &w.ObjectMeta, w.Spec.Template.Spec)
 	return w
@@ -89,23 +104,6 @@ func patched(job *schema.Job, template corev1.PodTemplateSpec) corev1.PodTemplat
 		}
 	}
 	return template
-}
-
-// deadline is when a job is given up, nil for never.
-func deadline(job *schema.Job) *int64 {
-	d := job.Spec.Failure.Deadline
-	if d == nil {
-		return nil
-	}
-	return ptr(seconds(*d))
-}
-
-// expiry is how long a finished job is kept; nil is for ever: a reconciler runs a job again that deleted itself.
-func expiry(job *schema.Job) *int32 {
-	if job.Spec.GitOps {
-		return nil
-	}
-	return ptr(int32(seconds(job.Spec.TTLAfterFinished)))
 }
 
 func podFailurePolicy(job *schema.Job) *batchv1.PodFailurePolicy {

@@ -40,10 +40,7 @@ func volcanoGroup(job *schema.Job) runtime.Object {
 			spec.MinTaskMember[r.component] = gangLeast(job, r)
 		}
 	}
-	var names []string
-	if spec.Queue != "" {
-		names = append(names, "Queue.scheduling.volcano.sh/"+spec.Queue)
-	}
+	names := expectOfVolcano(job)
 	if spec.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+spec.PriorityClassName)
 	}

@@ -13,21 +13,18 @@ import (
 // torchJobSet is a JobSet of one Job, the same that target job renders. Its controller makes the headless Service, and
 // the names of the pods: <jobset>-worker-0-<index>.
 func torchJobSet(job *schema.Job) []runtime.Object {
-	return hashed(job, func(suffix string) []*apis.JobSet {
-		name := job.Metadata.Name + suffix
+	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.JobSet {
 		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0-0", name)))
 		spec := jobSetSpec(job, componentWorker, workerJobSpec(job, template))
 		child := &spec.ReplicatedJobs[0].Template.Spec
 		child.ActiveDeadlineSeconds = deadline(job)
 		spec.Suspend = suspended(job)
-		spec.TTLSecondsAfterFinished = ttl(job)
+		spec.TTLSecondsAfterFinished = expiry(job)
 		set := apis.New(apis.JobSetKind, meta(job, name, componentWorker), spec)
 		maps.Copy(set.Labels, workloadLabels(job))
 		expect(job, &set.ObjectMeta, child.Template.Spec)
-		return []*apis.JobSet{set}
-	}, func(set *apis.JobSet) []any {
-		return []any{set.Spec.ReplicatedJobs, set.Spec.Network} // the size too: feature gate ElasticJobSet is off by default
-	})
+		return set
+	}, func(set *apis.JobSet) []any { return []any{set.Spec.ReplicatedJobs, set.Spec.Network} })) // its size too: ElasticJobSet is off by default
 }
 
 // jobSetSpec is a JobSet of one Job. A failed Job fails it, since no failure policy restarts it: how often pods may

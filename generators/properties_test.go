@@ -301,7 +301,7 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 }
 
 // tegens are the containers that tegen makes; an author's podTemplate may bring others.
-var tegens = append([]string{"etcd", "fetch", "wait-for-dataset", "fetch-script"}, trainers...)
+var tegens = append([]string{"etcd", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server"}, trainers...)
 
 func limits(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
@@ -331,7 +331,7 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 				}
 			}
 			want := corev1.ResourceList{}
-			if slices.Contains(trainers, c.Name) && job.Spec.Resources.GPU > 0 {
+			if slices.Contains(trainers, c.Name) && p.labels["app.kubernetes.io/component"] == "worker" && job.Spec.Resources.GPU > 0 {
 				want[corev1.ResourceName(job.Spec.Resources.GPUResource)] = *resourceOf(job.Spec.Resources.GPU)
 			}
 			got := corev1.ResourceList{}

@@ -20,15 +20,15 @@ const (
 // first, since the webhook refuses a TrainJob without one. Its controller makes a JobSet of both, sets torchrun's
 // variables to a static rendezvous with node 0, and keeps a copy of the runtime: a TrainJob that exists never changes.
 func torchTrainJob(job *schema.Job) []runtime.Object {
-	return hashed(job, func(suffix string) []object {
+	return objects(hashedAll(job, func(suffix string) []named {
 		name := job.Metadata.Name + suffix
-		return []object{trainingRuntime(job, name), trainJob(job, name)}
-	}, func(o object) []any {
+		return []named{trainingRuntime(job, name), trainJob(job, name)}
+	}, func(o named) []any {
 		if t, ok := o.(*apis.TrainJob); ok {
 			return []any{t.Spec.Trainer, t.Spec.ActiveDeadlineSeconds}
 		}
 		return []any{o.(*apis.TrainingRuntime).Spec}
-	})
+	})...)
 }
 
 func trainJob(job *schema.Job, name string) *apis.TrainJob {

@@ -14,18 +14,17 @@ import (
 // them, gang or no gang, and through the svc plugin the headless Service. Nothing in the spec but the task's replicas
 // depends on how many workers there are, since nothing else can be changed.
 func torchVCJob(job *schema.Job) []runtime.Object {
-	return hashed(job, func(suffix string) []*apis.VCJob {
-		name := job.Metadata.Name + suffix
+	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.VCJob {
 		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0", name)))
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever // or exit codes and failures would stay the kubelet's
 		j := apis.New(apis.VCJobKind, meta(job, name, componentWorker), vcJobSpec(job, patched(job, template)))
 		expect(job, &j.ObjectMeta, j.Spec.Tasks[0].Template.Spec)
 		expectNames(&j.ObjectMeta, expectOfVolcano(job))
-		return []*apis.VCJob{j}
+		return j
 	}, func(j *apis.VCJob) []any {
 		s := &j.Spec
 		return []any{s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished, s.Tasks[0].Template}
-	})
+	}))
 }
 
 func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec {
@@ -43,7 +42,7 @@ func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec 
 				"--disable-network-policy=true", // its own shuts out what network.policy lets in, and cannot be left out
 			},
 		},
-		TTLSecondsAfterFinished: ttl(job),
+		TTLSecondsAfterFinished: expiry(job),
 	}
 	if g := job.Spec.Gang; g.Is(schema.GangVolcano) {
 		least, spec.Queue = g.MinAvailable, g.Queue

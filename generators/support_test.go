@@ -12,17 +12,22 @@ import (
 
 // bare is a job of a target with nothing in it that need not be.
 var bare = map[string]string{
-	"torchelastic": "workers: {replicas: 2}",
-	"mxnet":        "workers: {replicas: 2}",
+	"torchelastic":            "workers: {replicas: 2}",
+	"torchelastic/elasticjob": "workers: {replicas: 2}, rendezvous: {backend: etcd, store: etcd}",
+	"dlrover":                 "workers: {replicas: 2}",
+	"mxnet":                   "workers: {replicas: 2}",
 }
 
 // uses is a feature in use, and what else it needs; another framework's words for it stand under framework/feature.
 var uses = map[string]string{
+	"torchelastic/elasticjob/rendezvous.maxRestarts": "rendezvous: {backend: etcd, store: etcd, maxRestarts: 7}",
+
 	"launcher":                   "launcher: entrypoint",
 	"env":                        "env: [{name: X, value: x}]",
 	"workers.min":                "workers: {replicas: 2, min: 1}",
 	"workers.firstIndex":         "workers: {replicas: 2, firstIndex: 0}",
-	"rendezvous":                 "rendezvous: {maxRestarts: 7}",
+	"rendezvous":                 "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
+	"rendezvous.maxRestarts":     "rendezvous: {maxRestarts: 7}",
 	"servers":                    "servers: {replicas: 3}",
 	"ssh":                        "ssh: {port: 2222}",
 	"mxnet":                      "mxnet: {mode: local}, workers: {replicas: 1}",
@@ -53,6 +58,7 @@ var uses = map[string]string{
 	"failure.fatalExitCodes":     "failure: {fatalExitCodes: [1]}",
 	"failure.ignoreDisruptions":  "failure: {ignoreDisruptions: false}",
 	"failure.deadline":           "failure: {deadline: 9h}",
+	"gracePeriod":                "gracePeriod: 7m",
 	"ttlAfterFinished":           "ttlAfterFinished: 9h",
 	"hashedNames":                "hashedNames: true",
 	"podTemplate":                "podTemplate: {spec: {shareProcessNamespace: true}}",

@@ -67,9 +67,13 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	return names
 }
 
+// expectNames adds to what an object expects.
 func expectNames(m *metav1.ObjectMeta, names []string) {
 	if len(names) == 0 {
 		return
+	}
+	if others := m.Annotations[contract.Expects]; others != "" {
+		names = append(names, strings.Split(others, ",")...)
 	}
 	slices.Sort(names)
 	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))

@@ -23,12 +23,12 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 	template := workerTemplate(job, t)
 	template = renamed(podpatch.Apply(template, job.Spec.PodTemplate), elasticJobContainer)
 	m := meta(job, job.Metadata.Name, componentWorker)
-	expect(job, &m, template.Spec, endpoint(job, ""))
+	expect(job, &m, template.Spec, dialling(endpoint(job, "")))
 	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{
 		RdzvEndpoint: endpoint(job, ""),
 		MinReplicas:  &w.Min,
 		MaxReplicas:  &w.Max,
-		ReplicaSpecs: map[string]apis.KubeflowReplicaSpec{"Worker": {
+		ReplicaSpecs: map[string]apis.ReplicaSpec{"Worker": {
 			Replicas: &w.Replicas, // without it the controller dies of a nil pointer
 			// A pod that was killed is made again. What fails by itself torchrun has started maxRestarts times already, and
 			// its exit code ends the job.
@@ -36,7 +36,7 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 			Template:      template,
 		}},
 		CleanPodPolicy:          "Running", // workers that still wait for a place when training has ended would wait for ever
-		TTLSecondsAfterFinished: ttl(job),
+		TTLSecondsAfterFinished: expiry(job),
 		ActiveDeadlineSeconds:   deadline(job),
 		BackoffLimit:            &job.Spec.Failure.Restarts,
 	})}

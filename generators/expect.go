@@ -13,20 +13,17 @@ import (
 )
 
 // expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
-// schema or in the escape hatch, and no generator renders; dials are addresses that a controller tells them. The reference check takes them as given, and people see what
+// schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
 // to create first.
-func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec, dials ...string) {
-	var names []string
-	dial := func(c corev1.Container) {
-		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
-			if !rendersService(job, host) {
-				names = append(names, "Service/"+host)
-			}
-		}
+func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
+	names := expectOfQueue(m.Labels)
+	for _, pod := range pods {
+		names = append(names, expectOfPod(job, pod)...)
 	}
-	for _, address := range dials {
-		dial(corev1.Container{Args: []string{"--host=" + address}})
-	}
+	expectNames(m, names)
+}
+
+func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}
@@ -44,8 +41,21 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec, dials ...
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		names = append(names, expectOfContainer(c)...)
-		dial(c)
+		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
+			if !rendersService(job, host) {
+				names = append(names, "Service/"+host)
+			}
+		}
 	}
+	return names
+}
+
+// dialling stands for pods that a controller tells an address from a field of its own.
+func dialling(address string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--host=" + address}}}}
+}
+
+func expectNames(m *metav1.ObjectMeta, names []string) {
 	if len(names) == 0 {
 		return
 	}

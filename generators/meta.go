@@ -20,6 +20,7 @@ const (
 	componentEtcd     = "etcd"
 	componentPrefetch = "prefetch"
 	componentStorage  = "storage"
+	componentGang     = "gang"
 )
 
 // meta names an object and carries the job's labels and annotations.
@@ -62,6 +63,8 @@ func imageOf(job *schema.Job, component string) string {
 		return etcdImage(job)
 	case componentPrefetch:
 		return job.Spec.Images.Fetch
+	case componentScheduler, componentServer:
+		return serverImage(job)
 	}
 	return job.Spec.Image
 }

@@ -67,11 +67,11 @@ func fixedRun(job *schema.Job) string {
 	return job.Metadata.Name
 }
 
-// runEnv names the run. A Job's pods carry the Job's uid, so a job that is created again never meets the closed state
-// of its predecessor, which etcd keeps for two hours; bare pods have nothing of the kind.
+// runEnv names the run. Where pods carry the uid of what made them, a job that is created again never meets the closed
+// state of its predecessor, which etcd keeps for two hours; bare pods have nothing of the kind.
 func runEnv(job *schema.Job) []corev1.EnvVar {
-	id := job.Spec.Rendezvous.ID
-	if job.Spec.Target == schema.TargetPods {
+	id, run := job.Spec.Rendezvous.ID, targetOf(job).run
+	if run == "" {
 		return []corev1.EnvVar{{Name: "PET_RDZV_ID", Value: fixedRun(job)}}
 	}
 	if id == "" {
@@ -79,7 +79,7 @@ func runEnv(job *schema.Job) []corev1.EnvVar {
 	}
 	return []corev1.EnvVar{
 		{Name: "TEGEN_RUN_UID", ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['batch.kubernetes.io/controller-uid']"},
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: run},
 		}},
 		{Name: "PET_RDZV_ID", Value: id + "-$(TEGEN_RUN_UID)"},
 	}

@@ -81,7 +81,7 @@ func (r *ruling) launchNodes(l *Launch) {
 	if err != nil {
 		return
 	}
-	if g := s.Gang; g.active() && int64(g.MinAvailable) < least {
+	if g := s.Gang; g.Active() && int64(g.MinAvailable) < least {
 		r.fail("spec.gang.minAvailable", "order", "%d is below the %d of --nnodes=%s: the pods placed could never rendezvous", g.MinAvailable, least, o.Value)
 	}
 	if least != int64(s.Workers.Min) {

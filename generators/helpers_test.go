@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -132,6 +133,10 @@ func pods(objs []runtime.Object) []pod {
 			out = append(out, pod{"Job/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
 		case *appsv1.StatefulSet:
 			out = append(out, pod{"StatefulSet/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
+		case apis.Workload:
+			for _, set := range o.PodSets() {
+				out = append(out, pod{o.GetName() + " " + set.Path, o.GetNamespace(), set.Template.Labels, set.Template.Spec})
+			}
 		}
 	}
 	return out

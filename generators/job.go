@@ -48,11 +48,8 @@ func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *b
 		},
 	}
 	maps.Copy(w.Labels, workloadLabels(job))
-	if min := job.Spec.Workers.Min; min < job.Spec.Workers.Max { // not the replicas, which change while it runs: this field cannot
-		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
-		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891); what is left
-		// then gets SIGTERM and gracePeriod.
-		w.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: &min}}}
+	if rule := success(job); rule != nil {
+		w.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{*rule}}
 	}
 	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
 		w.Spec.BackoffLimit, w.Spec.BackoffLimitPerIndex = nil, f.RestartsPerWorker
@@ -68,6 +65,20 @@ func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *b
 	w.Spec.Template = podpatch.Apply(template, job.Spec.PodTemplate)
 	expect(job, &w.ObjectMeta, w.Spec.Template.Spec)
 	return w
+}
+
+// success is when a job is complete, where that is not when all its workers have ended well; what is left then gets
+// SIGTERM and gracePeriod.
+func success(job *schema.Job) *batchv1.SuccessPolicyRule {
+	switch min := job.Spec.Workers.Min; {
+	case job.Spec.Horovodrun(): // workers only serve: they end when the launcher, beside worker 0, has
+		return &batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0")}
+	case min < job.Spec.Workers.Max: // not the replicas, which change while it runs: this field cannot
+		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
+		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891).
+		return &batchv1.SuccessPolicyRule{SucceededCount: &min}
+	}
+	return nil
 }
 
 func podFailurePolicy(f *schema.Failure) *batchv1.PodFailurePolicy {

@@ -20,6 +20,9 @@ const (
 	componentEtcd     = "etcd"
 	componentPrefetch = "prefetch"
 	componentStorage  = "storage"
+	componentLauncher = "launcher"
+	componentSSH      = "ssh"
+	componentKeygen   = "keygen"
 )
 
 // meta names an object and carries the job's labels and annotations.

@@ -18,7 +18,7 @@ func program(job *schema.Job) (command, args []string) {
 	if s := scriptPath(job); s != "" {
 		args = append([]string{s}, args...)
 	}
-	if job.Spec.Launcher != schema.LauncherTorchrun || schema.Launches(command) {
+	if !job.Spec.Torchrun() || schema.Launches(command) {
 		return command, args
 	}
 	if len(command) == 0 {

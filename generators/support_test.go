@@ -12,7 +12,9 @@ import (
 
 // bare is a job of a target with nothing in it that need not be.
 var bare = map[string]string{
-	"torchelastic": "workers: {replicas: 2}",
+	"torchelastic":  "workers: {replicas: 2}",
+	"horovod":       "workers: {replicas: 2}",
+	"bytescheduler": "workers: {replicas: 2}",
 }
 
 // uses is a feature in use, and what else it needs; another framework's words for it stand under framework/feature.
@@ -20,10 +22,12 @@ var uses = map[string]string{
 	"launcher":                  "launcher: entrypoint",
 	"env":                       "env: [{name: X, value: x}]",
 	"workers.min":               "workers: {replicas: 2, min: 1}",
+	"horovod/workers.min":       "workers: {replicas: 3, min: 2}",
 	"workers.firstIndex":        "workers: {replicas: 2, firstIndex: 0}",
 	"rendezvous":                "rendezvous: {maxRestarts: 7}",
 	"servers":                   "servers: {replicas: 3}",
 	"ssh":                       "ssh: {port: 2222}",
+	"ssh.secret":                "ssh: {secret: mine}",
 	"mxnet":                     "mxnet: {runtimeID: abcd, group: mlkube.io}",
 	"horovod":                   "horovod: {startTimeout: 7m}",
 	"bytescheduler":             "bytescheduler: {partition: 7}",

@@ -24,6 +24,10 @@ func targets() []target {
 	return []target{
 		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, componentWorker},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, componentWorker},
+		{schema.FrameworkHorovod, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, componentWorker},
+		{schema.FrameworkHorovod, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, componentWorker},
+		{schema.FrameworkByteScheduler, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, componentWorker},
+		{schema.FrameworkByteScheduler, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, componentWorker},
 	}
 }
 

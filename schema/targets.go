@@ -30,6 +30,10 @@ var Targets = []Target{
 		"workers.firstIndex": "an Indexed Job counts from 0",
 	})},
 	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noController)},
+	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), horovodLacks)},
+	{FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkHorovod), horovodLacks, mpijobLacks)},
+	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), horovodLacks, byteSchedulerLacks)},
+	{FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks)},
 }
 
 // lacks are reasons by feature.
@@ -58,6 +62,7 @@ func others(framework string) lacks {
 		"mxnet":         {FrameworkMXNet},
 		"servers":       {FrameworkMXNet, FrameworkByteScheduler},
 		"ssh":           {FrameworkHorovod, FrameworkByteScheduler},
+		"ssh.secret":    {FrameworkHorovod, FrameworkByteScheduler},
 		"horovod":       {FrameworkHorovod, FrameworkByteScheduler},
 		"bytescheduler": {FrameworkByteScheduler},
 		"dlrover":       {FrameworkDLRover},
@@ -88,6 +93,7 @@ var Features = []Feature{
 	written("rendezvous", "backend, store and timeouts of the rendezvous"),
 	written("servers", "parameter servers"),
 	written("ssh", "port and keys of ssh"),
+	written("ssh.secret", "ssh keys that exist already"),
 	written("mxnet", "mode and names of MXNet"),
 	written("horovod", "controller and timeouts of Horovod"),
 	written("bytescheduler", "tuning of ByteScheduler, BytePS"),

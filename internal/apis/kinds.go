@@ -3,4 +3,5 @@ package apis
 // Kinds lists the custom resources that tegen knows.
 var Kinds = []Kind{
 	kind[JobSetSpec](JobSetKind),
+	kind[MPIJobSpec](MPIJobKind),
 }

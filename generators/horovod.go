@@ -17,7 +17,7 @@ import (
 func horovodJob(job *schema.Job) []runtime.Object {
 	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
 		return workerJob(job, name, horovodTemplate(job, name))
-	})}
+	}, jobImmutable)}
 }
 
 // horovodJobName is the name of that Job, with which its pods' names start.

@@ -1,6 +1,8 @@
 package generators
 
 import (
+	"maps"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -8,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -59,18 +60,17 @@ func keys(job *schema.Job) []runtime.Object {
 }
 
 func keygen(job *schema.Job) *batchv1.Job {
-	j := &batchv1.Job{
-		ObjectMeta: meta(job, keygenName(job), componentKeygen),
-		Spec:       batchv1.JobSpec{BackoffLimit: ptr[int32](6), Template: keygenTemplate(job)},
-	}
-	if job.Spec.HashedNames {
-		hash := contentHash(j.Spec.Template)
-		j.Name += "-" + hash
-		annotate(&j.ObjectMeta, contract.ContentHash, hash)
-	}
-	if !job.Spec.GitOps { // a reconciler runs a Job again that deleted itself
-		j.Spec.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
-	}
+	j := hashed(job, keygenName(job), func(name string) *batchv1.Job {
+		return &batchv1.Job{
+			ObjectMeta: meta(job, name, componentKeygen),
+			Spec: batchv1.JobSpec{
+				BackoffLimit:            ptr[int32](6),
+				TTLSecondsAfterFinished: expiry(job),
+				Template:                keygenTemplate(job),
+			},
+		}
+	}, jobImmutable)
+	maps.Copy(j.Labels, workloadLabels(job))
 	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
 	return j
 }

@@ -20,6 +20,7 @@ const (
 	componentEtcd     = "etcd"
 	componentPrefetch = "prefetch"
 	componentStorage  = "storage"
+	componentGang     = "gang"
 	componentLauncher = "launcher"
 	componentSSH      = "ssh"
 	componentKeygen   = "keygen"

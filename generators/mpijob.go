@@ -8,35 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // mpiJob is the MPI operator's MPIJob. The operator makes the keys, the host file and the Service, and a launcher in a
 // Job of its own.
 func mpiJob(job *schema.Job) []runtime.Object {
-	f := &job.Spec.Failure
-	worker := podpatch.Apply(mpiWorker(job), job.Spec.PodTemplate)
+	worker := patched(job, mpiWorker(job))
 	spec := apis.MPIJobSpec{
 		SlotsPerWorker:         ptr(int32(job.Spec.Slots())),
 		LauncherCreationPolicy: launcherCreation(job),
 		SSHAuthMountPath:       keysDir,
 		RunPolicy: apis.RunPolicy{
-			CleanPodPolicy:   "Running", // workers serve until somebody ends them, and hold their accelerators
-			BackoffLimit:     &f.Restarts,
-			Suspend:          suspended(job),
-			SchedulingPolicy: mpiScheduling(job),
+			CleanPodPolicy:          "Running", // workers serve until somebody ends them, and hold their accelerators
+			TTLSecondsAfterFinished: expiry(job),
+			ActiveDeadlineSeconds:   deadline(job),
+			BackoffLimit:            &job.Spec.Failure.Restarts,
+			Suspend:                 suspended(job),
+			SchedulingPolicy:        mpiScheduling(job),
 		},
 		MPIReplicaSpecs: map[string]apis.ReplicaSpec{
 			apis.MPILauncher: {Replicas: ptr[int32](1), RestartPolicy: string(corev1.RestartPolicyNever), Template: mpiLauncher(job)}, // a pod a try keeps its logs
 			apis.MPIWorker:   {Replicas: &job.Spec.Workers.Replicas, RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker},
 		},
-	}
-	if f.Deadline != nil {
-		spec.RunPolicy.ActiveDeadlineSeconds = ptr(seconds(*f.Deadline))
-	}
-	if !job.Spec.GitOps { // a reconciler runs a job again that deleted itself
-		spec.RunPolicy.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
 	}
 	m := meta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
@@ -72,26 +66,21 @@ func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
 // launcherCreation is when the launcher is made: a member of a gang with the others, or the gang would wait for it, and it
 // for the gang. It waits for workers itself, too: an MPIJob that was suspended has a launcher before it has workers.
 func launcherCreation(job *schema.Job) string {
-	if g := job.Spec.Gang; g != nil && g.Scheduler != schema.GangNone {
+	if job.Spec.Gang.Active() {
 		return "AtStartup"
 	}
 	return "WaitForWorkersReady"
 }
 
-// mpiScheduling is what the operator makes the PodGroup of, where it was started with that scheduler.
-func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
-	g := job.Spec.Gang
-	if g == nil {
+// mpiScheduling is what the operator makes the PodGroup of; nil where it makes none.
+func mpiScheduling(job *schema.Job) *apis.KubeflowSchedulingPolicy {
+	if !job.Spec.MakesPodGroup() {
 		return nil
 	}
-	p := &apis.SchedulingPolicy{MinAvailable: ptr(g.MinAvailable + 1)} // the launcher is one more
-	switch g.Scheduler {
-	case schema.GangVolcano:
-		p.Queue, p.PriorityClass = g.Queue, g.Priority
-	case schema.GangCoscheduling:
+	g := job.Spec.Gang
+	p := &apis.KubeflowSchedulingPolicy{MinAvailable: ptr(gangSum(job)), Queue: g.Queue, PriorityClass: podPriority(job)}
+	if g.Is(schema.GangCoscheduling) {
 		p.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
-	default:
-		return nil
 	}
 	return p
 }

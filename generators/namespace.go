@@ -20,7 +20,10 @@ func namespace(job *schema.Job) []runtime.Object {
 
 // podSecurity is the Pod Security Standard that every rendered pod meets.
 func podSecurity(job *schema.Job) string {
-	if job.Spec.Security.RunAsUser == 0 {
+	switch {
+	case job.Spec.Network.Host:
+		return "privileged" // baseline forbids the node's network and its ports
+	case job.Spec.Security.RunAsUser == 0:
 		return "baseline"
 	}
 	return "restricted"

@@ -142,17 +142,10 @@ func (r *ruling) horovodEnvironment() {
 	}
 }
 
-// horovodGang knows that the MPI operator makes the PodGroup of these schedulers itself, named like the job, and puts its
-// pods under the scheduler that it was started with (pkg/controller/podgroup.go).
-func (r *ruling) horovodGang() {
-	g := r.Spec.Gang
-	if r.Spec.Target != TargetMPIJob || g == nil || g.Scheduler != GangVolcano && g.Scheduler != GangCoscheduling {
-		return
-	}
-	if g.Name != "" && g.Name != r.Metadata.Name {
-		r.fail("spec.gang.name", "requires", "the MPI operator names the gang like the job: leave it out")
-	}
-	if r.given("spec.placement.scheduler") {
+// mpiGang knows that the MPI operator puts the pods of a gang under the scheduler that it was started with, whatever
+// their templates say (decoratePodTemplateSpec in pkg/controller/podgroup.go).
+func (r *ruling) mpiGang() {
+	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.given("spec.placement.scheduler") {
 		r.fail("spec.placement.scheduler", "requires", "the MPI operator sets the scheduler of a gang itself: leave it out")
 	}
 }
@@ -178,10 +171,10 @@ func (r *ruling) byteScheduler() {
 	}
 }
 
-// bytePSTarget refuses BytePS where processes would be started by ssh.
+// bytePSTarget refuses targets that MXNet does not have, whose pods BytePS's are.
 func (r *ruling) bytePSTarget() {
-	if r.Spec.Target == TargetMPIJob {
-		r.fail("spec.target", "target", "mode byteps has roles that an MPIJob does not have: target job can")
+	if TargetOf(FrameworkMXNet, r.Spec.Target) == nil {
+		r.fail("spec.bytescheduler.mode", "target", "target %s has no roles of a scheduler and servers: target job has", r.Spec.Target)
 	}
 }
 

@@ -30,8 +30,11 @@ var Targets = []Target{
 		"workers.firstIndex": "an Indexed Job counts from 0",
 	})},
 	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noController)},
+	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), countsFromZero)},
+	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), countsFromZero, trainJobLacks)},
+	{FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job", union(others(FrameworkTorchelastic), countsFromZero, vcJobLacks)},
 	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), horovodLacks)},
-	{FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkHorovod), horovodLacks, mpijobLacks)},
+	{FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(horovodLacks, mpijobLacks, others(FrameworkHorovod))},
 	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), horovodLacks, byteSchedulerLacks)},
 	{FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks)},
 }

@@ -9,6 +9,7 @@ var horovodLacks = lacks{
 // mpijobLacks is what an MPIJob has no field for (kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1/types.go and
 // pkg/controller/mpi_job_controller.go).
 var mpijobLacks = lacks{
+	"servers":                   "an MPIJob has a launcher and workers, and no more roles",
 	"ssh.secret":                "the MPI operator makes a pair of keys for each job itself",
 	"failure.restartsPerWorker": "the MPI operator counts failures of the launcher alone",
 	"failure.fatalExitCodes":    "the MPI operator tells no exit codes apart",

@@ -4,4 +4,13 @@ package apis
 var Kinds = []Kind{
 	kind[JobSetSpec](JobSetKind),
 	kind[MPIJobSpec](MPIJobKind),
+	kind[TrainJobSpec](TrainJobKind),
+	kind[TrainingRuntimeSpec](TrainingRuntimeKind),
+	kind[VCJobSpec](VCJobKind),
+	kind[CoschedulingPodGroup](CoschedulingPodGroupKind),
+	kind[VolcanoPodGroup](VolcanoPodGroupKind),
+	kind[WorkloadSpec](WorkloadAlphaKind),
+	kind[PodGroupAlpha](PodGroupAlphaKind),
+	kind[WorkloadSpec](WorkloadBetaKind),
+	kind[PodGroupBeta](PodGroupBetaKind),
 }

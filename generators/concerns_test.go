@@ -19,7 +19,7 @@ import (
 
 // TestOrder: what others refer to comes first, in the order that the product documents.
 func TestOrder(t *testing.T) {
-	j := load(t, job("createNamespace: true", "gang: {scheduler: coscheduling}", "rendezvous: {backend: etcd, store: etcd}",
+	j := load(t, job("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
 		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"))
 	got := concerns(j)
 	// No framework has both an etcd and ssh.

@@ -73,12 +73,12 @@ func launcherCreation(job *schema.Job) string {
 }
 
 // mpiScheduling is what the operator makes the PodGroup of; nil where it makes none.
-func mpiScheduling(job *schema.Job) *apis.KubeflowSchedulingPolicy {
+func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
 	if !job.Spec.MakesPodGroup() {
 		return nil
 	}
 	g := job.Spec.Gang
-	p := &apis.KubeflowSchedulingPolicy{MinAvailable: ptr(gangSum(job)), Queue: g.Queue, PriorityClass: podPriority(job)}
+	p := &apis.SchedulingPolicy{MinAvailable: ptr(gangSum(job)), Queue: g.Queue, PriorityClass: podPriority(job)}
 	if g.Is(schema.GangCoscheduling) {
 		p.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
 	}

@@ -42,6 +42,11 @@ var rules = append([]rule{
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
 	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
 	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata"},
+	{(*ruling).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
+	{(*ruling).elasticJob, "framework target launcher command args rendezvous podTemplate"},
+	{(*ruling).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
+	{(*ruling).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
+	{(*ruling).dlroverProgram, "framework command args script"},
 	{(*ruling).gang, "gang framework mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
 	{(*ruling).gangDialect, "gang target kubernetesVersion suspend"},
 	{(*ruling).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate"},
@@ -57,6 +62,11 @@ var rules = append([]rule{
 	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
 	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
 	{(*ruling).controllersGang, "target gang metadata"},
+	{(*ruling).mxnet, "framework target mxnet servers workers"},
+	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env gang"},
+	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
+	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate"},
+	{(*ruling).bareEnv, "framework target env podTemplate gang"},
 	{(*ruling).horovodProgram, "framework bytescheduler.mode command args script"},
 	{(*ruling).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
 	{(*ruling).horovodElastic, "framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface"},
@@ -176,7 +186,7 @@ func (r *ruling) script() {
 	switch {
 	case s.S3 == "" && r.given("spec.script.fetch"):
 		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
-	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Launcher != LauncherEntrypoint:
+	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
 		r.fail("spec.script.fetch", "requires", "the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
 	}
 	if s.S3 != "" && r.Spec.Identity == nil {

@@ -13,4 +13,10 @@ var Kinds = []Kind{
 	kind[PodGroupAlpha](PodGroupAlphaKind),
 	kind[WorkloadSpec](WorkloadBetaKind),
 	kind[PodGroupBeta](PodGroupBetaKind),
+	kind[TorchElasticJobSpec](TorchElasticJobKind),
+	kind[PyTorchJobSpec](PyTorchJobKind),
+	kind[DLRoverJobSpec](DLRoverJobKind),
+	kind[MXJobSpec](MXJobKind),
+	kind[MxJobSpec](MxJobKind("mlkube.io")),
+	kind[MxJobSpec](MxJobKind("mxnet.mlkube.io")),
 }

@@ -14,16 +14,16 @@ import (
 
 // RunPolicy is how a job runs and what remains of it.
 type RunPolicy struct {
-	CleanPodPolicy          string                    `json:"cleanPodPolicy,omitempty"` // None, Running or All: which pods are deleted when it is over
-	TTLSecondsAfterFinished *int32                    `json:"ttlSecondsAfterFinished,omitempty"`
-	ActiveDeadlineSeconds   *int64                    `json:"activeDeadlineSeconds,omitempty"`
-	BackoffLimit            *int32                    `json:"backoffLimit,omitempty"`
-	Suspend                 *bool                     `json:"suspend,omitempty"`
-	SchedulingPolicy        *KubeflowSchedulingPolicy `json:"schedulingPolicy,omitempty"`
+	CleanPodPolicy          string            `json:"cleanPodPolicy,omitempty"` // None, Running or All: which pods are deleted when it is over
+	TTLSecondsAfterFinished *int32            `json:"ttlSecondsAfterFinished,omitempty"`
+	ActiveDeadlineSeconds   *int64            `json:"activeDeadlineSeconds,omitempty"`
+	BackoffLimit            *int32            `json:"backoffLimit,omitempty"`
+	Suspend                 *bool             `json:"suspend,omitempty"`
+	SchedulingPolicy        *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 }
 
-// KubeflowSchedulingPolicy is read where the operator was started with a gang scheduler.
-type KubeflowSchedulingPolicy struct {
+// SchedulingPolicy is read where the operator was started with a gang scheduler.
+type SchedulingPolicy struct {
 	MinAvailable           *int32 `json:"minAvailable,omitempty"`
 	Queue                  string `json:"queue,omitempty"`
 	PriorityClass          string `json:"priorityClass,omitempty"`

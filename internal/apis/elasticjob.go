@@ -1,0 +1,31 @@
+package apis
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// TorchElasticJobKind is the one version of TorchElastic's controller (pytorch/elastic v0.2.2,
+// kubernetes/api/v1alpha1/elasticjob_types.go). The fields of kubeflow/common's RunPolicy stand in the spec itself.
+var TorchElasticJobKind = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}
+
+// TorchElasticJob is a job of TorchElastic's controller.
+type TorchElasticJob = Custom[TorchElasticJobSpec]
+
+// TorchElasticJobSpec is ElasticJob.spec; the one key of ReplicaSpecs that the controller knows is Worker.
+type TorchElasticJobSpec struct {
+	RdzvEndpoint            string                 `json:"rdzvEndpoint"`
+	MinReplicas             *int32                 `json:"minReplicas,omitempty"`
+	MaxReplicas             *int32                 `json:"maxReplicas,omitempty"`
+	ReplicaSpecs            map[string]ReplicaSpec `json:"replicaSpecs"`
+	CleanPodPolicy          string                 `json:"cleanPodPolicy,omitempty"`
+	TTLSecondsAfterFinished *int32                 `json:"ttlSecondsAfterFinished,omitempty"`
+	ActiveDeadlineSeconds   *int64                 `json:"activeDeadlineSeconds,omitempty"`
+	BackoffLimit            *int32                 `json:"backoffLimit,omitempty"`
+}
+
+// The controller names a pod and its Service <job>-worker-<index>.
+func (s *TorchElasticJobSpec) podSets(name string) []PodSet {
+	return kubeflowPodSets(name, "spec.replicaSpecs", s.ReplicaSpecs)
+}
+
+func (s *TorchElasticJobSpec) services(name string) []string {
+	return numbered(s.podSets(name))
+}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -60,6 +61,15 @@ type Workload interface {
 	metav1.Object
 	PodSets() []PodSet
 	Services() []string
+}
+
+// WorkloadOf returns an object, typed or read as a map, as a custom resource whose controller makes pods; nil for others.
+func WorkloadOf(obj runtime.Object) Workload {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		obj = Decode(u.GroupVersionKind(), u.Object)
+	}
+	w, _ := obj.(Workload)
+	return w
 }
 
 // PodSet is pods of one template.

@@ -18,8 +18,19 @@ import (
 // nothing. A field that a Go type does not have is an error, since reading on
 // would lose it. name stands for the stream in errors.
 func Read(name string, data []byte) ([]runtime.Object, error) {
+	return read(name, data, false)
+}
+
+// ReadLoosely is Read for what a cluster printed: it may be newer than the Go
+// types, so fields that these do not have are left out.
+func ReadLoosely(name string, data []byte) ([]runtime.Object, error) {
+	return read(name, data, true)
+}
+
+func read(name string, data []byte, loosely bool) ([]runtime.Object, error) {
 	var objs []runtime.Object
 	for _, doc := range splitDocuments(name, data) {
+		doc.loose = loosely
 		text, err := yaml.YAMLToJSONStrict(doc.text)
 		if err != nil {
 			return nil, doc.syntaxError(err)
@@ -69,7 +80,7 @@ func (d document) decode(objs []runtime.Object, at path, text []byte) ([]runtime
 		return append(objs, u), nil
 	}
 	strict, err := kjson.UnmarshalStrict(text, obj)
-	if err == nil && len(strict) > 0 {
+	if err == nil && len(strict) > 0 && !d.loose {
 		err = strict[0]
 	}
 	if err != nil {

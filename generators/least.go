@@ -16,4 +16,6 @@ func Least(job *schema.Job) map[string]int32 {
 }
 
 // Helps says whether the pods of a component serve the training pods and do not train themselves.
-func Helps(component string) bool { return component == componentEtcd || component == componentPrefetch }
+func Helps(component string) bool {
+	return component == componentEtcd || component == componentPrefetch
+}

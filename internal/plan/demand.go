@@ -135,8 +135,8 @@ func lacks(name corev1.ResourceName) string {
 
 // foreign counts what a node has and such a pod has no use for, accelerators above all: other nodes come first.
 func (n *node) foreign(d demand) (count int) {
-	for name, have := range n.free {
-		if have > 0 && d.needs[name] == 0 && strings.Contains(string(name), "/") {
+	for name, q := range n.Status.Allocatable {
+		if !q.IsZero() && d.needs[name] == 0 && strings.Contains(string(name), "/") {
 			count++
 		}
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ type SetFit struct {
 	Placed   int32  `json:"placed"`
 }
 
-// Missing is pods without a place, and why no node has one.
+// Missing is pods without a place, and why no node has one. Where the job fits, it starts without them.
 type Missing struct {
 	Role    string   `json:"role"`
 	Pods    int32    `json:"pods"`
@@ -82,7 +81,7 @@ type place struct {
 func (inv *Inventory) fit(j *Job) *Fit {
 	f := &Fit{PodSets: make([]SetFit, len(j.PodSets)), Missing: []Missing{}, Nodes: make([]NodeFit, len(inv.nodes))}
 	for i, n := range inv.nodes {
-		f.Nodes[i] = NodeFit{n.Name, maps.Clone(n.free).quantities(), []string{}, []string{}}
+		f.Nodes[i] = NodeFit{n.Name, n.free.quantities(), []string{}, []string{}}
 	}
 	var all []*placing
 	for i, s := range j.PodSets {
@@ -91,15 +90,15 @@ func (inv *Inventory) fit(j *Job) *Fit {
 	impossible := slices.ContainsFunc(all, inv.lacksRoom)
 	f.Fits = inv.search(all, impossible)
 	f.Heuristic = !f.Fits && !impossible
-	for _, p := range all {
-		if p.left > 0 {
-			f.Missing = append(f.Missing, Missing{p.set.Role, p.left, inv.reasons(p)})
-		}
-	}
 	if f.Fits { // the pods beyond the minimum take what is left
 		for _, p := range all {
 			p.left = int32(len(p.names))
 			inv.place(p, packed)
+		}
+	}
+	for _, p := range all {
+		if p.left > 0 {
+			f.Missing = append(f.Missing, Missing{p.set.Role, p.left, inv.reasons(p)})
 		}
 	}
 	for _, p := range all {
@@ -229,8 +228,12 @@ func (inv *Inventory) try(order []*placing, s strategy) bool {
 // place gives pods of a set a place, as many as are left and find one.
 func (inv *Inventory) place(p *placing, s strategy) {
 	type candidate struct {
-		node, foreign int
-		room          int64
+		node, foreign, others int // 0 others where pods of the set are already
+		room                  int64
+	}
+	has := map[int]bool{}
+	for _, at := range p.places {
+		has[at.node] = true
 	}
 	var nodes []candidate
 	for i, n := range inv.nodes {
@@ -238,10 +241,14 @@ func (inv *Inventory) place(p *placing, s strategy) {
 			continue
 		}
 		if room, _ := n.room(p.demand); room > 0 {
-			nodes = append(nodes, candidate{i, n.foreign(p.demand), room})
+			c := candidate{node: i, foreign: n.foreign(p.demand), room: room}
+			if !has[i] {
+				c.others = 1
+			}
+			nodes = append(nodes, c)
 		}
 	}
-	slices.SortStableFunc(nodes, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.foreign, b.foreign), s(a.room, b.room)) })
+	slices.SortStableFunc(nodes, func(a, b candidate) int { return cmp.Or(a.foreign-b.foreign, a.others-b.others, s(a.room, b.room)) })
 	for _, c := range nodes {
 		count := min(c.room, int64(p.left))
 		if count == 0 {

@@ -32,7 +32,7 @@ func (j *Job) fitText(out *strings.Builder, counted *Counted) {
 		align(out, rows)
 	}
 	if others > 0 {
-		fmt.Fprintf(out, "  %s of %d: none of them\n", nodes(others), counted.Nodes)
+		fmt.Fprintf(out, "  %d of %s: no pod of this job\n", others, nodes(counted.Nodes))
 	}
 }
 
@@ -50,10 +50,10 @@ func (j *Job) verdict(counted *Counted) string {
 	case !j.Fit.Fits:
 		text = fmt.Sprintf("no: not all of %s have a place", pods(required))
 	case present+placed < replicas:
-		text = fmt.Sprintf("yes: a place for %d of %s, %d are needed", present+placed, pods(replicas), required)
+		text = fmt.Sprintf("yes: a place for %d of %s, %d needed", present+placed, pods(replicas), required)
 	}
 	if present > 0 {
-		text += fmt.Sprintf(", %d are there already", present)
+		text += fmt.Sprintf(", %d there already", present)
 	}
 	if counted.Pods == 0 {
 		text += "\n  (no pods in the inventory: nodes count as empty)"

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -29,9 +30,15 @@ type node struct {
 	pods []demand // on it, those that a plan put there included
 }
 
+// maxYAML is the most bytes of YAML, whose parser needs some 45 bytes of memory for each. JSON is bounded by the caller.
+const maxYAML = 64 << 20
+
 // ReadInventory reads Nodes and Pods as kubectl prints them: lists, or documents; YAML or JSON. name stands for the
 // text in errors.
 func ReadInventory(name string, data []byte) (*Inventory, error) {
+	if len(data) > maxYAML && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return nil, fmt.Errorf("reading %s: it has more than %d MiB of YAML: take JSON, 'kubectl get … -o json'", name, maxYAML>>20)
+	}
 	objects, err := manifest.ReadLoosely(name, data)
 	if err != nil {
 		return nil, err
@@ -94,11 +101,10 @@ func (inv *Inventory) addNode(name string, nodes map[string]*node, n *corev1.Nod
 	case nodes[n.Name] != nil:
 		return fmt.Errorf("reading %s: Node %s is there twice", name, n.Name)
 	}
-	allocatable := n.Status.Allocatable
-	if len(allocatable) == 0 {
-		allocatable = n.Status.Capacity // as the API server fills it in
+	if len(n.Status.Allocatable) == 0 {
+		n.Status.Allocatable = n.Status.Capacity // as the API server does
 	}
-	entry := &node{Node: n, free: amountsOf(allocatable)}
+	entry := &node{Node: n, free: amountsOf(n.Status.Allocatable)}
 	nodes[n.Name], inv.nodes = entry, append(inv.nodes, entry)
 	return nil
 }
@@ -111,6 +117,7 @@ func (inv *Inventory) addPod(name string, p *corev1.Pod) error {
 	case inv.pods[key] != nil:
 		return fmt.Errorf("reading %s: Pod %s is there twice", name, key)
 	}
+	complete(p)
 	inv.pods[key] = p
 	return nil
 }

@@ -174,10 +174,12 @@ func (j *Job) requestRows() [][]string {
 		return rows
 	}
 	row("all that help", j.Requests.Helpers)
-	row("at first", j.Requests.Peak)
-	if slices.ContainsFunc(j.PodSets, func(s *PodSet) bool { return s.Finishes }) {
-		row("data fetched", j.Requests.Steady)
+	if !slices.ContainsFunc(j.PodSets, func(s *PodSet) bool { return s.Finishes }) {
+		row("all at once", j.Requests.Peak)
+		return rows
 	}
+	row("at first", j.Requests.Peak)
+	row("data fetched", j.Requests.Steady)
 	return rows
 }
 

@@ -22,12 +22,14 @@ type Generator struct {
 var All = []Generator{
 	{"namespace", "Namespace, where the job asks for one", namespace},
 	{"identity", "ServiceAccount of the pods, with its cloud identity", identity},
+	{"access", "Role and RoleBinding of what makes pods itself: DLRover's master", access},
 	{"storage", "StorageClass, PersistentVolume and PersistentVolumeClaim of each volume", storage},
 	{"etcd", "etcd StatefulSet with its Services and budget, where workers meet in one", etcd},
 	{"service", "headless Services that give workers their names", service},
 	{"network", "NetworkPolicies: workers hear workers, etcd hears workers", network},
 	{"disruption", "PodDisruptionBudget that keeps the minimum of workers", disruption},
 	{"prefetch", "Jobs that fetch datasets into volumes, once", prefetch},
+	{"gang", "PodGroups and Workloads by which a scheduler places all pods or none", gang},
 	{"worker", "the training pods: an Indexed Job, or bare pods", worker},
 }
 

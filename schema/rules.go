@@ -42,8 +42,16 @@ var rules = append([]rule{
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
 	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
 	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata"},
-	{(*ruling).gang, "gang framework workers.replicas workers.min workers.max"},
-	{(*ruling).gangDialect, "gang kubernetesVersion suspend placement.scheduler placement.priorityClass"},
+	{(*ruling).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
+	{(*ruling).elasticJob, "framework target launcher command args rendezvous podTemplate"},
+	{(*ruling).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
+	{(*ruling).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
+	{(*ruling).dlroverProgram, "framework command args script"},
+	{(*ruling).gang, "gang framework mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
+	{(*ruling).gangDialect, "gang target kubernetesVersion suspend"},
+	{(*ruling).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate"},
+	{(*ruling).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
+	{(*ruling).foreignGang, "gang metadata podTemplate"},
 	{(*ruling).volumes, "storage workers.replicas"},
 	{(*ruling).claims, "storage metadata"},
 	{(*ruling).datasets, "storage"},
@@ -51,6 +59,9 @@ var rules = append([]rule{
 	{(*ruling).placement, "placement.tolerations"},
 	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
+	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
+	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
+	{(*ruling).controllersGang, "target gang metadata"},
 }, featureRules()...)
 
 // check asks every rule that reads sound parts only.

@@ -37,8 +37,11 @@ func (c *Custom[S]) DeepCopyObject() runtime.Object {
 
 // PodSets asks the spec for the pods that its controller makes.
 func (c *Custom[S]) PodSets() []PodSet {
-	if s, ok := any(&c.Spec).(podSetter); ok {
+	switch s := any(&c.Spec).(type) {
+	case podSetter:
 		return s.podSets(c.Name)
+	case metaPodSetter:
+		return s.podSetsOf(&c.ObjectMeta)
 	}
 	return nil
 }
@@ -52,6 +55,11 @@ func (c *Custom[S]) Services() []string {
 }
 
 type podSetter interface{ podSets(name string) []PodSet }
+
+// metaPodSetter is for a controller that gives pods the labels of the object itself.
+type metaPodSetter interface {
+	podSetsOf(m *metav1.ObjectMeta) []PodSet
+}
 
 type servicer interface{ services(name string) []string }
 
@@ -85,6 +93,8 @@ type PodSet struct {
 	Random bool
 	// ByJobs says that Jobs make the pods, and put their labels on them.
 	ByJobs bool
+	// Annotations are keys that the controller puts on the pods, for the pods to read.
+	Annotations []string
 	// Subdomain is the Service behind which the hostnames resolve; "" where each pod has a Service of its own name.
 	Subdomain string
 }

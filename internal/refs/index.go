@@ -125,7 +125,7 @@ func (x *index) addCustom(obj apis.Workload, key id) {
 		x.addPods(&workload{
 			object: object{id: key, notes: [3]map[string]string{obj.GetAnnotations(), set.Template.Annotations}},
 			path:   set.Path + ".spec", pod: &set.Template.ObjectMeta, spec: &set.Template.Spec,
-			numbers: n, byJobs: set.ByJobs,
+			numbers: n, byJobs: set.ByJobs, given: set.Annotations,
 		})
 	}
 }
@@ -302,7 +302,7 @@ func idOf(obj runtime.Object, meta metav1.Object) id {
 	// What is no built-in type says itself what it is.
 	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
 		kind = gvk.Kind
-		if strings.Contains(gvk.Group, ".") && !strings.HasSuffix(gvk.Group, ".k8s.io") {
+		if strings.Contains(gvk.Group, ".") && (!strings.HasSuffix(gvk.Group, ".k8s.io") || strings.HasSuffix(gvk.Group, ".sigs.k8s.io")) {
 			kind += "." + gvk.Group
 		}
 	} else {

@@ -22,9 +22,9 @@ func Read(name string, data []byte) ([]runtime.Object, error) {
 	return read(name, data, false)
 }
 
-// ReadLoosely is Read for what a cluster printed: it may be newer than the Go
+// ReadPrinted is Read for what a cluster printed: it may be newer than the Go
 // types, so fields that these do not have are left out.
-func ReadLoosely(name string, data []byte) ([]runtime.Object, error) {
+func ReadPrinted(name string, data []byte) ([]runtime.Object, error) {
 	return read(name, data, true)
 }
 

@@ -8,11 +8,10 @@ import (
 func (j *Job) fitText(out *strings.Builder, counted *Counted) {
 	fmt.Fprintf(out, "\nFIT  %s\n", j.verdict(counted))
 	for _, m := range j.Fit.Missing {
-		var why []string
+		fmt.Fprintf(out, "  no place for %d of %s:\n", m.Pods, m.Role)
 		for _, r := range m.Reasons {
-			why = append(why, fmt.Sprintf("%s: %s", nodes(r.Nodes), r.Reason))
+			fmt.Fprintf(out, "    %s: %s\n", nodes(r.Nodes), r.Reason)
 		}
-		fmt.Fprintf(out, "  %d of %s: no place; %s\n", m.Pods, m.Role, strings.Join(why, ", "))
 	}
 	names := resourceNames(j.Requests.Peak)
 	rows := [][]string{append(append([]string{"FREE ON"}, upper(names)...), "PODS")}

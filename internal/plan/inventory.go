@@ -39,7 +39,7 @@ func ReadInventory(name string, data []byte) (*Inventory, error) {
 	if len(data) > maxYAML && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return nil, fmt.Errorf("reading %s: it has more than %d MiB of YAML: take JSON, 'kubectl get … -o json'", name, maxYAML>>20)
 	}
-	objects, err := manifest.ReadLoosely(name, data)
+	objects, err := manifest.ReadPrinted(name, data)
 	if err != nil {
 		return nil, err
 	}

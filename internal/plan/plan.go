@@ -126,6 +126,7 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 	}
 	domain := job.Spec.Network.ClusterDomain
 	services := map[string]bool{}
+	held := false // by an object that names another for its pods, as a TrainJob does its runtime
 	for _, c := range concerns {
 		for _, obj := range c.Objects {
 			meta, ok := obj.(metav1.Object)
@@ -150,11 +151,14 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 					services[name] = true
 				}
 			}
-			j.addPods(podSets(obj, kind))
+			sets := podSets(obj, kind)
+			j.addPods(sets)
+			held = held || len(sets) == 0 && suspended(obj)
 		}
 	}
 	for _, s := range j.PodSets {
 		s.address(domain, services)
+		s.Suspended = s.Suspended || held && !s.Helper
 	}
 	slices.Sort(j.Expects)
 	j.Expects = slices.Compact(j.Expects)

@@ -55,6 +55,9 @@ func podSets(obj runtime.Object, kind string) []*PodSet {
 	if w == nil {
 		return nil
 	}
+	if kind == "Job" { // Volcano's, which is not the one that kubectl means
+		from.owner = "Job." + obj.GetObjectKind().GroupVersionKind().Group + "/" + from.name
+	}
 	from.suspended = suspended(obj)
 	var all []*PodSet
 	for _, p := range w.PodSets() {

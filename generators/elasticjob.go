@@ -28,7 +28,7 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 		RdzvEndpoint: endpoint(job, ""),
 		MinReplicas:  &w.Min,
 		MaxReplicas:  &w.Max,
-		ReplicaSpecs: map[string]apis.KubeflowReplicaSpec{"Worker": {
+		ReplicaSpecs: map[string]apis.ReplicaSpec{"Worker": {
 			Replicas: &w.Replicas, // without it the controller dies of a nil pointer
 			// A pod that was killed is made again. What fails by itself torchrun has started maxRestarts times already, and
 			// its exit code ends the job.

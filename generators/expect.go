@@ -15,8 +15,15 @@ import (
 // expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
 // schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
 // to create first.
-func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
+func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
 	names := expectOfQueue(m.Labels)
+	for _, pod := range pods {
+		names = append(names, expectOfPod(job, pod)...)
+	}
+	expectNames(m, names)
+}
+
+func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}
@@ -40,7 +47,7 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
 			}
 		}
 	}
-	expectNames(m, names)
+	return names
 }
 
 func expectNames(m *metav1.ObjectMeta, names []string) {

@@ -86,6 +86,6 @@ func kubernetesBeta(job *schema.Job) []runtime.Object {
 	}
 }
 
-func gangPolicy(job *schema.Job) apis.SchedulingPolicy {
-	return apis.SchedulingPolicy{Gang: &apis.GangPolicy{MinCount: gangSum(job)}}
+func gangPolicy(job *schema.Job) apis.GroupPolicy {
+	return apis.GroupPolicy{Gang: &apis.GangPolicy{MinCount: gangSum(job)}}
 }

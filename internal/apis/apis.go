@@ -93,6 +93,9 @@ type PodSet struct {
 	Random bool
 	// ByJobs says that Jobs make the pods, and put their labels on them.
 	ByJobs bool
+	// JobEach says that each of those Jobs makes one pod, and is named as the pod is without letters; else one Job makes
+	// them all, and is named as Prefix without its dash.
+	JobEach bool
 	// Annotations are keys that the controller puts on the pods, for the pods to read.
 	Annotations []string
 	// Subdomain is the Service behind which the hostnames resolve; "" where each pod has a Service of its own name.

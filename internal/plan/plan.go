@@ -75,6 +75,7 @@ type PodSet struct {
 	Finishes  bool                `json:"finishes"`
 	Replicas  int32               `json:"replicas"`
 	Required  int32               `json:"required"`
+	Jobs      []string            `json:"jobs,omitempty"`
 	Pods      []Pod               `json:"pods"`
 	Ports     []Port              `json:"ports"`
 	Each      corev1.ResourceList `json:"requestsEach"`

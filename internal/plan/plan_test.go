@@ -107,6 +107,9 @@ func TestCustom(t *testing.T) {
 	for _, obj := range []runtime.Object{typed, unstructuredOf(content)} {
 		j := Of(load(t, "workers: {min: 3, max: 4}"), []generators.Concern{{Name: "worker", Objects: []runtime.Object{obj}}})
 		want := []string{"worker JobSet/j 3/4 j-node-0-{0..1}-*,j-node-1-{0..1}-* j-node-0-{0..1}.j.ml.svc.cluster.local,j-node-1-{0..1}.j.ml.svc.cluster.local [53/UDP]"}
+		if diff := cmp.Diff([]string{"j-node-0", "j-node-1"}, j.PodSets[0].Jobs); diff != "" {
+			t.Errorf("%T: Jobs (-want +got):\n%s", obj, diff)
+		}
 		if diff := cmp.Diff(want, summary(j)); diff != "" || !j.Suspended || j.Gang.Pods != 3 {
 			t.Errorf("%T: suspended %t, gang %d (-want +got):\n%s", obj, j.Suspended, j.Gang.Pods, diff)
 		}

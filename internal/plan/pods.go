@@ -67,9 +67,24 @@ func podSets(obj runtime.Object, kind string) []*PodSet {
 		}
 		s := from.numbered(p.Template, p.Replicas, p.Prefix, p.First, suffix)
 		s.pod.Spec.Subdomain = p.Subdomain
+		s.Jobs = childJobs(&p)
 		all = append(all, s)
 	}
 	return all
+}
+
+// childJobs are the names of the Jobs that a controller makes between its object and the pods.
+func childJobs(p *apis.PodSet) (names []string) {
+	switch {
+	case !p.ByJobs:
+		return nil
+	case !p.JobEach:
+		return []string{strings.TrimSuffix(p.Prefix, "-")}
+	}
+	for i := range p.Replicas {
+		names = append(names, p.Prefix+strconv.Itoa(int(p.First+i)))
+	}
+	return names
 }
 
 // source is the object that pods come of.
@@ -180,7 +195,7 @@ func (s *PodSet) takes(other *PodSet) bool {
 
 func (s *PodSet) join(other *PodSet) {
 	s.Replicas += other.Replicas
-	s.Pods = append(s.Pods, other.Pods...)
+	s.Pods, s.Jobs = append(s.Pods, other.Pods...), append(s.Jobs, other.Jobs...)
 	s.All = times(s.Each, s.Replicas)
 }
 

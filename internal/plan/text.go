@@ -29,6 +29,13 @@ func (j *Job) text(out *strings.Builder, counted *Counted) {
 	fmt.Fprintf(out, "%s in %s: %s as %s, %s\n", j.Name, j.Namespace, j.Framework, j.Target, j.start())
 	table(out, "OBJECTS", j.objectRows())
 	table(out, "PODS", j.podRows())
+	var jobs []string
+	for _, s := range j.PodSets {
+		jobs = append(jobs, s.Jobs...)
+	}
+	if len(jobs) > 0 {
+		fmt.Fprintf(out, "  made by Jobs %s\n", strings.Join(ranges(jobs), ", "))
+	}
 	fmt.Fprintf(out, "  kubectl get pods -n %s -l %s\n", j.Namespace, j.Selector)
 	table(out, "ADDRESSES", j.addressRows())
 	table(out, "REQUESTS", j.requestRows())

@@ -19,7 +19,7 @@ import (
 // TestOrder: what others refer to comes first, in the order that the product documents.
 func TestOrder(t *testing.T) {
 	j := load(t, job("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
-		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"))
+		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]", "gang: {scheduler: volcano}"))
 	var got []string
 	for _, c := range generators.Generate(j) {
 		got = append(got, c.Name)

@@ -23,11 +23,7 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 	template := workerTemplate(job, t)
 	template = renamed(podpatch.Apply(template, job.Spec.PodTemplate), elasticJobContainer)
 	m := meta(job, job.Metadata.Name, componentWorker)
-<<<<<<< HEAD
-	expectDialed(job, &m, []string{endpoint(job, "")}, template.Spec)
-=======
 	expect(job, &m, template.Spec, dialling(endpoint(job, "")))
->>>>>>> main
 	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{
 		RdzvEndpoint: endpoint(job, ""),
 		MinReplicas:  &w.Min,

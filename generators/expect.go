@@ -44,28 +44,21 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		names = append(names, expectOfContainer(c)...)
-<<<<<<< HEAD
-		names = append(names, expectOfDialed(job, c)...)
-=======
 		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
 			if !rendersService(job, host) {
 				names = append(names, "Service/"+host)
 			}
 		}
->>>>>>> main
 	}
 	return names
 }
 
-<<<<<<< HEAD
-=======
 // dialling stands for pods that a controller tells an address from a field of its own.
 func dialling(address string) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--host=" + address}}}}
 }
 
 // expectNames adds to what an object expects.
->>>>>>> main
 func expectNames(m *metav1.ObjectMeta, names []string) {
 	if len(names) == 0 {
 		return

@@ -326,7 +326,7 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			for name := range c.Resources.Requests {
-				if strings.Contains(string(name), "/") {
+				if strings.Contains(string(name), "/") && job.Spec.Framework != schema.FrameworkDLRover { // whose master reads it there
 					wrong = append(wrong, fmt.Sprintf("%s: container %s requests %s", p.from, c.Name, name))
 				}
 			}

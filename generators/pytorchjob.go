@@ -29,11 +29,7 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 	template := renamed(podpatch.Apply(workerTemplate(job, t), job.Spec.PodTemplate), pyTorchContainer)
 	m := meta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
-<<<<<<< HEAD
-	expectDialed(job, &m, []string{pyTorchEndpoint(job)}, template.Spec)
-=======
 	expect(job, &m, template.Spec, dialling(pyTorchEndpoint(job)))
->>>>>>> main
 	return []runtime.Object{apis.New(apis.PyTorchJobKind, m, apis.PyTorchJobSpec{
 		RunPolicy: apis.RunPolicy{
 			CleanPodPolicy:          "Running", // the operator calls a job done when one worker is: torchrun lets all end together

@@ -24,13 +24,17 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
 }
 
 func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
+	if g := job.Spec.Gang; job.Spec.MakesPodGroup() && g.Queue != "" && pod.SchedulerName != "" { // or our PodGroup says so
+		names = append(names, volcanoQueue+g.Queue)
+	}
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}
 	if pod.RuntimeClassName != nil {
 		names = append(names, "RuntimeClass/"+*pod.RuntimeClassName)
 	}
-	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" && (pod.ServiceAccountName != own || !rendered) {
+	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" && (pod.ServiceAccountName != own || !rendered) &&
+		!rendersForSSH(job, "ServiceAccount", pod.ServiceAccountName) {
 		names = append(names, "ServiceAccount/"+pod.ServiceAccountName)
 	}
 	for _, s := range pod.ImagePullSecrets {
@@ -50,9 +54,18 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	return names
 }
 
+// dialling stands for pods that a controller tells an address from a field of its own.
+func dialling(address string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--host=" + address}}}}
+}
+
+// expectNames adds to what an object expects.
 func expectNames(m *metav1.ObjectMeta, names []string) {
 	if len(names) == 0 {
 		return
+	}
+	if others := m.Annotations[contract.Expects]; others != "" {
+		names = append(names, strings.Split(others, ",")...)
 	}
 	slices.Sort(names)
 	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))
@@ -62,10 +75,10 @@ func expectOfVolume(job *schema.Job, v corev1.VolumeSource) (names []string) {
 	if c := v.PersistentVolumeClaim; c != nil && !rendersClaim(job, c.ClaimName) {
 		names = append(names, "PersistentVolumeClaim/"+c.ClaimName)
 	}
-	if s := v.Secret; s != nil && !isTrue(s.Optional) {
+	if s := v.Secret; s != nil && !isTrue(s.Optional) && !rendersForSSH(job, "Secret", s.SecretName) {
 		names = append(names, "Secret/"+s.SecretName)
 	}
-	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) {
+	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) && !rendersForSSH(job, "ConfigMap", c.Name) {
 		names = append(names, "ConfigMap/"+c.Name)
 	}
 	if v.Projected == nil {

@@ -22,14 +22,14 @@ const pyTorchContainer = "pytorch"
 func pyTorchJob(job *schema.Job) []runtime.Object {
 	t := workerTrainee(job)
 	t.command, t.args = program(job)
-	t.env = pyTorchEnv(job)
+	t.env, t.set = pyTorchEnv(job), []string{"PYTHONUNBUFFERED"}
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
 		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}
 	template := renamed(podpatch.Apply(workerTemplate(job, t), job.Spec.PodTemplate), pyTorchContainer)
 	m := meta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
-	expect(job, &m, template.Spec)
+	expectDialed(job, &m, []string{pyTorchEndpoint(job)}, template.Spec)
 	return []runtime.Object{apis.New(apis.PyTorchJobKind, m, apis.PyTorchJobSpec{
 		RunPolicy: apis.RunPolicy{
 			CleanPodPolicy:          "Running", // the operator calls a job done when one worker is: torchrun lets all end together

@@ -12,19 +12,24 @@ import (
 
 // bare is a job of a target with nothing in it that need not be.
 var bare = map[string]string{
-	"torchelastic":  "workers: {replicas: 2}",
-	"mxnet":         "workers: {replicas: 2}",
-	"horovod":       "workers: {replicas: 2}",
-	"bytescheduler": "workers: {replicas: 2}",
+	"torchelastic":            "workers: {replicas: 2}",
+	"torchelastic/elasticjob": "workers: {replicas: 2}, rendezvous: {backend: etcd, store: etcd}",
+	"dlrover":                 "workers: {replicas: 2}",
+	"mxnet":                   "workers: {replicas: 2}",
+	"horovod":                 "workers: {replicas: 2}",
+	"bytescheduler":           "workers: {replicas: 2}",
 }
 
 // uses is a feature in use, and what else it needs; another framework's words for it stand under framework/feature.
 var uses = map[string]string{
+	"torchelastic/elasticjob/rendezvous.maxRestarts": "rendezvous: {backend: etcd, store: etcd, maxRestarts: 7}",
+
 	"launcher":                   "launcher: entrypoint",
 	"env":                        "env: [{name: X, value: x}]",
 	"workers.min":                "workers: {replicas: 2, min: 1}",
 	"workers.firstIndex":         "workers: {replicas: 2, firstIndex: 0}",
-	"rendezvous":                 "rendezvous: {maxRestarts: 7}",
+	"rendezvous":                 "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
+	"rendezvous.maxRestarts":     "rendezvous: {maxRestarts: 7}",
 	"servers":                    "servers: {replicas: 3}",
 	"ssh":                        "ssh: {port: 2222}",
 	"ssh.secret":                 "ssh: {secret: mine}",
@@ -56,6 +61,7 @@ var uses = map[string]string{
 	"failure.fatalExitCodes":     "failure: {fatalExitCodes: [1]}",
 	"failure.ignoreDisruptions":  "failure: {ignoreDisruptions: false}",
 	"failure.deadline":           "failure: {deadline: 9h}",
+	"gracePeriod":                "gracePeriod: 7m",
 	"ttlAfterFinished":           "ttlAfterFinished: 9h",
 	"hashedNames":                "hashedNames: true",
 	"podTemplate":                "podTemplate: {spec: {shareProcessNamespace: true}}",
@@ -97,33 +103,10 @@ func TestSupport(t *testing.T) {
 
 // supported renders a bare job of the target that uses a feature.
 func supported(target schema.Target, feature string) (string, error) {
-	base, ok := bare[target.Framework+"/"+target.Name]
-	if !ok {
-		base = bare[target.Framework]
-	}
-	use, ok := uses[target.Framework+"/"+target.Name+"/"+feature]
-	if !ok {
-		use, ok = uses[target.Framework+"/"+feature]
-	}
-	if !ok {
-		use, ok = uses[feature]
-	}
-	if scheduler, gang := strings.CutPrefix(feature, "gang.scheduler="); gang && !ok {
-		use, ok = "gang: {scheduler: "+scheduler+"}", true
-	}
-	if !ok && feature != "" {
+	if feature != "" && useOf(target, feature) == "" {
 		return "", errors.New("uses has no example of it")
 	}
-	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n  framework: %s\n  target: %s\n  image: x:1\n",
-		target.Framework, target.Name)
-	fields := map[string]bool{}
-	for _, part := range append(topLevel(use), append(topLevel(base), "command: [train]")...) {
-		name, value, _ := strings.Cut(part, ":")
-		if !fields[name] && strings.TrimSpace(value) != "null" {
-			text += "  " + part + "\n"
-		}
-		fields[name] = true
-	}
+	text := example(target, feature)
 	jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(text)}})
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, text)
@@ -137,6 +120,38 @@ func supported(target schema.Target, feature string) (string, error) {
 		}
 	}
 	return string(out), nil
+}
+
+// example is a bare job of the target that uses a feature.
+func example(target schema.Target, feature string) string {
+	base, ok := bare[target.Framework+"/"+target.Name]
+	if !ok {
+		base = bare[target.Framework]
+	}
+	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n  framework: %s\n  target: %s\n  image: x:1\n",
+		target.Framework, target.Name)
+	fields := map[string]bool{}
+	for _, part := range append(topLevel(useOf(target, feature)), append(topLevel(base), "command: [train]")...) {
+		name, value, _ := strings.Cut(part, ":")
+		if !fields[name] && strings.TrimSpace(value) != "null" {
+			text += "  " + part + "\n"
+		}
+		fields[name] = true
+	}
+	return text
+}
+
+// useOf is the use of a feature that is nearest to the target; "" of none.
+func useOf(target schema.Target, feature string) string {
+	for _, key := range []string{target.Framework + "/" + target.Name + "/", target.Framework + "/", ""} {
+		if use, ok := uses[key+feature]; ok {
+			return use
+		}
+	}
+	if scheduler, gang := strings.CutPrefix(feature, "gang.scheduler="); gang {
+		return "gang: {scheduler: " + scheduler + "}"
+	}
+	return ""
 }
 
 // topLevel splits "a: {x: y}, b: z" at the commas outside brackets and quotes.

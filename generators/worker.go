@@ -21,6 +21,7 @@ type trainee struct {
 	image         string
 	command, args []string
 	env           []corev1.EnvVar // the framework's own
+	set           []string        // names of variables that a controller adds
 	resources     corev1.ResourceRequirements
 	ports         []corev1.ContainerPort
 	bare          bool // its controller cannot bear any variables
@@ -94,6 +95,9 @@ func workerEnv(job *schema.Job, t trainee) []corev1.EnvVar {
 	env := t.env
 	var own []corev1.EnvVar
 	named := map[string]bool{}
+	for _, name := range t.set {
+		named[name] = true
+	}
 	for _, e := range job.Spec.Env {
 		named[e.Name] = true
 		own = append(own, authorEnv(e))

@@ -28,7 +28,7 @@ func TestEnvironmentOfOthers(t *testing.T) {
 	if s := jobs[0].Spec; s.Rendezvous.Store != StoreEtcd || s.Network.Collective != "gloo" {
 		t.Errorf("torchelastic lacks what is said to it: %+v", s.Rendezvous)
 	}
-	if _, errs = load(t, strings.Replace(text, "workers:", "rendezvous: {backend: etcd, store: etcd}\n  workers:", 1), env); len(errs) != 1 {
+	if _, errs = load(t, strings.Replace(text, "workers:", "rendezvous: {maxRestarts: 7}\n  workers:", 1), env); len(errs) != 1 {
 		t.Errorf("what the author says of another framework: %v", errs)
 	}
 }

@@ -61,7 +61,6 @@ var rules = append([]rule{
 	{(*ruling).podTemplate, "podTemplate"},
 	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
 	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
-	{(*ruling).controllersGang, "target gang metadata"},
 	{(*ruling).mxnet, "framework target mxnet servers workers"},
 	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env gang"},
 	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},

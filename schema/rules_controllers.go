@@ -33,10 +33,3 @@ func (r *ruling) trainJobProcesses() {
 		r.fail(at, "requires", "Trainer does not know %s for an accelerator and would count CPUs: give a number", res.GPUResource)
 	}
 }
-
-// controllersGang refuses another name for a gang that a controller makes and names after the job.
-func (r *ruling) controllersGang() {
-	if g := r.Spec.Gang; r.Spec.MakesPodGroup() && g.Name != "" && g.Name != r.Metadata.Name {
-		r.fail("spec.gang.name", "requires", "the controller of target %s names the gang after the job: leave it out", r.Spec.Target)
-	}
-}

@@ -23,7 +23,7 @@ type TorchElasticJobSpec struct {
 
 // The controller names a pod and its Service <job>-worker-<index>.
 func (s *TorchElasticJobSpec) podSets(name string) []PodSet {
-	return kubeflowPodSets(name, "spec.replicaSpecs", s.ReplicaSpecs)
+	return kubeflowPodSets(name, "spec.replicaSpecs", s.ReplicaSpecs, Dial{"spec.rdzvEndpoint", s.RdzvEndpoint})
 }
 
 func (s *TorchElasticJobSpec) services(name string) []string {

@@ -38,7 +38,7 @@ type ReplicaSpec struct {
 }
 
 // kubeflowPodSets are the pods of Kubeflow's controllers, <job>-<role in lower case>-<index>.
-func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec) (all []PodSet) {
+func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec, dials ...Dial) (all []PodSet) {
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
 		r := roles[role]
 		all = append(all, PodSet{
@@ -46,6 +46,7 @@ func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec) (all []Pod
 			Template: &r.Template,
 			Replicas: orOne(r.Replicas),
 			Prefix:   fmt.Sprintf("%s-%s-", name, strings.ToLower(role)),
+			Dials:    dials,
 		})
 	}
 	return all

@@ -35,7 +35,11 @@ type PyTorchConf struct {
 }
 
 func (s *PyTorchJobSpec) podSets(name string) []PodSet {
-	return kubeflowPodSets(name, "spec.pytorchReplicaSpecs", s.PyTorchReplicaSpecs)
+	var dials []Dial
+	if e := s.ElasticPolicy; e != nil && e.RDZVHost != "" {
+		dials = []Dial{{"spec.elasticPolicy.rdzvHost", e.RDZVHost}}
+	}
+	return kubeflowPodSets(name, "spec.pytorchReplicaSpecs", s.PyTorchReplicaSpecs, dials...)
 }
 
 // The operator makes a headless Service for each pod, of the pod's name.

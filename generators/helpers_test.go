@@ -147,7 +147,7 @@ func (p pod) containers() []corev1.Container {
 }
 
 // trainers are the names that targets give a worker's container.
-var trainers = []string{"worker", "node", "mxnet", "pytorch", "elasticjob-worker", "main"}
+var trainers = []string{"worker", "node", "mxnet", "pytorch", "elasticjob-worker"}
 
 // worker is the training container of the first worker.
 func worker(t testing.TB, objs []runtime.Object) corev1.Container {

@@ -49,6 +49,7 @@ func newRootCmd(s streams) *cobra.Command {
 		newRenderCmd(s),
 		newVetCmd(s),
 		newCheckCmd(s),
+		newImportCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),
 		newVersionCmd(s),

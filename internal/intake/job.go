@@ -1,0 +1,92 @@
+package intake
+
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// readJob reads an Indexed Job of batch/v1. Other Jobs fetch and prepare things.
+func readJob(s *stream, o *object) (*draft, error) {
+	spec := o.view().at("spec")
+	if spec.at("completionMode").text() != "Indexed" || spec.at("template", "metadata", "labels", "app.kubernetes.io/component").text() == "prefetch" {
+		return nil, notTraining
+	}
+	forgetController(o)
+	name := o.name
+	hash := o.view().at("metadata", "annotations", "tegen.dev/content-hash").text()
+	if hash != "" {
+		name = strings.TrimSuffix(name, "-"+hash)
+	}
+	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(name, "-worker"))
+	if hash != "" {
+		d.set("spec.hashedNames", true, o.view().at("metadata", "annotations"))
+	}
+	d.jobSpec(spec)
+	c := d.worker(spec.at("template"))
+	d.torch(spec.at("template", "spec"), c)
+	d.surroundings()
+	return d, nil
+}
+
+// forgetController drops what the Job controller writes into a Job when it is created.
+func forgetController(o *object) {
+	labels := o.view().at("spec", "template", "metadata", "labels").mapping()
+	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"} {
+		delete(labels, key)
+	}
+	if !o.view().at("spec", "manualSelector").isTrue() {
+		delete(o.view().at("spec").mapping(), "selector")
+	}
+}
+
+// jobSpec reads the fields of a Job beside its template.
+func (d *draft) jobSpec(spec view) {
+	if n, ok := spec.at("parallelism").number(); ok {
+		d.set("spec.workers.replicas", n, spec.at("parallelism"))
+	} else {
+		d.set("spec.workers.replicas", int64(1), spec)
+	}
+	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	if n, ok := spec.at("backoffLimitPerIndex").number(); ok {
+		d.set("spec.failure.restartsPerWorker", n, spec.at("backoffLimitPerIndex"))
+	} else if n, ok := spec.at("backoffLimit").number(); ok {
+		d.set("spec.failure.restarts", n, spec.at("backoffLimit"))
+	}
+	d.set("spec.failure.ignoreDisruptions", false, spec)
+	for _, rule := range spec.at("podFailurePolicy", "rules").items() {
+		codes := rule.at("onExitCodes")
+		switch {
+		case rule.at("action").text() == "Ignore" && rule.at("onPodConditions").given():
+			d.set("spec.failure.ignoreDisruptions", true, rule)
+		case rule.at("action").text() == "FailJob" && codes.at("operator").text() == "In":
+			d.set("spec.failure.fatalExitCodes", codes.at("values").value, codes)
+		}
+	}
+	d.ending(spec)
+}
+
+// ending reads for how long a job may run, and how long it is kept. gitops is the word for: for ever.
+func (d *draft) ending(spec view) {
+	d.seconds("spec.failure.deadline", spec.at("activeDeadlineSeconds"))
+	if ttl := spec.at("ttlSecondsAfterFinished"); ttl.given() {
+		d.seconds("spec.ttlAfterFinished", ttl)
+	} else {
+		d.set("spec.gitops", true, spec)
+	}
+}
+
+// surroundings leaves out what tegen would render beside the workers and the stream has not.
+func (d *draft) surroundings() {
+	worker := d.name() + "-worker"
+	at := d.workload[0].view()
+	if d.stream.find("networking.k8s.io", "NetworkPolicy", d.namespace(), worker) == nil {
+		d.set("spec.network.policy", false, at)
+	}
+	if d.stream.find("policy", "PodDisruptionBudget", d.namespace(), worker) == nil {
+		d.set("spec.disruption.budget", false, at)
+	}
+	if d.namespace() != "" && d.stream.find("", "Namespace", "", d.namespace()) != nil {
+		d.set("spec.createNamespace", true, at)
+	}
+}

@@ -1,0 +1,162 @@
+package intake
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/tegen-dev/tegen/internal/podpatch"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// patch puts into podTemplate, of the draft and of its sound copy, what the workers' pods have and the rendered ones
+// have not. It returns why the escape hatch refused some of it, by the dotted path.
+func (d *draft) patch(sound tree) map[string]string {
+	refused := map[string]string{}
+	o := d.workload[0]
+	twin := d.twins()[0]
+	if twin == nil {
+		return refused
+	}
+	patch := tree{}
+	for _, g := range gaps(o, twin) {
+		path, ok := d.inTemplate(g)
+		if !ok {
+			continue
+		}
+		trial := clone(patch).(tree)
+		d.graft(trial, o, g, path)
+		if why := d.refusal(sound, trial); why != "" {
+			refused[dotted(g.steps())] = why
+			continue
+		}
+		patch = trial
+	}
+	if len(patch) > 0 {
+		d.set("spec.podTemplate", patch, o.view())
+		put(sound, []string{"spec", "podTemplate"}, clone(patch))
+	}
+	return refused
+}
+
+// inTemplate is the path of a gap within the workers' pod template; of a pod, only metadata that a template has counts.
+func (d *draft) inTemplate(g gap) ([]step, bool) {
+	steps := g.steps()
+	for at := range d.templates {
+		prefix := undotted(at)
+		if len(steps) <= len(prefix) || !slices.Equal(steps[:len(prefix)], prefix) {
+			continue
+		}
+		path := g.path[len(prefix):]
+		isMetadata := path[0].name == "metadata" && len(path) > 1 && (path[1].name == "labels" || path[1].name == "annotations")
+		if isMetadata && (reserved(path[len(path)-1].name) || isGangKey(path[len(path)-1].name)) {
+			return nil, false
+		}
+		return path, isMetadata || path[0].name == "spec" || at != ""
+	}
+	return nil, false
+}
+
+// refusal asks the schema whether it takes a patch.
+func (d *draft) refusal(sound, patch tree) string {
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return err.Error()
+	}
+	for _, m := range podpatch.Validate(text) {
+		return m.Msg
+	}
+	job := clone(sound).(tree)
+	put(job, []string{"spec", "podTemplate"}, patch)
+	_, err = schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
+	for _, e := range mistakes(err) {
+		return e.Msg
+	}
+	return ""
+}
+
+// graft adds the field of a gap to a patch: items of lists by their keys, a mount with its volume.
+func (d *draft) graft(patch tree, o *object, g gap, path []step) {
+	if i := slices.IndexFunc(path, func(s step) bool { return s.name == "volumeMounts" }); i >= 0 && i+1 < len(path) {
+		d.graftMount(patch, o, g, path[:i+2])
+		return
+	}
+	var at any = patch
+	for i, s := range path {
+		last := i == len(path)-1
+		value := clone(g.have)
+		if s.key != "" {
+			at = itemOf(at.(*listAt), s, value, last)
+			continue
+		}
+		t := at.(tree)
+		switch {
+		case last:
+			t[s.name] = value
+		case path[i+1].key != "":
+			at = &listAt{t, s.name, d.trainer}
+		default:
+			below, ok := t[s.name].(tree)
+			if !ok {
+				below = tree{}
+				t[s.name] = below
+			}
+			at = below
+		}
+	}
+}
+
+// listAt is a list in a mapping, which grows.
+type listAt struct {
+	in      tree
+	name    string
+	trainer string // the name of the container that trains, in the input
+}
+
+// itemOf finds or adds the item of a list; the container that trains is the schema's "worker".
+func itemOf(l *listAt, s step, value any, whole bool) tree {
+	name := s.value
+	if l.name == "containers" && name == l.trainer {
+		name = "worker"
+	}
+	list := listOf(l.in[l.name])
+	if item := (view{value: list}).item(s.key, name); item.given() {
+		return item.mapping()
+	}
+	item := tree{s.key: name}
+	if m, ok := value.(tree); ok && whole {
+		item = m
+		item[s.key] = name
+		if old, isText := m[s.key].(string); !isText || old == "" {
+			item[s.key] = m[s.key]
+		}
+	}
+	l.in[l.name] = append(list, item)
+	return item
+}
+
+// graftMount adds a mount and its volume as they were written, the volume under a name that no other has.
+func (d *draft) graftMount(patch tree, o *object, g gap, path []step) {
+	steps := g.steps()
+	i := slices.Index(steps, "volumeMounts")
+	mount, _ := clone(o.view().walk(steps[:i+2]).value).(tree)
+	pod := o.view().walk(steps[:i-2])
+	volume, _ := clone(pod.at("volumes").item("name", view{value: mount}.at("name").text()).value).(tree)
+	name := view{value: mount}.at("name").text()
+	if volume != nil && slices.Contains([]string{"dshm", "tmp", "tls", "script"}, name) || d.get("spec.storage").item("name", name).given() {
+		name = "own-" + name
+		volume["name"], mount["name"] = name, name
+	}
+	container := path[len(path)-3]
+	spec, _ := patch["spec"].(tree)
+	if spec == nil {
+		spec = tree{}
+		patch["spec"] = spec
+	}
+	if volume != nil && !(view{value: spec}).at("volumes").item("name", name).given() {
+		spec["volumes"] = append(listOf(spec["volumes"]), volume)
+	}
+	into := itemOf(&listAt{spec, path[len(path)-4].name, d.trainer}, container, nil, false)
+	if !(view{value: into}).at("volumeMounts").item("mountPath", view{value: mount}.at("mountPath").text()).given() {
+		into["volumeMounts"] = append(listOf(into["volumeMounts"]), mount)
+	}
+}

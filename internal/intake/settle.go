@@ -1,0 +1,247 @@
+package intake
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// settle finishes a draft: what the schema has no field for goes into podTemplate as far as that can carry it, what is
+// the default anyway is left out, and what is missing in the end becomes a note.
+func (d *draft) settle() {
+	sound := d.sound()
+	d.render(sound)
+	refused := d.patch(sound)
+	d.render(sound)
+	d.compare(refused)
+	d.shorten()
+	d.yaml = manifest.AppendJSON(nil, ordered(d.job))
+}
+
+// sound is the job as far as it loads: a copy without what the schema refuses, so that the rest can be compared.
+func (d *draft) sound() tree {
+	job := clone(d.job).(tree)
+	for range 50 { // each round takes at least one field away
+		_, err := schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
+		if err == nil {
+			return job
+		}
+		for _, e := range mistakes(err) {
+			d.from(e.Path).moved() // told as a flaw, where the job is written
+			mend(job, e)
+		}
+	}
+	return nil
+}
+
+// mend takes a refused field out of a job, or puts one in that does for the comparison.
+func mend(job tree, e schema.Error) {
+	steps := undotted(e.Path)
+	switch e.Path {
+	case "spec.image", "spec", "":
+		put(job, []string{"spec", "image"}, "tegen.invalid/image:v0")
+	case "metadata", "metadata.name":
+		put(job, []string{"metadata", "name"}, "imported")
+	case "spec.workers", "spec.workers.replicas":
+		put(job, []string{"spec", "workers"}, tree{"replicas": int64(1)})
+	}
+	if e.Path == "spec" {
+		put(job, []string{"spec", "launcher"}, schema.LauncherEntrypoint)
+	}
+	if e.Rule != "required" && len(steps) > 1 && e.Path != "spec.image" && e.Path != "metadata.name" && e.Path != "spec.workers" {
+		remove(job, steps)
+	}
+}
+
+// put sets a field of a tree.
+func put(t tree, steps []string, value any) {
+	for _, s := range steps[:len(steps)-1] {
+		below, ok := t[s].(tree)
+		if !ok {
+			below = tree{}
+			t[s] = below
+		}
+		t = below
+	}
+	t[steps[len(steps)-1]] = value
+}
+
+// remove deletes a field, or the item that holds it where it is one of a list's; the deepest that is there goes.
+func remove(t tree, steps []string) {
+	at := steps
+	for i := len(steps) - 1; i > 1; i-- { // an item without one of its fields is mostly none
+		if strings.HasPrefix(steps[i], "[") {
+			at = steps[:i+1]
+			break
+		}
+	}
+	for len(at) > 2 && !(view{value: t}).walk(at).given() {
+		at = at[:len(at)-1]
+	}
+	parent := view{value: t}.walk(at[:len(at)-1])
+	last := at[len(at)-1]
+	if m := parent.mapping(); m != nil {
+		delete(m, last)
+		return
+	}
+	list, ok := parent.value.([]any)
+	i, err := strconv.Atoi(strings.Trim(last, "[]"))
+	if ok && err == nil && i < len(list) {
+		grand := view{value: t}.walk(at[:len(at)-2]).mapping()
+		if list = slices.Delete(slices.Clone(list), i, i+1); len(list) > 0 {
+			grand[at[len(at)-2]] = list
+		} else {
+			delete(grand, at[len(at)-2])
+		}
+	}
+}
+
+var pathStep = regexp.MustCompile(`\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]|[^.\[]+`)
+
+// undotted is the path that dotted prints.
+func undotted(path string) []string {
+	steps := pathStep.FindAllString(path, -1)
+	for i, s := range steps {
+		if key, err := strconv.Unquote(strings.Trim(s, "[]")); err == nil && strings.HasPrefix(s, `["`) {
+			steps[i] = key
+		}
+	}
+	return steps
+}
+
+// render sets the objects that a job renders; none where it does not load.
+func (d *draft) render(job tree) {
+	d.objects = nil
+	for _, text := range objectsOf(job) {
+		var object tree
+		if err := yaml.Unmarshal(text, &object, preserveInts); err == nil {
+			d.objects = append(d.objects, object)
+		}
+	}
+}
+
+// objectsOf renders a job, an item for each object.
+func objectsOf(job tree) (out [][]byte) {
+	jobs, err := schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
+	if err != nil || len(jobs) != 1 {
+		return nil
+	}
+	for _, concern := range generators.Generate(jobs[0]) {
+		for _, obj := range concern.Objects {
+			text, err := manifest.Append(nil, obj)
+			if err != nil {
+				return nil
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// twins are the rendered objects of the workload's kinds, in the order of the workload.
+func (d *draft) twins() []tree {
+	out := make([]tree, len(d.workload))
+	used := map[int]bool{}
+	for i, o := range d.workload {
+		for j, r := range d.objects {
+			v := view{value: r}
+			same := v.at("kind").text() == o.gvk.Kind && strings.HasPrefix(v.at("apiVersion").text(), o.gvk.Group) && !used[j]
+			if same && !strings.HasSuffix(v.at("metadata", "labels", "app.kubernetes.io/component").text(), "prefetch") {
+				out[i], used[j] = r, true
+				break
+			}
+		}
+	}
+	return out
+}
+
+// compare holds the workload against what is rendered.
+func (d *draft) compare(refused map[string]string) {
+	for i, twin := range d.twins() {
+		o := d.workload[i]
+		if twin == nil {
+			d.notes = append(d.notes, o.note(NotKept, "nothing could be rendered to compare it with: mend the job and render it"))
+			continue
+		}
+		for _, g := range gaps(o, twin) {
+			why := g.reason()
+			if r := refused[dotted(g.steps())]; r != "" && g.want == nil {
+				why = r
+			}
+			d.notes = append(d.notes, g.note(o, why))
+		}
+		if text := summary(added(o, twin)); text != "" {
+			d.notes = append(d.notes, o.note(Adds, "%s", text))
+		}
+	}
+}
+
+// summary lists in one line what a job renders beyond what was there, less what carries no behaviour.
+func summary(all []gap) string {
+	var out []string
+	for _, g := range all {
+		path := g.steps()
+		last := path[len(path)-1]
+		if slices.Contains(path, "labels") || strings.HasPrefix(last, "tegen.dev/") || last == "namespace" {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s %s", dotted(shortPath(path)), gist(g.have)))
+	}
+	return strings.Join(out, ", ")
+}
+
+// shortPath leaves out the way to a pod's spec.
+func shortPath(path []string) []string {
+	for i, s := range path {
+		if s == "containers" || s == "initContainers" || s == "template" && i+1 < len(path) {
+			return shortPath(path[i+1:])
+		}
+	}
+	return path
+}
+
+// shorten leaves out of the job what does not change what it renders. A job that does not load stays as it is.
+func (d *draft) shorten() {
+	want := objectsOf(d.job)
+	if want == nil {
+		return
+	}
+	same := func() bool { return slices.EqualFunc(want, objectsOf(d.job), bytes.Equal) }
+	shortenTree(d.job, same)
+}
+
+func shortenTree(t tree, same func() bool) {
+	for _, key := range sortedKeys(t) {
+		value := t[key]
+		if delete(t, key); same() {
+			continue
+		}
+		t[key] = value
+		switch x := value.(type) {
+		case tree:
+			shortenTree(x, same)
+		case []any:
+			for _, item := range x {
+				if m, ok := item.(tree); ok && key != "env" {
+					shortenTree(m, same)
+				}
+			}
+		}
+	}
+}
+
+// preserveInts has whole numbers decoded as such.
+func preserveInts(d *json.Decoder) *json.Decoder {
+	d.UseNumber()
+	return d
+}

@@ -181,12 +181,7 @@ func gaps(o *object, twin tree) []gap {
 		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
 			return true
 		}
-		for i := range steps {
-			if _, ok := o.meant[strings.Join(steps[:i+1], "\n")]; ok {
-				return true
-			}
-		}
-		return false
+		return o.told(steps)
 	})
 }
 

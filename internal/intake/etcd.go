@@ -32,7 +32,8 @@ func (d *draft) etcd(name, port, backend string, from view) bool {
 	for _, c := range pod.at("containers").items() {
 		d.notes = append(d.notes, etcdFlaws(c, backend)...)
 	}
-	server.becomes = "spec.rendezvous.etcd: a StatefulSet with volumes, probes and a version that speaks the v2 API"
+	server.becomes = "spec.rendezvous.etcd, a StatefulSet"
+	service.becomes = "spec.rendezvous.etcd, a Service of that name"
 	return true
 }
 

@@ -140,6 +140,29 @@ func (v view) moved() {
 	}
 }
 
+// untold is moved for a value that will be told as a flaw; a list of words is compared as one.
+func (v view) untold() {
+	if n := len(v.path); n > 1 && strings.HasPrefix(v.path[n-1], "[") && !isTree(v.value) {
+		v.path = v.path[:n-1]
+	}
+	v.moved()
+}
+
+func isTree(value any) bool {
+	_, ok := value.(tree)
+	return ok
+}
+
+// told says whether the meaning of a place is kept in another form.
+func (o *object) told(steps []string) bool {
+	for i := range steps {
+		if _, ok := o.meant[strings.Join(steps[:i+1], "\n")]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 func (v view) note(verdict Verdict, format string, args ...any) Note {
 	return Note{
 		File: v.object.Stream(), Line: v.object.Line(v.path), Object: v.object.String(),

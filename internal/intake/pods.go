@@ -28,6 +28,7 @@ func readPods(s *stream, first *object) (*draft, error) {
 	d := newDraft(s, pods[0], schema.FrameworkTorchelastic, schema.TargetPods, strings.TrimSuffix(m[1], "-worker"))
 	for _, o := range pods[1:] {
 		d.own(o)
+		o.meant = pods[0].meant // what is taken from one is taken from all
 	}
 	at := pods[0].view()
 	d.set("spec.workers.replicas", int64(len(pods)), at)
@@ -40,11 +41,6 @@ func readPods(s *stream, first *object) (*draft, error) {
 	d.seconds("spec.failure.deadline", at.at("spec", "activeDeadlineSeconds"))
 	c := d.worker(at)
 	d.torch(at.at("spec"), c)
-	for _, o := range pods[1:] { // what was taken from one was taken from all
-		for path := range pods[0].meant {
-			o.meant[path] = struct{}{}
-		}
-	}
 	d.surroundings()
 	return d, nil
 }

@@ -3,7 +3,7 @@ package intake
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,7 +24,7 @@ func (d *draft) settle() {
 	refused := d.patch(sound)
 	d.render(sound)
 	d.compare(refused)
-	d.shorten()
+	d.shorten(sound)
 	d.yaml = manifest.AppendJSON(nil, ordered(d.job))
 }
 
@@ -37,7 +37,7 @@ func (d *draft) sound() tree {
 			return job
 		}
 		for _, e := range mistakes(err) {
-			d.from(e.Path).moved() // told as a flaw, where the job is written
+			d.from(e.Path).untold() // told as a flaw, where the job is written
 			mend(job, e)
 		}
 	}
@@ -167,6 +167,7 @@ func (d *draft) twins() []tree {
 
 // compare holds the workload against what is rendered.
 func (d *draft) compare(refused map[string]string) {
+	common := map[string]bool{} // gaps of the first object
 	for i, twin := range d.twins() {
 		o := d.workload[i]
 		if twin == nil {
@@ -174,70 +175,119 @@ func (d *draft) compare(refused map[string]string) {
 			continue
 		}
 		for _, g := range gaps(o, twin) {
-			why := g.reason()
-			if r := refused[dotted(g.steps())]; r != "" && g.want == nil {
+			at, why := dotted(g.steps()), g.reason()
+			switch {
+			case i == 0:
+				common[at] = true
+			case !common[at]:
+				why = "the workers of a job are alike, and others have it not"
+			}
+			if r := refused[at]; r != "" && g.want == nil {
 				why = r
 			}
 			d.notes = append(d.notes, g.note(o, why))
 		}
-		if text := summary(added(o, twin)); text != "" {
+		d.names(o, twin)
+		if text := summary(o, added(o, twin)); text != "" && i == 0 {
 			d.notes = append(d.notes, o.note(Adds, "%s", text))
 		}
 	}
 }
 
-// summary lists in one line what a job renders beyond what was there, less what carries no behaviour.
-func summary(all []gap) string {
+// names tells of the one name that is compared with nothing.
+func (d *draft) names(o *object, twin tree) {
+	for at := range d.templates {
+		was := trainerOf(o.view().walk(undotted(at)).at("spec")).at("name")
+		is := trainerOf(view{value: twin}.walk(undotted(at)).at("spec")).at("name")
+		if is.given() && was.text() != is.text() {
+			d.note(was, NotKept, "tegen calls the container that trains %q", is.text())
+		}
+	}
+}
+
+// quiet are variables that tegen sets for the launcher, and what says the same as another field.
+var quiet = regexp.MustCompile(`^(PET_.*|TEGEN_.*|TORCH_.*|HOME|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
+
+// summary lists in one line what a job renders beyond what was there, less what changes no behaviour.
+func summary(o *object, all []gap) string {
 	var out []string
 	for _, g := range all {
 		path := g.steps()
-		last := path[len(path)-1]
-		if slices.Contains(path, "labels") || strings.HasPrefix(last, "tegen.dev/") || last == "namespace" {
-			continue
+		last := g.path[len(g.path)-1]
+		switch {
+		case slices.Contains(path, "labels"), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
+		case quiet.MatchString(last.value), o.told(path):
+		default:
+			out = append(out, strings.TrimSpace(shortPath(g.path)+" "+gist(g.have)))
 		}
-		out = append(out, fmt.Sprintf("%s %s", dotted(shortPath(path)), gist(g.have)))
 	}
 	return strings.Join(out, ", ")
 }
 
-// shortPath leaves out the way to a pod's spec.
-func shortPath(path []string) []string {
+// shortPath is a path without the way to a pod's container.
+func shortPath(path []step) string {
+	var out []string
 	for i, s := range path {
-		if s == "containers" || s == "initContainers" || s == "template" && i+1 < len(path) {
-			return shortPath(path[i+1:])
+		switch {
+		case s.name == "containers" || s.name == "template" && i+1 < len(path):
+			out = nil
+		case i > 0 && path[i-1].name == "containers", s.name == "spec" && out == nil, s.name == "volumeMounts":
+		case s.value != "":
+			out = append(out, s.value)
+		default:
+			out = append(out, s.name)
 		}
 	}
-	return path
+	return strings.Join(out, ".")
 }
 
-// shorten leaves out of the job what does not change what it renders. A job that does not load stays as it is.
-func (d *draft) shorten() {
-	want := objectsOf(d.job)
+// shorten leaves out of the job what does not change what its sound copy renders.
+func (d *draft) shorten(sound tree) {
+	want := objectsOf(sound)
 	if want == nil {
 		return
 	}
-	same := func() bool { return slices.EqualFunc(want, objectsOf(d.job), bytes.Equal) }
-	shortenTree(d.job, same)
+	same := func() bool { return slices.EqualFunc(want, objectsOf(sound), bytes.Equal) }
+	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
+		drop(d.get("spec.workers").mapping(), view{value: sound}.at("spec", "workers").mapping(), "replicas", same)
+	}
+	shortenTree(d.job, sound, same)
 }
 
-func shortenTree(t tree, same func() bool) {
-	for _, key := range sortedKeys(t) {
-		value := t[key]
-		if delete(t, key); same() {
+func shortenTree(job, sound tree, same func() bool) {
+	for _, key := range sortedKeys(sound) {
+		if drop(job, sound, key, same) {
 			continue
 		}
-		t[key] = value
-		switch x := value.(type) {
+		switch x := sound[key].(type) {
 		case tree:
-			shortenTree(x, same)
+			if below, ok := job[key].(tree); ok {
+				shortenTree(below, x, same)
+			}
 		case []any:
-			for _, item := range x {
-				if m, ok := item.(tree); ok && key != "env" {
-					shortenTree(m, same)
+			for i, item := range listOf(job[key]) {
+				below, ok := item.(tree)
+				if ok && len(x) == len(listOf(job[key])) && key != "env" {
+					shortenTree(below, x[i].(tree), same)
 				}
 			}
 		}
 	}
+}
+
+// drop takes a field out of a job and its sound copy, where they agree about it and it changes nothing.
+func drop(job, sound tree, key string, same func() bool) bool {
+	value, ok := sound[key]
+	if !ok || !reflect.DeepEqual(value, job[key]) {
+		return false
+	}
+	delete(sound, key)
+	if same() {
+		delete(job, key)
+		return true
+	}
+	sound[key] = value
+	return false
 }
 
 // preserveInts has whole numbers decoded as such.

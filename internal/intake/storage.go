@@ -20,6 +20,7 @@ func (s *stream) claim(d *draft, name view) tree {
 			if size != "" {
 				source["size"] = size
 			}
+			s.unpinned(pvc, pv)
 			return tree{kind: source}
 		}
 		return tree{"claim": name.text()}
@@ -40,6 +41,20 @@ func (s *stream) claim(d *draft, name view) tree {
 		source["storageClass"] = class
 	}
 	return tree{"dynamic": source}
+}
+
+// unpinned names the flaw of a volume that is bound by its class alone.
+func (s *stream) unpinned(pvc, pv *object) {
+	class := pv.view().at("spec", "storageClassName")
+	if class.text() == "" || pv.view().at("spec", "claimRef").given() || len(pv.meant) > 0 {
+		return
+	}
+	s.notes = append(s.notes, class.note(Flaw, "any claim of this class may take the volume: tegen binds claim and volume to each other, without a class"))
+	class.moved()
+	pvc.view().at("spec", "storageClassName").moved()
+	if sc := s.find("storage.k8s.io", "StorageClass", "", class.text()); sc != nil {
+		sc.becomes = "nothing: claim and volume name each other, so that no class"
+	}
 }
 
 // volumeOf is the PersistentVolume that a claim binds to: by the claim's word, by its own, or as one of its class.

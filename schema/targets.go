@@ -46,6 +46,9 @@ func union(tables ...lacks) lacks {
 	return all
 }
 
+// ownedBy starts the reason why a section of one framework is not for another.
+const ownedBy = "it belongs to framework "
+
 // others are the sections of all frameworks but one.
 func others(framework string) lacks {
 	all := lacks{}
@@ -60,7 +63,7 @@ func others(framework string) lacks {
 		"dlrover":       {FrameworkDLRover},
 	} {
 		if !slices.Contains(owners, framework) {
-			all[section] = "it belongs to framework " + strings.Join(owners, " and ")
+			all[section] = ownedBy + strings.Join(owners, " and ")
 		}
 	}
 	return all
@@ -72,6 +75,7 @@ var noController = lacks{
 	"failure.restartsPerWorker": "bare pods have no controller that could do it",
 	"failure.fatalExitCodes":    "bare pods have no controller that could do it",
 	"failure.ignoreDisruptions": "bare pods have no controller that could do it",
+	"ttlAfterFinished":          "bare pods stay until somebody deletes them",
 	"hashedNames":               "bare pods have no controller that could do it",
 }
 

@@ -12,15 +12,17 @@ import (
 )
 
 const explainLong = `explain prints what a field means, what it may hold, its default, and the fields
-below it. Without a field it starts at the top of a TrainingJob.`
+below it. Without a field it starts at the top of a TrainingJob. With --targets it
+prints what each framework and target can carry, and why not.`
 
 const explainExample = `  tegen explain
   tegen explain spec.rendezvous
   tegen explain spec.storage.efs.provision
-  tegen explain --environment spec.storage`
+  tegen explain --environment spec.storage
+  tegen explain --targets`
 
 func newExplainCmd(s streams) *cobra.Command {
-	var environment bool
+	var environment, targets bool
 	kind := func() string {
 		if environment {
 			return contract.KindEnvironment
@@ -41,8 +43,18 @@ func newExplainCmd(s streams) *cobra.Command {
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return schema.Paths(kind()), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return runExplain(s.out, kind(), strings.Join(args, "")) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if targets {
+				if len(args) > 0 || environment {
+					return usagef("--targets takes no field and no other flag")
+				}
+				_, err := io.WriteString(s.out, schema.Support())
+				return err
+			}
+			return runExplain(s.out, kind(), strings.Join(args, ""))
+		},
 	}
+	cmd.Flags().BoolVar(&targets, "targets", false, "print what each framework and target can carry, as Markdown")
 	cmd.Flags().BoolVar(&environment, "environment", false, "explain an Environment instead of a TrainingJob")
 	return cmd
 }

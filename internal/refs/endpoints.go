@@ -239,7 +239,9 @@ func (c *checker) endpoint(w *workload, at place, e endpoint) {
 		return
 	}
 	svc, ok := c.objects[to].(*corev1.Service)
-	if !ok || svc.Spec.Type == corev1.ServiceTypeExternalName {
+	if c.made[to] {
+		svc = &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"": ""}}} // a controller's: its pods, any port
+	} else if !ok || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return
 	}
 	if n, ok := parseOrdinal(e.port); ok && !hasPort(svc, n) {
@@ -315,6 +317,9 @@ func (x *index) numbered(namespace, base string) []runtime.Object {
 func (c *checker) nobody(e endpoint) string {
 	base, _, ok := cutOrdinal(e.pod)
 	if ok {
+		for _, n := range c.sets[[2]string{e.namespace, base}] {
+			return "the pods " + base + "-* are numbered from " + itoa(n.first) + ", there are " + itoa(n.count) + ", and their names are behind Service " + n.subdomain + "; correct the address or add pods"
+		}
 		for _, obj := range c.numbered(e.namespace, base) {
 			n := numbersOf(obj)
 			if n.on && n.subdomain == e.service {

@@ -1,0 +1,14 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// TestGoldenSupport holds docs/support.md to the table by which jobs are refused; generators' TestSupport holds that
+// table to what is rendered.
+func TestGoldenSupport(t *testing.T) {
+	golden.Open(t, "../../docs").Compare(t, "support.md", []byte(schema.Support()))
+}

@@ -1,0 +1,149 @@
+package generators
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// bare is a job of a target with nothing in it that need not be.
+var bare = map[string]string{
+	"torchelastic": "workers: {replicas: 2}",
+}
+
+// uses is a feature in use, and what else it needs; another framework's words for it stand under framework/feature.
+var uses = map[string]string{
+	"launcher":                  "launcher: entrypoint",
+	"env":                       "env: [{name: X, value: x}]",
+	"workers.min":               "workers: {replicas: 2, min: 1}",
+	"workers.firstIndex":        "workers: {replicas: 2, firstIndex: 0}",
+	"rendezvous":                "rendezvous: {maxRestarts: 7}",
+	"servers":                   "servers: {replicas: 3}",
+	"ssh":                       "ssh: {port: 2222}",
+	"mxnet":                     "mxnet: {runtimeID: abcd, group: mlkube.io}",
+	"horovod":                   "horovod: {startTimeout: 7m}",
+	"bytescheduler":             "bytescheduler: {partition: 7}",
+	"dlrover":                   "dlrover: {networkCheck: true}",
+	"gang.scheduler=kueue":      "gang: {scheduler: kueue, queue: team}",
+	"gang.scheduler=kubernetes": `gang: {scheduler: kubernetes}, kubernetesVersion: "1.36"`,
+	"suspend":                   "suspend: true",
+	"storage":                   "storage: [{mountPath: /data, claim: c}]",
+	"storage.dataset":           "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}]",
+	"checkpoint":                "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt}",
+	"script.image":              "script: {image: /main.py}, command: null",
+	"script.s3":                 "script: {s3: 's3://bucket/main.py'}, identity: {nodeRole: {}}, command: null",
+	"script.configMap":          "script: {configMap: {name: code}}, command: null",
+	"identity":                  "identity: {serviceAccount: trainer}",
+	"network.host":              "network: {host: true}",
+	"network.interface":         "network: {interface: eth1}",
+	"network.collective":        "network: {collective: gloo}",
+	"placement.scheduler":       "placement: {scheduler: mine}",
+	"placement.priorityClass":   "placement: {priorityClass: batch}",
+	"placement.runtimeClass":    "placement: {runtimeClass: nvidia}",
+	"placement.nodeSelector":    "placement: {nodeSelector: {a: b}}",
+	"placement.tolerations":     "placement: {tolerations: [{key: a, operator: Exists}]}",
+	"failure.restarts":          "failure: {restarts: 9}",
+	"failure.restartsPerWorker": "failure: {restartsPerWorker: 9}",
+	"failure.fatalExitCodes":    "failure: {fatalExitCodes: [1]}",
+	"failure.ignoreDisruptions": "failure: {ignoreDisruptions: false}",
+	"failure.deadline":          "failure: {deadline: 9h}",
+	"ttlAfterFinished":          "ttlAfterFinished: 9h",
+	"hashedNames":               "hashedNames: true",
+	"podTemplate":               "podTemplate: {spec: {shareProcessNamespace: true}}",
+}
+
+// TestSupport proves the table of targets: what a target carries changes what is rendered, and what it lacks is refused
+// with the reason, so that nothing is ever dropped without a word.
+func TestSupport(t *testing.T) {
+	for _, target := range schema.Targets {
+		plain, err := supported(target, "")
+		if err != nil {
+			t.Errorf("%s/%s: %v", target.Framework, target.Name, err)
+			continue
+		}
+		for _, f := range schema.Features {
+			t.Run(target.Framework+"/"+target.Name+"/"+f.Name, func(t *testing.T) {
+				got, err := supported(target, f.Name)
+				switch reason := target.Lacks[f.Name]; {
+				case !target.Carries(f.Name) && (err == nil || !strings.Contains(err.Error(), reason)):
+					t.Errorf("lacks it, but is not refused with %q: %v", reason, err)
+				case target.Carries(f.Name) && err != nil:
+					t.Errorf("carries it, but: %v", err)
+				case target.Carries(f.Name) && got == plain:
+					t.Errorf("carries it, but it changes nothing that is rendered")
+				}
+			})
+		}
+	}
+}
+
+// supported renders a bare job of the target that uses a feature.
+func supported(target schema.Target, feature string) (string, error) {
+	base, ok := bare[target.Framework+"/"+target.Name]
+	if !ok {
+		base = bare[target.Framework]
+	}
+	use, ok := uses[target.Framework+"/"+target.Name+"/"+feature]
+	if !ok {
+		use, ok = uses[target.Framework+"/"+feature]
+	}
+	if !ok {
+		use, ok = uses[feature]
+	}
+	if scheduler, gang := strings.CutPrefix(feature, "gang.scheduler="); gang && !ok {
+		use, ok = "gang: {scheduler: "+scheduler+"}", true
+	}
+	if !ok && feature != "" {
+		return "", errors.New("uses has no example of it")
+	}
+	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n  framework: %s\n  target: %s\n  image: x:1\n",
+		target.Framework, target.Name)
+	fields := map[string]bool{}
+	for _, part := range append(topLevel(use), append(topLevel(base), "command: [train]")...) {
+		name, value, _ := strings.Cut(part, ":")
+		if !fields[name] && strings.TrimSpace(value) != "null" {
+			text += "  " + part + "\n"
+		}
+		fields[name] = true
+	}
+	jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(text)}})
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, text)
+	}
+	var out []byte
+	for _, c := range Generate(jobs[0]) {
+		for _, obj := range c.Objects {
+			if out, err = manifest.Append(out, obj); err != nil {
+				return "", err
+			}
+		}
+	}
+	return string(out), nil
+}
+
+// topLevel splits "a: {x: y}, b: z" at the commas outside brackets and quotes.
+func topLevel(text string) (parts []string) {
+	depth, start, quoted := 0, 0, false
+	for i, c := range text {
+		switch {
+		case c == '"' || c == '\'':
+			quoted = !quoted
+		case quoted:
+		case strings.ContainsRune("{[", c):
+			depth++
+		case strings.ContainsRune("}]", c):
+			depth--
+		case c == ',' && depth == 0:
+			parts = append(parts, strings.TrimSpace(text[start:i]))
+			start = i + 1
+		}
+	}
+	if rest := strings.TrimSpace(text[start:]); rest != "" {
+		parts = append(parts, rest)
+	}
+	return parts
+}

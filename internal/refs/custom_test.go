@@ -1,0 +1,73 @@
+package refs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/refs"
+)
+
+// TestCustomResources: the pods and Services that a controller makes of a custom resource count like any others, and
+// what its pods name must be there.
+func TestCustomResources(t *testing.T) {
+	const jobSet = `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: net, namespace: ml}
+spec:
+  replicatedJobs:
+  - name: worker
+    template:
+      spec:
+        parallelism: 2
+        template:
+          metadata: {labels: {app: net}}
+          spec:
+            containers:
+            - name: worker
+              env:
+              - {name: MASTER_ADDR, value: HOST}
+              - {name: RUN, valueFrom: {fieldRef: {fieldPath: "metadata.labels['batch.kubernetes.io/controller-uid']"}}}
+            volumes:
+            - {name: data, persistentVolumeClaim: {claimName: CLAIM}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: net, namespace: ml}
+spec: {selector: {matchLabels: {app: APP}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: ml}
+`
+	for _, tc := range []struct {
+		name string
+		set  []string
+		want []string // To of what is broken
+	}{
+		{"whole", nil, nil},
+		{"no such pod", []string{"HOST", "net-worker-0-2.net"}, []string{"Pod ml/net-worker-0-2"}},
+		{"no such Service", []string{"HOST", "net-worker-0-0.other"}, []string{"Service ml/other"}},
+		{"a pod's name alone", []string{"HOST", "net-worker-0-0"}, []string{"Service ml/net-worker-0-0"}},
+		{"no such claim", []string{"CLAIM", "date"}, []string{"PersistentVolumeClaim ml/date"}},
+		{"no such pods", []string{"APP", "nets"}, []string{"pods ml/app=nets"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			text := strings.NewReplacer(append(tc.set, "HOST", "net-worker-0-0.net", "CLAIM", "data", "APP", "net")...).Replace(jobSet)
+			objects, err := manifest.Read("bundle.yaml", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, b := range refs.Check(objects) {
+				got = append(got, b.To)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("broken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

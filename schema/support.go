@@ -1,0 +1,66 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Support writes the table of what each framework and target can carry, as docs/support.md has it.
+func Support() string {
+	var b strings.Builder
+	b.WriteString(`# What each target can carry
+
+Made from the table by which jobs are refused (schema/targets.go); ` + "`make golden`" + ` writes it anew. A field that a
+target cannot carry is refused with the reason, never dropped.
+`)
+	for _, framework := range frameworks() {
+		supportTable(&b, framework)
+	}
+	return b.String()
+}
+
+func frameworks() (names []string) {
+	for _, t := range Targets {
+		if !slices.Contains(names, t.Framework) {
+			names = append(names, t.Framework)
+		}
+	}
+	return names
+}
+
+// supportTable is a table of features by targets, and below it why not.
+func supportTable(b *strings.Builder, framework string) {
+	targets := slices.DeleteFunc(slices.Clone(Targets), func(t Target) bool { return t.Framework != framework })
+	fmt.Fprintf(b, "\n## %s\n\n", framework)
+	for _, t := range targets {
+		fmt.Fprintf(b, "- `target: %s` renders %s\n", t.Name, t.API)
+	}
+	b.WriteString("\n| `spec` |")
+	for _, t := range targets {
+		fmt.Fprintf(b, " %s |", t.Name)
+	}
+	b.WriteString("\n|---" + strings.Repeat("|---", len(targets)) + "|\n")
+	var reasons []string
+	for _, f := range Features {
+		cells, carried, foreign := "", 0, false
+		for _, t := range targets {
+			reason, no := t.Lacks[f.Name]
+			if !no {
+				cells, carried = cells+" yes |", carried+1
+				continue
+			}
+			cells += " – |"
+			foreign = foreign || strings.HasPrefix(reason, ownedBy)
+			reasons = append(reasons, fmt.Sprintf("- `%s`, %s: %s\n", f.Name, t.Name, reason))
+		}
+		if foreign && carried == 0 { // another framework's own section says nothing here
+			reasons = reasons[:len(reasons)-len(targets)]
+			continue
+		}
+		fmt.Fprintf(b, "| `%s`: %s |%s\n", f.Name, f.Doc, cells)
+	}
+	if len(reasons) > 0 {
+		b.WriteString("\nWhy not:\n\n" + strings.Join(reasons, ""))
+	}
+}

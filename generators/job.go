@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/contract"
@@ -16,61 +17,99 @@ import (
 func torchJob(job *schema.Job) []runtime.Object {
 	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
 		return workerJob(job, name, workerTemplate(job, torchWorker(job, inService(job, name+"-0", workerName(job)))))
-	})}
+	}, jobImmutable)}
 }
 
-// hashed names a Job after its immutable part where the author asks for it. The name may be part of the template, as it
-// is of the c10d endpoint: the hash is of the template under the plain name.
-func hashed(job *schema.Job, name string, build func(name string) *batchv1.Job) *batchv1.Job {
-	j := build(name)
+// hashed names an object after its immutable part where the author asks for it. The name may be part of that, as it is
+// of the c10d endpoint: the hash is of what is immutable under the plain name.
+func hashed[T metav1.ObjectMetaAccessor](job *schema.Job, name string, build func(name string) T, immutable func(T) []any) T {
+	o := build(name)
 	if !job.Spec.HashedNames {
-		return j
+		return o
 	}
-	hash := contentHash(j.Spec.Template, j.Spec.PodFailurePolicy, j.Spec.SuccessPolicy, j.Spec.BackoffLimitPerIndex)
-	j = build(name + "-" + hash)
-	annotate(&j.ObjectMeta, contract.ContentHash, hash)
-	return j
+	hash := contentHash(immutable(o)...)
+	o = build(name + "-" + hash)
+	m := o.GetObjectMeta()
+	annotations := map[string]string{contract.ContentHash: hash}
+	maps.Copy(annotations, m.GetAnnotations())
+	m.SetAnnotations(annotations)
+	return o
 }
 
-// workerJob is an Indexed Job: each worker keeps its index, and with it its name, when its pod is replaced.
+// jobImmutable is what no API server changes in a Job, but for its size.
+func jobImmutable(j *batchv1.Job) []any {
+	return []any{j.Spec.Template, j.Spec.PodFailurePolicy, j.Spec.SuccessPolicy, j.Spec.BackoffLimitPerIndex}
+}
+
+// workerJob is the Job of the workers by themselves.
 func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *batchv1.Job {
-	f := &job.Spec.Failure
-	w := &batchv1.Job{
-		ObjectMeta: meta(job, name, componentWorker),
-		Spec: batchv1.JobSpec{
-			Completions:          &job.Spec.Workers.Replicas, // equal to parallelism, so that both can be changed while it runs
-			Parallelism:          &job.Spec.Workers.Replicas,
-			CompletionMode:       ptr(batchv1.IndexedCompletion),
-			BackoffLimit:         &f.Restarts,
-			PodFailurePolicy:     podFailurePolicy(f),
-			PodReplacementPolicy: ptr(batchv1.Failed), // two pods of one index would share a hostname
-			Suspend:              suspended(job),
-		},
-	}
+	template.Spec.Subdomain = workerName(job) // with the Service of that name: <pod>.<subdomain> resolves
+	w := &batchv1.Job{ObjectMeta: meta(job, name, componentWorker), Spec: workerJobSpec(job, template)}
+	w.Spec.Suspend = suspended(job)
+	w.Spec.ActiveDeadlineSeconds = deadline(job)
+	w.Spec.TTLSecondsAfterFinished = expiry(job)
 	maps.Copy(w.Labels, workloadLabels(job))
-	if min := job.Spec.Workers.Min; min < job.Spec.Workers.Max { // not the replicas, which change while it runs: this field cannot
-		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
-		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891); what is left
-		// then gets SIGTERM and gracePeriod.
-		w.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: &min}}}
-	}
-	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
-		w.Spec.BackoffLimit, w.Spec.BackoffLimitPerIndex = nil, f.RestartsPerWorker
-	}
-	if f.Deadline != nil {
-		w.Spec.ActiveDeadlineSeconds = ptr(seconds(*f.Deadline))
-	}
-	if !job.Spec.GitOps { // a reconciler runs a Job again that deleted itself
-		w.Spec.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
-	}
-	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
-	template.Spec.Subdomain = workerName(job)               // with the Service of that name: <pod>.<subdomain> resolves
-	w.Spec.Template = podpatch.Apply(template, job.Spec.PodTemplate)
 	expect(job, &w.ObjectMeta, w.Spec.Template.Spec)
 	return w
 }
 
-func podFailurePolicy(f *schema.Failure) *batchv1.PodFailurePolicy {
+// workerJobSpec is an Indexed Job: each worker keeps its index, and with it its name, when its pod is replaced. What
+// starts and ends the whole is left to the object that it becomes part of.
+func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.JobSpec {
+	f := &job.Spec.Failure
+	w := batchv1.JobSpec{
+		Completions:          &job.Spec.Workers.Replicas, // equal to parallelism, so that both can be changed while it runs
+		Parallelism:          &job.Spec.Workers.Replicas,
+		CompletionMode:       ptr(batchv1.IndexedCompletion),
+		BackoffLimit:         &f.Restarts,
+		PodFailurePolicy:     podFailurePolicy(job),
+		PodReplacementPolicy: ptr(batchv1.Failed), // two pods of one index would share a hostname
+	}
+	if min := job.Spec.Workers.Min; min < job.Spec.Workers.Max { // not the replicas, which change while it runs: this field cannot
+		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
+		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891); what is left
+		// then gets SIGTERM and gracePeriod.
+		w.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: &min}}}
+	}
+	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
+		w.BackoffLimit, w.BackoffLimitPerIndex = nil, f.RestartsPerWorker
+	}
+	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
+	w.Template = patched(job, template)
+	return w
+}
+
+// patched merges the author's escape hatch, in which the workers' container is "worker", and then gives that container
+// the name by which the target's API knows it.
+func patched(job *schema.Job, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	template = podpatch.Apply(template, job.Spec.PodTemplate)
+	for i := range template.Spec.Containers {
+		if c := &template.Spec.Containers[i]; c.Name == componentWorker {
+			c.Name = targetOf(job).container
+		}
+	}
+	return template
+}
+
+// deadline is when a job is given up, nil for never.
+func deadline(job *schema.Job) *int64 {
+	d := job.Spec.Failure.Deadline
+	if d == nil {
+		return nil
+	}
+	return ptr(seconds(*d))
+}
+
+// expiry is how long a finished job is kept; nil is for ever: a reconciler runs a job again that deleted itself.
+func expiry(job *schema.Job) *int32 {
+	if job.Spec.GitOps {
+		return nil
+	}
+	return ptr(int32(seconds(job.Spec.TTLAfterFinished)))
+}
+
+func podFailurePolicy(job *schema.Job) *batchv1.PodFailurePolicy {
+	f := &job.Spec.Failure
 	var rules []batchv1.PodFailurePolicyRule
 	if f.IgnoreDisruptions { // first, since the first rule that matches decides
 		rules = append(rules, batchv1.PodFailurePolicyRule{
@@ -84,7 +123,7 @@ func podFailurePolicy(f *schema.Failure) *batchv1.PodFailurePolicy {
 		rules = append(rules, batchv1.PodFailurePolicyRule{
 			Action: batchv1.PodFailurePolicyActionFailJob,
 			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-				ContainerName: ptr(componentWorker),
+				ContainerName: &targetOf(job).container,
 				Operator:      batchv1.PodFailurePolicyOnExitCodesOpIn,
 				Values:        sorted(f.FatalExitCodes), // the API requires order
 			},

@@ -53,12 +53,12 @@ func inService(job *schema.Job, host, service string) string {
 	return fmt.Sprintf("%s.%s.%s.svc.%s", host, service, job.Metadata.Namespace, job.Spec.Network.ClusterDomain)
 }
 
-// runEnv names the run. A Job's pods carry the Job's uid, so a job that is created again never meets the closed state
-// of its predecessor, which etcd keeps for two hours; bare pods have nothing of the kind.
+// runEnv names the run. Where pods carry the uid of what made them, a job that is created again never meets the closed
+// state of its predecessor, which etcd keeps for two hours; bare pods have nothing of the kind.
 func runEnv(job *schema.Job) []corev1.EnvVar {
 	z := &job.Spec.Rendezvous
-	id := z.ID
-	if job.Spec.Target == schema.TargetPods {
+	id, run := z.ID, targetOf(job).run
+	if run == "" {
 		if id == "" && z.Store == schema.StoreExternal {
 			// Others use that store too: a changed job is another run, but one worker more or a start is not.
 			s, w := &job.Spec, job.Spec.Workers
@@ -74,7 +74,7 @@ func runEnv(job *schema.Job) []corev1.EnvVar {
 	}
 	return []corev1.EnvVar{
 		{Name: "TEGEN_RUN_UID", ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['batch.kubernetes.io/controller-uid']"},
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: run},
 		}},
 		{Name: "PET_RDZV_ID", Value: id + "-$(TEGEN_RUN_UID)"},
 	}

@@ -1,11 +1,14 @@
 package generators
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -17,15 +20,22 @@ type target struct {
 	owns            func(*schema.Job, string) bool     // whether a Service of that name is the job's own
 	roles           func(*schema.Job) []role           // the kinds of pods, in the order in which they are rendered
 	container       string                             // what the target's API calls the container of a worker
+	run             string                             // the field of a pod that no two runs of a job share, "" where there is none
 }
 
 // targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
 func targets() []target {
 	return []target{
-		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, componentWorker},
-		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, componentWorker},
+		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, componentWorker, jobUID},
+		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, componentWorker, ""},
+		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, componentWorker, jobUID},
+		{schema.FrameworkTorchelastic, schema.TargetTrainJob, torchTrainJob, nil, isJobName, workersOnly, "node", jobUID},
+		{schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly, componentWorker, "metadata.annotations['" + apis.VCRunAnnotation + "']"},
 	}
 }
+
+// jobUID is the label by which pods know the Job that made them.
+const jobUID = "metadata.labels['" + batchv1.ControllerUidLabel + "']"
 
 // targetOf is the job's target; schema.Load refuses what is not in the list, which TestTargets holds to schema.Targets.
 func targetOf(job *schema.Job) *target {
@@ -53,6 +63,14 @@ func workersOnly(job *schema.Job) []role {
 }
 
 func isWorkerService(job *schema.Job, name string) bool { return name == workerName(job) }
+
+// isJobName knows the Service that a controller names like its custom resource: the job's own name, or one with a hash.
+func isJobName(job *schema.Job, name string) bool {
+	rest, ours := strings.CutPrefix(name, job.Metadata.Name)
+	return ours && (rest == "" || job.Spec.HashedNames && nameHash.MatchString(rest))
+}
+
+var nameHash = regexp.MustCompile(`^-[0-9a-f]{8}$`)
 
 func isPodService(job *schema.Job, name string) bool {
 	number, ours := strings.CutPrefix(name, workerName(job)+"-")

@@ -51,6 +51,9 @@ var rules = append([]rule{
 	{(*ruling).placement, "placement.tolerations"},
 	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
+	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
+	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
+	{(*ruling).controllersGang, "target gang metadata"},
 }, featureRules()...)
 
 // check asks every rule that reads sound parts only.

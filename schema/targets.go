@@ -30,6 +30,9 @@ var Targets = []Target{
 		"workers.firstIndex": "an Indexed Job counts from 0",
 	})},
 	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noController)},
+	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), countsFromZero)},
+	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), countsFromZero, trainJobLacks)},
+	{FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job", union(others(FrameworkTorchelastic), countsFromZero, vcJobLacks)},
 }
 
 // lacks are reasons by feature.

@@ -75,6 +75,8 @@ type PodSet struct {
 	Random bool
 	// ByJobs says that Jobs make the pods, and put their labels on them.
 	ByJobs bool
+	// Annotations are keys that the controller puts on the pods, for the pods to read.
+	Annotations []string
 	// Subdomain is the Service behind which the hostnames resolve; "" where each pod has a Service of its own name.
 	Subdomain string
 }

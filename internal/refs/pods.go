@@ -1,6 +1,7 @@
 package refs
 
 import (
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,7 +21,8 @@ type workload struct {
 	selector *metav1.LabelSelector // nil where the controller makes its own
 	claims   []corev1.PersistentVolumeClaim
 	numbers  numbers
-	byJobs   bool // a custom resource's pods that Jobs make
+	byJobs   bool     // a custom resource's pods that Jobs make
+	given    []string // annotations that its controller puts on them
 }
 
 // container is a container with the list it is in.
@@ -257,7 +259,7 @@ func (c *checker) fieldRef(w *workload, at place, path string) {
 		ok = w.carries(key)
 	case "metadata.annotations":
 		_, ok = w.pod.Annotations[key]
-		ok = ok || key == batchv1.JobCompletionIndexAnnotation && w.ordinalLabel(key)
+		ok = ok || key == batchv1.JobCompletionIndexAnnotation && w.ordinalLabel(key) || slices.Contains(w.given, key)
 	}
 	if !ok {
 		c.broken(&w.object, at, path, "neither the pod template nor the controller sets it, so it reads as the empty string; add it to the template")

@@ -1,0 +1,81 @@
+package generators
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// The label by which Trainer finds the Job of the training pods, and the one by which its tools find runtimes of torch
+// (kubeflow/trainer v2.3.0, pkg/constants/constants.go and manifests/base/runtimes).
+const (
+	trainJobStep      = "trainer.kubeflow.org/trainjob-ancestor-step"
+	trainJobFramework = "trainer.kubeflow.org/framework"
+)
+
+// torchTrainJob is a TrainJob and the TrainingRuntime that it runs on, which has the pods' template. The runtime comes
+// first, since the webhook refuses a TrainJob without one. Its controller makes a JobSet of both, sets torchrun's
+// variables to a static rendezvous with node 0, and keeps a copy of the runtime: a TrainJob that exists never changes.
+func torchTrainJob(job *schema.Job) []runtime.Object {
+	r := hashed(job, job.Metadata.Name, func(name string) *apis.TrainingRuntime { return trainingRuntime(job, name) },
+		func(r *apis.TrainingRuntime) []any {
+			return []any{r.Spec, trainJobSpec(job, r.Name).Trainer, deadline(job)}
+		})
+	t := apis.New(apis.TrainJobKind, meta(job, r.Name, componentWorker), trainJobSpec(job, r.Name))
+	maps.Copy(t.Labels, workloadLabels(job))
+	return []runtime.Object{r, t}
+}
+
+func trainJobSpec(job *schema.Job, name string) apis.TrainJobSpec {
+	w := &job.Spec.Workers
+	spec := apis.TrainJobSpec{
+		RuntimeRef:            apis.TrainRuntimeRef{APIGroup: apis.TrainingRuntimeKind.Group, Kind: apis.TrainingRuntimeKind.Kind, Name: name},
+		Trainer:               &apis.Trainer{NumNodes: &w.Replicas},
+		Suspend:               suspended(job),
+		ActiveDeadlineSeconds: deadline(job),
+	}
+	if n := w.Processes.IntVal; n > 0 {
+		spec.Trainer.NumProcPerNode = &n
+	} // left out, Trainer counts accelerators, or CPUs where there are none
+	return spec
+}
+
+// trainingRuntime names Job and container as the controller's torch plugin does when it builds PET_MASTER_ADDR. It has
+// no time to live: the controller runs a failed TrainJob again whose JobSet is gone.
+func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
+	worker := workerTrainee(job)
+	worker.command, worker.args = program(job)
+	set := jobSetSpec(job, "node", workerJobSpec(job, workerTemplate(job, worker)))
+	set.ReplicatedJobs[0].Template.Labels = map[string]string{trainJobStep: "trainer"}
+	r := apis.New(apis.TrainingRuntimeKind, meta(job, name, componentWorker), apis.TrainingRuntimeSpec{
+		MLPolicy:       &apis.MLPolicy{NumNodes: &job.Spec.Workers.Replicas, Torch: &apis.TorchPolicy{}},
+		PodGroupPolicy: podGroupPolicy(job),
+		Template:       apis.JobSetTemplate{Spec: set},
+	})
+	r.Labels[trainJobFramework] = "torch"
+	t := &r.Spec.Template
+	t.Metadata.Labels = labels(job, componentWorker) // the JobSet's, so that it is found among the job's objects
+	if g := job.Spec.Gang; g != nil && g.Scheduler == schema.GangVolcano && g.Queue != "" {
+		annotate(&t.Metadata, "scheduling.volcano.sh/queue-name", g.Queue)
+	}
+	expect(job, &r.ObjectMeta, t.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec)
+	return r
+}
+
+// podGroupPolicy is the gang as Trainer knows it: a PodGroup of all nodes, named after the TrainJob. Other dialects
+// stand on the pods.
+func podGroupPolicy(job *schema.Job) *apis.PodGroupPolicy {
+	g := job.Spec.Gang
+	switch {
+	case g == nil:
+		return nil
+	case g.Scheduler == schema.GangCoscheduling:
+		return &apis.PodGroupPolicy{Coscheduling: &apis.CoschedulingPolicy{ScheduleTimeoutSeconds: int32(seconds(g.WaitTimeout))}}
+	case g.Scheduler == schema.GangVolcano:
+		return &apis.PodGroupPolicy{Volcano: &apis.VolcanoPolicy{}}
+	}
+	return nil
+}

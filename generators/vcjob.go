@@ -1,0 +1,69 @@
+package generators
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// torchVCJob is Volcano's own Job with one task. Its controller names the pods <job>-worker-<index>, makes a PodGroup of
+// them, gang or no gang, and through the svc plugin the headless Service. Nothing in the spec but the task's replicas
+// depends on how many workers there are, since nothing else can be changed.
+func torchVCJob(job *schema.Job) []runtime.Object {
+	return []runtime.Object{hashed(job, job.Metadata.Name, func(name string) *apis.VCJob {
+		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0", name)))
+		template.Spec.RestartPolicy = corev1.RestartPolicyNever // or exit codes and failures would stay the kubelet's
+		j := apis.New(apis.VCJobKind, meta(job, name, componentWorker), vcJobSpec(job, patched(job, template)))
+		expect(job, &j.ObjectMeta, j.Spec.Tasks[0].Template.Spec)
+		return j
+	}, func(j *apis.VCJob) []any {
+		s := &j.Spec
+		return []any{s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished, s.Tasks[0].Template}
+	})}
+}
+
+func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec {
+	w, f := &job.Spec.Workers, &job.Spec.Failure
+	least := w.Min
+	spec := apis.VCJobSpec{
+		SchedulerName:     cmp.Or(template.Spec.SchedulerName, "volcano"),
+		PriorityClassName: template.Spec.PriorityClassName, // of the PodGroup
+		MaxRetry:          f.Restarts + 1,                  // with this many the job fails, and 0 would be 3
+		Policies:          vcPolicies(f),
+		Plugins: map[string][]string{
+			"env": {},
+			"svc": {
+				"--publish-not-ready-addresses", // peers are looked up while they start
+				"--disable-network-policy=true", // its own shuts out what network.policy lets in, and cannot be left out
+			},
+		},
+		TTLSecondsAfterFinished: expiry(job),
+	}
+	if g := job.Spec.Gang; g != nil && g.Scheduler == schema.GangVolcano {
+		least, spec.Queue = g.MinAvailable, g.Queue
+	}
+	if w.Min < w.Max { // as with a Job's success policy: those that waited for a place fail when the training is over
+		spec.MinSuccess = &w.Min
+	}
+	spec.MinAvailable = least
+	spec.Tasks = []apis.VCTask{{
+		Name:         componentWorker,
+		Replicas:     w.Replicas,
+		MinAvailable: &least, // or the webhook demands all replicas of the task, whatever the job's minimum (volcano#1755)
+		Template:     template,
+	}}
+	return spec
+}
+
+// vcPolicies replace a failed pod, unless its exit code says that this is no use. Volcano counts the replacements of
+// all pods; a pod that was deleted is made again without a policy and without being counted.
+func vcPolicies(f *schema.Failure) (policies []apis.VCPolicy) {
+	for _, code := range sorted(f.FatalExitCodes) { // first, since the first policy that matches decides
+		policies = append(policies, apis.VCPolicy{ExitCode: &code, Action: "TerminateJob"})
+	}
+	return append(policies, apis.VCPolicy{Event: "PodFailed", Action: "RestartPod"})
+}

@@ -1,0 +1,91 @@
+package apis
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kubeflow Trainer's one API version (kubeflow/trainer v2.3.0, pkg/apis/trainer/v1alpha1). A TrainJob says what runs on
+// which TrainingRuntime; the runtime has the pods' template.
+var (
+	TrainJobKind        = schema.GroupVersionKind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"}
+	TrainingRuntimeKind = schema.GroupVersionKind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainingRuntime"}
+)
+
+// TrainJob is a run of a TrainingRuntime.
+type TrainJob = Custom[TrainJobSpec]
+
+// TrainJobSpec is TrainJob.spec.
+type TrainJobSpec struct {
+	RuntimeRef            TrainRuntimeRef `json:"runtimeRef"`
+	Trainer               *Trainer        `json:"trainer,omitempty"`
+	Suspend               *bool           `json:"suspend,omitempty"`
+	ActiveDeadlineSeconds *int64          `json:"activeDeadlineSeconds,omitempty"`
+}
+
+// TrainRuntimeRef names a runtime; the API's own default kind is that of the whole cluster's.
+type TrainRuntimeRef struct {
+	APIGroup string `json:"apiGroup,omitempty"`
+	Kind     string `json:"kind,omitempty"`
+	Name     string `json:"name"`
+}
+
+// Trainer replaces what the runtime says of the training pods. Without one the controller sets none of torchrun's
+// variables (pkg/runtime/framework/plugins/torch/torch.go).
+type Trainer struct {
+	NumNodes       *int32 `json:"numNodes,omitempty"`
+	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
+}
+
+// TrainingRuntime is a template of TrainJobs.
+type TrainingRuntime = Custom[TrainingRuntimeSpec]
+
+// TrainingRuntimeSpec is TrainingRuntime.spec.
+type TrainingRuntimeSpec struct {
+	MLPolicy       *MLPolicy       `json:"mlPolicy,omitempty"`
+	PodGroupPolicy *PodGroupPolicy `json:"podGroupPolicy,omitempty"`
+	Template       JobSetTemplate  `json:"template"`
+}
+
+// MLPolicy says which framework's variables the controller sets.
+type MLPolicy struct {
+	NumNodes *int32       `json:"numNodes,omitempty"`
+	Torch    *TorchPolicy `json:"torch,omitempty"`
+}
+
+// TorchPolicy has nothing that tegen sets: that it is there is what counts.
+type TorchPolicy struct{}
+
+// PodGroupPolicy lets the controller make a PodGroup of all pods, named after the TrainJob.
+type PodGroupPolicy struct {
+	Coscheduling *CoschedulingPolicy `json:"coscheduling,omitempty"`
+	Volcano      *VolcanoPolicy      `json:"volcano,omitempty"`
+}
+
+// CoschedulingPolicy is a PodGroup of scheduler-plugins.
+type CoschedulingPolicy struct {
+	ScheduleTimeoutSeconds int32 `json:"scheduleTimeoutSeconds"`
+}
+
+// VolcanoPolicy is a PodGroup of Volcano, whose queue is an annotation of the JobSet.
+type VolcanoPolicy struct{}
+
+// JobSetTemplate is the JobSet that the controller makes, named after the TrainJob.
+type JobSetTemplate struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     JobSetSpec        `json:"spec"`
+}
+
+func (s *TrainingRuntimeSpec) services(name string) []string { return s.Template.Spec.services(name) }
+
+// podSets are those of the TrainJob that has the runtime's own name, as tegen renders them.
+func (s *TrainingRuntimeSpec) podSets(name string) []PodSet {
+	all := s.Template.Spec.podSets(name)
+	for i := range all {
+		all[i].Path = "spec.template." + all[i].Path
+		if s.MLPolicy != nil && s.MLPolicy.NumNodes != nil {
+			all[i].Replicas = *s.MLPolicy.NumNodes
+		}
+	}
+	return all
+}

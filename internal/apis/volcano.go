@@ -1,0 +1,75 @@
+package apis
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// VCJobKind is Volcano's own Job (volcano-sh/volcano v1.15.1, staging volcano.sh/apis pkg/apis/batch/v1alpha1).
+var VCJobKind = schema.GroupVersionKind{Group: "batch.volcano.sh", Version: "v1alpha1", Kind: "Job"}
+
+// VCJob is a gang of pods in tasks.
+type VCJob = Custom[VCJobSpec]
+
+// VCJobSpec is Job.spec. Of a job that exists only minAvailable, priorityClassName and the tasks' replicas and
+// minAvailable can be changed (pkg/webhooks/admission/jobs/validate/admit_job.go).
+type VCJobSpec struct {
+	SchedulerName           string              `json:"schedulerName,omitempty"`
+	Queue                   string              `json:"queue,omitempty"`
+	PriorityClassName       string              `json:"priorityClassName,omitempty"`
+	MinAvailable            int32               `json:"minAvailable,omitempty"`
+	MinSuccess              *int32              `json:"minSuccess,omitempty"`
+	MaxRetry                int32               `json:"maxRetry,omitempty"`
+	Policies                []VCPolicy          `json:"policies,omitempty"`
+	Plugins                 map[string][]string `json:"plugins,omitempty"`
+	TTLSecondsAfterFinished *int32              `json:"ttlSecondsAfterFinished,omitempty"`
+	Tasks                   []VCTask            `json:"tasks"`
+}
+
+// VCPolicy says what happens at an event or, without one, when a pod fails with the exit code.
+type VCPolicy struct {
+	Event    string `json:"event,omitempty"`
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	Action   string `json:"action"`
+}
+
+// VCTask is pods of one template.
+type VCTask struct {
+	Name         string                 `json:"name"`
+	Replicas     int32                  `json:"replicas"`
+	MinAvailable *int32                 `json:"minAvailable,omitempty"`
+	Template     corev1.PodTemplateSpec `json:"template"`
+}
+
+// VCRunAnnotation is what the controller writes on every pod: its PodGroup's name, the job's and its uid
+// (pkg/controllers/job/job_controller_util.go).
+const VCRunAnnotation = "scheduling.k8s.io/group-name"
+
+// services has the one of the svc plugin.
+func (s *VCJobSpec) services(name string) []string {
+	if _, ok := s.Plugins["svc"]; ok {
+		return []string{name}
+	}
+	return nil
+}
+
+func (s *VCJobSpec) podSets(name string) (all []PodSet) {
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		set := PodSet{
+			Path:        fmt.Sprintf("spec.tasks[%d].template", i),
+			Template:    &t.Template,
+			Replicas:    t.Replicas,
+			Prefix:      fmt.Sprintf("%s-%s-", name, t.Name),
+			Annotations: []string{VCRunAnnotation},
+			Subdomain:   t.Template.Spec.Subdomain,
+		}
+		if _, ok := s.Plugins["svc"]; ok && set.Subdomain == "" {
+			set.Subdomain = name
+		}
+		all = append(all, set)
+	}
+	return all
+}

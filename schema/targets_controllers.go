@@ -1,0 +1,27 @@
+package schema
+
+// countsFromZero is what every controller of numbered pods does.
+var countsFromZero = lacks{"workers.firstIndex": "its controller counts pods from 0"}
+
+// trainJobLacks is from kubeflow/trainer v2.3.0: pkg/runtime/framework/plugins/torch/torch.go sets the rendezvous, and
+// pkg/controller/trainjob_controller.go forgets that a job has failed and makes its JobSet anew when it is gone.
+var trainJobLacks = lacks{
+	"workers.min":      "a TrainJob has no minimum and maximum of nodes (KEP-2903 is open)",
+	"rendezvous":       "its controller sets a static rendezvous with node 0 by itself",
+	"ttlAfterFinished": "a TrainJob has none, and one that failed would run again when its JobSet expires",
+}
+
+// vcJobLacks is from volcano-sh/volcano v1.15.1: the CustomResourceDefinition, and pkg/controllers/job.
+var vcJobLacks = lacks{
+	"gang.scheduler=" + GangKoordinator:  onlyVolcano,
+	"gang.scheduler=" + GangCoscheduling: onlyVolcano,
+	"gang.scheduler=" + GangTegen:        onlyVolcano,
+	"gang.scheduler=" + GangKubernetes:   onlyVolcano,
+	"gang.scheduler=" + GangKueue:        "Kueue does not know Volcano's Job",
+	"suspend":                            "it is stopped and started by Command objects of bus.volcano.sh or by its queue, not by a field",
+	"failure.restartsPerWorker":          "Volcano counts the pods of all workers together",
+	"failure.ignoreDisruptions":          "Volcano counts every failed pod, whatever ended it",
+	"failure.deadline":                   "a Volcano Job has no limit on time",
+}
+
+const onlyVolcano = "its controller makes the gang, which Volcano's own scheduler alone reads"

@@ -22,6 +22,9 @@ var podForms = map[string][]string{
 	"dataset":    {"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"},
 	"template":   {"podTemplate: {metadata: {annotations: {a: b}}}"},
 	"gang":       {"gang: {scheduler: koordinator}"},
+	"cosched":    {"gang: {scheduler: coscheduling}"},
+	"volcano":    {"gang: {scheduler: volcano, queue: q, priority: p}"},
+	"kubernetes": {"gang: {scheduler: kubernetes}", "kubernetesVersion: '1.37'"},
 }
 
 // TestScalePods: one more worker is one more pod and Service; those that run are not touched by a byte.
@@ -56,6 +59,9 @@ func TestScaleJob(t *testing.T) {
 		{"entrypoint", []string{"launcher: entrypoint"}, both},
 		{"dataset", []string{"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"}, both},
 		{"gang", []string{"gang: {scheduler: koordinator}"}, both},
+		{"coscheduling", []string{"gang: {scheduler: coscheduling}"}, both},
+		{"volcano", []string{"gang: {scheduler: volcano, queue: q}"}, both},
+		{"kubernetes", []string{"gang: {scheduler: kubernetes}", "kubernetesVersion: '1.36'"}, both},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			at := func(n int) *schema.Job {

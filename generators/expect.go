@@ -16,7 +16,7 @@ import (
 // schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
 // to create first.
 func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
-	var names []string
+	names := expectOfQueue(m.Labels)
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}
@@ -40,6 +40,10 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
 			}
 		}
 	}
+	expectNames(m, names)
+}
+
+func expectNames(m *metav1.ObjectMeta, names []string) {
 	if len(names) == 0 {
 		return
 	}

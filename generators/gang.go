@@ -1,52 +1,162 @@
 package generators
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// koordScheduler is the name of Koordinator's scheduler profile as its chart installs it.
-const koordScheduler = "koord-scheduler"
+// Keys by which pods join a gang, and jobs a queue.
+const (
+	koordinatorKeys  = "gang.scheduling.koordinator.sh/" // and a word
+	coschedulingKey  = "scheduling.x-k8s.io/pod-group"
+	volcanoKey       = "scheduling.k8s.io/group-name"
+	volcanoTaskKey   = "volcano.sh/task-spec"
+	kueueQueueKey    = "kueue.x-k8s.io/queue-name"
+	kueuePriorityKey = "kueue.x-k8s.io/priority-class"
+	kueueGroupKey    = "kueue.x-k8s.io/pod-group-name"
+	kueueCountKey    = "kueue.x-k8s.io/pod-group-total-count"
+)
 
-// schedulerName is who places the workers: the author's word, or the gang's scheduler; "" is the cluster's default.
+// schedulerName is who places the pods: the author's word, or the gang's scheduler; "" is the cluster's default.
 func schedulerName(job *schema.Job) string {
 	if s := job.Spec.Placement.Scheduler; s != "" {
 		return s
 	}
-	if g := job.Spec.Gang; g != nil && g.Scheduler == schema.GangKoordinator {
-		return koordScheduler
-	}
-	return ""
+	return job.Spec.Gang.SchedulerName()
 }
 
-// gangAnnotations declare the pods of a role as a gang in Koordinator's keys. Values are strings: a bare number is refused
-// by some API servers' CRDs and dropped by others.
-func gangAnnotations(job *schema.Job, component string) map[string]string {
-	g := job.Spec.Gang
-	if g == nil || g.Scheduler != schema.GangKoordinator {
+// podPriority is the PriorityClass of all pods, by which they are preempted too; Kueue keeps a class of its own.
+func podPriority(job *schema.Job) string {
+	if g := job.Spec.Gang; g.Active() && !g.Is(schema.GangKueue) && g.Priority != "" {
+		return g.Priority
+	}
+	return job.Spec.Placement.PriorityClass
+}
+
+// schedulingGroup is the PodGroup of Kubernetes' own gangs.
+func schedulingGroup(job *schema.Job) *corev1.PodSchedulingGroup {
+	if !job.Spec.Gang.Is(schema.GangKubernetes) {
 		return nil
 	}
-	const prefix = "gang.scheduling.koordinator.sh/"
-	return map[string]string{
-		prefix + "name":          job.GangName(),
-		prefix + "min-available": strconv.Itoa(int(g.MinAvailable)),
-		prefix + "total-number":  strconv.Itoa(int(job.Spec.Workers.Max)), // not the replicas: a template must not change when they do
-		prefix + "mode":          g.Mode,
-		prefix + "waiting-time":  strconv.FormatInt(seconds(g.WaitTimeout), 10) + "s",
-		prefix + "match-policy":  g.MatchPolicy,
+	return &corev1.PodSchedulingGroup{PodGroupName: ptr(job.GangName())}
+}
+
+// gangLeast is how many pods of a role must be placed together: roles other than the workers are placed whole.
+func gangLeast(job *schema.Job, r role) int32 {
+	if r.component == componentWorker {
+		return job.Spec.Gang.MinAvailable
 	}
+	return r.replicas
+}
+
+// gangSum is the least of all roles together.
+func gangSum(job *schema.Job) (sum int32) {
+	for _, r := range roles(job) {
+		sum += gangLeast(job, r)
+	}
+	return sum
+}
+
+// gangAnnotations are the annotations by which the pods of a role join a gang. Values are strings: a bare number is
+// refused by some API servers' CRDs and dropped by others.
+func gangAnnotations(job *schema.Job, component string) map[string]string {
+	g := job.Spec.Gang
+	switch {
+	case job.Spec.MakesPodGroup():
+	case g.Is(schema.GangKoordinator, schema.GangTegen):
+		return koordinatorGang(job, component)
+	case g.Is(schema.GangVolcano):
+		a := map[string]string{volcanoKey: job.GangName()}
+		if len(roles(job)) > 1 {
+			a[volcanoTaskKey] = component
+		}
+		return a
+	case g.Is(schema.GangKueue) && job.Spec.Target == schema.TargetPods:
+		// This alone makes a pod depend on how many there are: Kueue admits the group once that many exist.
+		return map[string]string{kueueCountKey: strconv.Itoa(int(job.Spec.Workers.Replicas))}
+	}
+	return nil
+}
+
+// koordinatorGang declares a gang in Koordinator's keys. Each role is a gang of its own, or workers could stand in for a
+// server, and all are one group, or two jobs could each hold what the other waits for (koordinator#872).
+func koordinatorGang(job *schema.Job, component string) map[string]string {
+	all := roles(job)
+	i := slices.IndexFunc(all, func(r role) bool { return r.component == component })
+	if i < 0 { // a pod that takes no part in training
+		return nil
+	}
+	g, least, total := job.Spec.Gang, gangLeast(job, all[i]), all[i].replicas
+	if component == componentWorker {
+		total = job.Spec.Workers.Max // not the replicas: a template must not change when they do
+	}
+	a := map[string]string{
+		koordinatorKeys + "name":          job.RoleGang(component),
+		koordinatorKeys + "min-available": strconv.Itoa(int(least)),
+		koordinatorKeys + "total-number":  strconv.Itoa(int(total)),
+		koordinatorKeys + "mode":          g.Mode,
+		koordinatorKeys + "waiting-time":  strconv.FormatInt(seconds(g.WaitTimeout), 10) + "s",
+		koordinatorKeys + "match-policy":  g.MatchPolicy,
+	}
+	if group := job.GangGroup(); len(group) > 0 {
+		text, err := json.Marshal(group)
+		if err != nil { // strings always have a JSON form
+			panic(fmt.Errorf("listing gangs: %w", err))
+		}
+		a[koordinatorKeys+"groups"] = string(text)
+	}
+	return a
 }
 
 // gangLabels are the labels by which the pods of a role join a gang.
-func gangLabels(job *schema.Job, component string) map[string]string { return nil }
+func gangLabels(job *schema.Job, _ string) map[string]string {
+	g := job.Spec.Gang
+	switch {
+	case job.Spec.MakesPodGroup():
+	case g.Is(schema.GangCoscheduling):
+		return map[string]string{coschedulingKey: job.GangName()}
+	case g.Is(schema.GangKueue) && job.Spec.Target == schema.TargetPods: // nothing else could carry the queue
+		l := workloadLabels(job)
+		l[kueueGroupKey] = job.GangName()
+		return l
+	}
+	return nil
+}
 
-// workloadLabels are the labels of the object that a queue holds back: the one that has the field suspend.
-func workloadLabels(job *schema.Job) map[string]string { return nil }
+// workloadLabels are the labels of the object that a queue holds back: the one that has the field suspend, and every Job
+// that works for it. Where Kueue manages all Jobs, those without a queue would wait for ever (kueue#7649).
+func workloadLabels(job *schema.Job) map[string]string {
+	g := job.Spec.Gang
+	if !g.Is(schema.GangKueue) {
+		return nil
+	}
+	l := map[string]string{kueueQueueKey: g.Queue}
+	if g.Priority != "" {
+		l[kueuePriorityKey] = g.Priority
+	}
+	return l
+}
 
-// suspended is the value of that field; nil where a queue decides, which would otherwise undo it again and again.
+// expectOfQueue is what must be there for an object with these labels to leave its queue.
+func expectOfQueue(labels map[string]string) (names []string) {
+	if q := labels[kueueQueueKey]; q != "" {
+		names = append(names, "LocalQueue.kueue.x-k8s.io/"+q)
+	}
+	if p := labels[kueuePriorityKey]; p != "" {
+		names = append(names, "WorkloadPriorityClass.kueue.x-k8s.io/"+p)
+	}
+	return names
+}
+
+// suspended is the value of the field suspend; nil where a queue decides, which would otherwise undo it again and again.
 func suspended(job *schema.Job) *bool {
-	if g := job.Spec.Gang; g != nil && g.Scheduler == schema.GangKueue {
+	if job.Spec.Gang.Is(schema.GangKueue) {
 		return nil
 	}
 	return &job.Spec.Suspend

@@ -28,6 +28,7 @@ var All = []Generator{
 	{"network", "NetworkPolicies: workers hear workers, etcd hears workers", network},
 	{"disruption", "PodDisruptionBudget that keeps the minimum of workers", disruption},
 	{"prefetch", "Jobs that fetch datasets into volumes, once", prefetch},
+	{"gang", "PodGroups and Workloads by which a scheduler places all pods or none", gang},
 	{"worker", "the training pods: an Indexed Job, or bare pods", worker},
 }
 

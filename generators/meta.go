@@ -20,6 +20,7 @@ const (
 	componentEtcd     = "etcd"
 	componentPrefetch = "prefetch"
 	componentStorage  = "storage"
+	componentGang     = "gang"
 )
 
 // meta names an object and carries the job's labels and annotations.

@@ -1,6 +1,7 @@
 package generators
 
 import (
+	"maps"
 	"path"
 	"strconv"
 	"strings"
@@ -172,6 +173,7 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 	if !job.Spec.GitOps { // a reconciler runs a Job again that deleted itself
 		j.Spec.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
 	}
+	maps.Copy(j.Labels, workloadLabels(job)) // first in its queue, since it is made first, and no higher than the job
 	expect(job, &j.ObjectMeta, template.Spec)
 	return j
 }

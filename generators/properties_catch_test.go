@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -98,7 +100,11 @@ func TestRoundTrip(t *testing.T) {
 			if len(read) != 1 {
 				t.Fatalf("%s: read %d objects", id(t, obj), len(read))
 			}
-			if diff := cmp.Diff(obj, read[0], cmpopts.EquateEmpty()); diff != "" {
+			back := read[0]
+			if u, custom := back.(*unstructured.Unstructured); custom {
+				back = apis.Decode(u.GroupVersionKind(), u.Object)
+			}
+			if diff := cmp.Diff(obj, back, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s changed on its way through YAML (-generated +read):\n%s", id(t, obj), diff)
 			}
 		}

@@ -56,7 +56,8 @@ func workerTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 func place(job *schema.Job, pod *corev1.PodSpec) {
 	p := &job.Spec.Placement
 	pod.SchedulerName = schedulerName(job)
-	pod.PriorityClassName = p.PriorityClass
+	pod.PriorityClassName = podPriority(job)
+	pod.SchedulingGroup = schedulingGroup(job)
 	if p.PreemptionPolicy != "" {
 		pod.PreemptionPolicy = ptr(corev1.PreemptionPolicy(p.PreemptionPolicy))
 	}

@@ -137,6 +137,9 @@ func (env *Environment) apply(job *Job) {
 	}
 	if env.Spec.Anywhere {
 		spec.Placement = Placement{}
+		if spec.Gang != nil {
+			spec.Gang.Priority = ""
+		}
 	}
 	if a := env.Spec.Accelerator; a != nil && spec.Resources.GPU > 0 {
 		a.apply(&spec.Placement)

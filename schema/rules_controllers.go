@@ -39,7 +39,7 @@ func (r *ruling) trainJobProcesses() {
 func (r *ruling) controllersGang() {
 	g := r.Spec.Gang
 	made := map[string][]string{TargetTrainJob: {GangCoscheduling, GangVolcano}, TargetVCJob: {GangVolcano}}[r.Spec.Target]
-	if g.active() && slices.Contains(made, g.Scheduler) && g.Name != "" && g.Name != r.Metadata.Name {
+	if g.Active() && slices.Contains(made, g.Scheduler) && g.Name != "" && g.Name != r.Metadata.Name {
 		r.fail("spec.gang.name", "requires", "the controller of target %s names the gang after the job: leave it out", r.Spec.Target)
 	}
 }

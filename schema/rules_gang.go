@@ -5,80 +5,74 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// dialect is what a gang scheduler can be told.
-type dialect struct {
-	fields  []string      // of #Gang, beside scheduler, name, minAvailable and priority
-	longest time.Duration // that its wait may be
-	why     string        // where that limit comes from
-}
-
-var dialects = map[string]dialect{
-	GangKoordinator:  {[]string{"mode", "groups", "waitTimeout", "matchPolicy"}, 25 * time.Minute, "that Koordinator handles"},
-	GangTegen:        {[]string{"mode", "groups", "waitTimeout", "matchPolicy"}, 15 * time.Minute, "that kube-scheduler lets a placed pod wait"},
-	GangCoscheduling: {[]string{"waitTimeout"}, 15 * time.Minute, "that kube-scheduler lets a placed pod wait"},
-	GangVolcano:      {[]string{"queue"}, 0, ""},
-	GangKueue:        {[]string{"queue"}, 0, ""},
-	GangKubernetes:   {nil, 0, ""},
-}
-
-// active says whether the job asks for a gang at all.
-func (g *Gang) active() bool { return g != nil && g.Scheduler != GangNone }
 
 // gang holds the numbers of a gang against those of the workers.
 func (r *ruling) gang() {
 	g := r.Spec.Gang
-	if !g.active() {
+	if !g.Active() {
 		return
 	}
+	const at = "spec.gang.minAvailable"
 	w := &r.Spec.Workers
 	switch {
 	case g.MinAvailable > w.Replicas:
-		r.fail("spec.gang.minAvailable", "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable, w.Replicas)
+		r.fail(at, "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable, w.Replicas)
 	case g.MinAvailable < w.Min:
-		r.fail("spec.gang.minAvailable", "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable, w.Min)
+		r.fail(at, "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable, w.Min)
+	case g.MinAvailable == w.Replicas:
+	case g.Scheduler == GangKueue:
+		r.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler", w.Replicas, g.MinAvailable, w.Replicas)
+	case dialects[g.Scheduler].total && len(r.Spec.Roles()) > 1:
+		r.fail(at, "requires", "%s counts the pods of all roles together, so workers could stand in for a %s: set it to %d, or use koordinator, tegen or volcano",
+			g.Scheduler, r.Spec.Roles()[0], w.Replicas)
 	}
 	if w.Min < w.Max && g.MatchPolicy != "waiting-and-running" {
 		r.fail("spec.gang.matchPolicy", "requires", "an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang", g.MatchPolicy)
-	}
-	if g.Scheduler == GangKueue && g.MinAvailable < w.Replicas {
-		r.fail("spec.gang.minAvailable", "requires", "Kueue admits all %d workers or none: set workers.min to %d, or use another scheduler", w.Replicas, w.Replicas)
 	}
 }
 
 // gangDialect holds what is asked against what the scheduler can be told.
 func (r *ruling) gangDialect() {
 	g := r.Spec.Gang
-	if !g.active() {
+	if !g.Active() {
 		return
 	}
 	d := dialects[g.Scheduler]
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
 		if r.given("spec.gang."+field) && !slices.Contains(d.fields, field) {
-			r.fail("spec.gang."+field, "requires", "gang scheduler %s knows none; %s does", g.Scheduler, strings.Join(dialectsWith(field), ", "))
+			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler, strings.Join(dialectsWith(field), " and "))
 		}
 	}
-	if d.longest != 0 && g.WaitTimeout.Duration > d.longest {
-		r.fail("spec.gang.waitTimeout", "range", "%s is above the %dm %s", short(g.WaitTimeout), int(d.longest.Minutes()), d.why)
+	if wait := g.WaitTimeout; d.longest != 0 && wait.Duration > d.longest {
+		r.fail("spec.gang.waitTimeout", "range", "%s is above the %dm %s", short(wait), int(d.longest.Minutes()), d.why)
 	}
-	if len(g.Groups) > 0 && !slices.Contains(g.Groups, r.gangID()) {
-		r.fail("spec.gang.groups", "requires", "the group must hold this gang too: add %s", r.gangID())
-	}
-	if g.Priority != "" && g.Scheduler != GangKueue && r.Spec.Placement.PriorityClass != "" && r.Spec.Placement.PriorityClass != g.Priority {
-		r.fail("spec.gang.priority", "order", "%s is not spec.placement.priorityClass %s: all pods of a gang share one priority", g.Priority, r.Spec.Placement.PriorityClass)
+	if r.Spec.MakesPodGroup() || g.Scheduler == GangKueue && r.Spec.Target != TargetPods {
+		if r.given("spec.gang.name") {
+			r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out", r.Spec.Target, g.Scheduler)
+		}
 	}
 	switch g.Scheduler {
 	case GangKueue:
-		if g.Queue == "" {
-			r.fail("spec.gang.queue", "required", "required field is missing: the LocalQueue in which the job waits")
-		}
-		if r.given("spec.suspend") {
-			r.fail("spec.suspend", "requires", "Kueue suspends the job until it is admitted and would undo this: leave it out, or stop the queue (stopPolicy)")
-		}
+		r.gangQueue()
 	case GangKubernetes:
 		r.gangVersion()
+	}
+}
+
+// gangQueue is what Kueue needs: it finds queue and priority in labels, and the job's suspension is its own means.
+func (r *ruling) gangQueue() {
+	g := r.Spec.Gang
+	if g.Queue == "" {
+		r.fail("spec.gang.queue", "required", "required field is missing: the LocalQueue in which the job waits")
+	}
+	for field, value := range map[string]string{"queue": g.Queue, "priority": g.Priority} {
+		if len(value) > 63 {
+			r.fail("spec.gang."+field, "range", "has %d characters: Kueue reads it from a label, which holds 63", len(value))
+		}
+	}
+	if r.given("spec.suspend") {
+		r.fail("spec.suspend", "requires", "Kueue suspends the job until it is admitted and would undo this: leave it out, or stop the queue (stopPolicy)")
 	}
 }
 
@@ -97,46 +91,140 @@ func (r *ruling) gangVersion() {
 	}
 }
 
+// gangPlacement keeps all pods of a gang with one scheduler and one priority. An author may name the gang's scheduler as
+// the cluster calls it, which may even be default-scheduler, but not another gang scheduler.
+func (r *ruling) gangPlacement() {
+	g, p := r.Spec.Gang, &r.Spec.Placement
+	if !g.Active() {
+		return
+	}
+	for _, name := range dialectNames() {
+		if d := dialects[name]; name != g.Scheduler && g.Scheduler != GangKueue && d.scheduler != "" && d.scheduler == p.Scheduler {
+			r.fail("spec.placement.scheduler", "order", "%s is gang scheduler %s, which knows nothing of a gang of %s: leave it out, or give the name that %s runs under", p.Scheduler, name, g.Scheduler, g.Scheduler)
+		}
+	}
+	if g.Priority != "" && g.Scheduler != GangKueue && p.PriorityClass != "" && p.PriorityClass != g.Priority {
+		r.fail("spec.gang.priority", "order", "%s is not spec.placement.priorityClass %s: all pods of a gang share one priority", g.Priority, p.PriorityClass)
+	}
+	for _, field := range []string{"schedulerName", "priorityClassName", "priority", "schedulingGroup"} {
+		if at := "spec.podTemplate.spec." + field; r.given(at) {
+			r.fail(at, "reserved", "all pods of a gang have the same: it is set by spec.gang and spec.placement")
+		}
+	}
+}
+
+// gangGroup holds the group against the gang.
+func (r *ruling) gangGroup() {
+	g := r.Spec.Gang
+	if !g.Active() || len(g.Groups) == 0 {
+		return
+	}
+	var missing []string
+	for _, own := range r.GangIDs() {
+		if !slices.Contains(g.Groups, own) {
+			missing = append(missing, own)
+		}
+	}
+	if len(missing) > 0 {
+		r.fail("spec.gang.groups", "requires", "the group must hold this gang too: add %s", strings.Join(missing, ", "))
+	}
+	for i, name := range g.Groups {
+		if slices.Contains(g.Groups[:i], name) {
+			r.fail(fmt.Sprintf("spec.gang.groups[%d]", i), "duplicate", "%s is listed twice", name)
+		}
+	}
+}
+
+// gangKeys are the labels and annotations by which schedulers know a pod's gang, and Kueue a job's queue.
+var gangKeys = []string{
+	"gang.scheduling.koordinator.sh/name", "gang.scheduling.koordinator.sh/min-available", "gang.scheduling.koordinator.sh/total-number",
+	"gang.scheduling.koordinator.sh/mode", "gang.scheduling.koordinator.sh/groups", "gang.scheduling.koordinator.sh/waiting-time",
+	"gang.scheduling.koordinator.sh/match-policy",
+	"pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available",
+	"pod-group.scheduling.sigs.k8s.io/match-policy",
+	"scheduling.x-k8s.io/pod-group",
+	"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "scheduling.volcano.sh/queue-name", "scheduling.volcano.sh/group-min-member",
+	"volcano.sh/task-spec",
+	"kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class", "kueue.x-k8s.io/managed", "kueue.x-k8s.io/pod-group-name",
+	"kueue.x-k8s.io/pod-group-total-count",
+}
+
+// foreignGang refuses those keys where they would declare a second gang, or a queue beside a field suspend. Those of
+// metadata land on every object; in a pod template they are the author's business as long as no gang is asked for.
+func (r *ruling) foreignGang() {
+	mappings := []string{"metadata.labels", "metadata.annotations"}
+	if r.Spec.Gang.Active() {
+		mappings = append(mappings, "spec.podTemplate.metadata.labels", "spec.podTemplate.metadata.annotations")
+	}
+	for _, mapping := range mappings {
+		n := r.root
+		for name := range strings.SplitSeq(mapping, ".") {
+			if n = n.field(name); n == nil {
+				break
+			}
+		}
+		if n == nil {
+			continue
+		}
+		for _, e := range n.fields {
+			if slices.Contains(gangKeys, e.key) {
+				r.failKey(mapping, e.key, "reserved", "is set by spec.gang")
+			}
+		}
+	}
+}
+
 func dialectsWith(field string) (names []string) {
-	for name, d := range dialects {
-		if slices.Contains(d.fields, field) {
+	for _, name := range dialectNames() {
+		if slices.Contains(dialects[name].fields, field) {
 			names = append(names, name)
 		}
+	}
+	return names
+}
+
+func dialectNames() []string {
+	names := make([]string, 0, len(dialects))
+	for name := range dialects {
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names
 }
 
-// GangName is the name of the job's gang within its namespace.
-func (j *Job) GangName() string {
-	if g := j.Spec.Gang; g != nil && g.Name != "" {
-		return g.Name
-	}
-	return j.Metadata.Name
-}
-
-func (r *ruling) gangID() string { return r.Metadata.Namespace + "/" + r.GangName() }
-
-// sharedGangs refuses two jobs of one gang, whose pods a scheduler would count as one job's. Gangs of different names
-// are placed together by groups.
+// sharedGangs refuses two jobs of one gang, whose pods a scheduler would count as one job's, and two gangs of one group
+// that do not agree which group that is: a scheduler tells groups apart by their lists.
 func sharedGangs(jobs []loaded, roots []*node) (errs Errors) {
 	first := map[string]int{}
 	for i, l := range jobs {
-		if l.job == nil || !l.job.Spec.Gang.active() || l.unsound.touch("metadata") || l.unsound.touch("gang") {
+		if l.job == nil || !l.job.Spec.Gang.Active() || l.unsound.touch("metadata") || l.unsound.touch("gang") {
 			continue
 		}
-		id := l.job.Metadata.Namespace + "/" + l.job.GangName()
-		if j, ok := first[id]; ok && !sameGroup(jobs[j].job.Spec.Gang, l.job.Spec.Gang) {
-			errs = append(errs, roots[i].fail("spec.gang.name", "duplicate", "%q is the gang of job %q already; give each a name of its own and join them by groups", id, jobs[j].job.Metadata.Name))
+		for _, id := range l.job.GangIDs() {
+			if j, ok := first[id]; ok && !sameGang(jobs[j].job.Spec.Gang, l.job.Spec.Gang) {
+				errs = append(errs, roots[i].fail("spec.gang.name", "duplicate", "%q is the gang of job %q already; give each a name of its own and join them by groups", id, jobs[j].job.Metadata.Name))
+				break
+			}
+			first[id] = i
+		}
+	}
+	for i, l := range jobs {
+		if l.job == nil || !l.job.Spec.Gang.Active() || l.unsound.touch("gang") {
 			continue
 		}
-		first[id] = i
+		group := l.job.GangGroup()
+		for _, id := range group {
+			if j, ok := first[id]; ok && j != i && !slices.Equal(group, jobs[j].job.GangGroup()) {
+				errs = append(errs, roots[i].fail("spec.gang.groups", "requires", "%s is in this group, but job %q is in another or none: give both the same groups", id, jobs[j].job.Metadata.Name))
+				break
+			}
+		}
 	}
 	return errs
 }
 
-// sameGroup says whether two jobs mean to be one gang: both declare the same group, and agree about the gang, of which
-// a scheduler believes the first pod that it sees.
-func sameGroup(a, b *Gang) bool {
+// sameGang says whether two jobs mean to be one gang: both declare the same group, and agree about the gang, of which a
+// scheduler believes the first pod that it sees.
+func sameGang(a, b *Gang) bool {
 	return len(a.Groups) > 0 && fmt.Sprint(*a) == fmt.Sprint(*b)
 }

@@ -6,4 +6,10 @@ var Kinds = []Kind{
 	kind[TrainJobSpec](TrainJobKind),
 	kind[TrainingRuntimeSpec](TrainingRuntimeKind),
 	kind[VCJobSpec](VCJobKind),
+	kind[CoschedulingPodGroup](CoschedulingPodGroupKind),
+	kind[VolcanoPodGroup](VolcanoPodGroupKind),
+	kind[WorkloadSpec](WorkloadAlphaKind),
+	kind[PodGroupAlpha](PodGroupAlphaKind),
+	kind[WorkloadSpec](WorkloadBetaKind),
+	kind[PodGroupBeta](PodGroupBetaKind),
 }

@@ -102,6 +102,9 @@ func diffList(have []any, want any, at []step) (out []gap) {
 			_, otherValue := mergeKey(other, keys)
 			return value != "" && otherValue == value
 		})
+		if j < 0 && (field == "replicatedJobs" || field == "tasks") {
+			j = onlyOther(have, w, i)
+		}
 		var other any
 		if j >= 0 {
 			other = w[j]
@@ -115,6 +118,16 @@ func diffList(have []any, want any, at []step) (out []gap) {
 	}
 	return out
 }
+
+// onlyOther is the one item of a list that stands for the first of another list, under a name of its own; -1 for none.
+func onlyOther(have, want []any, i int) int {
+	if len(want) == 1 && i == 0 && !slices.ContainsFunc(have, func(item any) bool { return nameOf(item) == nameOf(want[0]) }) {
+		return 0
+	}
+	return -1
+}
+
+func nameOf(item any) string { return view{value: item}.at("name").text() }
 
 // ambiguous says whether two items of a list have one key, such as the port of two protocols.
 func ambiguous(list []any, keys []string) bool {

@@ -20,6 +20,7 @@ type draft struct {
 
 	workload  []*object       // what it was read from, in the order in which its twins are rendered
 	trainer   string          // the name of the container that trains
+	others    int64           // pods of roles other than the workers
 	templates map[string]bool // where in them the workers' pod templates are: dotted paths, "" for a pod itself
 
 	objects []tree // what it renders
@@ -36,6 +37,9 @@ func newDraft(s *stream, o *object, framework, target, name string) *draft {
 	d.set("metadata.namespace", o.namespace, metadata.at("namespace"))
 	d.set("spec.framework", framework, o.view())
 	d.set("spec.target", target, o.view())
+	if metadata.at("annotations", contract.ContentHash).given() {
+		d.set("spec.hashedNames", true, metadata.at("annotations"))
+	}
 	for _, field := range []string{"labels", "annotations"} {
 		d.keys(metadata.at(field), "metadata."+field)
 	}
@@ -129,7 +133,7 @@ const (
 // reserved says whether tegen, a controller or a tool sets a key of labels or annotations.
 func reserved(key string) bool {
 	for _, prefix := range []string{
-		"app.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "tegen.dev/",
+		"app.kubernetes.io/", "trainer.kubeflow.org/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "tegen.dev/",
 		"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/", "kustomize.config.k8s.io/", "kubectl.kubernetes.io/",
 	} {
 		if strings.HasPrefix(key, prefix) {

@@ -3,6 +3,7 @@ package intake
 import (
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -13,20 +14,22 @@ func readJob(s *stream, o *object) (*draft, error) {
 		return nil, notTraining
 	}
 	forgetController(o)
-	name := o.name
-	hash := o.view().at("metadata", "annotations", "tegen.dev/content-hash").text()
-	if hash != "" {
-		name = strings.TrimSuffix(name, "-"+hash)
-	}
-	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(name, "-worker"))
-	if hash != "" {
-		d.set("spec.hashedNames", true, o.view().at("metadata", "annotations"))
-	}
+	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
 	d.jobSpec(spec)
+	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.ending(spec)
 	c := d.worker(spec.at("template"))
 	d.torch(spec.at("template", "spec"), c)
 	d.surroundings()
 	return d, nil
+}
+
+// unhashed is a name without the hash that tegen puts behind it where hashedNames asks for it.
+func unhashed(o *object) string {
+	if hash := o.view().at("metadata", "annotations", contract.ContentHash).text(); hash != "" {
+		return strings.TrimSuffix(o.name, "-"+hash)
+	}
+	return o.name
 }
 
 // forgetController drops what the Job controller writes into a Job when it is created.
@@ -40,14 +43,13 @@ func forgetController(o *object) {
 	}
 }
 
-// jobSpec reads the fields of a Job beside its template.
+// jobSpec reads the fields of a Job that another object may be made of.
 func (d *draft) jobSpec(spec view) {
 	if n, ok := spec.at("parallelism").number(); ok {
 		d.set("spec.workers.replicas", n, spec.at("parallelism"))
 	} else {
 		d.set("spec.workers.replicas", int64(1), spec)
 	}
-	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
 	if n, ok := spec.at("backoffLimitPerIndex").number(); ok {
 		d.set("spec.failure.restartsPerWorker", n, spec.at("backoffLimitPerIndex"))
 	} else if n, ok := spec.at("backoffLimit").number(); ok {
@@ -63,12 +65,16 @@ func (d *draft) jobSpec(spec view) {
 			d.set("spec.failure.fatalExitCodes", codes.at("values").value, codes)
 		}
 	}
-	d.ending(spec)
 }
 
-// ending reads for how long a job may run, and how long it is kept. gitops is the word for: for ever.
+// ending reads for how long a job may run, and how long it is kept.
 func (d *draft) ending(spec view) {
 	d.seconds("spec.failure.deadline", spec.at("activeDeadlineSeconds"))
+	d.keptFor(spec)
+}
+
+// keptFor reads how long a finished job is kept. gitops is the word for: for ever.
+func (d *draft) keptFor(spec view) {
 	if ttl := spec.at("ttlSecondsAfterFinished"); ttl.given() {
 		d.seconds("spec.ttlAfterFinished", ttl)
 	} else {

@@ -118,9 +118,7 @@ func (d *draft) account(t view) {
 }
 
 func (d *draft) placement(pod view) {
-	if s := pod.at("schedulerName"); s.text() != "default-scheduler" {
-		d.set("spec.placement.scheduler", s.text(), s)
-	}
+	d.set("spec.placement.scheduler", pod.at("schedulerName").text(), pod.at("schedulerName"))
 	for field, key := range map[string]string{"priorityClass": "priorityClassName", "preemptionPolicy": "preemptionPolicy", "runtimeClass": "runtimeClassName"} {
 		d.set("spec.placement."+field, pod.at(key).text(), pod.at(key))
 	}

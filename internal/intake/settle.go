@@ -256,6 +256,9 @@ func (d *draft) shorten(sound tree) {
 
 func shortenTree(job, sound tree, same func() bool) {
 	for _, key := range sortedKeys(sound) {
+		if key == "podTemplate" { // holds nothing but what is needed
+			continue
+		}
 		if drop(job, sound, key, same) {
 			continue
 		}

@@ -98,6 +98,9 @@ func readers() []reader {
 	return []reader{
 		{"batch", "Job", readJob},
 		{"", "Pod", readPods},
+		{"jobset.x-k8s.io", "JobSet", readJobSet},
+		{"trainer.kubeflow.org", "TrainJob", readTrainJob},
+		{"batch.volcano.sh", "Job", readVCJob},
 	}
 }
 

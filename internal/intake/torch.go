@@ -218,4 +218,3 @@ func (d *draft) script(p *program, pod, c view) {
 	}
 	p.args = p.args[1:]
 }
-

@@ -305,7 +305,7 @@ func idOf(obj runtime.Object, meta metav1.Object) id {
 	// What is no built-in type says itself what it is.
 	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
 		kind = gvk.Kind
-		if strings.Contains(gvk.Group, ".") && !strings.HasSuffix(gvk.Group, ".k8s.io") {
+		if strings.Contains(gvk.Group, ".") && (!strings.HasSuffix(gvk.Group, ".k8s.io") || strings.HasSuffix(gvk.Group, ".sigs.k8s.io")) {
 			kind += "." + gvk.Group
 		}
 	} else {

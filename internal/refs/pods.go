@@ -40,6 +40,7 @@ func (c *checker) workload(w *workload) {
 	c.annotation(&w.object)
 	c.ownSelector(w)
 	c.governing(w)
+	c.podGroup(w)
 	for i := range w.spec.Volumes {
 		c.podVolume(w, &w.spec.Volumes[i])
 	}

@@ -1,0 +1,91 @@
+package generators
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// gang makes the object that says how many pods are placed together, in the dialects that have one.
+func gang(job *schema.Job) []runtime.Object {
+	g := job.Spec.Gang
+	switch {
+	case job.Spec.MakesPodGroup():
+	case g.Is(schema.GangCoscheduling):
+		return []runtime.Object{coschedulingGroup(job)}
+	case g.Is(schema.GangVolcano):
+		return []runtime.Object{volcanoGroup(job)}
+	case g.Is(schema.GangKubernetes) && job.Spec.KubernetesVersion == "1.36":
+		return kubernetesAlpha(job)
+	case g.Is(schema.GangKubernetes):
+		return kubernetesBeta(job)
+	}
+	return nil
+}
+
+func coschedulingGroup(job *schema.Job) runtime.Object {
+	return apis.New(apis.CoschedulingPodGroupKind, meta(job, job.GangName(), componentGang), apis.CoschedulingPodGroup{
+		MinMember:              gangSum(job),
+		ScheduleTimeoutSeconds: ptr(int32(seconds(job.Spec.Gang.WaitTimeout))),
+	})
+}
+
+func volcanoGroup(job *schema.Job) runtime.Object {
+	m := meta(job, job.GangName(), componentGang)
+	spec := apis.VolcanoPodGroup{MinMember: gangSum(job), Queue: job.Spec.Gang.Queue, PriorityClassName: podPriority(job)}
+	if all := roles(job); len(all) > 1 { // or workers could stand in for a server
+		spec.MinTaskMember = map[string]int32{}
+		for _, r := range all {
+			spec.MinTaskMember[r.component] = gangLeast(job, r)
+		}
+	}
+	var names []string
+	if spec.Queue != "" {
+		names = append(names, "Queue.scheduling.volcano.sh/"+spec.Queue)
+	}
+	if spec.PriorityClassName != "" {
+		names = append(names, "PriorityClass/"+spec.PriorityClassName)
+	}
+	expectNames(&m, names)
+	return apis.New(apis.VolcanoPodGroupKind, m, spec)
+}
+
+// gangTemplate is what Kubernetes' own Workload calls the one kind of PodGroup in it.
+const gangTemplate = "pods"
+
+// kubernetesAlpha is the gang of 1.36. The priority stands on the pods alone: a group has one only behind a feature gate
+// of its own, WorkloadAwarePreemption, without which the API server refuses the field.
+func kubernetesAlpha(job *schema.Job) []runtime.Object {
+	policy := gangPolicy(job)
+	return []runtime.Object{
+		apis.New(apis.WorkloadAlphaKind, meta(job, job.GangName(), componentGang), apis.WorkloadSpec{
+			PodGroupTemplates: []apis.PodGroupTemplate{{Name: gangTemplate, SchedulingPolicy: policy}},
+		}),
+		apis.New(apis.PodGroupAlphaKind, meta(job, job.GangName(), componentGang), apis.PodGroupAlpha{
+			PodGroupTemplateRef: &apis.PodGroupTemplateRef{Workload: apis.WorkloadTemplateRef{
+				WorkloadName: job.GangName(), PodGroupTemplateName: gangTemplate,
+			}},
+			SchedulingPolicy: policy,
+		}),
+	}
+}
+
+// kubernetesBeta is the gang of 1.37.
+func kubernetesBeta(job *schema.Job) []runtime.Object {
+	policy, priority := gangPolicy(job), podPriority(job)
+	return []runtime.Object{
+		apis.New(apis.WorkloadBetaKind, meta(job, job.GangName(), componentGang), apis.WorkloadSpec{
+			PodGroupTemplates: []apis.PodGroupTemplate{{Name: gangTemplate, SchedulingPolicy: policy, PriorityClassName: priority}},
+		}),
+		apis.New(apis.PodGroupBetaKind, meta(job, job.GangName(), componentGang), apis.PodGroupBeta{
+			WorkloadRef:       &apis.WorkloadRef{WorkloadName: job.GangName(), TemplateName: gangTemplate},
+			SchedulingPolicy:  policy,
+			PriorityClassName: priority,
+		}),
+	}
+}
+
+func gangPolicy(job *schema.Job) apis.SchedulingPolicy {
+	return apis.SchedulingPolicy{Gang: &apis.GangPolicy{MinCount: gangSum(job)}}
+}

@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"slices"
+	"time"
+)
+
+// dialect is what a gang scheduler can be told.
+type dialect struct {
+	scheduler string        // the name that it installs itself under; "" where the cluster's own places the pods
+	fields    []string      // of #Gang, beside scheduler, name, minAvailable and priority
+	longest   time.Duration // that its wait may be
+	why       string        // where that limit comes from
+	// total says that it counts the pods of all roles together, and so cannot tell a worker from a server.
+	total bool
+}
+
+// permitLimit is how long kube-scheduler lets a plugin hold a placed pod (maxTimeout in pkg/scheduler/framework/runtime).
+const permitLimit = 15 * time.Minute
+
+var dialects = map[string]dialect{
+	GangKoordinator: {
+		scheduler: "koord-scheduler", fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		longest: 25 * time.Minute, why: "that Koordinator handles", // koordinator#1919
+	},
+	GangTegen: {
+		scheduler: "tegen-scheduler", fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait",
+	},
+	GangCoscheduling: {
+		scheduler: "scheduler-plugins-scheduler", fields: []string{"waitTimeout"},
+		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait", total: true,
+	},
+	GangVolcano:    {scheduler: "volcano", fields: []string{"queue"}},
+	GangKueue:      {fields: []string{"queue"}},
+	GangKubernetes: {total: true},
+}
+
+// Active says whether a job asks for a gang at all.
+func (g *Gang) Active() bool { return g != nil && g.Scheduler != GangNone }
+
+// Is says whether the gang is one of these schedulers'.
+func (g *Gang) Is(schedulers ...string) bool {
+	return g != nil && slices.Contains(schedulers, g.Scheduler)
+}
+
+// SchedulerName is the name under which the gang's scheduler installs itself, "" where the cluster's own places pods.
+func (g *Gang) SchedulerName() string {
+	if g == nil {
+		return ""
+	}
+	return dialects[g.Scheduler].scheduler
+}
+
+// Roles are the kinds of pods that train together, as components are called.
+func (s *Spec) Roles() []string {
+	switch {
+	case s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetDist,
+		s.Framework == FrameworkByteScheduler && s.ByteScheduler.Mode == ModeBytePS:
+		return []string{"scheduler", "server", "worker"}
+	case s.Framework == FrameworkHorovod, s.Framework == FrameworkByteScheduler:
+		return []string{"launcher", "worker"}
+	}
+	return []string{"worker"}
+}
+
+// GangName is the name of the job's gang within its namespace.
+func (j *Job) GangName() string {
+	if g := j.Spec.Gang; g != nil && g.Name != "" {
+		return g.Name
+	}
+	return j.Metadata.Name
+}
+
+// RoleGang is the name of the gang of one role, for schedulers that know one minimum a gang: the gang's own where there
+// is one role only.
+func (j *Job) RoleGang(role string) string {
+	if len(j.Spec.Roles()) == 1 {
+		return j.GangName()
+	}
+	return j.GangName() + "-" + role
+}
+
+// GangIDs are the gangs of all roles, sorted, as namespace/name.
+func (j *Job) GangIDs() []string {
+	var out []string
+	for _, role := range j.Spec.Roles() {
+		out = append(out, j.Metadata.Namespace+"/"+j.RoleGang(role))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// GangGroup is the gangs that are placed together or not at all: what the author says, or the job's own where it has
+// several; sorted, since a scheduler tells groups apart by the list.
+func (j *Job) GangGroup() []string {
+	if g := j.Spec.Gang; g != nil && len(g.Groups) > 0 {
+		return slices.Sorted(slices.Values(g.Groups))
+	}
+	if own := j.GangIDs(); len(own) > 1 {
+		return own
+	}
+	return nil
+}
+
+// groupers are the targets whose controllers make the PodGroup of a scheduler and put their pods into it, by name.
+var groupers = map[string][]string{
+	TargetVCJob:    {GangVolcano},
+	TargetTrainJob: {GangVolcano, GangCoscheduling}, // podGroupPolicy of its runtime
+}
+
+// MakesPodGroup says whether the target's controller makes the gang's PodGroup itself.
+func (s *Spec) MakesPodGroup() bool { return s.Gang.Is(groupers[s.Target]...) }

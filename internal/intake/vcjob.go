@@ -18,7 +18,7 @@ func readVCJob(s *stream, o *object) (*draft, error) {
 	d.keptFor(spec)
 	c := d.worker(task.at("template"))
 	d.torch(task.at("template", "spec"), c)
-	d.vcGang(spec)
+	d.vcGang(spec, task.at("template", "spec", "schedulerName"))
 	d.surroundings()
 	return d, nil
 }
@@ -41,23 +41,28 @@ func (d *draft) vcFailure(spec view) {
 	}
 }
 
-// vcGang reads the gang that Volcano makes of every Job. Its scheduler is volcano where nobody says otherwise, and its
-// minimum all pods.
-func (d *draft) vcGang(spec view) {
-	scheduler := spec.at("schedulerName").text()
-	if scheduler != "" && scheduler != "volcano" {
-		d.set("spec.placement.scheduler", scheduler, spec.at("schedulerName"))
-	}
-	d.set("spec.gang.scheduler", schema.GangVolcano, spec)
-	d.set("spec.gang.queue", spec.at("queue").text(), spec.at("queue"))
-	d.set("spec.gang.minAvailable", d.get("spec.workers.replicas").value, spec)
-	if n, ok := spec.at("minAvailable").number(); ok {
-		d.set("spec.gang.minAvailable", n, spec.at("minAvailable"))
+// vcGang reads the gang that Volcano makes of every Job: its minimum is all pods where nobody says otherwise. One of the
+// fewest workers that train, in no queue, is what every Job renders.
+func (d *draft) vcGang(spec, scheduler view) {
+	if name := spec.at("schedulerName"); name.text() != "volcano" {
+		d.set("spec.placement.scheduler", name.text(), name)
 	}
 	if class := spec.at("priorityClassName"); class.given() {
 		d.set("spec.placement.priorityClass", class.text(), class)
 	}
-	if v := d.get("spec.placement"); v.at("scheduler").text() == "volcano" {
-		delete(v.mapping(), "scheduler")
+	least, ok := spec.at("minAvailable").number()
+	if !ok {
+		least, _ = d.get("spec.workers.replicas").number()
 	}
+	fewest := d.get("spec.workers.min")
+	if !fewest.given() {
+		fewest = d.get("spec.workers.replicas")
+	}
+	queue := spec.at("queue")
+	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {
+		return
+	}
+	d.set("spec.gang.scheduler", schema.GangVolcano, spec)
+	d.set("spec.gang.queue", queue.text(), queue)
+	d.set("spec.gang.minAvailable", least, spec.at("minAvailable"))
 }

@@ -18,7 +18,7 @@ import (
 
 // TestOrder: what others refer to comes first, in the order that the product documents.
 func TestOrder(t *testing.T) {
-	j := load(t, job("createNamespace: true", "gang: {scheduler: coscheduling}", "rendezvous: {backend: etcd, store: etcd}",
+	j := load(t, job("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
 		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"))
 	var got []string
 	for _, c := range generators.Generate(j) {

@@ -22,6 +22,7 @@ type Generator struct {
 var All = []Generator{
 	{"namespace", "Namespace, where the job asks for one", namespace},
 	{"identity", "ServiceAccount of the pods, with its cloud identity", identity},
+	{"access", "Role and RoleBinding of what makes pods itself: DLRover's master", access},
 	{"storage", "StorageClass, PersistentVolume and PersistentVolumeClaim of each volume", storage},
 	{"etcd", "etcd StatefulSet with its Services and budget, where workers meet in one", etcd},
 	{"service", "headless Services that give workers their names", service},

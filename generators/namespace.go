@@ -18,9 +18,10 @@ func namespace(job *schema.Job) []runtime.Object {
 	return []runtime.Object{&corev1.Namespace{ObjectMeta: m}}
 }
 
-// podSecurity is the Pod Security Standard that every rendered pod meets.
+// podSecurity is the Pod Security Standard that every pod meets. The container of DLRover's master says nothing about
+// security, and TorchElastic's controller was built before the pods' field seccompProfile and drops it.
 func podSecurity(job *schema.Job) string {
-	if job.Spec.Security.RunAsUser == 0 {
+	if job.Spec.Security.RunAsUser == 0 || job.Spec.Target == schema.TargetElasticJob {
 		return "baseline"
 	}
 	return "restricted"

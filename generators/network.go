@@ -17,14 +17,19 @@ func network(job *schema.Job) []runtime.Object {
 	if !job.Spec.Network.Policy {
 		return nil
 	}
-	var members []networkingv1.NetworkPolicyPeer
+	var components []string
 	for _, r := range roles(job) {
-		members = append(members, peer(job, r.component))
+		components = append(components, r.component)
+	}
+	components = append(components, outsiders(job)...)
+	var members []networkingv1.NetworkPolicyPeer
+	for _, c := range components {
+		members = append(members, peer(job, c))
 	}
 	anywhere := []networkingv1.NetworkPolicyEgressRule{{}}
 	var out []runtime.Object
-	for _, r := range roles(job) {
-		out = append(out, policy(job, r.component,
+	for _, c := range components {
+		out = append(out, policy(job, c,
 			[]networkingv1.NetworkPolicyIngressRule{{From: members}}, // every port: rank 0's store takes a random one
 			anywhere))
 	}

@@ -18,9 +18,7 @@ func torchPods(job *schema.Job) []runtime.Object {
 		// The pod's own hostname, so that worker 0 knows itself for the host of the store.
 		template := workerTemplate(job, torchWorker(job, podWorkerName(job, job.Spec.Workers.FirstIndex)))
 		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
-		if job.Spec.Failure.Deadline != nil {
-			template.Spec.ActiveDeadlineSeconds = ptr(seconds(*job.Spec.Failure.Deadline))
-		}
+		template.Spec.ActiveDeadlineSeconds = deadline(job)
 		if job.Spec.Suspend {
 			template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "tegen.dev/suspended"}} // a pod cannot be suspended otherwise
 		}

@@ -14,10 +14,7 @@ const scriptDir = "/tegen/script"
 // program is a worker's command and arguments. torchrun takes its settings from PET_ variables, so that nothing needs
 // to be merged into an author's words.
 func program(job *schema.Job) (command, args []string) {
-	command, args = job.Spec.Command, job.Spec.Args
-	if s := scriptPath(job); s != "" {
-		args = append([]string{s}, args...)
-	}
+	command, args = authorWords(job)
 	if job.Spec.Launcher != schema.LauncherTorchrun || schema.Launches(command) {
 		return command, args
 	}
@@ -26,6 +23,15 @@ func program(job *schema.Job) (command, args []string) {
 	}
 	// The command is run as it is, python or not. torch 1.13 knows the option by this spelling only.
 	return append([]string{"torchrun", "--no_python"}, command...), args
+}
+
+// authorWords are the author's command and arguments, and before these the script, where it is named by a field.
+func authorWords(job *schema.Job) (command, args []string) {
+	command, args = job.Spec.Command, job.Spec.Args
+	if s := scriptPath(job); s != "" {
+		args = append([]string{s}, args...)
+	}
+	return command, args
 }
 
 // scriptPath is the first argument that the training script is started by, "" where the author names it.

@@ -53,21 +53,26 @@ func inService(job *schema.Job, host, service string) string {
 	return fmt.Sprintf("%s.%s.%s.svc.%s", host, service, job.Metadata.Namespace, job.Spec.Network.ClusterDomain)
 }
 
+// fixedRun names the run of pods that carry nothing which is new with each run.
+func fixedRun(job *schema.Job) string {
+	s, w := &job.Spec, job.Spec.Workers
+	switch {
+	case s.Rendezvous.ID != "":
+		return s.Rendezvous.ID
+	case s.Rendezvous.Store == schema.StoreExternal:
+		// Others use that store too: a changed job is another run, but one worker more or a start is not.
+		return job.Metadata.Namespace + "-" + job.Metadata.Name + "-" +
+			contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, s.Rendezvous, s.Resources, w.Min, w.Max, w.Processes)
+	}
+	return job.Metadata.Name
+}
+
 // runEnv names the run. Where pods carry the uid of what made them, a job that is created again never meets the closed
 // state of its predecessor, which etcd keeps for two hours; bare pods have nothing of the kind.
 func runEnv(job *schema.Job) []corev1.EnvVar {
-	z := &job.Spec.Rendezvous
-	id, run := z.ID, targetOf(job).run
+	id, run := job.Spec.Rendezvous.ID, targetOf(job).run
 	if run == "" {
-		if id == "" && z.Store == schema.StoreExternal {
-			// Others use that store too: a changed job is another run, but one worker more or a start is not.
-			s, w := &job.Spec, job.Spec.Workers
-			id = job.Metadata.Namespace + "-" + job.Metadata.Name + "-" +
-				contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, s.Rendezvous, s.Resources, w.Min, w.Max, w.Processes)
-		} else if id == "" {
-			id = job.Metadata.Name
-		}
-		return []corev1.EnvVar{{Name: "PET_RDZV_ID", Value: id}}
+		return []corev1.EnvVar{{Name: "PET_RDZV_ID", Value: fixedRun(job)}}
 	}
 	if id == "" {
 		id = job.Metadata.Name
@@ -79,6 +84,9 @@ func runEnv(job *schema.Job) []corev1.EnvVar {
 		{Name: "PET_RDZV_ID", Value: id + "-$(TEGEN_RUN_UID)"},
 	}
 }
+
+// ownStore: sharing c10d's store with the training processes hangs every second rendezvous (seen with torch 2.6 and 2.14).
+var ownStore = corev1.EnvVar{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}
 
 // rendezvousEnv is torchrun's configuration as its PET_ variables, and the tutorial's variables for images whose
 // entrypoint reads those (pytorch/elastic examples/kubernetes/native).
@@ -93,22 +101,30 @@ func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
 	add("PET_NPROC_PER_NODE", w.Processes.String())
 	add("PET_MAX_RESTARTS", strconv.Itoa(int(z.MaxRestarts)))
 	if z.Backend == schema.BackendC10d {
-		add("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // sharing it hangs every second rendezvous (seen with torch 2.6 and 2.14)
+		env = append(env, ownStore)
 	}
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
-		add("RDZV_ENDPOINT", endpoint(job, first))
-		add("JOB_ID", runID(env))
-		add("MIN_SIZE", strconv.Itoa(int(w.Min)))
-		add("MAX_SIZE", strconv.Itoa(int(w.Max)))
-		if !setsSize(job) {
-			add("SIZE", strconv.Itoa(int(w.Max))) // not the replicas: one more worker must not change the others' pods
-		}
-		if clientSecret(job) != "" {
-			add("ETCD_PROTOCOL", "https")
-			add("ETCD_CACERT", tlsDir+"/ca.crt")
-			add("ETCD_CERT", tlsDir+"/tls.crt")
-			add("ETCD_KEY", tlsDir+"/tls.key")
-		}
+		env = append(env, tutorialEnv(job, endpoint(job, first), runID(env))...)
+	}
+	return env
+}
+
+// tutorialEnv is what the entrypoints of the tutorial's images read.
+func tutorialEnv(job *schema.Job, endpoint, run string) (env []corev1.EnvVar) {
+	w := &job.Spec.Workers
+	add := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
+	add("RDZV_ENDPOINT", endpoint)
+	add("JOB_ID", run)
+	add("MIN_SIZE", strconv.Itoa(int(w.Min)))
+	add("MAX_SIZE", strconv.Itoa(int(w.Max)))
+	if !setsSize(job) {
+		add("SIZE", strconv.Itoa(int(w.Max))) // not the replicas: one more worker must not change the others' pods
+	}
+	if clientSecret(job) != "" {
+		add("ETCD_PROTOCOL", "https")
+		add("ETCD_CACERT", tlsDir+"/ca.crt")
+		add("ETCD_CERT", tlsDir+"/tls.crt")
+		add("ETCD_KEY", tlsDir+"/tls.key")
 	}
 	return env
 }
@@ -127,10 +143,23 @@ func setsSize(job *schema.Job) bool {
 
 // conf is the value of --rdzv-conf, keys sorted.
 func conf(job *schema.Job) string {
+	pairs := confPairs(job)
+	out := make([]string, 0, len(pairs))
+	for _, k := range slices.Sorted(maps.Keys(pairs)) {
+		out = append(out, k+"="+pairs[k])
+	}
+	return strings.Join(out, ",")
+}
+
+func confPairs(job *schema.Job) map[string]string {
 	z := &job.Spec.Rendezvous
 	pairs := map[string]string{
 		"last_call_timeout": strconv.FormatInt(seconds(z.LastCall), 10),
 		"join_timeout":      strconv.FormatInt(seconds(z.JoinTimeout), 10),
+	}
+	if job.Spec.Framework == schema.FrameworkDLRover { // its master's names (dlrover/trainer/torch/elastic_run.py)
+		pairs["lastcall_timeout"] = pairs["last_call_timeout"]
+		delete(pairs, "last_call_timeout")
 	}
 	if z.Backend == schema.BackendEtcd {
 		delete(pairs, "join_timeout")
@@ -145,11 +174,7 @@ func conf(job *schema.Job) string {
 		pairs[ca], pairs[cert], pairs[key] = tlsDir+"/ca.crt", tlsDir+"/tls.crt", tlsDir+"/tls.key"
 	}
 	maps.Copy(pairs, z.Conf)
-	out := make([]string, 0, len(pairs))
-	for _, k := range slices.Sorted(maps.Keys(pairs)) {
-		out = append(out, k+"="+pairs[k])
-	}
-	return strings.Join(out, ",")
+	return pairs
 }
 
 // clientSecret is the Secret with the workers' certificate for the rendered etcd, "" without TLS.

@@ -31,6 +31,9 @@ func targets() []target {
 		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, componentWorker, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetTrainJob, torchTrainJob, nil, isJobName, workersOnly, "node", jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly, componentWorker, "metadata.annotations['" + apis.VCRunAnnotation + "']"},
+		{schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly, elasticJobContainer, ""},
+		{schema.FrameworkTorchelastic, schema.TargetPyTorchJob, pyTorchJob, nil, isNumberedService, workersOnly, pyTorchContainer, ""},
+		{schema.FrameworkDLRover, schema.TargetElasticJob, dlroverJob, nil, isDLRoverService, workersOnly, dlroverContainer, ""},
 	}
 }
 

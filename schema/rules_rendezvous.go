@@ -37,6 +37,7 @@ func (r *ruling) store() {
 // confKeys are the keys of --rdzv-conf that fields of the job set.
 var confKeys = map[string]string{
 	"last_call_timeout": "spec.rendezvous.lastCall",
+	"lastcall_timeout":  "spec.rendezvous.lastCall",
 	"join_timeout":      "spec.rendezvous.joinTimeout",
 	"timeout":           "spec.rendezvous.joinTimeout",
 	"protocol":          "spec.rendezvous.etcd.tls",

@@ -33,6 +33,9 @@ var Targets = []Target{
 	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), countsFromZero)},
 	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), countsFromZero, trainJobLacks)},
 	{FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job", union(others(FrameworkTorchelastic), countsFromZero, vcJobLacks)},
+	{FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob", union(others(FrameworkTorchelastic), torchElasticJobLacks)},
+	{FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob", union(others(FrameworkTorchelastic), pyTorchJobLacks)},
+	{FrameworkDLRover, TargetElasticJob, "elastic.iml.github.io/v1alpha1 ElasticJob", union(others(FrameworkDLRover), dlroverLacks)},
 }
 
 // lacks are reasons by feature.
@@ -56,8 +59,11 @@ const ownedBy = "it belongs to framework "
 func others(framework string) lacks {
 	all := lacks{}
 	for section, owners := range map[string][]string{
-		"launcher":      {FrameworkTorchelastic},
-		"rendezvous":    {FrameworkTorchelastic},
+		"launcher":   {FrameworkTorchelastic},
+		"rendezvous": {FrameworkTorchelastic},
+
+		"rendezvous.maxRestarts": {FrameworkTorchelastic, FrameworkDLRover},
+
 		"mxnet":         {FrameworkMXNet},
 		"servers":       {FrameworkMXNet, FrameworkByteScheduler},
 		"ssh":           {FrameworkHorovod, FrameworkByteScheduler},
@@ -88,7 +94,8 @@ var Features = []Feature{
 	written("env", "environment variables of the workers"),
 	{"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max", elastic},
 	written("workers.firstIndex", "pods counted from 1"),
-	written("rendezvous", "backend, store and timeouts of the rendezvous"),
+	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port", "id", "etcd"),
+	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),
 	written("servers", "parameter servers"),
 	written("ssh", "port and keys of ssh"),
 	written("mxnet", "mode and names of MXNet"),
@@ -117,6 +124,7 @@ var Features = []Feature{
 	written("failure.fatalExitCodes", "exit codes that end the job"),
 	written("failure.ignoreDisruptions", "drains and preemptions are no failures"),
 	written("failure.deadline", "a limit on time"),
+	written("gracePeriod", "time to write a checkpoint in"),
 	written("ttlAfterFinished", "finished jobs are deleted"),
 	written("hashedNames", "names that change with the template"),
 	written("podTemplate", "any further field of the pods"),
@@ -125,6 +133,16 @@ var Features = []Feature{
 // written is a feature that is used wherever its field is given, in the author's file or by an environment.
 func written(field, doc string) Feature {
 	return Feature{field, doc, "target", func(r *ruling) []string { return when(r.given("spec."+field), field) }}
+}
+
+// writtenOf is a feature that is used wherever one of some fields of a section is given.
+func writtenOf(name, section, doc string, fields ...string) Feature {
+	return Feature{name, doc, "target", func(r *ruling) (paths []string) {
+		for _, field := range fields {
+			paths = append(paths, when(r.given("spec."+section+"."+field), section+"."+field)...)
+		}
+		return paths
+	}}
 }
 
 // gangOf is a dialect of gang scheduling.

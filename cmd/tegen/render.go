@@ -96,7 +96,15 @@ func build(s streams, files []string, overlay string) (*krm.Output, error) {
 	if err == nil && len(out.Bundles) == 0 && len(out.Rest) == 0 { // an empty render would have a reconciler delete everything
 		err = errors.New("nothing to render: there is no TrainingJob in the input")
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range out.Bundles {
+		for _, note := range b.Job.Notes() {
+			fmt.Fprintf(s.err, "%s: note: %s\n", b.Job.Position(), note)
+		}
+	}
+	return out, nil
 }
 
 func plain(sources []schema.Source) ([]render.Bundle, error) {

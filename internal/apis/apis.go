@@ -36,8 +36,11 @@ func (c *Custom[S]) DeepCopyObject() runtime.Object {
 
 // PodSets asks the spec for the pods that its controller makes.
 func (c *Custom[S]) PodSets() []PodSet {
-	if s, ok := any(&c.Spec).(podSetter); ok {
+	switch s := any(&c.Spec).(type) {
+	case podSetter:
 		return s.podSets(c.Name)
+	case metaPodSetter:
+		return s.podSetsOf(&c.ObjectMeta)
 	}
 	return nil
 }
@@ -51,6 +54,11 @@ func (c *Custom[S]) Services() []string {
 }
 
 type podSetter interface{ podSets(name string) []PodSet }
+
+// metaPodSetter is for a controller that gives pods the labels of the object itself.
+type metaPodSetter interface {
+	podSetsOf(m *metav1.ObjectMeta) []PodSet
+}
 
 type servicer interface{ services(name string) []string }
 

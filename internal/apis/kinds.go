@@ -12,4 +12,7 @@ var Kinds = []Kind{
 	kind[PodGroupAlpha](PodGroupAlphaKind),
 	kind[WorkloadSpec](WorkloadBetaKind),
 	kind[PodGroupBeta](PodGroupBetaKind),
+	kind[TorchElasticJobSpec](TorchElasticJobKind),
+	kind[PyTorchJobSpec](PyTorchJobKind),
+	kind[DLRoverJobSpec](DLRoverJobKind),
 }

@@ -1,0 +1,95 @@
+package generators
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/podpatch"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// elasticJobContainer is whose exit code the controller reads (pytorch/elastic kubernetes/api/v1alpha1/constants.go).
+const elasticJobContainer = "elasticjob-worker"
+
+// torchElasticJob is the job of TorchElastic's controller, which makes pods and Services <job>-worker-<i>.
+func torchElasticJob(job *schema.Job) []runtime.Object {
+	w := &job.Spec.Workers
+	t := workerTrainee(job)
+	t.command, t.args = elasticJobProgram(job)
+	template := workerTemplate(job, t)
+	template = renamed(podpatch.Apply(template, job.Spec.PodTemplate), elasticJobContainer)
+	m := meta(job, job.Metadata.Name, componentWorker)
+	expect(job, &m, template.Spec)
+	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{
+		RdzvEndpoint: endpoint(job, ""),
+		MinReplicas:  &w.Min,
+		MaxReplicas:  &w.Max,
+		ReplicaSpecs: map[string]apis.KubeflowReplicaSpec{"Worker": {
+			Replicas: &w.Replicas, // without it the controller dies of a nil pointer
+			// A pod that was killed is made again. What fails by itself torchrun has started maxRestarts times already, and
+			// its exit code ends the job.
+			RestartPolicy: "ExitCode",
+			Template:      template,
+		}},
+		CleanPodPolicy:          "Running", // workers that still wait for a place when training has ended would wait for ever
+		TTLSecondsAfterFinished: expiry(job),
+		ActiveDeadlineSeconds:   deadline(job),
+		BackoffLimit:            &job.Spec.Failure.Restarts,
+	})}
+}
+
+// elasticJobProgram puts into args what the controller leaves out: it hands every container --rdzv_backend=etcd,
+// --rdzv_endpoint, --rdzv_id and --nnodes before its args, and no variables (pytorch/elastic kubernetes/controllers/pod.go).
+func elasticJobProgram(job *schema.Job) (command, args []string) {
+	command, args = authorWords(job)
+	own := job.Spec.Launch()
+	flags := launcherFlags(job, own)
+	if own != nil { // the image's entrypoint, or the author's own launcher: its options stand first in args
+		return command, append(flags, args...)
+	}
+	if len(command) > 0 {
+		flags = append(append(flags, "--no_python"), command...)
+	}
+	return []string{"torchrun"}, append(flags, args...)
+}
+
+// launcherFlags are the settings of torchrun and dlrover-run that an author's own call leaves open.
+func launcherFlags(job *schema.Job, own *schema.Launch) (flags []string) {
+	for _, f := range [][2]string{
+		{"max_restarts", strconv.Itoa(int(job.Spec.Rendezvous.MaxRestarts))},
+		{"nproc_per_node", job.Spec.Workers.Processes.String()},
+		{"rdzv_conf", conf(job)},
+	} {
+		if own.Option(f[0]) == nil {
+			flags = append(flags, "--"+f[0]+"="+f[1])
+		}
+	}
+	return flags
+}
+
+// renamed gives the workers' container the name by which a controller looks for it, and the first place, where others
+// look.
+func renamed(template corev1.PodTemplateSpec, name string) corev1.PodTemplateSpec {
+	var rest []corev1.Container
+	for _, c := range template.Spec.Containers {
+		if c.Name == componentWorker {
+			c.Name = name
+			rest = append([]corev1.Container{c}, rest...)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	template.Spec.Containers = rest
+	return template
+}
+
+// isNumberedService: the controller makes a Service for each pod, <job>-worker-<i>.
+func isNumberedService(job *schema.Job, name string) bool {
+	number, ours := strings.CutPrefix(name, workerName(job)+"-")
+	i, err := strconv.ParseInt(number, 10, 32)
+	return ours && err == nil && 0 <= i && int32(i) < job.Spec.Workers.Replicas
+}

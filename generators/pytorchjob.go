@@ -1,0 +1,102 @@
+package generators
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/podpatch"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// pyTorchContainer is the only name that the operator takes.
+const pyTorchContainer = "pytorch"
+
+// pyTorchJob is the job of Kubeflow's training operator, which makes pods and Services <job>-worker-<i> and sets
+// torchrun's variables by itself (kubeflow/trainer release-1.9, pkg/controller.v1/pytorch).
+func pyTorchJob(job *schema.Job) []runtime.Object {
+	t := workerTrainee(job)
+	t.command, t.args = program(job)
+	t.env = pyTorchEnv(job)
+	if job.Spec.Rendezvous.Store == schema.StoreWorker {
+		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
+	}
+	template := renamed(podpatch.Apply(workerTemplate(job, t), job.Spec.PodTemplate), pyTorchContainer)
+	m := meta(job, job.Metadata.Name, componentWorker)
+	maps.Copy(m.Labels, workloadLabels(job))
+	expect(job, &m, template.Spec)
+	return []runtime.Object{apis.New(apis.PyTorchJobKind, m, apis.PyTorchJobSpec{
+		RunPolicy: apis.PyTorchRunPolicy{
+			CleanPodPolicy:          "Running", // the operator calls a job done when one worker is: torchrun lets all end together
+			TTLSecondsAfterFinished: expiry(job),
+			ActiveDeadlineSeconds:   deadline(job),
+			BackoffLimit:            &job.Spec.Failure.Restarts,
+			SchedulingPolicy:        pyTorchGang(job),
+			Suspend:                 suspended(job),
+		},
+		ElasticPolicy: pyTorchElastic(job),
+		PyTorchReplicaSpecs: map[string]apis.KubeflowReplicaSpec{"Worker": {
+			Replicas: &job.Spec.Workers.Replicas,
+			// Not ExitCode, which ends the job at any code below 128: torchrun exits with 1 whatever happened to its processes.
+			RestartPolicy: "OnFailure",
+			Template:      template,
+		}},
+		NprocPerNode: job.Spec.Workers.Processes.String(),
+	})}
+}
+
+// pyTorchElastic is the rendezvous, which becomes PET_ variables; a job that is not elastic has one too.
+func pyTorchElastic(job *schema.Job) *apis.PyTorchElasticPolicy {
+	z, w := &job.Spec.Rendezvous, &job.Spec.Workers
+	host, text, _ := strings.Cut(pyTorchEndpoint(job), ":")
+	number, _ := strconv.ParseInt(text, 10, 32) // schema.Load read it
+	policy := &apis.PyTorchElasticPolicy{
+		MinReplicas: &w.Min,
+		MaxReplicas: &w.Max,
+		RDZVBackend: z.Backend,
+		RDZVHost:    host,
+		RDZVPort:    ptr(int32(number)),
+		RDZVID:      fixedRun(job), // without it every job is called none (pytorch#82160)
+		MaxRestarts: &z.MaxRestarts,
+	}
+	pairs := confPairs(job)
+	for _, k := range slices.Sorted(maps.Keys(pairs)) {
+		policy.RDZVConf = append(policy.RDZVConf, apis.PyTorchConf{Key: k, Value: pairs[k]})
+	}
+	return policy
+}
+
+// pyTorchEndpoint is what workers dial; worker 0 is known by its own hostname, which is its Service's name too.
+func pyTorchEndpoint(job *schema.Job) string { return endpoint(job, workerName(job)+"-0") }
+
+// pyTorchEnv is what the operator does not set: it adds PET_ variables behind these.
+func pyTorchEnv(job *schema.Job) (env []corev1.EnvVar) {
+	if job.Spec.Rendezvous.Backend == schema.BackendC10d {
+		env = append(env, ownStore)
+	}
+	if job.Spec.Launcher == schema.LauncherEntrypoint {
+		env = append(env, tutorialEnv(job, pyTorchEndpoint(job), fixedRun(job))...)
+	}
+	return env
+}
+
+// pyTorchGang is what an operator started with --gang-scheduler-name makes its PodGroup of; others ignore it.
+func pyTorchGang(job *schema.Job) *apis.PyTorchSchedulingPolicy {
+	g := job.Spec.Gang
+	if g == nil || g.Scheduler != schema.GangVolcano && g.Scheduler != schema.GangCoscheduling {
+		return nil
+	}
+	policy := &apis.PyTorchSchedulingPolicy{MinAvailable: &g.MinAvailable, Queue: g.Queue, PriorityClass: g.Priority}
+	if policy.PriorityClass == "" {
+		policy.PriorityClass = job.Spec.Placement.PriorityClass
+	}
+	if g.Scheduler == schema.GangCoscheduling {
+		policy.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
+	}
+	return policy
+}

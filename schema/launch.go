@@ -1,0 +1,91 @@
+package schema
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Launch is an author's own call of torchrun or dlrover-run, found among the words of command and args. A shell's one
+// long word is read as words too: that is how examples start it.
+type Launch struct {
+	Program string // the launcher's name; "" for the image's entrypoint
+	Options []LaunchOption
+}
+
+// LaunchOption is one of its options, spelled with underscores and without dashes; torchrun reads both spellings.
+type LaunchOption struct {
+	Name, Value string
+	path        string // of the word that it stands in
+}
+
+var launcherWord = regexp.MustCompile(`^(?:.*/)?(torchrun|dlrover-run)$|^(torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|dlrover\.trainer\.torch\.elastic_run)$`)
+
+// bareOptions take no value (torch/distributed/run.py, dlrover/trainer/torch/elastic_run.py).
+var bareOptions = []string{
+	"standalone", "no_python", "m", "module", "run_path", "auto_config", "auto_tunning", "network_check", "exclude_straggler",
+	"comm_perf_test", "save_at_breakpoint", "numa_affinity",
+}
+
+// Launch returns the author's own call of a launcher, nil where tegen starts it.
+func (s *Spec) Launch() *Launch {
+	words := s.words()
+	i := slices.IndexFunc(words, func(w word) bool { return w.arg < 2 && launcherWord.MatchString(w.text) }) // bash -c stands before it at most
+	entrypoint := s.Framework == FrameworkTorchelastic && s.Launcher == LauncherEntrypoint
+	switch {
+	case s.Framework == FrameworkTorchelastic && !entrypoint && !Launches(s.Command):
+		return nil // what looks like one is an argument of the author's
+	case i >= 0:
+		m := launcherWord.FindStringSubmatch(words[i].text)
+		return &Launch{m[1] + m[2], options(words[i+1:])}
+	case entrypoint && len(s.Command) == 0:
+		return &Launch{"", options(words)}
+	}
+	return nil
+}
+
+// Option returns an option by name, nil where it is not given.
+func (l *Launch) Option(name string) *LaunchOption {
+	if l == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(l.Options, func(o LaunchOption) bool { return o.Name == name }); i >= 0 {
+		return &l.Options[i]
+	}
+	return nil
+}
+
+// word is one of command or args.
+type word struct {
+	text, path string
+	arg        int // its number in args, -1 in command
+}
+
+func (s *Spec) words() (all []word) {
+	for i, text := range s.Command {
+		for _, w := range strings.Fields(text) {
+			all = append(all, word{strings.Trim(w, `"'`), fmt.Sprintf("spec.command[%d]", i), -1})
+		}
+	}
+	for i, text := range s.Args {
+		for _, w := range strings.Fields(text) {
+			all = append(all, word{strings.Trim(w, `"'`), fmt.Sprintf("spec.args[%d]", i), i})
+		}
+	}
+	return all
+}
+
+// options reads up to the first word that is neither an option nor an option's value: the program.
+func options(words []word) (all []LaunchOption) {
+	for i := 0; i < len(words) && strings.HasPrefix(words[i].text, "-"); i++ {
+		name, value, joined := strings.Cut(strings.TrimLeft(words[i].text, "-"), "=")
+		o := LaunchOption{strings.ReplaceAll(name, "-", "_"), value, words[i].path}
+		if !joined && !slices.Contains(bareOptions, o.Name) && i+1 < len(words) {
+			i++
+			o.Value = words[i].text
+		}
+		all = append(all, o)
+	}
+	return all
+}

@@ -1,0 +1,106 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+)
+
+// dlroverName is the longest name for which elasticjob-<name>-dlrover-master, a Service, has 63 characters.
+const dlroverName = 37
+
+// dlrover holds the settings of DLRover together.
+func (r *ruling) dlrover() {
+	d, w := &r.Spec.DLRover, &r.Spec.Workers
+	if r.Spec.Framework != FrameworkDLRover {
+		return
+	}
+	switch {
+	case d.Brain != "" && d.OptimizeMode != "cluster":
+		r.fail("spec.dlrover.brain", "requires", "only optimizeMode cluster asks a brain")
+	case d.Strategy == "ParameterServerStrategy":
+		r.fail("spec.dlrover.strategy", "requires", "parameter servers are not rendered for framework dlrover: use AllreduceStrategy")
+	case d.Strategy == "Local" && w.Replicas > 1:
+		r.fail("spec.dlrover.strategy", "requires", "Local trains in one worker, not %d: use AllreduceStrategy", w.Replicas)
+	}
+	if d.ExcludeStraggler && !d.NetworkCheck {
+		r.fail("spec.dlrover.excludeStraggler", "requires", "only the network check finds stragglers: set networkCheck: true")
+	}
+	if w.Max > w.Replicas {
+		r.fail("spec.workers.max", "order", "%d is above replicas %d, and DLRover starts no more workers than replicas: leave max out", w.Max, w.Replicas)
+	}
+	if u := d.NodeUnit; u > 0 && (w.Min%u != 0 || w.Replicas%u != 0) {
+		r.fail("spec.dlrover.nodeUnit", "order", "min %d and replicas %d must be multiples of %d", w.Min, w.Replicas, u)
+	}
+}
+
+// dlroverMaster refuses what the master would not pass on to the workers, or would change.
+func (r *ruling) dlroverMaster() {
+	if r.Spec.Framework != FrameworkDLRover {
+		return
+	}
+	if len(r.Metadata.Name) > dlroverName {
+		r.fail("metadata.name", "range", "has %d characters, and the Service elasticjob-<name>-dlrover-master has room for %d", len(r.Metadata.Name), dlroverName)
+	}
+	if _, ok := r.Metadata.Annotations["pending_timeout"]; ok {
+		r.failKey("metadata.annotations", "pending_timeout", "reserved", "is set by spec.dlrover.pendingTimeout")
+	}
+	res := &r.Spec.Resources
+	if res.CPU.MilliValue()%100 != 0 {
+		r.fail("spec.resources.cpu", "format", "DLRover's master rounds %s to tenths of a CPU: use a multiple of 100m", res.CPU.String())
+	}
+	if res.Memory.Value()%(1<<20) != 0 {
+		r.fail("spec.resources.memory", "format", "DLRover's master rounds %s down to whole Mi: use a multiple of 1Mi", res.Memory.String())
+	}
+	for i, e := range r.Spec.Env {
+		if slices.Contains(masterEnv, e.Name) {
+			r.fail(fmt.Sprintf("spec.env[%d].name", i), "reserved", "%s is set by DLRover's master", e.Name)
+		}
+	}
+	patch := r.patch()
+	if patch.Spec.TerminationGracePeriodSeconds != nil {
+		r.fail("spec.podTemplate.spec.terminationGracePeriodSeconds", "requires", "DLRover's master gives every pod Kubernetes' own 30s")
+	}
+	for i, c := range patch.Spec.Containers {
+		if c.Name == "worker" && c.Lifecycle != nil {
+			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d].lifecycle", i), "requires", "DLRover's master drops it")
+		}
+	}
+}
+
+// masterEnv is what the master puts behind a worker's own variables (dlrover/python/master/scaler/pod_scaler.py).
+var masterEnv = []string{
+	"DLROVER_MASTER_ADDR", "ELASTIC_JOB_NAME", "JOB_UID", "NODE_TYPE", "NODE_ID", "NODE_NUM", "NODE_RANK",
+	"POD_IP", "NODE_IP", "POD_NAME", "RANK", "WORLD_SIZE", "WORKER_TYPE", "WORKER_ID", "WORKER_NUM", "WORKER_RANK", "MONITOR_ENABLED",
+}
+
+// dlroverProgram refuses a program that would not be started as the fields say.
+func (r *ruling) dlroverProgram() {
+	s := &r.Spec
+	if s.Framework != FrameworkDLRover {
+		return
+	}
+	if len(s.Command)+len(s.Args) == 0 && s.Script == nil {
+		r.fail("spec", "requires", "nothing to run: give a command, args or a script")
+	}
+	if l := s.Launch(); l != nil && l.Program != "dlrover-run" && l.Program != "dlrover.trainer.torch.elastic_run" {
+		r.fail("spec.command", "requires", "%s knows nothing of DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
+	}
+}
+
+// dlroverNames refuses two DLRover jobs of one name, in whichever namespaces: its controller knows jobs by name alone
+// (go/elasticjob/pkg/controllers).
+func dlroverNames(jobs []loaded, roots []*node) (errs Errors) {
+	first := map[string]string{}
+	for i, l := range jobs {
+		if l.job == nil || l.job.Spec.Framework != FrameworkDLRover || l.unsound.touch("metadata") {
+			continue
+		}
+		m := l.job.Metadata
+		if other, ok := first[m.Name]; ok && other != m.Namespace {
+			errs = append(errs, roots[i].fail("metadata.name", "duplicate", "%q is the name of a job in namespace %s too, and DLRover's controller takes jobs of one name for one job", m.Name, other))
+			continue
+		}
+		first[m.Name] = m.Namespace
+	}
+	return errs
+}

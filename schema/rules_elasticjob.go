@@ -1,0 +1,56 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// elasticJob holds a job to what TorchElastic's controller does on its own: it hands --rdzv_backend=etcd,
+// --rdzv_endpoint, --rdzv_id and --nnodes to every container before its args, and nothing else.
+func (r *ruling) elasticJob() {
+	s := &r.Spec
+	if s.Framework != FrameworkTorchelastic || s.Target != TargetElasticJob {
+		return
+	}
+	if s.Rendezvous.Backend != BackendEtcd {
+		r.fail("spec.rendezvous.backend", "requires", "the controller of target elasticjob passes --rdzv_backend=etcd to every worker: set backend: etcd, and store: etcd or external")
+	}
+	if s.Rendezvous.ID != "" {
+		r.fail("spec.rendezvous.id", "requires", "the controller of target elasticjob names the run like the job: leave it out")
+	}
+	last := len(s.Command) - 1
+	if last >= 0 && (Launches(s.Command) || s.Launcher == LauncherEntrypoint) && !launcherWord.MatchString(s.Command[last]) {
+		r.fail(fmt.Sprintf("spec.command[%d]", last), "requires", "the controller of target elasticjob puts its options before args: let the command end with the launcher, and move the rest to args")
+	}
+	if l := s.Launch(); l != nil {
+		for _, o := range l.Options {
+			if o.Name == "nnodes" || strings.HasPrefix(o.Name, "rdzv_") && o.Name != "rdzv_conf" {
+				r.fail(o.path, "requires", "--%s is passed by the controller of target elasticjob: leave it out, spec.workers and spec.rendezvous say it", o.Name)
+			}
+		}
+	}
+	for i, c := range r.patch().Spec.Containers {
+		if c.Name != "worker" {
+			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i), "requires", "the controller of target elasticjob passes the launcher's options to every container, which %q does not know: target job or pytorchjob takes more containers", c.Name)
+		}
+	}
+}
+
+// podPatch is what rules read of the escape hatch.
+type podPatch struct {
+	Spec struct {
+		TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds"`
+		Containers                    []struct {
+			Name      string          `json:"name"`
+			Lifecycle json.RawMessage `json:"lifecycle"`
+		} `json:"containers"`
+	} `json:"spec"`
+}
+
+func (r *ruling) patch() (p podPatch) {
+	if r.Spec.PodTemplate != nil && json.Unmarshal(r.Spec.PodTemplate, &p) != nil {
+		return podPatch{} // podpatch.Validate says why
+	}
+	return p
+}

@@ -19,7 +19,7 @@ func readJob(s *stream, o *object) (*draft, error) {
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
 	d.ending(spec)
 	c := d.worker(spec.at("template"))
-	d.torch(spec.at("template", "spec"), c)
+	d.torch(spec.at("template", "spec"), c, nil)
 	d.surroundings()
 	return d, nil
 }

@@ -20,7 +20,7 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	d.keptFor(spec)
 	template := child.at("template", "spec", "template")
 	c := d.worker(template)
-	d.torch(template.at("spec"), c)
+	d.torch(template.at("spec"), c, nil)
 	d.surroundings()
 	return d, nil
 }

@@ -3,6 +3,8 @@ package intake
 import (
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // worker reads the pod template of the workers: all that every framework has. What it does not read, the comparison of
@@ -23,7 +25,9 @@ func (d *draft) worker(t view) view {
 	d.placement(pod)
 	d.security(pod, c)
 	d.gang(t)
-	d.grace(pod)
+	if d.get("spec.framework").text() != schema.FrameworkDLRover { // whose master gives every pod 30 seconds
+		d.grace(pod)
+	}
 	if !t.at("metadata", "annotations", doNotDisrupt).given() {
 		d.set("spec.disruption.safeToEvict", true, t.at("metadata", "annotations"))
 	}

@@ -40,7 +40,7 @@ func readPods(s *stream, first *object) (*draft, error) {
 	}
 	d.seconds("spec.failure.deadline", at.at("spec", "activeDeadlineSeconds"))
 	c := d.worker(at)
-	d.torch(at.at("spec"), c)
+	d.torch(at.at("spec"), c, nil)
 	d.surroundings()
 	return d, nil
 }

@@ -66,11 +66,6 @@ func shellWord(words []string) int {
 
 func (p *program) words() []string { return slices.Concat(p.command, p.args) }
 
-func (p *program) put(words []string) {
-	n := min(len(p.command), len(words))
-	p.command, p.args = words[:n:n], words[n:]
-}
-
 // drop removes words from i on; those of the command and those of the arguments stay apart.
 func (p *program) drop(i, n int) {
 	for range n {
@@ -92,7 +87,7 @@ var bare = []string{
 // word that is no option: from there on the words are the training program's.
 func (p *program) take(names ...string) {
 	if p.shell >= 0 {
-		p.takeFromShell(names)
+		p.readFromShell(names)
 		return
 	}
 	if p.start < 0 {
@@ -134,39 +129,39 @@ func option(word string) (name, value string, inline bool) {
 	return strings.ReplaceAll(name, "_", "-"), value, inline
 }
 
-// takeFromShell takes options out of the text that a shell reads, where they stand as plain words.
-func (p *program) takeFromShell(names []string) {
+// readFromShell looks options up in the text that a shell reads, where they stand as plain words. The text stays as it
+// is: what else a shell would do to it, nobody knows here.
+func (p *program) readFromShell(names []string) {
 	if p.launcher == "" {
 		return
 	}
-	words := p.words()
-	text := words[p.shell]
+	text := p.words()[p.shell]
 	for _, name := range names {
 		spelt := "--?" + strings.ReplaceAll(regexp.QuoteMeta(name), "-", "[-_]")
-		pattern := spelt + `(?:=|\s+)([^\s'";&|()]+)`
-		if slices.Contains(bare, name) {
-			pattern = spelt
+		re := regexp.MustCompile(`(?:^|\s)` + spelt + `(?:=|\s+)([^\s'";&|()]+)`)
+		if m := re.FindStringSubmatch(text); m != nil {
+			p.taken[name] = m[1]
 		}
-		re := regexp.MustCompile(`(^|\s)` + pattern + `(\s|$|[;&|)])`)
-		m := re.FindStringSubmatch(text)
-		if m == nil {
-			continue
-		}
-		p.keep(name, m[2], len(m) == 4)
-		text = re.ReplaceAllString(text, "$1")
-		if !slices.Contains(bare, name) {
-			text = strings.TrimRight(text, " ")
-		}
-		words[p.shell] = text
 	}
-	p.put(words)
+}
+
+// takeInOrder takes options that stand at the start, in this order and no other, as a generator writes them.
+func (p *program) takeInOrder(names ...string) {
+	for _, name := range names {
+		if words := p.words(); p.shell < 0 && p.start >= 0 && p.start < len(words) {
+			if first, value, inline := option(words[p.start]); inline && first == name && strings.HasPrefix(words[p.start], "-") {
+				p.keep(name, value, true)
+				p.drop(p.start, 1)
+			}
+		}
+	}
 }
 
 // set gives the draft what is left, and says that the words which were taken are kept elsewhere.
 func (p *program) set(d *draft, c view) {
 	d.set("spec.command", p.command, c.at("command"))
 	d.set("spec.args", p.args, c.at("args"))
-	if len(p.taken)+len(p.flags) > 0 {
+	if p.shell < 0 && len(p.taken)+len(p.flags) > 0 {
 		c.at("command").moved()
 		c.at("args").moved()
 	}

@@ -101,6 +101,9 @@ func readers() []reader {
 		{"jobset.x-k8s.io", "JobSet", readJobSet},
 		{"trainer.kubeflow.org", "TrainJob", readTrainJob},
 		{"batch.volcano.sh", "Job", readVCJob},
+		{"elastic.pytorch.org", "ElasticJob", readTorchElasticJob},
+		{"kubeflow.org", "PyTorchJob", readPyTorchJob},
+		{"elastic.iml.github.io", "ElasticJob", readDLRoverJob},
 	}
 }
 

@@ -25,13 +25,16 @@ type setting struct {
 	from view
 }
 
-// torch reads a worker of torchelastic: its program, and how it meets the others, from the launcher's options or from
-// the environment, whichever has it.
-func (d *draft) torch(pod, c view) {
+// torch reads a worker of torchelastic: its program, and how it meets the others, from what its controller is told, by
+// the names of torchrun's options, from the launcher's own options, or from the environment, whichever has it.
+func (d *draft) torch(pod, c view, told map[string]setting) {
 	p := newProgram(c)
 	p.take(torchOptions...)
 	byEntrypoint := c.at("env").item("name", "RDZV_ENDPOINT").given()
 	get := func(option, variable, tutorial string) setting {
+		if s, ok := told[option]; ok {
+			return s
+		}
 		if text, ok := p.taken[option]; ok {
 			return setting{text, c.at("args")}
 		}
@@ -43,11 +46,13 @@ func (d *draft) torch(pod, c view) {
 		return setting{}
 	}
 	d.nodes(get("nnodes", "PET_NNODES", ""), c)
-	d.processes(get("nproc-per-node", "PET_NPROC_PER_NODE", ""))
-	d.meeting(get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT"), c)
+	if p.shell < 0 { // a shell's text stays as it is, and what it says about each worker by itself
+		d.processes(get("nproc-per-node", "PET_NPROC_PER_NODE", ""))
+	}
+	d.meeting(get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT"))
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
 	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
-	if s := get("max-restarts", "PET_MAX_RESTARTS", ""); s.text != "" {
+	if s := get("max-restarts", "PET_MAX_RESTARTS", ""); s.text != "" && p.shell < 0 {
 		d.whole("spec.rendezvous.maxRestarts", s)
 	}
 	d.torchProgram(p, pod, c, byEntrypoint)
@@ -111,7 +116,7 @@ func (d *draft) processes(s setting) {
 var firstWorker = regexp.MustCompile(`^[a-z0-9-]+-worker-[01]$`)
 
 // meeting reads backend and endpoint: served by the first worker, by an etcd of the stream, or by someone else.
-func (d *draft) meeting(backend, endpoint setting, c view) {
+func (d *draft) meeting(backend, endpoint setting) {
 	host, port, _ := strings.Cut(endpoint.text, ":")
 	name, _, _ := strings.Cut(host, ".")
 	switch {
@@ -146,7 +151,7 @@ func (d *draft) firstWorker(host, port string, from view) {
 }
 
 // confFields are keys of --rdzv-conf that have fields of their own.
-var confFields = map[string]string{"last_call_timeout": "lastCall", "join_timeout": "joinTimeout", "timeout": "joinTimeout"}
+var confFields = map[string]string{"last_call_timeout": "lastCall", "lastcall_timeout": "lastCall", "join_timeout": "joinTimeout", "timeout": "joinTimeout"}
 
 var tlsKeys = map[string]bool{"protocol": true, "cacert": true, "cert": true, "key": true, "ca_cert": true, "ssl_cert": true, "ssl_cert_key": true}
 

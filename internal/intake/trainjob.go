@@ -41,7 +41,7 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	template := child.at("template", "spec", "template")
 	d.override(template, spec.at("trainer"))
 	c := d.worker(template)
-	d.torch(template.at("spec"), c)
+	d.torch(template.at("spec"), c, nil)
 	d.surroundings()
 	return d, nil
 }

@@ -17,7 +17,7 @@ func readVCJob(s *stream, o *object) (*draft, error) {
 	d.vcFailure(spec)
 	d.keptFor(spec)
 	c := d.worker(task.at("template"))
-	d.torch(task.at("template", "spec"), c)
+	d.torch(task.at("template", "spec"), c, nil)
 	d.vcGang(spec, task.at("template", "spec", "schedulerName"))
 	d.surroundings()
 	return d, nil

@@ -34,6 +34,7 @@ func (g gap) steps() []string {
 var mergeKeys = map[string][]string{
 	"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"}, "imagePullSecrets": {"name"},
 	"volumeMounts": {"mountPath"}, "ports": {"containerPort", "port"}, "replicatedJobs": {"name"}, "tasks": {"name"},
+	"replicaSpecs": {"mxReplicaType"},
 }
 
 // diff finds what of have is not in want. want has the API's defaults filled in; have has not, so that nobody is told
@@ -98,19 +99,9 @@ func diffList(have []any, want any, at []step) (out []gap) {
 	}
 	for i, item := range have {
 		key, value := mergeKey(item, keys)
-		j := slices.IndexFunc(w, func(other any) bool {
-			_, otherValue := mergeKey(other, keys)
-			return value != "" && otherValue == value
-		})
-		if j < 0 && (field == "replicatedJobs" || field == "tasks") {
-			j = onlyOther(have, w, i)
-		}
-		var other any
-		if j >= 0 {
-			other = w[j]
-		}
+		other := partner(field, have, w, i)
 		here := append(at[:len(at):len(at)], step{"[" + strconv.Itoa(i) + "]", key, value})
-		if other == nil && field != "containers" && field != "initContainers" {
+		if other == nil {
 			out = append(out, gap{here, item, nil})
 			continue
 		}
@@ -119,15 +110,33 @@ func diffList(have []any, want any, at []step) (out []gap) {
 	return out
 }
 
-// onlyOther is the one item of a list that stands for the first of another list, under a name of its own; -1 for none.
-func onlyOther(have, want []any, i int) int {
-	if len(want) == 1 && i == 0 && !slices.ContainsFunc(have, func(item any) bool { return nameOf(item) == nameOf(want[0]) }) {
-		return 0
+// partner is the item of a list that one of another list is compared with, nil for none. The one template of pods that
+// tegen renders stands for the first of another list, under a name of its own.
+func partner(field string, have, want []any, i int) any {
+	keys := mergeKeys[field]
+	if keys == nil {
+		if i < len(want) {
+			return want[i]
+		}
+		return nil
 	}
-	return -1
+	find := func(list []any, value string) int {
+		return slices.IndexFunc(list, func(item any) bool {
+			_, other := mergeKey(item, keys)
+			return value != "" && other == value
+		})
+	}
+	_, value := mergeKey(have[i], keys)
+	if j := find(want, value); j >= 0 {
+		return want[j]
+	}
+	if (field == "replicatedJobs" || field == "tasks") && i == 0 && len(want) > 0 && min(len(have), len(want)) == 1 {
+		if _, first := mergeKey(want[0], keys); find(have, first) < 0 {
+			return want[0]
+		}
+	}
+	return nil
 }
-
-func nameOf(item any) string { return view{value: item}.at("name").text() }
 
 // ambiguous says whether two items of a list have one key, such as the port of two protocols.
 func ambiguous(list []any, keys []string) bool {
@@ -194,7 +203,7 @@ func gaps(o *object, twin tree) []gap {
 		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
 			return true
 		}
-		return o.told(steps)
+		return o.knows(steps)
 	})
 }
 
@@ -208,7 +217,7 @@ func added(o *object, twin tree) []gap {
 func pair(have, want tree) (tree, tree) {
 	have, want = clone(have).(tree), clone(want).(tree)
 	fill(want)
-	alignPods(have, want)
+	alignPods(have, want, "")
 	return have, want
 }
 

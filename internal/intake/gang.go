@@ -67,9 +67,6 @@ func (d *draft) koordinator(t, annotations, name view) {
 	}
 	d.set("spec.gang.mode", key("mode").text(), key("mode"))
 	d.set("spec.gang.matchPolicy", key("match-policy").text(), key("match-policy"))
-	if !key("match-policy").given() {
-		d.set("spec.gang.matchPolicy", "once-satisfied", name) // Koordinator's own default
-	}
 	if wait, err := time.ParseDuration(key("waiting-time").text()); err == nil {
 		d.set("spec.gang.waitTimeout", span(int64(wait.Seconds())), key("waiting-time"))
 	}

@@ -49,7 +49,7 @@ func (d *draft) children(child view) {
 		return
 	}
 	d.set("spec.workers.replicas", replicas*pods, child.at("replicas"))
-	d.note(child.at("replicas"), Moved, "%d Jobs of %d pods become one Job of %d, whose pods have other names", replicas, pods, replicas*pods)
+	d.note(child.at("replicas"), Moved, "%d Jobs become one of %d pods, which have other names", replicas, replicas*pods)
 	for _, v := range []view{child.at("replicas"), job.at("parallelism"), job.at("completions"), job.at("completionMode")} {
 		v.moved()
 	}

@@ -23,6 +23,7 @@ type object struct {
 	gvk             apischema.GroupVersionKind
 	namespace, name string
 	draft           *draft              // that it became the workload of, nil for none
+	told            bool                // that it could not be read
 	becomes         string              // what takes its place, where its form is another
 	meant           map[string]struct{} // places whose meaning a draft keeps in another form, with all below them
 }
@@ -47,6 +48,13 @@ func (o *object) forget() {
 	for _, key := range []string{"kubectl.kubernetes.io/last-applied-configuration", "batch.kubernetes.io/job-tracking"} {
 		delete(annotations, key)
 	}
+}
+
+// copy is the same object of the input with values of its own.
+func (o *object) copy() *object {
+	l := *o.Loose
+	l.Object = clone(o.Object).(tree)
+	return newObject(&l)
 }
 
 // is says whether the object is of a group and kind, of whatever version.
@@ -146,6 +154,11 @@ func (v view) untold() {
 		v.path = v.path[:n-1]
 	}
 	v.moved()
+	if n := len(v.path); n > 0 && (v.path[n-1] == "command" || v.path[n-1] == "args") { // the words of one program
+		for _, name := range []string{"command", "args"} {
+			view{v.object, append(v.path[:n-1:n-1], name), true}.moved()
+		}
+	}
 }
 
 func isTree(value any) bool {
@@ -153,8 +166,8 @@ func isTree(value any) bool {
 	return ok
 }
 
-// told says whether the meaning of a place is kept in another form.
-func (o *object) told(steps []string) bool {
+// knows says whether the meaning of a place is kept in another form.
+func (o *object) knows(steps []string) bool {
 	for i := range steps {
 		if _, ok := o.meant[strings.Join(steps[:i+1], "\n")]; ok {
 			return true

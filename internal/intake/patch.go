@@ -80,10 +80,17 @@ func (d *draft) graft(patch tree, o *object, g gap, path []step) {
 		d.graftMount(patch, o, g, path[:i+2])
 		return
 	}
+	value := clone(g.have)
+	if n := len(path); n > 1 && (path[n-2].name == "containers" || path[n-2].name == "initContainers") {
+		value = clone(o.view().walk(g.steps()).value) // as it was written: a gap has volumes in place of their names
+		pod := o.view().walk(g.steps()[:len(g.path)-2])
+		for _, m := range (view{value: value}).at("volumeMounts").items() {
+			d.graftVolume(specOf(patch), pod, m.mapping())
+		}
+	}
 	var at any = patch
 	for i, s := range path {
 		last := i == len(path)-1
-		value := clone(g.have)
 		if s.key != "" {
 			at = itemOf(at.(*listAt), s, value, last)
 			continue
@@ -103,6 +110,18 @@ func (d *draft) graft(patch tree, o *object, g gap, path []step) {
 			at = below
 		}
 	}
+	if path[len(path)-1].name == "privileged" && g.have == true { // without this an API server refuses it
+		at.(tree)["allowPrivilegeEscalation"] = true
+	}
+}
+
+func specOf(patch tree) tree {
+	spec, ok := patch["spec"].(tree)
+	if !ok {
+		spec = tree{}
+		patch["spec"] = spec
+	}
+	return spec
 }
 
 // listAt is a list in a mapping, which grows.
@@ -125,38 +144,46 @@ func itemOf(l *listAt, s step, value any, whole bool) tree {
 	item := tree{s.key: name}
 	if m, ok := value.(tree); ok && whole {
 		item = m
-		item[s.key] = name
-		if old, isText := m[s.key].(string); !isText || old == "" {
-			item[s.key] = m[s.key]
+		if _, isText := m[s.key].(string); isText { // a port is none
+			item[s.key] = name
 		}
 	}
 	l.in[l.name] = append(list, item)
 	return item
 }
 
-// graftMount adds a mount and its volume as they were written, the volume under a name that no other has.
+// graftMount adds a mount as it was written, and its volume.
 func (d *draft) graftMount(patch tree, o *object, g gap, path []step) {
 	steps := g.steps()
 	i := slices.Index(steps, "volumeMounts")
-	mount, _ := clone(o.view().walk(steps[:i+2]).value).(tree)
-	pod := o.view().walk(steps[:i-2])
-	volume, _ := clone(pod.at("volumes").item("name", view{value: mount}.at("name").text()).value).(tree)
+	mount, ok := clone(o.view().walk(steps[:i+2]).value).(tree)
+	if !ok {
+		return
+	}
+	spec := specOf(patch)
+	d.graftVolume(spec, o.view().walk(steps[:i-2]), mount)
+	into := itemOf(&listAt{spec, path[len(path)-4].name, d.trainer}, path[len(path)-3], nil, false)
+	if !(view{value: into}).at("volumeMounts").item("mountPath", view{value: mount}.at("mountPath").text()).given() {
+		into["volumeMounts"] = append(listOf(into["volumeMounts"]), mount)
+	}
+}
+
+// graftVolume adds the volume of a mount, unless the rendered pods have it, under a name that no other has.
+func (d *draft) graftVolume(spec tree, pod view, mount tree) {
 	name := view{value: mount}.at("name").text()
-	if volume != nil && slices.Contains([]string{"dshm", "tmp", "tls", "script"}, name) || d.get("spec.storage").item("name", name).given() {
+	if known := d.volume[name]; known != "" {
+		mount["name"] = known
+		return
+	}
+	volume, ok := clone(pod.at("volumes").item("name", name).value).(tree)
+	if !ok {
+		return
+	}
+	if slices.Contains([]string{"dshm", "tmp", "tls", "script"}, name) || d.get("spec.storage").item("name", name).given() {
 		name = "own-" + name
 		volume["name"], mount["name"] = name, name
 	}
-	container := path[len(path)-3]
-	spec, _ := patch["spec"].(tree)
-	if spec == nil {
-		spec = tree{}
-		patch["spec"] = spec
-	}
-	if volume != nil && !(view{value: spec}).at("volumes").item("name", name).given() {
+	if !(view{value: spec}).at("volumes").item("name", name).given() {
 		spec["volumes"] = append(listOf(spec["volumes"]), volume)
-	}
-	into := itemOf(&listAt{spec, path[len(path)-4].name, d.trainer}, container, nil, false)
-	if !(view{value: into}).at("volumeMounts").item("mountPath", view{value: mount}.at("mountPath").text()).given() {
-		into["volumeMounts"] = append(listOf(into["volumeMounts"]), mount)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // alignPods walks two objects side by side to their pod specs, and makes those comparable: the container that trains has
 // one name in both, and a mount brings the volume that it mounts, whose name is the pod's own affair.
-func alignPods(have, want any) {
+func alignPods(have, want any, field string) {
 	switch h := have.(type) {
 	case tree:
 		w, _ := want.(tree)
@@ -20,14 +20,12 @@ func alignPods(have, want any) {
 			return
 		}
 		for key, value := range h {
-			alignPods(value, w[key])
+			alignPods(value, w[key], key)
 		}
 	case []any:
 		w, _ := want.([]any)
 		for i, value := range h {
-			if len(w) > 0 {
-				alignPods(value, w[min(i, len(w)-1)])
-			}
+			alignPods(value, partner(field, h, w, i), "")
 		}
 	}
 }

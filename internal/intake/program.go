@@ -87,7 +87,7 @@ var bare = []string{
 // word that is no option: from there on the words are the training program's.
 func (p *program) take(names ...string) {
 	if p.shell >= 0 {
-		p.readFromShell(names)
+		p.takeFromShell(names)
 		return
 	}
 	if p.start < 0 {
@@ -129,19 +129,29 @@ func option(word string) (name, value string, inline bool) {
 	return strings.ReplaceAll(name, "_", "-"), value, inline
 }
 
-// readFromShell looks options up in the text that a shell reads, where they stand as plain words. The text stays as it
-// is: what else a shell would do to it, nobody knows here.
-func (p *program) readFromShell(names []string) {
+// takeFromShell takes options out of the text that a shell reads, where they stand as plain words.
+func (p *program) takeFromShell(names []string) {
 	if p.launcher == "" {
 		return
 	}
-	text := p.words()[p.shell]
 	for _, name := range names {
-		spelt := "--?" + strings.ReplaceAll(regexp.QuoteMeta(name), "-", "[-_]")
-		re := regexp.MustCompile(`(?:^|\s)` + spelt + `(?:=|\s+)([^\s'";&|()]+)`)
+		re := regexp.MustCompile(`(^|\s)--?` + strings.ReplaceAll(regexp.QuoteMeta(name), "-", "[-_]") + `(?:=|\s+)("[^"]*"|'[^']*'|[^\s'";&|()]+)`)
+		text := p.words()[p.shell]
 		if m := re.FindStringSubmatch(text); m != nil {
-			p.taken[name] = m[1]
+			p.taken[name] = strings.Trim(m[2], `"'`)
+			p.say(strings.TrimLeft(re.ReplaceAllString(text, ""), " "))
 		}
+	}
+}
+
+// say replaces the text that a shell reads.
+func (p *program) say(text string) {
+	if n := len(p.command); p.shell < n {
+		p.command = slices.Clone(p.command)
+		p.command[p.shell] = text
+	} else {
+		p.args = slices.Clone(p.args)
+		p.args[p.shell-n] = text
 	}
 }
 
@@ -161,7 +171,7 @@ func (p *program) takeInOrder(names ...string) {
 func (p *program) set(d *draft, c view) {
 	d.set("spec.command", p.command, c.at("command"))
 	d.set("spec.args", p.args, c.at("args"))
-	if p.shell < 0 && len(p.taken)+len(p.flags) > 0 {
+	if len(p.taken)+len(p.flags) > 0 {
 		c.at("command").moved()
 		c.at("args").moved()
 	}

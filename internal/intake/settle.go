@@ -155,7 +155,7 @@ func (d *draft) twins() []tree {
 	for i, o := range d.workload {
 		for j, r := range d.objects {
 			v := view{value: r}
-			same := v.at("kind").text() == o.gvk.Kind && strings.HasPrefix(v.at("apiVersion").text(), o.gvk.Group) && !used[j]
+			same := v.at("kind").text() == strings.TrimPrefix(o.gvk.Kind, "Cluster") && strings.HasPrefix(v.at("apiVersion").text(), o.gvk.Group) && !used[j]
 			if same && !strings.HasSuffix(v.at("metadata", "labels", "app.kubernetes.io/component").text(), "prefetch") {
 				out[i], used[j] = r, true
 				break
@@ -216,7 +216,7 @@ func summary(o *object, all []gap) string {
 		last := g.path[len(g.path)-1]
 		switch {
 		case slices.Contains(path, "labels"), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
-		case quiet.MatchString(last.value), o.told(path):
+		case quiet.MatchString(last.value), o.knows(path):
 		default:
 			out = append(out, strings.TrimSpace(shortPath(g.path)+" "+gist(g.have)))
 		}

@@ -126,6 +126,7 @@ func (s *stream) drafts() (all []*draft) {
 		if err != nil {
 			if !errors.Is(err, notTraining) {
 				s.notes = append(s.notes, o.note(NotKept, "%v", err))
+				o.told = true
 			}
 			continue
 		}
@@ -137,7 +138,7 @@ func (s *stream) drafts() (all []*draft) {
 // rest says what became of the objects that are no workload themselves.
 func (s *stream) rest(drafts []*draft) (notes []Note) {
 	for _, o := range s.objects {
-		if o.draft != nil {
+		if o.draft != nil || o.told {
 			continue
 		}
 		if o.becomes != "" {

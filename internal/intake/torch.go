@@ -46,13 +46,11 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 		return setting{}
 	}
 	d.nodes(get("nnodes", "PET_NNODES", ""), c)
-	if p.shell < 0 { // a shell's text stays as it is, and what it says about each worker by itself
-		d.processes(get("nproc-per-node", "PET_NPROC_PER_NODE", ""))
-	}
+	d.processes(get("nproc-per-node", "PET_NPROC_PER_NODE", ""))
 	d.meeting(get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT"))
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
 	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
-	if s := get("max-restarts", "PET_MAX_RESTARTS", ""); s.text != "" && p.shell < 0 {
+	if s := get("max-restarts", "PET_MAX_RESTARTS", ""); s.text != "" {
 		d.whole("spec.rendezvous.maxRestarts", s)
 	}
 	d.torchProgram(p, pod, c, byEntrypoint)

@@ -11,15 +11,20 @@ import (
 func readTrainJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	name, kind := spec.at("runtimeRef", "name").text(), spec.at("runtimeRef", "kind").text()
+	namespace := o.namespace
 	if kind == "" {
 		kind = "ClusterTrainingRuntime" // the API's default
 	}
-	runtime := s.find(o.gvk.Group, kind, o.namespace, name)
+	if kind == "ClusterTrainingRuntime" {
+		namespace = ""
+	}
+	runtime := s.find(o.gvk.Group, kind, namespace, name)
 	if runtime == nil {
 		return nil, fmt.Errorf("its pods' template is in %s %s, which is not in the input: add it", kind, name)
 	}
-	child := runtime.view().at("spec", "template", "spec", "replicatedJobs")
-	child = trainingItem(child)
+	shared := runtime
+	runtime = shared.copy() // several may run on it, each with words of its own
+	child := trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
 	if !child.given() {
 		return nil, notTraining
 	}
@@ -29,6 +34,7 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	}
 	d := newDraft(s, runtime, schema.FrameworkTorchelastic, schema.TargetTrainJob, name)
 	d.own(o)
+	shared.draft = d
 	d.set("metadata.namespace", o.namespace, o.view().at("metadata", "namespace"))
 	for _, field := range []string{"labels", "annotations"} {
 		d.keys(o.view().at("metadata", field), "metadata."+field)
@@ -58,13 +64,12 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 	} else {
 		d.set("spec.workers.processes", "auto", spec)
 	}
-	if runtime := d.workload[0]; runtime.gvk.Kind != "TrainingRuntime" {
-		d.note(spec.at("runtimeRef"), Moved, "the cluster's runtime becomes a TrainingRuntime of the job's own")
+	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
+		d.note(spec.at("runtimeRef"), Moved, "the runtime becomes a TrainingRuntime of the job's own")
+		spec.at("runtimeRef").moved()
+		runtime.at("kind").moved()
+		runtime.at("metadata", "name").moved()
 	}
-	if d.workload[0].name != o.name {
-		spec.at("runtimeRef", "name").moved()
-	}
-	spec.at("runtimeRef", "kind").moved()
 }
 
 // override puts what a TrainJob says of its pods into the runtime's template, where tegen writes it.

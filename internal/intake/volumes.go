@@ -19,7 +19,10 @@ func (d *draft) volumes(pod, c view) {
 		switch {
 		case where == "/dev/shm" && empty.given():
 			d.shm(empty, c)
-		case where == "/tmp" && empty.given(), where == "/dev/shm" || where == "/tmp":
+			d.volume[volume.at("name").text()] = "dshm"
+		case where == "/tmp" && empty.given():
+			d.volume[volume.at("name").text()] = "tmp"
+		case where == "/dev/shm" || where == "/tmp":
 			// tegen mounts its own; what is asked for instead, podTemplate carries
 		case where == scriptDir || strings.HasPrefix(where, "/tegen/"):
 			// its program, or certificates: see the framework
@@ -49,7 +52,9 @@ func (d *draft) shm(empty, c view) {
 
 // mount adds an item of storage.
 func (d *draft) mount(m, volume view, source tree) {
-	item := tree{"name": d.volumeName(volume), "mountPath": m.at("mountPath").text()}
+	name := d.volumeName(volume)
+	d.volume[volume.at("name").text()] = name
+	item := tree{"name": name, "mountPath": m.at("mountPath").text()}
 	if v := m.at("subPath"); v.given() {
 		item["subPath"] = v.text()
 	}

@@ -36,7 +36,7 @@ func dlroverJob(job *schema.Job) []runtime.Object {
 		annotate(&m, "pending_timeout", strconv.FormatInt(seconds(*d.PendingTimeout), 10))
 	}
 	template := dlroverTemplate(job)
-	expect(job, &m, template.Spec)
+	expectDialed(job, &m, []string{d.Brain}, template.Spec)
 	return []runtime.Object{apis.New(apis.DLRoverJobKind, m, apis.DLRoverJobSpec{
 		DistributionStrategy: d.Strategy,
 		OptimizeMode:         optimizeMode(d.OptimizeMode),

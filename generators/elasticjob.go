@@ -23,12 +23,12 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 	template := workerTemplate(job, t)
 	template = renamed(podpatch.Apply(template, job.Spec.PodTemplate), elasticJobContainer)
 	m := meta(job, job.Metadata.Name, componentWorker)
-	expect(job, &m, template.Spec)
+	expectDialed(job, &m, []string{endpoint(job, "")}, template.Spec)
 	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{
 		RdzvEndpoint: endpoint(job, ""),
 		MinReplicas:  &w.Min,
 		MaxReplicas:  &w.Max,
-		ReplicaSpecs: map[string]apis.KubeflowReplicaSpec{"Worker": {
+		ReplicaSpecs: map[string]apis.ReplicaSpec{"Worker": {
 			Replicas: &w.Replicas, // without it the controller dies of a nil pointer
 			// A pod that was killed is made again. What fails by itself torchrun has started maxRestarts times already, and
 			// its exit code ends the job.
@@ -48,7 +48,7 @@ func elasticJobProgram(job *schema.Job) (command, args []string) {
 	command, args = authorWords(job)
 	own := job.Spec.Launch()
 	flags := launcherFlags(job, own)
-	if own != nil { // the image's entrypoint, or the author's own launcher: its options stand first in args
+	if own != nil || job.Spec.Launcher == schema.LauncherEntrypoint { // a launcher already, whose options stand first in args
 		return command, append(flags, args...)
 	}
 	if len(command) > 0 {

@@ -15,8 +15,36 @@ import (
 // expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
 // schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
 // to create first.
-func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
+func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
+	expectDialed(job, m, nil, pods...)
+}
+
+// expectDialed is expect for pods that a controller tells further addresses.
+func expectDialed(job *schema.Job, m *metav1.ObjectMeta, addresses []string, pods ...corev1.PodSpec) {
 	names := expectOfQueue(m.Labels)
+	for _, address := range addresses {
+		names = append(names, expectOfDialed(job, corev1.Container{Args: []string{"--host=" + address}})...)
+	}
+	for _, pod := range pods {
+		names = append(names, expectOfPod(job, pod)...)
+	}
+	expectNames(m, names)
+}
+
+// expectOfDialed are the Services of others that a container dials.
+func expectOfDialed(job *schema.Job, c corev1.Container) (names []string) {
+	for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
+		if !rendersService(job, host) {
+			names = append(names, "Service/"+host)
+		}
+	}
+	return names
+}
+
+func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
+	if g := job.Spec.Gang; job.Spec.MakesPodGroup() && g.Queue != "" && pod.SchedulerName != "" { // or our PodGroup says so
+		names = append(names, volcanoQueue+g.Queue)
+	}
 	if pod.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+pod.PriorityClassName)
 	}
@@ -34,13 +62,9 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pod corev1.PodSpec) {
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		names = append(names, expectOfContainer(c)...)
-		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
-			if !rendersService(job, host) {
-				names = append(names, "Service/"+host)
-			}
-		}
+		names = append(names, expectOfDialed(job, c)...)
 	}
-	expectNames(m, names)
+	return names
 }
 
 func expectNames(m *metav1.ObjectMeta, names []string) {

@@ -56,8 +56,8 @@ func gangLeast(job *schema.Job, r role) int32 {
 }
 
 // gangSum is the least of all roles together.
-func gangSum(job *schema.Job) (sum int32) {
-	for _, r := range roles(job) {
+func gangSum(job *schema.Job, all []role) (sum int32) {
+	for _, r := range all {
 		sum += gangLeast(job, r)
 	}
 	return sum
@@ -70,7 +70,7 @@ func gangAnnotations(job *schema.Job, component string) map[string]string {
 	switch {
 	case job.Spec.MakesPodGroup():
 	case g.Is(schema.GangKoordinator, schema.GangTegen):
-		return koordinatorGang(job, component)
+		return koordinatorGang(job, roles(job), component)
 	case g.Is(schema.GangVolcano):
 		a := map[string]string{volcanoKey: job.GangName()}
 		if len(roles(job)) > 1 {
@@ -86,8 +86,7 @@ func gangAnnotations(job *schema.Job, component string) map[string]string {
 
 // koordinatorGang declares a gang in Koordinator's keys. Each role is a gang of its own, or workers could stand in for a
 // server, and all are one group, or two jobs could each hold what the other waits for (koordinator#872).
-func koordinatorGang(job *schema.Job, component string) map[string]string {
-	all := roles(job)
+func koordinatorGang(job *schema.Job, all []role, component string) map[string]string {
 	i := slices.IndexFunc(all, func(r role) bool { return r.component == component })
 	if i < 0 { // a pod that takes no part in training
 		return nil

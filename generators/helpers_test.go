@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -132,6 +133,10 @@ func pods(objs []runtime.Object) []pod {
 			out = append(out, pod{"Job/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
 		case *appsv1.StatefulSet:
 			out = append(out, pod{"StatefulSet/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
+		case apis.Workload:
+			for _, set := range o.PodSets() {
+				out = append(out, pod{o.GetName() + "/" + set.Path, o.GetNamespace(), set.Template.Labels, set.Template.Spec})
+			}
 		}
 	}
 	return out
@@ -141,12 +146,15 @@ func (p pod) containers() []corev1.Container {
 	return slices.Concat(p.spec.InitContainers, p.spec.Containers)
 }
 
+// trainers are the names that targets give a worker's container.
+var trainers = []string{"worker", "node", "mxnet"}
+
 // worker is the training container of the first worker.
 func worker(t testing.TB, objs []runtime.Object) corev1.Container {
 	t.Helper()
 	for _, p := range pods(objs) {
 		for _, c := range p.spec.Containers {
-			if c.Name == "worker" {
+			if slices.Contains(trainers, c.Name) {
 				return c
 			}
 		}

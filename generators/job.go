@@ -15,25 +15,51 @@ import (
 
 // torchJob is the default form: one Indexed Job.
 func torchJob(job *schema.Job) []runtime.Object {
-	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
+	return objects(hashed(job, workerName(job), func(name string) *batchv1.Job {
 		return workerJob(job, name, workerTemplate(job, torchWorker(job, inService(job, name+"-0", workerName(job)))))
-	}, jobImmutable)}
+	}, jobImmutable))
+}
+
+// named is an object whose name may carry a hash.
+type named interface {
+	runtime.Object
+	metav1.ObjectMetaAccessor
 }
 
 // hashed names an object after its immutable part where the author asks for it. The name may be part of that, as it is
 // of the c10d endpoint: the hash is of what is immutable under the plain name.
-func hashed[T metav1.ObjectMetaAccessor](job *schema.Job, name string, build func(name string) T, immutable func(T) []any) T {
-	o := build(name)
+func hashed[T named](job *schema.Job, name string, build func(name string) T, immutable func(T) []any) T {
+	return hashedAll(job, func(suffix string) []T { return []T{build(name + suffix)} }, immutable)[0]
+}
+
+// hashedAll names objects after the immutable parts of all of them, since roles of one run belong together.
+func hashedAll[T named](job *schema.Job, build func(suffix string) []T, immutable func(T) []any) []T {
+	all := build("")
 	if !job.Spec.HashedNames {
-		return o
+		return all
 	}
-	hash := contentHash(immutable(o)...)
-	o = build(name + "-" + hash)
-	m := o.GetObjectMeta()
-	annotations := map[string]string{contract.ContentHash: hash}
-	maps.Copy(annotations, m.GetAnnotations())
-	m.SetAnnotations(annotations)
-	return o
+	var parts []any
+	for _, o := range all {
+		parts = append(parts, immutable(o)...)
+	}
+	hash := contentHash(parts...)
+	all = build("-" + hash)
+	for _, o := range all {
+		m := o.GetObjectMeta()
+		annotations := map[string]string{contract.ContentHash: hash}
+		maps.Copy(annotations, m.GetAnnotations())
+		m.SetAnnotations(annotations)
+	}
+	return all
+}
+
+// objects is a list of what generators return.
+func objects[T runtime.Object](list ...T) []runtime.Object {
+	out := make([]runtime.Object, len(list))
+	for i, o := range list {
+		out[i] = o
+	}
+	return out
 }
 
 // jobImmutable is what no API server changes in a Job, but for its size.
@@ -41,30 +67,51 @@ func jobImmutable(j *batchv1.Job) []any {
 	return []any{j.Spec.Template, j.Spec.PodFailurePolicy, j.Spec.SuccessPolicy, j.Spec.BackoffLimitPerIndex}
 }
 
-// workerJob is the Job of the workers by themselves.
+// workerJob is the Job of workers that go on when one of them is lost.
 func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *batchv1.Job {
 	template.Spec.Subdomain = workerName(job) // with the Service of that name: <pod>.<subdomain> resolves
-	w := &batchv1.Job{ObjectMeta: meta(job, name, componentWorker), Spec: workerJobSpec(job, template)}
-	w.Spec.Suspend = suspended(job)
-	w.Spec.ActiveDeadlineSeconds = deadline(job)
-	w.Spec.TTLSecondsAfterFinished = expiry(job)
-	maps.Copy(w.Labels, workloadLabels(job))
-	expect(job, &w.ObjectMeta, w.Spec.Template.Spec)
-	return w
+	return roleJob(job, name, componentWorker, workerJobSpec(job, template))
 }
 
-// workerJobSpec is an Indexed Job: each worker keeps its index, and with it its name, when its pod is replaced. What
-// starts and ends the whole is left to the object that it becomes part of.
-func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.JobSpec {
-	f := &job.Spec.Failure
-	w := batchv1.JobSpec{
-		Completions:          &job.Spec.Workers.Replicas, // equal to parallelism, so that both can be changed while it runs
-		Parallelism:          &job.Spec.Workers.Replicas,
-		CompletionMode:       ptr(batchv1.IndexedCompletion),
-		BackoffLimit:         &f.Restarts,
-		PodFailurePolicy:     podFailurePolicy(job),
-		PodReplacementPolicy: ptr(batchv1.Failed), // two pods of one index would share a hostname
+// indexedJob is the Job of a role that ends with its first failure.
+func indexedJob(job *schema.Job, name string, r role, template corev1.PodTemplateSpec) *batchv1.Job {
+	template.Spec.Subdomain = roleName(job, r.component)
+	return roleJob(job, name, r.component, indexedJobSpec(job, r, template))
+}
+
+// roleJob is a Job that stands by itself.
+func roleJob(job *schema.Job, name, component string, spec batchv1.JobSpec) *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: meta(job, name, component), Spec: spec}
+	j.Spec.Suspend = suspended(job)
+	j.Spec.ActiveDeadlineSeconds = deadline(job)
+	j.Spec.TTLSecondsAfterFinished = expiry(job)
+	maps.Copy(j.Labels, workloadLabels(job))
+	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
+	return j
+}
+
+// indexedJobSpec is an Indexed Job: each pod keeps its index, and with it its name, when it is replaced. What starts and
+// ends the whole is left to the object that it becomes part of.
+func indexedJobSpec(job *schema.Job, r role, template corev1.PodTemplateSpec) batchv1.JobSpec {
+	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
+	if r.component == componentWorker {
+		template = patched(job, template)
 	}
+	return batchv1.JobSpec{
+		Completions:          &r.replicas, // equal to parallelism, so that both can be changed while it runs
+		Parallelism:          &r.replicas,
+		CompletionMode:       ptr(batchv1.IndexedCompletion),
+		BackoffLimit:         ptr[int32](0),
+		PodReplacementPolicy: ptr(batchv1.Failed), // two pods of one index would share a hostname
+		Template:             template,
+	}
+}
+
+// workerJobSpec is the Indexed Job of workers that go on when one of them is lost.
+func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.JobSpec {
+	f, w := &job.Spec.Failure, indexedJobSpec(job, workersOnly(job)[0], template)
+	w.BackoffLimit = &f.Restarts
+	w.PodFailurePolicy = podFailurePolicy(job)
 	if min := job.Spec.Workers.Min; min < job.Spec.Workers.Max { // not the replicas, which change while it runs: this field cannot
 		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
 		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891); what is left
@@ -74,8 +121,6 @@ func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.Job
 	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
 		w.BackoffLimit, w.BackoffLimitPerIndex = nil, f.RestartsPerWorker
 	}
-	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
-	w.Template = patched(job, template)
 	return w
 }
 

@@ -13,7 +13,7 @@ import (
 // torchJobSet is a JobSet of one Job, the same that target job renders. Its controller makes the headless Service, and
 // the names of the pods: <jobset>-worker-0-<index>.
 func torchJobSet(job *schema.Job) []runtime.Object {
-	return []runtime.Object{hashed(job, job.Metadata.Name, func(name string) *apis.JobSet {
+	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.JobSet {
 		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0-0", name)))
 		spec := jobSetSpec(job, componentWorker, workerJobSpec(job, template))
 		child := &spec.ReplicatedJobs[0].Template.Spec
@@ -24,7 +24,7 @@ func torchJobSet(job *schema.Job) []runtime.Object {
 		maps.Copy(set.Labels, workloadLabels(job))
 		expect(job, &set.ObjectMeta, child.Template.Spec)
 		return set
-	}, func(set *apis.JobSet) []any { return []any{set.Spec.ReplicatedJobs, set.Spec.Network} })} // its size too: ElasticJobSet is off by default
+	}, func(set *apis.JobSet) []any { return []any{set.Spec.ReplicatedJobs, set.Spec.Network} })) // its size too: ElasticJobSet is off by default
 }
 
 // jobSetSpec is a JobSet of one Job. A failed Job fails it, since no failure policy restarts it: how often pods may

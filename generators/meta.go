@@ -63,6 +63,8 @@ func imageOf(job *schema.Job, component string) string {
 		return etcdImage(job)
 	case componentPrefetch:
 		return job.Spec.Images.Fetch
+	case componentScheduler, componentServer:
+		return serverImage(job)
 	}
 	return job.Spec.Image
 }

@@ -29,6 +29,9 @@ func TestLongestNames(t *testing.T) {
 		"provisioned EFS":   {"storage: [{name: " + volume + ", mountPath: /data, efs: {fileSystem: fs-01234567, provision: {}}}]"},
 		"long tag":          {"image: example.org/train:" + tag, "images: {fetch: 'example.org/fetch:" + tag + "'}"},
 		"created namespace": {"createNamespace: true"},
+		"servers":           {"framework: mxnet", "workers: {replicas: 4096}", "servers: {replicas: 1024}", "hashedNames: true"},
+		"MXJob":             {"framework: mxnet", "target: mxjob", "workers: {replicas: 4096}", "servers: {replicas: 1024}"},
+		"MxJob":             {"framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 4096}", "servers: {replicas: 1024}"},
 	}
 	for what, spec := range cases {
 		t.Run(what, func(t *testing.T) {

@@ -15,7 +15,7 @@ func gang(job *schema.Job) []runtime.Object {
 	case g.Is(schema.GangCoscheduling):
 		return []runtime.Object{coschedulingGroup(job)}
 	case g.Is(schema.GangVolcano):
-		return []runtime.Object{volcanoGroup(job)}
+		return []runtime.Object{volcanoGroup(job, roles(job))}
 	case g.Is(schema.GangKubernetes) && job.Spec.KubernetesVersion == "1.36":
 		return kubernetesAlpha(job)
 	case g.Is(schema.GangKubernetes):
@@ -26,15 +26,15 @@ func gang(job *schema.Job) []runtime.Object {
 
 func coschedulingGroup(job *schema.Job) runtime.Object {
 	return apis.New(apis.CoschedulingPodGroupKind, meta(job, job.GangName(), componentGang), apis.CoschedulingPodGroup{
-		MinMember:              gangSum(job),
+		MinMember:              gangSum(job, roles(job)),
 		ScheduleTimeoutSeconds: ptr(int32(seconds(job.Spec.Gang.WaitTimeout))),
 	})
 }
 
-func volcanoGroup(job *schema.Job) runtime.Object {
+func volcanoGroup(job *schema.Job, all []role) *apis.Custom[apis.VolcanoPodGroup] {
 	m := meta(job, job.GangName(), componentGang)
-	spec := apis.VolcanoPodGroup{MinMember: gangSum(job), Queue: job.Spec.Gang.Queue, PriorityClassName: podPriority(job)}
-	if all := roles(job); len(all) > 1 { // or workers could stand in for a server
+	spec := apis.VolcanoPodGroup{MinMember: gangSum(job, all), Queue: job.Spec.Gang.Queue, PriorityClassName: podPriority(job)}
+	if len(all) > 1 { // or workers could stand in for a server
 		spec.MinTaskMember = map[string]int32{}
 		for _, r := range all {
 			spec.MinTaskMember[r.component] = gangLeast(job, r)
@@ -42,7 +42,7 @@ func volcanoGroup(job *schema.Job) runtime.Object {
 	}
 	var names []string
 	if spec.Queue != "" {
-		names = append(names, "Queue.scheduling.volcano.sh/"+spec.Queue)
+		names = append(names, volcanoQueue+spec.Queue)
 	}
 	if spec.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+spec.PriorityClassName)
@@ -50,6 +50,9 @@ func volcanoGroup(job *schema.Job) runtime.Object {
 	expectNames(&m, names)
 	return apis.New(apis.VolcanoPodGroupKind, m, spec)
 }
+
+// volcanoQueue starts what is expected of a queue.
+const volcanoQueue = "Queue.scheduling.volcano.sh/"
 
 // gangTemplate is what Kubernetes' own Workload calls the one kind of PodGroup in it.
 const gangTemplate = "pods"
@@ -86,6 +89,6 @@ func kubernetesBeta(job *schema.Job) []runtime.Object {
 	}
 }
 
-func gangPolicy(job *schema.Job) apis.SchedulingPolicy {
-	return apis.SchedulingPolicy{Gang: &apis.GangPolicy{MinCount: gangSum(job)}}
+func gangPolicy(job *schema.Job) apis.GroupPolicy {
+	return apis.GroupPolicy{Gang: &apis.GangPolicy{MinCount: gangSum(job, roles(job))}}
 }

@@ -15,7 +15,7 @@ const scriptDir = "/tegen/script"
 // to be merged into an author's words.
 func program(job *schema.Job) (command, args []string) {
 	command, args = authorWords(job)
-	if job.Spec.Launcher != schema.LauncherTorchrun || schema.Launches(command) {
+	if !job.Spec.Torchrun() || schema.Launches(command) {
 		return command, args
 	}
 	if len(command) == 0 {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -94,6 +95,20 @@ func names(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		}
 		for k := range m.GetAnnotations() {
 			bad("annotation", k, validation.IsQualifiedName(k))
+		}
+	}
+	for _, obj := range objs {
+		if w, ok := obj.(apis.Workload); ok {
+			for _, name := range w.Services() {
+				bad("Service", name, validation.IsDNS1035Label(name))
+			}
+			for _, set := range w.PodSets() {
+				name := fmt.Sprintf("%s%d", set.Prefix, set.First+set.Replicas-1)
+				if set.ByJobs {
+					name += "-abcde" // JobSet's webhook counts the random end
+				}
+				bad("pod", name, validation.IsDNS1123Label(name))
+			}
 		}
 	}
 	for _, p := range pods(objs) {
@@ -286,7 +301,7 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 }
 
 // tegens are the containers that tegen makes; an author's podTemplate may bring others.
-var tegens = []string{"worker", "etcd", "fetch", "wait-for-dataset", "fetch-script"}
+var tegens = append([]string{"etcd", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server"}, trainers...)
 
 func limits(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
@@ -316,7 +331,7 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 				}
 			}
 			want := corev1.ResourceList{}
-			if c.Name == "worker" && job.Spec.Resources.GPU > 0 {
+			if slices.Contains(trainers, c.Name) && p.labels["app.kubernetes.io/component"] == "worker" && job.Spec.Resources.GPU > 0 {
 				want[corev1.ResourceName(job.Spec.Resources.GPUResource)] = *resourceOf(job.Spec.Resources.GPU)
 			}
 			got := corev1.ResourceList{}
@@ -358,7 +373,7 @@ func secrets(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 func sharedMemory(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
-			if c.Name != "worker" {
+			if !slices.Contains(trainers, c.Name) {
 				continue
 			}
 			i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/dev/shm" })

@@ -22,16 +22,16 @@ const pyTorchContainer = "pytorch"
 func pyTorchJob(job *schema.Job) []runtime.Object {
 	t := workerTrainee(job)
 	t.command, t.args = program(job)
-	t.env = pyTorchEnv(job)
+	t.env, t.set = pyTorchEnv(job), []string{"PYTHONUNBUFFERED"}
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
 		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}
 	template := renamed(podpatch.Apply(workerTemplate(job, t), job.Spec.PodTemplate), pyTorchContainer)
 	m := meta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
-	expect(job, &m, template.Spec)
+	expectDialed(job, &m, []string{pyTorchEndpoint(job)}, template.Spec)
 	return []runtime.Object{apis.New(apis.PyTorchJobKind, m, apis.PyTorchJobSpec{
-		RunPolicy: apis.PyTorchRunPolicy{
+		RunPolicy: apis.RunPolicy{
 			CleanPodPolicy:          "Running", // the operator calls a job done when one worker is: torchrun lets all end together
 			TTLSecondsAfterFinished: expiry(job),
 			ActiveDeadlineSeconds:   deadline(job),
@@ -40,7 +40,7 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 			Suspend:                 suspended(job),
 		},
 		ElasticPolicy: pyTorchElastic(job),
-		PyTorchReplicaSpecs: map[string]apis.KubeflowReplicaSpec{"Worker": {
+		PyTorchReplicaSpecs: map[string]apis.ReplicaSpec{"Worker": {
 			Replicas: &job.Spec.Workers.Replicas,
 			// Not ExitCode, which ends the job at any code below 128: torchrun exits with 1 whatever happened to its processes.
 			RestartPolicy: "OnFailure",
@@ -86,12 +86,12 @@ func pyTorchEnv(job *schema.Job) (env []corev1.EnvVar) {
 }
 
 // pyTorchGang is what an operator started with --gang-scheduler-name makes its PodGroup of; others ignore it.
-func pyTorchGang(job *schema.Job) *apis.PyTorchSchedulingPolicy {
+func pyTorchGang(job *schema.Job) *apis.SchedulingPolicy {
 	g := job.Spec.Gang
 	if g == nil || g.Scheduler != schema.GangVolcano && g.Scheduler != schema.GangCoscheduling {
 		return nil
 	}
-	policy := &apis.PyTorchSchedulingPolicy{MinAvailable: &g.MinAvailable, Queue: g.Queue, PriorityClass: g.Priority}
+	policy := &apis.SchedulingPolicy{MinAvailable: &g.MinAvailable, Queue: g.Queue, PriorityClass: g.Priority}
 	if policy.PriorityClass == "" {
 		policy.PriorityClass = job.Spec.Placement.PriorityClass
 	}

@@ -11,7 +11,10 @@ import (
 )
 
 // workerName is the name of the Indexed Job and of its Service, and the start of every pod's name.
-func workerName(job *schema.Job) string { return job.Metadata.Name + "-" + componentWorker }
+func workerName(job *schema.Job) string { return roleName(job, componentWorker) }
+
+// roleName is workerName for any role.
+func roleName(job *schema.Job, component string) string { return job.Metadata.Name + "-" + component }
 
 // podWorkerName is the name of one bare pod and of its Service.
 func podWorkerName(job *schema.Job, number int32) string {

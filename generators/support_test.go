@@ -12,48 +12,62 @@ import (
 
 // bare is a job of a target with nothing in it that need not be.
 var bare = map[string]string{
-	"torchelastic": "workers: {replicas: 2}",
+	"torchelastic":            "workers: {replicas: 2}",
+	"torchelastic/elasticjob": "workers: {replicas: 2}, rendezvous: {backend: etcd, store: etcd}",
+	"dlrover":                 "workers: {replicas: 2}",
+	"mxnet":                   "workers: {replicas: 2}",
 }
 
 // uses is a feature in use, and what else it needs; another framework's words for it stand under framework/feature.
 var uses = map[string]string{
-	"launcher":                  "launcher: entrypoint",
-	"env":                       "env: [{name: X, value: x}]",
-	"workers.min":               "workers: {replicas: 2, min: 1}",
-	"workers.firstIndex":        "workers: {replicas: 2, firstIndex: 0}",
-	"rendezvous":                "rendezvous: {maxRestarts: 7}",
-	"servers":                   "servers: {replicas: 3}",
-	"ssh":                       "ssh: {port: 2222}",
-	"mxnet":                     "mxnet: {runtimeID: abcd, group: mlkube.io}",
-	"horovod":                   "horovod: {startTimeout: 7m}",
-	"bytescheduler":             "bytescheduler: {partition: 7}",
-	"dlrover":                   "dlrover: {networkCheck: true}",
-	"gang.scheduler=kueue":      "gang: {scheduler: kueue, queue: team}",
-	"gang.scheduler=kubernetes": `gang: {scheduler: kubernetes}, kubernetesVersion: "1.36"`,
-	"suspend":                   "suspend: true",
-	"storage":                   "storage: [{mountPath: /data, claim: c}]",
-	"storage.dataset":           "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}]",
-	"checkpoint":                "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt}",
-	"script.image":              "script: {image: /main.py}, command: null",
-	"script.s3":                 "script: {s3: 's3://bucket/main.py'}, identity: {nodeRole: {}}, command: null",
-	"script.configMap":          "script: {configMap: {name: code}}, command: null",
-	"identity":                  "identity: {serviceAccount: trainer}",
-	"network.host":              "network: {host: true}",
-	"network.interface":         "network: {interface: eth1}",
-	"network.collective":        "network: {collective: gloo}",
-	"placement.scheduler":       "placement: {scheduler: mine}",
-	"placement.priorityClass":   "placement: {priorityClass: batch}",
-	"placement.runtimeClass":    "placement: {runtimeClass: nvidia}",
-	"placement.nodeSelector":    "placement: {nodeSelector: {a: b}}",
-	"placement.tolerations":     "placement: {tolerations: [{key: a, operator: Exists}]}",
-	"failure.restarts":          "failure: {restarts: 9}",
-	"failure.restartsPerWorker": "failure: {restartsPerWorker: 9}",
-	"failure.fatalExitCodes":    "failure: {fatalExitCodes: [1]}",
-	"failure.ignoreDisruptions": "failure: {ignoreDisruptions: false}",
-	"failure.deadline":          "failure: {deadline: 9h}",
-	"ttlAfterFinished":          "ttlAfterFinished: 9h",
-	"hashedNames":               "hashedNames: true",
-	"podTemplate":               "podTemplate: {spec: {shareProcessNamespace: true}}",
+	"torchelastic/elasticjob/rendezvous.maxRestarts": "rendezvous: {backend: etcd, store: etcd, maxRestarts: 7}",
+
+	"launcher":                   "launcher: entrypoint",
+	"env":                        "env: [{name: X, value: x}]",
+	"workers.min":                "workers: {replicas: 2, min: 1}",
+	"workers.firstIndex":         "workers: {replicas: 2, firstIndex: 0}",
+	"rendezvous":                 "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
+	"rendezvous.maxRestarts":     "rendezvous: {maxRestarts: 7}",
+	"servers":                    "servers: {replicas: 3}",
+	"ssh":                        "ssh: {port: 2222}",
+	"mxnet":                      "mxnet: {mode: local}, workers: {replicas: 1}",
+	"horovod":                    "horovod: {startTimeout: 7m}",
+	"bytescheduler":              "bytescheduler: {partition: 7}",
+	"dlrover":                    "dlrover: {networkCheck: true}",
+	"gang.scheduler=kueue":       "gang: {scheduler: kueue, queue: team}",
+	"gang.scheduler=kubernetes":  `gang: {scheduler: kubernetes}, kubernetesVersion: "1.36"`,
+	"suspend":                    "suspend: true",
+	"storage":                    "storage: [{mountPath: /data, claim: c}]",
+	"storage.dataset":            "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}]",
+	"checkpoint":                 "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt}",
+	"script.image":               "script: {image: /main.py}, command: null",
+	"script.s3":                  "script: {s3: 's3://bucket/main.py'}, identity: {nodeRole: {}}, command: null",
+	"script.configMap":           "script: {configMap: {name: code}}, command: null",
+	"identity":                   "identity: {serviceAccount: trainer}",
+	"network.host":               "network: {host: true}",
+	"network.interface":          "network: {interface: eth1}",
+	"network.collective":         "network: {collective: gloo}",
+	"placement.scheduler":        "placement: {scheduler: mine}",
+	"placement.priorityClass":    "placement: {priorityClass: batch}",
+	"placement.preemptionPolicy": "placement: {preemptionPolicy: Never}",
+	"placement.runtimeClass":     "placement: {runtimeClass: nvidia}",
+	"placement.nodeSelector":     "placement: {nodeSelector: {a: b}}",
+	"placement.tolerations":      "placement: {tolerations: [{key: a, operator: Exists}]}",
+	"failure.restarts":           "failure: {restarts: 9}",
+	"failure.restartsPerWorker":  "failure: {restartsPerWorker: 9}",
+	"failure.fatalExitCodes":     "failure: {fatalExitCodes: [1]}",
+	"failure.ignoreDisruptions":  "failure: {ignoreDisruptions: false}",
+	"failure.deadline":           "failure: {deadline: 9h}",
+	"gracePeriod":                "gracePeriod: 7m",
+	"ttlAfterFinished":           "ttlAfterFinished: 9h",
+	"hashedNames":                "hashedNames: true",
+	"podTemplate":                "podTemplate: {spec: {shareProcessNamespace: true}}",
+
+	// Only a worker alone is replaced.
+	"mxnet/job/failure.restarts":          "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restarts: 9}",
+	"mxnet/job/failure.restartsPerWorker": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restartsPerWorker: 9}",
+	"mxnet/job/failure.fatalExitCodes":    "mxnet: {mode: local}, workers: {replicas: 1}, failure: {fatalExitCodes: [1]}",
+	"mxnet/job/failure.ignoreDisruptions": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {ignoreDisruptions: false}",
 }
 
 // TestSupport proves the table of targets: what a target carries changes what is rendered, and what it lacks is refused
@@ -83,33 +97,10 @@ func TestSupport(t *testing.T) {
 
 // supported renders a bare job of the target that uses a feature.
 func supported(target schema.Target, feature string) (string, error) {
-	base, ok := bare[target.Framework+"/"+target.Name]
-	if !ok {
-		base = bare[target.Framework]
-	}
-	use, ok := uses[target.Framework+"/"+target.Name+"/"+feature]
-	if !ok {
-		use, ok = uses[target.Framework+"/"+feature]
-	}
-	if !ok {
-		use, ok = uses[feature]
-	}
-	if scheduler, gang := strings.CutPrefix(feature, "gang.scheduler="); gang && !ok {
-		use, ok = "gang: {scheduler: "+scheduler+"}", true
-	}
-	if !ok && feature != "" {
+	if feature != "" && useOf(target, feature) == "" {
 		return "", errors.New("uses has no example of it")
 	}
-	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n  framework: %s\n  target: %s\n  image: x:1\n",
-		target.Framework, target.Name)
-	fields := map[string]bool{}
-	for _, part := range append(topLevel(use), append(topLevel(base), "command: [train]")...) {
-		name, value, _ := strings.Cut(part, ":")
-		if !fields[name] && strings.TrimSpace(value) != "null" {
-			text += "  " + part + "\n"
-		}
-		fields[name] = true
-	}
+	text := example(target, feature)
 	jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(text)}})
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, text)
@@ -123,6 +114,38 @@ func supported(target schema.Target, feature string) (string, error) {
 		}
 	}
 	return string(out), nil
+}
+
+// example is a bare job of the target that uses a feature.
+func example(target schema.Target, feature string) string {
+	base, ok := bare[target.Framework+"/"+target.Name]
+	if !ok {
+		base = bare[target.Framework]
+	}
+	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n  framework: %s\n  target: %s\n  image: x:1\n",
+		target.Framework, target.Name)
+	fields := map[string]bool{}
+	for _, part := range append(topLevel(useOf(target, feature)), append(topLevel(base), "command: [train]")...) {
+		name, value, _ := strings.Cut(part, ":")
+		if !fields[name] && strings.TrimSpace(value) != "null" {
+			text += "  " + part + "\n"
+		}
+		fields[name] = true
+	}
+	return text
+}
+
+// useOf is the use of a feature that is nearest to the target; "" of none.
+func useOf(target schema.Target, feature string) string {
+	for _, key := range []string{target.Framework + "/" + target.Name + "/", target.Framework + "/", ""} {
+		if use, ok := uses[key+feature]; ok {
+			return use
+		}
+	}
+	if scheduler, gang := strings.CutPrefix(feature, "gang.scheduler="); gang {
+		return "gang: {scheduler: " + scheduler + "}"
+	}
+	return ""
 }
 
 // topLevel splits "a: {x: y}, b: z" at the commas outside brackets and quotes.

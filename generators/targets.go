@@ -34,6 +34,9 @@ func targets() []target {
 		{schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly, elasticJobContainer, ""},
 		{schema.FrameworkTorchelastic, schema.TargetPyTorchJob, pyTorchJob, nil, isNumberedService, workersOnly, pyTorchContainer, ""},
 		{schema.FrameworkDLRover, schema.TargetElasticJob, dlroverJob, nil, isDLRoverService, workersOnly, dlroverContainer, ""},
+		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, componentWorker, ""},
+		{schema.FrameworkMXNet, schema.TargetMXJob, mxJob, nil, isMXJobService, psRoles, mxnetContainer, ""},
+		{schema.FrameworkMXNet, schema.TargetMXJobMlkube, mxJobMlkube, nil, isMlkubeService, psRoles, mxnetContainer, ""},
 	}
 }
 
@@ -76,8 +79,12 @@ func isJobName(job *schema.Job, name string) bool {
 var nameHash = regexp.MustCompile(`^-[0-9a-f]{8}$`)
 
 func isPodService(job *schema.Job, name string) bool {
-	number, ours := strings.CutPrefix(name, workerName(job)+"-")
+	return numberedFrom(name, workerName(job)+"-", job.Spec.Workers.FirstIndex, job.Spec.Workers.Replicas)
+}
+
+// numberedFrom says whether a name is prefix and one of count numbers from first.
+func numberedFrom(name, prefix string, first, count int32) bool {
+	number, ours := strings.CutPrefix(name, prefix)
 	i, err := strconv.ParseInt(number, 10, 32)
-	first := job.Spec.Workers.FirstIndex
-	return ours && err == nil && int32(i) >= first && int32(i) < first+job.Spec.Workers.Replicas
+	return ours && err == nil && int32(i) >= first && int32(i) < first+count
 }

@@ -26,6 +26,7 @@ func torchTrainJob(job *schema.Job) []runtime.Object {
 		})
 	t := apis.New(apis.TrainJobKind, meta(job, r.Name, componentWorker), trainJobSpec(job, r.Name))
 	maps.Copy(t.Labels, workloadLabels(job))
+	expectNames(&t.ObjectMeta, expectOfQueue(t.Labels))
 	return []runtime.Object{r, t}
 }
 

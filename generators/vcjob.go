@@ -14,7 +14,7 @@ import (
 // them, gang or no gang, and through the svc plugin the headless Service. Nothing in the spec but the task's replicas
 // depends on how many workers there are, since nothing else can be changed.
 func torchVCJob(job *schema.Job) []runtime.Object {
-	return []runtime.Object{hashed(job, job.Metadata.Name, func(name string) *apis.VCJob {
+	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.VCJob {
 		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0", name)))
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever // or exit codes and failures would stay the kubelet's
 		j := apis.New(apis.VCJobKind, meta(job, name, componentWorker), vcJobSpec(job, patched(job, template)))
@@ -23,7 +23,7 @@ func torchVCJob(job *schema.Job) []runtime.Object {
 	}, func(j *apis.VCJob) []any {
 		s := &j.Spec
 		return []any{s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished, s.Tasks[0].Template}
-	})}
+	}))
 }
 
 func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec {

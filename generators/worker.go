@@ -21,8 +21,10 @@ type trainee struct {
 	image         string
 	command, args []string
 	env           []corev1.EnvVar // the framework's own
+	set           []string        // names of variables that a controller adds
 	resources     corev1.ResourceRequirements
 	ports         []corev1.ContainerPort
+	bare          bool // its controller cannot bear any variables
 }
 
 // workerTrainee is a worker, but for what its framework tells it.
@@ -46,7 +48,7 @@ func workerTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 	place(job, &pod)
 	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod))
 	container := workerContainer(job, t)
-	pod.Volumes, container.VolumeMounts = workerVolumes(job)
+	pod.Volumes, container.VolumeMounts = workerVolumes(job, t)
 	pod.InitContainers = initContainers(job)
 	pod.Containers = []corev1.Container{container}
 	return corev1.PodTemplateSpec{ObjectMeta: m, Spec: pod}
@@ -78,7 +80,7 @@ func workerContainer(job *schema.Job, t trainee) corev1.Container {
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         t.command,
 		Args:            t.args,
-		Env:             workerEnv(job, t.env),
+		Env:             workerEnv(job, t),
 		Ports:           t.ports,
 		Resources:       t.resources,
 		SecurityContext: containerSecurity(job.Spec.Security.ReadOnlyRootFilesystem),
@@ -86,9 +88,16 @@ func workerContainer(job *schema.Job, t trainee) corev1.Container {
 }
 
 // workerEnv puts what tegen sets first, so that an author's values may refer to it, and lets an author's HOME win.
-func workerEnv(job *schema.Job, env []corev1.EnvVar) []corev1.EnvVar {
+func workerEnv(job *schema.Job, t trainee) []corev1.EnvVar {
+	if t.bare {
+		return nil
+	}
+	env := t.env
 	var own []corev1.EnvVar
 	named := map[string]bool{}
+	for _, name := range t.set {
+		named[name] = true
+	}
 	for _, e := range job.Spec.Env {
 		named[e.Name] = true
 		own = append(own, authorEnv(e))
@@ -133,10 +142,14 @@ func optional(r *schema.KeyRef) *bool {
 	return ptr(true)
 }
 
-func workerVolumes(job *schema.Job) ([]corev1.Volume, []corev1.VolumeMount) {
+func workerVolumes(job *schema.Job, t trainee) ([]corev1.Volume, []corev1.VolumeMount) {
+	shm := job.Spec.Resources.Shm
+	if memory := t.resources.Limits.Memory(); memory.Cmp(shm) < 0 { // other roles may have less than a worker
+		shm = *memory
+	}
 	volumes := []corev1.Volume{
 		{Name: "dshm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-			Medium: corev1.StorageMediumMemory, SizeLimit: &job.Spec.Resources.Shm, // counts against the container's memory
+			Medium: corev1.StorageMediumMemory, SizeLimit: &shm, // counts against the container's memory
 		}}},
 		scratch("tmp", job.Spec.Resources.EphemeralStorage),
 	}

@@ -64,11 +64,13 @@ func (env *Environment) mergeInto(job *node, s *shape) {
 		metadata.fields = append(metadata.fields, entry{"namespace", ns.at, ns})
 	}
 	spec, specShape := job.field("spec"), s.field("spec").shape
-	if defaults := env.root.field("spec").field("defaults"); defaults != nil {
-		merge(spec, defaults, specShape, false)
+	defaults, overrides := env.root.field("spec").field("defaults"), env.root.field("spec").field("overrides")
+	others := foreign(overrides, spec, defaults)
+	if defaults != nil {
+		merge(spec, defaults.clear(others), specShape, false)
 	}
-	if overrides := env.root.field("spec").field("overrides"); overrides != nil {
-		merge(spec, overrides, specShape, true)
+	if overrides != nil {
+		merge(spec, overrides.clear(others), specShape, true)
 	}
 }
 

@@ -129,6 +129,12 @@ func (s *Spec) Torchrun() bool {
 	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherTorchrun
 }
 
+// ParameterServers says whether workers train with the servers and the scheduler of ps-lite.
+func (s *Spec) ParameterServers() bool {
+	return s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetDist ||
+		s.Framework == FrameworkByteScheduler && s.ByteScheduler.Mode == ModeBytePS
+}
+
 // Images mirrors #Spec.images.
 type Images struct {
 	Etcd    string `json:"etcd"`

@@ -45,6 +45,11 @@ func (s *Spec) Launch() *Launch {
 	return nil
 }
 
+// dlrover says whether the launcher is DLRover's.
+func (l *Launch) dlrover() bool {
+	return l.Program == "dlrover-run" || l.Program == "dlrover.trainer.torch.elastic_run"
+}
+
 // Option returns an option by name, nil where it is not given.
 func (l *Launch) Option(name string) *LaunchOption {
 	if l == nil {

@@ -61,7 +61,11 @@ var rules = append([]rule{
 	{(*ruling).podTemplate, "podTemplate"},
 	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
 	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
-	{(*ruling).controllersGang, "target gang metadata"},
+	{(*ruling).mxnet, "framework target mxnet servers workers"},
+	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env gang"},
+	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
+	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate"},
+	{(*ruling).bareEnv, "framework target env podTemplate gang"},
 }, featureRules()...)
 
 // check asks every rule that reads sound parts only.
@@ -172,7 +176,7 @@ func (r *ruling) script() {
 	switch {
 	case s.S3 == "" && r.given("spec.script.fetch"):
 		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
-	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Launcher != LauncherEntrypoint:
+	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
 		r.fail("spec.script.fetch", "requires", "the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
 	}
 	if s.S3 != "" && r.Spec.Identity == nil {

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -32,14 +31,5 @@ func (r *ruling) trainJobProcesses() {
 		r.fail(at, "requires", "Trainer starts a process for each accelerator where a pod has some: give a number")
 	case p.StrVal != "cpu" && !seen:
 		r.fail(at, "requires", "Trainer does not know %s for an accelerator and would count CPUs: give a number", res.GPUResource)
-	}
-}
-
-// controllersGang refuses another name for a gang that a controller makes and names after the job.
-func (r *ruling) controllersGang() {
-	g := r.Spec.Gang
-	made := map[string][]string{TargetTrainJob: {GangCoscheduling, GangVolcano}, TargetVCJob: {GangVolcano}}[r.Spec.Target]
-	if g.Active() && slices.Contains(made, g.Scheduler) && g.Name != "" && g.Name != r.Metadata.Name {
-		r.fail("spec.gang.name", "requires", "the controller of target %s names the gang after the job: leave it out", r.Spec.Target)
 	}
 }

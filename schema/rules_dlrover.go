@@ -82,7 +82,7 @@ func (r *ruling) dlroverProgram() {
 	if len(s.Command)+len(s.Args) == 0 && s.Script == nil {
 		r.fail("spec", "requires", "nothing to run: give a command, args or a script")
 	}
-	if l := s.Launch(); l != nil && l.Program != "dlrover-run" && l.Program != "dlrover.trainer.torch.elastic_run" {
+	if l := s.Launch(); l != nil && !l.dlrover() {
 		r.fail("spec.command", "requires", "%s knows nothing of DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
 	}
 }

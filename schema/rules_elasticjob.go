@@ -19,11 +19,11 @@ func (r *ruling) elasticJob() {
 	if s.Rendezvous.ID != "" {
 		r.fail("spec.rendezvous.id", "requires", "the controller of target elasticjob names the run like the job: leave it out")
 	}
-	last := len(s.Command) - 1
-	if last >= 0 && (Launches(s.Command) || s.Launcher == LauncherEntrypoint) && !launcherWord.MatchString(s.Command[last]) {
+	l := s.Launch()
+	if last := len(s.Command) - 1; l != nil && last >= 0 && l.Program != "" && !launcherWord.MatchString(s.Command[last]) {
 		r.fail(fmt.Sprintf("spec.command[%d]", last), "requires", "the controller of target elasticjob puts its options before args: let the command end with the launcher, and move the rest to args")
 	}
-	if l := s.Launch(); l != nil {
+	if l != nil {
 		for _, o := range l.Options {
 			if o.Name == "nnodes" || strings.HasPrefix(o.Name, "rdzv_") && o.Name != "rdzv_conf" {
 				r.fail(o.path, "requires", "--%s is passed by the controller of target elasticjob: leave it out, spec.workers and spec.rendezvous say it", o.Name)

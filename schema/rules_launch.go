@@ -10,7 +10,7 @@ import (
 func (r *ruling) launch() {
 	s := &r.Spec
 	l := s.Launch()
-	if l == nil {
+	if l == nil || s.Framework == FrameworkDLRover && !l.dlrover() {
 		return
 	}
 	if o := l.Option("nproc_per_node"); o != nil {

@@ -36,6 +36,9 @@ var Targets = []Target{
 	{FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob", union(others(FrameworkTorchelastic), torchElasticJobLacks)},
 	{FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob", union(others(FrameworkTorchelastic), pyTorchJobLacks)},
 	{FrameworkDLRover, TargetElasticJob, "elastic.iml.github.io/v1alpha1 ElasticJob", union(others(FrameworkDLRover), dlroverLacks)},
+	{FrameworkMXNet, TargetJob, "batch/v1 Jobs, one a role", mxnetJob},
+	{FrameworkMXNet, TargetMXJob, "kubeflow.org/v1 MXJob", mxjob},
+	{FrameworkMXNet, TargetMXJobMlkube, "mxnet.mlkube.io/v1beta1 or mlkube.io/v1beta1 MxJob", mxjobMlkube},
 }
 
 // lacks are reasons by feature.
@@ -70,6 +73,8 @@ func others(framework string) lacks {
 		"horovod":       {FrameworkHorovod, FrameworkByteScheduler},
 		"bytescheduler": {FrameworkByteScheduler},
 		"dlrover":       {FrameworkDLRover},
+
+		"network.collective": {FrameworkTorchelastic, FrameworkDLRover, FrameworkHorovod, FrameworkByteScheduler},
 	} {
 		if !slices.Contains(owners, framework) {
 			all[section] = ownedBy + strings.Join(owners, " and ")
@@ -98,7 +103,7 @@ var Features = []Feature{
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),
 	written("servers", "parameter servers"),
 	written("ssh", "port and keys of ssh"),
-	written("mxnet", "mode and names of MXNet"),
+	{"mxnet", "a worker alone, and names of MXNet's first operator", "mxnet", mxnetNames},
 	written("horovod", "controller and timeouts of Horovod"),
 	written("bytescheduler", "tuning of ByteScheduler, BytePS"),
 	written("dlrover", "strategy of DLRover"),
@@ -116,6 +121,7 @@ var Features = []Feature{
 	written("network.collective", "the collective backend"),
 	written("placement.scheduler", "a scheduler by name"),
 	written("placement.priorityClass", "priority"),
+	written("placement.preemptionPolicy", "whether pending pods push out others"),
 	written("placement.runtimeClass", "runtime class"),
 	written("placement.nodeSelector", "node selector"),
 	written("placement.tolerations", "tolerations"),

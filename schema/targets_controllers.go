@@ -6,9 +6,10 @@ var countsFromZero = lacks{"workers.firstIndex": "its controller counts pods fro
 // trainJobLacks is from kubeflow/trainer v2.3.0: pkg/runtime/framework/plugins/torch/torch.go sets the rendezvous, and
 // pkg/controller/trainjob_controller.go forgets that a job has failed and makes its JobSet anew when it is gone.
 var trainJobLacks = lacks{
-	"workers.min":      "a TrainJob has no minimum and maximum of nodes (KEP-2903 is open)",
-	"rendezvous":       "its controller sets a static rendezvous with node 0 by itself",
-	"ttlAfterFinished": "a TrainJob has none, and one that failed would run again when its JobSet expires",
+	"workers.min":            "a TrainJob has no minimum and maximum of nodes (KEP-2903 is open)",
+	"rendezvous":             "its controller sets a static rendezvous with node 0 by itself",
+	"rendezvous.maxRestarts": "its controller sets a static rendezvous with node 0 by itself",
+	"ttlAfterFinished":       "a TrainJob has none, and one that failed would run again when its JobSet expires",
 }
 
 // vcJobLacks is from volcano-sh/volcano v1.15.1: the CustomResourceDefinition, and pkg/controllers/job.

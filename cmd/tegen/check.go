@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tegen-dev/tegen/internal/crds"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
@@ -23,44 +26,93 @@ environment variable.
 Objects that exist in the cluster already are listed on the workload that needs
 them, in the annotation tegen.dev/expects: "Secret/token, Service/mlflow".
 
+An API server drops every field of a custom resource that the kind's
+CustomResourceDefinition does not list, and says nothing. With --crds DIR, check
+reads the definitions in the YAML files of a directory, v1 or v1beta1, and reports
+each field that would be dropped or refused. Where several files define one kind,
+each is asked. Custom resources that no file is for are noted; rules in CEL
+(x-kubernetes-validations) are not evaluated.
+
 "-" reads standard input.`
 
 const checkExample = `  kustomize build overlays/production | tegen check -
-  tegen check rendered/*.yaml`
+  tegen check rendered/*.yaml
+  kubectl get crds -o yaml > crds/cluster.yaml && tegen check --crds crds rendered/*.yaml`
 
 func newCheckCmd(s streams) *cobra.Command {
-	return &cobra.Command{
+	var definitions string
+	cmd := &cobra.Command{
 		Use:               "check FILE...",
-		Short:             "Check that every reference among manifests resolves",
+		Short:             "Check that every reference among manifests resolves, and what CRDs would drop",
 		Long:              checkLong,
 		Example:           checkExample,
 		Args:              atLeastOne("file"),
 		ValidArgsFunction: yamlFiles,
-		RunE:              func(_ *cobra.Command, files []string) error { return runCheck(s, files) },
+		RunE:              func(_ *cobra.Command, files []string) error { return runCheck(s, files, definitions) },
 	}
+	cmd.Flags().StringVar(&definitions, "crds", "", "directory of CustomResourceDefinitions to hold custom resources against")
+	if err := cmd.MarkFlagDirname("crds"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return cmd
 }
 
 // maxManifests is the most bytes of a file: 4,000 jobs of many objects are some 30 MB.
 const maxManifests = 256 << 20
 
-func runCheck(s streams, files []string) error {
-	sources, err := read(s.in, files, maxManifests)
+func runCheck(s streams, files []string, definitions string) error {
+	objects, err := readManifests(s.in, files)
 	if err != nil {
 		return err
-	}
-	var objects []runtime.Object
-	for _, src := range sources {
-		if len(src.Data) > maxManifests {
-			return fmt.Errorf("reading %s: it has more than %d MiB: check it in parts", src.Name, maxManifests>>20)
-		}
-		read, err := manifest.Read(src.Name, bytes.TrimPrefix(src.Data, []byte("\xef\xbb\xbf")))
-		if err != nil {
-			return err
-		}
-		objects = append(objects, read...)
 	}
 	if len(objects) == 0 { // what an earlier program of a pipe failed to print must not pass
 		return errors.New("nothing to check: there is no object in the input")
 	}
-	return render.Broken("", refs.Check(objects))
+	broken := render.Broken("", refs.Check(objects))
+	if definitions == "" {
+		return broken
+	}
+	known, err := crds.ReadDir(definitions)
+	if err != nil {
+		return err
+	}
+	findings, undefined := crds.Check(known, objects)
+	for _, u := range undefined {
+		if _, err := fmt.Fprintf(s.err, "note: %s has no CRD of %s: not held against one: %s\n", definitions, u.Kind, few(u.Objects)); err != nil {
+			return err
+		}
+	}
+	errs := []error{broken}
+	for _, f := range findings {
+		errs = append(errs, errors.New(f.String()))
+	}
+	return errors.Join(errs...)
+}
+
+// few are the first of many names.
+func few(names []string) string {
+	const enough = 3
+	if len(names) <= enough {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:enough], ", "), len(names)-enough)
+}
+
+func readManifests(stdin io.Reader, files []string) ([]runtime.Object, error) {
+	sources, err := read(stdin, files, maxManifests)
+	if err != nil {
+		return nil, err
+	}
+	var objects []runtime.Object
+	for _, src := range sources {
+		if len(src.Data) > maxManifests {
+			return nil, fmt.Errorf("reading %s: it has more than %d MiB: check it in parts", src.Name, maxManifests>>20)
+		}
+		read, err := manifest.Read(src.Name, bytes.TrimPrefix(src.Data, []byte("\xef\xbb\xbf")))
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, read...)
+	}
+	return objects, nil
 }

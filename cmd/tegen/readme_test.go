@@ -187,6 +187,17 @@ func TestReadmeCheck(t *testing.T) {
 	}
 }
 
+// TestReadmeCRDs holds the README's job against the definitions that tegen brings along.
+func TestReadmeCRDs(t *testing.T) {
+	const command = "cat elasticjob.yaml | tegen check --crds overlays/crds -"
+	blocks := readme(t)
+	b := marked(t, blocks, command)
+	_, msg, code := tegen(marked(t, blocks, "elasticjob.yaml").text, "check", "--crds", "overlays/crds", "-")
+	if diff := cmp.Diff(b.text, "$ "+command+"\n"+msg); diff != "" || code != exitError {
+		t.Errorf("%s: exit %d, and it prints something else (-README +got):\n%s", b.at, code, diff)
+	}
+}
+
 // TestReadmeCommands parses every tegen command line of the README without running it.
 func TestReadmeCommands(t *testing.T) {
 	parsed := 0

@@ -9,7 +9,8 @@ sorted.
 
   file:line:col: path: message
 
-It prints nothing when there is none. "-" reads standard input. An Environment
+It prints nothing when there is none, but for a note: what render would tell on
+standard error beside the manifests, and no mistake. "-" reads standard input. An Environment
 in one of the files is merged into every job first; with --overlay the jobs are
 judged as that overlay would render them.`
 

@@ -87,7 +87,12 @@ type PodSet struct {
 	Annotations []string
 	// Subdomain is the Service behind which the hostnames resolve; "" where each pod has a Service of its own name.
 	Subdomain string
+	// Dials are the addresses that the controller tells the pods from fields of its own.
+	Dials []Dial
 }
+
+// Dial is host:port in a field of a custom resource.
+type Dial struct{ Path, Address string }
 
 // Kind is a custom resource's group, version and kind with what makes an empty one.
 type Kind struct {

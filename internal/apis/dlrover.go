@@ -49,6 +49,9 @@ func (s *DLRoverJobSpec) podSetsOf(m *metav1.ObjectMeta) []PodSet {
 	}
 	master.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: size, Limits: size}}}
 	all := []PodSet{{Path: "metadata", Template: &master, Replicas: 1, Prefix: DLRoverMasterService(m.Name) + "-"}}
+	if s.BrainService != "" {
+		all[0].Dials = []Dial{{"spec.brainService", s.BrainService}}
+	}
 	for _, role := range slices.Sorted(maps.Keys(s.ReplicaSpecs)) {
 		if role == DLRoverMaster {
 			continue

@@ -15,4 +15,7 @@ var Kinds = []Kind{
 	kind[TorchElasticJobSpec](TorchElasticJobKind),
 	kind[PyTorchJobSpec](PyTorchJobKind),
 	kind[DLRoverJobSpec](DLRoverJobKind),
+	kind[MXJobSpec](MXJobKind),
+	kind[MxJobSpec](MxJobKind("mlkube.io")),
+	kind[MxJobSpec](MxJobKind("mxnet.mlkube.io")),
 }

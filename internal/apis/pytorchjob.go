@@ -10,28 +10,10 @@ type PyTorchJob = Custom[PyTorchJobSpec]
 
 // PyTorchJobSpec is PyTorchJob.spec.
 type PyTorchJobSpec struct {
-	RunPolicy           PyTorchRunPolicy               `json:"runPolicy"`
-	ElasticPolicy       *PyTorchElasticPolicy          `json:"elasticPolicy,omitempty"`
-	PyTorchReplicaSpecs map[string]KubeflowReplicaSpec `json:"pytorchReplicaSpecs"`
-	NprocPerNode        string                         `json:"nprocPerNode,omitempty"`
-}
-
-// PyTorchRunPolicy is how a job starts and ends.
-type PyTorchRunPolicy struct {
-	CleanPodPolicy          string                   `json:"cleanPodPolicy,omitempty"`
-	TTLSecondsAfterFinished *int32                   `json:"ttlSecondsAfterFinished,omitempty"`
-	ActiveDeadlineSeconds   *int64                   `json:"activeDeadlineSeconds,omitempty"`
-	BackoffLimit            *int32                   `json:"backoffLimit,omitempty"`
-	SchedulingPolicy        *PyTorchSchedulingPolicy `json:"schedulingPolicy,omitempty"`
-	Suspend                 *bool                    `json:"suspend,omitempty"`
-}
-
-// PyTorchSchedulingPolicy is the gang that an operator started with --gang-scheduler-name makes.
-type PyTorchSchedulingPolicy struct {
-	MinAvailable           *int32 `json:"minAvailable,omitempty"`
-	Queue                  string `json:"queue,omitempty"`
-	PriorityClass          string `json:"priorityClass,omitempty"`
-	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+	RunPolicy           RunPolicy              `json:"runPolicy"`
+	ElasticPolicy       *PyTorchElasticPolicy  `json:"elasticPolicy,omitempty"`
+	PyTorchReplicaSpecs map[string]ReplicaSpec `json:"pytorchReplicaSpecs"`
+	NprocPerNode        string                 `json:"nprocPerNode,omitempty"`
 }
 
 // PyTorchElasticPolicy becomes PET_ variables.
@@ -53,7 +35,11 @@ type PyTorchConf struct {
 }
 
 func (s *PyTorchJobSpec) podSets(name string) []PodSet {
-	return kubeflowPodSets(name, "spec.pytorchReplicaSpecs", s.PyTorchReplicaSpecs)
+	var dials []Dial
+	if e := s.ElasticPolicy; e != nil && e.RDZVHost != "" {
+		dials = []Dial{{"spec.elasticPolicy.rdzvHost", e.RDZVHost}}
+	}
+	return kubeflowPodSets(name, "spec.pytorchReplicaSpecs", s.PyTorchReplicaSpecs, dials...)
 }
 
 // The operator makes a headless Service for each pod, of the pod's name.

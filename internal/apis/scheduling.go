@@ -39,13 +39,13 @@ type WorkloadSpec struct {
 
 // PodGroupTemplate is what PodGroups of a Workload are like.
 type PodGroupTemplate struct {
-	Name              string           `json:"name"`
-	SchedulingPolicy  SchedulingPolicy `json:"schedulingPolicy"`
-	PriorityClassName string           `json:"priorityClassName,omitempty"`
+	Name              string      `json:"name"`
+	SchedulingPolicy  GroupPolicy `json:"schedulingPolicy"`
+	PriorityClassName string      `json:"priorityClassName,omitempty"`
 }
 
-// SchedulingPolicy is how the pods of a group are placed.
-type SchedulingPolicy struct {
+// GroupPolicy is how the pods of a group are placed.
+type GroupPolicy struct {
 	Gang *GangPolicy `json:"gang,omitempty"`
 }
 
@@ -57,7 +57,7 @@ type GangPolicy struct {
 // PodGroupAlpha is the spec of a PodGroup of 1.36.
 type PodGroupAlpha struct {
 	PodGroupTemplateRef *PodGroupTemplateRef `json:"podGroupTemplateRef,omitempty"`
-	SchedulingPolicy    SchedulingPolicy     `json:"schedulingPolicy"`
+	SchedulingPolicy    GroupPolicy          `json:"schedulingPolicy"`
 }
 
 // PodGroupTemplateRef says what a PodGroup was made of.
@@ -73,9 +73,9 @@ type WorkloadTemplateRef struct {
 
 // PodGroupBeta is the spec of a PodGroup of 1.37.
 type PodGroupBeta struct {
-	WorkloadRef       *WorkloadRef     `json:"workloadRef,omitempty"`
-	SchedulingPolicy  SchedulingPolicy `json:"schedulingPolicy"`
-	PriorityClassName string           `json:"priorityClassName,omitempty"`
+	WorkloadRef       *WorkloadRef `json:"workloadRef,omitempty"`
+	SchedulingPolicy  GroupPolicy  `json:"schedulingPolicy"`
+	PriorityClassName string       `json:"priorityClassName,omitempty"`
 }
 
 // WorkloadRef says what a PodGroup was made of.

@@ -47,6 +47,11 @@ func Process(rl *framework.ResourceList) error {
 	if err != nil {
 		return fail(rl, err)
 	}
+	for _, b := range bundles {
+		for _, note := range b.Job.Notes() {
+			rl.Results = append(rl.Results, &framework.Result{Message: b.Job.Metadata.Name + ": " + note, Severity: framework.Info})
+		}
+	}
 	rl.Items, err = merge(rl.Items, bundles, len(config.generators) == 0)
 	return fail(rl, err)
 }

@@ -128,7 +128,7 @@ func (x *index) addCustom(obj apis.Workload, key id) {
 		x.addPods(&workload{
 			object: object{id: key, notes: [3]map[string]string{obj.GetAnnotations(), set.Template.Annotations}},
 			path:   set.Path + ".spec", pod: &set.Template.ObjectMeta, spec: &set.Template.Spec,
-			numbers: n, byJobs: set.ByJobs, given: set.Annotations,
+			numbers: n, byJobs: set.ByJobs, given: set.Annotations, dials: set.Dials,
 		})
 	}
 }

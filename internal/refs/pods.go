@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/contract"
 )
 
@@ -21,8 +22,9 @@ type workload struct {
 	selector *metav1.LabelSelector // nil where the controller makes its own
 	claims   []corev1.PersistentVolumeClaim
 	numbers  numbers
-	byJobs   bool     // a custom resource's pods that Jobs make
-	given    []string // annotations that its controller puts on them
+	byJobs   bool        // a custom resource's pods that Jobs make
+	given    []string    // annotations that its controller puts on them
+	dials    []apis.Dial // what fields of a custom resource tell the pods
 }
 
 // container is a container with the list it is in.
@@ -48,6 +50,10 @@ func (c *checker) workload(w *workload) {
 		c.need(&w.object, place{path: w.path, list: "imagePullSecrets", name: s.Name}, id{"Secret", w.namespace, s.Name})
 	}
 	c.need(&w.object, place{path: w.path, list: "serviceAccountName"}, id{"ServiceAccount", w.namespace, w.spec.ServiceAccountName})
+	for _, d := range w.dials {
+		c.qualified(w, place{path: d.Path}, d.Address)
+		c.addresses(w, place{path: d.Path}, d.Address, true)
+	}
 	for i := range w.spec.InitContainers {
 		c.container(container{&w.spec.InitContainers[i], w, "initContainers"})
 	}

@@ -17,6 +17,12 @@ func TestPins(t *testing.T) {
 				module, tools[module], product[module])
 		}
 	}
+	for _, module := range []string{"k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/apiserver"} {
+		if product[module] != product["k8s.io/api"] {
+			t.Errorf("%s is %s and k8s.io/api %s: custom resources would be judged by another release than built-in kinds",
+				module, product[module], product["k8s.io/api"])
+		}
+	}
 	kubernetes := requirements(t, schemasMod)["k8s.io/kubernetes"]
 	if linked, want := product["k8s.io/api"], strings.Replace(kubernetes, "v1.", "v0.", 1); linked != want {
 		t.Errorf("k8s.io/api is %s in go.mod, but the schemas are those of Kubernetes %s", linked, kubernetes)

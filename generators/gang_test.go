@@ -1,0 +1,233 @@
+package generators
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// TestRolesOfGang: where a job has several roles, no pod of one stands in for a pod of another.
+func TestRolesOfGang(t *testing.T) {
+	job := &schema.Job{Metadata: schema.Metadata{Name: "mx", Namespace: "ml"}}
+	job.Spec.Framework, job.Spec.MXNet.Mode = schema.FrameworkMXNet, schema.MXNetDist
+	job.Spec.Workers = schema.Workers{Replicas: 4, Min: 2, Max: 6}
+	job.Spec.Gang = &schema.Gang{Scheduler: schema.GangKoordinator, MinAvailable: 3, Mode: "Strict", MatchPolicy: "waiting-and-running"}
+	all := []role{{"scheduler", 1, 1}, {"server", 2, 2}, {"worker", 4, 2}}
+
+	want := [][3]string{{"mx-scheduler", "1", "1"}, {"mx-server", "2", "2"}, {"mx-worker", "3", "6"}}
+	var got [][3]string
+	for _, r := range all {
+		a := koordinatorGang(job, all, r.component)
+		got = append(got, [3]string{a[koordinatorKeys+"name"], a[koordinatorKeys+"min-available"], a[koordinatorKeys+"total-number"]})
+		if group := a[koordinatorKeys+"groups"]; group != `["ml/mx-scheduler","ml/mx-server","ml/mx-worker"]` {
+			t.Errorf("%s: group %s", r.component, group)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("name, least and total (-want +got):\n%s", diff)
+	}
+	if a := koordinatorGang(job, all, "prefetch"); a != nil {
+		t.Errorf("a pod that takes no part: %v", a)
+	}
+	job.Spec.Gang.Groups = []string{"ml/z", "ml/mx-worker", "ml/mx-scheduler", "ml/mx-server"}
+	if got := koordinatorGang(job, all, "worker")[koordinatorKeys+"groups"]; got != `["ml/mx-scheduler","ml/mx-server","ml/mx-worker","ml/z"]` {
+		t.Errorf("the author's group: %s", got)
+	}
+
+	group := volcanoGroup(job, all)
+	if diff := cmp.Diff(map[string]int32{"scheduler": 1, "server": 2, "worker": 3}, group.Spec.MinTaskMember); diff != "" || group.Spec.MinMember != 6 {
+		t.Errorf("minMember %d, minTaskMember (-want +got):\n%s", group.Spec.MinMember, diff)
+	}
+}
+
+// TestGangs holds every target that carries a dialect to what its scheduler needs, whatever object the pods are in.
+func TestGangs(t *testing.T) {
+	for _, target := range schema.Targets {
+		for _, scheduler := range []string{
+			schema.GangKoordinator, schema.GangTegen, schema.GangCoscheduling, schema.GangVolcano, schema.GangKueue, schema.GangKubernetes,
+		} {
+			if !target.Carries("gang.scheduler=" + scheduler) {
+				continue
+			}
+			t.Run(target.Framework+"/"+target.Name+"/"+scheduler, func(t *testing.T) {
+				text, err := supported(target, "gang.scheduler="+scheduler)
+				if err != nil {
+					t.Fatal(err)
+				}
+				objects := parsed(t, text)
+				pods := podsIn(objects...)
+				if len(pods) == 0 {
+					t.Fatal("no pods of a role")
+				}
+				switch scheduler {
+				case schema.GangKoordinator, schema.GangTegen:
+					koordinatorGangs(t, pods)
+				case schema.GangKueue:
+					queued(t, target, objects)
+				}
+				alike(t, pods)
+			})
+		}
+	}
+}
+
+// TestRoleNames: generators and schema agree about roles, of which Kueue takes 8 at most (jobset#597).
+func TestRoleNames(t *testing.T) {
+	for _, target := range schema.Targets {
+		jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(example(target, ""))}})
+		if err != nil {
+			t.Errorf("%s/%s: %v", target.Framework, target.Name, err)
+			continue
+		}
+		var got []string
+		for _, r := range roles(jobs[0]) {
+			got = append(got, r.component)
+		}
+		slices.Sort(got)
+		if want := jobs[0].Spec.Roles(); !slices.Equal(want, got) || len(got) > 8 {
+			t.Errorf("%s/%s: roles are %v, and of the schema %v", target.Framework, target.Name, got, want)
+		}
+	}
+}
+
+// koordinatorGangs requires one list of gangs on all pods, and each pod's own gang in it.
+func koordinatorGangs(t *testing.T, pods []podIn) {
+	t.Helper()
+	groups := map[string]bool{}
+	names := map[string]string{} // of gangs, by role
+	for _, p := range pods {
+		name, group := p.annotations[koordinatorKeys+"name"], p.annotations[koordinatorKeys+"groups"]
+		names[p.role] = name
+		groups[group] = true
+		if n, err := strconv.Atoi(p.annotations[koordinatorKeys+"min-available"]); err != nil || n < 1 {
+			t.Errorf("%s: %v", p.role, p.annotations)
+		}
+	}
+	if len(groups) != 1 {
+		t.Fatalf("groups %v, want one", groups)
+	}
+	var group []string
+	if text := slices.Collect(maps.Keys(groups))[0]; text != "" {
+		if err := json.Unmarshal([]byte(text), &group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) == 1 {
+		if group != nil {
+			t.Errorf("one role, and a group %v", group)
+		}
+		return
+	}
+	for role, name := range names {
+		if !slices.Contains(group, "ml/"+name) {
+			t.Errorf("%s: gang %q is not in the group %v", role, name, group)
+		}
+	}
+}
+
+// queued requires a queue for every object that Kueue knows, and no field suspend beside it.
+func queued(t *testing.T, target schema.Target, objects []map[string]any) {
+	t.Helper()
+	found := 0
+	for _, o := range objects {
+		metadata, _ := o["metadata"].(map[string]any)
+		spec, _ := o["spec"].(map[string]any)
+		labels, _ := metadata["labels"].(map[string]any)
+		if labels[kueueQueueKey] == nil {
+			continue
+		}
+		if component, _ := labels["app.kubernetes.io/component"].(string); slices.Contains(trainers, component) { // or it only helps
+			found++
+		}
+		policy, _ := spec["runPolicy"].(map[string]any)
+		if spec["suspend"] != nil || policy["suspend"] != nil {
+			t.Errorf("%v %v is suspended by hand too", o["kind"], metadata["name"])
+		}
+	}
+	if bare := target.Name == schema.TargetPods; found == 0 || found > 1 && !bare {
+		t.Errorf("%d objects in the queue: Kueue admits each by itself", found)
+	}
+}
+
+// alike requires one scheduler and one priority.
+func alike(t *testing.T, pods []podIn) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, p := range pods {
+		seen[fmt.Sprint(p.spec["schedulerName"], p.spec["priorityClassName"], p.spec["schedulingGroup"])] = true
+	}
+	if len(seen) != 1 {
+		t.Errorf("scheduler, priority and group: %v", seen)
+	}
+}
+
+// podIn is a pod of a role somewhere in an object.
+type podIn struct {
+	role        string
+	annotations map[string]string
+	spec        map[string]any
+}
+
+var trainers = []string{"launcher", "scheduler", "server", componentWorker} // TestRoleNames knows them
+
+// podsIn finds whatever has containers and, beside it, metadata that names the component of a role.
+func podsIn(objects ...map[string]any) (found []podIn) {
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			metadata, _ := v["metadata"].(map[string]any)
+			labels, _ := metadata["labels"].(map[string]any)
+			spec, _ := v["spec"].(map[string]any)
+			role, _ := labels["app.kubernetes.io/component"].(string)
+			if spec["containers"] != nil && slices.Contains(trainers, role) {
+				p := podIn{role, map[string]string{}, spec}
+				annotations, _ := metadata["annotations"].(map[string]any)
+				for k, v := range annotations {
+					p.annotations[k], _ = v.(string)
+				}
+				found = append(found, p)
+			}
+			for _, item := range v {
+				walk(item)
+			}
+		}
+	}
+	for _, o := range objects {
+		walk(o)
+	}
+	return found
+}
+
+var documentStart = regexp.MustCompile(`(?m)^apiVersion: `)
+
+// parsed splits what supported returns, which has no separators.
+func parsed(t *testing.T, text string) (objects []map[string]any) {
+	t.Helper()
+	starts := documentStart.FindAllStringIndex(text, -1)
+	for i, start := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		var o map[string]any
+		if err := yaml.Unmarshal([]byte(text[start[0]:end]), &o); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}

@@ -1,0 +1,105 @@
+package generators
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/podpatch"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// mxnetContainer is the one container that MXNet's operators look for.
+const mxnetContainer = "mxnet"
+
+// mxJob is a job of Kubeflow's operator, which gives each pod a Service of its name and the variables of ps-lite
+// (kubeflow/trainer v1.8.1, pkg/controller.v1/mxnet).
+func mxJob(job *schema.Job) []runtime.Object {
+	m := meta(job, job.Metadata.Name, componentWorker)
+	spec := apis.MXJobSpec{
+		JobMode: "MXTrain",
+		RunPolicy: apis.RunPolicy{
+			CleanPodPolicy: "Running", // what is left of a job that failed waits in vain and holds accelerators
+			Suspend:        suspended(job),
+		},
+		MXReplicaSpecs: map[string]apis.ReplicaSpec{},
+	}
+	if d := job.Spec.Failure.Deadline; d != nil {
+		spec.RunPolicy.ActiveDeadlineSeconds = ptr(seconds(*d))
+	}
+	if !job.Spec.GitOps { // a reconciler runs a job again that deleted itself
+		spec.RunPolicy.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
+	}
+	var pods []corev1.PodSpec
+	for _, r := range psRoles(job) {
+		t := psTrainee(job, r.component)
+		if r.component == componentScheduler {
+			t.ports = []corev1.ContainerPort{{Name: "mxjob-port", ContainerPort: job.Spec.Servers.Port, Protocol: corev1.ProtocolTCP}}
+		}
+		template := mxnetTemplate(job, t)
+		spec.MXReplicaSpecs[strings.ToUpper(r.component[:1])+r.component[1:]] = apis.ReplicaSpec{
+			Replicas:      &r.replicas,
+			RestartPolicy: "Never", // see psJobs
+			Template:      template,
+		}
+		pods = append(pods, template.Spec)
+	}
+	expect(job, &m, pods...)
+	return []runtime.Object{apis.New(apis.MXJobKind, m, spec)}
+}
+
+// mxnetTemplate is the pod of a role as MXNet's operators want it.
+func mxnetTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
+	template := workerTemplate(job, t)
+	if t.component == componentWorker {
+		template = podpatch.Apply(template, job.Spec.PodTemplate)
+	}
+	i := slices.IndexFunc(template.Spec.Containers, func(c corev1.Container) bool { return c.Name == t.component })
+	template.Spec.Containers[i].Name = mxnetContainer // podTemplate knows it by the name of the role
+	return template
+}
+
+// mxJobMlkube is a job of MXNet's first operator, which makes a Job for each pod and a Service for the scheduler's. It
+// gives containers their first five variables by number, so that they must come without any (deepinsight/mxnet-operator,
+// branch 1.7, pkg/trainer/replicas.go).
+func mxJobMlkube(job *schema.Job) []runtime.Object {
+	m := meta(job, job.Metadata.Name, componentWorker)
+	spec := apis.MxJobSpec{RuntimeID: runtimeID(job), JobMode: job.Spec.MXNet.Mode}
+	var pods []corev1.PodSpec
+	for _, r := range psRoles(job) {
+		t := psTrainee(job, r.component)
+		t.bare = true
+		template := mxnetTemplate(job, t)
+		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure // it learns of a failure from the restarted container
+		replicas := apis.MxReplicaSpec{MxReplicaType: strings.ToUpper(r.component), Replicas: &r.replicas, Template: &template}
+		if r.component == componentScheduler {
+			replicas.PsRootPort = &job.Spec.Servers.Port
+		}
+		spec.ReplicaSpecs = append(spec.ReplicaSpecs, replicas)
+		pods = append(pods, template.Spec)
+	}
+	expect(job, &m, pods...)
+	return []runtime.Object{apis.New(apis.MxJobKind(job.Spec.MXNet.Group), m, spec)}
+}
+
+// runtimeID is part of the names of an MxJob's Jobs; left to the operator it would be random.
+func runtimeID(job *schema.Job) string {
+	if id := job.Spec.MXNet.RuntimeID; id != "" {
+		return id
+	}
+	return contentHash(job.Metadata.Namespace, job.Metadata.Name)[:4]
+}
+
+// isMXJobService: the operator makes one for each pod.
+func isMXJobService(job *schema.Job, name string) bool {
+	return slices.ContainsFunc(psRoles(job), func(r role) bool {
+		return numberedFrom(name, roleName(job, r.component)+"-", 0, r.replicas)
+	})
+}
+
+func isMlkubeService(job *schema.Job, name string) bool {
+	return job.Spec.ParameterServers() && name == roleName(job, componentScheduler)+"-"+runtimeID(job)+"-0"
+}

@@ -1,0 +1,123 @@
+package generators
+
+import (
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// Roles beside the workers of jobs that train with ps-lite, as MXNet and BytePS do.
+const (
+	componentScheduler = "scheduler" // counts and introduces the others; there is one
+	componentServer    = "server"    // holds a share of the parameters
+)
+
+// psRoles are the roles of ps-lite, or a worker alone.
+func psRoles(job *schema.Job) []role {
+	if !job.Spec.ParameterServers() {
+		return workersOnly(job)
+	}
+	servers := job.Spec.Servers.Replicas
+	return append([]role{{componentScheduler, 1, 1}, {componentServer, servers, servers}}, workersOnly(job)...)
+}
+
+// psJobs are an Indexed Job for each role, or that of a worker alone. With ps-lite the first failure ends a role's Job:
+// neither do the others turn to a new scheduler, nor does a new server have the weights of the lost one, and a new
+// worker hangs, since the scheduler does not answer more nodes than it was told of (dmlc/ps-lite, src/van.cc). A failed
+// Job says so, a replaced pod would not. What runs of the other roles then waits in vain until failure.deadline.
+func psJobs(job *schema.Job) []runtime.Object {
+	return objects(hashedAll(job, func(suffix string) (jobs []*batchv1.Job) {
+		if !job.Spec.ParameterServers() {
+			return []*batchv1.Job{workerJob(job, workerName(job)+suffix, workerTemplate(job, psTrainee(job, componentWorker)))}
+		}
+		service := roleName(job, componentScheduler)
+		root := inService(job, service+suffix+"-0", service)
+		for _, r := range psRoles(job) {
+			t := psTrainee(job, r.component)
+			t.env = append(psEnv(job, r.component, root), t.env...)
+			if r.component == componentScheduler {
+				t.ports = []corev1.ContainerPort{{Name: "ps-root", ContainerPort: job.Spec.Servers.Port, Protocol: corev1.ProtocolTCP}}
+			}
+			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, t)))
+		}
+		return jobs
+	}, jobImmutable)...)
+}
+
+// psEnv makes a process a node of ps-lite (dmlc/ps-lite, docs/env.md); root is the scheduler's name.
+func psEnv(job *schema.Job, component, root string) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: "DMLC_ROLE", Value: component},
+		{Name: "DMLC_PS_ROOT_URI", Value: root},
+		{Name: "DMLC_PS_ROOT_PORT", Value: strconv.Itoa(int(job.Spec.Servers.Port))},
+		{Name: "DMLC_NUM_SERVER", Value: strconv.Itoa(int(job.Spec.Servers.Replicas))},
+		{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(int(job.Spec.Workers.Replicas))},
+		{Name: "DMLC_USE_KUBERNETES", Value: "1"}, // the scheduler binds to 0.0.0.0, not to its name (src/zmq_van.h; apache/mxnet#9430)
+	}
+	if component == componentWorker { // which BytePS reads
+		env = append(env, corev1.EnvVar{Name: "DMLC_WORKER_ID", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
+		}})
+	}
+	return env
+}
+
+// psTrainee is a pod of a role, but for what makes it a node. Servers and the scheduler run the workers' script, which
+// its DMLC_ROLE turns into one, on the workers' volumes.
+func psTrainee(job *schema.Job, component string) trainee {
+	t := workerTrainee(job)
+	t.command, t.args = program(job)
+	if component != componentWorker {
+		s := &job.Spec.Servers
+		t.component, t.image = component, serverImage(job)
+		t.command, t.args = serverProgram(job)
+		t.resources = fixed(s.CPU, s.Memory, job.Spec.Resources.EphemeralStorage)
+	}
+	if i := job.Spec.Network.Interface; i != "" && job.Spec.ParameterServers() {
+		t.env = []corev1.EnvVar{{Name: "DMLC_INTERFACE", Value: i}}
+	}
+	return t
+}
+
+// serverImage is what servers and the scheduler run.
+func serverImage(job *schema.Job) string {
+	if own := job.Spec.Servers.Image; own != "" {
+		return own
+	}
+	return job.Spec.Image
+}
+
+// serverProgram is their command, or the workers' with arguments of their own.
+func serverProgram(job *schema.Job) (command, args []string) {
+	s := &job.Spec.Servers
+	switch {
+	case len(s.Command) > 0:
+		return s.Command, s.Args
+	case len(s.Args) == 0:
+		return program(job)
+	}
+	own := *job
+	own.Spec.Args = s.Args
+	return program(&own)
+}
+
+// roleServices give the pods of each role their names.
+func roleServices(job *schema.Job) (out []runtime.Object) {
+	for _, r := range roles(job) {
+		var ports []corev1.ServicePort
+		if r.component == componentScheduler {
+			ports = []corev1.ServicePort{port("ps-root", job.Spec.Servers.Port)}
+		}
+		out = append(out, headless(job, roleName(job, r.component), r.component, selector(job, r.component), ports...))
+	}
+	return out
+}
+
+func isRoleService(job *schema.Job, name string) bool {
+	return slices.ContainsFunc(roles(job), func(r role) bool { return name == roleName(job, r.component) })
+}

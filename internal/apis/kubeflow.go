@@ -1,0 +1,71 @@
+package apis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The custom resources of Kubeflow's training operators share these types (kubeflow/trainer v1.9.4,
+// pkg/apis/kubeflow.org/v1/common_types.go; kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1/types.go).
+
+// RunPolicy is how a job runs and what remains of it.
+type RunPolicy struct {
+	CleanPodPolicy          string            `json:"cleanPodPolicy,omitempty"` // None, Running or All: which pods are deleted when it is over
+	TTLSecondsAfterFinished *int32            `json:"ttlSecondsAfterFinished,omitempty"`
+	ActiveDeadlineSeconds   *int64            `json:"activeDeadlineSeconds,omitempty"`
+	BackoffLimit            *int32            `json:"backoffLimit,omitempty"`
+	Suspend                 *bool             `json:"suspend,omitempty"`
+	SchedulingPolicy        *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
+}
+
+// SchedulingPolicy is read where the operator was started with a gang scheduler.
+type SchedulingPolicy struct {
+	MinAvailable           *int32 `json:"minAvailable,omitempty"`
+	Queue                  string `json:"queue,omitempty"`
+	PriorityClass          string `json:"priorityClass,omitempty"`
+	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+}
+
+// ReplicaSpec is the pods of one role.
+type ReplicaSpec struct {
+	Replicas      *int32                 `json:"replicas,omitempty"`
+	RestartPolicy string                 `json:"restartPolicy,omitempty"` // Always, OnFailure, Never or ExitCode; the template's own is overwritten
+	Template      corev1.PodTemplateSpec `json:"template"`
+}
+
+// kubeflowPodSets are the pods of Kubeflow's controllers, <job>-<role in lower case>-<index>.
+func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec, dials ...Dial) (all []PodSet) {
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		r := roles[role]
+		all = append(all, PodSet{
+			Path:     fmt.Sprintf("%s.%s.template", path, role),
+			Template: &r.Template,
+			Replicas: orOne(r.Replicas),
+			Prefix:   fmt.Sprintf("%s-%s-", name, strings.ToLower(role)),
+			Dials:    dials,
+		})
+	}
+	return all
+}
+
+// numbered are the names of all pods, where each has a Service of its own name.
+func numbered(sets []PodSet) (names []string) {
+	for _, set := range sets {
+		for i := range set.Replicas {
+			names = append(names, fmt.Sprintf("%s%d", set.Prefix, set.First+i))
+		}
+	}
+	return names
+}
+
+// orOne is a number of replicas where leaving it out means one.
+func orOne(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
+}

@@ -1,0 +1,66 @@
+package apis
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// MxJobKind is MxJob's one version in one of the groups that it has had: mlkube.io until October 2017 and
+// mxnet.mlkube.io since (deepinsight/mxnet-operator, branch 1.7, pkg/spec/mx_job.go).
+func MxJobKind(group string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: group, Version: "v1beta1", Kind: "MxJob"}
+}
+
+// MxJob trains with MXNet, by the first operator for it.
+type MxJob = Custom[MxJobSpec]
+
+// MxJobSpec is MxJob.spec. RuntimeId has no tag upstream: its key is the field's name.
+type MxJobSpec struct {
+	RuntimeID    string          `json:"RuntimeId,omitempty"`
+	JobMode      string          `json:"jobMode"`
+	ReplicaSpecs []MxReplicaSpec `json:"replicaSpecs"`
+}
+
+// MxReplicaSpec is the pods of one role: SCHEDULER, SERVER or WORKER.
+type MxReplicaSpec struct {
+	MxReplicaType string                  `json:"mxReplicaType"`
+	Replicas      *int32                  `json:"replicas,omitempty"`
+	PsRootPort    *int32                  `json:"PsRootPort,omitempty"` // of the SCHEDULER
+	Template      *corev1.PodTemplateSpec `json:"template"`
+}
+
+// prefix starts the names of the Jobs of a role, each of one pod (pkg/trainer/replicas.go).
+func (s *MxJobSpec) prefix(name string, r *MxReplicaSpec) string {
+	return fmt.Sprintf("%s-%s-%s-", name, strings.ToLower(r.MxReplicaType), s.RuntimeID)
+}
+
+// services: the scheduler's, whom the others dial.
+func (s *MxJobSpec) services(name string) (all []string) {
+	for i := range s.ReplicaSpecs {
+		if r := &s.ReplicaSpecs[i]; r.MxReplicaType == "SCHEDULER" {
+			all = append(all, s.prefix(name, r)+"0")
+		}
+	}
+	return all
+}
+
+func (s *MxJobSpec) podSets(name string) (all []PodSet) {
+	for i := range s.ReplicaSpecs {
+		r := &s.ReplicaSpecs[i]
+		if r.Template == nil {
+			continue
+		}
+		all = append(all, PodSet{
+			Path:     fmt.Sprintf("spec.replicaSpecs[%d].template", i),
+			Template: r.Template,
+			Replicas: orOne(r.Replicas),
+			Prefix:   s.prefix(name, r),
+			Random:   true,
+			ByJobs:   true,
+		})
+	}
+	return all
+}

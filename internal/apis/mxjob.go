@@ -1,0 +1,24 @@
+package apis
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// MXJobKind is MXJob as the training operator had it until v1.8.1, its last release with this kind (kubeflow/trainer
+// v1.8.1, pkg/apis/kubeflow.org/v1/mxnet_types.go).
+var MXJobKind = schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "MXJob"}
+
+// MXJob trains with MXNet's parameter servers.
+type MXJob = Custom[MXJobSpec]
+
+// MXJobSpec is MXJob.spec; the keys of MXReplicaSpecs are Scheduler, Server and Worker.
+type MXJobSpec struct {
+	JobMode        string                 `json:"jobMode"`
+	RunPolicy      RunPolicy              `json:"runPolicy"`
+	MXReplicaSpecs map[string]ReplicaSpec `json:"mxReplicaSpecs"`
+}
+
+// The controller makes a headless Service for each pod, of the pod's name (pkg/controller.v1/common/service.go).
+func (s *MXJobSpec) services(name string) []string { return numbered(s.podSets(name)) }
+
+func (s *MXJobSpec) podSets(name string) []PodSet {
+	return kubeflowPodSets(name, "spec.mxReplicaSpecs", s.MXReplicaSpecs)
+}

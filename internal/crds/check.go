@@ -1,0 +1,131 @@
+package crds
+
+import (
+	"slices"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	unknown     = "is not a field of this CRD, so an API server drops it without a word; remove it, or install a CRD that has it"
+	unknownMeta = "is not a field of metadata, so an API server drops it without a word; remove it"
+	statusApart = "is written through a subresource of its own, so an API server drops it from what creates the object; remove it"
+)
+
+// Check says which fields of an object of the definition's kind an API server
+// would drop or refuse, sorted by field.
+func (d *Definition) Check(u *unstructured.Unstructured) []Finding {
+	_, findings := d.Admit(u)
+	return findings
+}
+
+// Admit is Check, and gives the object as an API server would store it: with
+// defaults, without what it drops. It is nil where something was refused.
+func (d *Definition) Admit(u *unstructured.Unstructured) (map[string]any, []Finding) {
+	j := judgement{definition: d, object: object(u, d.namespaced)}
+	name := u.GroupVersionKind().Version
+	v := d.versions[name]
+	if v == nil {
+		j.refuse(mistake{field: "apiVersion", why: d.notServed(name)})
+		return nil, j.findings
+	}
+	stored := u.DeepCopy().Object
+	j.coerce(v, stored)
+	if !j.refused { // an API server does not read on either where it cannot decode
+		j.validate(v, stored)
+	}
+	slices.SortFunc(j.findings, Compare)
+	j.findings = slices.Compact(j.findings)
+	if j.refused {
+		stored = nil
+	}
+	return stored, j.findings
+}
+
+// Refuse words an error that a further validator has of the object.
+func (d *Definition) Refuse(u *unstructured.Unstructured, err *field.Error) Finding {
+	m := fieldMistake(err)
+	return Finding{object(u, d.namespaced), m.field, d.File, Refused, m.why}
+}
+
+// judgement is what one definition says of one object.
+type judgement struct {
+	definition *Definition
+	object     string
+	findings   []Finding
+	refused    bool
+}
+
+func (j *judgement) refuse(m mistake) {
+	j.refused = true
+	j.add(m.field, Refused, m.why)
+}
+
+func (j *judgement) drop(at, why string) { j.add(at, Dropped, why) }
+
+func (j *judgement) add(at string, verdict Verdict, why string) {
+	j.findings = append(j.findings, Finding{j.object, at, j.definition.File, verdict, why})
+}
+
+// coerce makes of the object what an API server decodes, and records what is
+// lost on the way.
+func (j *judgement) coerce(v *version, obj map[string]any) {
+	meta, found, lost, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		j.refuse(decodeMistake(err))
+		return
+	}
+	for _, path := range lost {
+		j.drop(path, unknownMeta)
+	}
+	setDefaults(obj, v.schema)
+	if !j.definition.keepsUnknown {
+		track := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+		for _, path := range pruning.PruneWithOptions(obj, v.schema, true, track) {
+			j.drop(path, unknown)
+		}
+		dropNulls(obj, v.schema)
+	}
+	// Objects within the object, where the schema declares some, have metadata of their own.
+	ferr, lost := objectmeta.CoerceWithOptions(nil, obj, v.schema, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	if ferr != nil {
+		j.refuse(fieldMistake(ferr))
+		return
+	}
+	for _, path := range lost {
+		j.drop(path, unknown)
+	}
+	if found {
+		if err := objectmeta.SetObjectMeta(obj, meta); err != nil {
+			j.refuse(mistake{field: "metadata", why: err.Error()})
+		}
+	}
+	if _, ok := obj["status"]; ok && v.statusApart {
+		j.drop("status", statusApart)
+		delete(obj, "status")
+	}
+}
+
+func (j *judgement) validate(v *version, obj map[string]any) {
+	u := &unstructured.Unstructured{Object: obj}
+	if j.definition.namespaced && u.GetNamespace() == "" {
+		u = u.DeepCopy()
+		u.SetNamespace(metav1.NamespaceDefault) // kubectl, and whatever applies a manifest, gives it one
+	}
+	errs := validation.ValidateObjectMetaAccessor(u, j.definition.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs = append(errs, objectmeta.Validate(nil, obj, v.schema, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.schema, obj)...)
+	for _, err := range errs {
+		j.refuse(fieldMistake(err))
+	}
+	for _, m := range validateSchema(v.openAPI, obj) {
+		j.refuse(m)
+	}
+}

@@ -1,0 +1,64 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+)
+
+// gangJob is a job of several roles, whether or not its framework has the target.
+func gangJob(spec string) string {
+	return "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n" +
+		"  framework: horovod\n  image: x:1\n  command: [train]\n" + spec
+}
+
+// TestGangOfRoles: a scheduler that counts all pods together must not count workers for a launcher, and a group holds
+// the gang of each role.
+func TestGangOfRoles(t *testing.T) {
+	for _, c := range []struct{ name, spec, want string }{
+		{
+			"sum", "  workers: {min: 2, max: 4}\n  gang: {scheduler: coscheduling}\n",
+			"spec.gang.minAvailable: coscheduling counts the pods of all roles together, so workers could stand in for a launcher: set it to 4, or use koordinator, tegen or volcano",
+		},
+		{
+			"sum of Kubernetes", "  kubernetesVersion: \"1.37\"\n  workers: {min: 2, max: 4}\n  gang: {scheduler: kubernetes, minAvailable: 3}\n",
+			"spec.gang.minAvailable: kubernetes counts the pods of all roles together",
+		},
+		{"whole", "  workers: {min: 2, max: 4}\n  gang: {scheduler: coscheduling, minAvailable: 4}\n", ""},
+		{"tasks", "  workers: {min: 2, max: 4}\n  gang: {scheduler: volcano}\n", ""},
+		{"gangs", "  workers: {min: 2, max: 4}\n  gang: {scheduler: koordinator}\n", ""},
+		{
+			"group", "  workers: {replicas: 2}\n  gang: {scheduler: koordinator, groups: [ml/j, ml/other]}\n",
+			"spec.gang.groups: the group must hold this gang too: add ml/j-launcher, ml/j-worker",
+		},
+		{"whole group", "  workers: {replicas: 2}\n  gang: {scheduler: koordinator, groups: [ml/j-worker, ml/j-launcher, ml/other]}\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, errs := load(t, gangJob(c.spec))
+			got := ""
+			for _, e := range errs {
+				if strings.HasPrefix(e.Path, "spec.gang") {
+					got += e.Path + ": " + e.Msg
+				}
+			}
+			if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestDialects: what a dialect is told are fields of a gang, and no two schedulers have one name.
+func TestDialects(t *testing.T) {
+	seen := map[string]string{}
+	for name, d := range dialects {
+		for _, field := range d.fields {
+			if _, _, err := Explain("TrainingJob", "spec.gang."+field); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if other := seen[d.scheduler]; other != "" && d.scheduler != "" {
+			t.Errorf("%s and %s are both %s", name, other, d.scheduler)
+		}
+		seen[d.scheduler] = name
+	}
+}

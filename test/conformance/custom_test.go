@@ -1,0 +1,255 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tegen-dev/tegen/internal/crds"
+	"github.com/tegen-dev/tegen/internal/crds/celrules"
+	"github.com/tegen-dev/tegen/internal/manifest"
+)
+
+// ownCRDs are the definitions that tegen brings along.
+const ownCRDs = root + "/overlays/crds"
+
+// upstreamCRDs is where the definitions of other projects lie: TEGEN_CRDS, or a
+// folder beside the checkout. The repository holds no copy of them.
+func upstreamCRDs() string {
+	if dir := os.Getenv("TEGEN_CRDS"); dir != "" {
+		return dir
+	}
+	return root + "/../shared/crds"
+}
+
+// customGroups are the API groups whose objects TestCustomResources judges by
+// CRDs. kubeconform has no schemas for them and leaves them out.
+var customGroups = []string{
+	"batch.volcano.sh",
+	"elastic.iml.github.io",
+	"elastic.pytorch.org",
+	"jobset.x-k8s.io",
+	"kubeflow.org",
+	"kueue.x-k8s.io",
+	"mlkube.io",
+	"mxnet.mlkube.io",
+	"scheduling.sigs.k8s.io",
+	"scheduling.volcano.sh",
+	"scheduling.x-k8s.io",
+	"trainer.kubeflow.org",
+}
+
+// builtInGroups are those of Kubernetes itself whose objects are read as custom
+// resources are. They have no CRDs; kubeconform judges them.
+var builtInGroups = []string{"scheduling.k8s.io"}
+
+// setAside are definitions that judge no golden, each with its reason.
+var setAside = map[string]string{
+	olderDLRover: "An older one of the same version, which loses suspension and the annotations of pods: docs say which to install, and TestOlderDLRover what this one does.",
+}
+
+const olderDLRover = "dlrover_manifests-bundle_elastic.iml.github.io_elasticjobs.yaml"
+
+// TestCustomResources holds every custom resource of the goldens against every
+// definition of its version: what would be dropped, what refused, the rules in
+// CEL. It needs no tool and no network, so it runs with every other test.
+func TestCustomResources(t *testing.T) {
+	files, err := goldenFiles(goldenDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources, err := customResources(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := crds.ReadDir(ownCRDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream, err := readUpstream()
+	absent := errors.Is(err, errNoUpstream)
+	if err != nil && !absent {
+		t.Fatal(err)
+	}
+	wrong, unjudged := hold(t.Context(), resources, slices.Concat(own, upstream))
+	for _, w := range wrong {
+		t.Error(w)
+	}
+	switch {
+	case len(unjudged) == 0:
+	case absent:
+		t.Skipf("%d custom resources are not judged: %v", len(unjudged), errNoUpstream)
+	default:
+		for _, r := range unjudged {
+			t.Errorf("%s: no CRD in %s or %s defines the kind", r, ownCRDs, upstreamCRDs())
+		}
+	}
+}
+
+// TestCustomGroups: a group that no definition is for would be left out by
+// kubeconform and judged by nobody.
+func TestCustomGroups(t *testing.T) {
+	own, err := crds.ReadDir(ownCRDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Concat(own, needUpstream(t))
+	for _, group := range customGroups {
+		if !slices.ContainsFunc(all, func(d *crds.Definition) bool { return d.Kind.Group == group }) {
+			t.Errorf("no CRD of the group %s", group)
+		}
+	}
+	for file := range setAside {
+		if !slices.ContainsFunc(all, func(d *crds.Definition) bool { return filepath.Base(d.File) == file }) {
+			t.Errorf("%s is set aside, and not there", file)
+		}
+	}
+}
+
+const dlroverJob = `apiVersion: elastic.iml.github.io/v1alpha1
+kind: ElasticJob
+metadata: {name: bert, namespace: training}
+spec:
+  distributionStrategy: AllreduceStrategy
+  suspend: true
+  replicaSpecs:
+    worker:
+      replicas: 4
+      template:
+        metadata:
+          annotations: {gang.scheduling.koordinator.sh/min-available: "4"}
+        spec:
+          containers: [{name: main, image: "example.com/bert:1"}]
+`
+
+// TestOlderDLRover: DLRover publishes two definitions of one version, and the
+// one that its documents install loses what a gang and suspension need.
+func TestOlderDLRover(t *testing.T) {
+	lost := map[string][]string{}
+	job := parse(t, dlroverJob)[0].object
+	for _, d := range needUpstream(t) {
+		if d.Kind != job.GroupVersionKind().GroupKind() {
+			continue
+		}
+		fields := []string{}
+		for _, f := range celrules.New(d).Check(t.Context(), job) {
+			if f.Verdict != crds.Dropped {
+				t.Errorf("refused: %v", f)
+			}
+			fields = append(fields, f.Field)
+		}
+		lost[filepath.Base(d.File)] = fields
+	}
+	want := map[string][]string{
+		"elastic.iml.github.io_elasticjobs.yaml": {},
+		olderDLRover:                             {"spec.replicaSpecs.worker.template.metadata.annotations", "spec.suspend"},
+	}
+	if diff := cmp.Diff(want, lost); diff != "" {
+		t.Errorf("lost (-want +got):\n%s", diff)
+	}
+}
+
+var errNoUpstream = errors.New("no CRDs of other projects beside the checkout; name their directory in TEGEN_CRDS")
+
+// readUpstream reads what is a second's work, once.
+var readUpstream = sync.OnceValues(func() ([]*crds.Definition, error) {
+	dir := upstreamCRDs()
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && os.Getenv("TEGEN_CRDS") == "" {
+		return nil, errNoUpstream
+	}
+	return crds.ReadDir(dir)
+})
+
+func needUpstream(t *testing.T) []*crds.Definition {
+	t.Helper()
+	all, err := readUpstream()
+	if errors.Is(err, errNoUpstream) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// customResource is an object of a golden that no Go type is for.
+type customResource struct {
+	file   string
+	object *unstructured.Unstructured
+}
+
+func (r customResource) String() string {
+	return fmt.Sprintf("%s: %s %s", r.file, r.object.GroupVersionKind().GroupKind(), r.object.GetName())
+}
+
+// customResources lists the objects that are of neither of Kubernetes' typed
+// groups nor of those in builtInGroups.
+func customResources(files []string) ([]customResource, error) {
+	var all []customResource
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := manifest.Read(file, text)
+		if err != nil {
+			return nil, err
+		}
+		for _, obj := range objects {
+			u, ok := obj.(*unstructured.Unstructured)
+			if ok && !slices.Contains(builtInGroups, u.GroupVersionKind().Group) {
+				all = append(all, customResource{file, u})
+			}
+		}
+	}
+	return all, nil
+}
+
+// hold judges custom resources by every definition of their kind and version,
+// and returns what is wrong, and the resources that no definition is there for.
+func hold(ctx context.Context, resources []customResource, definitions []*crds.Definition) (wrong []string, unjudged []customResource) {
+	judges := make([]*celrules.Judge, len(definitions))
+	for i, d := range definitions {
+		judges[i] = celrules.New(d)
+	}
+	for _, r := range resources {
+		gvk := r.object.GroupVersionKind()
+		if !slices.Contains(customGroups, gvk.Group) {
+			wrong = append(wrong, fmt.Sprintf("%s: nobody judges the group: add it to customGroups, with a CRD", r))
+			continue
+		}
+		var versions []string
+		judged := false
+		for _, j := range judges {
+			if _, aside := setAside[filepath.Base(j.File)]; aside || j.Kind != gvk.GroupKind() {
+				continue
+			}
+			versions = append(versions, j.File)
+			if !j.Serves(gvk.Version) {
+				continue
+			}
+			judged = true
+			for _, f := range j.Check(ctx, r.object) {
+				wrong = append(wrong, r.file+": "+f.String())
+			}
+		}
+		switch {
+		case judged:
+		case versions == nil:
+			unjudged = append(unjudged, r)
+		default:
+			wrong = append(wrong, fmt.Sprintf("%s: no CRD serves %s: %s", r, gvk.Version, strings.Join(versions, ", ")))
+		}
+	}
+	return wrong, unjudged
+}

@@ -18,11 +18,11 @@ type draft struct {
 	job    tree
 	origin map[string]view // where a field of the job comes from, by its path
 
-	workload  []*object         // what it was read from, in the order in which its twins are rendered
-	trainer   string            // the name of the container that trains
-	volume    map[string]string // what the rendered pods call the volumes of the input's
-	others    int64             // pods of roles other than the workers
-	templates map[string]bool   // where in them the workers' pod templates are: dotted paths, "" for a pod itself
+	workload []*object         // what it was read from, in the order in which its twins are rendered
+	trainer  string            // the name of the container that trains
+	volume   map[string]string // what the rendered pods call the volumes of the input's
+	others   int64             // pods of roles other than the workers
+	template view              // of the workers' pods, or the first of them
 
 	objects []tree // what it renders
 	notes   []Note
@@ -31,7 +31,7 @@ type draft struct {
 
 // newDraft starts a job of a framework and target from an object.
 func newDraft(s *stream, o *object, framework, target, name string) *draft {
-	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, templates: map[string]bool{}}
+	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}}
 	d.own(o)
 	metadata := o.view().at("metadata")
 	d.set("metadata.name", name, metadata.at("name"))

@@ -144,11 +144,9 @@ func (d *draft) certificates(members view) {
 		return
 	}
 	d.set("spec.rendezvous.etcd.tls.secret", secret.text(), secret)
-	for path := range d.templates {
-		worker := d.workload[0].view().walk(undotted(path)).at("spec", "volumes").item("name", "tls").at("secret", "secretName")
-		if worker.text() != secret.text() {
-			d.set("spec.rendezvous.etcd.tls.clientSecret", worker.text(), worker)
-		}
+	worker := d.template.at("spec", "volumes").item("name", "tls").at("secret", "secretName")
+	if worker.text() != secret.text() {
+		d.set("spec.rendezvous.etcd.tls.clientSecret", worker.text(), worker)
 	}
 }
 

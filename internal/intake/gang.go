@@ -80,8 +80,12 @@ func (d *draft) koordinator(t, annotations, name view) {
 func (d *draft) least(n int64, from view) { d.set("spec.gang.minAvailable", n, from) }
 
 func (d *draft) gangName(name view) {
-	if name.text() != d.name() {
-		d.set("spec.gang.name", name.text(), name)
+	text := name.text()
+	if d.others > 0 { // each role is a gang of its own
+		text = strings.TrimSuffix(text, "-worker")
+	}
+	if text != d.name() {
+		d.set("spec.gang.name", text, name)
 	}
 }
 

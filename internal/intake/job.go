@@ -14,6 +14,9 @@ func readJob(s *stream, o *object) (*draft, error) {
 		return nil, notTraining
 	}
 	forgetController(o)
+	if framework := frameworkOf(o, spec.at("template")); framework != schema.FrameworkTorchelastic {
+		return readRoleJobs(s, o, framework)
+	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
 	d.jobSpec(spec)
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
@@ -22,6 +25,19 @@ func readJob(s *stream, o *object) (*draft, error) {
 	d.torch(spec.at("template", "spec"), c, nil)
 	d.surroundings()
 	return d, nil
+}
+
+// frameworkOf is what the pods of a template train with: tegen's own label says it, or what the program is told.
+func frameworkOf(o *object, template view) string {
+	labels := o.view().at("metadata", "labels")
+	own := labels.at("app.kubernetes.io/name").text()
+	switch {
+	case labels.at("app.kubernetes.io/managed-by").text() == contract.ManagedBy && own != "":
+		return own
+	case trainerOf(template.at("spec")).at("env").item("name", "DMLC_ROLE").given():
+		return schema.FrameworkMXNet
+	}
+	return schema.FrameworkTorchelastic
 }
 
 // unhashed is a name without the hash that tegen puts behind it where hashedNames asks for it.

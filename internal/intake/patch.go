@@ -12,11 +12,11 @@ import (
 // have not. It returns why the escape hatch refused some of it, by the dotted path.
 func (d *draft) patch(sound tree) map[string]string {
 	refused := map[string]string{}
-	o := d.workload[0]
-	twin := d.twins()[0]
-	if twin == nil {
+	i := slices.Index(d.workload, d.template.object)
+	if i < 0 || d.twins()[i] == nil {
 		return refused
 	}
+	o, twin := d.workload[i], d.twins()[i]
 	patch := tree{}
 	for _, g := range gaps(o, twin) {
 		path, ok := d.inTemplate(g)
@@ -40,20 +40,16 @@ func (d *draft) patch(sound tree) map[string]string {
 
 // inTemplate is the path of a gap within the workers' pod template; of a pod, only metadata that a template has counts.
 func (d *draft) inTemplate(g gap) ([]step, bool) {
-	steps := g.steps()
-	for at := range d.templates {
-		prefix := undotted(at)
-		if len(steps) <= len(prefix) || !slices.Equal(steps[:len(prefix)], prefix) {
-			continue
-		}
-		path := g.path[len(prefix):]
-		isMetadata := path[0].name == "metadata" && len(path) > 1 && (path[1].name == "labels" || path[1].name == "annotations")
-		if isMetadata && (reserved(path[len(path)-1].name) || isGangKey(path[len(path)-1].name)) {
-			return nil, false
-		}
-		return path, isMetadata || path[0].name == "spec" || at != ""
+	steps, prefix := g.steps(), d.template.path
+	if len(steps) <= len(prefix) || !slices.Equal(steps[:len(prefix)], prefix) {
+		return nil, false
 	}
-	return nil, false
+	path := g.path[len(prefix):]
+	isMetadata := path[0].name == "metadata" && len(path) > 1 && (path[1].name == "labels" || path[1].name == "annotations")
+	if isMetadata && (reserved(path[len(path)-1].name) || isGangKey(path[len(path)-1].name)) {
+		return nil, false
+	}
+	return path, isMetadata || path[0].name == "spec" || len(prefix) > 0
 }
 
 // refusal asks the schema whether it takes a patch.

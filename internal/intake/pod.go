@@ -10,7 +10,7 @@ import (
 // worker reads the pod template of the workers: all that every framework has. What it does not read, the comparison of
 // the rendered job finds, and carries in podTemplate where that can. A view of a pod itself is a template too.
 func (d *draft) worker(t view) view {
-	d.templates[dotted(t.path)] = true
+	d.template = t
 	pod := t.at("spec")
 	c := trainerOf(pod)
 	d.trainer = c.at("name").text()

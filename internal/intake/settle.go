@@ -196,12 +196,14 @@ func (d *draft) compare(refused map[string]string) {
 
 // names tells of the one name that is compared with nothing.
 func (d *draft) names(o *object, twin tree) {
-	for at := range d.templates {
-		was := trainerOf(o.view().walk(undotted(at)).at("spec")).at("name")
-		is := trainerOf(view{value: twin}.walk(undotted(at)).at("spec")).at("name")
-		if is.given() && was.text() != is.text() {
-			d.note(was, NotKept, "tegen calls the container that trains %q", is.text())
-		}
+	if o != d.template.object && d.get("spec.target").text() != schema.TargetPods {
+		return
+	}
+	at := d.template.path
+	was := trainerOf(o.view().walk(at).at("spec")).at("name")
+	is := trainerOf(view{value: twin}.walk(at).at("spec")).at("name")
+	if is.given() && was.text() != is.text() {
+		d.note(was, NotKept, "tegen calls the container that trains %q", is.text())
 	}
 }
 

@@ -103,6 +103,9 @@ func readers() []reader {
 		{"batch.volcano.sh", "Job", readVCJob},
 		{"elastic.pytorch.org", "ElasticJob", readTorchElasticJob},
 		{"kubeflow.org", "PyTorchJob", readPyTorchJob},
+		{"kubeflow.org", "MXJob", readMXJob},
+		{"mlkube.io", "MxJob", readMlkube},
+		{"mxnet.mlkube.io", "MxJob", readMlkube},
 		{"elastic.iml.github.io", "ElasticJob", readDLRoverJob},
 	}
 }

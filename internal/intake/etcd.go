@@ -32,8 +32,8 @@ func (d *draft) etcd(name, port, backend string, from view) bool {
 	for _, c := range pod.at("containers").items() {
 		d.notes = append(d.notes, etcdFlaws(c, backend)...)
 	}
-	server.becomes = "spec.rendezvous.etcd, a StatefulSet"
-	service.becomes = "spec.rendezvous.etcd, a Service of that name"
+	server.becomes = "a StatefulSet takes its place: see spec.rendezvous.etcd"
+	service.becomes = "a Service of that name is rendered with spec.rendezvous.etcd"
 	return true
 }
 

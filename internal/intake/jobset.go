@@ -36,7 +36,7 @@ func trainingItem(list view) view {
 	if len(items) > 0 {
 		return items[0]
 	}
-	return list
+	return view{object: list.object}
 }
 
 // children reads a Job that stands for several: many Jobs of one pod become one Job of many.

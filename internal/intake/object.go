@@ -24,7 +24,7 @@ type object struct {
 	namespace, name string
 	draft           *draft              // that it became the workload of, nil for none
 	told            bool                // that it could not be read
-	becomes         string              // what takes its place, where its form is another
+	becomes         string              // what takes its place, in words, where its form is another
 	meant           map[string]struct{} // places whose meaning a draft keeps in another form, with all below them
 }
 

@@ -36,7 +36,12 @@ func (d *draft) sound() tree {
 		if err == nil {
 			return job
 		}
+		done := map[string]bool{}
 		for _, e := range mistakes(err) {
+			if done[e.Path] {
+				continue
+			}
+			done[e.Path] = true
 			d.from(e.Path).untold() // told as a flaw, where the job is written
 			mend(job, e)
 		}
@@ -179,7 +184,7 @@ func (d *draft) compare(refused map[string]string) {
 			switch {
 			case i == 0:
 				common[at] = true
-			case !common[at]:
+			case !common[at] && o.gvk.Kind == "Pod":
 				why = "the workers of a job are alike, and others have it not"
 			}
 			if r := refused[at]; r != "" && g.want == nil {

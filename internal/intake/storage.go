@@ -53,7 +53,7 @@ func (s *stream) unpinned(pvc, pv *object) {
 	class.moved()
 	pvc.view().at("spec", "storageClassName").moved()
 	if sc := s.find("storage.k8s.io", "StorageClass", "", class.text()); sc != nil {
-		sc.becomes = "nothing: claim and volume name each other, so that no class"
+		sc.becomes = "claim and volume name each other and need no class"
 	}
 }
 

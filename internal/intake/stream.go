@@ -145,7 +145,7 @@ func (s *stream) rest(drafts []*draft) (notes []Note) {
 			continue
 		}
 		if o.becomes != "" {
-			notes = append(notes, o.note(Moved, "%s takes its place", o.becomes))
+			notes = append(notes, o.note(Moved, "%s", o.becomes))
 			continue
 		}
 		twin := rendered(drafts, o)

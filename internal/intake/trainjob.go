@@ -59,6 +59,9 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 			d.set("spec.workers.replicas", n, v)
 		}
 	}
+	if spec.at("trainer", "numNodes").given() {
+		policy.at("numNodes").moved()
+	}
 	if n, ok := spec.at("trainer", "numProcPerNode").number(); ok {
 		d.set("spec.workers.processes", n, spec.at("trainer", "numProcPerNode"))
 	} else {

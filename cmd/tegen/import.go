@@ -10,8 +10,11 @@ import (
 )
 
 const importLong = `import reads manifests of training jobs, of tegen or of anyone else, and prints the
-TrainingJobs that render to the same objects. It knows Indexed Jobs and the bare
-pods of the torchelastic tutorial with their Services and etcd.
+TrainingJobs that render to the same objects. It knows Indexed Jobs, the bare pods
+of the torchelastic tutorial with their Services and etcd, ElasticJobs of
+TorchElastic and of DLRover, PyTorchJobs, TrainJobs with their runtimes, JobSets,
+Volcano Jobs, MXJobs, MxJobs and MPIJobs; and the claims, volumes, PodGroups and
+ServiceAccounts that stand in the same input.
 
 What was read is compared with what the job renders, field by field. Standard
 error has a line for whatever differs:
@@ -21,7 +24,7 @@ error has a line for whatever differs:
   not kept  neither the job nor what it renders has it
   flaw      it was wrong already: it was mended, or the job must be
   moved     its meaning is kept in another form
-  adds      the job renders more than there was: limits, a user, names
+  adds      the job renders more than there was, such as limits and a user
   beside    not part of the job: keep it beside
   unread    could not be read
 

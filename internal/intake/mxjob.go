@@ -42,13 +42,14 @@ func readMlkube(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	var all roles
 	for _, r := range spec.at("replicaSpecs").items() {
+		defaults(r.mapping(), tree{"mxReplicaType": "WORKER"}) // the API's own
 		found := role{r.at("template"), r.at("replicas")}
 		switch strings.ToUpper(r.at("mxReplicaType").text()) {
 		case "SCHEDULER":
 			all.scheduler = found
 		case "SERVER":
 			all.server = found
-		default: // the API's own default is WORKER
+		default:
 			all.worker = found
 		}
 	}

@@ -218,15 +218,32 @@ var quiet = regexp.MustCompile(`^(PET_.*|TEGEN_.*|TORCH_.*|HOME|PYTHONUNBUFFERED
 // summary lists in one line what a job renders beyond what was there, less what changes no behaviour.
 func summary(o *object, all []gap) string {
 	var out []string
+	restricted := ""
 	for _, g := range all {
 		path := g.steps()
 		last := g.path[len(g.path)-1]
 		switch {
 		case slices.Contains(path, "labels"), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
 		case quiet.MatchString(last.value), o.knows(path):
+		case slices.Contains(path, "securityContext"):
+			if restricted == "" || last.name == "runAsUser" {
+				restricted = "a restricted securityContext"
+			}
+			if last.name == "runAsUser" {
+				restricted += ", as user " + gist(g.have)
+			}
 		default:
-			out = append(out, strings.TrimSpace(shortPath(g.path)+" "+gist(g.have)))
+			text := strings.TrimSpace(shortPath(g.path) + " " + gist(g.have))
+			if last.key == "mountPath" {
+				text = last.value
+			}
+			if !slices.Contains(out, text) { // several roles are given the same
+				out = append(out, text)
+			}
 		}
+	}
+	if restricted != "" {
+		out = append(out, restricted)
 	}
 	return strings.Join(out, ", ")
 }

@@ -25,18 +25,18 @@ type setting struct {
 	from view
 }
 
-// torch reads a worker of torchelastic: its program, and how it meets the others, from what its controller is told, by
-// the names of torchrun's options, from the launcher's own options, or from the environment, whichever has it.
+// torch reads a worker of torchelastic: its program, and how it meets the others, from the launcher's own options, from
+// what its controller is told, by the names of those options, or from the environment, whichever has it.
 func (d *draft) torch(pod, c view, told map[string]setting) {
 	p := newProgram(c)
 	p.take(torchOptions...)
 	byEntrypoint := c.at("env").item("name", "RDZV_ENDPOINT").given()
 	get := func(option, variable, tutorial string) setting {
+		if text, ok := p.taken[option]; ok { // an option wins over a variable
+			return setting{text, trainerWords(c)}
+		}
 		if s, ok := told[option]; ok {
 			return s
-		}
-		if text, ok := p.taken[option]; ok {
-			return setting{text, c.at("args")}
 		}
 		for _, name := range []string{variable, tutorial} {
 			if e := c.at("env").item("name", name); name != "" && e.given() {

@@ -13,7 +13,7 @@ func readDLRoverJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	worker := spec.at("replicaSpecs", "worker")
 	if !worker.given() {
-		return nil, notTraining
+		return nil, errNotTraining
 	}
 	d := newDraft(s, o, schema.FrameworkDLRover, schema.TargetElasticJob, o.name)
 	d.roleReplicas(worker)

@@ -166,11 +166,6 @@ func (d *draft) from(path string) view {
 	return d.workload[0].view()
 }
 
-// source is the job as text that the schema reads.
-func (d *draft) source() schema.Source {
-	return schema.Source{Name: d.workload[0].Stream(), Data: []byte(ordered(d.job))}
-}
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // span is whole seconds as the schema writes durations.

@@ -12,7 +12,7 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	worker := spec.at("replicaSpecs", "Worker")
 	if !worker.given() {
-		return nil, notTraining
+		return nil, errNotTraining
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetElasticJob, o.name)
 	d.roleReplicas(worker)

@@ -2,7 +2,6 @@ package intake
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -135,11 +134,4 @@ func (d *draft) queue(t view) {
 	}
 	d.set("spec.gang.minAvailable", d.get("spec.workers.replicas").value, queue)
 	delete(d.get("spec").mapping(), "suspend") // Kueue's own means
-}
-
-// gangOf sets a gang that the workload itself declares, without a word on its pods.
-func (d *draft) gangOf(scheduler string, from view) {
-	if !slices.Contains([]string{schema.GangKoordinator, schema.GangKueue}, d.get("spec.gang.scheduler").text()) {
-		d.set("spec.gang.scheduler", scheduler, from)
-	}
 }

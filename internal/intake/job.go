@@ -11,7 +11,7 @@ import (
 func readJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	if spec.at("completionMode").text() != "Indexed" || spec.at("template", "metadata", "labels", "app.kubernetes.io/component").text() == "prefetch" {
-		return nil, notTraining
+		return nil, errNotTraining
 	}
 	forgetController(o)
 	if framework := frameworkOf(o, spec.at("template")); framework != schema.FrameworkTorchelastic {

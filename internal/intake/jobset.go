@@ -11,7 +11,7 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	child := trainingItem(spec.at("replicatedJobs"))
 	if !child.given() {
-		return nil, notTraining
+		return nil, errNotTraining
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJobSet, unhashed(o))
 	d.children(child)

@@ -16,7 +16,7 @@ var numbered = regexp.MustCompile(`^(.+)-([0-9]+)$`)
 func readPods(s *stream, first *object) (*draft, error) {
 	m := numbered.FindStringSubmatch(first.name)
 	if m == nil || first.view().at("metadata", "ownerReferences").given() || isEtcd(first.view()) {
-		return nil, notTraining
+		return nil, errNotTraining
 	}
 	var pods []*object
 	for _, o := range s.objects {

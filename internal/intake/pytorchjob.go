@@ -19,7 +19,7 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	}
 	worker := roles.at("Worker")
 	if !worker.given() {
-		return nil, notTraining
+		return nil, errNotTraining
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetPyTorchJob, o.name)
 	d.roleReplicas(worker)

@@ -115,8 +115,8 @@ type reader struct {
 	read        func(*stream, *object) (*draft, error)
 }
 
-// notTraining says that an object is of a kind that could be a job, and is none.
-var notTraining = errors.New("not a training job")
+// errNotTraining says that an object is of a kind that could be a job, and is none.
+var errNotTraining = errors.New("not a training job")
 
 // drafts are the training jobs of the stream, in its order.
 func (s *stream) drafts() (all []*draft) {
@@ -127,7 +127,7 @@ func (s *stream) drafts() (all []*draft) {
 		}
 		d, err := readers()[i].read(s, o)
 		if err != nil {
-			if !errors.Is(err, notTraining) {
+			if !errors.Is(err, errNotTraining) {
 				s.notes = append(s.notes, o.note(NotKept, "%v", err))
 				o.told = true
 			}
@@ -166,7 +166,7 @@ func rendered(drafts []*draft, o *object) tree {
 		for _, r := range d.objects {
 			v := view{value: r}
 			if v.at("kind").text() == o.gvk.Kind && v.at("apiVersion").text() == o.gvk.GroupVersion().String() &&
-				v.at("metadata", "name").text() == o.name && (sameNamespace(v.at("metadata", "namespace").text(), o.namespace)) {
+				v.at("metadata", "name").text() == o.name && sameNamespace(v.at("metadata", "namespace").text(), o.namespace) {
 				return r
 			}
 		}

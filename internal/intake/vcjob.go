@@ -7,7 +7,7 @@ func readVCJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	task := trainingItem(spec.at("tasks"))
 	if !task.given() {
-		return nil, notTraining
+		return nil, errNotTraining
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetVCJob, unhashed(o))
 	d.set("spec.workers.replicas", int64(1), task)

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// gangJob is a job of several roles, whether or not its framework has the target.
+// gangJob is a job of several roles.
 func gangJob(spec string) string {
 	return "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n" +
-		"  framework: horovod\n  image: x:1\n  command: [train]\n" + spec
+		"  framework: horovod\n  target: mpijob\n  image: x:1\n  command: [train]\n" + spec
 }
 
 // TestGangOfRoles: a scheduler that counts all pods together must not count workers for a launcher, and a group holds

@@ -14,23 +14,28 @@ import (
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/schema"
 )
 
-// TestOrder: what others refer to comes first, in the order that the product documents.
+// TestOrder: what others refer to comes first, in the order that the product documents, and every concern is some job's.
 func TestOrder(t *testing.T) {
 	j := load(t, job("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
 		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]", "gang: {scheduler: volcano}"))
-	var got []string
-	for _, c := range generators.Generate(j) {
-		got = append(got, c.Name)
-	}
-	for _, c := range generators.Generate(load(t, job("framework: dlrover", "target: elasticjob"))) {
-		if c.Name == "access" { // no job has everything
-			got = slices.Insert(got, 2, c.Name)
+	seen := map[string]bool{}
+	for _, some := range []*schema.Job{j, load(t, job("framework: horovod")), load(t, job("framework: dlrover", "target: elasticjob"))} {
+		at := -1
+		for _, c := range generators.Generate(some) {
+			next := slices.Index(generators.Names(), c.Name)
+			if next <= at {
+				t.Errorf("%s: %s comes too late", some.Spec.Framework, c.Name)
+			}
+			at, seen[c.Name] = next, true
 		}
 	}
-	if diff := cmp.Diff(generators.Names(), got); diff != "" {
-		t.Errorf("(-Names +Generate):\n%s", diff)
+	for _, name := range generators.Names() {
+		if !seen[name] {
+			t.Errorf("no job has the concern %s", name)
+		}
 	}
 	if got := generators.Generate(j, "worker", "etcd"); len(got) != 2 || got[0].Name != "etcd" {
 		t.Errorf("of two generators: %v", got)
@@ -38,6 +43,13 @@ func TestOrder(t *testing.T) {
 	if got := generators.Generate(load(t, job()), "etcd", "prefetch", "namespace", "storage"); len(got) != 0 {
 		t.Errorf("concerns without objects: %v", got)
 	}
+}
+
+func concerns(job *schema.Job) (names []string) {
+	for _, c := range generators.Generate(job) {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // TestVolumes holds each source against the objects that make its claim exist.
@@ -361,13 +373,16 @@ func headless(t *testing.T, s *corev1.Service) {
 
 // TestNamespaceObject: the level that is enforced is one that the pods meet.
 func TestNamespaceObject(t *testing.T) {
-	for spec, want := range map[string]string{"security: {runAsUser: 1000}": "restricted", "security: {runAsUser: 0}": "baseline"} {
-		objs := objects(load(t, job("createNamespace: true", spec)))
+	for spec, want := range map[string]string{
+		"security: {runAsUser: 1000}": "restricted", "security: {runAsUser: 0}": "baseline", "network: {host: true}": "privileged",
+	} {
+		j := load(t, job("createNamespace: true", spec))
+		objs := objects(j)
 		ns := find[*corev1.Namespace](t, objs, "ml")
 		if got := ns.Labels["pod-security.kubernetes.io/enforce"]; got != want {
 			t.Errorf("%s: enforces %q, want %q", spec, got, want)
 		}
-		if restrictedEnough := len(restrictedPods(nil, objs)) == 0; restrictedEnough != (want == "restricted") {
+		if restrictedEnough := !j.Spec.Network.Host && len(restrictedPods(j, objs)) == 0; restrictedEnough != (want == "restricted") {
 			t.Errorf("%s: pods meet the restricted standard: %t", spec, restrictedEnough)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -68,7 +67,7 @@ func dlroverTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	template := workerTemplate(job, t)
 	template.Spec.RestartPolicy = corev1.RestartPolicyAlways // not of the pods, which get Never: the master makes failed ones again
 	template.Spec.TerminationGracePeriodSeconds = nil        // the master drops it
-	return renamed(podpatch.Apply(template, job.Spec.PodTemplate), dlroverContainer)
+	return patched(job, template)
 }
 
 // dlroverScript starts dlrover-run for at least as many nodes as its first argument says. The most is NODE_NUM, which

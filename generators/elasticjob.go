@@ -4,11 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -21,7 +19,7 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 	t := workerTrainee(job)
 	t.command, t.args = elasticJobProgram(job)
 	template := workerTemplate(job, t)
-	template = renamed(podpatch.Apply(template, job.Spec.PodTemplate), elasticJobContainer)
+	template = patched(job, template)
 	m := meta(job, job.Metadata.Name, componentWorker)
 	expect(job, &m, template.Spec, dialling(endpoint(job, "")))
 	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{
@@ -69,22 +67,6 @@ func launcherFlags(job *schema.Job, own *schema.Launch) (flags []string) {
 		}
 	}
 	return flags
-}
-
-// renamed gives the workers' container the name by which a controller looks for it, and the first place, where others
-// look.
-func renamed(template corev1.PodTemplateSpec, name string) corev1.PodTemplateSpec {
-	var rest []corev1.Container
-	for _, c := range template.Spec.Containers {
-		if c.Name == componentWorker {
-			c.Name = name
-			rest = append([]corev1.Container{c}, rest...)
-		} else {
-			rest = append(rest, c)
-		}
-	}
-	template.Spec.Containers = rest
-	return template
 }
 
 // isNumberedService: the controller makes a Service for each pod, <job>-worker-<i>.

@@ -33,7 +33,8 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	if pod.RuntimeClassName != nil {
 		names = append(names, "RuntimeClass/"+*pod.RuntimeClassName)
 	}
-	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" && (pod.ServiceAccountName != own || !rendered) {
+	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" && (pod.ServiceAccountName != own || !rendered) &&
+		!rendersForSSH(job, "ServiceAccount", pod.ServiceAccountName) {
 		names = append(names, "ServiceAccount/"+pod.ServiceAccountName)
 	}
 	for _, s := range pod.ImagePullSecrets {
@@ -74,10 +75,10 @@ func expectOfVolume(job *schema.Job, v corev1.VolumeSource) (names []string) {
 	if c := v.PersistentVolumeClaim; c != nil && !rendersClaim(job, c.ClaimName) {
 		names = append(names, "PersistentVolumeClaim/"+c.ClaimName)
 	}
-	if s := v.Secret; s != nil && !isTrue(s.Optional) {
+	if s := v.Secret; s != nil && !isTrue(s.Optional) && !rendersForSSH(job, "Secret", s.SecretName) {
 		names = append(names, "Secret/"+s.SecretName)
 	}
-	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) {
+	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) && !rendersForSSH(job, "ConfigMap", c.Name) {
 		names = append(names, "ConfigMap/"+c.Name)
 	}
 	if v.Projected == nil {

@@ -25,6 +25,7 @@ var All = []Generator{
 	{"access", "Role and RoleBinding of what makes pods itself: DLRover's master", access},
 	{"storage", "StorageClass, PersistentVolume and PersistentVolumeClaim of each volume", storage},
 	{"etcd", "etcd StatefulSet with its Services and budget, where workers meet in one", etcd},
+	{"ssh", "scripts and keys by which a launcher starts processes in other pods", ssh},
 	{"service", "headless Services that give workers their names", service},
 	{"network", "NetworkPolicies: workers hear workers, etcd hears workers", network},
 	{"disruption", "PodDisruptionBudget that keeps the minimum of workers", disruption},

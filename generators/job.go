@@ -73,6 +73,20 @@ func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *b
 	return roleJob(job, name, componentWorker, workerJobSpec(job, template))
 }
 
+// success is when a job is complete, where that is not when all its workers have ended well; what is left then gets
+// SIGTERM and gracePeriod.
+func success(job *schema.Job) *batchv1.SuccessPolicyRule {
+	switch min := job.Spec.Workers.Min; {
+	case job.Spec.Horovodrun(): // workers only serve: they end when the launcher, beside worker 0, has
+		return &batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0")}
+	case min < job.Spec.Workers.Max: // not the replicas, which change while it runs: this field cannot
+		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
+		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891).
+		return &batchv1.SuccessPolicyRule{SucceededCount: &min}
+	}
+	return nil
+}
+
 // indexedJob is the Job of a role that ends with its first failure.
 func indexedJob(job *schema.Job, name string, r role, template corev1.PodTemplateSpec) *batchv1.Job {
 	template.Spec.Subdomain = roleName(job, r.component)
@@ -112,11 +126,8 @@ func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.Job
 	f, w := &job.Spec.Failure, indexedJobSpec(job, workersOnly(job)[0], template)
 	w.BackoffLimit = &f.Restarts
 	w.PodFailurePolicy = podFailurePolicy(job)
-	if min := job.Spec.Workers.Min; min < job.Spec.Workers.Max { // not the replicas, which change while it runs: this field cannot
-		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
-		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891); what is left
-		// then gets SIGTERM and gracePeriod.
-		w.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: &min}}}
+	if rule := success(job); rule != nil {
+		w.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{*rule}}
 	}
 	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
 		w.BackoffLimit, w.BackoffLimitPerIndex = nil, f.RestartsPerWorker
@@ -125,14 +136,19 @@ func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.Job
 }
 
 // patched merges the author's escape hatch, in which the workers' container is "worker", and then gives that container
-// the name by which the target's API knows it.
+// the name by which the target's API knows it, and the first place, where some controllers and people look.
 func patched(job *schema.Job, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	template = podpatch.Apply(template, job.Spec.PodTemplate)
-	for i := range template.Spec.Containers {
-		if c := &template.Spec.Containers[i]; c.Name == componentWorker {
+	var all []corev1.Container
+	for _, c := range template.Spec.Containers {
+		if c.Name == componentWorker {
 			c.Name = targetOf(job).container
+			all = append([]corev1.Container{c}, all...)
+		} else {
+			all = append(all, c)
 		}
 	}
+	template.Spec.Containers = all
 	return template
 }
 

@@ -21,6 +21,9 @@ const (
 	componentPrefetch = "prefetch"
 	componentStorage  = "storage"
 	componentGang     = "gang"
+	componentLauncher = "launcher"
+	componentSSH      = "ssh"
+	componentKeygen   = "keygen"
 )
 
 // meta names an object and carries the job's labels and annotations.

@@ -21,7 +21,10 @@ func namespace(job *schema.Job) []runtime.Object {
 // podSecurity is the Pod Security Standard that every pod meets. The container of DLRover's master says nothing about
 // security, and TorchElastic's controller was built before the pods' field seccompProfile and drops it.
 func podSecurity(job *schema.Job) string {
-	if job.Spec.Security.RunAsUser == 0 || job.Spec.Target == schema.TargetElasticJob {
+	switch {
+	case job.Spec.Network.Host:
+		return "privileged" // baseline forbids the node's network and its ports
+	case job.Spec.Security.RunAsUser == 0 || job.Spec.Target == schema.TargetElasticJob:
 		return "baseline"
 	}
 	return "restricted"

@@ -48,6 +48,9 @@ func network(job *schema.Job) []runtime.Object {
 	if len(datasets(job)) > 0 {
 		out = append(out, policy(job, componentPrefetch, nil, anywhere))
 	}
+	if makesKeys(job) {
+		out = append(out, policy(job, componentKeygen, nil, anywhere))
+	}
 	return out
 }
 

@@ -16,6 +16,8 @@ var bare = map[string]string{
 	"torchelastic/elasticjob": "workers: {replicas: 2}, rendezvous: {backend: etcd, store: etcd}",
 	"dlrover":                 "workers: {replicas: 2}",
 	"mxnet":                   "workers: {replicas: 2}",
+	"horovod":                 "workers: {replicas: 2}",
+	"bytescheduler":           "workers: {replicas: 2}",
 }
 
 // uses is a feature in use, and what else it needs; another framework's words for it stand under framework/feature.
@@ -30,6 +32,7 @@ var uses = map[string]string{
 	"rendezvous.maxRestarts":     "rendezvous: {maxRestarts: 7}",
 	"servers":                    "servers: {replicas: 3}",
 	"ssh":                        "ssh: {port: 2222}",
+	"ssh.secret":                 "ssh: {secret: mine}",
 	"mxnet":                      "mxnet: {mode: local}, workers: {replicas: 1}",
 	"horovod":                    "horovod: {startTimeout: 7m}",
 	"bytescheduler":              "bytescheduler: {partition: 7}",
@@ -68,6 +71,9 @@ var uses = map[string]string{
 	"mxnet/job/failure.restartsPerWorker": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restartsPerWorker: 9}",
 	"mxnet/job/failure.fatalExitCodes":    "mxnet: {mode: local}, workers: {replicas: 1}, failure: {fatalExitCodes: [1]}",
 	"mxnet/job/failure.ignoreDisruptions": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {ignoreDisruptions: false}",
+
+	"horovod/workers.min":   "workers: {replicas: 3, min: 2}", // one alone needs the interface
+	"bytescheduler/servers": "bytescheduler: {mode: byteps}, servers: {replicas: 3}",
 }
 
 // TestSupport proves the table of targets: what a target carries changes what is rendered, and what it lacks is refused

@@ -37,6 +37,10 @@ func targets() []target {
 		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, componentWorker, ""},
 		{schema.FrameworkMXNet, schema.TargetMXJob, mxJob, nil, isMXJobService, psRoles, mxnetContainer, ""},
 		{schema.FrameworkMXNet, schema.TargetMXJobMlkube, mxJobMlkube, nil, isMlkubeService, psRoles, mxnetContainer, ""},
+		{schema.FrameworkHorovod, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, componentWorker, ""},
+		{schema.FrameworkHorovod, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, componentWorker, ""},
+		{schema.FrameworkByteScheduler, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, componentWorker, ""},
+		{schema.FrameworkByteScheduler, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, componentWorker, ""},
 	}
 }
 
@@ -45,8 +49,12 @@ const jobUID = "metadata.labels['" + batchv1.ControllerUidLabel + "']"
 
 // targetOf is the job's target; schema.Load refuses what is not in the list, which TestTargets holds to schema.Targets.
 func targetOf(job *schema.Job) *target {
+	framework := job.Spec.Framework
+	if framework == schema.FrameworkByteScheduler && job.Spec.ByteScheduler.Mode == schema.ModeBytePS {
+		framework = schema.FrameworkMXNet // the same pods: BytePS is ps-lite
+	}
 	for _, t := range targets() {
-		if t.framework == job.Spec.Framework && t.name == job.Spec.Target {
+		if t.framework == framework && t.name == job.Spec.Target {
 			return &t
 		}
 	}

@@ -58,7 +58,7 @@ func (s *Spec) Roles() []string {
 	case s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetDist,
 		s.Framework == FrameworkByteScheduler && s.ByteScheduler.Mode == ModeBytePS:
 		return []string{"scheduler", "server", "worker"}
-	case s.Framework == FrameworkHorovod, s.Framework == FrameworkByteScheduler:
+	case s.Target == TargetMPIJob: // elsewhere the first worker launches
 		return []string{"launcher", "worker"}
 	}
 	return []string{"worker"}
@@ -107,6 +107,7 @@ func (j *Job) GangGroup() []string {
 var groupers = map[string][]string{
 	TargetVCJob:    {GangVolcano},
 	TargetTrainJob: {GangVolcano, GangCoscheduling}, // podGroupPolicy of its runtime
+	TargetMPIJob:   {GangVolcano, GangCoscheduling}, // schedulingPolicy, where its operator was started with --gang-scheduling
 }
 
 // MakesPodGroup says whether the target's controller makes the gang's PodGroup itself.

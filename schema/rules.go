@@ -66,6 +66,15 @@ var rules = append([]rule{
 	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
 	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate"},
 	{(*ruling).bareEnv, "framework target env podTemplate gang"},
+	{(*ruling).horovodProgram, "framework bytescheduler.mode command args script"},
+	{(*ruling).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
+	{(*ruling).horovodElastic, "framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface"},
+	{(*ruling).horovodUser, "framework bytescheduler.mode security.runAsUser"},
+	{(*ruling).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
+	{(*ruling).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
+	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env"},
+	{(*ruling).mpiGang, "target gang placement.scheduler"},
+	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers"},
 }, featureRules()...)
 
 // check asks every rule that reads sound parts only.

@@ -40,7 +40,10 @@ func (r *ruling) volumes() {
 }
 
 // takenNames are the volumes that tegen itself gives a worker.
-var takenNames = map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true}
+var takenNames = map[string]bool{
+	"dshm": true, "tmp": true, "tls": true, "script": true, "ssh": true, "ssh-keys": true, "ssh-home": true,
+	"ssh-auth": true, // the MPI operator's
+}
 
 // claims refuses two volumes that ask for one claim in two ways.
 func (r *ruling) claims() {

@@ -52,6 +52,7 @@ func Load(sources []Source) ([]*Job, error) {
 	errs = append(errs, clashes(out, jobs)...)
 	errs = append(errs, sharedGangs(out, jobs)...)
 	errs = append(errs, dlroverNames(out, jobs)...)
+	errs = append(errs, sharedPorts(out, jobs)...)
 	if len(errs) > 0 {
 		errs.tidy()
 		return nil, errs

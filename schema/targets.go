@@ -39,6 +39,10 @@ var Targets = []Target{
 	{FrameworkMXNet, TargetJob, "batch/v1 Jobs, one a role", mxnetJob},
 	{FrameworkMXNet, TargetMXJob, "kubeflow.org/v1 MXJob", mxjob},
 	{FrameworkMXNet, TargetMXJobMlkube, "mxnet.mlkube.io/v1beta1 or mlkube.io/v1beta1 MxJob", mxjobMlkube},
+	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), horovodLacks)},
+	{FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(horovodLacks, mpijobLacks, others(FrameworkHorovod))},
+	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), horovodLacks, byteSchedulerLacks)},
+	{FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks)},
 }
 
 // lacks are reasons by feature.
@@ -70,6 +74,7 @@ func others(framework string) lacks {
 		"mxnet":         {FrameworkMXNet},
 		"servers":       {FrameworkMXNet, FrameworkByteScheduler},
 		"ssh":           {FrameworkHorovod, FrameworkByteScheduler},
+		"ssh.secret":    {FrameworkHorovod, FrameworkByteScheduler},
 		"horovod":       {FrameworkHorovod, FrameworkByteScheduler},
 		"bytescheduler": {FrameworkByteScheduler},
 		"dlrover":       {FrameworkDLRover},
@@ -103,6 +108,7 @@ var Features = []Feature{
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),
 	written("servers", "parameter servers"),
 	written("ssh", "port and keys of ssh"),
+	written("ssh.secret", "ssh keys that exist already"),
 	{"mxnet", "a worker alone, and names of MXNet's first operator", "mxnet", mxnetNames},
 	written("horovod", "controller and timeouts of Horovod"),
 	written("bytescheduler", "tuning of ByteScheduler, BytePS"),

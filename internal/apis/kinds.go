@@ -3,6 +3,7 @@ package apis
 // Kinds lists the custom resources that tegen knows.
 var Kinds = []Kind{
 	kind[JobSetSpec](JobSetKind),
+	kind[MPIJobSpec](MPIJobKind),
 	kind[TrainJobSpec](TrainJobKind),
 	kind[TrainingRuntimeSpec](TrainingRuntimeKind),
 	kind[VCJobSpec](VCJobKind),

@@ -86,9 +86,9 @@ func reserved(t *corev1.PodTemplateSpec) (out []Mistake) {
 	return out
 }
 
-// tegens says whether a variable is one that the rendezvous depends on.
+// tegens says whether a variable is one that the rendezvous or the launcher depends on.
 func tegens(e corev1.EnvVar) bool {
-	return strings.HasPrefix(e.Name, "PET_") || e.Name == "TEGEN_RUN_UID"
+	return strings.HasPrefix(e.Name, "PET_") || strings.HasPrefix(e.Name, "TEGEN_")
 }
 
 func typeMistake(err error) Mistake {

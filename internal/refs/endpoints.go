@@ -1,6 +1,7 @@
 package refs
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,9 @@ func (c *checker) arguments(t container, part string, args []string) {
 	says, bare := false, false // of the flag before, whose value this may be
 	for i, arg := range args {
 		at := t.at(part, itoa(i))
+		if i > 0 && args[i-1] == "-H" { // horovodrun's and mpirun's hosts, each with a number of slots, not with a port
+			arg = slots.ReplaceAllString(arg, "$1")
+		}
 		c.qualified(t.w, at, arg)
 		if !strings.HasPrefix(arg, "-") {
 			if says {
@@ -49,6 +53,8 @@ func (c *checker) arguments(t container, part string, args []string) {
 		}
 	}
 }
+
+var slots = regexp.MustCompile(`:[0-9]+(,|$)`)
 
 // addressEnv reports whether a variable of that name holds addresses, and
 // whether a bare host counts as one.

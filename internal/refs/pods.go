@@ -177,8 +177,8 @@ func (c *checker) needKey(w *workload, at place, to id, key string) {
 	case *corev1.Secret:
 		_, text := o.StringData[key]
 		_, binary := o.Data[key]
-		// The cluster fills a token Secret in.
-		ok = text || binary || o.Type == corev1.SecretTypeServiceAccountToken
+		// The cluster fills a token Secret in, and some Job of the set one without any data.
+		ok = text || binary || o.Type == corev1.SecretTypeServiceAccountToken || len(o.StringData)+len(o.Data) == 0
 	}
 	if !ok {
 		c.refuse(&w.object, at, to, "it has no key "+key+"; add the key or correct the reference")

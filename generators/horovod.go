@@ -1,0 +1,120 @@
+package generators
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// horovodJob is one Indexed Job: every pod runs sshd, and that of index 0 the launcher beside it, since its accelerators
+// train like the others'.
+func horovodJob(job *schema.Job) []runtime.Object {
+	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
+		return workerJob(job, name, horovodTemplate(job, name))
+	}, jobImmutable)}
+}
+
+// horovodJobName is the name of that Job, with which its pods' names start.
+func horovodJobName(job *schema.Job) string {
+	if !job.Spec.HashedNames {
+		return workerName(job)
+	}
+	return horovodJob(job)[0].(*batchv1.Job).Name
+}
+
+// horovodTemplate is the same for all pods: the script tells them apart by their index.
+func horovodTemplate(job *schema.Job, name string) corev1.PodTemplateSpec {
+	hosts := horovodHosts(job, name)
+	t := workerTrainee(job)
+	t.env = byteSchedulerEnv(job, hosts[0])
+	if !job.Spec.OverSSH() {
+		t.command, t.args = []string{"horovodrun"}, horovodrun(job, []string{"localhost"})
+		return workerTemplate(job, t)
+	}
+	t.command = []string{"sh", sshDir + "/worker.sh"}
+	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
+	t.env = append(append(sshEnv(job), launchEnv(job)...), t.env...)
+	t.ports = sshPorts(job)
+	template := withSSH(job, workerTemplate(job, t))
+	template.Spec.Containers[0].ReadinessProbe = sshReady()
+	return template
+}
+
+// horovodHosts are the names of all pods that there may be, by the name of what makes them.
+func horovodHosts(job *schema.Job, name string) []string {
+	out := make([]string, job.Spec.Workers.Max)
+	for i := range out {
+		host := fmt.Sprintf("%s-%d", name, i)
+		if job.Spec.Target == schema.TargetMPIJob {
+			out[i] = host + "." + job.Metadata.Name + "." + job.Metadata.Namespace + ".svc" // as the operator's host file has it
+		} else {
+			out[i] = inService(job, host, workerName(job))
+		}
+	}
+	return out
+}
+
+// horovodrun is its arguments, the program's among them (horovod/runner/launch.py).
+func horovodrun(job *schema.Job, hosts []string) []string {
+	h, w, slots := &job.Spec.Horovod, &job.Spec.Workers, job.Spec.Slots()
+	processes := func(hosts int32) string { return strconv.FormatInt(int64(hosts)*slots, 10) }
+	args := []string{"-np", processes(w.Min)} // of an elastic job, those without which it does not start
+	if job.Spec.OverSSH() {
+		args = append(args, "-p", strconv.Itoa(int(job.Spec.SSH.Port)))
+	}
+	switch {
+	case job.Spec.Elastic():
+		args = append(args,
+			"--min-np", processes(w.Min), "--max-np", processes(w.Max),
+			"--host-discovery-script", sshDir+"/discover.sh", "--slots-per-host", strconv.FormatInt(slots, 10),
+			"--elastic-timeout", strconv.FormatInt(seconds(h.ElasticTimeout), 10),
+			"--blacklist-cooldown-range", "30", "300") // a worker that is made again has the name of the one that failed
+		if h.ResetLimit > 0 {
+			args = append(args, "--reset-limit", strconv.Itoa(int(h.ResetLimit)))
+		}
+	case job.Spec.Framework == schema.FrameworkByteScheduler, !job.Spec.OverSSH():
+		args = append(args, "-H", hostList(hosts, slots)) // Horovod 0.16 reads no file
+	default:
+		args = append(args, "--hostfile", hostfilePath(job))
+	}
+	args = append(args, "--start-timeout", strconv.FormatInt(seconds(h.StartTimeout), 10))
+	if job.Spec.Framework == schema.FrameworkHorovod { // ByteScheduler's, 0.16, knows neither
+		args = append(args, "--"+h.Controller)
+		if i := job.Spec.Network.Interface; i != "" {
+			args = append(args, "--network-interfaces", i)
+		}
+	}
+	return append(args, horovodProgram(job)...)
+}
+
+// hostList is host:slots of each, as -H takes it.
+func hostList(hosts []string, slots int64) string {
+	out := make([]string, len(hosts))
+	for i, host := range hosts {
+		out[i] = fmt.Sprintf("%s:%d", host, slots)
+	}
+	return strings.Join(out, ",")
+}
+
+// horovodProgram is what each process runs. A script alone is Python's.
+func horovodProgram(job *schema.Job) []string {
+	command, args := program(job)
+	if len(command) == 0 && job.Spec.Script != nil {
+		command = []string{"python"}
+	}
+	return append(append([]string{}, command...), args...)
+}
+
+// horovodService names the pods in DNS.
+func horovodService(job *schema.Job) []runtime.Object {
+	if !job.Spec.OverSSH() {
+		return workerService(job)
+	}
+	return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker), port("ssh", job.Spec.SSH.Port))}
+}

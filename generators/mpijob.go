@@ -1,0 +1,93 @@
+package generators
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// mpiJob is the MPI operator's MPIJob. The operator makes the keys, the host file and the Service, and a launcher in a
+// Job of its own.
+func mpiJob(job *schema.Job) []runtime.Object {
+	worker := patched(job, mpiWorker(job))
+	spec := apis.MPIJobSpec{
+		SlotsPerWorker:         ptr(int32(job.Spec.Slots())),
+		LauncherCreationPolicy: launcherCreation(job),
+		SSHAuthMountPath:       keysDir,
+		RunPolicy: apis.RunPolicy{
+			CleanPodPolicy:          "Running", // workers serve until somebody ends them, and hold their accelerators
+			TTLSecondsAfterFinished: expiry(job),
+			ActiveDeadlineSeconds:   deadline(job),
+			BackoffLimit:            &job.Spec.Failure.Restarts,
+			Suspend:                 suspended(job),
+			SchedulingPolicy:        mpiScheduling(job),
+		},
+		MPIReplicaSpecs: map[string]apis.ReplicaSpec{
+			apis.MPILauncher: {Replicas: ptr[int32](1), RestartPolicy: string(corev1.RestartPolicyNever), Template: mpiLauncher(job)}, // a pod a try keeps its logs
+			apis.MPIWorker:   {Replicas: &job.Spec.Workers.Replicas, RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker},
+		},
+	}
+	m := meta(job, job.Metadata.Name, componentWorker)
+	maps.Copy(m.Labels, workloadLabels(job))
+	expect(job, &m, worker.Spec) // the launcher's pods name nothing else
+	return []runtime.Object{apis.New(apis.MPIJobKind, m, spec)}
+}
+
+// mpiWorker only serves.
+func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
+	t := workerTrainee(job)
+	t.command = []string{"sh", sshDir + "/worker.sh"}
+	t.env = sshEnv(job)
+	t.ports = sshPorts(job)
+	template := withSSH(job, workerTemplate(job, t))
+	template.Spec.Containers[0].ReadinessProbe = sshReady()
+	return template
+}
+
+// mpiLauncher holds no accelerator. horovodrun hands its own environment on to the processes, so it has the workers'.
+func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
+	hosts := horovodHosts(job, workerName(job))
+	return withSSH(job, workerTemplate(job, trainee{
+		component: componentLauncher,
+		image:     job.Spec.Image,
+		command:   []string{"sh", sshDir + "/launcher.sh"},
+		args:      append([]string{"horovodrun"}, horovodrun(job, hosts)...),
+		env:       append(append(sshEnv(job), launchEnv(job)...), byteSchedulerEnv(job, hosts[0])...),
+		// horovodrun imports the training framework to see what it was built with.
+		resources: fixed(resource.MustParse("1"), resource.MustParse("2Gi"), resource.MustParse("2Gi")),
+	}))
+}
+
+// launcherCreation is when the launcher is made: a member of a gang with the others, or the gang would wait for it, and it
+// for the gang. It waits for workers itself, too: an MPIJob that was suspended has a launcher before it has workers.
+func launcherCreation(job *schema.Job) string {
+	if job.Spec.Gang.Active() {
+		return "AtStartup"
+	}
+	return "WaitForWorkersReady"
+}
+
+// mpiScheduling is what the operator makes the PodGroup of; nil where it makes none.
+func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
+	if !job.Spec.MakesPodGroup() {
+		return nil
+	}
+	g := job.Spec.Gang
+	p := &apis.SchedulingPolicy{MinAvailable: ptr(gangSum(job, roles(job))), Queue: g.Queue, PriorityClass: podPriority(job)}
+	if g.Is(schema.GangCoscheduling) {
+		p.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
+	}
+	return p
+}
+
+// isMPIService: the operator makes one Service, for the launcher and the workers.
+func isMPIService(job *schema.Job, name string) bool { return name == job.Metadata.Name }
+
+func launcherAndWorkers(job *schema.Job) []role {
+	return append([]role{{componentLauncher, 1, 1}}, workersOnly(job)...)
+}

@@ -1,0 +1,153 @@
+package generators
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// Where pods that start processes of others, or let others do so, have what that needs.
+const (
+	sshDir  = "/tegen/ssh"  // scripts
+	keysDir = "/tegen/keys" // the Secret
+	homeDir = "/tegen/home" // of the user; writable
+)
+
+// sshUser is the name under which runAsUser finds itself in /etc/passwd.
+const sshUser = "trainer"
+
+func sshName(job *schema.Job) string { return job.Metadata.Name + "-" + componentSSH }
+
+// ssh is what a launcher needs to start processes in other pods: scripts, and keys unless somebody else has them.
+func ssh(job *schema.Job) []runtime.Object {
+	if !job.Spec.OverSSH() {
+		return nil
+	}
+	out := []runtime.Object{sshConfig(job)}
+	if makesKeys(job) {
+		out = append(out, keys(job)...)
+	}
+	return out
+}
+
+// rendersForSSH says whether an object is one of these.
+func rendersForSSH(job *schema.Job, kind, name string) bool {
+	switch kind {
+	case "ConfigMap":
+		return job.Spec.OverSSH() && name == sshName(job)
+	case "Secret":
+		return makesKeys(job) && name == sshName(job)
+	}
+	return makesKeys(job) && name == keygenName(job)
+}
+
+// sshConfig has no key: a Secret's content is nothing that a reconciler may know.
+func sshConfig(job *schema.Job) *corev1.ConfigMap {
+	s := &job.Spec.Security
+	data := map[string]string{
+		"ssh.sh":      sshScript,
+		"worker.sh":   workerScript,
+		"launcher.sh": launcherScript,
+		"discover.sh": discoverScript,
+		"passwd": "root:x:0:0:root:/root:/bin/sh\n" +
+			fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", sshUser, s.RunAsUser, s.RunAsGroup, homeDir) +
+			"sshd:x:74:74::/:/bin/false\n", // servers before 7.6 look for it, though they cannot become it
+	}
+	if job.Spec.Target == schema.TargetJob {
+		data["hostfile"] = hostfile(job)
+	}
+	return &corev1.ConfigMap{ObjectMeta: meta(job, sshName(job), componentSSH), Data: data}
+}
+
+// hostfile is a line a host, as horovodrun reads it. Of an elastic job it has all that may ever be: those that are there
+// are found by asking.
+func hostfile(job *schema.Job) string {
+	var b strings.Builder
+	for _, host := range horovodHosts(job, horovodJobName(job)) {
+		fmt.Fprintf(&b, "%s slots=%d\n", host, job.Spec.Slots())
+	}
+	return b.String()
+}
+
+// hostfilePath is where the pods of the launcher find it.
+func hostfilePath(job *schema.Job) string {
+	if job.Spec.Target == schema.TargetMPIJob {
+		return "/etc/mpi/hostfile" // the operator's, from its ConfigMap <job>-config
+	}
+	return sshDir + "/hostfile"
+}
+
+func sshEnv(job *schema.Job) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: "TEGEN_SSH_DIR", Value: sshDir},
+		{Name: "TEGEN_SSH_KEYS", Value: keysDir},
+		{Name: "TEGEN_SSH_HOME", Value: homeDir},
+		{Name: "TEGEN_SSH_PORT", Value: strconv.Itoa(int(job.Spec.SSH.Port))},
+	}
+}
+
+// launchEnv is what the launcher waits for.
+func launchEnv(job *schema.Job) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: "TEGEN_HOSTFILE", Value: hostfilePath(job)},
+		{Name: "TEGEN_QUORUM", Value: strconv.Itoa(int(job.Spec.Workers.Min))},
+		{Name: "TEGEN_SLOTS", Value: strconv.FormatInt(job.Spec.Slots(), 10)},
+		{Name: "TEGEN_START_SECONDS", Value: strconv.FormatInt(seconds(job.Spec.Horovod.StartTimeout), 10)},
+	}
+}
+
+// sshPorts is where sshd listens.
+func sshPorts(job *schema.Job) []corev1.ContainerPort {
+	p := corev1.ContainerPort{Name: "ssh", ContainerPort: job.Spec.SSH.Port, Protocol: corev1.ProtocolTCP}
+	if job.Spec.Network.Host {
+		p.HostPort = p.ContainerPort // the API server would set it; it keeps two workers off one node
+	}
+	return []corev1.ContainerPort{p}
+}
+
+// sshReady says that sshd listens: the Service of an MPIJob names pods only then.
+func sshReady() *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("ssh")}},
+		PeriodSeconds: 5,
+	}
+}
+
+// sshVolume is the ConfigMap.
+func sshVolume(job *schema.Job) corev1.Volume {
+	return corev1.Volume{Name: "ssh", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: sshName(job)},
+		DefaultMode:          ptr[int32](0o555), // horovodrun runs one of the scripts
+	}}}
+}
+
+// passwdMount gives the user a line, whatever the image has: ssh, sshd and ssh-keygen serve nobody without.
+var passwdMount = corev1.VolumeMount{Name: "ssh", MountPath: "/etc/passwd", SubPath: "passwd", ReadOnly: true}
+
+// withSSH gives a pod the files of ssh. The keys are mounted by name, so that a pod waits until they have been made.
+func withSSH(job *schema.Job, t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	t.Spec.Volumes = append(t.Spec.Volumes, sshVolume(job), scratch("ssh-home", resource.MustParse("16Mi")))
+	c := &t.Spec.Containers[0]
+	c.VolumeMounts = append(c.VolumeMounts,
+		corev1.VolumeMount{Name: "ssh", MountPath: sshDir, ReadOnly: true},
+		passwdMount,
+		corev1.VolumeMount{Name: "ssh-home", MountPath: homeDir})
+	if job.Spec.Target == schema.TargetMPIJob { // whose operator mounts its own keys at sshAuthMountPath
+		return t
+	}
+	keys := secretVolume("ssh-keys", keySecret(job))
+	keys.Secret.Items = []corev1.KeyToPath{
+		{Key: privateKey, Path: "id_rsa"}, // the MPI operator's names, whatever the kind of key
+		{Key: publicKey, Path: "authorized_keys"},
+	}
+	t.Spec.Volumes = append(t.Spec.Volumes, keys)
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "ssh-keys", MountPath: keysDir, ReadOnly: true})
+	return t
+}

@@ -1,0 +1,52 @@
+package apis
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// MPIJobKind is the MPI operator's own API, which is not training-operator's kubeflow.org/v1 MPIJob
+// (kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1).
+var MPIJobKind = schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}
+
+// MPIJob is a launcher that starts processes in workers by ssh.
+type MPIJob = Custom[MPIJobSpec]
+
+// MPIJobSpec is MPIJob.spec; mpiImplementation is OpenMPI when left out, which horovodrun's host file follows.
+type MPIJobSpec struct {
+	SlotsPerWorker         *int32                 `json:"slotsPerWorker,omitempty"`
+	LauncherCreationPolicy string                 `json:"launcherCreationPolicy,omitempty"`
+	SSHAuthMountPath       string                 `json:"sshAuthMountPath,omitempty"`
+	RunPolicy              RunPolicy              `json:"runPolicy,omitempty"`
+	MPIReplicaSpecs        map[string]ReplicaSpec `json:"mpiReplicaSpecs"`
+}
+
+// The roles of an MPIJob: the keys of MPIReplicaSpecs.
+const (
+	MPILauncher = "Launcher"
+	MPIWorker   = "Worker"
+)
+
+// services is the one Service, for the launcher and the workers (newJobService in pkg/controller).
+func (s *MPIJobSpec) services(name string) []string { return []string{name} }
+
+func (s *MPIJobSpec) podSets(name string) (all []PodSet) {
+	if launcher, ok := s.MPIReplicaSpecs[MPILauncher]; ok {
+		all = append(all, PodSet{
+			Path:      "spec.mpiReplicaSpecs." + MPILauncher + ".template",
+			Template:  &launcher.Template,
+			Replicas:  1,
+			Prefix:    name + "-launcher-",
+			Random:    true,
+			ByJobs:    true,
+			Subdomain: name,
+		})
+	}
+	if worker, ok := s.MPIReplicaSpecs[MPIWorker]; ok {
+		all = append(all, PodSet{
+			Path:      "spec.mpiReplicaSpecs." + MPIWorker + ".template",
+			Template:  &worker.Template,
+			Replicas:  orOne(worker.Replicas),
+			Prefix:    name + "-worker-",
+			Subdomain: name,
+		})
+	}
+	return all
+}

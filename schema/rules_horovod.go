@@ -1,0 +1,196 @@
+package schema
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Horovodrun says whether horovodrun starts the training processes.
+func (s *Spec) Horovodrun() bool {
+	return s.Framework == FrameworkHorovod || s.Framework == FrameworkByteScheduler && s.ByteScheduler.Mode == ModeHorovod
+}
+
+// Elastic says whether fewer workers than the maximum train.
+func (s *Spec) Elastic() bool { return s.Workers.Min < s.Workers.Max }
+
+// OverSSH says whether processes of other pods are started: one worker of a Job starts its own without ssh.
+func (s *Spec) OverSSH() bool {
+	return s.Horovodrun() && (s.Workers.Max > 1 || s.Target == TargetMPIJob)
+}
+
+// Slots is the number of training processes that a host has room for.
+func (s *Spec) Slots() int64 {
+	if p := s.Workers.Processes; p.StrVal == "" {
+		return int64(p.IntVal)
+	}
+	return s.Resources.GPU // auto and gpu, where there are some
+}
+
+// launchers are programs that start processes on other hosts.
+var launchers = []string{"horovodrun", "mpirun", "mpiexec"}
+
+// horovodProgram needs what horovodrun is to run in each process: it knows nothing of the image's entrypoint.
+func (r *ruling) horovodProgram() {
+	s := &r.Spec
+	if !s.Horovodrun() {
+		return
+	}
+	words := slices.Concat(s.Command, s.Args)
+	switch {
+	case s.Script != nil:
+		if s.Script.S3 != "" && s.Script.Fetch == FetchEntrypoint {
+			r.fail("spec.script.fetch", "requires", "horovodrun starts the processes, never the image's entrypoint: use initContainer")
+		}
+	case len(words) == 0:
+		r.fail("spec", "requires", "nothing to run: give a command, args or a script; horovodrun knows nothing of the image's entrypoint")
+	case len(s.Command) == 0 && strings.HasPrefix(words[0], "-"):
+		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script", words[0])
+	}
+	if len(words) > 0 && slices.Contains(launchers, path.Base(words[0])) {
+		at := "spec.command[0]"
+		if len(s.Command) == 0 {
+			at = "spec.args[0]"
+		}
+		r.fail(at, "requires", "%s is put before the command by tegen: leave it and its options out", path.Base(words[0]))
+	}
+}
+
+// horovodSlots needs a number of processes: -np is their sum.
+func (r *ruling) horovodSlots() {
+	if p := r.Spec.Workers.Processes.StrVal; r.Spec.Horovodrun() && (p == "cpu" || p != "" && r.Spec.Resources.GPU == 0) {
+		r.fail("spec.workers.processes", "requires", "horovodrun counts no CPUs: give the number of processes of a worker")
+	}
+}
+
+// horovodElastic holds what elastic needs, and what nothing else reads.
+func (r *ruling) horovodElastic() {
+	s := &r.Spec
+	switch {
+	case !s.Horovodrun() || s.Workers.Replicas == 0:
+	case !s.Elastic():
+		for _, field := range []string{"spec.horovod.elasticTimeout", "spec.horovod.resetLimit"} {
+			if r.given(field) {
+				r.fail(field, "requires", "only an elastic job has it: set spec.workers.min below max")
+			}
+		}
+	case s.Horovod.Controller == "mpi":
+		r.fail("spec.horovod.controller", "requires", "an elastic job (min %d, max %d) needs gloo: processes of MPI end with the first that is lost", s.Workers.Min, s.Workers.Max)
+	case s.Workers.Min == 1 && s.Network.Interface == "":
+		r.fail("spec.workers.min", "requires", "horovodrun starts no elastic job on one host unless it is told the interface: set spec.network.interface, such as eth0, or min 2")
+	}
+}
+
+// horovodUser refuses root: sshd would then change its user and root directory, which takes capabilities that no pod of a
+// restricted namespace has.
+func (r *ruling) horovodUser() {
+	if r.Spec.Horovodrun() && r.Spec.Security.RunAsUser == 0 {
+		r.fail("spec.security.runAsUser", "requires", "sshd as root needs capabilities that these pods drop: give another user, who needs no line in the image's passwd file")
+	}
+}
+
+// horovodAlone refuses settings of an ssh that is not there.
+func (r *ruling) horovodAlone() {
+	if s := &r.Spec; s.Horovodrun() && s.Workers.Replicas != 0 && !s.OverSSH() && r.given("spec.ssh") {
+		r.fail("spec.ssh", "requires", "one worker starts its processes without ssh: leave it out")
+	}
+}
+
+// horovodFailure knows with what horovodrun exits: with gloo it raises an error, whatever its processes exit with; mpirun
+// exits like the first process that failed.
+func (r *ruling) horovodFailure() {
+	if !r.Spec.Horovodrun() || r.Spec.Framework == FrameworkByteScheduler || r.Spec.Horovod.Controller != "gloo" {
+		return
+	}
+	for i, code := range r.Spec.Failure.FatalExitCodes {
+		if code != 1 {
+			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires", "horovodrun exits with 1 whatever its processes exit with, so %d never comes: use controller mpi, or 1", code)
+		}
+	}
+}
+
+// processEnv is what horovodrun gives each process, over what a container has.
+var processEnv = []string{
+	"HOROVOD_HOSTNAME", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE", "HOROVOD_CROSS_RANK",
+	"HOROVOD_CROSS_SIZE", "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT", "HOROVOD_GLOO_IFACE",
+	"HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "HOROVOD_ELASTIC",
+}
+
+// operatorEnv is what the MPI operator adds to the launcher, behind what its template has.
+var operatorEnv = []string{
+	"K_MPI_JOB_ROLE", "OMPI_MCA_orte_keep_fqdn_hostnames", "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args",
+	"OMPI_MCA_orte_set_default_slots", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
+}
+
+func (r *ruling) horovodEnvironment() {
+	if !r.Spec.Horovodrun() {
+		return
+	}
+	for i, e := range r.Spec.Env {
+		at := fmt.Sprintf("spec.env[%d].name", i)
+		switch {
+		case strings.HasPrefix(e.Name, "TEGEN_"), e.Name == "JOB_COMPLETION_INDEX":
+			r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, spec.horovod and spec.workers", e.Name)
+		case slices.Contains(processEnv, e.Name):
+			r.fail(at, "reserved", "%s is set by horovodrun for each process", e.Name)
+		case r.Spec.Target == TargetMPIJob && slices.Contains(operatorEnv, e.Name):
+			r.fail(at, "reserved", "%s is set by the MPI operator", e.Name)
+		case r.Spec.Framework == FrameworkByteScheduler && (e.Name == "USE_BYTESCHEDULER" || strings.HasPrefix(e.Name, "BYTESCHEDULER_")):
+			r.fail(at, "reserved", "%s is set by tegen: see spec.bytescheduler", e.Name)
+		}
+	}
+}
+
+// mpiGang knows that the MPI operator puts the pods of a gang under the scheduler that it was started with, whatever
+// their templates say (decoratePodTemplateSpec in pkg/controller/podgroup.go).
+func (r *ruling) mpiGang() {
+	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.given("spec.placement.scheduler") {
+		r.fail("spec.placement.scheduler", "requires", "the MPI operator sets the scheduler of a gang itself: leave it out")
+	}
+}
+
+// byteScheduler holds settings that nothing would read.
+func (r *ruling) byteScheduler() {
+	if r.Spec.Framework != FrameworkByteScheduler {
+		return
+	}
+	b := &r.Spec.ByteScheduler
+	if b.Mode == ModeBytePS {
+		r.bytePSTarget()
+		return
+	}
+	if r.given("spec.horovod.controller") {
+		r.fail("spec.horovod.controller", "requires", "ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out")
+	}
+	if r.given("spec.servers") {
+		r.fail("spec.servers", "requires", "mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps")
+	}
+	if r.given("spec.bytescheduler.rootPort") && !b.PartitionTuning {
+		r.fail("spec.bytescheduler.rootPort", "requires", "only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
+	}
+}
+
+// bytePSTarget refuses targets that MXNet does not have, whose pods BytePS's are.
+func (r *ruling) bytePSTarget() {
+	if TargetOf(FrameworkMXNet, r.Spec.Target) == nil {
+		r.fail("spec.bytescheduler.mode", "target", "target %s has no roles of a scheduler and servers: target job has", r.Spec.Target)
+	}
+}
+
+// sharedPorts refuses two jobs on their nodes' network whose daemons take the same port: they could never share a node.
+func sharedPorts(jobs []loaded, roots []*node) (errs Errors) {
+	first := map[int32]int{}
+	for i, l := range jobs {
+		if l.job == nil || !l.job.Spec.Network.Host || !l.job.Spec.OverSSH() || l.unsound.touch("ssh") || l.unsound.touch("framework") {
+			continue
+		}
+		port := l.job.Spec.SSH.Port
+		if j, ok := first[port]; ok {
+			errs = append(errs, roots[i].fail("spec.ssh.port", "duplicate", "%d is the port of job %q on its nodes already: give each a port of its own", port, jobs[j].job.Metadata.Name))
+			continue
+		}
+		first[port] = i
+	}
+	return errs
+}

@@ -1,0 +1,23 @@
+package schema
+
+// What Horovod's own nature rules out, whoever makes the pods.
+var horovodLacks = lacks{
+	"workers.firstIndex":        "hosts are counted from 0",
+	"failure.restartsPerWorker": "a launcher that is given up would leave workers that never end",
+}
+
+// mpijobLacks is what an MPIJob has no field for (kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1/types.go and
+// pkg/controller/mpi_job_controller.go).
+var mpijobLacks = lacks{
+	"servers":                   "an MPIJob has a launcher and workers, and no more roles",
+	"ssh.secret":                "the MPI operator makes a pair of keys for each job itself",
+	"failure.restartsPerWorker": "the MPI operator counts failures of the launcher alone",
+	"failure.fatalExitCodes":    "the MPI operator tells no exit codes apart",
+	"failure.ignoreDisruptions": "the MPI operator makes lost workers again without counting them, and counts every launcher that is lost",
+	"hashedNames":               "all names of the MPI operator start with the job's, and it makes a changed one no new job",
+}
+
+// byteSchedulerLacks is what ByteScheduler's Horovod cannot do.
+var byteSchedulerLacks = lacks{
+	"workers.min": "ByteScheduler patches Horovod 0.16, and elastic came with 0.20",
+}

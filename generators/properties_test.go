@@ -329,7 +329,7 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			for name := range c.Resources.Requests {
-				if strings.Contains(string(name), "/") {
+				if strings.Contains(string(name), "/") && job.Spec.Framework != schema.FrameworkDLRover { // whose master reads it there
 					wrong = append(wrong, fmt.Sprintf("%s: container %s requests %s", p.from, c.Name, name))
 				}
 			}
@@ -396,21 +396,34 @@ func sharedMemory(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 
 // shellScripts hold nothing that another program than the shell would read first: ${ is Flux's, $( followed by a name
 // and $$ are the kubelet's.
-func shellScripts(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func shellScripts(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
-			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) {
+			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) || slices.Contains(job.Spec.Command, c.Command[2]) {
 				continue
 			}
-			script := strings.ReplaceAll(c.Command[2], "$((", "")
-			for _, taken := range []string{"${", "$(", "$$", "`"} {
-				if strings.Contains(script, taken) {
-					wrong = append(wrong, fmt.Sprintf("%s: the script of %s holds %s", p.from, c.Name, taken))
-				}
-			}
+			script := c.Command[2]
+			wrong = append(wrong, foreignSyntax(p.from+": the script of "+c.Name, script)...)
 			if !strings.HasPrefix(script, "set -eu\n") {
 				wrong = append(wrong, fmt.Sprintf("%s: the script of %s goes on after a failure", p.from, c.Name))
 			}
+		}
+	}
+	for _, obj := range objs {
+		if m, ok := obj.(*corev1.ConfigMap); ok {
+			for name, script := range m.Data {
+				wrong = append(wrong, foreignSyntax(m.Name+"/"+name, script)...)
+			}
+		}
+	}
+	return wrong
+}
+
+func foreignSyntax(what, script string) (wrong []string) {
+	script = strings.ReplaceAll(script, "$((", "")
+	for _, taken := range []string{"${", "$(", "$$", "`"} {
+		if strings.Contains(script, taken) {
+			wrong = append(wrong, what+" holds "+taken)
 		}
 	}
 	return wrong

@@ -100,6 +100,8 @@ type PodSet struct {
 	Annotations []string
 	// Subdomain is the Service behind which the hostnames resolve; "" where each pod has a Service of its own name.
 	Subdomain string
+	// Foreign says that the template is the controller's own, as far as it is known: nothing in the object says it.
+	Foreign bool
 	// Dials are the addresses that the controller tells the pods from fields of its own.
 	Dials []Dial
 }

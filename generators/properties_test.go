@@ -402,15 +402,28 @@ func shellScripts(job *schema.Job, objs []runtime.Object) (wrong []string) {
 			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) || slices.Contains(job.Spec.Command, c.Command[2]) {
 				continue
 			}
-			script := strings.ReplaceAll(c.Command[2], "$((", "")
-			for _, taken := range []string{"${", "$(", "$$", "`"} {
-				if strings.Contains(script, taken) {
-					wrong = append(wrong, fmt.Sprintf("%s: the script of %s holds %s", p.from, c.Name, taken))
-				}
-			}
+			script := c.Command[2]
+			wrong = append(wrong, foreignSyntax(p.from+": the script of "+c.Name, script)...)
 			if !strings.HasPrefix(script, "set -eu\n") {
 				wrong = append(wrong, fmt.Sprintf("%s: the script of %s goes on after a failure", p.from, c.Name))
 			}
+		}
+	}
+	for _, obj := range objs {
+		if m, ok := obj.(*corev1.ConfigMap); ok {
+			for name, script := range m.Data {
+				wrong = append(wrong, foreignSyntax(m.Name+"/"+name, script)...)
+			}
+		}
+	}
+	return wrong
+}
+
+func foreignSyntax(what, script string) (wrong []string) {
+	script = strings.ReplaceAll(script, "$((", "")
+	for _, taken := range []string{"${", "$(", "$$", "`"} {
+		if strings.Contains(script, taken) {
+			wrong = append(wrong, what+" holds "+taken)
 		}
 	}
 	return wrong

@@ -114,6 +114,12 @@ func waiter(t *testing.T, dir, dataset string) corev1.Container {
 // start runs a container's command here. The scripts wait in steps of 5 seconds; here a step is over at once.
 func start(t *testing.T, c corev1.Container, env ...string) (output string, err error) {
 	t.Helper()
+	out, err := command(t, c, env...).CombinedOutput()
+	return string(out), err
+}
+
+func command(t *testing.T, c corev1.Container, env ...string) *exec.Cmd {
+	t.Helper()
 	shims := t.TempDir()
 	if err := os.WriteFile(filepath.Join(shims, "sleep"), []byte("#!/bin/sh\necho \"slept $1\"\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -125,8 +131,7 @@ func start(t *testing.T, c corev1.Container, env ...string) (output string, err 
 	}
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = t.TempDir()
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return cmd
 }
 
 func fetch(t *testing.T, c corev1.Container) string {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -36,7 +35,7 @@ func dlroverJob(job *schema.Job) []runtime.Object {
 		annotate(&m, "pending_timeout", strconv.FormatInt(seconds(*d.PendingTimeout), 10))
 	}
 	template := dlroverTemplate(job)
-	expectDialed(job, &m, []string{d.Brain}, template.Spec)
+	expect(job, &m, template.Spec, dialling(d.Brain))
 	return []runtime.Object{apis.New(apis.DLRoverJobKind, m, apis.DLRoverJobSpec{
 		DistributionStrategy: d.Strategy,
 		OptimizeMode:         optimizeMode(d.OptimizeMode),
@@ -68,13 +67,17 @@ func dlroverTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	template := workerTemplate(job, t)
 	template.Spec.RestartPolicy = corev1.RestartPolicyAlways // not of the pods, which get Never: the master makes failed ones again
 	template.Spec.TerminationGracePeriodSeconds = nil        // the master drops it
-	return renamed(podpatch.Apply(template, job.Spec.PodTemplate), dlroverContainer)
+	return patched(job, template)
 }
 
 // dlroverScript starts dlrover-run for at least as many nodes as its first argument says. The most is NODE_NUM, which
 // the master sets to the replicas: the kubelet knows it too late to put it into args. Nothing of an author's is in the
 // script, and $NODE_NUM is no ${NODE_NUM}, which Flux would replace.
-const dlroverScript = `nodes="$1:$NODE_NUM"; shift; exec dlrover-run --nnodes="$nodes" "$@"`
+const dlroverScript = `set -eu
+nodes="$1:$NODE_NUM"
+shift
+exec dlrover-run --nnodes="$nodes" "$@"
+`
 
 func dlroverProgram(job *schema.Job) (command, args []string) {
 	command, args = authorWords(job)

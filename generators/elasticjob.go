@@ -1,14 +1,12 @@
 package generators
 
 import (
+	"slices"
 	"strconv"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -21,9 +19,9 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 	t := workerTrainee(job)
 	t.command, t.args = elasticJobProgram(job)
 	template := workerTemplate(job, t)
-	template = renamed(podpatch.Apply(template, job.Spec.PodTemplate), elasticJobContainer)
+	template = patched(job, template)
 	m := meta(job, job.Metadata.Name, componentWorker)
-	expectDialed(job, &m, []string{endpoint(job, "")}, template.Spec)
+	expect(job, &m, template.Spec, dialling(endpoint(job, "")))
 	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{
 		RdzvEndpoint: endpoint(job, ""),
 		MinReplicas:  &w.Min,
@@ -71,25 +69,9 @@ func launcherFlags(job *schema.Job, own *schema.Launch) (flags []string) {
 	return flags
 }
 
-// renamed gives the workers' container the name by which a controller looks for it, and the first place, where others
-// look.
-func renamed(template corev1.PodTemplateSpec, name string) corev1.PodTemplateSpec {
-	var rest []corev1.Container
-	for _, c := range template.Spec.Containers {
-		if c.Name == componentWorker {
-			c.Name = name
-			rest = append([]corev1.Container{c}, rest...)
-		} else {
-			rest = append(rest, c)
-		}
-	}
-	template.Spec.Containers = rest
-	return template
-}
-
-// isNumberedService: the controller makes a Service for each pod, <job>-worker-<i>.
+// isNumberedService: the controller makes a Service for each pod, <job>-<role>-<i>.
 func isNumberedService(job *schema.Job, name string) bool {
-	number, ours := strings.CutPrefix(name, workerName(job)+"-")
-	i, err := strconv.ParseInt(number, 10, 32)
-	return ours && err == nil && 0 <= i && int32(i) < job.Spec.Workers.Replicas
+	return slices.ContainsFunc(roles(job), func(r role) bool {
+		return numberedFrom(name, roleName(job, r.component)+"-", 0, r.replicas)
+	})
 }

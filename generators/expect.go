@@ -16,29 +16,11 @@ import (
 // schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
 // to create first.
 func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
-	expectDialed(job, m, nil, pods...)
-}
-
-// expectDialed is expect for pods that a controller tells further addresses.
-func expectDialed(job *schema.Job, m *metav1.ObjectMeta, addresses []string, pods ...corev1.PodSpec) {
 	names := expectOfQueue(m.Labels)
-	for _, address := range addresses {
-		names = append(names, expectOfDialed(job, corev1.Container{Args: []string{"--host=" + address}})...)
-	}
 	for _, pod := range pods {
 		names = append(names, expectOfPod(job, pod)...)
 	}
 	expectNames(m, names)
-}
-
-// expectOfDialed are the Services of others that a container dials.
-func expectOfDialed(job *schema.Job, c corev1.Container) (names []string) {
-	for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
-		if !rendersService(job, host) {
-			names = append(names, "Service/"+host)
-		}
-	}
-	return names
 }
 
 func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
@@ -63,14 +45,27 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		names = append(names, expectOfContainer(c)...)
-		names = append(names, expectOfDialed(job, c)...)
+		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
+			if !rendersService(job, host) {
+				names = append(names, "Service/"+host)
+			}
+		}
 	}
 	return names
 }
 
+// dialling stands for pods that a controller tells an address from a field of its own.
+func dialling(address string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--host=" + address}}}}
+}
+
+// expectNames adds to what an object expects.
 func expectNames(m *metav1.ObjectMeta, names []string) {
 	if len(names) == 0 {
 		return
+	}
+	if others := m.Annotations[contract.Expects]; others != "" {
+		names = append(names, strings.Split(others, ",")...)
 	}
 	slices.Sort(names)
 	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))

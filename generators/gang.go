@@ -153,6 +153,14 @@ func expectOfQueue(labels map[string]string) (names []string) {
 	return names
 }
 
+// expectOfVolcano is what must be there for a gang of Volcano to leave its queue.
+func expectOfVolcano(job *schema.Job) []string {
+	if g := job.Spec.Gang; g.Is(schema.GangVolcano) && g.Queue != "" {
+		return []string{"Queue.scheduling.volcano.sh/" + g.Queue}
+	}
+	return nil
+}
+
 // suspended is the value of the field suspend; nil where a queue decides, which would otherwise undo it again and again.
 func suspended(job *schema.Job) *bool {
 	if job.Spec.Gang.Is(schema.GangKueue) {

@@ -136,14 +136,19 @@ func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.Job
 }
 
 // patched merges the author's escape hatch, in which the workers' container is "worker", and then gives that container
-// the name by which the target's API knows it.
+// the name by which the target's API knows it, and the first place, where some controllers and people look.
 func patched(job *schema.Job, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	template = podpatch.Apply(template, job.Spec.PodTemplate)
-	for i := range template.Spec.Containers {
-		if c := &template.Spec.Containers[i]; c.Name == componentWorker {
+	var all []corev1.Container
+	for _, c := range template.Spec.Containers {
+		if c.Name == componentWorker {
 			c.Name = targetOf(job).container
+			all = append([]corev1.Container{c}, all...)
+		} else {
+			all = append(all, c)
 		}
 	}
+	template.Spec.Containers = all
 	return template
 }
 

@@ -40,10 +40,7 @@ func volcanoGroup(job *schema.Job, all []role) *apis.Custom[apis.VolcanoPodGroup
 			spec.MinTaskMember[r.component] = gangLeast(job, r)
 		}
 	}
-	var names []string
-	if spec.Queue != "" {
-		names = append(names, volcanoQueue+spec.Queue)
-	}
+	names := expectOfVolcano(job)
 	if spec.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+spec.PriorityClassName)
 	}

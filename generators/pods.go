@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -22,7 +21,7 @@ func torchPods(job *schema.Job) []runtime.Object {
 		if job.Spec.Suspend {
 			template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "tegen.dev/suspended"}} // a pod cannot be suspended otherwise
 		}
-		template = podpatch.Apply(template, job.Spec.PodTemplate)
+		template = patched(job, template)
 		pod := &corev1.Pod{ObjectMeta: meta(job, podWorkerName(job, i), componentWorker), Spec: template.Spec}
 		maps.Copy(pod.Labels, template.Labels)
 		maps.Copy(pod.Labels, podWorkerLabels(job, i))

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -26,10 +25,10 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
 		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}
-	template := renamed(podpatch.Apply(workerTemplate(job, t), job.Spec.PodTemplate), pyTorchContainer)
+	template := patched(job, workerTemplate(job, t))
 	m := meta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
-	expectDialed(job, &m, []string{pyTorchEndpoint(job)}, template.Spec)
+	expect(job, &m, template.Spec, dialling(pyTorchEndpoint(job)))
 	return []runtime.Object{apis.New(apis.PyTorchJobKind, m, apis.PyTorchJobSpec{
 		RunPolicy: apis.RunPolicy{
 			CleanPodPolicy:          "Running", // the operator calls a job done when one worker is: torchrun lets all end together

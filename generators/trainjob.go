@@ -20,17 +20,18 @@ const (
 // first, since the webhook refuses a TrainJob without one. Its controller makes a JobSet of both, sets torchrun's
 // variables to a static rendezvous with node 0, and keeps a copy of the runtime: a TrainJob that exists never changes.
 func torchTrainJob(job *schema.Job) []runtime.Object {
-	r := hashed(job, job.Metadata.Name, func(name string) *apis.TrainingRuntime { return trainingRuntime(job, name) },
-		func(r *apis.TrainingRuntime) []any {
-			return []any{r.Spec, trainJobSpec(job, r.Name).Trainer, deadline(job)}
-		})
-	t := apis.New(apis.TrainJobKind, meta(job, r.Name, componentWorker), trainJobSpec(job, r.Name))
-	maps.Copy(t.Labels, workloadLabels(job))
-	expectNames(&t.ObjectMeta, expectOfQueue(t.Labels))
-	return []runtime.Object{r, t}
+	return objects(hashedAll(job, func(suffix string) []named {
+		name := job.Metadata.Name + suffix
+		return []named{trainingRuntime(job, name), trainJob(job, name)}
+	}, func(o named) []any {
+		if t, ok := o.(*apis.TrainJob); ok {
+			return []any{t.Spec.Trainer, t.Spec.ActiveDeadlineSeconds}
+		}
+		return []any{o.(*apis.TrainingRuntime).Spec}
+	})...)
 }
 
-func trainJobSpec(job *schema.Job, name string) apis.TrainJobSpec {
+func trainJob(job *schema.Job, name string) *apis.TrainJob {
 	w := &job.Spec.Workers
 	spec := apis.TrainJobSpec{
 		RuntimeRef:            apis.TrainRuntimeRef{APIGroup: apis.TrainingRuntimeKind.Group, Kind: apis.TrainingRuntimeKind.Kind, Name: name},
@@ -41,7 +42,10 @@ func trainJobSpec(job *schema.Job, name string) apis.TrainJobSpec {
 	if n := w.Processes.IntVal; n > 0 {
 		spec.Trainer.NumProcPerNode = &n
 	} // left out, Trainer counts accelerators, or CPUs where there are none
-	return spec
+	t := apis.New(apis.TrainJobKind, meta(job, name, componentWorker), spec)
+	maps.Copy(t.Labels, workloadLabels(job))
+	expectNames(&t.ObjectMeta, expectOfQueue(t.Labels))
+	return t
 }
 
 // trainingRuntime names Job and container as the controller's torch plugin does when it builds PET_MASTER_ADDR. It has
@@ -59,10 +63,11 @@ func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
 	r.Labels[trainJobFramework] = "torch"
 	t := &r.Spec.Template
 	t.Metadata.Labels = labels(job, componentWorker) // the JobSet's, so that it is found among the job's objects
-	if g := job.Spec.Gang; g != nil && g.Scheduler == schema.GangVolcano && g.Queue != "" {
+	if g := job.Spec.Gang; g.Is(schema.GangVolcano) && g.Queue != "" {
 		annotate(&t.Metadata, "scheduling.volcano.sh/queue-name", g.Queue)
 	}
 	expect(job, &r.ObjectMeta, t.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec)
+	expectNames(&r.ObjectMeta, expectOfVolcano(job))
 	return r
 }
 
@@ -71,11 +76,9 @@ func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
 func podGroupPolicy(job *schema.Job) *apis.PodGroupPolicy {
 	g := job.Spec.Gang
 	switch {
-	case g == nil:
-		return nil
-	case g.Scheduler == schema.GangCoscheduling:
+	case g.Is(schema.GangCoscheduling):
 		return &apis.PodGroupPolicy{Coscheduling: &apis.CoschedulingPolicy{ScheduleTimeoutSeconds: int32(seconds(g.WaitTimeout))}}
-	case g.Scheduler == schema.GangVolcano:
+	case g.Is(schema.GangVolcano):
 		return &apis.PodGroupPolicy{Volcano: &apis.VolcanoPolicy{}}
 	}
 	return nil

@@ -19,6 +19,7 @@ func torchVCJob(job *schema.Job) []runtime.Object {
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever // or exit codes and failures would stay the kubelet's
 		j := apis.New(apis.VCJobKind, meta(job, name, componentWorker), vcJobSpec(job, patched(job, template)))
 		expect(job, &j.ObjectMeta, j.Spec.Tasks[0].Template.Spec)
+		expectNames(&j.ObjectMeta, expectOfVolcano(job))
 		return j
 	}, func(j *apis.VCJob) []any {
 		s := &j.Spec
@@ -43,7 +44,7 @@ func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec 
 		},
 		TTLSecondsAfterFinished: expiry(job),
 	}
-	if g := job.Spec.Gang; g != nil && g.Scheduler == schema.GangVolcano {
+	if g := job.Spec.Gang; g.Is(schema.GangVolcano) {
 		least, spec.Queue = g.MinAvailable, g.Queue
 	}
 	if w.Min < w.Max { // as with a Job's success policy: those that waited for a place fail when the training is over

@@ -89,6 +89,10 @@ var imports = []struct {
 		[]string{module + "/schema", module + "/generators", "k8s.io/apiserver", "github.com/google/cel-go", "github.com/spf13/cobra"},
 	},
 	{
+		"internal/plan", "it judges objects and inventories that others read",
+		[]string{"os", "net", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", module + "/internal/render"},
+	},
+	{
 		"internal/contract", "everything may import it because it imports nothing of the project",
 		[]string{module},
 	},

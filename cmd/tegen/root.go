@@ -48,6 +48,7 @@ func newRootCmd(s streams) *cobra.Command {
 	cmd.AddCommand(
 		newRenderCmd(s),
 		newVetCmd(s),
+		newPlanCmd(s),
 		newCheckCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -70,6 +71,15 @@ type Workload interface {
 	Services() []string
 }
 
+// WorkloadOf returns an object, typed or read as a map, as a custom resource whose controller makes pods; nil for others.
+func WorkloadOf(obj runtime.Object) Workload {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		obj = Decode(u.GroupVersionKind(), u.Object)
+	}
+	w, _ := obj.(Workload)
+	return w
+}
+
 // PodSet is pods of one template.
 type PodSet struct {
 	Path     string // of the template in the object, such as spec.template
@@ -83,10 +93,15 @@ type PodSet struct {
 	Random bool
 	// ByJobs says that Jobs make the pods, and put their labels on them.
 	ByJobs bool
+	// JobEach says that each of those Jobs makes one pod, and is named as the pod is without letters; else one Job makes
+	// them all, and is named as Prefix without its dash.
+	JobEach bool
 	// Annotations are keys that the controller puts on the pods, for the pods to read.
 	Annotations []string
 	// Subdomain is the Service behind which the hostnames resolve; "" where each pod has a Service of its own name.
 	Subdomain string
+	// Foreign says that the template is the controller's own, as far as it is known: nothing in the object says it.
+	Foreign bool
 	// Dials are the addresses that the controller tells the pods from fields of its own.
 	Dials []Dial
 }

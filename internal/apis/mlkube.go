@@ -60,6 +60,7 @@ func (s *MxJobSpec) podSets(name string) (all []PodSet) {
 			Prefix:   s.prefix(name, r),
 			Random:   true,
 			ByJobs:   true,
+			JobEach:  true,
 		})
 	}
 	return all

@@ -7,6 +7,8 @@ type document struct {
 	name string // of the stream, for errors
 	line int    // of the document's first byte, from 1
 	text []byte
+	// loose: fields that the Go types do not have are left out
+	loose bool
 }
 
 // splitDocuments cuts a stream at its "---" and "..." lines. No scalar may
@@ -19,7 +21,7 @@ func splitDocuments(name string, data []byte) []document {
 	// begun: the document has a marker or content, so a marker ends it.
 	begun := false
 	cut := func(at, nextLine int) {
-		docs = append(docs, document{name, startLine, data[start:at]})
+		docs = append(docs, document{name: name, line: startLine, text: data[start:at]})
 		start, startLine, begun = at, nextLine, false
 	}
 	for pos := 0; pos < len(data); {

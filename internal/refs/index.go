@@ -107,12 +107,9 @@ func (x *index) add(obj runtime.Object, meta metav1.Object) {
 // customResource says whether an object is a custom resource, and returns it
 // as one that makes pods, if it is known to.
 func customResource(obj runtime.Object) (apis.Workload, bool) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		w, _ := apis.Decode(u.GroupVersionKind(), u.Object).(apis.Workload)
-		return w, true
-	}
-	w, ok := obj.(apis.Workload)
-	return w, ok
+	w := apis.WorkloadOf(obj)
+	_, foreign := obj.(*unstructured.Unstructured)
+	return w, foreign || w != nil
 }
 
 // addCustom enters the pods and Services that a controller makes of a custom

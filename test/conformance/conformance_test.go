@@ -49,10 +49,14 @@ type acceptance struct {
 // golden triggers any more fails the test, so that no reason outlives its cause.
 var accepted = []acceptance{
 	{"container-image-pull-policy", "Job", "worker", "", pinned},
+	{"container-image-pull-policy", "Job", "scheduler", "", pinned},
+	{"container-image-pull-policy", "Job", "server", "", pinned},
 	{"container-image-pull-policy", "Pod", "worker", "", pinned},
 	{"container-image-pull-policy", "Job", "prefetch", "", pinned},
 	{"container-image-pull-policy", "StatefulSet", "etcd", "", pinned},
 	{"container-security-context-readonlyrootfilesystem", "Job", "worker", "", writes},
+	{"container-security-context-readonlyrootfilesystem", "Job", "scheduler", "", writes},
+	{"container-security-context-readonlyrootfilesystem", "Job", "server", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Pod", "worker", "", writes},
 	{"pod-probes", "Pod", "worker", "", "Training serves nothing that could be probed, and its Service publishes pods that are not ready, since they find each other while they start."},
 	{"pod-networkpolicy", "Job", "worker", "network", "This author switched the policies off."},

@@ -1,0 +1,55 @@
+package krm
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/manifest"
+)
+
+// Objects are the objects of each bundle, in the order of Bundles. Where an overlay went on with them after tegen, they
+// are found by the labels that tell one job's from another's, and nobody knows their concerns any more.
+func (out *Output) Objects() ([][]generators.Concern, error) {
+	all := make([][]generators.Concern, len(out.Bundles))
+	named := map[string][]int{} // bundles without files, by their job's name
+	for i := range out.Bundles {
+		all[i] = out.Bundles[i].Objects()
+		if len(out.Bundles[i].Files) == 0 {
+			name := out.Bundles[i].Job.Metadata.Name
+			named[name] = append(named[name], i)
+		}
+	}
+	if len(named) == 0 {
+		return all, nil
+	}
+	rest, err := manifest.Read("the overlay", out.Rest)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int][]runtime.Object{}
+	for _, obj := range rest {
+		if m, err := meta.Accessor(obj); err == nil {
+			if among := named[m.GetLabels()["app.kubernetes.io/instance"]]; len(among) > 0 {
+				i := out.sameNamespace(among, m.GetNamespace(), m.GetLabels()["tegen.dev/namespace"])
+				found[i] = append(found[i], obj)
+			}
+		}
+	}
+	for i, objects := range found {
+		all[i] = append(all[i], generators.Concern{Objects: objects})
+	}
+	return all, nil
+}
+
+// sameNamespace chooses among the bundles of jobs of one name; the first, if the overlay moved them all elsewhere.
+func (out *Output) sameNamespace(among []int, namespaces ...string) int {
+	for _, i := range among {
+		for _, namespace := range namespaces {
+			if out.Bundles[i].Job.Metadata.Namespace == namespace {
+				return i
+			}
+		}
+	}
+	return among[0]
+}

@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// TestEveryTarget plans every fixture: whatever a job becomes, its pods are found, named, and fit into a cluster that
+// has all they request.
+func TestEveryTarget(t *testing.T) {
+	files, err := filepath.Glob("../../fixtures/valid/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := schema.Load([]schema.Source{{Name: file, Data: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range jobs {
+			t.Run(filepath.Base(file)+"/"+job.Metadata.Name, func(t *testing.T) { planned(t, job) })
+		}
+	}
+}
+
+func planned(t *testing.T, job *schema.Job) {
+	j := Of(job, generators.Generate(job))
+	workers := int32(0)
+	names := map[string]bool{}
+	for _, s := range j.PodSets {
+		if s.Role == "worker" {
+			workers += s.Replicas
+		}
+		if s.Helper == (s.Role != "etcd" && s.Role != "prefetch") || int(s.Replicas) != len(s.Pods) || s.Required > s.Replicas {
+			t.Errorf("%s: helper %t, %d pods of %d, %d required", s.Role, s.Helper, len(s.Pods), s.Replicas, s.Required)
+		}
+		for _, p := range s.Pods {
+			if problems := validation.IsDNS1123Label(strings.ReplaceAll(p.Name, "*", "abcde")); names[p.Name] || len(problems) > 0 {
+				t.Errorf("pod %s twice, or %v", p.Name, problems)
+			}
+			names[p.Name] = true
+			if problems := validation.IsDNS1123Subdomain(p.Address); p.Address != "" && len(problems) > 0 {
+				t.Errorf("address %s: %v", p.Address, problems)
+			}
+		}
+	}
+	if workers != job.Spec.Workers.Replicas {
+		t.Errorf("%d workers, want %d", workers, job.Spec.Workers.Replicas)
+	}
+	if want := job.Spec.Suspend || j.Queue != ""; j.Suspended != want && j.Queue == "" {
+		t.Errorf("suspended %t, want %t", j.Suspended, want)
+	}
+	if j.Fit = ample(j).fit(j); !j.Fit.Fits || len(j.Fit.Missing) > 0 {
+		t.Errorf("it fits into no cluster: %v", placed(j.Fit))
+	}
+	if j.Fit = (&Inventory{nodes: []*node{{Node: &corev1.Node{}}}}).fit(j); j.Fit.Fits || j.Fit.Heuristic {
+		t.Errorf("it fits into nothing: %v", placed(j.Fit))
+	}
+}
+
+// ample is a cluster with a node for each pod, which has everything.
+func ample(j *Job) *Inventory {
+	labels := map[string]string{}
+	pods := 0
+	for _, s := range j.PodSets {
+		maps.Copy(labels, s.pod.Spec.NodeSelector)
+		pods += len(s.Pods)
+	}
+	inv := &Inventory{}
+	for range pods {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Status: corev1.NodeStatus{Allocatable: j.Requests.Peak}}
+		inv.nodes = append(inv.nodes, &node{Node: n, free: amountsOf(j.Requests.Peak)})
+	}
+	return inv
+}

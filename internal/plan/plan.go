@@ -1,0 +1,243 @@
+// Package plan says of a job's objects what a cluster will hold once they are applied: the pods with their names,
+// addresses, ports and requests, and whether the gang of them fits into the nodes of an inventory. It looks at the
+// objects, never at how they came to be, so that it holds for every target; it asks no cluster, opens no file, and
+// never fails over a job that was rendered.
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// Plan is what 'tegen plan -o json' prints; docs/plan.md describes each field.
+type Plan struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Inventory  *Cluster `json:"inventory,omitempty"`
+	Jobs       []*Job   `json:"jobs"`
+}
+
+// Cluster is what an inventory holds.
+type Cluster struct {
+	Pods  int    `json:"pods"`
+	Nodes []Node `json:"nodes"`
+}
+
+// Node is a node with what is free on it.
+type Node struct {
+	Name string              `json:"name"`
+	Free corev1.ResourceList `json:"free"`
+}
+
+// Job is the plan of one job.
+type Job struct {
+	Name      string    `json:"name"`
+	Namespace string    `json:"namespace"`
+	Framework string    `json:"framework"`
+	Target    string    `json:"target"`
+	Suspended bool      `json:"suspended"`
+	Queue     string    `json:"queue,omitempty"`
+	Selector  string    `json:"selector"`
+	Gang      Gang      `json:"gang"`
+	Objects   []Object  `json:"objects"`
+	PodSets   []*PodSet `json:"podSets"`
+	Services  []Service `json:"services"`
+	Requests  Totals    `json:"requests"`
+	Expects   []string  `json:"expects"`
+	Notes     []string  `json:"notes"`
+	Fit       *Fit      `json:"fit,omitempty"`
+}
+
+// Gang is the pods without which training does not start.
+type Gang struct {
+	Scheduler string `json:"scheduler,omitempty"`
+	Pods      int32  `json:"pods"`
+}
+
+// Object is one object of the bundle.
+type Object struct {
+	Concern    string `json:"concern,omitempty"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// PodSet is pods of one template.
+type PodSet struct {
+	Role      string              `json:"role"`
+	Owner     string              `json:"owner"`
+	Helper    bool                `json:"helper"`
+	Suspended bool                `json:"suspended"`
+	Finishes  bool                `json:"finishes"`
+	Replicas  int32               `json:"replicas"`
+	Required  int32               `json:"required"`
+	Jobs      []string            `json:"jobs,omitempty"`
+	Pods      []Pod               `json:"pods"`
+	Ports     []Port              `json:"ports"`
+	Each      corev1.ResourceList `json:"requestsEach"`
+	All       corev1.ResourceList `json:"requestsAll"`
+
+	pod *corev1.Pod // as a scheduler would see it, but for its name
+}
+
+// Pod is one pod to come. A * in its name stands for letters that nobody knows beforehand.
+type Pod struct {
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"`
+}
+
+// Port is where a pod or a Service listens.
+type Port struct {
+	Name     string `json:"name,omitempty"`
+	Port     int32  `json:"port"`
+	Protocol string `json:"protocol"`
+}
+
+// Service is a Service with ports of its own.
+type Service struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Ports   []Port `json:"ports"`
+}
+
+// Totals are the requests of all pods that run at one time.
+type Totals struct {
+	Training corev1.ResourceList `json:"training"`
+	Helpers  corev1.ResourceList `json:"helpers"`
+	Peak     corev1.ResourceList `json:"peak"`
+	Steady   corev1.ResourceList `json:"steady"`
+}
+
+// New is the plan of jobs.
+func New(jobs []*Job) *Plan {
+	return &Plan{APIVersion: contract.APIVersion, Kind: "Plan", Jobs: jobs}
+}
+
+// Of is the plan of a job that became these objects.
+func Of(job *schema.Job, concerns []generators.Concern) *Job {
+	j := &Job{
+		Name: job.Metadata.Name, Namespace: job.Metadata.Namespace,
+		Framework: job.Spec.Framework, Target: job.Spec.Target,
+		Selector: instanceLabel + "=" + job.Metadata.Name,
+		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{},
+	}
+	domain := job.Spec.Network.ClusterDomain
+	services := map[string]bool{}
+	held := false // by an object that names another for its pods, as a TrainJob does its runtime
+	for _, c := range concerns {
+		for _, obj := range c.Objects {
+			meta, ok := obj.(metav1.Object)
+			gvk, err := manifest.GVK(obj)
+			if !ok || err != nil {
+				continue
+			}
+			version, kind := gvk.ToAPIVersionAndKind()
+			j.Objects = append(j.Objects, Object{c.Name, version, kind, meta.GetNamespace(), meta.GetName()})
+			if text := meta.GetAnnotations()[contract.Expects]; text != "" {
+				j.Expects = append(j.Expects, strings.Split(text, ",")...)
+			}
+			if q := meta.GetLabels()[queueLabel]; q != "" {
+				j.Queue = q
+			}
+			if s, ok := obj.(*corev1.Service); ok {
+				services[s.Name] = true
+				j.addService(s, domain)
+			}
+			if w := apis.WorkloadOf(obj); w != nil {
+				for _, name := range w.Services() {
+					services[name] = true
+				}
+			}
+			sets := podSets(obj, kind)
+			j.addPods(sets)
+			held = held || len(sets) == 0 && suspended(obj)
+		}
+	}
+	for _, s := range j.PodSets {
+		s.address(domain, services)
+		s.Suspended = s.Suspended || held && !s.Helper
+	}
+	slices.Sort(j.Expects)
+	j.Expects = slices.Compact(j.Expects)
+	j.gang(job)
+	j.total()
+	j.note()
+	return j
+}
+
+// instanceLabel is on every pod and object of a job.
+const instanceLabel = "app.kubernetes.io/instance"
+
+// queueLabel marks what Kueue holds back until there is room in a queue.
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+func (j *Job) addService(s *corev1.Service, domain string) {
+	if len(s.Spec.Ports) == 0 { // it only names pods, which have the name
+		return
+	}
+	service := Service{Name: s.Name, Address: dns(domain, s.Name, s.Namespace)}
+	for _, p := range s.Spec.Ports {
+		service.Ports = append(service.Ports, Port{p.Name, p.Port, protocol(p.Protocol)})
+	}
+	j.Services = append(j.Services, service)
+}
+
+func protocol(p corev1.Protocol) string {
+	if p == "" {
+		return string(corev1.ProtocolTCP)
+	}
+	return string(p)
+}
+
+// dns is the full name of a Service, or of a host behind one.
+func dns(domain string, parts ...string) string {
+	return strings.Join(append(parts, "svc", domain), ".")
+}
+
+// gang says how many pods of each set must run before training starts. The minimum of a role may be spread over several
+// sets, a master before the workers: the first pods count.
+func (j *Job) gang(job *schema.Job) {
+	if g := job.Spec.Gang; g != nil && g.Scheduler != schema.GangNone {
+		j.Gang.Scheduler = g.Scheduler
+	}
+	least := generators.Least(job)
+	for _, s := range j.PodSets {
+		s.Required = s.Replicas
+		if n, ok := least[s.Role]; ok {
+			s.Required = min(n, s.Replicas)
+			least[s.Role] = n - s.Required
+		}
+		if s.Helper {
+			continue
+		}
+		j.Suspended = j.Suspended || s.Suspended
+		j.Gang.Pods += s.Required
+	}
+}
+
+// total adds up what runs at one time: at first everything, since workers hold their places while datasets are fetched,
+// and then what does not end before them.
+func (j *Job) total() {
+	j.Requests = Totals{corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}}
+	for _, s := range j.PodSets {
+		add(j.Requests.Peak, s.All)
+		if s.Helper {
+			add(j.Requests.Helpers, s.All)
+		} else {
+			add(j.Requests.Training, s.All)
+		}
+		if !s.Finishes {
+			add(j.Requests.Steady, s.All)
+		}
+	}
+}

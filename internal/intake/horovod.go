@@ -57,6 +57,10 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	for _, v := range []view{c.at("command"), c.at("args"), w.at("command"), w.at("args")} {
 		v.moved() // ssh and the host file are tegen's to set up
 	}
+	own := []string{"sh", "/tegen/ssh/worker.sh"}
+	if words := append(w.at("command").texts(), w.at("args").texts()...); len(words) > 0 && !slices.Equal(words, own) && path.Base(words[0]) != "sshd" {
+		d.note(trainerWords(w), NotKept, "the workers run sshd and nothing else")
+	}
 	if !w.at("env").item("name", "TEGEN_SSH_DIR").given() {
 		d.note(launcher, Moved, "the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
 	}
@@ -90,7 +94,7 @@ func (d *draft) horovodrun(c, pod view) {
 		d.set("spec.horovod.controller", "mpi", at)
 	}
 	words = words[1:]
-	var options [][2]string
+	var options [][3]string // name, value, and both as they were written
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		name, value, inline := option(words[0])
 		n := 1
@@ -98,12 +102,13 @@ func (d *draft) horovodrun(c, pod view) {
 			n += values[name]
 			value = strings.Join(words[1:min(n, len(words))], " ")
 		}
-		options = append(options, [2]string{name, value})
+		options = append(options, [3]string{name, value, strings.Join(words[:min(n, len(words))], " ")})
 		words = words[min(n, len(words)):]
 	}
 	d.slots(options, at)
+	d.count(options, at)
 	for _, o := range options {
-		d.horovodOption(o[0], o[1], at)
+		d.horovodOption(o[0], o[1], o[2], at)
 	}
 	p := &program{command: words}
 	if len(words) > 1 && strings.HasPrefix(words[1], scriptDir+"/") {
@@ -129,7 +134,7 @@ func launcherWords(c view) []string {
 }
 
 // horovodOption reads one option of the launcher.
-func (d *draft) horovodOption(name, value string, at view) {
+func (d *draft) horovodOption(name, value, written string, at view) {
 	slots, _ := d.get("spec.workers.processes").number()
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
@@ -146,15 +151,19 @@ func (d *draft) horovodOption(name, value string, at view) {
 		d.set("spec.horovod.controller", name, at)
 	case name == "network-interfaces" && !strings.Contains(value, ","):
 		d.set("spec.network.interface", value, at)
+	case name == "x": // horovodrun hands all variables on
+		if name, value, ok := strings.Cut(value, "="); ok {
+			d.add("spec.env", tree{"name": name, "value": value}, at)
+		}
 	default:
 		note := at.note(NotKept, "a TrainingJob has no word for this option of the launcher")
-		note.Value = strings.TrimSpace("--" + name + " " + value)
+		note.Value = written
 		d.notes = append(d.notes, note)
 	}
 }
 
 // slots reads the processes of each worker from what says where they are, where nothing has said it yet.
-func (d *draft) slots(options [][2]string, at view) {
+func (d *draft) slots(options [][3]string, at view) {
 	if d.get("spec.workers.processes").given() {
 		return
 	}
@@ -168,6 +177,29 @@ func (d *draft) slots(options [][2]string, at view) {
 		case err == nil && o[0] == "np" && workers > 0 && n%workers == 0:
 			d.set("spec.workers.processes", n/workers, at)
 		}
+	}
+}
+
+// count holds the number of processes against what tegen renders: as many as all workers, or the fewest, have.
+func (d *draft) count(options [][3]string, at view) {
+	slots, ok := d.get("spec.workers.processes").number()
+	if !ok {
+		slots = 1
+	}
+	workers, _ := d.get("spec.workers.replicas").number()
+	np, fewest := "", strconv.FormatInt(workers*slots, 10)
+	for _, o := range options {
+		switch o[0] {
+		case "np", "n", "num-proc":
+			np = o[1]
+		case "min-np":
+			fewest = o[1]
+		}
+	}
+	if np != "" && np != fewest {
+		note := at.note(NotKept, "tegen starts %s processes, one for each place", fewest)
+		note.Value = "-np " + np
+		d.notes = append(d.notes, note)
 	}
 }
 

@@ -201,23 +201,9 @@ func (d *draft) compare(refused map[string]string) {
 			}
 			d.notes = append(d.notes, g.note(o, why))
 		}
-		d.names(o, twin)
 		if text := summary(o, added(o, twin)); text != "" && i == 0 {
 			d.notes = append(d.notes, o.note(Adds, "%s", text))
 		}
-	}
-}
-
-// names tells of the one name that is compared with nothing.
-func (d *draft) names(o *object, twin tree) {
-	if o != d.template.object && d.get("spec.target").text() != schema.TargetPods {
-		return
-	}
-	at := d.template.path
-	was := trainerOf(o.view().walk(at).at("spec")).at("name")
-	is := trainerOf(view{value: twin}.walk(at).at("spec")).at("name")
-	if is.given() && was.text() != is.text() {
-		d.note(was, NotKept, "tegen calls the container that trains %q", is.text())
 	}
 }
 

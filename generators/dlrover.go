@@ -73,7 +73,11 @@ func dlroverTemplate(job *schema.Job) corev1.PodTemplateSpec {
 // dlroverScript starts dlrover-run for at least as many nodes as its first argument says. The most is NODE_NUM, which
 // the master sets to the replicas: the kubelet knows it too late to put it into args. Nothing of an author's is in the
 // script, and $NODE_NUM is no ${NODE_NUM}, which Flux would replace.
-const dlroverScript = `nodes="$1:$NODE_NUM"; shift; exec dlrover-run --nnodes="$nodes" "$@"`
+const dlroverScript = `set -eu
+nodes="$1:$NODE_NUM"
+shift
+exec dlrover-run --nnodes="$nodes" "$@"
+`
 
 func dlroverProgram(job *schema.Job) (command, args []string) {
 	command, args = authorWords(job)

@@ -1,8 +1,8 @@
 package generators
 
 import (
+	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -69,9 +69,9 @@ func launcherFlags(job *schema.Job, own *schema.Launch) (flags []string) {
 	return flags
 }
 
-// isNumberedService: the controller makes a Service for each pod, <job>-worker-<i>.
+// isNumberedService: the controller makes a Service for each pod, <job>-<role>-<i>.
 func isNumberedService(job *schema.Job, name string) bool {
-	number, ours := strings.CutPrefix(name, workerName(job)+"-")
-	i, err := strconv.ParseInt(number, 10, 32)
-	return ours && err == nil && 0 <= i && int32(i) < job.Spec.Workers.Replicas
+	return slices.ContainsFunc(roles(job), func(r role) bool {
+		return numberedFrom(name, roleName(job, r.component)+"-", 0, r.replicas)
+	})
 }

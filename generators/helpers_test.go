@@ -135,7 +135,11 @@ func pods(objs []runtime.Object) []pod {
 			out = append(out, pod{"StatefulSet/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
 		case apis.Workload:
 			for _, set := range o.PodSets() {
-				out = append(out, pod{o.GetName() + "/" + set.Path, o.GetNamespace(), set.Template.Labels, set.Template.Spec})
+				spec := set.Template.Spec
+				if set.Foreign {
+					spec = corev1.PodSpec{} // no matter of ours
+				}
+				out = append(out, pod{o.GetName() + "/" + set.Path, o.GetNamespace(), set.Template.Labels, spec})
 			}
 		}
 	}
@@ -147,7 +151,7 @@ func (p pod) containers() []corev1.Container {
 }
 
 // trainers are the names that targets give a worker's container.
-var trainers = []string{"worker", "node", "mxnet"}
+var trainers = []string{"worker", "node", "mxnet", "elasticjob-worker", "pytorch", "main"}
 
 // worker is the training container of the first worker.
 func worker(t testing.TB, objs []runtime.Object) corev1.Container {

@@ -1,14 +1,12 @@
 package generators
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -22,16 +20,12 @@ func mxJob(job *schema.Job) []runtime.Object {
 	spec := apis.MXJobSpec{
 		JobMode: "MXTrain",
 		RunPolicy: apis.RunPolicy{
-			CleanPodPolicy: "Running", // what is left of a job that failed waits in vain and holds accelerators
-			Suspend:        suspended(job),
+			CleanPodPolicy:          "Running", // what is left of a job that failed waits in vain and holds accelerators
+			Suspend:                 suspended(job),
+			ActiveDeadlineSeconds:   deadline(job),
+			TTLSecondsAfterFinished: expiry(job),
 		},
 		MXReplicaSpecs: map[string]apis.ReplicaSpec{},
-	}
-	if d := job.Spec.Failure.Deadline; d != nil {
-		spec.RunPolicy.ActiveDeadlineSeconds = ptr(seconds(*d))
-	}
-	if !job.Spec.GitOps { // a reconciler runs a job again that deleted itself
-		spec.RunPolicy.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
 	}
 	var pods []corev1.PodSpec
 	for _, r := range psRoles(job) {
@@ -51,14 +45,13 @@ func mxJob(job *schema.Job) []runtime.Object {
 	return []runtime.Object{apis.New(apis.MXJobKind, m, spec)}
 }
 
-// mxnetTemplate is the pod of a role as MXNet's operators want it.
+// mxnetTemplate is the pod of a role, in which its container has the one name; the escape hatch is the workers' alone.
 func mxnetTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 	template := workerTemplate(job, t)
 	if t.component == componentWorker {
-		template = podpatch.Apply(template, job.Spec.PodTemplate)
+		return patched(job, template)
 	}
-	i := slices.IndexFunc(template.Spec.Containers, func(c corev1.Container) bool { return c.Name == t.component })
-	template.Spec.Containers[i].Name = mxnetContainer // podTemplate knows it by the name of the role
+	template.Spec.Containers[0].Name = mxnetContainer
 	return template
 }
 
@@ -91,13 +84,6 @@ func runtimeID(job *schema.Job) string {
 		return id
 	}
 	return contentHash(job.Metadata.Namespace, job.Metadata.Name)[:4]
-}
-
-// isMXJobService: the operator makes one for each pod.
-func isMXJobService(job *schema.Job, name string) bool {
-	return slices.ContainsFunc(psRoles(job), func(r role) bool {
-		return numberedFrom(name, roleName(job, r.component)+"-", 0, r.replicas)
-	})
 }
 
 func isMlkubeService(job *schema.Job, name string) bool {

@@ -329,7 +329,7 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			for name := range c.Resources.Requests {
-				if strings.Contains(string(name), "/") {
+				if strings.Contains(string(name), "/") && job.Spec.Framework != schema.FrameworkDLRover { // whose master reads it there
 					wrong = append(wrong, fmt.Sprintf("%s: container %s requests %s", p.from, c.Name, name))
 				}
 			}
@@ -396,10 +396,10 @@ func sharedMemory(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 
 // shellScripts hold nothing that another program than the shell would read first: ${ is Flux's, $( followed by a name
 // and $$ are the kubelet's.
-func shellScripts(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func shellScripts(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
-			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) {
+			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) || slices.Contains(job.Spec.Command, c.Command[2]) {
 				continue
 			}
 			script := c.Command[2]

@@ -35,7 +35,7 @@ func targets() []target {
 		{schema.FrameworkTorchelastic, schema.TargetPyTorchJob, pyTorchJob, nil, isNumberedService, workersOnly, pyTorchContainer, ""},
 		{schema.FrameworkDLRover, schema.TargetElasticJob, dlroverJob, nil, isDLRoverService, workersOnly, dlroverContainer, ""},
 		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, componentWorker, ""},
-		{schema.FrameworkMXNet, schema.TargetMXJob, mxJob, nil, isMXJobService, psRoles, mxnetContainer, ""},
+		{schema.FrameworkMXNet, schema.TargetMXJob, mxJob, nil, isNumberedService, psRoles, mxnetContainer, ""},
 		{schema.FrameworkMXNet, schema.TargetMXJobMlkube, mxJobMlkube, nil, isMlkubeService, psRoles, mxnetContainer, ""},
 		{schema.FrameworkHorovod, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, componentWorker, ""},
 		{schema.FrameworkHorovod, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, componentWorker, ""},

@@ -55,8 +55,7 @@ func (g *Gang) SchedulerName() string {
 // Roles are the kinds of pods that train together, as components are called.
 func (s *Spec) Roles() []string {
 	switch {
-	case s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetDist,
-		s.Framework == FrameworkByteScheduler && s.ByteScheduler.Mode == ModeBytePS:
+	case s.ParameterServers():
 		return []string{"scheduler", "server", "worker"}
 	case s.Target == TargetMPIJob: // elsewhere the first worker launches
 		return []string{"launcher", "worker"}

@@ -5,19 +5,19 @@ import (
 	"testing"
 )
 
-// gangJob is a job of several roles.
+// gangJob is a job of several roles, whether or not its framework has the target.
 func gangJob(spec string) string {
 	return "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n" +
-		"  framework: horovod\n  target: mpijob\n  image: x:1\n  command: [train]\n" + spec
+		"  framework: mxnet\n  target: job\n  image: x:1\n  command: [train]\n" + spec
 }
 
-// TestGangOfRoles: a scheduler that counts all pods together must not count workers for a launcher, and a group holds
+// TestGangOfRoles: a scheduler that counts all pods together must not count workers for a server, and a group holds
 // the gang of each role.
 func TestGangOfRoles(t *testing.T) {
 	for _, c := range []struct{ name, spec, want string }{
 		{
 			"sum", "  workers: {min: 2, max: 4}\n  gang: {scheduler: coscheduling}\n",
-			"spec.gang.minAvailable: coscheduling counts the pods of all roles together, so workers could stand in for a launcher: set it to 4, or use koordinator, tegen or volcano",
+			"spec.gang.minAvailable: coscheduling counts the pods of all roles together, so workers could stand in for a scheduler: set it to 4, or use koordinator, tegen or volcano",
 		},
 		{
 			"sum of Kubernetes", "  kubernetesVersion: \"1.37\"\n  workers: {min: 2, max: 4}\n  gang: {scheduler: kubernetes, minAvailable: 3}\n",
@@ -28,9 +28,9 @@ func TestGangOfRoles(t *testing.T) {
 		{"gangs", "  workers: {min: 2, max: 4}\n  gang: {scheduler: koordinator}\n", ""},
 		{
 			"group", "  workers: {replicas: 2}\n  gang: {scheduler: koordinator, groups: [ml/j, ml/other]}\n",
-			"spec.gang.groups: the group must hold this gang too: add ml/j-launcher, ml/j-worker",
+			"spec.gang.groups: the group must hold this gang too: add ml/j-scheduler, ml/j-server, ml/j-worker",
 		},
-		{"whole group", "  workers: {replicas: 2}\n  gang: {scheduler: koordinator, groups: [ml/j-worker, ml/j-launcher, ml/other]}\n", ""},
+		{"whole group", "  workers: {replicas: 2}\n  gang: {scheduler: koordinator, groups: [ml/j-worker, ml/j-server, ml/j-scheduler, ml/other]}\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, errs := load(t, gangJob(c.spec))

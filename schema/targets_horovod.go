@@ -10,6 +10,7 @@ var horovodLacks = lacks{
 // pkg/controller/mpi_job_controller.go).
 var mpijobLacks = lacks{
 	"servers":                   "an MPIJob has a launcher and workers, and no more roles",
+	"gang.scheduler=kubernetes": "its pod templates have Kubernetes 1.35's field in place of schedulingGroup, and lose this one",
 	"ssh.secret":                "the MPI operator makes a pair of keys for each job itself",
 	"failure.restartsPerWorker": "the MPI operator counts failures of the launcher alone",
 	"failure.fatalExitCodes":    "the MPI operator tells no exit codes apart",

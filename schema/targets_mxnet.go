@@ -6,7 +6,7 @@ var (
 		"gang.scheduler=kueue": "each role is a Job of its own, and Kueue admits Jobs one by one",
 	})
 
-	mxjob = union(others(FrameworkMXNet), countedWorkers, lacks{
+	mxjob = union(others(FrameworkMXNet), countedWorkers, mutableTemplate, lacks{
 		"mxnet":                     "an MXJob has servers always, and its operator names the pods",
 		"gang.scheduler=kueue":      "Kueue ended its support of MXJob (kueue#4077)",
 		"gang.scheduler=kubernetes": "its pod templates are older than the gangs of Kubernetes itself and lose the field",
@@ -14,7 +14,6 @@ var (
 		"failure.restartsPerWorker": "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
 		"failure.fatalExitCodes":    "with ps-lite any failure ends a job, and an MXJob is never of mode local",
 		"failure.ignoreDisruptions": "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
-		"hashedNames":               "nothing in an MXJob is immutable",
 	})
 
 	mxjobMlkube = union(others(FrameworkMXNet), countedWorkers, lacks{

@@ -89,6 +89,8 @@ type PodSet struct {
 	// random letters after it.
 	Prefix string
 	First  int32
+	// Single says that there is one pod, named without a number and the dash before it.
+	Single bool
 	// Random says that the controller puts random letters after the name, not the hostname.
 	Random bool
 	// ByJobs says that Jobs make the pods, and put their labels on them.
@@ -100,6 +102,8 @@ type PodSet struct {
 	Annotations []string
 	// Subdomain is the Service behind which the hostnames resolve; "" where each pod has a Service of its own name.
 	Subdomain string
+	// Foreign says that the template is the controller's own, as far as it is known: nothing in the object says it.
+	Foreign bool
 	// Dials are the addresses that the controller tells the pods from fields of its own.
 	Dials []Dial
 }

@@ -48,7 +48,7 @@ func (s *DLRoverJobSpec) podSetsOf(m *metav1.ObjectMeta) []PodSet {
 		corev1.ResourceEphemeralStorage: resource.MustParse("2Gi"),
 	}
 	master.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: size, Limits: size}}}
-	all := []PodSet{{Path: "metadata", Template: &master, Replicas: 1, Prefix: DLRoverMasterService(m.Name) + "-"}}
+	all := []PodSet{{Path: "metadata", Template: &master, Replicas: 1, Prefix: DLRoverMasterService(m.Name) + "-", Foreign: true}}
 	if s.BrainService != "" {
 		all[0].Dials = []Dial{{"spec.brainService", s.BrainService}}
 	}

@@ -1,6 +1,7 @@
 package crds
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -52,7 +53,7 @@ func (d *Definition) Admit(u *unstructured.Unstructured) (map[string]any, []Find
 // Refuse words an error that a further validator has of the object.
 func (d *Definition) Refuse(u *unstructured.Unstructured, err *field.Error) Finding {
 	m := fieldMistake(err)
-	return Finding{object(u, d.namespaced), m.field, d.File, Refused, m.why}
+	return Finding{object(u, d.namespaced), orRoot(m.field), d.File, Refused, m.why}
 }
 
 // judgement is what one definition says of one object.
@@ -71,8 +72,11 @@ func (j *judgement) refuse(m mistake) {
 func (j *judgement) drop(at, why string) { j.add(at, Dropped, why) }
 
 func (j *judgement) add(at string, verdict Verdict, why string) {
-	j.findings = append(j.findings, Finding{j.object, at, j.definition.File, verdict, why})
+	j.findings = append(j.findings, Finding{j.object, orRoot(at), j.definition.File, verdict, why})
 }
+
+// orRoot names what is a matter of the whole object.
+func orRoot(field string) string { return cmp.Or(field, "(root)") }
 
 // coerce makes of the object what an API server decodes, and records what is
 // lost on the way.

@@ -45,18 +45,18 @@ func (d *Definition) Schema(name string) *schema.Structural {
 func (d *Definition) Serves(name string) bool { return d.versions[name] != nil }
 
 func define(file string, crd *apiextensions.CustomResourceDefinition) (*Definition, error) {
-	spec := &crd.Spec
-	if spec.Group == "" || spec.Names.Kind == "" || len(spec.Versions) == 0 {
+	in := &crd.Spec
+	if in.Group == "" || in.Names.Kind == "" || len(in.Versions) == 0 {
 		return nil, errors.New("spec: group, names.kind and versions say what is defined, and one of them is missing")
 	}
 	d := &Definition{
 		File:         file,
-		Kind:         apischema.GroupKind{Group: spec.Group, Kind: spec.Names.Kind},
-		namespaced:   spec.Scope == apiextensions.NamespaceScoped,
-		keepsUnknown: spec.PreserveUnknownFields != nil && *spec.PreserveUnknownFields,
+		Kind:         apischema.GroupKind{Group: in.Group, Kind: in.Names.Kind},
+		namespaced:   in.Scope == apiextensions.NamespaceScoped,
+		keepsUnknown: in.PreserveUnknownFields != nil && *in.PreserveUnknownFields,
 		versions:     map[string]*version{},
 	}
-	for i, v := range spec.Versions {
+	for i, v := range in.Versions {
 		if !v.Served {
 			continue
 		}

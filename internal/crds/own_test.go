@@ -163,6 +163,20 @@ func TestOwnMxJob(t *testing.T) {
 	})
 }
 
+// TestRoot: what a schema says of the whole object has a place too.
+func TestRoot(t *testing.T) {
+	for schema, want := range map[string]string{
+		"{type: object, minProperties: 9}": "(root): must have at least 9 properties",
+		"{type: object, x-kubernetes-validations: [{rule: 'self.kind != \"Walk\"', message: no walks}]}": "(root): no walks",
+	} {
+		judge := celrules.New(read(t, "walks.yaml", mutate(t, minimal, "{type: object}", schema))[0])
+		findings := judge.Check(t.Context(), resource(t, "apiVersion: example.com/v1\nkind: Walk\nmetadata: {name: a}\n"))
+		if len(findings) != 1 || findings[0].Field+": "+findings[0].Why != want {
+			t.Errorf("%s: %v, want %s", schema, findings, want)
+		}
+	}
+}
+
 type ownCase struct {
 	name, old, new string
 	want           []string // up to a pattern

@@ -78,6 +78,9 @@ func must(v *openapi.Validation) string {
 // fieldMistake takes an error of the validators of metadata and lists apart.
 func fieldMistake(err *field.Error) mistake {
 	m := mistake{field: keys.ReplaceAllString(err.Field, ".$1"), why: err.ErrorBody()}
+	if m.field == "<nil>" { // a path of no steps
+		m.field = ""
+	}
 	switch err.Type {
 	case field.ErrorTypeRequired:
 		m.why = required

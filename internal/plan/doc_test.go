@@ -14,6 +14,9 @@ import (
 func fields(t reflect.Type, prefix string) (out []string) {
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if t.Field(i).Anonymous {
+			out = append(out, fields(t.Field(i).Type, prefix)...)
+		}
 		if name == "" {
 			continue
 		}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,17 +41,19 @@ type Reason struct {
 	Reason string `json:"reason"`
 }
 
-// NodeFit is one node: what is free on it before the job, which pods of the job are there and which go there.
+// NodeFit is one node with pods of the job: what is free on it before the job, which pods are there and which go there.
 type NodeFit struct {
-	Name    string              `json:"name"`
-	Free    corev1.ResourceList `json:"free"`
-	Running []string            `json:"running"`
-	Pods    []string            `json:"pods"`
+	Node
+	Running []string `json:"running"`
+	Pods    []string `json:"pods"`
 }
 
 // Fit places the jobs of a plan, one after another, each in what those before it leave.
 func (p *Plan) Fit(inv *Inventory) {
-	p.Inventory = &Counted{len(inv.nodes), len(inv.pods)}
+	p.Inventory = &Cluster{Pods: len(inv.pods), Nodes: make([]Node, len(inv.nodes))}
+	for i, n := range inv.nodes {
+		p.Inventory.Nodes[i] = Node{n.Name, n.free.quantities()}
+	}
 	for _, j := range p.Jobs {
 		j.Fit = inv.fit(j)
 	}
@@ -65,12 +68,12 @@ func (p *Plan) Fits() bool {
 type placing struct {
 	demand
 	set     *PodSet
-	at      int      // of the set in the job
 	names   []string // of the pods that have no place yet
 	left    int32    // of them, that must have one
 	refused []string // by node: why it takes none of them, whatever is free
 	open    int      // nodes that do not refuse
 	places  []place
+	running []place
 }
 
 type place struct {
@@ -79,13 +82,10 @@ type place struct {
 }
 
 func (inv *Inventory) fit(j *Job) *Fit {
-	f := &Fit{PodSets: make([]SetFit, len(j.PodSets)), Missing: []Missing{}, Nodes: make([]NodeFit, len(inv.nodes))}
-	for i, n := range inv.nodes {
-		f.Nodes[i] = NodeFit{n.Name, n.free.quantities(), []string{}, []string{}}
-	}
+	f := &Fit{PodSets: make([]SetFit, len(j.PodSets)), Missing: []Missing{}}
 	var all []*placing
 	for i, s := range j.PodSets {
-		all = append(all, inv.placing(i, s, f))
+		all = append(all, inv.placing(s, &f.PodSets[i]))
 	}
 	impossible := slices.ContainsFunc(all, inv.lacksRoom)
 	f.Fits = inv.search(all, impossible)
@@ -96,17 +96,15 @@ func (inv *Inventory) fit(j *Job) *Fit {
 			inv.place(p, packed)
 		}
 	}
-	for _, p := range all {
+	for i, p := range all {
 		if p.left > 0 {
 			f.Missing = append(f.Missing, Missing{p.set.Role, p.left, inv.reasons(p)})
 		}
-	}
-	for _, p := range all {
 		for _, at := range p.places {
-			f.Nodes[at.node].Pods = append(f.Nodes[at.node].Pods, at.names...)
-			f.PodSets[p.at].Placed += int32(len(at.names))
+			f.PodSets[i].Placed += int32(len(at.names))
 		}
 	}
+	f.Nodes = inv.used(all)
 	if !f.Fits { // a gang that does not start takes nothing
 		inv.clear(all)
 	}
@@ -114,9 +112,8 @@ func (inv *Inventory) fit(j *Job) *Fit {
 }
 
 // placing finds out which pods of a set have a place already.
-func (inv *Inventory) placing(at int, s *PodSet, f *Fit) *placing {
-	p := &placing{demand: demandOf(s.pod), set: s, at: at, refused: make([]string, len(inv.nodes))}
-	count := &f.PodSets[at]
+func (inv *Inventory) placing(s *PodSet, count *SetFit) *placing {
+	p := &placing{demand: demandOf(s.pod), set: s, refused: make([]string, len(inv.nodes))}
 	count.Role, count.Required, count.Replicas = s.Role, s.Required, s.Replicas
 	used := map[string]int{} // where nobody knows the names, several pods have one
 	for i := range s.Pods {
@@ -134,7 +131,7 @@ func (inv *Inventory) placing(at int, s *PodSet, f *Fit) *placing {
 		default:
 			count.Running++
 			if n := slices.IndexFunc(inv.nodes, func(n *node) bool { return n.Name == pod.Spec.NodeName }); n >= 0 {
-				f.Nodes[n].Running = append(f.Nodes[n].Running, name)
+				p.running = append(p.running, place{n, []string{name}})
 			}
 		}
 	}
@@ -145,6 +142,34 @@ func (inv *Inventory) placing(at int, s *PodSet, f *Fit) *placing {
 		}
 	}
 	return p
+}
+
+// used are the nodes that have pods of the sets, or get some.
+func (inv *Inventory) used(all []*placing) []NodeFit {
+	free := map[int]amounts{} // before
+	running, going := map[int][]string{}, map[int][]string{}
+	for _, p := range all {
+		for _, at := range slices.Concat(p.places, p.running) {
+			if free[at.node] == nil {
+				free[at.node] = maps.Clone(inv.nodes[at.node].free)
+			}
+		}
+		for _, at := range p.running {
+			running[at.node] = append(running[at.node], at.names...)
+		}
+		for _, at := range p.places {
+			going[at.node] = append(going[at.node], at.names...)
+			free[at.node].subtract(p.needs, -int64(len(at.names)))
+		}
+	}
+	out := []NodeFit{}
+	for _, i := range slices.Sorted(maps.Keys(free)) {
+		out = append(out, NodeFit{
+			Node{inv.nodes[i].Name, free[i].quantities()},
+			append([]string{}, running[i]...), append([]string{}, going[i]...), // never null
+		})
+	}
+	return out
 }
 
 // strategy orders nodes by the pods that they take: the sooner a node comes, the sooner it is filled.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-func (j *Job) fitText(out *strings.Builder, counted *Counted) {
-	fmt.Fprintf(out, "\nFIT  %s\n", j.verdict(counted))
+func (j *Job) fitText(out *strings.Builder, cluster *Cluster) {
+	fmt.Fprintf(out, "\nFIT  %s\n", j.verdict(cluster))
 	for _, m := range j.Fit.Missing {
 		fmt.Fprintf(out, "  no place for %d of %s:\n", m.Pods, m.Role)
 		for _, r := range m.Reasons {
@@ -15,12 +15,7 @@ func (j *Job) fitText(out *strings.Builder, counted *Counted) {
 	}
 	names := resourceNames(j.Requests.Peak)
 	rows := [][]string{append(append([]string{"FREE ON"}, upper(names)...), "PODS")}
-	others := 0
 	for _, n := range j.Fit.Nodes {
-		if len(n.Pods)+len(n.Running) == 0 {
-			others++
-			continue
-		}
 		there := ranges(n.Pods)
 		for _, r := range ranges(n.Running) {
 			there = append(there, r+" (running)")
@@ -30,13 +25,13 @@ func (j *Job) fitText(out *strings.Builder, counted *Counted) {
 	if len(rows) > 1 {
 		align(out, rows)
 	}
-	if others > 0 {
-		fmt.Fprintf(out, "  %d of %s: no pod of this job\n", others, nodes(counted.Nodes))
+	if others := len(cluster.Nodes) - len(j.Fit.Nodes); others > 0 {
+		fmt.Fprintf(out, "  %d of %s: no pod of this job\n", others, nodes(len(cluster.Nodes)))
 	}
 }
 
 // verdict is the answer in one line.
-func (j *Job) verdict(counted *Counted) string {
+func (j *Job) verdict(cluster *Cluster) string {
 	var required, replicas, present, placed int32
 	for _, s := range j.Fit.PodSets {
 		required, replicas = required+s.Required, replicas+s.Replicas
@@ -54,7 +49,7 @@ func (j *Job) verdict(counted *Counted) string {
 	if present > 0 {
 		text += fmt.Sprintf(", %d there already", present)
 	}
-	if counted.Pods == 0 {
+	if cluster.Pods == 0 {
 		text += "\n  (no pods in the inventory: nodes count as empty)"
 	}
 	return text

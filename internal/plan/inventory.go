@@ -151,7 +151,7 @@ func cutRandom(name string, most int) (string, bool) {
 
 // put reserves what n pods like this need; take is how it is undone.
 func (n *node) put(d demand, count int64) {
-	n.reserve(d, count)
+	n.free.subtract(d.needs, count)
 	for range count {
 		n.pods = append(n.pods, d)
 	}
@@ -159,16 +159,8 @@ func (n *node) put(d demand, count int64) {
 
 // take undoes the last put.
 func (n *node) take(d demand, count int64) {
-	n.reserve(d, -count)
+	n.free.subtract(d.needs, -count)
 	n.pods = n.pods[:len(n.pods)-int(count)]
-}
-
-func (n *node) reserve(d demand, count int64) {
-	for name, need := range d.needs {
-		if have, ok := n.free[name]; ok {
-			n.free[name] = less(have, need*count)
-		}
-	}
 }
 
 // refuses says why a node takes no pod like this, whatever is free on it; "" where it would.

@@ -22,14 +22,20 @@ import (
 type Plan struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
-	Inventory  *Counted `json:"inventory,omitempty"`
+	Inventory  *Cluster `json:"inventory,omitempty"`
 	Jobs       []*Job   `json:"jobs"`
 }
 
-// Counted is what an inventory holds.
-type Counted struct {
-	Nodes int `json:"nodes"`
-	Pods  int `json:"pods"`
+// Cluster is what an inventory holds.
+type Cluster struct {
+	Pods  int    `json:"pods"`
+	Nodes []Node `json:"nodes"`
+}
+
+// Node is a node with what is free on it.
+type Node struct {
+	Name string              `json:"name"`
+	Free corev1.ResourceList `json:"free"`
 }
 
 // Job is the plan of one job.

@@ -96,6 +96,15 @@ func less(a, b int64) int64 {
 	return a - b
 }
 
+// subtract takes needs away so many times; what is not counted at all stays so.
+func (a amounts) subtract(needs amounts, times int64) {
+	for name, need := range needs {
+		if have, ok := a[name]; ok {
+			a[name] = less(have, need*times)
+		}
+	}
+}
+
 // quantities are amounts for people and JSON.
 func (a amounts) quantities() corev1.ResourceList {
 	out := make(corev1.ResourceList, len(a))

@@ -25,7 +25,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return err
 }
 
-func (j *Job) text(out *strings.Builder, counted *Counted) {
+func (j *Job) text(out *strings.Builder, cluster *Cluster) {
 	fmt.Fprintf(out, "%s in %s: %s as %s, %s\n", j.Name, j.Namespace, j.Framework, j.Target, j.start())
 	table(out, "OBJECTS", j.objectRows())
 	table(out, "PODS", j.podRows())
@@ -50,7 +50,7 @@ func (j *Job) text(out *strings.Builder, counted *Counted) {
 	}
 	table(out, "NOT COUNTED", rows)
 	if j.Fit != nil {
-		j.fitText(out, counted)
+		j.fitText(out, cluster)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// gangJob is a job of several roles.
+// gangJob is a job of several roles, whether or not its framework has the target.
 func gangJob(spec string) string {
 	return "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n" +
 		"  framework: mxnet\n  target: job\n  image: x:1\n  command: [train]\n" + spec

@@ -79,7 +79,7 @@ func (r *ruling) bytePS() {
 		}
 	}
 	if g := s.Gang; g != nil && g.Scheduler == GangKueue {
-		r.fail("spec.gang.scheduler", "requires", "%s", mxnetJob["gang.scheduler=kueue"])
+		r.fail("spec.gang.scheduler", "requires", "%s: use another scheduler", mxnetJob["gang.scheduler=kueue"])
 	}
 	if r.given("spec.workers.processes") {
 		r.fail("spec.workers.processes", "requires", "bpslaunch starts a process for each accelerator: leave this out")

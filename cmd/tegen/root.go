@@ -50,6 +50,7 @@ func newRootCmd(s streams) *cobra.Command {
 		newVetCmd(s),
 		newPlanCmd(s),
 		newCheckCmd(s),
+		newImportCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),
 		newVersionCmd(s),

@@ -102,11 +102,23 @@ func locate(dec *json.Decoder, p path, offset int64) (path, bool) {
 // document has. The document is parsed anew, with a parser that keeps
 // positions, as only errors ask for them.
 func (d document) lineOf(p path) int {
-	var root yamlv3.Node
-	if err := yamlv3.Unmarshal(d.text, &root); err != nil || len(root.Content) == 0 {
+	node := d.root()
+	if node == nil {
 		return d.firstLine()
 	}
-	node := root.Content[0]
+	return d.lineBelow(node, p)
+}
+
+// root is nil where the document cannot be parsed.
+func (d document) root() *yamlv3.Node {
+	var root yamlv3.Node
+	if err := yamlv3.Unmarshal(d.text, &root); err != nil || len(root.Content) == 0 {
+		return nil
+	}
+	return root.Content[0]
+}
+
+func (d document) lineBelow(node *yamlv3.Node, p path) int {
 	line := node.Line
 	for _, step := range p {
 		var at int

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/intake"
+)
+
+const importLong = `import reads manifests of training jobs, of tegen or of anyone else, and prints the
+TrainingJobs that render to the same objects. It knows Indexed Jobs, the bare pods
+of the torchelastic tutorial with their Services and etcd, ElasticJobs of
+TorchElastic and of DLRover, PyTorchJobs, TrainJobs with their runtimes, JobSets,
+Volcano Jobs, MXJobs, MxJobs and MPIJobs; and the claims, volumes, PodGroups and
+ServiceAccounts that stand in the same input.
+
+What was read is compared with what the job renders, field by field. Standard
+error has a line for whatever differs:
+
+  file:line: object: field: value: verdict: why
+
+  not kept  neither the job nor what it renders has it
+  flaw      it was wrong already: it was mended, or the job must be
+  moved     its meaning is kept in another form
+  adds      the job renders more than there was, such as limits and a user
+  beside    not part of the job: keep it beside
+  unread    could not be read
+
+Status, and what clusters and kubectl write into metadata for themselves, is left
+out without a word. "-" reads standard input.
+
+Exit codes: 0 when every job that was printed can be rendered, whatever was not
+kept; 1 when there was none, or one must be mended first (a flaw names the
+field); with --strict also when anything was not kept.`
+
+const importExample = `  tegen import job.yaml > training.yaml
+  kubectl get pytorchjob resnet -o yaml | tegen import - --strict
+  tegen import job.yaml | tegen render -`
+
+func newImportCmd(s streams) *cobra.Command {
+	var strict bool
+	cmd := &cobra.Command{
+		Use:               "import FILE...",
+		Short:             "Make TrainingJobs of existing manifests",
+		Long:              importLong,
+		Example:           importExample,
+		Args:              atLeastOne("file"),
+		ValidArgsFunction: yamlFiles,
+		RunE:              func(_ *cobra.Command, files []string) error { return runImport(s, files, strict) },
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail when anything was not kept")
+	return cmd
+}
+
+func runImport(s streams, files []string, strict bool) error {
+	sources, err := read(s.in, files, maxManifests)
+	if err != nil {
+		return err
+	}
+	out := intake.Jobs(sources)
+	if _, err := s.out.Write(out.YAML); err != nil {
+		return fmt.Errorf("writing jobs: %w", err)
+	}
+	for _, n := range out.Notes {
+		if _, err := fmt.Fprintln(s.err, n); err != nil {
+			return fmt.Errorf("writing notes: %w", err)
+		}
+	}
+	switch {
+	case out.Jobs == 0:
+		return errors.New("nothing to import: there is no training job in the input")
+	case out.Flawed:
+		return errors.New("a job must be mended before it can be rendered: see its flaws above")
+	case strict && out.Lossy:
+		return errors.New("not everything was kept: see above")
+	}
+	return nil
+}

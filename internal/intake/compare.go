@@ -1,0 +1,252 @@
+package intake
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// step leads from a mapping or list to a value in it. An item of a list that is merged by a key has that key and value.
+type step struct {
+	name       string // a field, or "[0]"
+	key, value string
+}
+
+// gap is a field of one object that another has not, or has otherwise.
+type gap struct {
+	path []step
+	have any
+	want any // nil where there is none
+}
+
+func (g gap) steps() []string {
+	out := make([]string, len(g.path))
+	for i, s := range g.path {
+		out[i] = s.name
+	}
+	return out
+}
+
+// mergeKeys are what items of lists are told apart by, as strategic merging does; other lists are one value.
+var mergeKeys = map[string][]string{
+	"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"}, "imagePullSecrets": {"name"},
+	"volumeMounts": {"mountPath"}, "ports": {"containerPort", "port"}, "replicatedJobs": {"name"}, "tasks": {"name"},
+	"replicaSpecs": {"mxReplicaType"},
+}
+
+// diff finds what of have is not in want. want has the API's defaults filled in; have has not, so that nobody is told
+// of a field that nobody wrote.
+func diff(have, want any, at []step) []gap {
+	here := at[:len(at):len(at)]
+	switch h := have.(type) {
+	case nil:
+		return nil
+	case tree:
+		return diffTree(h, want, here)
+	case []any:
+		return diffList(h, want, here)
+	}
+	if equalScalars(have, want, at) {
+		return nil
+	}
+	return []gap{{at, have, want}}
+}
+
+func diffTree(have tree, want any, at []step) (out []gap) {
+	w, ok := want.(tree)
+	if len(have) == 0 {
+		if ok || want == nil && !meaningful(at) {
+			return nil
+		}
+		return []gap{{at, have, want}}
+	}
+	if !ok && len(at) > 0 && (want != nil || wholesale[at[len(at)-1].name]) {
+		return []gap{{at, have, want}}
+	}
+	for _, key := range sortedKeys(have) {
+		out = append(out, diff(have[key], w[key], append(at, step{name: key}))...)
+	}
+	return out
+}
+
+// wholesale are mappings of which a part alone tells nobody anything.
+var wholesale = map[string]bool{"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true, "readinessProbe": true, "startupProbe": true, "lifecycle": true}
+
+// meaningful says whether an empty mapping says something that its absence does not.
+func meaningful(at []step) bool {
+	last := at[len(at)-1].name
+	return last == "emptyDir" || last == "podSelector" || last == "standalone" || strings.HasPrefix(last, "[")
+}
+
+func diffList(have []any, want any, at []step) (out []gap) {
+	w, _ := want.([]any)
+	if len(have) == 0 && len(w) == 0 {
+		return nil
+	}
+	field := ""
+	if len(at) > 0 {
+		field = at[len(at)-1].name
+	}
+	keys := mergeKeys[field]
+	if keys == nil || len(have) == 0 || ambiguous(have, keys) {
+		if equalLists(have, w, at) {
+			return nil
+		}
+		return []gap{{at, have, want}}
+	}
+	for i, item := range have {
+		key, value := mergeKey(item, keys)
+		other := partner(field, have, w, i)
+		here := append(at[:len(at):len(at)], step{"[" + strconv.Itoa(i) + "]", key, value})
+		if other == nil {
+			out = append(out, gap{here, item, nil})
+			continue
+		}
+		out = append(out, diff(item, other, here)...)
+	}
+	return out
+}
+
+// partner is the item of a list that one of another list is compared with, nil for none. The one template of pods that
+// tegen renders stands for the first of another list, under a name of its own.
+func partner(field string, have, want []any, i int) any {
+	keys := mergeKeys[field]
+	if keys == nil {
+		if i < len(want) {
+			return want[i]
+		}
+		return nil
+	}
+	find := func(list []any, value string) int {
+		return slices.IndexFunc(list, func(item any) bool {
+			_, other := mergeKey(item, keys)
+			return value != "" && other == value
+		})
+	}
+	_, value := mergeKey(have[i], keys)
+	if j := find(want, value); j >= 0 {
+		return want[j]
+	}
+	if (field == "replicatedJobs" || field == "tasks") && i == 0 && len(want) > 0 && min(len(have), len(want)) == 1 {
+		if _, first := mergeKey(want[0], keys); find(have, first) < 0 {
+			return want[0]
+		}
+	}
+	return nil
+}
+
+// ambiguous says whether two items of a list have one key, such as the port of two protocols.
+func ambiguous(list []any, keys []string) bool {
+	seen := map[string]bool{}
+	for _, item := range list {
+		_, value := mergeKey(item, keys)
+		if seen[value] {
+			return true
+		}
+		seen[value] = true
+	}
+	return false
+}
+
+func mergeKey(item any, keys []string) (key, value string) {
+	m, _ := item.(tree)
+	for _, key := range keys {
+		if m[key] != nil {
+			return key, fmt.Sprint(m[key])
+		}
+	}
+	return "", ""
+}
+
+func equalLists(have, want []any, at []step) bool {
+	if len(have) != len(want) {
+		return false
+	}
+	for i := range have {
+		here := append(at[:len(at):len(at)], step{name: "[" + strconv.Itoa(i) + "]"})
+		if len(diff(have[i], want[i], here)) > 0 || len(diff(want[i], have[i], here)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// amounts are the mappings and fields whose values are quantities: 1024Mi is 1Gi.
+var amounts = []string{"limits", "requests", "capacity", "sizeLimit", "minResources"}
+
+func equalScalars(have, want any, at []step) bool {
+	if want == nil {
+		return have == "" // what is left out is empty
+	}
+	if have == want {
+		return true
+	}
+	if slices.ContainsFunc(at, func(s step) bool { return slices.Contains(amounts, s.name) }) {
+		h, err := resource.ParseQuantity(fmt.Sprint(have))
+		w, wantErr := resource.ParseQuantity(fmt.Sprint(want))
+		return err == nil && wantErr == nil && h.Cmp(w) == 0
+	}
+	_, haveText := have.(string)
+	_, wantText := want.(string)
+	return haveText == wantText && fmt.Sprint(have) == fmt.Sprint(want) // 1 and 1.0 are one number
+}
+
+// gaps are the fields of an object that its twin has not, less those whose meaning is kept in another form.
+func gaps(o *object, twin tree) []gap {
+	have, want := pair(o.Object, twin)
+	out := diff(have, want, nil)
+	return slices.DeleteFunc(out, func(g gap) bool {
+		steps := g.steps()
+		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
+			return true
+		}
+		return o.knows(steps)
+	})
+}
+
+// added are the fields of a twin that its object has not, defaults aside.
+func added(o *object, twin tree) []gap {
+	want, have := pair(twin, o.Object)
+	return diff(want, have, nil)
+}
+
+// pair prepares two objects for diff: pods side by side, and the API's defaults in the second.
+func pair(have, want tree) (tree, tree) {
+	have, want = clone(have).(tree), clone(want).(tree)
+	fill(want)
+	alignPods(have, want, "")
+	return have, want
+}
+
+func clone(value any) any {
+	switch x := value.(type) {
+	case tree:
+		out := make(tree, len(x))
+		for key, v := range x {
+			out[key] = clone(v)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, v := range x {
+			out[i] = clone(v)
+		}
+		return out
+	}
+	return value
+}
+
+func (g gap) reason() string {
+	if g.want != nil {
+		return "tegen renders " + gist(g.want)
+	}
+	return "nothing in a TrainingJob says it"
+}
+
+func (g gap) note(o *object, why string) Note {
+	v := view{o, realPath(o, g.steps()), g.have}
+	return v.note(NotKept, "%s", why)
+}

@@ -1,0 +1,114 @@
+package intake
+
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// readJob reads an Indexed Job of batch/v1. Other Jobs fetch and prepare things.
+func readJob(s *stream, o *object) (*draft, error) {
+	spec := o.view().at("spec")
+	if spec.at("completionMode").text() != "Indexed" || spec.at("template", "metadata", "labels", "app.kubernetes.io/component").text() == "prefetch" {
+		return nil, errNotTraining
+	}
+	forgetController(o)
+	if framework := frameworkOf(o, spec.at("template")); framework != schema.FrameworkTorchelastic {
+		return readRoleJobs(s, o, framework)
+	}
+	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
+	d.jobSpec(spec)
+	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.ending(spec)
+	c := d.worker(spec.at("template"))
+	d.torch(spec.at("template", "spec"), c, nil)
+	d.surroundings()
+	return d, nil
+}
+
+// frameworkOf is what the pods of a template train with: tegen's own label says it, or what the program is told.
+func frameworkOf(o *object, template view) string {
+	labels := o.view().at("metadata", "labels")
+	own := labels.at("app.kubernetes.io/name").text()
+	switch {
+	case labels.at("app.kubernetes.io/managed-by").text() == contract.ManagedBy && own != "":
+		return own
+	case trainerOf(template.at("spec")).at("env").item("name", "DMLC_ROLE").given():
+		return schema.FrameworkMXNet
+	}
+	return schema.FrameworkTorchelastic
+}
+
+// unhashed is a name without the hash that tegen puts behind it where hashedNames asks for it.
+func unhashed(o *object) string {
+	if hash := o.view().at("metadata", "annotations", contract.ContentHash).text(); hash != "" {
+		return strings.TrimSuffix(o.name, "-"+hash)
+	}
+	return o.name
+}
+
+// forgetController drops what the Job controller writes into a Job when it is created.
+func forgetController(o *object) {
+	labels := o.view().at("spec", "template", "metadata", "labels").mapping()
+	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"} {
+		delete(labels, key)
+	}
+	if !o.view().at("spec", "manualSelector").isTrue() {
+		delete(o.view().at("spec").mapping(), "selector")
+	}
+}
+
+// jobSpec reads the fields of a Job that another object may be made of.
+func (d *draft) jobSpec(spec view) {
+	if n, ok := spec.at("parallelism").number(); ok {
+		d.set("spec.workers.replicas", n, spec.at("parallelism"))
+	} else {
+		d.set("spec.workers.replicas", int64(1), spec)
+	}
+	if n, ok := spec.at("backoffLimitPerIndex").number(); ok {
+		d.set("spec.failure.restartsPerWorker", n, spec.at("backoffLimitPerIndex"))
+	} else if n, ok := spec.at("backoffLimit").number(); ok {
+		d.set("spec.failure.restarts", n, spec.at("backoffLimit"))
+	}
+	d.set("spec.failure.ignoreDisruptions", false, spec)
+	for _, rule := range spec.at("podFailurePolicy", "rules").items() {
+		codes := rule.at("onExitCodes")
+		switch {
+		case rule.at("action").text() == "Ignore" && rule.at("onPodConditions").given():
+			d.set("spec.failure.ignoreDisruptions", true, rule)
+		case rule.at("action").text() == "FailJob" && codes.at("operator").text() == "In":
+			d.set("spec.failure.fatalExitCodes", codes.at("values").value, codes)
+		}
+	}
+}
+
+// ending reads for how long a job may run, and how long it is kept.
+func (d *draft) ending(spec view) {
+	d.seconds("spec.failure.deadline", spec.at("activeDeadlineSeconds"))
+	d.keptFor(spec)
+}
+
+// keptFor reads how long a finished job is kept. gitops is the word for: for ever.
+func (d *draft) keptFor(spec view) {
+	if ttl := spec.at("ttlSecondsAfterFinished"); ttl.given() {
+		d.seconds("spec.ttlAfterFinished", ttl)
+	} else {
+		d.set("spec.gitops", true, spec)
+	}
+}
+
+// surroundings leaves out what tegen would render beside the workers and the stream has not.
+func (d *draft) surroundings() {
+	worker := d.name() + "-worker"
+	at := d.workload[0].view()
+	if d.stream.find("networking.k8s.io", "NetworkPolicy", d.namespace(), worker) == nil {
+		d.set("spec.network.policy", false, at)
+	}
+	if d.stream.find("policy", "PodDisruptionBudget", d.namespace(), worker) == nil {
+		d.set("spec.disruption.budget", false, at)
+	}
+	if d.namespace() != "" && d.stream.find("", "Namespace", "", d.namespace()) != nil {
+		d.set("spec.createNamespace", true, at)
+	}
+}

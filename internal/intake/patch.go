@@ -1,0 +1,185 @@
+package intake
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/tegen-dev/tegen/internal/podpatch"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// patch puts into podTemplate, of the draft and of its sound copy, what the workers' pods have and the rendered ones
+// have not. It returns why the escape hatch refused some of it, by the dotted path.
+func (d *draft) patch(sound tree) map[string]string {
+	refused := map[string]string{}
+	i := slices.Index(d.workload, d.template.object)
+	if i < 0 || d.twins()[i] == nil {
+		return refused
+	}
+	o, twin := d.workload[i], d.twins()[i]
+	patch := tree{}
+	for _, g := range gaps(o, twin) {
+		path, ok := d.inTemplate(g)
+		if !ok {
+			continue
+		}
+		trial := clone(patch).(tree)
+		d.graft(trial, o, g, path)
+		if why := d.refusal(sound, trial); why != "" {
+			refused[dotted(g.steps())] = why
+			continue
+		}
+		patch = trial
+	}
+	if len(patch) > 0 {
+		d.set("spec.podTemplate", patch, o.view())
+		put(sound, []string{"spec", "podTemplate"}, clone(patch))
+	}
+	return refused
+}
+
+// inTemplate is the path of a gap within the workers' pod template; of a pod, only metadata that a template has counts.
+func (d *draft) inTemplate(g gap) ([]step, bool) {
+	steps, prefix := g.steps(), d.template.path
+	if len(steps) <= len(prefix) || !slices.Equal(steps[:len(prefix)], prefix) {
+		return nil, false
+	}
+	path := g.path[len(prefix):]
+	isMetadata := path[0].name == "metadata" && len(path) > 1 && (path[1].name == "labels" || path[1].name == "annotations")
+	if isMetadata && (reserved(path[len(path)-1].name) || isGangKey(path[len(path)-1].name)) {
+		return nil, false
+	}
+	return path, isMetadata || path[0].name == "spec" || len(prefix) > 0
+}
+
+// refusal asks the schema whether it takes a patch.
+func (d *draft) refusal(sound, patch tree) string {
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return err.Error()
+	}
+	for _, m := range podpatch.Validate(text) {
+		return m.Msg
+	}
+	job := clone(sound).(tree)
+	put(job, []string{"spec", "podTemplate"}, patch)
+	_, err = schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
+	for _, e := range mistakes(err) {
+		return e.Msg
+	}
+	return ""
+}
+
+// graft adds the field of a gap to a patch: items of lists by their keys, a mount with its volume.
+func (d *draft) graft(patch tree, o *object, g gap, path []step) {
+	if i := slices.IndexFunc(path, func(s step) bool { return s.name == "volumeMounts" }); i >= 0 && i+1 < len(path) {
+		d.graftMount(patch, o, g, path[:i+2])
+		return
+	}
+	value := clone(g.have)
+	if n := len(path); n > 1 && (path[n-2].name == "containers" || path[n-2].name == "initContainers") {
+		value = clone(o.view().walk(g.steps()).value) // as it was written: a gap has volumes in place of their names
+		pod := o.view().walk(g.steps()[:len(g.path)-2])
+		for _, m := range (view{value: value}).at("volumeMounts").items() {
+			d.graftVolume(specOf(patch), pod, m.mapping())
+		}
+	}
+	var at any = patch
+	for i, s := range path {
+		last := i == len(path)-1
+		if s.key != "" {
+			at = itemOf(at.(*listAt), s, value, last)
+			continue
+		}
+		t := at.(tree)
+		switch {
+		case last:
+			t[s.name] = value
+		case path[i+1].key != "":
+			at = &listAt{t, s.name, d.trainer}
+		default:
+			below, ok := t[s.name].(tree)
+			if !ok {
+				below = tree{}
+				t[s.name] = below
+			}
+			at = below
+		}
+	}
+	if path[len(path)-1].name == "privileged" && g.have == true { // without this an API server refuses it
+		at.(tree)["allowPrivilegeEscalation"] = true
+	}
+}
+
+func specOf(patch tree) tree {
+	spec, ok := patch["spec"].(tree)
+	if !ok {
+		spec = tree{}
+		patch["spec"] = spec
+	}
+	return spec
+}
+
+// listAt is a list in a mapping, which grows.
+type listAt struct {
+	in      tree
+	name    string
+	trainer string // the name of the container that trains, in the input
+}
+
+// itemOf finds or adds the item of a list; the container that trains is the schema's "worker".
+func itemOf(l *listAt, s step, value any, whole bool) tree {
+	name := s.value
+	if l.name == "containers" && name == l.trainer {
+		name = "worker"
+	}
+	list := listOf(l.in[l.name])
+	if item := (view{value: list}).item(s.key, name); item.given() {
+		return item.mapping()
+	}
+	item := tree{s.key: name}
+	if m, ok := value.(tree); ok && whole {
+		item = m
+		if _, isText := m[s.key].(string); isText { // a port is none
+			item[s.key] = name
+		}
+	}
+	l.in[l.name] = append(list, item)
+	return item
+}
+
+// graftMount adds a mount as it was written, and its volume.
+func (d *draft) graftMount(patch tree, o *object, g gap, path []step) {
+	steps := g.steps()
+	i := slices.Index(steps, "volumeMounts")
+	mount, ok := clone(o.view().walk(steps[:i+2]).value).(tree)
+	if !ok {
+		return
+	}
+	spec := specOf(patch)
+	d.graftVolume(spec, o.view().walk(steps[:i-2]), mount)
+	into := itemOf(&listAt{spec, path[len(path)-4].name, d.trainer}, path[len(path)-3], nil, false)
+	if !(view{value: into}).at("volumeMounts").item("mountPath", view{value: mount}.at("mountPath").text()).given() {
+		into["volumeMounts"] = append(listOf(into["volumeMounts"]), mount)
+	}
+}
+
+// graftVolume adds the volume of a mount, unless the rendered pods have it, under a name that no other has.
+func (d *draft) graftVolume(spec tree, pod view, mount tree) {
+	name := view{value: mount}.at("name").text()
+	if known := d.volume[name]; known != "" {
+		mount["name"] = known
+		return
+	}
+	volume, ok := clone(pod.at("volumes").item("name", name).value).(tree)
+	if !ok {
+		return
+	}
+	if slices.Contains([]string{"dshm", "tmp", "tls", "script"}, name) || d.get("spec.storage").item("name", name).given() {
+		name = "own-" + name
+		volume["name"], mount["name"] = name, name
+	}
+	if !(view{value: spec}).at("volumes").item("name", name).given() {
+		spec["volumes"] = append(listOf(spec["volumes"]), volume)
+	}
+}

@@ -1,0 +1,219 @@
+package intake
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// worker reads the pod template of the workers: all that every framework has. What it does not read, the comparison of
+// the rendered job finds, and carries in podTemplate where that can. A view of a pod itself is a template too.
+func (d *draft) worker(t view) view {
+	d.template = t
+	pod := t.at("spec")
+	c := trainerOf(pod)
+	d.trainer = c.at("name").text()
+	d.set("spec.image", c.at("image").text(), c.at("image"))
+	d.set("spec.imagePullPolicy", c.at("imagePullPolicy").text(), c.at("imagePullPolicy"))
+	for _, s := range pod.at("imagePullSecrets").items() {
+		d.add("spec.imagePullSecrets", s.at("name").text(), s)
+	}
+	d.resources(c.at("resources"), "spec.resources")
+	d.volumes(pod, c)
+	d.account(t)
+	d.placement(pod)
+	d.security(pod, c)
+	d.gang(t)
+	if d.get("spec.framework").text() != schema.FrameworkDLRover { // whose master gives every pod 30 seconds
+		d.grace(pod)
+	}
+	if !t.at("metadata", "annotations", doNotDisrupt).given() {
+		d.set("spec.disruption.safeToEvict", true, t.at("metadata", "annotations"))
+	}
+	return c
+}
+
+func trainerOf(pod view) view {
+	c := trainer(pod.mapping())
+	for _, item := range pod.at("containers").items() {
+		if c != nil && item.at("name").text() == c["name"] {
+			return item
+		}
+	}
+	return pod.at("containers")
+}
+
+// grace is 30 seconds where nobody says otherwise.
+func (d *draft) grace(pod view) {
+	seconds, given := pod.at("terminationGracePeriodSeconds").number()
+	if !given {
+		seconds = 30
+	}
+	d.set("spec.gracePeriod", span(seconds), pod.at("terminationGracePeriodSeconds"))
+}
+
+// gpuOf is the resource name of a container's accelerators, "" for none.
+func gpuOf(c view) string {
+	limits := c.at("resources", "limits")
+	names := sortedKeys(limits.mapping())
+	for _, suffix := range []string{"gpu", "tpu", "npu", ""} {
+		for _, name := range names {
+			if strings.Contains(name, "/") && strings.HasSuffix(strings.ToLower(name), suffix) && limits.at(name).text() != "0" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// resources reads what a container asks for: its limits, or its requests where it has none.
+func (d *draft) resources(r view, field string) {
+	for name, key := range map[string]string{"cpu": "cpu", "memory": "memory", "ephemeralStorage": "ephemeral-storage"} {
+		v := r.at("limits", key)
+		if !v.given() {
+			v = r.at("requests", key)
+		}
+		d.set(field+"."+name, v.text(), v)
+	}
+	if field != "spec.resources" {
+		return
+	}
+	name := gpuOf(view{value: tree{"resources": r.value}})
+	if name == "" {
+		return
+	}
+	limit := r.at("limits", name)
+	if n, ok := limit.number(); ok {
+		d.set(field+".gpu", n, limit)
+		d.set(field+".gpuResource", name, limit)
+	}
+}
+
+// account reads the ServiceAccount: one that the stream makes is rendered again, any other exists.
+func (d *draft) account(t view) {
+	v := t.at("spec", "serviceAccountName")
+	if !v.given() {
+		v = t.at("spec", "serviceAccount")
+	}
+	name := v.text()
+	if name == "" {
+		name = "default"
+	}
+	made := d.stream.find("", "ServiceAccount", d.namespace(), name)
+	if made == nil {
+		d.set("spec.identity.serviceAccount", name, v)
+		return
+	}
+	own := ""
+	if name != d.name() {
+		own = name
+	}
+	if role := made.view().at("metadata", "annotations", "eks.amazonaws.com/role-arn"); role.given() {
+		d.set("spec.identity.irsa.role", role.text(), role)
+		d.set("spec.identity.irsa.serviceAccount", own, v)
+		return
+	}
+	if own != "" {
+		d.set("spec.identity.podIdentity.serviceAccount", own, v)
+		return
+	}
+	d.set("spec.identity.nodeRole", tree{}, v) // renders nothing, and a script in S3 asks for some identity
+}
+
+func (d *draft) placement(pod view) {
+	d.set("spec.placement.scheduler", pod.at("schedulerName").text(), pod.at("schedulerName"))
+	for field, key := range map[string]string{"priorityClass": "priorityClassName", "preemptionPolicy": "preemptionPolicy", "runtimeClass": "runtimeClassName"} {
+		d.set("spec.placement."+field, pod.at(key).text(), pod.at(key))
+	}
+	for _, key := range sortedKeys(pod.at("nodeSelector").mapping()) {
+		v := pod.at("nodeSelector", key)
+		d.put("spec.placement.nodeSelector", key, v.text(), v)
+	}
+	for _, t := range pod.at("tolerations").items() {
+		item := tree{}
+		for field, key := range map[string]string{"key": "key", "operator": "operator", "value": "value", "effect": "effect", "seconds": "tolerationSeconds"} {
+			if v := t.at(key); v.given() && v.value != "" {
+				item[field] = v.value
+			}
+		}
+		d.add("spec.placement.tolerations", item, t)
+	}
+	if v := pod.at("hostNetwork"); v.isTrue() {
+		d.set("spec.network.host", true, v)
+	}
+}
+
+func (d *draft) security(pod, c view) {
+	for _, key := range []string{"runAsUser", "runAsGroup", "fsGroup"} {
+		v := pod.at("securityContext", key)
+		if own := c.at("securityContext", key); own.given() && key != "fsGroup" {
+			v = own
+		}
+		if n, ok := v.number(); ok {
+			d.set("spec.security."+key, n, v)
+		}
+	}
+	if v := c.at("securityContext", "readOnlyRootFilesystem"); v.given() {
+		d.set("spec.security.readOnlyRootFilesystem", v.value, v)
+	}
+}
+
+// env reads the variables of the worker, but those of names that the caller has read already.
+func (d *draft) env(c view, read ...string) {
+	for _, e := range c.at("env").items() {
+		name := e.at("name").text()
+		if slices.Contains(read, name) || d.known(c, e) {
+			continue
+		}
+		item := tree{"name": name}
+		from := e.at("valueFrom")
+		switch {
+		case from.at("secretKeyRef").given():
+			item["secret"] = keyRef(from.at("secretKeyRef"))
+		case from.at("configMapKeyRef").given():
+			item["configMap"] = keyRef(from.at("configMapKeyRef"))
+		case from.given():
+			continue // a field of the pod: podTemplate carries it
+		default:
+			item["value"] = e.at("value").text()
+		}
+		d.add("spec.env", item, e)
+	}
+}
+
+func keyRef(v view) tree {
+	ref := tree{"name": v.at("name").text(), "key": v.at("key").text()}
+	if v.at("optional").isTrue() {
+		ref["optional"] = true
+	}
+	return ref
+}
+
+// known reads variables that fields of the schema stand for, and skips those that every worker gets anyway.
+func (d *draft) known(c, e view) bool {
+	value := e.at("value").text()
+	switch e.at("name").text() {
+	case "HOME":
+		return value == "/tmp"
+	case "PYTHONUNBUFFERED":
+		return value == "1"
+	case "DIST_BACKEND":
+		if slices.Contains([]string{"nccl", "gloo", "mpi"}, value) {
+			d.set("spec.network.collective", value, e)
+			return true
+		}
+	case "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME":
+		nccl, gloo := c.at("env").item("name", "NCCL_SOCKET_IFNAME"), c.at("env").item("name", "GLOO_SOCKET_IFNAME")
+		if nccl.at("value").text() == gloo.at("value").text() && !strings.ContainsAny(value, ",^=") {
+			d.set("spec.network.interface", value, e)
+			return true
+		}
+	case "CHECKPOINT_DIR":
+		if d.outlives(value) {
+			d.set("spec.checkpoint.path", value, e)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,226 @@
+package intake
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// torchOptions are torchrun's options that fields of the schema stand for.
+var torchOptions = []string{"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts", "node-rank", "master-addr", "master-port"}
+
+// torchVariables are what tegen tells torchrun and the tutorial's images by; fields of the schema stand for them.
+var torchVariables = []string{
+	"TEGEN_RUN_UID", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "PET_RDZV_ID", "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_CONF",
+	"PET_NNODES", "PET_NPROC_PER_NODE", "PET_MAX_RESTARTS",
+}
+
+var tutorialVariables = []string{"RDZV_ENDPOINT", "JOB_ID", "MIN_SIZE", "MAX_SIZE", "ETCD_PROTOCOL", "ETCD_CACERT", "ETCD_CERT", "ETCD_KEY"}
+
+// setting is a value and where it stands.
+type setting struct {
+	text string
+	from view
+}
+
+// torch reads a worker of torchelastic: its program, and how it meets the others, from the launcher's own options, from
+// what its controller is told, by the names of those options, or from the environment, whichever has it.
+func (d *draft) torch(pod, c view, told map[string]setting) {
+	p := newProgram(c)
+	p.take(torchOptions...)
+	byEntrypoint := c.at("env").item("name", "RDZV_ENDPOINT").given()
+	get := func(option, variable, tutorial string) setting {
+		if text, ok := p.taken[option]; ok { // an option wins over a variable
+			return setting{text, trainerWords(c)}
+		}
+		if s, ok := told[option]; ok {
+			return s
+		}
+		for _, name := range []string{variable, tutorial} {
+			if e := c.at("env").item("name", name); name != "" && e.given() {
+				return setting{e.at("value").text(), e}
+			}
+		}
+		return setting{}
+	}
+	d.nodes(get("nnodes", "PET_NNODES", ""), c)
+	d.processes(get("nproc-per-node", "PET_NPROC_PER_NODE", ""))
+	d.meeting(get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT"))
+	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
+	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
+	if _, static := p.taken["master-addr"]; static && p.taken["rdzv-backend"] == "" {
+		d.note(trainerWords(c), Moved, "a static rendezvous with one master becomes c10d, which replaces lost workers")
+	}
+	if s := get("max-restarts", "PET_MAX_RESTARTS", ""); s.text != "" {
+		d.whole("spec.rendezvous.maxRestarts", s)
+	}
+	d.torchProgram(p, pod, c, byEntrypoint)
+	read := torchVariables
+	if byEntrypoint {
+		read = append(read, tutorialVariables...)
+		if size := c.at("env").item("name", "SIZE").at("value"); size.given() && size.text() == d.get("spec.workers.max").text() {
+			read = append(read, "SIZE")
+		}
+	}
+	d.env(c, read...)
+}
+
+func (d *draft) whole(field string, s setting) {
+	if n, err := strconv.ParseInt(s.text, 10, 64); err == nil {
+		d.set(field, n, s.from)
+		return
+	}
+	if s.text != "" {
+		d.note(s.from, NotKept, "%q is known only where it runs, and %s is a number", s.text, field)
+	}
+}
+
+// nodes reads MIN:MAX, or N for both.
+func (d *draft) nodes(s setting, c view) {
+	low, high, elastic := strings.Cut(s.text, ":")
+	if s.text == "" {
+		for field, name := range map[string]string{"min": "MIN_SIZE", "max": "MAX_SIZE"} {
+			if e := c.at("env").item("name", name); e.given() {
+				d.whole("spec.workers."+field, setting{e.at("value").text(), e})
+			}
+		}
+		return
+	}
+	if !elastic {
+		high = low
+	}
+	for _, bound := range []struct{ field, text string }{{"min", low}, {"max", high}} {
+		n, err := strconv.ParseInt(bound.text, 10, 64)
+		switch {
+		case err == nil:
+			d.set("spec.workers."+bound.field, n, s.from)
+		case strings.HasPrefix(bound.text, "$"): // the number of pods, which only their environment knows
+			replicas := d.get("spec.workers.replicas")
+			d.set("spec.workers."+bound.field, replicas.value, s.from)
+			d.note(s.from, Moved, "%s in --nnodes is taken for the number of workers, %s", bound.text, replicas.text())
+		}
+	}
+}
+
+func (d *draft) processes(s setting) {
+	switch s.text {
+	case "":
+	case "auto", "gpu", "cpu":
+		d.set("spec.workers.processes", s.text, s.from)
+	default:
+		d.whole("spec.workers.processes", s)
+	}
+}
+
+var firstWorker = regexp.MustCompile(`^[a-z0-9-]+-worker-[01]$`)
+
+// meeting reads backend and endpoint: served by the first worker, by an etcd of the stream, or by someone else.
+func (d *draft) meeting(backend, endpoint setting) {
+	host, port, _ := strings.Cut(endpoint.text, ":")
+	name, _, _ := strings.Cut(host, ".")
+	switch {
+	case backend.text == "" && endpoint.text != "": // the tutorial's images know nothing but etcd
+		backend = setting{schema.BackendEtcd, endpoint.from}
+	case backend.text == "static":
+		d.note(backend.from, Moved, "a static rendezvous becomes c10d, which replaces lost workers")
+		return
+	}
+	d.set("spec.rendezvous.backend", backend.text, backend.from)
+	served := d.etcd(name, port, backend.text, endpoint.from)
+	switch {
+	case endpoint.text == "" || served:
+	case backend.text == schema.BackendC10d && (firstWorker.MatchString(name) || strings.HasPrefix(name, d.workload[0].name)):
+		d.firstWorker(host, port, endpoint.from)
+	case strings.Contains(endpoint.text, "$"):
+		d.note(endpoint.from, Moved, "%s is known only where it runs: the first worker's own name is rendered", endpoint.text)
+	default:
+		d.set("spec.rendezvous.store", schema.StoreExternal, endpoint.from)
+		d.set("spec.rendezvous.endpoint", endpoint.text, endpoint.from)
+	}
+}
+
+// firstWorker reads the name by which the workers dial the first of them.
+func (d *draft) firstWorker(host, port string, from view) {
+	if n, err := strconv.ParseInt(port, 10, 64); err == nil && n != 29400 {
+		d.set("spec.rendezvous.port", n, from)
+	}
+	if _, domain, ok := strings.Cut(host, ".svc."); ok {
+		d.set("spec.network.clusterDomain", domain, from)
+	}
+}
+
+// confFields are keys of --rdzv-conf that have fields of their own.
+var confFields = map[string]string{"last_call_timeout": "lastCall", "lastcall_timeout": "lastCall", "join_timeout": "joinTimeout", "timeout": "joinTimeout"}
+
+var tlsKeys = map[string]bool{"protocol": true, "cacert": true, "cert": true, "key": true, "ca_cert": true, "ssl_cert": true, "ssl_cert_key": true}
+
+func (d *draft) conf(s setting) {
+	for _, pair := range strings.Split(s.text, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		n, err := strconv.ParseInt(value, 10, 64)
+		switch field := confFields[key]; {
+		case !ok:
+		case field != "" && err == nil:
+			d.set("spec.rendezvous."+field, span(n), s.from)
+		case tlsKeys[key] && d.get("spec.rendezvous.etcd.tls").given():
+		default:
+			d.put("spec.rendezvous.conf", key, value, s.from)
+		}
+	}
+}
+
+// runID reads the name of the run, less what tegen adds to make it unique.
+func (d *draft) runID(s setting) {
+	id := strings.TrimSuffix(s.text, "-$(TEGEN_RUN_UID)")
+	switch {
+	case id == "" || id == d.name() && id != s.text:
+	case strings.Contains(id, "$"):
+		d.note(s.from, Moved, "%s is known only where it runs: each run is named anew", id)
+	default:
+		d.set("spec.rendezvous.id", id, s.from)
+	}
+}
+
+// torchProgram reads what the workers run, and who starts it.
+func (d *draft) torchProgram(p *program, pod, c view, byEntrypoint bool) {
+	launches := p.launcher == "torchrun" && p.shell < 0
+	if len(p.command) == 1 && p.command[0] == "torchrun" && len(p.args) > 0 && !strings.HasPrefix(p.args[0], "-") {
+		p.command = nil
+	} else if len(p.command) > 2 && p.command[0] == "torchrun" && p.command[1] == "--no_python" {
+		p.command = p.command[2:]
+	} else if launches && p.start > len(p.command) { // or tegen would put another in front
+		p.command, p.args = p.words(), nil
+		c.at("command").moved()
+		c.at("args").moved()
+	}
+	if byEntrypoint || !launches {
+		d.set("spec.launcher", schema.LauncherEntrypoint, c)
+	}
+	d.script(p, pod, c)
+	p.set(d, c)
+}
+
+// script reads where the training script comes from, where tegen brings it.
+func (d *draft) script(p *program, pod, c view) {
+	if len(p.args) == 0 {
+		return
+	}
+	first := p.args[0]
+	config := pod.at("volumes").item("name", "script").at("configMap", "name")
+	fetch := pod.at("initContainers").item("name", "fetch-script")
+	mounted := c.at("volumeMounts").item("mountPath", scriptDir).given() && strings.HasPrefix(first, scriptDir+"/")
+	switch command := fetch.at("command").texts(); {
+	case mounted && config.given():
+		d.set("spec.script.configMap", tree{"name": config.text(), "key": strings.TrimPrefix(first, scriptDir+"/")}, config)
+	case mounted && len(command) == 5 && command[0] == "aws":
+		d.set("spec.script.s3", command[3], fetch.at("command"))
+		d.set("spec.images.aws", fetch.at("image").text(), fetch.at("image"))
+	case strings.HasPrefix(first, "s3://") && len(p.command) == 0 && d.get("spec.launcher").text() == schema.LauncherEntrypoint:
+		d.set("spec.script", tree{"s3": first, "fetch": schema.FetchEntrypoint}, c.at("args").items()[0])
+	default:
+		return
+	}
+	p.args = p.args[1:]
+}

@@ -1,0 +1,121 @@
+package intake
+
+import (
+	"fmt"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// readTrainJob reads a TrainJob of Kubeflow Trainer and the runtime that it runs on, of the namespace or of the cluster,
+// which has its pods' template.
+func readTrainJob(s *stream, o *object) (*draft, error) {
+	spec := o.view().at("spec")
+	name, kind := spec.at("runtimeRef", "name").text(), spec.at("runtimeRef", "kind").text()
+	namespace := o.namespace
+	if kind == "" {
+		kind = "ClusterTrainingRuntime" // the API's default
+	}
+	if kind == "ClusterTrainingRuntime" {
+		namespace = ""
+	}
+	runtime := s.find(o.gvk.Group, kind, namespace, name)
+	if runtime == nil {
+		return nil, fmt.Errorf("its pods' template is in %s %s, which is not in the input: add it", kind, name)
+	}
+	shared := runtime
+	runtime = shared.copy() // several may run on it, each with words of its own
+	child := trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
+	if !child.given() {
+		return nil, errNotTraining
+	}
+	name = o.name
+	if runtime.name == o.name { // as tegen renders them: the hash stands on the runtime
+		name = unhashed(runtime)
+	}
+	d := newDraft(s, runtime, schema.FrameworkTorchelastic, schema.TargetTrainJob, name)
+	d.own(o)
+	shared.draft = d
+	d.set("metadata.namespace", o.namespace, o.view().at("metadata", "namespace"))
+	for _, field := range []string{"labels", "annotations"} {
+		d.keys(o.view().at("metadata", field), "metadata."+field)
+	}
+	d.jobSpec(child.at("template", "spec"))
+	d.nodesOf(spec, runtime.view().at("spec", "mlPolicy"), o)
+	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.seconds("spec.failure.deadline", spec.at("activeDeadlineSeconds"))
+	d.podGroupPolicy(runtime.view().at("spec"))
+	template := child.at("template", "spec", "template")
+	d.override(template, spec.at("trainer"))
+	c := d.worker(template)
+	d.torch(template.at("spec"), c, nil)
+	d.surroundings()
+	return d, nil
+}
+
+// nodesOf reads how many nodes train, and how many processes on each; without a number Trainer counts accelerators.
+func (d *draft) nodesOf(spec, policy view, o *object) {
+	for _, v := range []view{policy.at("numNodes"), spec.at("trainer", "numNodes")} {
+		if n, ok := v.number(); ok {
+			d.set("spec.workers.replicas", n, v)
+		}
+	}
+	if spec.at("trainer", "numNodes").given() {
+		policy.at("numNodes").moved()
+	}
+	if n, ok := spec.at("trainer", "numProcPerNode").number(); ok {
+		d.set("spec.workers.processes", n, spec.at("trainer", "numProcPerNode"))
+	} else {
+		d.set("spec.workers.processes", "auto", spec)
+	}
+	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
+		d.note(spec.at("runtimeRef"), Moved, "the runtime becomes a TrainingRuntime of the job's own")
+		spec.at("runtimeRef").moved()
+		runtime.at("kind").moved()
+		runtime.at("metadata", "name").moved()
+	}
+}
+
+// override puts what a TrainJob says of its pods into the runtime's template, where tegen writes it.
+func (d *draft) override(template, trainer view) {
+	c := trainerOf(template.at("spec"))
+	if c.mapping() == nil {
+		return
+	}
+	for _, field := range []string{"image", "command", "args", "resourcesPerNode"} {
+		v := trainer.at(field)
+		if !v.given() {
+			continue
+		}
+		if field == "resourcesPerNode" {
+			c.mapping()["resources"] = clone(v.value)
+		} else {
+			c.mapping()[field] = clone(v.value)
+		}
+		v.moved()
+	}
+	if v := trainer.at("env"); v.given() {
+		c.mapping()["env"] = append(listOf(c.mapping()["env"]), listOf(clone(v.value))...)
+		v.moved()
+	}
+}
+
+// podGroupPolicy reads the gang that Trainer makes, of all nodes.
+func (d *draft) podGroupPolicy(spec view) {
+	policy := spec.at("podGroupPolicy")
+	replicas := d.get("spec.workers.replicas").value
+	if v := policy.at("coscheduling"); v.given() {
+		d.set("spec.gang.scheduler", schema.GangCoscheduling, v)
+		d.set("spec.gang.minAvailable", replicas, v)
+		seconds, ok := v.at("scheduleTimeoutSeconds").number()
+		if !ok {
+			seconds = 60 // the API's default
+		}
+		d.set("spec.gang.waitTimeout", span(seconds), v)
+	}
+	if v := policy.at("volcano"); v.given() {
+		queue := spec.at("template", "metadata", "annotations", "scheduling.volcano.sh/queue-name")
+		d.set("spec.gang.scheduler", schema.GangVolcano, v)
+		d.set("spec.gang.minAvailable", replicas, v)
+		d.set("spec.gang.queue", queue.text(), queue)
+	}
+}

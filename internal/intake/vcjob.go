@@ -1,0 +1,68 @@
+package intake
+
+import "github.com/tegen-dev/tegen/schema"
+
+// readVCJob reads Volcano's own Job: its task that trains. Any other is not kept.
+func readVCJob(s *stream, o *object) (*draft, error) {
+	spec := o.view().at("spec")
+	task := trainingItem(spec.at("tasks"))
+	if !task.given() {
+		return nil, errNotTraining
+	}
+	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetVCJob, unhashed(o))
+	d.set("spec.workers.replicas", int64(1), task)
+	if n, ok := task.at("replicas").number(); ok {
+		d.set("spec.workers.replicas", n, task.at("replicas"))
+	}
+	d.vcFailure(spec)
+	d.keptFor(spec)
+	c := d.worker(task.at("template"))
+	d.torch(task.at("template", "spec"), c, nil)
+	d.vcGang(spec, task.at("template", "spec", "schedulerName"))
+	d.surroundings()
+	return d, nil
+}
+
+// vcFailure reads how often pods are replaced: with maxRetry failures the job fails, 3 where nobody says otherwise.
+func (d *draft) vcFailure(spec view) {
+	retries, ok := spec.at("maxRetry").number()
+	if !ok || retries == 0 {
+		retries = 3
+	}
+	d.set("spec.failure.restarts", max(retries-1, 0), spec.at("maxRetry"))
+	var codes []any
+	for _, policy := range spec.at("policies").items() {
+		if code := policy.at("exitCode"); code.given() && policy.at("action").text() == "TerminateJob" {
+			codes = append(codes, code.value)
+		}
+	}
+	if len(codes) > 0 {
+		d.set("spec.failure.fatalExitCodes", codes, spec.at("policies"))
+	}
+}
+
+// vcGang reads the gang that Volcano makes of every Job: its minimum is all pods where nobody says otherwise. One of the
+// fewest workers that train, in no queue, is what every Job renders.
+func (d *draft) vcGang(spec, scheduler view) {
+	if name := spec.at("schedulerName"); name.text() != "volcano" {
+		d.set("spec.placement.scheduler", name.text(), name)
+	}
+	if class := spec.at("priorityClassName"); class.given() {
+		d.set("spec.placement.priorityClass", class.text(), class)
+	}
+	least, ok := spec.at("minAvailable").number()
+	if !ok {
+		least, _ = d.get("spec.workers.replicas").number()
+	}
+	fewest := d.get("spec.workers.min")
+	if !fewest.given() {
+		fewest = d.get("spec.workers.replicas")
+	}
+	queue := spec.at("queue")
+	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {
+		return
+	}
+	d.set("spec.gang.scheduler", schema.GangVolcano, spec)
+	d.set("spec.gang.queue", queue.text(), queue)
+	d.set("spec.gang.minAvailable", least, spec.at("minAvailable"))
+}

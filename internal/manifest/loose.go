@@ -1,0 +1,127 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Loose is an object as it was written, with whatever fields it has.
+type Loose struct {
+	Object map[string]any // values as kubectl reads them; whole numbers are int64
+	Twice  []Twice        // keys that stand twice in one mapping, of which the last counts
+
+	doc  document
+	root *yamlv3.Node // nil where positions are unknown
+	at   path         // of the object in its document
+}
+
+// Twice is a key that stands twice in one mapping.
+type Twice struct {
+	Path []string // of the second one
+	Line int
+}
+
+// Line is that of the value at a path of the object, or of as much of the path as there is. An index is "[0]".
+func (l *Loose) Line(steps []string) int {
+	if l.root == nil {
+		return l.doc.firstLine()
+	}
+	return l.doc.lineBelow(l.root, l.at.add(steps...))
+}
+
+// Stream is the name under which the text was read.
+func (l *Loose) Stream() string { return l.doc.name }
+
+// ReadLoosely parses a stream of YAML documents with less ado than Read: unknown kinds and fields are what they are, a
+// key that stands twice is reported and read, and a document that cannot be read hides no other. The items of lists of
+// objects come one by one.
+func ReadLoosely(name string, data []byte) (objects []*Loose, errs []error) {
+	for _, doc := range splitDocuments(name, data) {
+		found, err := doc.readLoosely()
+		objects = append(objects, found...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return objects, errs
+}
+
+func (d document) readLoosely() ([]*Loose, error) {
+	text, err := yaml.YAMLToJSON(d.text)
+	if err != nil {
+		return nil, d.syntaxError(err)
+	}
+	if string(text) == "null" {
+		return nil, nil
+	}
+	var object map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil {
+		return nil, d.errorAt(nil, errors.New("reading a document: want a mapping with apiVersion and kind"))
+	}
+	whole := &Loose{Object: object, doc: d, root: d.root()}
+	if whole.root != nil {
+		whole.Twice = d.twice(whole.root, nil)
+	}
+	return whole.items()
+}
+
+// items is the object itself, or what a list holds.
+func (l *Loose) items() ([]*Loose, error) {
+	kind, _ := l.Object["kind"].(string)
+	version, _ := l.Object["apiVersion"].(string)
+	if kind == "" || version == "" {
+		return nil, l.doc.errorAt(l.at, errors.New("reading a document: apiVersion or kind is missing"))
+	}
+	list, isList := l.Object["items"].([]any)
+	if !isList {
+		return []*Loose{l}, nil
+	}
+	var out []*Loose
+	for i, item := range list {
+		object, ok := item.(map[string]any)
+		at := l.at.add("items").index(i)
+		if !ok {
+			return out, l.doc.errorAt(at, fmt.Errorf("reading %s: want a mapping", kind))
+		}
+		found, err := (&Loose{Object: object, doc: l.doc, root: l.root, at: at}).items()
+		out = append(out, found...)
+		if err != nil {
+			return out, err
+		}
+	}
+	if len(out) > 0 {
+		out[0].Twice = l.Twice
+	}
+	return out, nil
+}
+
+// twice finds keys that stand twice in one mapping.
+func (d document) twice(node *yamlv3.Node, at path) (out []Twice) {
+	if node.Kind == yamlv3.SequenceNode {
+		for i, item := range node.Content {
+			out = append(out, d.twice(item, at.index(i))...)
+		}
+		return out
+	}
+	if node.Kind != yamlv3.MappingNode { // an alias was looked at where it is anchored
+		return nil
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		here := at.add(key.Value)
+		if seen[key.Value] {
+			out = append(out, Twice{here, d.line + key.Line - 1})
+		}
+		seen[key.Value] = true
+		out = append(out, d.twice(value, here)...)
+	}
+	return out
+}
+
+// AppendJSON prints compact JSON at the end of dst as block YAML, in the order of its keys.
+func AppendJSON(dst, json []byte) []byte { return appendYAML(dst, json, false) }

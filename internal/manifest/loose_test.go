@@ -1,0 +1,47 @@
+package manifest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadLoosely(t *testing.T) {
+	const text = `# a comment
+apiVersion: example.dev/v1
+kind: Odd
+metadata: {name: odd}
+spec:
+  replicas: 3
+  on: yes
+  replicas: 4
+---
+just text
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: p}
+---
+kind: Nameless
+`
+	objects, errs := ReadLoosely("x.yaml", []byte(text))
+	if len(objects) != 2 || len(errs) != 2 {
+		t.Fatalf("%d objects, errors %v", len(objects), errs)
+	}
+	spec := objects[0].Object["spec"].(map[string]any)
+	if diff := cmp.Diff(map[string]any{"replicas": int64(4), "true": true}, spec); diff != "" {
+		t.Errorf("not as kubectl reads it (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Twice{{[]string{"spec", "replicas"}, 8}}, objects[0].Twice); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := objects[0].Line([]string{"spec", "nosuch"}); got != 5 {
+		t.Errorf("line %d of a field that is not there, want its parent's 5", got)
+	}
+	if got := objects[1].Line([]string{"metadata", "name"}); got != 17 {
+		t.Errorf("line %d of an item's name, want 17", got)
+	}
+}

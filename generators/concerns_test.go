@@ -45,13 +45,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func concerns(job *schema.Job) (names []string) {
-	for _, c := range generators.Generate(job) {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
 // TestVolumes holds each source against the objects that make its claim exist.
 func TestVolumes(t *testing.T) {
 	for _, c := range []struct {

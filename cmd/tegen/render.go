@@ -101,7 +101,9 @@ func build(s streams, files []string, overlay string) (*krm.Output, error) {
 	}
 	for _, b := range out.Bundles {
 		for _, note := range b.Job.Notes() {
-			fmt.Fprintf(s.err, "%s: note: %s\n", b.Job.Position(), note)
+			if _, err := fmt.Fprintf(s.err, "%s: note: %s\n", b.Job.Position(), note); err != nil {
+				return nil, fmt.Errorf("writing a note: %w", err)
+			}
 		}
 	}
 	return out, nil

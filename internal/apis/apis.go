@@ -89,6 +89,8 @@ type PodSet struct {
 	// random letters after it.
 	Prefix string
 	First  int32
+	// Single says that there is one pod, named without a number and the dash before it.
+	Single bool
 	// Random says that the controller puts random letters after the name, not the hostname.
 	Random bool
 	// ByJobs says that Jobs make the pods, and put their labels on them.

@@ -34,6 +34,7 @@ func (s *MPIJobSpec) podSets(name string) (all []PodSet) {
 			Template:  &launcher.Template,
 			Replicas:  1,
 			Prefix:    name + "-launcher-",
+			Single:    true, // newLauncherPodTemplate names the host like the Job
 			Random:    true,
 			ByJobs:    true,
 			Subdomain: name,

@@ -92,10 +92,7 @@ func diffList(have []any, want any, at []step) (out []gap) {
 	}
 	keys := mergeKeys[field]
 	if keys == nil || len(have) == 0 || ambiguous(have, keys) {
-		if equalLists(have, w, at) {
-			return nil
-		}
-		return []gap{{at, have, want}}
+		return diffPlaces(have, w, want, at)
 	}
 	for i, item := range have {
 		key, value := mergeKey(item, keys)
@@ -161,17 +158,21 @@ func mergeKey(item any, keys []string) (key, value string) {
 	return "", ""
 }
 
-func equalLists(have, want []any, at []step) bool {
-	if len(have) != len(want) {
-		return false
+// diffPlaces compares a list of which each item has its place: where the number of items differs, or one has more than
+// its own, all of it differs.
+func diffPlaces(have, w []any, want any, at []step) (out []gap) {
+	if len(have) != len(w) {
+		return []gap{{at, have, want}}
 	}
 	for i := range have {
 		here := append(at[:len(at):len(at)], step{name: "[" + strconv.Itoa(i) + "]"})
-		if len(diff(have[i], want[i], here)) > 0 || len(diff(want[i], have[i], here)) > 0 {
-			return false
+		below := diff(have[i], w[i], here)
+		if len(below) == 0 && len(diff(w[i], have[i], here)) > 0 {
+			return []gap{{at, have, want}}
 		}
+		out = append(out, below...)
 	}
-	return true
+	return out
 }
 
 // amounts are the mappings and fields whose values are quantities: 1024Mi is 1Gi.
@@ -198,6 +199,12 @@ func equalScalars(have, want any, at []step) bool {
 func gaps(o *object, twin tree) []gap {
 	have, want := pair(o.Object, twin)
 	out := diff(have, want, nil)
+	for i, g := range out {
+		if last := len(g.path) - 1; g.path[last].name == renamed {
+			g.path[last].name = "name"
+			out[i] = gap{g.path, g.path[last-1].value, g.have}
+		}
+	}
 	return slices.DeleteFunc(out, func(g gap) bool {
 		steps := g.steps()
 		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
@@ -210,7 +217,7 @@ func gaps(o *object, twin tree) []gap {
 // added are the fields of a twin that its object has not, defaults aside.
 func added(o *object, twin tree) []gap {
 	want, have := pair(twin, o.Object)
-	return diff(want, have, nil)
+	return slices.DeleteFunc(diff(want, have, nil), func(g gap) bool { return g.path[len(g.path)-1].name == renamed })
 }
 
 // pair prepares two objects for diff: pods side by side, and the API's defaults in the second.

@@ -14,7 +14,14 @@ func readJob(s *stream, o *object) (*draft, error) {
 		return nil, errNotTraining
 	}
 	forgetController(o)
-	if framework := frameworkOf(o, spec.at("template")); framework != schema.FrameworkTorchelastic {
+	switch framework := frameworkOf(o, spec.at("template")); framework {
+	case schema.FrameworkTorchelastic:
+	case schema.FrameworkHorovod, schema.FrameworkByteScheduler:
+		if variable(o, "DMLC_ROLE") == "" {
+			return readHorovodJob(s, o, framework)
+		}
+		fallthrough
+	default:
 		return readRoleJobs(s, o, framework)
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))

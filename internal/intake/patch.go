@@ -3,6 +3,7 @@ package intake
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
@@ -19,6 +20,7 @@ func (d *draft) patch(sound tree) map[string]string {
 	o, twin := d.workload[i], d.twins()[i]
 	patch := tree{}
 	for _, g := range gaps(o, twin) {
+		g = g.whole(o)
 		path, ok := d.inTemplate(g)
 		if !ok {
 			continue
@@ -38,6 +40,18 @@ func (d *draft) patch(sound tree) map[string]string {
 	return refused
 }
 
+// whole is the gap of the whole list where it is one of an item that is known by its place alone.
+func (g gap) whole(o *object) gap {
+	for i, s := range g.path {
+		if s.key == "" && strings.HasPrefix(s.name, "[") {
+			g.path = g.path[:i]
+			g.have = o.view().walk(g.steps()).value
+			return g
+		}
+	}
+	return g
+}
+
 // inTemplate is the path of a gap within the workers' pod template; of a pod, only metadata that a template has counts.
 func (d *draft) inTemplate(g gap) ([]step, bool) {
 	steps, prefix := g.steps(), d.template.path
@@ -45,6 +59,9 @@ func (d *draft) inTemplate(g gap) ([]step, bool) {
 		return nil, false
 	}
 	path := g.path[len(prefix):]
+	if n := len(path); n > 2 && path[n-1].name == "name" && path[n-3].name == "containers" {
+		return nil, false // the target's to choose
+	}
 	isMetadata := path[0].name == "metadata" && len(path) > 1 && (path[1].name == "labels" || path[1].name == "annotations")
 	if isMetadata && (reserved(path[len(path)-1].name) || isGangKey(path[len(path)-1].name)) {
 		return nil, false

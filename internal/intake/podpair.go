@@ -30,11 +30,14 @@ func alignPods(have, want any, field string) {
 	}
 }
 
-// nameTrainers gives the training container of want the name that have calls it by; the name itself is compared after
-// all where it is the API's and not the author's to choose.
+// renamed is the name of a training container in the other object.
+const renamed = "name in the other"
+
+// nameTrainers gives the training container of want the name that have calls it by, and leaves a word about it.
 func nameTrainers(have, want tree) {
 	h, w := trainer(have), trainer(want)
-	if h != nil && w != nil {
+	if h != nil && w != nil && h["name"] != w["name"] {
+		h[renamed] = w["name"]
 		w["name"] = h["name"]
 	}
 }

@@ -19,6 +19,7 @@ import (
 // settle finishes a draft: what the schema has no field for goes into podTemplate as far as that can carry it, what is
 // the default anyway is left out, and what is missing in the end becomes a note.
 func (d *draft) settle() {
+	d.schedulerOfGang()
 	sound := d.sound()
 	d.render(sound)
 	refused := d.patch(sound)
@@ -26,6 +27,14 @@ func (d *draft) settle() {
 	d.compare(refused)
 	d.shorten(sound)
 	d.yaml = manifest.AppendJSON(nil, ordered(d.job))
+}
+
+// schedulerOfGang leaves out a scheduler that the gang names anyway.
+func (d *draft) schedulerOfGang() {
+	gang := &schema.Gang{Scheduler: d.get("spec.gang.scheduler").text()}
+	if v := d.get("spec.placement"); v.given() && v.at("scheduler").text() == gang.SchedulerName() {
+		delete(v.mapping(), "scheduler")
+	}
 }
 
 // sound is the job as far as it loads: a copy without what the schema refuses, so that the rest can be compared.
@@ -161,7 +170,7 @@ func (d *draft) twins() []tree {
 		for j, r := range d.objects {
 			v := view{value: r}
 			same := v.at("kind").text() == strings.TrimPrefix(o.gvk.Kind, "Cluster") && strings.HasPrefix(v.at("apiVersion").text(), o.gvk.Group) && !used[j]
-			if same && !strings.HasSuffix(v.at("metadata", "labels", "app.kubernetes.io/component").text(), "prefetch") {
+			if same && !slices.Contains([]string{"prefetch", "keygen"}, v.at("metadata", "labels", "app.kubernetes.io/component").text()) {
 				out[i], used[j] = r, true
 				break
 			}
@@ -192,23 +201,9 @@ func (d *draft) compare(refused map[string]string) {
 			}
 			d.notes = append(d.notes, g.note(o, why))
 		}
-		d.names(o, twin)
 		if text := summary(o, added(o, twin)); text != "" && i == 0 {
 			d.notes = append(d.notes, o.note(Adds, "%s", text))
 		}
-	}
-}
-
-// names tells of the one name that is compared with nothing.
-func (d *draft) names(o *object, twin tree) {
-	if o != d.template.object && d.get("spec.target").text() != schema.TargetPods {
-		return
-	}
-	at := d.template.path
-	was := trainerOf(o.view().walk(at).at("spec")).at("name")
-	is := trainerOf(view{value: twin}.walk(at).at("spec")).at("name")
-	if is.given() && was.text() != is.text() {
-		d.note(was, NotKept, "tegen calls the container that trains %q", is.text())
 	}
 }
 

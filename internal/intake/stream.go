@@ -104,6 +104,7 @@ func readers() []reader {
 		{"elastic.pytorch.org", "ElasticJob", readTorchElasticJob},
 		{"kubeflow.org", "PyTorchJob", readPyTorchJob},
 		{"kubeflow.org", "MXJob", readMXJob},
+		{"kubeflow.org", "MPIJob", readMPIJob},
 		{"mlkube.io", "MxJob", readMlkube},
 		{"mxnet.mlkube.io", "MxJob", readMlkube},
 		{"elastic.iml.github.io", "ElasticJob", readDLRoverJob},

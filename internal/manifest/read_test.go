@@ -142,3 +142,22 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestReadPrinted: what a cluster that is newer than the Go types printed, as YAML and as JSON, is read as far as they go.
+func TestReadPrinted(t *testing.T) {
+	for _, text := range []string{
+		"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}, status: {brandNew: 1, phase: Running}}\n",
+		`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"brandNew": 1, "phase": "Running"}}]}`,
+	} {
+		if _, err := Read("x", []byte(text)); err == nil {
+			t.Error("Read takes a field that would be lost")
+		}
+		objects, err := ReadPrinted("x", []byte(text))
+		if err != nil || len(objects) != 1 {
+			t.Fatalf("%v, %v", objects, err)
+		}
+		if n, ok := objects[0].(*corev1.Node); !ok || n.Name != "a" || n.Status.Phase != corev1.NodeRunning {
+			t.Errorf("%+v", objects[0])
+		}
+	}
+}

@@ -66,6 +66,10 @@ func podSets(obj runtime.Object, kind string) []*PodSet {
 			suffix = random
 		}
 		s := from.numbered(p.Template, p.Replicas, p.Prefix, p.First, suffix)
+		if p.Single {
+			host := strings.TrimSuffix(p.Prefix, "-")
+			s.Pods = []Pod{{Name: host + suffix, Address: host}}
+		}
 		s.pod.Spec.Subdomain = p.Subdomain
 		s.Jobs = childJobs(&p)
 		all = append(all, s)

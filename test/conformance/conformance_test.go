@@ -53,6 +53,7 @@ var accepted = []acceptance{
 	{"container-image-pull-policy", "Job", "server", "", pinned},
 	{"container-image-pull-policy", "Pod", "worker", "", pinned},
 	{"container-image-pull-policy", "Job", "prefetch", "", pinned},
+	{"container-image-pull-policy", "Job", "keygen", "", pinned},
 	{"container-image-pull-policy", "StatefulSet", "etcd", "", pinned},
 	{"container-security-context-readonlyrootfilesystem", "Job", "worker", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Job", "scheduler", "", writes},

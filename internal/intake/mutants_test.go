@@ -15,7 +15,7 @@ import (
 )
 
 // every is how many values of an object are passed over for one that is changed; 1 takes minutes.
-const every = 17
+const every = 97
 
 // TestMutants changes one value after another of what tegen renders to something of its own, and looks for it in the
 // imported job, in what that renders, and in the notes: a value that is in none of them was lost without a word.

@@ -59,6 +59,11 @@ func runImport(s streams, files []string, strict bool) error {
 	if err != nil {
 		return err
 	}
+	for _, src := range sources {
+		if len(src.Data) > maxManifests {
+			return fmt.Errorf("reading %s: it has more than %d MiB: import it in parts", src.Name, maxManifests>>20)
+		}
+	}
 	out := intake.Jobs(sources)
 	if _, err := s.out.Write(out.YAML); err != nil {
 		return fmt.Errorf("writing jobs: %w", err)

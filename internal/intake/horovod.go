@@ -89,6 +89,11 @@ func (d *draft) horovodrun(c, pod view) {
 		d.note(at, Flaw, "it starts no horovodrun and no mpirun that could be read: say in spec.command what each process runs")
 		return
 	}
+	if before := beforeLauncher(c, words[0]); len(before) > 0 {
+		note := at.note(NotKept, "what runs before the launcher is no part of a TrainingJob")
+		note.Value = gist(before)
+		d.notes = append(d.notes, note)
+	}
 	if path.Base(words[0]) != "horovodrun" {
 		d.note(at, Moved, "%s becomes horovodrun", path.Base(words[0]))
 		d.set("spec.horovod.controller", "mpi", at)
@@ -131,6 +136,19 @@ func launcherWords(c view) []string {
 		}
 	}
 	return nil
+}
+
+// beforeLauncher are the words before the launcher's, less the script by which tegen waits for the workers.
+func beforeLauncher(c view, launcher string) []string {
+	words := append(c.at("command").texts(), c.at("args").texts()...)
+	if shellWord(words) >= 0 {
+		return nil
+	}
+	before := words[:max(slices.Index(words, launcher), 0)]
+	if len(before) == 2 && before[0] == "sh" && (before[1] == "/tegen/ssh/launcher.sh" || before[1] == "/tegen/ssh/worker.sh") {
+		return nil
+	}
+	return before
 }
 
 // horovodOption reads one option of the launcher.

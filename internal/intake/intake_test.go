@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/intake"
 	"github.com/tegen-dev/tegen/schema"
@@ -117,6 +119,16 @@ spec: {pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{}, 3, {nam
 	for _, n := range out.Notes {
 		if n.Line == 0 && n.Verdict != intake.Unread {
 			t.Errorf("a note without a line: %s", n)
+		}
+	}
+}
+
+// TestSame: the same input gives the same bytes and notes.
+func TestSame(t *testing.T) {
+	for range 5 {
+		first, again := imported(t, "pytorchjob.yaml"), imported(t, "pytorchjob.yaml")
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Fatalf("(-first +again):\n%s", diff)
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // every is how many values of an object are passed over for one that is changed; 1 takes minutes.
-const every = 17
+const every = 97
 
 // TestMutants changes one value after another of what tegen renders to something of its own, and looks for it in the
-// imported job, in what that renders, and in the notes: a value that is in none of them was lost without a word.
+// imported job and in what that renders: a value that is in neither, and of which no note tells, was lost silently.
 func TestMutants(t *testing.T) {
 	for _, name := range []string{
 		"minimal", "imagenet", "torchelastic-jobset-minimal", "torchelastic-trainjob-minimal", "torchelastic-vcjob-minimal", "dlrover-elasticjob-two-of-four",
@@ -88,9 +88,9 @@ func mutate(t *testing.T, docs []*yaml.Node, n *yaml.Node, i int) {
 	}
 	out := intake.Jobs([]schema.Source{{Name: "mutant.yaml", Data: input.Bytes()}})
 	found := string(out.YAML)
-	for _, note := range out.Notes {
+	for _, note := range out.Notes { // without the change there is none
 		if note.Verdict != intake.Adds {
-			found += note.String() + "\n"
+			return
 		}
 	}
 	if jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: out.YAML}}); err == nil {

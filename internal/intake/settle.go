@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 	"regexp"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
@@ -136,30 +136,24 @@ func undotted(path string) []string {
 // render sets the objects that a job renders; none where it does not load.
 func (d *draft) render(job tree) {
 	d.objects = nil
-	for _, text := range objectsOf(job) {
-		var object tree
-		if err := yaml.Unmarshal(text, &object, preserveInts); err == nil {
-			d.objects = append(d.objects, object)
+	for _, concern := range generated(job) {
+		for _, obj := range concern.Objects {
+			text, err := manifest.Append(nil, obj) // whose pruning makes the object what people see
+			var object tree
+			if err == nil && yaml.Unmarshal(text, &object, preserveInts) == nil {
+				d.objects = append(d.objects, object)
+			}
 		}
 	}
 }
 
-// objectsOf renders a job, an item for each object.
-func objectsOf(job tree) (out [][]byte) {
+// generated is what a job becomes; nothing where it does not load.
+func generated(job tree) []generators.Concern {
 	jobs, err := schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
 	if err != nil || len(jobs) != 1 {
 		return nil
 	}
-	for _, concern := range generators.Generate(jobs[0]) {
-		for _, obj := range concern.Objects {
-			text, err := manifest.Append(nil, obj)
-			if err != nil {
-				return nil
-			}
-			out = append(out, text)
-		}
-	}
-	return out
+	return generators.Generate(jobs[0])
 }
 
 // twins are the rendered objects of the workload's kinds, in the order of the workload.
@@ -262,11 +256,11 @@ func shortPath(path []step) string {
 
 // shorten leaves out of the job what does not change what its sound copy renders.
 func (d *draft) shorten(sound tree) {
-	want := objectsOf(sound)
+	want := generated(sound)
 	if want == nil {
 		return
 	}
-	same := func() bool { return slices.EqualFunc(want, objectsOf(sound), bytes.Equal) }
+	same := func() bool { return equality.Semantic.DeepEqual(want, generated(sound)) }
 	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
 		drop(d.get("spec.workers").mapping(), view{value: sound}.at("spec", "workers").mapping(), "replicas", same)
 	}

@@ -59,8 +59,9 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 			d.set("spec.workers.replicas", n, v)
 		}
 	}
-	if spec.at("trainer", "numNodes").given() {
-		policy.at("numNodes").moved()
+	if own, shared := spec.at("trainer", "numNodes"), policy.at("numNodes"); own.given() && shared.given() && own.text() != shared.text() {
+		d.note(shared, Moved, "the TrainJob's own number, %s, stands for it", own.text())
+		shared.moved()
 	}
 	if n, ok := spec.at("trainer", "numProcPerNode").number(); ok {
 		d.set("spec.workers.processes", n, spec.at("trainer", "numProcPerNode"))

@@ -44,10 +44,25 @@ func Validate(patch []byte) []Mistake {
 	if len(out) > 0 {
 		return out
 	}
-	if _, err := merge(&corev1.PodTemplateSpec{}, patch); err != nil {
-		return []Mistake{{"", err.Error()}}
+	if _, err := merge(rendered(), patch); err != nil {
+		return []Mistake{{"", "cannot be merged: " + err.Error()}}
 	}
 	return reserved(template)
+}
+
+// rendered is what a patch is merged into: merging looks for the keys of items, such as a volume's name, only where the
+// list has some.
+func rendered() *corev1.PodTemplateSpec {
+	c := corev1.Container{
+		Name: "worker", Env: []corev1.EnvVar{{Name: "E"}}, Ports: []corev1.ContainerPort{{ContainerPort: 1}},
+		VolumeMounts: []corev1.VolumeMount{{MountPath: "/m"}}, VolumeDevices: []corev1.VolumeDevice{{DevicePath: "/d"}},
+	}
+	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{c}, InitContainers: []corev1.Container{c}, Volumes: []corev1.Volume{{Name: "v"}},
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "s"}}, HostAliases: []corev1.HostAlias{{IP: "10.0.0.1"}},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{TopologyKey: "t", WhenUnsatisfiable: corev1.DoNotSchedule}},
+		ResourceClaims:            []corev1.PodResourceClaim{{Name: "r"}}, SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
+	}}
 }
 
 // reserved finds what in a patch would break what tegen renders, or escape its checks.

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,8 +24,8 @@ type target struct {
 }
 
 // targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
-func targets() []target {
-	return []target{
+func targets() [15]target { // an array, since it is asked several times for each job
+	return [...]target{
 		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, componentWorker, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, componentWorker, ""},
 		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, componentWorker, jobUID},
@@ -48,22 +47,17 @@ func targets() []target {
 // jobUID is the label by which pods know the Job that made them.
 const jobUID = "metadata.labels['" + batchv1.ControllerUidLabel + "']"
 
-// table is what targets lists, made once: it is asked several times for each job.
-var (
-	table []target
-	once  sync.Once
-)
-
 // targetOf is the job's target; schema.Load refuses what is not in the list, which TestTargets holds to schema.Targets.
 func targetOf(job *schema.Job) *target {
 	framework := job.Spec.Framework
 	if framework == schema.FrameworkByteScheduler && job.Spec.ByteScheduler.Mode == schema.ModeBytePS {
 		framework = schema.FrameworkMXNet // the same pods: BytePS is ps-lite
 	}
-	once.Do(func() { table = targets() })
-	for i := range table {
-		if t := &table[i]; t.framework == framework && t.name == job.Spec.Target {
-			return t
+	all := targets()
+	for i := range all {
+		if all[i].framework == framework && all[i].name == job.Spec.Target {
+			t := all[i]
+			return &t
 		}
 	}
 	panic("generators: no target " + job.Spec.Target + " of framework " + job.Spec.Framework)

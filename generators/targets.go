@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,15 +48,22 @@ func targets() []target {
 // jobUID is the label by which pods know the Job that made them.
 const jobUID = "metadata.labels['" + batchv1.ControllerUidLabel + "']"
 
+// table is what targets lists, made once: it is asked several times for each job.
+var (
+	table []target
+	once  sync.Once
+)
+
 // targetOf is the job's target; schema.Load refuses what is not in the list, which TestTargets holds to schema.Targets.
 func targetOf(job *schema.Job) *target {
 	framework := job.Spec.Framework
 	if framework == schema.FrameworkByteScheduler && job.Spec.ByteScheduler.Mode == schema.ModeBytePS {
 		framework = schema.FrameworkMXNet // the same pods: BytePS is ps-lite
 	}
-	for _, t := range targets() {
-		if t.framework == framework && t.name == job.Spec.Target {
-			return &t
+	once.Do(func() { table = targets() })
+	for i := range table {
+		if t := &table[i]; t.framework == framework && t.name == job.Spec.Target {
+			return t
 		}
 	}
 	panic("generators: no target " + job.Spec.Target + " of framework " + job.Spec.Framework)

@@ -18,6 +18,7 @@ import (
 type ruling struct {
 	*Job
 	root *node
+	row  *Target        // of the table of targets; nil where the framework has no such target
 	bad  map[*node]bool // values that were refused already
 	errs Errors
 }
@@ -79,9 +80,9 @@ var rules = append([]rule{
 
 // check asks every rule that reads sound parts only.
 func check(job *Job, root *node, unsound parts) Errors {
-	r := &ruling{Job: job, root: root}
+	r := &ruling{Job: job, root: root, row: TargetOf(job.Spec.Framework, job.Spec.Target)}
 	for _, rule := range rules {
-		if !slices.ContainsFunc(strings.Fields(rule.reads), unsound.touch) {
+		if len(unsound) == 0 || !slices.ContainsFunc(strings.Fields(rule.reads), unsound.touch) {
 			rule.holds(r)
 		}
 	}

@@ -51,7 +51,7 @@ func mxnetNames(r *ruling) (paths []string) {
 // turn to a new scheduler, nor does a new server have the weights, and the scheduler never answers a node beyond those
 // that it has counted (dmlc/ps-lite, src/van.cc).
 func (r *ruling) lostPods() {
-	t := TargetOf(r.Spec.Framework, r.Spec.Target)
+	t := r.row
 	if !r.Spec.ParameterServers() || t == nil {
 		return
 	}

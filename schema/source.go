@@ -342,7 +342,11 @@ func (n *node) appendJSON(b []byte) []byte {
 	}
 }
 
+// appendString spares nearly all strings the way through encoding/json: they hold nothing that JSON escapes.
 func appendString(b []byte, s string) []byte {
+	if !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }) {
+		return append(append(append(b, '"'), s...), '"')
+	}
 	quoted, err := json.Marshal(s)
 	if err != nil { // a string always has a JSON form
 		panic(errors.Join(errors.New("encoding a string as JSON"), err))

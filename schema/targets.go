@@ -205,7 +205,7 @@ func (t *Target) Carries(feature string) bool {
 // target refuses a target that the framework does not have.
 func (r *ruling) target() {
 	s := &r.Spec
-	if TargetOf(s.Framework, s.Target) != nil {
+	if r.row != nil {
 		return
 	}
 	var names []string
@@ -231,7 +231,7 @@ func featureRules() []rule {
 }
 
 func (r *ruling) carries(f Feature) {
-	t := TargetOf(r.Spec.Framework, r.Spec.Target)
+	t := r.row
 	if t == nil || t.Carries(f.Name) {
 		return
 	}

@@ -3,6 +3,7 @@ package intake
 import (
 	"errors"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,6 +83,9 @@ var values = map[string]int{
 // plumbing are options that tegen writes itself, or that only say where the workers are.
 var plumbing = []string{"H", "hosts", "host", "hostfile", "host-discovery-script", "slots-per-host", "slots", "blacklist-cooldown-range", "np", "n", "num-proc", "N", "npernode"}
 
+// known are the values of such options that name what the MPI operator or tegen makes.
+var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0-9]+)$`)
+
 // horovodrun reads the launcher's call: its options, and the program behind them.
 func (d *draft) horovodrun(c, pod view) {
 	words, at := launcherWords(c), trainerWords(c)
@@ -157,6 +161,11 @@ func (d *draft) horovodOption(name, value, written string, at view) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case slices.Contains(plumbing, name):
+		if !known.MatchString(value) && !strings.Contains(value, d.name()+"-worker") {
+			note := at.note(Moved, "tegen says by itself where the workers are")
+			note.Value = written
+			d.notes = append(d.notes, note)
+		}
 	case (name == "p" || name == "ssh-port") && err == nil:
 		d.set("spec.ssh.port", n, at)
 	case (name == "min-np" || name == "max-np") && err == nil && slots > 0:

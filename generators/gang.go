@@ -23,22 +23,6 @@ const (
 	kueueCountKey    = "kueue.x-k8s.io/pod-group-total-count"
 )
 
-// schedulerName is who places the pods: the author's word, or the gang's scheduler; "" is the cluster's default.
-func schedulerName(job *schema.Job) string {
-	if s := job.Spec.Placement.Scheduler; s != "" {
-		return s
-	}
-	return job.Spec.Gang.SchedulerName()
-}
-
-// podPriority is the PriorityClass of all pods, by which they are preempted too; Kueue keeps a class of its own.
-func podPriority(job *schema.Job) string {
-	if g := job.Spec.Gang; g.Active() && !g.Is(schema.GangKueue) && g.Priority != "" {
-		return g.Priority
-	}
-	return job.Spec.Placement.PriorityClass
-}
-
 // schedulingGroup is the PodGroup of Kubernetes' own gangs.
 func schedulingGroup(job *schema.Job) *corev1.PodSchedulingGroup {
 	if !job.Spec.Gang.Is(schema.GangKubernetes) {

@@ -78,7 +78,7 @@ func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
 		return nil
 	}
 	g := job.Spec.Gang
-	p := &apis.SchedulingPolicy{MinAvailable: ptr(gangSum(job, roles(job))), Queue: g.Queue, PriorityClass: podPriority(job)}
+	p := &apis.SchedulingPolicy{MinAvailable: ptr(gangSum(job, roles(job))), Queue: g.Queue, PriorityClass: job.Spec.PodPriority()}
 	if g.Is(schema.GangCoscheduling) {
 		p.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
 	}

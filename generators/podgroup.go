@@ -33,7 +33,7 @@ func coschedulingGroup(job *schema.Job) runtime.Object {
 
 func volcanoGroup(job *schema.Job, all []role) *apis.Custom[apis.VolcanoPodGroup] {
 	m := meta(job, job.GangName(), componentGang)
-	spec := apis.VolcanoPodGroup{MinMember: gangSum(job, all), Queue: job.Spec.Gang.Queue, PriorityClassName: podPriority(job)}
+	spec := apis.VolcanoPodGroup{MinMember: gangSum(job, all), Queue: job.Spec.Gang.Queue, PriorityClassName: job.Spec.PodPriority()}
 	if len(all) > 1 { // or workers could stand in for a server
 		spec.MinTaskMember = map[string]int32{}
 		for _, r := range all {
@@ -73,7 +73,7 @@ func kubernetesAlpha(job *schema.Job) []runtime.Object {
 
 // kubernetesBeta is the gang of 1.37.
 func kubernetesBeta(job *schema.Job) []runtime.Object {
-	policy, priority := gangPolicy(job), podPriority(job)
+	policy, priority := gangPolicy(job), job.Spec.PodPriority()
 	return []runtime.Object{
 		apis.New(apis.WorkloadBetaKind, meta(job, job.GangName(), componentGang), apis.WorkloadSpec{
 			PodGroupTemplates: []apis.PodGroupTemplate{{Name: gangTemplate, SchedulingPolicy: policy, PriorityClassName: priority}},

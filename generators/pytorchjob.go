@@ -90,10 +90,7 @@ func pyTorchGang(job *schema.Job) *apis.SchedulingPolicy {
 	if g == nil || g.Scheduler != schema.GangVolcano && g.Scheduler != schema.GangCoscheduling {
 		return nil
 	}
-	policy := &apis.SchedulingPolicy{MinAvailable: &g.MinAvailable, Queue: g.Queue, PriorityClass: g.Priority}
-	if policy.PriorityClass == "" {
-		policy.PriorityClass = job.Spec.Placement.PriorityClass
-	}
+	policy := &apis.SchedulingPolicy{MinAvailable: &g.MinAvailable, Queue: g.Queue, PriorityClass: job.Spec.PodPriority()}
 	if g.Scheduler == schema.GangCoscheduling {
 		policy.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
 	}

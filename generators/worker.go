@@ -57,8 +57,8 @@ func workerTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 // place says where workers may run.
 func place(job *schema.Job, pod *corev1.PodSpec) {
 	p := &job.Spec.Placement
-	pod.SchedulerName = schedulerName(job)
-	pod.PriorityClassName = podPriority(job)
+	pod.SchedulerName = job.Spec.SchedulerName()
+	pod.PriorityClassName = job.Spec.PodPriority()
 	pod.SchedulingGroup = schedulingGroup(job)
 	if p.PreemptionPolicy != "" {
 		pod.PreemptionPolicy = ptr(corev1.PreemptionPolicy(p.PreemptionPolicy))

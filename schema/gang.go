@@ -52,6 +52,22 @@ func (g *Gang) SchedulerName() string {
 	return dialects[g.Scheduler].scheduler
 }
 
+// SchedulerName is who places the pods: the author's word, or the gang's scheduler; "" is the cluster's default.
+func (s *Spec) SchedulerName() string {
+	if s.Placement.Scheduler != "" {
+		return s.Placement.Scheduler
+	}
+	return s.Gang.SchedulerName()
+}
+
+// PodPriority is the PriorityClass of all pods, by which they are preempted too; Kueue keeps a class of its own.
+func (s *Spec) PodPriority() string {
+	if g := s.Gang; g.Active() && !g.Is(GangKueue) && g.Priority != "" {
+		return g.Priority
+	}
+	return s.Placement.PriorityClass
+}
+
 // Roles are the kinds of pods that train together, as components are called.
 func (s *Spec) Roles() []string {
 	switch {
@@ -80,8 +96,24 @@ func (j *Job) RoleGang(role string) string {
 	return j.GangName() + "-" + role
 }
 
-// GangIDs are the gangs of all roles, sorted, as namespace/name.
+// gangKind is what the job's gang is, in which no two jobs may have one name; "" where it is named after the one object
+// that it belongs to: Volcano's Job, with its uid, or what waits in Kueue.
+func (s *Spec) gangKind() string {
+	switch {
+	case s.Gang.Is(GangKoordinator, GangTegen): // who read the same annotations
+		return GangKoordinator
+	case s.Target == TargetVCJob, s.Gang.Is(GangKueue) && s.Target != TargetPods:
+		return ""
+	}
+	return s.Gang.Scheduler
+}
+
+// GangIDs are the job's gangs, sorted, as namespace/name: one, or one of each role for schedulers that know one minimum
+// a gang.
 func (j *Job) GangIDs() []string {
+	if j.Spec.gangKind() != GangKoordinator {
+		return []string{j.Metadata.Namespace + "/" + j.GangName()}
+	}
 	var out []string
 	for _, role := range j.Spec.Roles() {
 		out = append(out, j.Metadata.Namespace+"/"+j.RoleGang(role))

@@ -47,6 +47,25 @@ func TestGangOfRoles(t *testing.T) {
 	}
 }
 
+// TestNamesOfGangs: two jobs share a gang only where its scheduler calls both by one name.
+func TestNamesOfGangs(t *testing.T) {
+	roles := strings.Replace(gangJob("  workers: {replicas: 2}\n"), "name: j,", "name: a,", 1)
+	one := strings.NewReplacer("{name: a}", "{name: a-worker, namespace: ml}").Replace(job("a"))
+	for _, c := range []struct{ roles, one, want string }{
+		{"volcano", "volcano", ""}, // PodGroups a and a-worker
+		{"koordinator", "volcano", ""},
+		{"koordinator", "koordinator", `"ml/a-worker" is the gang of job "a" already`},
+		{"koordinator", "tegen", `"ml/a-worker" is the gang of job "a" already`},
+		{"volcano", "volcano, name: a", `"ml/a" is the gang of job "a" already`},
+		{"volcano", "coscheduling, name: a", ""},
+	} {
+		_, errs := load(t, roles+"  gang: {scheduler: "+c.roles+"}\n", one+"  gang: {scheduler: "+c.one+"}\n")
+		if c.want == "" && errs != nil || c.want != "" && (len(errs) != 1 || !strings.HasPrefix(errs[0].Msg, c.want)) {
+			t.Errorf("%s and %s: %v, want %q", c.roles, c.one, errs, c.want)
+		}
+	}
+}
+
 // TestDialects: what a dialect is told are fields of a gang, and no two schedulers have one name.
 func TestDialects(t *testing.T) {
 	seen := map[string]string{}

@@ -51,6 +51,7 @@ func Load(sources []Source) ([]*Job, error) {
 	}
 	errs = append(errs, clashes(out, jobs)...)
 	errs = append(errs, sharedGangs(out, jobs)...)
+	errs = append(errs, gangGroups(out, jobs)...)
 	errs = append(errs, dlroverNames(out, jobs)...)
 	errs = append(errs, sharedPorts(out, jobs)...)
 	if len(errs) > 0 {

@@ -18,6 +18,9 @@ type dialect struct {
 // permitLimit is how long kube-scheduler lets a plugin hold a placed pod (maxTimeout in pkg/scheduler/framework/runtime).
 const permitLimit = 15 * time.Minute
 
+// shortestWait is what a gang needs at least to be placed at all.
+const shortestWait = 10 * time.Second
+
 var dialects = map[string]dialect{
 	GangKoordinator: {
 		scheduler: "koord-scheduler", fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
@@ -143,3 +146,16 @@ var groupers = map[string][]string{
 
 // MakesPodGroup says whether the target's controller makes the gang's PodGroup itself.
 func (s *Spec) MakesPodGroup() bool { return s.Gang.Is(groupers[s.Target]...) }
+
+// namesGang says whether the gang has the job's name whatever its author wants: that of a controller's PodGroup, or of
+// what waits in Kueue. Kubeflow's training operator makes a PodGroup too where it was started with --gang-scheduler-name,
+// and moves the pods into it, so ours must be the same one.
+func (s *Spec) namesGang() bool {
+	switch s.Target {
+	case TargetPyTorchJob, TargetMXJob:
+		return s.Gang.Is(GangVolcano, GangCoscheduling, GangKueue)
+	case TargetPods:
+		return false
+	}
+	return s.MakesPodGroup() || s.Gang.Is(GangKueue)
+}

@@ -53,13 +53,15 @@ func (r *ruling) gangDialect() {
 			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler, strings.Join(dialectsWith(field), " and "))
 		}
 	}
-	if wait := g.WaitTimeout; d.longest != 0 && wait.Duration > d.longest {
+	switch wait := g.WaitTimeout; {
+	case d.longest == 0: // it has none
+	case wait.Duration > d.longest:
 		r.fail("spec.gang.waitTimeout", "range", "%s is above the %dm %s", short(wait), int(d.longest.Minutes()), d.why)
+	case wait.Duration < shortestWait:
+		r.fail("spec.gang.waitTimeout", "range", "%s is below %ds: to schedule the members alone takes seconds, and the gang would be given up each time", short(wait), int(shortestWait.Seconds()))
 	}
-	if r.Spec.MakesPodGroup() || g.Scheduler == GangKueue && r.Spec.Target != TargetPods {
-		if r.given("spec.gang.name") {
-			r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out", r.Spec.Target, g.Scheduler)
-		}
+	if r.Spec.namesGang() && r.given("spec.gang.name") {
+		r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out", r.Spec.Target, g.Scheduler)
 	}
 	switch g.Scheduler {
 	case GangKueue:

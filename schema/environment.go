@@ -138,10 +138,7 @@ func (env *Environment) apply(job *Job) {
 		}
 	}
 	if env.Spec.Anywhere {
-		spec.Placement = Placement{}
-		if spec.Gang != nil {
-			spec.Gang.Priority = ""
-		}
+		spec.Placement, spec.Gang = Placement{}, nil // what Volcano's own Job has by itself stays
 	}
 	if a := env.Spec.Accelerator; a != nil && spec.Resources.GPU > 0 {
 		a.apply(&spec.Placement)

@@ -1,9 +1,33 @@
 package schema
 
+import "fmt"
+
 // Notes are what somebody who applies the job should know and no mistake of theirs: a sentence each, for standard error.
 func (j *Job) Notes() (notes []string) {
 	if j.Spec.Framework == FrameworkDLRover && j.Spec.Suspend {
 		notes = append(notes, "spec.suspend: DLRover starts the job's master all the same, and workers that run already are not stopped")
 	}
+	if j.Spec.Target == TargetMXJob {
+		notes = append(notes, "spec.target: training-operator 1.8.1 is the last release that has MXJob")
+	}
+	if note := j.Spec.gangNote(); note != "" {
+		notes = append(notes, "spec.gang.scheduler: "+note)
+	}
 	return notes
+}
+
+// gangNote is what must have been switched on in the cluster, where it is off by default and pods would otherwise be
+// placed one by one, or not at all. A PyTorchJob needs no flag: its pods are in a PodGroup of ours.
+func (s *Spec) gangNote() string {
+	switch {
+	case s.Target == TargetMPIJob && s.MakesPodGroup(): // as kubeflow/trainer#1825
+		return fmt.Sprintf("the MPI operator must have been started with --gang-scheduling=%s, or it makes no PodGroup and %s knows of no gang", s.Gang.SchedulerName(), s.Gang.Scheduler)
+	case s.Target == TargetPyTorchJob && s.Gang.Is(GangKueue):
+		return "Kueue's integration kubeflow.org/pytorchjob is off by default, and without it the job does not wait in the queue"
+	case s.Gang.Is(GangKubernetes) && s.KubernetesVersion == "1.36":
+		return "the feature gates GenericWorkload and GangScheduling, and the API scheduling.k8s.io/v1alpha2, are off by default in 1.36"
+	case s.Gang.Is(GangKubernetes):
+		return "the feature gate GenericWorkload, and the API scheduling.k8s.io/v1beta1, are off by default in 1.37"
+	}
+	return ""
 }

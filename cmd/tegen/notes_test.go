@@ -22,3 +22,25 @@ spec: {framework: dlrover, target: elasticjob, image: "x:1", command: [python, t
 		}
 	}
 }
+
+// TestGangNotes: what is off by default in a cluster is told wherever a gang depends on it, and nowhere else.
+func TestGangNotes(t *testing.T) {
+	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\nspec: {image: 'x:1', command: [python, train.py], workers: {replicas: 2}, "
+	const gang = "<stdin>:1:1: note: spec.gang.scheduler: "
+	for _, c := range []struct{ spec, want string }{
+		{"framework: horovod, target: mpijob, gang: {scheduler: volcano}", gang + "the MPI operator must have been started with --gang-scheduling=volcano, "},
+		{"framework: horovod, target: mpijob, gang: {scheduler: coscheduling}", gang + "the MPI operator must have been started with --gang-scheduling=scheduler-plugins-scheduler, "},
+		{"framework: horovod, target: mpijob, gang: {scheduler: koordinator}", ""},
+		{"target: pytorchjob, gang: {scheduler: kueue, queue: q}", gang + "Kueue's integration kubeflow.org/pytorchjob is off by default"},
+		{"target: pytorchjob, gang: {scheduler: volcano}", ""},
+		{"target: job, gang: {scheduler: kueue, queue: q}", ""},
+		{"kubernetesVersion: '1.36', gang: {scheduler: kubernetes}", gang + "the feature gates GenericWorkload and GangScheduling"},
+		{"kubernetesVersion: '1.37', gang: {scheduler: kubernetes}", gang + "the feature gate GenericWorkload,"},
+		{"framework: mxnet, target: mxjob", "<stdin>:1:1: note: spec.target: training-operator 1.8.1 is the last release"},
+	} {
+		_, msg, code := tegen(head+c.spec+"}\n", "render", "-")
+		if code != exitOK || c.want == "" && msg != "" || !strings.HasPrefix(msg, c.want) {
+			t.Errorf("%s: exit %d, %q on standard error, want %q", c.spec, code, msg, c.want)
+		}
+	}
+}

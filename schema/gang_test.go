@@ -17,11 +17,11 @@ func TestGangOfRoles(t *testing.T) {
 	for _, c := range []struct{ name, spec, want string }{
 		{
 			"sum", "  workers: {min: 2, max: 4}\n  gang: {scheduler: coscheduling}\n",
-			"spec.gang.minAvailable: coscheduling counts the pods of all roles together, so workers could stand in for a scheduler: set it to 4, or use koordinator, tegen or volcano",
+			"spec.gang.minAvailable: coscheduling of target job counts the pods of all roles together, so workers could stand in for a scheduler: set it to 4, or use koordinator, tegen or volcano",
 		},
 		{
 			"sum of Kubernetes", "  kubernetesVersion: \"1.37\"\n  workers: {min: 2, max: 4}\n  gang: {scheduler: kubernetes, minAvailable: 3}\n",
-			"spec.gang.minAvailable: kubernetes counts the pods of all roles together",
+			"spec.gang.minAvailable: kubernetes of target job counts the pods of all roles together",
 		},
 		{"whole", "  workers: {min: 2, max: 4}\n  gang: {scheduler: coscheduling, minAvailable: 4}\n", ""},
 		{"tasks", "  workers: {min: 2, max: 4}\n  gang: {scheduler: volcano}\n", ""},

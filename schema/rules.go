@@ -48,7 +48,7 @@ var rules = append([]rule{
 	{(*ruling).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
 	{(*ruling).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
 	{(*ruling).dlroverProgram, "framework command args script"},
-	{(*ruling).gang, "gang framework mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
+	{(*ruling).gang, "gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
 	{(*ruling).gangDialect, "gang target kubernetesVersion suspend"},
 	{(*ruling).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate"},
 	{(*ruling).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},

@@ -23,13 +23,22 @@ func (r *ruling) gang() {
 	case g.MinAvailable == w.Replicas:
 	case g.Scheduler == GangKueue:
 		r.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler", w.Replicas, g.MinAvailable, w.Replicas)
-	case dialects[g.Scheduler].total && len(r.Spec.Roles()) > 1:
-		r.fail(at, "requires", "%s counts the pods of all roles together, so workers could stand in for a %s: set it to %d, or use koordinator, tegen or volcano",
-			g.Scheduler, r.Spec.Roles()[0], w.Replicas)
+	case len(r.Spec.Roles()) > 1 && (dialects[g.Scheduler].total || r.Spec.MakesPodGroup()):
+		r.fail(at, "requires", "%s of target %s counts the pods of all roles together, so workers could stand in for a %s: set it to %d, or use %s",
+			g.Scheduler, r.Spec.Target, r.Spec.Roles()[0], w.Replicas, r.countsRoles())
 	}
 	if w.Min < w.Max && g.MatchPolicy != "waiting-and-running" {
 		r.fail("spec.gang.matchPolicy", "requires", "an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang", g.MatchPolicy)
 	}
+}
+
+// countsRoles are the schedulers that know a minimum of each role. Volcano's PodGroup has one for each task
+// (minTaskMember), which controllers that make it themselves leave out.
+func (r *ruling) countsRoles() string {
+	if slices.Contains(groupers[r.Spec.Target], GangVolcano) {
+		return "koordinator or tegen"
+	}
+	return "koordinator, tegen or volcano"
 }
 
 // gangDialect holds what is asked against what the scheduler can be told.

@@ -2,7 +2,7 @@ package schema
 
 import (
 	"fmt"
-	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,8 +28,8 @@ func (s *Spec) Slots() int64 {
 	return s.Resources.GPU // auto and gpu, where there are some
 }
 
-// launchers are programs that start processes on other hosts.
-var launchers = []string{"horovodrun", "mpirun", "mpiexec"}
+// hostLauncher finds programs that start processes on other hosts, in words and in what a shell is to run.
+var hostLauncher = regexp.MustCompile(`(?:^|[\s;&|("'/])(horovodrun|mpirun|mpiexec)(?:$|[\s;&|)"'])`)
 
 // horovodProgram needs what horovodrun is to run in each process: it knows nothing of the image's entrypoint.
 func (r *ruling) horovodProgram() {
@@ -48,12 +48,17 @@ func (r *ruling) horovodProgram() {
 	case len(s.Command) == 0 && strings.HasPrefix(words[0], "-"):
 		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script", words[0])
 	}
-	if len(words) > 0 && slices.Contains(launchers, path.Base(words[0])) {
-		at := "spec.command[0]"
-		if len(s.Command) == 0 {
-			at = "spec.args[0]"
+	for i, word := range words {
+		if i >= max(len(s.Command), 3) { // bash -c stands before it at most: what follows are the program's own arguments
+			return
 		}
-		r.fail(at, "requires", "%s is put before the command by tegen: leave it and its options out", path.Base(words[0]))
+		at := fmt.Sprintf("spec.command[%d]", i)
+		if i >= len(s.Command) {
+			at = fmt.Sprintf("spec.args[%d]", i-len(s.Command))
+		}
+		if m := hostLauncher.FindStringSubmatch(word); m != nil {
+			r.fail(at, "requires", "%s is put before the command by tegen: leave it and its options out", m[1])
+		}
 	}
 }
 

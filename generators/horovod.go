@@ -35,12 +35,13 @@ func horovodTemplate(job *schema.Job, name string) corev1.PodTemplateSpec {
 	t.env = byteSchedulerEnv(job, hosts[0])
 	if !job.Spec.OverSSH() {
 		t.command, t.args = []string{"horovodrun"}, horovodrun(job, []string{"localhost"})
+		t.ports = byteSchedulerPorts(job)
 		return workerTemplate(job, t)
 	}
 	t.command = []string{"sh", sshDir + "/worker.sh"}
 	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
 	t.env = append(append(sshEnv(job), launchEnv(job)...), t.env...)
-	t.ports = sshPorts(job)
+	t.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
 	template := withSSH(job, workerTemplate(job, t))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
 	return template

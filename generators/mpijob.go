@@ -43,7 +43,7 @@ func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
 	t := workerTrainee(job)
 	t.command = []string{"sh", sshDir + "/worker.sh"}
 	t.env = sshEnv(job)
-	t.ports = sshPorts(job)
+	t.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
 	template := withSSH(job, workerTemplate(job, t))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
 	return template

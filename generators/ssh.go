@@ -103,13 +103,17 @@ func launchEnv(job *schema.Job) []corev1.EnvVar {
 	}
 }
 
-// sshPorts is where sshd listens.
-func sshPorts(job *schema.Job) []corev1.ContainerPort {
-	p := corev1.ContainerPort{Name: "ssh", ContainerPort: job.Spec.SSH.Port, Protocol: corev1.ProtocolTCP}
+// sshPort is where sshd listens.
+func sshPort(job *schema.Job) corev1.ContainerPort { return listenPort(job, "ssh", job.Spec.SSH.Port) }
+
+// listenPort is a port that all workers have. On their nodes' network it is the node's, too: the API server would set
+// it, and it keeps two workers off one node.
+func listenPort(job *schema.Job, name string, number int32) corev1.ContainerPort {
+	p := corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
 	if job.Spec.Network.Host {
-		p.HostPort = p.ContainerPort // the API server would set it; it keeps two workers off one node
+		p.HostPort = number
 	}
-	return []corev1.ContainerPort{p}
+	return p
 }
 
 // sshReady says that sshd listens: the Service of an MPIJob names pods only then.

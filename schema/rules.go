@@ -75,7 +75,7 @@ var rules = append([]rule{
 	{(*ruling).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
 	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env"},
 	{(*ruling).mpiGang, "target gang placement.scheduler"},
-	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers"},
+	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 }, featureRules()...)
 
 // check asks every rule that reads sound parts only.

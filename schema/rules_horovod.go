@@ -174,6 +174,9 @@ func (r *ruling) byteScheduler() {
 	if r.given("spec.bytescheduler.rootPort") && !b.PartitionTuning {
 		r.fail("spec.bytescheduler.rootPort", "requires", "only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
 	}
+	if b.PartitionTuning && r.Spec.OverSSH() && b.RootPort == r.Spec.SSH.Port {
+		r.fail("spec.bytescheduler.rootPort", "duplicate", "%d is the port of ssh, on which worker 0 listens too: give each a port of its own", b.RootPort)
+	}
 }
 
 // bytePSTarget refuses targets that MXNet does not have, whose pods BytePS's are.
@@ -183,19 +186,32 @@ func (r *ruling) bytePSTarget() {
 	}
 }
 
-// sharedPorts refuses two jobs on their nodes' network whose daemons take the same port: they could never share a node.
+// listening are the ports on which a job's workers listen by themselves, and the fields that set them.
+func (s *Spec) listening() (ports []int32, fields []string) {
+	if s.OverSSH() {
+		ports, fields = append(ports, s.SSH.Port), append(fields, "spec.ssh.port")
+	}
+	if s.Horovodrun() && s.ByteScheduler.PartitionTuning {
+		ports, fields = append(ports, s.ByteScheduler.RootPort), append(fields, "spec.bytescheduler.rootPort")
+	}
+	return ports, fields
+}
+
+// sharedPorts refuses two jobs on their nodes' network that listen on the same port: they could never share a node.
 func sharedPorts(jobs []loaded, roots []*node) (errs Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
-		if l.job == nil || !l.job.Spec.Network.Host || !l.job.Spec.OverSSH() || l.unsound.touch("ssh") || l.unsound.touch("framework") {
+		if l.job == nil || !l.job.Spec.Network.Host || slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.unsound.touch) {
 			continue
 		}
-		port := l.job.Spec.SSH.Port
-		if j, ok := first[port]; ok {
-			errs = append(errs, roots[i].fail("spec.ssh.port", "duplicate", "%d is the port of job %q on its nodes already: give each a port of its own", port, jobs[j].job.Metadata.Name))
-			continue
+		ports, fields := l.job.Spec.listening()
+		for k, port := range ports {
+			if j, ok := first[port]; !ok {
+				first[port] = i
+			} else if j != i { // byteScheduler tells of one job's own
+				errs = append(errs, roots[i].fail(fields[k], "duplicate", "%d is a port of job %q on its nodes already: give each a port of its own", port, jobs[j].job.Metadata.Name))
+			}
 		}
-		first[port] = i
 	}
 	return errs
 }

@@ -128,22 +128,43 @@ var operatorEnv = []string{
 	"OMPI_MCA_orte_set_default_slots", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
 }
 
+// horovodEnvironment refuses variables that tegen, horovodrun or an operator sets, and those that no process would see.
 func (r *ruling) horovodEnvironment() {
 	if !r.Spec.Horovodrun() {
 		return
 	}
 	for i, e := range r.Spec.Env {
-		at := fmt.Sprintf("spec.env[%d].name", i)
-		switch {
-		case strings.HasPrefix(e.Name, "TEGEN_"), e.Name == "JOB_COMPLETION_INDEX":
-			r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, spec.horovod and spec.workers", e.Name)
-		case slices.Contains(processEnv, e.Name):
-			r.fail(at, "reserved", "%s is set by horovodrun for each process", e.Name)
-		case r.Spec.Target == TargetMPIJob && slices.Contains(operatorEnv, e.Name):
-			r.fail(at, "reserved", "%s is set by the MPI operator", e.Name)
-		case r.Spec.Framework == FrameworkByteScheduler && (e.Name == "USE_BYTESCHEDULER" || strings.HasPrefix(e.Name, "BYTESCHEDULER_")):
-			r.fail(at, "reserved", "%s is set by tegen: see spec.bytescheduler", e.Name)
+		r.horovodVariable(fmt.Sprintf("spec.env[%d].name", i), e.Name)
+	}
+	if r.Spec.Target != TargetMPIJob {
+		for at, name := range r.patchedEnv() {
+			if !strings.HasPrefix(name, "TEGEN_") { // podTemplate refuses them for all frameworks
+				r.horovodVariable(at+".name", name)
+			}
 		}
+		return
+	}
+	const reason = "sshd gives the processes of workers none of it, and horovodrun only what the launcher has: put it in spec.env"
+	for at, c := range r.patchedWorkers() {
+		if len(c.Env) > 0 {
+			r.fail(at+".env", "target", reason)
+		}
+		if len(c.EnvFrom) > 0 {
+			r.fail(at+".envFrom", "target", reason)
+		}
+	}
+}
+
+func (r *ruling) horovodVariable(at, name string) {
+	switch {
+	case strings.HasPrefix(name, "TEGEN_"), name == "JOB_COMPLETION_INDEX":
+		r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, spec.horovod and spec.workers", name)
+	case slices.Contains(processEnv, name):
+		r.fail(at, "reserved", "%s is set by horovodrun for each process", name)
+	case r.Spec.Target == TargetMPIJob && slices.Contains(operatorEnv, name):
+		r.fail(at, "reserved", "%s is set by the MPI operator", name)
+	case r.Spec.Framework == FrameworkByteScheduler && (name == "USE_BYTESCHEDULER" || strings.HasPrefix(name, "BYTESCHEDULER_")):
+		r.fail(at, "reserved", "%s is set by tegen: see spec.bytescheduler", name)
 	}
 }
 

@@ -82,7 +82,12 @@ func isWorkerService(job *schema.Job, name string) bool { return name == workerN
 
 // isJobName knows the Service that a controller names like its custom resource: the job's own name, or one with a hash.
 func isJobName(job *schema.Job, name string) bool {
-	rest, ours := strings.CutPrefix(name, job.Metadata.Name)
+	return isHashed(job, name, job.Metadata.Name)
+}
+
+// isHashed knows a name, and the same with a hash where the job's names have one.
+func isHashed(job *schema.Job, name, plain string) bool {
+	rest, ours := strings.CutPrefix(name, plain)
 	return ours && (rest == "" || job.Spec.HashedNames && nameHash.MatchString(rest))
 }
 

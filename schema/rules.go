@@ -73,9 +73,9 @@ var rules = append([]rule{
 	{(*ruling).horovodUser, "framework bytescheduler.mode security.runAsUser"},
 	{(*ruling).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
 	{(*ruling).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
-	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env"},
+	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env podTemplate"},
 	{(*ruling).mpiGang, "target gang placement.scheduler"},
-	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers"},
+	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 }, featureRules()...)
 
 // check asks every rule that reads sound parts only.

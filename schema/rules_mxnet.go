@@ -135,27 +135,40 @@ func (r *ruling) bareEnv() {
 	}
 }
 
-// patchedEnv are the names of the variables that the escape hatch gives workers, by their paths.
-func (r *ruling) patchedEnv() map[string]string {
+// patchedContainer is what rules read of a container in the escape hatch.
+type patchedContainer struct {
+	Name string `json:"name"`
+	Env  []struct {
+		Name string `json:"name"`
+	} `json:"env"`
+	EnvFrom []any `json:"envFrom"`
+}
+
+// patchedWorkers are the escape hatch's containers that are the workers' own, by their paths.
+func (r *ruling) patchedWorkers() map[string]patchedContainer {
 	var patch struct {
 		Spec struct {
-			Containers []struct {
-				Name string `json:"name"`
-				Env  []struct {
-					Name string `json:"name"`
-				} `json:"env"`
-			} `json:"containers"`
+			Containers []patchedContainer `json:"containers"`
 		} `json:"spec"`
 	}
 	if json.Unmarshal(r.Spec.PodTemplate, &patch) != nil { // there is none, or podTemplate reports what is wrong with it
 		return nil
 	}
-	all := map[string]string{}
+	all := map[string]patchedContainer{}
 	for i, c := range patch.Spec.Containers {
-		for j, e := range c.Env {
-			if c.Name == "worker" {
-				all[fmt.Sprintf("spec.podTemplate.spec.containers[%d].env[%d]", i, j)] = e.Name
-			}
+		if c.Name == "worker" {
+			all[fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i)] = c
+		}
+	}
+	return all
+}
+
+// patchedEnv are the names of the variables that the escape hatch gives workers, by their paths.
+func (r *ruling) patchedEnv() map[string]string {
+	all := map[string]string{}
+	for at, c := range r.patchedWorkers() {
+		for i, e := range c.Env {
+			all[fmt.Sprintf("%s.env[%d]", at, i)] = e.Name
 		}
 	}
 	return all

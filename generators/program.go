@@ -11,10 +11,13 @@ import (
 
 const scriptDir = "/tegen/script"
 
-// program is a worker's command and arguments. torchrun takes its settings from PET_ variables, so that nothing needs
-// to be merged into an author's words.
+// program is a worker's command and arguments. Launchers take their settings from variables (torchrun's start with
+// PET_), so that nothing needs to be merged into an author's words.
 func program(job *schema.Job) (command, args []string) {
 	command, args = authorWords(job)
+	if job.Spec.LaunchedBy() == schema.BPSLaunch {
+		return append([]string{schema.BPSLaunch}, command...), args
+	}
 	if !job.Spec.Torchrun() || schema.Launches(command) {
 		return command, args
 	}

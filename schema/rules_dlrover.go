@@ -73,16 +73,9 @@ var masterEnv = []string{
 	"POD_IP", "NODE_IP", "POD_NAME", "RANK", "WORLD_SIZE", "WORKER_TYPE", "WORKER_ID", "WORKER_NUM", "WORKER_RANK", "MONITOR_ENABLED",
 }
 
-// dlroverProgram refuses a program that would not be started as the fields say.
+// dlroverProgram refuses another's launcher.
 func (r *ruling) dlroverProgram() {
-	s := &r.Spec
-	if s.Framework != FrameworkDLRover {
-		return
-	}
-	if len(s.Command)+len(s.Args) == 0 && s.Script == nil {
-		r.fail("spec", "requires", "nothing to run: give a command, args or a script")
-	}
-	if l := s.Launch(); l != nil && !l.dlrover() {
+	if l := r.Spec.Launch(); r.Spec.Framework == FrameworkDLRover && l != nil && !l.dlrover() {
 		r.fail("spec.command", "requires", "%s knows nothing of DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
 	}
 }

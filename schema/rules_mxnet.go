@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 )
 
@@ -65,7 +66,7 @@ func (r *ruling) lostPods() {
 // bytePS holds a job of BytePS to what BytePS has.
 func (r *ruling) bytePS() {
 	s := &r.Spec
-	if s.Framework != FrameworkByteScheduler || s.ByteScheduler.Mode != ModeBytePS {
+	if !s.BytePS() {
 		return
 	}
 	for _, section := range []string{"ssh", "horovod"} {
@@ -87,6 +88,22 @@ func (r *ruling) bytePS() {
 	forced := slices.ContainsFunc(s.Env, func(e Env) bool { return e.Name == "BYTEPS_FORCE_DISTRIBUTED" })
 	if s.Workers.Replicas == 1 && !forced { // bytedance/byteps, byteps/common/global.cc
 		r.fail("spec.workers", "requires", "one worker of BytePS never calls its servers, which would wait for ever: at least 2, or BYTEPS_FORCE_DISTRIBUTED in spec.env")
+	}
+}
+
+// bytePSProgram refuses launchers of others, bash -c before them or not, and arguments that no server reads.
+func (r *ruling) bytePSProgram() {
+	s := &r.Spec
+	if !s.BytePS() {
+		return
+	}
+	for _, w := range s.words() {
+		if w.arg < 1 && (slices.Contains(launchers, path.Base(w.text)) || launcherWord.MatchString(w.text)) {
+			r.fail(w.path, "requires", "%s knows nothing of BytePS's servers: leave it and its options out, tegen starts bpslaunch", w.text)
+		}
+	}
+	if len(s.Servers.Args) > 0 && len(s.Servers.Command) == 0 {
+		r.fail("spec.servers.args", "requires", "bpslaunch serves without any: leave them out, or give a command too")
 	}
 }
 

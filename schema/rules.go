@@ -36,13 +36,13 @@ var rules = append([]rule{
 	{(*ruling).names, "metadata createNamespace placement.nodeSelector"},
 	{(*ruling).program, "framework launcher bytescheduler.mode command args script"},
 	{(*ruling).script, "script framework launcher bytescheduler.mode command args identity"},
-	{(*ruling).environment, "env launcher network.collective checkpoint"},
+	{(*ruling).environment, "env launcher target network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
 	{(*ruling).resources, "resources.shm resources.memory resources.ephemeralStorage storage"},
 	{(*ruling).processes, "workers.processes resources.gpu"},
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
 	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
-	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata"},
+	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
 	{(*ruling).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
 	{(*ruling).elasticJob, "framework target launcher command args rendezvous podTemplate"},
 	{(*ruling).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
@@ -60,6 +60,7 @@ var rules = append([]rule{
 	{(*ruling).placement, "placement.tolerations"},
 	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
+	{(*ruling).containerNames, "framework target podTemplate"},
 	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
 	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
 	{(*ruling).mxnet, "framework target mxnet servers workers"},
@@ -212,7 +213,7 @@ func (r *ruling) environment() {
 			r.fail(at, "duplicate", "%s is set twice", e.Name)
 		case strings.HasPrefix(e.Name, "PET_"), e.Name == "TEGEN_RUN_UID", e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE":
 			r.fail(at, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
-		case r.Spec.Launcher == LauncherEntrypoint && tutorialEnv[e.Name]:
+		case r.Spec.Launcher == LauncherEntrypoint && r.Spec.Target != TargetTrainJob && tutorialEnv[e.Name]:
 			r.fail(at, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
 		case e.Name == "DIST_BACKEND" && r.Spec.Network.Collective != "":
 			r.fail(at, "reserved", "DIST_BACKEND is set by spec.network.collective")

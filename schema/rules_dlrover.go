@@ -56,6 +56,11 @@ func (r *ruling) dlroverMaster() {
 			r.fail(fmt.Sprintf("spec.env[%d].name", i), "reserved", "%s is set by DLRover's master", e.Name)
 		}
 	}
+	for at, name := range r.patchedEnv() {
+		if slices.Contains(masterEnv, name) {
+			r.fail(at+".name", "reserved", "%s is set by DLRover's master", name)
+		}
+	}
 	patch := r.patch()
 	if patch.Spec.TerminationGracePeriodSeconds != nil {
 		r.fail("spec.podTemplate.spec.terminationGracePeriodSeconds", "requires", "DLRover's master gives every pod Kubernetes' own 30s")
@@ -71,6 +76,7 @@ func (r *ruling) dlroverMaster() {
 var masterEnv = []string{
 	"DLROVER_MASTER_ADDR", "ELASTIC_JOB_NAME", "JOB_UID", "NODE_TYPE", "NODE_ID", "NODE_NUM", "NODE_RANK",
 	"POD_IP", "NODE_IP", "POD_NAME", "RANK", "WORLD_SIZE", "WORKER_TYPE", "WORKER_ID", "WORKER_NUM", "WORKER_RANK", "MONITOR_ENABLED",
+	"GRPC_ENABLE_FORK_SUPPORT",
 }
 
 // dlroverProgram refuses another's launcher.

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -154,23 +153,10 @@ func (r *ruling) bareEnv() {
 
 // patchedEnv are the names of the variables that the escape hatch gives workers, by their paths.
 func (r *ruling) patchedEnv() map[string]string {
-	var patch struct {
-		Spec struct {
-			Containers []struct {
-				Name string `json:"name"`
-				Env  []struct {
-					Name string `json:"name"`
-				} `json:"env"`
-			} `json:"containers"`
-		} `json:"spec"`
-	}
-	if json.Unmarshal(r.Spec.PodTemplate, &patch) != nil { // there is none, or podTemplate reports what is wrong with it
-		return nil
-	}
 	all := map[string]string{}
-	for i, c := range patch.Spec.Containers {
+	for i, c := range r.patch().Spec.Containers {
 		for j, e := range c.Env {
-			if c.Name == "worker" {
+			if c.Name == worker {
 				all[fmt.Sprintf("spec.podTemplate.spec.containers[%d].env[%d]", i, j)] = e.Name
 			}
 		}

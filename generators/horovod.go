@@ -103,12 +103,9 @@ func hostList(hosts []string, slots int64) string {
 	return strings.Join(out, ",")
 }
 
-// horovodProgram is what each process runs. A script alone is Python's.
+// horovodProgram is what each process runs.
 func horovodProgram(job *schema.Job) []string {
-	command, args := program(job)
-	if len(command) == 0 && job.Spec.Script != nil {
-		command = []string{"python"}
-	}
+	command, args := pythonWords(job)
 	return append(append([]string{}, command...), args...)
 }
 

@@ -31,23 +31,13 @@ func (s *Spec) Slots() int64 {
 // hostLauncher finds programs that start processes on other hosts, in words and in what a shell is to run.
 var hostLauncher = regexp.MustCompile(`(?:^|[\s;&|("'/])(horovodrun|mpirun|mpiexec)(?:$|[\s;&|)"'])`)
 
-// horovodProgram needs what horovodrun is to run in each process: it knows nothing of the image's entrypoint.
+// horovodProgram refuses a launcher of the author's.
 func (r *ruling) horovodProgram() {
 	s := &r.Spec
 	if !s.Horovodrun() {
 		return
 	}
 	words := slices.Concat(s.Command, s.Args)
-	switch {
-	case s.Script != nil:
-		if s.Script.S3 != "" && s.Script.Fetch == FetchEntrypoint {
-			r.fail("spec.script.fetch", "requires", "horovodrun starts the processes, never the image's entrypoint: use initContainer")
-		}
-	case len(words) == 0:
-		r.fail("spec", "requires", "nothing to run: give a command, args or a script; horovodrun knows nothing of the image's entrypoint")
-	case len(s.Command) == 0 && strings.HasPrefix(words[0], "-"):
-		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script", words[0])
-	}
 	for i, word := range words {
 		if i >= max(len(s.Command), 3) { // bash -c stands before it at most: what follows are the program's own arguments
 			return

@@ -40,6 +40,14 @@ func byteSchedulerEnv(job *schema.Job, root string) []corev1.EnvVar {
 	return env
 }
 
+// byteSchedulerPorts is where worker 0, and with its template all workers, may listen.
+func byteSchedulerPorts(job *schema.Job) []corev1.ContainerPort {
+	if b := &job.Spec.ByteScheduler; job.Spec.Framework == schema.FrameworkByteScheduler && b.PartitionTuning {
+		return []corev1.ContainerPort{listenPort(job, "root", b.RootPort)}
+	}
+	return nil
+}
+
 func flag(on bool) string {
 	if on {
 		return "1"

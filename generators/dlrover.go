@@ -12,13 +12,9 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-const (
-	// dlroverContainer is the container that the master sets up where a pod has several.
-	dlroverContainer = "main"
-	// componentMaster is DLRover's master: its controller makes the pod and gives it the job's own labels, so the job
-	// must carry others than the workers.
-	componentMaster = "master"
-)
+// componentMaster is DLRover's master: its controller makes the pod and gives it the job's own labels, so the job must
+// carry others than the workers.
+const componentMaster = "master"
 
 // dlroverJob is the job of DLRover: its controller makes a master, and the master the workers, <job>-edljob-worker-<i>
 // (intelligent-machine-learning/dlrover v0.6.1, go/elasticjob and dlrover/python/master/scaler/pod_scaler.py).

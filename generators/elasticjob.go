@@ -10,9 +10,6 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// elasticJobContainer is whose exit code the controller reads (pytorch/elastic kubernetes/api/v1alpha1/constants.go).
-const elasticJobContainer = "elasticjob-worker"
-
 // torchElasticJob is the job of TorchElastic's controller, which makes pods and Services <job>-worker-<i>.
 func torchElasticJob(job *schema.Job) []runtime.Object {
 	w := &job.Spec.Workers

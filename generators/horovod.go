@@ -22,7 +22,7 @@ func horovodJob(job *schema.Job) []runtime.Object {
 
 // horovodJobName is the name of that Job, with which its pods' names start.
 func horovodJobName(job *schema.Job) string {
-	if !job.Spec.HashedNames {
+	if !job.Spec.HashedNames || job.Spec.Target != schema.TargetJob {
 		return workerName(job)
 	}
 	return horovodJob(job)[0].(*batchv1.Job).Name
@@ -35,13 +35,14 @@ func horovodTemplate(job *schema.Job, name string) corev1.PodTemplateSpec {
 	t.env = byteSchedulerEnv(job, hosts[0])
 	if !job.Spec.OverSSH() {
 		t.command, t.args = []string{"horovodrun"}, horovodrun(job, []string{"localhost"})
+		t.ports = byteSchedulerPorts(job)
 		return workerTemplate(job, t)
 	}
 	t.command = []string{"sh", sshDir + "/worker.sh"}
 	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
 	t.env = append(append(sshEnv(job), launchEnv(job)...), t.env...)
-	t.ports = sshPorts(job)
-	template := withSSH(job, workerTemplate(job, t))
+	t.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
+	template := withSSH(job, name, workerTemplate(job, t))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
 	return template
 }
@@ -102,12 +103,9 @@ func hostList(hosts []string, slots int64) string {
 	return strings.Join(out, ",")
 }
 
-// horovodProgram is what each process runs. A script alone is Python's.
+// horovodProgram is what each process runs.
 func horovodProgram(job *schema.Job) []string {
-	command, args := program(job)
-	if len(command) == 0 && job.Spec.Script != nil {
-		command = []string{"python"}
-	}
+	command, args := pythonWords(job)
 	return append(append([]string{}, command...), args...)
 }
 

@@ -142,7 +142,7 @@ func patched(job *schema.Job, template corev1.PodTemplateSpec) corev1.PodTemplat
 	var all []corev1.Container
 	for _, c := range template.Spec.Containers {
 		if c.Name == componentWorker {
-			c.Name = targetOf(job).container
+			c.Name = job.Spec.Container()
 			all = append([]corev1.Container{c}, all...)
 		} else {
 			all = append(all, c)
@@ -184,7 +184,7 @@ func podFailurePolicy(job *schema.Job) *batchv1.PodFailurePolicy {
 		rules = append(rules, batchv1.PodFailurePolicyRule{
 			Action: batchv1.PodFailurePolicyActionFailJob,
 			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-				ContainerName: &targetOf(job).container,
+				ContainerName: ptr(job.Spec.Container()),
 				Operator:      batchv1.PodFailurePolicyOnExitCodesOpIn,
 				Values:        sorted(f.FatalExitCodes), // the API requires order
 			},

@@ -60,13 +60,14 @@ func keys(job *schema.Job) []runtime.Object {
 }
 
 func keygen(job *schema.Job) *batchv1.Job {
+	worker := horovodJobName(job) // whose ConfigMap it mounts, so that its hash changes with that one's
 	j := hashed(job, keygenName(job), func(name string) *batchv1.Job {
 		return &batchv1.Job{
 			ObjectMeta: meta(job, name, componentKeygen),
 			Spec: batchv1.JobSpec{
 				BackoffLimit:            ptr[int32](6),
 				TTLSecondsAfterFinished: expiry(job),
-				Template:                keygenTemplate(job),
+				Template:                keygenTemplate(job, worker),
 			},
 		}
 	}, jobImmutable)
@@ -77,7 +78,7 @@ func keygen(job *schema.Job) *batchv1.Job {
 
 // keygenTemplate makes the pair with the training image, which has ssh-keygen, and stores it with an image that has
 // kubectl: neither needs what the other has, and no shell ever sees a name of the author's.
-func keygenTemplate(job *schema.Job) corev1.PodTemplateSpec {
+func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 	pod := podSpec(job)
 	pod.ServiceAccountName = keygenName(job)
 	pod.AutomountServiceAccountToken = ptr(true) // kubectl's
@@ -86,7 +87,7 @@ func keygenTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	present.Secret.Optional = ptr(true)
 	home := scratch("ssh-home", resource.MustParse("1Mi"))
 	home.EmptyDir.Medium = corev1.StorageMediumMemory // a private key touches no disk
-	pod.Volumes = []corev1.Volume{sshVolume(job), present, home, scratch("tmp", resource.MustParse("64Mi"))}
+	pod.Volumes = []corev1.Volume{sshVolume(job, worker), present, home, scratch("tmp", resource.MustParse("64Mi"))}
 	mount := corev1.VolumeMount{Name: "ssh-home", MountPath: homeDir}
 	pod.InitContainers = []corev1.Container{{
 		Name:            "generate",

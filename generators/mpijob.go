@@ -43,8 +43,8 @@ func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
 	t := workerTrainee(job)
 	t.command = []string{"sh", sshDir + "/worker.sh"}
 	t.env = sshEnv(job)
-	t.ports = sshPorts(job)
-	template := withSSH(job, workerTemplate(job, t))
+	t.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
+	template := withSSH(job, workerName(job), workerTemplate(job, t))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
 	return template
 }
@@ -52,7 +52,7 @@ func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
 // mpiLauncher holds no accelerator. horovodrun hands its own environment on to the processes, so it has the workers'.
 func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
 	hosts := horovodHosts(job, workerName(job))
-	return withSSH(job, workerTemplate(job, trainee{
+	return withSSH(job, workerName(job), workerTemplate(job, trainee{
 		component: componentLauncher,
 		image:     job.Spec.Image,
 		command:   []string{"sh", sshDir + "/launcher.sh"},

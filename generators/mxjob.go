@@ -10,9 +10,6 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// mxnetContainer is the one container that MXNet's operators look for.
-const mxnetContainer = "mxnet"
-
 // mxJob is a job of Kubeflow's operator, which gives each pod a Service of its name and the variables of ps-lite
 // (kubeflow/trainer v1.8.1, pkg/controller.v1/mxnet).
 func mxJob(job *schema.Job) []runtime.Object {
@@ -51,7 +48,7 @@ func mxnetTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 	if t.component == componentWorker {
 		return patched(job, template)
 	}
-	template.Spec.Containers[0].Name = mxnetContainer
+	template.Spec.Containers[0].Name = job.Spec.Container()
 	return template
 }
 

@@ -11,9 +11,13 @@ import (
 
 const scriptDir = "/tegen/script"
 
-// program is a worker's command and arguments. torchrun takes its settings from PET_ variables, so that nothing needs
-// to be merged into an author's words.
+// program is a worker's command and arguments. Launchers take their settings from variables (torchrun's start with
+// PET_), so that nothing needs to be merged into an author's words.
 func program(job *schema.Job) (command, args []string) {
+	if job.Spec.LaunchedBy() == schema.BPSLaunch {
+		command, args = pythonWords(job)
+		return append([]string{schema.BPSLaunch}, command...), args
+	}
 	command, args = authorWords(job)
 	if !job.Spec.Torchrun() || schema.Launches(command) {
 		return command, args
@@ -30,6 +34,15 @@ func authorWords(job *schema.Job) (command, args []string) {
 	command, args = job.Spec.Command, job.Spec.Args
 	if s := scriptPath(job); s != "" {
 		args = append([]string{s}, args...)
+	}
+	return command, args
+}
+
+// pythonWords are they for a launcher that runs programs: a script alone is Python's.
+func pythonWords(job *schema.Job) (command, args []string) {
+	command, args = authorWords(job)
+	if len(command) == 0 && job.Spec.Script != nil {
+		command = []string{"python"}
 	}
 	return command, args
 }

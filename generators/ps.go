@@ -92,12 +92,14 @@ func serverImage(job *schema.Job) string {
 	return job.Spec.Image
 }
 
-// serverProgram is their command, or the workers' with arguments of their own.
+// serverProgram is their command, or the workers' with arguments of their own; bpslaunch alone makes a server of BytePS.
 func serverProgram(job *schema.Job) (command, args []string) {
 	s := &job.Spec.Servers
 	switch {
 	case len(s.Command) > 0:
 		return s.Command, s.Args
+	case job.Spec.BytePS():
+		return []string{schema.BPSLaunch}, nil
 	case len(s.Args) == 0:
 		return program(job)
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// pyTorchContainer is the only name that the operator takes.
-const pyTorchContainer = "pytorch"
-
 // pyTorchJob is the job of Kubeflow's training operator, which makes pods and Services <job>-worker-<i> and sets
 // torchrun's variables by itself (kubeflow/trainer release-1.9, pkg/controller.v1/pytorch).
 func pyTorchJob(job *schema.Job) []runtime.Object {

@@ -25,6 +25,12 @@ const sshUser = "trainer"
 
 func sshName(job *schema.Job) string { return job.Metadata.Name + "-" + componentSSH }
 
+// sshConfigName has the hash of the Job whose hosts the ConfigMap lists, if any: a new version takes no hosts from one
+// that runs.
+func sshConfigName(job *schema.Job, jobName string) string {
+	return sshName(job) + strings.TrimPrefix(jobName, workerName(job))
+}
+
 // ssh is what a launcher needs to start processes in other pods: scripts, and keys unless somebody else has them.
 func ssh(job *schema.Job) []runtime.Object {
 	if !job.Spec.OverSSH() {
@@ -41,7 +47,7 @@ func ssh(job *schema.Job) []runtime.Object {
 func rendersForSSH(job *schema.Job, kind, name string) bool {
 	switch kind {
 	case "ConfigMap":
-		return job.Spec.OverSSH() && name == sshName(job)
+		return job.Spec.OverSSH() && isHashed(job, name, sshName(job))
 	case "Secret":
 		return makesKeys(job) && name == sshName(job)
 	}
@@ -63,7 +69,7 @@ func sshConfig(job *schema.Job) *corev1.ConfigMap {
 	if job.Spec.Target == schema.TargetJob {
 		data["hostfile"] = hostfile(job)
 	}
-	return &corev1.ConfigMap{ObjectMeta: meta(job, sshName(job), componentSSH), Data: data}
+	return &corev1.ConfigMap{ObjectMeta: meta(job, sshConfigName(job, horovodJobName(job)), componentSSH), Data: data}
 }
 
 // hostfile is a line a host, as horovodrun reads it. Of an elastic job it has all that may ever be: those that are there
@@ -103,13 +109,17 @@ func launchEnv(job *schema.Job) []corev1.EnvVar {
 	}
 }
 
-// sshPorts is where sshd listens.
-func sshPorts(job *schema.Job) []corev1.ContainerPort {
-	p := corev1.ContainerPort{Name: "ssh", ContainerPort: job.Spec.SSH.Port, Protocol: corev1.ProtocolTCP}
+// sshPort is where sshd listens.
+func sshPort(job *schema.Job) corev1.ContainerPort { return listenPort(job, "ssh", job.Spec.SSH.Port) }
+
+// listenPort is a port that all workers have. On their nodes' network it is the node's, too: the API server would set
+// it, and it keeps two workers off one node.
+func listenPort(job *schema.Job, name string, number int32) corev1.ContainerPort {
+	p := corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: corev1.ProtocolTCP}
 	if job.Spec.Network.Host {
-		p.HostPort = p.ContainerPort // the API server would set it; it keeps two workers off one node
+		p.HostPort = number
 	}
-	return []corev1.ContainerPort{p}
+	return p
 }
 
 // sshReady says that sshd listens: the Service of an MPIJob names pods only then.
@@ -120,10 +130,10 @@ func sshReady() *corev1.Probe {
 	}
 }
 
-// sshVolume is the ConfigMap.
-func sshVolume(job *schema.Job) corev1.Volume {
+// sshVolume is the ConfigMap of the Job of that name.
+func sshVolume(job *schema.Job, jobName string) corev1.Volume {
 	return corev1.Volume{Name: "ssh", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-		LocalObjectReference: corev1.LocalObjectReference{Name: sshName(job)},
+		LocalObjectReference: corev1.LocalObjectReference{Name: sshConfigName(job, jobName)},
 		DefaultMode:          ptr[int32](0o555), // horovodrun runs one of the scripts
 	}}}
 }
@@ -131,9 +141,9 @@ func sshVolume(job *schema.Job) corev1.Volume {
 // passwdMount gives the user a line, whatever the image has: ssh, sshd and ssh-keygen serve nobody without.
 var passwdMount = corev1.VolumeMount{Name: "ssh", MountPath: "/etc/passwd", SubPath: "passwd", ReadOnly: true}
 
-// withSSH gives a pod the files of ssh. The keys are mounted by name, so that a pod waits until they have been made.
-func withSSH(job *schema.Job, t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
-	t.Spec.Volumes = append(t.Spec.Volumes, sshVolume(job), scratch("ssh-home", resource.MustParse("16Mi")))
+// withSSH gives a pod of the Job of that name the files of ssh. The keys are mounted by name, so that a pod waits until they have been made.
+func withSSH(job *schema.Job, jobName string, t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	t.Spec.Volumes = append(t.Spec.Volumes, sshVolume(job, jobName), scratch("ssh-home", resource.MustParse("16Mi")))
 	c := &t.Spec.Containers[0]
 	c.VolumeMounts = append(c.VolumeMounts,
 		corev1.VolumeMount{Name: "ssh", MountPath: sshDir, ReadOnly: true},

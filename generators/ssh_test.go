@@ -88,12 +88,35 @@ func TestHashedHosts(t *testing.T) {
 				name = j.Name
 			}
 		}
-		hosts := find[*corev1.ConfigMap](t, objs, "resnet-ssh").Data["hostfile"]
+		config := find[*corev1.ConfigMap](t, objs, "resnet-ssh"+strings.TrimPrefix(name, "resnet-worker")) // a changed job's is another
+		hosts := config.Data["hostfile"]
 		if !strings.HasPrefix(hosts, name+"-0.") || strings.HasPrefix(name+"-0", "resnet-worker-0") {
 			t.Errorf("Job %s has hosts\n%s", name, hosts)
 		}
 		if list := after(worker(t, objs).Args, "-H"); framework == "bytescheduler" && !strings.HasPrefix(list, name+"-0.") {
 			t.Errorf("Job %s has hosts %s", name, list)
+		}
+	}
+}
+
+// TestHashedSSH: a changed command is a new Job with a ConfigMap and an immutable Job of keys of its own, and the Secret
+// that was there.
+func TestHashedSSH(t *testing.T) {
+	names := func(command string) (out []string) {
+		objs := objects(horovod(t, "hashedNames: true", "args: ["+command+"]"))
+		out = append(out, all[*corev1.ConfigMap](objs)[0].Name, all[*corev1.Secret](objs)[0].Name)
+		for _, j := range all[*batchv1.Job](objs) {
+			out = append(out, j.Name)
+		}
+		return out
+	}
+	before, after := names("a"), names("b")
+	if len(before) != 4 {
+		t.Fatalf("%q", before)
+	}
+	for i := range before {
+		if same := before[i] == after[i]; same != (before[i] == "resnet-ssh") {
+			t.Errorf("%s became %s", before[i], after[i])
 		}
 	}
 }

@@ -19,28 +19,27 @@ type target struct {
 	services        func(*schema.Job) []runtime.Object // what names them in DNS, nil where a controller renders it
 	owns            func(*schema.Job, string) bool     // whether a Service of that name is the job's own
 	roles           func(*schema.Job) []role           // the kinds of pods, in the order in which they are rendered
-	container       string                             // what the target's API calls the container of a worker
 	run             string                             // the field of a pod that no two runs of a job share, "" where there is none
 }
 
 // targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
 func targets() [15]target { // an array, since it is asked several times for each job
 	return [...]target{
-		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, componentWorker, jobUID},
-		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, componentWorker, ""},
-		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, componentWorker, jobUID},
-		{schema.FrameworkTorchelastic, schema.TargetTrainJob, torchTrainJob, nil, isJobName, workersOnly, "node", jobUID},
-		{schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly, componentWorker, "metadata.annotations['" + apis.VCRunAnnotation + "']"},
-		{schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly, elasticJobContainer, ""},
-		{schema.FrameworkTorchelastic, schema.TargetPyTorchJob, pyTorchJob, nil, isNumberedService, workersOnly, pyTorchContainer, ""},
-		{schema.FrameworkDLRover, schema.TargetElasticJob, dlroverJob, nil, isDLRoverService, workersOnly, dlroverContainer, ""},
-		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, componentWorker, ""},
-		{schema.FrameworkMXNet, schema.TargetMXJob, mxJob, nil, isNumberedService, psRoles, mxnetContainer, ""},
-		{schema.FrameworkMXNet, schema.TargetMXJobMlkube, mxJobMlkube, nil, isMlkubeService, psRoles, mxnetContainer, ""},
-		{schema.FrameworkHorovod, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, componentWorker, ""},
-		{schema.FrameworkHorovod, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, componentWorker, ""},
-		{schema.FrameworkByteScheduler, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, componentWorker, ""},
-		{schema.FrameworkByteScheduler, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, componentWorker, ""},
+		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, jobUID},
+		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, ""},
+		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, jobUID},
+		{schema.FrameworkTorchelastic, schema.TargetTrainJob, torchTrainJob, nil, isJobName, workersOnly, jobUID},
+		{schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly, "metadata.annotations['" + apis.VCRunAnnotation + "']"},
+		{schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly, ""},
+		{schema.FrameworkTorchelastic, schema.TargetPyTorchJob, pyTorchJob, nil, isNumberedService, workersOnly, ""},
+		{schema.FrameworkDLRover, schema.TargetElasticJob, dlroverJob, nil, isDLRoverService, workersOnly, ""},
+		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, ""},
+		{schema.FrameworkMXNet, schema.TargetMXJob, mxJob, nil, isNumberedService, psRoles, ""},
+		{schema.FrameworkMXNet, schema.TargetMXJobMlkube, mxJobMlkube, nil, isMlkubeService, psRoles, ""},
+		{schema.FrameworkHorovod, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, ""},
+		{schema.FrameworkHorovod, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, ""},
+		{schema.FrameworkByteScheduler, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, ""},
+		{schema.FrameworkByteScheduler, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, ""},
 	}
 }
 
@@ -82,7 +81,12 @@ func isWorkerService(job *schema.Job, name string) bool { return name == workerN
 
 // isJobName knows the Service that a controller names like its custom resource: the job's own name, or one with a hash.
 func isJobName(job *schema.Job, name string) bool {
-	rest, ours := strings.CutPrefix(name, job.Metadata.Name)
+	return isHashed(job, name, job.Metadata.Name)
+}
+
+// isHashed knows a name, and the same with a hash where the job's names have one.
+func isHashed(job *schema.Job, name, plain string) bool {
+	rest, ours := strings.CutPrefix(name, plain)
 	return ours && (rest == "" || job.Spec.HashedNames && nameHash.MatchString(rest))
 }
 

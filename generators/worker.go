@@ -151,7 +151,7 @@ func workerVolumes(job *schema.Job, t trainee) ([]corev1.Volume, []corev1.Volume
 		{Name: "dshm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 			Medium: corev1.StorageMediumMemory, SizeLimit: &shm, // counts against the container's memory
 		}}},
-		scratch("tmp", job.Spec.Resources.EphemeralStorage),
+		scratch("tmp", *t.resources.Limits.StorageEphemeral()),
 	}
 	mounts := []corev1.VolumeMount{{Name: "dshm", MountPath: "/dev/shm"}, {Name: "tmp", MountPath: "/tmp"}}
 	for i := range job.Spec.Storage {

@@ -131,8 +131,12 @@ func (s *Spec) Torchrun() bool {
 
 // ParameterServers says whether workers train with the servers and the scheduler of ps-lite.
 func (s *Spec) ParameterServers() bool {
-	return s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetDist ||
-		s.Framework == FrameworkByteScheduler && s.ByteScheduler.Mode == ModeBytePS
+	return s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetDist || s.BytePS()
+}
+
+// BytePS says whether the parameter servers are BytePS's.
+func (s *Spec) BytePS() bool {
+	return s.Framework == FrameworkByteScheduler && s.ByteScheduler.Mode == ModeBytePS
 }
 
 // Images mirrors #Spec.images.

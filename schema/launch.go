@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,6 +44,30 @@ func (s *Spec) Launch() *Launch {
 		return &Launch{"", options(words)}
 	}
 	return nil
+}
+
+// LaunchedBy names the launcher that tegen puts before the author's program, "" where it puts none.
+func (s *Spec) LaunchedBy() string {
+	switch {
+	case s.Torchrun():
+		return LauncherTorchrun
+	case s.Horovodrun():
+		return "horovodrun"
+	case s.Framework == FrameworkDLRover && s.Launch() == nil:
+		return "dlrover-run"
+	case s.BytePS() && !slices.ContainsFunc(s.words(), word.bpslaunch):
+		return BPSLaunch
+	}
+	return ""
+}
+
+// BPSLaunch makes a process of each role of BytePS, which it reads from DMLC_ROLE: the workers' programs, one for each
+// accelerator, or a server, or the scheduler (bytedance/byteps, launcher/launch.py).
+const BPSLaunch = "bpslaunch"
+
+// bpslaunch says whether a word is that launcher, by one of its names.
+func (w word) bpslaunch() bool {
+	return w.arg < 1 && (path.Base(w.text) == BPSLaunch || strings.HasSuffix(w.text, "launcher/launch.py"))
 }
 
 // dlrover says whether the launcher is DLRover's.

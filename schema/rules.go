@@ -34,20 +34,20 @@ type rule struct {
 var rules = append([]rule{
 	{(*ruling).target, "framework target"},
 	{(*ruling).names, "metadata createNamespace placement.nodeSelector"},
-	{(*ruling).program, "framework launcher command args script"},
-	{(*ruling).script, "script framework launcher identity"},
-	{(*ruling).environment, "env launcher network.collective checkpoint"},
+	{(*ruling).program, "framework launcher bytescheduler.mode command args script"},
+	{(*ruling).script, "script framework launcher bytescheduler.mode command args identity"},
+	{(*ruling).environment, "env launcher target network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
 	{(*ruling).resources, "resources.shm resources.memory resources.ephemeralStorage storage"},
 	{(*ruling).processes, "workers.processes resources.gpu"},
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
 	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
-	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata"},
+	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
 	{(*ruling).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
 	{(*ruling).elasticJob, "framework target launcher command args rendezvous podTemplate"},
 	{(*ruling).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
 	{(*ruling).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
-	{(*ruling).dlroverProgram, "framework command args script"},
+	{(*ruling).dlroverProgram, "framework command args"},
 	{(*ruling).gang, "gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
 	{(*ruling).gangDialect, "gang target kubernetesVersion suspend"},
 	{(*ruling).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate"},
@@ -60,22 +60,24 @@ var rules = append([]rule{
 	{(*ruling).placement, "placement.tolerations"},
 	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
+	{(*ruling).containerNames, "framework target podTemplate"},
 	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
 	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
 	{(*ruling).mxnet, "framework target mxnet servers workers"},
 	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env gang"},
+	{(*ruling).bytePSProgram, "framework bytescheduler.mode command args servers"},
 	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
 	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate"},
 	{(*ruling).bareEnv, "framework target env podTemplate gang"},
-	{(*ruling).horovodProgram, "framework bytescheduler.mode command args script"},
+	{(*ruling).horovodProgram, "framework bytescheduler.mode command args"},
 	{(*ruling).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
 	{(*ruling).horovodElastic, "framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface"},
 	{(*ruling).horovodUser, "framework bytescheduler.mode security.runAsUser"},
 	{(*ruling).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
 	{(*ruling).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
-	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env"},
+	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env podTemplate"},
 	{(*ruling).mpiGang, "target gang placement.scheduler"},
-	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers"},
+	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 }, featureRules()...)
 
 // check asks every rule that reads sound parts only.
@@ -152,16 +154,22 @@ func (r *ruling) key(mapping, key string) {
 	}
 }
 
+// program needs something that tegen's launcher is to start: it knows nothing of the image's entrypoint.
 func (r *ruling) program() {
 	s := &r.Spec
+	launcher, otherwise := s.LaunchedBy(), ""
+	if launcher == LauncherTorchrun {
+		otherwise = ", or set launcher: entrypoint"
+	}
+	switch {
+	case launcher == "" || len(s.Command) > 0 || s.Script != nil:
+	case len(s.Args) == 0:
+		r.fail("spec", "requires", "nothing to run, and %s knows nothing of the image's entrypoint: give a command, args or a script%s", launcher, otherwise)
+	case strings.HasPrefix(s.Args[0], "-"):
+		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script%s", s.Args[0], otherwise)
+	}
 	if !s.Torchrun() {
 		return
-	}
-	if len(s.Command)+len(s.Args) == 0 && s.Script == nil {
-		r.fail("spec", "requires", "nothing to run: give a command, args or a script, or set launcher: entrypoint")
-	}
-	if len(s.Command) == 0 && s.Script == nil && len(s.Args) > 0 && strings.HasPrefix(s.Args[0], "-") {
-		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script, or set launcher: entrypoint", s.Args[0])
 	}
 	for i, word := range s.Command {
 		if ownLauncher.MatchString(word) && !Launches(s.Command) {
@@ -188,6 +196,8 @@ func (r *ruling) script() {
 		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
 		r.fail("spec.script.fetch", "requires", "the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
+	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.LaunchedBy() != "":
+		r.fail("spec.script.fetch", "requires", "%s starts the processes, never the image's entrypoint: use initContainer", r.Spec.LaunchedBy())
 	}
 	if s.S3 != "" && r.Spec.Identity == nil {
 		r.fail("spec.script.s3", "requires", "reading from S3 needs spec.identity: one of irsa, podIdentity, nodeRole, serviceAccount")
@@ -203,7 +213,7 @@ func (r *ruling) environment() {
 			r.fail(at, "duplicate", "%s is set twice", e.Name)
 		case strings.HasPrefix(e.Name, "PET_"), e.Name == "TEGEN_RUN_UID", e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE":
 			r.fail(at, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
-		case r.Spec.Launcher == LauncherEntrypoint && tutorialEnv[e.Name]:
+		case r.Spec.Launcher == LauncherEntrypoint && r.Spec.Target != TargetTrainJob && tutorialEnv[e.Name]:
 			r.fail(at, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
 		case e.Name == "DIST_BACKEND" && r.Spec.Network.Collective != "":
 			r.fail(at, "reserved", "DIST_BACKEND is set by spec.network.collective")

@@ -56,6 +56,11 @@ func (r *ruling) dlroverMaster() {
 			r.fail(fmt.Sprintf("spec.env[%d].name", i), "reserved", "%s is set by DLRover's master", e.Name)
 		}
 	}
+	for at, name := range r.patchedEnv() {
+		if slices.Contains(masterEnv, name) {
+			r.fail(at+".name", "reserved", "%s is set by DLRover's master", name)
+		}
+	}
 	patch := r.patch()
 	if patch.Spec.TerminationGracePeriodSeconds != nil {
 		r.fail("spec.podTemplate.spec.terminationGracePeriodSeconds", "requires", "DLRover's master gives every pod Kubernetes' own 30s")
@@ -71,18 +76,12 @@ func (r *ruling) dlroverMaster() {
 var masterEnv = []string{
 	"DLROVER_MASTER_ADDR", "ELASTIC_JOB_NAME", "JOB_UID", "NODE_TYPE", "NODE_ID", "NODE_NUM", "NODE_RANK",
 	"POD_IP", "NODE_IP", "POD_NAME", "RANK", "WORLD_SIZE", "WORKER_TYPE", "WORKER_ID", "WORKER_NUM", "WORKER_RANK", "MONITOR_ENABLED",
+	"GRPC_ENABLE_FORK_SUPPORT",
 }
 
-// dlroverProgram refuses a program that would not be started as the fields say.
+// dlroverProgram refuses another's launcher.
 func (r *ruling) dlroverProgram() {
-	s := &r.Spec
-	if s.Framework != FrameworkDLRover {
-		return
-	}
-	if len(s.Command)+len(s.Args) == 0 && s.Script == nil {
-		r.fail("spec", "requires", "nothing to run: give a command, args or a script")
-	}
-	if l := s.Launch(); l != nil && !l.dlrover() {
+	if l := r.Spec.Launch(); r.Spec.Framework == FrameworkDLRover && l != nil && !l.dlrover() {
 		r.fail("spec.command", "requires", "%s knows nothing of DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
 	}
 }

@@ -40,12 +40,19 @@ func (r *ruling) elasticJob() {
 // podPatch is what rules read of the escape hatch.
 type podPatch struct {
 	Spec struct {
-		TerminationGracePeriodSeconds *int64 `json:"terminationGracePeriodSeconds"`
-		Containers                    []struct {
-			Name      string          `json:"name"`
-			Lifecycle json.RawMessage `json:"lifecycle"`
-		} `json:"containers"`
+		TerminationGracePeriodSeconds *int64             `json:"terminationGracePeriodSeconds"`
+		Containers                    []patchedContainer `json:"containers"`
+		InitContainers                []patchedContainer `json:"initContainers"`
 	} `json:"spec"`
+}
+
+type patchedContainer struct {
+	Name      string          `json:"name"`
+	Lifecycle json.RawMessage `json:"lifecycle"`
+	Env       []struct {
+		Name string `json:"name"`
+	} `json:"env"`
+	EnvFrom []any `json:"envFrom"`
 }
 
 func (r *ruling) patch() (p podPatch) {

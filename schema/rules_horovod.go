@@ -2,7 +2,7 @@ package schema
 
 import (
 	"fmt"
-	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,32 +28,27 @@ func (s *Spec) Slots() int64 {
 	return s.Resources.GPU // auto and gpu, where there are some
 }
 
-// launchers are programs that start processes on other hosts.
-var launchers = []string{"horovodrun", "mpirun", "mpiexec"}
+// hostLauncher finds programs that start processes on other hosts, in words and in what a shell is to run.
+var hostLauncher = regexp.MustCompile(`(?:^|[\s;&|("'/])(horovodrun|mpirun|mpiexec)(?:$|[\s;&|)"'])`)
 
-// horovodProgram needs what horovodrun is to run in each process: it knows nothing of the image's entrypoint.
+// horovodProgram refuses a launcher of the author's.
 func (r *ruling) horovodProgram() {
 	s := &r.Spec
 	if !s.Horovodrun() {
 		return
 	}
 	words := slices.Concat(s.Command, s.Args)
-	switch {
-	case s.Script != nil:
-		if s.Script.S3 != "" && s.Script.Fetch == FetchEntrypoint {
-			r.fail("spec.script.fetch", "requires", "horovodrun starts the processes, never the image's entrypoint: use initContainer")
+	for i, word := range words {
+		if i >= max(len(s.Command), 3) { // bash -c stands before it at most: what follows are the program's own arguments
+			return
 		}
-	case len(words) == 0:
-		r.fail("spec", "requires", "nothing to run: give a command, args or a script; horovodrun knows nothing of the image's entrypoint")
-	case len(s.Command) == 0 && strings.HasPrefix(words[0], "-"):
-		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script", words[0])
-	}
-	if len(words) > 0 && slices.Contains(launchers, path.Base(words[0])) {
-		at := "spec.command[0]"
-		if len(s.Command) == 0 {
-			at = "spec.args[0]"
+		at := fmt.Sprintf("spec.command[%d]", i)
+		if i >= len(s.Command) {
+			at = fmt.Sprintf("spec.args[%d]", i-len(s.Command))
 		}
-		r.fail(at, "requires", "%s is put before the command by tegen: leave it and its options out", path.Base(words[0]))
+		if m := hostLauncher.FindStringSubmatch(word); m != nil {
+			r.fail(at, "requires", "%s is put before the command by tegen: leave it and its options out", m[1])
+		}
 	}
 }
 
@@ -123,22 +118,43 @@ var operatorEnv = []string{
 	"OMPI_MCA_orte_set_default_slots", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
 }
 
+// horovodEnvironment refuses variables that tegen, horovodrun or an operator sets, and those that no process would see.
 func (r *ruling) horovodEnvironment() {
 	if !r.Spec.Horovodrun() {
 		return
 	}
 	for i, e := range r.Spec.Env {
-		at := fmt.Sprintf("spec.env[%d].name", i)
-		switch {
-		case strings.HasPrefix(e.Name, "TEGEN_"), e.Name == "JOB_COMPLETION_INDEX":
-			r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, spec.horovod and spec.workers", e.Name)
-		case slices.Contains(processEnv, e.Name):
-			r.fail(at, "reserved", "%s is set by horovodrun for each process", e.Name)
-		case r.Spec.Target == TargetMPIJob && slices.Contains(operatorEnv, e.Name):
-			r.fail(at, "reserved", "%s is set by the MPI operator", e.Name)
-		case r.Spec.Framework == FrameworkByteScheduler && (e.Name == "USE_BYTESCHEDULER" || strings.HasPrefix(e.Name, "BYTESCHEDULER_")):
-			r.fail(at, "reserved", "%s is set by tegen: see spec.bytescheduler", e.Name)
+		r.horovodVariable(fmt.Sprintf("spec.env[%d].name", i), e.Name)
+	}
+	if r.Spec.Target != TargetMPIJob {
+		for at, name := range r.patchedEnv() {
+			if !strings.HasPrefix(name, "TEGEN_") { // podTemplate refuses them for all frameworks
+				r.horovodVariable(at+".name", name)
+			}
 		}
+		return
+	}
+	const reason = "sshd gives the processes of workers none of it, and horovodrun only what the launcher has: put it in spec.env"
+	for at, c := range r.patchedWorkers() {
+		if len(c.Env) > 0 {
+			r.fail(at+".env", "target", reason)
+		}
+		if len(c.EnvFrom) > 0 {
+			r.fail(at+".envFrom", "target", reason)
+		}
+	}
+}
+
+func (r *ruling) horovodVariable(at, name string) {
+	switch {
+	case strings.HasPrefix(name, "TEGEN_"), name == "JOB_COMPLETION_INDEX":
+		r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, spec.horovod and spec.workers", name)
+	case slices.Contains(processEnv, name):
+		r.fail(at, "reserved", "%s is set by horovodrun for each process", name)
+	case r.Spec.Target == TargetMPIJob && slices.Contains(operatorEnv, name):
+		r.fail(at, "reserved", "%s is set by the MPI operator", name)
+	case r.Spec.Framework == FrameworkByteScheduler && (name == "USE_BYTESCHEDULER" || strings.HasPrefix(name, "BYTESCHEDULER_")):
+		r.fail(at, "reserved", "%s is set by tegen: see spec.bytescheduler", name)
 	}
 }
 
@@ -169,6 +185,9 @@ func (r *ruling) byteScheduler() {
 	if r.given("spec.bytescheduler.rootPort") && !b.PartitionTuning {
 		r.fail("spec.bytescheduler.rootPort", "requires", "only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
 	}
+	if b.PartitionTuning && r.Spec.OverSSH() && b.RootPort == r.Spec.SSH.Port {
+		r.fail("spec.bytescheduler.rootPort", "duplicate", "%d is the port of ssh, on which worker 0 listens too: give each a port of its own", b.RootPort)
+	}
 }
 
 // bytePSTarget refuses targets that MXNet does not have, whose pods BytePS's are.
@@ -178,19 +197,32 @@ func (r *ruling) bytePSTarget() {
 	}
 }
 
-// sharedPorts refuses two jobs on their nodes' network whose daemons take the same port: they could never share a node.
+// listening are the ports on which a job's workers listen by themselves, and the fields that set them.
+func (s *Spec) listening() (ports []int32, fields []string) {
+	if s.OverSSH() {
+		ports, fields = append(ports, s.SSH.Port), append(fields, "spec.ssh.port")
+	}
+	if s.Horovodrun() && s.ByteScheduler.PartitionTuning {
+		ports, fields = append(ports, s.ByteScheduler.RootPort), append(fields, "spec.bytescheduler.rootPort")
+	}
+	return ports, fields
+}
+
+// sharedPorts refuses two jobs on their nodes' network that listen on the same port: they could never share a node.
 func sharedPorts(jobs []loaded, roots []*node) (errs Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
-		if l.job == nil || !l.job.Spec.Network.Host || !l.job.Spec.OverSSH() || l.unsound.touch("ssh") || l.unsound.touch("framework") {
+		if l.job == nil || !l.job.Spec.Network.Host || slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.unsound.touch) {
 			continue
 		}
-		port := l.job.Spec.SSH.Port
-		if j, ok := first[port]; ok {
-			errs = append(errs, roots[i].fail("spec.ssh.port", "duplicate", "%d is the port of job %q on its nodes already: give each a port of its own", port, jobs[j].job.Metadata.Name))
-			continue
+		ports, fields := l.job.Spec.listening()
+		for k, port := range ports {
+			if j, ok := first[port]; !ok {
+				first[port] = i
+			} else if j != i { // byteScheduler tells of one job's own
+				errs = append(errs, roots[i].fail(fields[k], "duplicate", "%d is a port of job %q on its nodes already: give each a port of its own", port, jobs[j].job.Metadata.Name))
+			}
 		}
-		first[port] = i
 	}
 	return errs
 }

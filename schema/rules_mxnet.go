@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -65,7 +64,7 @@ func (r *ruling) lostPods() {
 // bytePS holds a job of BytePS to what BytePS has.
 func (r *ruling) bytePS() {
 	s := &r.Spec
-	if s.Framework != FrameworkByteScheduler || s.ByteScheduler.Mode != ModeBytePS {
+	if !s.BytePS() {
 		return
 	}
 	for _, section := range []string{"ssh", "horovod"} {
@@ -87,6 +86,22 @@ func (r *ruling) bytePS() {
 	forced := slices.ContainsFunc(s.Env, func(e Env) bool { return e.Name == "BYTEPS_FORCE_DISTRIBUTED" })
 	if s.Workers.Replicas == 1 && !forced { // bytedance/byteps, byteps/common/global.cc
 		r.fail("spec.workers", "requires", "one worker of BytePS never calls its servers, which would wait for ever: at least 2, or BYTEPS_FORCE_DISTRIBUTED in spec.env")
+	}
+}
+
+// bytePSProgram refuses launchers of others, bash -c before them or not, and arguments that no server reads.
+func (r *ruling) bytePSProgram() {
+	s := &r.Spec
+	if !s.BytePS() {
+		return
+	}
+	for _, w := range s.words() {
+		if w.arg < 1 && (hostLauncher.MatchString(w.text) || launcherWord.MatchString(w.text)) {
+			r.fail(w.path, "requires", "%s knows nothing of BytePS's servers: leave it and its options out, tegen starts bpslaunch", w.text)
+		}
+	}
+	if len(s.Servers.Args) > 0 && len(s.Servers.Command) == 0 {
+		r.fail("spec.servers.args", "requires", "bpslaunch serves without any: leave them out, or give a command too")
 	}
 }
 
@@ -135,27 +150,23 @@ func (r *ruling) bareEnv() {
 	}
 }
 
+// patchedWorkers are the escape hatch's containers that are the workers' own, by their paths.
+func (r *ruling) patchedWorkers() map[string]patchedContainer {
+	all := map[string]patchedContainer{}
+	for i, c := range r.patch().Spec.Containers {
+		if c.Name == worker {
+			all[fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i)] = c
+		}
+	}
+	return all
+}
+
 // patchedEnv are the names of the variables that the escape hatch gives workers, by their paths.
 func (r *ruling) patchedEnv() map[string]string {
-	var patch struct {
-		Spec struct {
-			Containers []struct {
-				Name string `json:"name"`
-				Env  []struct {
-					Name string `json:"name"`
-				} `json:"env"`
-			} `json:"containers"`
-		} `json:"spec"`
-	}
-	if json.Unmarshal(r.Spec.PodTemplate, &patch) != nil { // there is none, or podTemplate reports what is wrong with it
-		return nil
-	}
 	all := map[string]string{}
-	for i, c := range patch.Spec.Containers {
-		for j, e := range c.Env {
-			if c.Name == "worker" {
-				all[fmt.Sprintf("spec.podTemplate.spec.containers[%d].env[%d]", i, j)] = e.Name
-			}
+	for at, c := range r.patchedWorkers() {
+		for i, e := range c.Env {
+			all[fmt.Sprintf("%s.env[%d]", at, i)] = e.Name
 		}
 	}
 	return all

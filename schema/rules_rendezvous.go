@@ -84,6 +84,9 @@ func (r *ruling) etcd() {
 	if strings.HasPrefix(z.Etcd.Name, r.Metadata.Name+"-worker") {
 		r.fail("spec.rendezvous.etcd.name", "reserved", "%s-worker is the start of the workers' own names", r.Metadata.Name)
 	}
+	if z.Etcd.Name == r.Metadata.Name && (r.Spec.Target == TargetJobSet || r.Spec.Target == TargetVCJob) {
+		r.fail("spec.rendezvous.etcd.name", "reserved", "%s is the name of the Service that the controller of target %s makes: choose another name", z.Etcd.Name, r.Spec.Target)
+	}
 	if s := z.Etcd.Storage; s != nil && z.Etcd.Quota.Cmp(s.Size) > 0 {
 		r.fail("spec.rendezvous.etcd.quota", "order", "%s is above storage.size %s", z.Etcd.Quota.String(), s.Size.String())
 	}

@@ -54,7 +54,10 @@ func newPlanCmd(s streams) *cobra.Command {
 		Long:              planLong,
 		Example:           planExample,
 		ValidArgsFunction: yamlFiles,
-		RunE: func(_ *cobra.Command, files []string) error {
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if cmd.Flags().Changed("inventory") && opts.inventory == "" { // an unset variable of a script
+				return usagef("--inventory needs the name of a file, or -")
+			}
 			if !slices.Contains(formats, opts.output) {
 				return usagef("unknown output %q: one of %s", opts.output, strings.Join(formats, ", "))
 			}

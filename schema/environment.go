@@ -66,12 +66,12 @@ func (env *Environment) mergeInto(job *node, s *shape) {
 	}
 	spec, specShape := job.field("spec"), s.field("spec").shape
 	defaults, overrides := env.root.field("spec").field("defaults"), env.root.field("spec").field("overrides")
-	others := foreign(overrides, spec, defaults)
+	foreign, lacking := passedOver(overrides, spec, defaults)
 	if defaults != nil {
-		merge(spec, defaults.clear(others), specShape, false)
+		merge(spec, defaults.clear(lacking), specShape, false)
 	}
 	if overrides != nil {
-		merge(spec, overrides.clear(others), specShape, true)
+		merge(spec, overrides.clear(foreign), specShape, true)
 	}
 }
 

@@ -75,6 +75,7 @@ var rules = append([]rule{
 	{(*ruling).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
 	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env podTemplate"},
 	{(*ruling).mpiGang, "target gang placement.scheduler"},
+	{(*ruling).hostListFits, "framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu"},
 	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 }, featureRules()...)
 

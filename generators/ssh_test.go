@@ -3,6 +3,7 @@ package generators_test
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,6 +96,31 @@ func TestHashedHosts(t *testing.T) {
 		}
 		if list := after(worker(t, objs).Args, "-H"); framework == "bytescheduler" && !strings.HasPrefix(list, name+"-0.") {
 			t.Errorf("Job %s has hosts %s", name, list)
+		}
+	}
+}
+
+// TestHostListFits: the most hosts that are allowed fit into one argument of 128 KiB, and one more would not.
+func TestHostListFits(t *testing.T) {
+	for _, more := range []string{"target: job", "hashedNames: true", "target: mpijob", "network: {clusterDomain: example.org}"} {
+		at := func(n int) ([]*schema.Job, error) {
+			spec := job("framework: bytescheduler", fmt.Sprintf("workers: {replicas: %d, processes: 4}", n), more)
+			return schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(spec)}})
+		}
+		n := sort.Search(4096, func(n int) bool { _, err := at(n + 1); return err != nil }) // the most
+		jobs, err := at(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list string
+		for _, p := range pods(objects(jobs[0], "worker")) {
+			for _, c := range p.spec.Containers {
+				list += after(c.Args, "-H")
+			}
+		}
+		hosts := strings.Split(list, ",")
+		if last := len(hosts[len(hosts)-1]) + 1; len(hosts) != n || len(list) >= 128<<10 || len(list)+last < 128<<10 {
+			t.Errorf("%s: %d hosts of %d allowed, %d bytes", more, len(hosts), n, len(list))
 		}
 	}
 }

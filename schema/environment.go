@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Environment mirrors #Environment but for its defaults and overrides, which are merged into a job's tree before the
@@ -65,12 +66,12 @@ func (env *Environment) mergeInto(job *node, s *shape) {
 	}
 	spec, specShape := job.field("spec"), s.field("spec").shape
 	defaults, overrides := env.root.field("spec").field("defaults"), env.root.field("spec").field("overrides")
-	others := foreign(overrides, spec, defaults)
+	foreign, lacking := passedOver(overrides, spec, defaults)
 	if defaults != nil {
-		merge(spec, defaults.clear(others), specShape, false)
+		merge(spec, defaults.clear(lacking), specShape, false)
 	}
 	if overrides != nil {
-		merge(spec, overrides.clear(others), specShape, true)
+		merge(spec, overrides.clear(foreign), specShape, true)
 	}
 }
 
@@ -121,6 +122,9 @@ func (env *Environment) apply(job *Job) {
 	for _, image := range spec.allImages() {
 		*image = env.rewrite(*image)
 	}
+	if p := &spec.Workers.Processes; env.takesAccelerators() && spec.Horovodrun() && (p.StrVal == "auto" || p.StrVal == "gpu") {
+		*p = intstr.FromInt32(1) // horovodrun counts nothing else
+	}
 	caps := env.Spec.Caps
 	lower(&spec.Resources.CPU, caps.CPU)
 	lower(&spec.Resources.Memory, caps.Memory)
@@ -148,6 +152,17 @@ func (env *Environment) apply(job *Job) {
 			env.Spec.Storage.apply(&spec.Storage[i], job)
 		}
 	}
+}
+
+// takesAccelerators says whether jobs have none here, whatever they ask for.
+func (env *Environment) takesAccelerators() bool {
+	n := env.root
+	for _, name := range []string{"spec", "overrides", "resources", "gpu"} {
+		if n = n.field(name); n == nil {
+			return false
+		}
+	}
+	return n.text == "0"
 }
 
 // allImages are the images that a job names.

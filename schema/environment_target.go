@@ -2,19 +2,23 @@ package schema
 
 import "strings"
 
-// foreign are the fields that belong to other frameworks than the job's. An environment speaks to jobs of all of them,
-// so what it says there is passed over; what an author says there is refused.
-func foreign(trees ...*node) (paths []string) {
+// passedOver are fields of an environment, which speaks to jobs of all frameworks and targets, that are not for a job:
+// those of other frameworks, and as defaults also those that its target cannot carry. What an author says there is
+// refused.
+func passedOver(trees ...*node) (foreign, lacking []string) {
 	t := TargetOf(firstText("framework", FrameworkTorchelastic, trees), firstText("target", TargetJob, trees))
 	if t == nil {
-		return nil
+		return nil, nil
 	}
 	for field, reason := range t.Lacks {
-		if strings.HasPrefix(reason, ownedBy) {
-			paths = append(paths, field)
+		switch {
+		case strings.HasPrefix(reason, ownedBy):
+			foreign = append(foreign, field)
+		case field != "mxnet" && !strings.Contains(field, "="): // a part of a section, and one value of a field, are lacking there
+			lacking = append(lacking, field)
 		}
 	}
-	return paths
+	return foreign, append(lacking, foreign...)
 }
 
 // firstText is a field of the first tree that has it.
@@ -41,7 +45,10 @@ func (n *node) drop(path []string) {
 		switch {
 		case n.fields[i].key != path[0]:
 		case len(path) > 1:
-			n.fields[i].value.drop(path[1:])
+			section := n.fields[i].value
+			if section.drop(path[1:]); section.kind == mapKind && len(section.fields) == 0 { // or it would be there, though nobody wrote it
+				n.fields = append(n.fields[:i], n.fields[i+1:]...)
+			}
 			return
 		default:
 			n.fields = append(n.fields[:i], n.fields[i+1:]...)

@@ -32,3 +32,33 @@ func TestEnvironmentOfOthers(t *testing.T) {
 		t.Errorf("what the author says of another framework: %v", errs)
 	}
 }
+
+// TestDefaultsOfTargets: defaults that a target cannot carry do not keep it from a job; overrides and authors still do.
+func TestDefaultsOfTargets(t *testing.T) {
+	const says = "{ttlAfterFinished: 24h, failure: {restarts: 3}, placement: {priorityClass: high}, gracePeriod: 1m}"
+	environment := func(part string) string {
+		return "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {" + part + ": " + says + "}\n"
+	}
+	for _, of := range []string{
+		"target: pods", "target: trainjob", "framework: dlrover\n  target: elasticjob",
+		"framework: mxnet\n  target: mxjob", "framework: mxnet\n  target: mxjob-mlkube",
+	} {
+		text := strings.Replace(job("a"), "workers:", of+"\n  workers:", 1)
+		if _, errs := load(t, text, environment("defaults")); errs != nil {
+			t.Errorf("%s, defaults: %v", of, errs)
+		}
+		if _, errs := load(t, text, environment("overrides")); errs == nil {
+			t.Errorf("%s drops overrides", of)
+		}
+	}
+	jobs, errs := load(t, strings.Replace(job("a"), "workers:", "target: pods\n  workers:", 1), environment("defaults"))
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	if s := jobs[0].Spec; s.Placement.PriorityClass != "high" || s.GracePeriod.Minutes() != 1 {
+		t.Errorf("what bare pods can carry: %+v, %s", s.Placement, s.GracePeriod.Duration)
+	}
+	if _, errs = load(t, strings.Replace(job("a"), "workers:", "target: pods\n  ttlAfterFinished: 1h\n  workers:", 1), environment("defaults")); len(errs) != 1 {
+		t.Errorf("what an author says: %v", errs)
+	}
+}

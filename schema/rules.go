@@ -39,7 +39,7 @@ var rules = append([]rule{
 	{(*ruling).environment, "env launcher target network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
 	{(*ruling).resources, "resources.shm resources.memory resources.ephemeralStorage storage"},
-	{(*ruling).processes, "workers.processes resources.gpu"},
+	{(*ruling).processes, "framework bytescheduler.mode workers.processes resources.gpu"},
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
 	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
 	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
@@ -77,6 +77,7 @@ var rules = append([]rule{
 	{(*ruling).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
 	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env podTemplate"},
 	{(*ruling).mpiGang, "target gang placement.scheduler"},
+	{(*ruling).hostListFits, "framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu"},
 	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 }, featureRules()...)
 
@@ -281,7 +282,7 @@ func (r *ruling) resources() {
 func (r *ruling) processes() {
 	processes, res := r.Spec.Workers.Processes, &r.Spec.Resources
 	switch {
-	case processes.StrVal == "gpu" && res.GPU == 0:
+	case processes.StrVal == "gpu" && res.GPU == 0 && !r.Spec.Horovodrun(): // of which horovodSlots tells
 		r.fail("spec.workers.processes", "requires", "gpu counts the accelerators of a worker, and spec.resources.gpu asks for none: use auto")
 	case res.GPU > 0 && int64(processes.IntVal) > res.GPU:
 		r.fail("spec.workers.processes", "order", "%d is above spec.resources.gpu %d: each process needs an accelerator of its own", processes.IntVal, res.GPU)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -187,6 +188,37 @@ func (r *ruling) byteScheduler() {
 	}
 	if b.PartitionTuning && r.Spec.OverSSH() && b.RootPort == r.Spec.SSH.Port {
 		r.fail("spec.bytescheduler.rootPort", "duplicate", "%d is the port of ssh, on which worker 0 listens too: give each a port of its own", b.RootPort)
+	}
+}
+
+// longestArgument is what Linux takes as one argument, without the byte that ends it (MAX_ARG_STRLEN in execve(2)).
+const longestArgument = 128<<10 - 1
+
+// hostListFits holds the list of hosts, which Horovod 0.16 reads from no file, to what one argument has room for.
+func (r *ruling) hostListFits() {
+	s, m := &r.Spec, &r.Metadata
+	if s.Framework != FrameworkByteScheduler || !s.OverSSH() {
+		return
+	}
+	rest := len(m.Name) + len("-worker-") // of each host, but for its number
+	switch {
+	case s.Target == TargetMPIJob:
+		rest += len("." + m.Name + "." + m.Namespace + ".svc")
+	case s.HashedNames:
+		rest += len("-01234567")
+		fallthrough
+	default:
+		rest += len("." + m.Name + "-worker." + m.Namespace + ".svc." + s.Network.ClusterDomain)
+	}
+	rest += len(fmt.Sprintf(":%d,", s.Slots()))
+	length, fit := -1, int32(0) // no comma behind the last
+	for i := range s.Workers.Max {
+		if length += rest + len(strconv.Itoa(int(i))); length <= longestArgument {
+			fit++
+		}
+	}
+	if fit < s.Workers.Max {
+		r.fail("spec.workers", "range", "the names of %d hosts are %d bytes, and horovodrun takes them as one argument, which has %d at most: that is %d workers with names of this length", s.Workers.Max, length, longestArgument, fit)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/refs"
@@ -72,6 +73,11 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 				return b, fmt.Errorf("encoding %s: %w", concern.Name, err)
 			}
 			b.ids = append(b.ids, id(obj))
+			if w := apis.WorkloadOf(obj); w != nil {
+				for _, name := range w.Services() { // which its controller makes
+					b.ids = append(b.ids, objectID("Service", w.GetNamespace(), name))
+				}
+			}
 			if m, err := meta.Accessor(obj); err == nil && m.GetAnnotations()[contract.Expects] != "" {
 				b.Expects = append(b.Expects, strings.Split(m.GetAnnotations()[contract.Expects], ",")...)
 			}
@@ -100,18 +106,21 @@ func id(obj k8sruntime.Object) string {
 	if err != nil {
 		return ""
 	}
-	name := m.GetName()
-	if m.GetNamespace() != "" {
-		name = m.GetNamespace() + "/" + name
-	}
 	gvk, err := manifest.GVK(obj)
 	if err != nil {
 		return ""
 	}
-	return gvk.Kind + " " + name
+	return objectID(gvk.Kind, m.GetNamespace(), m.GetName())
 }
 
-// duplicates finds objects that two bundles both hold: applied one after the other, each would undo the other.
+func objectID(kind, namespace, name string) string {
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return kind + " " + name
+}
+
+// duplicates finds objects that two bundles both hold, or the controllers of their custom resources make: applied one after the other, each would undo the other.
 func duplicates(bundles []Bundle) error {
 	var errs []error
 	owner := map[string]*schema.Job{}

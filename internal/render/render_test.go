@@ -63,6 +63,15 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// TestDuplicatesOfControllers: a Service that a controller makes is one that another job may neither render nor have made.
+func TestDuplicatesOfControllers(t *testing.T) {
+	all := jobs(t, ", target: pytorchjob", ", target: jobset")
+	all[1].Metadata.Name = "j0-worker-0" // the Service of the PyTorchJob's first worker
+	if _, err := Jobs(all, nil); err == nil || !strings.Contains(err.Error(), `Service ml/j0-worker-0 would be rendered by job "j0" too`) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestSome: some generators alone, unchecked, since what they refer to may be another's.
 func TestSome(t *testing.T) {
 	bundles, err := Jobs(jobs(t, ""), []string{"worker"})

@@ -61,6 +61,7 @@ var rules = append([]rule{
 	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
 	{(*ruling).containerNames, "framework target podTemplate"},
+	{(*ruling).podFields, "framework target podTemplate"},
 	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
 	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
 	{(*ruling).mxnet, "framework target mxnet servers workers"},

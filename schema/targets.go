@@ -131,6 +131,7 @@ var Features = []Feature{
 	written("placement.runtimeClass", "runtime class"),
 	written("placement.nodeSelector", "node selector"),
 	written("placement.tolerations", "tolerations"),
+	written("security.runAsGroup", "the group of the processes"),
 	written("failure.restarts", "failed pods that the job survives"),
 	written("failure.restartsPerWorker", "failed pods that a worker survives"),
 	written("failure.fatalExitCodes", "exit codes that end the job"),

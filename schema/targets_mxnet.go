@@ -26,6 +26,7 @@ var (
 		"placement.priorityClass":    mlkubePods,
 		"placement.preemptionPolicy": mlkubePods,
 		"placement.runtimeClass":     mlkubePods,
+		"security.runAsGroup":        mlkubePods,
 		"failure.restarts":           "an MxJob has no such field",
 		"failure.restartsPerWorker":  "an MxJob has no such field",
 		"failure.fatalExitCodes":     "an MxJob has no such field",

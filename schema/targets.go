@@ -197,6 +197,17 @@ func TargetOf(framework, name string) *Target {
 	return &Targets[i]
 }
 
+// rowOf is the job's row of the table; a mode that makes other pods has a row of its own.
+func rowOf(s *Spec) *Target {
+	switch {
+	case s.Target == TargetJob && s.BytePS():
+		return &bytePSJob
+	case s.Target == TargetJob && s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetLocal:
+		return &mxnetLocalJob
+	}
+	return TargetOf(s.Framework, s.Target)
+}
+
 // Carries says whether the target can carry a feature.
 func (t *Target) Carries(feature string) bool {
 	_, no := t.Lacks[feature]
@@ -226,7 +237,7 @@ func (r *ruling) target() {
 func featureRules() []rule {
 	out := make([]rule, len(Features))
 	for i, f := range Features {
-		out[i] = rule{func(r *ruling) { r.carries(f) }, "framework target " + f.reads}
+		out[i] = rule{func(r *ruling) { r.carries(f) }, "framework target mxnet.mode bytescheduler.mode " + f.reads}
 	}
 	return out
 }

@@ -131,7 +131,7 @@ var Features = []Feature{
 	written("placement.runtimeClass", "runtime class"),
 	written("placement.nodeSelector", "node selector"),
 	written("placement.tolerations", "tolerations"),
-	written("security.runAsGroup", "the group of the processes"),
+	{"security.runAsGroup", "the group of the processes", "security", ownGroup},
 	written("failure.restarts", "failed pods that the job survives"),
 	written("failure.restartsPerWorker", "failed pods that a worker survives"),
 	written("failure.fatalExitCodes", "exit codes that end the job"),
@@ -179,6 +179,11 @@ func fetchedData(r *ruling) (paths []string) {
 		paths = append(paths, when(r.Spec.Storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))...)
 	}
 	return paths
+}
+
+// ownGroup passes over the default, which is rendered for every target.
+func ownGroup(r *ruling) []string {
+	return when(r.given("spec.security.runAsGroup") && r.Spec.Security.RunAsGroup != 65534, "security.runAsGroup")
 }
 
 func when(used bool, field string) []string {

@@ -56,6 +56,7 @@ var uses = map[string]string{
 	"placement.runtimeClass":     "placement: {runtimeClass: nvidia}",
 	"placement.nodeSelector":     "placement: {nodeSelector: {a: b}}",
 	"placement.tolerations":      "placement: {tolerations: [{key: a, operator: Exists}]}",
+	"security.runAsGroup":        "security: {runAsGroup: 7}",
 	"failure.restarts":           "failure: {restarts: 9}",
 	"failure.restartsPerWorker":  "failure: {restartsPerWorker: 9}",
 	"failure.fatalExitCodes":     "failure: {fatalExitCodes: [1]}",
@@ -64,7 +65,7 @@ var uses = map[string]string{
 	"gracePeriod":                "gracePeriod: 7m",
 	"ttlAfterFinished":           "ttlAfterFinished: 9h",
 	"hashedNames":                "hashedNames: true",
-	"podTemplate":                "podTemplate: {spec: {shareProcessNamespace: true}}",
+	"podTemplate":                "podTemplate: {spec: {dnsPolicy: Default}}",
 
 	// Only a worker alone is replaced.
 	"mxnet/job/failure.restarts":          "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restarts: 9}",

@@ -61,6 +61,7 @@ var rules = append([]rule{
 	{(*ruling).failure, "failure framework launcher"},
 	{(*ruling).podTemplate, "podTemplate"},
 	{(*ruling).containerNames, "framework target podTemplate"},
+	{(*ruling).podFields, "framework target podTemplate"},
 	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
 	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
 	{(*ruling).mxnet, "framework target mxnet servers workers"},
@@ -83,7 +84,7 @@ var rules = append([]rule{
 
 // check asks every rule that reads sound parts only.
 func check(job *Job, root *node, unsound parts) Errors {
-	r := &ruling{Job: job, root: root, row: TargetOf(job.Spec.Framework, job.Spec.Target)}
+	r := &ruling{Job: job, root: root, row: rowOf(&job.Spec)}
 	for _, rule := range rules {
 		if len(unsound) == 0 || !slices.ContainsFunc(strings.Fields(rule.reads), unsound.touch) {
 			rule.holds(r)

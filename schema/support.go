@@ -35,6 +35,10 @@ func supportTable(b *strings.Builder, framework string) {
 	fmt.Fprintf(b, "\n## %s\n\n", framework)
 	for _, t := range targets {
 		fmt.Fprintf(b, "- `target: %s` renders %s\n", t.Name, t.API)
+		if release, old := podReleases[[2]string{t.Framework, t.Name}]; old {
+			fmt.Fprintf(b, "  Its controller makes pods of Kubernetes %s and loses what came later, seccompProfile among it: they cannot run in\n"+
+				"  a namespace that enforces the restricted Pod Security Standard.\n", release.version)
+		}
 	}
 	b.WriteString("\n| `spec` |")
 	for _, t := range targets {

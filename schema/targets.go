@@ -131,6 +131,7 @@ var Features = []Feature{
 	written("placement.runtimeClass", "runtime class"),
 	written("placement.nodeSelector", "node selector"),
 	written("placement.tolerations", "tolerations"),
+	{"security.runAsGroup", "the group of the processes", "security", ownGroup},
 	written("failure.restarts", "failed pods that the job survives"),
 	written("failure.restartsPerWorker", "failed pods that a worker survives"),
 	written("failure.fatalExitCodes", "exit codes that end the job"),
@@ -180,6 +181,11 @@ func fetchedData(r *ruling) (paths []string) {
 	return paths
 }
 
+// ownGroup passes over the default, which is rendered for every target.
+func ownGroup(r *ruling) []string {
+	return when(r.given("spec.security.runAsGroup") && r.Spec.Security.RunAsGroup != 65534, "security.runAsGroup")
+}
+
 func when(used bool, field string) []string {
 	if !used {
 		return nil
@@ -194,6 +200,17 @@ func TargetOf(framework, name string) *Target {
 		return nil
 	}
 	return &Targets[i]
+}
+
+// rowOf is the job's row of the table; a mode that makes other pods has a row of its own.
+func rowOf(s *Spec) *Target {
+	switch {
+	case s.Target == TargetJob && s.BytePS():
+		return &bytePSJob
+	case s.Target == TargetJob && s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetLocal:
+		return &mxnetLocalJob
+	}
+	return TargetOf(s.Framework, s.Target)
 }
 
 // Carries says whether the target can carry a feature.
@@ -225,7 +242,7 @@ func (r *ruling) target() {
 func featureRules() []rule {
 	out := make([]rule, len(Features))
 	for i, f := range Features {
-		out[i] = rule{func(r *ruling) { r.carries(f) }, "framework target " + f.reads}
+		out[i] = rule{func(r *ruling) { r.carries(f) }, "framework target mxnet.mode bytescheduler.mode " + f.reads}
 	}
 	return out
 }

@@ -6,6 +6,12 @@ var (
 		"gang.scheduler=kueue": "each role is a Job of its own, and Kueue admits Jobs one by one",
 	})
 
+	// bytePSJob are the same pods, of another framework's job.
+	bytePSJob = Target{FrameworkByteScheduler, TargetJob, "batch/v1 Jobs, one a role", union(others(FrameworkByteScheduler), countedWorkers)}
+
+	// mxnetLocalJob is a Job alone, which Kueue can admit.
+	mxnetLocalJob = Target{FrameworkMXNet, TargetJob, "batch/v1 Job", union(others(FrameworkMXNet), countedWorkers)}
+
 	mxjob = union(others(FrameworkMXNet), countedWorkers, mutableTemplate, lacks{
 		"mxnet":                     "an MXJob has servers always, and its operator names the pods",
 		"gang.scheduler=kueue":      "Kueue ended its support of MXJob (kueue#4077)",
@@ -26,6 +32,7 @@ var (
 		"placement.priorityClass":    mlkubePods,
 		"placement.preemptionPolicy": mlkubePods,
 		"placement.runtimeClass":     mlkubePods,
+		"security.runAsGroup":        mlkubePods,
 		"failure.restarts":           "an MxJob has no such field",
 		"failure.restartsPerWorker":  "an MxJob has no such field",
 		"failure.fatalExitCodes":     "an MxJob has no such field",

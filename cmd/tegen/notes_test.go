@@ -44,3 +44,18 @@ func TestGangNotes(t *testing.T) {
 		}
 	}
 }
+
+// TestNoteOfDeadline: what a lost pod leaves behind is told where nothing ends it.
+func TestNoteOfDeadline(t *testing.T) {
+	const job = `apiVersion: tegen.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist, namespace: ml}
+spec: {framework: mxnet, image: "x:1", command: [python, train.py], workers: {replicas: 2}, failure: {%}}
+`
+	for failure, noted := range map[string]bool{"": true, "deadline: 1h": false} {
+		_, msg, code := tegen(strings.Replace(job, "%", failure, 1), "vet", "-")
+		if code != exitOK || strings.Contains(msg, "note: spec.failure.deadline: none is set") != noted {
+			t.Errorf("failure {%s}: exit %d, %q on standard error", failure, code, msg)
+		}
+	}
+}

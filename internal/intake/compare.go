@@ -30,6 +30,8 @@ func (g gap) steps() []string {
 	return out
 }
 
+func (g gap) String() string { return dotted(g.steps()) + ": " + gist(g.have) }
+
 // mergeKeys are what items of lists are told apart by, as strategic merging does; other lists are one value.
 var mergeKeys = map[string][]string{
 	"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"}, "imagePullSecrets": {"name"},

@@ -199,7 +199,9 @@ func (d *draft) compare(refused map[string]string) {
 		if i > 0 && o.gvk.Kind != "Pod" {
 			continue
 		}
-		extra := slices.DeleteFunc(added(o, twin), func(g gap) bool { return given[g.String()] })
+		extra := slices.DeleteFunc(added(o, twin), func(g gap) bool {
+			return given[g.String()] || i > 0 && g.want != nil // which is told as not kept
+		})
 		if text := summary(o, extra); text != "" {
 			d.notes = append(d.notes, o.note(Adds, "%s", text))
 		}

@@ -85,10 +85,13 @@ func (d *draft) resources(r view, field string) {
 	if name == "" {
 		return
 	}
-	limit := r.at("limits", name)
+	limit, request := r.at("limits", name), r.at("requests", name)
+	if request.given() && request.text() != limit.text() {
+		d.note(request, Flaw, "an API server refuses accelerators of which the limit is not what is requested: the two are made one")
+		request.moved()
+	}
 	if !limit.given() {
-		limit = r.at("requests", name)
-		d.note(limit, Flaw, "an API server refuses accelerators that are requested without being a limit too: they are put into both")
+		limit = request
 	}
 	if n, ok := limit.number(); ok {
 		d.set(field+".gpu", n, limit)

@@ -30,6 +30,8 @@ func (g gap) steps() []string {
 	return out
 }
 
+func (g gap) String() string { return dotted(g.steps()) + ": " + gist(g.have) }
+
 // mergeKeys are what items of lists are told apart by, as strategic merging does; other lists are one value.
 var mergeKeys = map[string][]string{
 	"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"}, "imagePullSecrets": {"name"},
@@ -133,6 +135,26 @@ func partner(field string, have, want []any, i int) any {
 		}
 	}
 	return nil
+}
+
+// counterpart is what the value at a path of have is compared with.
+func counterpart(have, want any, path []step) any {
+	field := ""
+	for _, s := range path {
+		switch h := have.(type) {
+		case tree:
+			w, _ := want.(tree)
+			have, want = h[s.name], w[s.name]
+		case []any:
+			i, err := strconv.Atoi(strings.Trim(s.name, "[]"))
+			if err != nil || i >= len(h) {
+				return nil
+			}
+			have, want = h[i], partner(field, h, listOf(want), i)
+		}
+		field = s.name
+	}
+	return want
 }
 
 // ambiguous says whether two items of a list have one key, such as the port of two protocols.

@@ -53,6 +53,12 @@ func (d *draft) dlroverProgram(pod, c view) {
 	}
 	d.set("spec.command", c.at("command").texts(), c.at("command"))
 	d.set("spec.args", c.at("args").texts(), c.at("args"))
+	program := schema.Spec{Framework: schema.FrameworkDLRover, Command: c.at("command").texts(), Args: c.at("args").texts()}
+	if program.Launch() == nil && trainerWords(c).given() {
+		c.at("command").moved()
+		c.at("args").moved()
+		d.note(trainerWords(c), Moved, "tegen starts it with dlrover-run, which the image must have")
+	}
 }
 
 // trainerWords is where a container's program stands.

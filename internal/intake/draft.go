@@ -75,17 +75,7 @@ func (d *draft) set(field string, value any, from view) {
 	case nil:
 		return
 	}
-	at := d.job
-	steps := strings.Split(field, ".")
-	for _, step := range steps[:len(steps)-1] {
-		below, ok := at[step].(tree)
-		if !ok {
-			below = tree{}
-			at[step] = below
-		}
-		at = below
-	}
-	at[steps[len(steps)-1]] = value
+	put(d.job, strings.Split(field, "."), value)
 	d.origin[field] = from
 }
 

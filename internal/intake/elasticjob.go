@@ -46,6 +46,9 @@ func (d *draft) elasticProgram(pod, c view) {
 	switch {
 	case entrypoint || p.start < 0 || words[0] != "torchrun":
 		d.set("spec.launcher", schema.LauncherEntrypoint, c)
+		if p.launcher == "" {
+			d.note(c.at("command"), Adds, "args get options of torchrun, as the controller gives them some of its own: it must start training as torchrun does")
+		}
 	case len(words) > 2 && words[1] == "--no_python":
 		p.command, p.args = words[2:], nil
 	case len(words) > 1 && !strings.HasPrefix(words[1], "-"):

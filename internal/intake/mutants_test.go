@@ -17,14 +17,17 @@ import (
 // every is how many values of an object are passed over for one that is changed; 1 takes minutes.
 const every = 97
 
+// forms are fixtures of every framework and target.
+var forms = []string{
+	"minimal", "imagenet", "torchelastic-jobset-minimal", "torchelastic-trainjob-minimal", "torchelastic-vcjob-minimal", "dlrover-elasticjob-two-of-four",
+	"torchelastic-elasticjob-imagenet", "torchelastic-pytorchjob-full", "mxnet-job-minimal", "mxnet-mxjob-minimal", "mxnet-mxjob-mlkube-dist",
+	"horovod-mpijob-minimal",
+}
+
 // TestMutants changes one value after another of what tegen renders to something of its own, and looks for it in the
 // imported job and in what that renders: a value that is in neither, and of which no note tells, was lost silently.
 func TestMutants(t *testing.T) {
-	for _, name := range []string{
-		"minimal", "imagenet", "torchelastic-jobset-minimal", "torchelastic-trainjob-minimal", "torchelastic-vcjob-minimal", "dlrover-elasticjob-two-of-four",
-		"torchelastic-elasticjob-imagenet", "torchelastic-pytorchjob-full", "mxnet-job-minimal", "mxnet-mxjob-minimal", "mxnet-mxjob-mlkube-dist",
-		"horovod-mpijob-minimal",
-	} {
+	for _, name := range forms {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile("../../fixtures/valid/" + name + ".yaml")
 			if err != nil {

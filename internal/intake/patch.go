@@ -22,7 +22,7 @@ func (d *draft) patch(sound tree) map[string]string {
 	for _, g := range gaps(o, twin) {
 		g = g.whole(o)
 		path, ok := d.inTemplate(g)
-		if !ok {
+		if !ok || d.isProgram(path) && hasCommand(o, twin, g.path[:len(g.path)-1]) {
 			continue
 		}
 		trial := clone(patch).(tree)
@@ -62,11 +62,37 @@ func (d *draft) inTemplate(g gap) ([]step, bool) {
 	if n := len(path); n > 2 && path[n-1].name == "name" && path[n-3].name == "containers" {
 		return nil, false // the target's to choose
 	}
+	if d.mountsRendered(path, g) {
+		return nil, false
+	}
 	isMetadata := path[0].name == "metadata" && len(path) > 1 && (path[1].name == "labels" || path[1].name == "annotations")
 	if isMetadata && (reserved(path[len(path)-1].name) || isGangKey(path[len(path)-1].name)) {
 		return nil, false
 	}
 	return path, isMetadata || path[0].name == "spec" || len(prefix) > 0
+}
+
+// mountsRendered says whether a gap is in the volume of a mount, and the rendered pods have this volume.
+func (d *draft) mountsRendered(path []step, g gap) bool {
+	i := slices.IndexFunc(path, func(s step) bool { return s.name == "volumeMounts" })
+	if i < 0 || i+2 >= len(path) || path[i+2].name != "volume" {
+		return false
+	}
+	mount := d.template.object.view().walk(g.steps()[:len(g.path)-len(path)+i+2])
+	return d.volume[mount.at("name").text()] != ""
+}
+
+// isProgram says whether a path within the workers' pod template is that of the words by which training starts.
+func (d *draft) isProgram(path []step) bool {
+	n := len(path)
+	return n > 2 && path[n-3].name == "containers" && path[n-2].value == d.trainer && (path[n-1].name == "command" || path[n-1].name == "args")
+}
+
+// hasCommand says whether the rendered container has a command. It and its arguments are one program: half of the
+// input's in its place, and half of it left, would be neither.
+func hasCommand(o *object, twin tree, container []step) bool {
+	have, want := pair(o.Object, twin)
+	return view{value: counterpart(have, want, container)}.at("command").given()
 }
 
 // refusal asks the schema whether it takes a patch.

@@ -21,6 +21,7 @@ func (d *draft) worker(t view) view {
 	}
 	d.resources(c.at("resources"), "spec.resources")
 	d.volumes(pod, c)
+	d.room(c)
 	d.account(t)
 	d.placement(pod)
 	d.security(pod, c)
@@ -55,12 +56,13 @@ func (d *draft) grace(pod view) {
 
 // gpuOf is the resource name of a container's accelerators, "" for none.
 func gpuOf(c view) string {
-	limits := c.at("resources", "limits")
-	names := sortedKeys(limits.mapping())
 	for _, suffix := range []string{"gpu", "tpu", "npu", ""} {
-		for _, name := range names {
-			if strings.Contains(name, "/") && strings.HasSuffix(strings.ToLower(name), suffix) && limits.at(name).text() != "0" {
-				return name
+		for _, list := range []string{"limits", "requests"} {
+			amounts := c.at("resources", list)
+			for _, name := range sortedKeys(amounts.mapping()) {
+				if strings.Contains(name, "/") && strings.HasSuffix(strings.ToLower(name), suffix) && amounts.at(name).text() != "0" {
+					return name
+				}
 			}
 		}
 	}
@@ -83,7 +85,14 @@ func (d *draft) resources(r view, field string) {
 	if name == "" {
 		return
 	}
-	limit := r.at("limits", name)
+	limit, request := r.at("limits", name), r.at("requests", name)
+	if request.given() && request.text() != limit.text() {
+		d.note(request, Flaw, "an API server refuses accelerators of which the limit is not what is requested: the two are made one")
+		request.moved()
+	}
+	if !limit.given() {
+		limit = request
+	}
 	if n, ok := limit.number(); ok {
 		d.set(field+".gpu", n, limit)
 		d.set(field+".gpuResource", name, limit)

@@ -176,6 +176,7 @@ func (d *draft) twins() []tree {
 // compare holds the workload against what is rendered.
 func (d *draft) compare(refused map[string]string) {
 	common := map[string]bool{} // gaps of the first object
+	given := map[string]bool{}  // what the first object is given beyond its own
 	for i, twin := range d.twins() {
 		o := d.workload[i]
 		if twin == nil {
@@ -195,8 +196,17 @@ func (d *draft) compare(refused map[string]string) {
 			}
 			d.notes = append(d.notes, g.note(o, why))
 		}
-		if text := summary(o, added(o, twin)); text != "" && i == 0 {
+		if i > 0 && o.gvk.Kind != "Pod" {
+			continue
+		}
+		extra := slices.DeleteFunc(added(o, twin), func(g gap) bool {
+			return given[g.String()] || i > 0 && g.want != nil // which is told as not kept
+		})
+		if text := summary(o, extra); text != "" {
 			d.notes = append(d.notes, o.note(Adds, "%s", text))
+		}
+		for _, g := range extra {
+			given[g.String()] = true
 		}
 	}
 }
@@ -212,7 +222,7 @@ func summary(o *object, all []gap) string {
 		path := g.steps()
 		last := g.path[len(g.path)-1]
 		switch {
-		case slices.Contains(path, "labels"), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
+		case slices.Contains(path, "labels") && (reserved(last.name) || isGangKey(last.name)), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
 		case quiet.MatchString(last.value), o.knows(path):
 		case slices.Contains(path, "securityContext"):
 			if restricted == "" || last.name == "runAsUser" {

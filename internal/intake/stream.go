@@ -29,7 +29,10 @@ func (s *stream) read(src schema.Source) {
 				Verdict: Flaw, Why: "the key stands twice in one mapping, which strict readers refuse: the last one was taken",
 			})
 		}
-		s.notes = append(s.notes, stringify(o.view())...)
+		if notes := stringify(o.view()); len(notes) > 0 {
+			s.notes = append(s.notes, notes...)
+			o = newObject(l) // whose name may be among the mended
+		}
 		s.objects = append(s.objects, o)
 	}
 }
@@ -37,13 +40,21 @@ func (s *stream) read(src schema.Source) {
 // texts are the mappings and lists of which the API takes nothing but strings.
 var texts = map[string]bool{"labels": true, "annotations": true, "nodeSelector": true, "matchLabels": true, "command": true, "args": true}
 
-// stringify puts quotes where the author forgot them: an API server refuses the object, or drops the value.
+// textFields are fields that are strings wherever they are, and a variable's value is one too.
+var textFields = map[string]bool{"name": true, "namespace": true, "key": true, "image": true, "claimName": true}
+
+// stringify puts quotes where the author forgot them, around what was written: an API server refuses the object, or
+// drops the value.
 func stringify(v view) (notes []Note) {
 	mend := func(child view, put func(string)) {
 		switch child.value.(type) {
 		case bool, int64, float64:
-			notes = append(notes, child.note(Flaw, "must be a string, and is %s, which an API server refuses or drops: it was put in quotes", word(child.value)))
-			put(child.text())
+			note := child.note(Flaw, "must be a string, and is %s, which an API server refuses or drops: it was put in quotes", word(child.value))
+			if text := child.object.Text(child.path); text != "" {
+				note.Value = text
+			}
+			notes = append(notes, note)
+			put(note.Value)
 		default:
 			notes = append(notes, stringify(child)...)
 		}
@@ -56,7 +67,7 @@ func stringify(v view) (notes []Note) {
 	case tree:
 		for _, key := range sortedKeys(x) {
 			isEnv := key == "value" && x["name"] != nil && len(v.path) > 1 && v.path[len(v.path)-2] == "env"
-			if child := v.at(key); texts[last] || isEnv {
+			if child := v.at(key); texts[last] || textFields[key] || isEnv {
 				mend(child, func(text string) { x[key] = text })
 			} else {
 				notes = append(notes, stringify(child)...)

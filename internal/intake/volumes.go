@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // scriptDir is where tegen mounts a script that is not in the image.
@@ -48,6 +50,41 @@ func (d *draft) shm(empty, c view) {
 		v = c.at("resources", "limits", "memory")
 	}
 	d.set("spec.resources.shm", v.text(), v)
+}
+
+// What schema/defaults.cue gives a worker.
+var (
+	usualMemory = resource.MustParse("4Gi")
+	usualDisk   = resource.MustParse("10Gi")
+)
+
+// room raises what a worker may take where the input bounds it nowhere, and what its volumes take is above the default,
+// so that a sound job stays one: memory for those in memory and the program beside them, or ephemeral storage.
+func (d *draft) room(c view) {
+	memory, disk := quantity(d.get("spec.resources.shm")), resource.Quantity{}
+	for _, v := range d.get("spec.storage").items() {
+		if size := quantity(v.at("emptyDir", "size")); v.at("emptyDir", "medium").given() {
+			memory.Add(size)
+		} else {
+			disk.Add(size)
+		}
+	}
+	if !d.get("spec.resources.memory").given() && memory.Cmp(usualMemory) > 0 {
+		memory.Add(usualMemory)
+		d.set("spec.resources.memory", memory.String(), c.at("volumeMounts"))
+	}
+	if !d.get("spec.resources.ephemeralStorage").given() && disk.Cmp(usualDisk) > 0 {
+		d.set("spec.resources.ephemeralStorage", disk.String(), c.at("volumeMounts"))
+	}
+}
+
+// quantity is none where a text is no amount, which is told elsewhere.
+func quantity(v view) resource.Quantity {
+	q, err := resource.ParseQuantity(v.text())
+	if err != nil {
+		return resource.Quantity{}
+	}
+	return q
 }
 
 // mount adds an item of storage.

@@ -11,7 +11,7 @@ import (
 
 // Loose is an object as it was written, with whatever fields it has.
 type Loose struct {
-	Object map[string]any // values as kubectl reads them; whole numbers are int64
+	Object map[string]any // values as kubectl reads them, keys as they were written; whole numbers are int64
 	Twice  []Twice        // keys that stand twice in one mapping, of which the last counts
 
 	doc  document
@@ -31,6 +31,21 @@ func (l *Loose) Line(steps []string) int {
 		return l.doc.firstLine()
 	}
 	return l.doc.lineBelow(l.root, l.at.add(steps...))
+}
+
+// Text is the scalar at a path as it was written, without quotes: 1.10, where the value is 1.1. It is "" for anything else.
+func (l *Loose) Text(steps []string) string {
+	node := l.root
+	for _, step := range l.at.add(steps...) {
+		if node == nil {
+			return ""
+		}
+		node, _ = child(node, step)
+	}
+	if node = target(node); node == nil || node.Kind != yamlv3.ScalarNode {
+		return ""
+	}
+	return node.Value
 }
 
 // Stream is the name under which the text was read.
@@ -65,6 +80,7 @@ func (d document) readLoosely() ([]*Loose, error) {
 	whole := &Loose{Object: object, doc: d, root: d.root()}
 	if whole.root != nil {
 		whole.Twice = d.twice(whole.root, nil)
+		keepKeys(whole.root, object)
 	}
 	return whole.items()
 }
@@ -121,6 +137,38 @@ func (d document) twice(node *yamlv3.Node, at path) (out []Twice) {
 		out = append(out, d.twice(value, here)...)
 	}
 	return out
+}
+
+// keepKeys gives keys back that YAML 1.1 takes for something else than text: y is "true" to it.
+func keepKeys(node *yamlv3.Node, value any) {
+	node = target(node)
+	switch x := value.(type) {
+	case []any:
+		for i := 0; node.Kind == yamlv3.SequenceNode && i < min(len(x), len(node.Content)); i++ {
+			keepKeys(node.Content[i], x[i])
+		}
+	case map[string]any:
+		for i := 0; node.Kind == yamlv3.MappingNode && i+1 < len(node.Content); i += 2 {
+			key := target(node.Content[i])
+			if _, ok := x[key.Value]; !ok && key.Kind == yamlv3.ScalarNode && key.Style == 0 && key.Tag != mergeTag {
+				keepKey(x, key.Value)
+			}
+			keepKeys(node.Content[i+1], x[key.Value])
+		}
+	}
+}
+
+func keepKey(object map[string]any, written string) {
+	var alone map[string]any
+	if yaml.Unmarshal([]byte(written+": 0"), &alone) != nil {
+		return
+	}
+	for read := range alone {
+		if value, ok := object[read]; ok {
+			delete(object, read)
+			object[written] = value
+		}
+	}
 }
 
 // AppendJSON prints compact JSON at the end of dst as block YAML, in the order of its keys.

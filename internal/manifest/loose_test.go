@@ -14,6 +14,7 @@ metadata: {name: odd}
 spec:
   replicas: 3
   on: yes
+  version: 1.10
   replicas: 4
 ---
 just text
@@ -32,16 +33,19 @@ kind: Nameless
 		t.Fatalf("%d objects, errors %v", len(objects), errs)
 	}
 	spec := objects[0].Object["spec"].(map[string]any)
-	if diff := cmp.Diff(map[string]any{"replicas": int64(4), "true": true}, spec); diff != "" {
-		t.Errorf("not as kubectl reads it (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[string]any{"replicas": int64(4), "on": true, "version": 1.1}, spec); diff != "" {
+		t.Errorf("not as it was written (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Twice{{[]string{"spec", "replicas"}, 8}}, objects[0].Twice); diff != "" {
+	if diff := cmp.Diff([]Twice{{[]string{"spec", "replicas"}, 9}}, objects[0].Twice); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := objects[0].Line([]string{"spec", "nosuch"}); got != 5 {
 		t.Errorf("line %d of a field that is not there, want its parent's 5", got)
 	}
-	if got := objects[1].Line([]string{"metadata", "name"}); got != 17 {
-		t.Errorf("line %d of an item's name, want 17", got)
+	if got := objects[0].Text([]string{"spec", "version"}); got != "1.10" {
+		t.Errorf("version is written as %q, want 1.10", got)
+	}
+	if got := objects[1].Line([]string{"metadata", "name"}); got != 18 {
+		t.Errorf("line %d of an item's name, want 18", got)
 	}
 }

@@ -130,11 +130,19 @@ func (d document) lineBelow(node *yamlv3.Node, p path) int {
 	return d.line + line - 1
 }
 
+const mergeTag = "!!merge"
+
+// target is the node that an alias stands for, and any other itself.
+func target(node *yamlv3.Node) *yamlv3.Node {
+	if node != nil && node.Kind == yamlv3.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
 // child follows one step, "name" or "[0]", and gives the line it stands on.
 func child(node *yamlv3.Node, step string) (*yamlv3.Node, int) {
-	if node.Kind == yamlv3.AliasNode {
-		node = node.Alias
-	}
+	node = target(node)
 	switch node.Kind {
 	case yamlv3.SequenceNode:
 		i, err := strconv.Atoi(strings.Trim(step, "[]"))
@@ -145,6 +153,26 @@ func child(node *yamlv3.Node, step string) (*yamlv3.Node, int) {
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			if node.Content[i].Value == step {
 				return node.Content[i+1], node.Content[i].Line
+			}
+		}
+		return merged(node, step)
+	}
+	return nil, 0
+}
+
+// merged is child for what a mapping takes from others by the key <<.
+func merged(node *yamlv3.Node, step string) (*yamlv3.Node, int) {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Tag != mergeTag {
+			continue
+		}
+		from := []*yamlv3.Node{node.Content[i+1]}
+		if list := target(from[0]); list.Kind == yamlv3.SequenceNode {
+			from = list.Content
+		}
+		for _, other := range from {
+			if found, line := child(other, step); found != nil {
+				return found, line
 			}
 		}
 	}

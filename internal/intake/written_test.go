@@ -1,0 +1,92 @@
+package intake_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tegen-dev/tegen/internal/intake"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// indexed is a Job with one container, of these further fields.
+func indexed(t *testing.T, annotations, container, volumes string) (out intake.Result, notes string) {
+	t.Helper()
+	text := `apiVersion: batch/v1
+kind: Job
+metadata: {name: j-worker, annotations: ` + annotations + `}
+spec:
+  completionMode: Indexed
+  completions: 1
+  parallelism: 1
+  template:
+    spec:
+      restartPolicy: Never
+      volumes: ` + volumes + `
+      containers: [{name: worker, image: "a/b:1", ` + container + `}]
+`
+	out = intake.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
+	var b strings.Builder
+	for _, n := range out.Notes {
+		b.WriteString(n.String() + "\n")
+	}
+	return out, b.String()
+}
+
+// TestWritten: what stands without quotes where text belongs is taken as it was written, not as YAML reads it.
+func TestWritten(t *testing.T) {
+	out, notes := indexed(t, "{tag: 1.10, sum: 0123456, y: 12e4}", "command: [python, t.py, 1e-4, 00017, on], env: [{name: N, value: yes}]", "[]")
+	for written, note := range map[string]string{
+		`tag: "1.10"`: ".tag: 1.10: flaw", `sum: "0123456"`: ".sum: 0123456: flaw", `"y": "12e4"`: ".y: 12e4: flaw",
+		`- "1e-4"`: "command[2]: 1e-4: flaw", `- "00017"`: "command[3]: 00017: flaw", `- "on"`: "command[4]: on: flaw",
+		`name: "N"`: "env[0].name: N: flaw", `value: "yes"`: "env[0].value: yes: flaw",
+	} {
+		if !strings.Contains(string(out.YAML), written) {
+			t.Errorf("no %s in the job:\n%s", written, out.YAML)
+		}
+		if !strings.Contains(notes, note) {
+			t.Errorf("no note %s in\n%s", note, notes)
+		}
+	}
+}
+
+// TestRoom: volumes that the input bounds, but not the memory or storage that they count against, are no mistake of its.
+func TestRoom(t *testing.T) {
+	const mounts = "command: [python, t.py], volumeMounts: [{name: m, mountPath: /dev/shm}, {name: s, mountPath: /scratch}]"
+	for _, c := range []struct{ shm, scratch, want string }{
+		{"4Gi", "10Gi", "  resources:\n    shm: 4Gi\n  storage"}, // the defaults just suffice
+		{"16Gi", "50Gi", "  resources:\n    memory: 20Gi\n    shm: 16Gi\n    ephemeralStorage: 50Gi\n"},
+	} {
+		out, notes := indexed(t, "{}", mounts, "[{name: m, emptyDir: {medium: Memory, sizeLimit: "+c.shm+"}}, {name: s, emptyDir: {sizeLimit: "+c.scratch+"}}]")
+		if out.Flawed || !strings.Contains(string(out.YAML), c.want) || strings.Contains(string(out.YAML), "podTemplate") {
+			t.Errorf("want a sound job with %q, got\n%s%s", c.want, out.YAML, notes)
+		}
+	}
+}
+
+func TestRequestedAccelerators(t *testing.T) {
+	out, notes := indexed(t, "{}", "command: [python, t.py], resources: {requests: {nvidia.com/gpu: 2}}", "[]")
+	if !strings.Contains(string(out.YAML), "gpu: 2\n") || strings.Contains(string(out.YAML), "podTemplate") || !strings.Contains(notes, `requests["nvidia.com/gpu"]: 2: flaw`) {
+		t.Errorf("want spec.resources.gpu 2 and a flaw, got\n%s%s", out.YAML, notes)
+	}
+}
+
+// TestUnlikePods: what only the first of several bare pods has, the others are given, and a note of each says so.
+func TestUnlikePods(t *testing.T) {
+	const pod = `---
+apiVersion: v1
+kind: Pod
+metadata: {name: p-worker-NUMBER, labels: {LABEL: x}}
+spec:
+  restartPolicy: OnFailure
+  containers: [{name: worker, image: "a/b:1", args: [t.py], env: [{name: RDZV_ENDPOINT, value: "etcd:2379"}, {name: VARIABLE, value: x}]}]
+`
+	text := strings.NewReplacer("NUMBER", "1", "LABEL", "first", "VARIABLE", "ONLY1").Replace(pod) +
+		strings.NewReplacer("NUMBER", "2", "LABEL", "second", "VARIABLE", "ONLY2").Replace(pod)
+	out := intake.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
+	for _, n := range out.Notes {
+		if n.Object == "Pod p-worker-2" && n.Verdict == intake.Adds && strings.Contains(n.Why, "ONLY1") && strings.Contains(n.Why, "first") && !strings.Contains(n.Why, "/tmp") {
+			return
+		}
+	}
+	t.Errorf("no note of what the second pod is given: %v", out.Notes)
+}

@@ -25,6 +25,7 @@ type object struct {
 	draft           *draft              // that it became the workload of, nil for none
 	told            bool                // that it could not be read
 	becomes         string              // what takes its place, in words, where its form is another
+	heir            func() tree         // what does, in the object's own form, once it is rendered; nil for nothing
 	meant           map[string]struct{} // places whose meaning a draft keeps in another form, with all below them
 }
 

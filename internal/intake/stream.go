@@ -146,7 +146,7 @@ func (s *stream) rest(drafts []*draft) (notes []Note) {
 			continue
 		}
 		if o.becomes != "" {
-			notes = append(notes, o.note(Moved, "%s", o.becomes))
+			notes = append(notes, o.replaced()...)
 			continue
 		}
 		twin := rendered(drafts, o)

@@ -24,7 +24,7 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	}
 	shared := runtime
 	runtime = shared.copy() // several may run on it, each with words of its own
-	child := trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
+	child := s.trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
 	if !child.given() {
 		return nil, errNotTraining
 	}

@@ -5,7 +5,7 @@ import "github.com/tegen-dev/tegen/schema"
 // readVCJob reads Volcano's own Job: its task that trains. Any other is not kept.
 func readVCJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	task := trainingItem(spec.at("tasks"))
+	task := s.trainingItem(spec.at("tasks"))
 	if !task.given() {
 		return nil, errNotTraining
 	}

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/tegen-dev/tegen/schema"
@@ -11,7 +12,7 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	child := s.trainingItem(spec.at("replicatedJobs"))
 	if !child.given() {
-		return nil, errNotTraining
+		return nil, errors.New("it has no spec.replicatedJobs")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJobSet, unhashed(o))
 	d.children(child)

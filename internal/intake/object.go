@@ -62,6 +62,9 @@ func (o *object) copy() *object {
 func (o *object) is(group, kind string) bool { return o.gvk.Group == group && o.gvk.Kind == kind }
 
 func (o *object) String() string {
+	if o.name == "" {
+		return o.gvk.Kind
+	}
 	if o.namespace == "" {
 		return o.gvk.Kind + " " + o.name
 	}
@@ -178,9 +181,13 @@ func (o *object) knows(steps []string) bool {
 }
 
 func (v view) note(verdict Verdict, format string, args ...any) Note {
+	value := ""
+	if len(v.path) > 0 { // a whole object has its name
+		value = gist(v.value)
+	}
 	return Note{
 		File: v.object.Stream(), Line: v.object.Line(v.path), Object: v.object.String(),
-		Field: dotted(v.path), Value: gist(v.value), Verdict: verdict, Why: fmt.Sprintf(format, args...),
+		Field: dotted(v.path), Value: value, Verdict: verdict, Why: fmt.Sprintf(format, args...),
 	}
 }
 
@@ -204,11 +211,8 @@ func dotted(path []string) string {
 	return b.String()
 }
 
-// gist is a value as one short line of JSON; "" for a whole object.
+// gist is a value as one short line of JSON.
 func gist(value any) string {
-	if m, ok := value.(tree); ok && m["kind"] != nil && m["metadata"] != nil {
-		return ""
-	}
 	if value == nil {
 		return ""
 	}

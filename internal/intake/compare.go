@@ -100,7 +100,11 @@ func diffList(have []any, want any, at []step) (out []gap) {
 		key, value := mergeKey(item, keys)
 		other := partner(field, have, w, i)
 		here := append(at[:len(at):len(at)], step{"[" + strconv.Itoa(i) + "]", key, value})
-		if other == nil {
+		switch {
+		case other == nil && siblings[field]:
+			out = append(out, leaves(item, here)...)
+			continue
+		case other == nil:
 			out = append(out, gap{here, item, nil})
 			continue
 		}
@@ -109,8 +113,31 @@ func diffList(have []any, want any, at []step) (out []gap) {
 	return out
 }
 
+// siblings are lists of templates of pods, of which tegen renders one.
+var siblings = map[string]bool{"replicatedJobs": true, "tasks": true}
+
+// leaves are all values below one, each a gap: of a template that nothing renders, every field is worth a line.
+func leaves(value any, at []step) (out []gap) {
+	switch x := value.(type) {
+	case tree:
+		for _, key := range sortedKeys(x) {
+			out = append(out, leaves(x[key], append(at[:len(at):len(at)], step{name: key}))...)
+		}
+	case []any:
+		if !slices.ContainsFunc(x, isTree) {
+			return []gap{{at, value, nil}}
+		}
+		for i, item := range x {
+			out = append(out, leaves(item, append(at[:len(at):len(at)], step{name: "[" + strconv.Itoa(i) + "]"}))...)
+		}
+	default:
+		return []gap{{at, value, nil}}
+	}
+	return out
+}
+
 // partner is the item of a list that one of another list is compared with, nil for none. The one template of pods that
-// tegen renders stands for the first of another list, under a name of its own.
+// tegen renders stands for the one that trains in another list, whatever its name.
 func partner(field string, have, want []any, i int) any {
 	keys := mergeKeys[field]
 	if keys == nil {
@@ -119,22 +146,21 @@ func partner(field string, have, want []any, i int) any {
 		}
 		return nil
 	}
-	find := func(list []any, value string) int {
-		return slices.IndexFunc(list, func(item any) bool {
-			_, other := mergeKey(item, keys)
-			return value != "" && other == value
-		})
+	if siblings[field] && min(len(have), len(want)) == 1 {
+		if i == trainingIndex(view{value: have}.items()) {
+			return want[trainingIndex(view{value: want}.items())]
+		}
+		return nil
 	}
 	_, value := mergeKey(have[i], keys)
-	if j := find(want, value); j >= 0 {
-		return want[j]
+	j := slices.IndexFunc(want, func(item any) bool {
+		_, other := mergeKey(item, keys)
+		return value != "" && other == value
+	})
+	if j < 0 {
+		return nil
 	}
-	if (field == "replicatedJobs" || field == "tasks") && i == 0 && len(want) > 0 && min(len(have), len(want)) == 1 {
-		if _, first := mergeKey(want[0], keys); find(have, first) < 0 {
-			return want[0]
-		}
-	}
-	return nil
+	return want[j]
 }
 
 // counterpart is what the value at a path of have is compared with.

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ func readDLRoverJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	worker := spec.at("replicaSpecs", "worker")
 	if !worker.given() {
-		return nil, errNotTraining
+		return nil, errors.New("it has no spec.replicaSpecs.worker")
 	}
 	d := newDraft(s, o, schema.FrameworkDLRover, schema.TargetElasticJob, o.name)
 	d.roleReplicas(worker)

@@ -141,8 +141,7 @@ func (d *draft) note(v view, verdict Verdict, format string, args ...any) {
 
 // flaw is a mistake of the job, told at the place that it came from.
 func (d *draft) flaw(e schema.Error) Note {
-	n := d.from(e.Path).note(Flaw, "%s: %s", e.Path, e.Msg)
-	return n
+	return d.from(e.Path).note(Flaw, "%s: %s", e.Path, e.Msg)
 }
 
 // from is where a field of the job, or the nearest above it, came from.

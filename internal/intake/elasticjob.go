@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/tegen-dev/tegen/schema"
@@ -12,7 +13,7 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	worker := spec.at("replicaSpecs", "Worker")
 	if !worker.given() {
-		return nil, errNotTraining
+		return nil, errors.New("it has no spec.replicaSpecs.Worker")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetElasticJob, o.name)
 	d.roleReplicas(worker)

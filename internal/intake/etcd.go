@@ -25,15 +25,7 @@ func (d *draft) etcd(name, port, backend string, from view) bool {
 		return false
 	}
 	d.storeIn(name, port, backend, from)
-	pod := server.view().at("spec")
-	if server.gvk.Kind != "Pod" {
-		pod = server.view().at("spec", "template", "spec")
-	}
-	for _, c := range pod.at("containers").items() {
-		d.notes = append(d.notes, etcdFlaws(c, backend)...)
-	}
-	server.becomes = "a StatefulSet takes its place: see spec.rendezvous.etcd"
-	service.becomes = "a Service of that name is rendered with spec.rendezvous.etcd"
+	d.foreignEtcd(server, service, backend)
 	return true
 }
 
@@ -69,15 +61,7 @@ func (s *stream) behind(service *object, wanted func(view) bool) *object {
 	return nil
 }
 
-func isEtcd(template view) bool {
-	for _, c := range template.at("spec", "containers").items() {
-		words := append(c.at("command").texts(), c.at("args").texts()...)
-		if strings.Contains(c.at("image").text(), "etcd") || len(words) > 0 && strings.HasSuffix(words[0], "etcd") {
-			return true
-		}
-	}
-	return false
-}
+func isEtcd(template view) bool { return etcdOf(template).given() }
 
 var floating = regexp.MustCompile(`(^|/)[^:@/]+(:latest)?$`)
 
@@ -106,35 +90,39 @@ func etcdFlaws(c view, backend string) (notes []Note) {
 func (d *draft) members(set *object, backend string) {
 	v := set.view().at("spec")
 	c := v.at("template", "spec", "containers").item("name", "etcd")
-	const at = "spec.rendezvous.etcd."
 	if n, ok := v.at("replicas").number(); ok {
-		d.set(at+"replicas", n, v.at("replicas"))
+		d.set("spec.rendezvous.etcd.replicas", n, v.at("replicas"))
 	}
-	image := "spec.images.etcd"
-	if backend == schema.BackendEtcd || backend == schema.BackendEtcdV2 {
-		image = "spec.images.etcdV2"
-	}
-	d.set(image, c.at("image").text(), c.at("image"))
-	for _, key := range []string{"cpu", "memory"} {
-		d.set(at+key, c.at("resources", "limits", key).text(), c.at("resources", "limits", key))
-	}
-	for _, word := range c.at("command").items() {
-		name, value, _ := option(word.text())
-		switch name {
-		case "quota-backend-bytes":
-			d.set(at+"quota", bytesOf(value), word)
-		case "auto-compaction-retention":
-			if n, err := strconv.ParseInt(strings.TrimSuffix(value, "s"), 10, 64); err == nil {
-				d.set(at+"compaction", span(n), word)
-			}
-		}
-	}
+	d.etcdImage(c.at("image"), backend)
+	d.etcdResources(c.at("resources"))
+	d.etcdOptions(c)
 	if claim := v.at("volumeClaimTemplates").items(); len(claim) == 1 {
-		spec := claim[0].at("spec")
-		d.set(at+"storage.size", spec.at("resources", "requests", "storage").text(), spec)
-		d.set(at+"storage.storageClass", spec.at("storageClassName").text(), spec.at("storageClassName"))
+		d.etcdStorage(claim[0].at("spec"))
 	}
 	d.certificates(v.at("template", "spec"))
+}
+
+func (d *draft) etcdImage(image view, backend string) {
+	field := "spec.images.etcd"
+	if backend == schema.BackendEtcd || backend == schema.BackendEtcdV2 {
+		field = "spec.images.etcdV2"
+	}
+	d.set(field, image.text(), image)
+}
+
+func (d *draft) etcdResources(resources view) {
+	for _, key := range []string{"cpu", "memory"} {
+		v := resources.at("limits", key)
+		if !v.given() {
+			v = resources.at("requests", key)
+		}
+		d.set("spec.rendezvous.etcd."+key, v.text(), v)
+	}
+}
+
+func (d *draft) etcdStorage(claim view) {
+	d.set("spec.rendezvous.etcd.storage.size", claim.at("resources", "requests", "storage").text(), claim)
+	d.set("spec.rendezvous.etcd.storage.storageClass", claim.at("storageClassName").text(), claim.at("storageClassName"))
 }
 
 // certificates reads the Secrets of the members and of the workers.

@@ -103,11 +103,23 @@ func loads(drafts []*draft) (notes []Note) {
 	for _, e := range mistakes(err) {
 		for i, d := range drafts {
 			if e.File == fmt.Sprint(i) {
+				e.Msg = located(e, d, drafts[:i])
 				notes = append(notes, d.flaw(e))
 			}
 		}
 	}
 	return notes
+}
+
+// located says of which job a name is already by its place in the input: the schema knows its place in the output.
+func located(e schema.Error, d *draft, before []*draft) string {
+	for _, other := range before {
+		if e.Rule == "duplicate" && e.Path == "metadata.name" && other.name() == d.name() && sameNamespace(other.namespace(), d.namespace()) {
+			n := other.workload[0].view().at("metadata", "name").note(Flaw, "")
+			return fmt.Sprintf("%q is the name of the job at %s already", d.name(), n.at())
+		}
+	}
+	return e.Msg
 }
 
 // tidy puts the notes in the order of the input, each once.

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/contract"
@@ -10,7 +11,13 @@ import (
 // readJob reads an Indexed Job of batch/v1. Other Jobs fetch and prepare things.
 func readJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	if spec.at("completionMode").text() != "Indexed" || spec.at("template", "metadata", "labels", "app.kubernetes.io/component").text() == "prefetch" {
+	if spec.at("template", "metadata", "labels", "app.kubernetes.io/component").text() == "prefetch" {
+		return nil, errNotTraining
+	}
+	if spec.at("completionMode").text() != "Indexed" {
+		if trains(spec.at("template")) {
+			return nil, errors.New("only Indexed Jobs are read: the pods of others have no number to meet by")
+		}
 		return nil, errNotTraining
 	}
 	forgetController(o)
@@ -32,6 +39,12 @@ func readJob(s *stream, o *object) (*draft, error) {
 	d.torch(spec.at("template", "spec"), c, nil)
 	d.surroundings()
 	return d, nil
+}
+
+// trains says whether the pods of a template start a launcher or ask for accelerators.
+func trains(template view) bool {
+	c := trainerOf(template.at("spec"))
+	return newProgram(c).launcher != "" || gpuOf(c) != ""
 }
 
 // frameworkOf is what the pods of a template train with: tegen's own label says it, or what the program is told.

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/tegen-dev/tegen/schema"
@@ -9,9 +10,9 @@ import (
 // readJobSet reads a JobSet: the Job in it that trains. Any other is not kept.
 func readJobSet(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	child := trainingItem(spec.at("replicatedJobs"))
+	child := s.trainingItem(spec.at("replicatedJobs"))
 	if !child.given() {
-		return nil, errNotTraining
+		return nil, errors.New("it has no spec.replicatedJobs")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJobSet, unhashed(o))
 	d.children(child)
@@ -25,18 +26,61 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	return d, nil
 }
 
-// trainingItem is the item of a list of pods' templates that trains: by its name, or the first.
-func trainingItem(list view) view {
-	items := list.items()
-	for _, item := range items {
-		if slices.Contains([]string{"worker", "node"}, item.at("name").text()) {
-			return item
+// trainingNames are what the item that trains is called.
+var trainingNames = []string{"worker", "workers", "node", "nodes", "trainer", "trainers"}
+
+// trainingIndex is the item of a list of pods' templates that trains: by its name, by its launcher, by the most
+// accelerators in all of its pods, or the first.
+func trainingIndex(items []view) int {
+	for _, name := range trainingNames {
+		if i := slices.IndexFunc(items, func(item view) bool { return item.at("name").text() == name }); i >= 0 {
+			return i
 		}
 	}
-	if len(items) > 0 {
-		return items[0]
+	launches := func(item view) bool { return newProgram(trainerOf(podOf(item))).launcher != "" }
+	if i := slices.IndexFunc(items, launches); i >= 0 {
+		return i
 	}
-	return view{object: list.object}
+	most := 0
+	for i, item := range items {
+		if accelerators(item) > accelerators(items[most]) {
+			most = i
+		}
+	}
+	return most
+}
+
+// podOf is the pod of an item: of a task, or of a Job in it.
+func podOf(item view) view {
+	if job := item.at("template", "spec", "template"); job.given() {
+		return job.at("spec")
+	}
+	return item.at("template", "spec")
+}
+
+// accelerators are those of all pods of an item.
+func accelerators(item view) int64 {
+	c := trainerOf(podOf(item))
+	all, _ := c.at("resources", "limits", gpuOf(c)).number()
+	for _, v := range []view{item.at("replicas"), item.at("template", "spec", "parallelism")} {
+		if n, ok := v.number(); ok {
+			all *= n
+		}
+	}
+	return all
+}
+
+// trainingItem is the item of a list that trains, with a note where it is one of several.
+func (s *stream) trainingItem(list view) view {
+	items := list.items()
+	if len(items) == 0 {
+		return view{object: list.object}
+	}
+	item := items[trainingIndex(items)]
+	if len(items) > 1 {
+		s.notes = append(s.notes, item.at("name").note(Moved, "of %d, this one is read as the workers that train", len(items)))
+	}
+	return item
 }
 
 // children reads a Job that stands for several: many Jobs of one pod become one Job of many.

@@ -25,6 +25,7 @@ type object struct {
 	draft           *draft              // that it became the workload of, nil for none
 	told            bool                // that it could not be read
 	becomes         string              // what takes its place, in words, where its form is another
+	heir            func() tree         // what does, in the object's own form, once it is rendered; nil for nothing
 	meant           map[string]struct{} // places whose meaning a draft keeps in another form, with all below them
 }
 
@@ -61,6 +62,9 @@ func (o *object) copy() *object {
 func (o *object) is(group, kind string) bool { return o.gvk.Group == group && o.gvk.Kind == kind }
 
 func (o *object) String() string {
+	if o.name == "" {
+		return o.gvk.Kind
+	}
 	if o.namespace == "" {
 		return o.gvk.Kind + " " + o.name
 	}
@@ -177,9 +181,13 @@ func (o *object) knows(steps []string) bool {
 }
 
 func (v view) note(verdict Verdict, format string, args ...any) Note {
+	value := ""
+	if len(v.path) > 0 { // a whole object has its name
+		value = gist(v.value)
+	}
 	return Note{
 		File: v.object.Stream(), Line: v.object.Line(v.path), Object: v.object.String(),
-		Field: dotted(v.path), Value: gist(v.value), Verdict: verdict, Why: fmt.Sprintf(format, args...),
+		Field: dotted(v.path), Value: value, Verdict: verdict, Why: fmt.Sprintf(format, args...),
 	}
 }
 
@@ -203,11 +211,8 @@ func dotted(path []string) string {
 	return b.String()
 }
 
-// gist is a value as one short line of JSON; "" for a whole object.
+// gist is a value as one short line of JSON.
 func gist(value any) string {
-	if m, ok := value.(tree); ok && m["kind"] != nil && m["metadata"] != nil {
-		return ""
-	}
 	if value == nil {
 		return ""
 	}

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"cmp"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,7 +16,13 @@ var numbered = regexp.MustCompile(`^(.+)-([0-9]+)$`)
 // readPods reads bare pods whose names differ by their number only, as in the torchelastic tutorial.
 func readPods(s *stream, first *object) (*draft, error) {
 	m := numbered.FindStringSubmatch(first.name)
-	if m == nil || first.view().at("metadata", "ownerReferences").given() || isEtcd(first.view()) {
+	if first.view().at("metadata", "ownerReferences").given() || isEtcd(first.view()) {
+		return nil, errNotTraining
+	}
+	if m == nil {
+		if newProgram(trainerOf(first.view().at("spec"))).launcher != "" {
+			return nil, errors.New("only pods whose names end in their number are read")
+		}
 		return nil, errNotTraining
 	}
 	var pods []*object

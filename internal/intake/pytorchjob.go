@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/tegen-dev/tegen/schema"
@@ -19,7 +20,7 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	}
 	worker := roles.at("Worker")
 	if !worker.given() {
-		return nil, errNotTraining
+		return nil, errors.New("it has neither a Worker nor a Master in spec.pytorchReplicaSpecs")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetPyTorchJob, o.name)
 	d.roleReplicas(worker)

@@ -45,10 +45,29 @@ func (d *draft) parameterServers(all roles) {
 	if all.server.template.given() {
 		d.servers(trainerOf(all.server.template.at("spec")), c)
 	}
+	d.lends(c, "scheduler", all.scheduler)
+	d.lends(c, "server", all.server)
 	for _, port := range trainerOf(all.scheduler.template.at("spec")).at("ports").items() {
 		if n, ok := port.at("containerPort").number(); ok {
 			d.set("spec.servers.port", n, port.at("containerPort"))
 		}
+	}
+}
+
+// lends tells of a role that says nothing of what it runs, and is rendered with the worker's words.
+func (d *draft) lends(worker view, name string, r role) {
+	c := trainerOf(r.template.at("spec"))
+	if !r.template.given() || c.at("command").given() {
+		return
+	}
+	var lent []string
+	for _, field := range []string{"command", "args"} {
+		if worker.at(field).given() && !c.at(field).given() {
+			lent = append(lent, field)
+		}
+	}
+	if len(lent) > 0 {
+		d.note(c, Adds, "the %s runs the worker's %s, which it had not", name, strings.Join(lent, " and "))
 	}
 }
 

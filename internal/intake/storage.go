@@ -53,7 +53,10 @@ func (s *stream) unpinned(pvc, pv *object) {
 	class.moved()
 	pvc.view().at("spec", "storageClassName").moved()
 	if sc := s.find("storage.k8s.io", "StorageClass", "", class.text()); sc != nil {
-		sc.becomes = "claim and volume name each other and need no class"
+		sc.give("claim and volume name each other and need no class", nil)
+		for _, key := range []string{"provisioner", "volumeBindingMode"} { // which a bound volume does not ask for
+			sc.view().at(key).moved()
+		}
 	}
 }
 

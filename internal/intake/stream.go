@@ -134,7 +134,14 @@ var errNotTraining = errors.New("not a training job")
 func (s *stream) drafts() (all []*draft) {
 	for _, o := range s.objects {
 		i := slices.IndexFunc(readers(), func(r reader) bool { return o.is(r.group, r.kind) })
-		if i < 0 || o.draft != nil || o.becomes != "" {
+		if o.draft != nil || o.becomes != "" {
+			continue
+		}
+		if i < 0 {
+			if unknownJob(o) {
+				s.notes = append(s.notes, o.note(NotKept, "this kind is not read"))
+				o.told = true
+			}
 			continue
 		}
 		d, err := readers()[i].read(s, o)
@@ -150,6 +157,15 @@ func (s *stream) drafts() (all []*draft) {
 	return all
 }
 
+// unknownJob says whether an object of a kind without a reader makes pods that train.
+func unknownJob(o *object) bool {
+	if o.gvk.Group == "kubeflow.org" && strings.HasSuffix(o.gvk.Kind, "Job") {
+		return true
+	}
+	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, o.gvk.Kind) &&
+		newProgram(trainerOf(o.view().at("spec", "template", "spec"))).launcher != ""
+}
+
 // rest says what became of the objects that are no workload themselves.
 func (s *stream) rest(drafts []*draft) (notes []Note) {
 	for _, o := range s.objects {
@@ -157,7 +173,7 @@ func (s *stream) rest(drafts []*draft) (notes []Note) {
 			continue
 		}
 		if o.becomes != "" {
-			notes = append(notes, o.note(Moved, "%s", o.becomes))
+			notes = append(notes, o.replaced()...)
 			continue
 		}
 		twin := rendered(drafts, o)

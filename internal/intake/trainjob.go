@@ -24,9 +24,9 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	}
 	shared := runtime
 	runtime = shared.copy() // several may run on it, each with words of its own
-	child := trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
+	child := s.trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
 	if !child.given() {
-		return nil, errNotTraining
+		return nil, fmt.Errorf("the %s %s that it runs on has no spec.template.spec.replicatedJobs", kind, name)
 	}
 	name = o.name
 	if runtime.name == o.name { // as tegen renders them: the hash stands on the runtime

@@ -1,13 +1,17 @@
 package intake
 
-import "github.com/tegen-dev/tegen/schema"
+import (
+	"errors"
+
+	"github.com/tegen-dev/tegen/schema"
+)
 
 // readVCJob reads Volcano's own Job: its task that trains. Any other is not kept.
 func readVCJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	task := trainingItem(spec.at("tasks"))
+	task := s.trainingItem(spec.at("tasks"))
 	if !task.given() {
-		return nil, errNotTraining
+		return nil, errors.New("it has no spec.tasks")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetVCJob, unhashed(o))
 	d.set("spec.workers.replicas", int64(1), task)

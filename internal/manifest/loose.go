@@ -56,26 +56,23 @@ func (l *Loose) Stream() string { return l.doc.name }
 // objects come one by one.
 func ReadLoosely(name string, data []byte) (objects []*Loose, errs []error) {
 	for _, doc := range splitDocuments(name, data) {
-		found, err := doc.readLoosely()
-		objects = append(objects, found...)
-		if err != nil {
-			errs = append(errs, err)
-		}
+		found, wrong := doc.readLoosely()
+		objects, errs = append(objects, found...), append(errs, wrong...)
 	}
 	return objects, errs
 }
 
-func (d document) readLoosely() ([]*Loose, error) {
+func (d document) readLoosely() ([]*Loose, []error) {
 	text, err := yaml.YAMLToJSON(d.text)
 	if err != nil {
-		return nil, d.syntaxError(err)
+		return nil, []error{d.syntaxError(err)}
 	}
 	if string(text) == "null" {
 		return nil, nil
 	}
 	var object map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil {
-		return nil, d.errorAt(nil, errors.New("reading a document: want a mapping with apiVersion and kind"))
+		return nil, []error{d.errorAt(nil, errors.New("reading a document: want a mapping with apiVersion and kind"))}
 	}
 	whole := &Loose{Object: object, doc: d, root: d.root()}
 	if whole.root != nil {
@@ -85,34 +82,34 @@ func (d document) readLoosely() ([]*Loose, error) {
 	return whole.items()
 }
 
-// items is the object itself, or what a list holds.
-func (l *Loose) items() ([]*Loose, error) {
+// items is the object itself, or what a list holds, less the items that are no objects.
+func (l *Loose) items() (out []*Loose, errs []error) {
 	kind, _ := l.Object["kind"].(string)
 	version, _ := l.Object["apiVersion"].(string)
 	if kind == "" || version == "" {
-		return nil, l.doc.errorAt(l.at, errors.New("reading a document: apiVersion or kind is missing"))
+		return nil, []error{l.doc.errorAt(l.at, errors.New("reading a document: apiVersion or kind is missing"))}
 	}
 	list, isList := l.Object["items"].([]any)
+	if !isList && kind == "List" && l.Object["items"] != nil {
+		return nil, []error{l.doc.errorAt(l.at.add("items"), errors.New("reading List: items: want a list"))}
+	}
 	if !isList {
 		return []*Loose{l}, nil
 	}
-	var out []*Loose
 	for i, item := range list {
 		object, ok := item.(map[string]any)
 		at := l.at.add("items").index(i)
 		if !ok {
-			return out, l.doc.errorAt(at, fmt.Errorf("reading %s: want a mapping", kind))
+			errs = append(errs, l.doc.errorAt(at, fmt.Errorf("reading %s: %s: want a mapping", kind, at)))
+			continue
 		}
-		found, err := (&Loose{Object: object, doc: l.doc, root: l.root, at: at}).items()
-		out = append(out, found...)
-		if err != nil {
-			return out, err
-		}
+		found, wrong := (&Loose{Object: object, doc: l.doc, root: l.root, at: at}).items()
+		out, errs = append(out, found...), append(errs, wrong...)
 	}
 	if len(out) > 0 {
 		out[0].Twice = l.Twice
 	}
-	return out, nil
+	return out, errs
 }
 
 // twice finds keys that stand twice in one mapping.

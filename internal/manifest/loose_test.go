@@ -25,11 +25,13 @@ items:
 - apiVersion: v1
   kind: Pod
   metadata: {name: p}
+- 1
+- {kind: Nameless}
 ---
 kind: Nameless
 `
 	objects, errs := ReadLoosely("x.yaml", []byte(text))
-	if len(objects) != 2 || len(errs) != 2 {
+	if len(objects) != 2 || len(errs) != 4 {
 		t.Fatalf("%d objects, errors %v", len(objects), errs)
 	}
 	spec := objects[0].Object["spec"].(map[string]any)

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,9 +57,98 @@ func (d document) decodeError(p path, what string, text []byte, err error) error
 		p = p.add(at...)
 		// Say it in the words of YAML: "json: cannot unmarshal bool into Go
 		// struct field" helps nobody who left the quotes off a "no".
-		err = fmt.Errorf("%s: got %s, want %s", at, wrongType.Value, wrongType.Type)
+		err = fmt.Errorf("got %s, want %s", gotWord(wrongType.Value), wantWord(wrongType.Type))
+		if len(at) > 0 {
+			err = fmt.Errorf("%s: %w", at, err)
+		}
 	}
 	return d.errorAt(p, fmt.Errorf("reading %s: %w", what, err))
+}
+
+// gotWord is a value of the JSON decoder's as YAML calls it.
+func gotWord(value string) string {
+	kind, _, _ := strings.Cut(value, " ") // "number 1.5"
+	switch kind {
+	case "object":
+		return "a mapping"
+	case "array":
+		return "a list"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
+}
+
+// wantWord is a Go type as YAML calls its values.
+func wantWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wantWord(t.Elem())
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "a string"
+		}
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a mapping"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	}
+	return "a number"
+}
+
+// namesField says whether a decoder's error tells where it is, or can be asked.
+func namesField(text []byte, err error) bool {
+	var field kjson.FieldError
+	var wrongType *json.UnmarshalTypeError
+	return errors.As(err, &field) || errors.As(err, &wrongType) && len(pathAt(text, wrongType.Offset)) > 0
+}
+
+// culprit finds the value that a type with a decoder of its own, such as a quantity, refused without naming it: the one
+// without which the error is another, or none.
+func culprit(text []byte, err error, decode func([]byte) error) path {
+	var root any
+	if json.Unmarshal(text, &root) != nil {
+		return nil
+	}
+	without := func() bool {
+		rest, marshalErr := json.Marshal(root)
+		again := decode(rest)
+		return marshalErr == nil && (again == nil || again.Error() != err.Error())
+	}
+	var find func(value any, p path) path
+	find = func(value any, p path) path {
+		try := func(child any, step path, set func(any)) path {
+			set(nil)
+			is := without()
+			set(child)
+			if !is {
+				return nil
+			}
+			if deeper := find(child, step); deeper != nil {
+				return deeper
+			}
+			return step
+		}
+		switch x := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(x)) {
+				if at := try(x[key], p.add(key), func(v any) { x[key] = v }); at != nil {
+					return at
+				}
+			}
+		case []any:
+			for i := range x {
+				if at := try(x[i], p.index(i), func(v any) { x[i] = v }); at != nil {
+					return at
+				}
+			}
+		}
+		return nil
+	}
+	return find(root, nil)
 }
 
 func (d document) errorAt(p path, err error) error {

@@ -93,6 +93,19 @@ func (d document) decode(objs []runtime.Object, at path, text []byte) ([]runtime
 	if err == nil && len(strict) > 0 && !d.loose {
 		err = strict[0]
 	}
+	if err != nil && !namesField(text, err) {
+		decode := func(text []byte) error {
+			_, err := kjson.UnmarshalStrict(text, obj)
+			return err
+		}
+		if field := culprit(text, err, decode); field != nil {
+			var wrongType *json.UnmarshalTypeError
+			if errors.As(err, &wrongType) {
+				err = fmt.Errorf("got %s", gotWord(wrongType.Value))
+			}
+			return nil, d.errorAt(at.add(field...), fmt.Errorf("reading %s: %s: %w", head.Kind, field, err))
+		}
+	}
 	if err != nil {
 		return nil, d.decodeError(at, head.Kind, text, err)
 	}

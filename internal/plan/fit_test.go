@@ -231,7 +231,7 @@ func TestInventory(t *testing.T) {
 		"{apiVersion: v1, kind: Pod}":                                           "Pod 1 has no name",
 		"{apiVersion: v1, kind: Service, metadata: {name: s}}":                  "Service: an inventory holds Nodes and Pods",
 		"{apiVersion: x/v1, kind: Foo}":                                         "Foo: an inventory holds Nodes and Pods",
-		"{apiVersion: v1, kind: Node, metadata: {name: [a]}}":                   "nodes.yaml:1: reading Node: metadata.name: got array, want string",
+		"{apiVersion: v1, kind: Node, metadata: {name: [a]}}":                   "nodes.yaml:1: reading Node: metadata.name: got a list, want a string",
 		strings.Replace(gpuNode("a", ""), "cpu: 32", "cpu: many", 1):            "nodes.yaml:1: reading Node",
 		"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node}\n":  "Node 1 has no name",
 		"apiVersion: v1\nkind: List\nitems: {a: b}\n":                           "nodes.yaml:3: reading List",

@@ -49,7 +49,7 @@ const jobUID = "metadata.labels['" + batchv1.ControllerUidLabel + "']"
 // targetOf is the job's target; schema.Load refuses what is not in the list, which TestTargets holds to schema.Targets.
 func targetOf(job *schema.Job) *target {
 	framework := job.Spec.Framework
-	if framework == schema.FrameworkByteScheduler && job.Spec.ByteScheduler.Mode == schema.ModeBytePS {
+	if job.Spec.BytePS() {
 		framework = schema.FrameworkMXNet // the same pods: BytePS is ps-lite
 	}
 	all := targets()

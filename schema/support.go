@@ -31,7 +31,12 @@ func frameworks() (names []string) {
 
 // supportTable is a table of features by targets, and below it why not.
 func supportTable(b *strings.Builder, framework string) {
-	targets := slices.DeleteFunc(slices.Clone(Targets), func(t Target) bool { return t.Framework != framework })
+	all := slices.Clone(Targets)
+	for mode, row := range map[string]Target{ModeBytePS: bytePSJob, MXNetLocal: mxnetLocalJob} { // one a framework: their order is fixed
+		row.Name += " (mode " + mode + ")"
+		all = append(all, row)
+	}
+	targets := slices.DeleteFunc(all, func(t Target) bool { return t.Framework != framework })
 	fmt.Fprintf(b, "\n## %s\n\n", framework)
 	for _, t := range targets {
 		fmt.Fprintf(b, "- `target: %s` renders %s\n", t.Name, t.API)

@@ -1,0 +1,98 @@
+package gang
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+)
+
+// refusedKey marks in a pod's cycle that its gang found no room, for PostFilter.
+const refusedKey fwk.StateKey = Name + "/refused"
+
+// refused is what a gang asked for in vain.
+type refused struct {
+	gang  ledger.Key
+	wants []ledger.Want
+}
+
+// Clone is asked for by the framework. What was refused does not change.
+func (r *refused) Clone() fwk.StateData { return r }
+
+// PreFilter looks for room for a pod's whole gang before the pod takes its own place, and refuses the pod where there
+// is none. Pods without a gang pass.
+func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	uid := uidOf(pod)
+	key, ok := g.ledger.GangOf(uid)
+	if !ok || rehearsing(state) {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	if v := g.ledger.Admit(uid); !v.OK {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
+	}
+	if wants := g.ledger.Wanted(uid); len(wants) > 0 {
+		if s := g.look(ctx, state, uid, key, wants); !s.IsSuccess() {
+			return nil, s
+		}
+	}
+	if node, ok := g.ledger.Planned(uid); ok && node != "" {
+		return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
+	}
+	return nil, fwk.NewStatus(fwk.Skip)
+}
+
+// PreFilterExtensions is nil: adding or removing a pod on a node changes nothing for a gang.
+func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// look rehearses the placement of what a gang's group wants. Where it works out a round begins; where it does not the
+// gang is told why.
+func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid ledger.UID, key ledger.Key, wants []ledger.Want) *fwk.Status {
+	g.withdraw(wants)
+	plan, shortage, err := g.rehearse(ctx, wants)
+	if err != nil {
+		g.promise(wants)
+		return fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", key, err))
+	}
+	if shortage != nil {
+		g.promise(wants)
+		message := shortage.String()
+		state.Write(refusedKey, &refused{gang: key, wants: wants})
+		g.reports.refused(uid, key, message)
+		return fwk.NewStatus(fwk.Unschedulable, message)
+	}
+	g.fulfil(wants)
+	g.apply(g.ledger.Start(uid, plan.nodes(g.ledger.Pinned(uid))))
+	return nil
+}
+
+// PostFilter makes room by preemption: for a whole gang that found none, or for a single pod. A member that found no
+// place although its gang had found room ends the attempt.
+func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if data, err := state.Read(refusedKey); err == nil {
+		r := data.(*refused)
+		return g.preempt(ctx, pod, r.gang, r.wants)
+	}
+	uid := uidOf(pod)
+	key, member := g.ledger.GangOf(uid)
+	if _, planned := g.ledger.Planned(uid); planned {
+		g.apply(g.ledger.Fail(uid))
+		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s lost the room that it had found, and tries again", key))
+	}
+	if member && !g.ledger.Admit(uid).OK {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	result, status := g.preempter.PostFilter(ctx, state, pod, nodes)
+	if status.IsSuccess() || !status.IsRejected() {
+		return result, status
+	}
+	// No node has room even without the pods that may be evicted one by one: perhaps without a whole gang.
+	alone := []ledger.Want{{Min: 1, Need: 1, Candidates: []ledger.UID{uid}}}
+	if whole, s := g.preempt(ctx, pod, ledger.Key{Namespace: pod.Namespace, Name: pod.Name}, alone); s.IsSuccess() {
+		return whole, s
+	}
+	return result, status
+}

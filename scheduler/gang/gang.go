@@ -1,0 +1,192 @@
+// Package gang is the plugin TegenGang: pods that declare a gang are placed
+// together or not at all. A gang is declared by Koordinator's annotations or by
+// a PodGroup of scheduling.k8s.io, so that one set of manifests works on
+// Koordinator's scheduler and on this one.
+//
+// What may happen to a gang is decided in package ledger. Here its decisions
+// meet kube-scheduler: one member of a gang looks for room on behalf of all
+// (fit.go), the others enter the queue once there is room, hold their places
+// until the minimum is reached (permit.go), and bind together. A gang without
+// room holds nothing; one pod of it waits for a change in the cluster.
+package gang
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+)
+
+// Name of the plugin in a KubeSchedulerConfiguration. GangScheduling is kube-scheduler's own.
+const Name = "TegenGang"
+
+var (
+	_ fwk.PreEnqueuePlugin  = &Gang{}
+	_ fwk.QueueSortPlugin   = &Gang{}
+	_ fwk.EnqueueExtensions = &Gang{}
+	_ fwk.PreFilterPlugin   = &Gang{}
+	_ fwk.PostFilterPlugin  = &Gang{}
+	_ fwk.ReservePlugin     = &Gang{}
+	_ fwk.PermitPlugin      = &Gang{}
+	_ fwk.SignPlugin        = &Gang{}
+)
+
+// Args are the plugin's args in a KubeSchedulerConfiguration. All profiles read those of the first.
+type Args struct {
+	// DefaultWaitingTimeSeconds is how long placed members wait for the others where the gang does not say; 600 by
+	// default, as Koordinator's.
+	DefaultWaitingTimeSeconds *int64 `json:"defaultWaitingTimeSeconds,omitempty"`
+}
+
+func (a Args) waiting() (time.Duration, error) {
+	if a.DefaultWaitingTimeSeconds == nil {
+		return 10 * time.Minute, nil
+	}
+	if *a.DefaultWaitingTimeSeconds < 1 {
+		return 0, fmt.Errorf("defaultWaitingTimeSeconds is %d: it must be at least 1", *a.DefaultWaitingTimeSeconds)
+	}
+	return time.Duration(*a.DefaultWaitingTimeSeconds) * time.Second, nil
+}
+
+// Gang is the plugin of one profile. All profiles of a process share one ledger: preemption must know the gangs of all.
+type Gang struct {
+	*office
+	profile   framework.Framework
+	preempter *defaultpreemption.DefaultPreemption // for pods without a gang
+}
+
+// office is what the profiles share.
+type office struct {
+	ledger  *ledger.Ledger
+	waiting time.Duration
+	native  bool // PodGroups are this plugin's business, not kube-scheduler's own
+	reports *reporter
+	groups  *podGroups
+
+	mu       sync.RWMutex
+	handle   framework.Framework          // of the first profile: queue, waiting pods and clients are the process's
+	profiles map[string]bool              // names of the profiles that have the plugin
+	pods     map[ledger.UID]*corev1.Pod   // members as they were last seen
+	evicted  map[ledger.Key][]*corev1.Pod // pods that were told to leave to make room for a gang
+	promised map[ledger.UID]promise       // members for which room is kept until those have left
+}
+
+// Factory returns what registers the plugin under its Name: the profiles of one scheduler share what it makes.
+func Factory() frameworkruntime.PluginFactory {
+	var once sync.Once
+	var shared *office
+	var opening error
+	return func(ctx context.Context, configuration runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		f, ok := handle.(framework.Framework)
+		if !ok {
+			return nil, fmt.Errorf("%s needs the framework of kube-scheduler, not %T", Name, handle)
+		}
+		once.Do(func() { shared, opening = open(ctx, configuration, f) })
+		if opening != nil {
+			return nil, opening
+		}
+		return shared.join(ctx, f)
+	}
+}
+
+// open makes what the profiles share, and starts to watch.
+func open(ctx context.Context, configuration runtime.Object, handle framework.Framework) (*office, error) {
+	var args Args
+	if err := frameworkruntime.DecodeInto(configuration, &args); err != nil {
+		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
+	}
+	waiting, err := args.waiting()
+	if err != nil {
+		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
+	}
+	o := &office{
+		ledger: ledger.New(), waiting: waiting, handle: handle,
+		native:   !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload),
+		profiles: map[string]bool{}, pods: map[ledger.UID]*corev1.Pod{},
+		evicted: map[ledger.Key][]*corev1.Pod{}, promised: map[ledger.UID]promise{},
+	}
+	o.reports = newReporter(o)
+	register(o.ledger.Stats)
+	if err := o.watch(); err != nil {
+		return nil, err
+	}
+	go o.reports.run(ctx)
+	if o.native {
+		o.groups = newPodGroups(o)
+		go o.groups.run(ctx)
+	}
+	return o, nil
+}
+
+// join makes the plugin of one more profile.
+func (o *office) join(ctx context.Context, handle framework.Framework) (*Gang, error) {
+	o.mu.Lock()
+	o.profiles[handle.ProfileName()] = true
+	o.mu.Unlock()
+	// The values that kube-scheduler gives its own preemption where a configuration says nothing.
+	args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
+	preempter, err := defaultpreemption.New(ctx, args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
+	if err != nil {
+		return nil, fmt.Errorf("making the preemption of single pods: %w", err)
+	}
+	g := &Gang{office: o, profile: handle, preempter: preempter}
+	preempter.IsEligiblePod = g.goesAlone
+	return g, nil
+}
+
+// Name is the plugin's.
+func (*Gang) Name() string { return Name }
+
+func uidOf(pod *corev1.Pod) ledger.UID { return ledger.UID(pod.UID) }
+
+// apply carries out what follows from an entry in the ledger. It must not be called with a lock held.
+func (o *office) apply(c ledger.Change) {
+	for _, uid := range c.Allow {
+		if w := o.handle.GetWaitingPod(types.UID(uid)); w != nil {
+			w.Allow(Name)
+		}
+	}
+	for _, uid := range c.Reject {
+		if w := o.handle.GetWaitingPod(types.UID(uid)); w != nil {
+			w.Reject(Name, "another member of its gang found no place")
+		}
+	}
+	o.wake(c.Wake)
+	for _, a := range c.Admitted {
+		o.reports.placed(a)
+	}
+	if len(c.Later) > 0 {
+		time.AfterFunc(c.After, func() { o.wake(c.Later) })
+	}
+}
+
+// wake lets pods be tried. Those that the queue does not know yet are tried when they enter it.
+func (o *office) wake(uids []ledger.UID) {
+	if len(uids) == 0 {
+		return
+	}
+	pods := make(map[string]*corev1.Pod, len(uids))
+	o.mu.RLock()
+	for _, uid := range uids {
+		if p := o.pods[uid]; p != nil {
+			pods[p.Namespace+"/"+p.Name] = p
+		}
+	}
+	o.mu.RUnlock()
+	o.handle.Activate(klog.Background(), pods)
+}

@@ -1,0 +1,178 @@
+package gang
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+)
+
+const podGroupScheduled = "PodGroupScheduled" // the condition of k8s.io/api/scheduling
+
+// versions of scheduling.k8s.io in which PodGroups have spec.schedulingPolicy.gang.minCount, the newest first
+// (k8s.io/api/scheduling, 1.36 and 1.37).
+var versions = []string{"v1", "v1beta1", "v1alpha3", "v1alpha2"}
+
+// podGroups enters into the ledger what the cluster's own PodGroups ask for, in whatever version the cluster serves.
+type podGroups struct {
+	office *office
+
+	mu     sync.Mutex
+	client dynamic.NamespaceableResourceInterface // nil while the cluster serves none
+}
+
+func newPodGroups(o *office) *podGroups { return &podGroups{office: o} }
+
+// run watches PodGroups once the cluster serves them, until the context ends.
+func (p *podGroups) run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	version := ""
+	_ = wait.PollUntilContextCancel(ctx, time.Minute, true, func(context.Context) (bool, error) { // it ends with the context only
+		version = p.served()
+		return version != "", nil
+	})
+	if version == "" {
+		return
+	}
+	client, err := dynamic.NewForConfig(p.office.handle.KubeConfig())
+	if err != nil {
+		logger.Error(err, "Making a client for PodGroups; they are not watched")
+		return
+	}
+	resource := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: version, Resource: "podgroups"}
+	p.mu.Lock()
+	p.client = client.Resource(resource)
+	p.mu.Unlock()
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	if _, err := factory.ForResource(resource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { p.put(obj) },
+		UpdateFunc: func(_, obj any) { p.put(obj) },
+		DeleteFunc: func(obj any) { p.drop(obj) },
+	}); err != nil {
+		logger.Error(err, "Watching PodGroups")
+		return
+	}
+	logger.Info("Watching PodGroups", "version", version)
+	factory.Start(ctx.Done())
+}
+
+// served is the newest version of PodGroups that the cluster serves and this scheduler knows, "" for none.
+func (p *podGroups) served() string {
+	discovery := p.office.handle.ClientSet().Discovery()
+	for _, v := range versions {
+		list, err := discovery.ServerResourcesForGroupVersion("scheduling.k8s.io/" + v)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if r.Name == "podgroups" {
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+// minCount is what a PodGroup asks for; its pods are on their own where it asks for nothing.
+func (p *podGroups) minCount(u *unstructured.Unstructured) (ledger.Spec, error) {
+	spec := ledger.Spec{Min: 1, Mode: ledger.Strict, Policy: ledger.WaitingAndRunning, Waiting: p.office.waiting}
+	gang, found, err := unstructured.NestedMap(u.Object, "spec", "schedulingPolicy", "gang")
+	if err != nil || !found {
+		return spec, err
+	}
+	n, _, err := unstructured.NestedInt64(gang, "minCount")
+	if err != nil || n < 1 || n > ledger.MaxMembers {
+		return spec, fmt.Errorf("PodGroup %s: spec.schedulingPolicy.gang.minCount must be a number from 1 to %d", u.GetName(), ledger.MaxMembers)
+	}
+	spec.Min = int(n)
+	return spec, nil
+}
+
+func (p *podGroups) put(obj any) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	key := ledger.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
+	spec, err := p.minCount(u)
+	p.office.apply(p.office.ledger.Rule(key, spec, err, time.Now()))
+}
+
+func (p *podGroups) drop(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return
+	}
+	key := ledger.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
+	p.office.apply(p.office.ledger.Unrule(key, time.Now()))
+}
+
+// judge writes into a PodGroup's conditions that it has no room, or with an empty message that it has its minimum. It
+// does so in the background: nothing waits for it.
+func (p *podGroups) judge(key ledger.Key, message string) {
+	p.mu.Lock()
+	client := p.client
+	p.mu.Unlock()
+	if client == nil {
+		return
+	}
+	c := metav1.Condition{Type: podGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled", Message: "the gang has the places it needs"}
+	if message != "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Unschedulable", message
+	}
+	go func() {
+		if err := write(context.Background(), client.Namespace(key.Namespace), key.Name, c); err != nil {
+			klog.Background().Error(err, "Writing the condition of a PodGroup", "podGroup", key.String())
+		}
+	}()
+}
+
+// write sets one condition of a PodGroup and leaves the others.
+func write(ctx context.Context, client dynamic.ResourceInterface, name string, c metav1.Condition) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	u, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading PodGroup %s: %w", name, err)
+	}
+	var status struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &status); err != nil {
+		return fmt.Errorf("reading the conditions of PodGroup %s: %w", name, err)
+	}
+	if !meta.SetStatusCondition(&status.Status.Conditions, c) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": u.GetResourceVersion()}, // another writer's conditions are not overwritten
+		"status":   status.Status,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the conditions of PodGroup %s: %w", name, err)
+	}
+	if _, err := client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("patching PodGroup %s: %w", name, err)
+	}
+	return nil
+}

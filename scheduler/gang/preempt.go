@@ -1,0 +1,244 @@
+package gang
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+)
+
+// promise is room that is kept for a member until the pods have left that made it: without it a pod of lower priority,
+// such as the successor of an evicted one, would take it.
+type promise struct {
+	info fwk.PodInfo
+	node string
+}
+
+// goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum.
+func (g *Gang) goesAlone(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
+	t := g.ledger.Tied(uidOf(victim.GetPod()))
+	return t.Group == "" || t.Spare
+}
+
+// preempt evicts pods of lower priority so that all that is wanted fits: as few and as unimportant ones as it finds,
+// and of a gang only what it can spare or the whole. It returns the node on which the pod itself will have room.
+func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wants []ledger.Want) (*fwk.PostFilterResult, *fwk.Status) {
+	no := func(format string, args ...any) (*fwk.PostFilterResult, *fwk.Status) {
+		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf(format, args...))
+	}
+	if p := pod.Spec.PreemptionPolicy; p != nil && *p == corev1.PreemptNever {
+		return no("its preemptionPolicy is Never")
+	}
+	if n := g.leaving(key); n > 0 {
+		return no("%d evicted pods are still leaving", n)
+	}
+	g.fulfil(wants) // what was promised did not come true
+	r, err := g.newRemoval(pod)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	if len(r.pods) == 0 {
+		return no("no pods of lower priority could make room")
+	}
+	st, err := g.newStage()
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	if err := r.from(ctx, st); err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	p, short, err := st.placeAll(ctx, wants, func(uids []ledger.UID) []*corev1.Pod { return g.membersOr(pod, uids) })
+	switch {
+	case err != nil:
+		return nil, fwk.AsStatus(err)
+	case short != nil:
+		return no("evicting all pods of lower priority would not make room")
+	}
+	victims, err := r.victims(ctx, st, p)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	return g.evict(ctx, pod, key, p, victims), nil
+}
+
+// membersOr are the members of a gang, or the pod itself where it has none.
+func (g *Gang) membersOr(pod *corev1.Pod, uids []ledger.UID) []*corev1.Pod {
+	if _, ok := g.ledger.GangOf(uidOf(pod)); !ok {
+		return []*corev1.Pod{pod}
+	}
+	return g.podsOf(uids)
+}
+
+// leaving is how many of the pods that were evicted for a gang still hold their places.
+func (o *office) leaving(key ledger.Key) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lister := o.handle.SharedInformerFactory().Core().V1().Pods().Lister()
+	o.evicted[key] = slices.DeleteFunc(o.evicted[key], func(p *corev1.Pod) bool {
+		now, err := lister.Pods(p.Namespace).Get(p.Name)
+		return err != nil || now.UID != p.UID || now.Spec.NodeName == ""
+	})
+	n := len(o.evicted[key])
+	if n == 0 {
+		delete(o.evicted, key)
+	}
+	return n
+}
+
+// evict tells pods to leave, in the background, and keeps the room for those it was made for.
+func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key ledger.Key, p *plan, victims []*corev1.Pod) *fwk.PostFilterResult {
+	logger := klog.FromContext(ctx)
+	target := p.names[p.spots[0].node]
+	g.mu.Lock()
+	g.evicted[key] = victims
+	for _, s := range p.spots {
+		if s.pod.UID == pod.UID {
+			target = p.names[s.node]
+			continue // the framework keeps the room of the pod that it is scheduling
+		}
+		if info, err := framework.NewPodInfo(s.pod); err == nil {
+			g.promised[uidOf(s.pod)] = promise{info, p.names[s.node]}
+		}
+	}
+	g.mu.Unlock()
+	for _, s := range p.spots {
+		g.keep(uidOf(s.pod))
+	}
+	logger.V(2).Info("Evicting pods to make room for a gang", "gang", key.String(), "pods", len(victims))
+	background := klog.NewContext(context.WithoutCancel(ctx), logger)
+	go g.evictAll(background, pod, target, victims)
+	return framework.NewPostFilterResultWithNominatedNode(target)
+}
+
+// evictAll tells pods to leave. Where that is refused the pod is tried again: it may find others.
+func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, target string, victims []*corev1.Pod) {
+	errs := make([]error, len(victims))
+	g.profile.Parallelizer().Until(ctx, len(victims), func(i int) {
+		errs[i] = g.preempter.Executor.PreemptPod(ctx, candidate(target), preemptor{pod}, victims[i], Name)
+	}, Name)
+	if slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		g.profile.Activate(klog.FromContext(ctx), map[string]*corev1.Pod{pod.Namespace + "/" + pod.Name: pod})
+	}
+}
+
+// keep makes the scheduler count a promised place as taken.
+func (o *office) keep(uid ledger.UID) {
+	o.mu.RLock()
+	p, ok := o.promised[uid]
+	o.mu.RUnlock()
+	if ok {
+		o.handle.AddNominatedPod(klog.Background(), p.info, &fwk.NominatingInfo{NominatedNodeName: p.node, NominatingMode: fwk.ModeOverride})
+	}
+}
+
+// promise keeps again what was withdrawn.
+func (o *office) promise(wants []ledger.Want) {
+	for _, w := range wants {
+		for _, uid := range w.Candidates {
+			o.keep(uid)
+		}
+	}
+}
+
+// withdraw stops to count the places that are kept for those who now look for places themselves.
+func (o *office) withdraw(wants []ledger.Want) {
+	for _, w := range wants {
+		for _, pod := range o.podsOf(w.Candidates) {
+			o.handle.DeleteNominatedPodIfExists(pod)
+		}
+	}
+}
+
+// fulfil forgets what was promised, and does not count it any more.
+func (o *office) fulfil(wants []ledger.Want) {
+	o.withdraw(wants)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, w := range wants {
+		for _, uid := range w.Candidates {
+			delete(o.promised, uid)
+		}
+	}
+}
+
+// victim is a pod that may be removed, where it is on the stage.
+type victim struct {
+	info fwk.PodInfo
+	node int
+	tie  ledger.Tie
+}
+
+func (v *victim) pod() *corev1.Pod { return v.info.GetPod() }
+
+// removal is the pods that a pod of some priority may have evicted.
+type removal struct {
+	pods     []*victim
+	byNode   map[string][]*victim
+	original map[string]fwk.NodeInfo
+	pdbs     *budgets
+}
+
+// newRemoval finds the pods of lower priority that may go. Those of a gang with a member that may not go are left,
+// except what it can spare.
+func (g *Gang) newRemoval(pod *corev1.Pod) (*removal, error) {
+	snapshot, err := g.profile.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, fmt.Errorf("reading the snapshot: %w", err)
+	}
+	r := &removal{byNode: map[string][]*victim{}, original: map[string]fwk.NodeInfo{}}
+	if r.pdbs, err = g.budgets(); err != nil {
+		return nil, err
+	}
+	priority := corev1helpers.PodPriority(pod)
+	protected := map[string]bool{}
+	for _, n := range snapshot {
+		r.original[n.Node().Name] = n
+		for _, info := range n.GetPods() {
+			v := &victim{info: info, tie: g.ledger.Tied(uidOf(info.GetPod()))}
+			if corev1helpers.PodPriority(v.pod()) >= priority {
+				protected[v.tie.Group] = true
+				continue
+			}
+			r.pods = append(r.pods, v)
+		}
+	}
+	r.pods = slices.DeleteFunc(r.pods, func(v *victim) bool { return v.tie.Group != "" && protected[v.tie.Group] && !v.tie.Spare })
+	for _, v := range r.pods {
+		name := v.pod().Spec.NodeName
+		r.byNode[name] = append(r.byNode[name], v)
+	}
+	return r, nil
+}
+
+// from takes the pods off a stage, whose nodes it orders so that those are filled first where least is lost.
+func (r *removal) from(ctx context.Context, st *stage) error {
+	cost := func(n fwk.NodeInfo) (highest, count int) {
+		for _, v := range r.byNode[n.Node().Name] {
+			highest = max(highest, int(corev1helpers.PodPriority(v.pod())))
+			count++
+		}
+		return highest, count
+	}
+	slices.SortStableFunc(st.nodes, func(a, b fwk.NodeInfo) int {
+		highestA, countA := cost(a)
+		highestB, countB := cost(b)
+		return cmp.Or(cmp.Compare(min(countA, 1), min(countB, 1)), cmp.Compare(highestA, highestB), cmp.Compare(countA, countB))
+	})
+	for i, n := range st.nodes {
+		for _, v := range r.byNode[n.Node().Name] {
+			v.node = i
+			if err := st.move(ctx, move{pod: v.info, node: i, taken: true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package gang
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+)
+
+// gathering is how long a gang may lack pods before they are told: controllers create them one after another.
+const gathering = 3 * time.Second
+
+// reporter tells users why the pods of a gang are not placed. kube-scheduler reports on the one pod that it tried; the
+// reporter says the same of the others, as an event and as the condition PodScheduled, which autoscalers of clusters
+// count. It works in the background, pod by pod, and says nothing twice.
+type reporter struct {
+	office *office
+	queue  workqueue.TypedRateLimitingInterface[ledger.UID]
+
+	mu      sync.Mutex
+	said    map[ledger.UID]string // of a pod, last
+	verdict map[ledger.Key]string // why a gang found no room
+}
+
+func newReporter(o *office) *reporter {
+	return &reporter{
+		office: o,
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ledger.UID]()),
+		said:   map[ledger.UID]string{}, verdict: map[ledger.Key]string{},
+	}
+}
+
+// run reports until the context ends.
+func (r *reporter) run(ctx context.Context) {
+	defer r.queue.ShutDown()
+	go func() {
+		for {
+			uid, shutdown := r.queue.Get()
+			if shutdown {
+				return
+			}
+			if err := r.report(ctx, uid); err != nil {
+				klog.FromContext(ctx).Error(err, "Reporting on a member of a gang; trying again", "uid", uid)
+				r.queue.AddRateLimited(uid)
+			} else {
+				r.queue.Forget(uid)
+			}
+			r.queue.Done(uid)
+		}
+	}()
+	<-ctx.Done()
+}
+
+// look reports on a pod of a gang that cannot be tried: at once where something must be mended, after a while where
+// pods are missing that may be on their way.
+func (r *reporter) look(uid ledger.UID) {
+	switch hurdle, broken := r.office.ledger.Hurdle(uid); {
+	case broken:
+		r.queue.Add(uid)
+	case hurdle != "":
+		r.queue.AddAfter(uid, gathering)
+	}
+}
+
+// forget drops what is known of a pod that has gone.
+func (r *reporter) forget(uid ledger.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.said, uid)
+}
+
+// close drops what is known of a gang that has no pods any more.
+func (r *reporter) close(key ledger.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.verdict, key)
+}
+
+// refused reports to the other members of a gang what kube-scheduler says of the one that it tried.
+func (r *reporter) refused(uid ledger.UID, key ledger.Key, message string) {
+	refusals.Inc()
+	r.mu.Lock()
+	r.verdict[key] = message
+	r.said[uid] = message
+	r.mu.Unlock()
+	for _, other := range r.office.ledger.Waiting(uid) {
+		r.queue.Add(other)
+	}
+	if key.Native {
+		r.office.groups.judge(key, message)
+	}
+}
+
+// placed ends a gang's refusal.
+func (r *reporter) placed(a ledger.Admission) {
+	admissions.Inc()
+	admissionSeconds.Observe(a.Waited.Seconds())
+	r.close(a.Gang)
+	if a.Gang.Native {
+		r.office.groups.judge(a.Gang, "")
+	}
+}
+
+// message is what there is to say of a pod, "" for nothing: it is placed or being placed, or kube-scheduler says it.
+func (r *reporter) message(uid ledger.UID) string {
+	if hurdle, _ := r.office.ledger.Hurdle(uid); hurdle != "" {
+		return hurdle
+	}
+	if r.office.ledger.Admit(uid).OK {
+		return ""
+	}
+	key, _ := r.office.ledger.GangOf(uid)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.verdict[key]
+}
+
+func (r *reporter) report(ctx context.Context, uid ledger.UID) error {
+	r.office.mu.RLock()
+	pod := r.office.pods[uid]
+	r.office.mu.RUnlock()
+	if pod == nil || pod.Spec.NodeName != "" {
+		return nil
+	}
+	message := r.message(uid)
+	r.mu.Lock()
+	same := message == "" || r.said[uid] == message
+	r.mu.Unlock()
+	if same {
+		return nil
+	}
+	if err := r.say(ctx, pod, message); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reporting on pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	r.mu.Lock()
+	r.said[uid] = message
+	r.mu.Unlock()
+	return nil
+}
+
+// say writes the message where users and autoscalers look.
+func (r *reporter) say(ctx context.Context, pod *corev1.Pod, message string) error {
+	note := message
+	if len(note) > validation.NoteLengthLimit {
+		note = note[:validation.NoteLengthLimit]
+	}
+	r.office.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note)
+	status := pod.Status.DeepCopy()
+	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
+		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled),
+	})
+	if !changed {
+		return nil
+	}
+	return util.PatchPodStatus(ctx, r.office.handle.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
+}

@@ -1,0 +1,110 @@
+package gang
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+)
+
+// watch enters into the ledger what becomes of pods.
+func (o *office) watch() error {
+	_, err := o.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { o.seen(nil, obj.(*corev1.Pod)) },
+		UpdateFunc: func(old, obj any) { o.seen(old.(*corev1.Pod), obj.(*corev1.Pod)) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if pod, ok := obj.(*corev1.Pod); ok {
+				o.gone(pod)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	return nil
+}
+
+// seen enters a pod as it is now. Most pods of a cluster have no gang, and most updates change nothing that counts.
+func (o *office) seen(old, pod *corev1.Pod) {
+	m, ok := o.member(pod)
+	if !ok {
+		if old != nil {
+			if _, was := o.member(old); was {
+				o.gone(pod)
+			}
+		}
+		return
+	}
+	if old != nil && old.UID != pod.UID { // recreated under its name while the watch was away
+		o.gone(old)
+	}
+	uid := uidOf(pod)
+	o.mu.Lock()
+	if m.State == ledger.Absent {
+		delete(o.pods, uid)
+	} else {
+		o.pods[uid] = pod
+	}
+	o.mu.Unlock()
+	o.apply(o.ledger.Put(m, time.Now()))
+	o.reports.look(uid)
+}
+
+func (o *office) gone(pod *corev1.Pod) {
+	uid := uidOf(pod)
+	key, ok := o.ledger.GangOf(uid)
+	o.mu.Lock()
+	delete(o.pods, uid)
+	o.mu.Unlock()
+	if !ok {
+		return
+	}
+	o.apply(o.ledger.Remove(uid, time.Now()))
+	o.reports.forget(uid)
+	if !o.ledger.Has(key) {
+		o.reports.close(key)
+	}
+}
+
+// member is what the ledger should know of a pod; ok is false for a pod without a gang.
+func (o *office) member(pod *corev1.Pod) (m ledger.Member, ok bool) {
+	m = ledger.Member{UID: uidOf(pod), Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time, State: o.state(pod)}
+	if group := pod.Spec.SchedulingGroup; o.native && group != nil && group.PodGroupName != nil {
+		m.Gang = ledger.Key{Namespace: pod.Namespace, Name: *group.PodGroupName, Native: true}
+		return m, true
+	}
+	if !ledger.Declared(pod.Annotations) {
+		return m, false
+	}
+	m.Gang, m.Spec, m.Problem = ledger.FromAnnotations(pod.Namespace, pod.Annotations, o.waiting)
+	return m, true
+}
+
+// state is where a pod stands.
+func (o *office) state(pod *corev1.Pod) ledger.State {
+	placed := pod.Spec.NodeName != ""
+	switch {
+	case placed && (pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil):
+		return ledger.Failed
+	case placed:
+		return ledger.Bound
+	case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+		return ledger.Absent
+	case len(pod.Spec.SchedulingGates) > 0, !o.ours(pod):
+		return ledger.Held
+	}
+	return ledger.Pending
+}
+
+// ours says whether the pod asks for one of this scheduler's profiles.
+func (o *office) ours(pod *corev1.Pod) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return o.profiles[pod.Spec.SchedulerName]
+}

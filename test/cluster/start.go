@@ -71,14 +71,14 @@ func (c *Cluster) start(ctx context.Context, o Options, progress io.Writer) erro
 	if c.etcd, err = c.startProgram(ctx, etcd, l, o); err != nil {
 		return err
 	}
-	if err := c.await(ctx, c.etcd, get(http.DefaultClient, loopback("http", l.etcdPort)+"/health")); err != nil {
+	if err := await(ctx, c.etcd, get(http.DefaultClient, loopback("http", l.etcdPort)+"/health")); err != nil {
 		return err
 	}
 	ready(etcd)
 	if c.apiserver, err = c.startProgram(ctx, apiserver, l, o); err != nil {
 		return err
 	}
-	if err := c.await(ctx, c.apiserver, func(ctx context.Context) error { return c.connect(ctx, l, token) }); err != nil {
+	if err := await(ctx, c.apiserver, func(ctx context.Context) error { return c.connect(ctx, l, token) }); err != nil {
 		return err
 	}
 	ready(apiserver)
@@ -111,7 +111,7 @@ func (c *Cluster) startClients(ctx context.Context, l layout, o Options, ready f
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	for i, name := range names {
-		if err := c.await(ctx, c.clients[i], get(client, health[name])); err != nil {
+		if err := await(ctx, c.clients[i], get(client, health[name])); err != nil {
 			return err
 		}
 		ready(name)
@@ -119,7 +119,7 @@ func (c *Cluster) startClients(ctx context.Context, l layout, o Options, ready f
 	if o.NoControllers {
 		return nil
 	}
-	err := c.await(ctx, c.clients[0], func(ctx context.Context) error {
+	err := await(ctx, c.clients[0], func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
@@ -243,7 +243,7 @@ func get(client *http.Client, url string) func(context.Context) error {
 }
 
 // await polls until a program is ready, the program ends, or the time is up.
-func (c *Cluster) await(ctx context.Context, p *Process, probe func(context.Context) error) error {
+func await(ctx context.Context, p *Process, probe func(context.Context) error) error {
 	deadline := time.NewTimer(readyTimeout)
 	defer deadline.Stop()
 	for {

@@ -1,0 +1,347 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// binEnv names a folder that holds the programs already.
+const binEnv = "TEGEN_CLUSTER_BIN"
+
+// modFile, seen from the module's root, pins the programs.
+const modFile = "test/cluster/binaries.mod"
+
+// unusedFor is how long the programs of another version stay in the cache folder after their last use.
+const unusedFor = 14 * 24 * time.Hour
+
+// packages are what go build makes the programs of, the longest build first: most of what the others need is compiled
+// with it.
+var packages = []struct{ name, path string }{
+	{apiserver, "k8s.io/kubernetes/cmd/kube-apiserver"},
+	{controllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{scheduler, "k8s.io/kubernetes/cmd/kube-scheduler"},
+	{etcd, "go.etcd.io/etcd/server/v3"},
+	{kwok, "sigs.k8s.io/kwok/cmd/kwok"},
+}
+
+// goEnv is what of the go command's environment decides what a build makes.
+type goEnv struct {
+	GOVERSION, GOOS, GOARCH, CGO_ENABLED, GOMOD string //nolint:revive // the go command's own names
+}
+
+// plan says where the programs of this module's binaries.mod are, or go.
+type plan struct {
+	root    string // of the module
+	ldflags string
+	dir     string // of the programs
+	built   bool   // dir is ours: what is missing may be built there
+}
+
+// newPlan reads the mod file once: no test changes it.
+var newPlan = sync.OnceValues(func() (plan, error) {
+	if dir := os.Getenv(binEnv); dir != "" {
+		return plan{dir: dir}, nil
+	}
+	env, err := readGoEnv()
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{root: filepath.Dir(env.GOMOD), built: true}
+	mod, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(modFile)))
+	if err != nil {
+		return plan{}, fmt.Errorf("reading the versions of the control plane's programs: %w", err)
+	}
+	sum, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(strings.TrimSuffix(modFile, ".mod")+".sum")))
+	if err != nil {
+		return plan{}, fmt.Errorf("reading the versions of the control plane's programs: %w", err)
+	}
+	if p.ldflags, err = linkFlags(mod); err != nil {
+		return plan{}, err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return plan{}, err
+	}
+	p.dir = filepath.Join(cache, cacheKey(mod, sum, env, p.ldflags))
+	return p, nil
+})
+
+// cacheDir is the folder that holds one folder of programs for each version.
+func cacheDir() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("looking for a cache folder (%s may name a folder of ready programs instead): %w", binEnv, err)
+	}
+	return filepath.Join(cache, "tegen", "cluster"), nil
+}
+
+// cacheKey changes with everything that changes a program.
+func cacheKey(mod, sum []byte, env goEnv, ldflags string) string {
+	hash := sha256.New()
+	for _, part := range [][]byte{
+		mod, sum, []byte(env.GOVERSION), []byte(env.GOOS), []byte(env.GOARCH), []byte(env.CGO_ENABLED), []byte(ldflags),
+	} {
+		// The length first, so that no two different lists read the same.
+		fmt.Fprintf(hash, "%d ", len(part))
+		hash.Write(part)
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16]
+}
+
+var kubernetesVersion = regexp.MustCompile(`(?m)^\s+k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)`)
+
+// linkFlags strip the programs, which halves them, and give them the version that a release build has: without it
+// they would say v0.0.0-master.
+func linkFlags(mod []byte) (string, error) {
+	match := kubernetesVersion.FindSubmatch(mod)
+	if match == nil {
+		return "", fmt.Errorf("reading %s: no version of k8s.io/kubernetes in it", modFile)
+	}
+	const variable = " -X k8s.io/component-base/version."
+	return fmt.Sprintf("-s -w%[1]sgitVersion=%[2]s%[1]sgitMajor=%[3]s%[1]sgitMinor=%[4]s%[1]sgitTreeState=clean",
+		variable, match[1], match[2], match[3]), nil
+}
+
+func readGoEnv() (goEnv, error) {
+	var env goEnv
+	out, err := exec.Command("go", "env", "-json", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED", "GOMOD").Output()
+	if err != nil {
+		return env, fmt.Errorf("asking the go command for its environment: %w", err)
+	}
+	if err := json.Unmarshal(out, &env); err != nil {
+		return env, fmt.Errorf("reading the go command's environment: %w", err)
+	}
+	if env.GOMOD == "" || env.GOMOD == os.DevNull {
+		return env, errors.New("looking for the module: this folder is in none, so there is nothing to build the programs from")
+	}
+	return env, nil
+}
+
+// Program is the path of a program of the control plane, such as "etcd" or "kube-apiserver", built where it is missing.
+func Program(ctx context.Context, progress io.Writer, name string) (string, error) {
+	if err := ensure(ctx, progress, name); err != nil {
+		return "", err
+	}
+	p, err := newPlan()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(p.dir, name), nil
+}
+
+// Build builds all programs of the control plane that are missing and returns their folder.
+func Build(ctx context.Context, progress io.Writer) (string, error) {
+	if err := ensure(ctx, progress, programNames(Options{})...); err != nil {
+		return "", err
+	}
+	p, err := newPlan()
+	return p.dir, err
+}
+
+// ensure builds those of the named programs that are missing. One process of a machine builds at a time.
+func ensure(ctx context.Context, progress io.Writer, names ...string) error {
+	p, err := newPlan()
+	if err != nil {
+		return err
+	}
+	missing := p.missing(names)
+	if len(missing) == 0 {
+		if p.built {
+			// Says that these are in use; where that fails, they are built again in two weeks.
+			now := time.Now()
+			_ = os.Chtimes(p.dir, now, now)
+		}
+		return nil
+	}
+	if !p.built {
+		return fmt.Errorf("looking for %s in %s, which %s names: not there", strings.Join(missing, ", "), p.dir, binEnv)
+	}
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return fmt.Errorf("making the folder of programs: %w", err)
+	}
+	unlock, err := lock(ctx, progress, filepath.Dir(p.dir))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// Another process may have built them while we waited.
+	if missing = p.missing(names); len(missing) == 0 {
+		return nil
+	}
+	prune(filepath.Dir(p.dir), p.dir)
+	return p.build(ctx, progress, missing)
+}
+
+// missing are those of the programs that are not in the folder, in the order in which they are built.
+func (p plan) missing(names []string) []string {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(p.dir, name)); err != nil {
+			wanted[name] = true
+		}
+	}
+	var missing []string
+	for _, pkg := range packages {
+		if wanted[pkg.name] {
+			missing = append(missing, pkg.name)
+			delete(wanted, pkg.name)
+		}
+	}
+	for name := range wanted {
+		missing = append(missing, name)
+	}
+	return missing
+}
+
+func (p plan) build(ctx context.Context, progress io.Writer, missing []string) error {
+	fmt.Fprintf(progress, "building a Kubernetes control plane for tests, once: %s\n", strings.Join(missing, ", "))
+	fmt.Fprintf(progress, "%d programs; with a cold build cache this takes about 15 minutes on two cores (this machine has %d)\n",
+		len(missing), runtime.NumCPU())
+	begin := time.Now()
+	for i, name := range missing {
+		var source string
+		for _, pkg := range packages {
+			if pkg.name == name {
+				source = pkg.path
+			}
+		}
+		if source == "" {
+			return fmt.Errorf("building %s: the control plane has no such program", name)
+		}
+		fmt.Fprintf(progress, "  %d/%d %s ...\n", i+1, len(missing), name)
+		step := time.Now()
+		args := []string{"-modfile=" + modFile, "-ldflags", p.ldflags}
+		if err := goBuild(ctx, p.root, filepath.Join(p.dir, name), source, args...); err != nil {
+			return err
+		}
+		fmt.Fprintf(progress, "  %d/%d %s took %.0f s\n", i+1, len(missing), name, time.Since(step).Seconds())
+	}
+	fmt.Fprintf(progress, "the control plane took %.0f s to build and is kept in %s\n", time.Since(begin).Seconds(), p.dir)
+	return nil
+}
+
+// BuildCommand builds a command of this module, such as "./cmd/tegen-scheduler", and returns its path, which other
+// checkouts do not share. Within one process, every command is built once.
+func BuildCommand(ctx context.Context, progress io.Writer, pkg string) (string, error) {
+	commands.mu.Lock()
+	defer commands.mu.Unlock()
+	if program, ok := commands.built[pkg]; ok {
+		return program, nil
+	}
+	env, err := readGoEnv()
+	if err != nil {
+		return "", err
+	}
+	root := filepath.Dir(env.GOMOD)
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	of := sha256.Sum256([]byte(root))
+	dir := filepath.Join(cache, "commands-"+hex.EncodeToString(of[:8]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making the folder of commands: %w", err)
+	}
+	prune(cache, dir)
+	program := filepath.Join(dir, path.Base(pkg))
+	fmt.Fprintf(progress, "building %s (minutes with a cold build cache)\n", pkg)
+	if err := goBuild(ctx, root, program, pkg); err != nil {
+		return "", err
+	}
+	commands.built[pkg] = program
+	return program, nil
+}
+
+var commands = struct {
+	mu    sync.Mutex
+	built map[string]string
+}{built: map[string]string{}}
+
+// goBuild builds a program beside its place and renames it there, so that whoever sees it sees all of it.
+func goBuild(ctx context.Context, root, program, source string, args ...string) error {
+	scratch := fmt.Sprintf("%s.%d", program, os.Getpid())
+	defer os.Remove(scratch) //nolint:errcheck // it is there only where the build failed
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", scratch}, args...), source)...)
+	cmd.Dir = root
+	// A workspace would not let -modfile through.
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Stdout, cmd.Stderr = &output, &output
+	// An interrupted go command ends its compilers, a killed one does not.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = stopGrace
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("building %s: %w\n%s", source, err, bytes.TrimSpace(output.Bytes()))
+	}
+	if err := os.Rename(scratch, program); err != nil {
+		return fmt.Errorf("building %s: %w", source, err)
+	}
+	return nil
+}
+
+// lock waits until no other process builds in the folder.
+func lock(ctx context.Context, progress io.Writer, dir string) (unlock func(), err error) {
+	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the cache of programs: %w", err)
+	}
+	for said := false; ; said = true {
+		ok, err := tryLock(file)
+		if ok {
+			return func() { _ = file.Close() }, nil
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("locking the cache of programs: %w", err), file.Close())
+		}
+		if !said {
+			fmt.Fprintf(progress, "waiting for another process that builds the control plane (it holds %s)\n", file.Name())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("waiting for %s: %w", file.Name(), context.Cause(ctx)), file.Close())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// prune removes what has not been used for long, other than keep. What cannot be removed stays: it only takes room.
+func prune(cache, keep string) {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		dir := filepath.Join(cache, entry.Name())
+		if err == nil && entry.IsDir() && dir != keep && time.Since(info.ModTime()) > unusedFor {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+// liveProgress is where a person sees what is written at once. Not always standard error: go test keeps that until a
+// package's tests have ended, and building a control plane is the longest part of them.
+func liveProgress() io.Writer {
+	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
+		return tty
+	}
+	return os.Stderr
+}

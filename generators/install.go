@@ -56,7 +56,7 @@ func (i *Installation) meta(name string) metav1.ObjectMeta {
 
 // clusterMeta names an object that is not in the namespace after it: another installation has objects of its own.
 func (i *Installation) clusterMeta(part string) metav1.ObjectMeta {
-	m := i.meta(contract.Scheduler + ":" + i.Namespace + ":" + part)
+	m := i.meta(contract.Scheduler + "." + i.Namespace + "." + part)
 	m.Namespace = ""
 	m.Labels["tegen.dev/namespace"] = i.Namespace
 	return m

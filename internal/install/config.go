@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -115,6 +116,11 @@ func (d *document) read(text []byte) bool {
 		d.fail("", "size", "is longer than the %d KiB that a ConfigMap has room for", MaxConfig>>10)
 		return false
 	}
+	asJSON, err := yaml.YAMLToJSONStrict(text) // first: the other parser's lines are off by one, and it takes a key twice
+	if err != nil {
+		d.syntax(err)
+		return false
+	}
 	var root, more yamlv3.Node
 	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
 	if err := decoder.Decode(&root); err != nil && !errors.Is(err, io.EOF) {
@@ -132,7 +138,7 @@ func (d *document) read(text []byte) bool {
 		d.fail("", "documents", "must be one document: the scheduler reads no further than '---'")
 		return false
 	}
-	return d.ofKind() && d.decode(text)
+	return d.ofKind() && d.decode(asJSON)
 }
 
 // ofKind says whether the text is a configuration of the version that the scheduler reads.
@@ -150,12 +156,7 @@ func (d *document) ofKind() bool {
 }
 
 // decode finds fields that kube-scheduler does not have or that hold something else than they should.
-func (d *document) decode(text []byte) bool {
-	asJSON, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		d.syntax(err)
-		return false
-	}
+func (d *document) decode(asJSON []byte) bool {
 	unknown, err := kjson.UnmarshalStrict(asJSON, &d.config)
 	for _, e := range unknown {
 		var field kjson.FieldError
@@ -168,11 +169,28 @@ func (d *document) decode(text []byte) bool {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		d.fail(wrong.Field, "type", "must be of type %s, not %s", wrong.Type, wrong.Value)
+		d.fail(wrong.Field, "type", "must be %s, not a %s", word(wrong.Type), wrong.Value)
 	case err != nil:
 		d.fail("", "decode", "cannot be read as a %s: %v", configKind, err)
 	}
 	return len(d.errs) == 0
+}
+
+// word is a Go type as YAML calls its values.
+func word(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return word(t.Elem())
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a mapping"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	}
+	return "a number"
 }
 
 // leaderElection holds the election against the Role and the Deployment: a rollout alone has two pods run at a time, and

@@ -17,8 +17,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
-	"github.com/tegen-dev/tegen/schema"
 	"github.com/tegen-dev/tegen/scheduler/config"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // Options are the flags of an installation.

@@ -133,6 +133,8 @@ func pods(objs []runtime.Object) []pod {
 			out = append(out, pod{"Job/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
 		case *appsv1.StatefulSet:
 			out = append(out, pod{"StatefulSet/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
+		case *appsv1.Deployment:
+			out = append(out, pod{"Deployment/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
 		case apis.Workload:
 			for _, set := range o.PodSets() {
 				spec := set.Template.Spec

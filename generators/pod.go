@@ -18,14 +18,7 @@ func podSpec(job *schema.Job) corev1.PodSpec {
 		ServiceAccountName:           account,
 		AutomountServiceAccountToken: ptr(false),
 		EnableServiceLinks:           ptr(false), // a namespace of a thousand Services would fill the environment
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:        ptr(s.RunAsUser != 0),
-			RunAsUser:           &s.RunAsUser,
-			RunAsGroup:          &s.RunAsGroup,
-			FSGroup:             &s.FSGroup,
-			FSGroupChangePolicy: ptr(corev1.FSGroupChangeOnRootMismatch), // or every start walks the whole dataset
-			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
+		SecurityContext:              podSecurityContext(s.RunAsUser, s.RunAsGroup, s.FSGroup),
 	}
 	for _, t := range job.Spec.Placement.Tolerations { // of every pod: where all nodes are tainted, helpers need a place too
 		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
@@ -40,6 +33,17 @@ func podSpec(job *schema.Job) corev1.PodSpec {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
 	return spec
+}
+
+func podSecurityContext(user, group, fsGroup int64) *corev1.PodSecurityContext {
+	return &corev1.PodSecurityContext{
+		RunAsNonRoot:        ptr(user != 0),
+		RunAsUser:           &user,
+		RunAsGroup:          &group,
+		FSGroup:             &fsGroup,
+		FSGroupChangePolicy: ptr(corev1.FSGroupChangeOnRootMismatch), // or every start walks the whole dataset
+		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
 }
 
 func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {

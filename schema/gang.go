@@ -3,6 +3,8 @@ package schema
 import (
 	"slices"
 	"time"
+
+	"github.com/tegen-dev/tegen/internal/contract"
 )
 
 // dialect is what a gang scheduler can be told.
@@ -27,7 +29,7 @@ var dialects = map[string]dialect{
 		longest: 25 * time.Minute, why: "that Koordinator handles", // koordinator#1919
 	},
 	GangTegen: {
-		scheduler: "tegen-scheduler", fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		scheduler: contract.Scheduler, fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
 		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait",
 	},
 	GangCoscheduling: {

@@ -93,6 +93,14 @@ var imports = []struct {
 		[]string{"os", "net", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", module + "/internal/render"},
 	},
 	{
+		"internal/install", "it takes bytes and returns objects, and the command links no more of kube-scheduler than it",
+		[]string{"os", "k8s.io/api", "k8s.io/client-go", "k8s.io/kubernetes", "github.com/spf13/cobra", "sigs.k8s.io/kustomize"},
+	},
+	{
+		"scheduler/config", "the small command reads it too",
+		[]string{module, "k8s.io", "sigs.k8s.io", "os"},
+	},
+	{
 		"internal/contract", "everything may import it because it imports nothing of the project",
 		[]string{module},
 	},

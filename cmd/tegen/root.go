@@ -51,6 +51,7 @@ func newRootCmd(s streams) *cobra.Command {
 		newPlanCmd(s),
 		newCheckCmd(s),
 		newImportCmd(s),
+		newInstallCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),
 		newVersionCmd(s),

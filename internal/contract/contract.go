@@ -25,6 +25,9 @@ const (
 // ManagedBy is the value of app.kubernetes.io/managed-by on every object that tegen renders.
 const ManagedBy = "tegen"
 
+// Scheduler is the name of the scheduler of gangs: of its program, its objects, and the profile that pods ask for.
+const Scheduler = "tegen-scheduler"
+
 // Ports of the rendezvous. 2379, 2380 and 2381 are etcd's own conventions, 29400 is torchrun's default.
 const (
 	EtcdClientPort  = 2379

@@ -55,6 +55,7 @@ var accepted = []acceptance{
 	{"container-image-pull-policy", "Job", "prefetch", "", pinned},
 	{"container-image-pull-policy", "Job", "keygen", "", pinned},
 	{"container-image-pull-policy", "StatefulSet", "etcd", "", pinned},
+	{"container-image-pull-policy", "Deployment", "scheduler", "", pinned},
 	{"container-security-context-readonlyrootfilesystem", "Job", "worker", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Job", "scheduler", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Job", "server", "", writes},

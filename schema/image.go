@@ -1,0 +1,12 @@
+package schema
+
+import "fmt"
+
+// CheckImage returns what is wrong with an image that is named outside a job, by the rule for those in jobs.
+func CheckImage(name string) error {
+	image := jobShape().field("spec").shape.field("image").shape.scalar
+	if image.allows(&node{kind: stringKind, text: name}) {
+		return nil
+	}
+	return fmt.Errorf("must be %s, not %q", image.words(), name)
+}

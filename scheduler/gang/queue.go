@@ -8,7 +8,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
-
 )
 
 // PreEnqueue keeps members out of the queue that could only be refused: those of a gang that lacks pods or has a
@@ -96,4 +95,3 @@ func (g *Gang) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, 
 	}
 	return []fwk.SignFragment{{Key: Name, Value: m.Gang.String()}}, nil
 }
-

@@ -207,4 +207,3 @@ var _ preemption.Candidate = candidate("")
 
 func (c candidate) Victims() *extenderv1.Victims { return &extenderv1.Victims{} }
 func (c candidate) Name() string                 { return string(c) }
-

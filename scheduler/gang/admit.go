@@ -61,7 +61,7 @@ func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid ledger.UID, k
 		g.promise(wants)
 		message := shortage.String()
 		state.Write(refusedKey, &refused{gang: key, wants: wants})
-		g.reports.refused(uid, key, message)
+		g.reports.refused(uid, wants, message)
 		return fwk.NewStatus(fwk.Unschedulable, message)
 	}
 	g.fulfil(wants)

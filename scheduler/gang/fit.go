@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -145,39 +146,114 @@ func (st *stage) placeAll(ctx context.Context, wants []ledger.Want, pods func([]
 	for i, n := range st.nodes {
 		p.names[i] = n.Node().Name
 	}
-	for _, w := range wants {
-		placed := 0
-		var last *class
-		for _, pod := range pods(w.Candidates) {
-			if placed == w.Need {
-				break
-			}
-			c, err := st.class(ctx, pod)
-			if err != nil {
-				return nil, nil, err
-			}
-			node, err := st.place(ctx, c, pod)
-			if err != nil {
-				return nil, nil, err
-			}
-			if node < 0 {
-				last = cmp.Or(last, c)
-				continue
-			}
-			p.spots = append(p.spots, spot{pod, node})
-			p.pinning = p.pinning || c.coupled
-			placed++
+	queues := make([]queue, len(wants))
+	for i, w := range wants {
+		queues[i] = queue{want: w, pods: pods(w.Candidates)}
+	}
+	for _, i := range bySize(queues) {
+		q := &queues[i]
+		placed, err := st.placeNext(ctx, p, q)
+		if err != nil {
+			return nil, nil, err
 		}
-		if placed < w.Need {
-			s := &shortage{gang: w.Gang.String(), placed: placed, want: w}
-			if last != nil {
-				s.pod, s.reasons = last.pod.Name, last.reasons
-			}
-			return nil, s, nil
+		if !placed {
+			return nil, q.shortage(), nil
 		}
 	}
 	p.pinning = p.pinning || len(st.classes) > 1
 	return p, nil, nil
+}
+
+// queue is the members of one gang that may fill its need, those of the most demanding kind first.
+type queue struct {
+	want   ledger.Want
+	pods   []*corev1.Pod
+	placed int
+	failed *class // the first that found no place
+}
+
+// bySize orders the members that each gang needs first, largest first: what is small finds a place beside what is
+// large, and not the other way round. It returns the gang of each in that order, and orders the gangs' pods alike.
+func bySize(queues []queue) []int {
+	type item struct {
+		gang int
+		size float64
+	}
+	sizes := map[*corev1.Pod]float64{}
+	var all []*corev1.Pod
+	for _, q := range queues {
+		all = append(all, q.pods...)
+	}
+	measure(all, sizes)
+	var items []item
+	for i, q := range queues {
+		first := q.pods[:min(q.want.Need, len(q.pods))]
+		slices.SortStableFunc(first, func(a, b *corev1.Pod) int { return cmp.Compare(sizes[b], sizes[a]) })
+		for _, pod := range first {
+			items = append(items, item{i, sizes[pod]})
+		}
+		for range q.want.Need - len(first) { // they have gone meanwhile, and are missed below
+			items = append(items, item{gang: i})
+		}
+	}
+	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(b.size, a.size) })
+	out := make([]int, len(items))
+	for i, it := range items {
+		out[i] = it.gang
+	}
+	return out
+}
+
+// measure gives each pod a size: of each resource its share of what all of them ask for, so that what is rare weighs
+// more, added up.
+func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) {
+	total := map[corev1.ResourceName]float64{}
+	asks := make([]corev1.ResourceList, len(pods))
+	for i, pod := range pods {
+		asks[i] = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+		for name, q := range asks[i] {
+			total[name] += q.AsApproximateFloat64()
+		}
+	}
+	for i, pod := range pods {
+		for name, q := range asks[i] {
+			if total[name] > 0 {
+				sizes[pod] += q.AsApproximateFloat64() / total[name]
+			}
+		}
+	}
+}
+
+// placeNext places the next member of a gang that finds a place; false where none does.
+func (st *stage) placeNext(ctx context.Context, p *plan, q *queue) (bool, error) {
+	for len(q.pods) > 0 {
+		pod := q.pods[0]
+		q.pods = q.pods[1:]
+		c, err := st.class(ctx, pod)
+		if err != nil {
+			return false, err
+		}
+		node, err := st.place(ctx, c, pod)
+		if err != nil {
+			return false, err
+		}
+		if node >= 0 {
+			p.spots = append(p.spots, spot{pod, node})
+			p.pinning = p.pinning || c.coupled
+			q.placed++
+			return true, nil
+		}
+		q.failed = cmp.Or(q.failed, c)
+	}
+	return false, nil
+}
+
+func (q *queue) shortage() *shortage {
+	s := &shortage{gang: q.want.Gang.String(), placed: q.placed, want: q.want}
+	if q.failed != nil {
+		s.pod, s.reasons = q.failed.pod.Name, q.failed.reasons
+	}
+	return s
 }
 
 // shape is what filters look at in a pod. Labels that number the pods of a Job or StatefulSet are left out: they would

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
 )
 
 // Reserve does nothing: a place counts once Permit has seen it, after which Unreserve takes it back.
@@ -29,8 +32,22 @@ func (g *Gang) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ st
 	if allowed {
 		return nil, 0
 	}
-	if wait <= 0 {
-		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s did not get the places it needs within its waiting time", key)), 0
+	uid := uidOf(pod)
+	time.AfterFunc(wait, func() { g.expire(uid) })
+	// The framework would end the wait as well, but in words that name no gang.
+	return fwk.NewStatus(fwk.Wait, fmt.Sprintf("gang %s is getting its places", key)), wait + grace
+}
+
+// grace is how much later than the gang's own waiting time the framework ends a pod's wait.
+const grace = 5 * time.Second
+
+// expire makes a pod let go whose gang has waited long enough. The pod may have let go since, and wait anew.
+func (g *Gang) expire(uid ledger.UID) {
+	message := g.ledger.Overdue(uid, time.Now())
+	if message == "" {
+		return
 	}
-	return fwk.NewStatus(fwk.Wait, fmt.Sprintf("gang %s is getting its places", key)), wait
+	if w := g.handle.GetWaitingPod(types.UID(uid)); w != nil {
+		w.Reject(Name, message)
+	}
 }

@@ -87,17 +87,23 @@ func (r *reporter) close(key ledger.Key) {
 }
 
 // refused reports to the other members of a gang what kube-scheduler says of the one that it tried.
-func (r *reporter) refused(uid ledger.UID, key ledger.Key, message string) {
+func (r *reporter) refused(uid ledger.UID, wants []ledger.Want, message string) {
 	refusals.Inc()
 	r.mu.Lock()
-	r.verdict[key] = message
 	r.said[uid] = message
-	r.mu.Unlock()
-	for _, other := range r.office.ledger.Waiting(uid) {
-		r.queue.Add(other)
+	for _, w := range wants {
+		r.verdict[w.Gang] = message
 	}
-	if key.Native {
-		r.office.groups.judge(key, message)
+	r.mu.Unlock()
+	for _, w := range wants {
+		if w.Gang.Native {
+			r.office.groups.judge(w.Gang, message)
+		}
+		for _, other := range w.Candidates {
+			if other != uid {
+				r.queue.Add(other)
+			}
+		}
 	}
 }
 

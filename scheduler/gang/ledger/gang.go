@@ -66,6 +66,7 @@ type gang struct {
 	complete  time.Time // when the gang first had the pods it needs; zero before
 	first     time.Time // when the first of the members that now wait got its place
 	failures  int       // rounds called off since the minimum was last reached
+	resting   bool      // it held places in vain and pauses, not being strict
 	letting   bool      // its waiting members were told to let go
 	round     *round
 }

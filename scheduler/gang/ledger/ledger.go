@@ -22,7 +22,7 @@ type Change struct {
 	Wake   []UID // pods that may be tried now
 	Allow  []UID // placed pods that may bind
 	Reject []UID // placed pods that must let go
-	// Later are pods to be tried After a while: their round was called off, and nothing says what to wait for.
+	// Later are pods to be tried After a while, with Retry: their round was called off, and nothing says what to wait for.
 	Later []UID
 	After time.Duration
 	// Admitted are gangs that reached their minimum for the first time.

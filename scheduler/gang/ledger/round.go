@@ -47,7 +47,9 @@ func (l *Ledger) Admit(uid UID) Verdict {
 // turn says whether it is a pod's turn in a group that can be tried.
 func (l *Ledger) turn(v Verdict, group []*gang, uid UID) Verdict {
 	if !strict(group) {
-		v.OK = true
+		if v.OK = !l.gangs[v.Gang].resting; !v.OK {
+			v.Reason = fmt.Sprintf("gang %s held places for its waiting time and gives others a turn", v.Gang)
+		}
 		return v
 	}
 	_, leader := lead(group)
@@ -219,6 +221,34 @@ func (l *Ledger) Unreserve(uid UID) Change {
 	return c
 }
 
+// Retry ends the pause that a Change asked for, and says which of its pods may be tried now.
+func (l *Ledger) Retry(uids []UID) Change {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, uid := range uids {
+		if g := l.of[uid]; g != nil {
+			g.resting = false
+		}
+	}
+	return Change{Wake: uids}
+}
+
+// Overdue says of a placed pod that its gang did not reach its minimum within its waiting time, "" where there is time
+// left or the pod does not wait.
+func (l *Ledger) Overdue(uid UID, now time.Time) string {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	g := l.of[uid]
+	if g == nil {
+		return ""
+	}
+	allowed, placed := g.reserved[uid]
+	if !placed || allowed || g.first.IsZero() || now.Before(g.first.Add(g.spec.Waiting)) {
+		return ""
+	}
+	return fmt.Sprintf("gang %s has %d of the %d places that it needs after its waiting time of %v, and lets them go", g.key, g.counted(), g.spec.Min, g.spec.Waiting)
+}
+
 // Fail enters that a pod found no place.
 func (l *Ledger) Fail(uid UID) Change {
 	l.mu.Lock()
@@ -237,6 +267,10 @@ func (l *Ledger) callOff(g *gang) Change {
 	var c Change
 	c.After = min(shortestPause<<min(g.failures, 10), longestPause)
 	if !strict(group) {
+		if !g.resting { // or it would take the same places again before anybody else could
+			g.resting = true
+			g.failures++
+		}
 		if !g.waiting() {
 			g.first = time.Time{}
 		}

@@ -51,26 +51,6 @@ func (l *Ledger) Has(key Key) bool {
 	return g != nil && len(g.members) > 0
 }
 
-// Waiting are the members of the pod's group that want a place, without the pod itself.
-func (l *Ledger) Waiting(uid UID) []UID {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	g := l.of[uid]
-	if g == nil {
-		return nil
-	}
-	var out []UID
-	group, _ := l.group(g)
-	for _, other := range group {
-		for _, m := range other.candidates() {
-			if m.UID != uid {
-				out = append(out, m.UID)
-			}
-		}
-	}
-	return out
-}
-
 // Hurdle is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; broken says that what
 // the gang declares must be mended.
 func (l *Ledger) Hurdle(uid UID) (reason string, broken bool) {

@@ -4,6 +4,7 @@ package scheduling
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,6 +31,9 @@ const (
 	patience  = 60 * time.Second
 	stillness = 3 * time.Second
 )
+
+// insecure asks servers of this machine, whose certificates nobody signed.
+var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
 // lab is a control plane whose pods are placed by tegen-scheduler.
 type lab struct {
@@ -136,6 +140,26 @@ func (l *lab) namespace(name string) string {
 	return name
 }
 
+// nodes adds nodes that only the pods of one story may use, and returns their names.
+func (l *lab) nodes(story string, n, gpus int, taints ...corev1.Taint) []string {
+	l.t.Helper()
+	names, err := l.AddNodes(l.t.Context(), cluster.NodeOptions{Count: n, GPUs: gpus, Labels: map[string]string{"story": story}, Taints: taints})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return names
+}
+
+// story opens a test of its own on the lab, with a namespace and nodes of its own.
+func (l *lab) story(name string, tell func(l *lab, ns string)) {
+	l.t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		own := *l
+		own.t = t
+		tell(&own, own.namespace(name))
+	})
+}
+
 // gang describes pods that belong together.
 type gang struct {
 	namespace, name string
@@ -166,7 +190,7 @@ func (g gang) pod(i int) *corev1.Pod {
 			Name: fmt.Sprintf("%s-%d", g.name, i), Namespace: g.namespace, Labels: map[string]string{"gang": g.name}, Annotations: map[string]string{},
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName: g.scheduler, TerminationGracePeriodSeconds: &seconds,
+			SchedulerName: g.scheduler, TerminationGracePeriodSeconds: &seconds, NodeSelector: map[string]string{"story": g.namespace},
 			Containers: []corev1.Container{{Name: "worker", Image: "example.com/worker", Resources: corev1.ResourceRequirements{Limits: gpus}}},
 		},
 	}
@@ -238,7 +262,7 @@ func (l *lab) runs(g gang, want int) {
 	l.t.Helper()
 	l.until(fmt.Sprintf("%d of gang %s run", want, g.name), func() (string, bool) {
 		got := l.bound(g)
-		return l.story(g), len(got) == want
+		return l.seen(g), len(got) == want
 	})
 	l.stays(g, want)
 }
@@ -248,13 +272,13 @@ func (l *lab) stays(g gang, want int) {
 	l.t.Helper()
 	for end := time.Now().Add(stillness); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if got := l.bound(g); len(got) != want {
-			l.t.Fatalf("%d pods of gang %s are bound, want %d: %v\n%s", len(got), g.name, want, got, l.story(g))
+			l.t.Fatalf("%d pods of gang %s are bound, want %d: %v\n%s", len(got), g.name, want, got, l.seen(g))
 		}
 	}
 }
 
-// story is what a user can see of a gang: its pods' places, conditions and events.
-func (l *lab) story(g gang) string {
+// seen is what a user can see of a gang: its pods' places, conditions and events.
+func (l *lab) seen(g gang) string {
 	var b strings.Builder
 	for _, p := range l.pods(g) {
 		fmt.Fprintf(&b, "%s on %q: %s\n", p.Name, p.Spec.NodeName, scheduled(p))
@@ -301,14 +325,14 @@ func (l *lab) told(g gang, words ...string) {
 				continue
 			}
 			if !has(scheduled(p)) || !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, p.Name+" FailedScheduling ") && has(e) }) {
-				return l.story(g), false
+				return l.seen(g), false
 			}
 		}
 		return "", true
 	})
 }
 
-// scale gives a node another number of GPUs.
+// gpus gives a node another number of GPUs.
 func (l *lab) gpus(node string, n int) {
 	l.t.Helper()
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{

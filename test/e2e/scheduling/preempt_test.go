@@ -1,0 +1,114 @@
+package scheduling
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/test/cluster"
+)
+
+func quantity(s string) resource.Quantity { return resource.MustParse(s) }
+
+// classes are the PriorityClasses of the stories, from the least important.
+var classes = []string{"low", "middle", "high"}
+
+func (l *lab) classes() {
+	l.t.Helper()
+	for i, name := range classes {
+		c := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: int32(100 * (i + 1))}
+		if _, err := l.Client().SchedulingV1().PriorityClasses().Create(l.t.Context(), c, metav1.CreateOptions{}); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// priority puts the pods of a gang into a class.
+func (g gang) priority(class string) gang {
+	g.with = func(p *corev1.Pod) { p.Spec.PriorityClassName = class }
+	return g
+}
+
+// TestPreemption: room is made by evicting pods of lower priority, of a gang what it can spare or the whole.
+func TestPreemption(t *testing.T) {
+	l := newLab(t, cluster.Options{})
+	l.classes()
+
+	l.story("spare", func(l *lab, ns string) {
+		l.nodes(ns, 1, 3)
+		victim := of(ns, "victim", 3, 2, 1).priority("low")
+		l.create(victim, 0, 3)
+		l.runs(victim, 3)
+		single := gang{namespace: ns, name: "single", gpus: 1}.priority("high")
+		l.create(single, 0, 1)
+		l.runs(single, 1)
+		l.stays(victim, 2)
+	})
+
+	l.story("whole", func(l *lab, ns string) {
+		l.nodes(ns, 2, 1)
+		victim := of(ns, "victim", 2, 2, 1).priority("low")
+		l.create(victim, 0, 2)
+		l.runs(victim, 2)
+		single := gang{namespace: ns, name: "single", gpus: 1}.priority("high")
+		l.create(single, 0, 1)
+		l.runs(single, 1)
+		l.stays(victim, 0) // one of its pods would be a gang below its minimum
+	})
+
+	l.story("for-a-gang", func(l *lab, ns string) {
+		l.nodes(ns, 4, 1)
+		low := gang{namespace: ns, name: "low", gpus: 1}.priority("low")
+		middle := gang{namespace: ns, name: "middle", gpus: 1}.priority("middle")
+		l.create(low, 0, 3)
+		l.create(middle, 0, 1)
+		l.runs(low, 3)
+		l.runs(middle, 1)
+		g := of(ns, "g", 3, 3, 1).priority("high")
+		l.create(g, 0, 3)
+		l.runs(g, 3)
+		l.stays(middle, 1) // the least important were enough
+	})
+
+	l.story("in-vain", func(l *lab, ns string) {
+		l.nodes(ns, 2, 1)
+		low := gang{namespace: ns, name: "low", gpus: 1}.priority("low")
+		l.create(low, 0, 2)
+		l.runs(low, 2)
+		g := of(ns, "g", 3, 3, 1).priority("high")
+		l.create(g, 0, 3)
+		l.told(g, "needs 3 pods at once")
+		l.stays(low, 2) // nothing is evicted for a gang that would not fit even then
+	})
+
+	l.story("gang-for-gang", func(l *lab, ns string) {
+		l.nodes(ns, 2, 4)
+		var small []gang
+		for i := range 4 {
+			g := of(ns, fmt.Sprintf("small-%c", 'a'+i), 2, 2, 1).priority("low")
+			l.create(g, 0, 2)
+			l.runs(g, 2)
+			small = append(small, g)
+		}
+		big := of(ns, "big", 3, 3, 1).priority("high")
+		l.create(big, 0, 3)
+		l.runs(big, 3)
+		left := 0
+		for _, g := range small {
+			switch n := len(l.bound(g)); n {
+			case 0:
+			case 2:
+				left++
+			default:
+				l.t.Errorf("gang %s is left with %d pods", g.name, n)
+			}
+		}
+		if left != 2 {
+			l.t.Errorf("%d of 4 gangs are left: two had to go for 3 GPUs", left)
+		}
+	})
+}

@@ -40,6 +40,7 @@ type lab struct {
 	*cluster.Cluster
 	t         *testing.T
 	scheduler *cluster.Process
+	qps       int // of schedulers that are started from now on
 }
 
 // newLab starts a control plane and one tegen-scheduler.
@@ -49,7 +50,7 @@ func newLab(t *testing.T, o cluster.Options) *lab {
 		t.Skip("it starts a real control plane: set TEGEN_E2E=1, or run make e2e")
 	}
 	o.NoScheduler = true
-	l := &lab{Cluster: cluster.Start(t, o), t: t}
+	l := &lab{Cluster: cluster.Start(t, o), t: t, qps: 1000}
 	l.scheduler = l.start("tegen-scheduler", edited(t, "leaderElect: true", "leaderElect: false"))
 	return l
 }
@@ -74,7 +75,7 @@ func (l *lab) start(name, configuration string) *cluster.Process {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	client := fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\n", l.Kubeconfig())
+	client := fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: %d, burst: %d}\n", l.Kubeconfig(), l.qps, 2*l.qps)
 	file := filepath.Join(l.Dir(), name+".yaml")
 	if err := os.WriteFile(file, []byte(configuration+client), 0o600); err != nil {
 		l.t.Fatal(err)

@@ -1,0 +1,214 @@
+package scheduling
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/test/cluster"
+)
+
+// rounds is how many times gangs contend: TEGEN_ROUNDS overrides it.
+const rounds = 200
+
+// binding is one gang as the auditor sees it.
+type account struct {
+	min   int
+	bound map[string]string // pod to node
+	// partial since the first of its pods was bound without its minimum being bound; zero where all is well.
+	partial time.Time
+	longest time.Duration
+}
+
+// auditor watches every binding of a cluster. Bindings of one gang reach the API one after another, so that a gang is
+// partial for moments; it must not stay so.
+type auditor struct {
+	mu       sync.Mutex
+	gangs    map[string]*account
+	used     map[string]int // GPUs by node
+	size     int            // GPUs of a node
+	problems []string
+}
+
+func (a *auditor) see(e watch.Event) {
+	pod, ok := e.Object.(*corev1.Pod)
+	if !ok || pod.Annotations[ledger.Prefix+ledger.Name] == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := pod.Namespace + "/" + pod.Annotations[ledger.Prefix+ledger.Name]
+	g := a.gangs[key]
+	if g == nil {
+		minimum, _ := strconv.Atoi(pod.Annotations[ledger.Prefix+ledger.MinMembers])
+		g = &account{min: minimum, bound: map[string]string{}}
+		a.gangs[key] = g
+	}
+	id := pod.Name + "/" + string(pod.UID)
+	node, was := g.bound[id]
+	switch {
+	case e.Type == watch.Deleted:
+		if was {
+			a.used[node]--
+			delete(g.bound, id)
+			g.min = 0 // its round is over
+		}
+	case pod.Spec.NodeName != "" && !was:
+		g.bound[id] = pod.Spec.NodeName
+		if a.used[pod.Spec.NodeName]++; a.used[pod.Spec.NodeName] > a.size {
+			a.problems = append(a.problems, fmt.Sprintf("%d pods on %s, which has %d GPUs", a.used[pod.Spec.NodeName], pod.Spec.NodeName, a.size))
+		}
+	case was && node != pod.Spec.NodeName:
+		a.problems = append(a.problems, fmt.Sprintf("pod %s moved from %s to %s", pod.Name, node, pod.Spec.NodeName))
+	}
+	g.judge()
+}
+
+func (g *account) judge() {
+	whole := len(g.bound) == 0 || len(g.bound) >= g.min
+	switch {
+	case whole && !g.partial.IsZero():
+		g.longest = max(g.longest, time.Since(g.partial))
+		g.partial = time.Time{}
+	case !whole && g.partial.IsZero():
+		g.partial = time.Now()
+	}
+}
+
+// audit starts an auditor, which watches until the test ends.
+func (l *lab) audit(size int) *auditor {
+	l.t.Helper()
+	a := &auditor{gangs: map[string]*account{}, used: map[string]int{}, size: size}
+	list, err := l.Client().CoreV1().Pods("").List(l.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	w, err := l.Client().CoreV1().Pods("").Watch(l.t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(l.t.Context())
+	l.t.Cleanup(func() { cancel(); w.Stop() })
+	go func() {
+		for e := range w.ResultChan() {
+			a.see(e)
+		}
+		if ctx.Err() == nil {
+			a.mu.Lock()
+			a.problems = append(a.problems, "the watch ended early: not every binding was seen")
+			a.mu.Unlock()
+		}
+	}()
+	return a
+}
+
+// report fails the test for what the auditor saw. A gang's bindings are to be through within the tolerance.
+func (a *auditor) report(t *testing.T, tolerance time.Duration) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, p := range a.problems {
+		t.Error(p)
+	}
+	var longest time.Duration
+	for key, g := range a.gangs {
+		longest = max(longest, g.longest)
+		if !g.partial.IsZero() || g.longest > tolerance {
+			t.Errorf("gang %s: %d pods bound of at least %d, partial for %v", key, len(g.bound), g.min, max(g.longest, time.Since(g.partial)))
+		}
+	}
+	t.Logf("%d gangs audited; bindings of one gang were at most %v apart", len(a.gangs), longest.Round(time.Millisecond))
+}
+
+// TestRounds lets gangs of mixed sizes, minimums, modes and policies contend for room that all of them together never
+// have, again and again. A gang that runs is finished after a moment; a round is over when every gang has run.
+func TestRounds(t *testing.T) {
+	l := newLab(t, cluster.Options{})
+	n := rounds
+	if text := os.Getenv("TEGEN_ROUNDS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const nodes, size = 4, 4
+	if _, err := l.Nodes(t.Context(), nodes, size); err != nil {
+		t.Fatal(err)
+	}
+	ns := l.namespace("rounds")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	a := l.audit(size)
+	for round := range n {
+		l.round(ns, round, dice, nodes*size)
+		if t.Failed() {
+			return
+		}
+		if (round+1)%20 == 0 {
+			t.Logf("%d rounds", round+1)
+		}
+	}
+	a.report(t, 5*time.Second)
+}
+
+// round creates gangs whose pods arrive in any order, and finishes each that runs, until all have run.
+func (l *lab) round(ns string, round int, dice *rand.Rand, room int) {
+	l.t.Helper()
+	var gangs []gang
+	var order []int // of the gangs, once for each pod
+	for i := range 3 + dice.IntN(4) {
+		pods := 1 + dice.IntN(room)
+		g := of(ns, fmt.Sprintf("r%d-%c", round, 'a'+i), pods, 1+dice.IntN(pods), 1, ledger.WaitingTime, "2s")
+		g.with = func(p *corev1.Pod) { p.Spec.NodeSelector = nil }
+		if dice.IntN(4) == 0 {
+			g.annotations[ledger.MatchPolicy] = "waiting-and-running"
+		}
+		if dice.IntN(6) == 0 {
+			g.annotations[ledger.ModeKey] = "NonStrict"
+		}
+		gangs = append(gangs, g)
+		for range pods {
+			order = append(order, i)
+		}
+	}
+	dice.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	made := make([]int, len(gangs))
+	for _, i := range order {
+		l.create(gangs[i], made[i], made[i]+1)
+		made[i]++
+	}
+	done := make([]bool, len(gangs))
+	l.until(fmt.Sprintf("every gang of round %d has run", round), func() (string, bool) {
+		all, saw := true, &strings.Builder{}
+		for i, g := range gangs {
+			if done[i] {
+				continue
+			}
+			minimum, _ := strconv.Atoi(g.annotations[ledger.MinMembers])
+			if got := len(l.bound(g)); got >= minimum {
+				l.drop(g)
+				done[i] = true
+				continue
+			}
+			all = false
+			fmt.Fprintf(saw, "%s: %d pods, at least %s, %s\n%s", g.name, g.pods, g.annotations[ledger.MinMembers], g.annotations[ledger.ModeKey], l.seen(g))
+		}
+		return saw.String(), all
+	})
+	l.until("the round's pods have gone", func() (string, bool) {
+		list, err := l.Client().CoreV1().Pods(ns).List(l.t.Context(), metav1.ListOptions{Limit: 1})
+		return fmt.Sprint(err), err == nil && len(list.Items) == 0
+	})
+}

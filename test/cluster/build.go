@@ -41,7 +41,7 @@ var packages = []struct{ name, path string }{
 
 // goEnv is what of the go command's environment decides what a build makes.
 type goEnv struct {
-	GOVERSION, GOOS, GOARCH, CGO_ENABLED, GOMOD string //nolint:revive // the go command's own names
+	GOVERSION, GOOS, GOARCH, CGO_ENABLED, GOMOD string
 }
 
 // plan says where the programs of this module's binaries.mod are, or go.
@@ -209,8 +209,8 @@ func (p plan) missing(names []string) []string {
 }
 
 func (p plan) build(ctx context.Context, progress io.Writer, missing []string) error {
-	fmt.Fprintf(progress, "building a Kubernetes control plane for tests, once: %s\n", strings.Join(missing, ", "))
-	fmt.Fprintf(progress, "%d programs; with a cold build cache this takes about 15 minutes on two cores (this machine has %d)\n",
+	say(progress, "building a Kubernetes control plane for tests, once: %s", strings.Join(missing, ", "))
+	say(progress, "%d programs; with a cold build cache this takes about 15 minutes on two cores (this machine has %d)",
 		len(missing), runtime.NumCPU())
 	begin := time.Now()
 	for i, name := range missing {
@@ -223,15 +223,15 @@ func (p plan) build(ctx context.Context, progress io.Writer, missing []string) e
 		if source == "" {
 			return fmt.Errorf("building %s: the control plane has no such program", name)
 		}
-		fmt.Fprintf(progress, "  %d/%d %s ...\n", i+1, len(missing), name)
+		say(progress, "  %d/%d %s ...", i+1, len(missing), name)
 		step := time.Now()
 		args := []string{"-modfile=" + modFile, "-ldflags", p.ldflags}
 		if err := goBuild(ctx, p.root, filepath.Join(p.dir, name), source, args...); err != nil {
 			return err
 		}
-		fmt.Fprintf(progress, "  %d/%d %s took %.0f s\n", i+1, len(missing), name, time.Since(step).Seconds())
+		say(progress, "  %d/%d %s took %.0f s", i+1, len(missing), name, time.Since(step).Seconds())
 	}
-	fmt.Fprintf(progress, "the control plane took %.0f s to build and is kept in %s\n", time.Since(begin).Seconds(), p.dir)
+	say(progress, "the control plane took %.0f s to build and is kept in %s", time.Since(begin).Seconds(), p.dir)
 	return nil
 }
 
@@ -259,7 +259,7 @@ func BuildCommand(ctx context.Context, progress io.Writer, pkg string) (string, 
 	}
 	prune(cache, dir)
 	program := filepath.Join(dir, path.Base(pkg))
-	fmt.Fprintf(progress, "building %s (minutes with a cold build cache)\n", pkg)
+	say(progress, "building %s (minutes with a cold build cache)", pkg)
 	if err := goBuild(ctx, root, program, pkg); err != nil {
 		return "", err
 	}
@@ -312,7 +312,7 @@ func lock(ctx context.Context, progress io.Writer, dir string) (unlock func(), e
 			return nil, errors.Join(fmt.Errorf("locking the cache of programs: %w", err), file.Close())
 		}
 		if !said {
-			fmt.Fprintf(progress, "waiting for another process that builds the control plane (it holds %s)\n", file.Name())
+			say(progress, "waiting for another process that builds the control plane (it holds %s)", file.Name())
 		}
 		select {
 		case <-ctx.Done():
@@ -339,9 +339,14 @@ func prune(cache, keep string) {
 
 // liveProgress is where a person sees what is written at once. Not always standard error: go test keeps that until a
 // package's tests have ended, and building a control plane is the longest part of them.
-func liveProgress() io.Writer {
+var liveProgress = sync.OnceValue(func() io.Writer {
 	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
 		return tty
 	}
 	return os.Stderr
+})
+
+// say writes a line of progress. That nobody can read it is no reason to stop.
+func say(progress io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }

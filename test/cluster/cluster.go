@@ -36,8 +36,7 @@ type Options struct {
 	APIs []string
 	// NoScheduler leaves the stock kube-scheduler out.
 	NoScheduler bool
-	// NoControllers leaves kube-controller-manager out. Then no ServiceAccount is made and no taint is lifted from a new
-	// node, so that the admission plugins that rely on either are switched off.
+	// NoControllers leaves kube-controller-manager out. Then nobody makes ServiceAccounts, and pods are admitted without.
 	NoControllers bool
 	// Args are further arguments by program ("kube-apiserver"); a later flag overrides one that the package sets.
 	Args map[string][]string
@@ -121,7 +120,7 @@ func Up(ctx context.Context, o Options, progress io.Writer) (*Cluster, error) {
 		if attempt == attempts || !errors.Is(err, errPortTaken) {
 			return nil, err
 		}
-		fmt.Fprintf(progress, "starting again on other ports: %v\n", err)
+		say(progress, "starting again on other ports: %v", err)
 	}
 }
 

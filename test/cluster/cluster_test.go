@@ -56,7 +56,7 @@ func TestArgs(t *testing.T) {
 		{"the same gates everywhere", scheduler, Options{Gates: gates}, []string{gateArg}, nil},
 		{"etcd has gates of its own", etcd, Options{Gates: gates}, nil, []string{gateArg}},
 		{"KWOK has none", kwok, Options{Gates: gates}, nil, []string{gateArg}},
-		{"no gate, no flag", apiserver, Options{}, nil, []string{"--feature-gates", "--runtime-config", "--disable-admission"}},
+		{"no gate, no flag", apiserver, Options{}, nil, []string{"--feature-gates", "--runtime-config"}},
 		{
 			"every API is switched on", apiserver,
 			Options{APIs: []string{"a.k8s.io/v1alpha1", "b.k8s.io/v1beta1"}},
@@ -66,7 +66,7 @@ func TestArgs(t *testing.T) {
 		{
 			"without controllers nobody makes a ServiceAccount", apiserver,
 			Options{NoControllers: true},
-			[]string{"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"},
+			[]string{"--disable-admission-plugins=TaintNodesByCondition,ServiceAccount"},
 			nil,
 		},
 		{

@@ -392,9 +392,12 @@ func orphanParent(mode string) int {
 		}
 		ps = c.processes()
 	}
+	var pids []string
 	for _, p := range ps {
-		fmt.Fprint(os.Stdout, p.Pid(), " ")
+		pids = append(pids, strconv.Itoa(p.Pid()))
 	}
-	fmt.Fprintln(os.Stdout)
+	if _, err := os.Stdout.WriteString(strings.Join(pids, " ") + "\n"); err != nil {
+		return 1
+	}
 	select {}
 }

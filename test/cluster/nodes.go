@@ -93,14 +93,25 @@ func (o NodeOptions) node(i int) (*corev1.Node, error) {
 	if o.GPUs > 0 {
 		resources[GPU] = *resource.NewQuantity(int64(o.GPUs), resource.DecimalSI)
 	}
-	labels := map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
+	labels := map[string]string{
+		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		// The controller-manager would add these.
+		"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64",
+	}
 	maps.Copy(labels, o.Labels)
+	now := metav1.Now()
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec:       corev1.NodeSpec{Taints: o.Taints},
 		Status: corev1.NodeStatus{
 			Capacity:    resources,
 			Allocatable: resources,
+			// As KWOK would say a moment later, at the price of a write for every node.
+			Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "played by KWOK",
+				LastHeartbeatTime: now, LastTransitionTime: now,
+			}},
+			NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux", KubeletVersion: "kwok"},
 			Addresses: []corev1.NodeAddress{
 				{Type: corev1.NodeHostName, Address: name},
 				{Type: corev1.NodeInternalIP, Address: nodeIP(i)},
@@ -148,8 +159,8 @@ func (c *Cluster) createNodes(ctx context.Context, nodes []*corev1.Node) error {
 	return errors.Join(errs...)
 }
 
-// awaitNodes waits until KWOK reports the nodes Ready and the node lifecycle controller has lifted the taints of nodes
-// that are not.
+// awaitNodes waits until the apiserver's memory, which the scheduler sees too, has the nodes, Ready and without a taint
+// that says otherwise.
 func (c *Cluster) awaitNodes(ctx context.Context, nodes []*corev1.Node) error {
 	for {
 		// Version 0 is answered from the apiserver's memory.
@@ -175,7 +186,7 @@ func (c *Cluster) awaitNodes(ctx context.Context, nodes []*corev1.Node) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for nodes: %w: %w; %s ends:\n%s", context.Cause(ctx), err, c.logPath(kwok), tail(c.logPath(kwok), tailLines))
-		case <-time.After(2 * pollInterval):
+		case <-time.After(pollInterval + time.Duration(len(nodes))*time.Millisecond/2):
 		}
 	}
 }

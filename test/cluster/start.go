@@ -65,7 +65,7 @@ func (c *Cluster) start(ctx context.Context, o Options, progress io.Writer) erro
 		return err
 	}
 	ready := func(what string) {
-		fmt.Fprintf(progress, "%s ready after %.1f s\n", what, time.Since(begin).Seconds())
+		say(progress, "%s ready after %.1f s", what, time.Since(begin).Seconds())
 	}
 
 	if c.etcd, err = c.startProgram(ctx, etcd, l, o); err != nil {
@@ -256,7 +256,7 @@ func await(ctx context.Context, p *Process, probe func(context.Context) error) e
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w (%v); %s ends:\n%s", p.name, context.Cause(ctx), err, p.log, tail(p.log, tailLines))
+			return fmt.Errorf("waiting for %s: %w (%w); %s ends:\n%s", p.name, context.Cause(ctx), err, p.log, tail(p.log, tailLines))
 		case <-deadline.C:
 			return fmt.Errorf("waiting for %s: not ready within %v (%w); %s ends:\n%s", p.name, readyTimeout, err, p.log, tail(p.log, tailLines))
 		case <-p.done:

@@ -74,17 +74,17 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 }
 
 func run(cmd *cobra.Command, f flags) (err error) {
-	ctx, progress := cmd.Context(), cmd.ErrOrStderr()
+	ctx := cmd.Context()
 	gates, err := parseGates(f.gates)
 	if err != nil {
 		return err
 	}
-	c, err := cluster.Up(ctx, cluster.Options{Gates: gates, APIs: f.apis, NoScheduler: f.noScheduler, Dir: f.dir}, progress)
+	c, err := cluster.Up(ctx, cluster.Options{Gates: gates, APIs: f.apis, NoScheduler: f.noScheduler, Dir: f.dir}, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	defer func() {
-		fmt.Fprintln(progress, "stopping")
+		cmd.PrintErrln("stopping")
 		err = errors.Join(err, c.Down())
 	}()
 	if _, err := c.Nodes(ctx, f.nodes, f.gpus); err != nil {
@@ -96,9 +96,11 @@ func run(cmd *cobra.Command, f flags) (err error) {
 			return err
 		}
 	}
-	fmt.Fprintf(progress, "%d nodes with %d GPUs each; logs are in %s\nrun this elsewhere, and press ^C here to stop:\n",
+	cmd.PrintErrf("%d nodes with %d GPUs each; logs are in %s\nrun this elsewhere, and press ^C here to stop:\n",
 		f.nodes, f.gpus, filepath.Join(c.Dir(), "logs"))
-	fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", kubeconfig)
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", kubeconfig); err != nil {
+		return fmt.Errorf("saying where the kubeconfig is: %w", err)
+	}
 	select {
 	case <-ctx.Done():
 		return nil

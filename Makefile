@@ -48,8 +48,9 @@ bench: ## Measure tegen beside helm, kustomize and cue
 	go run ./bench
 
 .PHONY: image
-image: ## Build the container image of the KRM function
+image: ## Build the container images of the KRM function and of the scheduler
 	docker build -t tegen -f images/tegen/Dockerfile .
+	docker build -t tegen-scheduler -f images/tegen-scheduler/Dockerfile .
 
 .PHONY: clean
 clean: ## Remove what was built

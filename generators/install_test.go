@@ -1,6 +1,8 @@
 package generators_test
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -213,5 +215,25 @@ func TestInstallTwice(t *testing.T) {
 			}
 			seen[key] = true
 		}
+	}
+}
+
+// TestInstallImage: the pods run the image as the user that it is made for, and leave its entrypoint to it.
+func TestInstallImage(t *testing.T) {
+	text, err := os.ReadFile("../images/tegen-scheduler/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pods(generators.Install(installation("ml")))[0].spec
+	for _, want := range []string{
+		fmt.Sprintf("\nUSER %d:%d\n", *p.SecurityContext.RunAsUser, *p.SecurityContext.RunAsGroup),
+		"\nENTRYPOINT [\"/usr/local/bin/" + p.Containers[0].Name + "\"]\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the Dockerfile lacks %q", want)
+		}
+	}
+	if len(p.Containers[0].Command) > 0 {
+		t.Errorf("the entrypoint is replaced by %q", p.Containers[0].Command)
 	}
 }

@@ -229,6 +229,7 @@ func commands(line string) [][]string {
 	line, _, _ = strings.Cut(strings.TrimPrefix(line, "$ "), " #")
 	var out [][]string
 	for _, part := range separators.Split(strings.TrimSpace(line), -1) {
+		part, _, _ = strings.Cut(part, " > ")
 		for _, name := range []string{"tegen ", "go run ./cmd/tegen "} {
 			if args, ok := strings.CutPrefix(part, name); ok {
 				out = append(out, strings.Fields(args))
@@ -258,6 +259,8 @@ func TestParse(t *testing.T) {
 	for line, want := range map[string]bool{
 		"tegen render a.yaml --overlay b -o c && git add c": true,
 		"$ kustomize build x | tegen check -":               true,
+		"tegen install scheduler > a.yaml":                  true,
+		"tegen install scheduler now":                       false,
 		"tegen rendr a.yaml":                                false,
 		"tegen render a.yaml --overlays b":                  false,
 		"tegen check":                                       false,

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,16 @@ func TestPins(t *testing.T) {
 	kubernetes := requirements(t, schemasMod)["k8s.io/kubernetes"]
 	if linked, want := product["k8s.io/api"], strings.Replace(kubernetes, "v1.", "v0.", 1); linked != want {
 		t.Errorf("k8s.io/api is %s in go.mod, but the schemas are those of Kubernetes %s", linked, kubernetes)
+	}
+	if product["k8s.io/kubernetes"] != kubernetes {
+		t.Errorf("k8s.io/kubernetes is %s in go.mod, but the schemas are those of %s", product["k8s.io/kubernetes"], kubernetes)
+	}
+	released, err := os.ReadFile(root + "/.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "-X k8s.io/component-base/version.gitVersion=" + product["k8s.io/kubernetes"] + "\n"; !strings.Contains(string(released), want) {
+		t.Errorf(".goreleaser.yaml lacks %q: a released scheduler would call itself by another release than it is made of", want)
 	}
 	if !strings.HasPrefix(kubernetes, scoredKubernetes+".") {
 		t.Errorf("kube-score judges by %s, but the schemas are those of %s", scoredKubernetes, kubernetes)

@@ -1,0 +1,87 @@
+package scheduling
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/test/cluster"
+)
+
+var podGroups = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}
+
+// native is a gang whose pods name a PodGroup.
+func native(namespace, name string, pods int) gang {
+	g := gang{namespace: namespace, name: name, pods: pods, gpus: 1}
+	g.with = func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &g.name} }
+	return g
+}
+
+// podGroup makes a PodGroup with a minimum.
+func (l *lab) podGroup(namespace, name string, minimum int64) {
+	l.t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": podGroups.GroupVersion().String(), "kind": "PodGroup", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": minimum}}},
+	}}
+	if _, err := l.Dynamic().Resource(podGroups).Namespace(namespace).Create(l.t.Context(), u, metav1.CreateOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// judged waits until a PodGroup's condition PodGroupScheduled has a status and a message with a word.
+func (l *lab) judged(namespace, name, status, word string) {
+	l.t.Helper()
+	l.until(fmt.Sprintf("PodGroup %s is judged %s", name, status), func() (string, bool) {
+		u, err := l.Dynamic().Resource(podGroups).Namespace(namespace).Get(l.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+		for _, c := range conditions {
+			m, _ := c.(map[string]any)
+			if m["type"] == "PodGroupScheduled" {
+				return fmt.Sprint(m), m["status"] == status && strings.Contains(fmt.Sprint(m["message"]), word)
+			}
+		}
+		return fmt.Sprint(conditions), false
+	})
+}
+
+// TestNative: PodGroups of the cluster's own API are gangs too, whether or not kube-scheduler's gates are on.
+func TestNative(t *testing.T) {
+	l := newLab(t, cluster.Options{Gates: map[string]bool{"GenericWorkload": true}, APIs: []string{podGroups.GroupVersion().String()}})
+
+	l.story("native", func(l *lab, ns string) {
+		l.nodes(ns, 2, 1)
+		g := native(ns, "g", 4)
+		l.create(g, 0, 4)
+		l.told(g, "is not placed: there is no PodGroup native/g")
+		l.podGroup(ns, "g", 4)
+		l.told(g, "gang native/g needs 4 pods at once and has room for 2")
+		l.judged(ns, "g", "False", "has room for 2")
+		l.stays(g, 0)
+		l.nodes(ns, 2, 1)
+		l.runs(g, 4)
+		l.judged(ns, "g", "True", "")
+		l.delete(ns, "g-0")
+		l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 3 })
+		l.create(g, 0, 1)
+		l.runs(g, 4)
+	})
+
+	l.story("native-minimum", func(l *lab, ns string) {
+		l.nodes(ns, 1, 2)
+		l.podGroup(ns, "g", 2)
+		g := native(ns, "g", 3)
+		l.create(g, 0, 3)
+		l.runs(g, 2)
+		l.nodes(ns, 1, 1)
+		l.runs(g, 3)
+	})
+}

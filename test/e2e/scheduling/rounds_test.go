@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
 	"github.com/tegen-dev/tegen/test/cluster"
@@ -94,7 +96,11 @@ func (l *lab) audit(size int) *auditor {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	w, err := l.Client().CoreV1().Pods("").Watch(l.t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	source := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		return l.Client().CoreV1().Pods("").Watch(ctx, o)
+	}}
+	// It takes up where a watch ended that the server closed, so that no binding is missed.
+	w, err := watchtools.NewRetryWatcherWithContext(l.t.Context(), list.ResourceVersion, source)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -102,6 +108,9 @@ func (l *lab) audit(size int) *auditor {
 	l.t.Cleanup(func() { cancel(); w.Stop() })
 	go func() {
 		for e := range w.ResultChan() {
+			if e.Type == watch.Error {
+				break
+			}
 			a.see(e)
 		}
 		if ctx.Err() == nil {

@@ -8,6 +8,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -68,6 +69,17 @@ type Key struct {
 // String is how users read it: namespace/name.
 func (k Key) String() string { return k.Namespace + "/" + k.Name }
 
+// compare orders gangs by their names.
+func compare(a, b Key) int {
+	native := func(k Key) int {
+		if k.Native {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), native(a)-native(b))
+}
+
 // Spec is what a gang asks for.
 type Spec struct {
 	Min, Total int
@@ -75,6 +87,12 @@ type Spec struct {
 	Policy     Policy
 	Groups     []Key         // gangs that start together, this one among them, sorted; nil for this one alone
 	Waiting    time.Duration // that placed members wait for the others
+}
+
+// equal says whether two specs ask for the same.
+func (s Spec) equal(other Spec) bool {
+	return s.Min == other.Min && s.Total == other.Total && s.Mode == other.Mode && s.Policy == other.Policy &&
+		s.Waiting == other.Waiting && slices.Equal(s.Groups, other.Groups)
 }
 
 // Declared says whether annotations declare a gang, well or badly: a pod with any of them is never placed as if it had
@@ -171,7 +189,7 @@ func (r *reader) groups(own Key) []Key {
 		return nil
 	}
 	if len(names) > MaxGroups {
-		r.fail(GroupsKey, fmt.Sprintf("it names %d gangs, and at most %d may start together", len(names), MaxGroups))
+		r.fail(GroupsKey, tooMany)
 		return nil
 	}
 	group := []Key{own}
@@ -185,8 +203,14 @@ func (r *reader) groups(own Key) []Key {
 	}
 	slices.SortFunc(group, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
 	group = slices.Compact(group)
-	if len(group) == 1 {
+	switch {
+	case len(group) == 1:
+		return nil
+	case len(group) > MaxGroups:
+		r.fail(GroupsKey, tooMany)
 		return nil
 	}
 	return group
 }
+
+var tooMany = fmt.Sprintf("at most %d gangs may start together", MaxGroups)

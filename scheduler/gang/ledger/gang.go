@@ -65,9 +65,11 @@ type gang struct {
 
 	leader    *Member   // the oldest candidate; nil where it must be looked for
 	woken     UID       // the leader that was last told to try, on behalf of the gang's group
+	told      bool      // all who may be tried one by one were told so
 	again     time.Time // until then newcomers are no reason to try the leader once more
 	satisfied bool      // the minimum was reached once
 	complete  time.Time // when the gang first had the pods it needs; zero before
+	since     time.Time // its place in the queue: from then on it is its turn
 	half      bool      // another scheduler left it with some of its members bound
 	first     time.Time // when the first of the members that now wait got its place
 	failures  int       // rounds called off since the minimum was last reached
@@ -229,10 +231,10 @@ func (g *gang) settle() {
 			}
 		}
 	}
-	if !g.ruled && g.oldest != nil {
+	if !g.ruled && g.oldest != nil && g.oldest.Problem == nil { // else what was asked for last
 		g.ask(g.oldest.Spec)
 	}
-	if g.spec.Min > 0 && g.bound >= g.spec.Min {
+	if g.runs() {
 		g.satisfied = true
 	}
 }
@@ -242,7 +244,7 @@ func (g *gang) ask(s Spec) {
 	if g.spec.equal(s) {
 		return
 	}
-	g.spec, g.woken, g.spares = s, "", nil
+	g.spec, g.woken, g.told, g.spares = s, "", false, nil
 }
 
 // broken is why the gang must not be placed, nil where it may.
@@ -280,11 +282,14 @@ func (g *gang) reached() bool {
 	return g.counted() >= g.spec.Min
 }
 
+// runs says whether the gang has its minimum without any pod that is still to be bound.
+func (g *gang) runs() bool { return g.spec.Min > 0 && g.bound >= g.spec.Min }
+
 // alone says whether a pending member needs no other one: the gang stands without it.
 func (g *gang) alone() bool {
 	switch g.spec.Policy {
 	case WaitingAndRunning:
-		return g.bound >= g.spec.Min
+		return g.runs()
 	case OnlyWaiting:
 		return false
 	default:

@@ -63,6 +63,8 @@ func (l *Ledger) hurdle(g *gang) string {
 		if other.held[leaving] > 0 {
 			return fmt.Sprintf("gang %s lets go of its places before it tries again", other.key)
 		}
+	}
+	for _, other := range lacking(group) {
 		if !other.gathered() {
 			return fmt.Sprintf("gang %s waits for its pods: %d of at least %d are there", other.key, other.pending+other.counted(), other.spec.Min)
 		}
@@ -75,9 +77,24 @@ func strict(group []*gang) bool {
 	return slices.ContainsFunc(group, func(g *gang) bool { return g.spec.Mode != NonStrict })
 }
 
+// lacking are the gangs of a group that need more places, as the first of them sees it: one that runs holds up no other
+// because its policy does not count what runs.
+func lacking(group []*gang) []*gang {
+	var out []*gang
+	for i, g := range group {
+		if !g.reached() && (i == 0 || !g.runs()) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
 // reached says whether every gang of a group has what it needs.
-func reached(group []*gang) bool {
-	return !slices.ContainsFunc(group, func(g *gang) bool { return !g.reached() })
+func reached(group []*gang) bool { return len(lacking(group)) == 0 }
+
+// broken says whether a gang of a group must not be placed.
+func broken(group []*gang) bool {
+	return slices.ContainsFunc(group, func(g *gang) bool { return g.broken() != nil })
 }
 
 // inRound is a gang of a group that is being placed, nil where none is.
@@ -91,10 +108,7 @@ func inRound(group []*gang) *gang {
 // lead is the one pod that is tried on behalf of a group: the oldest that wants a place in a gang that needs more.
 func lead(group []*gang) *Member {
 	var first *Member
-	for _, g := range group {
-		if g.reached() {
-			continue
-		}
+	for _, g := range lacking(group) {
 		if m := g.candidate(); m != nil && (first == nil || older(m, first) < 0) {
 			first = m
 		}
@@ -125,7 +139,11 @@ func alike(a, b *gang) bool {
 func (l *Ledger) reconsider(g *gang, now time.Time) Change {
 	group, _ := l.group(g)
 	if slices.ContainsFunc(group, (*gang).short) || l.hurdle(g) != "" {
-		g.woken = ""
+		for _, other := range group {
+			if alike(other, g) {
+				other.woken, other.told = "", false
+			}
+		}
 		if g.round != nil {
 			return l.callOff(g.round)
 		}
@@ -133,7 +151,7 @@ func (l *Ledger) reconsider(g *gang, now time.Time) Change {
 	}
 	for _, other := range group {
 		if other.complete.IsZero() {
-			other.complete = now
+			other.complete, other.since = now, now
 		}
 		// Another scheduler left off in the middle: nobody goes first.
 		other.half = other.half || other.bound > 0 && !other.satisfied && !other.reached()
@@ -149,19 +167,19 @@ func (l *Ledger) rouse(g *gang, group []*gang) []UID {
 	switch {
 	case inRound(group) != nil:
 		g.woken = ""
-	case !strict(group):
+	case !strict(group) || reached(group): // one by one
 		var out []UID
 		for _, other := range group {
-			if other.woken != "" {
-				continue
-			}
-			if m := other.candidate(); m != nil {
-				other.woken = m.UID
+			if !other.told {
+				other.told = true
 				out = append(out, ids(other.candidates())...)
 			}
 		}
 		return out
 	default:
+		for _, other := range group {
+			other.told = false
+		}
 		if m := lead(group); m != nil && g.woken != m.UID {
 			wake(g, group, m)
 			return []UID{m.UID}

@@ -90,10 +90,8 @@ func (l *Ledger) Wanted(uid UID) []Want {
 		return nil
 	}
 	var out []Want
-	for _, other := range group {
-		if n := other.needs(); n > 0 {
-			out = append(out, Want{Gang: other.key, Min: other.spec.Min, Need: n, Candidates: ids(other.candidates())})
-		}
+	for _, other := range lacking(group) {
+		out = append(out, Want{Gang: other.key, Min: other.spec.Min, Need: other.needs(), Candidates: ids(other.candidates())})
 	}
 	slices.SortFunc(out, func(a, b Want) int { return compare(a.Gang, b.Gang) })
 	return out
@@ -114,10 +112,7 @@ func (l *Ledger) Start(uid UID, plan map[UID]string) Change {
 	}
 	r := &round{plan: plan}
 	var c Change
-	for _, other := range group {
-		if other.reached() {
-			continue
-		}
+	for _, other := range lacking(group) {
 		other.begin(r)
 		r.gangs = append(r.gangs, other)
 		for _, dependent := range l.dependents(other) {
@@ -168,15 +163,15 @@ func (l *Ledger) Reserve(uid UID, now time.Time) (allowed bool, wait time.Durati
 		return true, 0, Change{}
 	}
 	group, missing := l.group(g)
-	late := late(group, now)
+	late, hopeless := late(group, now), missing != nil || broken(group)
 	g.place(m, waiting)
 	if g.first.IsZero() {
 		g.first = now
 	}
 	switch {
-	case missing == nil && reached(group) && !late:
+	case reached(group) && !late && !hopeless:
 		return true, 0, l.allow(group, now)
-	case strict(group) && g.round == nil: // it was called off since the pod was admitted
+	case g.round == nil && (hopeless || strict(group)): // it was called off since the pod was admitted
 		g.place(m, unplaced)
 		return false, 0, Change{}
 	}
@@ -216,11 +211,11 @@ func (l *Ledger) allow(group []*gang, now time.Time) Change {
 			}
 		}
 		if news {
-			g.woken = ""
-			c.Wake = append(c.Wake, ids(g.candidates())...)
+			g.woken, g.told = "", false
 		}
 	}
 	if news {
+		c.Wake = l.rouse(group[0], group)
 		for _, g := range group {
 			c = merge(c, l.reviewOthers(g, now))
 		}
@@ -249,7 +244,7 @@ func (l *Ledger) Unreserve(uid UID) Change {
 	if g == nil {
 		return Change{}
 	}
-	m, how := g.members[uid], g.reserved[uid]
+	m, how, over := g.members[uid], g.reserved[uid], g.first.Add(g.spec.Waiting)
 	if how != unplaced {
 		g.place(m, unplaced)
 	}
@@ -259,6 +254,9 @@ func (l *Ledger) Unreserve(uid UID) Change {
 	case how == leaving:
 		return l.retry([]*gang{g})
 	case how == waiting: // of a gang that is not strict: the others keep their places until their time is over
+		if g.since.Before(over) { // and then it is the turn of other gangs, which might fit where this one does not
+			g.since, g.half = over, false
+		}
 		return Change{Later: []UID{uid}, After: shortestPause}
 	case how == allowed && l.hurdle(g) == "":
 		group, _ := l.group(g)

@@ -38,6 +38,8 @@ var keys = []string{Name, MinMembers, TotalNumber, ModeKey, GroupsKey, WaitingTi
 const (
 	MaxMembers = 100_000
 	MaxGroups  = 64
+
+	maxName = 253 // of an object, and so of a namespace/name that can be
 )
 
 // Mode says what becomes of a gang's placed members when one member finds no place.
@@ -106,8 +108,11 @@ func Declared(annotations map[string]string) bool {
 func FromAnnotations(namespace string, annotations map[string]string, waiting time.Duration) (Key, Spec, error) {
 	r := reader{annotations: annotations}
 	key := Key{Namespace: namespace, Name: annotations[Prefix+Name]}
-	if key.Name == "" {
+	switch {
+	case key.Name == "":
 		r.fail(Name, "a gang needs a name that its pods share")
+	case len(key.Name) > maxName:
+		r.fail(Name, fmt.Sprintf("it must not be longer than %d characters", maxName))
 	}
 	s := Spec{Mode: Strict, Policy: OnceSatisfied, Waiting: waiting}
 	s.Min = r.number(MinMembers, 0)
@@ -129,9 +134,15 @@ type reader struct {
 }
 
 func (r *reader) fail(key, why string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("annotation %s%s is %q: %s", Prefix, key, r.annotations[Prefix+key], why)
+	if r.err != nil {
+		return
 	}
+	const enough = 80 // of a value: every pod of the gang has the message in its events and its status
+	value, cut := r.annotations[Prefix+key], ""
+	if len(value) > enough {
+		value, cut = strings.ToValidUTF8(value[:enough], ""), " and so on"
+	}
+	r.err = fmt.Errorf("annotation %s%s is %q%s: %s", Prefix, key, value, cut, why)
 }
 
 // number reads a count of pods; otherwise holds where the annotation is absent, and 0 makes it required.
@@ -195,7 +206,7 @@ func (r *reader) groups(own Key) []Key {
 	group := []Key{own}
 	for _, n := range names {
 		namespace, name, ok := strings.Cut(n, "/")
-		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || len(n) > 2*maxName {
 			r.fail(GroupsKey, shape)
 			return nil
 		}

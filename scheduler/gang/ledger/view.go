@@ -9,7 +9,8 @@ import (
 
 // Order is a gang's place in the queue.
 type Order struct {
-	Since time.Time // the gang had the pods it needs; long ago where it was left half placed
+	// Since is when the gang had the pods it needs, or last held places in vain; long ago where it was left half placed.
+	Since time.Time
 	Gang  Key
 	// Rank is the age of the pod itself: within a gang the oldest goes first.
 	Rank time.Time
@@ -24,7 +25,7 @@ func (l *Ledger) Order(uid UID) (o Order, ok bool) {
 	if g == nil {
 		return Order{}, false
 	}
-	m, since := g.members[uid], g.complete
+	m, since := g.members[uid], g.since
 	if g.half {
 		since = time.Unix(0, 0)
 	}
@@ -75,9 +76,9 @@ func (l *Ledger) Waiting(uid UID) []UID {
 	return out
 }
 
-// Hurdle is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; broken says that what
+// Hurdle is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; mistaken says that what
 // the gang declares must be mended.
-func (l *Ledger) Hurdle(uid UID) (reason string, broken bool) {
+func (l *Ledger) Hurdle(uid UID) (reason string, mistaken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.of[uid]
@@ -85,13 +86,11 @@ func (l *Ledger) Hurdle(uid UID) (reason string, broken bool) {
 		return "", false
 	}
 	group, _ := l.group(g)
-	for _, other := range group {
-		broken = broken || other.broken() != nil
-	}
-	if !broken && g.alone() && reached(group) {
+	mistaken = broken(group)
+	if !mistaken && g.alone() && reached(group) {
 		return "", false
 	}
-	return l.hurdle(g), broken
+	return l.hurdle(g), mistaken
 }
 
 // Tie is what binds a placed pod to others when it is to be evicted.

@@ -19,7 +19,7 @@ test: ## Run the tests
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
-	TEGEN_UPDATE=1 go test ./cmd/tegen -run 'Golden|Script' -count=1
+	TEGEN_UPDATE=1 go test ./cmd/tegen ./scheduler/gang/ledger -run 'Golden|Script' -count=1
 
 .PHONY: verify
 verify: ## Check formatting, modules and the schema, and every golden file with kubeconform and kube-score

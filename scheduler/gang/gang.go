@@ -171,7 +171,7 @@ func (o *office) apply(c ledger.Change) {
 		o.reports.placed(a)
 	}
 	if len(c.Later) > 0 {
-		time.AfterFunc(c.After, func() { o.apply(o.ledger.Retry(c.Later)) })
+		time.AfterFunc(c.After, func() { o.wake(c.Later) })
 	}
 }
 

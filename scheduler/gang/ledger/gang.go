@@ -53,31 +53,47 @@ type gang struct {
 	ruled   bool  // the spec comes from a PodGroup, whatever its members say
 
 	members  map[UID]*Member
-	reserved map[UID]bool // placed in the scheduler's memory; true once allowed to bind
+	reserved map[UID]hold // members placed in the scheduler's memory
 	oldest   *Member      // whose spec holds; nil where it must be looked for
+	worst    *Member      // the oldest with a problem; nil where it must be looked for
 	bad      int          // members with a problem
 	pending  int          // that want a place and have none reserved
+	planned  int          // of those, how many the round is to place
+	held     [leaving + 1]int
 	bound    int
+	spares   map[UID]bool // bound members that the minimum does not need; nil where they must be looked for
 
 	leader    *Member   // the oldest candidate; nil where it must be looked for
-	woken     UID       // the leader that was last told to try
+	woken     UID       // the leader that was last told to try, on behalf of the gang's group
+	told      bool      // all who may be tried one by one were told so
+	again     time.Time // until then newcomers are no reason to try the leader once more
 	satisfied bool      // the minimum was reached once
-	admitted  bool      // the minimum was reached under our eyes
 	complete  time.Time // when the gang first had the pods it needs; zero before
+	since     time.Time // its place in the queue: from then on it is its turn
+	half      bool      // another scheduler left it with some of its members bound
 	first     time.Time // when the first of the members that now wait got its place
 	failures  int       // rounds called off since the minimum was last reached
-	resting   bool      // it held places in vain and pauses, not being strict
-	letting   bool      // its waiting members were told to let go
 	round     *round
 }
 
+// hold is how a member has its place in the scheduler's memory.
+type hold int
+
+const (
+	unplaced hold = iota // it has none
+	waiting              // for the others
+	allowed              // to bind
+	leaving              // it was told to let go, and counts for nothing until it has
+)
+
 // round is one attempt to place a group of gangs, which found room for all of them.
 type round struct {
-	plan map[UID]string // members that the attempt places, and the node where it must be that one
+	plan  map[UID]string // members that the attempt places, and the node where it must be that one
+	gangs []*gang        // that it is to bring to their minimum
 }
 
 func newGang(key Key) *gang {
-	return &gang{key: key, members: map[UID]*Member{}, reserved: map[UID]bool{}}
+	return &gang{key: key, members: map[UID]*Member{}, reserved: map[UID]hold{}}
 }
 
 // count moves a member into or out of the gang's sums.
@@ -87,13 +103,71 @@ func (g *gang) count(m *Member, by int) {
 	}
 	switch m.State {
 	case Pending:
-		if g.waits(m) {
-			g.pending += by
+		if h := g.reserved[m.UID]; h != unplaced {
+			g.held[h] += by
+			break
+		}
+		g.pending += by
+		if g.plans(m.UID) {
+			g.planned += by
 		}
 	case Bound:
 		g.bound += by
+		g.spares = nil
 	case Absent, Held, Failed:
 	}
+}
+
+// plans says whether the gang's round is to place a member.
+func (g *gang) plans(uid UID) bool {
+	if g.round == nil {
+		return false
+	}
+	_, ok := g.round.plan[uid]
+	return ok
+}
+
+// place enters how a member now has its place.
+func (g *gang) place(m *Member, h hold) {
+	g.count(m, -1)
+	if h == unplaced {
+		delete(g.reserved, m.UID)
+	} else {
+		g.reserved[m.UID] = h
+	}
+	g.count(m, 1)
+	switch {
+	case g.leader == m && !g.waits(m):
+		g.leader = nil
+	case g.leader != nil && g.waits(m) && older(m, g.leader) < 0:
+		g.leader = m
+	}
+	g.restart()
+}
+
+// restart stops the clock of those that wait where none does any more.
+func (g *gang) restart() {
+	if g.held[waiting] == 0 {
+		g.first = time.Time{}
+	}
+}
+
+// begin makes the gang a part of a round.
+func (g *gang) begin(r *round) {
+	g.round, g.planned = r, 0
+	for uid := range r.plan {
+		if m := g.members[uid]; m != nil && g.waits(m) {
+			g.planned++
+		}
+	}
+}
+
+// end takes the gang out of its round.
+func (g *gang) end() { g.round, g.planned = nil, 0 }
+
+// short says whether the gang's round has lost so many of its pods that it cannot reach the minimum any more.
+func (g *gang) short() bool {
+	return g.round != nil && !g.reached() && g.counted()+g.planned < g.spec.Min
 }
 
 // put enters or replaces a member.
@@ -106,20 +180,32 @@ func (g *gang) put(m *Member) {
 	}
 	g.members[m.UID] = m
 	g.count(m, 1)
-	if len(g.members) == 1 || g.oldest != nil && older(m, g.oldest) < 0 {
+	if len(g.members) == 1 || g.oldest != nil && senior(m, g.oldest) < 0 {
 		g.oldest = m
+	}
+	if m.Problem != nil && (g.bad == 1 || g.worst != nil && older(m, g.worst) < 0) {
+		g.worst = m
 	}
 	if g.waits(m) && (g.pending == 1 || g.leader != nil && older(m, g.leader) < 0) {
 		g.leader = m
 	}
-	g.settle()
+	g.restart()
+}
+
+// senior orders members by whose spec holds for the gang: those that declare something sound go first, so that a mistake
+// in one pod does not change what the others count for.
+func senior(a, b *Member) int {
+	switch {
+	case a.Problem == nil && b.Problem != nil:
+		return -1
+	case a.Problem != nil && b.Problem == nil:
+		return 1
+	}
+	return older(a, b)
 }
 
 // waits says whether a member wants a place and has none.
-func (g *gang) waits(m *Member) bool {
-	_, placed := g.reserved[m.UID]
-	return m.State == Pending && !placed
-}
+func (g *gang) waits(m *Member) bool { return m.State == Pending && g.reserved[m.UID] == unplaced }
 
 // take strikes a member out. What it had reserved stays in the books until put or the caller says otherwise.
 func (g *gang) take(m *Member) {
@@ -127,6 +213,9 @@ func (g *gang) take(m *Member) {
 	delete(g.members, m.UID)
 	if g.oldest == m {
 		g.oldest = nil
+	}
+	if g.worst == m {
+		g.worst = nil
 	}
 	if g.leader == m {
 		g.leader = nil
@@ -137,17 +226,25 @@ func (g *gang) take(m *Member) {
 func (g *gang) settle() {
 	if g.oldest == nil {
 		for _, m := range g.members {
-			if g.oldest == nil || older(m, g.oldest) < 0 {
+			if g.oldest == nil || senior(m, g.oldest) < 0 {
 				g.oldest = m
 			}
 		}
 	}
-	if !g.ruled && g.oldest != nil {
-		g.spec = g.oldest.Spec
+	if !g.ruled && g.oldest != nil && g.oldest.Problem == nil { // else what was asked for last
+		g.ask(g.oldest.Spec)
 	}
-	if g.spec.Min > 0 && g.bound >= g.spec.Min {
+	if g.runs() {
 		g.satisfied = true
 	}
+}
+
+// ask enters what the gang asks for. Where that is something else than before, what was refused may fit now.
+func (g *gang) ask(s Spec) {
+	if g.spec.equal(s) {
+		return
+	}
+	g.spec, g.woken, g.told, g.spares = s, "", false, nil
 }
 
 // broken is why the gang must not be placed, nil where it may.
@@ -155,36 +252,44 @@ func (g *gang) broken() error {
 	if g.problem != nil || g.bad == 0 {
 		return g.problem
 	}
-	var first *Member
-	for _, m := range g.members {
-		if m.Problem != nil && (first == nil || older(m, first) < 0) {
-			first = m
+	if g.worst == nil {
+		for _, m := range g.members {
+			if m.Problem != nil && (g.worst == nil || older(m, g.worst) < 0) {
+				g.worst = m
+			}
 		}
 	}
-	return fmt.Errorf("pod %s: %w", first.Name, first.Problem)
+	return fmt.Errorf("pod %s: %w", g.worst.Name, g.worst.Problem)
 }
 
 // counted is how many pods count towards the minimum by now.
 func (g *gang) counted() int {
+	placed := g.held[waiting] + g.held[allowed]
 	if g.spec.Policy == OnlyWaiting {
-		return len(g.reserved)
+		return placed
 	}
-	return len(g.reserved) + g.bound
+	return placed + g.bound
 }
 
 // reached says whether the gang's members may bind.
 func (g *gang) reached() bool {
+	if g.spec.Min < 1 { // nothing sound is declared
+		return false
+	}
 	if g.spec.Policy == OnceSatisfied && g.satisfied {
 		return true
 	}
 	return g.counted() >= g.spec.Min
 }
 
+// runs says whether the gang has its minimum without any pod that is still to be bound.
+func (g *gang) runs() bool { return g.spec.Min > 0 && g.bound >= g.spec.Min }
+
 // alone says whether a pending member needs no other one: the gang stands without it.
 func (g *gang) alone() bool {
 	switch g.spec.Policy {
 	case WaitingAndRunning:
-		return g.bound >= g.spec.Min
+		return g.runs()
 	case OnlyWaiting:
 		return false
 	default:
@@ -197,7 +302,7 @@ func (g *gang) needs() int {
 	if g.reached() {
 		return 0
 	}
-	return g.spec.Min - g.counted()
+	return max(g.spec.Min-g.counted(), 0)
 }
 
 // gathered says whether the gang has the pods that it needs.

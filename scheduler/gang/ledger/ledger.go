@@ -9,20 +9,23 @@ import (
 
 // Ledger is the book of all gangs of a cluster. It is safe for concurrent use.
 type Ledger struct {
-	mu    sync.RWMutex
-	gangs map[Key]*gang
-	of    map[UID]*gang
+	mu     sync.Mutex // not an RWMutex: answers look up the oldest of a gang's pods, and note it
+	gangs  map[Key]*gang
+	of     map[UID]*gang
+	naming map[Key]map[*gang]bool // the gangs with others in their groups, by each of those
 }
 
 // New returns an empty ledger.
-func New() *Ledger { return &Ledger{gangs: map[Key]*gang{}, of: map[UID]*gang{}} }
+func New() *Ledger {
+	return &Ledger{gangs: map[Key]*gang{}, of: map[UID]*gang{}, naming: map[Key]map[*gang]bool{}}
+}
 
 // Change is what follows from an entry; the caller carries it out.
 type Change struct {
 	Wake   []UID // pods that may be tried now
 	Allow  []UID // placed pods that may bind
 	Reject []UID // placed pods that must let go
-	// Later are pods to be tried After a while, with Retry: their round was called off, and nothing says what to wait for.
+	// Later are pods to be tried After a while: their round was called off, and nothing says what to wait for.
 	Later []UID
 	After time.Duration
 	// Admitted are gangs that reached their minimum for the first time.
@@ -53,9 +56,30 @@ func (l *Ledger) Put(m Member, now time.Time) Change {
 		c = l.remove(m.UID, now)
 	}
 	g := l.gang(m.Gang)
+	old := g.members[m.UID]
 	g.put(&m)
 	l.of[m.UID] = g
-	return merge(c, l.review(g, now))
+	l.settle(g)
+	c = merge(c, l.review(g, now))
+	if newcomer := old == nil || old.State != Pending; newcomer && g.waits(&m) {
+		c = merge(c, l.welcome(g, &m, c, now))
+	}
+	return c
+}
+
+// welcome tries a pod that has just begun to want a place, which the queue may have heard of first and refused for want
+// of a gang. One that must wait for its gang may be what the gang lacked: who leads tries again, after a while, as most
+// often more of the kind come.
+func (l *Ledger) welcome(g *gang, m *Member, c Change, now time.Time) Change {
+	switch {
+	case slices.Contains(c.Wake, m.UID):
+	case l.admit(m.UID).OK:
+		return Change{Wake: []UID{m.UID}}
+	case len(c.Wake) == 0 && g.woken != "" && !now.Before(g.again):
+		g.again = now.Add(shortestPause)
+		return Change{Later: []UID{g.woken}, After: shortestPause}
+	}
+	return Change{}
 }
 
 // Remove strikes a pod out.
@@ -71,24 +95,35 @@ func (l *Ledger) remove(uid UID, now time.Time) Change {
 		return Change{}
 	}
 	delete(l.of, uid)
-	allowed, placed := g.reserved[uid]
-	if m := g.members[uid]; m != nil {
-		g.take(m)
-	}
-	delete(g.reserved, uid)
 	var c Change
-	if placed && !allowed {
-		c = l.callOff(g)
+	m := g.members[uid]
+	if g.reserved[uid] == waiting { // it may live on without the gang, which nobody else would tell it
+		c.Reject = []UID{uid}
 	}
+	g.place(m, unplaced)
+	g.take(m)
 	if len(g.members) == 0 {
-		g.satisfied, g.admitted, g.complete, g.failures = false, false, time.Time{}, 0 // the next gang of this name starts afresh
-		if !g.ruled {
-			delete(l.gangs, g.key)
-		}
-		return c
+		return merge(c, l.clear(g, now))
 	}
-	g.settle()
+	l.settle(g)
 	return merge(c, l.review(g, now))
+}
+
+// clear makes a gang without pods a blank page, on which the next gang of this name starts afresh.
+func (l *Ledger) clear(g *gang, now time.Time) Change {
+	var c Change
+	if g.round != nil {
+		c = l.callOff(g.round)
+	}
+	blank := newGang(g.key)
+	if g.ruled {
+		blank.spec, blank.problem, blank.ruled = g.spec, g.problem, true
+	} else {
+		l.index(g, g.spec.Groups, nil)
+		delete(l.gangs, g.key)
+	}
+	*g = *blank
+	return merge(c, l.reviewOthers(g, now))
 }
 
 // Rule says what a native gang's PodGroup asks for, or why that does not hold.
@@ -96,8 +131,9 @@ func (l *Ledger) Rule(key Key, spec Spec, problem error, now time.Time) Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.gang(key)
-	g.spec, g.problem = spec, problem
-	g.settle()
+	g.ask(spec)
+	g.problem = problem
+	l.settle(g)
 	return l.review(g, now)
 }
 
@@ -105,12 +141,15 @@ func (l *Ledger) Rule(key Key, spec Spec, problem error, now time.Time) Change {
 func (l *Ledger) Unrule(key Key, now time.Time) Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.gang(key)
-	if len(g.members) == 0 {
+	g := l.gangs[key]
+	switch {
+	case g == nil:
+		return Change{}
+	case len(g.members) == 0:
 		delete(l.gangs, key)
 		return Change{}
 	}
-	g.spec, g.problem = Spec{}, noPodGroup(key)
+	g.problem = noPodGroup(key) // what it asked for still says which of its pods may be spared
 	return l.review(g, now)
 }
 
@@ -129,104 +168,28 @@ func (l *Ledger) gang(key Key) *gang {
 	return g
 }
 
-// group is the gangs that start together with this one, itself among them; the first of them that has no pods is named.
-func (l *Ledger) group(g *gang) (gangs []*gang, missing *Key) {
-	if len(g.spec.Groups) == 0 {
-		return []*gang{g}, nil
+// settle brings a gang up to date after its members changed, and the index of the groups with it.
+func (l *Ledger) settle(g *gang) {
+	before := g.spec.Groups
+	g.settle()
+	if !slices.Equal(before, g.spec.Groups) {
+		l.index(g, before, g.spec.Groups)
 	}
-	for _, key := range g.spec.Groups {
-		other := l.gangs[key]
-		if other == nil || len(other.members) == 0 {
-			if missing == nil {
-				missing = &key
-			}
-			continue
-		}
-		gangs = append(gangs, other)
-	}
-	return gangs, missing
 }
 
-// hurdle is why a gang's group cannot be tried at all, "" where it can.
-func (l *Ledger) hurdle(g *gang) string {
-	group, missing := l.group(g)
-	for _, other := range group {
-		if err := other.broken(); err != nil {
-			return fmt.Sprintf("gang %s is not placed: %s", other.key, err)
+// index enters which gangs a gang names in its groups, instead of those that it named before.
+func (l *Ledger) index(g *gang, before, after []Key) {
+	for _, key := range before {
+		if delete(l.naming[key], g); len(l.naming[key]) == 0 {
+			delete(l.naming, key)
 		}
 	}
-	if missing != nil {
-		return fmt.Sprintf("gang %s waits for gang %s of its group, which has no pods", g.key, *missing)
-	}
-	for _, other := range group {
-		if !other.gathered() {
-			return fmt.Sprintf("gang %s waits for its pods: %d of at least %d are there", other.key, other.pending+other.counted(), other.spec.Min)
+	for _, key := range after {
+		if l.naming[key] == nil {
+			l.naming[key] = map[*gang]bool{}
 		}
+		l.naming[key][g] = true
 	}
-	return ""
-}
-
-// strict says whether one member without a place makes all others of the group let go.
-func strict(group []*gang) bool {
-	return slices.ContainsFunc(group, func(g *gang) bool { return g.spec.Mode != NonStrict })
-}
-
-// reached says whether every gang of a group has what it needs.
-func reached(group []*gang) bool {
-	return !slices.ContainsFunc(group, func(g *gang) bool { return !g.reached() })
-}
-
-// lead is the one pod that is tried on behalf of a group: the oldest that wants a place in a gang that needs more.
-func lead(group []*gang) (*gang, *Member) {
-	var in *gang
-	var first *Member
-	for _, g := range group {
-		if g.reached() {
-			continue
-		}
-		if m := g.candidate(); m != nil && (first == nil || older(m, first) < 0) {
-			in, first = g, m
-		}
-	}
-	return in, first
-}
-
-// review finds who may be tried after a gang changed.
-func (l *Ledger) review(g *gang, now time.Time) Change {
-	group, missing := l.group(g)
-	if l.hurdle(g) != "" {
-		g.woken = ""
-		return Change{}
-	}
-	var c Change
-	for _, other := range group {
-		if other.complete.IsZero() {
-			other.complete = now
-			if other.bound > 0 && !other.reached() { // another scheduler left off in the middle: nobody goes first
-				other.complete = time.Unix(0, 0)
-			}
-		}
-	}
-	switch {
-	case missing != nil || g.round != nil:
-	case !strict(group):
-		c.Wake = newlyWoken(g, g.candidates())
-	case !reached(group):
-		if in, m := lead(group); m != nil && in.woken != m.UID {
-			in.woken = m.UID
-			c.Wake = []UID{m.UID}
-		}
-	}
-	return c
-}
-
-// newlyWoken are members of a gang whose first member was not woken yet.
-func newlyWoken(g *gang, members []*Member) []UID {
-	if len(members) == 0 || g.woken == members[0].UID {
-		return nil
-	}
-	g.woken = members[0].UID
-	return ids(members)
 }
 
 func ids(members []*Member) []UID {

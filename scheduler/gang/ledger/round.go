@@ -16,8 +16,12 @@ type Verdict struct {
 // Admit says whether a pod may be tried now: any pod without a gang; of a gang that lacks its minimum the one that
 // leads it, or those of a round that found room.
 func (l *Ledger) Admit(uid UID) Verdict {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.admit(uid)
+}
+
+func (l *Ledger) admit(uid UID) Verdict {
 	g := l.of[uid]
 	if g == nil {
 		return Verdict{OK: true}
@@ -28,7 +32,7 @@ func (l *Ledger) Admit(uid UID) Verdict {
 		return v
 	}
 	if g.round != nil {
-		if _, v.OK = g.round.plan[uid]; !v.OK {
+		if v.OK = g.plans(uid); !v.OK {
 			v.Reason = fmt.Sprintf("gang %s is placing the %d pods that it needs first", g.key, g.spec.Min)
 		}
 		return v
@@ -41,19 +45,20 @@ func (l *Ledger) Admit(uid UID) Verdict {
 	if v.Reason = l.hurdle(g); v.Reason != "" {
 		return v
 	}
-	return l.turn(v, group, uid)
+	return turn(v, group, uid)
 }
 
 // turn says whether it is a pod's turn in a group that can be tried.
-func (l *Ledger) turn(v Verdict, group []*gang, uid UID) Verdict {
+func turn(v Verdict, group []*gang, uid UID) Verdict {
 	if !strict(group) {
-		if v.OK = !l.gangs[v.Gang].resting; !v.OK {
-			v.Reason = fmt.Sprintf("gang %s held places for its waiting time and gives others a turn", v.Gang)
-		}
+		v.OK = true
 		return v
 	}
-	_, leader := lead(group)
-	switch {
+	if other := inRound(group); other != nil {
+		v.Reason = fmt.Sprintf("gang %s waits for gang %s of its group, which is being placed", v.Gang, other.key)
+		return v
+	}
+	switch leader := lead(group); {
 	case leader == nil: // all have what they need: this pod is one more
 		v.OK = true
 	case leader.UID == uid:
@@ -74,27 +79,26 @@ type Want struct {
 // Wanted is what must be found room for, together, before a pod may take its place: nothing where it has no gang, its
 // gang stands without it, has found room already, or holds places while it looks (NonStrict).
 func (l *Ledger) Wanted(uid UID) []Want {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	g := l.of[uid]
-	if g == nil || g.round != nil || l.hurdle(g) != "" {
+	if g == nil || l.hurdle(g) != "" {
 		return nil
 	}
 	group, _ := l.group(g)
-	if !strict(group) {
+	if !strict(group) || inRound(group) != nil {
 		return nil
 	}
 	var out []Want
-	for _, other := range group {
-		if n := other.needs(); n > 0 {
-			out = append(out, Want{Gang: other.key, Min: other.spec.Min, Need: n, Candidates: ids(other.candidates())})
-		}
+	for _, other := range lacking(group) {
+		out = append(out, Want{Gang: other.key, Min: other.spec.Min, Need: other.needs(), Candidates: ids(other.candidates())})
 	}
+	slices.SortFunc(out, func(a, b Want) int { return compare(a.Gang, b.Gang) })
 	return out
 }
 
 // Start opens a round: room was found for the pods of a plan, the pod's whole group. The plan names a node where it
-// must be that one, and "" where any will do.
+// must be that one, and "" where any will do. The pod itself is being tried and is not told to.
 func (l *Ledger) Start(uid UID, plan map[UID]string) Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,19 +106,26 @@ func (l *Ledger) Start(uid UID, plan map[UID]string) Change {
 	if g == nil {
 		return Change{}
 	}
-	r := &round{plan: plan}
 	group, _ := l.group(g)
+	if inRound(group) != nil {
+		return Change{}
+	}
+	r := &round{plan: plan}
 	var c Change
-	for _, other := range group {
-		if other.reached() {
-			continue
+	for _, other := range lacking(group) {
+		other.begin(r)
+		r.gangs = append(r.gangs, other)
+		for _, dependent := range l.dependents(other) {
+			dependent.woken = "" // its leader is refused until the round is over
 		}
-		other.round, other.letting = r, false
 		for _, m := range other.candidates() {
-			if _, ok := plan[m.UID]; ok {
+			if other.plans(m.UID) && m.UID != uid {
 				c.Wake = append(c.Wake, m.UID)
 			}
 		}
+	}
+	if slices.ContainsFunc(group, (*gang).short) || l.hurdle(g) != "" { // it lost pods while room was looked for
+		return l.callOff(r)
 	}
 	return c
 }
@@ -122,8 +133,8 @@ func (l *Ledger) Start(uid UID, plan map[UID]string) Change {
 // Planned is the node that a pod's round has for it; ok is false where it is in no round, and the node "" where any
 // will do.
 func (l *Ledger) Planned(uid UID) (node string, ok bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if g := l.of[uid]; g != nil && g.round != nil {
 		node, ok = g.round.plan[uid]
 	}
@@ -132,14 +143,14 @@ func (l *Ledger) Planned(uid UID) (node string, ok bool) {
 
 // Pinned says whether the next attempt should name nodes: one that did not was called off.
 func (l *Ledger) Pinned(uid UID) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	g := l.of[uid]
 	return g != nil && g.failures > 0
 }
 
 // Reserve enters that a pod got a place in the scheduler's memory. It may bind at once where allowed; otherwise it may
-// wait for the others for at most the duration.
+// wait for the others for at most the duration, and must let go where that is 0.
 func (l *Ledger) Reserve(uid UID, now time.Time) (allowed bool, wait time.Duration, c Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,53 +159,84 @@ func (l *Ledger) Reserve(uid UID, now time.Time) (allowed bool, wait time.Durati
 		return true, 0, Change{}
 	}
 	m := g.members[uid]
-	g.count(m, -1)
-	g.reserved[uid] = false
-	g.count(m, 1)
-	if g.leader == m {
-		g.leader = nil
+	if m.State != Pending { // somebody else was faster, as the API will say
+		return true, 0, Change{}
 	}
+	group, missing := l.group(g)
+	late, hopeless := late(group, now), missing != nil || broken(group)
+	g.place(m, waiting)
 	if g.first.IsZero() {
 		g.first = now
 	}
-	group, missing := l.group(g)
-	if missing == nil && reached(group) {
-		c = l.allow(group, now)
-		return true, 0, c
+	switch {
+	case reached(group) && !late && !hopeless:
+		return true, 0, l.allow(group, now)
+	case g.round == nil && (hopeless || strict(group)): // it was called off since the pod was admitted
+		g.place(m, unplaced)
+		return false, 0, Change{}
 	}
 	return false, max(g.first.Add(g.spec.Waiting).Sub(now), 0), Change{}
+}
+
+// lastMoment before its time is over a gang is not allowed to bind any more: some of its members might let go before
+// they hear of it.
+const lastMoment = 100 * time.Millisecond
+
+// late says whether the time of those that wait is over.
+func late(group []*gang, now time.Time) bool {
+	return slices.ContainsFunc(group, func(g *gang) bool {
+		return !g.first.IsZero() && !now.Before(g.first.Add(g.spec.Waiting-min(lastMoment, g.spec.Waiting/10)))
+	})
 }
 
 // allow lets the members of a group bind that has what it needs, and of groups that waited only for one of its gangs.
 func (l *Ledger) allow(group []*gang, now time.Time) Change {
 	var c Change
+	// Most often it is one more pod of a gang that stands, and nothing follows for others.
+	news := slices.ContainsFunc(group, func(g *gang) bool { return !g.satisfied || g.round != nil || g.held[waiting] > 1 })
 	for _, g := range group {
-		if !g.admitted {
-			g.admitted = true
-			c.Admitted = append(c.Admitted, Admission{Gang: g.key, Waited: now.Sub(g.complete)})
+		if !g.satisfied {
+			a := Admission{Gang: g.key}
+			if !g.complete.IsZero() {
+				a.Waited = now.Sub(g.complete)
+			}
+			c.Admitted = append(c.Admitted, a)
 		}
-		g.satisfied, g.round, g.first, g.failures, g.woken = true, nil, time.Time{}, 0, ""
-		for uid, allowed := range g.reserved {
-			if !allowed {
-				g.reserved[uid] = true
-				c.Allow = append(c.Allow, uid)
+		g.end()
+		g.satisfied, g.failures = true, 0
+		if g.held[waiting] > 0 {
+			for _, m := range g.holding(waiting) {
+				g.place(m, allowed)
+				c.Allow = append(c.Allow, m.UID)
 			}
 		}
-		c.Wake = append(c.Wake, ids(g.candidates())...)
-	}
-	for _, other := range l.gangs {
-		if other.first.IsZero() || len(other.spec.Groups) == 0 || slices.Contains(group, other) {
-			continue
+		if news {
+			g.woken, g.told = "", false
 		}
-		if waiting, missing := l.group(other); missing == nil && reached(waiting) {
-			c = merge(c, l.allow(waiting, now))
+	}
+	if news {
+		c.Wake = l.rouse(group[0], group)
+		for _, g := range group {
+			c = merge(c, l.reviewOthers(g, now))
 		}
 	}
 	return c
 }
 
-// Unreserve enters that a pod lost the place it had in the scheduler's memory: it was rejected, waited too long, or
-// could not be bound.
+// holding are the members that hold their places in one way, oldest first.
+func (g *gang) holding(h hold) []*Member {
+	var out []*Member
+	for uid, how := range g.reserved {
+		if how == h {
+			out = append(out, g.members[uid])
+		}
+	}
+	slices.SortFunc(out, older)
+	return out
+}
+
+// Unreserve enters that a pod lost the place it had in the scheduler's memory, or never got it: it was rejected, waited
+// too long, or could not be bound.
 func (l *Ledger) Unreserve(uid UID) Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,107 +244,83 @@ func (l *Ledger) Unreserve(uid UID) Change {
 	if g == nil {
 		return Change{}
 	}
-	allowed, placed := g.reserved[uid]
-	if !placed {
-		return Change{}
+	m, how, over := g.members[uid], g.reserved[uid], g.first.Add(g.spec.Waiting)
+	if how != unplaced {
+		g.place(m, unplaced)
 	}
-	m := g.members[uid]
-	g.count(m, -1)
-	delete(g.reserved, uid)
-	g.count(m, 1)
-	g.leader = nil
-	if allowed {
-		return Change{}
-	}
-	c := l.callOff(g)
-	if group, _ := l.group(g); !strict(group) {
-		c.Later = []UID{uid}
-	}
-	return c
-}
-
-// Retry ends the pause that a Change asked for, and says which of its pods may be tried now.
-func (l *Ledger) Retry(uids []UID) Change {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, uid := range uids {
-		if g := l.of[uid]; g != nil {
-			g.resting = false
+	switch {
+	case g.round != nil && (how == waiting || g.plans(uid)):
+		return l.callOff(g.round)
+	case how == leaving:
+		return l.retry([]*gang{g})
+	case how == waiting: // of a gang that is not strict: the others keep their places until their time is over
+		if g.since.Before(over) { // and then it is the turn of other gangs, which might fit where this one does not
+			g.since, g.half = over, false
 		}
+		return Change{Later: []UID{uid}, After: shortestPause}
+	case how == allowed && l.hurdle(g) == "":
+		group, _ := l.group(g)
+		return Change{Wake: slices.DeleteFunc(l.rouse(g, group), func(other UID) bool { return other == uid })}
 	}
-	return Change{Wake: uids}
+	return Change{}
 }
 
 // Overdue says of a placed pod that its gang did not reach its minimum within its waiting time, "" where there is time
 // left or the pod does not wait.
 func (l *Ledger) Overdue(uid UID, now time.Time) string {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	g := l.of[uid]
-	if g == nil {
-		return ""
-	}
-	allowed, placed := g.reserved[uid]
-	if !placed || allowed || g.first.IsZero() || now.Before(g.first.Add(g.spec.Waiting)) {
+	if g == nil || g.reserved[uid] != waiting || now.Before(g.first.Add(g.spec.Waiting)) {
 		return ""
 	}
 	return fmt.Sprintf("gang %s has %d of the %d places that it needs after its waiting time of %v, and lets them go", g.key, g.counted(), g.spec.Min, g.spec.Waiting)
 }
 
-// Fail enters that a pod found no place.
+// Fail enters that a pod of a round found no place.
 func (l *Ledger) Fail(uid UID) Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.of[uid]
-	if g == nil || g.round == nil {
+	if g == nil || !g.plans(uid) {
 		return Change{}
 	}
-	return l.callOff(g)
+	return l.callOff(g.round)
 }
 
-// callOff ends a strict group's round: who waits lets go, and the leader tries again after a pause. Members of a group
-// that is not strict keep their places until their time is over.
-func (l *Ledger) callOff(g *gang) Change {
-	group, _ := l.group(g)
+// callOff ends a round: who waits lets go, and when all have, the leader tries again after a pause.
+func (l *Ledger) callOff(r *round) Change {
 	var c Change
-	c.After = min(shortestPause<<min(g.failures, 10), longestPause)
-	if !strict(group) {
-		if !g.resting { // or it would take the same places again before anybody else could
-			g.resting = true
-			g.failures++
+	for _, g := range r.gangs {
+		if g.round != r {
+			continue
 		}
-		if !g.waiting() {
-			g.first = time.Time{}
-		}
-		return c
-	}
-	first := !g.letting
-	for _, other := range group {
-		other.round, other.woken, other.letting = nil, "", true
-		for uid, allowed := range other.reserved {
-			if !allowed && first {
-				c.Reject = append(c.Reject, uid)
-			}
-		}
-		if !other.waiting() {
-			other.first, other.letting = time.Time{}, false
-		}
-	}
-	if _, m := lead(group); m != nil && (first || len(c.Reject) == 0) {
-		c.Later = []UID{m.UID}
-	}
-	if first {
+		g.end()
+		g.woken = ""
 		g.failures++
+		for _, m := range g.holding(waiting) {
+			g.place(m, leaving)
+			c.Reject = append(c.Reject, m.UID)
+		}
+	}
+	return merge(c, l.retry(r.gangs))
+}
+
+// retry finds who tries again, after a pause, for gangs that let go and for those in whose groups they are. Nobody does
+// before all have let go.
+func (l *Ledger) retry(gangs []*gang) Change {
+	var c Change
+	for _, called := range gangs {
+		for _, g := range append(l.dependents(called), called) {
+			group, _ := l.group(g)
+			m := lead(group)
+			if m == nil || slices.Contains(c.Later, m.UID) || inRound(group) != nil || l.hurdle(g) != "" {
+				continue
+			}
+			wake(g, group, m)
+			c.Later = append(c.Later, m.UID)
+			c.After = max(c.After, min(shortestPause<<min(max(called.failures-1, 0), 10), longestPause))
+		}
 	}
 	return c
-}
-
-// waiting says whether members hold places that they may not bind to yet.
-func (g *gang) waiting() bool {
-	for _, allowed := range g.reserved {
-		if !allowed {
-			return true
-		}
-	}
-	return false
 }

@@ -8,6 +8,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -37,6 +38,8 @@ var keys = []string{Name, MinMembers, TotalNumber, ModeKey, GroupsKey, WaitingTi
 const (
 	MaxMembers = 100_000
 	MaxGroups  = 64
+
+	maxName = 253 // of an object, and so of a namespace/name that can be
 )
 
 // Mode says what becomes of a gang's placed members when one member finds no place.
@@ -68,6 +71,17 @@ type Key struct {
 // String is how users read it: namespace/name.
 func (k Key) String() string { return k.Namespace + "/" + k.Name }
 
+// compare orders gangs by their names.
+func compare(a, b Key) int {
+	native := func(k Key) int {
+		if k.Native {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), native(a)-native(b))
+}
+
 // Spec is what a gang asks for.
 type Spec struct {
 	Min, Total int
@@ -75,6 +89,12 @@ type Spec struct {
 	Policy     Policy
 	Groups     []Key         // gangs that start together, this one among them, sorted; nil for this one alone
 	Waiting    time.Duration // that placed members wait for the others
+}
+
+// equal says whether two specs ask for the same.
+func (s Spec) equal(other Spec) bool {
+	return s.Min == other.Min && s.Total == other.Total && s.Mode == other.Mode && s.Policy == other.Policy &&
+		s.Waiting == other.Waiting && slices.Equal(s.Groups, other.Groups)
 }
 
 // Declared says whether annotations declare a gang, well or badly: a pod with any of them is never placed as if it had
@@ -88,8 +108,11 @@ func Declared(annotations map[string]string) bool {
 func FromAnnotations(namespace string, annotations map[string]string, waiting time.Duration) (Key, Spec, error) {
 	r := reader{annotations: annotations}
 	key := Key{Namespace: namespace, Name: annotations[Prefix+Name]}
-	if key.Name == "" {
+	switch {
+	case key.Name == "":
 		r.fail(Name, "a gang needs a name that its pods share")
+	case len(key.Name) > maxName:
+		r.fail(Name, fmt.Sprintf("it must not be longer than %d characters", maxName))
 	}
 	s := Spec{Mode: Strict, Policy: OnceSatisfied, Waiting: waiting}
 	s.Min = r.number(MinMembers, 0)
@@ -111,9 +134,15 @@ type reader struct {
 }
 
 func (r *reader) fail(key, why string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("annotation %s%s is %q: %s", Prefix, key, r.annotations[Prefix+key], why)
+	if r.err != nil {
+		return
 	}
+	const enough = 80 // of a value: every pod of the gang has the message in its events and its status
+	value, cut := r.annotations[Prefix+key], ""
+	if len(value) > enough {
+		value, cut = strings.ToValidUTF8(value[:enough], ""), " and so on"
+	}
+	r.err = fmt.Errorf("annotation %s%s is %q%s: %s", Prefix, key, value, cut, why)
 }
 
 // number reads a count of pods; otherwise holds where the annotation is absent, and 0 makes it required.
@@ -171,13 +200,13 @@ func (r *reader) groups(own Key) []Key {
 		return nil
 	}
 	if len(names) > MaxGroups {
-		r.fail(GroupsKey, fmt.Sprintf("it names %d gangs, and at most %d may start together", len(names), MaxGroups))
+		r.fail(GroupsKey, tooMany)
 		return nil
 	}
 	group := []Key{own}
 	for _, n := range names {
 		namespace, name, ok := strings.Cut(n, "/")
-		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || len(n) > 2*maxName {
 			r.fail(GroupsKey, shape)
 			return nil
 		}
@@ -185,8 +214,14 @@ func (r *reader) groups(own Key) []Key {
 	}
 	slices.SortFunc(group, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
 	group = slices.Compact(group)
-	if len(group) == 1 {
+	switch {
+	case len(group) == 1:
+		return nil
+	case len(group) > MaxGroups:
+		r.fail(GroupsKey, tooMany)
 		return nil
 	}
 	return group
 }
+
+var tooMany = fmt.Sprintf("at most %d gangs may start together", MaxGroups)

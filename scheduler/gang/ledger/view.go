@@ -2,14 +2,16 @@ package ledger
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 )
 
 // Order is a gang's place in the queue.
 type Order struct {
-	Since time.Time // the gang had the pods it needs; long ago where it was left half placed
-	Gang  string
+	// Since is when the gang had the pods it needs, or last held places in vain; long ago where it was left half placed.
+	Since time.Time
+	Gang  Key
 	// Rank is the age of the pod itself: within a gang the oldest goes first.
 	Rank time.Time
 	Pod  string
@@ -17,26 +19,29 @@ type Order struct {
 
 // Order is where a pod's gang stands in the queue; ok is false for a pod without a gang.
 func (l *Ledger) Order(uid UID) (o Order, ok bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	g := l.of[uid]
 	if g == nil {
 		return Order{}, false
 	}
-	m := g.members[uid]
-	return Order{Since: g.complete, Gang: g.key.String(), Rank: m.Created, Pod: m.Name}, true
+	m, since := g.members[uid], g.since
+	if g.half {
+		since = time.Unix(0, 0)
+	}
+	return Order{Since: since, Gang: g.key, Rank: m.Created, Pod: m.Name}, true
 }
 
 // Compare orders pods of gangs: all of one gang before the first of the next.
 func (o Order) Compare(other Order) int {
-	return cmp.Or(o.Since.Compare(other.Since), strings.Compare(o.Gang, other.Gang), o.Rank.Compare(other.Rank),
+	return cmp.Or(o.Since.Compare(other.Since), compare(o.Gang, other.Gang), o.Rank.Compare(other.Rank),
 		cmp.Compare(len(o.Pod), len(other.Pod)), strings.Compare(o.Pod, other.Pod))
 }
 
 // GangOf is the gang of a pod.
 func (l *Ledger) GangOf(uid UID) (Key, bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if g := l.of[uid]; g != nil {
 		return g.key, true
 	}
@@ -45,29 +50,27 @@ func (l *Ledger) GangOf(uid UID) (Key, bool) {
 
 // Has says whether a gang has pods.
 func (l *Ledger) Has(key Key) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	g := l.gangs[key]
 	return g != nil && len(g.members) > 0
 }
 
-// Hurdle is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; broken says that what
+// Hurdle is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; mistaken says that what
 // the gang declares must be mended.
-func (l *Ledger) Hurdle(uid UID) (reason string, broken bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+func (l *Ledger) Hurdle(uid UID) (reason string, mistaken bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	g := l.of[uid]
 	if g == nil || g.round != nil {
 		return "", false
 	}
 	group, _ := l.group(g)
-	for _, other := range group {
-		broken = broken || other.broken() != nil
-	}
-	if !broken && g.alone() && reached(group) {
+	mistaken = broken(group)
+	if !mistaken && g.alone() && reached(group) {
 		return "", false
 	}
-	return l.hurdle(g), broken
+	return l.hurdle(g), mistaken
 }
 
 // Tie is what binds a placed pod to others when it is to be evicted.
@@ -80,8 +83,8 @@ type Tie struct {
 
 // Tied says what binds a placed pod to others.
 func (l *Ledger) Tied(uid UID) Tie {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	g := l.of[uid]
 	if g == nil {
 		return Tie{}
@@ -90,18 +93,32 @@ func (l *Ledger) Tied(uid UID) Tie {
 	if len(g.spec.Groups) > 0 {
 		t.Group = g.spec.Groups[0].String()
 	}
-	m := g.members[uid]
-	if m.State != Bound {
-		return t
+	if g.key.Native { // it is not tied to a gang that only has the same name
+		t.Group = "PodGroup " + t.Group
 	}
-	spare := g.bound - g.spec.Min
-	for _, other := range g.members {
-		if other.State == Bound && older(m, other) < 0 { // the newest go first
-			spare--
+	t.Spare = g.spare(uid)
+	return t
+}
+
+// spare says whether a bound member is one of those that the gang keeps its minimum without: the newest.
+func (g *gang) spare(uid UID) bool {
+	if g.spec.Min < 1 || g.bound <= g.spec.Min {
+		return false
+	}
+	if g.spares == nil {
+		bound := make([]*Member, 0, g.bound)
+		for _, m := range g.members {
+			if m.State == Bound {
+				bound = append(bound, m)
+			}
+		}
+		slices.SortFunc(bound, older)
+		g.spares = map[UID]bool{}
+		for _, m := range bound[g.spec.Min:] {
+			g.spares[m.UID] = true
 		}
 	}
-	t.Spare = spare > 0
-	return t
+	return g.spares[uid]
 }
 
 // Stats counts gangs.
@@ -113,8 +130,8 @@ type Stats struct {
 
 // Stats counts the gangs of the ledger.
 func (l *Ledger) Stats() Stats {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var s Stats
 	for _, g := range l.gangs {
 		switch {

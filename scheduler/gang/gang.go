@@ -29,6 +29,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/tegen-dev/tegen/scheduler/args"
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
 )
 
@@ -106,11 +107,11 @@ func Factory() frameworkruntime.PluginFactory {
 
 // open makes what the profiles share, and starts to watch.
 func open(ctx context.Context, configuration runtime.Object, handle framework.Framework) (*office, error) {
-	var args Args
-	if err := frameworkruntime.DecodeInto(configuration, &args); err != nil {
+	var a Args
+	if err := args.Decode(configuration, &a); err != nil {
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
 	}
-	waiting, err := args.waiting()
+	waiting, err := a.waiting()
 	if err != nil {
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
 	}

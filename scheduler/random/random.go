@@ -16,7 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/tegen-dev/tegen/scheduler/args"
 )
 
 // Name of the plugin in a KubeSchedulerConfiguration.
@@ -43,14 +44,14 @@ type Random struct {
 
 // New makes the plugin from its Args.
 func New(_ context.Context, configuration runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
-	var args Args
-	if err := frameworkruntime.DecodeInto(configuration, &args); err != nil {
+	var a Args
+	if err := args.Decode(configuration, &a); err != nil {
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
 	}
-	if args.Seed == nil {
+	if a.Seed == nil {
 		return &Random{seed: rand.Uint64(), drawn: true}, nil
 	}
-	return &Random{seed: *args.Seed}, nil
+	return &Random{seed: *a.Seed}, nil
 }
 
 // Name is the plugin's.

@@ -131,9 +131,11 @@ func (l *Ledger) reviewOthers(g *gang, now time.Time) Change {
 	return c
 }
 
-// alike says whether two gangs have the same group, so that what follows for one follows for the other.
+// alike says whether two gangs see the same group, so that what follows for one follows for the other: not where one
+// may run and lack pods all the same.
 func alike(a, b *gang) bool {
-	return a == b || len(a.spec.Groups) > 0 && slices.Equal(a.spec.Groups, b.spec.Groups)
+	return a == b || len(a.spec.Groups) > 0 && a.spec.Policy != OnlyWaiting && b.spec.Policy != OnlyWaiting &&
+		slices.Equal(a.spec.Groups, b.spec.Groups)
 }
 
 func (l *Ledger) reconsider(g *gang, now time.Time) Change {

@@ -13,7 +13,7 @@ import (
 // TestModel plays random histories of a small cluster, whose scheduler does what a ledger tells it, and looks after
 // every step for what must never be: a gang of which a part may bind, a place held for longer than the waiting time,
 // sums that a recount does not confirm. In the end, when nothing happens any more, no gang that has room may be without
-// it. TEGEN_SEED=n plays one history and prints it.
+// it. TEGEN_SEED=n plays one history and prints it; TEGEN_HISTORIES=n plays that many.
 func TestModel(t *testing.T) {
 	if text := os.Getenv("TEGEN_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -28,9 +28,9 @@ func TestModel(t *testing.T) {
 		}
 		return
 	}
-	histories := uint64(4000)
-	if testing.Short() {
-		histories = 400
+	histories := uint64(2000)
+	if n, err := strconv.ParseUint(os.Getenv("TEGEN_HISTORIES"), 10, 64); err == nil {
+		histories = n
 	}
 	admitted := 0
 	for seed := range histories {
@@ -92,7 +92,7 @@ func (m *model) run() error {
 		}
 	}
 	m.settle()
-	for range 3000 {
+	for range 600 {
 		if !m.proceed() {
 			m.check()
 			m.idle()
@@ -215,7 +215,7 @@ func (m *model) needs(g *group) (n int, ok bool) {
 		if want+have == 0 {
 			return 0, false
 		}
-		if other.spec.Policy == OnlyWaiting && other == g {
+		if other.spec.Policy == OnlyWaiting && (other == g || have < other.spec.Min) {
 			have = 0
 		}
 		if other.spec.Policy == OnceSatisfied && other.satisfied {

@@ -51,6 +51,10 @@ func (l *Ledger) admit(uid UID) Verdict {
 // turn says whether it is a pod's turn in a group that can be tried.
 func turn(v Verdict, group []*gang, uid UID) Verdict {
 	if !strict(group) {
+		if lack := lacking(group); len(lack) > 0 && group[0].reached() {
+			v.Reason = fmt.Sprintf("gang %s has its minimum and waits for gang %s of its group", v.Gang, lack[0].key)
+			return v
+		}
 		v.OK = true
 		return v
 	}

@@ -96,7 +96,11 @@ func TestBundles(t *testing.T) {
 			t.Errorf("no golden is of %s any more: its row in unserved is stale", gv)
 		}
 	}
-	t.Log(s.counts.String() + s.unapplied())
+	closing := s.counts.String() + s.unapplied()
+	if t.Failed() {
+		closing = "but for the failures above: " + closing
+	}
+	t.Log(closing)
 }
 
 // TestRows keeps the reasons from becoming empty words, and rows from outliving their cases.
@@ -162,7 +166,7 @@ func (s *server) unapplied() string {
 	var b strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(s.skipped)) {
 		objects := s.skipped[reason]
-		fmt.Fprintf(&b, "; %d were not applied (%s): %s", len(objects), reason, strings.Join(objects, ", "))
+		fmt.Fprintf(&b, "; %d were not applied (%s): %s", len(objects), strings.TrimSuffix(reason, "."), strings.Join(objects, ", "))
 	}
 	return b.String()
 }

@@ -14,12 +14,13 @@ package conformance
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/golden"
 )
 
 const (
@@ -90,7 +91,7 @@ func (f finding) String() string {
 
 func TestGolden(t *testing.T) {
 	requireConformance(t)
-	files, err := goldenFiles(goldenDir)
+	files, err := golden.Rendered(goldenDir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,68 +256,11 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func TestGoldenFiles(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name string) {
-		t.Helper()
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := goldenFiles(filepath.Join(dir, "absent")); err == nil {
-		t.Error("an absent directory is accepted")
-	}
-	write("invalid/case/base.yaml")
-	write("case/README.md")
-	if files, err := goldenFiles(dir); err == nil {
-		t.Errorf("a walk without a single golden is accepted: %v", files)
-	}
-	write("case/prod.yaml")
-	write("case/invalid/base.yaml")
-	files, err := goldenFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{filepath.Join(dir, "case/invalid/base.yaml"), filepath.Join(dir, "case/prod.yaml")}
-	if !slices.Equal(files, want) {
-		t.Errorf("goldenFiles = %v, want %v", files, want)
-	}
-}
-
 func requireConformance(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TEGEN_CONFORMANCE") != "1" {
 		t.Skip("conformance compiles kubeconform and kube-score: set TEGEN_CONFORMANCE=1 or run make verify")
 	}
-}
-
-// goldenFiles lists the rendered manifests. dir/invalid holds inputs that must
-// be refused, so what lies there was never rendered.
-func goldenFiles(dir string) ([]string, error) {
-	var files []string
-	invalid := filepath.Join(dir, "invalid")
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path == invalid:
-			return fs.SkipDir
-		case !entry.IsDir() && filepath.Ext(path) == ".yaml":
-			files = append(files, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing the goldens: %w", err)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("listing the goldens: no *.yaml under %s; nothing would be checked", dir)
-	}
-	return files, nil
 }
 
 // settle sets the critical findings against the accepted ones and returns the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,20 +16,13 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/crds"
 	"github.com/tegen-dev/tegen/internal/crds/celrules"
+	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/test/upstream"
 )
 
 // ownCRDs are the definitions that tegen brings along.
 const ownCRDs = root + "/overlays/crds"
-
-// upstreamCRDs is where the definitions of other projects lie: TEGEN_CRDS, or a
-// folder beside the checkout. The repository holds no copy of them.
-func upstreamCRDs() string {
-	if dir := os.Getenv("TEGEN_CRDS"); dir != "" {
-		return dir
-	}
-	return root + "/../shared/crds"
-}
 
 // customGroups are the API groups whose objects TestCustomResources judges by
 // CRDs. kubeconform has no schemas for them and leaves them out.
@@ -53,18 +45,11 @@ var customGroups = []string{
 // resources are. They have no CRDs; kubeconform judges them.
 var builtInGroups = []string{"scheduling.k8s.io"}
 
-// setAside are definitions that judge no golden, each with its reason.
-var setAside = map[string]string{
-	olderDLRover: "An older one of the same version, which loses suspension and the annotations of pods: docs say which to install, and TestOlderDLRover what this one does.",
-}
-
-const olderDLRover = "dlrover_manifests-bundle_elastic.iml.github.io_elasticjobs.yaml"
-
 // TestCustomResources holds every custom resource of the goldens against every
 // definition of its version: what would be dropped, what refused, the rules in
 // CEL. It needs no tool and no network, so it runs with every other test.
 func TestCustomResources(t *testing.T) {
-	files, err := goldenFiles(goldenDir)
+	files, err := golden.Rendered(goldenDir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,22 +64,22 @@ func TestCustomResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	upstream, err := readUpstream()
-	absent := errors.Is(err, errNoUpstream)
+	others, err := readUpstream()
+	absent := errors.Is(err, upstream.ErrAbsent)
 	if err != nil && !absent {
 		t.Fatal(err)
 	}
-	wrong, unjudged := hold(t.Context(), resources, slices.Concat(own, upstream))
+	wrong, unjudged := hold(t.Context(), resources, slices.Concat(own, others))
 	for _, w := range wrong {
 		t.Error(w)
 	}
 	switch {
 	case len(unjudged) == 0:
 	case absent:
-		t.Skipf("%d custom resources are not judged: %v", len(unjudged), errNoUpstream)
+		t.Skipf("%d custom resources are not judged: %v", len(unjudged), upstream.ErrAbsent)
 	default:
 		for _, r := range unjudged {
-			t.Errorf("%s: no CRD in %s or %s defines the kind", r, ownCRDs, upstreamCRDs())
+			t.Errorf("%s: no CRD in %s or of other projects defines the kind", r, ownCRDs)
 		}
 	}
 }
@@ -112,7 +97,7 @@ func TestCustomGroups(t *testing.T) {
 			t.Errorf("no CRD of the group %s", group)
 		}
 	}
-	for file := range setAside {
+	for file := range upstream.SetAside {
 		if !slices.ContainsFunc(all, func(d *crds.Definition) bool { return filepath.Base(d.File) == file }) {
 			t.Errorf("%s is set aside, and not there", file)
 		}
@@ -155,20 +140,18 @@ func TestOlderDLRover(t *testing.T) {
 	}
 	want := map[string][]string{
 		"elastic.iml.github.io_elasticjobs.yaml": {},
-		olderDLRover:                             {"spec.replicaSpecs.worker.template.metadata.annotations", "spec.suspend"},
+		upstream.OlderDLRover:                    {"spec.replicaSpecs.worker.template.metadata.annotations", "spec.suspend"},
 	}
 	if diff := cmp.Diff(want, lost); diff != "" {
 		t.Errorf("lost (-want +got):\n%s", diff)
 	}
 }
 
-var errNoUpstream = errors.New("no CRDs of other projects beside the checkout; name their directory in TEGEN_CRDS")
-
 // readUpstream reads what is a second's work, once.
 var readUpstream = sync.OnceValues(func() ([]*crds.Definition, error) {
-	dir := upstreamCRDs()
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && os.Getenv("TEGEN_CRDS") == "" {
-		return nil, errNoUpstream
+	dir, err := upstream.Dir(root)
+	if err != nil {
+		return nil, err
 	}
 	return crds.ReadDir(dir)
 })
@@ -176,7 +159,7 @@ var readUpstream = sync.OnceValues(func() ([]*crds.Definition, error) {
 func needUpstream(t *testing.T) []*crds.Definition {
 	t.Helper()
 	all, err := readUpstream()
-	if errors.Is(err, errNoUpstream) {
+	if errors.Is(err, upstream.ErrAbsent) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -234,7 +217,7 @@ func hold(ctx context.Context, resources []customResource, definitions []*crds.D
 		var versions []string
 		judged := false
 		for _, j := range judges {
-			if _, aside := setAside[filepath.Base(j.File)]; aside || j.Kind != gvk.GroupKind() {
+			if _, aside := upstream.SetAside[filepath.Base(j.File)]; aside || j.Kind != gvk.GroupKind() {
 				continue
 			}
 			versions = append(versions, j.File)

@@ -54,8 +54,9 @@ type gang struct {
 
 	members  map[UID]*Member
 	reserved map[UID]hold // members placed in the scheduler's memory
-	oldest   *Member      // whose spec holds; nil where it must be looked for
-	worst    *Member      // the oldest with a problem; nil where it must be looked for
+	eldest   ranking      // the first is whose spec holds
+	mistaken ranking      // those with a problem
+	waiters  ranking      // those that want a place and have none; the first leads
 	bad      int          // members with a problem
 	pending  int          // that want a place and have none reserved
 	planned  int          // of those, how many the round is to place
@@ -63,7 +64,6 @@ type gang struct {
 	bound    int
 	spares   map[UID]bool // bound members that the minimum does not need; nil where they must be looked for
 
-	leader    *Member   // the oldest candidate; nil where it must be looked for
 	woken     UID       // the leader that was last told to try, on behalf of the gang's group
 	told      bool      // all who may be tried one by one were told so
 	again     time.Time // until then newcomers are no reason to try the leader once more
@@ -93,7 +93,18 @@ type round struct {
 }
 
 func newGang(key Key) *gang {
-	return &gang{key: key, members: map[UID]*Member{}, reserved: map[UID]hold{}}
+	g := &gang{key: key}
+	g.open()
+	return g
+}
+
+// open makes the page a blank one.
+func (g *gang) open() {
+	*g = gang{key: g.key, members: map[UID]*Member{}, reserved: map[UID]hold{}}
+	current := func(m *Member) bool { return g.members[m.UID] == m }
+	g.eldest = ranking{order: senior, holds: current}
+	g.mistaken = ranking{order: older, holds: current}
+	g.waiters = ranking{order: older, holds: func(m *Member) bool { return current(m) && g.waits(m) }}
 }
 
 // count moves a member into or out of the gang's sums.
@@ -136,11 +147,8 @@ func (g *gang) place(m *Member, h hold) {
 		g.reserved[m.UID] = h
 	}
 	g.count(m, 1)
-	switch {
-	case g.leader == m && !g.waits(m):
-		g.leader = nil
-	case g.leader != nil && g.waits(m) && older(m, g.leader) < 0:
-		g.leader = m
+	if g.waits(m) {
+		g.waiters.add(m, len(g.members))
 	}
 	g.restart()
 }
@@ -180,14 +188,12 @@ func (g *gang) put(m *Member) {
 	}
 	g.members[m.UID] = m
 	g.count(m, 1)
-	if len(g.members) == 1 || g.oldest != nil && senior(m, g.oldest) < 0 {
-		g.oldest = m
+	g.eldest.add(m, len(g.members))
+	if m.Problem != nil {
+		g.mistaken.add(m, len(g.members))
 	}
-	if m.Problem != nil && (g.bad == 1 || g.worst != nil && older(m, g.worst) < 0) {
-		g.worst = m
-	}
-	if g.waits(m) && (g.pending == 1 || g.leader != nil && older(m, g.leader) < 0) {
-		g.leader = m
+	if g.waits(m) {
+		g.waiters.add(m, len(g.members))
 	}
 	g.restart()
 }
@@ -211,28 +217,12 @@ func (g *gang) waits(m *Member) bool { return m.State == Pending && g.reserved[m
 func (g *gang) take(m *Member) {
 	g.count(m, -1)
 	delete(g.members, m.UID)
-	if g.oldest == m {
-		g.oldest = nil
-	}
-	if g.worst == m {
-		g.worst = nil
-	}
-	if g.leader == m {
-		g.leader = nil
-	}
 }
 
 // settle brings what holds for the whole gang up to date after its members changed.
 func (g *gang) settle() {
-	if g.oldest == nil {
-		for _, m := range g.members {
-			if g.oldest == nil || senior(m, g.oldest) < 0 {
-				g.oldest = m
-			}
-		}
-	}
-	if !g.ruled && g.oldest != nil && g.oldest.Problem == nil { // else what was asked for last
-		g.ask(g.oldest.Spec)
+	if m := g.eldest.first(); !g.ruled && m != nil && m.Problem == nil { // else what was asked for last
+		g.ask(m.Spec)
 	}
 	if g.runs() {
 		g.satisfied = true
@@ -252,14 +242,8 @@ func (g *gang) broken() error {
 	if g.problem != nil || g.bad == 0 {
 		return g.problem
 	}
-	if g.worst == nil {
-		for _, m := range g.members {
-			if m.Problem != nil && (g.worst == nil || older(m, g.worst) < 0) {
-				g.worst = m
-			}
-		}
-	}
-	return fmt.Errorf("pod %s: %w", g.worst.Name, g.worst.Problem)
+	m := g.mistaken.first()
+	return fmt.Errorf("pod %s: %w", m.Name, m.Problem)
 }
 
 // counted is how many pods count towards the minimum by now.
@@ -321,13 +305,4 @@ func (g *gang) candidates() []*Member {
 }
 
 // candidate is the oldest member that wants a place, nil where none does.
-func (g *gang) candidate() *Member {
-	if g.leader == nil {
-		for _, m := range g.members {
-			if g.waits(m) && (g.leader == nil || older(m, g.leader) < 0) {
-				g.leader = m
-			}
-		}
-	}
-	return g.leader
-}
+func (g *gang) candidate() *Member { return g.waiters.first() }

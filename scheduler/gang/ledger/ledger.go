@@ -9,7 +9,7 @@ import (
 
 // Ledger is the book of all gangs of a cluster. It is safe for concurrent use.
 type Ledger struct {
-	mu     sync.Mutex // not an RWMutex: answers look up the oldest of a gang's pods, and note it
+	mu     sync.Mutex // not an RWMutex: answers tidy up what they look through
 	gangs  map[Key]*gang
 	of     map[UID]*gang
 	naming map[Key]map[*gang]bool // the gangs with others in their groups, by each of those
@@ -115,14 +115,14 @@ func (l *Ledger) clear(g *gang, now time.Time) Change {
 	if g.round != nil {
 		c = l.callOff(g.round)
 	}
-	blank := newGang(g.key)
-	if g.ruled {
-		blank.spec, blank.problem, blank.ruled = g.spec, g.problem, true
+	l.index(g, g.spec.Groups, nil)
+	spec, problem, ruled := g.spec, g.problem, g.ruled
+	g.open()
+	if ruled {
+		g.spec, g.problem, g.ruled = spec, problem, ruled
 	} else {
-		l.index(g, g.spec.Groups, nil)
 		delete(l.gangs, g.key)
 	}
-	*g = *blank
 	return merge(c, l.reviewOthers(g, now))
 }
 

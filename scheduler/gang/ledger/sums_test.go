@@ -54,11 +54,11 @@ func checkSums(t *testing.T, l *Ledger) {
 			}
 		}
 		got := sums{g.bad, g.pending, g.planned, g.bound, g.held[waiting], g.held[allowed], g.held[leaving]}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("gang %s, sums against a recount (-want +got):\n%s", key, d)
+		if want != got {
+			t.Errorf("gang %s, sums against a recount (-want +got):\n%s", key, cmp.Diff(want, got))
 		}
-		if g.oldest != oldest || g.leader != nil && g.leader != leader || g.worst != nil && g.worst != worst {
-			t.Errorf("gang %s: oldest %v, leader %v, worst %v; want %v, %v, %v", key, g.oldest, g.leader, g.worst, oldest, leader, worst)
+		if g.eldest.first() != oldest || g.candidate() != leader || g.mistaken.first() != worst {
+			t.Errorf("gang %s: oldest %v, leader %v, worst %v; want %v, %v, %v", key, g.eldest.first(), g.candidate(), g.mistaken.first(), oldest, leader, worst)
 		}
 		if g.first.IsZero() != (want.Waiting == 0) {
 			t.Errorf("gang %s: %d pods wait, and the first does since %v", key, want.Waiting, g.first)

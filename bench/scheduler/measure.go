@@ -22,10 +22,12 @@ type figure struct {
 	First, Last time.Duration
 	// CPU of the scheduler, user and system, from before the first pod was made.
 	CPU time.Duration
+	// Calls to the API server: bindings, events, conditions, from leadership to the last binding.
+	Calls int
 }
 
 func (f figure) String() string {
-	return fmt.Sprintf("first after %s, all after %s, %s of CPU", seconds(f.First), seconds(f.Last), seconds(f.CPU))
+	return fmt.Sprintf("first after %s, all after %s, %s of CPU, %d API calls", seconds(f.First), seconds(f.Last), seconds(f.CPU), f.Calls)
 }
 
 // try runs a trial from an empty cluster to an empty cluster, with a scheduler of its own: none profits from, or pays
@@ -78,6 +80,10 @@ func (b *bench) place(ctx context.Context, s *standby, t trial, profiles string)
 	if err != nil {
 		return f, err
 	}
+	calls, err := s.calls(ctx)
+	if err != nil {
+		return f, err
+	}
 	profiled := s.profile(ctx, profiles, t)
 	start, err := s.lead(ctx)
 	if err != nil {
@@ -88,7 +94,12 @@ func (b *bench) place(ctx context.Context, s *standby, t trial, profiles string)
 		return f, times.err
 	}
 	after, err := s.cpu()
-	return figure{First: times.first.Sub(start), Last: times.last.Sub(start), CPU: after - cpu}, errors.Join(err, <-profiled)
+	if err != nil {
+		return f, err
+	}
+	called, err := s.calls(ctx)
+	f = figure{First: times.first.Sub(start), Last: times.last.Sub(start), CPU: after - cpu, Calls: called - calls}
+	return f, errors.Join(err, <-profiled)
 }
 
 // moments are when the first and the last of some pods were seen.

@@ -43,7 +43,7 @@ func (r report) print(w io.Writer) error {
 
 // placed are the figures of the trials that placed pods, in the order of the first round.
 func (r report) placed() [][]string {
-	rows := [][]string{{"nodes", "pods", "scheduler", "rounds", "first binding", "seconds", "pods/s", "ratio", "", "CPU/pod"}}
+	rows := [][]string{{"nodes", "pods", "scheduler", "rounds", "first binding", "seconds", "pods/s", "ratio", "", "CPU/pod", "calls/pod"}}
 	for _, nodes := range r.nodes {
 		for _, t := range r.trials(nodes) {
 			fs := r.results[t]
@@ -55,6 +55,7 @@ func (r report) placed() [][]string {
 				strconv.Itoa(nodes), t.load(), t.by, strconv.Itoa(len(fs)), seconds(duration(medianOf(fs, figure.first))),
 				fmt.Sprintf("%.2f", last), fmt.Sprintf("%.0f", float64(t.pods)/last), "", "",
 				fmt.Sprintf("%.2f ms", 1000*medianOf(fs, figure.cpu)/float64(t.pods)),
+				fmt.Sprintf("%.1f", medianOf(fs, figure.calls)/float64(t.pods)),
 			}
 			if base := t.base(); base != t {
 				if all := r.ratios(base, t, figure.last); len(all) > 0 {
@@ -84,6 +85,7 @@ func (r report) ratios(a, b trial, of func(figure) float64) []float64 {
 func (f figure) first() float64 { return f.First.Seconds() }
 func (f figure) last() float64  { return f.Last.Seconds() }
 func (f figure) cpu() float64   { return f.CPU.Seconds() }
+func (f figure) calls() float64 { return float64(f.Calls) }
 
 func medianOf(fs []figure, of func(figure) float64) float64 {
 	all := make([]float64, len(fs))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -129,13 +128,27 @@ func (s *standby) settle(ctx context.Context, pods int) error {
 
 // queued is how many pods the scheduler has in any of its queues.
 func (s *standby) queued(ctx context.Context) (int, error) {
+	return s.sum(ctx, "scheduler_pending_pods{")
+}
+
+// calls is how many requests the scheduler has sent to the API server.
+func (s *standby) calls(ctx context.Context) (int, error) {
+	return s.sum(ctx, "rest_client_requests_total{")
+}
+
+// sum adds up a metric of the scheduler.
+func (s *standby) sum(ctx context.Context, prefix string) (int, error) {
 	text, err := s.get(ctx, "/metrics")
 	if err != nil {
 		return 0, err
 	}
+	return sumOf(text, prefix)
+}
+
+func sumOf(text, prefix string) (int, error) {
 	sum := 0.0
-	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
-		if line := lines.Text(); strings.HasPrefix(line, "scheduler_pending_pods{") {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, prefix) {
 			n, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
 			if err != nil {
 				return 0, fmt.Errorf("reading %q: %w", line, err)

@@ -129,10 +129,10 @@ func (p *Process) Kill() error {
 }
 
 // Pause keeps the process from running until Resume. It takes part in nothing meanwhile: what it watches moves on.
-func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+func (p *Process) Pause() error { return p.signal(pauseSignal) }
 
 // Resume lets a paused process run on.
-func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+func (p *Process) Resume() error { return p.signal(resumeSignal) }
 
 func (p *Process) signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -110,7 +110,7 @@ func (s *standby) settle(ctx context.Context, pods int) error {
 		server, err := cpuOf(s.bench.Process("kube-apiserver"))
 		return own + server, err
 	}
-	last := time.Duration(-time.Hour)
+	last := -time.Hour
 	return until(ctx, interval, fmt.Sprintf("%d pods to be queued and all to be quiet", pods), func() (string, bool) {
 		now, err := used()
 		if err != nil {

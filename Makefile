@@ -6,7 +6,7 @@ TOOLS := go tool -modfile=tools.mod
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/tegen, and bin/tegen-fn, the function without arguments
@@ -46,6 +46,10 @@ fuzz: ## Fuzz the loader for FUZZTIME (default 10m)
 .PHONY: bench
 bench: ## Measure tegen beside helm, kustomize and cue
 	go run ./bench
+
+.PHONY: bench-scheduler
+bench-scheduler: ## Measure tegen-scheduler beside kube-scheduler on a real control plane
+	go run ./bench/scheduler
 
 .PHONY: image
 image: ## Build the container images of the KRM function and of the scheduler

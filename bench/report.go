@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
 // report is all that was measured.
@@ -29,7 +30,7 @@ func (r report) print(w io.Writer) error {
 	fmt.Fprintf(&b, "%s; %s, %d cores, load %s before and %s after.\n", strings.Join(versions, ", "),
 		runtime.Version(), runtime.NumCPU(), r.loadBefore, r.loadAfter)
 	fmt.Fprintf(&b, "Medians over the runs counted; MB is a million bytes; tegen/peer below 1 is in tegen's favour.\n\n")
-	table(&b, r.figures())
+	markdown.Table(&b, r.figures())
 	b.WriteByte('\n')
 	if notes := r.leftOut(); notes != "" {
 		fmt.Fprintf(&b, "%s\n\n", notes)
@@ -38,7 +39,7 @@ func (r report) print(w io.Writer) error {
 	for _, t := range targets {
 		rows = append(rows, t.row(r))
 	}
-	table(&b, rows)
+	markdown.Table(&b, rows)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -88,26 +89,6 @@ func (r report) of(tool string, jobs int) *series {
 		}
 	}
 	return nil
-}
-
-// table writes rows as Markdown, columns aligned.
-func table(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	line := make([]string, len(widths))
-	for i, w := range widths {
-		line[i] = strings.Repeat("-", w)
-	}
-	for _, row := range slices.Insert(slices.Clone(rows), 1, line) {
-		for i, cell := range row {
-			fmt.Fprintf(b, "| %-*s ", widths[i], cell)
-		}
-		b.WriteString("|\n")
-	}
 }
 
 // seconds prints a duration to three digits.

@@ -199,6 +199,50 @@ func TestStopIsExpected(t *testing.T) {
 	}
 }
 
+// TestPausedHearsStop: a paused program would not see that it is to end, and be killed with its work undone.
+func TestPausedHearsStop(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("programs are started on Linux only")
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	const script = `trap 'echo ended; exit' TERM; echo begun; while :; do sleep 0.02; done`
+	p, err := startProcess("sh", log, "sh", []string{"-c", script})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{others: []*Process{p}}
+	if got := c.Process("sh"); got != p {
+		t.Errorf("Process gives %v", got)
+	}
+	wrote := func(want string) func() error {
+		return func() error {
+			if text, err := os.ReadFile(log); err != nil || string(text) != want {
+				return fmt.Errorf("it wrote %q (%w)", text, err)
+			}
+			return nil
+		}
+	}
+	eventually(t, "the script to begin", wrote("begun\n"))
+	if err := p.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the script to be paused", func() error {
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid())); err != nil || !strings.Contains(string(text), ") T ") {
+			return fmt.Errorf("it is not (%w): %s", err, text)
+		}
+		return nil
+	})
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := wrote("begun\nended\n")(); err != nil {
+		t.Error(err)
+	}
+	if got := c.Process("sh"); got != nil {
+		t.Errorf("Process gives %v, which has ended", got)
+	}
+}
+
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var text strings.Builder

@@ -103,7 +103,7 @@ func (p *Process) Stop() error {
 		return nil
 	}
 	p.expected.Store(true)
-	if err := p.signal(syscall.SIGTERM); err != nil {
+	if err := errors.Join(p.signal(syscall.SIGTERM), p.Resume()); err != nil { // a paused program hears nothing
 		return err
 	}
 	select {
@@ -128,9 +128,15 @@ func (p *Process) Kill() error {
 	}
 }
 
+// Pause keeps the process from running until Resume. It takes part in nothing meanwhile: what it watches moves on.
+func (p *Process) Pause() error { return p.signal(pauseSignal) }
+
+// Resume lets a paused process run on.
+func (p *Process) Resume() error { return p.signal(resumeSignal) }
+
 func (p *Process) signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stopping %s (process %d): %w", p.name, p.Pid(), err)
+		return fmt.Errorf("sending %v to %s (process %d): %w", s, p.name, p.Pid(), err)
 	}
 	return nil
 }

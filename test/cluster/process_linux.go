@@ -11,6 +11,9 @@ func diesWithUs() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// The signals that pause a program and let it run on.
+const pauseSignal, resumeSignal = syscall.SIGSTOP, syscall.SIGCONT
+
 // tryLock takes the lock of an open file, which ends with the file or the process; false says that another has it.
 func tryLock(file *os.File) (bool, error) {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/tegen-dev/tegen/test/cluster"
+)
+
+// bench is a control plane, and the schedulers that take turns on it.
+type bench struct {
+	*cluster.Cluster
+	contenders map[string]contender
+	nodes      int // that there are
+	progress   *log.Logger
+	insecure   *http.Client
+}
+
+// open starts the control plane: etcd, the API server, and KWOK for as long as it makes nodes. There are no controllers,
+// which would watch every pod on the same cores, and take no part in placing one.
+func open(ctx context.Context, progress *log.Logger) (*bench, error) {
+	c, err := cluster.Up(ctx, cluster.Options{
+		Gates: gangGates, APIs: []string{gangAPI}, NoScheduler: true, NoControllers: true,
+		Args: map[string][]string{"kube-apiserver": {
+			"--disable-admission-plugins=PodGroupProtection", // its finalizers wait for a controller
+			"--delete-collection-workers=16",                 // pods go between trials, and one at a time they would take minutes
+		}},
+	}, progress.Writer())
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{
+		Cluster: c, progress: progress,
+		// The schedulers make their certificates at their start; only health and counts are read.
+		insecure: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
+	}
+	if b.contenders, err = contenders(ctx, c); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func (b *bench) close() error { return errors.Join(b.Err(), b.Down()) }
+
+// grow adds nodes until there are so many, and lets KWOK sleep again: a pod that it played would cost the API server as
+// many writes as its placement.
+func (b *bench) grow(ctx context.Context, nodes int) error {
+	const kwok = "kwok"
+	start := time.Now()
+	if err := b.Process(kwok).Resume(); err != nil {
+		return err
+	}
+	if _, err := b.Nodes(ctx, nodes-b.nodes, gpusPerNode); err != nil {
+		return fmt.Errorf("adding nodes: %w", err)
+	}
+	b.progress.Printf("%d nodes after %.0f s", nodes, time.Since(start).Seconds())
+	b.nodes = nodes
+	return b.Process(kwok).Pause()
+}

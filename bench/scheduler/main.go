@@ -1,0 +1,134 @@
+// Command scheduler measures tegen-scheduler side by side with kube-scheduler on one control plane.
+//
+//	go run ./bench/scheduler
+//
+// Input: the module that it is started in, which builds tegen-scheduler and the control plane of package test/cluster.
+// Output: two Markdown tables on standard output, the figures and the targets; progress on standard error. Exit code 0
+// says that everything was measured, not that every target was met; 1 that something failed, such as a pod that was not
+// placed.
+//
+// Invariant: what is timed begins when a scheduler that knows of every pod is made leader, and ends when the API has the
+// last binding (measure.go). One scheduler runs at a time, and nothing else writes.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// What can be measured.
+const (
+	plainPart   = "plain"
+	gangsPart   = "gangs"
+	refusalPart = "refusal"
+	growthPart  = "growth"
+)
+
+var parts = []string{plainPart, gangsPart, refusalPart, growthPart}
+
+type options struct {
+	pods   []int // ascending
+	nodes  []int // ascending
+	rounds int
+	budget time.Duration
+	only   []string
+
+	profiles string // folder; "" for none
+}
+
+func (o options) wants(part string) bool { return slices.Contains(o.only, part) }
+
+func main() {
+	opts, err := parseFlags(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		err = run(ctx, opts, os.Stdout, log.New(os.Stderr, "", log.Ltime))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench/scheduler:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags(args []string) (options, error) {
+	fs := flag.NewFlagSet("bench/scheduler", flag.ContinueOnError)
+	pods := fs.String("pods", "1000,5000", "numbers of pods; gangs have as many in all as the smallest")
+	nodes := fs.String("nodes", "200,1000", "numbers of nodes; gangs are placed on the smallest")
+	rounds := fs.Int("rounds", 3, "most rounds; in each every scheduler does everything once")
+	budget := fs.Duration("budget", 15*time.Minute, "time in which no further round is started that is not likely to end in it; one round runs in any case")
+	only := fs.String("only", strings.Join(parts, ","), "what to measure")
+	profiles := fs.String("profiles", "", "folder for CPU profiles of the schedulers, 10 s from leadership; figures are worse with them")
+	if err := fs.Parse(args); err != nil {
+		return options{}, err
+	}
+	opts := options{rounds: *rounds, budget: *budget, profiles: *profiles}
+	var err error
+	if opts.pods, err = numbers("pods", *pods, 50_000); err != nil {
+		return opts, err
+	}
+	if opts.nodes, err = numbers("nodes", *nodes, 5_000); err != nil {
+		return opts, err
+	}
+	for part := range strings.SplitSeq(*only, ",") {
+		part = strings.TrimSpace(part)
+		if !slices.Contains(parts, part) {
+			return opts, fmt.Errorf("-only: %q is none of %s", part, strings.Join(parts, ", "))
+		}
+		opts.only = append(opts.only, part)
+	}
+	switch most := opts.pods[len(opts.pods)-1]; {
+	case opts.rounds < 1:
+		return opts, fmt.Errorf("-rounds: %d is less than one", opts.rounds)
+	case fs.NArg() > 0:
+		return opts, fmt.Errorf("reading the command line: nothing is known of %q", fs.Arg(0))
+	case most > opts.nodes[0]*podsPerNode:
+		return opts, fmt.Errorf("-pods: %d do not fit on %d nodes, %d each", most, opts.nodes[0], podsPerNode)
+	case opts.wants(refusalPart) && opts.gpusToRefuse() == 0:
+		return opts, fmt.Errorf("-pods: a gang of %d fits on %d nodes whatever it asks for; raise it, or leave out -only %s", opts.pods[0], opts.nodes[0], refusalPart)
+	}
+	return opts, nil
+}
+
+// numbers reads a list of whole numbers from 1, and sorts it.
+func numbers(name, text string, most int) ([]int, error) {
+	var out []int
+	for s := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(s))
+		if err != nil || n < 1 || n > most {
+			return nil, fmt.Errorf("-%s: %q is not a number from 1 to %d", name, s, most)
+		}
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// run starts a control plane, measures and reports.
+func run(ctx context.Context, opts options, out io.Writer, progress *log.Logger) (err error) {
+	r := report{options: opts, loadBefore: load()}
+	b, err := open(ctx, progress)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if r.results, err = b.rounds(ctx, opts); err != nil {
+		return err
+	}
+	r.loadAfter = load()
+	return r.print(out)
+}

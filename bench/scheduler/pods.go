@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/test/cluster"
+)
+
+const (
+	namespace   = "default"
+	podsPerNode = 90 // of 96 CPUs
+	gpusPerNode = 8
+	writers     = 16 // pods that are made at a time
+)
+
+// pod is the i-th of a trial. All pods ask for the same, whoever places them; those that are to be refused for GPUs too.
+func (t trial) pod(c contender, i, gpus int) *corev1.Pod {
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi")}
+	if gpus > 0 {
+		requests[cluster.GPU] = *resource.NewQuantity(int64(gpus), resource.DecimalSI)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("pod-%05d", i), Labels: map[string]string{"app": "bench"}},
+		Spec: corev1.PodSpec{
+			SchedulerName: c.profile,
+			Containers: []corev1.Container{{
+				Name: "worker", Image: "example.com/worker", Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests},
+			}},
+		},
+	}
+	if t.gang == 0 {
+		return pod
+	}
+	name := t.gangName(i / t.gang)
+	if c.podGroups {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+	} else {
+		pod.Annotations = map[string]string{ledger.Prefix + ledger.Name: name, ledger.Prefix + ledger.MinMembers: fmt.Sprint(t.gang)}
+	}
+	return pod
+}
+
+func (t trial) gangName(i int) string { return fmt.Sprintf("gang-%04d", i) }
+
+// podGroups makes the PodGroups of a trial, where its gangs are such.
+func (b *bench) podGroups(ctx context.Context, t trial, c contender) error {
+	if t.gang == 0 || !c.podGroups {
+		return nil
+	}
+	for i := range t.pods / t.gang {
+		group := &schedulingv1alpha2.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: t.gangName(i)},
+			Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+				Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(t.gang)},
+			}},
+		}
+		if _, err := b.Client().SchedulingV1alpha2().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("making PodGroup %s: %w", group.Name, err)
+		}
+	}
+	return nil
+}
+
+// create makes the first n pods of a trial, several at a time, in their order.
+func (b *bench) create(ctx context.Context, t trial, c contender, n, gpus int) error {
+	todo := make(chan int, n)
+	for i := range n {
+		todo <- i
+	}
+	close(todo)
+	errs := make([]error, writers)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range todo {
+				if _, err := b.Client().CoreV1().Pods(namespace).Create(ctx, t.pod(c, i, gpus), metav1.CreateOptions{}); err != nil {
+					errs[w] = fmt.Errorf("making pod %d: %w", i, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// clear deletes all pods and PodGroups at once, and waits until the API has none.
+func (b *bench) clear(ctx context.Context) error {
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	if err := b.Client().CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("deleting pods: %w", err)
+	}
+	if err := b.Client().SchedulingV1alpha2().PodGroups(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("deleting PodGroups: %w", err)
+	}
+	return until(ctx, 50*time.Millisecond, "all pods and PodGroups to be gone", func() (string, bool) {
+		pods, err := b.Client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return err.Error(), false
+		}
+		groups, err := b.Client().SchedulingV1alpha2().PodGroups(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return err.Error(), false
+		}
+		return "some are left", len(pods.Items)+len(groups.Items) == 0
+	})
+}
+
+// until polls for a state until the context ends, and then says what there was instead.
+func until(ctx context.Context, interval time.Duration, what string, state func() (string, bool)) error {
+	for {
+		saw, ok := state()
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w; last saw: %s", what, context.Cause(ctx), saw)
+		case <-time.After(interval):
+		}
+	}
+}

@@ -8,9 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -58,6 +61,7 @@ func (w *world) remove(t *testing.T, b *bundle, before map[string]string) int {
 			}
 		}
 	}
+	w.awaitQuiet(t, b, before)
 	var after map[string]string
 	eventually(t, "nothing to be left of "+b.namespace, func() (err error) {
 		if after, err = w.content(t.Context(), b.namespace); err != nil {
@@ -69,6 +73,24 @@ func (w *world) remove(t *testing.T, b *bundle, before map[string]string) int {
 		return w.nothingOf(t, b)
 	})
 	return len(there) - len(after)
+}
+
+// awaitQuiet waits for what is gone last, before everything is listed: that costs the API server a lot.
+func (w *world) awaitQuiet(t *testing.T, b *bundle, before map[string]string) {
+	t.Helper()
+	eventually(t, "the pods, endpoints and claims of "+b.namespace+" to go", func() error {
+		for _, gvk := range []schema.GroupVersionKind{
+			corev1.SchemeGroupVersion.WithKind("Pod"), discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
+			corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+		} {
+			for _, obj := range w.list(t, gvk.GroupVersion().String(), gvk.Kind, b.namespace, "") {
+				if before[gvk.Kind+"/"+obj.GetName()] == "" {
+					return fmt.Errorf("%s %s is there", gvk.Kind, obj.GetName())
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // nothingOf is an error that names an object without a namespace that is still there, of those that were rendered.
@@ -91,7 +113,7 @@ func (w *world) deleteAll(t *testing.T, kind, namespace, selector string) {
 	t.Helper()
 	of := &unstructured.Unstructured{}
 	for gvk := range w.resources {
-		if strings.EqualFold(gvk.Kind, kind) && scheme.Scheme.IsGroupRegistered(gvk.Group) {
+		if strings.EqualFold(gvk.Kind, kind) && w.versions[gvk.GroupKind()] == gvk.Version && scheme.Scheme.IsGroupRegistered(gvk.Group) {
 			of.SetGroupVersionKind(gvk)
 		}
 	}
@@ -105,4 +127,3 @@ func (w *world) deleteAll(t *testing.T, kind, namespace, selector string) {
 		}
 	}
 }
-

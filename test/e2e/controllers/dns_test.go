@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -81,35 +80,37 @@ func (w *world) addService(t *testing.T, z *zone, s *corev1.Service, domain stri
 // leads to it and to no other pod, every Service is there with its ports and a pod behind it, and there are no more.
 func (w *world) checkAddresses(t *testing.T, b *bundle, pods []member, c *counts) {
 	t.Helper()
-	var z *zone
-	eventually(t, "the records of "+b.namespace, func() (err error) {
-		if z, err = w.zone(t, b); err != nil {
-			return err
-		}
-		return z.leadsTo(pods)
-	})
-	wantHosts, wantServices := map[string][]string{}, map[string][]plan.Port{}
+	hosts, services := map[string][]string{}, map[string][]plan.Port{}
 	for _, m := range pods {
 		if m.want.Address != "" && m.Spec.Subdomain != "" {
-			wantHosts[m.want.Address] = []string{m.Name}
+			hosts[m.want.Address] = []string{m.Name}
 		}
 		c.count("addresses of pods", min(1, len(m.want.Address)))
 	}
 	for _, j := range b.jobs {
 		for _, s := range j.Services {
-			wantServices[s.Address] = s.Ports
-			if len(z.services[s.Address]) == 0 {
-				t.Errorf("%s leads to no pod", s.Address)
-			}
+			services[s.Address] = s.Ports
 		}
 	}
-	if diff := cmp.Diff(wantHosts, z.hosts); diff != "" {
-		t.Errorf("hosts (-plan +cluster):\n%s", diff)
-	}
-	if diff := cmp.Diff(wantServices, z.ports); diff != "" {
-		t.Errorf("Services with ports (-plan +cluster):\n%s", diff)
-	}
-	c.count("Services", len(wantServices))
+	eventually(t, "the records of "+b.namespace, func() error {
+		z, err := w.zone(t, b)
+		if err == nil {
+			err = z.leadsTo(pods)
+		}
+		if err != nil {
+			return err
+		}
+		for address := range services {
+			if len(z.services[address]) == 0 {
+				return fmt.Errorf("%s leads to no pod", address)
+			}
+		}
+		if diff := cmp.Diff(hosts, z.hosts) + cmp.Diff(services, z.ports); diff != "" {
+			return fmt.Errorf("hosts and Services with ports (-plan +cluster):\n%s", diff)
+		}
+		return nil
+	})
+	c.count("Services", len(services))
 }
 
 // leadsTo says which pod is not found at its address.
@@ -152,13 +153,4 @@ func (w *world) checkUnready(t *testing.T, b *bundle, pods []member, c *counts) 
 		return z.leadsTo(named)
 	})
 	c.count("addresses of unready pods", len(named))
-}
-
-// hostNumber is the number at the end of a pod's host name, -1 where it has none.
-func hostNumber(pod *corev1.Pod) int {
-	n, err := strconv.Atoi(pod.Spec.Hostname[strings.LastIndexByte(pod.Spec.Hostname, '-')+1:])
-	if err != nil {
-		return -1
-	}
-	return n
 }

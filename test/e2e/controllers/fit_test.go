@@ -99,7 +99,11 @@ func (w *world) checkFit(t *testing.T, b *bundle, placed int, c *counts) {
 	})
 	for _, missing := range before.Missing {
 		for _, r := range missing.Reasons {
-			if want := fmt.Sprintf("%d %s", r.Nodes, inSchedulersWords.Replace(r.Reason)); !strings.Contains(refused, want) {
+			want := fmt.Sprintf("%d %s", r.Nodes, inSchedulersWords.Replace(r.Reason))
+			if strings.HasPrefix(r.Reason, "taint ") { // the scheduler looks at taints first, and so counts nodes of other pools
+				_, want, _ = strings.Cut(want, " ")
+			}
+			if !strings.Contains(refused, want) {
 				t.Errorf("the plan says %d nodes: %s; the scheduler does not say %q: %s", r.Nodes, r.Reason, want, refused)
 			}
 			c.count("reasons", 1)

@@ -216,21 +216,34 @@ func (b *bundle) foreign() string {
 	return ""
 }
 
-// specs are the pods that come of the bundle's objects, one for each template.
-func (b *bundle) specs() (all []corev1.PodSpec) {
+// template is pods that come of one object.
+type template struct {
+	corev1.PodSpec
+	pods int
+}
+
+// templates of all objects of the bundle.
+func (b *bundle) templates() (all []template) {
 	for _, obj := range b.typed {
 		switch o := obj.(type) {
 		case *corev1.Pod:
-			all = append(all, o.Spec)
+			all = append(all, template{o.Spec, 1})
 		case *batchv1.Job:
-			all = append(all, o.Spec.Template.Spec)
+			all = append(all, template{o.Spec.Template.Spec, count(o.Spec.Parallelism)})
 		case *appsv1.StatefulSet:
-			all = append(all, o.Spec.Template.Spec)
+			all = append(all, template{o.Spec.Template.Spec, count(o.Spec.Replicas)})
 		case *appsv1.Deployment:
-			all = append(all, o.Spec.Template.Spec)
+			all = append(all, template{o.Spec.Template.Spec, count(o.Spec.Replicas)})
 		}
 	}
 	return all
+}
+
+func count(n *int32) int {
+	if n == nil {
+		return 1
+	}
+	return int(*n)
 }
 
 // shapes are one fixture of each combination of framework, target and pods: what suspension has to do with.

@@ -24,13 +24,16 @@ const gpusEach = 8
 type pool struct {
 	labels map[string]string
 	taints []corev1.Taint
+	pods   []int // of each bundle
 }
 
 // poolOf makes a pool that only such pods are sure to get into: its taints are those that they tolerate.
-func poolOf(spec *corev1.PodSpec) (p pool) {
-	p.labels = spec.NodeSelector
+func poolOf(spec *corev1.PodSpec) *pool {
+	p := &pool{labels: spec.NodeSelector}
+	keys := map[string]bool{}
 	for _, t := range spec.Tolerations {
-		if t.Key != "" && t.Effect == corev1.TaintEffectNoSchedule && len(spec.NodeSelector) > 0 {
+		if t.Key != "" && t.Effect == corev1.TaintEffectNoSchedule && len(spec.NodeSelector) > 0 && !keys[t.Key] {
+			keys[t.Key] = true
 			p.taints = append(p.taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 		}
 	}
@@ -41,44 +44,54 @@ func poolOf(spec *corev1.PodSpec) (p pool) {
 // with a whole node for each pod: no fixture ever waits for another's end.
 func (w *world) addNodes(t *testing.T, fixtures []*fixture) {
 	t.Helper()
-	pools := map[string]pool{}
-	accelerators := corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("10Ti")}
-	var pods []int // of each bundle
+	resources := corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("10Ti")}
+	pools := map[string]*pool{}
 	for _, f := range fixtures {
 		for _, b := range f.bundles {
-			n := 0
-			for _, spec := range b.specs() {
-				p := poolOf(&spec)
-				pools[fmt.Sprint(p)] = p
+			for key, n := range b.pools(pools) {
+				pools[key].pods = append(pools[key].pods, n)
 			}
-			for _, j := range b.jobs {
-				for _, s := range j.PodSets {
-					n += len(s.Pods)
-				}
-			}
-			pods = append(pods, n)
 			for name := range total(b.jobs, peak) {
 				if strings.Contains(string(name), "/") {
-					accelerators[name] = *resource.NewQuantity(gpusEach, resource.DecimalSI)
+					resources[name] = *resource.NewQuantity(gpusEach, resource.DecimalSI)
 				}
 			}
 		}
 	}
-	slices.Sort(pods)
-	count := 0
-	for _, n := range pods[max(0, len(pods)-atOnce):] {
-		count += n
-	}
 	for _, key := range slices.Sorted(maps.Keys(pools)) {
+		p, most := pools[key], 0
+		slices.Sort(p.pods)
+		for _, n := range p.pods[max(0, len(p.pods)-atOnce):] {
+			most += n
+		}
 		_, err := w.c.AddNodes(t.Context(), cluster.NodeOptions{
-			Count: count, CPU: "192", Memory: "2Ti", Labels: pools[key].labels, Taints: pools[key].taints, Other: accelerators,
+			Count: most, CPU: "192", Memory: "2Ti", Labels: p.labels, Taints: p.taints, Other: resources,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d pools of %d nodes", len(pools), count)
 	w.nodes = w.list(t, "v1", "Node", "", "")
+	t.Logf("%d nodes in %d pools", len(w.nodes), len(pools))
+}
+
+// pools adds those that the bundle's pods go to, and counts the pods, with as many as may be in each once it is scaled.
+func (b *bundle) pools(all map[string]*pool) map[string]int {
+	pods := map[string]int{}
+	for _, of := range b.templates() {
+		p := poolOf(&of.PodSpec)
+		key := fmt.Sprint(p.labels, p.taints)
+		if all[key] == nil {
+			all[key] = p
+		}
+		pods[key] += of.pods
+	}
+	for _, j := range b.schema {
+		for key := range pods {
+			pods[key] += int(j.Spec.Workers.Max - j.Spec.Workers.Replicas)
+		}
+	}
+	return pods
 }
 
 // list is all objects of a kind, with their kinds, as kubectl prints them.

@@ -130,4 +130,3 @@ func without(objects, other []*unstructured.Unstructured) (some []*unstructured.
 	}
 	return some
 }
-

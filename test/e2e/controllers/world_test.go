@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/test/cluster"
@@ -36,7 +37,9 @@ const (
 // world is the cluster that all tests share.
 type world struct {
 	c         *cluster.Cluster
+	dynamic   dynamic.Interface
 	resources map[schema.GroupVersionKind]metav1.APIResource
+	versions  map[schema.GroupKind]string  // one of each kind
 	nodes     []*unstructured.Unstructured // for what fixtures ask for
 }
 
@@ -63,11 +66,17 @@ func eventually(t *testing.T, what string, check func() error) {
 // discover asks the cluster what it serves: each kind in the version that it prefers, and in all others.
 func (w *world) discover(t *testing.T) {
 	t.Helper()
+	config := w.c.Config()
+	config.WarningHandler = rest.NoWarnings{} // listing everything includes what is deprecated
+	var err error
+	if w.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
 	_, lists, err := w.c.Client().Discovery().ServerGroupsAndResources()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.resources = map[schema.GroupVersionKind]metav1.APIResource{}
+	w.resources, w.versions = map[schema.GroupVersionKind]metav1.APIResource{}, map[schema.GroupKind]string{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -77,6 +86,9 @@ func (w *world) discover(t *testing.T) {
 			if !strings.Contains(r.Name, "/") {
 				r.Group, r.Version = gv.Group, gv.Version
 				w.resources[gv.WithKind(r.Kind)] = r
+				if gk := gv.WithKind(r.Kind).GroupKind(); w.versions[gk] == "" {
+					w.versions[gk] = r.Version // the first group version is the preferred one
+				}
 			}
 		}
 	}
@@ -88,7 +100,7 @@ func (w *world) on(obj *unstructured.Unstructured) dynamic.ResourceInterface {
 	if !ok {
 		return nil
 	}
-	client := w.c.Dynamic().Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name})
+	client := w.dynamic.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name})
 	if r.Namespaced {
 		return client.Namespace(obj.GetNamespace())
 	}
@@ -142,7 +154,7 @@ func (w *world) enter(t *testing.T, b *bundle) {
 	}
 	for _, j := range b.jobs {
 		for _, expected := range j.Expects {
-			w.provide(t, b.namespace, expected)
+			w.provide(t, b, expected)
 		}
 	}
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "count"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1M")}}}
@@ -168,7 +180,7 @@ func (w *world) enter(t *testing.T, b *bundle) {
 }
 
 // provide makes Kind/name, which a bundle names and does not hold.
-func (w *world) provide(t *testing.T, namespace, expected string) {
+func (w *world) provide(t *testing.T, b *bundle, expected string) {
 	t.Helper()
 	kind, name, _ := strings.Cut(expected, "/")
 	version, content := "v1", map[string]any{}
@@ -182,6 +194,11 @@ func (w *world) provide(t *testing.T, namespace, expected string) {
 		}
 	case "PriorityClass":
 		version, content["value"] = "scheduling.k8s.io/v1", int64(0) // nothing is preempted
+		for _, of := range b.templates() {
+			if of.PreemptionPolicy != nil && of.PriorityClassName == name { // a pod's must be that of its class
+				content["preemptionPolicy"] = string(*of.PreemptionPolicy)
+			}
+		}
 	case "RuntimeClass":
 		version, content["handler"] = "node.k8s.io/v1", name
 	default:
@@ -195,7 +212,7 @@ func (w *world) provide(t *testing.T, namespace, expected string) {
 	obj.SetKind(kind)
 	obj.SetName(name)
 	if w.resources[obj.GroupVersionKind()].Namespaced {
-		obj.SetNamespace(namespace)
+		obj.SetNamespace(b.namespace)
 	}
 	if err := w.applyOne(t.Context(), obj); err != nil {
 		t.Fatalf("making %s: %v", expected, err)
@@ -206,10 +223,10 @@ func (w *world) provide(t *testing.T, namespace, expected string) {
 func (w *world) content(ctx context.Context, namespace string) (map[string]string, error) {
 	found := map[string]string{}
 	for gvk, r := range w.resources {
-		if !r.Namespaced || r.Kind == "Event" || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+		if !r.Namespaced || r.Kind == "Event" || r.Version != w.versions[gvk.GroupKind()] || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
 			continue
 		}
-		list, err := w.c.Dynamic().Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}).
+		list, err := w.dynamic.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}).
 			Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", gvk, err)
@@ -228,7 +245,7 @@ func (w *world) runScheduler(t *testing.T, fixtures []*fixture) {
 	names := map[string]bool{corev1.DefaultSchedulerName: true}
 	for _, f := range fixtures {
 		for _, b := range f.bundles {
-			for _, spec := range b.specs() {
+			for _, spec := range b.templates() {
 				if spec.SchedulerName != "" {
 					names[spec.SchedulerName] = true
 				}

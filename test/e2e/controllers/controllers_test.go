@@ -36,16 +36,19 @@ func TestControllers(t *testing.T) {
 	t.Run("Plan", func(t *testing.T) {
 		var all counts
 		each(t, fixtures, func(t *testing.T, f *fixture) { all.add(w.testPlan(t, f)) })
+		w.checkNothingLeft(t, &all)
 		t.Logf("in all: %s", &all)
 	})
 	t.Run("Suspend", func(t *testing.T) {
 		var all counts
 		each(t, shapes(fixtures), func(t *testing.T, f *fixture) { all.add(w.testSuspend(t, f)) })
+		w.checkNothingLeft(t, &all)
 		t.Logf("in all: %s", &all)
 	})
 	t.Run("Scale", func(t *testing.T) {
 		var all counts
 		each(t, elastic(fixtures), func(t *testing.T, f *fixture) { all.add(w.testScale(t, f)) })
+		w.checkNothingLeft(t, &all)
 		t.Logf("in all: %s", &all)
 	})
 	t.Run("Fit", w.testFit)
@@ -115,7 +118,7 @@ func newWorld(t *testing.T, fixtures []*fixture) *world {
 		// Another configuration of it is started below.
 		NoScheduler: true,
 	})
-	w := &world{c: c}
+	w := &world{c: c, outlive: map[string][]string{}}
 	w.discover(t)
 	w.runScheduler(t, fixtures)
 	w.bindClaims(t)

@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -39,58 +37,69 @@ func deletions(t *testing.T) (all []deletion) {
 	return all
 }
 
-// remove deletes the bundle's jobs as the README says and waits until the namespace holds what it held before them, by
-// uid, and nothing else; nor is anything left in the cluster that carries their labels. It says how much is gone.
-func (w *world) remove(t *testing.T, b *bundle, before map[string]string) int {
+// remove deletes the bundle's jobs as the README says, and says how many objects it deleted. It waits for what goes last,
+// and for what is in no namespace; checkNothingLeft sees the rest.
+func (w *world) remove(t *testing.T, b *bundle) (deleted int) {
 	t.Helper()
-	there, err := w.content(t.Context(), b.namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, j := range b.jobs {
 		names := strings.NewReplacer("=resnet", "="+j.Name, "=training", "="+b.namespace)
 		for _, d := range deletions(t) {
 			for _, kind := range d.kinds {
-				w.deleteAll(t, kind, b.namespace, names.Replace(d.selector))
+				deleted += w.deleteAll(t, kind, b.namespace, names.Replace(d.selector))
 			}
 		}
 		// The kinds of Kubernetes' own gangs are not in every release, nor in the README's command.
 		for _, o := range j.Objects {
 			if strings.HasPrefix(o.APIVersion, "scheduling.k8s.io/") {
-				w.deleteAll(t, strings.ToLower(o.Kind), b.namespace, j.Selector)
+				deleted += w.deleteAll(t, strings.ToLower(o.Kind), b.namespace, j.Selector)
 			}
 		}
 	}
-	w.awaitQuiet(t, b, before)
-	var after map[string]string
-	eventually(t, "nothing to be left of "+b.namespace, func() (err error) {
-		if after, err = w.content(t.Context(), b.namespace); err != nil {
-			return err
-		}
-		if diff := cmp.Diff(before, after); diff != "" {
-			return fmt.Errorf("(-before +after):\n%s", diff)
+	eventually(t, "the pods of "+b.namespace+" to go", func() error {
+		if pods := w.list(t, "v1", "Pod", b.namespace, ""); len(pods) > 0 {
+			return fmt.Errorf("%d are there, such as %s", len(pods), pods[0].GetName())
 		}
 		return w.nothingOf(t, b)
 	})
-	return len(there) - len(after)
+	return deleted
 }
 
-// awaitQuiet waits for what is gone last, before everything is listed: that costs the API server a lot.
-func (w *world) awaitQuiet(t *testing.T, b *bundle, before map[string]string) {
+// checkNothingLeft lists every kind that the cluster has, but for events, which say what was: in the namespaces of
+// deleted jobs is what was there before them, and nothing else.
+func (w *world) checkNothingLeft(t *testing.T, c *counts) {
 	t.Helper()
-	eventually(t, "the pods, endpoints and claims of "+b.namespace+" to go", func() error {
-		for _, gvk := range []schema.GroupVersionKind{
-			corev1.SchemeGroupVersion.WithKind("Pod"), discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
-			corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
-		} {
-			for _, obj := range w.list(t, gvk.GroupVersion().String(), gvk.Kind, b.namespace, "") {
-				if before[gvk.Kind+"/"+obj.GetName()] == "" {
-					return fmt.Errorf("%s %s is there", gvk.Kind, obj.GetName())
+	defer clear(w.outlive)
+	if t.Failed() {
+		return // a test that ended early has deleted nothing
+	}
+	for _, stays := range w.outlive {
+		slices.Sort(stays)
+	}
+	kinds := 0
+	eventually(t, "nothing to be left of any job", func() error {
+		found := map[string][]string{}
+		kinds = 0
+		for gvk, r := range w.resources {
+			if !r.Namespaced || r.Kind == "Event" || r.Version != w.versions[gvk.GroupKind()] || !slices.Contains(r.Verbs, "list") {
+				continue
+			}
+			kinds++
+			for _, obj := range w.list(t, gvk.GroupVersion().String(), gvk.Kind, "", "") {
+				if namespace := obj.GetNamespace(); w.outlive[namespace] != nil {
+					found[namespace] = append(found[namespace], gvk.Kind+"/"+obj.GetName())
 				}
 			}
 		}
+		for _, names := range found {
+			slices.Sort(names)
+		}
+		if diff := cmp.Diff(w.outlive, found); diff != "" {
+			return fmt.Errorf("(-before +after):\n%s", diff)
+		}
 		return nil
 	})
+	c.count("namespaces with nothing left", len(w.outlive))
+	c.count("kinds", kinds)
 }
 
 // nothingOf is an error that names an object without a namespace that is still there, of those that were rendered.
@@ -108,8 +117,8 @@ func (w *world) nothingOf(t *testing.T, b *bundle) error {
 	return nil
 }
 
-// deleteAll deletes one kind, in kubectl's words, by label, without waiting.
-func (w *world) deleteAll(t *testing.T, kind, namespace, selector string) {
+// deleteAll deletes one kind, in kubectl's words, by label, without waiting, and says how many.
+func (w *world) deleteAll(t *testing.T, kind, namespace, selector string) (deleted int) {
 	t.Helper()
 	of := &unstructured.Unstructured{}
 	for gvk := range w.resources {
@@ -125,5 +134,7 @@ func (w *world) deleteAll(t *testing.T, kind, namespace, selector string) {
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatalf("deleting %s %s: %v", kind, obj.GetName(), err)
 		}
+		deleted++
 	}
+	return deleted
 }

@@ -72,6 +72,11 @@ func (w *world) addNodes(t *testing.T, fixtures []*fixture) {
 		}
 	}
 	w.nodes = w.list(t, "v1", "Node", "", "")
+	for _, n := range w.nodes { // every bundle reads all of them
+		n.SetManagedFields(nil)
+		unstructured.RemoveNestedField(n.Object, "status", "nodeInfo")
+	}
+	w.empty = inventoryText(t, w.nodes)
 	t.Logf("%d nodes in %d pools", len(w.nodes), len(pools))
 }
 
@@ -115,10 +120,20 @@ func (w *world) list(t *testing.T, version, kind, namespace, selector string) []
 // inventory is what 'kubectl get nodes,pods -o json' would print of these.
 func inventory(t *testing.T, objects ...[]*unstructured.Unstructured) *plan.Inventory {
 	t.Helper()
+	return readInventory(t, inventoryText(t, objects...))
+}
+
+func inventoryText(t *testing.T, objects ...[]*unstructured.Unstructured) []byte {
+	t.Helper()
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": slices.Concat(objects...)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return text
+}
+
+func readInventory(t *testing.T, text []byte) *plan.Inventory {
+	t.Helper()
 	inv, err := plan.ReadInventory("the cluster", text)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ const (
 	// patience is for one thing to happen in a cluster where everything does within a second or two, on a machine that
 	// also compiles.
 	patience = 90 * time.Second
-	poll     = 100 * time.Millisecond
+	poll     = 200 * time.Millisecond // eight fixtures at once ask often enough
 )
 
 // world is the cluster that all tests share.
@@ -41,6 +41,10 @@ type world struct {
 	resources map[schema.GroupVersionKind]metav1.APIResource
 	versions  map[schema.GroupKind]string  // one of each kind
 	nodes     []*unstructured.Unstructured // for what fixtures ask for
+	empty     []byte                       // an inventory of them
+
+	mu      sync.Mutex
+	outlive map[string][]string // what stays in a namespace once its jobs are deleted, as Kind/name
 }
 
 // eventually waits until check has no complaint.
@@ -148,15 +152,21 @@ func (w *world) applyOne(ctx context.Context, obj *unstructured.Unstructured) er
 func (w *world) enter(t *testing.T, b *bundle) {
 	t.Helper()
 	ctx, client := t.Context(), w.c.Client()
+	stays := []string{"ConfigMap/kube-root-ca.crt", "ResourceQuota/count", "ServiceAccount/default"}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range b.jobs {
 		for _, expected := range j.Expects {
-			w.provide(t, b, expected)
+			if w.provide(t, b, expected) && !slices.Contains(stays, expected) {
+				stays = append(stays, expected)
+			}
 		}
 	}
+	w.mu.Lock()
+	w.outlive[b.namespace] = stays
+	w.mu.Unlock()
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "count"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1M")}}}
 	for name := range total(b.jobs, peak) {
 		quota.Spec.Hard[quotaName(name)] = resource.MustParse("1E")
@@ -179,8 +189,8 @@ func (w *world) enter(t *testing.T, b *bundle) {
 	})
 }
 
-// provide makes Kind/name, which a bundle names and does not hold.
-func (w *world) provide(t *testing.T, b *bundle, expected string) {
+// provide makes Kind/name, which a bundle names and does not hold, and says whether it is in the bundle's namespace.
+func (w *world) provide(t *testing.T, b *bundle, expected string) bool {
 	t.Helper()
 	kind, name, _ := strings.Cut(expected, "/")
 	version, content := "v1", map[string]any{}
@@ -205,7 +215,7 @@ func (w *world) provide(t *testing.T, b *bundle, expected string) {
 		if !strings.Contains(kind, ".") {
 			t.Fatalf("a job expects %s, which this test does not know how to make", expected)
 		}
-		return // another project's, whose kinds are not here
+		return false // another project's, whose kinds are not here
 	}
 	obj := &unstructured.Unstructured{Object: content}
 	obj.SetAPIVersion(version)
@@ -217,25 +227,7 @@ func (w *world) provide(t *testing.T, b *bundle, expected string) {
 	if err := w.applyOne(t.Context(), obj); err != nil {
 		t.Fatalf("making %s: %v", expected, err)
 	}
-}
-
-// content is all that is in a namespace, but for events, which say what was: Kind/name and uid.
-func (w *world) content(ctx context.Context, namespace string) (map[string]string, error) {
-	found := map[string]string{}
-	for gvk, r := range w.resources {
-		if !r.Namespaced || r.Kind == "Event" || r.Version != w.versions[gvk.GroupKind()] || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
-			continue
-		}
-		list, err := w.dynamic.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}).
-			Namespace(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", gvk, err)
-		}
-		for _, item := range list.Items {
-			found[gvk.Kind+"/"+item.GetName()] = string(item.GetUID())
-		}
-	}
-	return found, nil
+	return obj.GetNamespace() != ""
 }
 
 // runScheduler starts the stock scheduler with a profile for every name that a pod asks for, so that the pods of gang

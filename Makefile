@@ -17,6 +17,12 @@ build: ## Build bin/tegen, and bin/tegen-fn, the function without arguments
 test: ## Run the tests
 	go test ./...
 
+# -v and -p 1 together let a test's words through as it speaks them. The programs are built before any test's time runs.
+.PHONY: e2e
+e2e: ## Run the tests on a real control plane, which is built on first use (about 15 minutes)
+	go run ./test/cluster/cmd/up --build
+	TEGEN_E2E=1 go test -v -count=1 -timeout 40m -p 1 ./test/cluster/... ./test/e2e/...
+
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
 	TEGEN_UPDATE=1 go test ./cmd/tegen ./scheduler/gang/ledger -run 'Golden|Script' -count=1

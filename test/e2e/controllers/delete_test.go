@@ -1,0 +1,140 @@
+package controllers
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// deletion is a command of the README's: kubectl delete KIND,… [-n NAMESPACE] -l SELECTOR.
+type deletion struct {
+	kinds    []string
+	selector string // of the job resnet in the namespace training
+}
+
+// deletions are what the README tells people to delete a job with.
+func deletions(t *testing.T) (all []deletion) {
+	t.Helper()
+	text, err := os.ReadFile(root + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^kubectl delete ([a-z,.]+) (?:-n training )?-l (\S+)`).FindAllStringSubmatch(string(text), -1) {
+		all = append(all, deletion{strings.Split(m[1], ","), m[2]})
+	}
+	if len(all) == 0 {
+		t.Fatal("README.md does not say how a job is deleted")
+	}
+	return all
+}
+
+// remove deletes the bundle's jobs as the README says, and says how many objects it deleted. It waits for what goes last,
+// and for what is in no namespace; checkNothingLeft sees the rest.
+func (w *world) remove(t *testing.T, b *bundle) (deleted int) {
+	t.Helper()
+	for _, j := range b.jobs {
+		names := strings.NewReplacer("=resnet", "="+j.Name, "=training", "="+b.namespace)
+		for _, d := range deletions(t) {
+			for _, kind := range d.kinds {
+				deleted += w.deleteAll(t, kind, b.namespace, names.Replace(d.selector))
+			}
+		}
+		// The kinds of Kubernetes' own gangs are not in every release, nor in the README's command.
+		for _, o := range j.Objects {
+			if strings.HasPrefix(o.APIVersion, "scheduling.k8s.io/") {
+				deleted += w.deleteAll(t, strings.ToLower(o.Kind), b.namespace, j.Selector)
+			}
+		}
+	}
+	eventually(t, "the pods of "+b.namespace+" to go", func() error {
+		if pods := w.list(t, "v1", "Pod", b.namespace, ""); len(pods) > 0 {
+			return fmt.Errorf("%d are there, such as %s", len(pods), pods[0].GetName())
+		}
+		return w.nothingOf(t, b)
+	})
+	return deleted
+}
+
+// checkNothingLeft lists every kind that the cluster has, but for events, which say what was: in the namespaces of
+// deleted jobs is what was there before them, and nothing else.
+func (w *world) checkNothingLeft(t *testing.T, c *counts) {
+	t.Helper()
+	defer clear(w.outlive)
+	if t.Failed() {
+		return // a test that ended early has deleted nothing
+	}
+	for _, stays := range w.outlive {
+		slices.Sort(stays)
+	}
+	kinds := 0
+	eventually(t, "nothing to be left of any job", func() error {
+		found := map[string][]string{}
+		kinds = 0
+		for gvk, r := range w.resources {
+			if !r.Namespaced || r.Kind == "Event" || r.Version != w.versions[gvk.GroupKind()] || !slices.Contains(r.Verbs, "list") {
+				continue
+			}
+			kinds++
+			for _, obj := range w.list(t, gvk.GroupVersion().String(), gvk.Kind, "", "") {
+				if namespace := obj.GetNamespace(); w.outlive[namespace] != nil {
+					found[namespace] = append(found[namespace], gvk.Kind+"/"+obj.GetName())
+				}
+			}
+		}
+		for _, names := range found {
+			slices.Sort(names)
+		}
+		if diff := cmp.Diff(w.outlive, found); diff != "" {
+			return fmt.Errorf("(-before +after):\n%s", diff)
+		}
+		return nil
+	})
+	c.count("namespaces with nothing left", len(w.outlive))
+	c.count("kinds", kinds)
+}
+
+// nothingOf is an error that names an object without a namespace that is still there, of those that were rendered.
+// A Namespace stays: others may live there.
+func (w *world) nothingOf(t *testing.T, b *bundle) error {
+	for _, obj := range b.objects {
+		on := w.on(obj)
+		if on == nil || obj.GetNamespace() != "" || obj.GetKind() == "Namespace" {
+			continue
+		}
+		if _, err := on.Get(t.Context(), obj.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%s %s is there: %v", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// deleteAll deletes one kind, in kubectl's words, by label, without waiting, and says how many.
+func (w *world) deleteAll(t *testing.T, kind, namespace, selector string) (deleted int) {
+	t.Helper()
+	of := &unstructured.Unstructured{}
+	for gvk := range w.resources {
+		if strings.EqualFold(gvk.Kind, kind) && w.versions[gvk.GroupKind()] == gvk.Version && scheme.Scheme.IsGroupRegistered(gvk.Group) {
+			of.SetGroupVersionKind(gvk)
+		}
+	}
+	if of.GetKind() == "" {
+		t.Fatalf("the cluster has no %s", kind)
+	}
+	for _, obj := range w.list(t, of.GetAPIVersion(), of.GetKind(), namespace, selector) {
+		err := w.on(obj).Delete(t.Context(), obj.GetName(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatalf("deleting %s %s: %v", kind, obj.GetName(), err)
+		}
+		deleted++
+	}
+	return deleted
+}

@@ -40,6 +40,7 @@ type stage struct {
 	nodes   []fwk.NodeInfo // the snapshot's, or a copy where something was placed or removed
 	copied  []bool
 	classes map[string]*class
+	ordered bool   // the nodes are in the order in which they are to be filled
 	moves   []move // what changed against the snapshot, for classes that are met later
 }
 
@@ -51,7 +52,9 @@ type class struct {
 	allowed sets.Set[string] // nodes that PreFilter leaves, nil for all
 	refusal *fwk.Status      // PreFilter's, of the whole class
 	coupled bool             // where one pod goes changes where the next may: a node that was full may open up
-	next    int              // nodes before it take no more
+	soft    bool             // where one pod goes changes where the next had better go
+	order   []int            // nodes, in the order in which they are filled
+	next    int              // nodes of the order before it take no more
 	moved   bool             // something was placed since the class was last at the first node
 	reasons map[string]int   // why nodes take no more
 }
@@ -73,7 +76,7 @@ type spot struct {
 type plan struct {
 	spots   []spot
 	names   []string // of the nodes by index
-	pinning bool     // another placement of the same pods might not work out
+	pinning bool     // its pods go to its nodes: others might not work out, or would be no better
 }
 
 // nodes are the pods of the plan, each with the node it must be placed on where that matters.
@@ -239,7 +242,7 @@ func (st *stage) placeNext(ctx context.Context, p *plan, q *queue) (bool, error)
 		}
 		if node >= 0 {
 			p.spots = append(p.spots, spot{pod, node})
-			p.pinning = p.pinning || c.coupled
+			p.pinning = p.pinning || c.coupled || !c.soft
 			q.placed++
 			return true, nil
 		}
@@ -302,11 +305,8 @@ func (st *stage) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
 	}
-	a := pod.Spec.Affinity
-	c := &class{
-		pod: pod, info: info, state: framework.NewCycleState(), reasons: map[string]int{},
-		coupled: len(pod.Spec.TopologySpreadConstraints) > 0 || a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil),
-	}
+	c := &class{pod: pod, info: info, state: framework.NewCycleState(), reasons: map[string]int{}}
+	c.coupled, c.soft = couples(&pod.Spec)
 	c.state.Write(rehearsalKey, rehearsal{})
 	result, status, _ := st.fw.RunPreFilterPlugins(ctx, c.state, pod)
 	switch {
@@ -323,8 +323,79 @@ func (st *stage) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
 			return nil, err
 		}
 	}
+	if err := st.rank(ctx, c); err != nil {
+		return nil, err
+	}
 	st.classes[key] = c
 	return c, nil
+}
+
+// couples says whether a pod's place depends on where its like are: whether it must, and whether it had better.
+func couples(spec *corev1.PodSpec) (must, better bool) {
+	for _, c := range spec.TopologySpreadConstraints {
+		must = must || c.WhenUnsatisfiable == corev1.DoNotSchedule
+		better = better || c.WhenUnsatisfiable != corev1.DoNotSchedule
+	}
+	if a := spec.Affinity; a != nil && a.PodAffinity != nil {
+		must = must || len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+		better = better || len(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
+	}
+	if a := spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		must = must || len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+		better = better || len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
+	}
+	return must, better
+}
+
+// rank orders the nodes that a class is to fill: those that take a pod of it, by the profile's scores. Pods whose places
+// depend on each other try all nodes as they come, and so does preemption, which has put them in an order of its own.
+func (st *stage) rank(ctx context.Context, c *class) error {
+	if c.refusal != nil {
+		return nil
+	}
+	if c.coupled || st.ordered {
+		for i := range st.nodes {
+			c.order = append(c.order, i)
+		}
+		return nil
+	}
+	index := map[string]int{}
+	var feasible []fwk.NodeInfo
+	for i, n := range st.nodes {
+		switch status := st.takes(ctx, c, i); {
+		case status.IsSuccess():
+			index[n.Node().Name] = i
+			feasible = append(feasible, n)
+		case !status.IsRejected():
+			return status.AsError()
+		default:
+			c.blame(status)
+		}
+	}
+	if len(feasible) == 0 {
+		return nil
+	}
+	if status := st.fw.RunPreScorePlugins(ctx, c.state, c.pod, feasible); !status.IsSuccess() {
+		return status.AsError()
+	}
+	scores, status := st.fw.RunScorePlugins(ctx, c.state, c.pod, feasible)
+	if !status.IsSuccess() {
+		return status.AsError()
+	}
+	slices.SortFunc(scores, func(a, b fwk.NodePluginScores) int {
+		return cmp.Or(cmp.Compare(b.TotalScore, a.TotalScore), cmp.Compare(b.Randomizer, a.Randomizer))
+	})
+	for _, s := range scores {
+		c.order = append(c.order, index[s.Name])
+	}
+	return nil
+}
+
+// blame counts why a node takes no pod of the class.
+func (c *class) blame(status *fwk.Status) {
+	for _, r := range status.Reasons() {
+		c.reasons[r]++
+	}
 }
 
 // tell brings what PreFilter computed for a class up to date with a move.
@@ -345,17 +416,16 @@ func (st *stage) place(ctx context.Context, c *class, pod *corev1.Pod) (int, err
 		return -1, nil
 	}
 	for {
-		for ; c.next < len(st.nodes); c.next++ {
-			status := st.takes(ctx, c, c.next)
+		for ; c.next < len(c.order); c.next++ {
+			node := c.order[c.next]
+			status := st.takes(ctx, c, node)
 			switch {
 			case status.IsSuccess():
-				return c.next, st.put(ctx, c, pod, c.next)
+				return node, st.put(ctx, c, pod, node)
 			case !status.IsRejected():
 				return -1, status.AsError()
 			}
-			for _, r := range status.Reasons() {
-				c.reasons[r]++
-			}
+			c.blame(status)
 		}
 		if !c.coupled || !c.moved {
 			return -1, nil

@@ -138,6 +138,13 @@ func apart(p *corev1.Pod) {
 	}}}
 }
 
+// better is apart where there is a choice.
+func better(p *corev1.Pod) {
+	p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+	}}
+}
+
 func closed(n *corev1.Node) {
 	n.Spec.Taints = []corev1.Taint{{Key: "closed", Effect: corev1.TaintEffectNoSchedule}}
 }
@@ -153,7 +160,11 @@ func TestRehearse(t *testing.T) {
 		pinned  bool
 	}{
 		"fits": {
-			reason: "as many as the nodes have GPUs", nodes: []*corev1.Node{machine("x", 2), machine("y", 2)}, gang: workers("g", 4, 4, 1),
+			reason: "as many as the nodes have GPUs", nodes: []*corev1.Node{machine("x", 2), machine("y", 2)}, gang: workers("g", 4, 4, 1), pinned: true,
+		},
+		"better apart": {
+			reason: "what had better be apart is placed by score, one after another", nodes: []*corev1.Node{machine("x", 4), machine("y", 4)},
+			gang: workers("g", 4, 4, 1, better),
 		},
 		"one too many": {
 			reason: "the message counts what there is room for", nodes: []*corev1.Node{machine("x", 2), machine("y", 1)}, gang: workers("g", 4, 4, 1),
@@ -168,7 +179,7 @@ func TestRehearse(t *testing.T) {
 			short: "gang a/g needs 2 pods at once and has room for 1, none for pod g-0: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s)",
 		},
 		"minimum": {
-			reason: "members beyond the minimum are not asked for", nodes: []*corev1.Node{machine("x", 2)}, gang: workers("g", 4, 2, 1),
+			reason: "members beyond the minimum are not asked for", nodes: []*corev1.Node{machine("x", 2)}, gang: workers("g", 4, 2, 1), pinned: true,
 		},
 		"two sizes": {
 			reason: "the small ones must not take the room of the large one", nodes: []*corev1.Node{machine("x", 4), machine("y", 1), machine("z", 1)},
@@ -183,7 +194,7 @@ func TestRehearse(t *testing.T) {
 		},
 		"half there": {
 			reason: "what is bound is not asked for again", nodes: []*corev1.Node{machine("x", 4)},
-			running: []*corev1.Pod{worker("g-7", "g", 3, 2, "x", 100)}, gang: workers("g", 2, 3, 1),
+			running: []*corev1.Pod{worker("g-7", "g", 3, 2, "x", 100)}, gang: workers("g", 2, 3, 1), pinned: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

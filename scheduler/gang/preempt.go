@@ -227,6 +227,7 @@ func (r *removal) from(ctx context.Context, st *stage) error {
 		}
 		return highest, count
 	}
+	st.ordered = true
 	slices.SortStableFunc(st.nodes, func(a, b fwk.NodeInfo) int {
 		highestA, countA := cost(a)
 		highestB, countB := cost(b)

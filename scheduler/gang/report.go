@@ -17,8 +17,20 @@ import (
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
 )
 
-// gathering is how long a gang may lack pods before they are told: controllers create them one after another.
-const gathering = 3 * time.Second
+const (
+	// gathering is how long a gang may lack pods before they are told: controllers create them one after another.
+	gathering = 3 * time.Second
+	// repeat is how often at most a pod is told something new: what there is room for may change with every pod that goes.
+	repeat = 10 * time.Second
+	// reporters is how many pods are told at a time.
+	reporters = 8
+)
+
+// saying is what was said, and when.
+type saying struct {
+	message string
+	at      time.Time
+}
 
 // reporter tells users why the pods of a gang are not placed. kube-scheduler reports on the one pod that it tried; the
 // reporter says the same of the others, as an event and as the condition PodScheduled, which autoscalers of clusters
@@ -27,8 +39,10 @@ type reporter struct {
 	office *office
 	queue  workqueue.TypedRateLimitingInterface[ledger.UID]
 
+	leads func() bool
+
 	mu      sync.Mutex
-	said    map[ledger.UID]string // of a pod, last
+	said    map[ledger.UID]saying // of a pod, last
 	verdict map[ledger.Key]string // why a gang found no room
 }
 
@@ -36,29 +50,42 @@ func newReporter(o *office) *reporter {
 	return &reporter{
 		office: o,
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ledger.UID]()),
-		said:   map[ledger.UID]string{}, verdict: map[ledger.Key]string{},
+		leads:  new(election).leads,
+		said:   map[ledger.UID]saying{}, verdict: map[ledger.Key]string{},
 	}
 }
 
 // run reports until the context ends.
 func (r *reporter) run(ctx context.Context) {
 	defer r.queue.ShutDown()
-	go func() {
-		for {
-			uid, shutdown := r.queue.Get()
-			if shutdown {
-				return
+	for range reporters {
+		go func() {
+			for r.next(ctx) {
 			}
-			if err := r.report(ctx, uid); err != nil {
-				klog.FromContext(ctx).Error(err, "Reporting on a member of a gang; trying again", "uid", uid)
-				r.queue.AddRateLimited(uid)
-			} else {
-				r.queue.Forget(uid)
-			}
-			r.queue.Done(uid)
-		}
-	}()
+		}()
+	}
 	<-ctx.Done()
+}
+
+// next reports on one pod; false where there will be no more.
+func (r *reporter) next(ctx context.Context) bool {
+	uid, shutdown := r.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer r.queue.Done(uid)
+	again, err := r.report(ctx, uid)
+	switch {
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "Reporting on a member of a gang; trying again", "uid", uid)
+		r.queue.AddRateLimited(uid)
+	default:
+		r.queue.Forget(uid)
+		if again > 0 {
+			r.queue.AddAfter(uid, again)
+		}
+	}
+	return true
 }
 
 // look reports on a pod of a gang that cannot be tried: at once where something must be mended, after a while where
@@ -90,7 +117,7 @@ func (r *reporter) close(key ledger.Key) {
 func (r *reporter) refused(uid ledger.UID, wants []ledger.Want, message string) {
 	refusals.Inc()
 	r.mu.Lock()
-	r.said[uid] = message
+	r.said[uid] = saying{message, time.Now()}
 	for _, w := range wants {
 		r.verdict[w.Gang] = message
 	}
@@ -131,27 +158,37 @@ func (r *reporter) message(uid ledger.UID) string {
 	return r.verdict[key]
 }
 
-func (r *reporter) report(ctx context.Context, uid ledger.UID) error {
+// report tells a pod what there is to say of it, unless it was told; again is when to look at it once more.
+func (r *reporter) report(ctx context.Context, uid ledger.UID) (again time.Duration, err error) {
 	r.office.mu.RLock()
 	pod := r.office.pods[uid]
 	r.office.mu.RUnlock()
 	if pod == nil || pod.Spec.NodeName != "" {
-		return nil
+		return 0, nil
 	}
 	message := r.message(uid)
+	if message == "" {
+		return 0, nil
+	}
+	if !r.leads() {
+		return repeat, nil // the scheduler that leads says it, and this one may have to take over
+	}
 	r.mu.Lock()
-	same := message == "" || r.said[uid] == message
+	last := r.said[uid]
 	r.mu.Unlock()
-	if same {
-		return nil
+	if last.message == message {
+		return 0, nil
+	}
+	if wait := time.Until(last.at.Add(repeat)); wait > 0 {
+		return wait, nil
 	}
 	if err := r.say(ctx, pod, message); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("reporting on pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return 0, fmt.Errorf("reporting on pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	r.mu.Lock()
-	r.said[uid] = message
+	r.said[uid] = saying{message, time.Now()}
 	r.mu.Unlock()
-	return nil
+	return 0, nil
 }
 
 // say writes the message where users and autoscalers look.

@@ -101,6 +101,22 @@ var imports = []struct {
 		[]string{module, "k8s.io", "sigs.k8s.io", "os"},
 	},
 	{
+		"scheduler/gang/ledger", "it is a state machine: who calls it has the cluster, the clock and the log",
+		[]string{"k8s.io", module, "os", "net", "log"},
+	},
+	{
+		"scheduler/gang", "it places pods, whoever rendered them",
+		[]string{module + "/schema", module + "/generators", module + "/internal"},
+	},
+	{
+		"scheduler/random", "it places pods, whoever rendered them",
+		[]string{module + "/schema", module + "/generators", module + "/internal"},
+	},
+	{
+		"cmd/tegen-scheduler", "it registers plugins and runs kube-scheduler's command",
+		[]string{module + "/schema", module + "/generators"},
+	},
+	{
 		"internal/contract", "everything may import it because it imports nothing of the project",
 		[]string{module},
 	},

@@ -85,13 +85,18 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 	if member && !g.ledger.Admit(uid).OK {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
+	own := ledger.Key{Namespace: pod.Namespace, Name: pod.Name}
+	if n := g.leaving(own); n > 0 {
+		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("%d evicted pods are still leaving", n))
+	}
 	result, status := g.preempter.PostFilter(ctx, state, pod, nodes)
-	if status.IsSuccess() || !status.IsRejected() {
+	// Without a result it was not looked for victims: those of an earlier attempt are still leaving, or it may have none.
+	if status.IsSuccess() || !status.IsRejected() || result == nil {
 		return result, status
 	}
 	// No node has room even without the pods that may be evicted one by one: perhaps without a whole gang.
 	alone := []ledger.Want{{Min: 1, Need: 1, Candidates: []ledger.UID{uid}}}
-	if whole, s := g.preempt(ctx, pod, ledger.Key{Namespace: pod.Namespace, Name: pod.Name}, alone); s.IsSuccess() {
+	if whole, s := g.preempt(ctx, pod, own, alone); s.IsSuccess() {
 		return whole, s
 	}
 	return result, status

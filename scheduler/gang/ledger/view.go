@@ -89,6 +89,9 @@ func (l *Ledger) Tied(uid UID) Tie {
 	if g == nil {
 		return Tie{}
 	}
+	if g.members[uid].State == Failed { // it goes in any case, and the others stay
+		return Tie{}
+	}
 	t := Tie{Group: g.key.String()}
 	if len(g.spec.Groups) > 0 {
 		t.Group = g.spec.Groups[0].String()

@@ -1,0 +1,60 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// ends marks a pod as one that another made leave.
+func ends(p *corev1.Pod) {
+	p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler}}
+}
+
+// full says of every node that pods on it are in the way.
+func full(nodes ...string) *framework.NodeToStatus {
+	m := framework.NewDefaultNodeToStatus()
+	for _, n := range nodes {
+		m.Set(n, fwk.NewStatus(fwk.Unschedulable, "Insufficient nvidia.com/gpu"))
+	}
+	return m
+}
+
+// TestAlone asks for whom a single pod of priority 100 has others evicted while the pod that it had evicted leaves node y.
+func TestAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason  string
+		leaving *corev1.Pod
+		gang    string
+	}{
+		"a single pod leaves": {
+			reason: "its room is on its way, so no gang goes for it", leaving: worker("single", "", 0, 1, "y", 1, ends),
+		},
+		"a member leaves": {
+			reason: "the rest of its gang need not follow", leaving: worker("v-9", "v", 2, 1, "y", 1, ends),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := worker("p", "", 0, 1, "", 100)
+			pod.Status.NominatedNodeName = "y"
+			g := newPlugin(t, []*corev1.Node{machine("x", 2), machine("y", 1)},
+				[]*corev1.Pod{worker("v-0", "v", 2, 1, "x", 1), worker("v-1", "v", 2, 1, "x", 1), c.leaving}, pod)
+			result, status := g.PostFilter(t.Context(), framework.NewCycleState(), pod, full("x", "y"))
+			if status.IsSuccess() {
+				t.Errorf("%s: it has others evicted", c.reason)
+			}
+			if result != nil {
+				t.Errorf("%s: its nomination is overwritten with %+v", c.reason, result.NominatingInfo)
+			}
+			if diff := cmp.Diff(0, len(g.evicted)); diff != "" {
+				t.Errorf("%s: evictions (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}

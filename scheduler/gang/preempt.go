@@ -34,6 +34,10 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 	no := func(format string, args ...any) (*fwk.PostFilterResult, *fwk.Status) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf(format, args...))
 	}
+	// The room that it was nominated for did not come true, and is not kept from others any longer.
+	never := func(why string) (*fwk.PostFilterResult, *fwk.Status) {
+		return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(fwk.Unschedulable, why)
+	}
 	if p := pod.Spec.PreemptionPolicy; p != nil && *p == corev1.PreemptNever {
 		return no("its preemptionPolicy is Never")
 	}
@@ -46,7 +50,7 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 		return nil, fwk.AsStatus(err)
 	}
 	if len(r.pods) == 0 {
-		return no("no pods of lower priority could make room")
+		return never("no pods of lower priority could make room")
 	}
 	st, err := g.newStage()
 	if err != nil {
@@ -60,11 +64,14 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 	case err != nil:
 		return nil, fwk.AsStatus(err)
 	case short != nil:
-		return no("evicting all pods of lower priority would not make room")
+		return never("evicting all pods of lower priority would not make room")
 	}
 	victims, err := r.victims(ctx, st, p)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fwk.AsStatus(err)
+	case len(victims) == 0: // nobody's leaving would have it tried again
+		return never("no pods of lower priority are in the way")
 	}
 	return g.evict(ctx, pod, key, p, victims), nil
 }

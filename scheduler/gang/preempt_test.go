@@ -58,3 +58,31 @@ func TestAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestNominations: who cannot have room made does not keep the node that it was nominated for from others.
+func TestNominations(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason  string
+		running *corev1.Pod
+	}{
+		"equals":  {"nobody of equal priority goes", worker("p", "", 0, 1, "x", 100)},
+		"in vain": {"nobody goes for what would not fit even then", worker("p", "", 0, 1, "x", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gang := workers("g", 2, 2, 1)
+			gang[0].Status.NominatedNodeName = "x"
+			g := newPlugin(t, []*corev1.Node{machine("x", 1)}, []*corev1.Pod{c.running})
+			for _, p := range gang {
+				g.seen(nil, p)
+			}
+			state := framework.NewCycleState()
+			if _, status := g.PreFilter(t.Context(), state, gang[0], nil); !status.IsRejected() {
+				t.Fatalf("the gang fits: %v", status)
+			}
+			result, status := g.PostFilter(t.Context(), state, gang[0], full("x"))
+			if status.IsSuccess() || result == nil || result.NominatingInfo.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
+				t.Errorf("%s: the nomination stays: %+v, %v", c.reason, result, status)
+			}
+		})
+	}
+}

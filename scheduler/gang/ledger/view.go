@@ -48,6 +48,19 @@ func (l *Ledger) GangOf(uid UID) (Key, bool) {
 	return Key{}, false
 }
 
+// Answer is what a pod that waits in the scheduler's memory is to be told: that it may bind, that it must let go, or
+// nothing yet.
+func (l *Ledger) Answer(uid UID) (bind, letGo bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.of[uid]
+	if g == nil {
+		return false, true
+	}
+	how := g.reserved[uid]
+	return how == allowed, how == leaving || how == unplaced
+}
+
 // Has says whether a gang has pods.
 func (l *Ledger) Has(key Key) bool {
 	l.mu.Lock()

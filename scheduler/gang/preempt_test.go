@@ -1,6 +1,8 @@
 package gang
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
 )
 
 // ends marks a pod as one that another made leave.
@@ -84,5 +89,80 @@ func TestNominations(t *testing.T) {
 				t.Errorf("%s: the nomination stays: %+v, %v", c.reason, result, status)
 			}
 		})
+	}
+}
+
+// evicts is a plugin whose gang of two has the pod on node x evicted, and what becomes of evictions.
+func evicts(t *testing.T, outcome error) (g *Gang, gang []*corev1.Pod, try func() *fwk.Status) {
+	t.Helper()
+	running := worker("r", "", 0, 2, "x", 1)
+	gang = workers("g", 2, 2, 1)
+	g = newPlugin(t, []*corev1.Node{machine("x", 2)}, []*corev1.Pod{running}, running)
+	done := make(chan bool, 1)
+	g.preempter.Executor.PreemptPod = func(context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *corev1.Pod, string) error {
+		done <- true
+		return outcome
+	}
+	for _, p := range gang {
+		g.seen(nil, p)
+	}
+	try = func() *fwk.Status {
+		state := framework.NewCycleState()
+		if _, status := g.PreFilter(t.Context(), state, gang[0], nil); !status.IsRejected() {
+			t.Fatalf("the gang fits: %v", status)
+		}
+		_, status := g.PostFilter(t.Context(), state, gang[0], full("x"))
+		if status.IsSuccess() {
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				t.Fatal("nobody was evicted within 10 s")
+			}
+		}
+		return status
+	}
+	return g, gang, try
+}
+
+// TestRefusedEviction: a pod whose eviction was refused is not waited for.
+func TestRefusedEviction(t *testing.T) {
+	g, _, try := evicts(t, errors.New("a webhook says no"))
+	if status := try(); !status.IsSuccess() {
+		t.Fatalf("nobody is evicted: %v", status)
+	}
+	for end := time.Now().Add(10 * time.Second); g.leaving(ledger.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("after 10 s the pod that stays is still waited for")
+		}
+	}
+	if status := try(); !status.IsSuccess() {
+		t.Errorf("nobody else is looked for: %v", status)
+	}
+}
+
+// TestPromises: what is kept for a gang is given up when the gang cannot be placed any more, and nothing is remembered of
+// pods that have gone.
+func TestPromises(t *testing.T) {
+	g, gang, try := evicts(t, nil)
+	if status := try(); !status.IsSuccess() {
+		t.Fatalf("nobody is evicted: %v", status)
+	}
+	if len(g.promised) != 1 {
+		t.Fatalf("room is kept for %d members beside the leader, want 1", len(g.promised))
+	}
+	if status := try(); status.IsSuccess() || len(g.promised) != 1 {
+		t.Fatalf("while the pod leaves room is kept for %d members: %v", len(g.promised), status)
+	}
+	g.gone(gang[0])
+	if len(g.promised) != 0 {
+		t.Error("room is kept for a gang that lacks pods")
+	}
+	leaving := gang[1].DeepCopy()
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} // a finalizer keeps it for a while
+	g.reports.refused(uidOf(gang[1]), nil, "no room")
+	g.seen(gang[1], leaving)
+	g.gone(leaving)
+	if n := len(g.promised) + len(g.evicted) + len(g.pods) + len(g.reports.said) + len(g.reports.verdict); n != 0 {
+		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v", n, g.promised, g.evicted, g.reports.said, g.reports.verdict)
 	}
 }

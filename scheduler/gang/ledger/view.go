@@ -61,12 +61,16 @@ func (l *Ledger) Answer(uid UID) (bind, letGo bool) {
 	return how == allowed, how == leaving || how == unplaced
 }
 
-// Has says whether a gang has pods.
-func (l *Ledger) Has(key Key) bool {
+// AnyOf is one of a gang's pods; ok is false where it has none.
+func (l *Ledger) AnyOf(key Key) (uid UID, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.gangs[key]
-	return g != nil && len(g.members) > 0
+	if g := l.gangs[key]; g != nil {
+		for uid := range g.members {
+			return uid, true
+		}
+	}
+	return "", false
 }
 
 // Hurdle is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; mistaken says that what

@@ -40,9 +40,31 @@ func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.
 		}
 	}
 	if node, ok := g.ledger.Planned(uid); ok && node != "" {
+		state.Write(plannedKey, planned(node))
 		return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 	}
 	return nil, fwk.NewStatus(fwk.Skip)
+}
+
+// plannedKey marks in a pod's cycle the node that its gang's round has for it, for Filter.
+const plannedKey fwk.StateKey = Name + "/planned"
+
+type planned string
+
+// Clone is asked for by the framework.
+func (p planned) Clone() fwk.StateData { return p }
+
+// Filter holds a pod to the node of its gang's round: kube-scheduler tries a node that the pod was nominated for, or that
+// a pod of the same signature left over, whatever PreFilter named.
+func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	data, err := state.Read(plannedKey)
+	if err != nil {
+		return nil // it was not asked to choose
+	}
+	if name := node.Node().Name; name != string(data.(planned)) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that its gang has for other pods")
+	}
+	return nil
 }
 
 // PreFilterExtensions is nil: adding or removing a pod on a node changes nothing for a gang.

@@ -42,6 +42,7 @@ var (
 	_ fwk.QueueSortPlugin   = &Gang{}
 	_ fwk.EnqueueExtensions = &Gang{}
 	_ fwk.PreFilterPlugin   = &Gang{}
+	_ fwk.FilterPlugin      = &Gang{}
 	_ fwk.PostFilterPlugin  = &Gang{}
 	_ fwk.ReservePlugin     = &Gang{}
 	_ fwk.PermitPlugin      = &Gang{}

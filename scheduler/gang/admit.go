@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
@@ -26,6 +27,11 @@ func (r *refused) Clone() fwk.StateData { return r }
 // PreFilter looks for room for a pod's whole gang before the pod takes its own place, and refuses the pod where there
 // is none. Pods without a gang pass.
 func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if !g.synced() { // kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone
+		if !cache.WaitForCacheSync(ctx.Done(), g.synced) {
+			return nil, fwk.AsStatus(fmt.Errorf("reading the pods of gangs: %w", context.Cause(ctx)))
+		}
+	}
 	uid := uidOf(pod)
 	key, ok := g.ledger.GangOf(uid)
 	if !ok || rehearsing(state) {

@@ -80,6 +80,7 @@ type office struct {
 	native  bool // PodGroups are this plugin's business, not kube-scheduler's own
 	reports *reporter
 	groups  *podGroups
+	synced  func() bool // all pods that there were at the start are in the ledger
 
 	mu       sync.RWMutex
 	handle   framework.Framework          // of the first profile: queue, waiting pods and clients are the process's

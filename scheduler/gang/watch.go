@@ -12,7 +12,7 @@ import (
 
 // watch enters into the ledger what becomes of pods.
 func (o *office) watch() error {
-	_, err := o.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := o.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.seen(nil, obj.(*corev1.Pod)) },
 		UpdateFunc: func(old, obj any) { o.seen(old.(*corev1.Pod), obj.(*corev1.Pod)) },
 		DeleteFunc: func(obj any) {
@@ -27,6 +27,7 @@ func (o *office) watch() error {
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
+	o.synced = registration.HasSynced
 	return nil
 }
 

@@ -85,7 +85,7 @@ func TestNominations(t *testing.T) {
 				t.Fatalf("the gang fits: %v", status)
 			}
 			result, status := g.PostFilter(t.Context(), state, gang[0], full("x"))
-			if status.IsSuccess() || result == nil || result.NominatingInfo.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
+			if status.IsSuccess() || result == nil || result.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
 				t.Errorf("%s: the nomination stays: %+v, %v", c.reason, result, status)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
@@ -26,6 +27,11 @@ func (r *refused) Clone() fwk.StateData { return r }
 // PreFilter looks for room for a pod's whole gang before the pod takes its own place, and refuses the pod where there
 // is none. Pods without a gang pass.
 func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	if !g.synced() { // kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone
+		if !cache.WaitForCacheSync(ctx.Done(), g.synced) {
+			return nil, fwk.AsStatus(fmt.Errorf("reading the pods of gangs: %w", context.Cause(ctx)))
+		}
+	}
 	uid := uidOf(pod)
 	key, ok := g.ledger.GangOf(uid)
 	if !ok || rehearsing(state) {
@@ -40,9 +46,31 @@ func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.
 		}
 	}
 	if node, ok := g.ledger.Planned(uid); ok && node != "" {
+		state.Write(plannedKey, planned(node))
 		return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 	}
 	return nil, fwk.NewStatus(fwk.Skip)
+}
+
+// plannedKey marks in a pod's cycle the node that its gang's round has for it, for Filter.
+const plannedKey fwk.StateKey = Name + "/planned"
+
+type planned string
+
+// Clone is asked for by the framework.
+func (p planned) Clone() fwk.StateData { return p }
+
+// Filter holds a pod to the node of its gang's round: kube-scheduler tries a node that the pod was nominated for, or that
+// a pod of the same signature left over, whatever PreFilter named.
+func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	data, err := state.Read(plannedKey)
+	if err != nil {
+		return nil // it was not asked to choose
+	}
+	if name := node.Node().Name; name != string(data.(planned)) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that its gang has for other pods")
+	}
+	return nil
 }
 
 // PreFilterExtensions is nil: adding or removing a pod on a node changes nothing for a gang.
@@ -85,13 +113,18 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 	if member && !g.ledger.Admit(uid).OK {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
+	own := ledger.Key{Namespace: pod.Namespace, Name: pod.Name}
+	if n := g.leaving(own); n > 0 {
+		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("%d evicted pods are still leaving", n))
+	}
 	result, status := g.preempter.PostFilter(ctx, state, pod, nodes)
-	if status.IsSuccess() || !status.IsRejected() {
+	// Without a result it was not looked for victims: those of an earlier attempt are still leaving, or it may have none.
+	if status.IsSuccess() || !status.IsRejected() || result == nil {
 		return result, status
 	}
 	// No node has room even without the pods that may be evicted one by one: perhaps without a whole gang.
 	alone := []ledger.Want{{Min: 1, Need: 1, Candidates: []ledger.UID{uid}}}
-	if whole, s := g.preempt(ctx, pod, ledger.Key{Namespace: pod.Namespace, Name: pod.Name}, alone); s.IsSuccess() {
+	if whole, s := g.preempt(ctx, pod, own, alone); s.IsSuccess() {
 		return whole, s
 	}
 	return result, status

@@ -471,6 +471,13 @@ func (st *stage) move(ctx context.Context, m move) error {
 	st.moves = append(st.moves, m)
 	for _, c := range st.classes {
 		c.moved = true
+	}
+	return st.tellAll(ctx, m)
+}
+
+// tellAll tells the classes met so far of a move.
+func (st *stage) tellAll(ctx context.Context, m move) error {
+	for _, c := range st.classes {
 		if err := st.tell(ctx, c, m); err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func newPlugin(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, others ..
 	_, err = frameworkruntime.NewFramework(t.Context(), registry, &profile,
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(shared), frameworkruntime.WithEventRecorder(&events.FakeRecorder{}),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)), frameworkruntime.WithPodNominator(idle{}),
-		frameworkruntime.WithPodActivator(idle{}), frameworkruntime.WithWaitingPods(waiting))
+		frameworkruntime.WithPodActivator(idle{}), frameworkruntime.WithWaitingPods(waiting), frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +143,12 @@ func better(p *corev1.Pod) {
 	p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
 	}}
+}
+
+func shuns(p *corev1.Pod) {
+	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+		{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shunned"}}},
+	}}}
 }
 
 func closed(n *corev1.Node) {
@@ -262,6 +268,22 @@ func TestVictims(t *testing.T) {
 		"a gang with an important member": {
 			reason: "it cannot go as a whole, so no part of it does", nodes: []*corev1.Node{machine("x", 1), machine("y", 1)},
 			running: []*corev1.Pod{worker("v-0", "v", 2, 1, "x", 1), worker("v-1", "v", 2, 1, "y", 200)}, gang: workers("g", 1, 1, 1), evicted: "-",
+		},
+		"a member that leaves": {
+			reason: "the rest of its gang need not follow", nodes: []*corev1.Node{machine("x", 1), machine("y", 2)},
+			running: []*corev1.Pod{worker("v-0", "v", 2, 1, "y", 1), worker("v-1", "v", 2, 1, "y", 1), worker("v-2", "v", 2, 1, "x", 1, ends)},
+			gang:    workers("g", 1, 1, 1), evicted: "v-2",
+		},
+		"beside members apart": {
+			reason: "members that keep apart from each other need not keep apart from others", nodes: []*corev1.Node{machine("x", 4), machine("y", 4)},
+			running: []*corev1.Pod{
+				worker("x1", "", 0, 2, "x", 1), worker("x2", "", 0, 2, "x", 2), worker("y1", "", 0, 2, "y", 1), worker("y2", "", 0, 2, "y", 2),
+			},
+			gang: workers("g", 2, 2, 2, apart), evicted: "x1 y1",
+		},
+		"kept away": {
+			reason: "who is shunned goes, though there is room beside", nodes: []*corev1.Node{machine("x", 8)},
+			running: []*corev1.Pod{worker("v", "shunned", 0, 1, "x", 1), worker("p", "", 0, 1, "x", 1)}, gang: workers("g", 1, 1, 1, shuns), evicted: "v",
 		},
 		"guarded": {
 			reason: "a PodDisruptionBudget is broken last", nodes: []*corev1.Node{machine("x", 2)},

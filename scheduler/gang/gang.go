@@ -13,6 +13,7 @@ package gang
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ var (
 	_ fwk.QueueSortPlugin   = &Gang{}
 	_ fwk.EnqueueExtensions = &Gang{}
 	_ fwk.PreFilterPlugin   = &Gang{}
+	_ fwk.FilterPlugin      = &Gang{}
 	_ fwk.PostFilterPlugin  = &Gang{}
 	_ fwk.ReservePlugin     = &Gang{}
 	_ fwk.PermitPlugin      = &Gang{}
@@ -78,6 +80,7 @@ type office struct {
 	native  bool // PodGroups are this plugin's business, not kube-scheduler's own
 	reports *reporter
 	groups  *podGroups
+	synced  func() bool // all pods that there were at the start are in the ledger
 
 	mu       sync.RWMutex
 	handle   framework.Framework          // of the first profile: queue, waiting pods and clients are the process's
@@ -157,15 +160,8 @@ func uidOf(pod *corev1.Pod) ledger.UID { return ledger.UID(pod.UID) }
 
 // apply carries out what follows from an entry in the ledger. It must not be called with a lock held.
 func (o *office) apply(c ledger.Change) {
-	for _, uid := range c.Allow {
-		if w := o.handle.GetWaitingPod(types.UID(uid)); w != nil {
-			w.Allow(Name)
-		}
-	}
-	for _, uid := range c.Reject {
-		if w := o.handle.GetWaitingPod(types.UID(uid)); w != nil {
-			w.Reject(Name, "another member of its gang found no place")
-		}
+	for _, uid := range slices.Concat(c.Allow, c.Reject) {
+		o.answer(uid, time.Millisecond)
 	}
 	o.wake(c.Wake)
 	for _, a := range c.Admitted {
@@ -173,6 +169,25 @@ func (o *office) apply(c ledger.Change) {
 	}
 	if len(c.Later) > 0 {
 		time.AfterFunc(c.After, func() { o.wake(c.Later) })
+	}
+}
+
+// answer tells a pod that waits for its gang what was decided. One that the framework does not count among those that
+// wait yet, as Permit has only just returned, is told after a pause, which doubles up to a second.
+func (o *office) answer(uid ledger.UID, pause time.Duration) {
+	bind, letGo := o.ledger.Answer(uid)
+	if !bind && !letGo {
+		return
+	}
+	w := o.handle.GetWaitingPod(types.UID(uid))
+	switch {
+	case w == nil && pause < time.Second:
+		time.AfterFunc(pause, func() { o.answer(uid, 2*pause) })
+	case w == nil:
+	case bind:
+		w.Allow(Name)
+	default:
+		w.Reject(Name, "another member of its gang found no place")
 	}
 }
 

@@ -3,6 +3,7 @@ package gang
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,16 +24,20 @@ func (g *Gang) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _
 // Permit lets a pod bind that has no gang or whose gang has what it needs; others hold their places for as long as the
 // gang says, counted from the first of them.
 func (g *Gang) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
-	key, ok := g.ledger.GangOf(uidOf(pod))
+	uid := uidOf(pod)
+	key, ok := g.ledger.GangOf(uid)
 	if !ok {
 		return nil, 0
 	}
-	allowed, wait, change := g.ledger.Reserve(uidOf(pod), time.Now())
+	allowed, wait, change := g.ledger.Reserve(uid, time.Now())
+	change.Allow = slices.DeleteFunc(change.Allow, func(other ledger.UID) bool { return other == uid }) // it is told here
 	g.apply(change)
-	if allowed {
+	switch {
+	case allowed:
 		return nil, 0
+	case wait <= 0:
+		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s lost the room that it had found, and tries again", key)), 0
 	}
-	uid := uidOf(pod)
 	time.AfterFunc(wait, func() { g.expire(uid) })
 	// The framework would end the wait as well, but in words that name no gang.
 	return fwk.NewStatus(fwk.Wait, fmt.Sprintf("gang %s is getting its places", key)), wait + grace

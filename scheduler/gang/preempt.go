@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -18,8 +19,9 @@ import (
 // promise is room that is kept for a member until the pods have left that made it: without it a pod of lower priority,
 // such as the successor of an evicted one, would take it.
 type promise struct {
-	info fwk.PodInfo
-	node string
+	info  fwk.PodInfo
+	node  string
+	group string // as ledger.Tie has it
 }
 
 // goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum.
@@ -34,6 +36,10 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 	no := func(format string, args ...any) (*fwk.PostFilterResult, *fwk.Status) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf(format, args...))
 	}
+	// The room that it was nominated for did not come true, and is not kept from others any longer.
+	never := func(why string) (*fwk.PostFilterResult, *fwk.Status) {
+		return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(fwk.Unschedulable, why)
+	}
 	if p := pod.Spec.PreemptionPolicy; p != nil && *p == corev1.PreemptNever {
 		return no("its preemptionPolicy is Never")
 	}
@@ -46,7 +52,7 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 		return nil, fwk.AsStatus(err)
 	}
 	if len(r.pods) == 0 {
-		return no("no pods of lower priority could make room")
+		return never("no pods of lower priority could make room")
 	}
 	st, err := g.newStage()
 	if err != nil {
@@ -60,11 +66,14 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 	case err != nil:
 		return nil, fwk.AsStatus(err)
 	case short != nil:
-		return no("evicting all pods of lower priority would not make room")
+		return never("evicting all pods of lower priority would not make room")
 	}
 	victims, err := r.victims(ctx, st, p)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fwk.AsStatus(err)
+	case len(victims) == 0: // nobody's leaving would have it tried again
+		return never("no pods of lower priority are in the way")
 	}
 	return g.evict(ctx, pod, key, p, victims), nil
 }
@@ -105,7 +114,7 @@ func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key ledger.Key, p *pl
 			continue // the framework keeps the room of the pod that it is scheduling
 		}
 		if info, err := framework.NewPodInfo(s.pod); err == nil {
-			g.promised[uidOf(s.pod)] = promise{info, p.names[s.node]}
+			g.promised[uidOf(s.pod)] = promise{info, p.names[s.node], g.ledger.Tied(uidOf(s.pod)).Group}
 		}
 	}
 	g.mu.Unlock()
@@ -114,18 +123,48 @@ func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key ledger.Key, p *pl
 	}
 	logger.V(2).Info("Evicting pods to make room for a gang", "gang", key.String(), "pods", len(victims))
 	background := klog.NewContext(context.WithoutCancel(ctx), logger)
-	go g.evictAll(background, pod, target, victims)
+	go g.evictAll(background, pod, key, target, victims)
 	return framework.NewPostFilterResultWithNominatedNode(target)
 }
 
-// evictAll tells pods to leave. Where that is refused the pod is tried again: it may find others.
-func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, target string, victims []*corev1.Pod) {
+// evictAll tells pods to leave. Where that is refused the pod is tried again after a pause: it may find others.
+func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key ledger.Key, target string, victims []*corev1.Pod) {
 	errs := make([]error, len(victims))
 	g.profile.Parallelizer().Until(ctx, len(victims), func(i int) {
 		errs[i] = g.preempter.Executor.PreemptPod(ctx, candidate(target), preemptor{pod}, victims[i], Name)
 	}, Name)
-	if slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		return
+	}
+	g.mu.Lock()
+	g.evicted[key] = slices.DeleteFunc(g.evicted[key], func(p *corev1.Pod) bool { // nobody waits for those to leave
+		i := slices.Index(victims, p)
+		return i >= 0 && errs[i] != nil
+	})
+	g.mu.Unlock()
+	time.AfterFunc(refusedPause, func() {
 		g.profile.Activate(klog.FromContext(ctx), map[string]*corev1.Pod{pod.Namespace + "/" + pod.Name: pod})
+	})
+}
+
+// refusedPause is how long after a refused eviction the next is asked for: what refuses it is seldom over at once.
+const refusedPause = 5 * time.Second
+
+// breakPromises gives up what is kept for a gang's group that cannot be tried: nobody would give it up later. It forgets
+// what the gang had evicted too.
+func (o *office) breakPromises(key ledger.Key, group string) {
+	o.mu.Lock()
+	delete(o.evicted, key)
+	var broken []*corev1.Pod
+	for uid, p := range o.promised {
+		if p.group == group {
+			broken = append(broken, p.info.GetPod())
+			delete(o.promised, uid)
+		}
+	}
+	o.mu.Unlock()
+	for _, pod := range broken {
+		o.handle.DeleteNominatedPodIfExists(pod)
 	}
 }
 

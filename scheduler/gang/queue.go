@@ -58,6 +58,8 @@ func (g *Gang) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 	return []fwk.ClusterEventWithHint{
 		on(fwk.Node, fwk.Add|fwk.UpdateNodeAllocatable|fwk.UpdateNodeLabel|fwk.UpdateNodeTaint, g.hintAny),
 		on(fwk.Pod, fwk.Delete|fwk.UpdatePodScaleDown, g.hintPod),
+		on(fwk.Pod, fwk.Add|fwk.UpdatePodLabel, g.hintNeighbour),
+		on(fwk.Pod, fwk.UpdatePodToleration|fwk.UpdatePodLabel|fwk.UpdatePodScaleDown, g.hintOwn),
 		on(fwk.PersistentVolumeClaim, volumes, g.hintAny),
 		on(fwk.PersistentVolume, volumes, g.hintAny),
 		on(fwk.StorageClass, volumes, g.hintAny),
@@ -82,6 +84,36 @@ func (g *Gang) hintPod(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) 
 		return fwk.Queue, err
 	}
 	if before == nil || before.Spec.NodeName == "" {
+		return fwk.QueueSkip, nil
+	}
+	return g.hintAny(logger, pod, oldObj, newObj)
+}
+
+// hintNeighbour tries a pod again that wants to be near others, or spread among them, when one came to a node or has other
+// labels: it may be what the pod lacked.
+func (g *Gang) hintNeighbour(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	a := pod.Spec.Affinity
+	shuns := oldObj != nil && a != nil && a.PodAntiAffinity != nil // one pod more only takes room from it
+	if len(pod.Spec.TopologySpreadConstraints) == 0 && !shuns && (a == nil || a.PodAffinity == nil) {
+		return fwk.QueueSkip, nil
+	}
+	_, now, err := util.As[*corev1.Pod](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	if now == nil || now.Spec.NodeName == "" {
+		return fwk.QueueSkip, nil
+	}
+	return g.hintAny(logger, pod, oldObj, newObj)
+}
+
+// hintOwn tries a pod again that asks for something else than before.
+func (g *Gang) hintOwn(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
+	_, now, err := util.As[*corev1.Pod](oldObj, newObj)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	if now == nil || now.UID != pod.UID {
 		return fwk.QueueSkip, nil
 	}
 	return g.hintAny(logger, pod, oldObj, newObj)

@@ -3,6 +3,7 @@ package gang
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,7 +39,7 @@ func (r *removal) victims(ctx context.Context, st *stage, p *plan) ([]*corev1.Po
 		}
 		placed[s.node] = append(placed[s.node], c)
 	}
-	units := r.units(placed)
+	units := r.units(st, placed)
 	kept, lost := map[*victim]bool{}, map[string]bool{}
 	for _, u := range units {
 		stays, err := r.stays(ctx, st, u, placed, kept)
@@ -60,26 +61,56 @@ func (r *removal) victims(ctx context.Context, st *stage, p *plan) ([]*corev1.Po
 	return out, nil
 }
 
-// stays puts a unit back, and takes it off again where what is placed on its nodes would not fit beside it.
+// stays puts a unit back, and takes it off again where what is placed would not fit beside it.
 func (r *removal) stays(ctx context.Context, st *stage, u *unit, placed map[int][]*class, kept map[*victim]bool) (bool, error) {
-	set := func(to bool) {
+	set := func(to bool) error {
 		for _, v := range u.pods {
 			kept[v] = to
+			if err := st.tellAll(ctx, move{pod: v.info, node: v.node, taken: !to}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := set(true); err != nil {
+		return false, err
+	}
+	nodes := map[int]bool{}
+	for _, v := range u.pods {
+		nodes[v.node] = true
+		if st.farReaching(v) {
+			for n := range placed {
+				nodes[n] = true
+			}
 		}
 	}
-	set(true)
-	checked := map[int]bool{}
-	for _, v := range u.pods {
-		if checked[v.node] || len(placed[v.node]) == 0 {
+	for n := range nodes {
+		if len(placed[n]) == 0 {
 			continue
 		}
-		checked[v.node] = true
-		if ok, err := r.fits(ctx, st, v.node, placed[v.node], kept); err != nil || !ok {
-			set(false)
-			return false, err
+		if ok, err := r.fits(ctx, st, n, placed[n], kept); err != nil || !ok {
+			return false, errors.Join(err, set(false))
 		}
 	}
 	return true, nil
+}
+
+// farReaching says whether a pod may keep what is placed away from other nodes than its own.
+func (st *stage) farReaching(v *victim) bool {
+	if len(v.info.GetRequiredAntiAffinityTerms()) > 0 {
+		return true
+	}
+	for _, c := range st.classes {
+		if len(c.pod.Spec.TopologySpreadConstraints) > 0 {
+			return true
+		}
+		for _, t := range c.info.GetRequiredAntiAffinityTerms() {
+			if t.Matches(v.pod(), nil) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // fits says whether what a plan places on a node still fits there beside the pods that are kept.
@@ -94,21 +125,30 @@ func (r *removal) fits(ctx context.Context, st *stage, node int, placed []*class
 			return false, fmt.Errorf("taking pod %s off its node: %w", v.pod().Name, err)
 		}
 	}
+	// The classes know of the pods that are placed here: each is to fit beside those before it, not beside itself.
 	for _, c := range placed {
-		if status := st.fw.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, n); !status.IsSuccess() {
-			return false, nil
+		if err := st.tellAll(ctx, move{pod: c.info, node: node, taken: true}); err != nil {
+			return false, err
 		}
-		n.AddPodInfo(c.info)
 	}
-	return true, nil
+	fits := true
+	for _, c := range placed {
+		fits = fits && st.fw.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, n).IsSuccess()
+		n.AddPodInfo(c.info)
+		if err := st.tellAll(ctx, move{pod: c.info, node: node}); err != nil {
+			return false, err
+		}
+	}
+	return fits, nil
 }
 
-// units groups the pods that a plan is in the way of, with the rest of their gangs, in the order in which they are put
-// back.
-func (r *removal) units(placed map[int][]*class) []*unit {
+// units groups the pods that may be in the way of a plan, with the rest of their gangs, in the order in which they are
+// put back.
+func (r *removal) units(st *stage, placed map[int][]*class) []*unit {
+	inTheWay := func(v *victim) bool { return len(placed[v.node]) > 0 || st.farReaching(v) }
 	touched := map[string]bool{}
 	for _, v := range r.pods {
-		if len(placed[v.node]) > 0 && v.tie.Group != "" {
+		if v.tie.Group != "" && inTheWay(v) {
 			touched[v.tie.Group] = true
 		}
 	}
@@ -116,7 +156,7 @@ func (r *removal) units(placed map[int][]*class) []*unit {
 	cores := map[string]*unit{}
 	for _, v := range r.pods {
 		switch group := v.tie.Group; {
-		case group == "" && len(placed[v.node]) == 0, group != "" && !touched[group]:
+		case group == "" && !inTheWay(v), group != "" && !touched[group]:
 		case group == "" || v.tie.Spare:
 			out = append(out, &unit{pods: []*victim{v}, group: group})
 		case cores[group] == nil:

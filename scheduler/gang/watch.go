@@ -12,7 +12,7 @@ import (
 
 // watch enters into the ledger what becomes of pods.
 func (o *office) watch() error {
-	_, err := o.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := o.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.seen(nil, obj.(*corev1.Pod)) },
 		UpdateFunc: func(old, obj any) { o.seen(old.(*corev1.Pod), obj.(*corev1.Pod)) },
 		DeleteFunc: func(obj any) {
@@ -27,6 +27,7 @@ func (o *office) watch() error {
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
+	o.synced = registration.HasSynced
 	return nil
 }
 
@@ -39,37 +40,64 @@ func (o *office) seen(old, pod *corev1.Pod) {
 				o.gone(pod)
 			}
 		}
+		if pod.Spec.NodeName != "" {
+			o.settled(pod)
+		}
 		return
 	}
 	if old != nil && old.UID != pod.UID { // recreated under its name while the watch was away
 		o.gone(old)
 	}
+	if m.State == ledger.Absent {
+		o.gone(pod)
+		return
+	}
 	uid := uidOf(pod)
 	o.mu.Lock()
-	if m.State == ledger.Absent {
-		delete(o.pods, uid)
-	} else {
-		o.pods[uid] = pod
-	}
+	o.pods[uid] = pod
 	o.mu.Unlock()
 	o.apply(o.ledger.Put(m, time.Now()))
+	if pod.Spec.NodeName != "" {
+		o.settled(pod)
+	}
+	o.look(m.Gang, uid)
+}
+
+// look reports on a pod of a gang that cannot be tried, and gives up what was kept for the gang.
+func (o *office) look(key ledger.Key, uid ledger.UID) {
 	o.reports.look(uid)
+	if hurdle, _ := o.ledger.Hurdle(uid); hurdle != "" {
+		o.breakPromises(key, o.ledger.Tied(uid).Group)
+	}
+}
+
+// settled forgets what a pod had evicted on its own: it has its place, or needs none.
+func (o *office) settled(pod *corev1.Pod) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.evicted, ledger.Key{Namespace: pod.Namespace, Name: pod.Name})
 }
 
 func (o *office) gone(pod *corev1.Pod) {
 	uid := uidOf(pod)
 	key, ok := o.ledger.GangOf(uid)
+	o.settled(pod)
 	o.mu.Lock()
 	delete(o.pods, uid)
+	delete(o.promised, uid)
 	o.mu.Unlock()
+	o.reports.forget(uid)
 	if !ok {
 		return
 	}
+	group := o.ledger.Tied(uid).Group
 	o.apply(o.ledger.Remove(uid, time.Now()))
-	o.reports.forget(uid)
-	if !o.ledger.Has(key) {
-		o.reports.close(key)
+	if other, ok := o.ledger.AnyOf(key); ok {
+		o.look(key, other)
+		return
 	}
+	o.reports.close(key)
+	o.breakPromises(key, group)
 }
 
 // member is what the ledger should know of a pod; ok is false for a pod without a gang.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -116,7 +117,7 @@ func (l *Ledger) clear(g *gang, now time.Time) Change {
 		c = l.callOff(g.round)
 	}
 	l.index(g, g.spec.Groups, nil)
-	spec, problem, ruled := g.spec, g.problem, g.ruled
+	spec, problem, ruled := g.spec, g.problem, g.ruled && !errors.Is(g.problem, errNoPodGroup)
 	g.open()
 	if ruled {
 		g.spec, g.problem, g.ruled = spec, problem, ruled
@@ -153,7 +154,9 @@ func (l *Ledger) Unrule(key Key, now time.Time) Change {
 	return l.review(g, now)
 }
 
-func noPodGroup(key Key) error { return fmt.Errorf("there is no PodGroup %s", key) }
+var errNoPodGroup = errors.New("there is no PodGroup")
+
+func noPodGroup(key Key) error { return fmt.Errorf("%w %s", errNoPodGroup, key) }
 
 // gang is the page of a gang, opened where there is none.
 func (l *Ledger) gang(key Key) *gang {

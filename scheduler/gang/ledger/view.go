@@ -48,12 +48,29 @@ func (l *Ledger) GangOf(uid UID) (Key, bool) {
 	return Key{}, false
 }
 
-// Has says whether a gang has pods.
-func (l *Ledger) Has(key Key) bool {
+// Answer is what a pod that waits in the scheduler's memory is to be told: that it may bind, that it must let go, or
+// nothing yet.
+func (l *Ledger) Answer(uid UID) (bind, letGo bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.gangs[key]
-	return g != nil && len(g.members) > 0
+	g := l.of[uid]
+	if g == nil {
+		return false, true
+	}
+	how := g.reserved[uid]
+	return how == allowed, how == leaving || how == unplaced
+}
+
+// AnyOf is one of a gang's pods; ok is false where it has none.
+func (l *Ledger) AnyOf(key Key) (uid UID, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.gangs[key]; g != nil {
+		for uid := range g.members {
+			return uid, true
+		}
+	}
+	return "", false
 }
 
 // Hurdle is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; mistaken says that what
@@ -87,6 +104,9 @@ func (l *Ledger) Tied(uid UID) Tie {
 	defer l.mu.Unlock()
 	g := l.of[uid]
 	if g == nil {
+		return Tie{}
+	}
+	if g.members[uid].State == Failed { // it goes in any case, and the others stay
 		return Tie{}
 	}
 	t := Tie{Group: g.key.String()}

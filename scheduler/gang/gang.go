@@ -86,6 +86,7 @@ type office struct {
 	handle   framework.Framework          // of the first profile: queue, waiting pods and clients are the process's
 	profiles map[string]bool              // names of the profiles that have the plugin
 	pods     map[ledger.UID]*corev1.Pod   // members as they were last seen
+	ended    map[ledger.UID]bool          // members that have succeeded
 	evicted  map[ledger.Key][]*corev1.Pod // pods that were told to leave to make room for a gang
 	promised map[ledger.UID]promise       // members for which room is kept until those have left
 }
@@ -121,12 +122,12 @@ func open(ctx context.Context, configuration runtime.Object, handle framework.Fr
 	o := &office{
 		ledger: ledger.New(), waiting: waiting, handle: handle,
 		native:   !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload),
-		profiles: map[string]bool{}, pods: map[ledger.UID]*corev1.Pod{},
+		profiles: map[string]bool{}, pods: map[ledger.UID]*corev1.Pod{}, ended: map[ledger.UID]bool{},
 		evicted: map[ledger.Key][]*corev1.Pod{}, promised: map[ledger.UID]promise{},
 	}
 	o.reports = newReporter(o)
 	register(o.ledger.Stats)
-	if err := o.watch(); err != nil {
+	if err := o.watch(ctx); err != nil {
 		return nil, err
 	}
 	go o.reports.run(ctx)

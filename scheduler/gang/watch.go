@@ -1,17 +1,21 @@
 package gang
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
 )
 
 // watch enters into the ledger what becomes of pods.
-func (o *office) watch() error {
+func (o *office) watch(ctx context.Context) error {
 	registration, err := o.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.seen(nil, obj.(*corev1.Pod)) },
 		UpdateFunc: func(old, obj any) { o.seen(old.(*corev1.Pod), obj.(*corev1.Pod)) },
@@ -19,7 +23,7 @@ func (o *office) watch() error {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
 			}
-			if pod, ok := obj.(*corev1.Pod); ok {
+			if pod, ok := obj.(*corev1.Pod); ok && !o.hasSucceeded(pod) {
 				o.gone(pod)
 			}
 		},
@@ -27,8 +31,83 @@ func (o *office) watch() error {
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	o.synced = registration.HasSynced
+	succeeded, err := o.watchSucceeded(ctx)
+	if err != nil {
+		return fmt.Errorf("watching pods that have succeeded: %w", err)
+	}
+	o.synced = func() bool { return registration.HasSynced() && succeeded() }
 	return nil
+}
+
+// watchSucceeded enters pods that have succeeded: they count for their gangs, and kube-scheduler, to which they are as
+// good as deleted, does not watch them. Only what a gang is known by is kept of them.
+func (o *office) watchSucceeded(ctx context.Context) (synced func() bool, err error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(o.handle.ClientSet(), 0, informers.WithTransform(membership),
+		informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.FieldSelector = "status.phase=" + string(corev1.PodSucceeded) }))
+	registration, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { o.succeeded(obj.(*corev1.Pod), true) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if pod, ok := obj.(*corev1.Pod); ok {
+				o.succeeded(pod, false)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	factory.Start(ctx.Done())
+	return registration.HasSynced, nil
+}
+
+// membership is a pod without what no gang is known by.
+func membership(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil
+	}
+	annotations := map[string]string{}
+	for k, v := range pod.Annotations {
+		if strings.HasPrefix(k, ledger.Prefix) {
+			annotations[k] = v
+		}
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp, Annotations: annotations,
+		},
+		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName, SchedulingGroup: pod.Spec.SchedulingGroup},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}, nil
+}
+
+// succeeded enters a pod that has succeeded, or that such a one is deleted.
+func (o *office) succeeded(pod *corev1.Pod, there bool) {
+	if _, ok := o.member(pod); !ok || pod.Status.Phase != corev1.PodSucceeded {
+		return
+	}
+	o.mu.Lock()
+	if there {
+		o.ended[uidOf(pod)] = true
+	} else {
+		delete(o.ended, uidOf(pod))
+	}
+	o.mu.Unlock()
+	if there {
+		o.seen(nil, pod)
+	} else {
+		o.gone(pod)
+	}
+}
+
+// hasSucceeded says whether a pod that is no longer watched is there all the same.
+func (o *office) hasSucceeded(pod *corev1.Pod) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return o.ended[uidOf(pod)]
 }
 
 // seen enters a pod as it is now. Most pods of a cluster have no gang, and most updates change nothing that counts.

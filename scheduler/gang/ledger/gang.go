@@ -20,7 +20,7 @@ const (
 	Held
 	// Pending pods want a place.
 	Pending
-	// Bound pods have one and run. Those that have succeeded are not watched: they count as gone.
+	// Bound pods have one: they run, or have succeeded.
 	Bound
 	// Failed pods had one and do not count any more.
 	Failed

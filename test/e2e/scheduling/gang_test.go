@@ -61,9 +61,21 @@ func TestGangs(t *testing.T) {
 			l.runs(g, 2)
 			l.delete(ns, policy+"-0")
 			l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 1 })
-			l.create(g, 0, 1)
+			l.create(g, 2, 3) // under a name of its own, as a Job's: KWOK may delete a name twice
 			l.runs(g, 2)
 		}
+	})
+
+	l.story("finishing", func(l *lab, ns string) {
+		l.nodes(ns, 1, 4)
+		g := of(ns, "g", 3, 3, 1, ledger.MatchPolicy, "waiting-and-running")
+		l.create(g, 0, 3)
+		l.runs(g, 3)
+		l.finish(ns, "g-0")
+		l.delete(ns, "g-1")
+		l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 2 })
+		l.create(g, 3, 4)
+		l.runs(g, 3) // what has succeeded counts
 	})
 
 	l.story("only-waiting", func(l *lab, ns string) {
@@ -73,7 +85,7 @@ func TestGangs(t *testing.T) {
 		l.runs(g, 2)
 		l.delete(ns, "g-0")
 		l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 1 })
-		l.create(g, 0, 1)
+		l.create(g, 2, 3)
 		l.told(g, "gang only-waiting/g waits for its pods: 1 of at least 2 are there")
 		l.stays(g, 1)
 	})

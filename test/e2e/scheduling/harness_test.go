@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tegen-dev/tegen/scheduler/config"
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
@@ -225,6 +226,19 @@ func (l *lab) delete(namespace string, names ...string) {
 			l.t.Fatal(err)
 		}
 	}
+}
+
+// finish lets a running pod succeed.
+func (l *lab) finish(namespace, name string) {
+	l.t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, cluster.OutcomeAnnotation, cluster.OutcomeSucceeded)
+	if _, err := l.Client().CoreV1().Pods(namespace).Patch(l.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+	l.until(name+" has succeeded", func() (string, bool) {
+		p, err := l.Client().CoreV1().Pods(namespace).Get(l.t.Context(), name, metav1.GetOptions{})
+		return fmt.Sprint(err), err == nil && p.Status.Phase == corev1.PodSucceeded
+	})
 }
 
 // drop deletes a gang.

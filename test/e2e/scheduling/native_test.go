@@ -69,9 +69,10 @@ func TestNative(t *testing.T) {
 		l.nodes(ns, 2, 1)
 		l.runs(g, 4)
 		l.judged(ns, "g", "True", "")
+		l.finish(ns, "g-1")
 		l.delete(ns, "g-0")
 		l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 3 })
-		l.create(g, 0, 1)
+		l.create(g, 4, 5)
 		l.runs(g, 4)
 	})
 

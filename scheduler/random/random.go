@@ -89,9 +89,9 @@ func (*Random) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *corev1.Pod
 		return cmp.Or(cmp.Compare(scores[b].Score, scores[a].Score), cmp.Compare(scores[a].Name, scores[b].Name))
 	})
 	for rank, i := range order {
-		scores[i].Score = fwk.MaxNodeScore
+		scores[i].Score = fwk.MaxScore
 		if rank > 0 {
-			scores[i].Score = (fwk.MaxNodeScore - 1) * int64(len(order)-rank) / int64(len(order))
+			scores[i].Score = (fwk.MaxScore - 1) * int64(len(order)-rank) / int64(len(order))
 		}
 	}
 	return nil

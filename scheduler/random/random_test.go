@@ -135,10 +135,10 @@ func TestScores(t *testing.T) {
 			list := scores(t, seeded(t, uint64(i)), pod("team", fmt.Sprintf("w-%d", i)), nodes(n))
 			best := 0
 			for _, s := range list {
-				if s.Score < fwk.MinNodeScore || s.Score > fwk.MaxNodeScore {
-					t.Fatalf("of %d nodes %s has score %d, want one from %d to %d", n, s.Name, s.Score, fwk.MinNodeScore, fwk.MaxNodeScore)
+				if s.Score < fwk.MinScore || s.Score > fwk.MaxScore {
+					t.Fatalf("of %d nodes %s has score %d, want one from %d to %d", n, s.Name, s.Score, fwk.MinScore, fwk.MaxScore)
 				}
-				if s.Score == fwk.MaxNodeScore {
+				if s.Score == fwk.MaxScore {
 					best++
 				}
 			}
@@ -154,7 +154,7 @@ func TestScoresOfOneLot(t *testing.T) {
 	if s := (&Random{}).NormalizeScore(t.Context(), nil, nil, list); !s.IsSuccess() {
 		t.Fatal(s.AsError())
 	}
-	if i := slices.IndexFunc(list, func(s fwk.NodeScore) bool { return s.Score == fwk.MaxNodeScore }); list[i].Name != "a" || list[0].Score == list[2].Score {
+	if i := slices.IndexFunc(list, func(s fwk.NodeScore) bool { return s.Score == fwk.MaxScore }); list[i].Name != "a" || list[0].Score == list[2].Score {
 		t.Errorf("equal lots are ordered by name, got %v", list)
 	}
 	if s := (&Random{}).NormalizeScore(t.Context(), nil, nil, nil); !s.IsSuccess() {

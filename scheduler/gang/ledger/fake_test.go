@@ -146,6 +146,14 @@ func (m *model) enter(p *pod) {
 	}
 	p.known = true
 	m.note("put %s state %d bad %v", p.uid, member.State, p.bad)
+	running, sound := 0, p.gang.key.Native
+	for _, other := range m.pods {
+		if other.gang == p.gang && other.phase == bound && other.seen {
+			running++
+		}
+		sound = sound || other.gang == p.gang && other.known && !other.bad // else nobody knows what is asked for
+	}
+	p.gang.satisfied = p.gang.satisfied || sound && running >= p.gang.spec.Min
 	m.apply(m.ledger.Put(member, m.now))
 }
 
@@ -200,12 +208,15 @@ func (m *model) apply(c Change, placing ...*pod) {
 // granted looks whether a gang that may bind, now that all were told, has what it needs.
 func (m *model) granted(g *group) {
 	for _, other := range m.closure(g) {
-		n, broken := 0, false
+		n, known, broken := 0, 0, false
 		for _, p := range m.pods {
 			if p.gang != other {
 				continue
 			}
 			broken = broken || p.bad && p.known
+			if p.known {
+				known++
+			}
 			if p.phase == binding && !p.seen || p.phase == bound && (other != g || other.spec.Policy != OnlyWaiting || !p.seen) {
 				n++
 			}
@@ -214,11 +225,11 @@ func (m *model) granted(g *group) {
 		case broken:
 			m.fail("gang %s may bind, and a pod of gang %s makes no sense", g.key, other.key)
 		case other.spec.Policy == OnceSatisfied && other.satisfied:
+		case other != g && known == 0 && g.satisfied: // one that was there when this gang started, and has gone
+			continue
 		case n < other.spec.Min:
 			m.fail("gang %s may bind with %d of %d pods of gang %s", g.key, n, other.spec.Min, other.key)
 		}
-	}
-	for _, other := range m.closure(g) {
 		other.satisfied = true
 	}
 }
@@ -327,7 +338,7 @@ func (m *model) prefilter(p *pod) bool {
 func (m *model) permit(p *pod) {
 	first := m.now
 	for _, other := range m.pods {
-		if other.gang == p.gang && other.phase == waits && other.since.Before(first) {
+		if other.gang == p.gang && other.phase == waits && !other.rejected && other.since.Before(first) {
 			first = other.since
 		}
 	}

@@ -53,7 +53,7 @@ func (l *Ledger) hurdle(g *gang) string {
 			return fmt.Sprintf("gang %s is not placed: %s", other.key, err)
 		}
 	}
-	if missing != nil {
+	if missing != nil && !g.alone() { // one that has done its work and gone holds up nobody
 		return fmt.Sprintf("gang %s waits for gang %s of its group, which has no pods", g.key, *missing)
 	}
 	if len(group) > MaxGroups {
@@ -158,8 +158,8 @@ func (l *Ledger) reconsider(g *gang, now time.Time) Change {
 		// Another scheduler left off in the middle: nobody goes first.
 		other.half = other.half || other.bound > 0 && !other.satisfied && !other.reached()
 	}
-	if reached(group) && !late(group, now) && slices.ContainsFunc(group, func(g *gang) bool { return g.held[waiting] > 0 }) {
-		return l.allow(group, now) // the gang asks for less than before
+	if reached(group) && !late(group, now) && slices.ContainsFunc(group, func(other *gang) bool { return alike(other, g) && other.held[waiting] > 0 }) {
+		return l.allow(group, false, now) // the gang asks for less than before
 	}
 	return Change{Wake: l.rouse(g, group)}
 }
@@ -171,8 +171,13 @@ func (l *Ledger) rouse(g *gang, group []*gang) []UID {
 		g.woken = ""
 	case !strict(group) || reached(group): // one by one
 		var out []UID
+		lack := lacking(group)
 		for _, other := range group {
-			if !other.told {
+			switch {
+			case !alike(other, g): // it sees to itself
+			case len(lack) > 0 && other.reached(): // it waits for those that lack pods
+				other.told = false
+			case !other.told:
 				other.told = true
 				out = append(out, ids(other.candidates())...)
 			}

@@ -103,8 +103,11 @@ func (m *model) run() error {
 		}
 	}
 	// Gangs that are not strict and do not fit try for ever.
-	for m.current != nil || len(m.active()) > 0 {
-		m.proceed()
+	for tries := 0; m.current != nil || len(m.active()) > 0; tries++ {
+		if m.proceed(); tries > 1000 {
+			m.fail("pods are tried again and again while no time passes: %v", m.active()[0].uid)
+			return m.err
+		}
 	}
 	m.idle()
 	return m.err

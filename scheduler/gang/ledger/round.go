@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 )
@@ -167,14 +168,15 @@ func (l *Ledger) Reserve(uid UID, now time.Time) (allowed bool, wait time.Durati
 		return true, 0, Change{}
 	}
 	group, missing := l.group(g)
-	late, hopeless := late(group, now), missing != nil || broken(group)
+	stood := reached(group)
+	late, hopeless := late(group, now), missing != nil && !g.alone() || broken(group)
 	g.place(m, waiting)
 	if g.first.IsZero() {
 		g.first = now
 	}
 	switch {
 	case reached(group) && !late && !hopeless:
-		return true, 0, l.allow(group, now)
+		return true, 0, l.allow(group, stood, now)
 	case g.round == nil && (hopeless || strict(group)): // it was called off since the pod was admitted
 		g.place(m, unplaced)
 		return false, 0, Change{}
@@ -194,11 +196,14 @@ func late(group []*gang, now time.Time) bool {
 }
 
 // allow lets the members of a group bind that has what it needs, and of groups that waited only for one of its gangs.
-func (l *Ledger) allow(group []*gang, now time.Time) Change {
+func (l *Ledger) allow(group []*gang, stood bool, now time.Time) Change {
 	var c Change
-	// Most often it is one more pod of a gang that stands, and nothing follows for others.
-	news := slices.ContainsFunc(group, func(g *gang) bool { return !g.satisfied || g.round != nil || g.held[waiting] > 1 })
+	// Most often it is one more pod of a group that stood already, and nothing follows for others.
+	news := !stood || slices.ContainsFunc(group, func(g *gang) bool { return !g.satisfied || g.round != nil || g.held[waiting] > 1 })
 	for _, g := range group {
+		if own, _ := l.group(g); !reached(own) { // it runs, and more of its pods wait for each other
+			continue
+		}
 		if !g.satisfied {
 			a := Admission{Gang: g.key}
 			if !g.complete.IsZero() {
@@ -219,8 +224,9 @@ func (l *Ledger) allow(group []*gang, now time.Time) Change {
 		}
 	}
 	if news {
-		c.Wake = l.rouse(group[0], group)
 		for _, g := range group {
+			own, _ := l.group(g)
+			c.Wake = append(c.Wake, l.rouse(g, own)...)
 			c = merge(c, l.reviewOthers(g, now))
 		}
 	}
@@ -258,13 +264,12 @@ func (l *Ledger) Unreserve(uid UID) Change {
 	case how == leaving:
 		return l.retry([]*gang{g})
 	case how == waiting: // of a gang that is not strict: the others keep their places until their time is over
-		if g.since.Before(over) { // and then it is the turn of other gangs, which might fit where this one does not
-			g.since, g.half = over, false
+		if g.held[waiting] == 0 {
+			g.yield(over)
 		}
 		return Change{Later: []UID{uid}, After: shortestPause}
-	case how == allowed && l.hurdle(g) == "":
-		group, _ := l.group(g)
-		return Change{Wake: slices.DeleteFunc(l.rouse(g, group), func(other UID) bool { return other == uid })}
+	case how == allowed:
+		return Change{Wake: l.stumble(g, uid)}
 	}
 	return Change{}
 }
@@ -279,6 +284,30 @@ func (l *Ledger) Overdue(uid UID, now time.Time) string {
 		return ""
 	}
 	return fmt.Sprintf("gang %s has %d of the %d places that it needs after its waiting time of %v, and lets them go", g.key, g.counted(), g.spec.Min, g.spec.Waiting)
+}
+
+// yield puts a gang that held places in vain behind others, which might fit where it does not. How far is different each
+// time and for each gang: of two that let go at once the same one would come first again and again.
+func (g *gang) yield(over time.Time) {
+	g.failures++
+	h := fnv.New64a()
+	fmt.Fprint(h, g.key, g.failures)
+	g.since, g.half = over.Add(time.Duration(h.Sum64()>>1)%(10*shortestPause)), false
+}
+
+// stumble finds who is to be tried after a pod could not be bound, which the queue tries again by itself: its gang, and
+// those in whose groups it is, may lack their minimum again.
+func (l *Ledger) stumble(g *gang, uid UID) []UID {
+	var out []UID
+	for _, other := range append(l.dependents(g), g) {
+		if l.hurdle(other) != "" {
+			other.woken, other.told = "", false
+			continue
+		}
+		group, _ := l.group(other)
+		out = append(out, l.rouse(other, group)...)
+	}
+	return slices.DeleteFunc(out, func(other UID) bool { return other == uid })
 }
 
 // Fail enters that a pod of a round found no place.
@@ -302,9 +331,13 @@ func (l *Ledger) callOff(r *round) Change {
 		g.end()
 		g.woken = ""
 		g.failures++
+		group, _ := l.group(g)
 		for _, m := range g.holding(waiting) {
-			g.place(m, leaving)
-			c.Reject = append(c.Reject, m.UID)
+			// A gang that is not strict may have held places before a strict one that names it began the round.
+			if _, ok := r.plan[m.UID]; ok || strict(group) {
+				g.place(m, leaving)
+				c.Reject = append(c.Reject, m.UID)
+			}
 		}
 	}
 	return merge(c, l.retry(r.gangs))

@@ -21,30 +21,36 @@ func TestFromAnnotations(t *testing.T) {
 		want        Spec
 	}{
 		{
-			"what Koordinator does where nothing is said", map[string]string{Name: "g", MinMembers: "4"},
+			"what Koordinator does where nothing is said",
+			map[string]string{Name: "g", MinMembers: "4"},
 			Spec{Min: 4, Total: 4, Mode: Strict, Policy: OnceSatisfied, Waiting: byDefault},
 		},
 		{
-			"every annotation is read", map[string]string{
+			"every annotation is read",
+			map[string]string{
 				Name: "g", MinMembers: "2", TotalNumber: "5", ModeKey: "NonStrict", MatchPolicy: "waiting-and-running", WaitingTime: "90s",
 				GroupsKey: `["team/g","other/h"]`,
 			},
 			Spec{Min: 2, Total: 5, Mode: NonStrict, Policy: WaitingAndRunning, Waiting: 90 * time.Second, Groups: []Key{{Namespace: "other", Name: "h"}, own}},
 		},
 		{
-			"the third policy", map[string]string{Name: "g", MinMembers: "1", MatchPolicy: "only-waiting"},
+			"the third policy",
+			map[string]string{Name: "g", MinMembers: "1", MatchPolicy: "only-waiting"},
 			Spec{Min: 1, Total: 1, Mode: Strict, Policy: OnlyWaiting, Waiting: byDefault},
 		},
 		{
-			"the largest gang", map[string]string{Name: "g", MinMembers: "100000"},
+			"the largest gang",
+			map[string]string{Name: "g", MinMembers: "100000"},
 			Spec{Min: 100000, Total: 100000, Mode: Strict, Policy: OnceSatisfied, Waiting: byDefault},
 		},
 		{
-			"a group of the gang alone is none", map[string]string{Name: "g", MinMembers: "1", GroupsKey: `["team/g"]`},
+			"a group of the gang alone is none",
+			map[string]string{Name: "g", MinMembers: "1", GroupsKey: `["team/g"]`},
 			Spec{Min: 1, Total: 1, Mode: Strict, Policy: OnceSatisfied, Waiting: byDefault},
 		},
 		{
-			"an empty group is none", map[string]string{Name: "g", MinMembers: "1", GroupsKey: `[]`},
+			"an empty group is none",
+			map[string]string{Name: "g", MinMembers: "1", GroupsKey: `[]`},
 			Spec{Min: 1, Total: 1, Mode: Strict, Policy: OnceSatisfied, Waiting: byDefault},
 		},
 		{

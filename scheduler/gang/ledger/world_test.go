@@ -152,14 +152,7 @@ func (m *model) restart() {
 		p.known, p.queued, p.active, p.again, p.rejected, p.seen = false, false, false, false, false, false
 	}
 	for _, g := range m.gangs {
-		g.ruled = false
-		n := 0
-		for _, p := range m.pods {
-			if p.gang == g && p.phase == bound {
-				n++
-			}
-		}
-		g.satisfied = n >= g.spec.Min
+		g.ruled, g.satisfied = false, false
 	}
 	for _, i := range m.rand.Perm(len(m.pods)) {
 		m.enter(m.pods[i])

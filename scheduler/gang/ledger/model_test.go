@@ -92,17 +92,16 @@ func (m *model) run() error {
 		}
 	}
 	m.settle()
-	for range 600 {
+	// Gangs that are not strict and do not fit try for ever, and take turns with those that do: it may be a while until
+	// those come first.
+	for steps := 0; steps < 600 || steps < 30000 && m.starved() != ""; steps++ {
 		if !m.proceed() {
-			m.check()
-			m.idle()
-			return m.err
+			break
 		}
 		if m.check(); m.err != nil {
 			return m.err
 		}
 	}
-	// Gangs that are not strict and do not fit try for ever.
 	for tries := 0; m.current != nil || len(m.active()) > 0; tries++ {
 		if m.proceed(); tries > 1000 {
 			m.fail("pods are tried again and again while no time passes: %v", m.active()[0].uid)
@@ -175,8 +174,8 @@ func (m *model) check() {
 	}
 }
 
-// idle looks for gangs that have room and will not get it, as the scheduler has nothing left to do.
-func (m *model) idle() {
+// starved is a gang that has room and did not get it, "" for none.
+func (m *model) starved() string {
 	room := m.places
 	for _, p := range m.pods {
 		if p.phase == binding || p.phase == bound || p.phase == leaves {
@@ -186,8 +185,16 @@ func (m *model) idle() {
 	for _, g := range m.gangs {
 		needs, fits := m.needs(g)
 		if fits && needs > 0 && needs <= room {
-			m.fail("gang %s needs %d of %d free places and does not get them", g.key, needs, room)
+			return fmt.Sprintf("gang %s needs %d of %d free places and does not get them", g.key, needs, room)
 		}
+	}
+	return ""
+}
+
+// idle looks for pods that have room and will not get it, as the scheduler has nothing left to do.
+func (m *model) idle() {
+	if gang := m.starved(); gang != "" {
+		m.fail("%s", gang)
 	}
 	if m.free() == 0 || !m.quiet() {
 		return

@@ -1,8 +1,9 @@
 package ledger
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"time"
 )
@@ -290,9 +291,8 @@ func (l *Ledger) Overdue(uid UID, now time.Time) string {
 // time and for each gang: of two that let go at once the same one would come first again and again.
 func (g *gang) yield(over time.Time) {
 	g.failures++
-	h := fnv.New64a()
-	fmt.Fprint(h, g.key, g.failures)
-	g.since, g.half = over.Add(time.Duration(h.Sum64()>>1)%(10*shortestPause)), false
+	h := sha256.Sum256(fmt.Append(nil, g.key, g.failures))
+	g.since, g.half = over.Add(time.Duration(binary.BigEndian.Uint64(h[:])>>1)%(10*shortestPause)), false
 }
 
 // stumble finds who is to be tried after a pod could not be bound, which the queue tries again by itself: its gang, and

@@ -256,6 +256,10 @@ func TestVictims(t *testing.T) {
 			reason: "nobody of equal priority goes", nodes: []*corev1.Node{machine("x", 1)},
 			running: []*corev1.Pod{worker("p", "", 0, 1, "x", 100)}, gang: workers("g", 1, 1, 1), evicted: "-",
 		},
+		"its least important member": {
+			reason: "what that one may not evict is not evicted for the gang", nodes: []*corev1.Node{machine("x", 2)},
+			running: []*corev1.Pod{worker("p1", "", 0, 1, "x", 50)}, gang: append(workers("g", 1, 2, 1), worker("g-9", "g", 2, 1, "", 10)), evicted: "-",
+		},
 		"a gang's spare": {
 			reason: "the newest member beyond the minimum", nodes: []*corev1.Node{machine("x", 3)},
 			running: []*corev1.Pod{worker("v-0", "v", 2, 1, "x", 1), worker("v-1", "v", 2, 1, "x", 1), worker("v-2", "v", 2, 1, "x", 1)},
@@ -305,7 +309,11 @@ func TestVictims(t *testing.T) {
 // evicted are the names of the pods that are evicted for a pod's gang.
 func evicted(t *testing.T, g *Gang, pod *corev1.Pod) string {
 	t.Helper()
-	r, err := g.newRemoval(pod)
+	members := []*corev1.Pod{pod}
+	for _, w := range g.ledger.Wanted(uidOf(pod)) {
+		members = append(members, g.podsOf(w.Candidates)...)
+	}
+	r, err := g.newRemoval(lowest(members))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
@@ -32,11 +34,16 @@ var versions = []string{"v1", "v1beta1", "v1alpha3", "v1alpha2"}
 type podGroups struct {
 	office *office
 
-	mu     sync.Mutex
-	client dynamic.NamespaceableResourceInterface // nil while the cluster serves none
+	queue workqueue.TypedRateLimitingInterface[ledger.Key]
+
+	mu       sync.Mutex
+	verdicts map[ledger.Key]string // that are not written yet
 }
 
-func newPodGroups(o *office) *podGroups { return &podGroups{office: o} }
+func newPodGroups(o *office) *podGroups {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ledger.Key]())
+	return &podGroups{office: o, queue: queue, verdicts: map[ledger.Key]string{}}
+}
 
 // run watches PodGroups once the cluster serves them, until the context ends.
 func (p *podGroups) run(ctx context.Context) {
@@ -55,9 +62,6 @@ func (p *podGroups) run(ctx context.Context) {
 		return
 	}
 	resource := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: version, Resource: "podgroups"}
-	p.mu.Lock()
-	p.client = client.Resource(resource)
-	p.mu.Unlock()
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	if _, err := factory.ForResource(resource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { p.put(obj) },
@@ -69,6 +73,12 @@ func (p *podGroups) run(ctx context.Context) {
 	}
 	logger.Info("Watching PodGroups", "version", version)
 	factory.Start(ctx.Done())
+	go func() {
+		for p.next(ctx, client.Resource(resource)) {
+		}
+	}()
+	<-ctx.Done()
+	p.queue.ShutDown()
 }
 
 // served is the newest version of PodGroups that the cluster serves and this scheduler knows, "" for none.
@@ -125,24 +135,47 @@ func (p *podGroups) drop(obj any) {
 	p.office.apply(p.office.ledger.Unrule(key, time.Now()))
 }
 
-// judge writes into a PodGroup's conditions that it has no room, or with an empty message that it has its minimum. It
-// does so in the background: nothing waits for it.
+// judge has it written into a PodGroup's conditions that it has no room, or with an empty message that it has its
+// minimum. Nothing waits for it; of several verdicts the last is written last.
 func (p *podGroups) judge(key ledger.Key, message string) {
 	p.mu.Lock()
-	client := p.client
+	p.verdicts[key] = message
 	p.mu.Unlock()
-	if client == nil {
-		return
+	p.queue.Add(key)
+}
+
+// next writes one verdict; false where there will be no more. One that is refused, as another writer was faster, is
+// written again.
+func (p *podGroups) next(ctx context.Context, client dynamic.NamespaceableResourceInterface) bool {
+	key, shutdown := p.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer p.queue.Done(key)
+	p.mu.Lock()
+	message, ok := p.verdicts[key]
+	delete(p.verdicts, key)
+	p.mu.Unlock()
+	if !ok {
+		return true
 	}
 	c := metav1.Condition{Type: podGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled", Message: "the gang has the places it needs"}
 	if message != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Unschedulable", message
 	}
-	go func() {
-		if err := write(context.Background(), client.Namespace(key.Namespace), key.Name, c); err != nil {
-			klog.Background().Error(err, "Writing the condition of a PodGroup", "podGroup", key.String())
-		}
-	}()
+	err := write(ctx, client.Namespace(key.Namespace), key.Name, c)
+	if err == nil || apierrors.IsNotFound(err) {
+		p.queue.Forget(key)
+		return true
+	}
+	klog.FromContext(ctx).Error(err, "Writing the condition of a PodGroup; trying again", "podGroup", key.String())
+	p.mu.Lock()
+	if _, newer := p.verdicts[key]; !newer {
+		p.verdicts[key] = message
+	}
+	p.mu.Unlock()
+	p.queue.AddRateLimited(key)
+	return true
 }
 
 // write sets one condition of a PodGroup and leaves the others.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -47,7 +48,11 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 		return no("%d evicted pods are still leaving", n)
 	}
 	g.fulfil(wants) // what was promised did not come true
-	r, err := g.newRemoval(pod)
+	members := []*corev1.Pod{pod}
+	for _, w := range wants {
+		members = append(members, g.podsOf(w.Candidates)...)
+	}
+	r, err := g.newRemoval(lowest(members))
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
@@ -225,9 +230,18 @@ type removal struct {
 	pdbs     *budgets
 }
 
+// lowest is the priority of the least important of pods: what none of them may evict is not evicted for any.
+func lowest(pods []*corev1.Pod) int32 {
+	out := int32(math.MaxInt32)
+	for _, p := range pods {
+		out = min(out, corev1helpers.PodPriority(p))
+	}
+	return out
+}
+
 // newRemoval finds the pods of lower priority that may go. Those of a gang with a member that may not go are left,
 // except what it can spare.
-func (g *Gang) newRemoval(pod *corev1.Pod) (*removal, error) {
+func (g *Gang) newRemoval(priority int32) (*removal, error) {
 	snapshot, err := g.profile.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return nil, fmt.Errorf("reading the snapshot: %w", err)
@@ -236,7 +250,6 @@ func (g *Gang) newRemoval(pod *corev1.Pod) (*removal, error) {
 	if r.pdbs, err = g.budgets(); err != nil {
 		return nil, err
 	}
-	priority := corev1helpers.PodPriority(pod)
 	protected := map[string]bool{}
 	for _, n := range snapshot {
 		r.original[n.Node().Name] = n

@@ -3,6 +3,7 @@ package gang
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,7 +196,7 @@ func (r *reporter) report(ctx context.Context, uid ledger.UID) (again time.Durat
 func (r *reporter) say(ctx context.Context, pod *corev1.Pod, message string) error {
 	note := message
 	if len(note) > validation.NoteLengthLimit {
-		note = note[:validation.NoteLengthLimit]
+		note = strings.ToValidUTF8(note[:validation.NoteLengthLimit], "") // cut inside a character, it would be none
 	}
 	r.office.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note)
 	status := pod.Status.DeepCopy()

@@ -156,7 +156,7 @@ func (l *Ledger) reconsider(g *gang, now time.Time) Change {
 			other.complete, other.since = now, now
 		}
 		// Another scheduler left off in the middle: nobody goes first.
-		other.half = other.half || other.bound > 0 && !other.satisfied && !other.reached()
+		other.half = !other.satisfied && !other.reached() && (other.half || other.bound > 0)
 	}
 	if reached(group) && !late(group, now) && slices.ContainsFunc(group, func(other *gang) bool { return alike(other, g) && other.held[waiting] > 0 }) {
 		return l.allow(group, false, now) // the gang asks for less than before

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -40,6 +41,7 @@ type stage struct {
 	nodes   []fwk.NodeInfo // the snapshot's, or a copy where something was placed or removed
 	copied  []bool
 	classes map[string]*class
+	start   int    // the node that is looked at first
 	ordered bool   // the nodes are in the order in which they are to be filled
 	moves   []move // what changed against the snapshot, for classes that are met later
 }
@@ -141,7 +143,7 @@ func (g *Gang) newStage() (*stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the snapshot: %w", err)
 	}
-	return &stage{fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{}}, nil
+	return &stage{fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{}, start: rand.IntN(max(len(snapshot), 1))}, nil
 }
 
 func (st *stage) placeAll(ctx context.Context, wants []ledger.Want, pods func([]ledger.UID) []*corev1.Pod) (*plan, *shortage, error) {
@@ -361,7 +363,14 @@ func (st *stage) rank(ctx context.Context, c *class) error {
 	}
 	index := map[string]int{}
 	var feasible []fwk.NodeInfo
-	for i, n := range st.nodes {
+	rest := len(st.nodes)
+	for k := range st.nodes {
+		i := (st.start + k) % len(st.nodes)
+		n := st.nodes[i]
+		if len(feasible) == scored {
+			rest = k
+			break
+		}
 		switch status := st.takes(ctx, c, i); {
 		case status.IsSuccess():
 			index[n.Node().Name] = i
@@ -388,8 +397,15 @@ func (st *stage) rank(ctx context.Context, c *class) error {
 	for _, s := range scores {
 		c.order = append(c.order, index[s.Name])
 	}
+	for k := rest; k < len(st.nodes); k++ { // should those not have room for all
+		c.order = append(c.order, (st.start+k)%len(st.nodes))
+	}
 	return nil
 }
+
+// scored is how many nodes that take a pod are scored and filled first, as kube-scheduler scores a part of a large
+// cluster: looking at all of them would cost a gang more than what its members cost otherwise.
+const scored = 100
 
 // blame counts why a node takes no pod of the class.
 func (c *class) blame(status *fwk.Status) {

@@ -13,7 +13,6 @@ package gang
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +45,7 @@ var (
 	_ fwk.PostFilterPlugin  = &Gang{}
 	_ fwk.ReservePlugin     = &Gang{}
 	_ fwk.PermitPlugin      = &Gang{}
+	_ fwk.PostBindPlugin    = &Gang{}
 	_ fwk.SignPlugin        = &Gang{}
 )
 
@@ -80,6 +80,7 @@ type office struct {
 	native  bool // PodGroups are this plugin's business, not kube-scheduler's own
 	reports *reporter
 	groups  *podGroups
+	binds   *turnstile
 	synced  func() bool // all pods that there were at the start are in the ledger
 
 	mu       sync.RWMutex
@@ -126,6 +127,7 @@ func open(ctx context.Context, configuration runtime.Object, handle framework.Fr
 		evicted: map[ledger.Key][]*corev1.Pod{}, promised: map[ledger.UID]promise{},
 	}
 	o.reports = newReporter(o)
+	o.binds = newTurnstile(func(uid ledger.UID) { o.answer(uid, time.Millisecond) })
 	register(o.ledger.Stats)
 	if err := o.watch(ctx); err != nil {
 		return nil, err
@@ -161,9 +163,10 @@ func uidOf(pod *corev1.Pod) ledger.UID { return ledger.UID(pod.UID) }
 
 // apply carries out what follows from an entry in the ledger. It must not be called with a lock held.
 func (o *office) apply(c ledger.Change) {
-	for _, uid := range slices.Concat(c.Allow, c.Reject) {
+	for _, uid := range c.Reject {
 		o.answer(uid, time.Millisecond)
 	}
+	o.binds.enter(c.Allow...)
 	o.wake(c.Wake)
 	for _, a := range c.Admitted {
 		o.reports.placed(a)
@@ -178,6 +181,7 @@ func (o *office) apply(c ledger.Change) {
 func (o *office) answer(uid ledger.UID, pause time.Duration) {
 	bind, letGo := o.ledger.Answer(uid)
 	if !bind && !letGo {
+		o.binds.leave(uid)
 		return
 	}
 	w := o.handle.GetWaitingPod(types.UID(uid))
@@ -185,6 +189,7 @@ func (o *office) answer(uid ledger.UID, pause time.Duration) {
 	case w == nil && pause < time.Second:
 		time.AfterFunc(pause, func() { o.answer(uid, 2*pause) })
 	case w == nil:
+		o.binds.leave(uid)
 	case bind:
 		w.Allow(Name)
 	default:

@@ -19,6 +19,12 @@ func (*Gang) Reserve(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.
 // Unreserve enters that a pod lost its place. In a strict gang the others that wait let go too.
 func (g *Gang) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
 	g.apply(g.ledger.Unreserve(uidOf(pod)))
+	g.binds.leave(uidOf(pod))
+}
+
+// PostBind lets the next member of a gang bind.
+func (g *Gang) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+	g.binds.leave(uidOf(pod))
 }
 
 // Permit lets a pod bind that has no gang or whose gang has what it needs; others hold their places for as long as the
@@ -43,8 +49,9 @@ func (g *Gang) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ st
 	return fwk.NewStatus(fwk.Wait, fmt.Sprintf("gang %s is getting its places", key)), wait + grace
 }
 
-// grace is how much later than the gang's own waiting time the framework ends a pod's wait.
-const grace = 5 * time.Second
+// grace is how much later than the gang's own waiting time the framework ends a pod's wait: members that may bind take
+// turns, which must not end their wait.
+const grace = time.Minute
 
 // expire makes a pod let go whose gang has waited long enough. The pod may have let go since, and wait anew.
 func (g *Gang) expire(uid ledger.UID) {

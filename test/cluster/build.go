@@ -97,7 +97,7 @@ func cacheKey(mod, sum []byte, env goEnv, ldflags string) string {
 		mod, sum, []byte(env.GOVERSION), []byte(env.GOOS), []byte(env.GOARCH), []byte(env.CGO_ENABLED), []byte(ldflags),
 	} {
 		// The length first, so that no two different lists read the same.
-		fmt.Fprintf(hash, "%d ", len(part))
+		hash.Write(fmt.Appendf(nil, "%d ", len(part)))
 		hash.Write(part)
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16]

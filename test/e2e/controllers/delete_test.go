@@ -110,8 +110,11 @@ func (w *world) nothingOf(t *testing.T, b *bundle) error {
 		if on == nil || obj.GetNamespace() != "" || obj.GetKind() == "Namespace" {
 			continue
 		}
-		if _, err := on.Get(t.Context(), obj.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("%s %s is there: %v", obj.GetKind(), obj.GetName(), err)
+		switch _, err := on.Get(t.Context(), obj.GetName(), metav1.GetOptions{}); {
+		case err == nil:
+			return fmt.Errorf("%s %s is there", obj.GetKind(), obj.GetName())
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("looking for %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ package scheduling
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -345,18 +344,4 @@ func (l *lab) told(g gang, words ...string) {
 		}
 		return "", true
 	})
-}
-
-// gpus gives a node another number of GPUs.
-func (l *lab) gpus(node string, n int) {
-	l.t.Helper()
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{
-		"allocatable": map[corev1.ResourceName]string{cluster.GPU: fmt.Sprint(n)}, "capacity": map[corev1.ResourceName]string{cluster.GPU: fmt.Sprint(n)},
-	}})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	if _, err := l.Client().CoreV1().Nodes().Patch(l.t.Context(), node, "application/merge-patch+json", patch, metav1.PatchOptions{}, "status"); err != nil {
-		l.t.Fatal(err)
-	}
 }

@@ -40,7 +40,7 @@ func TestLeader(t *testing.T) {
 		if round == 0 {
 			l.until("the standby leads", func() (string, bool) { return l.holder(), l.holder() != holder })
 		} else {
-			leader = l.start("third", elected)
+			l.start("third", elected)
 		}
 		l.runs(g, pods)
 		a.report(t, patience)

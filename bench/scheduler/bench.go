@@ -27,8 +27,9 @@ func open(ctx context.Context, progress *log.Logger) (*bench, error) {
 	c, err := cluster.Up(ctx, cluster.Options{
 		Gates: gangGates, APIs: []string{gangAPI}, NoScheduler: true, NoControllers: true,
 		Args: map[string][]string{"kube-apiserver": {
-			"--disable-admission-plugins=PodGroupProtection", // its finalizers wait for a controller
-			"--delete-collection-workers=16",                 // pods go between trials, and one at a time they would take minutes
+			// The last one's finalizers wait for a controller; the others are off in a cluster without controllers.
+			"--disable-admission-plugins=TaintNodesByCondition,ServiceAccount,PodGroupProtection",
+			"--delete-collection-workers=16", // pods go between trials, and one at a time they would take minutes
 		}},
 	}, progress.Writer())
 	if err != nil {

@@ -38,7 +38,8 @@ type Options struct {
 	NoScheduler bool
 	// NoControllers leaves kube-controller-manager out. Then nobody makes ServiceAccounts, and pods are admitted without.
 	NoControllers bool
-	// Args are further arguments by program ("kube-apiserver"); a later flag overrides one that the package sets.
+	// Args are further arguments by program ("kube-apiserver"); they take the place of the package's own of
+	// the same flag, as --flag=value.
 	Args map[string][]string
 	// Dir is where logs, kubeconfig and data go. By default it is a new folder for temporary files, which Down removes; a
 	// folder named here stays.

@@ -70,10 +70,10 @@ func TestArgs(t *testing.T) {
 			nil,
 		},
 		{
-			"the caller's are the last, to override", controllerManager,
-			Options{Args: map[string][]string{controllerManager: {"--kube-api-qps=20"}}},
-			[]string{"--kube-api-qps=500", "--kube-api-qps=20"},
-			nil,
+			"the caller's take the place of ours: a list given twice would be both", controllerManager,
+			Options{Args: map[string][]string{controllerManager: {"--controllers=job-controller"}}},
+			[]string{"--leader-elect=false", "--controllers=job-controller"},
+			[]string{"--controllers=*"},
 		},
 		{"ports are those of the layout", etcd, Options{}, []string{"--listen-client-urls=http://127.0.0.1:1001"}, nil},
 	}

@@ -73,7 +73,19 @@ func (l layout) args(program string, o Options) []string {
 	if gates := gateFlag(o.Gates); gates != "" && strings.HasPrefix(program, "kube-") {
 		args = append(args, gates)
 	}
-	return append(args, o.Args[program]...)
+	return replaced(args, o.Args[program])
+}
+
+// replaced are arguments with the caller's in place of those of the same flags: a list given twice would be both.
+func replaced(args, own []string) []string {
+	flag := func(arg string) string {
+		name, _, _ := strings.Cut(arg, "=")
+		return name
+	}
+	args = slices.DeleteFunc(args, func(arg string) bool {
+		return slices.ContainsFunc(own, func(o string) bool { return flag(o) == flag(arg) })
+	})
+	return append(args, own...)
 }
 
 func (l layout) etcdArgs() []string {

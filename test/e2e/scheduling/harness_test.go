@@ -5,6 +5,7 @@ package scheduling
 import (
 	"context"
 	"crypto/tls"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,6 +35,14 @@ const (
 
 // insecure asks servers of this machine, whose certificates nobody signed.
 var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+
+// TestMain lets more stories run side by side than the machine has cores: they wait most of the time.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // lab is a control plane whose pods are placed by tegen-scheduler.
 type lab struct {
@@ -124,7 +133,7 @@ func (l *lab) until(what string, state func() (string, bool)) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("waited %v for: %s; last saw:\n%s", patience, what, saw)
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
 	}
 }
 

@@ -3,7 +3,6 @@ package gang
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -44,21 +42,6 @@ type stage struct {
 	start   int    // the node that is looked at first
 	ordered bool   // the nodes are in the order in which they are to be filled
 	moves   []move // what changed against the snapshot, for classes that are met later
-}
-
-// class is a kind of pods that differ in nothing that filters look at.
-type class struct {
-	pod     *corev1.Pod
-	info    *framework.PodInfo
-	state   fwk.CycleState
-	allowed sets.Set[string] // nodes that PreFilter leaves, nil for all
-	refusal *fwk.Status      // PreFilter's, of the whole class
-	coupled bool             // where one pod goes changes where the next may: a node that was full may open up
-	soft    bool             // where one pod goes changes where the next had better go
-	order   []int            // nodes, in the order in which they are filled
-	next    int              // nodes of the order before it take no more
-	moved   bool             // something was placed since the class was last at the first node
-	reasons map[string]int   // why nodes take no more
 }
 
 // move is a pod placed on a node, or removed from it.
@@ -259,159 +242,6 @@ func (q *queue) shortage() *shortage {
 		s.pod, s.reasons = q.failed.pod.Name, q.failed.reasons
 	}
 	return s
-}
-
-// shape is what filters look at in a pod. Labels that number the pods of a Job or StatefulSet are left out: they would
-// make every pod a class of its own.
-func shape(pod *corev1.Pod) (string, error) {
-	labels := maps.Clone(pod.Labels)
-	for _, numbering := range []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"} {
-		delete(labels, numbering)
-	}
-	spec := pod.Spec
-	text, err := json.Marshal(struct {
-		Namespace string
-		Labels    map[string]string
-		Spec      corev1.PodSpec
-	}{pod.Namespace, labels, corev1.PodSpec{
-		Containers: requests(spec.Containers), InitContainers: requests(spec.InitContainers), Overhead: spec.Overhead, Resources: spec.Resources,
-		NodeSelector: spec.NodeSelector, NodeName: spec.NodeName, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
-		TopologySpreadConstraints: spec.TopologySpreadConstraints, Volumes: spec.Volumes, ResourceClaims: spec.ResourceClaims, Priority: spec.Priority,
-		HostNetwork: spec.HostNetwork,
-	}})
-	if err != nil {
-		return "", fmt.Errorf("comparing pod %s: %w", pod.Name, err)
-	}
-	return string(text), nil
-}
-
-// requests are containers without what only a kubelet reads.
-func requests(containers []corev1.Container) []corev1.Container {
-	out := make([]corev1.Container, len(containers))
-	for i, c := range containers {
-		out[i] = corev1.Container{Image: c.Image, Ports: c.Ports, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
-	}
-	return out
-}
-
-// class is the class of a pod, prepared when its first pod is met.
-func (st *stage) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
-	key, err := shape(pod)
-	if err != nil {
-		return nil, err
-	}
-	if c := st.classes[key]; c != nil {
-		return c, nil
-	}
-	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		return nil, fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
-	}
-	c := &class{pod: pod, info: info, state: framework.NewCycleState(), reasons: map[string]int{}}
-	c.coupled, c.soft = couples(&pod.Spec)
-	c.state.Write(rehearsalKey, rehearsal{})
-	result, status, _ := st.fw.RunPreFilterPlugins(ctx, c.state, pod)
-	switch {
-	case status.IsRejected():
-		c.refusal = status
-		c.reasons[status.Message()] = len(st.nodes)
-	case !status.IsSuccess():
-		return nil, status.AsError()
-	case !result.AllNodes():
-		c.allowed = result.NodeNames
-	}
-	for _, m := range st.moves {
-		if err := st.tell(ctx, c, m); err != nil {
-			return nil, err
-		}
-	}
-	if err := st.rank(ctx, c); err != nil {
-		return nil, err
-	}
-	st.classes[key] = c
-	return c, nil
-}
-
-// couples says whether a pod's place depends on where its like are: whether it must, and whether it had better.
-func couples(spec *corev1.PodSpec) (must, better bool) {
-	for _, c := range spec.TopologySpreadConstraints {
-		must = must || c.WhenUnsatisfiable == corev1.DoNotSchedule
-		better = better || c.WhenUnsatisfiable != corev1.DoNotSchedule
-	}
-	if a := spec.Affinity; a != nil && a.PodAffinity != nil {
-		must = must || len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
-		better = better || len(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
-	}
-	if a := spec.Affinity; a != nil && a.PodAntiAffinity != nil {
-		must = must || len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
-		better = better || len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
-	}
-	return must, better
-}
-
-// rank orders the nodes that a class is to fill: those that take a pod of it, by the profile's scores. Pods whose places
-// depend on each other try all nodes as they come, and so does preemption, which has put them in an order of its own.
-func (st *stage) rank(ctx context.Context, c *class) error {
-	if c.refusal != nil {
-		return nil
-	}
-	if c.coupled || st.ordered {
-		for i := range st.nodes {
-			c.order = append(c.order, i)
-		}
-		return nil
-	}
-	index := map[string]int{}
-	var feasible []fwk.NodeInfo
-	rest := len(st.nodes)
-	for k := range st.nodes {
-		i := (st.start + k) % len(st.nodes)
-		n := st.nodes[i]
-		if len(feasible) == scored {
-			rest = k
-			break
-		}
-		switch status := st.takes(ctx, c, i); {
-		case status.IsSuccess():
-			index[n.Node().Name] = i
-			feasible = append(feasible, n)
-		case !status.IsRejected():
-			return status.AsError()
-		default:
-			c.blame(status)
-		}
-	}
-	if len(feasible) == 0 {
-		return nil
-	}
-	if status := st.fw.RunPreScorePlugins(ctx, c.state, c.pod, feasible); !status.IsSuccess() {
-		return status.AsError()
-	}
-	scores, status := st.fw.RunScorePlugins(ctx, c.state, c.pod, feasible)
-	if !status.IsSuccess() {
-		return status.AsError()
-	}
-	slices.SortFunc(scores, func(a, b fwk.NodePluginScores) int {
-		return cmp.Or(cmp.Compare(b.TotalScore, a.TotalScore), cmp.Compare(b.Randomizer, a.Randomizer))
-	})
-	for _, s := range scores {
-		c.order = append(c.order, index[s.Name])
-	}
-	for k := rest; k < len(st.nodes); k++ { // should those not have room for all
-		c.order = append(c.order, (st.start+k)%len(st.nodes))
-	}
-	return nil
-}
-
-// scored is how many nodes that take a pod are scored and filled first, as kube-scheduler scores a part of a large
-// cluster: looking at all of them would cost a gang more than what its members cost otherwise.
-const scored = 100
-
-// blame counts why a node takes no pod of the class.
-func (c *class) blame(status *fwk.Status) {
-	for _, r := range status.Reasons() {
-		c.reasons[r]++
-	}
 }
 
 // tell brings what PreFilter computed for a class up to date with a move.

@@ -1,5 +1,5 @@
-// Command tegen-scheduler is kube-scheduler with two plugins more: TegenGang
-// places gangs whole or not at all, TegenRandom chooses nodes by lot. Flags,
+// Command tegen-scheduler is kube-scheduler with plugins of its own: TegenGang
+// and its gate place gangs whole or not at all, TegenRandom chooses nodes by lot. Flags,
 // configuration, health, metrics and leader election are kube-scheduler's.
 // Without --config it runs the default configuration of scheduler/config.
 package main
@@ -44,10 +44,15 @@ func run(args []string) int {
 }
 
 func newCommand() *cobra.Command {
-	cmd := app.NewSchedulerCommand(app.WithPlugin(gang.Name, gang.Factory()), app.WithPlugin(random.Name, random.New))
+	plugins := []app.Option{app.WithPlugin(random.Name, random.New)}
+	for name, factory := range gang.Plugins() {
+		plugins = append(plugins, app.WithPlugin(name, factory))
+	}
+	cmd := app.NewSchedulerCommand(plugins...)
 	cmd.Use = "tegen-scheduler"
-	cmd.Long = `tegen-scheduler is kube-scheduler with two plugins more. TegenGang places the pods of a gang together or not at all: gangs are declared
-by the annotations gang.scheduling.koordinator.sh/ or by PodGroups of scheduling.k8s.io. TegenRandom chooses by lot among the nodes that fit a pod.
+	cmd.Long = `tegen-scheduler is kube-scheduler with plugins of its own. TegenGang, helped by TegenGangGate, places the pods of a gang together or not
+at all: gangs are declared by the annotations gang.scheduling.koordinator.sh/ or by PodGroups of scheduling.k8s.io. TegenRandom chooses by lot
+among the nodes that fit a pod.
 
 Pods ask for it with schedulerName: tegen-scheduler, or random for a node by lot. Without --config it runs these two profiles; a
 KubeSchedulerConfiguration given there replaces them. Inside a cluster it finds the API by itself; elsewhere --kubeconfig names it.`

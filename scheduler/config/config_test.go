@@ -29,7 +29,7 @@ func decode(t *testing.T, text string) *schedconfig.KubeSchedulerConfiguration {
 	return c
 }
 
-// TestDefault holds the text against kube-scheduler's own decoder and rules, which know all of it but what the two
+// TestDefault holds the text against kube-scheduler's own decoder and rules, which know all of it but what our
 // plugins are.
 func TestDefault(t *testing.T) {
 	c := decode(t, config.Default("ml"))
@@ -54,7 +54,7 @@ func TestDefault(t *testing.T) {
 		}
 		enabled := pluginNames(p.Plugins.MultiPoint.Enabled)
 		for plugin, want := range map[string]bool{
-			"TegenGang": true, names.PrioritySort: false, names.DefaultPreemption: false,
+			"TegenGang": true, "TegenGangGate": true, names.PrioritySort: false, names.DefaultPreemption: false,
 			names.NodeResourcesFit: true, names.TaintToleration: true, names.VolumeBinding: true, names.DefaultBinder: true,
 		} {
 			if slices.Contains(enabled, plugin) != want {

@@ -33,6 +33,11 @@ type gang struct {
 
 func (gang) Name() string { return "TegenGang" }
 
+// gate has that of TegenGangGate.
+type gate struct{ fwk.PreEnqueuePlugin }
+
+func (gate) Name() string { return "TegenGangGate" }
+
 // random has those of TegenRandom.
 type random struct{}
 
@@ -53,7 +58,7 @@ func stub(p fwk.Plugin) frameworkruntime.PluginFactory {
 func TestFramework(t *testing.T) {
 	metrics.Register() // which NewFramework counts in
 	registry := plugins.NewInTreeRegistry()
-	for name, p := range map[string]fwk.Plugin{"TegenGang": gang{}, "TegenRandom": random{}} {
+	for name, p := range map[string]fwk.Plugin{"TegenGang": gang{}, "TegenGangGate": gate{}, "TegenRandom": random{}} {
 		if err := registry.Register(name, stub(p)); err != nil {
 			t.Fatal(err)
 		}

@@ -56,11 +56,12 @@ func newPlugin(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, others ..
 	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(p schedconfig.Plugin) bool { return p.Name == names.DynamicResources })
 	registry := plugins.NewInTreeRegistry()
 	var plugin *Gang
-	factory := Factory()
+	registered := Plugins()
 	for name, f := range map[string]frameworkruntime.PluginFactory{
 		random.Name: random.New,
+		GateName:    registered[GateName],
 		Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			p, err := factory(ctx, args, h)
+			p, err := registered[Name](ctx, args, h)
 			if err == nil {
 				plugin = p.(*Gang)
 			}

@@ -27,7 +27,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/tegen-dev/tegen/scheduler/args"
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
@@ -92,22 +91,20 @@ type office struct {
 	promised map[ledger.UID]promise       // members for which room is kept until those have left
 }
 
-// Factory returns what registers the plugin under its Name: the profiles of one scheduler share what it makes.
-func Factory() frameworkruntime.PluginFactory {
-	var once sync.Once
-	var shared *office
-	var opening error
-	return func(ctx context.Context, configuration runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		f, ok := handle.(framework.Framework)
-		if !ok {
-			return nil, fmt.Errorf("%s needs the framework of kube-scheduler, not %T", Name, handle)
-		}
-		once.Do(func() { shared, opening = open(ctx, configuration, f) })
-		if opening != nil {
-			return nil, opening
-		}
-		return shared.join(ctx, f)
+// newGang makes the plugin of a profile. kube-scheduler makes the plugins of one profile after another.
+func (s *scheduler) newGang(ctx context.Context, configuration runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	f, ok := handle.(framework.Framework)
+	if !ok {
+		return nil, fmt.Errorf("%s needs the framework of kube-scheduler, not %T", Name, handle)
 	}
+	if s.office == nil {
+		o, err := open(ctx, configuration, f)
+		if err != nil {
+			return nil, err
+		}
+		s.office = o
+	}
+	return s.office.join(ctx, f)
 }
 
 // open makes what the profiles share, and starts to watch.

@@ -10,23 +10,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// PreEnqueue keeps members out of the queue that could only be refused: those of a gang that lacks pods or has a
-// mistake, and all but the one that looks for room on behalf of its gang.
+// PreEnqueue keeps out a pod for which others are being evicted, and what the gate would where the profile has none.
 func (g *Gang) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
-	if s := g.preempter.PreEnqueue(ctx, pod); !s.IsSuccess() {
+	if s := g.preempter.PreEnqueue(ctx, pod); !s.IsSuccess() || gated(g.profile) {
 		return s
 	}
-	if _, declared := g.member(pod); !declared {
-		return nil
-	}
-	if _, known := g.ledger.GangOf(uidOf(pod)); !known {
-		// The queue heard of the pod before the ledger did, which wakes it when it has.
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "its gang is not known yet")
-	}
-	if v := g.ledger.Admit(uidOf(pod)); !v.OK {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
-	}
-	return nil
+	return g.gate(pod)
 }
 
 // Less orders the queue by priority, then by time: that of a gang is when it had its pods, so that gangs take turns as

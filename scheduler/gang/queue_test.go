@@ -96,3 +96,43 @@ func TestPlannedNode(t *testing.T) {
 		}
 	}
 }
+
+// TestGate: of a gang that has its pods one may be tried; the gate holds the others back, and TegenGang where there is no gate.
+func TestGate(t *testing.T) {
+	g := newPlugin(t, []*corev1.Node{machine("x", 8)}, nil)
+	gang := workers("g", 3, 3, 1, asIs)
+	gate := &Gate{&scheduler{office: g.office}}
+	if gate.PreEnqueue(t.Context(), gang[0]).IsSuccess() {
+		t.Error("a member is let in whose gang is not known")
+	}
+	for _, p := range gang {
+		g.seen(nil, p)
+	}
+	for name, pre := range map[string]fwk.PreEnqueuePlugin{
+		"the gate":               gate,
+		"TegenGang without gate": &Gang{office: g.office, profile: ungated{g.profile}, preempter: g.preempter},
+	} {
+		let := 0
+		for _, p := range gang {
+			if pre.PreEnqueue(t.Context(), p).IsSuccess() {
+				let++
+			}
+		}
+		if let != 1 {
+			t.Errorf("%s lets %d of 3 in", name, let)
+		}
+	}
+	for _, p := range gang {
+		if s := g.PreEnqueue(t.Context(), p); !s.IsSuccess() {
+			t.Errorf("TegenGang holds %s back beside the gate: %s", p.Name, s.Message())
+		}
+	}
+	if events, err := gate.EventsToRegister(t.Context()); err != nil || len(events) > 0 {
+		t.Errorf("the queue would ask the gate about %d kinds of events, %v", len(events), err)
+	}
+}
+
+// ungated is a profile without the gate.
+type ungated struct{ framework.Framework }
+
+func (ungated) PreEnqueuePlugins() []fwk.PreEnqueuePlugin { return nil }

@@ -143,5 +143,5 @@ require (
 
 require (
 	github.com/prometheus/client_golang v1.23.2 // indirect
-	go.uber.org/zap v1.28.0
+	go.uber.org/zap v1.27.1
 )

@@ -23,6 +23,12 @@ e2e: ## Run the tests on a real control plane, which is built on first use (abou
 	go run ./test/cluster/cmd/up --build
 	TEGEN_E2E=1 go test -v -count=1 -timeout 40m -p 1 ./test/cluster/... ./test/e2e/...
 
+# The roots are made before any test's time runs, and named by what makes or finds them.
+.PHONY: e2e-torch
+e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB once, then about 15 minutes)
+	roots=$$(test/torch/setup.sh) && \
+		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" go test -v -count=1 -timeout 60m ./test/torch/...
+
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
 	TEGEN_UPDATE=1 go test ./cmd/tegen ./scheduler/gang/ledger -run 'Golden|Script' -count=1

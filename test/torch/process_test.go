@@ -36,8 +36,8 @@ var started atomic.Int64
 func spawn(t *testing.T, name string, env []string, program string, args ...string) *process {
 	t.Helper()
 	p := &process{name: name, done: make(chan struct{})}
-	p.mark = fmt.Sprintf("%s/%s.%d", shared, name, started.Add(1))
-	p.log = p.mark + ".log"
+	path := fmt.Sprintf("%s/%s.%d", shared, name, started.Add(1))
+	p.log, p.mark = path+".log", path+"/" // no mark begins another
 	log, err := os.Create(p.log)
 	if err != nil {
 		t.Fatal(err)

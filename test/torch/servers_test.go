@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -26,28 +27,46 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// etcd34 starts Debian's etcd with its v2 API, and returns its address.
-func etcd34(t *testing.T) string {
-	t.Helper()
-	address := freePort(t)
-	p := spawn(t, "etcd", nil, "/usr/bin/etcd", "--enable-v2", "--data-dir", t.TempDir(),
-		"--listen-client-urls", "http://"+address, "--advertise-client-urls", "http://"+address,
-		"--listen-peer-urls", "http://127.0.0.1:0", "--initial-advertise-peer-urls", "http://127.0.0.1:0",
-		"--initial-cluster", "default=http://127.0.0.1:0")
-	answers(t, p, "http://"+address+"/health")
-	return address
+// server is a program that can be killed and started again, on the same address with the same data.
+type server struct {
+	*process
+	t       *testing.T
+	address string
+	ready   string // URL that says 200
+	command []string
 }
 
-// answers waits until a server says 200.
-func answers(t *testing.T, p *process, url string) {
+// start starts it, for the first time or again, and waits until it answers.
+func (s *server) start() {
+	s.t.Helper()
+	s.process = spawn(s.t, filepath.Base(s.command[0]), nil, s.command[0], s.command[1:]...)
+	s.answers()
+}
+
+// etcd34 starts Debian's etcd with its v2 API.
+func etcd34(t *testing.T) *server {
 	t.Helper()
+	address := freePort(t)
+	s := &server{t: t, address: address, ready: "http://" + address + "/health", command: []string{
+		"/usr/bin/etcd", "--enable-v2", "--data-dir", t.TempDir(),
+		"--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
+		"--listen-peer-urls", "http://127.0.0.1:0", "--initial-advertise-peer-urls", "http://127.0.0.1:0",
+		"--initial-cluster", "default=http://127.0.0.1:0",
+	}}
+	s.start()
+	return s
+}
+
+// answers waits until the server says 200.
+func (s *server) answers() {
+	s.t.Helper()
 	client := http.Client{Timeout: time.Second}
 	last := "nobody asked"
 	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(50 * time.Millisecond) {
-		if p.ended() {
-			t.Fatalf("%s has ended: %v", p.name, p.cmd.ProcessState)
+		if s.ended() {
+			s.t.Fatalf("%s has ended: %v", s.name, s.cmd.ProcessState)
 		}
-		reply, err := client.Get(url)
+		reply, err := client.Get(s.ready)
 		if err != nil {
 			last = err.Error()
 			continue
@@ -57,7 +76,7 @@ func answers(t *testing.T, p *process, url string) {
 			return
 		}
 	}
-	t.Fatalf("%s does not answer at %s: %s", p.name, url, last)
+	s.t.Fatalf("%s does not answer at %s: %s", s.name, s.ready, last)
 }
 
 // joined waits until the first agent of a run of backend etcd has joined: it will be rank 0.

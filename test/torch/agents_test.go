@@ -3,8 +3,10 @@
 package torch
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -70,27 +72,23 @@ func (v version) spawn(t *testing.T, name string, env []string, command ...strin
 	return spawn(t, name, env, command[0], command[1:]...)
 }
 
-// environment is what agents and workers of the version need on one machine.
+// environment is what workers of the version need on one machine.
 func (v version) environment() []string {
-	env := []string{
-		"TEGEN_TORCH_DIR=" + v.folder(),
-		"GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", "LOGLEVEL=INFO",
-	}
+	env := []string{"TEGEN_TORCH_DIR=" + v.folder(), "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", "LOGLEVEL=INFO"}
 	if v == torch113 {
-		// Without it, Debian's torch 1.13 starts no worker on its Python 3.11.
-		return append(env, "PET_REDIRECTS=9:1", "PET_TEE=9:1")
+		return env
 	}
-	return append(env,
-		// Debian's torch has no libuv, see site/sitecustomize.py.
-		"USE_LIBUV=0", "PYTHONPATH="+v.folder()+"/site",
-		// The store that agents share with workers outlives a world, and its old addresses hang the next one.
-		"TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1",
-	)
+	return append(env, "USE_LIBUV=0", "PYTHONPATH="+v.folder()+"/site") // see site/sitecustomize.py
 }
 
-// agentEnv is the environment of the run's agent of this name.
-func (r *run) agentEnv(name string) []string {
-	return append(append(r.version.environment(), "TEGEN_TORCH_RUN="+r.id, "TEGEN_TORCH_NODE="+name), r.env...)
+// torchrunEnv is what torchrun needs besides.
+func (v version) torchrunEnv() []string {
+	if v == torch113 {
+		// Without it, Debian's torch 1.13 starts no worker on its Python 3.11.
+		return []string{"PET_REDIRECTS=9:1", "PET_TEE=9:1"}
+	}
+	// By default agents share a store with the workers that outlives a world: its old addresses hang the next one.
+	return []string{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"}
 }
 
 // settings are the run's as torchrun's options, without dashes.
@@ -107,22 +105,58 @@ func (r *run) settings() [][2]string {
 	}
 }
 
-// torchrun is the command without options.
-func (r *run) torchrun() []string {
-	command := []string{"/usr/bin/python3", "-m", "torch.distributed.run"}
-	if r.version != torch113 { // which knows no such option
-		command = append(command, "--local_addr=127.0.0.1")
+// options are the settings on a command line.
+func (r *run) options() []string {
+	var options []string
+	for _, s := range r.settings() {
+		options = append(options, "--"+s[0]+"="+s[1])
 	}
-	return command
+	return options
 }
 
-// torch starts an agent of PyTorch.
-func (r *run) torch(name string) {
-	r.t.Helper()
-	command := r.torchrun()
+// variables are the settings in the environment.
+func (r *run) variables() []string {
+	var variables []string
 	for _, s := range r.settings() {
-		command = append(command, "--"+s[0]+"="+s[1])
+		variables = append(variables, "PET_"+strings.ToUpper(s[0])+"="+s[1])
 	}
-	command = append(command, r.version.folder()+"/train.py")
-	r.agents[name] = r.version.spawn(r.t, r.id+"-"+name, r.agentEnv(name), command...)
+	return variables
+}
+
+// kind is what an agent is.
+type kind string
+
+const (
+	torchrun  kind = "torch"    // PyTorch's, told everything by options
+	variables kind = "variable" // PyTorch's, told everything by variables
+	tegen     kind = "tegen"    // ours
+)
+
+// start starts an agent and returns its name.
+func (r *run) start(k kind) string {
+	r.t.Helper()
+	python, train := "/usr/bin/python3", r.version.folder()+"/train.py"
+	var env, command []string
+	switch k {
+	case torchrun:
+		env, command = r.version.torchrunEnv(), []string{python, "-m", "torch.distributed.run"}
+		if r.version != torch113 { // which knows no such option
+			command = append(command, "--local_addr=127.0.0.1")
+		}
+		command = append(append(command, r.options()...), train)
+	case variables:
+		env = append(append(r.version.torchrunEnv(), "PET_LOCAL_ADDR=127.0.0.1"), r.variables()...)
+		command = []string{python, "-m", "torch.distributed.run", train}
+	case tegen:
+		if _, err := binary(); err != nil {
+			r.t.Fatal(err)
+		}
+		command = append([]string{r.version.folder() + "/tegen-rendezvous", "run", "--local-addr=127.0.0.1"}, r.options()...)
+		command = append(command, "--", python, "-u", train)
+	}
+	r.started++
+	name := fmt.Sprintf("%s-%d", k, r.started)
+	env = append(append(env, r.version.environment()...), "TEGEN_TORCH_RUN="+r.id, "TEGEN_TORCH_NODE="+name)
+	r.agents[name] = &agent{kind: k, process: r.version.spawn(r.t, r.id+"-"+name, env, command...)}
+	return name
 }

@@ -4,51 +4,118 @@ package torch
 
 import "testing"
 
+// TestNodeLoss: nodes are lost, rank 0 and another, and a replacement comes each time.
+func TestNodeLoss(t *testing.T) {
+	start(t)
+	t.Run("door1/1.13/mixed", func(t *testing.T) {
+		r := newRun(t, torch113, "etcd", serve(t).address, "2:3")
+		losses(r, torchrun, tegen, torchrun)
+	})
+	for _, v := range []version{torch26, torch214} {
+		t.Run("door1/"+v.name, func(t *testing.T) {
+			r := newRun(t, v, "etcd", serve(t).address, "2:3")
+			losses(r, torchrun, torchrun, torchrun)
+		})
+		t.Run("door2/"+v.name, func(t *testing.T) {
+			r := newRun(t, v, "c10d", serve(t).tcpstore, "2:3")
+			r.conf += ",is_host=0"
+			losses(r, torchrun, torchrun, torchrun)
+		})
+	}
+}
+
+// TestServeLoss: the whole service is killed, with the store in it, and started again.
+func TestServeLoss(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			s := serve(t)
+			r := newRun(t, v, "etcd", s.address, "2:3")
+			storeLoss(r, s, torchrun, tegen, torchrun)
+		})
+	}
+}
+
+// TestGatewayLoss: one of two replicas is killed, behind a Service.
+func TestGatewayLoss(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			both := gateways(t)
+			r := newRun(t, v, "etcd", forwarder(t, both...), "2:3")
+			r.start(torchrun)
+			lost := r.start(tegen)
+			r.await("a world of two agents")
+			both[0].kill()
+			r.goesOn("after kill -9 of one gateway of two")
+			r.start(torchrun)
+			r.await("after an agent came")
+			both[0].start()
+			both[1].kill()
+			r.goesOn("after kill -9 of the other gateway")
+			r.kill(lost)
+			r.await("after kill -9 of an agent")
+			r.finish()
+		})
+	}
+}
+
 // TestEtcdLoss: what real torch does on a real etcd when nodes are lost, and when etcd is.
 func TestEtcdLoss(t *testing.T) {
 	start(t)
 	for _, v := range versions {
 		t.Run("nodes/"+v.name, func(t *testing.T) {
 			r := newRun(t, v, "etcd", etcd34(t).address, "2:3")
-			losses(r, r.torch, r.torch, r.torch)
+			losses(r, torchrun, torchrun, torchrun)
 		})
 	}
 	t.Run("store/1.13", func(t *testing.T) {
 		s := etcd34(t)
-		storeLoss(newRun(t, torch113, "etcd", s.address, "2:3"), s)
+		r := newRun(t, torch113, "etcd", s.address, "2:3")
+		storeLoss(r, s, torchrun, torchrun, torchrun)
 	})
 }
 
-// losses kills rank 0 of three agents, and once it is replaced, the last. How an agent is started says who replaces it.
-func losses(r *run, starts ...func(name string)) {
+// losses kills rank 0 of three agents, and once it is replaced by its like, another: one of another kind, if there is one.
+func losses(r *run, kinds ...kind) {
 	r.t.Helper()
-	how := map[string]func(string){}
-	for i, name := range []string{"a", "b", "c"} {
-		how[name] = starts[i]
-		how[name](name)
+	for _, k := range kinds {
+		r.start(k)
 	}
 	names := r.await("a world of three agents")
-	for i, name := range []string{"d", "e"} {
-		lost := names[i*(len(names)-1)]
-		r.kill(lost)
-		r.await("after kill -9 of " + lost)
-		how[name] = how[lost]
-		how[name](name)
-		names = r.await("after " + name + " came for it")
+	lost := r.replaced(names[0])
+	names = r.await("after another came for it")
+	other := names[len(names)-1]
+	for _, name := range names {
+		if r.agents[name].kind != lost {
+			other = name
+		}
 	}
+	r.replaced(other)
+	r.await("after another came for it")
 	r.finish()
 }
 
-// storeLoss kills the store under a world of two, starts it again where it was, and lets a third agent join.
-func storeLoss(r *run, s *server) {
+// replaced kills an agent, and starts another of its kind once the rest go on.
+func (r *run) replaced(name string) kind {
 	r.t.Helper()
-	r.torch("a")
-	r.torch("b")
+	k := r.agents[name].kind
+	r.kill(name)
+	r.await("after kill -9 of " + name)
+	r.start(k)
+	return k
+}
+
+// storeLoss kills the store under a world of two, starts it again where it was, and lets a third agent join.
+func storeLoss(r *run, s *server, first, second, third kind) {
+	r.t.Helper()
+	r.start(first)
+	r.start(second)
 	r.await("a world of two agents")
 	s.kill()
 	s.start()
 	r.goesOn("after kill -9 of the store, and its restart")
-	r.torch("c")
+	r.start(third)
 	r.await("after an agent came")
 	r.finish()
 }

@@ -30,10 +30,11 @@ func freePort(t *testing.T) string {
 // server is a program that can be killed and started again, on the same address with the same data.
 type server struct {
 	*process
-	t       *testing.T
-	address string
-	ready   string // URL that says 200
-	command []string
+	t        *testing.T
+	address  string // of the HTTP door, or of the whole
+	tcpstore string
+	ready    string // URL that says 200
+	command  []string
 }
 
 // start starts it, for the first time or again, and waits until it answers.

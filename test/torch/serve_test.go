@@ -1,0 +1,117 @@
+//go:build linux
+
+package torch
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tegen-dev/tegen/rendezvous/store"
+)
+
+// serve starts tegen-rendezvous with the store in it.
+func serve(t *testing.T) *server {
+	t.Helper()
+	return serveWith(t, "--store=embedded", "--data-dir="+t.TempDir())
+}
+
+// serveWith starts tegen-rendezvous on addresses of its own.
+func serveWith(t *testing.T, args ...string) *server {
+	t.Helper()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, address: freePort(t), tcpstore: freePort(t)}
+	status := freePort(t)
+	s.ready = "http://" + status + "/readyz"
+	s.command = append([]string{
+		program, "serve", "--listen-etcd=" + s.address, "--listen-c10d=" + s.tcpstore, "--listen-status=" + status,
+	}, args...)
+	s.start()
+	return s
+}
+
+// etcd37 starts an etcd without v2 API, as clusters have it today, and returns its address.
+func etcd37(t *testing.T) string {
+	t.Helper()
+	address := freePort(t)
+	s, err := store.Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return address
+}
+
+// forwarder stands for a Service in front of servers: it hands each connection to one of those that accept it.
+func forwarder(t *testing.T, servers ...*server) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var next atomic.Int64
+	conns := map[net.Conn]bool{}
+	var mu sync.Mutex
+	all.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // it was closed
+			}
+			all.Go(func() {
+				mu.Lock()
+				conns[client] = true
+				mu.Unlock()
+				forward(client, servers, int(next.Add(1)))
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close() //nolint:errcheck // it has served its purpose
+		mu.Lock()
+		for c := range conns {
+			c.Close() //nolint:errcheck // most are closed already
+		}
+		mu.Unlock()
+		all.Wait()
+	})
+	return l.Addr().String()
+}
+
+// forward carries a connection to the first of the servers, in turn, that accepts it.
+func forward(client net.Conn, servers []*server, turn int) {
+	defer client.Close() //nolint:errcheck // either side may have closed it
+	for i := range servers {
+		server, err := net.Dial("tcp", servers[(turn+i)%len(servers)].address)
+		if err != nil {
+			continue // it was killed
+		}
+		defer server.Close() //nolint:errcheck // either side may have closed it
+		done := make(chan struct{}, 2)
+		go func() { _, _ = io.Copy(server, client); done <- struct{}{} }() // how it ended is seen by the other side
+		go func() { _, _ = io.Copy(client, server); done <- struct{}{} }()
+		<-done
+		return
+	}
+}
+
+// gateways starts two servers without a store of their own on one etcd.
+func gateways(t *testing.T) []*server {
+	t.Helper()
+	endpoint := etcd37(t)
+	var all []*server
+	for range 2 {
+		all = append(all, serveWith(t, "--store=etcd", "--endpoints="+endpoint))
+	}
+	return all
+}

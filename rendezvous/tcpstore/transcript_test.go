@@ -78,7 +78,7 @@ func transcript(t *testing.T, name string) []step {
 
 func tokens(line string) ([]byte, error) {
 	var out []byte
-	for _, token := range strings.Split(line, " ") {
+	for _, token := range strings.Fields(line) {
 		switch token[0] {
 		case '"':
 			text := strings.Trim(token, `"`)
@@ -103,11 +103,16 @@ func tokens(line string) ([]byte, error) {
 // start serves from a free port until the test ends.
 func start(t *testing.T, change func(*Limits)) (*Server, string) {
 	t.Helper()
+	return observed(t, change, Observer{})
+}
+
+func observed(t *testing.T, change func(*Limits), o Observer) (*Server, string) {
+	t.Helper()
 	l := DefaultLimits()
 	if change != nil {
 		change(&l)
 	}
-	s := New(l, nil, Observer{})
+	s := New(l, nil, o)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,11 @@ func (m *Machine) decide() {
 // wait lets the next change of a key, or below a directory, lead to another decision. A state that a watch has shown is
 // not the newest where many change it: they are let gather, and read at once.
 func (m *Machine) wait(recursive bool, atMost time.Duration) {
-	if !m.fresh {
+	switch {
+	case m.Timings.Poll > 0:
+		m.pause(min(m.Timings.Poll, atMost), m.read)
+		return
+	case !m.fresh:
 		m.pause(min(m.gather(), atMost), m.read)
 		return
 	}
@@ -97,7 +101,7 @@ func (m *Machine) shown(r Reply) {
 			m.retry()
 			return
 		}
-		m.fresh, m.state = false, s
+		m.fresh, m.state, m.index = s.Status == Final, s, r.Modified // a world is not changed often
 		m.decide()
 	}
 }
@@ -137,7 +141,7 @@ func (m *Machine) swap(next State, ttl time.Duration, won func()) {
 			return
 		}
 		next.Raw = text
-		m.state, m.fresh = next, false
+		m.state, m.fresh, m.index = next, true, r.Modified
 		m.decide()
 	})
 }

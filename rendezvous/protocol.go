@@ -29,6 +29,7 @@ type Timings struct {
 	Slot     time.Duration // how far apart agents confirm, and how long each in a world lets changes gather
 	Watch    time.Duration // a watch that shows nothing for so long is given up, and the state read
 	Withdraw time.Duration // how long a machine tries to leave nothing behind
+	Poll     time.Duration // between reads of the state, where it is not to be watched; 0 watches
 }
 
 // Defaults are torch's times where torch has them.
@@ -36,7 +37,7 @@ func Defaults() Timings {
 	return Timings{
 		SetupTTL: 5 * time.Second, StateTTL: 10 * time.Second, KeepAliveTTL: 10 * time.Second, Renew: 5 * time.Second,
 		PeerPoll: 5 * time.Second, Retry: time.Second, Backoff: 50 * time.Millisecond, Slot: 4 * time.Millisecond,
-		Watch: 30 * time.Second, Withdraw: 5 * time.Second,
+		Watch: time.Minute, Withdraw: 5 * time.Second,
 	}
 }
 
@@ -86,7 +87,7 @@ type Reply struct {
 	Key      string   // of Watch: what changed
 	Gone     bool     // of Watch: it was deleted, or expired
 	Value    string   // of Get and Watch
-	Modified uint64   // of Get: the index at which the key was written
+	Modified uint64   // of Get, Watch and Swap: the index at which the key was written
 	Index    uint64   // of Get: the store's, from which a watch misses nothing
 	Names    []string // of List: the keys in the directory
 }

@@ -124,7 +124,7 @@ func (s *v2) watched(a Action) (Reply, bool) {
 	from, _ := slices.BinarySearchFunc(s.events, a.Index, func(e v2event, i uint64) int { return int(e.index) - int(i) })
 	for _, e := range s.events[from:] {
 		if e.key == a.Key || strings.HasPrefix(e.key, a.Key+"/") {
-			return Reply{Key: e.key, Value: e.value, Gone: e.gone, Index: s.index}, true
+			return Reply{Key: e.key, Value: e.value, Gone: e.gone, Index: s.index, Modified: e.index}, true
 		}
 	}
 	return Reply{}, false

@@ -29,7 +29,8 @@ func serveWith(t *testing.T, args ...string) *server {
 	status := freePort(t)
 	s.ready = "http://" + status + "/readyz"
 	s.command = append([]string{
-		program, "serve", "--listen-etcd=" + s.address, "--listen-c10d=" + s.tcpstore, "--listen-status=" + status,
+		program, "serve", "--listen-client=" + s.address, "--listen-c10d=" + s.tcpstore, "--listen-status=" + status,
+		"--log-format=text",
 	}, args...)
 	s.start()
 	return s

@@ -101,7 +101,7 @@ func (r *run) settings() [][2]string {
 		{"nnodes", r.nodes},
 		{"nproc_per_node", "1"},
 		{"max_restarts", "10"},
-		{"monitor_interval", "1"},
+		{"monitor_interval", r.monitor},
 	}
 }
 

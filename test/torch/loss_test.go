@@ -107,8 +107,13 @@ func (r *run) replaced(name string) kind {
 }
 
 // storeLoss kills the store under a world of two, starts it again where it was, and lets a third agent join.
+//
+// An agent of torch that looks at its store while nobody listens there ends, and torch 1.13 closes the run as it does,
+// be the store a real etcd or ours: python-etcd knows no other machine to go on with. So the agents look seldom here,
+// and the store is back before the first of them has.
 func storeLoss(r *run, s *server, first, second, third kind) {
 	r.t.Helper()
+	r.monitor = "20"
 	r.start(first)
 	r.start(second)
 	r.await("a world of two agents")

@@ -37,6 +37,7 @@ type run struct {
 	endpoint string
 	nodes    string // min:max
 	conf     string
+	monitor  string // seconds between an agent's looks at its workers and the store, torch's monitor_interval
 
 	started int
 	agents  map[string]*agent // that should be alive, by their names
@@ -54,7 +55,7 @@ type agent struct {
 func newRun(t *testing.T, v version, backend, endpoint, nodes string) *run {
 	t.Helper()
 	return &run{
-		t: t, version: v, backend: backend, endpoint: endpoint, nodes: nodes, conf: "last_call_timeout=1",
+		t: t, version: v, backend: backend, endpoint: endpoint, nodes: nodes, conf: "last_call_timeout=1", monitor: "1",
 		id:     fmt.Sprintf("run%d", started.Add(1)),
 		agents: map[string]*agent{}, known: map[int64]bool{}, event: time.Now(),
 	}

@@ -169,10 +169,18 @@ func TestWatched(t *testing.T) {
 		e    *Event
 		want bool
 	}{
-		{watched{"/a", false}, file("/a"), true}, {watched{"/a", false}, file("/a/b"), false}, {watched{"/a", true}, file("/a/b/c"), true},
-		{watched{"/a", true}, file("/ab"), false}, {watched{"/a", true}, file("/a/_b/c"), false}, {watched{"/a/_b", true}, file("/a/_b/c"), true},
-		{watched{"/", true}, file("/a"), true}, {watched{"/", true}, file("/_a"), false}, {watched{"/", false}, file("/a"), false},
-		{watched{"/a/b", false}, gone, true}, {watched{"/ab", true}, gone, false}, {watched{"/a/b", false}, file("/a"), false},
+		{watched{"/a", false}, file("/a"), true},
+		{watched{"/a", false}, file("/a/b"), false},
+		{watched{"/a", true}, file("/a/b/c"), true},
+		{watched{"/a", true}, file("/ab"), false},
+		{watched{"/a", true}, file("/a/_b/c"), false},
+		{watched{"/a/_b", true}, file("/a/_b/c"), true},
+		{watched{"/", true}, file("/a"), true},
+		{watched{"/", true}, file("/_a"), false},
+		{watched{"/", false}, file("/a"), false},
+		{watched{"/a/b", false}, gone, true},
+		{watched{"/ab", true}, gone, false},
+		{watched{"/a/b", false}, file("/a"), false},
 	} {
 		if got := c.what.by(c.e); got != c.want {
 			t.Errorf("%+v by %s: %v", c.what, show(c.e), got)

@@ -208,8 +208,9 @@ func plain(body string) string {
 		var e Event
 		if json.Unmarshal([]byte(body), &e) == nil {
 			slices.SortFunc(e.Node.Nodes, func(a, b *Node) int { return strings.Compare(a.Key, b.Key) })
-			b, _ := json.Marshal(e) //nolint:errcheck // it was just read
-			body = string(b) + "\n"
+			if b, err := json.Marshal(e); err == nil {
+				body = string(b) + "\n"
+			}
 		}
 	}
 	return numbers.ReplaceAllString(times.ReplaceAllString(body, `"expiration":"T"`), "${1}0")

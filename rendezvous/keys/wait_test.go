@@ -51,7 +51,10 @@ func TestEndOfDoor(t *testing.T) {
 	from := put(t, a.Keys, "/k", Put{}).Index + 1
 	target := fmt.Sprintf("/v2/keys/k?wait=true&waitIndex=%d", from)
 	ctx, gone := context.WithCancel(t.Context())
-	q, _ := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+target, nil) //nolint:errcheck // the URL is the server's
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
@@ -141,9 +144,14 @@ func TestLimits(t *testing.T) {
 		call
 		status int
 	}{
-		{call{"PUT", "/a/b/c", "value=0123456789"}, 201}, {call{"PUT", "/a/b/c", "value=01234567890"}, 413},
-		{call{"PUT", "/a/b/d", ""}, 403}, {call{"PUT", "/a/b/c", ""}, 200}, {call{"GET", "/" + strings.Repeat("x", 20), ""}, 414},
-		{call{"PUT", "/a/b/c", "value=" + strings.Repeat("x", 10000)}, 413}, {call{"POST", "/a", ""}, 501}, {call{"GET", "/a?wait=true&stream=true", ""}, 501},
+		{call{"PUT", "/a/b/c", "value=0123456789"}, 201},
+		{call{"PUT", "/a/b/c", "value=01234567890"}, 413},
+		{call{"PUT", "/a/b/d", ""}, 403},
+		{call{"PUT", "/a/b/c", ""}, 200},
+		{call{"GET", "/" + strings.Repeat("x", 20), ""}, 414},
+		{call{"PUT", "/a/b/c", "value=" + strings.Repeat("x", 10000)}, 413},
+		{call{"POST", "/a", ""}, 501},
+		{call{"GET", "/a?wait=true&stream=true", ""}, 501},
 	} {
 		if r := d.do(t, c.method, "/v2/keys"+c.target, c.form); r.Status != c.status {
 			t.Errorf("%s %s: %+v, not %d", c.method, c.target, r, c.status)
@@ -257,7 +265,7 @@ func inUse() int64 {
 
 // FuzzHandler: whatever comes, nothing panics, and nothing is answered by 5xx but 501.
 func FuzzHandler(f *testing.F) {
-	for _, c := range asked {
+	for _, c := range asked(f) {
 		path, query, _ := strings.Cut(c.target, "?")
 		f.Add(c.method, "/v2/keys"+path, query, c.form, "application/x-www-form-urlencoded")
 	}

@@ -27,6 +27,7 @@ type model struct {
 	calm     bool
 
 	finals  map[int]State
+	worlds  map[string]int // their versions, by the text of the state
 	claims  map[[2]int]string
 	sum     tally
 	err     error
@@ -261,8 +262,8 @@ func (a *actor) answered(action Action, r Reply) {
 		return
 	}
 	if (action.Kind == Get || action.Kind == Watch) && r.Value != "" {
-		if s, err := ParseState(r.Value); err == nil && s.Status == Final && a.machine.asked[action.ID] != nil {
-			a.latest = max(a.latest, s.Version)
+		if version := a.model.final(r.Value); version > a.latest && a.machine.asked[action.ID] != nil {
+			a.latest = version
 		}
 	}
 	a.model.step(a, Event{Kind: EventAnswer, ID: action.ID, Reply: r})

@@ -4,16 +4,19 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
 // A number of histories that takes about ten seconds, and in which machines take at least a million steps.
 const (
-	histories = 1500
+	histories = 3600
 	enough    = 1_000_000
 )
 
@@ -41,21 +44,37 @@ func TestModel(t *testing.T) {
 	if n, err := strconv.ParseUint(os.Getenv("TEGEN_HISTORIES"), 10, 64); err == nil {
 		count = n
 	}
-	var sum tally
-	for seed := range count {
-		got, err := newModel(seed, nil).run()
-		sum.add(got)
-		if err == nil {
-			continue
-		}
-		history := &strings.Builder{}
-		_, again := newModel(seed, history).run()
-		t.Fatalf("history %d: %v; played again (TEGEN_SEED=%d): %v\n%s", seed, err, seed, again, history)
-	}
+	sum := playAll(t, count)
 	t.Logf("%d histories: %+v", count, sum)
 	if count == histories && (sum.steps < enough || sum.worlds < histories || sum.settled < histories/2) {
 		t.Errorf("the model tests next to nothing: %+v", sum)
 	}
+}
+
+// playAll plays histories, as many at once as there are processors.
+func playAll(t *testing.T, count uint64) tally {
+	var next atomic.Uint64
+	var mu sync.Mutex
+	var sum tally
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for seed := next.Add(1) - 1; seed < count && !t.Failed(); seed = next.Add(1) - 1 {
+				got, err := newModel(seed, nil).run()
+				mu.Lock()
+				sum.add(got)
+				mu.Unlock()
+				if err == nil {
+					continue
+				}
+				history := &strings.Builder{}
+				_, again := newModel(seed, history).run()
+				t.Errorf("history %d: %v; played again (TEGEN_SEED=%d): %v\n%s", seed, err, seed, again, history)
+			}
+		})
+	}
+	wait.Wait()
+	return sum
 }
 
 // tally is what histories were made of.
@@ -78,7 +97,7 @@ const (
 func newModel(seed uint64, history *strings.Builder) *model {
 	m := &model{
 		rand: rand.New(rand.NewPCG(seed, 2)), store: newV2(), history: history,
-		finals: map[int]State{}, claims: map[[2]int]string{},
+		finals: map[int]State{}, worlds: map[string]int{}, claims: map[[2]int]string{},
 	}
 	m.min = 1 + m.rand.IntN(4)
 	m.max = m.min + m.rand.IntN(3)
@@ -304,6 +323,7 @@ func (m *model) wrote(key, value string) {
 	if s.Status != Final {
 		return
 	}
+	m.worlds[value] = s.Version
 	if was, ok := m.finals[s.Version]; ok {
 		if !slices.Equal(was.KeepAlives, s.KeepAlives) || !slices.Equal(was.Agents, s.Agents) {
 			m.fail("version %d is final twice: %s, %s", s.Version, was.Raw, s.Raw)
@@ -325,6 +345,9 @@ func (m *model) wrote(key, value string) {
 		}
 	}
 }
+
+// final is the version of a state that is one of a world, 0 for others.
+func (m *model) final(raw string) int { return m.worlds[raw] }
 
 // claim enters that an agent has a rank, which nobody else may have.
 func (m *model) claim(a *actor, w Membership) {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,4 +125,20 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// failing is a server that can be told to answer nothing.
+type failing struct {
+	http.Handler
+	down atomic.Bool
+}
+
+func (f *failing) set(down bool) { f.down.Store(down) }
+
+func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.down.Load() {
+		http.Error(w, "down", http.StatusBadGateway)
+		return
+	}
+	f.Handler.ServeHTTP(w, r)
 }

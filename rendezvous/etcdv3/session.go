@@ -165,7 +165,7 @@ func (s *session) verdict(ev event) result {
 		case succeeded:
 			return result{over: true}
 		case failed:
-			return result{err: rendezvous.ErrClosed}
+			return result{err: rendezvous.ErrClosed} // for who fails as well as for who finishes
 		}
 	}
 	return result{err: s.err}

@@ -32,8 +32,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	case part != "":
-		withStopParts()
-		parts[part]()
+		allParts()[part]()
 	default:
 		os.Exit(m.Run())
 	}

@@ -22,6 +22,7 @@ type Failure struct {
 	Err                  error     // why workers could not be started; the fields above but At are empty then
 
 	report map[string]any // the error file
+	exit   time.Time
 }
 
 func (f *Failure) Unwrap() error { return f.Err }
@@ -58,7 +59,7 @@ func (g *group) failure() *Failure {
 			continue
 		}
 		others++
-		if first == nil || f.At.Before(first.At) {
+		if first == nil || f.before(first) {
 			first = f
 		}
 	}
@@ -68,16 +69,30 @@ func (g *group) failure() *Failure {
 	return first
 }
 
+// before compares whole seconds, as torch writes no more, and then the exits.
+func (f *Failure) before(other *Failure) bool {
+	if at, than := f.At.Unix(), other.At.Unix(); at != than {
+		return at < than
+	}
+	return f.exit.Before(other.exit)
+}
+
 // failure is how this worker failed, by its own report if it left one.
 func (w *worker) failure() *Failure {
-	f := &Failure{Rank: w.rank, LocalRank: w.local, Pid: w.cmd.Process.Pid, Code: w.status.code, At: w.status.at}
-	data, err := os.ReadFile(w.errorFile)
-	if err != nil || json.Unmarshal(data, &f.report) != nil || f.report == nil {
-		f.report = nil
-		return f
+	f := &Failure{Rank: w.rank, LocalRank: w.local, Pid: w.cmd.Process.Pid, Code: w.status.code, At: w.status.at, exit: w.status.at}
+	f.read(w.errorFile)
+	return f
+}
+
+// read takes what an error file says, if there is one.
+func (f *Failure) read(file string) {
+	data, err := os.ReadFile(file)
+	var report map[string]any
+	if err != nil || json.Unmarshal(data, &report) != nil || report == nil {
+		return
 	}
-	f.File = w.errorFile
-	switch m := f.report["message"].(type) { // torch/distributed/elastic/multiprocessing/errors/error_handler.py
+	f.File, f.report = file, report
+	switch m := report["message"].(type) { // torch/distributed/elastic/multiprocessing/errors/error_handler.py
 	case string:
 		f.Message = m
 	case map[string]any:
@@ -87,7 +102,6 @@ func (w *worker) failure() *Failure {
 			f.At = at
 		}
 	}
-	return f
 }
 
 // seconds reads seconds since 1970, which torch writes as text.

@@ -45,16 +45,23 @@ type guard struct {
 	cmd  *exec.Cmd
 }
 
+// guardVariable is set for guards alone.
+const guardVariable = "TEGEN_RENDEZVOUS_GUARD"
+
 // newGuard starts the command, in a process group of its own so that a terminal's signals pass it by.
 func newGuard(command []string, start func(*exec.Cmd) error) (*guard, error) {
 	if len(command) == 0 {
 		return nil, nil
+	}
+	if os.Getenv(guardVariable) != "" { // a command that does something else than Guard would go on for ever
+		return nil, errors.New("starting the guard: this process is one")
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting the guard: %w", err)
 	}
 	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), guardVariable+"=1")
 	cmd.Stdin, cmd.Stderr, cmd.SysProcAttr = read, os.Stderr, ownGroup()
 	err = start(cmd)
 	_ = read.Close()

@@ -149,7 +149,18 @@ func next(signals <-chan os.Signal) os.Signal {
 	return nil
 }
 
-func withStopParts() { maps.Copy(parts, stopParts) }
+func allParts() map[string]func() {
+	all := maps.Clone(parts)
+	maps.Copy(all, stopParts)
+	maps.Copy(all, errorParts)
+	return all
+}
+
+func terminated() <-chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	return signals
+}
 
 func send(t *testing.T, cmd *exec.Cmd, s syscall.Signal) {
 	t.Helper()

@@ -21,14 +21,14 @@ func usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
 
-func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	s := streams{stdin, stdout, stderr}
 	cmd := &cobra.Command{Use: "tegen-rendezvous", SilenceErrors: true, SilenceUsage: true}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(newRunCmd(s))
-	cmd.SetArgs(args[1:])
+	cmd.SetArgs(args)
 	err := cmd.Execute()
 	var usage usageError
 	var coded interface{ ExitCode() int }

@@ -13,14 +13,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestMain makes this binary the guard of the agents that tests start.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "run" {
-		os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
-	}
-	os.Exit(m.Run())
-}
-
 // parse reads a command line beside variables.
 func parse(env map[string]string, args ...string) (*runOptions, []string, error) {
 	o, f := newRunOptions(), pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -67,7 +59,7 @@ func TestFlagsAndVariables(t *testing.T) {
 		}},
 		"standalone by a variable":                       {map[string]string{"PET_STANDALONE": "1"}, where, func(s *seen) { s.Standalone = true }},
 		"not standalone by one":                          {map[string]string{"PET_STANDALONE": "0"}, where, func(*seen) {}},
-		"a flag that a launcher's variable would refuse": {map[string]string{"PET_NODE_RANK": "1", "PET_MASTER_ADDR": "m", "PET_MASTER_PORT": "9"}, where, func(*seen) {}},
+		"a flag that a launcher's variable would refuse": {map[string]string{"PET_NODE_RANK": "1", "PET_MASTER_ADDR": "m"}, where, func(*seen) {}},
 		"the command's own flags":                        {nil, append(where, "python", "--nnodes", "9", "--rdzv_id=z"), func(s *seen) { s.Command = "python --nnodes 9 --rdzv_id=z" }},
 		"the command after dashes":                       {nil, append(where, "--", "--odd", "-r"), func(s *seen) { s.Command = "--odd -r" }},
 		"a time with its unit":                           {nil, append(where, "--rdzv-conf=join_timeout=2m,last_call_timeout=500ms"), func(s *seen) { s.Join, s.LastCall = 2*time.Minute, 500*time.Millisecond }},
@@ -173,6 +165,7 @@ func TestRunStandalone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
 	}
+	t.Setenv(itself, "1") // for the guard, which is this binary again
 	t.Setenv("PET_NPROC_PER_NODE", "2")
 	for script, want := range map[string]struct {
 		code int
@@ -182,7 +175,7 @@ func TestRunStandalone(t *testing.T) {
 		`exit $RANK`: {1, ""},
 	} {
 		var out, errs bytes.Buffer
-		code := run([]string{"tegen-rendezvous", "run", "--standalone", "sh", "-c", script, "sh", "${local_rank}"}, nil, &out, &errs)
+		code := run([]string{"run", "--standalone", "sh", "-c", script, "sh", "${local_rank}"}, nil, &out, &errs)
 		if code != want.code || out.String() != want.out {
 			t.Errorf("%s: exit code %d and output %q, want %d and %q\n%s", script, code, out.String(), want.code, want.out, &errs)
 		}

@@ -36,6 +36,7 @@ var rdzvSettings = []struct {
 	{[]string{"cert"}, text(func(c *rdzvConf) *string { return &c.cert })},
 	{[]string{"key"}, text(func(c *rdzvConf) *string { return &c.key })},
 	{[]string{"user"}, text(func(c *rdzvConf) *string { return &c.user })},
+	{[]string{"password"}, text(func(c *rdzvConf) *string { return &c.password })},
 }
 
 func timed(field func(*rdzvConf) *time.Duration) func(*rdzvConf, string) error {

@@ -22,7 +22,7 @@ type runOptions struct {
 	backend, endpoint, rdzvID, rdzvConf    string
 	role, localAddr, logDir                string
 	redirects, tee, ranks, prefix, signals string
-	maxRestarts                            int
+	maxRestarts, masterPort                int
 	monitor, shutdown                      seconds
 	standalone, guard, noPython            bool
 
@@ -36,8 +36,8 @@ type runOptions struct {
 
 func newRunOptions() *runOptions {
 	return &runOptions{
-		monitor:  seconds{100 * time.Millisecond}, // torch 2.6
-		shutdown: seconds{30 * time.Second},       // torch's
+		monitor:  seconds{5 * time.Second},  // torch 1.13's; later ones have less
+		shutdown: seconds{30 * time.Second}, // torch's
 	}
 }
 
@@ -55,9 +55,10 @@ func (o *runOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.rdzvConf, "rdzv-conf", "", "`key=value,...` for the rendezvous: "+rdzvKeys())
 	f.BoolVar(&o.standalone, "standalone", false, "one machine, with a store inside this process")
 	f.IntVar(&o.maxRestarts, "max-restarts", 0, "how often workers are started anew after a failure")
-	f.Var(&o.monitor, "monitor-interval", "`seconds` between looks at what the store does not announce; workers are watched without")
+	f.Var(&o.monitor, "monitor-interval", "`seconds` between looks of torch's agents at who waits, the longest of the run's; ours look at once")
 	f.StringVar(&o.role, "role", "default", "`name` by which workers are counted apart")
 	f.StringVar(&o.localAddr, "local-addr", "", "`address` at which others reach this machine (default: the one that reaches the store)")
+	f.IntVar(&o.masterPort, "master-port", 0, "`port` at which the worker of rank 0 is to listen, should this machine have it (default: a free one)")
 	f.StringVar(&o.logDir, "log-dir", "", "`directory` of log and error files (default: a temporary one)")
 	f.StringVarP(&o.redirects, "redirects", "r", "0", "`streams` that go to log files only: 1 output, 2 errors, 3 both, or 0:3,1:2 by local rank")
 	f.StringVarP(&o.tee, "tee", "t", "0", "`streams` that go to log files as well, as in --redirects")
@@ -87,7 +88,6 @@ var refused = []struct {
 	{"start-method", "", "every worker is a process of its own", false, false},
 	{"node-rank", "", "ranks come of the rendezvous", false, false},
 	{"master-addr", "", "rank 0 is wherever the rendezvous puts it; --local-addr says where this machine is reached", false, false},
-	{"master-port", "", "rank 0 chooses a free port for each world", false, false},
 	{"virtual-local-rank", "", "workers see all accelerators of their machine", true, true},
 	{"numa-binding", "", "bind workers by numactl in the command", false, true},
 	{"logs-specs", "", "it is a Python class", false, true},
@@ -137,6 +137,9 @@ func (o *runOptions) complete(f *pflag.FlagSet, lookup func(string) (string, boo
 	note("signals-to-handle", err)
 	if o.maxRestarts < 0 {
 		note("max-restarts", fmt.Errorf("%d is below 0", o.maxRestarts))
+	}
+	if o.masterPort < 0 || o.masterPort > 65535 {
+		note("master-port", fmt.Errorf("%d is no port", o.masterPort))
 	}
 	return errors.Join(append(errs, o.completeRdzv()...)...)
 }

@@ -80,7 +80,6 @@ func runRun(ctx context.Context, s streams, o *runOptions, command []string) err
 	if o.standalone {
 		o.rdzvID = "standalone-" + strings.ToLower(rand.Text()[:8])
 	}
-	log = log.With("run", o.rdzvID)
 	host, _ := os.Hostname()
 	self := rendezvous.Agent{
 		ID: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8])), Host: o.address(), Role: o.role, Workers: o.workers,
@@ -91,7 +90,7 @@ func runRun(ctx context.Context, s streams, o *runOptions, command []string) err
 	}
 	return agent.Run(ctx, agent.Config{
 		Command: command, Environ: os.Environ(), RunID: o.rdzvID, Agent: self, MaxRestarts: o.maxRestarts, Signals: o.signalList,
-		Grace: o.shutdown.Duration, Barrier: o.conf.barrier, ErrorFile: os.Getenv("TORCHELASTIC_ERROR_FILE"), Guard: guard, Log: log,
+		Grace: o.shutdown.Duration, Barrier: o.conf.barrier, ErrorFile: os.Getenv("TORCHELASTIC_ERROR_FILE"), Guard: guard, Log: log.With("run", o.rdzvID),
 		Logs: agent.Logs{
 			Out: out, Err: errs, Prefix: o.prefix, Show: o.show(), Dir: o.logDir, Redirects: o.redirectStreams, Tee: o.teeStreams,
 		},

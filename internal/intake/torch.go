@@ -164,6 +164,10 @@ func (d *draft) conf(s setting) {
 		case !ok:
 		case field != "" && err == nil:
 			d.set("spec.rendezvous."+field, span(n), s.from)
+		case key == "keep_alive_interval" && err == nil:
+			d.set("spec.rendezvous.keepAlive", span(n), s.from)
+		case key == "keep_alive_max_attempt" && err == nil:
+			d.set("spec.rendezvous.keepAliveAttempts", n, s.from)
 		case tlsKeys[key] && d.get("spec.rendezvous.etcd.tls").given():
 		default:
 			d.put("spec.rendezvous.conf", key, value, s.from)

@@ -3,6 +3,7 @@
 package torch
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -15,11 +16,13 @@ import (
 // serve starts tegen-rendezvous with the store in it.
 func serve(t *testing.T) *server {
 	t.Helper()
-	return serveWith(t, "--store=embedded", "--data-dir="+t.TempDir())
+	s := newServer(t, "--store=embedded", "--data-dir="+t.TempDir())
+	s.start()
+	return s
 }
 
-// serveWith starts tegen-rendezvous on addresses of its own.
-func serveWith(t *testing.T, args ...string) *server {
+// newServer is tegen-rendezvous on addresses of its own, to be started.
+func newServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	program, err := binary()
 	if err != nil {
@@ -32,12 +35,28 @@ func serveWith(t *testing.T, args ...string) *server {
 		program, "serve", "--listen-client=" + s.address, "--listen-c10d=" + s.tcpstore, "--listen-status=" + status,
 		"--log-format=text",
 	}, args...)
-	s.start()
 	return s
 }
 
-// etcd37 starts an etcd without v2 API, as clusters have it today, and returns its address.
-func etcd37(t *testing.T) string {
+// gateways starts two servers without a store of their own on one etcd. Each tells its clients of both where it is told
+// to; otherwise clients are to stay where they came, as they do with a Service.
+func gateways(t *testing.T, advertise bool) (both [2]*server) {
+	t.Helper()
+	endpoint := etcdV3(t)
+	for i := range both {
+		both[i] = newServer(t, "--store=etcd", "--endpoints="+endpoint)
+	}
+	for _, s := range both {
+		if advertise {
+			s.command = append(s.command, fmt.Sprintf("--advertise-client-urls=http://%s,http://%s", both[0].address, both[1].address))
+		}
+		s.start()
+	}
+	return both
+}
+
+// etcdV3 starts an etcd whose v2 API is gone, as it is from clusters of today, and returns its address.
+func etcdV3(t *testing.T) string {
 	t.Helper()
 	address := freePort(t)
 	s, err := store.Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
@@ -104,15 +123,4 @@ func forward(client net.Conn, servers []*server, turn int) {
 		<-done
 		return
 	}
-}
-
-// gateways starts two servers without a store of their own on one etcd.
-func gateways(t *testing.T) []*server {
-	t.Helper()
-	endpoint := etcd37(t)
-	var all []*server
-	for range 2 {
-		all = append(all, serveWith(t, "--store=etcd", "--endpoints="+endpoint))
-	}
-	return all
 }

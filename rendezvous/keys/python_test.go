@@ -3,8 +3,11 @@ package keys
 import (
 	"bufio"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -28,8 +31,13 @@ func TestPythonClient(t *testing.T) {
 	s := embedded(t)
 	a := open(t, s, Options{})
 	put(t, a.Keys, "/k", Put{Value: "1"})
-	addr := a.Listener.Addr().String()
-	_, number, err := net.SplitHostPort(addr)
+	var behind atomic.Pointer[Keys]
+	behind.Store(a.Keys)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		behind.Load().Handler().ServeHTTP(w, r)
+	}))
+	defer service.Close()
+	_, number, err := net.SplitHostPort(service.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +59,7 @@ func TestPythonClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	a.Server.Config.Handler = b.Handler() // the address is another process's from here on
+	behind.Store(b)
 	a.Keys.Close()
 	for ctx := soon(t); b.Waits() == 0 && ctx.Err() == nil; {
 		time.Sleep(10 * time.Millisecond)

@@ -158,7 +158,7 @@ func runServe(o serveOptions, stderr io.Writer) error {
 	case err = <-s.Failed():
 		log.Error("a door is shut", "error", err)
 	case sig := <-signals:
-		log.Info("shutting down", "signal", sig.String(), "timeout", o.drain)
+		log.Info("shutting down", "signal", sig.String(), "timeout", o.drain.String())
 	}
 	return errors.Join(err, shutdown(s, o.drain, signals, log))
 }

@@ -33,14 +33,18 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd.SetArgs(args)
 	err := cmd.Execute()
 	var usage usageError
+	var coded interface{ ExitCode() int } // of a command that ends as what it ran did
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\nSee 'tegen-rendezvous --help'.\n", err) // there is nowhere left to report to
 		return exitUsage
+	case errors.As(err, &coded):
+		_, _ = fmt.Fprintln(stderr, err)
+		return coded.ExitCode()
 	default:
-		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\n", err)
+		_, _ = fmt.Fprintln(stderr, err)
 		return exitError
 	}
 }

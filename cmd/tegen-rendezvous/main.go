@@ -33,7 +33,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd.SetArgs(args)
 	err := cmd.Execute()
 	var usage usageError
-	var coded interface{ ExitCode() int } // of a command that ends as what it ran did
+	var coded interface{ ExitCode() int } // an agent's, which says how it ended
 	switch {
 	case err == nil:
 		return exitOK
@@ -41,10 +41,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\nSee 'tegen-rendezvous --help'.\n", err) // there is nowhere left to report to
 		return exitUsage
 	case errors.As(err, &coded):
-		_, _ = fmt.Fprintln(stderr, err)
+		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\n", err)
 		return coded.ExitCode()
 	default:
-		_, _ = fmt.Fprintln(stderr, err)
+		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\n", err)
 		return exitError
 	}
 }
@@ -53,6 +53,7 @@ const rootLong = `tegen-rendezvous is where the agents of elastic training runs 
 
 'serve' is a service for any torchrun: etcd's v2 keys API for the backends etcd
 and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
+'run' is an agent: it starts a command's workers as torchrun does.
 
 Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
 
@@ -89,6 +90,7 @@ func newRootCmd(s streams) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(
 		newServeCmd(s),
+		newRunCmd(s),
 		newVersionCmd(s),
 	)
 	return cmd

@@ -33,12 +33,16 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd.SetArgs(args)
 	err := cmd.Execute()
 	var usage usageError
+	var coded interface{ ExitCode() int } // an agent's, which says how it ended
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\nSee 'tegen-rendezvous --help'.\n", err) // there is nowhere left to report to
 		return exitUsage
+	case errors.As(err, &coded):
+		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\n", err)
+		return coded.ExitCode()
 	default:
 		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\n", err)
 		return exitError
@@ -49,6 +53,7 @@ const rootLong = `tegen-rendezvous is where the agents of elastic training runs 
 
 'serve' is a service for any torchrun: etcd's v2 keys API for the backends etcd
 and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
+'run' is an agent: it starts a command's workers as torchrun does.
 
 Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
 
@@ -85,6 +90,7 @@ func newRootCmd(s streams) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(
 		newServeCmd(s),
+		newRunCmd(s),
 		newVersionCmd(s),
 	)
 	return cmd

@@ -26,16 +26,6 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// itself makes the test binary the command, so that it can be signalled and killed.
-const itself = "TEGEN_TEST_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(itself) != "" {
-		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
-	os.Exit(m.Run())
-}
-
 // process is a command that serves.
 type process struct {
 	t                    *testing.T
@@ -149,8 +139,8 @@ func expect(t *testing.T, want int, code int, body string) string {
 	return body
 }
 
-// agent is an open connection to the TCPStore that has begun a run.
-func agent(t *testing.T, address, run string) net.Conn {
+// torchAgent is an open connection to the TCPStore that has begun a run.
+func torchAgent(t *testing.T, address, run string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -186,7 +176,7 @@ func TestServe(t *testing.T) {
 	final := `{"status": "final", "version": "3", "participants": [0, 1], "keep_alives": [], "num_workers_waiting": 1}`
 	code, body := ask(t, http.MethodPut, p.client, base+"/rdzv/active_version", "value", final, "prevExist", "false")
 	expect(t, http.StatusCreated, code, body)
-	c := agent(t, p.c10d, "resnet")
+	c := torchAgent(t, p.c10d, "resnet")
 	want := []server.Run{
 		{ID: "imagenet", Door: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final", Participants: 2, Waiting: 1},
 		{ID: "resnet", Door: "c10d", State: "joining", Connections: 1, Keys: 1},
@@ -252,7 +242,7 @@ func runs(t *testing.T, p *process) []server.Run {
 // drains ends a process while an agent is connected and another client waits.
 func drains(t *testing.T, p *process) {
 	t.Helper()
-	c := agent(t, p.c10d, "resnet")
+	c := torchAgent(t, p.c10d, "resnet")
 	polled := make(chan error, 1)
 	go func() {
 		r, err := http.Get("http://" + p.client + base + "?wait=true&recursive=true")
@@ -299,7 +289,7 @@ func until(t *testing.T, is func() bool) {
 func TestSignals(t *testing.T) {
 	t.Run("time", func(t *testing.T) {
 		p := serve(t, "--data-dir", t.TempDir(), "--drain-timeout=100ms")
-		agent(t, p.c10d, "resnet")
+		torchAgent(t, p.c10d, "resnet")
 		p.signal(syscall.SIGTERM)
 		if code := p.exit(); code != exitOK || !strings.Contains(p.logged(), "runs were cut off") {
 			t.Errorf("exit code %d", code)
@@ -307,7 +297,7 @@ func TestSignals(t *testing.T) {
 	})
 	t.Run("again", func(t *testing.T) {
 		p := serve(t, "--data-dir", t.TempDir(), "--drain-timeout=1h")
-		agent(t, p.c10d, "resnet")
+		torchAgent(t, p.c10d, "resnet")
 		p.signal(syscall.SIGTERM)
 		until(t, func() bool { return strings.Contains(p.logged(), "waiting for runs to end") })
 		p.signal(os.Interrupt)

@@ -23,7 +23,9 @@ func TestFailover(t *testing.T) {
 	first := httptestServer(t, door, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v2/machines" {
-				fmt.Fprint(w, "http://127.0.0.1:1, "+second.URL+", not a url, "+second.URL)
+				if _, err := fmt.Fprint(w, "http://127.0.0.1:1, "+second.URL+", not a url, "+second.URL); err != nil {
+					t.Error(err)
+				}
 				return
 			}
 			h.ServeHTTP(w, r)

@@ -41,3 +41,49 @@ func BenchmarkForm(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRecover measures from when an agent of n is lost, without a word, to when the rest and one that was waiting know
+// their new ranks. Its lease is 2 s; those of the others are longer, for this process does the work of all of them. With
+// k=0 it is the leader that is lost.
+func BenchmarkRecover(b *testing.B) {
+	for _, n := range []int{8, 64, 256, 1000} {
+		for _, k := range []int{0, n / 2} {
+			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
+				c := open(b)
+				for i := range b.N {
+					b.StopTimer()
+					s := rendezvous.Settings{RunID: fmt.Sprint("run", i), Min: n - 1, Max: n - 1, Join: 5 * time.Minute}
+					o := Options{Lease: 20 * time.Second, Port: func() (int, error) { return 1, nil }}
+					all := crowd(b, c, s, n, o)
+					all[k].options.Lease = 2 * time.Second
+					spare, rest := all[n-1], all[:n-1]
+					lead := make(chan struct{})
+					go func() { // the first that joins is to lead
+						defer close(lead)
+						join(b)(rest[0])
+					}()
+					waitKeys(b, c, newKeys("/tegen/rendezvous", s.RunID).agents, 1)
+					together(rest[1:], join(b))
+					<-lead
+					again := join(b)
+					b.StartTimer()
+					_ = rest[k].Close()
+					lost := rest[k]
+					together(all, func(p *peer) {
+						if p != lost {
+							if p != spare {
+								changed(b, p)
+							}
+							again(p)
+						}
+					})
+					b.StopTimer()
+					rest[k] = spare
+					checkWorld(b, 2, rest...)
+					together(all, func(p *peer) { _ = p.Close() })
+				}
+				b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/recovery")
+			})
+		}
+	}
+}

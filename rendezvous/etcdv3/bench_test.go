@@ -13,7 +13,7 @@ import (
 func BenchmarkForm(b *testing.B) {
 	for _, n := range []int{64, 256, 1000, 4000} {
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
-			c := open(b)
+			c := openTCP(b)
 			var sum, most Stats
 			for i := range b.N {
 				b.StopTimer()
@@ -49,7 +49,7 @@ func BenchmarkRecover(b *testing.B) {
 	for _, n := range []int{8, 64, 256, 1000} {
 		for _, k := range []int{0, n / 2} {
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
-				c := open(b)
+				c := openTCP(b)
 				for i := range b.N {
 					b.StopTimer()
 					s := rendezvous.Settings{RunID: fmt.Sprint("run", i), Min: n - 1, Max: n - 1, Join: 5 * time.Minute}

@@ -64,7 +64,7 @@ func TestLastCall(t *testing.T) {
 // TestLost: an agent that goes without a word is missed when its lease is over, whether it leads or not, and another takes
 // its place. Its own world has ended for it by then.
 func TestLost(t *testing.T) {
-	c := open(t)
+	c := openTCP(t)
 	s := rendezvous.Settings{RunID: "r", Min: 3, Max: 3, Join: time.Minute}
 	all := crowd(t, c, s, 5, quick)
 	all, spare := all[:3], all[3:]

@@ -2,11 +2,29 @@ package etcdv3
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/store"
 )
+
+// spread has no more than a hundred agents share a client, which begins one watch after the other.
+func spread(b *testing.B, c *clientv3.Client, all []*peer) {
+	for part := range slices.Chunk(all, 100) {
+		own, err := store.External{Endpoints: c.Endpoints()}.Open(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = own.Close() })
+		for _, p := range part {
+			p.client = own.Client
+		}
+	}
+}
 
 // BenchmarkForm measures from the first join of n agents, all in this process, to when the last knows its rank. Each counts
 // its messages as if it had the client to itself; messages are requests, their answers not counted, and what watches tell.
@@ -18,7 +36,8 @@ func BenchmarkForm(b *testing.B) {
 			for i := range b.N {
 				b.StopTimer()
 				s := rendezvous.Settings{RunID: fmt.Sprint("run", i), Min: n, Max: n, Join: 5 * time.Minute}
-				all := crowd(b, c, s, n, Options{Lease: 20 * time.Second, Port: func() (int, error) { return 1, nil }})
+				all := crowd(b, c, s, n, Options{Lease: time.Minute, Port: func() (int, error) { return 1, nil }})
+				spread(b, c, all)
 				call := join(b)
 				b.StartTimer()
 				together(all, call)
@@ -53,9 +72,10 @@ func BenchmarkRecover(b *testing.B) {
 				for i := range b.N {
 					b.StopTimer()
 					s := rendezvous.Settings{RunID: fmt.Sprint("run", i), Min: n - 1, Max: n - 1, Join: 5 * time.Minute}
-					o := Options{Lease: 20 * time.Second, Port: func() (int, error) { return 1, nil }}
+					o := Options{Lease: time.Minute, Port: func() (int, error) { return 1, nil }}
 					all := crowd(b, c, s, n, o)
 					all[k].options.Lease = 2 * time.Second
+					spread(b, c, all)
 					spare, rest := all[n-1], all[:n-1]
 					lead := make(chan struct{})
 					go func() { // the first that joins is to lead

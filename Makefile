@@ -58,9 +58,10 @@ bench-scheduler: ## Measure tegen-scheduler beside kube-scheduler on a real cont
 	go run ./bench/scheduler
 
 .PHONY: image
-image: ## Build the container images of the KRM function and of the scheduler
+image: ## Build the container images of the KRM function, the scheduler and the rendezvous
 	docker build -t tegen -f images/tegen/Dockerfile .
 	docker build -t tegen-scheduler -f images/tegen-scheduler/Dockerfile .
+	docker build -t tegen-rendezvous -f images/tegen-rendezvous/Dockerfile .
 
 .PHONY: clean
 clean: ## Remove what was built

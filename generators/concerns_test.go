@@ -22,7 +22,7 @@ func TestOrder(t *testing.T) {
 	j := load(t, job("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
 		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]", "gang: {scheduler: volcano}"))
 	seen := map[string]bool{}
-	for _, some := range []*schema.Job{j, load(t, job("framework: horovod")), load(t, job("framework: dlrover", "target: elasticjob"))} {
+	for _, some := range []*schema.Job{j, load(t, job("framework: horovod")), load(t, job("images: {rendezvous: 'r:1'}")), load(t, job("framework: dlrover", "target: elasticjob"))} {
 		at := -1
 		for _, c := range generators.Generate(some) {
 			next := slices.Index(generators.Names(), c.Name)

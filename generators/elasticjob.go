@@ -43,6 +43,10 @@ func elasticJobProgram(job *schema.Job) (command, args []string) {
 	command, args = authorWords(job)
 	own := job.Spec.Launch()
 	flags := launcherFlags(job, own)
+	if job.Spec.TegenRun() {
+		command, args = pythonWords(job)
+		return launcherWords(), append(append(append(flags, "--monitor_interval=1", "--"), command...), args...)
+	}
 	if own != nil || job.Spec.Launcher == schema.LauncherEntrypoint { // a launcher already, whose options stand first in args
 		return command, append(flags, args...)
 	}

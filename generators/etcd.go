@@ -76,23 +76,33 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 	}
 	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
 	if e.Storage != nil {
-		claim := corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: selector(job, componentEtcd)},
-			Spec:       persistentVolumeClaim(job, "", e.Storage.Size).Spec,
-		}
-		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-		if e.Storage.StorageClass != "" {
-			claim.Spec.StorageClassName = &e.Storage.StorageClass
-		}
-		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
-		set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, // a new run must not meet the state of an old one
-			WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
-		}
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentEtcd, e.Storage)}
+		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
 	} else {
 		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", etcdDisk(e)))
 	}
 	return set
+}
+
+// dataClaim is the volume of one pod that keeps data.
+func dataClaim(job *schema.Job, component string, s *schema.EtcdStorage) corev1.PersistentVolumeClaim {
+	claim := corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: selector(job, component)},
+		Spec:       persistentVolumeClaim(job, "", s.Size).Spec,
+	}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	if s.StorageClass != "" {
+		claim.Spec.StorageClassName = &s.StorageClass
+	}
+	return claim
+}
+
+// dataOfOneRun goes with its StatefulSet.
+func dataOfOneRun() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
+	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, // a new run must not meet the state of an old one
+		WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+	}
 }
 
 // etcdDisk is the local disk of a member: its database with its log and snapshots, or only what it prints.

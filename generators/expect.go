@@ -129,5 +129,8 @@ func rendersService(job *schema.Job, name string) bool {
 	if job.Spec.Rendezvous.Store == schema.StoreEtcd && (name == etcdName(job) || name == etcdPeerName(job)) {
 		return true
 	}
+	if job.Spec.Rendezvous.Store == schema.StoreCompanion && (name == companionName(job) || name == companionStatusName(job)) {
+		return true
+	}
 	return targetOf(job).owns(job, name)
 }

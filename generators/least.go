@@ -1,6 +1,10 @@
 package generators
 
-import "github.com/tegen-dev/tegen/schema"
+import (
+	"slices"
+
+	"github.com/tegen-dev/tegen/schema"
+)
 
 // Least says of each component that trains how many of its pods must run before training starts: the gang's minimum of
 // workers, or as many as the framework waits for. Of a component that it does not name, all pods must run.
@@ -17,5 +21,5 @@ func Least(job *schema.Job) map[string]int32 {
 
 // Helps says whether the pods of a component serve the training pods and do not train themselves.
 func Helps(component string) bool {
-	return component == componentEtcd || component == componentPrefetch
+	return slices.Contains([]string{componentEtcd, componentCompanion, componentPrefetch}, component)
 }

@@ -24,6 +24,8 @@ const (
 	componentLauncher = "launcher"
 	componentSSH      = "ssh"
 	componentKeygen   = "keygen"
+
+	componentCompanion = "rendezvous"
 )
 
 // meta names an object and carries the job's labels and annotations.
@@ -64,6 +66,8 @@ func imageOf(job *schema.Job, component string) string {
 	switch component {
 	case componentEtcd:
 		return etcdImage(job)
+	case componentCompanion:
+		return job.Spec.Images.Rendezvous
 	case componentPrefetch:
 		return job.Spec.Images.Fetch
 	case componentScheduler, componentServer:

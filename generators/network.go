@@ -45,6 +45,9 @@ func network(job *schema.Job) []runtime.Object {
 				{Ports: dns()},
 			}))
 	}
+	if job.Spec.Rendezvous.Store == schema.StoreCompanion {
+		out = append(out, companionPolicy(job, members))
+	}
 	if len(datasets(job)) > 0 {
 		out = append(out, policy(job, componentPrefetch, nil, anywhere))
 	}

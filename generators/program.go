@@ -18,6 +18,10 @@ func program(job *schema.Job) (command, args []string) {
 		command, args = pythonWords(job)
 		return append([]string{schema.BPSLaunch}, command...), args
 	}
+	if job.Spec.TegenRun() {
+		command, args = pythonWords(job)
+		return append(append(launcherWords(), "--"), command...), args
+	}
 	command, args = authorWords(job)
 	if !job.Spec.Torchrun() || schema.Launches(command) {
 		return command, args
@@ -84,11 +88,14 @@ func fetchesScript(job *schema.Job) bool {
 	return s != nil && s.S3 != "" && s.Fetch == schema.FetchInitContainer
 }
 
-// initContainers wait for datasets and fetch the script, in this order: credentials are short-lived.
+// initContainers wait for datasets and fetch what the image lacks, in this order: credentials are short-lived.
 func initContainers(job *schema.Job) []corev1.Container {
 	var out []corev1.Container
 	if c := waitForDatasets(job); c != nil {
 		out = append(out, *c)
+	}
+	if job.Spec.TegenRun() {
+		out = append(out, installLauncher(job))
 	}
 	if fetchesScript(job) {
 		out = append(out, corev1.Container{

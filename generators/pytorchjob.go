@@ -72,8 +72,9 @@ func pyTorchEndpoint(job *schema.Job) string { return endpoint(job, workerName(j
 
 // pyTorchEnv is what the operator does not set: it adds PET_ variables behind these.
 func pyTorchEnv(job *schema.Job) (env []corev1.EnvVar) {
-	if job.Spec.Rendezvous.Backend == schema.BackendC10d {
-		env = append(env, ownStore)
+	env = append(env, ownStore(job)...)
+	if job.Spec.TegenRun() {
+		env = append(env, monitorInterval)
 	}
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		env = append(env, tutorialEnv(job, pyTorchEndpoint(job), fixedRun(job))...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/schema"
@@ -43,6 +44,8 @@ func endpoint(job *schema.Job, first string) string {
 		return z.Endpoint
 	case schema.StoreEtcd:
 		return fmt.Sprintf("%s:%d", etcdName(job), etcdPort(job))
+	case schema.StoreCompanion:
+		return fmt.Sprintf("%s:%d", companionName(job), companionPort(job))
 	}
 	return fmt.Sprintf("%s:%d", first, c10dPort(job))
 }
@@ -59,12 +62,24 @@ func fixedRun(job *schema.Job) string {
 	switch {
 	case s.Rendezvous.ID != "":
 		return s.Rendezvous.ID
-	case s.Rendezvous.Store == schema.StoreExternal:
+	case s.Rendezvous.Store == schema.StoreExternal, s.Rendezvous.Companion.Etcd != nil:
 		// Others use that store too: a changed job is another run, but one worker more or a start is not.
 		return job.Metadata.Namespace + "-" + job.Metadata.Name + "-" +
-			contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, s.Rendezvous, s.Resources, w.Min, w.Max, w.Processes)
+			contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max, w.Processes)
 	}
 	return job.Metadata.Name
+}
+
+// meetingOf is the rendezvous without what is not used: its hash stays what it was before there were such fields.
+func meetingOf(job *schema.Job) schema.Rendezvous {
+	z := job.Spec.Rendezvous
+	if z.Store != schema.StoreCompanion {
+		z.Companion = schema.Companion{}
+	}
+	if z.KeepsAliveAsTorch() {
+		z.KeepAlive, z.KeepAliveAttempts = metav1.Duration{}, 0
+	}
+	return z
 }
 
 // runEnv names the run. Where pods carry the uid of what made them, a job that is created again never meets the closed
@@ -85,8 +100,14 @@ func runEnv(job *schema.Job) []corev1.EnvVar {
 	}
 }
 
-// ownStore: sharing c10d's store with the training processes hangs every second rendezvous (seen with torch 2.6 and 2.14).
-var ownStore = corev1.EnvVar{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}
+// ownStore keeps agents from sharing a store of theirs with the training processes, which hangs every second rendezvous
+// (seen with torch 2.6 and 2.14). c10d and etcd-v2 share it: they are one class; backend etcd never did.
+func ownStore(job *schema.Job) []corev1.EnvVar {
+	if !job.Spec.Rendezvous.Dynamic() {
+		return nil
+	}
+	return []corev1.EnvVar{{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}}
+}
 
 // rendezvousEnv is torchrun's configuration as its PET_ variables, and the tutorial's variables for images whose
 // entrypoint reads those (pytorch/elastic examples/kubernetes/native).
@@ -100,9 +121,10 @@ func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
 	add("PET_NNODES", fmt.Sprintf("%d:%d", w.Min, w.Max))
 	add("PET_NPROC_PER_NODE", w.Processes.String())
 	add("PET_MAX_RESTARTS", strconv.Itoa(int(z.MaxRestarts)))
-	if z.Backend == schema.BackendC10d {
-		env = append(env, ownStore)
+	if job.Spec.TegenRun() {
+		env = append(env, monitorInterval)
 	}
+	env = append(env, ownStore(job)...)
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		env = append(env, tutorialEnv(job, endpoint(job, first), runID(env))...)
 	}
@@ -172,6 +194,13 @@ func confPairs(job *schema.Job) map[string]string {
 		}
 		pairs["protocol"] = "https"
 		pairs[ca], pairs[cert], pairs[key] = tlsDir+"/ca.crt", tlsDir+"/tls.crt", tlsDir+"/tls.key"
+	}
+	if z.Store == schema.StoreCompanion && z.Backend == schema.BackendC10d {
+		pairs["is_host"] = "0" // no worker may try to be the store itself
+	}
+	if z.Dynamic() && !z.KeepsAliveAsTorch() { // torch's own need no words
+		pairs["keep_alive_interval"] = strconv.FormatInt(seconds(z.KeepAlive), 10)
+		pairs["keep_alive_max_attempt"] = strconv.Itoa(int(z.KeepAliveAttempts))
 	}
 	maps.Copy(pairs, z.Conf)
 	return pairs

@@ -69,7 +69,7 @@ func TestRendezvousEnvironment(t *testing.T) {
 					t.Errorf("%s is %q, want %q", name, got[name], value)
 				}
 			}
-			if share := got["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"]; (share == "1") != (r.backend == "c10d") {
+			if share := got["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"]; (share == "1") != (r.backend == "c10d" || r.backend == "etcd-v2") {
 				t.Errorf("TORCH_DISABLE_SHARE_RDZV_TCP_STORE is %q with %s", share, r.backend)
 			}
 			if n := len(all[*appsv1.StatefulSet](objs)); (n == 1) != strings.Contains(r.rendezvous, "store: etcd") {

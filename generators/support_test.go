@@ -30,6 +30,7 @@ var uses = map[string]string{
 	"workers.firstIndex":         "workers: {replicas: 2, firstIndex: 0}",
 	"rendezvous":                 "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
 	"rendezvous.maxRestarts":     "rendezvous: {maxRestarts: 7}",
+	"launcher=tegen":             "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, images: {rendezvous: 'r:1'}",
 	"servers":                    "servers: {replicas: 3}",
 	"ssh":                        "ssh: {port: 2222}",
 	"ssh.secret":                 "ssh: {secret: mine}",

@@ -163,6 +163,9 @@ func workerVolumes(job *schema.Job, t trainee) ([]corev1.Volume, []corev1.Volume
 		volumes = append(volumes, secretVolume("tls", s))
 		mounts = append(mounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir, ReadOnly: true})
 	}
+	if v, m := launcherVolume(job); v != nil {
+		volumes, mounts = append(volumes, *v), append(mounts, *m)
+	}
 	if v, m := scriptVolume(job); v != nil {
 		volumes, mounts = append(volumes, *v), append(mounts, *m)
 	}

@@ -11,12 +11,11 @@ func (m *Machine) read() {
 	m.ask(Action{Kind: Get, Key: m.active()}, func(r Reply) {
 		switch r.Code {
 		case 0:
-			s, err := ParseState(r.Value)
-			if err != nil { // whoever wrote it may mend it
+			if !m.parse(r.Value) { // whoever wrote it may mend it
 				m.retry()
 				return
 			}
-			m.state, m.index, m.fresh = s, r.Index, true
+			m.index, m.fresh = r.Index, true
 			m.decide()
 		case CodeNotFound:
 			m.state, m.index, m.fresh = State{}, r.Index, true
@@ -96,14 +95,25 @@ func (m *Machine) shown(r Reply) {
 		m.fresh, m.state = false, State{}
 		m.decide()
 	default:
-		s, err := ParseState(r.Value)
-		if err != nil {
+		if !m.parse(r.Value) {
 			m.retry()
 			return
 		}
-		m.fresh, m.state, m.index = s.Status == Final, s, r.Modified // a world is not changed often
+		m.fresh, m.index = m.state.Status == Final, r.Modified // a world is not changed often
 		m.decide()
 	}
+}
+
+// parse takes a state for the present one; false where it is none.
+func (m *Machine) parse(raw string) bool {
+	if m.state.Status != "" && m.state.Raw == raw {
+		return true
+	}
+	s, err := ParseState(raw)
+	if err == nil {
+		m.state = s
+	}
+	return err == nil
 }
 
 // attempt does something after a pause, and a look whether it is still to be done. Pauses of different lengths are what

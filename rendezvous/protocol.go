@@ -384,4 +384,3 @@ func (p Protocol) VersionDir(version int) string {
 func (m *Machine) keepAliveKey(version, rank int) string {
 	return path.Join(m.VersionDir(version), "rank_"+strconv.Itoa(rank))
 }
-

@@ -105,8 +105,11 @@ func (s *script) do(words []string, line string) {
 		}
 	case "put":
 		_, value, _ := strings.Cut(line, " {")
-		if value != "" {
+		switch {
+		case value != "":
 			value = "{" + value
+		case len(names) > 1:
+			value = names[1]
 		}
 		s.store.do(Action{Kind: Set, Key: names[0], Value: value, TTL: s.duration(options["ttl"])})
 	case "rm":

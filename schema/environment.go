@@ -167,7 +167,7 @@ func (env *Environment) takesAccelerators() bool {
 
 // allImages are the images that a job names.
 func (s *Spec) allImages() []*string {
-	return []*string{&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl, &s.Servers.Image}
+	return []*string{&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl, &s.Images.Rendezvous, &s.Servers.Image}
 }
 
 // rewrite returns an image's name here.

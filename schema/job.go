@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ const (
 	TargetMPIJob      = "mpijob"
 
 	LauncherTorchrun   = "torchrun"
+	LauncherTegen      = "tegen"
 	LauncherEntrypoint = "entrypoint"
 
 	BackendC10d   = "c10d"
@@ -36,9 +38,10 @@ const (
 	BackendEtcdV2 = "etcd-v2"
 	BackendEtcdV3 = "etcd-v3"
 
-	StoreWorker   = "worker"
-	StoreEtcd     = "etcd"
-	StoreExternal = "external"
+	StoreWorker    = "worker"
+	StoreCompanion = "companion"
+	StoreEtcd      = "etcd"
+	StoreExternal  = "external"
 
 	MXNetDist  = "dist"
 	MXNetLocal = "local"
@@ -129,6 +132,11 @@ func (s *Spec) Torchrun() bool {
 	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherTorchrun
 }
 
+// TegenRun says whether tegen puts its own launcher before the command.
+func (s *Spec) TegenRun() bool {
+	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherTegen
+}
+
 // ParameterServers says whether workers train with the servers and the scheduler of ps-lite.
 func (s *Spec) ParameterServers() bool {
 	return s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetDist || s.BytePS()
@@ -146,6 +154,8 @@ type Images struct {
 	Fetch   string `json:"fetch"`
 	AWS     string `json:"aws"`
 	Kubectl string `json:"kubectl"`
+
+	Rendezvous string `json:"rendezvous,omitempty"`
 }
 
 // Workers mirrors #Workers.
@@ -180,11 +190,54 @@ type Rendezvous struct {
 	MaxRestarts int32             `json:"maxRestarts"`
 	Conf        map[string]string `json:"conf,omitempty"`
 	Etcd        Etcd              `json:"etcd"`
+	Companion   Companion         `json:"companion,omitzero"`
+
+	KeepAlive         metav1.Duration `json:"keepAlive,omitzero"`
+	KeepAliveAttempts int32           `json:"keepAliveAttempts,omitzero"`
 }
 
 // SpeaksV2 says whether the backend needs etcd's v2 API, which ended with etcd 3.5.
 func (r *Rendezvous) SpeaksV2() bool {
 	return r.Backend == BackendEtcd || r.Backend == BackendEtcdV2
+}
+
+// KeepsAliveAsTorch says whether agents keep to the interval that all versions of torch have.
+func (r *Rendezvous) KeepsAliveAsTorch() bool {
+	return r.KeepAlive.Duration == 5*time.Second && r.KeepAliveAttempts == 3
+}
+
+// Dynamic says whether the backend is of torch's second generation, of which c10d and etcd-v2 are one class.
+func (r *Rendezvous) Dynamic() bool {
+	return r.Backend == BackendC10d || r.Backend == BackendEtcdV2
+}
+
+// Companion mirrors #Companion.
+type Companion struct {
+	Name     string            `json:"name,omitempty"`
+	Replicas int32             `json:"replicas,omitempty"`
+	CPU      resource.Quantity `json:"cpu"`
+	Memory   resource.Quantity `json:"memory"`
+	Storage  *EtcdStorage      `json:"storage,omitempty"`
+	Etcd     *CompanionEtcd    `json:"etcd,omitempty"`
+}
+
+// CompanionEtcd is an etcd that exists. Of its Secrets the content is never read.
+type CompanionEtcd struct {
+	Endpoints []string           `json:"endpoints"`
+	TLS       *CompanionTLS      `json:"tls,omitempty"`
+	User      string             `json:"user,omitempty"`
+	Password  *CompanionPassword `json:"password,omitempty"`
+}
+
+// CompanionTLS names a Secret.
+type CompanionTLS struct {
+	Secret string `json:"secret"`
+}
+
+// CompanionPassword is a key of a Secret.
+type CompanionPassword struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
 }
 
 // Etcd mirrors #Etcd.

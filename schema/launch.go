@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
 )
 
 // Launch is an author's own call of torchrun or dlrover-run, found among the words of command and args. A shell's one
@@ -51,6 +53,8 @@ func (s *Spec) LaunchedBy() string {
 	switch {
 	case s.Torchrun():
 		return LauncherTorchrun
+	case s.TegenRun():
+		return contract.Rendezvous
 	case s.Horovodrun():
 		return "horovodrun"
 	case s.Framework == FrameworkDLRover && s.Launch() == nil:

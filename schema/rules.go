@@ -43,6 +43,9 @@ var rules = append([]rule{
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
 	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
 	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
+	{(*ruling).companion, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion images.rendezvous metadata target"},
+	{(*ruling).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
+	{(*ruling).keepAlive, "framework target rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts"},
 	{(*ruling).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
 	{(*ruling).elasticJob, "framework target launcher command args rendezvous podTemplate"},
 	{(*ruling).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
@@ -160,7 +163,7 @@ func (r *ruling) key(mapping, key string) {
 func (r *ruling) program() {
 	s := &r.Spec
 	launcher, otherwise := s.LaunchedBy(), ""
-	if launcher == LauncherTorchrun {
+	if launcher == LauncherTorchrun || s.TegenRun() {
 		otherwise = ", or set launcher: entrypoint"
 	}
 	switch {
@@ -308,8 +311,8 @@ func (r *ruling) failure() {
 	f := &r.Spec.Failure
 	seen := map[int32]bool{}
 	for i, code := range f.FatalExitCodes {
-		if code != 1 && r.Spec.Torchrun() {
-			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires", "torchrun exits with 1 whatever its processes exit with, so %d never comes: use launcher entrypoint, or 1", code)
+		if code != 1 && (r.Spec.Torchrun() || r.Spec.TegenRun()) {
+			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires", r.Spec.LaunchedBy()+" exits with 1 whatever its processes exit with, so %d never comes: use launcher entrypoint, or 1", code)
 		}
 		if seen[code] {
 			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "duplicate", "%d is listed twice", code)

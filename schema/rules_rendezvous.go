@@ -20,7 +20,11 @@ func (r *ruling) store() {
 		if r.given("spec.rendezvous.store") {
 			at = "spec.rendezvous.store"
 		}
-		r.fail(at, "requires", "backend %s needs a store: etcd, or external with an endpoint", z.Backend)
+		rendered := "etcd"
+		if z.SpeaksV2() {
+			rendered = "companion, etcd"
+		}
+		r.fail(at, "requires", "backend %s needs a store: %s, or external with an endpoint", z.Backend, rendered)
 	case z.Store == StoreExternal && z.Endpoint == "":
 		r.fail("spec.rendezvous.endpoint", "required", "required field is missing: host:port of the external store")
 	case z.Store != StoreExternal && z.Endpoint != "":
@@ -40,13 +44,17 @@ var confKeys = map[string]string{
 	"lastcall_timeout":  "spec.rendezvous.lastCall",
 	"join_timeout":      "spec.rendezvous.joinTimeout",
 	"timeout":           "spec.rendezvous.joinTimeout",
-	"protocol":          "spec.rendezvous.etcd.tls",
-	"cacert":            "spec.rendezvous.etcd.tls",
-	"cert":              "spec.rendezvous.etcd.tls",
-	"key":               "spec.rendezvous.etcd.tls",
-	"ca_cert":           "spec.rendezvous.etcd.tls",
-	"ssl_cert":          "spec.rendezvous.etcd.tls",
-	"ssl_cert_key":      "spec.rendezvous.etcd.tls",
+
+	"keep_alive_interval":    "spec.rendezvous.keepAlive",
+	"keep_alive_max_attempt": "spec.rendezvous.keepAliveAttempts",
+
+	"protocol":     "spec.rendezvous.etcd.tls",
+	"cacert":       "spec.rendezvous.etcd.tls",
+	"cert":         "spec.rendezvous.etcd.tls",
+	"key":          "spec.rendezvous.etcd.tls",
+	"ca_cert":      "spec.rendezvous.etcd.tls",
+	"ssl_cert":     "spec.rendezvous.etcd.tls",
+	"ssl_cert_key": "spec.rendezvous.etcd.tls",
 }
 
 var confKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)

@@ -41,7 +41,7 @@ func (r *ruling) volumes() {
 
 // takenNames are the volumes that tegen itself gives a worker.
 var takenNames = map[string]bool{
-	"dshm": true, "tmp": true, "tls": true, "script": true, "ssh": true, "ssh-keys": true, "ssh-home": true,
+	"dshm": true, "tmp": true, "tls": true, "script": true, "launcher": true, "ssh": true, "ssh-keys": true, "ssh-home": true,
 	"ssh-auth": true, // the MPI operator's
 }
 

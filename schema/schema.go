@@ -281,7 +281,8 @@ func decode(root *node, into any) Errors {
 	return nil
 }
 
-// tidy drops what tools leave on a job for themselves, and gives volumes without a source the default one.
+// tidy drops what tools leave on a job for themselves, and gives the rendezvous its store and volumes without a source
+// the default one.
 func tidy(job *Job) {
 	for key := range job.Metadata.Annotations {
 		for _, domain := range []string{"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/", "kustomize.config.k8s.io/", "kubectl.kubernetes.io/"} {
@@ -289,6 +290,9 @@ func tidy(job *Job) {
 				delete(job.Metadata.Annotations, key)
 			}
 		}
+	}
+	if z := &job.Spec.Rendezvous; z.Store == "" {
+		z.Store = job.Spec.defaultStore()
 	}
 	for i := range job.Spec.Storage {
 		if v := &job.Spec.Storage[i]; v.VolumeSource == (VolumeSource{}) {

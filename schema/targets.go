@@ -69,6 +69,8 @@ func others(framework string) lacks {
 		"launcher":   {FrameworkTorchelastic},
 		"rendezvous": {FrameworkTorchelastic},
 
+		"launcher=" + LauncherTegen: {FrameworkTorchelastic},
+
 		"rendezvous.maxRestarts": {FrameworkTorchelastic, FrameworkDLRover},
 
 		"mxnet":         {FrameworkMXNet},
@@ -101,10 +103,11 @@ var noController = lacks{
 // Features lists what targets differ in, in the order of job.cue.
 var Features = []Feature{
 	written("launcher", "who starts the processes"),
+	{"launcher=" + LauncherTegen, "tegen's own launcher", "launcher", tegenRun},
 	written("env", "environment variables of the workers"),
 	{"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max", elastic},
 	written("workers.firstIndex", "pods counted from 1"),
-	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port", "id", "etcd"),
+	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port", "id", "etcd", "companion", "keepAlive", "keepAliveAttempts"),
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),
 	written("servers", "parameter servers"),
 	written("ssh", "port and keys of ssh"),
@@ -164,6 +167,9 @@ func gangOf(scheduler string) Feature {
 		return when(r.Spec.Gang != nil && r.Spec.Gang.Scheduler == scheduler, "gang.scheduler")
 	}}
 }
+
+// tegenRun passes over frameworks that have no launcher to choose, since launcher says so already.
+func tegenRun(r *ruling) []string { return when(r.Spec.TegenRun(), "launcher") }
 
 func elastic(r *ruling) []string {
 	w := &r.Spec.Workers

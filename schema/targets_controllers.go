@@ -9,7 +9,10 @@ var trainJobLacks = lacks{
 	"workers.min":            "a TrainJob has no minimum and maximum of nodes (KEP-2903 is open)",
 	"rendezvous":             "its controller sets a static rendezvous with node 0 by itself",
 	"rendezvous.maxRestarts": "its controller sets a static rendezvous with node 0 by itself",
-	"ttlAfterFinished":       "a TrainJob has none, and one that failed would run again when its JobSet expires",
+
+	"launcher=" + LauncherTegen: "its controller sets a static rendezvous with node 0, which this launcher has not",
+
+	"ttlAfterFinished": "a TrainJob has none, and one that failed would run again when its JobSet expires",
 }
 
 // vcJobLacks is from volcano-sh/volcano v1.15.1: the CustomResourceDefinition, and pkg/controllers/job.

@@ -28,10 +28,17 @@ const ManagedBy = "tegen"
 // Scheduler is the name of the scheduler of gangs: of its program, its objects, and the profile that pods ask for.
 const Scheduler = "tegen-scheduler"
 
+// Rendezvous is the name of the rendezvous service and launcher: of its program, and of its image.
+const Rendezvous = "tegen-rendezvous"
+
+// RendezvousPassword is the variable that 'tegen-rendezvous serve' reads the password of an etcd from.
+const RendezvousPassword = "TEGEN_RENDEZVOUS_PASSWORD"
+
 // Ports of the rendezvous. 2379, 2380 and 2381 are etcd's own conventions, 29400 is torchrun's default.
 const (
-	EtcdClientPort  = 2379
-	EtcdPeerPort    = 2380
-	EtcdMetricsPort = 2381
-	C10dPort        = 29400
+	EtcdClientPort       = 2379
+	EtcdPeerPort         = 2380
+	EtcdMetricsPort      = 2381
+	RendezvousStatusPort = 2381
+	C10dPort             = 29400
 )

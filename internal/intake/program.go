@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
 )
 
 // program is what a container runs: the words of its command and of its arguments, in which a launcher's options are
@@ -42,6 +44,10 @@ func newProgram(c view) *program {
 		isModule := name != "" && i > 0 && words[i-1] == "-m"
 		if name != "" && (i == 0 || isModule) {
 			p.start, p.launcher = i+1, name
+			break
+		}
+		if i == 1 && word == "run" && path.Base(words[0]) == contract.Rendezvous {
+			p.start, p.launcher = 2, contract.Rendezvous
 			break
 		}
 	}

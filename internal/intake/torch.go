@@ -58,6 +58,9 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 	}
 	d.torchProgram(p, pod, c, byEntrypoint)
 	read := torchVariables
+	if d.get("spec.launcher").text() == schema.LauncherTegen {
+		read = append(read, "PET_MONITOR_INTERVAL")
+	}
 	if byEntrypoint {
 		read = append(read, tutorialVariables...)
 		if size := c.at("env").item("name", "SIZE").at("value"); size.given() && size.text() == d.get("spec.workers.max").text() {
@@ -128,7 +131,7 @@ func (d *draft) meeting(backend, endpoint setting) {
 		return
 	}
 	d.set("spec.rendezvous.backend", backend.text, backend.from)
-	served := d.etcd(name, port, backend.text, endpoint.from)
+	served := d.companion(name, port, backend.text, endpoint.from) || d.etcd(name, port, backend.text, endpoint.from)
 	switch {
 	case endpoint.text == "" || served:
 	case backend.text == schema.BackendC10d && (firstWorker.MatchString(name) || strings.HasPrefix(name, d.workload[0].name)):
@@ -164,6 +167,11 @@ func (d *draft) conf(s setting) {
 		case !ok:
 		case field != "" && err == nil:
 			d.set("spec.rendezvous."+field, span(n), s.from)
+		case key == "keep_alive_interval" && err == nil:
+			d.set("spec.rendezvous.keepAlive", span(n), s.from)
+		case key == "keep_alive_max_attempt" && err == nil:
+			d.set("spec.rendezvous.keepAliveAttempts", n, s.from)
+		case key == "is_host" && value == "0" && d.get("spec.rendezvous.store").text() == schema.StoreCompanion:
 		case tlsKeys[key] && d.get("spec.rendezvous.etcd.tls").given():
 		default:
 			d.put("spec.rendezvous.conf", key, value, s.from)
@@ -195,7 +203,7 @@ func (d *draft) torchProgram(p *program, pod, c view, byEntrypoint bool) {
 		c.at("command").moved()
 		c.at("args").moved()
 	}
-	if byEntrypoint || !launches {
+	if !d.tegenRun(p, pod, c) && (byEntrypoint || !launches) {
 		d.set("spec.launcher", schema.LauncherEntrypoint, c)
 	}
 	d.script(p, pod, c)

@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"os/exec"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,83 +12,6 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous"
 )
-
-// stores are what the tests run against: each starts a server, and returns its address.
-var stores = map[string]func(*testing.T) string{
-	"etcd-3.4": startEtcd,
-}
-
-// startEtcd starts the etcd of the system with its v2 API, which etcd dropped in 3.6.
-func startEtcd(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("etcd")
-	if err != nil {
-		t.Skip("no etcd is installed: Debian's package etcd-server has one that still speaks v2")
-	}
-	if out, err := exec.CommandContext(t.Context(), path, "--version").Output(); err != nil || !strings.Contains(string(out), "Version: 3.4") {
-		t.Skipf("%s is not etcd 3.4: %q, %v", path, out, err)
-	}
-	address, peer := free(t), free(t)
-	log := &buffer{}
-	c := exec.CommandContext(t.Context(), path, "--enable-v2", "--data-dir", t.TempDir(), "--log-level", "error",
-		"--listen-client-urls", "http://"+address, "--advertise-client-urls", "http://"+address,
-		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
-	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		c.Process.Kill()
-		c.Wait()
-		if t.Failed() {
-			t.Logf("etcd:\n%s", log)
-		}
-	})
-	await(t, address)
-	return address
-}
-
-// await waits until a server answers, which for etcd means that it has a leader.
-func await(t *testing.T, address string) {
-	t.Helper()
-	c := newClient([]string{address}, nil, "", "", time.Second)
-	defer c.close()
-	for ctx := t.Context(); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := c.get(ctx, "/"); err == nil {
-			return
-		} else if ctx.Err() != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// buffer is a log that many write.
-type buffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
 
 // each runs a test against every kind of store.
 func each(t *testing.T, test func(*testing.T, *run)) {

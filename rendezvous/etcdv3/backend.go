@@ -244,7 +244,7 @@ func (b *Backend) call(ctx context.Context, ev event, starts bool) result {
 		select { // answered as the last thing
 		case r = <-c.answer:
 		default:
-			r.err = s.err
+			r = s.verdict(ev)
 		}
 	}
 	if r.err != nil || r.over {

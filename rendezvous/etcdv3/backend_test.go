@@ -54,7 +54,7 @@ func newPeer(t testing.TB, c *clientv3.Client, s rendezvous.Settings, id string,
 // within is a deadline so that nothing hangs.
 func within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -104,11 +104,11 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 		return
 	}
 	rev := r.Header.Revision
-	ev := evJoined{created: rev}
+	ev, written := evJoined{created: rev}, rev
 	if r.Succeeded {
 		s.b.counters.writes.Add(1)
 	} else if kv := r.Responses[0].GetResponseRange().Kvs[0]; clientv3.LeaseID(kv.Lease) == lease {
-		ev.created = kv.CreateRevision // an earlier try went through
+		ev.created, written = kv.CreateRevision, kv.ModRevision // by an earlier try
 	} else {
 		s.tell(evTaken{rev})
 		return
@@ -120,7 +120,7 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 		s.b.counters.writes.Add(1)
 	}
 	s.post(func() {
-		s.runLease = h.runLease
+		s.runLease, s.written = h.runLease, written
 		s.step(ev)
 		s.watchHead(rev)
 	})
@@ -189,28 +189,35 @@ func (s *session) contend(lease clientv3.LeaseID, mine int64) {
 // update writes the agent's key, after earlier updates.
 func (s *session) update(a actUpdate) {
 	if s.updates = append(s.updates, a); len(s.updates) == 1 {
-		go s.put(a, s.lease, s.machine.created, s.runLease)
+		go s.put(a, s.lease, s.runLease, s.written)
 	}
 }
 
-func (s *session) put(a actUpdate, lease clientv3.LeaseID, mine int64, run clientv3.LeaseID) {
+// put compares the revision that the key has had last, so that a try that is late does not undo a later update.
+func (s *session) put(a actUpdate, lease, run clientv3.LeaseID, written int64) {
 	me := s.b.keys.agent(s.b.agent.ID)
 	ops := []clientv3.Op{clientv3.OpPut(me, encode(a.entry), clientv3.WithLease(lease))}
 	if a.mark != nil {
 		ops = append(ops, clientv3.OpPut(s.b.keys.place(a.dir, s.b.agent.ID), encode(a.mark), clientv3.WithLease(run)))
 	}
-	r, ok := s.own("updating the agent", []clientv3.Cmp{created(me, mine)}, ops)
+	r, ok := s.own("updating the agent", []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(me), "=", written)}, ops, clientv3.OpGet(me))
 	if !ok {
 		return
 	}
-	s.post(func() {
-		if !r.Succeeded {
-			s.end(errLost)
+	written = r.Header.Revision
+	if !r.Succeeded {
+		kvs := r.Responses[0].GetResponseRange().Kvs
+		if len(kvs) == 0 || clientv3.LeaseID(kvs[0].Lease) != lease || string(kvs[0].Value) != encode(a.entry) {
+			s.post(func() { s.end(errLost) })
 			return
 		}
+		written = kvs[0].ModRevision // by an earlier try
+	}
+	s.post(func() {
+		s.written = written
 		s.b.counters.writes.Add(int64(len(ops)))
 		if s.updates = s.updates[1:]; len(s.updates) > 0 {
-			go s.put(s.updates[0], s.lease, s.machine.created, s.runLease)
+			go s.put(s.updates[0], s.lease, s.runLease, s.written)
 		}
 	})
 }

@@ -45,6 +45,7 @@ type session struct {
 	watched            string      // the agent that pred is about
 	updates            []actUpdate // the first is being written: they keep their order
 	runLease           clientv3.LeaseID
+	written            int64       // mod revision of the agent's key
 	refresh            *time.Timer // of the run's lease, while leading
 	timers             [timers]*time.Timer
 }
@@ -164,7 +165,7 @@ func (s *session) verdict(ev event) result {
 		case succeeded:
 			return result{over: true}
 		case failed:
-			return result{err: rendezvous.ErrClosed}
+			return result{err: rendezvous.ErrClosed} // for who fails as well as for who finishes
 		}
 	}
 	return result{err: s.err}

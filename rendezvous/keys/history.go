@@ -117,9 +117,10 @@ func (h *hub) remove(w *Watch) {
 	h.number--
 }
 
-// notify hands an event to those it concerns, and ends their wait. It looks at the event's key and above; all waits are
-// gone through only where a directory went.
-func (h *hub) notify(e *Event) {
+// notify hands an event to those it concerns, and ends their wait. It looks at the event's key and above. With a directory
+// go the nodes below it, and whoever waits for one of those is told; whoever waits there for one that has yet to come
+// waits on, as with etcd.
+func (h *hub) notify(e *Event, gone *node) {
 	if e.refresh {
 		return
 	}
@@ -129,12 +130,8 @@ func (h *hub) notify(e *Event) {
 			break
 		}
 	}
-	if e.gone() {
-		for p := range h.at {
-			if under(p, e.Node.Key) {
-				h.wake(p, e)
-			}
-		}
+	if e.gone() && gone != nil {
+		gone.each(func(n *node) { h.wake(n.path, e) })
 	}
 }
 

@@ -269,9 +269,9 @@ func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if ev := k.tree.apply(rev, h, changes, time.Now(), nil); ev != nil {
+	if ev, gone := k.tree.apply(rev, h, changes, time.Now(), nil); ev != nil {
 		k.past.add(ev)
-		k.hub.notify(ev)
+		k.hub.notify(ev, gone)
 	}
 	k.next = rev + 1
 	k.wakeWaiters()

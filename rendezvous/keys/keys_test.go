@@ -20,15 +20,21 @@ import (
 // embedded is a store of its own.
 func embedded(t testing.TB) *store.Store {
 	t.Helper()
-	s, err := store.Embedded{Dir: t.TempDir()}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := embeddedIn(t, t.TempDir())
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	return s
+}
+
+func embeddedIn(t testing.TB, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Embedded{Dir: dir}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

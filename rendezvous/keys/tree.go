@@ -78,10 +78,10 @@ func names(p string) []string {
 	return strings.Split(p[1:], "/")
 }
 
-// apply takes in what one transaction changed, and returns the event that it was: none where somebody else wrote the
-// store. grace is nil for news; while a state is loaded, it is the least time that a node still lives: its owner could
+// apply takes in what one transaction changed, and returns the event that it was, none where somebody else wrote the
+// store, and the node that went with all below it. grace is nil for news; while a state is loaded, it is the least time that a node still lives: its owner could
 // not reach anybody to renew it.
-func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace *time.Duration) *Event {
+func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace *time.Duration) (*Event, *node) {
 	var prev *Node
 	if h != nil {
 		if n := t.at(h.Key); n != nil {
@@ -90,9 +90,12 @@ func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace 
 		t.index = uint64(rev)
 	}
 	var wrote *record
+	var gone *node
 	for _, c := range changes {
 		if c.record == nil {
-			t.remove(c.path)
+			if n := t.remove(c.path); n != nil && h != nil && c.path == h.Key {
+				gone = n
+			}
 			continue
 		}
 		t.put(c, now, grace)
@@ -101,9 +104,9 @@ func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace 
 		}
 	}
 	if h == nil {
-		return nil
+		return nil, nil
 	}
-	return event(*h, prev, wrote, uint64(rev))
+	return event(*h, prev, wrote, uint64(rev)), gone
 }
 
 // event is a change as clients see it. It is made by the process that wrote it and by those that only see it.
@@ -162,16 +165,17 @@ func (t *tree) put(c change, now time.Time, grace *time.Duration) {
 	}
 }
 
-func (t *tree) remove(p string) {
+func (t *tree) remove(p string) *node {
 	n := t.at(p)
 	if n == nil || n == t.root {
-		return
+		return nil
 	}
 	delete(n.parent.children, path.Base(p))
 	n.each(func(n *node) {
 		t.keys--
 		t.bytes -= len(n.path) + len(n.record.value)
 	})
+	return n
 }
 
 // each calls f with a node and all below it.

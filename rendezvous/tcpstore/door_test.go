@@ -38,6 +38,14 @@ func (c client) send(line string) {
 	}
 }
 
+// say sends one message of the recent dialect with a key and values.
+func (c client) say(o Op, key string, values ...string) {
+	c.t.Helper()
+	if _, err := c.Write(message(o, key, values...)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 func (c client) want(line string) {
 	c.t.Helper()
 	want, err := tokens(line)
@@ -223,15 +231,15 @@ func TestCollect(t *testing.T) {
 				}
 			}
 			kept := s.Stats().Keys
-			one.Write(message(CompareSet, prefix+id, "", empty))
+			one.say(CompareSet, prefix+id, "", empty)
 			one.want(`"Y2FuaW1hZGFt"`)
-			one.Write(message(CompareSet, prefix+id, empty, "closed"))
+			one.say(CompareSet, prefix+id, empty, "closed")
 			one.want(`"closed"`)
-			one.Write(message(Set, prefix+id+".0/MASTER_ADDR", "h"))
-			two.Write(message(Get, prefix+id))
+			one.say(Set, prefix+id+".0/MASTER_ADDR", "h")
+			two.say(Get, prefix+id)
 			two.want(`"closed"`)
-			two.Write(message(Set, prefix+id+".12/torchelastic/role_info/0", "h"))
-			two.Write(message(Get, prefix+id))
+			two.say(Set, prefix+id+".12/torchelastic/role_info/0", "h")
+			two.say(Get, prefix+id)
 			two.want(`"closed"`)
 			_ = one.Close()
 			until(t, func() bool { return s.Stats().Connections == 2 })
@@ -246,13 +254,12 @@ func TestCollect(t *testing.T) {
 			until(t, func() bool { return s.Stats().Keys == kept })
 			one = connect(t, address)
 			one.send(greeting + "0d 00 00 00 00")
-			one.Write(message(CompareSet, prefix+id, "", empty))
+			one.say(CompareSet, prefix+id, "", empty)
 			one.want(`00 00 00 00 "Y2FuaW1hZGFt"`)
 		})
 	}
 }
 
-// message is one of the recent dialect with a key and values.
 func message(o Op, key string, values ...string) []byte {
 	out := append([]byte{byte(o)}, bytes.Join(Reply{}.value([]byte(key)), nil)...)
 	for _, v := range values {
@@ -289,7 +296,7 @@ func TestSlowReader(t *testing.T) {
 	s, address := start(t, nil)
 	c, other := connect(t, address), connect(t, address)
 	c.send(greeting)
-	c.Write(message(Set, "/big", strings.Repeat("x", 1<<20)))
+	c.say(Set, "/big", strings.Repeat("x", 1<<20))
 	const times = 200
 	wrote := make(chan error, 1)
 	go func() {
@@ -369,7 +376,7 @@ func TestTogether(t *testing.T) {
 			c.send(greeting + state("a"))
 			c.want(`"Y2FuaW1hZGFt"`)
 			for r := range rounds {
-				c.Write(message(Append, fmt.Sprintf("%sa.%d/all", prefix, r), "."))
+				c.say(Append, fmt.Sprintf("%sa.%d/all", prefix, r), ".")
 				c.send(fmt.Sprintf(`01 "/torch.rendezvous.a.%d/%d" "v" 12 "/torch.rendezvous.a.0/meet" #%d`, r, i, clients))
 				c.want("00")
 				c.send(fmt.Sprintf(`06 #2 "/torch.rendezvous.a.%d/0" "/torch.rendezvous.a.%d/%d" 03 "/torch.rendezvous.a.%d/all"`, r, r, clients-1, r))

@@ -265,6 +265,9 @@ func (s *Store) wait(m *Member, q Request, out *Result) error {
 	for _, key := range q.Keys {
 		t, err := s.slot(m, key)
 		if err != nil {
+			for _, t := range w.slots { // those made for nothing
+				s.tidy(t)
+			}
 			return err
 		}
 		if w.order = append(w.order, t); seen[t] {

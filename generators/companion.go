@@ -1,0 +1,247 @@
+package generators
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+const companionData = "/var/lib/" + contract.Rendezvous
+
+// companionName is the name of the Service that workers dial, and of what runs behind it.
+func companionName(job *schema.Job) string {
+	if n := job.Spec.Rendezvous.Companion.Name; n != "" {
+		return n
+	}
+	return roleName(job, componentCompanion)
+}
+
+// companionStatusName is the name of the headless Service that has the pods' own names, and their status port.
+func companionStatusName(job *schema.Job) string { return companionName(job) + "-status" }
+
+// companionPort is where workers dial it.
+func companionPort(job *schema.Job) int32 {
+	if job.Spec.Rendezvous.Backend == schema.BackendC10d {
+		return c10dPort(job)
+	}
+	return etcdPort(job)
+}
+
+// companionReplicas: a store of c10d lives in the memory of one pod, and so does an etcd of the pod's own. What an etcd
+// that exists keeps, any pod can serve.
+func companionReplicas(job *schema.Job) int32 {
+	c := &job.Spec.Rendezvous.Companion
+	switch {
+	case c.Replicas > 0:
+		return c.Replicas
+	case c.Etcd != nil:
+		return 2
+	}
+	return 1
+}
+
+// companion is a tegen-rendezvous of the job's own, in which its workers meet.
+func companion(job *schema.Job) []runtime.Object {
+	if job.Spec.Rendezvous.Store != schema.StoreCompanion {
+		return nil
+	}
+	replicas := companionReplicas(job)
+	out := []runtime.Object{
+		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
+			port("status", contract.RendezvousStatusPort)),
+		// Not the headless one: its name resolves from the start, so that workers that come first are refused and try
+		// again, where a name without an address ends them.
+		&corev1.Service{
+			ObjectMeta: meta(job, companionName(job), componentCompanion),
+			Spec: corev1.ServiceSpec{
+				Selector: selector(job, componentCompanion),
+				Ports:    []corev1.ServicePort{port("rendezvous", companionPort(job))},
+			},
+		},
+	}
+	if job.Spec.Disruption.Budget {
+		out = append(out, budget(job, companionName(job), componentCompanion, max(1, replicas-1))) // one alone may not go: runs end with it
+	}
+	if job.Spec.Rendezvous.Companion.Etcd != nil {
+		return append(out, companionGateways(job, replicas))
+	}
+	return append(out, companionStore(job, replicas))
+}
+
+// companionGateways keep nothing: any of them may go at any time.
+func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
+	d := &appsv1.Deployment{
+		ObjectMeta: meta(job, companionName(job), componentCompanion),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+				MaxUnavailable: ptr(intstr.FromInt32(0)), // a new one serves before an old one goes
+				MaxSurge:       ptr(intstr.FromInt32(1)),
+			}},
+			Template: companionTemplate(job),
+		},
+	}
+	if replicas > 1 {
+		d.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, // one node for all still beats none
+			LabelSelector:  &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
+			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey}, // or pods that a rollout is about to end count too
+		}}
+	}
+	expect(job, &d.ObjectMeta, d.Spec.Template.Spec)
+	return d
+}
+
+// companionStore is one pod that keeps the data itself, under a name that never stands for two pods at a time.
+func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
+	c := &job.Spec.Rendezvous.Companion
+	set := &appsv1.StatefulSet{
+		ObjectMeta: meta(job, companionName(job), componentCompanion),
+		Spec: appsv1.StatefulSetSpec{
+			ServiceName: companionStatusName(job),
+			Replicas:    &replicas,
+			Selector:    &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
+			Template:    companionTemplate(job),
+		},
+	}
+	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
+	if c.Storage != nil {
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentCompanion, c.Storage)}
+		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
+		return set
+	}
+	// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image or flag.
+	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+	set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", companionDisk(job)))
+	return set
+}
+
+// companionDisk is the local disk of a pod: the store with its log and snapshots, or only what it prints.
+func companionDisk(job *schema.Job) resource.Quantity {
+	z := &job.Spec.Rendezvous
+	if z.Backend == schema.BackendC10d || z.Companion.Etcd != nil || z.Companion.Storage != nil {
+		return resource.MustParse("1Gi")
+	}
+	return resource.MustParse("3Gi") // etcd's own quota of 2Gi, and the log
+}
+
+func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
+	e := job.Spec.Rendezvous.Companion.Etcd
+	container := companionContainer(job)
+	pod := podSpec(job)
+	pod.ServiceAccountName = "" // it needs neither a cloud role nor the Kubernetes API
+	// It goes on serving until runs have ended: workers that are deleted with it have that long for their checkpoint.
+	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod) + 30)
+	if e == nil {
+		container.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: companionData}}
+	} else if e.TLS != nil {
+		pod.Volumes = []corev1.Volume{secretVolume("tls", e.TLS.Secret)}
+		container.VolumeMounts = []corev1.VolumeMount{{Name: "tls", MountPath: tlsDir, ReadOnly: true}}
+	}
+	pod.Containers = []corev1.Container{container}
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      labels(job, componentCompanion),
+			Annotations: evictionAnnotations(job),
+		},
+		Spec: pod,
+	}
+}
+
+func companionContainer(job *schema.Job) corev1.Container {
+	c := &job.Spec.Rendezvous.Companion
+	probe := func(path string, period, failures int32) *corev1.Probe {
+		return &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+				Path: path, Port: intstr.FromString("status"),
+			}},
+			PeriodSeconds: period, FailureThreshold: failures,
+		}
+	}
+	var env []corev1.EnvVar
+	if c.Etcd != nil && c.Etcd.Password != nil {
+		env = []corev1.EnvVar{{Name: contract.RendezvousPassword, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: c.Etcd.Password.Name}, Key: c.Etcd.Password.Key,
+		}}}}
+	}
+	return corev1.Container{
+		Name:            componentCompanion,
+		Image:           job.Spec.Images.Rendezvous,
+		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Args:            append([]string{"serve"}, companionFlags(job)...), // to which the image's entrypoint is the program
+		Env:             env,
+		Ports: []corev1.ContainerPort{
+			{Name: "rendezvous", ContainerPort: companionPort(job), Protocol: corev1.ProtocolTCP},
+			{Name: "status", ContainerPort: contract.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:       fixed(c.CPU, c.Memory, companionDisk(job)),
+		StartupProbe:    probe("/readyz", 2, 60),
+		ReadinessProbe:  probe("/readyz", 5, 3),
+		LivenessProbe:   probe("/healthz", 10, 6), // a restart ends every run of c10d: not at the first doubt
+		SecurityContext: containerSecurity(true),
+	}
+}
+
+// companionFlags open one protocol to the workers. The other listens where nobody but the pod itself hears it: replicas
+// would answer c10d each from a memory of its own.
+func companionFlags(job *schema.Job) []string {
+	z := &job.Spec.Rendezvous
+	client, c10d := ":"+strconv.Itoa(int(etcdPort(job))), fmt.Sprintf("127.0.0.1:%d", contract.C10dPort)
+	advertised := fmt.Sprintf("http://%s:%d", companionName(job), etcdPort(job)) // the Service: what clients dial when they connect again
+	if z.Backend == schema.BackendC10d {
+		client, c10d = fmt.Sprintf("127.0.0.1:%d", contract.EtcdClientPort), ":"+strconv.Itoa(int(c10dPort(job)))
+		advertised = "http://" + client
+	}
+	doors := []string{
+		"--listen-client=" + client,
+		"--advertise-client-urls=" + advertised,
+		"--listen-c10d=" + c10d,
+		fmt.Sprintf("--listen-status=:%d", contract.RendezvousStatusPort),
+	}
+	e := z.Companion.Etcd
+	if e == nil {
+		// A directory of its own: the mount point's rights are not the program's to set.
+		return append([]string{"--store=embedded", "--data-dir=" + companionData + "/data"}, doors...)
+	}
+	flags := append([]string{"--store=etcd", "--endpoints=" + strings.Join(e.Endpoints, ",")}, doors...)
+	if e.TLS != nil {
+		flags = append(flags, "--cacert="+tlsDir+"/ca.crt", "--cert="+tlsDir+"/tls.crt", "--key="+tlsDir+"/tls.key")
+	}
+	if e.User != "" {
+		flags = append(flags, "--user="+e.User) // its password comes by a variable, which no process list shows
+	}
+	return flags
+}
+
+// companionPolicy lets in the members alone where there is neither encryption nor a password, which c10d knows nothing
+// of; its status, which says no secret and changes nothing, is for whoever watches the cluster.
+func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
+	var out []networkingv1.NetworkPolicyEgressRule
+	if e := job.Spec.Rendezvous.Companion.Etcd; e != nil {
+		var ports []int
+		for _, endpoint := range e.Endpoints {
+			n, _ := strconv.Atoi(endpoint[strings.LastIndex(endpoint, ":")+1:]) // schema.Load read it
+			ports = append(ports, n)
+		}
+		slices.Sort(ports)
+		out = []networkingv1.NetworkPolicyEgressRule{{Ports: tcp(slices.Compact(ports)...)}, {Ports: dns()}}
+	}
+	return policy(job, componentCompanion,
+		[]networkingv1.NetworkPolicyIngressRule{
+			{From: members, Ports: tcp(int(companionPort(job)))},
+			{Ports: tcp(contract.RendezvousStatusPort)},
+		}, out)
+}

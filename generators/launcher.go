@@ -1,0 +1,40 @@
+package generators
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// Where workers have tegen's launcher: their image is the author's and brings none.
+const launcherDir = "/tegen/bin"
+
+// launcherWords start the launcher; what it starts comes behind.
+func launcherWords() []string { return []string{launcherDir + "/" + contract.Rendezvous, "run"} }
+
+// monitorInterval is how often, in seconds, the launcher asks who else would join; torchrun's own differs by release.
+var monitorInterval = corev1.EnvVar{Name: "PET_MONITOR_INTERVAL", Value: "1"}
+
+// installLauncher puts the launcher into the pod: its image has no shell and no cp, so the program copies itself.
+func installLauncher(job *schema.Job) corev1.Container {
+	return corev1.Container{
+		Name:            "install-launcher",
+		Image:           job.Spec.Images.Rendezvous,
+		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Args:            []string{"install", launcherDir + "/" + contract.Rendezvous}, // to which the image's entrypoint is the program
+		Resources:       small(),
+		SecurityContext: containerSecurity(true),
+		VolumeMounts:    []corev1.VolumeMount{{Name: "launcher", MountPath: launcherDir}},
+	}
+}
+
+// launcherVolume is where it lies, nil where workers start otherwise.
+func launcherVolume(job *schema.Job) (*corev1.Volume, *corev1.VolumeMount) {
+	if !job.Spec.TegenRun() {
+		return nil, nil
+	}
+	v := scratch("launcher", resource.MustParse("256Mi")) // the program with an etcd in it
+	return &v, &corev1.VolumeMount{Name: "launcher", MountPath: launcherDir, ReadOnly: true}
+}

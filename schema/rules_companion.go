@@ -1,0 +1,146 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+)
+
+// defaultStore is the store of a job that names none: the companion where a place has it.
+func (s *Spec) defaultStore() string {
+	t := rowOf(s)
+	if s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") {
+		return StoreWorker
+	}
+	return StoreCompanion
+}
+
+const noRendezvousImage = "needs spec.images.rendezvous, which has no default: build the image with 'make image', push it to your registry, and name it in the job or in an Environment's defaults"
+
+// companion holds the settings of the rendered tegen-rendezvous together.
+func (r *ruling) companion() {
+	z := &r.Spec.Rendezvous
+	if z.Store != StoreCompanion {
+		if r.given("spec.rendezvous.companion") {
+			r.fail("spec.rendezvous.companion", "requires", "no companion is rendered with store %s", z.Store)
+		}
+		return
+	}
+	if z.Backend == BackendEtcdV3 {
+		r.fail("spec.rendezvous.store", "requires", "the companion speaks c10d and etcd's v2 API, and backend etcd-v3 the v3 API: set store: etcd, or external with an endpoint")
+	}
+	if r.Spec.Images.Rendezvous == "" {
+		r.fail("spec.rendezvous.store", "requires", "store companion "+noRendezvousImage)
+	}
+	if _, ok := z.Conf["is_host"]; ok {
+		r.failKey("spec.rendezvous.conf", "is_host", "reserved", "is set by spec.rendezvous.store: the companion is the host, and no worker")
+	}
+	other := contract.C10dPort
+	if z.Backend == BackendC10d {
+		other = contract.EtcdClientPort
+	}
+	if p := int(z.Port); p == contract.RendezvousStatusPort || p == other {
+		r.fail("spec.rendezvous.port", "reserved", "%d is where the companion serves its status or its other protocol", p)
+	}
+	r.companionName()
+	r.companionPods()
+	if z.Companion.Etcd != nil {
+		r.companionEtcd(z.Companion.Etcd)
+	}
+}
+
+func (r *ruling) companionName() {
+	const at = "spec.rendezvous.companion.name"
+	name := r.Spec.Rendezvous.Companion.Name
+	if strings.HasPrefix(name, r.Metadata.Name+"-worker") {
+		r.fail(at, "reserved", "%s-worker is the start of the workers' own names", r.Metadata.Name)
+	}
+	if name == r.Metadata.Name && (r.Spec.Target == TargetJobSet || r.Spec.Target == TargetVCJob) {
+		r.fail(at, "reserved", "%s is the name of the Service that the controller of target %s makes: choose another name", name, r.Spec.Target)
+	}
+}
+
+// companionPods refuses what c10d's clients could not live with: they never connect again, and their server's data is
+// in its memory, so that a second pod would split the run and a kept volume serve nobody.
+func (r *ruling) companionPods() {
+	z := &r.Spec.Rendezvous
+	const at = "spec.rendezvous.companion"
+	switch c := &z.Companion; {
+	case z.Backend == BackendC10d && c.Etcd != nil:
+		r.fail(at+".etcd", "requires", "a c10d store lives in the memory of its one pod: only backend etcd and etcd-v2 keep their data in an etcd")
+	case z.Backend == BackendC10d && c.Storage != nil:
+		r.fail(at+".storage", "requires", "a c10d store lives in the memory of its one pod: only backend etcd and etcd-v2 keep data on a volume")
+	case z.Backend == BackendC10d && c.Replicas > 1:
+		r.fail(at+".replicas", "requires", "a c10d store lives in the memory of its one pod: two would split the run, so leave it out")
+	case c.Etcd == nil && c.Replicas > 1:
+		r.fail(at+".replicas", "requires", "%d pods need an etcd that they share: set companion.etcd, or leave it out", c.Replicas)
+	case c.Etcd != nil && c.Storage != nil:
+		r.fail(at+".storage", "requires", "companion.etcd keeps the data: no pod of the companion has any")
+	}
+}
+
+// companionEtcd holds addresses and Secrets of an etcd that exists together. The companion's image has no certificate
+// authorities of its own.
+func (r *ruling) companionEtcd(e *CompanionEtcd) {
+	const at = "spec.rendezvous.companion.etcd"
+	if len(e.Endpoints) == 0 {
+		r.fail(at+".endpoints", "requires", "is empty: name at least one endpoint")
+	}
+	for i, endpoint := range e.Endpoints {
+		path := fmt.Sprintf("%s.endpoints[%d]", at, i)
+		switch https := strings.HasPrefix(endpoint, "https:"); {
+		case https && e.TLS == nil:
+			r.fail(path, "requires", "https needs companion.etcd.tls: the companion's image knows no certificate authority")
+		case !https && e.TLS != nil:
+			r.fail(path, "requires", "companion.etcd.tls is for https, and this is http")
+		}
+		if n, err := strconv.Atoi(endpoint[strings.LastIndex(endpoint, ":")+1:]); err != nil || n < 1 || n > 65535 {
+			r.fail(path, "range", "the port is not from 1 to 65535")
+		}
+	}
+	switch {
+	case e.User != "" && e.Password == nil:
+		r.fail(at+".user", "requires", "needs companion.etcd.password, the key of a Secret")
+	case e.User == "" && e.Password != nil:
+		r.fail(at+".password", "requires", "is whose? name companion.etcd.user")
+	}
+}
+
+// tegenLauncher holds tegen's launcher to the protocols that it speaks: torch's legacy etcd, and its own on etcd v3.
+func (r *ruling) tegenLauncher() {
+	s := &r.Spec
+	if !s.TegenRun() || r.row == nil || !r.row.Carries("launcher="+LauncherTegen) {
+		return
+	}
+	if s.Images.Rendezvous == "" {
+		r.fail("spec.launcher", "requires", "launcher tegen "+noRendezvousImage)
+	}
+	at := "spec.rendezvous.backend"
+	if !r.given(at) {
+		at = "spec.rendezvous"
+	}
+	const instead = "set backend: etcd-v3 with store: etcd, or backend: etcd with store: companion"
+	switch s.Rendezvous.Backend {
+	case BackendC10d:
+		r.fail(at, "requires", "launcher tegen does not meet in c10d, whose state only Python reads: %s", instead)
+	case BackendEtcdV2:
+		r.fail(at, "requires", "launcher tegen does not meet in etcd-v2, whose state only Python reads: %s", instead)
+	}
+	for i, word := range s.Command {
+		if ownLauncher.MatchString(word) {
+			r.fail(fmt.Sprintf("spec.command[%d]", i), "requires", "starts torchrun, and launcher: tegen stands in its place: leave it and its options out, or choose another launcher")
+		}
+	}
+}
+
+// keepAlive refuses an interval that nobody reads.
+func (r *ruling) keepAlive() {
+	z := &r.Spec.Rendezvous
+	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
+		if at := "spec.rendezvous." + field; r.given(at) && !z.Dynamic() && r.row != nil && r.row.Carries("rendezvous") {
+			r.fail(at, "requires", "only backend c10d and etcd-v2 can be told, and %s cannot", z.Backend)
+		}
+	}
+}

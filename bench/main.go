@@ -19,12 +19,12 @@ import (
 	"log"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tegen-dev/tegen/bench/internal/command"
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
 // equalSize is how many jobs the outputs are compared at, value by value: enough for every field that differs between
@@ -42,19 +42,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == launchCommand {
 		os.Exit(launched(os.Args[2:]))
 	}
-	opts, err := parseFlags(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		defer stop()
-		err = run(ctx, opts, os.Stdout, log.New(os.Stderr, "", 0))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	command.Main("bench", parseFlags, run)
 }
 
 func parseFlags(args []string) (options, error) {
@@ -67,19 +55,14 @@ func parseFlags(args []string) (options, error) {
 		return options{}, err
 	}
 	opts := options{runs: *runs, budget: *budget}
-	for s := range strings.SplitSeq(*sizes, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(s))
-		if err != nil || n < 1 || n > maxJobs {
-			return opts, fmt.Errorf("-sizes: %q is not a number of jobs from 1 to %d", s, maxJobs)
-		}
-		opts.sizes = append(opts.sizes, n)
+	var err error
+	// Ascending: a program that is too slow at one size is left out of the larger ones.
+	if opts.sizes, err = command.Numbers("sizes", *sizes, maxJobs); err != nil {
+		return opts, err
 	}
-	slices.Sort(opts.sizes) // a program that is too slow at one size is left out of the larger ones
-	opts.sizes = slices.Compact(opts.sizes)
 	if opts.runs < 1 {
 		return opts, fmt.Errorf("-runs: %d is less than one", opts.runs)
 	}
-	var err error
 	opts.tools, err = choose(*names)
 	return opts, err
 }
@@ -103,11 +86,11 @@ func run(ctx context.Context, opts options, out io.Writer, progress *log.Logger)
 	if err := b.compare(ctx, equalSize); err != nil {
 		return err
 	}
-	report := report{tools: b.tools, loadBefore: load()}
+	report := report{tools: b.tools, loadBefore: markdown.Load()}
 	if report.sizes, err = b.measure(ctx); err != nil {
 		return err
 	}
-	report.loadAfter = load()
+	report.loadAfter = markdown.Load()
 	return report.print(out)
 }
 

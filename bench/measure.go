@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
 // series is the runs of one program at one size.
@@ -69,7 +71,7 @@ func (b *bench) inTurn(ctx context.Context, in input, all []series) (ran int, er
 		s.samples = append(s.samples, m)
 		s.spent += m.Wall
 		if m.Wall > 2*b.budget { // the next size would take minutes, and how it grows is clear
-			b.slow[t.name] = fmt.Sprintf("%s is left out above %d jobs, which took it %s", t.name, in.jobs, seconds(m.Wall))
+			b.slow[t.name] = fmt.Sprintf("%s is left out above %d jobs, which took it %s", t.name, in.jobs, markdown.Seconds(m.Wall))
 		}
 	}
 	return ran, nil

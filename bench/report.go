@@ -3,12 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
@@ -27,8 +24,7 @@ func (r report) print(w io.Writer) error {
 		versions = append(versions, strings.TrimSpace(t.name+" "+t.version))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s; %s, %d cores, load %s before and %s after.\n", strings.Join(versions, ", "),
-		runtime.Version(), runtime.NumCPU(), r.loadBefore, r.loadAfter)
+	fmt.Fprintf(&b, "%s; %s\n", strings.Join(versions, ", "), markdown.Machine(r.loadBefore, r.loadAfter))
 	fmt.Fprintf(&b, "Medians over the runs counted; MB is a million bytes; tegen/peer below 1 is in tegen's favour.\n\n")
 	markdown.Table(&b, r.figures())
 	b.WriteByte('\n')
@@ -53,7 +49,7 @@ func (r report) figures() [][]string {
 			if s.skipped != "" {
 				row = append(row, "-", "-", "-")
 			} else {
-				row = append(row, seconds(s.user()), seconds(s.wall()), megabytes(s.peak()))
+				row = append(row, markdown.Seconds(s.user()), markdown.Seconds(s.wall()), megabytes(s.peak()))
 			}
 			if i == 0 {
 				row = append(row, "", "", "")
@@ -91,18 +87,6 @@ func (r report) of(tool string, jobs int) *series {
 	return nil
 }
 
-// seconds prints a duration to three digits.
-func seconds(d time.Duration) string {
-	switch s := d.Seconds(); {
-	case s < 1:
-		return fmt.Sprintf("%.0f ms", s*1000)
-	case s < 10:
-		return fmt.Sprintf("%.2f s", s)
-	default:
-		return fmt.Sprintf("%.1f s", s)
-	}
-}
-
 func megabytes(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }
 
 func quotient[N ~int64](a, b N) string {
@@ -110,14 +94,4 @@ func quotient[N ~int64](a, b N) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.3f", float64(a)/float64(b))
-}
-
-// load is the machine's load average over one minute.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	one, _, _ := strings.Cut(string(text), " ")
-	return one
 }

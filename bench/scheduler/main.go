@@ -18,13 +18,12 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"os"
-	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/tegen-dev/tegen/bench/internal/command"
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
 // What can be measured.
@@ -49,21 +48,7 @@ type options struct {
 
 func (o options) wants(part string) bool { return slices.Contains(o.only, part) }
 
-func main() {
-	opts, err := parseFlags(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		err = run(ctx, opts, os.Stdout, log.New(os.Stderr, "", log.Ltime))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/scheduler:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main("bench/scheduler", parseFlags, run) }
 
 func parseFlags(args []string) (options, error) {
 	fs := flag.NewFlagSet("bench/scheduler", flag.ContinueOnError)
@@ -78,10 +63,10 @@ func parseFlags(args []string) (options, error) {
 	}
 	opts := options{rounds: *rounds, budget: *budget, profiles: *profiles}
 	var err error
-	if opts.pods, err = numbers("pods", *pods, 50_000); err != nil {
+	if opts.pods, err = command.Numbers("pods", *pods, 50_000); err != nil {
 		return opts, err
 	}
-	if opts.nodes, err = numbers("nodes", *nodes, 5_000); err != nil {
+	if opts.nodes, err = command.Numbers("nodes", *nodes, 5_000); err != nil {
 		return opts, err
 	}
 	for part := range strings.SplitSeq(*only, ",") {
@@ -104,23 +89,9 @@ func parseFlags(args []string) (options, error) {
 	return opts, nil
 }
 
-// numbers reads a list of whole numbers from 1, and sorts it.
-func numbers(name, text string, most int) ([]int, error) {
-	var out []int
-	for s := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(s))
-		if err != nil || n < 1 || n > most {
-			return nil, fmt.Errorf("-%s: %q is not a number from 1 to %d", name, s, most)
-		}
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
-}
-
 // run starts a control plane, measures and reports.
 func run(ctx context.Context, opts options, out io.Writer, progress *log.Logger) (err error) {
-	r := report{options: opts, loadBefore: load()}
+	r := report{options: opts, loadBefore: markdown.Load()}
 	b, err := open(ctx, progress)
 	if err != nil {
 		return err
@@ -129,6 +100,6 @@ func run(ctx context.Context, opts options, out io.Writer, progress *log.Logger)
 	if r.results, err = b.rounds(ctx, opts); err != nil {
 		return err
 	}
-	r.loadAfter = load()
+	r.loadAfter = markdown.Load()
 	return r.print(out)
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
 // patience is how long one trial may take: minutes on a busy machine.
@@ -27,7 +29,7 @@ type figure struct {
 }
 
 func (f figure) String() string {
-	return fmt.Sprintf("first after %s, all after %s, %s of CPU, %d API calls", seconds(f.First), seconds(f.Last), seconds(f.CPU), f.Calls)
+	return fmt.Sprintf("first after %s, all after %s, %s of CPU, %d API calls", markdown.Seconds(f.First), markdown.Seconds(f.Last), markdown.Seconds(f.CPU), f.Calls)
 }
 
 // try runs a trial from an empty cluster to an empty cluster, with a scheduler of its own: none profits from, or pays

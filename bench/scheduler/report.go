@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +21,7 @@ type report struct {
 // print writes the figures and the targets.
 func (r report) print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d cores, load %s before and %s after. Medians over the rounds.\n\n", runtime.Version(), runtime.NumCPU(), r.loadBefore, r.loadAfter)
+	fmt.Fprintf(&b, "%s Medians over the rounds.\n\n", markdown.Machine(r.loadBefore, r.loadAfter))
 	if rows := r.placed(); len(rows) > 1 {
 		b.WriteString("Seconds run from leadership to the last binding, and are what pods/s are counted by. The ratio is to kube-scheduler's\n" +
 			"pods/s for as many pods without gangs in the same round, with its least and its greatest.\n\n")
@@ -52,7 +50,7 @@ func (r report) placed() [][]string {
 			}
 			last := medianOf(fs, figure.last)
 			row := []string{
-				strconv.Itoa(nodes), t.load(), t.by, strconv.Itoa(len(fs)), seconds(duration(medianOf(fs, figure.first))),
+				strconv.Itoa(nodes), t.load(), t.by, strconv.Itoa(len(fs)), markdown.Seconds(duration(medianOf(fs, figure.first))),
 				fmt.Sprintf("%.2f", last), fmt.Sprintf("%.0f", float64(t.pods)/last), "", "",
 				fmt.Sprintf("%.2f ms", 1000*medianOf(fs, figure.cpu)/float64(t.pods)),
 				fmt.Sprintf("%.1f", medianOf(fs, figure.calls)/float64(t.pods)),
@@ -105,25 +103,3 @@ func median(all []float64) float64 {
 }
 
 func duration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// seconds prints a duration to three digits.
-func seconds(d time.Duration) string {
-	switch s := d.Seconds(); {
-	case s < 1:
-		return fmt.Sprintf("%.0f ms", s*1000)
-	case s < 10:
-		return fmt.Sprintf("%.2f s", s)
-	default:
-		return fmt.Sprintf("%.1f s", s)
-	}
-}
-
-// load is the machine's load average over one minute.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	one, _, _ := strings.Cut(string(text), " ")
-	return one
-}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
 // target is what tegen-scheduler is to reach. A missed one is printed like a met one: the bench measures, it does not
@@ -80,7 +82,7 @@ func (r report) refusal(t trial) target {
 	first := duration(medianOf(fs, figure.first))
 	return target{
 		words:    fmt.Sprintf("%s: refused within %v", t, mostRefusal),
-		measured: fmt.Sprintf("%s, all pods told after %s", seconds(first), seconds(duration(medianOf(fs, figure.last)))),
+		measured: fmt.Sprintf("%s, all pods told after %s", markdown.Seconds(first), markdown.Seconds(duration(medianOf(fs, figure.last)))),
 		met:      first < mostRefusal,
 	}
 }

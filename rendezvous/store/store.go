@@ -4,6 +4,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -45,17 +46,19 @@ func (e External) Open(ctx context.Context) (*Store, error) {
 
 // Embedded is a server of one member in this process.
 type Embedded struct {
-	Dir string // where its data is kept; what an earlier server left there is continued
-	Log *zap.Logger
+	Dir    string // where its data is kept; what an earlier server left there is continued
+	Listen string // host:port for other processes; none by default
+	Log    *zap.Logger
 }
 
-// Open starts the server and waits until it serves. It listens on loopback ports that the system chooses: this process
-// talks to it without them.
+// Open starts the server and waits until it serves. Where nobody else is to reach it, it listens on loopback ports that
+// the system chooses: this process talks to it without them.
 func (e Embedded) Open(ctx context.Context) (*Store, error) {
 	local := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	clients := url.URL{Scheme: "http", Host: cmp.Or(e.Listen, local.Host)}
 	cfg := embed.NewConfig()
 	cfg.Name, cfg.Dir = "tegen", e.Dir
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{local}, []url.URL{local}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{local}, []url.URL{local}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(e.Log))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"net"
 	"testing"
 )
 
@@ -22,6 +23,39 @@ func TestEmbedded(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestListen: other processes reach a server that listens.
+func TestListen(t *testing.T) {
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := port.Addr().String()
+	if err := port.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server, err := Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := External{Endpoints: []string{address}}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := client.Get(t.Context(), "k"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,6 +3,8 @@ package bundles
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
 
 // catches shows that the server refuses or warns of what it is here for, and
@@ -32,24 +34,24 @@ func (s *server) catches(t *testing.T) {
 		{"a kind without a definition", nobodies, "no matches for kind", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			objects, err := readObjects("catches.yaml", []byte(row.text))
+			all, err := objects.Read("catches.yaml", []byte(row.text))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if objects[0].GetKind() == "ServiceAccount" {
+			if all[0].GetKind() == "ServiceAccount" {
 				s.ownedByOther(t, account)
 			}
-			_, warnings, err := s.apply(t.Context(), objects[0])
+			_, warnings, err := s.apply(t.Context(), all[0])
 			if refusal := message(err); !strings.Contains(refusal, row.refusal) || (refusal == "") != (row.refusal == "") {
 				t.Errorf("got the refusal %q, want %q", refusal, row.refusal)
 			}
 			if warning := strings.Join(warnings, "\n"); !strings.Contains(warning, row.warning) || (warning == "") != (row.warning == "") {
 				t.Errorf("got the warning %q, want %q", warning, row.warning)
 			}
-			if _, missing := s.resource(objects[0]); missing != nil {
+			if _, missing := s.resource(all[0]); missing != nil {
 				return
 			}
-			if err := s.removeObject(t.Context(), objects[0]); err != nil {
+			if err := s.removeObject(t.Context(), all[0]); err != nil {
 				t.Error(err)
 			}
 		})
@@ -59,11 +61,11 @@ func (s *server) catches(t *testing.T) {
 // ownedByOther applies an object as somebody else.
 func (s *server) ownedByOther(t *testing.T, text string) {
 	t.Helper()
-	objects, err := readObjects("other.yaml", []byte(text))
+	all, err := objects.Read("other.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.applyAs(t.Context(), "other", objects[0]); err != nil {
+	if _, _, err := s.applyAs(t.Context(), "other", all[0]); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -61,10 +61,10 @@ func classes(all []*bundle) (priorities map[string]*corev1.PreemptionPolicy, run
 	priorities, runtimes = map[string]*corev1.PreemptionPolicy{}, map[string]bool{}
 	for _, b := range all {
 		for _, o := range b.objects {
-			for _, name := range o.expects("RuntimeClass") {
+			for _, name := range o.Expects("RuntimeClass") {
 				runtimes[name] = true
 			}
-			for _, name := range o.expects("PriorityClass") {
+			for _, name := range o.Expects("PriorityClass") {
 				policy := priorities[name]
 				for _, p := range templates(o) {
 					if own := corev1.PreemptionPolicy(p.field("preemptionPolicy")); own != "" && p.field("priorityClassName") == name {

@@ -1,23 +1,15 @@
 package bundles
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
-
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
 
 // bundle is one golden: a case as it is rendered for an overlay.
@@ -51,7 +43,7 @@ func (b *bundle) namespaces() []string {
 
 // brings says whether the bundle has the Namespace itself.
 func (b *bundle) brings(namespace string) bool {
-	return slices.ContainsFunc(b.objects, func(o *object) bool { return o.isNamespace() && o.GetName() == namespace })
+	return slices.ContainsFunc(b.objects, func(o *object) bool { return o.IsNamespace() && o.GetName() == namespace })
 }
 
 // accounts are the ServiceAccounts that the bundle expects in a namespace.
@@ -59,40 +51,15 @@ func (b *bundle) accounts(namespace string) []string {
 	var names []string
 	for _, o := range b.objects {
 		if o.GetNamespace() == namespace {
-			names = append(names, o.expects("ServiceAccount")...)
+			names = append(names, o.Expects("ServiceAccount")...)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// expects are the names of what the object leaves to the cluster to have of a kind.
-func (o *object) expects(kind string) []string {
-	var names []string
-	for entry := range strings.SplitSeq(o.GetAnnotations()[contract.Expects], ",") {
-		if of, name, ok := strings.Cut(entry, "/"); ok && of == kind {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // object is one document of a golden.
-type object struct {
-	*unstructured.Unstructured
-	file string
-	text []byte // as it stands in the file, which is what is sent
-}
-
-func (o *object) String() string {
-	name := o.GetName()
-	if ns := o.GetNamespace(); ns != "" {
-		name = ns + "/" + name
-	}
-	return o.file + ": " + o.GroupVersionKind().GroupKind().String() + " " + name
-}
-
-func (o *object) isNamespace() bool { return o.GetAPIVersion() == "v1" && o.GetKind() == "Namespace" }
+type object = objects.Object
 
 // readBundles reads every golden, in the order of their names.
 func readBundles(dir string) ([]*bundle, error) {
@@ -111,37 +78,10 @@ func readBundles(dir string) ([]*bundle, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b.objects, err = readObjects(b.file, text); err != nil {
+		if b.objects, err = objects.Read(b.file, text); err != nil {
 			return nil, err
 		}
 		all = append(all, b)
-	}
-	return all, nil
-}
-
-// readObjects splits a stream of YAML documents and leaves their texts as they are.
-func readObjects(file string, text []byte) ([]*object, error) {
-	var all []*object
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
-		}
-		o := &object{&unstructured.Unstructured{}, file, document}
-		if err := yaml.Unmarshal(document, &o.Object); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
-		}
-		if o.GetName() == "" || o.GetKind() == "" {
-			return nil, fmt.Errorf("reading %s: an object without kind or name:\n%s", file, document)
-		}
-		all = append(all, o)
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("reading %s: no object in it", file)
 	}
 	return all, nil
 }
@@ -184,27 +124,13 @@ func templates(o *object) []template {
 	return all
 }
 
-func TestReadObjects(t *testing.T) {
-	const text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: a}\n" +
-		"data:\n  text: |\n    first\n    --- \n    last\n"
-	objects, err := readObjects("golden/case/base.yaml", []byte(text))
+func TestNamespaces(t *testing.T) {
+	all, err := objects.Read("x.yaml", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\nkind: ConfigMap\nmetadata: {name: b, namespace: a}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bundle{objects: objects}
-	if len(objects) != 2 || !b.brings("a") || b.brings("b") || !slices.Equal(b.namespaces(), []string{"a"}) {
-		t.Fatalf("got %v", objects)
-	}
-	if got, want := objects[1].String(), "golden/case/base.yaml: ConfigMap a/b"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if !strings.HasSuffix(text, string(objects[1].text)) {
-		t.Errorf("the text is not as it was:\n%s", objects[1].text)
-	}
-	for _, bad := range []string{"", "kind: ConfigMap\n", "a: b: c\n"} {
-		if objects, err := readObjects("bad.yaml", []byte(bad)); err == nil {
-			t.Errorf("%q is read as %v", bad, objects)
-		}
+	if b := (&bundle{objects: all}); !b.brings("a") || b.brings("b") || !slices.Equal(b.namespaces(), []string{"a"}) {
+		t.Errorf("got %v, which has a in %v", b.objects, b.namespaces())
 	}
 }
 
@@ -218,12 +144,12 @@ func TestTemplates(t *testing.T) {
 		{"MPIJob", "spec: {mpiReplicaSpecs: {Worker: {template: " + pod + "}, Launcher: {template: " + pod + "}}}", "spec.mpiReplicaSpecs.Launcher.template spec.mpiReplicaSpecs.Worker.template"},
 		{"PodGroup", "spec: {minMember: 1}", "none"},
 	} {
-		objects, err := readObjects("x.yaml", []byte("kind: "+row.kind+"\nmetadata: {name: a}\n"+row.spec+"\n"))
+		all, err := objects.Read("x.yaml", []byte("kind: "+row.kind+"\nmetadata: {name: a}\n"+row.spec+"\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, found := range templates(objects[0]) {
+		for _, found := range templates(all[0]) {
 			got = append(got, found.path)
 		}
 		if got == nil {

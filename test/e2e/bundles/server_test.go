@@ -35,8 +35,9 @@ type server struct {
 	client      dynamic.Interface // whose warnings go to the context's collection
 	mapper      meta.RESTMapper
 	definitions definitions
-	noCRDs      bool              // the definitions of other projects are not on this machine
-	standards   map[string]string // by namespace: what it enforces
+	noCRDs      bool                 // the definitions of other projects are not on this machine
+	standards   map[string]string    // by namespace: what it enforces
+	going       map[string]time.Time // namespaces, by when they were deleted
 	counts      counts
 	skipped     map[string][]string // by reason: objects that were not applied
 }
@@ -55,6 +56,7 @@ func newServer(t *testing.T, all []*bundle) *server {
 	s := &server{
 		Cluster: c, client: client,
 		standards: map[string]string{},
+		going:     map[string]time.Time{},
 		counts:    counts{cases: map[string]bool{}},
 		skipped:   map[string][]string{},
 	}
@@ -155,7 +157,7 @@ func (s *server) applyAll(t *testing.T, b *bundle) []existing {
 		for _, w := range warnings {
 			t.Errorf("%s: the server warns: %s", o, w)
 		}
-		if o.isNamespace() {
+		if o.IsNamespace() {
 			if is, err = s.watchOver(ctx, is, b); err != nil {
 				t.Errorf("%s: %v", o, err)
 				continue
@@ -184,7 +186,7 @@ func (s *server) applyAs(ctx context.Context, owner string, o *object) (*unstruc
 	}
 	ctx, warnings, cancel := request(ctx)
 	defer cancel()
-	is, err := at.Patch(ctx, o.GetName(), types.ApplyYAMLPatchType, o.text,
+	is, err := at.Patch(ctx, o.GetName(), types.ApplyYAMLPatchType, o.Text,
 		metav1.PatchOptions{FieldManager: owner, FieldValidation: metav1.FieldValidationStrict})
 	return is, *warnings, err
 }
@@ -222,7 +224,7 @@ func withoutVersion(u *unstructured.Unstructured) map[string]any {
 }
 
 // remove deletes what a bundle and prepare made, and returns when the server
-// has none of it; the namespaces that prepare made stay.
+// has none of it but the namespaces; those that prepare made stay.
 func (s *server) remove(ctx context.Context, b *bundle) error {
 	var mu sync.Mutex
 	var errs []error
@@ -235,7 +237,7 @@ func (s *server) remove(ctx context.Context, b *bundle) error {
 	}
 	var inside, namespaces []*object
 	for _, o := range b.objects {
-		if o.isNamespace() {
+		if o.IsNamespace() {
 			namespaces = append(namespaces, o)
 		} else if s.excuse(o) == "" {
 			inside = append(inside, o)
@@ -244,10 +246,65 @@ func (s *server) remove(ctx context.Context, b *bundle) error {
 	inParallel(inside, clear)
 	errs = append(errs, s.deleteAccounts(ctx, b))
 	for _, o := range namespaces {
-		clear(o)
+		if err := s.deleteObject(ctx, o); err != nil {
+			errs = append(errs, fmt.Errorf("deleting %s: %w", o, err))
+		}
 		delete(s.standards, o.GetName())
+		s.going[o.GetName()] = time.Now()
 	}
 	return errors.Join(errs...)
+}
+
+// next takes the first bundle whose namespaces are not still going: their controller gives each five seconds.
+func (s *server) next(t *testing.T, all []*bundle) (*bundle, []*bundle) {
+	t.Helper()
+	for ; ; time.Sleep(pollInterval) {
+		s.look(t)
+		for i, b := range all {
+			if !slices.ContainsFunc(b.objects, func(o *object) bool {
+				return !s.going[o.GetNamespace()].IsZero() || o.IsNamespace() && !s.going[o.GetName()].IsZero()
+			}) {
+				return b, slices.Delete(all, i, i+1)
+			}
+		}
+	}
+}
+
+// awaitGone returns when the server has none of the deleted namespaces.
+func (s *server) awaitGone(t *testing.T) {
+	t.Helper()
+	for len(s.going) > 0 {
+		s.look(t)
+		time.Sleep(pollInterval)
+	}
+}
+
+// look forgets the namespaces that are gone. One that stays fails the test.
+func (s *server) look(t *testing.T) {
+	t.Helper()
+	for name, since := range s.going {
+		is, err := s.Client().CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			delete(s.going, name)
+		case err != nil:
+			t.Fatal(err)
+		case time.Since(since) > requestTimeout:
+			t.Fatalf("namespace %s is not gone %v after it was deleted: %v", name, requestTimeout, is.Status)
+		}
+	}
+}
+
+// deleteObject asks the server to delete an object.
+func (s *server) deleteObject(ctx context.Context, o *object) error {
+	at, err := s.resource(o)
+	if err != nil {
+		return err
+	}
+	ctx, _, cancel := request(ctx)
+	defer cancel()
+	now, background := int64(0), metav1.DeletePropagationBackground
+	return at.Delete(ctx, o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background})
 }
 
 // removeObject deletes an object and returns when it is gone.
@@ -256,10 +313,9 @@ func (s *server) removeObject(ctx context.Context, o *object) error {
 	if err != nil {
 		return err
 	}
+	err = s.deleteObject(ctx, o)
 	ctx, _, cancel := request(ctx)
 	defer cancel()
-	now, background := int64(0), metav1.DeletePropagationBackground
-	err = at.Delete(ctx, o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background})
 	var left *unstructured.Unstructured
 	for err == nil {
 		left, err = at.Get(ctx, o.GetName(), metav1.GetOptions{})

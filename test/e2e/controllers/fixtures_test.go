@@ -27,6 +27,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
 
 // fixture is a file of jobs.
@@ -130,7 +131,10 @@ func newBundle(namespace string, out *krm.Output) (*bundle, error) {
 	if err := out.Write(&text); err != nil {
 		return nil, err
 	}
-	b.objects, err = decode(&text)
+	all, err := objects.Read("what was rendered", text.Bytes())
+	for _, o := range all {
+		b.objects = append(b.objects, o.Unstructured)
+	}
 	return b, err
 }
 
@@ -139,22 +143,6 @@ func objectsOf(concerns []generators.Concern) (all [][]runtime.Object) {
 		all = append(all, c.Objects)
 	}
 	return all
-}
-
-func decode(text io.Reader) ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(text, 4096)
-	for {
-		content := map[string]any{}
-		if err := decoder.Decode(&content); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("reading what was rendered: %w", err)
-		}
-		if len(content) > 0 {
-			all = append(all, &unstructured.Unstructured{Object: content})
-		}
-	}
 }
 
 // edited is the file with edits in every job.

@@ -2,7 +2,6 @@ package scheduling
 
 import (
 	"fmt"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,10 +10,8 @@ import (
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
-// TestGangs tells stories of gangs on one control plane, each in a namespace and on nodes of its own.
-func TestGangs(t *testing.T) {
-	l := newLab(t, cluster.Options{})
-
+// testGangs tells stories of gangs, each in a namespace and on nodes of its own.
+func testGangs(l *lab) {
 	l.story("literal", func(l *lab, ns string) {
 		l.nodes(ns, 2, 1)
 		whole := of(ns, "whole", 4, 4, 1)
@@ -37,10 +34,10 @@ func TestGangs(t *testing.T) {
 			l.create(first, i, i+1)
 			l.create(second, i, i+1)
 		}
-		l.until("one of the gangs runs", func() (string, bool) {
+		l.until("one of the gangs runs", func() bool {
 			a, b := len(l.bound(first)), len(l.bound(second))
-			return l.seen(first) + l.seen(second), a+b == 8 && (a == 0 || b == 0)
-		})
+			return a+b == 8 && (a == 0 || b == 0)
+		}, l.sight(first, second))
 		if len(l.bound(first)) == 0 {
 			first, second = second, first
 		}
@@ -60,7 +57,7 @@ func TestGangs(t *testing.T) {
 			l.create(g, 0, 2)
 			l.runs(g, 2)
 			l.delete(ns, policy+"-0")
-			l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 1 })
+			l.gone(g, 1)
 			l.create(g, 2, 3) // under a name of its own, as a Job's: KWOK may delete a name twice
 			l.runs(g, 2)
 		}
@@ -73,7 +70,7 @@ func TestGangs(t *testing.T) {
 		l.runs(g, 3)
 		l.finish(ns, "g-0")
 		l.delete(ns, "g-1")
-		l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 2 })
+		l.gone(g, 2)
 		l.create(g, 3, 4)
 		l.runs(g, 3) // what has succeeded counts
 	})
@@ -84,7 +81,7 @@ func TestGangs(t *testing.T) {
 		l.create(g, 0, 2)
 		l.runs(g, 2)
 		l.delete(ns, "g-0")
-		l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 1 })
+		l.gone(g, 1)
 		l.create(g, 2, 3)
 		l.told(g, "gang only-waiting/g waits for its pods: 1 of at least 2 are there")
 		l.stays(g, 1)
@@ -104,7 +101,7 @@ func TestGangs(t *testing.T) {
 		g := of(ns, "g", 3, 3, 1, ledger.ModeKey, "NonStrict", ledger.WaitingTime, "5s")
 		l.create(g, 0, 3)
 		single := gang{namespace: ns, name: "single", gpus: 2}
-		l.until("the gang tries", func() (string, bool) { s := l.seen(g); return s, len(l.events(ns)) > 0 })
+		l.until("the gang tries", func() bool { return len(l.events(ns)) > 0 }, l.sight(g))
 		l.create(single, 0, 1)
 		l.runs(single, 1) // once the gang's time is over
 		l.stays(g, 0)
@@ -137,7 +134,8 @@ func TestGangs(t *testing.T) {
 				p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{cluster.GPU: quantity("4")}
 			}
 		}
-		l.create(g, 0, 3)
+		l.create(g, 0, 2)
+		l.create(g, 2, 3)
 		l.runs(g, 3)
 	})
 
@@ -181,9 +179,9 @@ func TestGangs(t *testing.T) {
 	})
 }
 
-// TestMalformed: what a gang declares badly is said to every pod of it, none is placed, and pods beside it are.
-func TestMalformed(t *testing.T) {
-	l := newLab(t, cluster.Options{})
+// testMalformed: what a gang declares badly is said to every pod of it, none is placed, and pods beside it are.
+func testMalformed(l *lab) {
+	l.prefix = "malformed-"
 	for name, c := range map[string]struct {
 		key, value, says string
 	}{

@@ -3,7 +3,6 @@
 package scheduling
 
 import (
-	"context"
 	"crypto/tls"
 	"flag"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/tegen-dev/tegen/scheduler/config"
 	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
@@ -29,16 +27,17 @@ import (
 // patience is how long a state may take to come about on a busy machine; stillness how long one must last that should
 // not change.
 const (
-	patience  = 60 * time.Second
+	patience  = 2 * time.Minute
 	stillness = 3 * time.Second
+	poll      = 50 * time.Millisecond // of what the watch keeps, or of a few small requests
 )
 
 // insecure asks servers of this machine, whose certificates nobody signed.
 var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
-// TestMain lets more stories run side by side than the machine has cores: they wait most of the time.
+// TestMain lets all stories run side by side, whatever the machine has of cores: they wait most of the time.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "64"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -49,7 +48,9 @@ type lab struct {
 	*cluster.Cluster
 	t         *testing.T
 	scheduler *cluster.Process
-	qps       int // of schedulers that are started from now on
+	qps       int                   // of schedulers that are started from now on
+	kept      corelisters.PodLister // all pods, as the watch has them
+	prefix    string                // of the namespaces of stories
 }
 
 // newLab starts a control plane and one tegen-scheduler.
@@ -60,8 +61,20 @@ func newLab(t *testing.T, o cluster.Options) *lab {
 	}
 	o.NoScheduler = true
 	l := &lab{Cluster: cluster.Start(t, o), t: t, qps: 1000}
+	l.keep()
 	l.scheduler = l.start("tegen-scheduler", edited(t, "leaderElect: true", "leaderElect: false"))
 	return l
+}
+
+// TestScheduler has one control plane and one scheduler for all stories. A single one runs with
+// -run 'TestScheduler/Gangs/literal'.
+func TestScheduler(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, cluster.Options{})
+	l.beside("Gangs", testGangs)
+	l.beside("Malformed", testMalformed)
+	l.beside("Preemption", testPreemption)
+	l.beside("Random", testRandom)
 }
 
 // edited is the default configuration with replacements, which must match.
@@ -98,10 +111,12 @@ func (l *lab) start(name, configuration string) *cluster.Process {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.until("the scheduler is healthy", func() (string, bool) {
+	health := ""
+	l.until("the scheduler is healthy", func() bool {
 		body, err := l.get(fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[0]))
-		return body + fmt.Sprint(err), err == nil && body == "ok"
-	})
+		health = body + fmt.Sprint(err)
+		return err == nil && body == "ok"
+	}, func() string { return health })
 	return p
 }
 
@@ -122,18 +137,14 @@ func (l *lab) get(url string) (string, error) {
 }
 
 // until waits for a state, and says what there was instead where it does not come about.
-func (l *lab) until(what string, state func() (string, bool)) {
+func (l *lab) until(what string, state func() bool, instead func() string) {
 	l.t.Helper()
 	deadline := time.Now().Add(patience)
-	for {
-		saw, ok := state()
-		if ok {
-			return
-		}
+	for !state() {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("waited %v for: %s; last saw:\n%s", patience, what, saw)
+			l.t.Fatalf("waited %v for: %s; last saw:\n%s", patience, what, instead())
 		}
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(poll)
 	}
 }
 
@@ -143,10 +154,11 @@ func (l *lab) namespace(name string) string {
 	if _, err := l.Client().CoreV1().Namespaces().Create(l.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		l.t.Fatal(err)
 	}
-	l.until("the ServiceAccount of "+name, func() (string, bool) {
-		_, err := l.Client().CoreV1().ServiceAccounts(name).Get(l.t.Context(), "default", metav1.GetOptions{})
-		return fmt.Sprint(err), err == nil
-	})
+	var err error
+	l.until("the ServiceAccount of "+name, func() bool {
+		_, err = l.Client().CoreV1().ServiceAccounts(name).Get(l.t.Context(), "default", metav1.GetOptions{})
+		return err == nil
+	}, func() string { return err.Error() })
 	return name
 }
 
@@ -160,14 +172,19 @@ func (l *lab) nodes(story string, n, gpus int, taints ...corev1.Taint) []string 
 	return names
 }
 
-// story opens a test of its own on the lab, with a namespace and nodes of its own.
-func (l *lab) story(name string, tell func(l *lab, ns string)) {
+// beside opens a test of its own on the lab, which runs beside its siblings.
+func (l *lab) beside(name string, run func(l *lab)) {
 	l.t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		own := *l
 		own.t = t
-		tell(&own, own.namespace(name))
+		run(&own)
 	})
+}
+
+// story opens a test of its own on the lab, with a namespace and nodes of its own.
+func (l *lab) story(name string, tell func(l *lab, ns string)) {
+	l.beside(name, func(l *lab) { tell(l, l.namespace(l.prefix+name)) })
 }
 
 // gang describes pods that belong together.
@@ -214,143 +231,4 @@ func (g gang) pod(i int) *corev1.Pod {
 		g.with(pod)
 	}
 	return pod
-}
-
-// create makes the pods of a gang, from and to an index.
-func (l *lab) create(g gang, from, to int) {
-	l.t.Helper()
-	for i := from; i < to; i++ {
-		if _, err := l.Client().CoreV1().Pods(g.namespace).Create(l.t.Context(), g.pod(i), metav1.CreateOptions{}); err != nil {
-			l.t.Fatal(err)
-		}
-	}
-}
-
-// delete removes pods at once.
-func (l *lab) delete(namespace string, names ...string) {
-	l.t.Helper()
-	for _, n := range names {
-		if err := l.Client().CoreV1().Pods(namespace).Delete(l.t.Context(), n, metav1.DeleteOptions{}); err != nil {
-			l.t.Fatal(err)
-		}
-	}
-}
-
-// finish lets a running pod succeed.
-func (l *lab) finish(namespace, name string) {
-	l.t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, cluster.OutcomeAnnotation, cluster.OutcomeSucceeded)
-	if _, err := l.Client().CoreV1().Pods(namespace).Patch(l.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		l.t.Fatal(err)
-	}
-	l.until(name+" has succeeded", func() (string, bool) {
-		p, err := l.Client().CoreV1().Pods(namespace).Get(l.t.Context(), name, metav1.GetOptions{})
-		return fmt.Sprint(err), err == nil && p.Status.Phase == corev1.PodSucceeded
-	})
-}
-
-// drop deletes a gang.
-func (l *lab) drop(g gang) {
-	l.t.Helper()
-	if err := l.Client().CoreV1().Pods(g.namespace).DeleteCollection(l.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "gang=" + g.name}); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-// pods are those of a gang by name.
-func (l *lab) pods(g gang) []corev1.Pod {
-	l.t.Helper()
-	list, err := l.Client().CoreV1().Pods(g.namespace).List(l.t.Context(), metav1.ListOptions{LabelSelector: "gang=" + g.name})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return list.Items
-}
-
-// bound are the names of the pods of a gang that have a node.
-func (l *lab) bound(g gang) []string {
-	l.t.Helper()
-	var out []string
-	for _, p := range l.pods(g) {
-		if p.Spec.NodeName != "" {
-			out = append(out, p.Name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// runs waits until so many pods of a gang are bound, no more and no fewer, and that this lasts.
-func (l *lab) runs(g gang, want int) {
-	l.t.Helper()
-	l.until(fmt.Sprintf("%d of gang %s run", want, g.name), func() (string, bool) {
-		got := l.bound(g)
-		return l.seen(g), len(got) == want
-	})
-	l.stays(g, want)
-}
-
-// stays asserts that for a while exactly so many pods of a gang are bound.
-func (l *lab) stays(g gang, want int) {
-	l.t.Helper()
-	for end := time.Now().Add(stillness); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if got := l.bound(g); len(got) != want {
-			l.t.Fatalf("%d pods of gang %s are bound, want %d: %v\n%s", len(got), g.name, want, got, l.seen(g))
-		}
-	}
-}
-
-// seen is what a user can see of a gang: its pods' places, conditions and events.
-func (l *lab) seen(g gang) string {
-	var b strings.Builder
-	for _, p := range l.pods(g) {
-		fmt.Fprintf(&b, "%s on %q: %s\n", p.Name, p.Spec.NodeName, scheduled(p))
-	}
-	for _, e := range l.events(g.namespace) {
-		fmt.Fprintln(&b, e)
-	}
-	return b.String()
-}
-
-// scheduled is the message of a pod's condition PodScheduled.
-func scheduled(p corev1.Pod) string {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
-		}
-	}
-	return "no condition"
-}
-
-// events are the notes on the pods of a namespace: "pod reason note".
-func (l *lab) events(namespace string) []string {
-	list, err := l.Client().EventsV1().Events(namespace).List(context.WithoutCancel(l.t.Context()), metav1.ListOptions{})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var out []string
-	for _, e := range list.Items {
-		out = append(out, fmt.Sprintf("%s %s %s", e.Regarding.Name, e.Reason, e.Note))
-	}
-	return out
-}
-
-// told waits until every pod of a gang has an event and a condition that contain the words.
-func (l *lab) told(g gang, words ...string) {
-	l.t.Helper()
-	has := func(s string) bool {
-		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(s, w) })
-	}
-	l.until(fmt.Sprintf("all pods of gang %s are told %q", g.name, words), func() (string, bool) {
-		events := l.events(g.namespace)
-		for _, p := range l.pods(g) {
-			if p.Spec.NodeName != "" {
-				continue
-			}
-			if !has(scheduled(p)) || !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, p.Name+" FailedScheduling ") && has(e) }) {
-				return l.seen(g), false
-			}
-		}
-		return "", true
-	})
 }

@@ -12,6 +12,7 @@ import (
 
 // TestLeader kills the leading scheduler in the middle of a gang's bindings. The standby finishes the gang.
 func TestLeader(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, cluster.Options{})
 	if err := l.scheduler.Stop(); err != nil {
 		t.Fatal(err)
@@ -27,25 +28,25 @@ func TestLeader(t *testing.T) {
 	second := l.start("second", elected)
 	for round, leader := range []*cluster.Process{first, second} {
 		ns := l.namespace([]string{"first", "second"}[round])
-		a := l.audit(size)
+		a := l.audit(size, ns)
 		g := of(ns, "g", pods, pods, 1)
 		g.with = func(p *corev1.Pod) { p.Spec.NodeSelector = nil }
 		l.create(g, 0, pods)
-		l.until("the gang is half bound", func() (string, bool) { return l.seen(g), len(l.bound(g)) > 0 })
+		l.until("the gang is half bound", func() bool { return len(l.bound(g)) >= pods/2 }, l.sight(g))
 		before := len(l.bound(g))
 		if err := leader.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("the leader was killed with %d to %d of %d pods bound", before, len(l.bound(g)), pods)
 		if round == 0 {
-			l.until("the standby leads", func() (string, bool) { return l.holder(), l.holder() != holder })
+			l.until("the standby leads", func() bool { return l.holder() != holder }, l.holder)
 		} else {
 			l.start("third", elected)
 		}
 		l.runs(g, pods)
 		a.report(t, patience)
 		l.drop(g)
-		l.until("it is gone", func() (string, bool) { return "", len(l.pods(g)) == 0 })
+		l.gone(g, 0)
 	}
 }
 

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,24 +38,23 @@ func (l *lab) podGroup(namespace, name string, minimum int64) {
 // judged waits until a PodGroup's condition PodGroupScheduled has a status and a message with a word.
 func (l *lab) judged(namespace, name, status, word string) {
 	l.t.Helper()
-	l.until(fmt.Sprintf("PodGroup %s is judged %s", name, status), func() (string, bool) {
+	var conditions []any
+	l.until(fmt.Sprintf("PodGroup %s is judged %s", name, status), func() bool {
 		u, err := l.Dynamic().Resource(podGroups).Namespace(namespace).Get(l.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
-			return err.Error(), false
+			l.t.Fatal(err)
 		}
-		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-		for _, c := range conditions {
+		conditions, _, _ = unstructured.NestedSlice(u.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(c any) bool {
 			m, _ := c.(map[string]any)
-			if m["type"] == "PodGroupScheduled" {
-				return fmt.Sprint(m), m["status"] == status && strings.Contains(fmt.Sprint(m["message"]), word)
-			}
-		}
-		return fmt.Sprint(conditions), false
-	})
+			return m["type"] == "PodGroupScheduled" && m["status"] == status && strings.Contains(fmt.Sprint(m["message"]), word)
+		})
+	}, func() string { return fmt.Sprint(conditions) })
 }
 
 // TestNative: PodGroups of the cluster's own API are gangs too, whether or not kube-scheduler's gates are on.
 func TestNative(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, cluster.Options{Gates: map[string]bool{"GenericWorkload": true}, APIs: []string{podGroups.GroupVersion().String()}})
 
 	l.story("native", func(l *lab, ns string) {
@@ -71,7 +71,7 @@ func TestNative(t *testing.T) {
 		l.judged(ns, "g", "True", "")
 		l.finish(ns, "g-1")
 		l.delete(ns, "g-0")
-		l.until("it is gone", func() (string, bool) { return l.seen(g), len(l.pods(g)) == 3 })
+		l.gone(g, 3)
 		l.create(g, 4, 5)
 		l.runs(g, 4)
 	})

@@ -2,14 +2,11 @@ package scheduling
 
 import (
 	"fmt"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/tegen-dev/tegen/test/cluster"
 )
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
@@ -33,9 +30,8 @@ func (g gang) priority(class string) gang {
 	return g
 }
 
-// TestPreemption: room is made by evicting pods of lower priority, of a gang what it can spare or the whole.
-func TestPreemption(t *testing.T) {
-	l := newLab(t, cluster.Options{})
+// testPreemption: room is made by evicting pods of lower priority, of a gang what it can spare or the whole.
+func testPreemption(l *lab) {
 	l.classes()
 
 	l.story("spare", func(l *lab, ns string) {

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -33,19 +34,21 @@ type account struct {
 	longest time.Duration
 }
 
-// auditor watches every binding of a cluster. Bindings of one gang reach the API one after another, so that a gang is
+// auditor watches every binding in some namespaces. Bindings of one gang reach the API one after another, so that a gang is
 // partial for moments; it must not stay so.
 type auditor struct {
 	mu       sync.Mutex
 	gangs    map[string]*account
 	used     map[string]int // GPUs by node
-	size     int            // GPUs of a node
 	problems []string
+
+	size       int // GPUs of a node
+	namespaces []string
 }
 
 func (a *auditor) see(e watch.Event) {
 	pod, ok := e.Object.(*corev1.Pod)
-	if !ok || pod.Annotations[ledger.Prefix+ledger.Name] == "" {
+	if !ok || pod.Annotations[ledger.Prefix+ledger.Name] == "" || !slices.Contains(a.namespaces, pod.Namespace) {
 		return
 	}
 	a.mu.Lock()
@@ -89,9 +92,9 @@ func (g *account) judge() {
 }
 
 // audit starts an auditor, which watches until the test ends.
-func (l *lab) audit(size int) *auditor {
+func (l *lab) audit(size int, namespaces ...string) *auditor {
 	l.t.Helper()
-	a := &auditor{gangs: map[string]*account{}, used: map[string]int{}, size: size}
+	a := &auditor{gangs: map[string]*account{}, used: map[string]int{}, size: size, namespaces: namespaces}
 	list, err := l.Client().CoreV1().Pods("").List(l.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		l.t.Fatal(err)
@@ -140,12 +143,15 @@ func (a *auditor) report(t *testing.T, tolerance time.Duration) {
 	t.Logf("%d gangs audited; bindings of one gang were at most %v apart", len(a.gangs), longest.Round(time.Millisecond))
 }
 
-// lanes is how many rounds run at a time, each with nodes of its own: most of a round's time is waiting.
+// lanes is how many rounds run at a time, each with nodes of its own: most of a round's time is the scheduler's backoff.
 const lanes = 5
 
 // TestRounds lets gangs of mixed sizes, minimums, modes and policies contend for room that all of them together never
 // have, again and again. A gang that runs is finished after a moment; a round is over when every gang has run.
+// It has a control plane of its own, beside the stories', so that nothing else is in the queue of its scheduler.
 func TestRounds(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, cluster.Options{})
 	n := rounds
 	if text := os.Getenv("TEGEN_ROUNDS"); text != "" {
 		var err error
@@ -153,16 +159,19 @@ func TestRounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := newLab(t, cluster.Options{})
 	const nodes, size = 4, 4
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	a := l.audit(size)
-	t.Run("lanes", func(t *testing.T) {
+	var names []string
+	for lane := range lanes {
+		names = append(names, fmt.Sprintf("lane-%d", lane))
+	}
+	a := l.audit(size, names...)
+	l.t.Run("lanes", func(t *testing.T) {
 		own := *l
 		own.t = t
-		for lane := range lanes {
-			own.story(fmt.Sprintf("lane-%d", lane), func(l *lab, ns string) {
+		for lane, name := range names {
+			own.story(name, func(l *lab, ns string) {
 				l.nodes(ns, nodes, size)
 				dice := rand.New(rand.NewPCG(seed, uint64(lane)))
 				for round := lane; round < n; round += lanes {
@@ -195,30 +204,33 @@ func (l *lab) round(ns string, round int, dice *rand.Rand, room int) {
 	}
 	dice.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	made := make([]int, len(gangs))
+	var pods []*corev1.Pod
 	for _, i := range order {
-		l.create(gangs[i], made[i], made[i]+1)
+		pods = append(pods, gangs[i].pod(made[i]))
 		made[i]++
 	}
-	done := make([]bool, len(gangs))
-	l.until(fmt.Sprintf("every gang of round %d has run", round), func() (string, bool) {
-		all, saw := true, &strings.Builder{}
-		for i, g := range gangs {
-			if done[i] {
-				continue
-			}
+	l.createAll(pods)
+	l.until(fmt.Sprintf("every gang of round %d has run", round), func() bool {
+		gangs = slices.DeleteFunc(gangs, func(g gang) bool {
 			minimum, _ := strconv.Atoi(g.annotations[ledger.MinMembers])
-			if got := len(l.bound(g)); got >= minimum {
-				l.drop(g)
-				done[i] = true
-				continue
+			if len(l.bound(g)) < minimum {
+				return false
 			}
-			all = false
-			fmt.Fprintf(saw, "%s: %d pods, at least %s, %s\n%s", g.name, g.pods, g.annotations[ledger.MinMembers], g.annotations[ledger.ModeKey], l.seen(g))
-		}
-		return saw.String(), all
-	})
-	l.until("the round's pods have gone", func() (string, bool) {
-		list, err := l.Client().CoreV1().Pods(ns).List(l.t.Context(), metav1.ListOptions{Limit: 1})
-		return fmt.Sprint(err), err == nil && len(list.Items) == 0
-	})
+			l.drop(g)
+			return true
+		})
+		return len(gangs) == 0
+	}, func() string { return fmt.Sprint(annotations(gangs), "\n", l.sight(gangs...)()) })
+	l.until("the round's pods have gone", func() bool {
+		left, err := l.kept.Pods(ns).List(labels.Everything())
+		return err == nil && len(left) == 0
+	}, func() string { return "" })
+}
+
+// annotations of gangs are what they asked for.
+func annotations(gangs []gang) (all []map[string]string) {
+	for _, g := range gangs {
+		all = append(all, g.annotations)
+	}
+	return all
 }

@@ -1,0 +1,7 @@
+//go:build unix
+
+package main
+
+import "syscall"
+
+const usr1, usr2 = syscall.SIGUSR1, syscall.SIGUSR2 // whose numbers differ between systems

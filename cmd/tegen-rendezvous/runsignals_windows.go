@@ -1,0 +1,3 @@
+package main
+
+const usr1, usr2 = 10, 12

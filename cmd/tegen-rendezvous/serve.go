@@ -1,0 +1,287 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tegen-dev/tegen/rendezvous/keys"
+	"github.com/tegen-dev/tegen/rendezvous/server"
+	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+const serveLong = `serve lets agents find each other through three doors:
+
+  --listen-client  etcd's v2 keys API, for torchrun --rdzv-backend=etcd or etcd-v2
+  --listen-c10d    a TCPStore, for torchrun --rdzv-backend=c10d, of any age
+  --listen-status  /healthz, /readyz, /metrics and /runs
+
+What the first holds is kept in an etcd server inside this process, or in an
+etcd cluster that exists; then any number of replicas serve the same runs. What
+the second holds is in memory, and is gone with its last connection: torch's
+clients do not come back. So on the first SIGTERM it waits for such runs, at
+most for --drain-timeout; on the second it ends at once.
+
+Each flag can be set by TEGEN_RENDEZVOUS_ and its name, as
+TEGEN_RENDEZVOUS_LISTEN_C10D. The password for etcd is no flag, because any
+process may read those of others: it comes from TEGEN_RENDEZVOUS_PASSWORD or
+from the file that --password-file names.`
+
+const serveExample = `  # One process that keeps its data
+  tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous
+
+  # One of several replicas in front of an etcd cluster
+  tegen-rendezvous serve --store=etcd --endpoints=https://etcd:2379 --cacert=ca.crt --cert=tls.crt --key=tls.key \
+    --advertise-client-urls=http://rendezvous:2379
+
+  # What agents then say
+  torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 --rdzv-id=imagenet --nnodes=2:4 --max-restarts=3 train.py
+  torchrun --rdzv-backend=etcd --rdzv-endpoint=rendezvous:2379 --rdzv-id=imagenet --nnodes=2:4 --max-restarts=3 train.py`
+
+// passwordVariable is the one variable that is no flag.
+const passwordVariable = prefix + "PASSWORD"
+
+type serveOptions struct {
+	store, dataDir                         string
+	endpoints                              []string
+	etcd, tls                              server.Files
+	user, passwordFile                     string
+	client, c10d, status                   string
+	advertise                              []string
+	drain, runTTL                          time.Duration
+	logFormat, logLevel                    string
+	connections, runs, keys, values, bytes int
+	waits                                  int
+}
+
+func newServeCmd(s streams) *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:     "serve",
+		Short:   "Serve rendezvous to torchrun and to agents of our own",
+		Long:    serveLong,
+		Example: serveExample,
+		Args:    nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnvironment(cmd); err != nil {
+				return err
+			}
+			return runServe(o, s.err)
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *serveOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.store, "store", "embedded", "where the keys API keeps its data: embedded, or etcd")
+	f.StringVar(&o.dataDir, "data-dir", "tegen-rendezvous.data", "directory of the embedded store")
+	f.StringSliceVar(&o.endpoints, "endpoints", nil, "URLs of the etcd cluster")
+	f.StringVar(&o.etcd.CA, "cacert", "", "authority that etcd's certificate is of")
+	f.StringVar(&o.etcd.Cert, "cert", "", "certificate to show to etcd")
+	f.StringVar(&o.etcd.Key, "key", "", "its key")
+	f.StringVar(&o.user, "user", "", "user to be at etcd")
+	f.StringVar(&o.passwordFile, "password-file", "", "file with that user's password")
+	f.StringVar(&o.client, "listen-client", ":2379", "address of the keys API; empty: none")
+	f.StringSliceVar(&o.advertise, "advertise-client-urls", nil, "URLs of the keys API that clients are told; none: as they asked for it")
+	f.StringVar(&o.c10d, "listen-c10d", ":29400", "address of the TCPStore; empty: none")
+	f.StringVar(&o.status, "listen-status", ":2381", "address of health, metrics and runs; empty: none")
+	f.StringVar(&o.tls.Cert, "tls-cert", "", "certificate of the keys API, which then speaks TLS only")
+	f.StringVar(&o.tls.Key, "tls-key", "", "its key")
+	f.StringVar(&o.tls.CA, "tls-client-ca", "", "authority whose certificates clients of the keys API must have")
+	f.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long to wait for runs on the TCPStore after SIGTERM")
+	f.DurationVar(&o.runTTL, "run-ttl", 2*time.Hour, "when a run on the keys API that nobody asks for is forgotten; 0: never")
+	f.IntVar(&o.connections, "max-connections", 20000, "connections of each door")
+	f.IntVar(&o.runs, "max-runs", 10000, "runs on the TCPStore")
+	f.IntVar(&o.keys, "max-keys", 0, "keys of all runs on the keys API, and of each run on the TCPStore; 0: 100,000 and 1,048,576")
+	f.IntVar(&o.values, "max-value-bytes", 0, "bytes in a value; 0: 1 MiB on the keys API, and 16 MiB on the TCPStore")
+	f.IntVar(&o.bytes, "max-bytes", 0, "bytes of all keys and values; 0: 128 MiB on the keys API, and 512 MiB on the TCPStore")
+	f.IntVar(&o.waits, "max-waits", 0, "requests of each door that wait; 0: 10,000 on the keys API, and 131,072 on the TCPStore")
+	f.StringVar(&o.logFormat, "log-format", "json", "json, or text")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	for flag, values := range map[string][]string{
+		"store": {"embedded", "etcd"}, "log-format": {"json", "text"}, "log-level": {"debug", "info", "warn", "error"},
+	} {
+		// It only fails for flags that do not exist.
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	_ = cmd.MarkFlagDirname("data-dir")
+}
+
+// runServe serves until a signal comes or a door fails.
+func runServe(o serveOptions, stderr io.Writer) error {
+	log, zapLog, err := o.logs(stderr)
+	if err != nil {
+		return err
+	}
+	config, err := o.config(log, zapLog)
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	defer signal.Stop(signals)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	early := make(chan struct{}) // a signal came while it was starting
+	started := make(chan struct{})
+	go func() {
+		defer close(early)
+		select {
+		case sig := <-signals:
+			signals <- sig // for whoever waits for it next
+			cancel(fmt.Errorf("%s came first", sig))
+		case <-started:
+		}
+	}()
+	s, err := server.Start(ctx, config)
+	close(started)
+	<-early
+	if err != nil {
+		return err
+	}
+	select {
+	case err = <-s.Failed():
+		log.Error("a door is shut", "error", err)
+	case sig := <-signals:
+		log.Info("shutting down", "signal", sig.String(), "timeout", o.drain)
+	}
+	return errors.Join(err, shutdown(s, o.drain, signals, log))
+}
+
+var (
+	errDrained = errors.New("the drain timeout is over")
+	errAgain   = errors.New("a second signal came")
+)
+
+// shutdown waits for runs. That they have not ended in time is what the timeout is for, and no error.
+func shutdown(s *server.Server, limit time.Duration, signals <-chan os.Signal, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errDrained)
+	defer cancel()
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	done := make(chan error, 1)
+	go func() { done <- s.Shutdown(ctx) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-signals:
+		cut(errAgain)
+		err = <-done
+	}
+	if errors.Is(err, errDrained) || errors.Is(err, errAgain) {
+		log.Warn("runs were cut off", "error", err)
+		return nil
+	}
+	if err == nil {
+		log.Info("all is shut")
+	}
+	return err
+}
+
+func (o serveOptions) config(log *slog.Logger, zapLog *zap.Logger) (server.Config, error) {
+	open, err := o.open(zapLog)
+	if err != nil {
+		return server.Config{}, err
+	}
+	tls, err := server.ServerTLS(o.tls)
+	if err != nil {
+		return server.Config{}, usageError{err}
+	}
+	for flag, n := range map[string]int{"max-connections": o.connections, "max-runs": o.runs, "max-keys": o.keys, "max-value-bytes": o.values, "max-bytes": o.bytes, "max-waits": o.waits} {
+		if n < 0 {
+			return server.Config{}, usagef("--%s: %d is less than 0", flag, n)
+		}
+	}
+	if o.client == "" && o.c10d == "" {
+		return server.Config{}, usagef("neither --listen-client nor --listen-c10d: there is nothing to serve")
+	}
+	limits := tcpstore.DefaultLimits()
+	limits.Connections = cmp.Or(o.connections, limits.Connections)
+	limits.Runs = cmp.Or(o.runs, limits.Runs)
+	limits.Keys = cmp.Or(o.keys, limits.Keys)
+	limits.Value = cmp.Or(o.values, limits.Value)
+	limits.Bytes = cmp.Or(o.bytes, limits.Bytes)
+	limits.Waits = cmp.Or(o.waits, limits.Waits)
+	limits.Message = max(limits.Message, limits.Value)
+	return server.Config{
+		Store: open, Client: o.client, TLS: tls, C10d: o.c10d, Status: o.status, TCPStore: limits, Connections: o.connections, RunTTL: o.runTTL,
+		Keys: keys.Options{
+			Advertise: o.advertise, MaxKeys: o.keys, MaxValue: o.values, MaxBytes: o.bytes, MaxWaits: o.waits, Log: log.With("door", "etcd-v2"),
+		},
+		Log: log, Version: buildVersion(),
+	}, nil
+}
+
+// open is how the store is opened.
+func (o serveOptions) open(log *zap.Logger) (func(context.Context) (*store.Store, error), error) {
+	switch o.store {
+	case "embedded":
+		if len(o.endpoints) > 0 || o.user != "" || o.etcd != (server.Files{}) {
+			return nil, usagef("--endpoints, --user, --cacert, --cert and --key are for --store=etcd")
+		}
+		return store.Embedded{Dir: o.dataDir, Log: log}.Open, nil
+	case "etcd":
+		if len(o.endpoints) == 0 {
+			return nil, usagef("--store=etcd needs --endpoints")
+		}
+		tls, err := server.ClientTLS(o.etcd)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		password, err := o.password()
+		if err != nil {
+			return nil, err
+		}
+		return store.External{Endpoints: o.endpoints, TLS: tls, Username: o.user, Password: password, Log: log}.Open, nil
+	}
+	return nil, usagef("--store: %q is neither embedded nor etcd", o.store)
+}
+
+func (o serveOptions) password() (string, error) {
+	password := os.Getenv(passwordVariable)
+	if o.passwordFile != "" {
+		text, err := os.ReadFile(o.passwordFile)
+		if err != nil {
+			return "", fmt.Errorf("reading the password for etcd: %w", err)
+		}
+		password = strings.TrimRight(string(text), "\r\n")
+	}
+	if (o.user == "") != (password == "") {
+		return "", usagef("--user needs a password, and a password needs --user")
+	}
+	return password, nil
+}
+
+// logs are our own, and those of etcd, which says much that is of no concern: warnings only.
+func (o serveOptions) logs(w io.Writer) (*slog.Logger, *zap.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return nil, nil, usagef("--log-level: %w", err)
+	}
+	encoding := zap.NewProductionEncoderConfig()
+	encoding.TimeKey, encoding.EncodeTime, encoding.EncodeLevel = "time", zapcore.RFC3339NanoTimeEncoder, zapcore.CapitalLevelEncoder
+	options := &slog.HandlerOptions{Level: level}
+	sink := zapcore.Lock(zapcore.AddSync(w)) // both write whole lines
+	switch o.logFormat {
+	case "json":
+		return slog.New(slog.NewJSONHandler(sink, options)), zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoding), sink, zap.WarnLevel)), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(sink, options)), zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoding), sink, zap.WarnLevel)), nil
+	}
+	return nil, nil, usagef("--log-format: %q is neither json nor text", o.logFormat)
+}

@@ -1,0 +1,209 @@
+package etcd
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/tegen-dev/tegen/rendezvous"
+)
+
+// driver gives a machine its clock, its dice and its store. One goroutine steps it; each request has one of its own.
+type driver struct {
+	client  *client
+	log     *slog.Logger
+	machine *rendezvous.Machine
+	began   time.Time
+
+	orders   chan order
+	answers  chan rendezvous.Event
+	done     chan struct{}
+	watching map[int]context.CancelFunc
+	timer    *time.Timer
+	asker    chan<- outcome // who waits for what became of its order
+	changed  chan struct{}  // of the world, closed once it is over
+}
+
+// order is an event that somebody outside wants to happen.
+type order struct {
+	kind  string
+	until time.Duration // from now
+	reply chan<- outcome
+}
+
+// outcome is what became of an order.
+type outcome struct {
+	kind    string
+	world   rendezvous.Membership
+	changed <-chan struct{}
+}
+
+func newDriver(c *client, log *slog.Logger, p rendezvous.Protocol) *driver {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return &driver{
+		client: c, log: log, machine: rendezvous.New(p), began: time.Now(), timer: timer,
+		orders: make(chan order), answers: make(chan rendezvous.Event), done: make(chan struct{}),
+		watching: map[int]context.CancelFunc{},
+	}
+}
+
+// run steps the machine until the context ends.
+func (d *driver) run(ctx context.Context) {
+	defer close(d.done)
+	defer d.timer.Stop()
+	for {
+		var e rendezvous.Event
+		select {
+		case <-ctx.Done():
+			return
+		case o := <-d.orders:
+			d.asker = o.reply
+			e = rendezvous.Event{Kind: o.kind, Until: time.Since(d.began) + o.until}
+		case e = <-d.answers:
+			if cancel := d.watching[e.ID]; cancel != nil {
+				cancel()
+				delete(d.watching, e.ID)
+			}
+		case <-d.timer.C:
+			e.Kind = rendezvous.EventTick
+		}
+		e.Now, e.Chance = time.Since(d.began), rand.Float64()
+		for _, a := range d.machine.Step(e) {
+			d.act(ctx, a)
+		}
+	}
+}
+
+func (d *driver) act(ctx context.Context, a rendezvous.Action) {
+	switch a.Kind {
+	case rendezvous.Alarm:
+		d.timer.Stop()
+		if a.At != 0 {
+			d.timer.Reset(max(0, a.At-time.Since(d.began)))
+		}
+	case rendezvous.Drop:
+		if cancel := d.watching[a.ID]; cancel != nil {
+			cancel()
+			delete(d.watching, a.ID)
+		}
+	case rendezvous.Formed:
+		d.changed = make(chan struct{})
+		d.log.Info("a world has formed", "version", a.World.Version, "rank", a.World.Rank, "size", a.World.Size)
+		d.reply(outcome{kind: a.Kind, world: a.World, changed: d.changed})
+	case rendezvous.Changed:
+		d.log.Info("the world is over")
+		close(d.changed)
+		d.changed = nil
+	case rendezvous.Ended, rendezvous.TimedOut, rendezvous.Withdrawn:
+		d.reply(outcome{kind: a.Kind})
+	default:
+		d.request(ctx, a)
+	}
+}
+
+func (d *driver) reply(o outcome) {
+	if d.asker != nil {
+		d.asker <- o // it has room
+		d.asker = nil
+	}
+}
+
+// request makes a request, and answers it in any case.
+func (d *driver) request(ctx context.Context, a rendezvous.Action) {
+	asking := ctx
+	if a.Kind == rendezvous.Watch {
+		var cancel context.CancelFunc
+		asking, cancel = context.WithCancel(ctx)
+		d.watching[a.ID] = cancel
+	}
+	go func() {
+		r, err := perform(asking, d.client, a)
+		if err != nil && asking.Err() == nil {
+			d.log.Debug("the store did not answer", "request", a.Kind, "key", a.Key, "error", err)
+		}
+		select {
+		case d.answers <- rendezvous.Event{Kind: rendezvous.EventAnswer, ID: a.ID, Reply: r}:
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// perform carries out a request of a machine.
+func perform(ctx context.Context, c *client, a rendezvous.Action) (rendezvous.Reply, error) {
+	var got answer
+	var err error
+	switch a.Kind {
+	case rendezvous.Get, rendezvous.List:
+		got, err = c.get(ctx, a.Key)
+	case rendezvous.Watch:
+		got, err = c.watch(ctx, a.Key, a.Index, true)
+	case rendezvous.Delete:
+		got, err = c.remove(ctx, a.Key, url.Values{"prevValue": {a.Previous}})
+	default:
+		got, err = c.put(ctx, a.Key, options(a))
+	}
+	if err != nil {
+		if n := code(err); n != 0 {
+			return rendezvous.Reply{Code: n, Index: index(err)}, nil
+		}
+		return rendezvous.Reply{Code: rendezvous.Lost}, err
+	}
+	r := rendezvous.Reply{Key: got.Node.Key, Value: got.Node.Value, Modified: got.Node.ModifiedIndex, Index: got.index}
+	switch got.Action {
+	case "delete", "compareAndDelete", "expire":
+		r.Gone = true
+	}
+	for _, n := range got.Node.Nodes {
+		r.Names = append(r.Names, n.Key)
+	}
+	return r, nil
+}
+
+// options are the form of a write.
+func options(a rendezvous.Action) url.Values {
+	o := url.Values{}
+	if a.TTL > 0 {
+		o.Set("ttl", seconds(a.TTL))
+	}
+	switch a.Kind {
+	case rendezvous.Mkdir:
+		o.Set("dir", "true")
+		o.Set("prevExist", "false")
+		return o
+	case rendezvous.Refresh:
+		o.Set("refresh", "true")
+		o.Set("prevExist", "true")
+		return o
+	case rendezvous.Create:
+		o.Set("prevExist", "false")
+	case rendezvous.Swap:
+		o.Set("prevValue", a.Previous)
+	case rendezvous.SwapAt:
+		o.Set("prevIndex", strconv.FormatUint(a.Index, 10))
+		o.Set("prevExist", "true")
+	}
+	o.Set("value", a.Value)
+	return o
+}
+
+// order has an event happen, and waits for what becomes of it.
+func (d *driver) order(ctx context.Context, kind string, until time.Duration) (outcome, error) {
+	reply := make(chan outcome, 1)
+	select {
+	case d.orders <- order{kind: kind, until: until, reply: reply}:
+	case <-d.done:
+		return outcome{}, errDropped
+	}
+	select {
+	case o := <-reply:
+		return o, nil
+	case <-d.done:
+		return outcome{}, errDropped
+	case <-ctx.Done():
+		return outcome{}, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,282 @@
+// Package etcd is an agent's part in PyTorch's etcd rendezvous, over etcd's v2 keys API: it forms one world with the
+// agents of torch's legacy backend of that name, of 1.13 and of 2.x. What is decided is decided by the machine of package
+// rendezvous; here are its store, its clock, and what the members of a world tell each other once it has formed.
+package etcd
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/tegen-dev/tegen/rendezvous"
+)
+
+// DefaultPrefix is where torch keeps all runs.
+const DefaultPrefix = "/torchelastic/p2p"
+
+// Torch keeps a run for two hours after its last agent.
+const runTTL = 2 * time.Hour
+
+// Config is where the store is, and what is not the same for all agents of a run.
+type Config struct {
+	Endpoints          []string    // host:port or URLs of members of the cluster; at least one
+	Prefix             string      // torch's etcd_prefix; DefaultPrefix if empty
+	TLS                *tls.Config // if not nil, endpoints without a scheme are https
+	Username, Password string      // sent as basic authentication if not empty
+	MasterPort         int         // where rank 0's worker is to listen; 0 is any free port
+	Timeout            time.Duration
+	Timings            rendezvous.Timings // those that are zero are rendezvous.Defaults'
+	Log                *slog.Logger
+}
+
+var errDropped = errors.New("the agent has let go of the store")
+
+// Agent is a rendezvous.Backend.
+type Agent struct {
+	config   Config
+	settings rendezvous.Settings
+	self     rendezvous.Agent
+	protocol rendezvous.Protocol
+	client   *client
+	driver   *driver
+	stop     context.CancelFunc
+	running  context.Context
+	tasks    sync.WaitGroup
+	ready    bool // the run's directories are there
+
+	world rendezvous.Membership // of version 0 where there is none
+}
+
+var _ rendezvous.Backend = (*Agent)(nil)
+
+// Open returns an agent that has not joined. Nothing is asked of the store yet.
+func Open(c Config, s rendezvous.Settings, self rendezvous.Agent) (*Agent, error) {
+	switch {
+	case len(c.Endpoints) == 0:
+		return nil, errors.New("opening a rendezvous: no endpoint is given")
+	case s.RunID == "" || s.Min < 1 || s.Max < s.Min:
+		return nil, fmt.Errorf("opening a rendezvous: run %q of %d to %d agents cannot be", s.RunID, s.Min, s.Max)
+	}
+	if c.Prefix == "" {
+		c.Prefix = DefaultPrefix
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 10 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Log = c.Log.With("run", s.RunID)
+	var token [6]byte // of this process, not of the agent's ID: a restarted agent must not be taken for its predecessor
+	if _, err := rand.Read(token[:]); err != nil {
+		return nil, fmt.Errorf("opening a rendezvous: %w", err)
+	}
+	a := &Agent{config: c, settings: s, self: self}
+	a.protocol = rendezvous.Protocol{
+		Dir: path.Join(a.runDir(), "rdzv"), Token: hex.EncodeToString(token[:]),
+		Min: s.Min, Max: s.Max, LastCall: s.LastCall, Timings: c.Timings,
+	}
+	a.client = newClient(c.Endpoints, c.TLS, c.Username, c.Password, c.Timeout)
+	a.driver = newDriver(a.client, c.Log, a.protocol)
+	a.running, a.stop = context.WithCancel(context.Background())
+	a.tasks.Go(func() { a.driver.run(a.running) })
+	return a, nil
+}
+
+func (a *Agent) runDir() string { return path.Join("/", a.config.Prefix, "run_"+a.settings.RunID) }
+
+// Requests says how many requests this agent has made so far.
+func (a *Agent) Requests() Requests { return a.client.requests() }
+
+// Join waits for a world, as Backend says.
+func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
+	until := time.Now().Add(a.settings.Join)
+	a.world = rendezvous.Membership{}
+	if err := a.prepare(ctx, until); err != nil {
+		return rendezvous.World{}, err
+	}
+	for {
+		o, err := a.driver.order(ctx, rendezvous.EventJoin, time.Until(until))
+		if err != nil {
+			return rendezvous.World{}, a.abandon(err)
+		}
+		switch o.kind {
+		case rendezvous.Ended:
+			return rendezvous.World{}, fmt.Errorf("joining run %s: %w", a.settings.RunID, rendezvous.ErrClosed)
+		case rendezvous.Formed:
+		default:
+			return rendezvous.World{}, fmt.Errorf("joining run %s: %w", a.settings.RunID, rendezvous.ErrTimeout)
+		}
+		w, err := a.meet(ctx, o, until)
+		switch {
+		case err == nil:
+			a.world = o.world
+			return w, nil
+		case ctx.Err() != nil:
+			return rendezvous.World{}, a.abandon(context.Cause(ctx))
+		case time.Now().After(until):
+			return rendezvous.World{}, a.abandon(rendezvous.ErrTimeout)
+		}
+		a.config.Log.Info("the world did not come about", "version", o.world.Version, "error", err)
+		if err := sleep(ctx, time.Second); err != nil {
+			return rendezvous.World{}, a.abandon(err)
+		}
+	}
+}
+
+// meet tells the members of a new world what they need of each other, until one of them is gone.
+func (a *Agent) meet(ctx context.Context, o outcome, until time.Time) (rendezvous.World, error) {
+	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
+	defer cancel()
+	stopped := make(chan struct{})
+	defer close(stopped)
+	go func() {
+		select {
+		case <-o.changed:
+			cancel()
+		case <-stopped:
+		}
+	}()
+	x := a.exchange(o.world)
+	x.whole = true
+	w, err := x.run(ctx, a.self, a.config.MasterPort)
+	w.Changed = o.changed
+	return w, err
+}
+
+// abandon takes the agent out of what others wait for, and says why.
+func (a *Agent) abandon(why error) error {
+	ctx, cancel := context.WithTimeout(a.running, 2*rendezvous.Defaults().Withdraw)
+	defer cancel()
+	if err := a.leave(ctx); err != nil {
+		a.config.Log.Warn("could not take this agent out of the rendezvous", "error", err)
+	}
+	return fmt.Errorf("joining run %s: %w", a.settings.RunID, why)
+}
+
+func (a *Agent) leave(ctx context.Context) error {
+	a.world = rendezvous.Membership{}
+	_, err := a.driver.order(ctx, rendezvous.EventLeave, 0)
+	return err
+}
+
+// prepare makes the run's directories, and keeps them.
+func (a *Agent) prepare(ctx context.Context, until time.Time) error {
+	if a.ready {
+		return nil
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
+	defer cancel()
+	for {
+		err := errors.Join(a.client.discover(ctx), a.mkdirs(ctx))
+		if err == nil {
+			break
+		}
+		a.config.Log.Debug("the store cannot be reached", "error", err)
+		select {
+		case <-time.After(time.Second):
+		case <-a.running.Done():
+			return errDropped
+		case <-ctx.Done():
+			return fmt.Errorf("joining run %s: %w (%w)", a.settings.RunID, context.Cause(ctx), err)
+		}
+	}
+	a.ready = true
+	a.tasks.Go(func() { a.keepRun(a.running) })
+	return nil
+}
+
+func (a *Agent) mkdirs(ctx context.Context) error {
+	for _, dir := range []string{path.Join("/", a.config.Prefix), a.runDir(), a.protocol.Dir} {
+		o := url.Values{"dir": {"true"}, "prevExist": {"false"}}
+		if dir == a.runDir() {
+			o.Set("ttl", seconds(runTTL))
+		}
+		_, err := a.client.put(ctx, dir, o)
+		switch n := code(err); {
+		case n == rendezvous.CodeExists && dir == a.runDir():
+			err = a.refreshRun(ctx)
+		case n == rendezvous.CodeExists:
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("making %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+func (a *Agent) refreshRun(ctx context.Context) error {
+	_, err := a.client.put(ctx, a.runDir(), url.Values{
+		"ttl": {seconds(runTTL)}, "refresh": {"true"}, "prevExist": {"true"}, "dir": {"true"},
+	})
+	return err
+}
+
+// keepRun keeps the run from expiring while this agent lives.
+func (a *Agent) keepRun(ctx context.Context) {
+	for pause := runTTL / 2; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = runTTL / 2
+		if err := a.mkdirs(ctx); err != nil {
+			a.config.Log.Warn("keeping the run", "error", err)
+			pause = time.Minute
+		}
+	}
+}
+
+// Finish waits for the others' success, as Backend says.
+func (a *Agent) Finish(ctx context.Context) error {
+	if a.world.Version != 0 {
+		if err := a.exchange(a.world).barrier(ctx); err != nil {
+			a.config.Log.Warn("not all agents have finished", "error", err)
+		}
+	}
+	return a.close(ctx)
+}
+
+// Fail closes the run.
+func (a *Agent) Fail(ctx context.Context) error { return a.close(ctx) }
+
+// close closes the run, with time of its own: the caller's may have gone on waiting for others.
+func (a *Agent) close(ctx context.Context) error {
+	a.world = rendezvous.Membership{}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.config.Timeout)
+	defer cancel()
+	if _, err := a.driver.order(ctx, rendezvous.EventClose, 0); err != nil {
+		return fmt.Errorf("closing run %s: %w", a.settings.RunID, err)
+	}
+	return nil
+}
+
+// Leave takes this agent out of the run.
+func (a *Agent) Leave(ctx context.Context) error {
+	if err := a.leave(ctx); err != nil {
+		return fmt.Errorf("leaving run %s: %w", a.settings.RunID, err)
+	}
+	return nil
+}
+
+// Close lets go of the store.
+func (a *Agent) Close() error {
+	a.stop()
+	a.tasks.Wait()
+	a.client.close()
+	return nil
+}
+
+func (a *Agent) exchange(m rendezvous.Membership) exchange {
+	return exchange{Membership: m, client: a.client, dir: a.protocol.VersionDir(m.Version)}
+}

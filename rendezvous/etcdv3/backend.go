@@ -1,0 +1,255 @@
+// Package etcdv3 is a rendezvous on etcd's leases and watches, for worlds without torch agents: a protocol of our own, in
+// which a world of n agents costs O(n) messages and O(n) bytes, nobody polls, and a lost agent is noticed by its lease.
+//
+// Keys, all below <prefix>/<run>/, values in JSON:
+//
+//	agents/<id>        an agent: host, workers, a free port, what it asks for; on the agent's lease
+//	head/leader        who decides; on that agent's lease
+//	head/world         version and state of the run, and where its assignments are; on the run's lease
+//	worlds/<dir>/<id>  an agent's ranks in one version; on the run's lease
+//
+// An agent joins in one transaction, which creates its key, makes it the leader if there is none, and reads head/world. It
+// then watches head/, two small keys, and no other agent's business. The leader alone watches agents/. To form a world it
+// writes the assignments in batches, into a directory that is never used twice, and last head/world, upon which each agent
+// reads its own assignment. Every write of the leader compares the leader's key and the revision of head/world, so that
+// nothing comes of the batches of a leader that died, or of one that was stopped and does not know that it was replaced.
+//
+// When the leader goes, all see it, but only heirs try to follow: agents that do not know of an older one that lives. The
+// rank below is older by construction; its name is in the assignment, and its key is watched. This replaces the usual
+// range query for the predecessor, for which the store looks at all keys: n agents that join would cost it n².
+// An heir that finds somebody else leading does nothing.
+//
+// A lost member ends the version at once (state forming). The survivors stop their workers and call Join, which says so in
+// their key; an agent is counted for the next version only then, with a port that is free then. Members that have not
+// called yet are waited for beyond the last call, at most for Options.Grace. Newcomers are gathered for Options.Pause;
+// those beyond the maximum wait without a message to the others.
+//
+// An agent whose lease has ended, as after a stop of its process, takes its world for lost and joins as a new agent. The
+// run's lease is refreshed by the leader: Options.TTL after the last agent went, or the run ended, its keys go.
+package etcdv3
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous"
+)
+
+// Options are what the agents of a run may differ in. The zero value of each means its default.
+type Options struct {
+	Prefix string        // of all keys, default /tegen/rendezvous
+	Lease  time.Duration // how long an agent that says nothing is taken to live, in seconds, default 10 s, at least 2 s
+	TTL    time.Duration // how long a run without agents, or that has ended, is remembered, default 10 min
+	Pause  time.Duration // how long newcomers are gathered before a world at work is stopped for them, default 1 s
+	Grace  time.Duration // how long members of the last world are waited for, beyond the last call, default 30 s
+	// Port finds a port that is free on this machine, for the worker of rank 0. Default: the system's choice.
+	Port func() (int, error)
+	Log  *slog.Logger
+}
+
+// Stats counts what an agent has exchanged with the store.
+type Stats struct {
+	Requests   int64 // without keep-alives
+	Events     int64 // messages of watches; one may tell of many changes
+	KeepAlives int64
+	Writes     int64 // keys put, at the agent's request; deletions are not counted
+}
+
+type counters struct{ requests, events, keepAlives, writes atomic.Int64 }
+
+// Backend is a rendezvous.Backend. Several may share a client.
+type Backend struct {
+	client   *clientv3.Client
+	settings rendezvous.Settings
+	agent    rendezvous.Agent
+	options  Options
+	keys     keys
+	counters counters
+	session  *session // nil before the first Join, and once it has ended
+}
+
+var _ rendezvous.Backend = (*Backend)(nil)
+
+// New returns the backend of one agent. The client stays the caller's, and is to be closed after the backend.
+func New(c *clientv3.Client, s rendezvous.Settings, a rendezvous.Agent, o Options) (*Backend, error) {
+	o.Prefix, o.Lease = cmp.Or(o.Prefix, "/tegen/rendezvous"), cmp.Or(o.Lease, 10*time.Second)
+	o.TTL, o.Pause, o.Grace = cmp.Or(o.TTL, 10*time.Minute), cmp.Or(o.Pause, time.Second), cmp.Or(o.Grace, 30*time.Second)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Port == nil {
+		o.Port = freePort
+	}
+	switch {
+	case s.RunID == "" || a.ID == "":
+		return nil, errors.New("a run and an agent each need a name")
+	case s.Min < 1 || s.Max < s.Min:
+		return nil, fmt.Errorf("a world of %d to %d agents cannot be", s.Min, s.Max)
+	case o.Lease < 2*time.Second || o.TTL < 2*time.Second:
+		return nil, errors.New("the store knows no lease below 2 s")
+	}
+	b := &Backend{client: c, settings: s, agent: a, options: o}
+	b.keys = newKeys(o.Prefix, s.RunID)
+	return b, nil
+}
+
+// keys are a run's.
+type keys struct{ agents, head, leader, world, worlds string }
+
+func newKeys(prefix, run string) keys {
+	base := strings.TrimSuffix(prefix, "/") + "/" + url.PathEscape(run) + "/"
+	return keys{base + "agents/", base + "head/", base + "head/leader", base + "head/world", base + "worlds/"}
+}
+
+func (k keys) agent(id string) string { return k.agents + url.PathEscape(id) }
+
+func (k keys) dir(dir string) string { return k.worlds + dir + "/" }
+
+func (k keys) place(dir, id string) string { return k.dir(dir) + url.PathEscape(id) }
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// Stats may be called at any time.
+func (b *Backend) Stats() Stats {
+	c := &b.counters
+	return Stats{c.requests.Load(), c.events.Load(), c.keepAlives.Load(), c.writes.Load()}
+}
+
+// Join is described at rendezvous.Backend.
+func (b *Backend) Join(ctx context.Context) (rendezvous.World, error) {
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if b.settings.Join > 0 {
+		wait, cancel = context.WithTimeoutCause(ctx, b.settings.Join, rendezvous.ErrTimeout)
+	}
+	defer cancel()
+	port, err := b.options.Port()
+	if err != nil {
+		return rendezvous.World{}, err
+	}
+	for {
+		r := b.call(wait, evJoin{port}, true)
+		if errors.Is(r.err, errLost) {
+			continue // as a new agent
+		}
+		if r.err != nil && wait.Err() != nil {
+			r.err = context.Cause(wait)
+			err := b.leave(context.WithoutCancel(ctx))
+			if err != nil {
+				b.options.Log.Warn("leaving", "run", b.settings.RunID, "agent", b.agent.ID, "err", err)
+			}
+		}
+		if r.err != nil {
+			return rendezvous.World{}, fmt.Errorf("joining run %s: %w", b.settings.RunID, r.err)
+		}
+		return r.world, nil
+	}
+}
+
+// Finish is described at rendezvous.Backend. It returns nil once all have finished, ErrClosed if another has failed for
+// good, and the context's cause if it has waited for long enough: in that case the others go on, and do not miss this
+// agent.
+func (b *Backend) Finish(ctx context.Context) error {
+	r := b.call(ctx, evFinish{}, false)
+	if r.err != nil && ctx.Err() != nil {
+		r.err = errors.Join(context.Cause(ctx), b.leave(context.WithoutCancel(ctx)))
+	}
+	if r.err != nil {
+		return fmt.Errorf("finishing run %s: %w", b.settings.RunID, r.err)
+	}
+	return nil
+}
+
+// Fail is described at rendezvous.Backend. It returns once the run is closed.
+func (b *Backend) Fail(ctx context.Context) error {
+	for {
+		r := b.call(ctx, evFail{}, true)
+		switch {
+		case errors.Is(r.err, rendezvous.ErrClosed):
+			return nil
+		case errors.Is(r.err, errLost) && ctx.Err() == nil:
+		case r.err != nil:
+			return fmt.Errorf("closing run %s: %w", b.settings.RunID, r.err)
+		default:
+			return nil
+		}
+	}
+}
+
+// Leave is described at rendezvous.Backend.
+func (b *Backend) Leave(ctx context.Context) error {
+	if err := b.leave(ctx); err != nil {
+		return fmt.Errorf("leaving run %s: %w", b.settings.RunID, err)
+	}
+	return nil
+}
+
+func (b *Backend) leave(ctx context.Context) error {
+	s := b.session
+	if s == nil {
+		return nil
+	}
+	b.session = nil
+	s.stop()
+	// After its lease's time the agent is gone without having said so.
+	ctx, cancel := context.WithTimeout(ctx, b.options.Lease)
+	defer cancel()
+	return s.revoke(ctx)
+}
+
+// Close is described at rendezvous.Backend. The agent's key stays until its lease ends.
+func (b *Backend) Close() error {
+	if b.session != nil {
+		b.session.stop()
+		b.session = nil
+	}
+	return nil
+}
+
+// call hands a call of the user to the session, and waits for what comes of it. Only some start a session.
+func (b *Backend) call(ctx context.Context, ev event, starts bool) result {
+	if b.session == nil {
+		if !starts {
+			return result{err: errLost}
+		}
+		b.session = b.start()
+	}
+	s := b.session
+	c := request{ev, make(chan result, 1)}
+	select {
+	case s.calls <- c:
+	case <-s.ended:
+	case <-ctx.Done():
+		return result{err: context.Cause(ctx)}
+	}
+	var r result
+	select {
+	case r = <-c.answer:
+	case <-ctx.Done():
+		return result{err: context.Cause(ctx)}
+	case <-s.ended:
+		select { // answered as the last thing
+		case r = <-c.answer:
+		default:
+			r = s.verdict(ev)
+		}
+	}
+	if r.err != nil || r.over {
+		<-s.ended
+		b.session = nil
+	}
+	return r
+}

@@ -1,0 +1,150 @@
+package etcdv3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/store"
+)
+
+// open starts a store for one test.
+func open(t testing.TB) *clientv3.Client {
+	t.Helper()
+	s, err := store.Embedded{Dir: t.TempDir()}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.Client
+}
+
+// peer is an agent of a test, and what it was given last.
+type peer struct {
+	*Backend
+	t     testing.TB
+	id    string
+	world rendezvous.World
+	err   error
+}
+
+func newPeer(t testing.TB, c *clientv3.Client, s rendezvous.Settings, id string, o Options) *peer {
+	t.Helper()
+	b, err := New(c, s, rendezvous.Agent{ID: id, Host: "host-" + id, Role: "trainer", Workers: 2}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{Backend: b, t: t, id: id}
+	t.Cleanup(func() { _ = b.Close() })
+	return p
+}
+
+// within is a deadline so that nothing hangs.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// together runs one call per peer at the same time.
+func together(peers []*peer, call func(*peer)) {
+	var g sync.WaitGroup
+	for _, p := range peers {
+		g.Go(func() { call(p) })
+	}
+	g.Wait()
+}
+
+func join(t testing.TB) func(*peer) {
+	ctx := within(t)
+	return func(p *peer) {
+		if p.world, p.err = p.Join(ctx); p.err != nil {
+			t.Errorf("%s: %v", p.id, p.err)
+		}
+	}
+}
+
+// checkWorld: all peers are in one world, of that version, and have their places in it.
+func checkWorld(t testing.TB, version int, peers ...*peer) {
+	t.Helper()
+	taken := make([]string, len(peers))
+	for _, p := range peers {
+		w := p.world
+		if w.Rank < 0 || w.Rank >= len(peers) || taken[w.Rank] != "" {
+			t.Fatalf("%s has rank %d of %d", p.id, w.Rank, len(peers))
+		}
+		taken[w.Rank] = p.id
+	}
+	for _, p := range peers {
+		want := rendezvous.World{
+			Version: version, Rank: p.world.Rank, Size: len(peers), Base: 2 * p.world.Rank, Total: 2 * len(peers),
+			RoleBase: 2 * p.world.Rank, RoleTotal: 2 * len(peers), MasterAddr: "host-" + taken[0],
+		}
+		if diff := cmp.Diff(want, p.world, cmpopts.IgnoreFields(rendezvous.World{}, "Changed", "MasterPort")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", p.id, diff)
+		}
+		if p.world.MasterPort == 0 || p.world.MasterPort != peers[0].world.MasterPort {
+			t.Errorf("%s: port %d", p.id, p.world.MasterPort)
+		}
+	}
+}
+
+func changed(t testing.TB, peers ...*peer) {
+	t.Helper()
+	for _, p := range peers {
+		select {
+		case <-p.world.Changed:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s still works in version %d", p.id, p.world.Version)
+		}
+	}
+}
+
+func crowd(t testing.TB, c *clientv3.Client, s rendezvous.Settings, n int, o Options) []*peer {
+	var all []*peer
+	for i := range n {
+		all = append(all, newPeer(t, c, s, fmt.Sprintf("%s-%d", s.RunID, i), o))
+	}
+	return all
+}
+
+// TestWorlds: as many as are needed form a world, ask for another, and finish together.
+func TestWorlds(t *testing.T) {
+	c := open(t)
+	for _, n := range []int{1, 2, 3, 8} {
+		s := rendezvous.Settings{RunID: fmt.Sprint("run-", n), Min: n, Max: n, Join: time.Minute, LastCall: time.Hour}
+		all := crowd(t, c, s, n, Options{})
+		together(all, join(t))
+		checkWorld(t, 1, all...)
+		again := join(t)
+		together(all, func(p *peer) {
+			if p != all[0] { // which asks for a restart
+				changed(t, p)
+			}
+			again(p)
+		})
+		checkWorld(t, 2, all...)
+		together(all, func(p *peer) {
+			if err := p.Finish(within(t)); err != nil {
+				t.Errorf("%s: %v", p.id, err)
+			}
+		})
+		late := newPeer(t, c, s, "late", Options{})
+		if _, err := late.Join(within(t)); !errors.Is(err, rendezvous.ErrClosed) {
+			t.Errorf("a late agent: %v", err)
+		}
+	}
+}

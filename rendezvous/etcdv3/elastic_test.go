@@ -1,0 +1,253 @@
+package etcdv3
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous"
+)
+
+// quick are options with which nothing is waited for that need not be.
+var quick = Options{Lease: 2 * time.Second, Pause: time.Millisecond, Grace: 10 * time.Second}
+
+// back has peers take in that their world is over, and join the next.
+func back(t testing.TB, peers ...*peer) {
+	t.Helper()
+	again := join(t)
+	together(peers, func(p *peer) {
+		changed(t, p)
+		again(p)
+	})
+}
+
+// TestElastic: fewer than may be are waited for until the last call is over; who comes later gets a new world, and who
+// leaves leaves a new one behind at once.
+func TestElastic(t *testing.T) {
+	c := open(t)
+	s := rendezvous.Settings{RunID: "r", Min: 2, Max: 4, Join: time.Minute, LastCall: 50 * time.Millisecond}
+	all := crowd(t, c, s, 4, quick)
+	together(all[:2], join(t))
+	checkWorld(t, 1, all[:2]...)
+	together(all, func(p *peer) {
+		if slices.Index(all, p) < 2 {
+			changed(t, p)
+		}
+		join(t)(p)
+	})
+	for len(all[0].world.Changed) == 0 && all[3].world.Size != 4 { // the last call may have been over for one
+		back(t, all...)
+	}
+	version := all[0].world.Version
+	checkWorld(t, version, all...)
+	if err := all[1].Leave(within(t)); err != nil {
+		t.Error(err)
+	}
+	rest := []*peer{all[0], all[2], all[3]}
+	back(t, rest...)
+	checkWorld(t, version+1, rest...)
+}
+
+// TestLastCall: with a last call that never ends, a world is formed as soon as it is full.
+func TestLastCall(t *testing.T) {
+	c := open(t)
+	all := crowd(t, c, rendezvous.Settings{RunID: "r", Min: 1, Max: 3, Join: time.Minute, LastCall: time.Hour}, 3, quick)
+	together(all, join(t))
+	checkWorld(t, 1, all...)
+}
+
+// TestLost: an agent that goes without a word is missed when its lease is over, whether it leads or not, and another takes
+// its place. Its own world has ended for it by then.
+func TestLost(t *testing.T) {
+	c := open(t)
+	s := rendezvous.Settings{RunID: "r", Min: 3, Max: 3, Join: time.Minute}
+	all := crowd(t, c, s, 5, quick)
+	all, spare := all[:3], all[3:]
+	together(all, join(t))
+	for i, leader := range []bool{true, false} {
+		slices.SortFunc(all, func(a, b *peer) int { return a.world.Rank - b.world.Rank })
+		k := 0 // the first that joined leads
+		if !leader {
+			k = 2
+		}
+		if err := all[k].Close(); err != nil {
+			t.Error(err)
+		}
+		changed(t, all[k])
+		all[k] = spare[i]
+		again := join(t)
+		together(all, func(p *peer) {
+			if p != spare[i] {
+				changed(t, p)
+			}
+			again(p)
+		})
+		checkWorld(t, 2+i, all...)
+	}
+}
+
+// TestLease: an agent whose lease is taken away joins anew, as another.
+func TestLease(t *testing.T) {
+	c := open(t)
+	all := crowd(t, c, rendezvous.Settings{RunID: "r", Min: 2, Max: 2, Join: time.Minute}, 2, quick)
+	together(all, join(t))
+	if _, err := c.Revoke(within(t), all[0].session.lease); err != nil {
+		t.Fatal(err)
+	}
+	back(t, all...)
+	checkWorld(t, 2, all...)
+}
+
+// TestBeyond: who comes when the world is full waits, and costs the others nothing, until there is room.
+func TestBeyond(t *testing.T) {
+	c := open(t)
+	all := crowd(t, c, rendezvous.Settings{RunID: "r", Min: 2, Max: 2, Join: time.Minute}, 3, quick)
+	together(all[:2], join(t))
+	before := all[1].Stats().Requests
+	joined := make(chan struct{})
+	go func() {
+		defer close(joined)
+		join(t)(all[2])
+	}()
+	waitKeys(t, c, "/tegen/rendezvous/r/agents/", 3)
+	select {
+	case <-all[0].world.Changed:
+		t.Error("the world at work was disturbed")
+	case <-joined:
+		t.Error("a third has joined")
+	default:
+	}
+	if n := all[1].Stats().Requests; n != before {
+		t.Errorf("another has asked the store %d times", n-before)
+	}
+	if err := all[1].Leave(within(t)); err != nil {
+		t.Error(err)
+	}
+	back(t, all[0])
+	<-joined
+	checkWorld(t, 2, all[0], all[2])
+}
+
+// waitKeys waits until there are so many keys.
+func waitKeys(t testing.TB, c *clientv3.Client, prefix string, want int64) {
+	t.Helper()
+	ctx := within(t)
+	for {
+		r, err := c.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Count == want {
+			return
+		}
+		<-c.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(r.Header.Revision+1))
+	}
+}
+
+// TestNobody: where too few come, or the caller has waited for long enough, nothing stays that others would wait for.
+func TestNobody(t *testing.T) {
+	c := open(t)
+	s := rendezvous.Settings{RunID: "r", Min: 2, Max: 2, Join: 100 * time.Millisecond}
+	p := crowd(t, c, s, 1, quick)[0]
+	if _, err := p.Join(within(t)); !errors.Is(err, rendezvous.ErrTimeout) {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, err := p.Join(ctx); !errors.Is(err, stopped) {
+		t.Errorf("%v", err)
+	}
+	waitKeys(t, c, "/tegen/rendezvous/r/", 0)
+}
+
+// TestEnds: a run ends for all when one fails for good, or all have finished; one that leaves after it has finished is not
+// missed. What is left of it is one key, which goes in time, upon which its name can be used again.
+func TestEnds(t *testing.T) {
+	c := open(t)
+	o := quick
+	o.TTL = 2 * time.Second
+	for _, run := range []string{"fails", "finishes", "again"} {
+		s := rendezvous.Settings{RunID: run, Min: 3, Max: 3, Join: time.Minute}
+		all := crowd(t, c, s, 3, o)
+		together(all, join(t))
+		checkWorld(t, 1, all...)
+		brief, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, errors.New("enough"))
+		if run == "finishes" {
+			if err := all[2].Finish(brief); err == nil || brief.Err() == nil {
+				t.Errorf("one alone has finished: %v", err)
+			}
+		}
+		cancel()
+		together(all, func(p *peer) {
+			switch {
+			case run == "fails" && p == all[0]:
+				if err := p.Fail(within(t)); err != nil {
+					t.Error(err)
+				}
+			case run == "fails":
+				changed(t, p)
+				if _, err := p.Join(within(t)); !errors.Is(err, rendezvous.ErrClosed) {
+					t.Errorf("joining what another has closed: %v", err)
+				}
+			case run == "finishes" && p == all[2]:
+			default:
+				if err := p.Finish(within(t)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		waitKeys(t, c, "/tegen/rendezvous/"+run+"/", 1)
+		waitKeys(t, c, "/tegen/rendezvous/"+run+"/", 0)
+		together(all, join(t))
+		checkWorld(t, 1, all...)
+	}
+}
+
+// TestRoles: workers of a role are counted apart.
+func TestRoles(t *testing.T) {
+	c := open(t)
+	s := rendezvous.Settings{RunID: "a run/with a/../name", Min: 3, Max: 3, Join: time.Minute}
+	var all []*peer
+	for i, role := range []string{"trainer", "reader", "trainer"} {
+		p := newPeer(t, c, s, role+"/"+string(rune('a'+i)), quick)
+		p.agent.Role, p.agent.Workers = role, i+1
+		all = append(all, p)
+	}
+	together(all, join(t))
+	for _, p := range all {
+		w, total, base, roleBase := p.world, 0, 0, 0
+		for _, o := range all {
+			if o.world.Rank < w.Rank {
+				base += o.agent.Workers
+			}
+			if o.agent.Role == p.agent.Role {
+				total += o.agent.Workers
+				if o.world.Rank < w.Rank {
+					roleBase += o.agent.Workers
+				}
+			}
+		}
+		if diff := cmp.Diff([]int{6, base, total, roleBase}, []int{w.Total, w.Base, w.RoleTotal, w.RoleBase}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", p.id, diff)
+		}
+	}
+}
+
+// TestTaken: an agent waits for one of its name to be gone.
+func TestTaken(t *testing.T) {
+	c := open(t)
+	s := rendezvous.Settings{RunID: "r", Min: 1, Max: 1, Join: time.Minute}
+	first, second := newPeer(t, c, s, "a", quick), newPeer(t, c, s, "a", quick)
+	join(t)(first)
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	join(t)(second)
+	checkWorld(t, 2, second)
+}

@@ -1,0 +1,361 @@
+package etcdv3
+
+import "time"
+
+// state is what has become of the run.
+type state string
+
+const (
+	forming   state = "forming"   // the version named is over, the next one is not there yet
+	final     state = "final"     // the version named is at work
+	succeeded state = "succeeded" // all agents of the last version have finished
+	failed    state = "failed"    // an agent has given up for all
+)
+
+func (s state) over() bool { return s == succeeded || s == failed }
+
+// doc is the value of the key that all agents watch. It does not grow with the world.
+type doc struct {
+	Version int    `json:"version"`
+	State   state  `json:"state"`
+	Dir     string `json:"dir,omitempty"` // where the assignments of this version are, never used twice
+	Size    int    `json:"size,omitempty"`
+	Total   int    `json:"total,omitempty"` // workers of all agents
+	Addr    string `json:"addr,omitempty"`
+	Port    int    `json:"port,omitempty"`
+	Known   int64  `json:"known,omitempty"` // store's revision at which all agents in it were there
+}
+
+// intent is what an agent asks of the leader.
+type intent string
+
+const (
+	joining intent = "joining" // a version later than After
+	done    intent = "done"    // nothing more: its workers have succeeded in version After
+	failing intent = "failed"  // that the run is closed
+)
+
+// entry is the value of an agent's key, which goes when its lease does.
+type entry struct {
+	Host    string `json:"host"`
+	Role    string `json:"role"`
+	Workers int    `json:"workers"`
+	Port    int    `json:"port"` // free on its host, for the worker of rank 0 to listen on
+	Intent  intent `json:"intent"`
+	After   int    `json:"after"`
+}
+
+// assignment is an agent's place in one version.
+type assignment struct {
+	Rank      int    `json:"rank"`
+	Base      int    `json:"base"`
+	RoleBase  int    `json:"roleBase"`
+	RoleTotal int    `json:"roleTotal"`
+	Pred      string `json:"pred,omitempty"` // the agent of the rank below, which this one watches
+	Created   int64  `json:"created"`        // create revision of the agent's key: a later agent of the same name is another
+	Done      bool   `json:"done,omitempty"` // outlives the agent, so that no later leader takes it for lost
+}
+
+// An event is what a machine is told, an action what it wants done. Every action that names an event in its comment is
+// answered by exactly one of those, unless the agent loses its lease first, which ends the machine.
+type (
+	event  any
+	action any
+
+	// Calls of the user.
+	evJoin   struct{ port int }
+	evFinish struct{}
+	evFail   struct{}
+
+	// evJoined says that the agent's key was created at this revision, and what else was there then. leads is the
+	// revision of the leader's key if this agent made it, leader that of another's.
+	evJoined struct {
+		created, leads, leader int64
+		world                  *doc
+		worldRev               int64
+	}
+	evTaken     struct{ rev int64 } // another agent has this name; rev is when that was seen
+	evContended struct{ leads int64 }
+	evAssigned  struct {
+		dir  string
+		mine *assignment
+	}
+	// What watches say. rev is the store's revision of the change; a doc of nil and a leader of 0 mean deleted.
+	evWorld struct {
+		doc *doc
+		rev int64
+	}
+	evLeader struct{ created, rev int64 }
+	evGone   struct{ id string } // the watched agent's key is no longer there
+	evAgent  struct {
+		id      string
+		created int64
+		entry   *entry // nil: its key is no longer there
+		rev     int64
+	}
+	evReload struct{} // the watch of the agents' keys has broken
+	evLoaded struct {
+		agents   map[string]agent
+		members  map[string]assignment // those in the directory that world names
+		world    *doc
+		worldRev int64
+		leader   int64
+		rev      int64 // when all of it was so
+	}
+	evWritten struct {
+		ok  bool
+		rev int64
+	}
+	evTimer struct{ kind, seq int }
+
+	actJoin    struct{ entry entry } // → evJoined, evTaken
+	actContend struct{}              // → evContended
+	actUpdate  struct {
+		entry entry
+		dir   string      // where the mark goes
+		mark  *assignment // nil: none
+	}
+	actFetch struct { // → evAssigned
+		dir string
+		rev int64 // revision of the world's key
+	}
+	actWatch struct { // → evGone, in place of an earlier watch
+		id  string
+		rev int64
+	}
+	actUnwatch struct{}
+	actLoad    struct{} // → evLoaded, then evAgent for each change, until actStepDown
+	actWrite   struct { // → evWritten
+		leads, worldRev int64
+		doc             doc
+		places          map[string]assignment
+	}
+	actStepDown struct{}
+	actTimer    struct { // → evTimer, unless another of its kind is started before
+		kind, seq int
+		after     time.Duration
+	}
+	actWorld struct {
+		doc  doc
+		mine assignment
+	} // what Join returns
+	actChanged struct{}              // the version that was returned is over
+	actEnd     struct{ state state } // the run is over: take the agent's key away
+)
+
+// agent is what a leader knows of another.
+type agent struct {
+	created int64
+	entry   entry
+}
+
+type rules struct {
+	min, max               int
+	lastCall, pause, grace time.Duration
+}
+
+// machine is one agent's part in a run: what it holds, whom it watches, and, while it leads, the decisions. It knows no
+// clock and no store.
+type machine struct {
+	id      string
+	rules   rules
+	self    entry
+	created int64 // revision of this agent's key, 0 before it is there
+	call    event // of the user, not answered yet
+
+	world     doc
+	worldRev  int64 // of its key, 0: not there
+	worldSeen int64
+
+	held    int        // version that the user works in, 0: none
+	last    assignment // the latest that the user was given
+	lastDir string
+	outside int // latest version that this agent is known not to be in
+
+	leaderRev  int64 // of the leader's key, 0: not there
+	leaderSeen int64
+	heir       bool // tries to lead when nobody does: nobody alive is known to come before this agent
+	lead       *lead
+	seq        int // of the last timer
+
+	out []action
+}
+
+func newMachine(id string, r rules, self entry) *machine {
+	self.Intent = joining
+	return &machine{id: id, rules: r, self: self, heir: true, world: doc{State: forming}}
+}
+
+// Step takes in one event, and returns what is to be done now, in this order.
+func (m *machine) Step(ev event) []action {
+	m.out = nil
+	switch ev := ev.(type) {
+	case evJoin:
+		m.join(ev)
+	case evFinish, evFail:
+		m.finish(ev)
+	case evTaken:
+		m.do(actWatch{m.id, ev.rev})
+	case evJoined:
+		m.joined(ev)
+	case evWorld:
+		m.see(ev.doc, ev.rev)
+	case evLeader:
+		m.leader(ev)
+	case evContended:
+		m.elected(ev.leads)
+	case evGone:
+		m.gone(ev)
+	case evAssigned:
+		m.assigned(ev)
+	default:
+		m.stepLeader(ev)
+	}
+	return m.out
+}
+
+func (m *machine) do(a action) { m.out = append(m.out, a) }
+
+// join asks for a world, or, in one, for another.
+func (m *machine) join(ev evJoin) {
+	m.call, m.self.Port, m.self.Intent = ev, ev.port, joining
+	if m.created == 0 {
+		m.do(actJoin{m.self})
+		return
+	}
+	m.drop()
+	late := m.world.Version > m.self.After // another version was formed meanwhile
+	if late && m.world.State == forming {
+		m.self.After = m.world.Version
+	}
+	m.do(actUpdate{entry: m.self})
+	if late && m.world.State == final {
+		m.do(actFetch{m.world.Dir, m.worldRev})
+	}
+}
+
+// finish tells the leader that this agent needs no other world, or that nobody does. That it has succeeded stays on
+// record in its assignment.
+func (m *machine) finish(ev event) {
+	m.call, m.self.Intent = ev, failing
+	var mark *assignment
+	if _, ok := ev.(evFinish); ok {
+		m.self.Intent, m.last.Done = done, true
+		last := m.last
+		mark = &last
+	}
+	if m.created == 0 {
+		m.do(actJoin{m.self})
+		return
+	}
+	m.do(actUpdate{m.self, m.lastDir, mark})
+}
+
+func (m *machine) joined(ev evJoined) {
+	m.created, m.leaderRev, m.leaderSeen = ev.created, ev.leader, ev.created
+	m.worldSeen = ev.created
+	if ev.world != nil {
+		m.world, m.worldRev = *ev.world, ev.worldRev
+		m.outside = ev.world.Version // it was there before this agent
+	}
+	if m.world.State.over() {
+		m.do(actEnd{m.world.State})
+		return
+	}
+	m.elected(ev.leads)
+}
+
+// see takes in the run's latest state. A write of one's own is seen twice, as its answer and by the watch.
+func (m *machine) see(d *doc, rev int64) {
+	if rev <= m.worldSeen {
+		return
+	}
+	m.worldSeen = rev
+	if d == nil { // forgotten, though there are agents: the last version is over, and counted on from
+		m.worldRev, m.world.State = 0, forming
+	} else {
+		m.world, m.worldRev = *d, rev
+	}
+	if m.held != 0 && (m.world.State != final || m.world.Version != m.held) {
+		m.drop()
+	}
+	if m.world.State.over() {
+		m.stepDown()
+		m.do(actEnd{m.world.State})
+		return
+	}
+	_, waits := m.call.(evJoin)
+	switch {
+	case m.world.State == final && waits:
+		m.do(actFetch{m.world.Dir, m.worldRev})
+	case waits && m.world.Version > m.self.After && m.world.Version != m.outside:
+		// It may have been in that version, and have missed it: it would be waited for.
+		m.self.After = m.world.Version
+		m.do(actUpdate{entry: m.self})
+	}
+	m.follow()
+}
+
+func (m *machine) assigned(ev evAssigned) {
+	_, waits := m.call.(evJoin)
+	if !waits || m.world.State != final || m.world.Dir != ev.dir {
+		return
+	}
+	if ev.mine == nil || ev.mine.Created != m.created {
+		m.outside = m.world.Version
+		return
+	}
+	m.call, m.held, m.last, m.lastDir = nil, m.world.Version, *ev.mine, ev.dir
+	m.self.After = m.held
+	m.do(actWorld{m.world, m.last})
+	if m.heir = m.last.Pred == ""; m.heir {
+		m.do(actUnwatch{})
+	} else {
+		m.do(actWatch{m.last.Pred, m.world.Known})
+	}
+}
+
+// drop ends the version that the user works in.
+func (m *machine) drop() {
+	if m.held != 0 {
+		m.held = 0
+		m.do(actChanged{})
+	}
+}
+
+func (m *machine) leader(ev evLeader) {
+	if ev.rev <= m.leaderSeen {
+		return
+	}
+	m.leaderRev, m.leaderSeen = ev.created, ev.rev
+	if m.lead != nil && m.lead.rev != ev.created {
+		m.stepDown()
+	}
+	m.contend()
+}
+
+// gone: whoever came before this agent is no longer there, so that it is to lead if there is no leader.
+func (m *machine) gone(ev evGone) {
+	switch {
+	case m.created == 0 && ev.id == m.id: // the one that had this agent's name
+		m.do(actJoin{m.self})
+	case ev.id == m.last.Pred:
+		m.heir = true
+		m.contend()
+	}
+}
+
+func (m *machine) contend() {
+	if m.heir && m.leaderRev == 0 && !m.world.State.over() {
+		m.do(actContend{})
+	}
+}
+
+func (m *machine) elected(leads int64) {
+	if leads == 0 || m.lead != nil || m.world.State.over() {
+		return
+	}
+	m.leaderRev, m.leaderSeen = leads, max(leads, m.leaderSeen)
+	m.lead = &lead{rev: leads}
+	m.do(actLoad{})
+}

@@ -1,0 +1,81 @@
+package keys
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// barrier lets requests share a linearizable read: one that begins after they came.
+type barrier struct {
+	mu      sync.Mutex
+	next    *read // for those that come while a read is under way
+	running bool
+}
+
+type read struct {
+	done  chan struct{}
+	index uint64
+	err   error
+}
+
+// wait returns what a read that began after the call has read.
+func (b *barrier) wait(ctx context.Context, do func() (uint64, error)) (uint64, error) {
+	b.mu.Lock()
+	if b.next == nil {
+		b.next = &read{done: make(chan struct{})}
+	}
+	r := b.next
+	if !b.running {
+		b.running = true
+		go b.run(do)
+	}
+	b.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.index, r.err
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+func (b *barrier) run(do func() (uint64, error)) {
+	for {
+		b.mu.Lock()
+		r := b.next
+		b.next = nil
+		b.running = r != nil
+		b.mu.Unlock()
+		if r == nil {
+			return
+		}
+		r.index, r.err = do()
+		close(r.done)
+	}
+}
+
+// catchUp waits until the tree holds all that was written before the call, by whichever process.
+func (k *Keys) catchUp(ctx context.Context) error {
+	index, err := k.sync.wait(ctx, k.readHead)
+	if err != nil {
+		return err
+	}
+	return k.reach(ctx, index)
+}
+
+func (k *Keys) readHead() (uint64, error) {
+	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
+	defer cancel()
+	r, err := k.client.Get(ctx, k.head())
+	if err != nil {
+		k.trouble()
+		return 0, err
+	}
+	if len(r.Kvs) == 0 {
+		return 0, nil
+	}
+	return uint64(r.Kvs[0].ModRevision), nil
+}
+
+// trouble notes that the store did not answer.
+func (k *Keys) trouble() { k.troubled.Store(time.Now().UnixNano()) }

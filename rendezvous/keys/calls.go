@@ -1,0 +1,207 @@
+package keys
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Get is the node at a path, and what is in a directory; with recursive all below it.
+// All calls return an *Error where etcd would, with the index of the state that it was decided upon; CodeStore where the
+// store did not answer, in which case a write may still have happened.
+func (k *Keys) Get(ctx context.Context, key string, recursive bool) (*Event, error) {
+	key, err := k.clean(key)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
+	defer cancel()
+	if err := k.catchUp(ctx); err != nil {
+		return nil, k.broken(err)
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.tree.get(key, recursive, time.Now())
+}
+
+// Put writes a node, and makes the directories above it.
+func (k *Keys) Put(ctx context.Context, key string, p Put) (*Event, error) {
+	key, err := k.clean(key)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Value) > k.o.MaxValue {
+		return nil, exceeded(http.StatusRequestEntityTooLarge, "a value of %d bytes is longer than %d", len(p.Value), k.o.MaxValue)
+	}
+	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) {
+		w, err := p.plan(t, key, now)
+		if err != nil || w.prev != nil {
+			return w, err
+		}
+		if n := t.keys + len(w.dirs) + 1; n > k.o.MaxKeys {
+			return nil, exceeded(0, "there are %d keys", t.keys)
+		}
+		if t.bytes+len(key)+len(p.Value) > k.o.MaxBytes {
+			return nil, exceeded(0, "keys and values take %d bytes", t.bytes)
+		}
+		return w, nil
+	})
+}
+
+// Delete removes a node.
+func (k *Keys) Delete(ctx context.Context, key string, d Delete) (*Event, error) {
+	key, err := k.clean(key)
+	if err != nil {
+		return nil, err
+	}
+	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) { return d.plan(t, key, now) })
+}
+
+// clean is the path that etcd takes a key for.
+func (k *Keys) clean(key string) (string, error) {
+	key = path.Clean("/" + key)
+	if len(key) > k.o.MaxKey {
+		return "", exceeded(http.StatusRequestURITooLong, "a key of %d bytes is longer than %d", len(key), k.o.MaxKey)
+	}
+	if n := strings.Count(key, "/"); n > maxDepth {
+		return "", exceeded(http.StatusRequestURITooLong, "a key of %d parts is deeper than %d", n, maxDepth)
+	}
+	return key, nil
+}
+
+// broken is the error for a store that does not answer.
+func (k *Keys) broken(err error) error {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if k.closed {
+		return ErrClosed
+	}
+	return fail(CodeStore, err.Error(), k.tree.index)
+}
+
+// write does what was decided upon, or decides upon it anew, until one of both holds. What was decided against is decided
+// once more with the tree caught up: an older one may be wrong, and no transaction finds out.
+func (k *Keys) write(ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error)) (*Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
+	defer cancel()
+	for fresh := false; ; {
+		e, refused, err := k.try(ctx, key, decide)
+		switch {
+		case err != nil:
+			return nil, k.broken(err)
+		case e != nil:
+			return e, nil
+		case refused == nil: // lost to another process
+		case fresh:
+			return nil, refused
+		default:
+			if err := k.catchUp(ctx); err != nil {
+				return nil, k.broken(err)
+			}
+			if _, refused := k.decide(decide); refused != nil {
+				return nil, refused
+			}
+		}
+		fresh = fresh || refused != nil
+	}
+}
+
+func (k *Keys) decide(decide func(*tree, time.Time) (*plan, *Error)) (*plan, *Error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return decide(k.tree, time.Now())
+}
+
+var seed = maphash.MakeSeed()
+
+// try is one attempt: an event, or why not, or neither if somebody else was first.
+func (k *Keys) try(ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error)) (*Event, *Error, error) {
+	lock := k.locks[maphash.String(seed, key)%uint64(len(k.locks))]
+	select {
+	case lock <- struct{}{}:
+		defer func() { <-lock }()
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	w, refused := k.decide(decide)
+	if refused != nil {
+		return nil, refused, nil
+	}
+	e, err := k.commit(ctx, w)
+	return e, nil, err
+}
+
+// commit does a plan and waits until the tree shows it. No event: something had changed, and the tree shows that.
+func (k *Keys) commit(ctx context.Context, w *plan) (*Event, error) {
+	then, err := k.operations(w)
+	if err != nil {
+		return nil, err
+	}
+	r, err := k.client.Txn(ctx).If(k.compares(w)...).Then(then...).Else(clientv3.OpGet(k.head())).Commit()
+	if err != nil {
+		if !errors.Is(context.Cause(ctx), context.Canceled) { // else it is the client that went
+			k.trouble()
+		}
+		return nil, err
+	}
+	k.term.Store(r.Header.RaftTerm)
+	if !r.Succeeded {
+		if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+			return nil, k.reach(ctx, uint64(kvs[0].ModRevision))
+		}
+		return nil, nil
+	}
+	if err := k.reach(ctx, uint64(r.Header.Revision)); err != nil {
+		k.o.Log.Debug("a write is done, and not yet seen", "key", w.head.Key, "err", err)
+	}
+	return event(w.head, w.prev, w.put, uint64(r.Header.Revision)), nil
+}
+
+func (k *Keys) compares(w *plan) []clientv3.Cmp {
+	var cmps []clientv3.Cmp
+	for _, g := range w.guards {
+		switch g.what {
+		case written:
+			cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(k.key(g.path)), "=", g.want))
+		case made:
+			cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(k.key(g.path)), "=", g.want))
+		case empty: // no key is modified at revision 0
+			cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(k.key(g.path)+"/"), "=", 0).WithPrefix())
+		}
+	}
+	return cmps
+}
+
+func (k *Keys) operations(w *plan) ([]clientv3.Op, error) {
+	h, err := json.Marshal(w.head)
+	if err != nil {
+		return nil, fmt.Errorf("writing what happens: %w", err)
+	}
+	ops := []clientv3.Op{clientv3.OpPut(k.head(), string(h))}
+	if w.put == nil {
+		ops = append(ops, clientv3.OpDelete(k.key(w.head.Key)))
+		if w.prev.Dir {
+			ops = append(ops, clientv3.OpDelete(k.key(w.head.Key)+"/", clientv3.WithPrefix()))
+		}
+		return ops, nil
+	}
+	put := func(p string, r record) error {
+		v, err := r.encode()
+		ops = append(ops, clientv3.OpPut(k.key(p), v))
+		return err
+	}
+	for _, dir := range w.dirs {
+		if err := put(dir, record{Dir: true, Time: w.put.Time}); err != nil {
+			return nil, err
+		}
+	}
+	return ops, put(w.head.Key, *w.put)
+}

@@ -1,0 +1,82 @@
+package keys
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// tick is how often nodes are looked for whose time is over; etcd does so each 500 ms.
+	tick = 200 * time.Millisecond
+	// asleep is a time between ticks in which this process, or its machine, must have stood still.
+	asleep = 2 * time.Second
+	// grace is what owners have to renew their nodes, once they can again. torch renews each 5 s.
+	grace = 10 * time.Second
+	// expiries that are under way at a time: the store writes those that come together at one go.
+	expiries = 32
+)
+
+// expire deletes nodes whose time is over, until Close.
+func (k *Keys) expire() {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := time.Now()
+		if now.Sub(last) > asleep {
+			k.trouble()
+		}
+		last = now
+		if now.Sub(time.Unix(0, k.troubled.Load())) < grace {
+			continue
+		}
+		k.expireAt(now)
+		last = time.Now() // a slow store is not a sleep
+	}
+}
+
+func (k *Keys) expireAt(now time.Time) {
+	k.mu.Lock()
+	over := k.tree.expired(now, expiries)
+	k.mu.Unlock()
+	var all sync.WaitGroup
+	for _, d := range over {
+		all.Go(func() {
+			if err := k.end(d); err != nil && k.ctx.Err() == nil {
+				k.o.Log.Warn("a node stays although its time is over", "key", d.path, "err", err)
+				k.again(d, now)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// end deletes a node unless it has been written since. Of several processes that try, one does.
+func (k *Keys) end(d deadline) error {
+	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
+	defer cancel()
+	k.mu.RLock()
+	n := k.tree.at(d.path)
+	if n == nil || n.rev != d.rev {
+		k.mu.RUnlock()
+		return nil
+	}
+	w := n.delete(time.Now(), actionExpire)
+	k.mu.RUnlock()
+	_, err := k.commit(ctx, w)
+	return err
+}
+
+// again puts a deadline back.
+func (k *Keys) again(d deadline, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d.at = now.Add(time.Second)
+	k.tree.due.add(d)
+}

@@ -1,0 +1,171 @@
+package keys
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Handler answers /v2/keys, /v2/machines and /version. It sends no CORS headers, as etcd does: they would open the store
+// to the scripts of any page that somebody in its network looks at.
+func (k *Keys) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/version", k.version)
+	mux.HandleFunc("/v2/machines", k.machines)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A mux would redirect paths that are not clean, and clients follow that with another method.
+		if p, ok := strings.CutPrefix(r.URL.Path, "/v2/keys"); ok && (p == "" || p[0] == '/') {
+			k.keys(w, r, p)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// version names the etcd whose API this is.
+func (k *Keys) version(w http.ResponseWriter, r *http.Request) {
+	if allow(w, r, http.MethodGet) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Write([]byte(`{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}`)) //nolint:errcheck // the client has gone
+	}
+}
+
+// machines are the URLs that python-etcd goes to when a request fails. It takes the one that failed off the list, once,
+// and gives up when nothing is left: so a URL that is alone, as that of a Service is, stands there twice.
+func (k *Keys) machines(w http.ResponseWriter, r *http.Request) {
+	if !allow(w, r, http.MethodGet, http.MethodHead) {
+		return
+	}
+	urls := k.o.Advertise
+	if len(urls) == 0 {
+		scheme := "http://"
+		if r.TLS != nil {
+			scheme = "https://"
+		}
+		urls = []string{scheme + r.Host}
+	}
+	if len(urls) == 1 {
+		urls = []string{urls[0], urls[0]}
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Write([]byte(strings.Join(urls, ", "))) //nolint:errcheck // the client has gone
+}
+
+// allow answers other methods as etcd does.
+func allow(w http.ResponseWriter, r *http.Request, methods ...string) bool {
+	for _, m := range methods {
+		if r.Method == m {
+			return true
+		}
+	}
+	w.Header().Set("Allow", strings.Join(methods, ","))
+	http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+	return false
+}
+
+func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
+	if !allow(w, r, http.MethodHead, http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete) {
+		return
+	}
+	// A value and a previous one, each of whose bytes a form may write as three, and the other fields.
+	r.Body = http.MaxBytesReader(w, r.Body, int64(6*k.o.MaxValue+4096))
+	q, refused := parse(r)
+	if refused == nil && (r.Method == http.MethodPost || q.wait && q.stream) {
+		refused = fail(CodeUnsupported, "keys in order, and streams", 0)
+	}
+	if refused != nil {
+		k.refuse(w, refused)
+		return
+	}
+	var e *Event
+	var err error
+	switch {
+	case r.Method == http.MethodPut:
+		e, err = k.Put(r.Context(), key, q.put)
+	case r.Method == http.MethodDelete:
+		e, err = k.Delete(r.Context(), key, q.remove)
+	case q.wait:
+		k.poll(w, r, key, q)
+		return
+	default:
+		e, err = k.Get(r.Context(), key, q.recursive)
+	}
+	if err != nil {
+		k.refuse(w, err)
+		return
+	}
+	k.answer(w, e, q.silent)
+}
+
+// answer writes an event; with silent only its action, unless it is a reading or a deletion.
+func (k *Keys) answer(w http.ResponseWriter, e *Event, silent bool) {
+	status := http.StatusOK
+	if e.Created() {
+		status = http.StatusCreated
+	}
+	k.header(w, e.Index)
+	k.raft(w, e.Index)
+	switch e.Action {
+	case actionCreate, actionSet, actionUpdate, actionSwap:
+		if silent {
+			e = &Event{Action: e.Action}
+		}
+	}
+	body(w, status, e)
+}
+
+// refuse writes an error. A wait or request that this process cannot end is cut off: clients then try the next of
+// machines, while they would take an empty answer for a mistake.
+func (k *Keys) refuse(w http.ResponseWriter, err error) {
+	var e *Error
+	if !errors.As(err, &e) {
+		panic(http.ErrAbortHandler)
+	}
+	k.header(w, e.Index)
+	body(w, e.Status(), e)
+}
+
+func (k *Keys) header(w http.ResponseWriter, index uint64) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Etcd-Cluster-Id", k.cluster)
+	h.Set("X-Etcd-Index", strconv.FormatUint(index, 10))
+}
+
+func (k *Keys) raft(w http.ResponseWriter, index uint64) {
+	w.Header().Set("X-Raft-Index", strconv.FormatUint(index, 10))
+	w.Header().Set("X-Raft-Term", strconv.FormatUint(k.term.Load(), 10))
+}
+
+func body(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil { // a time beyond the year 9999: TTLs are limited to less
+		panic(err)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
+	w.WriteHeader(status)
+	w.Write(append(b, '\n')) //nolint:errcheck // the client has gone
+}
+
+// poll answers a wait. The headers go out at once: clients look at the index before the event comes.
+func (k *Keys) poll(w http.ResponseWriter, r *http.Request, key string, q request) {
+	watch, err := k.Watch(r.Context(), key, q.recursive, q.since)
+	if err != nil {
+		k.refuse(w, err)
+		return
+	}
+	defer watch.Stop()
+	k.header(w, watch.Index)
+	k.raft(w, watch.Index)
+	w.WriteHeader(http.StatusOK)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		return
+	}
+	e, err := watch.Next(r.Context())
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	json.NewEncoder(w).Encode(e) //nolint:errcheck // the client has gone
+}

@@ -1,0 +1,326 @@
+// Package keys is etcd's v2 keys API on an etcd v3 store, as far as PyTorch's rendezvous uses it. In go HTTP requests, or
+// calls of Get, Put, Delete and Watch; out come the answers that etcd 3.4 gives, and in the store there is one key for
+// each v2 node.
+//
+// Nothing is kept in a process but a copy: any number of them serve one store, and any may die. Each follows the store
+// through one v3 watch and answers reads and long polls from its copy, the tree, so that a thousand waits cost the store
+// nothing. Before a read is answered the tree has caught up with a linearizable read of one key, head, which all requests
+// share that come while the one before is under way. A write is decided upon by the tree and done in one v3 transaction,
+// provided that what it was decided upon has not changed; if it has, it is decided upon anew. Each transaction writes
+// head, which holds what the change was. So a v3 revision is one v2 event, the v2 index is head's revision, and all
+// processes tell the same events in the same order.
+//
+// # Expiry
+//
+// A TTL is not a v3 lease. Leases last at least 2 s, cost a second write, do not know that a directory takes with it what
+// is below it, and hide from the other processes that they were renewed, while a v2 client may see both the new
+// modifiedIndex and the new expiration. Instead each process counts a node's TTL by its own clock from when it saw the
+// node written, and the first one to reach the end deletes it, with all below it and provided that it was not written
+// since. So neither clocks that differ nor a process that was stopped for a while let a node expire early: one that finds
+// that it slept, or that the store did not answer it, gives owners time to come back first. Where no process runs,
+// nothing expires; the next one to start deletes what is over, after that same time.
+//
+// # What differs from etcd
+//
+// Listings are sorted. POST, which makes keys in order, and streams are answered 501. Limits have an error code of their
+// own. Indexes have gaps, as other users of the store take revisions too.
+package keys
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Options of Open. Zero is the default, named beside each.
+type Options struct {
+	Prefix    string        // of all keys in the store; "/tegen/v2/"
+	Advertise []string      // URLs at which clients reach this API; where there are none, the Host that the request names
+	MaxKey    int           // bytes in a key; 4 KiB
+	MaxValue  int           // bytes in a value; 1 MiB, and the store takes 1.5 MiB in a request
+	MaxKeys   int           // keys, directories among them; 100,000
+	MaxBytes  int           // in all keys and values; 128 MiB
+	MaxWaits  int           // long polls at a time; 10,000
+	History   int           // events that a wait may begin at; 1,000
+	Timeout   time.Duration // for all that is not a wait; 10 s
+	Log       *slog.Logger  // nowhere
+}
+
+func (o Options) filled() Options {
+	def := func(v *int, n int) {
+		if *v == 0 {
+			*v = n
+		}
+	}
+	def(&o.MaxKey, 4<<10)
+	def(&o.MaxValue, 1<<20)
+	def(&o.MaxKeys, 100_000)
+	def(&o.MaxBytes, 128<<20)
+	def(&o.MaxWaits, 10_000)
+	def(&o.History, 1000)
+	if o.Prefix == "" {
+		o.Prefix = "/tegen/v2/"
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// maxDepth of a path: etcd takes 128 operations in a transaction, and each directory on the way may be one.
+const maxDepth = 64
+
+// ErrClosed ends waits: the Keys was closed, or lost the thread of events. The client asks again, elsewhere or here.
+var ErrClosed = errors.New("the wait was ended by the server")
+
+// Keys is one process's door to the store.
+type Keys struct {
+	client   *clientv3.Client
+	o        Options
+	cluster  string // id in hexadecimal digits
+	term     atomic.Uint64
+	ctx      context.Context
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+	sync     barrier
+	locks    [64]chan struct{} // of keys by their hash: writers of one process need not lose to each other
+	troubled atomic.Int64      // when the store last did not answer, ns since 1970
+
+	mu      sync.RWMutex
+	tree    *tree
+	past    history
+	hub     hub
+	waiters []*waiter
+	next    int64 // revision to watch from
+	closed  bool
+}
+
+// waiter waits until the tree has reached an index.
+type waiter struct {
+	index uint64
+	done  chan struct{}
+}
+
+// Open loads the state and begins to follow it. The client stays the caller's, and must outlive the Keys.
+func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error) {
+	k := &Keys{client: client, o: o.filled()}
+	for i := range k.locks {
+		k.locks[i] = make(chan struct{}, 1)
+	}
+	k.ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := k.load(ctx); err != nil {
+		k.stop()
+		return nil, err
+	}
+	k.running.Go(k.follow)
+	k.running.Go(k.expire)
+	if err := k.catchUp(ctx); err != nil {
+		k.Close()
+		return nil, fmt.Errorf("catching up with the store: %w", err)
+	}
+	return k, nil
+}
+
+// Close ends all waits. It writes nothing.
+func (k *Keys) Close() {
+	k.mu.Lock()
+	k.closed = true
+	k.hub.reset()
+	k.mu.Unlock()
+	k.stop()
+	k.running.Wait()
+}
+
+func (k *Keys) head() string { return k.o.Prefix + "head" }
+
+func (k *Keys) key(p string) string { return k.o.Prefix + "keys" + p }
+
+// load reads the state as it was some revisions ago, where the store still knows it: following it from there fills the
+// history, so that waits go on with a process that has just begun.
+func (k *Keys) load(ctx context.Context) error {
+	r, err := k.client.Get(ctx, k.head())
+	if err != nil {
+		return fmt.Errorf("reading the store's revision: %w", err)
+	}
+	if k.cluster == "" {
+		k.cluster = strconv.FormatUint(r.Header.ClusterId, 16)
+	}
+	k.term.Store(r.Header.RaftTerm)
+	err = k.loadAt(ctx, max(1, r.Header.Revision-int64(k.o.History)))
+	if errors.Is(err, rpctypes.ErrCompacted) {
+		err = k.loadAt(ctx, r.Header.Revision)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the state: %w", err)
+	}
+	return nil
+}
+
+func (k *Keys) loadAt(ctx context.Context, rev int64) error {
+	t, now, grace := newTree(), time.Now(), grace
+	from, end := k.o.Prefix, clientv3.GetPrefixRangeEnd(k.o.Prefix)
+	for {
+		r, err := k.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithRev(rev), clientv3.WithLimit(1000))
+		if err != nil {
+			return err
+		}
+		for _, kv := range r.Kvs {
+			if string(kv.Key) == k.head() {
+				t.index = uint64(kv.ModRevision)
+			} else if c, ok := k.change(kv, false); ok {
+				t.put(c, now, &grace)
+			}
+		}
+		if !r.More {
+			break
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.hub.reset()
+	k.tree, k.next = t, rev+1
+	k.past = history{limit: k.o.History, first: t.index + 1}
+	k.wakeWaiters()
+	return nil
+}
+
+// change is what happened to a key of the store, if it is one of ours.
+func (k *Keys) change(kv *mvccpb.KeyValue, deleted bool) (change, bool) {
+	p, ok := strings.CutPrefix(string(kv.Key), k.key(""))
+	if !ok || p == "/" || p == "" || path.Clean(p) != p {
+		return change{}, false
+	}
+	if deleted {
+		return change{path: p}, true
+	}
+	r, err := decode(kv.Value)
+	if err != nil {
+		k.o.Log.Warn("somebody else wrote the store", "key", string(kv.Key), "err", err)
+		return change{}, false
+	}
+	return change{p, &r, kv.ModRevision, kv.CreateRevision}, true
+}
+
+// follow keeps the tree up to date until Close.
+func (k *Keys) follow() {
+	for k.ctx.Err() == nil {
+		err := k.watch()
+		if errors.Is(err, rpctypes.ErrCompacted) { // events are lost
+			err = k.load(k.ctx)
+		}
+		if k.ctx.Err() == nil {
+			k.trouble()
+			k.o.Log.Warn("following the store anew", "err", err)
+			sleep(k.ctx, 100*time.Millisecond)
+		}
+	}
+}
+
+func (k *Keys) watch() error {
+	// A member without a leader ends the watch, and the client turns to another one.
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(k.ctx))
+	defer cancel()
+	for r := range k.client.Watch(ctx, k.o.Prefix, clientv3.WithPrefix(), clientv3.WithRev(k.next)) {
+		if err := r.Err(); err != nil {
+			return err
+		}
+		k.term.Store(r.Header.RaftTerm)
+		for events := r.Events; len(events) > 0; { // those of a revision are together
+			rev, n := events[0].Kv.ModRevision, 1
+			for n < len(events) && events[n].Kv.ModRevision == rev {
+				n++
+			}
+			k.apply(rev, events[:n])
+			events = events[n:]
+		}
+	}
+	return errors.New("the watch has ended")
+}
+
+func (k *Keys) apply(rev int64, events []*clientv3.Event) {
+	var h *head
+	var changes []change
+	for _, e := range events {
+		deleted := e.Type == mvccpb.DELETE
+		if string(e.Kv.Key) == k.head() {
+			h = new(head)
+			if err := json.Unmarshal(e.Kv.Value, h); err != nil || h.Key == "" {
+				h = nil
+			}
+		} else if c, ok := k.change(e.Kv, deleted); ok {
+			changes = append(changes, c)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ev, gone := k.tree.apply(rev, h, changes, time.Now(), nil); ev != nil {
+		k.past.add(ev)
+		k.hub.notify(ev, gone)
+	}
+	k.next = rev + 1
+	k.wakeWaiters()
+}
+
+func (k *Keys) wakeWaiters() {
+	left := k.waiters[:0]
+	for _, w := range k.waiters {
+		if w.index <= k.tree.index {
+			close(w.done)
+		} else {
+			left = append(left, w)
+		}
+	}
+	clear(k.waiters[len(left):])
+	k.waiters = left
+}
+
+// reach waits until the tree is as new as an index.
+func (k *Keys) reach(ctx context.Context, index uint64) error {
+	k.mu.Lock()
+	if k.tree.index >= index {
+		k.mu.Unlock()
+		return nil
+	}
+	w := &waiter{index, make(chan struct{})}
+	k.waiters = append(k.waiters, w)
+	k.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	case <-k.ctx.Done():
+		return ErrClosed
+	case <-ctx.Done():
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for i, x := range k.waiters {
+			if x == w {
+				k.waiters = append(k.waiters[:i], k.waiters[i+1:]...)
+				break
+			}
+		}
+		return context.Cause(ctx)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,322 @@
+package keys
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// step is a write at the tree, in words, and what it comes to.
+type step struct {
+	key  string
+	put  *Put
+	del  *Delete
+	want string // its event, or code and cause
+}
+
+// model is a tree that does what is decided upon at once: the keys API without a store.
+type model struct {
+	*tree
+	rev int64
+	now time.Time
+}
+
+func (m *model) do(s step) string {
+	var w *plan
+	var refused *Error
+	if s.put != nil {
+		w, refused = s.put.plan(m.tree, s.key, m.now)
+	} else {
+		w, refused = s.del.plan(m.tree, s.key, m.now)
+	}
+	if refused != nil {
+		return fmt.Sprint(refused.Code, " ", refused.Cause)
+	}
+	return m.commit(w)
+}
+
+func (m *model) commit(w *plan) string {
+	m.rev++
+	var changes []change
+	for _, dir := range w.dirs {
+		changes = append(changes, change{dir, &record{Dir: true}, m.rev, m.rev})
+	}
+	changes = append(changes, change{w.head.Key, w.put, m.rev, m.rev})
+	e, _ := m.apply(m.rev, &w.head, changes, m.now, nil)
+	if told := event(w.head, w.prev, w.put, uint64(m.rev)); cmp.Diff(told, e, cmp.AllowUnexported(Event{})) != "" {
+		return "the writer is told " + show(told) + ", others see " + show(e)
+	}
+	return show(e)
+}
+
+// show is an event in short: action, key=value or key/, modified<created, and the value before.
+func show(e *Event) string {
+	s := e.Action + " " + e.Node.Key
+	switch {
+	case e.Node.Dir:
+		s += "/"
+	case e.Node.Value != nil:
+		s += "=" + *e.Node.Value
+	}
+	s += fmt.Sprintf(" %d<%d", e.Node.Modified, e.Node.Made)
+	if e.Node.TTL != 0 {
+		s += fmt.Sprintf(" ttl %d", e.Node.TTL)
+	}
+	if e.Prev != nil && e.Prev.Value != nil {
+		s += " was " + *e.Prev.Value
+	}
+	return s
+}
+
+// TestTree: what writes come to, one after the other.
+func TestTree(t *testing.T) {
+	yes, no := true, false
+	m := &model{tree: newTree(), now: time.Unix(1000, 0)}
+	for _, s := range []step{
+		{key: "/a/b", put: &Put{Value: "1"}, want: "set /a/b=1 1<1"},
+		{key: "/a/b", put: &Put{Value: "2"}, want: "set /a/b=2 2<2 was 1"},
+		{key: "/a/b", put: &Put{Value: "3", PrevValue: "2", TTL: seconds(10)}, want: "compareAndSwap /a/b=3 3<2 ttl 10 was 2"},
+		{key: "/a/b", put: &Put{Value: "4", PrevValue: "2"}, want: "101 [2 != 3]"},
+		{key: "/a/b", put: &Put{Value: "4", PrevIndex: 3, PrevExist: &yes}, want: "compareAndSwap /a/b=4 4<2 was 3"},
+		{key: "/a/b", put: &Put{PrevIndex: 3, PrevValue: "x"}, want: "101 [x != 4] [3 != 4]"},
+		{key: "/a/b", put: &Put{TTL: seconds(5), Refresh: true, PrevExist: &yes}, want: "update /a/b=4 5<2 ttl 5 was 4"},
+		{key: "/a/b", put: &Put{PrevExist: &no}, want: "105 /a/b"},
+		{key: "/a/b/c/d", put: &Put{}, want: "104 /a/b"},
+		{key: "/a", put: &Put{}, want: "102 /a"},
+		{key: "/a", put: &Put{Dir: true, PrevExist: &no}, want: "105 /a"},
+		{key: "/a", put: &Put{Dir: true, PrevExist: &yes, TTL: seconds(9)}, want: "update /a/ 6<1 ttl 9"},
+		{key: "/a", put: &Put{PrevValue: "x"}, want: "102 /a"},
+		{key: "/x/y", put: &Put{PrevExist: &yes}, want: "100 /x"},
+		{key: "/x/y", put: &Put{PrevValue: "1"}, want: "100 /x"},
+		{key: "/x/y", put: &Put{Refresh: true, TTL: seconds(1)}, want: "100 /x"},
+		{key: "/", put: &Put{}, want: "107 /"},
+		{key: "/", del: &Delete{Recursive: true}, want: "107 /"},
+		{key: "/a", del: &Delete{}, want: "102 /a"},
+		{key: "/a", del: &Delete{Dir: true}, want: "108 /a"},
+		{key: "/a", del: &Delete{PrevValue: "1"}, want: "102 /a"},
+		{key: "/a/b", del: &Delete{PrevValue: "1"}, want: "101 [1 != 4]"},
+		{key: "/a/b", del: &Delete{PrevValue: "4"}, want: "compareAndDelete /a/b 7<2 was 4"},
+		{key: "/a/b", del: &Delete{}, want: "100 /a/b"},
+		{key: "/a", del: &Delete{Dir: true}, want: "delete /a/ 8<1"},
+		{key: "/d/e/f", put: &Put{}, want: "set /d/e/f= 9<9"},
+		{key: "/d", del: &Delete{Recursive: true}, want: "delete /d/ 10<9"},
+		{key: "/d/e/f", del: &Delete{}, want: "100 /d"},
+	} {
+		if diff := cmp.Diff(s.want, m.do(s)); diff != "" {
+			t.Errorf("%s %+v %+v (-want +got):\n%s", s.key, s.put, s.del, diff)
+		}
+	}
+	if m.keys != 0 || m.bytes != 0 {
+		t.Errorf("an empty tree has %d keys, %d bytes", m.keys, m.bytes)
+	}
+}
+
+// TestDeadlines: a node is over when its time is, unless it was written since; renewals leave nothing behind.
+func TestDeadlines(t *testing.T) {
+	m := &model{tree: newTree(), now: time.Unix(1000, 0)}
+	yes := true
+	m.do(step{key: "/once", put: &Put{TTL: seconds(10)}})
+	for range 1000 {
+		m.now = m.now.Add(5 * time.Millisecond)
+		m.do(step{key: "/again", put: &Put{TTL: seconds(10)}})
+		m.do(step{key: "/again", put: &Put{TTL: seconds(10), Refresh: true, PrevExist: &yes}})
+		if over := m.expired(m.now, 10); len(over) > 0 {
+			t.Fatalf("over at %v: %v", m.now, over)
+		}
+	}
+	if len(m.due) > 100 {
+		t.Errorf("%d deadlines for two keys", len(m.due))
+	}
+	m.now = time.Unix(1010, 0)
+	over := m.expired(m.now, 10)
+	if len(over) != 1 || over[0].path != "/once" {
+		t.Fatalf("over are %v", over)
+	}
+	m.do(step{key: "/again", put: &Put{}})
+	if over := m.expired(m.now.Add(time.Hour), 10); len(over) != 0 {
+		t.Errorf("over are %v, which has no TTL any more", over)
+	}
+}
+
+// TestLoadedDeadlines: what is found in the store has what is left of its time, but time to be renewed, and no more than
+// its TTL whatever the writer's clock said.
+func TestLoadedDeadlines(t *testing.T) {
+	now, grace := time.Unix(1000, 0), 10*time.Second
+	for _, c := range []struct {
+		ttl  uint64
+		ends time.Duration // from now, as the writer put it
+		want time.Duration
+	}{{7200, time.Hour, time.Hour}, {7200, -time.Hour, grace}, {7200, 3 * time.Hour, 2 * time.Hour}, {5, -time.Hour, 5 * time.Second}} {
+		tr := newTree()
+		r := &record{TTL: c.ttl, Expiration: now.Add(c.ends).UnixNano()}
+		tr.put(change{"/k", r, 1, 1}, now, &grace)
+		if got := tr.at("/k").deadline.Sub(now); got != c.want {
+			t.Errorf("a TTL of %d s that ends in %v lives for %v, not %v", c.ttl, c.ends, got, c.want)
+		}
+	}
+}
+
+// TestWatched: which events a wait is for.
+func TestWatched(t *testing.T) {
+	file := func(key string) *Event { return &Event{Action: actionSet, Node: &Node{Key: key}} }
+	gone := &Event{Action: actionExpire, Node: &Node{Key: "/a", Dir: true}}
+	for _, c := range []struct {
+		what watched
+		e    *Event
+		want bool
+	}{
+		{watched{"/a", false}, file("/a"), true},
+		{watched{"/a", false}, file("/a/b"), false},
+		{watched{"/a", true}, file("/a/b/c"), true},
+		{watched{"/a", true}, file("/ab"), false},
+		{watched{"/a", true}, file("/a/_b/c"), false},
+		{watched{"/a/_b", true}, file("/a/_b/c"), true},
+		{watched{"/", true}, file("/a"), true},
+		{watched{"/", true}, file("/_a"), false},
+		{watched{"/", false}, file("/a"), false},
+		{watched{"/a/b", false}, gone, true},
+		{watched{"/ab", true}, gone, false},
+		{watched{"/a/b", false}, file("/a"), false},
+	} {
+		if got := c.what.by(c.e); got != c.want {
+			t.Errorf("%+v by %s: %v", c.what, show(c.e), got)
+		}
+	}
+}
+
+// TestCounter: of many that count by compare-and-swap at several processes each gets a number of its own, and what one
+// has written all read at once.
+func TestCounter(t *testing.T) {
+	const clients, each = 12, 10
+	s := embedded(t)
+	doors := []door{open(t, s, Options{}), open(t, s, Options{}), open(t, s, Options{})}
+	put(t, doors[0].Keys, "/n", Put{Value: "0"})
+	var mu sync.Mutex
+	taken := map[int]int{}
+	highest := 0
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			dice := rand.New(rand.NewPCG(uint64(c), 1))
+			for got := 0; got < each; {
+				k := doors[dice.IntN(len(doors))].Keys
+				mu.Lock()
+				before := highest
+				mu.Unlock()
+				e, err := k.Get(soon(t), "/n", false)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n := number(*e.Node.Value)
+				if n < before {
+					t.Errorf("read %d after %d was written", n, before)
+				}
+				_, err = k.Put(soon(t), "/n", Put{Value: fmt.Sprint(n + 1), PrevValue: *e.Node.Value})
+				switch refused(err) {
+				case 0:
+					mu.Lock()
+					taken[n+1]++
+					highest = max(highest, n+1)
+					mu.Unlock()
+					got++
+				case CodeCompare:
+				default:
+					t.Error(err)
+					return
+				}
+				if err != nil && refused(err) == 0 {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for n := 1; n <= clients*each; n++ {
+		if taken[n] != 1 {
+			t.Errorf("%d was taken %d times", n, taken[n])
+		}
+	}
+}
+
+// TestModel: random calls at two processes in turn, one of which ends and begins anew at times, come to what the tree
+// alone comes to.
+func TestModel(t *testing.T) {
+	s := embedded(t)
+	doors := []door{open(t, s, Options{}), open(t, s, Options{})}
+	m := &model{tree: newTree(), now: time.Now()}
+	first := put(t, doors[0].Keys, "/x", Put{})
+	m.rev = int64(first.Index)
+	m.index = first.Index
+	m.put(change{"/x", &record{}, m.rev, m.rev}, m.now, nil)
+	dice := rand.New(rand.NewPCG(3, 4))
+	for i := range 600 {
+		if i%97 == 96 {
+			doors[i%2].close()
+			doors[i%2] = open(t, s, Options{})
+		}
+		st := randomStep(dice, m.rev)
+		m.now = time.Now()
+		want := m.do(st)
+		d := doors[dice.IntN(2)]
+		var e *Event
+		var err error
+		if st.put != nil {
+			e, err = d.Put(soon(t), st.key, *st.put)
+		} else {
+			e, err = d.Delete(soon(t), st.key, *st.del)
+		}
+		got := ""
+		if refused := new(Error); err == nil {
+			got = show(e)
+		} else if as(err, &refused) {
+			got = fmt.Sprint(refused.Code, " ", refused.Cause)
+		} else {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%d: %s %+v %+v (-model +keys):\n%s", i, st.key, st.put, st.del, diff)
+		}
+		if i%50 == 0 {
+			want, _ := m.get("/", true, m.now)
+			for _, d := range doors {
+				got, err := d.Get(soon(t), "/", true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(plain(text(t, want)), plain(text(t, got))); diff != "" {
+					t.Fatalf("%d (-model +keys):\n%s", i, diff)
+				}
+			}
+		}
+	}
+}
+
+func randomStep(dice *rand.Rand, rev int64) step {
+	keys := []string{"/a", "/a/a", "/a/a/a", "/a/b", "/b", "/b/a/a", "/"}
+	s := step{key: keys[dice.IntN(len(keys))]}
+	value := []string{"", "", "", "1", "2"}[dice.IntN(5)]
+	index := []uint64{0, 0, 0, uint64(rev), uint64(rev - 1)}[dice.IntN(5)]
+	if dice.IntN(4) == 0 {
+		s.del = &Delete{Dir: dice.IntN(2) == 0, Recursive: dice.IntN(2) == 0, PrevValue: value, PrevIndex: index}
+		return s
+	}
+	s.put = &Put{Value: []string{"", "1", "2"}[dice.IntN(3)], PrevValue: value, PrevIndex: index}
+	if dice.IntN(3) == 0 {
+		s.put.PrevExist = new(bool)
+		*s.put.PrevExist = dice.IntN(2) == 0
+	}
+	if dice.IntN(3) == 0 {
+		s.put.TTL = seconds(1000)
+		if dice.IntN(2) == 0 {
+			s.put.Refresh, s.put.Value = true, ""
+		}
+	}
+	s.put.Dir = dice.IntN(4) == 0
+	return s
+}

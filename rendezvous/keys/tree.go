@@ -1,0 +1,233 @@
+package keys
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tree is all nodes, in memory. It is fed the store's changes in their order, and knows neither the store nor a clock.
+type tree struct {
+	root  *node
+	index uint64 // revision of the last change
+	keys  int
+	bytes int // of all keys and values
+	due   deadlines
+}
+
+type node struct {
+	path       string
+	record     record
+	deadline   time.Time // by this process's clock; zero for a node without a TTL
+	rev, born  int64     // revisions of the store at which its key was last written, and made; 0: not there
+	made, last uint64    // createdIndex, modifiedIndex
+	parent     *node
+	children   map[string]*node
+}
+
+// change is a key of the store that was written, or with no record deleted.
+type change struct {
+	path      string
+	record    *record
+	rev, born int64
+}
+
+func newTree() *tree {
+	return &tree{root: &node{path: "/", record: record{Dir: true}, children: map[string]*node{}}}
+}
+
+// at is a node, or nil.
+func (t *tree) at(p string) *node {
+	n, missing := t.walk(p)
+	if missing != "" {
+		return nil
+	}
+	return n
+}
+
+// walk goes down to p as far as there are nodes, and returns the last one and the first path that is not there.
+func (t *tree) walk(p string) (*node, string) {
+	n := t.root
+	for _, name := range names(p) {
+		child := n.children[name]
+		if child == nil {
+			return n, path.Join(n.path, name)
+		}
+		n = child
+	}
+	return n, ""
+}
+
+// find is a node, or etcd's error for a path that leads to none.
+func (t *tree) find(p string) (*node, *Error) {
+	n, missing := t.walk(p)
+	if missing == "" {
+		return n, nil
+	}
+	if !n.record.Dir {
+		return nil, fail(CodeNotDir, n.path, t.index)
+	}
+	return nil, fail(CodeNotFound, missing, t.index)
+}
+
+func names(p string) []string {
+	if p == "/" {
+		return nil
+	}
+	return strings.Split(p[1:], "/")
+}
+
+// apply takes in what one transaction changed, and returns the event that it was, none where somebody else wrote the
+// store, and the node that went with all below it. grace is nil for news; while a state is loaded, it is the least time that a node still lives: its owner could
+// not reach anybody to renew it.
+func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace *time.Duration) (*Event, *node) {
+	var prev *Node
+	if h != nil {
+		if n := t.at(h.Key); n != nil {
+			prev = n.show(now)
+		}
+		t.index = uint64(rev)
+	}
+	var wrote *record
+	var gone *node
+	for _, c := range changes {
+		if c.record == nil {
+			if n := t.remove(c.path); n != nil && h != nil && c.path == h.Key {
+				gone = n
+			}
+			continue
+		}
+		t.put(c, now, grace)
+		if h != nil && c.path == h.Key {
+			wrote = c.record
+		}
+	}
+	if h == nil {
+		return nil, nil
+	}
+	return event(*h, prev, wrote, uint64(rev)), gone
+}
+
+// event is a change as clients see it. It is made by the process that wrote it and by those that only see it.
+func event(h head, prev *Node, wrote *record, rev uint64) *Event {
+	e := &Event{Action: h.Action, Prev: prev, Index: rev, refresh: h.Refresh, Node: &Node{Key: h.Key, Modified: rev, Made: rev}}
+	switch {
+	case wrote == nil && prev != nil: // deleted
+		e.Node.Dir, e.Node.Made = prev.Dir, prev.Made
+	case wrote != nil:
+		if e.Node.Dir = wrote.Dir; !wrote.Dir {
+			e.Node.Value = &wrote.value
+		}
+		if wrote.Created != 0 {
+			e.Node.Made = wrote.Created
+		}
+		if wrote.Expiration != 0 {
+			at := time.Unix(0, wrote.Expiration).UTC()
+			e.Node.Expiration, e.Node.TTL = &at, int64(wrote.TTL)
+		}
+	}
+	return e
+}
+
+func (t *tree) put(c change, now time.Time, grace *time.Duration) {
+	n := t.root
+	for _, name := range names(c.path) {
+		child := n.children[name]
+		if child == nil { // its parents are written before it, unless somebody else wrote the store
+			child = &node{path: path.Join(n.path, name), parent: n, record: record{Dir: true}}
+			if n.children == nil {
+				n.children = map[string]*node{}
+			}
+			n.children[name] = child
+			t.keys++
+			t.bytes += len(child.path)
+		}
+		n = child
+	}
+	t.bytes += len(c.record.value) - len(n.record.value)
+	n.record, n.rev, n.born = *c.record, c.rev, c.born
+	n.made, n.last = uint64(c.rev), uint64(c.rev)
+	if n.record.Created != 0 {
+		n.made = n.record.Created
+	}
+	if n.record.Modified != 0 {
+		n.last = n.record.Modified
+	}
+	n.deadline = time.Time{}
+	if n.record.Expiration != 0 {
+		left := time.Duration(n.record.TTL) * time.Second
+		if grace != nil {
+			left = min(left, max(*grace, time.Unix(0, n.record.Expiration).Sub(now)))
+		}
+		n.deadline = now.Add(left)
+		t.due.add(deadline{n.deadline, n.path, n.rev})
+	}
+}
+
+func (t *tree) remove(p string) *node {
+	n := t.at(p)
+	if n == nil || n == t.root {
+		return nil
+	}
+	delete(n.parent.children, path.Base(p))
+	n.each(func(n *node) {
+		t.keys--
+		t.bytes -= len(n.path) + len(n.record.value)
+	})
+	return n
+}
+
+// each calls f with a node and all below it.
+func (n *node) each(f func(*node)) {
+	f(n)
+	for _, c := range n.children {
+		c.each(f)
+	}
+}
+
+// show is the node without what is below it.
+func (n *node) show(now time.Time) *Node {
+	s := &Node{Key: n.path, Dir: n.record.Dir, Modified: n.last, Made: n.made}
+	if n.path == "/" {
+		s.Key = ""
+	}
+	if !n.record.Dir {
+		value := n.record.value // the node's changes, what was shown does not
+		s.Value = &value
+	}
+	if !n.deadline.IsZero() {
+		at := time.Unix(0, n.record.Expiration).UTC()
+		s.Expiration = &at
+		if left := n.deadline.Sub(now); left > 0 {
+			s.TTL = int64((left + time.Second - 1) / time.Second)
+		}
+	}
+	return s
+}
+
+// get is a node with what is in it, and with deep all below it. Names that begin with _ are hidden, and what etcd lists
+// in no order is sorted.
+func (t *tree) get(p string, deep bool, now time.Time) (*Event, error) {
+	n, err := t.find(p)
+	if err != nil {
+		return nil, err
+	}
+	s := n.show(now)
+	n.list(s, deep, now)
+	return &Event{Action: actionGet, Node: s, Index: t.index}, nil
+}
+
+func (n *node) list(s *Node, deep bool, now time.Time) {
+	for name, c := range n.children {
+		if strings.HasPrefix(name, "_") {
+			continue
+		}
+		child := c.show(now)
+		if deep {
+			c.list(child, deep, now)
+		}
+		s.Nodes = append(s.Nodes, child)
+	}
+	slices.SortFunc(s.Nodes, func(a, b *Node) int { return strings.Compare(a.Key, b.Key) })
+}

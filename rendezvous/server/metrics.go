@@ -1,0 +1,193 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+// metrics are those of one server; names begin with tegen_rendezvous_.
+type metrics struct {
+	registry    *prometheus.Registry
+	requests    *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	refused     *prometheus.CounterVec
+	connections atomic.Int64 // of door 1
+}
+
+// buckets reach from a read of memory to an election of the store.
+var buckets = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+
+func newMetrics(s *Server) *metrics {
+	const space = "tegen_rendezvous"
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: space, Name: "requests_total", Help: "Requests answered, by door, action and code; c10d knows no codes.",
+		}, []string{"door", "action", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: space, Name: "request_seconds", Help: "How long requests took, long polls apart.", Buckets: buckets,
+		}, []string{"door", "action"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: space, Name: "refused_total", Help: "Clients cut off because of a limit or of what they sent.",
+		}, []string{"door", "reason"}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: space, Name: "build_info", Help: "Always 1.",
+		ConstLabels: prometheus.Labels{"version": s.config.Version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	m.registry.MustRegister(m.requests, m.seconds, m.refused, build, gauges{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// c10d counts what happens at door 2.
+func (m *metrics) c10d() tcpstore.Observer {
+	return tcpstore.Observer{
+		Request: func(o tcpstore.Op, _ tcpstore.Dialect, took time.Duration) {
+			m.requests.WithLabelValues(doorC10d, o.String(), "").Inc()
+			m.seconds.WithLabelValues(doorC10d, o.String()).Observe(took.Seconds())
+		},
+		Refused: func(reason string) { m.refused.WithLabelValues(doorC10d, reason).Inc() },
+	}
+}
+
+// connection counts those of door 1.
+func (m *metrics) connection(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		m.connections.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		m.connections.Add(-1)
+	case http.StateActive, http.StateIdle:
+	}
+}
+
+// gauges are read when they are asked for.
+type gauges struct{ s *Server }
+
+var (
+	byDoor          = []string{"door"}
+	connectionsDesc = prometheus.NewDesc("tegen_rendezvous_connections", "Connections that are open.", byDoor, nil)
+	waitsDesc       = prometheus.NewDesc("tegen_rendezvous_waits", "Requests that wait for something to happen.", byDoor, nil)
+	runsDesc        = prometheus.NewDesc("tegen_rendezvous_runs", "Runs that are known.", byDoor, nil)
+	keysDesc        = prometheus.NewDesc("tegen_rendezvous_keys", "Keys of all runs.", byDoor, nil)
+	bytesDesc       = prometheus.NewDesc("tegen_rendezvous_bytes", "Bytes of all keys and values.", byDoor, nil)
+	readyDesc       = prometheus.NewDesc("tegen_rendezvous_ready", "1 where new runs are taken.", nil, nil)
+)
+
+// Describe names no metric: which there are depends on the doors that are open.
+func (gauges) Describe(chan<- *prometheus.Desc) {}
+
+// Collect counts now.
+func (g gauges) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	ready := 0.0
+	if g.s.ready(ctx) == nil {
+		ready = 1
+	}
+	gauge(readyDesc, ready)
+	if !g.s.open.Load() {
+		return
+	}
+	if k := g.s.keys; k != nil {
+		gauge(connectionsDesc, float64(g.s.metrics.connections.Load()), doorKeys)
+		gauge(waitsDesc, float64(k.Waits()), doorKeys)
+		if runs, err := k.Runs(ctx); err == nil { // otherwise it is not ready, which is said
+			gauge(runsDesc, float64(len(runs)), doorKeys)
+		}
+	}
+	if c := g.s.c10d; c != nil {
+		sums := c.Stats()
+		gauge(connectionsDesc, float64(sums.Connections), doorC10d)
+		gauge(waitsDesc, float64(sums.Waits), doorC10d)
+		gauge(runsDesc, float64(sums.Runs), doorC10d)
+		gauge(keysDesc, float64(sums.Keys), doorC10d)
+		gauge(bytesDesc, float64(sums.Bytes+sums.Partial), doorC10d)
+	}
+}
+
+// observed counts and logs the requests of door 1.
+func (s *Server) observed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			// Only for what has a body: on a long poll the deadline would end the request. A writer without deadlines has
+			// no slow client either.
+			_ = http.NewResponseController(w).SetReadDeadline(start.Add(headerTimeout))
+		}
+		a := &answer{ResponseWriter: w, code: http.StatusOK}
+		next.ServeHTTP(a, r)
+		took := time.Since(start)
+		action, waits := a.action(r)
+		s.metrics.requests.WithLabelValues(doorKeys, action, strconv.Itoa(a.code)).Inc()
+		if !waits {
+			s.metrics.seconds.WithLabelValues(doorKeys, action).Observe(took.Seconds())
+		}
+		path := strings.TrimPrefix(r.URL.Path, "/v2/keys")
+		dir, run, ok := runPath(path)
+		if !ok || a.code >= http.StatusInternalServerError {
+			return
+		}
+		s.used.note(dir, time.Now())
+		s.log.Debug("request", "door", doorKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took)
+		if a.code == http.StatusCreated && strings.TrimSuffix(path, "/") == dir {
+			s.log.Info("run begins", "door", doorKeys, "run", run, "client", r.RemoteAddr)
+		}
+	})
+}
+
+// answer remembers how a request was answered.
+type answer struct {
+	http.ResponseWriter
+	code  int
+	begin []byte
+}
+
+func (a *answer) WriteHeader(code int) {
+	a.code = code
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if room := 64 - len(a.begin); room > 0 {
+		a.begin = append(a.begin, b[:min(room, len(b))]...)
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// action is etcd's word for what was done, as the reply says it; for errors it is the method, and for long polls wait.
+func (a *answer) action(r *http.Request) (name string, waits bool) {
+	if r.Method == http.MethodGet && r.URL.Query().Get("wait") == "true" {
+		return "wait", true
+	}
+	if rest, ok := bytes.CutPrefix(a.begin, []byte(`{"action":"`)); ok {
+		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok {
+			return string(name), false
+		}
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete:
+		return strings.ToLower(r.Method), false
+	}
+	return "other", false // methods are a client's to invent, and each would be a series
+}

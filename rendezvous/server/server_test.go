@@ -1,0 +1,289 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+// logs collects what a server says, and shows it where a test fails.
+type logs struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
+}
+
+// begin starts a server with free ports and a store of its own.
+func begin(t *testing.T, change func(*Config)) *Server {
+	t.Helper()
+	said := &logs{}
+	c := Config{
+		Store: store.Embedded{Dir: t.TempDir()}.Open, Client: "127.0.0.1:0", C10d: "127.0.0.1:0", Status: "127.0.0.1:0",
+		TCPStore: tcpstore.DefaultLimits(), Log: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if change != nil {
+		change(&c)
+	}
+	s, err := Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) //nolint:usetesting // the test's has ended
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(said.out.String())
+		}
+	})
+	return s
+}
+
+func put(t *testing.T, s *Server, path, form string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.Address(doorKeys)+"/v2/keys"+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	return r.StatusCode
+}
+
+// TestIdleRuns: a run without a time to live gets one and is gone when nobody asks for it; those in use stay, and those
+// with a longer time of their own keep it.
+func TestIdleRuns(t *testing.T) {
+	s := begin(t, func(c *Config) { c.RunTTL = 4 * time.Second })
+	for path, form := range map[string]string{"/run_idle": "dir=true", "/deep/run_used": "dir=true", "/run_own": "dir=true&ttl=7200"} {
+		if code := put(t, s, path, form); code != http.StatusCreated {
+			t.Fatalf("%s: %d", path, code)
+		}
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		r, err := http.Get("http://" + s.Address(doorKeys) + "/v2/keys/deep/run_used")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		runs, err := s.Runs(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(runs) == 2 {
+			if diff := cmp.Diff([]string{"own", "used"}, []string{runs[0].ID, runs[1].ID}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			break
+		}
+		if len(runs) < 2 || time.Now().After(end) {
+			t.Fatalf("%d runs are left", len(runs))
+		}
+	}
+	e, err := s.keys.Get(t.Context(), "/run_own", false)
+	if err != nil || e.Node.TTL < 7000 {
+		t.Errorf("it has %+v, %v", e, err)
+	}
+}
+
+// TestRunPath holds it against keys that only look alike.
+func TestRunPath(t *testing.T) {
+	for key, want := range map[string]string{
+		"/torchelastic/p2p/run_a/rdzv/v_1": "/torchelastic/p2p/run_a a", "/run_a": "/run_a a", "/run_a/": "/run_a a", "/rerun_a": " ",
+		"/a/run_a.b/run_c": "/a/run_a.b a.b", "": " ",
+	} {
+		dir, id, _ := runPath(key)
+		if got := dir + " " + id; got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+}
+
+// TestStart: what cannot be opened leaves nothing open.
+func TestStart(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := l.Addr().String()
+	_ = l.Close()
+	broken := errors.New("no store today")
+	_, err = Start(t.Context(), Config{
+		Client: free, C10d: "127.0.0.1:0", Status: "127.0.0.1:0",
+		Store: func(context.Context) (*store.Store, error) { return nil, broken },
+	})
+	if !errors.Is(err, broken) {
+		t.Fatalf("got %v", err)
+	}
+	if l, err = net.Listen("tcp", free); err != nil {
+		t.Errorf("the door is still open: %v", err)
+	} else {
+		_ = l.Close()
+	}
+}
+
+// TestOpening: health is answered while the store opens, and it is not ready before.
+func TestOpening(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := l.Addr().String()
+	_ = l.Close()
+	codes := map[string]int{}
+	begin(t, func(c *Config) {
+		open := c.Store
+		c.Status = status
+		c.Store = func(ctx context.Context) (*store.Store, error) {
+			for _, path := range []string{"/healthz", "/readyz", "/runs", "/metrics"} {
+				r, err := http.Get("http://" + status + path)
+				if err != nil {
+					return nil, err
+				}
+				_ = r.Body.Close()
+				codes[path] = r.StatusCode
+			}
+			return open(ctx)
+		}
+	})
+	want := map[string]int{"/healthz": 200, "/readyz": 503, "/runs": 503, "/metrics": 200}
+	if diff := cmp.Diff(want, codes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTLS: door 1 takes clients with a certificate of the authority, and a replaced certificate is shown at once.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	ca := issue(t, dir, "ca", nil)
+	issue(t, dir, "server", ca)
+	issue(t, dir, "client", ca)
+	files := Files{CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "server.crt"), Key: filepath.Join(dir, "server.key")}
+	config, err := ServerTLS(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, func(c *Config) { c.TLS = config })
+	get := func(f Files) (string, error) {
+		config, err := ClientTLS(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := &http.Transport{TLSClientConfig: config}
+		defer transport.CloseIdleConnections()
+		r, err := (&http.Client{Transport: transport}).Get("https://" + s.Address(doorKeys) + "/v2/machines")
+		if err != nil {
+			return "", err
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		return r.TLS.PeerCertificates[0].SerialNumber.String() + " " + string(body), err
+	}
+	with := Files{CA: files.CA, Cert: filepath.Join(dir, "client.crt"), Key: filepath.Join(dir, "client.key")}
+	before, err := get(with)
+	if err != nil || !strings.Contains(before, "https://"+s.Address(doorKeys)) {
+		t.Errorf("got %q, %v", before, err)
+	}
+	if _, err := get(Files{CA: files.CA}); err == nil {
+		t.Error("it takes clients without a certificate")
+	}
+	issue(t, dir, "server", ca)
+	if after, err := get(with); err != nil || after == before {
+		t.Errorf("got %q, %v", after, err)
+	}
+}
+
+// TestFiles: what is missing is said before anything is opened.
+func TestFiles(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		files Files
+		want  string
+	}{
+		{Files{Cert: "a"}, "a certificate needs its key"},
+		{Files{Cert: "none", Key: "none"}, "reading certificate none"},
+		{Files{CA: "none"}, "reading the authority's certificate: open none"},
+		{Files{CA: empty}, "holds none"},
+	} {
+		if _, err := ClientTLS(c.files); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v, want %s", c.files, err, c.want)
+		}
+	}
+}
+
+type pair struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// issue writes a certificate and its key; without an authority it is one.
+func issue(t *testing.T, dir, name string, by *pair) *pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if by == nil {
+		c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
+		by = &pair{c, key}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, by.cert, &key.PublicKey, by.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ext, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "EC PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(filepath.Join(dir, name+ext), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &pair{c, key}
+}
+

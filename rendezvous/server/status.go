@@ -1,0 +1,123 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Run is a line of /runs.
+type Run struct {
+	ID           string     `json:"id"`   // empty for TCPStore clients without a rendezvous
+	Door         string     `json:"door"` // etcd-v2 or c10d
+	Path         string     `json:"path,omitempty"`
+	Version      string     `json:"version,omitempty"` // c10d calls it the round
+	State        string     `json:"state,omitempty"`   // torch's on etcd-v2; on c10d what the names of the keys tell
+	Participants int        `json:"participants"`      // agents of the world
+	Waiting      int        `json:"waiting"`           // agents for the next world; on c10d connections that wait for a key
+	Connections  int        `json:"connections,omitempty"`
+	Keys         int        `json:"keys,omitempty"`
+	LastChange   *time.Time `json:"lastChange,omitempty"`
+}
+
+// Runs are those of both doors, by their names.
+func (s *Server) Runs(ctx context.Context) ([]Run, error) {
+	out := []Run{}
+	if s.keys != nil {
+		runs, err := s.keys.Runs(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reading the runs: %w", err)
+		}
+		for _, r := range runs {
+			out = append(out, Run{
+				ID: r.ID, Door: doorKeys, Path: r.Path, Version: r.Version, State: r.Status, Participants: r.Participants, Waiting: r.Waiting,
+				LastChange: moment(r.Changed),
+			})
+		}
+	}
+	if s.c10d != nil {
+		for _, r := range s.c10d.Runs() {
+			run := Run{
+				ID: r.ID, Door: doorC10d, State: string(r.State), Participants: r.Agents, Waiting: r.Waiting, Connections: r.Connections,
+				Keys: r.Keys, LastChange: moment(r.Changed),
+			}
+			if r.Round >= 0 {
+				run.Version = strconv.Itoa(r.Round)
+			}
+			out = append(out, run)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Run) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Door, b.Door)) })
+	return out, nil
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	return &t
+}
+
+// readyTimeout is for a store that does not answer: probes ask each few seconds.
+const readyTimeout = 2 * time.Second
+
+// ready asks the store for a key, which it only answers while a majority of it agrees.
+func (s *Server) ready(ctx context.Context) error {
+	switch {
+	case s.draining.Load():
+		return errors.New("it is being shut down")
+	case !s.open.Load():
+		return errors.New("the store is not open yet")
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if _, err := s.store.Get(ctx, "tegen/ready", clientv3.WithCountOnly()); err != nil {
+		return fmt.Errorf("asking the store: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) statusHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.ready(r.Context()); err != nil {
+			reply(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		reply(w, http.StatusOK, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /runs", func(w http.ResponseWriter, r *http.Request) {
+		if !s.open.Load() {
+			reply(w, http.StatusServiceUnavailable, "the store is not open yet")
+			return
+		}
+		runs, err := s.Runs(r.Context())
+		if err != nil {
+			reply(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		_ = e.Encode(map[string]any{"runs": runs}) // the client has gone
+	})
+	return mux
+}
+
+func reply(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text + "\n")) // the client has gone
+}

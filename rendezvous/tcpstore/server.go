@@ -1,0 +1,305 @@
+package tcpstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits keep clients that err or mean harm from taking what others need. What breaks one is cut off: the protocol has
+// no other answer.
+type Limits struct {
+	Lengths
+	Bounds
+	Connections int
+	Partial     int           // bytes of messages that have not yet come whole, over all connections
+	First       time.Duration // from the connection to its first whole message; none is asked for afterwards
+	DeadPeer    time.Duration // until a machine that no longer answers is given up
+}
+
+// DefaultLimits are those of a server that has about 1 GiB for itself. torch's own server takes keys of 9,000 bytes and
+// values of 9 MiB; its other implementation draws the line at 8 KiB, 8 MiB and 131,072 keys in a list.
+func DefaultLimits() Limits {
+	return Limits{
+		Lengths:     Lengths{Key: 64 << 10, Value: 16 << 20, List: 128 << 10, Message: 64 << 20},
+		Bounds:      Bounds{Runs: 10_000, Keys: 1 << 20, Bytes: 512 << 20, MemberWaits: 64, Waits: 1 << 17},
+		Connections: 20_000, Partial: 256 << 20, First: 30 * time.Second, DeadPeer: 90 * time.Second,
+	}
+}
+
+// Observer is told what happens, for metrics. Its functions return at once; each may be nil.
+type Observer struct {
+	Request func(o Op, d Dialect, took time.Duration) // carried out; the time does not count waiting
+	Refused func(reason string)
+}
+
+// Server serves any number of listeners from one store. Make it with New.
+type Server struct {
+	limits  Limits
+	log     *slog.Logger
+	observe Observer
+	partial atomic.Int64
+	warned  atomic.Int64 // when a refusal was last logged, in Unix seconds
+
+	mu        sync.Mutex
+	store     *Store
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	hosts     map[string]int // connections of the old dialect that have spoken
+	closing   bool
+	idle      chan struct{} // closed once it is closing and there are no runs
+	done      sync.WaitGroup
+}
+
+// New makes a server. The log may be nil.
+func New(l Limits, log *slog.Logger, o Observer) *Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if o.Request == nil {
+		o.Request = func(Op, Dialect, time.Duration) {}
+	}
+	if o.Refused == nil {
+		o.Refused = func(string) {}
+	}
+	return &Server{
+		limits: l, log: log, observe: o, store: NewStore(l.Bounds), listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
+		hosts: map[string]int{}, idle: make(chan struct{}),
+	}
+}
+
+// Serve accepts until Shutdown or Close, and then returns nil. It closes the listener.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		return l.Close()
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	defer s.forget(l)
+	for wait := time.Duration(0); ; {
+		c, err := l.Accept()
+		switch {
+		case err == nil:
+			wait = 0
+			s.open(c)
+		case s.over():
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("accepting TCPStore clients: %w", err)
+		default: // no more files for now, or a client gone before it was served
+			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
+			s.log.Warn("accepting a TCPStore client", "error", err, "retry", wait)
+			time.Sleep(wait)
+		}
+	}
+}
+
+func (s *Server) forget(l net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+	_ = l.Close() // perhaps it is already
+}
+
+func (s *Server) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// open serves a connection, unless there are too many.
+func (s *Server) open(nc net.Conn) {
+	c := newConn(s, nc)
+	s.mu.Lock()
+	full := len(s.conns) >= s.limits.Connections
+	closing := s.closing
+	if !full && !closing {
+		s.conns[c] = struct{}{}
+		s.done.Add(1)
+	}
+	s.mu.Unlock()
+	switch {
+	case full:
+		s.refused(c, refuse("connections", "there are %d connections", s.limits.Connections))
+		_ = nc.Close()
+	case closing:
+		_ = nc.Close()
+	default:
+		go c.serve()
+	}
+}
+
+// left takes a connection out and closes it.
+func (s *Server) left(c *conn) {
+	s.mu.Lock()
+	defer s.done.Done()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	c.stop()
+	if c.member == nil {
+		return
+	}
+	if c.member.dialect == Old {
+		if s.hosts[c.host]--; s.hosts[c.host] == 0 {
+			delete(s.hosts, c.host)
+		}
+	}
+	for _, r := range s.store.Leave(c.member) {
+		s.log.Info("run is over", "run", r.ID, "state", r.State, "round", r.Round, "keys", r.Keys)
+	}
+	s.settle()
+}
+
+// settle lets Shutdown return once nobody needs the server; the lock is held.
+func (s *Server) settle() {
+	if s.closing && len(s.store.all) == 0 {
+		select {
+		case <-s.idle:
+		default:
+			close(s.idle)
+		}
+	}
+}
+
+// do carries out a message, and hands the replies to the connections in the order in which they came about.
+func (s *Server) do(c *conn, q Request) error {
+	start := time.Now()
+	s.mu.Lock()
+	if c.member == nil {
+		c.member = s.store.Join(c.decoder.Dialect(), c)
+		if c.member.dialect == Old {
+			s.hosts[c.host]++
+		}
+	}
+	before := s.store.serials
+	result, err := s.store.Do(c.member, q, start)
+	if s.store.serials != before {
+		s.begun(c)
+	}
+	if result.Reply != nil {
+		c.send(result.Reply)
+	}
+	for _, d := range result.Wake {
+		d.To.Owner.(*conn).send(d.Reply)
+	}
+	s.mu.Unlock()
+	s.observe.Request(q.Op, c.decoder.Dialect(), time.Since(start))
+	return err
+}
+
+// begun logs the run that a connection has just begun; the lock is held.
+func (s *Server) begun(c *conn) {
+	for r := range c.member.runs {
+		if r.serial == s.store.serials {
+			s.log.Info("run begins", "run", r.id, "dialect", c.member.dialect, "client", c.host)
+		}
+	}
+}
+
+// refused counts, and logs once a second at most: who is refused may come again at once.
+func (s *Server) refused(c *conn, err error) {
+	var r *Refusal
+	if !errors.As(err, &r) {
+		return
+	}
+	s.observe.Refused(r.Reason)
+	now := time.Now().Unix()
+	if last := s.warned.Load(); last != now && s.warned.CompareAndSwap(last, now) {
+		s.log.Warn("cutting off a TCPStore client", "client", c.host, "reason", r.Reason, "error", r.Text)
+	}
+}
+
+// accompanied says that a client of the old dialect at the same address has spoken: a silent connection is its second.
+func (s *Server) accompanied(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hosts[c.host] > 0
+}
+
+func (s *Server) grow(n int) error {
+	if s.partial.Add(int64(n)) > int64(s.limits.Partial) {
+		s.partial.Add(-int64(n))
+		return refuse("memory", "messages under way take %d bytes", s.limits.Partial)
+	}
+	return nil
+}
+
+func (s *Server) release(n int) { s.partial.Add(-int64(n)) }
+
+// Runs is what is known of all runs, the oldest first.
+func (s *Server) Runs() []Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.Runs()
+}
+
+// Stats are sums over all runs.
+type Stats struct {
+	Sums
+	Connections int
+	Partial     int // bytes of messages under way
+}
+
+// Stats counts.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{s.store.Sums(), len(s.conns), int(s.partial.Load())}
+}
+
+// Shutdown stops accepting, waits until the last run has gone by itself, at most for the context's time, and cuts what
+// is left. The error says how many runs that were.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stopAccepting()
+	var err error
+	select {
+	case <-s.idle:
+	case <-ctx.Done():
+		if n := len(s.Runs()); n > 0 {
+			err = fmt.Errorf("waiting for %d runs to end: %w", n, context.Cause(ctx))
+		}
+	}
+	return errors.Join(err, s.Close())
+}
+
+func (s *Server) stopAccepting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	for l := range s.listeners {
+		_ = l.Close() // Serve returns by it
+	}
+	s.settle()
+}
+
+// Close stops accepting and cuts all connections.
+func (s *Server) Close() error {
+	s.stopAccepting()
+	s.mu.Lock()
+	for c := range s.conns {
+		c.stop()
+	}
+	s.mu.Unlock()
+	s.done.Wait()
+	return nil
+}
+
+// ending is how a connection ended: nil for every end that is the client's own business.
+func ending(err error) error {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -34,6 +34,10 @@ func TestScripts(t *testing.T) {
 			fmt.Fprintln(&out, line)
 			if f := strings.Fields(line); len(f) > 0 && f[0] != "#" {
 				for _, a := range m.Step(parse(t, f)) {
+					if u, ok := a.(actUpdate); ok && u.mark != nil { // not its address
+						fmt.Fprintf(&out, "  Update {entry:%+v dir:%s mark:%+v}\n", u.entry, u.dir, *u.mark)
+						continue
+					}
 					fmt.Fprintf(&out, "  %s %+v\n", strings.TrimPrefix(fmt.Sprintf("%T", a), "etcdv3.act"), a)
 				}
 			}

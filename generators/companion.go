@@ -210,6 +210,7 @@ func companionFlags(job *schema.Job) []string {
 		"--advertise-client-urls=" + advertised,
 		"--listen-c10d=" + c10d,
 		fmt.Sprintf("--listen-status=:%d", contract.RendezvousStatusPort),
+		fmt.Sprintf("--drain-timeout=%ds", seconds(job.Spec.GracePeriod)),
 	}
 	e := z.Companion.Etcd
 	if e == nil {

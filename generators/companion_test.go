@@ -51,15 +51,15 @@ func TestCompanion(t *testing.T) {
 	}{
 		{"{}", []string{
 			"--store=embedded", "--data-dir=/var/lib/tegen-rendezvous/data", "--listen-client=127.0.0.1:2379",
-			"--advertise-client-urls=http://127.0.0.1:2379", "--listen-c10d=:29400", "--listen-status=:2381",
+			"--advertise-client-urls=http://127.0.0.1:2379", "--listen-c10d=:29400", "--listen-status=:2381", "--drain-timeout=180s",
 		}, 29400},
 		{"{backend: etcd, port: 12379, companion: {name: meet, storage: {size: 2Gi}}}", []string{
 			"--store=embedded", "--data-dir=/var/lib/tegen-rendezvous/data", "--listen-client=:12379",
-			"--advertise-client-urls=http://meet:12379", door, "--listen-status=:2381",
+			"--advertise-client-urls=http://meet:12379", door, "--listen-status=:2381", "--drain-timeout=180s",
 		}, 12379},
 		{"{backend: etcd-v2, companion: {etcd: {endpoints: ['https://a.x:2379', 'https://b.x:2379'], tls: {secret: s}, user: u, password: {name: p, key: k}}}}", []string{
 			"--store=etcd", "--endpoints=https://a.x:2379,https://b.x:2379", "--listen-client=:2379",
-			"--advertise-client-urls=http://resnet-rendezvous:2379", door, "--listen-status=:2381",
+			"--advertise-client-urls=http://resnet-rendezvous:2379", door, "--listen-status=:2381", "--drain-timeout=180s",
 			"--cacert=/tegen/tls/ca.crt", "--cert=/tegen/tls/tls.crt", "--key=/tegen/tls/tls.key", "--user=u",
 		}, 2379},
 	} {

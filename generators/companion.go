@@ -61,8 +61,8 @@ func companion(job *schema.Job) []runtime.Object {
 	out := []runtime.Object{
 		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
 			port("status", contract.RendezvousStatusPort)),
-		// Not the headless one: its name resolves from the start, so that workers that come first are refused and try
-		// again, where a name without an address ends them.
+		// Not the headless one: this name has an address before there is a pod, so that workers that come first are refused,
+		// which torch tries again; of a name that does not resolve that is not known.
 		&corev1.Service{
 			ObjectMeta: meta(job, companionName(job), componentCompanion),
 			Spec: corev1.ServiceSpec{
@@ -210,6 +210,7 @@ func companionFlags(job *schema.Job) []string {
 		"--advertise-client-urls=" + advertised,
 		"--listen-c10d=" + c10d,
 		fmt.Sprintf("--listen-status=:%d", contract.RendezvousStatusPort),
+		fmt.Sprintf("--drain-timeout=%ds", seconds(job.Spec.GracePeriod)),
 	}
 	e := z.Companion.Etcd
 	if e == nil {

@@ -235,6 +235,7 @@ func (m *model) disturb() {
 	case n <= 1 || a.torch != nil:
 		m.note("%s is killed", a.name)
 		m.kill(a)
+	case a.frozen > m.now: // it does nothing by itself
 	case n == 2 && a.working:
 		m.rejoin(a, "a worker failed")
 	case n == 3 && !a.leaving:
@@ -243,7 +244,7 @@ func (m *model) disturb() {
 		m.broken(a.world.Version)
 		m.step(a, Event{Kind: EventLeave})
 	case n == 4:
-		a.frozen = m.now + m.some(15*time.Second)
+		a.frozen = m.now + m.some(60*time.Second)
 		m.note("%s is stopped until %s", a.name, a.frozen)
 	}
 }

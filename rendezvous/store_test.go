@@ -19,10 +19,10 @@ type v2 struct {
 }
 
 type v2node struct {
-	value             string
-	modified, created uint64
-	expires           time.Duration // 0 for never
-	dir               bool
+	value    string
+	modified uint64
+	expires  time.Duration // 0 for never
+	dir      bool
 }
 
 type v2event struct {

@@ -104,7 +104,7 @@ func (o *serveOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.tls.Key, "tls-key", "", "its key")
 	f.StringVar(&o.tls.CA, "tls-client-ca", "", "authority whose certificates clients of the keys API must have")
 	f.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long to wait for runs on the TCPStore after SIGTERM")
-	f.DurationVar(&o.runTTL, "run-ttl", 2*time.Hour, "when a run on the keys API that nobody asks for is forgotten; 0: never")
+	f.DurationVar(&o.runTTL, "run-ttl", 2*time.Hour, "time to live of an idle run on the keys API that brings none of its own (torch's bring two hours); 0: for ever")
 	f.IntVar(&o.connections, "max-connections", 20000, "connections of each door")
 	f.IntVar(&o.runs, "max-runs", 10000, "runs on the TCPStore")
 	f.IntVar(&o.keys, "max-keys", 0, "keys of all runs on the keys API, and of each run on the TCPStore; 0: 100,000 and 1,048,576")
@@ -124,7 +124,8 @@ func (o *serveOptions) flags(cmd *cobra.Command) {
 
 // runServe serves until a signal comes or a door fails.
 func runServe(o serveOptions, stderr io.Writer) error {
-	log, zapLog, err := o.logs(stderr)
+	etcdLevel := zap.NewAtomicLevelAt(zap.WarnLevel) // etcd says much that is of no concern
+	log, zapLog, err := o.logs(stderr, etcdLevel)
 	if err != nil {
 		return err
 	}
@@ -132,6 +133,7 @@ func runServe(o serveOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	config.Quiet = func() { etcdLevel.SetLevel(zap.DPanicLevel) }
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
@@ -158,7 +160,7 @@ func runServe(o serveOptions, stderr io.Writer) error {
 	case err = <-s.Failed():
 		log.Error("a door is shut", "error", err)
 	case sig := <-signals:
-		log.Info("shutting down", "signal", sig.String(), "timeout", o.drain)
+		log.Info("shutting down", "signal", sig.String(), "timeout", o.drain.String())
 	}
 	return errors.Join(err, shutdown(s, o.drain, signals, log))
 }
@@ -267,8 +269,8 @@ func (o serveOptions) password() (string, error) {
 	return password, nil
 }
 
-// logs are our own, and those of etcd, which says much that is of no concern: warnings only.
-func (o serveOptions) logs(w io.Writer) (*slog.Logger, *zap.Logger, error) {
+// logs are our own, and those of etcd.
+func (o serveOptions) logs(w io.Writer, etcd zapcore.LevelEnabler) (*slog.Logger, *zap.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
 		return nil, nil, usagef("--log-level: %w", err)
@@ -279,9 +281,9 @@ func (o serveOptions) logs(w io.Writer) (*slog.Logger, *zap.Logger, error) {
 	sink := zapcore.Lock(zapcore.AddSync(w)) // both write whole lines
 	switch o.logFormat {
 	case "json":
-		return slog.New(slog.NewJSONHandler(sink, options)), zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoding), sink, zap.WarnLevel)), nil
+		return slog.New(slog.NewJSONHandler(sink, options)), zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoding), sink, etcd)), nil
 	case "text":
-		return slog.New(slog.NewTextHandler(sink, options)), zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoding), sink, zap.WarnLevel)), nil
+		return slog.New(slog.NewTextHandler(sink, options)), zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(encoding), sink, etcd)), nil
 	}
 	return nil, nil, usagef("--log-format: %q is neither json nor text", o.logFormat)
 }

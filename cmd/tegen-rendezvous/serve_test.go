@@ -272,7 +272,9 @@ func drains(t *testing.T, p *process) {
 	if code := p.exit(); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
-	<-polled // however it was told
+	if err := <-polled; err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // either makes clients ask again
+		t.Errorf("the long poll: %v", err)
+	}
 }
 
 // until waits for what must come true.

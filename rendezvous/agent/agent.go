@@ -47,7 +47,7 @@ type Logs struct {
 	Out, Err  io.Writer            // of the agent; whole lines, one Write each
 	Prefix    string               // of each line; ${rank}, ${local_rank} and ${role_name} are replaced
 	Show      func(local int) bool // whose lines are shown; nil for all
-	Dir       string               // base of log and error files; "" for a directory that goes when the job succeeds
+	Dir       string               // base of log and error files; "" for a temporary one, kept if workers failed
 	Redirects Streams              // to files only
 	Tee       Streams              // to files as well
 }
@@ -83,7 +83,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	r.files = files
-	defer func() { r.files.close(err == nil) }()
+	defer func() {
+		var failure *Failure
+		r.files.close(!errors.As(err, &failure))
+	}()
 	if r.host, err = newHost(cfg.Guard); err != nil {
 		return err
 	}

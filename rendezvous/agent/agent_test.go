@@ -149,15 +149,15 @@ func runAgent(t *testing.T, cfg Config) error {
 // parts are what this binary plays as another process.
 var parts = map[string]func(){
 	"environment": func() {
-		fmt.Println(strings.Join(append(os.Args[1:], os.Environ()...), "\n"))
+		say(strings.Join(append(os.Args[1:], os.Environ()...), "\n"))
 	},
 	"count": func() { // fails until the restart that its argument names
-		fmt.Println("restart", os.Getenv("TORCHELASTIC_RESTART_COUNT"), "of", os.Getenv("TORCHELASTIC_MAX_RESTARTS"))
+		say("restart", os.Getenv("TORCHELASTIC_RESTART_COUNT"), "of", os.Getenv("TORCHELASTIC_MAX_RESTARTS"))
 		if os.Getenv("TORCHELASTIC_RESTART_COUNT") != os.Args[1] {
 			os.Exit(3)
 		}
 	},
-	"sleep": func() { fmt.Println("ready"); time.Sleep(time.Minute) },
+	"sleep": func() { say("ready"); time.Sleep(time.Minute) },
 	"one fails": func() { // the others go on
 		if os.Getenv("LOCAL_RANK") == "1" {
 			os.Exit(3)
@@ -166,10 +166,10 @@ var parts = map[string]func(){
 	},
 	"first world ends": func() {
 		if os.Getenv("WORLD_SIZE") == "9" {
-			fmt.Println("ready")
+			say("ready")
 			time.Sleep(time.Minute)
 		}
-		fmt.Println("world of", os.Getenv("WORLD_SIZE"), "restart", os.Getenv("TORCHELASTIC_RESTART_COUNT"))
+		say("world of", os.Getenv("WORLD_SIZE"), "restart", os.Getenv("TORCHELASTIC_RESTART_COUNT"))
 	},
 }
 
@@ -382,3 +382,6 @@ func startAgent(t *testing.T, part string, workers int, settings ...string) (*ex
 	})
 	return cmd, out
 }
+
+// say is what a part prints.
+func say(words ...any) { _, _ = fmt.Fprintln(os.Stdout, words...) }

@@ -28,7 +28,7 @@ var errorParts = map[string]func(){
 			at -= 100
 		}
 		if err := os.WriteFile(os.Getenv("TORCHELASTIC_ERROR_FILE"), []byte(report("ValueError: of "+local, at)), 0o600); err != nil {
-			fmt.Println(err)
+			say(err)
 		}
 		if local == "1" {
 			time.Sleep(time.Minute) // hangs, and is stopped

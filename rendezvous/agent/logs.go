@@ -40,8 +40,8 @@ func newFiles(logs Logs, runID string) (*files, error) {
 }
 
 // close removes what nobody has asked for. After a failure error files are kept: its message names one.
-func (f *files) close(succeeded bool) {
-	if f.temp && succeeded && f.Redirects.none() && f.Tee.none() {
+func (f *files) close(all bool) {
+	if f.temp && all && f.Redirects.none() && f.Tee.none() {
 		_ = os.RemoveAll(filepath.Dir(f.dir))
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,7 +118,7 @@ func TestParseStreams(t *testing.T) {
 }
 
 func TestLogFiles(t *testing.T) {
-	f, err := newFiles(Logs{Dir: t.TempDir(), Out: newScreen(), Err: newScreen()}, "a/b")
+	f, err := newFiles(Logs{Dir: t.TempDir(), Out: io.Discard, Err: io.Discard}, "a/b")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,37 +30,37 @@ var stopParts = map[string]func(){
 	"polite": func() {
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals)
-		fmt.Println("ready")
-		fmt.Println("got", signalName(next(signals)))
+		say("ready")
+		say("got", signalName(next(signals)))
 	},
 	"asked twice": func() {
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-		fmt.Println("ready")
-		fmt.Println("got", signalName(next(signals)))
-		fmt.Println("got", signalName(next(signals)))
+		say("ready")
+		say("got", signalName(next(signals)))
+		say("got", signalName(next(signals)))
 	},
 	"stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
-		fmt.Println("ready")
+		say("ready")
 		time.Sleep(time.Minute)
 	},
 	"one fails, one is stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
 		if os.Getenv("LOCAL_RANK") == "1" {
-			fmt.Println("failing")
+			say("failing")
 			os.Exit(3)
 		}
 		time.Sleep(time.Minute)
 	},
 	"family": func() { // a worker with a child in its group, which ignores signals
 		again("stubborn", nil)
-		fmt.Println("pid", os.Getpid())
+		say("pid", os.Getpid())
 		time.Sleep(time.Minute)
 	},
 	"failing family": func() {
 		out := again("stubborn", nil)
-		fmt.Println("pid", out.Process.Pid)
+		say("pid", out.Process.Pid)
 		time.Sleep(300 * time.Millisecond)
 		os.Exit(3)
 	},
@@ -73,9 +73,9 @@ var stopParts = map[string]func(){
 		go func() { _ = child.Wait(); close(ended) }()
 		select {
 		case <-ended:
-			fmt.Println("the child has been ended")
+			say("the child has been ended")
 		case <-time.After(300 * time.Millisecond):
-			fmt.Println("the child lives")
+			say("the child lives")
 		}
 	},
 	"shell": func() { // ends at once on a signal, as shells do; the program behind it does not
@@ -85,10 +85,10 @@ var stopParts = map[string]func(){
 	"slow": func() {
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, syscall.SIGTERM)
-		fmt.Println("ready")
+		say("ready")
 		next(signals)
 		time.Sleep(300 * time.Millisecond)
-		fmt.Println("saved")
+		say("saved")
 	},
 	"daemon": func() { // leaves a process in a session of its own, whose parent ends
 		again("forking", &syscall.SysProcAttr{Setsid: true})
@@ -99,8 +99,8 @@ var stopParts = map[string]func(){
 		for os.Getppid() != 1 && strconv.Itoa(os.Getppid()) != os.Getenv("AGENT") {
 			time.Sleep(10 * time.Millisecond)
 		}
-		fmt.Println("adopted by", os.Getppid())
-		fmt.Println("pid", os.Getpid())
+		say("adopted by", os.Getppid())
+		say("pid", os.Getpid())
 	},
 }
 
@@ -114,13 +114,13 @@ func playAgent() {
 		grace = 10 * time.Second
 	}
 	restarts, _ := strconv.Atoi(os.Getenv("TEST_RESTARTS"))
-	err = Run(context.Background(), Config{ //nolint:usetesting // this is a process of its own, not a test
+	err = Run(context.Background(), Config{
 		Command: []string{self}, Environ: []string{"TEGEN_TEST_PART=" + os.Getenv("TEST_WORKER"), fmt.Sprintf("AGENT=%d", os.Getpid())}, RunID: "imagenet",
 		Agent: rendezvous.Agent{Role: "default", Workers: workers}, Signals: DefaultSignals(), Grace: grace, MaxRestarts: restarts,
 		Guard: []string{self, "guard"}, Log: slog.New(slog.DiscardHandler), Logs: Logs{Out: os.Stdout, Err: os.Stderr, Dir: os.Getenv("TEST_DIR")},
 		Open: func(context.Context) (rendezvous.Backend, error) { return f, nil },
 	})
-	fmt.Println("agent did", strings.Join(f.calls, " "))
+	say("agent did", strings.Join(f.calls, " "))
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {
 		os.Exit(coded.ExitCode())
@@ -133,7 +133,7 @@ func again(part string, attr *syscall.SysProcAttr) *exec.Cmd {
 	cmd.Env = append(os.Environ(), "TEGEN_TEST_PART="+part)
 	cmd.Stdout, cmd.SysProcAttr = os.Stdout, attr
 	if err := cmd.Start(); err != nil {
-		fmt.Println("cannot start", part, err)
+		say("cannot start", part, err)
 		os.Exit(1)
 	}
 	return cmd

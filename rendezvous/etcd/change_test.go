@@ -114,9 +114,10 @@ func TestKilled(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {
 		r.Min, r.Max, r.timings = 2, 3, quick
 		agents := r.agents(4)
-		r.world(agents[:3]...)
-		agents[0].Close()
+		three := r.world(agents[:3]...)
+		kill(t, agents[0])
 		two := r.world(agents[1:3]...) // whose workers have failed
+		r.over(three[1:]...)
 		replacement := join(t.Context(), agents[3])
 		r.over(two...)
 		r.joinWith(replacement, agents[1:])
@@ -135,7 +136,7 @@ func TestReplaced(t *testing.T) {
 		if s := r.state(); s.Waiting != 0 {
 			t.Errorf("an agent beyond the maximum says that it waits: %s", s.Raw)
 		}
-		agents[0].Close()
+		kill(t, agents[0])
 		r.over(two[1])
 		r.joinWith(third, agents[1:])
 	})

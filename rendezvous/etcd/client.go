@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -77,8 +78,10 @@ type client struct {
 
 func newClient(endpoints []string, t *tls.Config, username, password string, timeout time.Duration) *client {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: t, ForceAttemptHTTP2: false,
-		MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second, ResponseHeaderTimeout: 0,
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: t, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
+		// An endpoint that the store names and that this machine does not reach must not cost all of a request's time.
+		DialContext:         (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second,
 	}
 	c := &client{http: &http.Client{Transport: transport}, username: username, password: password, timeout: timeout}
 	for _, e := range endpoints {

@@ -3,6 +3,7 @@ package etcd
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -22,7 +23,9 @@ func TestFailover(t *testing.T) {
 	first := httptestServer(t, door, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/v2/machines" {
-				w.Write([]byte("http://127.0.0.1:1, " + second.URL + ", not a url, " + second.URL))
+				if _, err := fmt.Fprint(w, "http://127.0.0.1:1, "+second.URL+", not a url, "+second.URL); err != nil {
+					t.Error(err)
+				}
 				return
 			}
 			h.ServeHTTP(w, r)
@@ -75,7 +78,7 @@ func TestSecured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close()
+	defer kill(t, a)
 	w, err := a.Join(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +91,7 @@ func TestSecured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
+	defer kill(t, b)
 	if _, err := b.Join(t.Context()); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("with a wrong password: %v", err)
 	}

@@ -62,6 +62,7 @@ func (d *driver) run(ctx context.Context) {
 			return
 		case o := <-d.orders:
 			d.asker = o.reply
+			d.over() // whoever asks for something else has left its world
 			e = rendezvous.Event{Kind: o.kind, Until: time.Since(d.began) + o.until}
 		case e = <-d.answers:
 			if cancel := d.watching[e.ID]; cancel != nil {
@@ -96,12 +97,19 @@ func (d *driver) act(ctx context.Context, a rendezvous.Action) {
 		d.reply(outcome{kind: a.Kind, world: a.World, changed: d.changed})
 	case rendezvous.Changed:
 		d.log.Info("the world is over")
-		close(d.changed)
-		d.changed = nil
+		d.over()
 	case rendezvous.Ended, rendezvous.TimedOut, rendezvous.Withdrawn:
 		d.reply(outcome{kind: a.Kind})
 	default:
 		d.request(ctx, a)
+	}
+}
+
+// over tells whoever works in the world that it has ended.
+func (d *driver) over() {
+	if d.changed != nil {
+		close(d.changed)
+		d.changed = nil
 	}
 }
 

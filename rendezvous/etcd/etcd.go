@@ -27,14 +27,14 @@ const runTTL = 2 * time.Hour
 
 // Config is where the store is, and what is not the same for all agents of a run.
 type Config struct {
-	Endpoints          []string    // host:port or URLs of members of the cluster; at least one
-	Prefix             string      // torch's etcd_prefix; DefaultPrefix if empty
-	TLS                *tls.Config // if not nil, endpoints without a scheme are https
-	Username, Password string      // sent as basic authentication if not empty
-	MasterPort         int         // where rank 0's worker is to listen; 0 is any free port
-	Timeout            time.Duration
+	Endpoints          []string           // host:port or URLs of members of the cluster; at least one
+	Prefix             string             // torch's etcd_prefix; DefaultPrefix if empty
+	TLS                *tls.Config        // if not nil, endpoints without a scheme are https
+	Username, Password string             // sent as basic authentication if not empty
+	MasterPort         int                // where rank 0's worker is to listen; 0 is any free port
+	Timeout            time.Duration      // of a request that is no watch; 10 s if zero
 	Timings            rendezvous.Timings // those that are zero are rendezvous.Defaults'
-	Log                *slog.Logger
+	Log                *slog.Logger       // nowhere if nil
 }
 
 var errDropped = errors.New("the agent has let go of the store")

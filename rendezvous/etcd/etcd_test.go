@@ -48,8 +48,16 @@ func (r *run) agent(i int) *Agent {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { a.Close() })
+	r.t.Cleanup(func() { kill(r.t, a) })
 	return a
+}
+
+// kill ends an agent as the end of its process would: it writes nothing any more.
+func kill(t *testing.T, a *Agent) {
+	t.Helper()
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func (r *run) agents(n int) []*Agent {

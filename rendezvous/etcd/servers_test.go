@@ -29,7 +29,11 @@ func openDoor(t *testing.T) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // it serves until its server is closed
 	k, err := keys.Open(ctx, s.Client, keys.Options{})
 	if err != nil {
@@ -75,8 +79,10 @@ func startEtcd(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		c.Process.Kill()
-		c.Wait()
+		if err := c.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		c.Wait() //nolint:errcheck // it says that it was killed
 		if t.Failed() {
 			t.Logf("etcd:\n%s", log)
 		}
@@ -105,8 +111,11 @@ func free(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return address
 }
 
 // buffer is a log that many write.

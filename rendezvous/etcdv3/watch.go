@@ -10,11 +10,21 @@ import (
 // The client resumes a watch by itself when a connection breaks. A watch that ends all the same, for what it is about to
 // tell has been compacted away, is followed by a fresh read.
 
+// open begins a watch in place of what w was. The client says nothing before the store has answered, which may be long
+// where that is away: the session does not wait for it, for it has to notice the end of its lease.
 func (s *session) open(w *watch, key string, rev int64, opts ...clientv3.OpOption) {
 	w.stop()
 	s.b.counters.requests.Add(1)
 	ctx, cancel := context.WithCancel(s.ctx)
-	*w = watch{s.b.client.Watch(ctx, key, append(opts, clientv3.WithRev(rev+1))...), cancel}
+	w.cancel = cancel
+	go func() {
+		told := s.b.client.Watch(ctx, key, append(opts, clientv3.WithRev(rev+1))...)
+		s.post(func() {
+			if ctx.Err() == nil {
+				w.WatchChan = told
+			}
+		})
+	}()
 }
 
 // broken says whether a watch has ended.
@@ -122,7 +132,7 @@ func (s *session) reread(id string) {
 	}
 	s.post(func() {
 		switch {
-		case s.watched != id || s.pred.WatchChan != nil:
+		case s.watched != id || s.pred.cancel != nil:
 		case r.Count == 0:
 			s.step(evGone{id})
 		default:

@@ -160,7 +160,7 @@ func (k *Keys) commit(ctx context.Context, w *plan) (*Event, error) {
 		return nil, nil
 	}
 	if err := k.reach(ctx, uint64(r.Header.Revision)); err != nil {
-		k.o.Log.Debug("a write is done, and not yet seen", "key", w.head.Key, "err", err)
+		return nil, fmt.Errorf("waiting to see what was written: %w", err)
 	}
 	return event(w.head, w.prev, w.put, uint64(r.Header.Revision)), nil
 }

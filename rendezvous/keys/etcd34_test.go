@@ -23,7 +23,7 @@ import (
 var clientPrefix = clientv3.WithPrefix()
 
 // etcd34 starts the etcd of the PATH with its v2 API, and skips the test where it has none.
-func etcd34(t *testing.T) string {
+func etcd34(t testing.TB) string {
 	t.Helper()
 	bin, err := exec.LookPath("etcd")
 	if err != nil {
@@ -60,7 +60,7 @@ func etcd34(t *testing.T) string {
 	return ""
 }
 
-func port(t *testing.T) string {
+func port(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,7 +101,7 @@ func TestAsTheOriginal(t *testing.T) {
 
 // TestRandomlyAsTheOriginal: the same for calls by dice.
 func TestRandomlyAsTheOriginal(t *testing.T) {
-	real, ours := etcd34(t), open(t, embedded(t), Options{})
+	real, ours := etcd34(t), open(t, embedded(t), Options{Alone: true})
 	same := newSame(t, real, ours.URL)
 	dice := rand.New(rand.NewPCG(1, 2))
 	for i := range 1500 {

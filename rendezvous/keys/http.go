@@ -4,23 +4,28 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 )
 
-// Handler answers /v2/keys, /v2/machines and /version. It sends no CORS headers, as etcd does: they would open the store
-// to the scripts of any page that somebody in its network looks at.
+// Handler answers /v2/keys, /v2/machines and /version. Paths need not be clean; a ServeMux before it would redirect those
+// that are not. It sends no CORS headers, as etcd does: they would open the store to the scripts of any page that somebody
+// in its network looks at.
 func (k *Keys) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/version", k.version)
-	mux.HandleFunc("/v2/machines", k.machines)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A mux would redirect paths that are not clean, and clients follow that with another method.
-		if p, ok := strings.CutPrefix(r.URL.Path, "/v2/keys"); ok && (p == "" || p[0] == '/') {
-			k.keys(w, r, p)
-			return
+		p := path.Clean("/" + r.URL.Path)
+		key, isKey := strings.CutPrefix(p, "/v2/keys")
+		switch {
+		case isKey && (key == "" || key[0] == '/'):
+			k.keys(w, r, key)
+		case p == "/v2/machines":
+			k.machines(w, r)
+		case p == "/version":
+			k.version(w, r)
+		default:
+			http.NotFound(w, r)
 		}
-		mux.ServeHTTP(w, r)
 	})
 }
 
@@ -32,8 +37,9 @@ func (k *Keys) version(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// machines are the URLs that python-etcd goes to when a request fails. It takes the one that failed off the list, once,
-// and gives up when nothing is left: so a URL that is alone, as that of a Service is, stands there twice.
+// machines are the URLs that python-etcd goes to when a request fails. It never goes back to the one that failed, and
+// gives up when no other is left: so a URL that is alone, as that of a Service is, has a second spelling, of which urllib3
+// and this handler make the first.
 func (k *Keys) machines(w http.ResponseWriter, r *http.Request) {
 	if !allow(w, r, http.MethodGet, http.MethodHead) {
 		return
@@ -47,7 +53,7 @@ func (k *Keys) machines(w http.ResponseWriter, r *http.Request) {
 		urls = []string{scheme + r.Host}
 	}
 	if len(urls) == 1 {
-		urls = []string{urls[0], urls[0]}
+		urls = []string{urls[0], strings.TrimSuffix(urls[0], "/") + "/."}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Write([]byte(strings.Join(urls, ", "))) //nolint:errcheck // the client has gone

@@ -47,6 +47,7 @@ import (
 // Options of Open. Zero is the default, named beside each.
 type Options struct {
 	Prefix    string        // of all keys in the store; "/tegen/v2/"
+	Alone     bool          // no other process serves this prefix, as with an embedded store: reads need not ask it
 	Advertise []string      // URLs at which clients reach this API; where there are none, the Host that the request names
 	MaxKey    int           // bytes in a key; 4 KiB
 	MaxValue  int           // bytes in a value; 1 MiB, and the store takes 1.5 MiB in a request
@@ -100,6 +101,8 @@ type Keys struct {
 	sync     barrier
 	locks    [64]chan struct{} // of keys by their hash: writers of one process need not lose to each other
 	troubled atomic.Int64      // when the store last did not answer, ns since 1970
+
+	caughtUp atomic.Bool // since it was last loaded
 
 	mu      sync.RWMutex
 	tree    *tree
@@ -194,6 +197,7 @@ func (k *Keys) loadAt(ctx context.Context, rev int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.hub.reset()
+	k.caughtUp.Store(false)
 	k.tree, k.next = t, rev+1
 	k.past = history{limit: k.o.History, first: t.index + 1}
 	k.wakeWaiters()

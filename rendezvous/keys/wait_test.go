@@ -174,7 +174,7 @@ func TestLimits(t *testing.T) {
 func TestOtherPaths(t *testing.T) {
 	s := embedded(t)
 	d, named := open(t, s, Options{}), open(t, s, Options{Advertise: []string{"http://a:1", "http://b:1"}})
-	if r := d.do(t, "GET", "/v2/machines", ""); r.Body != d.URL+", "+d.URL {
+	if r := d.do(t, "GET", "/v2/machines", ""); r.Body != d.URL+", "+d.URL+"/." {
 		t.Errorf("machines: %q", r.Body)
 	}
 	if r := named.do(t, "GET", "/v2/machines", ""); r.Body != "http://a:1, http://b:1" {
@@ -183,7 +183,7 @@ func TestOtherPaths(t *testing.T) {
 	if r := d.do(t, "GET", "/version", ""); !strings.Contains(r.Body, `"etcdserver"`) {
 		t.Errorf("version: %q", r.Body)
 	}
-	for target, want := range map[string]int{"/v2/keysx": 404, "/": 404, "/v2/keys": 200} {
+	for target, want := range map[string]int{"/v2/keysx": 404, "/": 404, "/v2/keys": 200, "//v2//keys/.": 200, "/./v2/machines": 200} {
 		if r := d.do(t, "GET", target, ""); r.Status != want {
 			t.Errorf("%s: %+v", target, r)
 		}

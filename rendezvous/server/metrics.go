@@ -146,7 +146,7 @@ func (s *Server) observed(next http.Handler) http.Handler {
 			return
 		}
 		s.used.note(dir, time.Now())
-		s.log.Debug("request", "door", doorKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took)
+		s.log.Debug("request", "door", doorKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took.String())
 		if a.code == http.StatusCreated && strings.TrimSuffix(path, "/") == dir {
 			s.log.Info("run begins", "door", doorKeys, "run", run, "client", r.RemoteAddr)
 		}

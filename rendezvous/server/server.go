@@ -37,7 +37,8 @@ type Config struct {
 	RunTTL       time.Duration // of runs on door 1 that have none of their own
 	Log          *slog.Logger
 	Version      string
-	StoreTimeout time.Duration // for the store to open and to be asked; 0 for 30 s
+	StoreTimeout time.Duration // for the store to open; 0 for 30 s
+	Quiet        func()        // called before the store is closed: etcd logs the end of its own listeners as errors
 }
 
 // Server is the doors that are open.
@@ -213,6 +214,9 @@ func (s *Server) release() error {
 		s.keys.Close()
 	}
 	if s.store != nil {
+		if s.config.Quiet != nil {
+			s.config.Quiet()
+		}
 		errs = append(errs, s.store.Close())
 	}
 	return errors.Join(errs...)

@@ -286,4 +286,3 @@ func issue(t *testing.T, dir, name string, by *pair) *pair {
 	}
 	return &pair{c, key}
 }
-

@@ -157,12 +157,13 @@ func TestConnections(t *testing.T) {
 
 // TestSlow: a client has a time for its first message, and none after it.
 func TestSlow(t *testing.T) {
-	const first = 50 * time.Millisecond
+	const first = 400 * time.Millisecond
 	s, address, refused := counting(t, func(l *Limits) { l.First = first })
 	silent, half, loris := connect(t, address), connect(t, address), connect(t, address)
 	half.send("00 ce f7")
+	loris.send("00 00 10 00 00 00 00 00 00") // a key of 4,096 bytes, and then one at a time
 	go func() {
-		for range 1000 { // a byte at a time of a key that never ends
+		for range 1000 {
 			if _, err := loris.Write([]byte{1}); err != nil {
 				return
 			}
@@ -180,7 +181,7 @@ func TestSlow(t *testing.T) {
 	speaks.want("#1")
 	late := connect(t, address)
 	late.send(greeting + "01 #4") // the first message is whole, the next is not
-	time.Sleep(5 * first)
+	time.Sleep(3 * first)
 	late.send(`2f 6b 65 79 "v" 03 "/key"`)
 	late.want(`"v"`)
 	second.send(`02 "/n"`)

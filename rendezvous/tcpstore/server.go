@@ -96,7 +96,7 @@ func (s *Server) Serve(l net.Listener) error {
 			return fmt.Errorf("accepting TCPStore clients: %w", err)
 		default: // no more files for now, or a client gone before it was served
 			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-			s.log.Warn("accepting a TCPStore client", "error", err, "retry", wait)
+			s.log.Warn("accepting a TCPStore client", "error", err, "retry", wait.String())
 			time.Sleep(wait)
 		}
 	}
@@ -199,7 +199,7 @@ func (s *Server) do(c *conn, q Request) error {
 func (s *Server) begun(c *conn) {
 	for r := range c.member.runs {
 		if r.serial == s.store.serials {
-			s.log.Info("run begins", "run", r.id, "dialect", c.member.dialect, "client", c.host)
+			s.log.Info("run begins", "run", r.id, "dialect", c.member.dialect.String(), "client", c.host)
 		}
 	}
 }

@@ -57,13 +57,17 @@ var accepted = []acceptance{
 	{"container-image-pull-policy", "Job", "keygen", "", pinned},
 	{"container-image-pull-policy", "StatefulSet", "etcd", "", pinned},
 	{"container-image-pull-policy", "Deployment", "scheduler", "", pinned},
+	{"container-image-pull-policy", "StatefulSet", "rendezvous", "", pinned},
+	{"container-image-pull-policy", "Deployment", "rendezvous", "", pinned},
 	{"container-security-context-readonlyrootfilesystem", "Job", "worker", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Job", "scheduler", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Job", "server", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Pod", "worker", "", writes},
 	{"pod-probes", "Pod", "worker", "", "Training serves nothing that could be probed, and its Service publishes pods that are not ready, since they find each other while they start."},
 	{"pod-networkpolicy", "Job", "worker", "network", "This author switched the policies off."},
+	{"pod-networkpolicy", "StatefulSet", "rendezvous", "network", "This author switched the policies off."},
 	{"container-security-context-user-group-id", "Job", "worker", "security", "This author's volumes belong to user 1000."},
+	{"container-security-context-user-group-id", "StatefulSet", "rendezvous", "security", "This author's pods are all of user 1000."},
 }
 
 const (

@@ -1,0 +1,172 @@
+package generators_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+const rendezvousImage = "images: {rendezvous: 'example.org/tegen-rendezvous:1.0.0'}"
+
+// TestDefaultStore: the companion is the store wherever its image is named and its protocols are spoken.
+func TestDefaultStore(t *testing.T) {
+	for _, c := range []struct {
+		spec []string
+		want string
+	}{
+		{nil, schema.StoreWorker},
+		{[]string{rendezvousImage}, schema.StoreCompanion},
+		{[]string{rendezvousImage, "rendezvous: {store: worker}"}, schema.StoreWorker},
+		{[]string{rendezvousImage, "rendezvous: {backend: etcd}"}, schema.StoreCompanion},
+		{[]string{rendezvousImage, "rendezvous: {backend: etcd-v3, store: etcd}"}, schema.StoreEtcd},
+		{[]string{rendezvousImage, "target: trainjob"}, schema.StoreWorker}, // whose controller has a rendezvous of its own
+		{[]string{rendezvousImage, "framework: horovod"}, schema.StoreWorker},
+	} {
+		j := load(t, job(c.spec...))
+		if got := j.Spec.Rendezvous.Store; got != c.want {
+			t.Errorf("%q: store %s, want %s", c.spec, got, c.want)
+		}
+		if rendered := len(all[*appsv1.StatefulSet](objects(j))) == 1; rendered != (c.want == schema.StoreCompanion || c.want == schema.StoreEtcd) {
+			t.Errorf("%q: a store is rendered: %t", c.spec, rendered)
+		}
+	}
+}
+
+// TestCompanion holds the flags of each form against the Services, volumes and policy around them.
+func TestCompanion(t *testing.T) {
+	const door = "--listen-c10d=127.0.0.1:29400"
+	for _, c := range []struct {
+		rendezvous string
+		flags      []string
+		port       int32
+	}{
+		{"{}", []string{
+			"--store=embedded", "--data-dir=/var/lib/tegen-rendezvous/data", "--listen-client=127.0.0.1:2379",
+			"--advertise-client-urls=http://127.0.0.1:2379", "--listen-c10d=:29400", "--listen-status=:2381", "--drain-timeout=180s",
+		}, 29400},
+		{"{backend: etcd, port: 12379, companion: {name: meet, storage: {size: 2Gi}}}", []string{
+			"--store=embedded", "--data-dir=/var/lib/tegen-rendezvous/data", "--listen-client=:12379",
+			"--advertise-client-urls=http://meet:12379", door, "--listen-status=:2381", "--drain-timeout=180s",
+		}, 12379},
+		{"{backend: etcd-v2, companion: {etcd: {endpoints: ['https://a.x:2379', 'https://b.x:2379'], tls: {secret: s}, user: u, password: {name: p, key: k}}}}", []string{
+			"--store=etcd", "--endpoints=https://a.x:2379,https://b.x:2379", "--listen-client=:2379",
+			"--advertise-client-urls=http://resnet-rendezvous:2379", door, "--listen-status=:2381", "--drain-timeout=180s",
+			"--cacert=/tegen/tls/ca.crt", "--cert=/tegen/tls/tls.crt", "--key=/tegen/tls/tls.key", "--user=u",
+		}, 2379},
+	} {
+		t.Run(c.rendezvous, func(t *testing.T) {
+			j := load(t, job(rendezvousImage, "rendezvous: "+c.rendezvous, "gracePeriod: 3m"))
+			objs := objects(j)
+			name := "resnet-rendezvous"
+			if strings.Contains(c.rendezvous, "meet") {
+				name = "meet"
+			}
+			template := served(t, objs, name, strings.Contains(c.rendezvous, "endpoints"))
+			container := template.Spec.Containers[0]
+			if diff := cmp.Diff(append([]string{"serve"}, c.flags...), container.Args); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+			if grace := *template.Spec.TerminationGracePeriodSeconds; grace <= 180 {
+				t.Errorf("it has %d s to drain, and its workers 180 s to end", grace)
+			}
+			if template.Spec.ServiceAccountName != "" || *template.Spec.AutomountServiceAccountToken {
+				t.Error("it has an account that it does not need")
+			}
+			service := find[*corev1.Service](t, objs, name)
+			if p := service.Spec.Ports; len(p) != 1 || p[0].Port != c.port || service.Spec.ClusterIP == corev1.ClusterIPNone {
+				t.Errorf("Service %+v, want port %d behind an address", service.Spec, c.port)
+			}
+			in := find[*networkingv1.NetworkPolicy](t, objs, "resnet-rendezvous").Spec.Ingress
+			if len(in) != 2 || len(in[0].From) != 1 || in[0].Ports[0].Port.IntVal != c.port || in[1].Ports[0].Port.IntVal != 2381 {
+				t.Errorf("policy lets in %+v", in)
+			}
+			find[*policyv1.PodDisruptionBudget](t, objs, name)
+			host := slices.ContainsFunc(strings.Split(env(t, worker(t, objs))["PET_RDZV_CONF"], ","), func(p string) bool { return p == "is_host=0" })
+			if host != (c.port == 29400) {
+				t.Errorf("is_host=0 is told: %t", host)
+			}
+		})
+	}
+}
+
+// served is the template of the companion: a Deployment of two where an etcd keeps the data, one pod of a StatefulSet
+// elsewhere, which nothing but a volume allows to be replaced.
+func served(t *testing.T, objs []runtime.Object, name string, external bool) corev1.PodTemplateSpec {
+	t.Helper()
+	if external {
+		d := find[*appsv1.Deployment](t, objs, name)
+		if *d.Spec.Replicas != 2 || d.Annotations["tegen.dev/expects"] != "Secret/p,Secret/s" {
+			t.Errorf("%d replicas, expects %q", *d.Spec.Replicas, d.Annotations["tegen.dev/expects"])
+		}
+		for _, e := range d.Spec.Template.Spec.Containers[0].Env {
+			if e.Value != "" {
+				t.Errorf("%s has a value, which is a password", e.Name)
+			}
+		}
+		return d.Spec.Template
+	}
+	set := find[*appsv1.StatefulSet](t, objs, name)
+	kept := len(set.Spec.VolumeClaimTemplates) == 1
+	if *set.Spec.Replicas != 1 || kept == (set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType) {
+		t.Errorf("%d replicas, replaced %q with its data kept: %t", *set.Spec.Replicas, set.Spec.UpdateStrategy.Type, kept)
+	}
+	return set.Spec.Template
+}
+
+// TestKeepAlive: what torch does by itself is not said.
+func TestKeepAlive(t *testing.T) {
+	for spec, want := range map[string]string{
+		"{}":                                    "join_timeout=600,last_call_timeout=30",
+		"{keepAlive: 5s, keepAliveAttempts: 3}": "join_timeout=600,last_call_timeout=30",
+		"{keepAlive: 1s}":                       "join_timeout=600,keep_alive_interval=1,keep_alive_max_attempt=3,last_call_timeout=30",
+	} {
+		if got := env(t, worker(t, objects(load(t, job("rendezvous: "+spec)))))["PET_RDZV_CONF"]; got != want {
+			t.Errorf("%s: conf %q, want %q", spec, got, want)
+		}
+	}
+}
+
+// TestTegenLauncher: workers start what their pod was given, by the author's words, whatever the target.
+func TestTegenLauncher(t *testing.T) {
+	const program = "/tegen/bin/tegen-rendezvous"
+	for _, c := range []struct {
+		spec    []string
+		command []string
+		args    []string
+	}{
+		{[]string{"command: [./solve, -x]", "args: [a]"}, []string{program, "run", "--", "./solve", "-x"}, []string{"a"}},
+		{[]string{"command: []", "script: {image: /opt/train.py}", "args: [a]"}, []string{program, "run", "--", "python"}, []string{"/opt/train.py", "a"}},
+	} {
+		for _, target := range []string{"job", "pods"} {
+			objs := objects(load(t, job(append(c.spec, rendezvousImage, "launcher: tegen", "target: "+target, "rendezvous: {backend: etcd-v3, store: etcd}")...)))
+			w := worker(t, objs)
+			if diff := cmp.Diff(c.command, w.Command); diff != "" {
+				t.Errorf("%s: command (-want +got):\n%s", target, diff)
+			}
+			if diff := cmp.Diff(c.args, w.Args); diff != "" {
+				t.Errorf("%s: args (-want +got):\n%s", target, diff)
+			}
+			for _, p := range pods(objs) {
+				if p.labels["app.kubernetes.io/component"] != "worker" {
+					continue
+				}
+				install := p.spec.InitContainers[0]
+				if diff := cmp.Diff([]string{"install", program}, install.Args); diff != "" {
+					t.Errorf("%s: install (-want +got):\n%s", target, diff)
+				}
+				if !slices.ContainsFunc(w.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "launcher" && m.ReadOnly }) {
+					t.Errorf("%s: the launcher is not mounted to be read", target)
+				}
+			}
+		}
+	}
+}

@@ -3,8 +3,11 @@
 package torch
 
 import (
+	"net"
 	"os"
+	"strings"
 	"testing"
+	"time"
 )
 
 // TestNodeLoss: nodes are lost, rank 0 and another, and a replacement comes each time.
@@ -73,6 +76,54 @@ func gatewayLoss(r *run, both [2]*server) {
 	r.kill(lost)
 	r.await("after kill -9 of an agent")
 	r.finish()
+}
+
+// retry is a client that waits for a key.
+const retry = `import etcd, sys
+client = etcd.Client(host=sys.argv[1], port=int(sys.argv[2]), allow_reconnect=True)
+print("waiting", flush=True)
+print("got", client.read("/retry", wait=True, timeout=60).value, flush=True)`
+
+// TestRetry: the gateway that holds a long poll is killed. The client that torch has asks the other one.
+func TestRetry(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			both := gateways(t, false)
+			host, port, err := net.SplitHostPort(forwarder(t, both[:]...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := v.spawn(t, "client", v.environment(), "/usr/bin/python3", "-c", retry, host, port)
+			said(t, p, "waiting")
+			for _, s := range both { // one of them holds the long poll
+				time.Sleep(time.Second) // nothing tells when it has come there
+				s.kill()
+				s.start()
+			}
+			time.Sleep(time.Second)
+			put(t, both[0].address, "/retry", "it")
+			if code := p.wait(t, startLimit); code != 0 {
+				t.Fatalf("the client ended with %d, want 0", code)
+			}
+			said(t, p, "got it")
+		})
+	}
+}
+
+// said waits until a process has written a line.
+func said(t *testing.T, p *process, line string) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(50 * time.Millisecond) {
+		text, err := os.ReadFile(p.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), line+"\n") {
+			return
+		}
+	}
+	t.Fatalf("%s has not said %q", p.name, line)
 }
 
 // TestEtcdLoss: what real torch does on a real etcd when nodes are lost, and when etcd is. It shows nothing of ours: it is

@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -100,3 +102,22 @@ func (r *run) joined() {
 
 // participant is one in the state, which is JSON in JSON, with spaces or without.
 var participant = regexp.MustCompile(`participants\\": ?\[0\]`)
+
+// put sets a key by the v2 API.
+func put(t *testing.T, address, key, value string) {
+	t.Helper()
+	body := strings.NewReader(url.Values{"value": {value}}.Encode())
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+address+"/v2/keys"+key, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply.Body.Close()
+	if reply.StatusCode != http.StatusCreated {
+		t.Fatalf("setting %s: %s", key, reply.Status)
+	}
+}

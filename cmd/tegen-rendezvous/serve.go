@@ -223,6 +223,7 @@ func (o serveOptions) config(log *slog.Logger, zapLog *zap.Logger) (server.Confi
 	return server.Config{
 		Store: open, Client: o.client, TLS: tls, C10d: o.c10d, Status: o.status, TCPStore: limits, Connections: o.connections, RunTTL: o.runTTL,
 		Keys: keys.Options{
+			Alone:     o.store == "embedded", // nobody else can write to it
 			Advertise: o.advertise, MaxKeys: o.keys, MaxValue: o.values, MaxBytes: o.bytes, MaxWaits: o.waits, Log: log.With("door", "etcd-v2"),
 		},
 		Log: log, Version: buildVersion(),

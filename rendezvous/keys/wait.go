@@ -81,6 +81,13 @@ func (k *Keys) Wait(ctx context.Context, key string, recursive bool, since uint6
 	return w.Next(ctx)
 }
 
+// Size is how many keys there are, directories among them, and the bytes of all keys and values.
+func (k *Keys) Size() (keys, bytes int) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.tree.keys, k.tree.bytes
+}
+
 // Waits is how many requests wait.
 func (k *Keys) Waits() int {
 	k.mu.RLock()

@@ -109,6 +109,9 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	if k := g.s.keys; k != nil {
 		gauge(connectionsDesc, float64(g.s.metrics.connections.Load()), doorKeys)
 		gauge(waitsDesc, float64(k.Waits()), doorKeys)
+		keys, bytes := k.Size()
+		gauge(keysDesc, float64(keys), doorKeys)
+		gauge(bytesDesc, float64(bytes), doorKeys)
 		if runs, err := k.Runs(ctx); err == nil { // otherwise it is not ready, which is said
 			gauge(runsDesc, float64(len(runs)), doorKeys)
 		}

@@ -1,0 +1,114 @@
+// Command rendezvous measures how fast agents find each other, side by side: torch's etcd protocol on
+// tegen-rendezvous's door and on an etcd that still has the v2 API, and tegen's own protocol on etcd.
+//
+//	go run ./bench/rendezvous
+//
+// Input: the module that it is started in, which builds tegen-rendezvous; an etcd with --enable-v2 in PATH (3.4 or 3.5),
+// without which the side that it stands for is left out. Output: Markdown tables on standard output; progress on standard
+// error. Exit code 0 says that everything was measured, not that every target was met.
+//
+// Invariant: agents are goroutines of the bench, the server is a process of its own with nothing else to do, and what is
+// compared is measured in turns.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tegen-dev/tegen/bench/internal/command"
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
+)
+
+// What can be measured.
+const (
+	worldsPart   = "worlds"
+	recoveryPart = "recovery"
+	requestsPart = "requests"
+	pollsPart    = "polls"
+)
+
+var parts = []string{worldsPart, recoveryPart, requestsPart, pollsPart}
+
+type options struct {
+	sizes  []int // of worlds, ascending
+	rounds int
+	limit  time.Duration // for one world
+	lease  time.Duration
+	only   []string
+}
+
+func main() {
+	if len(os.Args) == 4 && os.Args[1] == storeCommand {
+		if err := serveStore(os.Args[2:]); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	if len(os.Args) == 6 && os.Args[1] == victimCommand {
+		if err := joinAsVictim(os.Args[2:]); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	command.Main("bench/rendezvous", parseFlags, run)
+}
+
+func parseFlags(args []string) (options, error) {
+	fs := flag.NewFlagSet("bench/rendezvous", flag.ContinueOnError)
+	sizes := fs.String("sizes", "8,16,32,64,256,1000,4000", "numbers of agents in a world")
+	rounds := fs.Int("rounds", 3, "rounds; in each every protocol on every server forms a world of every size")
+	limit := fs.Duration("limit", time.Minute, "time for one world; what does not form in it is not tried with more agents")
+	lease := fs.Duration("lease", 2*time.Second, "lease of agents of etcd-v3")
+	only := fs.String("only", strings.Join(parts, ","), "what to measure")
+	if err := fs.Parse(args); err != nil {
+		return options{}, err
+	}
+	opts := options{rounds: *rounds, limit: *limit, lease: *lease, only: strings.Split(*only, ",")}
+	for _, p := range opts.only {
+		if !slices.Contains(parts, p) {
+			return options{}, fmt.Errorf("-only: %q is none of %s", p, strings.Join(parts, ", "))
+		}
+	}
+	if opts.rounds < 1 {
+		return options{}, fmt.Errorf("-rounds: %d is below 1", opts.rounds)
+	}
+	var err error
+	opts.sizes, err = command.Numbers("sizes", *sizes, 10_000)
+	return opts, err
+}
+
+func run(ctx context.Context, o options, out io.Writer, progress *log.Logger) error {
+	before := markdown.Load()
+	b := &bench{options: o, log: progress}
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	defer b.close()
+	for _, p := range []struct {
+		name    string
+		measure func(context.Context) ([][]string, error)
+	}{{worldsPart, b.worlds}, {recoveryPart, b.recoveries}, {requestsPart, b.requests}, {pollsPart, b.polls}} {
+		if !slices.Contains(o.only, p.name) {
+			continue
+		}
+		rows, err := p.measure(ctx)
+		if err != nil {
+			return fmt.Errorf("measuring %s: %w", p.name, err)
+		}
+		var text strings.Builder
+		fmt.Fprintf(&text, "\n%s\n\n", p.name)
+		markdown.Table(&text, rows)
+		if _, err := io.WriteString(out, text.String()); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "\n%s\n", markdown.Machine(before, markdown.Load()))
+	return err
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
+)
+
+// requests measures what one server answers to eight clients: swaps of a value of their own, which are writes, and reads.
+func (b *bench) requests(ctx context.Context) ([][]string, error) {
+	const clients, span = 8, 3 * time.Second
+	rows := [][]string{{"request", "server", "per second", "ratio"}}
+	servers := []string{companion}
+	if b.etcd != "" {
+		servers = []string{etcdV2, companion}
+	}
+	for _, write := range []bool{true, false} {
+		base := 0.0
+		for _, kind := range servers {
+			rate, err := b.rate(ctx, kind, write, clients, span)
+			if err != nil {
+				return nil, err
+			}
+			ratio := ""
+			if kind == etcdV2 {
+				base = rate
+			} else if base > 0 {
+				ratio = fmt.Sprintf("%.2f", rate/base)
+			}
+			name := map[bool]string{true: "compare and swap", false: "read"}[write]
+			rows = append(rows, []string{name, kind, fmt.Sprintf("%.0f", rate), ratio})
+		}
+	}
+	return rows, nil
+}
+
+func (b *bench) rate(ctx context.Context, kind string, write bool, clients int, span time.Duration) (float64, error) {
+	s, err := b.start(ctx, kind)
+	if err != nil {
+		return 0, err
+	}
+	defer s.stop()
+	ctx, cancel := context.WithTimeout(ctx, span)
+	defer cancel()
+	var done atomic.Int64
+	errs := make([]error, clients)
+	begin := time.Now()
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			key := fmt.Sprintf("http://%s/v2/keys/bench/%d", s.endpoint, i)
+			client := &http.Client{Transport: &http.Transport{}}
+			errs[i] = ask(ctx, client, http.MethodPut, key, url.Values{"value": {"0"}})
+			for n := 0; errs[i] == nil; n++ {
+				if write {
+					errs[i] = ask(ctx, client, http.MethodPut, key, url.Values{"value": {fmt.Sprint(n + 1)}, "prevValue": {fmt.Sprint(n)}})
+				} else {
+					errs[i] = ask(ctx, client, http.MethodGet, key, nil)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return 0, err
+		}
+	}
+	return float64(done.Load()) / time.Since(begin).Seconds(), nil
+}
+
+func ask(ctx context.Context, client *http.Client, method, key string, form url.Values) error {
+	req, err := http.NewRequestWithContext(ctx, method, key, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err == nil && resp.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s: %s %s", key, resp.Status, text)
+	}
+	return err
+}
+
+// polls measures the memory of a server that 1,000 clients wait at, each on a connection of its own.
+func (b *bench) polls(ctx context.Context) ([][]string, error) {
+	const clients = 1000
+	rows := [][]string{{"server", "memory before", "with 1,000 long polls", "all told of a change after"}}
+	for _, kind := range []string{companion, etcdV2} {
+		if kind == etcdV2 && b.etcd == "" {
+			continue
+		}
+		before, with, told, err := b.poll(ctx, kind, clients)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
+		rows = append(rows, []string{kind, fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", with), markdown.Seconds(told)})
+	}
+	return rows, nil
+}
+
+func (b *bench) poll(ctx context.Context, kind string, clients int) (before, with int, told time.Duration, err error) {
+	s, err := b.start(ctx, kind)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer s.stop()
+	if before, _, err = s.memory(); err != nil {
+		return 0, 0, 0, err
+	}
+	answers := make(chan error, clients)
+	for range clients {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.endpoint)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		defer func() { _ = c.Close() }()
+		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			return 0, 0, 0, err
+		}
+		if _, err := fmt.Fprintf(c, "GET /v2/keys/polled?wait=true&recursive=true HTTP/1.1\r\nHost: %s\r\n\r\n", s.endpoint); err != nil {
+			return 0, 0, 0, err
+		}
+		r := bufio.NewReader(c)
+		if _, err := r.ReadString('\n'); err != nil { // the head comes at once, and with it the wait is there
+			return 0, 0, 0, err
+		}
+		go func() {
+			for {
+				line, err := r.ReadString('\n')
+				if err != nil || strings.Contains(line, `"action"`) {
+					answers <- err
+					return
+				}
+			}
+		}()
+	}
+	if _, with, err = s.memory(); err != nil {
+		return 0, 0, 0, err
+	}
+	begin := time.Now()
+	if err := ask(ctx, http.DefaultClient, http.MethodPut, "http://"+s.endpoint+"/v2/keys/polled", url.Values{"value": {"1"}}); err != nil {
+		return 0, 0, 0, err
+	}
+	for range clients {
+		if err := <-answers; err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	return before, with, time.Since(begin), nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tegen-dev/tegen/rendezvous/store"
+)
+
+// The servers that agents meet on.
+const (
+	companion = "tegen-rendezvous" // door 1, with the embedded store
+	etcdV2    = "etcd with --enable-v2"
+	etcdV3    = "etcd 3.6" // this program's own, which is built from the same sources as etcd
+)
+
+// bench is what all measurements share.
+type bench struct {
+	options
+	log *log.Logger
+	dir string // for programs and data
+
+	program string // tegen-rendezvous
+	etcd    string // an etcd with --enable-v2; "" where there is none
+	runs    int    // so many run ids were used
+}
+
+// open builds the program, and looks for an etcd.
+func (b *bench) open(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "bench-rendezvous-")
+	if err != nil {
+		return err
+	}
+	b.dir, b.program = dir, filepath.Join(dir, "tegen-rendezvous")
+	b.log.Print("building tegen-rendezvous")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.program, "./cmd/tegen-rendezvous").CombinedOutput(); err != nil {
+		return fmt.Errorf("building tegen-rendezvous: %w\n%s", err, out)
+	}
+	b.etcd, err = exec.LookPath("etcd")
+	if err == nil {
+		help, _ := exec.CommandContext(ctx, b.etcd, "--help").CombinedOutput()
+		if !strings.Contains(string(help), "enable-v2 ") {
+			b.etcd = ""
+		}
+	}
+	if b.etcd == "" {
+		b.log.Print("no etcd with --enable-v2 in PATH: the door is measured alone")
+	}
+	return nil
+}
+
+func (b *bench) close() { _ = os.RemoveAll(b.dir) }
+
+// server is a process that agents meet on.
+type server struct {
+	kind     string
+	endpoint string // host:port
+	cmd      *exec.Cmd
+	log      string
+}
+
+// start runs a server on empty data, and waits until it answers.
+func (b *bench) start(ctx context.Context, kind string) (*server, error) {
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.MkdirTemp(b.dir, "data-")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{kind: kind, endpoint: ports[0], log: data + ".log"}
+	url := "http://" + ports[0]
+	switch kind {
+	case companion:
+		s.cmd = exec.CommandContext(ctx, b.program, "serve", "--data-dir="+data, "--listen-client="+ports[0], "--advertise-client-urls="+url,
+			"--listen-c10d="+ports[1], "--listen-status="+ports[2])
+	case etcdV3:
+		s.cmd = exec.CommandContext(ctx, os.Args[0], storeCommand, data, ports[0])
+	case etcdV2:
+		s.cmd = exec.CommandContext(ctx, b.etcd, "--data-dir="+data, "--listen-client-urls="+url, "--advertise-client-urls="+url,
+			"--listen-peer-urls=http://"+ports[1], "--initial-advertise-peer-urls=http://"+ports[1], "--initial-cluster=default=http://"+ports[1], "--enable-v2")
+	}
+	out, err := os.Create(s.log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = out.Close() }()
+	s.cmd.Stdout, s.cmd.Stderr = out, out
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", kind, err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if answers(ctx, url+"/version") {
+			return s, nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			text, _ := os.ReadFile(s.log)
+			s.stop()
+			return nil, fmt.Errorf("%s does not answer: %s", kind, text[max(0, len(text)-2000):])
+		}
+	}
+}
+
+func answers(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+func (s *server) stop() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// memory is the server's resident memory in MiB: now, and the most that it ever was.
+func (s *server) memory() (now, most int, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		n, _ := strconv.Atoi(f[1])
+		switch f[0] {
+		case "VmRSS:":
+			now = n / 1024
+		case "VmHWM:":
+			most = n / 1024
+		}
+	}
+	return now, most, nil
+}
+
+// storeCommand makes this program an etcd.
+const storeCommand = "etcd"
+
+func serveStore(args []string) error {
+	s, err := store.Embedded{Dir: args[0], Listen: args[1]}.Open(context.Background())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	select {} // until it is killed
+}
+
+// freePorts are loopback addresses that nobody listens at.
+func freePorts(n int) ([]string, error) {
+	var out []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, errors.Join(errors.New("looking for a free port"), err)
+		}
+		defer func() { _ = l.Close() }() // only after all are chosen
+		out = append(out, l.Addr().String())
+	}
+	return out, nil
+}

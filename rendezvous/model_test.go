@@ -296,10 +296,13 @@ func (m *model) broken(version int) {
 	}
 }
 
+// kill ends an agent's process. Where all members are of our kind, workers may not care.
 func (m *model) kill(a *actor) {
-	version := a.world.Version
+	w := a.world
 	a.kill()
-	m.broken(version)
+	if !w.Known() || m.rand.IntN(2) == 0 {
+		m.broken(w.Version)
+	}
 }
 
 func (m *model) active() State {

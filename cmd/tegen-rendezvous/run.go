@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -88,7 +89,7 @@ func runRun(ctx context.Context, s streams, o *runOptions, command []string) err
 	if err != nil {
 		return err
 	}
-	return agent.Run(ctx, agent.Config{
+	err = agent.Run(ctx, agent.Config{
 		Command: command, Environ: os.Environ(), RunID: o.rdzvID, Agent: self, MaxRestarts: o.maxRestarts, Signals: o.signalList,
 		Grace: o.shutdown.Duration, Barrier: o.conf.barrier, ErrorFile: os.Getenv("TORCHELASTIC_ERROR_FILE"), Guard: guard, Log: log.With("run", o.rdzvID),
 		Logs: agent.Logs{
@@ -96,6 +97,13 @@ func runRun(ctx context.Context, s streams, o *runOptions, command []string) err
 		},
 		Open: func(ctx context.Context) (rendezvous.Backend, error) { return o.open(ctx, self, log) },
 	})
+	switch {
+	case errors.Is(err, rendezvous.ErrClosed):
+		return fmt.Errorf("%w; one that has ended is not joined again: give another --rdzv-id", err)
+	case errors.Is(err, rendezvous.ErrTimeout):
+		return fmt.Errorf("%w; --nnodes asks for at least %d, and join_timeout in --rdzv-conf says how long they have", err, o.least)
+	}
+	return err
 }
 
 // guardCommand is this binary again. PID 1 needs none: with it ends all that runs in its container.

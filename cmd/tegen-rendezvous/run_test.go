@@ -82,41 +82,52 @@ func TestFlagsAndVariables(t *testing.T) {
 	}
 }
 
+func TestEndpoints(t *testing.T) {
+	o := runOptions{endpoint: "a:1, b ,https://c/,http://d:2,,::1,[::1]:3"}
+	want := []string{"a:1", "b:2379", "https://c:2379", "http://d:2", "[::1]:2379", "[::1]:3"}
+	if diff := cmp.Diff(want, o.endpoints()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestWrongCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                              "--rdzv-backend is missing: etcd or etcd-v3; or use --standalone",
-		"--rdzv-backend=etcd":           "--rdzv-endpoint is missing: host:port of the store",
-		"--rdzv-backend=c10d":           "c10d keeps Python objects in its store, so only torchrun can take part: use etcd or etcd-v3",
-		"--rdzv-backend=zookeeper":      `"zookeeper" is neither etcd nor etcd-v3`,
-		"--standalone --nnodes=2":       "--standalone: --nnodes 2 asks for more than one machine",
-		"--standalone --nnodes=3:2":     `--nnodes: "3:2" is neither a number of machines nor min:max, with 1 ≤ min ≤ max`,
-		"--standalone --nnodes=0":       `--nnodes: "0" is neither`,
-		"--nproc-per-node=0":            `--nproc-per-node: "0" is neither a number above 0 nor one of auto, gpu, cpu`,
-		"--nproc-per-node=tpu":          `"tpu" is neither`,
-		"--rdzv-conf=ttl":               `--rdzv-conf: "ttl" is not key=value`,
-		"--rdzv-conf=ttl=soon":          `ttl: "soon" is not a time in seconds`,
-		"--rdzv-conf=is_host=1":         `unknown key "is_host"; there are join_timeout, timeout, last_call_timeout`,
-		"--rdzv-conf=cert=a":            "cert and key belong together",
-		"--rdzv-conf=protocol=ftp":      `protocol: "ftp" is neither http nor https`,
-		"--max-restarts=-1":             "--max-restarts: -1 is below 0",
-		"--redirects=5":                 `--redirects: "5" is neither 0, 1, 2 or 3 nor pairs like 0:3,1:2`,
-		"--local-ranks-filter=a":        `--local-ranks-filter: "a" is not local ranks like 0,1`,
-		"--signals-to-handle=SIGKILL":   `--signals-to-handle: "SIGKILL" is none of SIGTERM`,
-		"--shutdown-timeout=-1":         `"-1" is not a time in seconds`,
-		"-m train":                      "this torchrun option is not supported: give the whole command: -- python -m MODULE",
-		"--start_method=fork":           "this torchrun option is not supported: every worker is a process of its own",
-		"--node_rank 1":                 "this torchrun option is not supported: ranks come of the rendezvous",
-		"PET_NNODES=two":                `--nnodes: "two" is neither`,
-		"PET_MAX_RESTARTS=many":         `PET_MAX_RESTARTS=many: `,
-		"PET_SHUTDOWN_TIMEOUT=tomorrow": `PET_SHUTDOWN_TIMEOUT=tomorrow: "tomorrow" is not a time in seconds`,
-		"PET_MODULE=1":                  "PET_MODULE=1: this torchrun option is not supported",
+		"":                          "--rdzv-backend is missing: etcd or etcd-v3; or use --standalone",
+		"--rdzv-backend=etcd":       "--rdzv-endpoint is missing: host:port of the store",
+		"--rdzv-backend=c10d":       "c10d keeps Python objects in its store, so only torchrun can take part: use etcd or etcd-v3",
+		"--rdzv-backend=zookeeper":  `"zookeeper" is neither etcd nor etcd-v3`,
+		"--standalone --nnodes=2":   "--standalone: --nnodes 2 asks for more than one machine",
+		"--standalone --nnodes=3:2": `--nnodes: "3:2" is neither a number of machines nor min:max, with 1 ≤ min ≤ max`,
+		"--standalone --nnodes=0":   `--nnodes: "0" is neither`,
+		"--nproc-per-node=0":        `--nproc-per-node: "0" is neither a number above 0 nor one of auto, gpu, cpu`,
+		"--nproc-per-node=tpu":      `"tpu" is neither`,
+		"--rdzv-conf=ttl":           `--rdzv-conf: "ttl" is not key=value`,
+		"--rdzv-conf=password=a,b":  `--rdzv-conf: "..." is not key=value`,
+		"--rdzv-backend=etcd --rdzv-endpoint=me:secret@etcd": "--rdzv-endpoint: user and password belong into PET_RDZV_CONF",
+		"--rdzv-backend=etcd --rdzv-endpoint=,":              "--rdzv-endpoint is missing",
+		"--rdzv-conf=ttl=soon":                               `ttl: "soon" is not a time in seconds`,
+		"--rdzv-conf=is_host=1":                              `unknown key "is_host"; there are join_timeout, timeout, last_call_timeout`,
+		"--rdzv-conf=cert=a":                                 "cert and key belong together",
+		"--rdzv-conf=protocol=ftp":                           `protocol: "ftp" is neither http nor https`,
+		"--max-restarts=-1":                                  "--max-restarts: -1 is below 0",
+		"--redirects=5":                                      `--redirects: "5" is neither 0, 1, 2 or 3 nor pairs like 0:3,1:2`,
+		"--local-ranks-filter=a":                             `--local-ranks-filter: "a" is not local ranks like 0,1`,
+		"--signals-to-handle=SIGKILL":                        `--signals-to-handle: "SIGKILL" is none of SIGTERM`,
+		"--shutdown-timeout=-1":                              `"-1" is not a time in seconds`,
+		"-m train":                                           "this torchrun option is not supported: give the whole command: -- python -m MODULE",
+		"--start_method=fork":                                "this torchrun option is not supported: every worker is a process of its own",
+		"--node_rank 1":                                      "this torchrun option is not supported: ranks come of the rendezvous",
+		"PET_NNODES=two":                                     `--nnodes: "two" is neither`,
+		"PET_MAX_RESTARTS=many":                              `PET_MAX_RESTARTS=many: `,
+		"PET_SHUTDOWN_TIMEOUT=tomorrow":                      `PET_SHUTDOWN_TIMEOUT=tomorrow: "tomorrow" is not a time in seconds`,
+		"PET_MODULE=1":                                       "PET_MODULE=1: this torchrun option is not supported",
 	} {
 		env := map[string]string{}
 		if key, value, ok := strings.Cut(line, "="); ok && strings.HasPrefix(line, "PET_") {
 			env[key], line = value, ""
 		}
 		_, _, err := parse(env, strings.Fields(line)...)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "%!") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s %v: got %v, want %s", line, env, err, want)
 		}
 	}

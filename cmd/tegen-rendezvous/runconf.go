@@ -71,7 +71,10 @@ func parseRdzvConf(given string) (rdzvConf, error) {
 		}
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			errs = append(errs, fmt.Errorf("%q is not key=value", pair))
+			if strings.Contains(given, "password") { // of which this may be a part
+				pair = "..."
+			}
+			errs = append(errs, fmt.Errorf("%q is not key=value; a value cannot hold a comma", pair))
 			continue
 		}
 		if err := c.set(strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {

@@ -161,7 +161,10 @@ func (o *runOptions) completeRdzv() (errs []error) {
 	default:
 		errs = append(errs, fmt.Errorf("--rdzv-backend: %q is neither etcd nor etcd-v3", o.backend))
 	}
-	if o.endpoint == "" {
+	switch {
+	case strings.Contains(o.endpoint, "@"): // not shown: it would be in logs and messages
+		errs = append(errs, errors.New("--rdzv-endpoint: user and password belong into PET_RDZV_CONF: user=NAME,password=WORD"))
+	case len(o.endpoints()) == 0:
 		errs = append(errs, errors.New("--rdzv-endpoint is missing: host:port of the store"))
 	}
 	if o.rdzvID == "" {
@@ -272,7 +275,7 @@ func (o *runOptions) address() string {
 	if o.standalone {
 		return "127.0.0.1"
 	}
-	first, _, _ := strings.Cut(o.endpoint, ",")
+	first := o.endpoints()[0]
 	if _, rest, ok := strings.Cut(first, "://"); ok {
 		first = rest
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -29,18 +30,42 @@ func (o *runOptions) open(ctx context.Context, self rendezvous.Agent, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	endpoints := strings.Split(o.endpoint, ",")
 	if o.backend == "etcd" {
-		return etcd.Open(etcd.Config{
-			Endpoints: endpoints, Prefix: o.conf.prefix, TLS: secure, Username: o.conf.user, Password: o.conf.password,
+		a, err := etcd.Open(etcd.Config{
+			Endpoints: o.endpoints(), Prefix: o.conf.prefix, TLS: secure, Username: o.conf.user, Password: o.conf.password,
 			MasterPort: o.masterPort, Timeout: o.conf.readTimeout, Timings: o.timings(), Log: log,
 		}, settings, self)
+		if err != nil {
+			return nil, err // not a nil *etcd.Agent
+		}
+		return a, nil
 	}
-	s, err := connect(ctx, store.External{Endpoints: endpoints, TLS: secure, Username: o.conf.user, Password: o.conf.password}, o.conf.join, log)
+	s, err := connect(ctx, store.External{Endpoints: o.endpoints(), TLS: secure, Username: o.conf.user, Password: o.conf.password}, o.conf.join, log)
 	if err != nil {
 		return nil, err
 	}
 	return newV3(s.Client, settings, self, o.v3Options(log), s.Close)
+}
+
+// endpoints are those of --rdzv-endpoint, with torch's port where they have none.
+func (o *runOptions) endpoints() (all []string) {
+	for part := range strings.SplitSeq(o.endpoint, ",") {
+		scheme, host, ok := strings.Cut(strings.TrimSpace(part), "://")
+		if !ok {
+			scheme, host = "", scheme
+		} else {
+			scheme += "://"
+		}
+		host = strings.TrimRight(host, "/")
+		if host == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), "2379")
+		}
+		all = append(all, scheme+host)
+	}
+	return all
 }
 
 // timings are torch's but for what the flags say. torch's agents look only at whether keep-alives exist, so theirs and

@@ -144,7 +144,7 @@ func join(r *run) step {
 		r.err = stopped
 		return leave
 	default:
-		r.err = fmt.Errorf("joining run %q: %w", r.RunID, err)
+		r.err = err // which says that it comes of joining
 		return nil
 	}
 }

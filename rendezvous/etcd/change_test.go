@@ -279,6 +279,37 @@ func TestChanged(t *testing.T) {
 // foreign is a world of somebody else's.
 const foreign = `{"status": "final", "version": "7", "participants": [0], "keep_alives": ["/x"], "num_workers_waiting": 0}`
 
+// TestBarrierEnds: whoever waits for the others does so no longer once they are in another world, which is not closed, or
+// once one of them has closed the run.
+func TestBarrierEnds(t *testing.T) {
+	for name, want := range map[string]rendezvous.Status{"another world": rendezvous.Final, "closed": rendezvous.Closed} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, r *run) {
+				r.Min, r.Max, r.timings = 2, 3, quick
+				agents := r.agents(3)
+				worlds := r.world(agents...)
+				finished := make(chan error, 1)
+				go func() { finished <- agents[0].Finish(t.Context()) }()
+				if want == rendezvous.Closed {
+					if err := agents[1].Fail(t.Context()); err != nil {
+						t.Error(err)
+					}
+				} else {
+					kill(t, agents[1]) // and no worker fails
+					r.over(worlds[2])
+					r.world(agents[2], r.agent(3))
+				}
+				if err := <-finished; err != nil {
+					t.Error(err)
+				}
+				if diff := cmp.Diff(want, r.state().Status); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 // TestBarrierGivesUp: whoever has waited for the others as long as it may closes the run all the same.
 func TestBarrierGivesUp(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {

@@ -103,7 +103,10 @@ func (c *client) discover(ctx context.Context) error {
 	defer cancel()
 	base := c.endpoint()
 	body, _, status, err := c.send(ctx, http.MethodGet, base, "/v2/machines", nil)
-	if err == nil && status != http.StatusOK {
+	switch {
+	case err == nil && status == http.StatusNotFound:
+		err = errors.New("status 404: it has no v2 API; etcd 3.4 and 3.5 have it with --enable-v2, any with tegen-rendezvous serve before it")
+	case err == nil && status != http.StatusOK:
 		err = fmt.Errorf("status %d", status)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegen-dev/tegen/rendezvous"
@@ -25,6 +26,7 @@ type driver struct {
 	timer    *time.Timer
 	asker    chan<- outcome // who waits for what became of its order
 	changed  chan struct{}  // of the world, closed once it is over
+	silent   atomic.Bool    // the store, and that has been said
 }
 
 // order is an event that somebody outside wants to happen.
@@ -130,7 +132,13 @@ func (d *driver) request(ctx context.Context, a rendezvous.Action) {
 	}
 	go func() {
 		r, err := perform(asking, d.client, a)
-		if err != nil && asking.Err() == nil {
+		switch {
+		case err == nil && d.silent.Swap(false):
+			d.log.Info("the store answers again")
+		case err == nil || asking.Err() != nil:
+		case a.Kind != rendezvous.Watch && !d.silent.Swap(true): // watches end by themselves now and then
+			d.log.Warn("the store does not answer; workers go on meanwhile", "request", a.Kind, "key", a.Key, "error", err)
+		default:
 			d.log.Debug("the store did not answer", "request", a.Kind, "key", a.Key, "error", err)
 		}
 		select {

@@ -4,6 +4,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -37,7 +38,10 @@ type Config struct {
 	Log                *slog.Logger       // nowhere if nil
 }
 
-var errDropped = errors.New("the agent has let go of the store")
+var (
+	errDropped = errors.New("the agent has let go of the store")
+	errOver    = errors.New("the world is over")
+)
 
 // Agent is a rendezvous.Backend.
 type Agent struct {
@@ -52,7 +56,8 @@ type Agent struct {
 	tasks    sync.WaitGroup
 	ready    bool // the run's directories are there
 
-	world rendezvous.Membership // of version 0 where there is none
+	world   rendezvous.Membership // of version 0 where there is none
+	changed <-chan struct{}       // of that world
 }
 
 var _ rendezvous.Backend = (*Agent)(nil)
@@ -118,7 +123,7 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 		w, err := a.meet(ctx, o, until)
 		switch {
 		case err == nil:
-			a.world = o.world
+			a.world, a.changed = o.world, o.changed
 			return w, nil
 		case ctx.Err() != nil:
 			return rendezvous.World{}, a.abandon(context.Cause(ctx))
@@ -136,20 +141,26 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 func (a *Agent) meet(ctx context.Context, o outcome, until time.Time) (rendezvous.World, error) {
 	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
 	defer cancel()
-	stopped := make(chan struct{})
-	defer close(stopped)
-	go func() {
-		select {
-		case <-o.changed:
-			cancel()
-		case <-stopped:
-		}
-	}()
+	ctx, release := within(ctx, o.changed)
+	defer release()
 	x := a.exchange(o.world)
 	x.whole = true
 	w, err := x.run(ctx, a.self, a.config.MasterPort)
 	w.Changed = o.changed
 	return w, err
+}
+
+// within is a context that ends with a world, too.
+func within(ctx context.Context, changed <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-changed:
+			cancel(errOver)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // abandon takes the agent out of what others wait for, and says why.
@@ -175,12 +186,14 @@ func (a *Agent) prepare(ctx context.Context, until time.Time) error {
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
 	defer cancel()
-	for {
+	for try := 0; ; try++ {
 		err := errors.Join(a.client.discover(ctx), a.mkdirs(ctx))
 		if err == nil {
 			break
 		}
-		a.config.Log.Debug("the store cannot be reached", "error", err)
+		if try%30 == 0 { // about twice a minute
+			a.config.Log.Warn("the store does not answer yet", "error", err)
+		}
 		select {
 		case <-time.After(time.Second):
 		case <-a.running.Done():
@@ -237,11 +250,17 @@ func (a *Agent) keepRun(ctx context.Context) {
 	}
 }
 
-// Finish waits for the others' success, as Backend says.
+// Finish waits for the others' success, as Backend says. Where they have gone on to another world meanwhile, that is
+// theirs: this agent leaves without closing the run.
 func (a *Agent) Finish(ctx context.Context) error {
 	if a.world.Version != 0 {
-		if err := a.exchange(a.world).barrier(ctx); err != nil {
+		waiting, release := within(ctx, a.changed)
+		defer release()
+		if err := a.exchange(a.world).barrier(waiting); err != nil {
 			a.config.Log.Warn("not all agents have finished", "error", err)
+			if errors.Is(context.Cause(waiting), errOver) {
+				return a.Leave(ctx)
+			}
 		}
 	}
 	return a.close(ctx)
@@ -278,5 +297,6 @@ func (a *Agent) Close() error {
 }
 
 func (a *Agent) exchange(m rendezvous.Membership) exchange {
-	return exchange{Membership: m, client: a.client, dir: a.protocol.VersionDir(m.Version)}
+	look := cmp.Or(a.config.Timings.KeepAliveTTL, rendezvous.Defaults().KeepAliveTTL)
+	return exchange{Membership: m, client: a.client, dir: a.protocol.VersionDir(m.Version), look: look}
 }

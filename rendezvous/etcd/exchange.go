@@ -38,8 +38,9 @@ var errMemberGone = errors.New("a member of the world is gone")
 type exchange struct {
 	rendezvous.Membership
 	client *client
-	dir    string // of the version
-	whole  bool   // it ends when a member is gone, as then the world does not come about
+	dir    string        // of the version
+	whole  bool          // it ends when a member is gone, as then the world does not come about
+	look   time.Duration // how often it is looked whether waiting makes sense
 }
 
 // info is what each agent says of itself.
@@ -350,10 +351,9 @@ func (x exchange) until(ctx context.Context, ok func(map[string]string) (bool, e
 	}
 }
 
-// next waits for a change after an index, for some seconds, and then, where the world is to come about, looks whether all
-// members live.
+// next waits for a change after an index, for some seconds, and then looks whether there is anything to wait for.
 func (x exchange) next(ctx context.Context, key string, after uint64) (answer, error) {
-	watching, cancel := context.WithTimeout(ctx, rendezvous.Defaults().KeepAliveTTL)
+	watching, cancel := context.WithTimeout(ctx, x.look)
 	defer cancel()
 	a, err := x.client.watch(watching, key, after+1, true)
 	if ctx.Err() != nil {
@@ -364,20 +364,37 @@ func (x exchange) next(ctx context.Context, key string, after uint64) (answer, e
 		return a, nil
 	case watching.Err() == nil: // the store has none of it; a read comes next
 		return answer{}, sleep(ctx, 100*time.Millisecond)
-	case !x.whole:
-		return answer{}, nil
+	case x.whole:
+		return answer{}, x.complete(ctx)
 	}
+	return answer{}, x.open(ctx)
+}
+
+// open is ErrClosed once somebody has closed the run: those who have not finished by then never will.
+func (x exchange) open(ctx context.Context) error {
+	a, err := x.client.get(ctx, path.Join(path.Dir(x.dir), "active_version"))
+	if err != nil {
+		return nil
+	}
+	if s, err := rendezvous.ParseState(a.Node.Value); err == nil && s.Status == rendezvous.Closed {
+		return rendezvous.ErrClosed
+	}
+	return nil
+}
+
+// complete is errMemberGone once a member does not live any more, as the world does not come about then.
+func (x exchange) complete(ctx context.Context) error {
 	members, err := x.client.get(ctx, x.dir)
 	if err != nil {
-		return answer{}, nil
+		return nil
 	}
 	for rank := range x.Size {
 		key := path.Join(x.dir, "rank_"+strconv.Itoa(rank))
 		if !slices.ContainsFunc(members.Node.Nodes, func(n node) bool { return strings.HasSuffix(n.Key, key) }) {
-			return answer{}, fmt.Errorf("agent %d: %w", rank, errMemberGone)
+			return fmt.Errorf("agent %d: %w", rank, errMemberGone)
 		}
 	}
-	return answer{}, nil
+	return nil
 }
 
 func index(err error) uint64 {

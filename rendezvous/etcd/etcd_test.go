@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,16 +16,17 @@ import (
 
 // each runs a test against every kind of store.
 func each(t *testing.T, test func(*testing.T, *run)) {
-	for name, start := range stores {
+	t.Parallel()
+	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &run{t: t, address: start(t), log: &buffer{}}
+			r := &run{t: t, address: store.open(t), log: &buffer{}}
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("agents:\n%s", r.log)
 				}
 			})
-			r.Settings = rendezvous.Settings{RunID: "a", Min: 1, Max: 8, Join: time.Minute, LastCall: time.Second}
+			r.Settings = rendezvous.Settings{RunID: strings.ReplaceAll(t.Name(), "/", "-"), Min: 1, Max: 8, Join: time.Minute, LastCall: time.Second}
 			test(t, r)
 		})
 	}

@@ -2,9 +2,13 @@ package etcd
 
 import (
 	"context"
+	"errors"
+	"flag"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -16,34 +20,96 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// stores are what the tests run against: each starts a server, and returns its address.
-var stores = map[string]func(*testing.T) string{
-	"etcd-3.4": startEtcd,
-	"door":     func(t *testing.T) string { return httptestServer(t, openDoor(t), nil).Listener.Addr().String() },
+// stores are what the tests run against. All share one server of each kind, which is started when the first needs it, and
+// have runs of their own.
+var stores = map[string]*server{"etcd-3.4": {start: startEtcd}, "door": {start: startDoor}}
+
+// server is started once, for all tests.
+type server struct {
+	start   func(dir string) (address string, stop func(), err error)
+	once    sync.Once
+	address string
+	stop    func()
+	err     error
 }
 
-// openDoor is the v2 door of the companion, on an etcd of today.
-func openDoor(t *testing.T) http.Handler {
+// errNone says that a store is not installed here.
+var errNone = errors.New("no etcd 3.4 is installed: Debian's package etcd-server has one that still speaks v2")
+
+func (s *server) open(t *testing.T) string {
 	t.Helper()
-	s, err := store.Embedded{Dir: t.TempDir()}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
+	s.once.Do(func() {
+		dir, err := os.MkdirTemp("", "tegen-etcd-")
+		if err != nil {
+			s.err = err
+			return
+		}
+		s.address, s.stop, s.err = s.start(dir)
+		stop := s.stop
+		s.stop = func() {
+			if stop != nil {
+				stop()
+			}
+			_ = os.RemoveAll(dir)
 		}
 	})
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // it serves until its server is closed
+	switch {
+	case errors.Is(s.err, errNone):
+		t.Skip(s.err)
+	case s.err != nil:
+		t.Fatal(s.err)
+	}
+	return s.address
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil { // they wait, and reckon little
+		panic(err)
+	}
+	code := m.Run()
+	for _, s := range stores {
+		if s.stop != nil {
+			s.stop()
+		}
+	}
+	os.Exit(code)
+}
+
+// newDoor is the v2 door of the companion, on an etcd of today.
+func newDoor(dir string) (h http.Handler, stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := store.Embedded{Dir: dir}.Open(ctx)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
 	k, err := keys.Open(ctx, s.Client, keys.Options{})
+	if err != nil {
+		cancel()
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return k.Handler(), func() { k.Close(); cancel(); _ = s.Close() }, nil
+}
+
+func startDoor(dir string) (address string, stop func(), err error) {
+	h, end, err := newDoor(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	s := httptest.NewServer(h)
+	return s.Listener.Addr().String(), func() { s.CloseClientConnections(); s.Close(); end() }, nil
+}
+
+// openDoor is a door for one test.
+func openDoor(t *testing.T) http.Handler {
+	t.Helper()
+	h, stop, err := newDoor(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		k.Close()
-		cancel()
-	})
-	return k.Handler()
+	t.Cleanup(stop)
+	return h
 }
 
 func httptestServer(t *testing.T, h http.Handler, wrap func(http.Handler) http.Handler) *httptest.Server {
@@ -60,62 +126,58 @@ func httptestServer(t *testing.T, h http.Handler, wrap func(http.Handler) http.H
 }
 
 // startEtcd starts the etcd of the system with its v2 API, which etcd dropped in 3.6.
-func startEtcd(t *testing.T) string {
-	t.Helper()
+func startEtcd(dir string) (address string, stop func(), err error) {
 	path, err := exec.LookPath("etcd")
 	if err != nil {
-		t.Skip("no etcd is installed: Debian's package etcd-server has one that still speaks v2")
+		return "", nil, errNone
 	}
-	if out, err := exec.CommandContext(t.Context(), path, "--version").Output(); err != nil || !strings.Contains(string(out), "Version: 3.4") {
-		t.Skipf("%s is not etcd 3.4: %q, %v", path, out, err)
+	if out, err := exec.Command(path, "--version").Output(); err != nil || !strings.Contains(string(out), "Version: 3.4") {
+		return "", nil, fmt.Errorf("%w; %s is %q, %w", errNone, path, out, err)
 	}
-	address, peer := free(t), free(t)
+	address, err1 := free()
+	peer, err2 := free()
+	if err := errors.Join(err1, err2); err != nil {
+		return "", nil, err
+	}
 	log := &buffer{}
-	c := exec.CommandContext(t.Context(), path, "--enable-v2", "--data-dir", t.TempDir(), "--log-level", "error",
+	c := exec.Command(path, "--enable-v2", "--data-dir", dir, "--log-level", "error",
 		"--listen-client-urls", "http://"+address, "--advertise-client-urls", "http://"+address,
 		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
 	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
-	t.Cleanup(func() {
-		if err := c.Process.Kill(); err != nil {
-			t.Error(err)
-		}
-		c.Wait() //nolint:errcheck // it says that it was killed
-		if t.Failed() {
-			t.Logf("etcd:\n%s", log)
-		}
-	})
-	await(t, address)
-	return address
+	stop = func() {
+		_ = c.Process.Kill()
+		_ = c.Wait() // it says that it was killed
+	}
+	if err := await(address); err != nil {
+		stop()
+		return "", nil, fmt.Errorf("starting etcd: %w\n%s", err, log)
+	}
+	return address, stop, nil
 }
 
 // await waits until a server answers, which for etcd means that it has a leader.
-func await(t *testing.T, address string) {
-	t.Helper()
+func await(address string) error {
 	c := newClient([]string{address}, nil, "", "", time.Second)
 	defer c.close()
-	for ctx := t.Context(); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := c.get(ctx, "/"); err == nil {
-			return
-		} else if ctx.Err() != nil {
-			t.Fatal(err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		_, err := c.get(ctx, "/")
+		if err == nil || sleep(ctx, 20*time.Millisecond) != nil {
+			return err
 		}
 	}
 }
 
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+func free() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return address
+	return l.Addr().String(), l.Close()
 }
 
 // buffer is a log that many write.

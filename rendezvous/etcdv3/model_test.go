@@ -59,9 +59,10 @@ func live(s *sim) {
 		return
 	}
 	for _, n := range s.nodes {
-		s.after(time.Duration(s.IntN(int(time.Second))), func() { n.call(evFinish{}) })
+		at := time.Duration(s.IntN(int(6 * time.Second)))
+		s.after(at, func() { n.call(evFinish{}) })
 		if s.IntN(6) == 0 { // once it has finished it is not missed
-			s.after(2*time.Second, func() { s.kill(n); s.remove(n) })
+			s.after(at+2*time.Second, func() { s.kill(n); s.remove(n) })
 		}
 	}
 	s.run(20 * time.Second)

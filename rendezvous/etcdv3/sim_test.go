@@ -265,7 +265,7 @@ func (n *node) enter(a actWorld) {
 	s := n.s
 	s.note("%s works in %d as %d", n.id, a.doc.Version, a.mine.Rank)
 	n.held = a.doc
-	if p, ok := s.written[a.doc.Dir][n.id]; !ok || p.Rank != a.mine.Rank {
+	if p, ok := s.written[a.doc.Dir][n.id]; !ok || p.Rank != a.mine.Rank || p.Created != n.created {
 		s.fail("%s was given rank %d of %+v", n.id, a.mine.Rank, a.doc)
 	}
 }
@@ -438,8 +438,11 @@ func (s *sim) check(d doc) {
 	s.finals[d.Version] = d
 	s.versions++
 	ranks := map[int]bool{}
-	for _, p := range s.places[d.Dir] {
+	for id, p := range s.places[d.Dir] {
 		ranks[p.Rank] = p.Rank >= 0 && p.Rank < d.Size
+		if pred, ok := s.places[d.Dir][p.Pred]; ok != (p.Rank > 0) || ok && (pred.Rank != p.Rank-1 || pred.Created >= p.Created) {
+			s.fail("%s watches %q, which is not the older one of the rank below, in %v", id, p.Pred, s.places[d.Dir])
+		}
 	}
 	n := len(s.places[d.Dir])
 	if n != d.Size || n < s.rules.min || n > s.rules.max || len(ranks) != n || slices.Contains(slices.Collect(maps.Values(ranks)), false) {

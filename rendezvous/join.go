@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -28,9 +29,11 @@ func (m *Machine) join() {
 	}
 }
 
-// create makes a version and enters it.
+// create makes a version and enters it. Its text is like no other: torch's are all the same, so that a maker who was away
+// while its own expired would go on from another's, with a number that has been left behind.
 func (m *Machine) create() {
-	s := State{Status: Setup}
+	maker := json.RawMessage(quote(m.Token + "-" + strconv.Itoa(m.id)))
+	s := State{Status: Setup, others: map[string]json.RawMessage{"maker": maker}}
 	s.Raw = s.String()
 	m.ask(Action{Kind: Create, Key: m.active(), Value: s.Raw, TTL: m.Timings.SetupTTL}, func(r Reply) {
 		if r.Code != 0 {

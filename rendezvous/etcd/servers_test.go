@@ -38,21 +38,7 @@ var errNone = errors.New("no etcd 3.4 is installed: Debian's package etcd-server
 
 func (s *server) open(t *testing.T) string {
 	t.Helper()
-	s.once.Do(func() {
-		dir, err := os.MkdirTemp("", "tegen-etcd-")
-		if err != nil {
-			s.err = err
-			return
-		}
-		s.address, s.stop, s.err = s.start(dir)
-		stop := s.stop
-		s.stop = func() {
-			if stop != nil {
-				stop()
-			}
-			_ = os.RemoveAll(dir)
-		}
-	})
+	s.once.Do(s.begin)
 	switch {
 	case errors.Is(s.err, errNone):
 		t.Skip(s.err)
@@ -60,6 +46,23 @@ func (s *server) open(t *testing.T) string {
 		t.Fatal(s.err)
 	}
 	return s.address
+}
+
+// begin starts the server. Its directory outlives the test that is the first.
+func (s *server) begin() {
+	dir, err := os.MkdirTemp("", "tegen-etcd-")
+	if err != nil {
+		s.err = err
+		return
+	}
+	s.address, s.stop, s.err = s.start(dir)
+	stop := s.stop
+	s.stop = func() {
+		if stop != nil {
+			stop()
+		}
+		_ = os.RemoveAll(dir)
+	}
 }
 
 func TestMain(m *testing.M) {

@@ -9,8 +9,9 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/tegen, and bin/tegen-fn, the function without arguments
+build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin/tegen-rendezvous
 	CGO_ENABLED=0 go build -trimpath -o bin/tegen ./cmd/tegen
+	CGO_ENABLED=0 go build -trimpath -o bin/tegen-rendezvous ./cmd/tegen-rendezvous
 	ln -sf tegen bin/tegen-fn
 
 .PHONY: test
@@ -52,8 +53,12 @@ fmt: ## Format Go and CUE
 	$(TOOLS) cue fmt ./schema
 
 .PHONY: fuzz
-fuzz: ## Fuzz the loader for FUZZTIME (default 10m)
+fuzz: ## Fuzz the loader and the doors of the rendezvous, each for FUZZTIME (default 10m)
 	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	go test ./rendezvous -run '^$$' -fuzz FuzzParseState -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	go test ./rendezvous/keys -run '^$$' -fuzz FuzzHandler -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	go test ./rendezvous/tcpstore -run '^$$' -fuzz FuzzStore -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	go test ./rendezvous/tcpstore -run '^$$' -fuzz FuzzDecoder -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 
 .PHONY: bench
 bench: ## Measure tegen beside helm, kustomize and cue
@@ -62,6 +67,14 @@ bench: ## Measure tegen beside helm, kustomize and cue
 .PHONY: bench-scheduler
 bench-scheduler: ## Measure tegen-scheduler beside kube-scheduler on a real control plane
 	go run ./bench/scheduler
+
+.PHONY: bench-rendezvous
+bench-rendezvous: ## Measure how fast agents find each other, beside an etcd with the v2 API where there is one
+	go run ./bench/rendezvous
+
+.PHONY: faults
+faults: ## Let agents and stores of the rendezvous fail by chance for TEGEN_FAULTS (default 10m), from TEGEN_SEED
+	TEGEN_FAULTS=$(or $(TEGEN_FAULTS),10m) TEGEN_AGENTS=$(or $(TEGEN_AGENTS),50) go test ./rendezvous/faults -run TestFaults -count=1 -v -timeout 90m
 
 .PHONY: image
 image: ## Build the container images of the KRM function, the scheduler and the rendezvous

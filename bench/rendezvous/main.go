@@ -52,10 +52,7 @@ func main() {
 		return
 	}
 	if len(os.Args) == 6 && os.Args[1] == victimCommand {
-		if err := joinAsVictim(os.Args[2:]); err != nil {
-			log.Fatal(err)
-		}
-		return
+		log.Fatal(joinAsVictim(os.Args[2:]))
 	}
 	command.Main("bench/rendezvous", parseFlags, run)
 }

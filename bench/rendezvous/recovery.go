@@ -119,11 +119,11 @@ func joinAsVictim(args []string) error {
 	if err != nil {
 		return err
 	}
-	for {
-		w, err := b.Join(ctx)
-		if err != nil {
-			return err
+	for err == nil { // until it is killed
+		var w rendezvous.World
+		if w, err = b.Join(ctx); err == nil {
+			<-w.Changed
 		}
-		<-w.Changed
 	}
+	return err
 }

@@ -76,8 +76,10 @@ func (b *bench) worlds(ctx context.Context) ([][]string, error) {
 				ratio = fmt.Sprintf("%.2f", ts[len(ts)/2].Seconds()/base[len(base)/2].Seconds())
 			}
 			last := ws[len(ws)-1]
-			rows = append(rows, []string{fmt.Sprint(size), c.backend, c.server, fmt.Sprint(len(ws)), markdown.Seconds(ts[len(ts)/2]),
-				markdown.Seconds(ts[0]) + " to " + markdown.Seconds(ts[len(ts)-1]), ratio, fmt.Sprintf("%.1f", last.messages), fmt.Sprintf("%.1f", last.writes), fmt.Sprintf("%d MiB", last.memory)})
+			rows = append(rows, []string{
+				fmt.Sprint(size), c.backend, c.server, fmt.Sprint(len(ws)), markdown.Seconds(ts[len(ts)/2]),
+				markdown.Seconds(ts[0]) + " to " + markdown.Seconds(ts[len(ts)-1]), ratio, fmt.Sprintf("%.1f", last.messages), fmt.Sprintf("%.1f", last.writes), fmt.Sprintf("%d MiB", last.memory),
+			})
 		}
 	}
 	return rows, nil

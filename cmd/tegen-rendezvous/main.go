@@ -54,6 +54,7 @@ const rootLong = `tegen-rendezvous is where the agents of elastic training runs 
 'serve' is a service for any torchrun: etcd's v2 keys API for the backends etcd
 and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
 'run' is an agent: it starts a command's workers as torchrun does.
+'install' brings it into containers of other images.
 
 Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
 
@@ -91,6 +92,7 @@ func newRootCmd(s streams) *cobra.Command {
 	cmd.AddCommand(
 		newServeCmd(s),
 		newRunCmd(s),
+		newInstallCmd(),
 		newVersionCmd(s),
 	)
 	return cmd

@@ -62,7 +62,7 @@ func parseFlags(args []string) (options, error) {
 	sizes := fs.String("sizes", "8,16,32,64,256,1000,4000", "numbers of agents in a world")
 	rounds := fs.Int("rounds", 3, "rounds; in each every protocol on every server forms a world of every size")
 	limit := fs.Duration("limit", time.Minute, "time for one world; what does not form in it is not tried with more agents")
-	lease := fs.Duration("lease", 2*time.Second, "lease of agents of etcd-v3")
+	lease := fs.Duration("lease", 2*time.Second, "lease of agents of etcd-v3, where one is lost")
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err

@@ -54,7 +54,7 @@ func (b *bench) recover(ctx context.Context, c contender) (seen, whole time.Dura
 		return 0, 0, err
 	}
 	defer s.stop()
-	agents, done, err := b.agents(ctx, c, s, 2, 5, 3)
+	agents, done, err := b.agents(ctx, c, s, 2, 5, 3, b.lease)
 	if err != nil {
 		return 0, 0, err
 	}

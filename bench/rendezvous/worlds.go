@@ -103,7 +103,7 @@ type agent struct {
 
 // agents opens n agents of one run. Those of etcd-v3 share a few connections: thousands of them to one machine would
 // measure the machine.
-func (b *bench) agents(ctx context.Context, c contender, s *server, least, most, n int) (out []agent, done func(), err error) {
+func (b *bench) agents(ctx context.Context, c contender, s *server, least, most, n int, lease time.Duration) (out []agent, done func(), err error) {
 	b.runs++
 	settings := rendezvous.Settings{RunID: fmt.Sprintf("run-%d", b.runs), Min: least, Max: most, Join: b.limit, LastCall: lastCall}
 	var stores []*store.Store
@@ -129,7 +129,7 @@ func (b *bench) agents(ctx context.Context, c contender, s *server, least, most,
 			}})
 			continue
 		}
-		if i%500 == 0 {
+		if i%100 == 0 {
 			st, err := store.External{Endpoints: []string{s.endpoint}}.Open(ctx)
 			if err != nil {
 				done()
@@ -137,7 +137,7 @@ func (b *bench) agents(ctx context.Context, c contender, s *server, least, most,
 			}
 			stores = append(stores, st)
 		}
-		a, err := etcdv3.New(stores[len(stores)-1].Client, settings, self, etcdv3.Options{Lease: b.lease})
+		a, err := etcdv3.New(stores[len(stores)-1].Client, settings, self, etcdv3.Options{Lease: lease})
 		if err != nil {
 			done()
 			return nil, nil, err
@@ -161,7 +161,7 @@ func (b *bench) form(ctx context.Context, c contender, n int) (world, error) {
 		return world{}, err
 	}
 	defer s.stop()
-	agents, done, err := b.agents(ctx, c, s, n, n, n)
+	agents, done, err := b.agents(ctx, c, s, n, n, n, time.Minute) // a lease that ends while all agents share two cores measures the machine
 	if err != nil {
 		return world{}, err
 	}

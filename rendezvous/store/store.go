@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -72,6 +73,9 @@ func (e Embedded) Open(ctx context.Context) (*Store, error) {
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(e.Log))
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModeRevision, "10000"
+	if err := os.MkdirAll(e.Dir, 0o700); err != nil { // as etcd wants it
+		return nil, fmt.Errorf("making the directory of the store: %w", err)
+	}
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd in %s: %w", e.Dir, err)

@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
@@ -32,13 +34,21 @@ type External struct {
 	Log                *zap.Logger
 }
 
+// ErrRefused says that trying again will not help: the cluster is too old, or lets nobody in by these credentials.
+var ErrRefused = errors.New("the store refuses this client")
+
 // Open connects, and asks one endpoint for its state before it returns.
 func (e External) Open(ctx context.Context) (*Store, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: e.Endpoints, TLS: e.TLS, Username: e.Username, Password: e.Password, Logger: logger(e.Log), Context: ctx,
 		DialTimeout: 5 * time.Second, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second, RejectOldCluster: true,
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, clientv3.ErrOldCluster):
+		return nil, fmt.Errorf("connecting to etcd at %q: %w: it must be etcd 3.5 or newer", e.Endpoints, ErrRefused)
+	case errors.Is(err, rpctypes.ErrAuthFailed), errors.Is(err, rpctypes.ErrAuthNotEnabled), errors.Is(err, rpctypes.ErrPermissionDenied):
+		return nil, fmt.Errorf("connecting to etcd at %q: %w: %w", e.Endpoints, ErrRefused, err)
+	case err != nil:
 		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, err)
 	}
 	return &Store{Client: c}, nil
@@ -63,6 +73,9 @@ func (e Embedded) Open(ctx context.Context) (*Store, error) {
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(e.Log))
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModeRevision, "10000"
+	if err := os.MkdirAll(e.Dir, 0o700); err != nil { // as etcd wants it
+		return nil, fmt.Errorf("making the directory of the store: %w", err)
+	}
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd in %s: %w", e.Dir, err)

@@ -30,10 +30,11 @@ const serveLong = `serve lets agents find each other through three doors:
   --listen-status  /healthz, /readyz, /metrics and /runs
 
 What the first holds is kept in an etcd server inside this process, or in an
-etcd cluster that exists; then any number of replicas serve the same runs. What
-the second holds is in memory, and is gone with its last connection: torch's
-clients do not come back. So on the first SIGTERM it waits for such runs, at
-most for --drain-timeout; on the second it ends at once.
+etcd cluster that exists; then any number of replicas serve the same runs. With
+that door shut (--listen-client=) no store is opened. What the second holds is
+in memory, and is gone with its last connection: torch's clients do not come
+back. So on the first SIGTERM it waits for such runs, at most for
+--drain-timeout; on the second it ends at once.
 
 Each flag can be set by TEGEN_RENDEZVOUS_ and its name, as
 TEGEN_RENDEZVOUS_LISTEN_C10D. The password for etcd is no flag, because any

@@ -286,3 +286,21 @@ func issue(t *testing.T, dir, name string, by *pair) *pair {
 	}
 	return &pair{c, key}
 }
+
+// TestWithoutStore: door 2 keeps nothing in the store, so that one alone serves, and is ready, without any.
+func TestWithoutStore(t *testing.T) {
+	s := begin(t, func(c *Config) {
+		c.Client = ""
+		c.Store = func(context.Context) (*store.Store, error) { return nil, errors.New("nobody needs one") }
+	})
+	for _, path := range []string{"/readyz", "/healthz", "/runs", "/metrics"} {
+		r, err := http.Get("http://" + s.Address(doorStatus) + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		if r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, r.Status)
+		}
+	}
+}

@@ -39,6 +39,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -109,8 +110,18 @@ type Keys struct {
 	past    history
 	hub     hub
 	waiters []*waiter
-	next    int64 // revision to watch from
+	own     map[uint64]commit // of this process, by the index that each comes right after
+	next    int64             // revision to watch from
+	again   func()            // ends the watch
+	stale   bool              // the store is another one than it was: nothing of the tree holds
 	closed  bool
+}
+
+// commit is a transaction that was done, and that the watch may not have brought yet.
+type commit struct {
+	rev     int64
+	head    head
+	changes []change
 }
 
 // waiter waits until the tree has reached an index.
@@ -198,7 +209,7 @@ func (k *Keys) loadAt(ctx context.Context, rev int64) error {
 	defer k.mu.Unlock()
 	k.hub.reset()
 	k.caughtUp.Store(false)
-	k.tree, k.next = t, rev+1
+	k.tree, k.next, k.own, k.stale = t, rev+1, map[uint64]commit{}, false
 	k.past = history{limit: k.o.History, first: t.index + 1}
 	k.wakeWaiters()
 	return nil
@@ -225,7 +236,7 @@ func (k *Keys) change(kv *mvccpb.KeyValue, deleted bool) (change, bool) {
 func (k *Keys) follow() {
 	for k.ctx.Err() == nil {
 		err := k.watch()
-		if errors.Is(err, rpctypes.ErrCompacted) { // events are lost
+		if errors.Is(err, rpctypes.ErrCompacted) || k.isStale() { // events are lost
 			err = k.load(k.ctx)
 		}
 		if k.ctx.Err() == nil {
@@ -240,6 +251,9 @@ func (k *Keys) watch() error {
 	// A member without a leader ends the watch, and the client turns to another one.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(k.ctx))
 	defer cancel()
+	k.mu.Lock()
+	k.again = cancel
+	k.mu.Unlock()
 	for r := range k.client.Watch(ctx, k.o.Prefix, clientv3.WithPrefix(), clientv3.WithRev(k.next)) {
 		if err := r.Err(); err != nil {
 			return err
@@ -257,12 +271,20 @@ func (k *Keys) watch() error {
 	return errors.New("the watch has ended")
 }
 
+// apply takes in the events of a revision that the watch has brought, unless this process did them itself and knows.
 func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 	var h *head
 	var changes []change
+	k.mu.RLock()
+	known := uint64(rev) <= k.tree.index
+	k.mu.RUnlock()
 	for _, e := range events {
 		deleted := e.Type == mvccpb.DELETE
 		if string(e.Kv.Key) == k.head() {
+			if known {
+				k.next = rev + 1
+				return
+			}
 			h = new(head)
 			if err := json.Unmarshal(e.Kv.Value, h); err != nil || h.Key == "" {
 				h = nil
@@ -273,12 +295,69 @@ func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if ev, gone := k.tree.apply(rev, h, changes, time.Now(), nil); ev != nil {
-		k.past.add(ev)
-		k.hub.notify(ev, gone)
-	}
 	k.next = rev + 1
+	if h == nil || uint64(rev) > k.tree.index {
+		k.take(rev, h, changes)
+	}
 	k.wakeWaiters()
+}
+
+// applyOwn takes in what this process has just done, at once where it comes right after what the tree holds, else as
+// soon as it does. So a write need not wait until the watch brings it.
+func (k *Keys) applyOwn(before uint64, c commit) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.stale || before < k.tree.index: // the watch was faster
+	case before > k.tree.index:
+		k.own[before] = c
+	default:
+		k.take(c.rev, &c.head, c.changes)
+		k.wakeWaiters()
+	}
+}
+
+// take feeds a revision to the tree, and after it those of our own that follow; the lock is held.
+func (k *Keys) take(rev int64, h *head, changes []change) {
+	for {
+		before := k.tree.index
+		if ev, gone := k.tree.apply(rev, h, changes, time.Now(), nil); ev != nil {
+			k.past.add(ev)
+			k.hub.notify(ev, gone)
+		}
+		delete(k.own, before)
+		c, ok := k.own[k.tree.index]
+		if !ok {
+			return
+		}
+		rev, h, changes = c.rev, &c.head, c.changes
+	}
+}
+
+// seen compares a linearizable answer of the store with the tree. A store that has not come as far as the tree, or that
+// has another id, was set up anew or from a backup: then all is loaded again.
+func (k *Keys) seen(h *etcdserverpb.ResponseHeader) error {
+	k.term.Store(h.RaftTerm)
+	id := strconv.FormatUint(h.ClusterId, 16)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.stale && uint64(h.Revision) >= k.tree.index && id == k.cluster {
+		return nil
+	}
+	if !k.stale {
+		k.o.Log.Error("the store is not the one it was: all that it held is lost", "index", k.tree.index, "revision", h.Revision)
+		k.stale = true
+		k.again()
+	}
+	return errStale
+}
+
+var errStale = errors.New("the store was set up anew")
+
+func (k *Keys) isStale() bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.stale
 }
 
 func (k *Keys) wakeWaiters() {

@@ -94,7 +94,7 @@ var ErrClosed = errors.New("the wait was ended by the server")
 type Keys struct {
 	client   *clientv3.Client
 	o        Options
-	cluster  string // id in hexadecimal digits
+	cluster  atomic.Pointer[string] // id in hexadecimal digits
 	term     atomic.Uint64
 	ctx      context.Context
 	stop     context.CancelFunc
@@ -112,7 +112,7 @@ type Keys struct {
 	waiters []*waiter
 	own     map[uint64]commit // of this process, by the index that each comes right after
 	next    int64             // revision to watch from
-	again   func()            // ends the watch
+	rewatch func()            // ends the watch
 	stale   bool              // the store is another one than it was: nothing of the tree holds
 	closed  bool
 }
@@ -132,7 +132,7 @@ type waiter struct {
 
 // Open loads the state and begins to follow it. The client stays the caller's, and must outlive the Keys.
 func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error) {
-	k := &Keys{client: client, o: o.filled()}
+	k := &Keys{client: client, o: o.filled(), rewatch: func() {}}
 	for i := range k.locks {
 		k.locks[i] = make(chan struct{}, 1)
 	}
@@ -171,11 +171,14 @@ func (k *Keys) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the store's revision: %w", err)
 	}
-	if k.cluster == "" {
-		k.cluster = strconv.FormatUint(r.Header.ClusterId, 16)
-	}
+	id := strconv.FormatUint(r.Header.ClusterId, 16)
+	k.cluster.Store(&id)
 	k.term.Store(r.Header.RaftTerm)
-	err = k.loadAt(ctx, max(1, r.Header.Revision-int64(k.o.History)))
+	from := max(1, r.Header.Revision-int64(k.o.History))
+	if k.isStale() { // what was before is of no use
+		from = r.Header.Revision
+	}
+	err = k.loadAt(ctx, from)
 	if errors.Is(err, rpctypes.ErrCompacted) {
 		err = k.loadAt(ctx, r.Header.Revision)
 	}
@@ -236,7 +239,7 @@ func (k *Keys) change(kv *mvccpb.KeyValue, deleted bool) (change, bool) {
 func (k *Keys) follow() {
 	for k.ctx.Err() == nil {
 		err := k.watch()
-		if errors.Is(err, rpctypes.ErrCompacted) || k.isStale() { // events are lost
+		if errors.Is(err, rpctypes.ErrCompacted) || errors.Is(err, errStale) { // events are lost
 			err = k.load(k.ctx)
 		}
 		if k.ctx.Err() == nil {
@@ -252,10 +255,14 @@ func (k *Keys) watch() error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(k.ctx))
 	defer cancel()
 	k.mu.Lock()
-	k.again = cancel
+	k.rewatch = cancel
+	stale := k.stale
 	k.mu.Unlock()
+	if stale {
+		return errStale
+	}
 	for r := range k.client.Watch(ctx, k.o.Prefix, clientv3.WithPrefix(), clientv3.WithRev(k.next)) {
-		if err := r.Err(); err != nil {
+		if err := r.Err(); err != nil && !k.isStale() {
 			return err
 		}
 		k.term.Store(r.Header.RaftTerm)
@@ -268,6 +275,9 @@ func (k *Keys) watch() error {
 			events = events[n:]
 		}
 	}
+	if k.isStale() {
+		return errStale
+	}
 	return errors.New("the watch has ended")
 }
 
@@ -275,9 +285,7 @@ func (k *Keys) watch() error {
 func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 	var h *head
 	var changes []change
-	k.mu.RLock()
-	known := uint64(rev) <= k.tree.index
-	k.mu.RUnlock()
+	known := uint64(rev) <= k.index()
 	for _, e := range events {
 		deleted := e.Type == mvccpb.DELETE
 		if string(e.Kv.Key) == k.head() {
@@ -334,20 +342,19 @@ func (k *Keys) take(rev int64, h *head, changes []change) {
 	}
 }
 
-// seen compares a linearizable answer of the store with the tree. A store that has not come as far as the tree, or that
-// has another id, was set up anew or from a backup: then all is loaded again.
-func (k *Keys) seen(h *etcdserverpb.ResponseHeader) error {
+// seen compares the index of a linearizable answer with that of the tree before the question. A store that is behind,
+// or has another id, was set up anew, or from a backup, or emptied: then all is loaded again.
+func (k *Keys) seen(h *etcdserverpb.ResponseHeader, index, before uint64) error {
 	k.term.Store(h.RaftTerm)
-	id := strconv.FormatUint(h.ClusterId, 16)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.stale && uint64(h.Revision) >= k.tree.index && id == k.cluster {
+	if index >= before && strconv.FormatUint(h.ClusterId, 16) == *k.cluster.Load() {
 		return nil
 	}
-	if !k.stale {
-		k.o.Log.Error("the store is not the one it was: all that it held is lost", "index", k.tree.index, "revision", h.Revision)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.stale && before <= k.tree.index { // else it has been loaded meanwhile
+		k.o.Log.Error("the store is not the one it was, and is read anew", "index", index, "was", before)
 		k.stale = true
-		k.again()
+		k.rewatch()
 	}
 	return errStale
 }
@@ -358,6 +365,12 @@ func (k *Keys) isStale() bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.stale
+}
+
+func (k *Keys) index() uint64 {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.tree.index
 }
 
 func (k *Keys) wakeWaiters() {

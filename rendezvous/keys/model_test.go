@@ -41,12 +41,7 @@ func (m *model) do(s step) string {
 
 func (m *model) commit(w *plan) string {
 	m.rev++
-	var changes []change
-	for _, dir := range w.dirs {
-		changes = append(changes, change{dir, &record{Dir: true}, m.rev, m.rev})
-	}
-	changes = append(changes, change{w.head.Key, w.put, m.rev, m.rev})
-	e, _ := m.apply(m.rev, &w.head, changes, m.now, nil)
+	e, _ := m.apply(m.rev, &w.head, w.changes(m.rev), m.now, nil)
 	if told := event(w.head, w.prev, w.put, uint64(m.rev)); cmp.Diff(told, e, cmp.AllowUnexported(Event{})) != "" {
 		return "the writer is told " + show(told) + ", others see " + show(e)
 	}

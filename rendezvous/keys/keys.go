@@ -18,7 +18,8 @@
 // node written, and the first one to reach the end deletes it, with all below it and provided that it was not written
 // since. So neither clocks that differ nor a process that was stopped for a while let a node expire early: one that finds
 // that it slept, or that the store did not answer it, gives owners time to come back first. Where no process runs,
-// nothing expires; the next one to start deletes what is over, after that same time.
+// nothing expires; the next one to start deletes what is over by the clock of the one that wrote it, but not before half
+// of the TTL, at which owners renew, has passed once more.
 //
 // # What differs from etcd
 //
@@ -114,6 +115,7 @@ type Keys struct {
 	next    int64             // revision to watch from
 	rewatch func()            // ends the watch
 	stale   bool              // the store is another one than it was: nothing of the tree holds
+	ended   bool              // there are no more waits
 	closed  bool
 }
 
@@ -150,11 +152,19 @@ func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error
 	return k, nil
 }
 
-// Close ends all waits. It writes nothing.
+// EndWaits ends all waits, and those that are still to come. All else goes on.
+func (k *Keys) EndWaits() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	k.hub.reset()
+}
+
+// Close ends all. It writes nothing.
 func (k *Keys) Close() {
+	k.EndWaits()
 	k.mu.Lock()
 	k.closed = true
-	k.hub.reset()
 	k.mu.Unlock()
 	k.stop()
 	k.running.Wait()

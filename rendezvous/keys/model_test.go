@@ -145,7 +145,7 @@ func TestLoadedDeadlines(t *testing.T) {
 		ttl  uint64
 		ends time.Duration // from now, as the writer put it
 		want time.Duration
-	}{{7200, time.Hour, time.Hour}, {7200, -time.Hour, grace}, {7200, 3 * time.Hour, 2 * time.Hour}, {5, -time.Hour, 5 * time.Second}} {
+	}{{7200, time.Hour, time.Hour}, {7200, -time.Hour, time.Hour}, {15, -time.Hour, grace}, {7200, 3 * time.Hour, 2 * time.Hour}, {5, -time.Hour, 5 * time.Second}} {
 		tr := newTree()
 		r := &record{TTL: c.ttl, Expiration: now.Add(c.ends).UnixNano()}
 		tr.put(change{"/k", r, 1, 1}, now, &grace)

@@ -109,6 +109,8 @@ func (e Embedded) Open(ctx context.Context) (*Store, error) {
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(e.Log))
 	cfg.QuotaBackendBytes = e.Quota
+	// What is not yet in the file is in the log, from which a restart takes it: each commit of the file holds up all writes.
+	cfg.BackendBatchInterval = time.Second
 	server, err := start(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd in %s: %w", e.Dir, err)

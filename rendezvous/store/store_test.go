@@ -102,7 +102,7 @@ func TestFull(t *testing.T) {
 
 // TestTaken: a directory that another server uses is an error once there is no more time, and not a wait for ever.
 func TestTaken(t *testing.T) {
-	dir, err := os.MkdirTemp("", "taken-") // not the test's own: the second server begins once the first has ended
+	dir, err := os.MkdirTemp("", "taken-") //nolint:usetesting // a second server begins in it once the first has ended, perhaps after the test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,12 +184,40 @@ func (m *Machine) place() int {
 func (m *Machine) look() {
 	s := m.state
 	switch {
-	case s.Status == Closed, s.Status == Final && s.Version == m.version && s.Waiting == 0:
+	case s.Status == Closed:
 		m.wait(false, m.Timings.Watch)
+	case s.Status == Final && s.Version == m.version && s.Waiting == 0:
+		m.attend()
 	default:
 		m.phase = over
 		m.out = append(m.out, Action{Kind: Changed})
 	}
+}
+
+// attend waits for the end of the world, and looks now and then whether the member of the next rank lives: one that dies
+// while nobody's workers fail is missed by no agent of torch. Where all members are of our kind, who take a version that
+// is gone for the end of their world, the one before the dead deletes it. It does so only when it has missed the
+// keep-alive twice, as all of them run out while the store stands still, and are then written again.
+func (m *Machine) attend() {
+	s := m.state
+	left := m.attendAt - m.now
+	switch {
+	case s.Participants == 1 || !s.Known():
+		m.wait(false, m.Timings.Watch)
+		return
+	case left > 0:
+		m.wait(false, left)
+		return
+	}
+	m.ask(Action{Kind: Get, Key: m.keepAliveKey(m.version, (m.rank+1)%s.Participants)}, func(r Reply) {
+		gone := r.Code == CodeNotFound
+		if gone && m.missed {
+			m.destroy(func(Reply) { m.read() })
+			return
+		}
+		m.missed, m.attendAt = gone, m.now+m.Timings.KeepAliveTTL
+		m.wait(false, m.Timings.KeepAliveTTL)
+	})
 }
 
 // withdraw takes this agent out of what others may wait for. Out of a joinable version it takes its entry, where those
@@ -204,6 +232,7 @@ func (m *Machine) withdraw() {
 		m.end(m.outcome)
 	case s.Status == Joinable:
 		if next, ok := s.without(rank); ok {
+			m.version = 0 // if the answer is lost, whoever has this rank then is another, unless it has our token
 			m.swap(next, m.joinableTTL(next), func() { m.end(m.outcome) })
 			return
 		}

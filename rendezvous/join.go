@@ -189,6 +189,7 @@ func (m *Machine) final(rank int) {
 		return
 	}
 	m.phase, m.until, m.losses = member, 0, 0
+	m.attendAt, m.missed = m.now+m.Timings.KeepAliveTTL, false
 	m.out = append(m.out, Action{Kind: Formed, World: Membership{
 		Version: s.Version, Rank: rank, Size: s.Participants, Agents: s.Agents,
 	}})

@@ -174,8 +174,10 @@ type Machine struct {
 	renewAt time.Duration
 	renewal bool // a refresh is under way
 
-	version, rank int // of the version that this agent entered
-	announced     int // version in which it said that it waits
+	version, rank int           // of the version that this agent entered
+	attendAt      time.Duration // when the member of the next rank is looked at
+	missed        bool          // its keep-alive was not there
+	announced     int           // version in which it said that it waits
 	announcedAt   time.Duration
 	dead          int    // version of which a member is dead
 	readied       string // what the last pause was for
@@ -293,7 +295,7 @@ func (m *Machine) give(outcome string) {
 // end answers whoever asked for this phase.
 func (m *Machine) end(outcome string) {
 	m.keepAlive("")
-	m.phase, m.until = idle, 0
+	m.phase, m.until, m.version = idle, 0, 0
 	m.out = append(m.out, Action{Kind: outcome})
 }
 

@@ -66,7 +66,7 @@ func connect(ctx context.Context, e store.External, limit time.Duration, log *sl
 	deadline := time.After(limit)
 	for {
 		s, err := e.Open(ctx)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrRefused) {
 			return s, err
 		}
 		log.Warn("the store does not answer yet", "error", err)

@@ -117,6 +117,22 @@ var imports = []struct {
 		[]string{module + "/schema", module + "/generators"},
 	},
 	{
+		"rendezvous", "its protocol is a state machine: who calls it has the store, the clock and the dice",
+		[]string{"k8s.io", module, "os", "net", "log", "math/rand"},
+	},
+	{
+		"rendezvous/server", "it serves on laptops and in clusters alike, whoever rendered it",
+		[]string{"k8s.io", module + "/schema", module + "/generators", module + "/internal"},
+	},
+	{
+		"rendezvous/agent", "it starts workers on laptops and in clusters alike, whoever rendered it",
+		[]string{"k8s.io", module + "/schema", module + "/generators", module + "/internal"},
+	},
+	{
+		"cmd/tegen-rendezvous", "it turns flags into a server or an agent",
+		[]string{"k8s.io", module + "/schema", module + "/generators"},
+	},
+	{
 		"internal/contract", "everything may import it because it imports nothing of the project",
 		[]string{module},
 	},

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -47,11 +48,18 @@ var stopParts = map[string]func(){
 	},
 	"one fails, one is stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
-		if os.Getenv("LOCAL_RANK") == "1" {
-			say("failing")
-			os.Exit(3)
+		deaf := filepath.Join(os.Getenv("TEST_DIR"), "deaf")
+		if os.Getenv("LOCAL_RANK") == "0" {
+			if err := os.WriteFile(deaf, nil, 0o600); err != nil {
+				say(err)
+			}
+			time.Sleep(time.Minute)
 		}
-		time.Sleep(time.Minute)
+		for _, err := os.Stat(deaf); err != nil; _, err = os.Stat(deaf) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		say("failing")
+		os.Exit(3)
 	},
 	"family": func() { // a worker with a child in its group, which ignores signals
 		again("stubborn", nil)

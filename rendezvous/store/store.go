@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
@@ -33,6 +35,9 @@ type External struct {
 	Log                *zap.Logger
 }
 
+// ErrRefused says that trying again will not help: the cluster is too old, or lets nobody in by these credentials.
+var ErrRefused = errors.New("the store refuses this client")
+
 // dialTimeout is how long an endpoint has to answer for the first time.
 const dialTimeout = 5 * time.Second
 
@@ -44,13 +49,21 @@ func (e External) Open(ctx context.Context) (*Store, error) {
 		DialTimeout: dialTimeout, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, err)
+		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, refusal(err))
 	}
 	if err := answers(ctx, c); err != nil {
 		_ = c.Close() // it never was of use
-		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, err)
+		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, refusal(err))
 	}
 	return &Store{Client: c}, nil
+}
+
+// refusal marks an error after which trying again will not help.
+func refusal(err error) error {
+	if errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrAuthNotEnabled) || errors.Is(err, rpctypes.ErrPermissionDenied) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return err
 }
 
 // answers is nil once an endpoint has answered, and is new enough. The client's own RejectOldCluster wants an answer of
@@ -64,7 +77,7 @@ func answers(ctx context.Context, c *clientv3.Client) error {
 		go func() {
 			r, err := c.Status(ctx, endpoint)
 			if err == nil && old(r.Version) {
-				err = fmt.Errorf("%s is etcd %s; 3.5 is the oldest that will do", endpoint, r.Version)
+				err = fmt.Errorf("%w: %s is etcd %s, and it must be 3.5 or newer", ErrRefused, endpoint, r.Version)
 			}
 			told <- err
 		}()
@@ -108,9 +121,10 @@ func (e Embedded) Open(ctx context.Context) (*Store, error) {
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{local}, []url.URL{local}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(e.Log))
+	if err := os.MkdirAll(e.Dir, 0o700); err != nil { // as etcd wants it
+		return nil, fmt.Errorf("making the directory of the store: %w", err)
+	}
 	cfg.QuotaBackendBytes = e.Quota
-	// What is not yet in the file is in the log, from which a restart takes it: each commit of the file holds up all writes.
-	cfg.BackendBatchInterval = time.Second
 	server, err := start(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("starting etcd in %s: %w", e.Dir, err)

@@ -128,3 +128,45 @@ func TestOld(t *testing.T) {
 		}
 	}
 }
+
+// TestRefused: credentials that a cluster does not take are an error that says so, and not one to try again after.
+func TestRefused(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server, err := Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, step := range []func() error{
+		func() error { _, err := server.RoleAdd(t.Context(), "root"); return err },
+		func() error { _, err := server.UserAdd(t.Context(), "root", "right"); return err },
+		func() error { _, err := server.UserGrantRole(t.Context(), "root", "root"); return err },
+		func() error { _, err := server.AuthEnable(t.Context()); return err },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = External{Endpoints: []string{address}, Username: "root", Password: "wrong"}.Open(t.Context())
+	if !errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("a wrong password: %v", err)
+	}
+	right, err := External{Endpoints: []string{address}, Username: "root", Password: "right"}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := right.Close(); err != nil {
+		t.Error(err)
+	}
+}

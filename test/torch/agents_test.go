@@ -13,7 +13,7 @@ import (
 // sharedInRoot is where a process in a root folder sees the shared folder.
 const sharedInRoot = "/tmp/shared"
 
-// version is one of the torch versions, all from Debian.
+// version is one of the torch versions, all from Debian. That of sid moves on: what it is today is in the test's output.
 type version struct {
 	name  string
 	suite string // of its root folder; none is this machine

@@ -180,10 +180,12 @@ func (r *run) replaced(name string) kind {
 //
 // An agent of torch that looks at its store while nobody listens there ends, and torch 1.13 closes the run as it does,
 // be the store a real etcd or ours: python-etcd knows no other machine to go on with. So the agents look seldom here,
-// and the store is back before the first of them has.
+// and the store is back before the first of them has. Their last call is as long, less the keep-alives' 5 seconds that
+// pass at least before anybody is missed: with a shorter one, those who look late find a new world without them again
+// and again, and each time break it.
 func storeLoss(r *run, s *server, first, second, third kind) {
 	r.t.Helper()
-	r.monitor = "20"
+	r.monitor, r.conf = "15", "last_call_timeout=12"
 	r.start(first)
 	r.start(second)
 	r.await("a world of two agents")

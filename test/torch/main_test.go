@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -41,6 +43,14 @@ func inShared(run func() int) int {
 		return 1
 	}
 	shared = dir
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		killMarked(dir + "/")
+		_ = os.RemoveAll(dir) // the user does not wait for more
+		os.Exit(1)
+	}()
 	code := run()
 	if killed := killMarked(dir + "/"); killed > 0 {
 		fmt.Fprintf(os.Stderr, "%d processes were left over and had to be killed\n", killed)

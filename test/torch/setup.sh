@@ -49,6 +49,7 @@ case $torch in 1.13.*) ;; *) die "torch here is $torch; the tests want the 1.13 
 
 roots=${TEGEN_TORCH_ROOTS:-${XDG_CACHE_HOME:-$HOME/.cache}/tegen/torch}
 mkdir -p "$roots"
+roots=$(cd "$roots" && pwd) # tests run in another folder
 for suite in "${suites[@]}"; do
 	if [ -x "$roots/$suite/usr/bin/python3" ]; then
 		say "using $roots/$suite"

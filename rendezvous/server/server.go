@@ -54,6 +54,7 @@ type Server struct {
 	http     *http.Server // door 1
 	status   *http.Server
 	draining atomic.Bool
+	released atomic.Bool
 	open     atomic.Bool // the doors are, and the store with door 1
 	failed   chan error
 	used     uses // of runs on door 1
@@ -194,18 +195,25 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // closing is how long requests of door 1 may take to end: all but long polls, which are told at once, take moments.
 const closing = 5 * time.Second
 
-// release shuts what is open.
+// release shuts what is open, once.
 func (s *Server) release() error {
+	if s.released.Swap(true) {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	var errs []error
+	if s.keys != nil {
+		s.keys.EndWaits()
+	}
+	if s.http != nil { // writes that are under way are answered
+		if err := s.http.Shutdown(ctx); err != nil {
+			s.log.Warn("connections were cut off", "door", doorKeys, "error", err)
+			errs = append(errs, s.http.Close())
+		}
+	}
 	if s.stop != nil {
 		s.stop()
-	}
-	if s.http != nil {
-		if err := s.http.Shutdown(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("ending requests: %w", err), s.http.Close())
-		}
 	}
 	if s.c10d != nil {
 		errs = append(errs, s.c10d.Close())

@@ -125,7 +125,9 @@ func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 	}
 	// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image or flag.
 	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-	set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", companionDisk(job)))
+	if job.Spec.Rendezvous.Backend != schema.BackendC10d {
+		set.Spec.Template.Spec.Volumes = []corev1.Volume{scratch("data", companionDisk(job))}
+	}
 	return set
 }
 
@@ -143,11 +145,14 @@ func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	container := companionContainer(job)
 	pod := podSpec(job)
 	pod.ServiceAccountName = "" // it needs neither a cloud role nor the Kubernetes API
-	// It goes on serving until runs have ended: workers that are deleted with it have that long for their checkpoint.
-	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod) + 30)
-	if e == nil {
+	pod.TerminationGracePeriodSeconds = ptr[int64](30)
+	switch {
+	case job.Spec.Rendezvous.Backend == schema.BackendC10d:
+		// It goes on serving until runs have ended: workers that are deleted with it have that long for their checkpoint.
+		*pod.TerminationGracePeriodSeconds += seconds(job.Spec.GracePeriod)
+	case e == nil:
 		container.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: companionData}}
-	} else if e.TLS != nil {
+	case e.TLS != nil:
 		pod.Volumes = []corev1.Volume{secretVolume("tls", e.TLS.Secret)}
 		container.VolumeMounts = []corev1.VolumeMount{{Name: "tls", MountPath: tlsDir, ReadOnly: true}}
 	}
@@ -169,6 +174,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 				Path: path, Port: intstr.FromString("status"),
 			}},
 			PeriodSeconds: period, FailureThreshold: failures,
+			TimeoutSeconds: 3, // it says after 2 that the store does not answer
 		}
 	}
 	var env []corev1.EnvVar
@@ -195,22 +201,26 @@ func companionContainer(job *schema.Job) corev1.Container {
 	}
 }
 
-// companionFlags open one protocol to the workers. The other listens where nobody but the pod itself hears it: replicas
-// would answer c10d each from a memory of its own.
+// companionFlags open one protocol to the workers and shut the other: replicas would answer c10d each from a memory of
+// its own, and c10d has no use for a store.
 func companionFlags(job *schema.Job) []string {
 	z := &job.Spec.Rendezvous
-	client, c10d := ":"+strconv.Itoa(int(etcdPort(job))), fmt.Sprintf("127.0.0.1:%d", contract.C10dPort)
-	advertised := fmt.Sprintf("http://%s:%d", companionName(job), etcdPort(job)) // the Service: what clients dial when they connect again
+	status := fmt.Sprintf("--listen-status=:%d", contract.RendezvousStatusPort)
 	if z.Backend == schema.BackendC10d {
-		client, c10d = fmt.Sprintf("127.0.0.1:%d", contract.EtcdClientPort), ":"+strconv.Itoa(int(c10dPort(job)))
-		advertised = "http://" + client
+		return []string{
+			"--listen-client=",
+			fmt.Sprintf("--listen-c10d=:%d", c10dPort(job)),
+			status,
+			fmt.Sprintf("--drain-timeout=%ds", seconds(job.Spec.GracePeriod)),
+			// What workers write is refused before it costs the pod its memory, and with it the run of all.
+			fmt.Sprintf("--max-bytes=%d", z.Companion.Memory.Value()/4),
+		}
 	}
 	doors := []string{
-		"--listen-client=" + client,
-		"--advertise-client-urls=" + advertised,
-		"--listen-c10d=" + c10d,
-		fmt.Sprintf("--listen-status=:%d", contract.RendezvousStatusPort),
-		fmt.Sprintf("--drain-timeout=%ds", seconds(job.Spec.GracePeriod)),
+		fmt.Sprintf("--listen-client=:%d", etcdPort(job)),
+		fmt.Sprintf("--advertise-client-urls=http://%s:%d", companionName(job), etcdPort(job)), // the Service: what clients dial when they connect again
+		"--listen-c10d=",
+		status,
 	}
 	e := z.Companion.Etcd
 	if e == nil {

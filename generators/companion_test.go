@@ -43,25 +43,24 @@ func TestDefaultStore(t *testing.T) {
 
 // TestCompanion holds the flags of each form against the Services, volumes and policy around them.
 func TestCompanion(t *testing.T) {
-	const door = "--listen-c10d=127.0.0.1:29400"
 	for _, c := range []struct {
 		rendezvous string
 		flags      []string
 		port       int32
+		grace      int64
 	}{
-		{"{}", []string{
-			"--store=embedded", "--data-dir=/var/lib/tegen-rendezvous/data", "--listen-client=127.0.0.1:2379",
-			"--advertise-client-urls=http://127.0.0.1:2379", "--listen-c10d=:29400", "--listen-status=:2381", "--drain-timeout=180s",
-		}, 29400},
+		{"{companion: {memory: 1Gi}}", []string{
+			"--listen-client=", "--listen-c10d=:29400", "--listen-status=:2381", "--drain-timeout=180s", "--max-bytes=268435456",
+		}, 29400, 210},
 		{"{backend: etcd, port: 12379, companion: {name: meet, storage: {size: 2Gi}}}", []string{
 			"--store=embedded", "--data-dir=/var/lib/tegen-rendezvous/data", "--listen-client=:12379",
-			"--advertise-client-urls=http://meet:12379", door, "--listen-status=:2381", "--drain-timeout=180s",
-		}, 12379},
+			"--advertise-client-urls=http://meet:12379", "--listen-c10d=", "--listen-status=:2381",
+		}, 12379, 30},
 		{"{backend: etcd-v2, companion: {etcd: {endpoints: ['https://a.x:2379', 'https://b.x:2379'], tls: {secret: s}, user: u, password: {name: p, key: k}}}}", []string{
 			"--store=etcd", "--endpoints=https://a.x:2379,https://b.x:2379", "--listen-client=:2379",
-			"--advertise-client-urls=http://resnet-rendezvous:2379", door, "--listen-status=:2381", "--drain-timeout=180s",
+			"--advertise-client-urls=http://resnet-rendezvous:2379", "--listen-c10d=", "--listen-status=:2381",
 			"--cacert=/tegen/tls/ca.crt", "--cert=/tegen/tls/tls.crt", "--key=/tegen/tls/tls.key", "--user=u",
-		}, 2379},
+		}, 2379, 30},
 	} {
 		t.Run(c.rendezvous, func(t *testing.T) {
 			j := load(t, job(rendezvousImage, "rendezvous: "+c.rendezvous, "gracePeriod: 3m"))
@@ -75,8 +74,11 @@ func TestCompanion(t *testing.T) {
 			if diff := cmp.Diff(append([]string{"serve"}, c.flags...), container.Args); diff != "" {
 				t.Errorf("arguments (-want +got):\n%s", diff)
 			}
-			if grace := *template.Spec.TerminationGracePeriodSeconds; grace <= 180 {
-				t.Errorf("it has %d s to drain, and its workers 180 s to end", grace)
+			if grace := *template.Spec.TerminationGracePeriodSeconds; grace != c.grace {
+				t.Errorf("it has %d s to end, want %d, and its workers have 180", grace, c.grace)
+			}
+			if volume := strings.Contains(strings.Join(c.flags, " "), "--data-dir"); volume != (len(container.VolumeMounts) == 1 && container.VolumeMounts[0].Name == "data") {
+				t.Errorf("mounts %+v", container.VolumeMounts)
 			}
 			if template.Spec.ServiceAccountName != "" || *template.Spec.AutomountServiceAccountToken {
 				t.Error("it has an account that it does not need")
@@ -149,6 +151,9 @@ func TestTegenLauncher(t *testing.T) {
 		for _, target := range []string{"job", "pods"} {
 			objs := objects(load(t, job(append(c.spec, rendezvousImage, "launcher: tegen", "target: "+target, "rendezvous: {backend: etcd-v3, store: etcd}")...)))
 			w := worker(t, objs)
+			if got := env(t, w)["PET_SHUTDOWN_TIMEOUT"]; got != "115" {
+				t.Errorf("%s: its processes have %q s to end, want 5 less than the pod's 120", target, got)
+			}
 			if diff := cmp.Diff(c.command, w.Command); diff != "" {
 				t.Errorf("%s: command (-want +got):\n%s", target, diff)
 			}

@@ -45,7 +45,10 @@ func elasticJobProgram(job *schema.Job) (command, args []string) {
 	flags := launcherFlags(job, own)
 	if job.Spec.TegenRun() {
 		command, args = pythonWords(job)
-		return launcherWords(), append(append(append(flags, "--monitor_interval=1", "--"), command...), args...)
+		for _, s := range launcherSettings(job) {
+			flags = append(flags, "--"+s[0]+"="+s[1])
+		}
+		return launcherWords(), append(append(append(flags, "--"), command...), args...)
 	}
 	if own != nil || job.Spec.Launcher == schema.LauncherEntrypoint { // a launcher already, whose options stand first in args
 		return command, append(flags, args...)

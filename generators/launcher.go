@@ -1,6 +1,9 @@
 package generators
 
 import (
+	"strconv"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -14,8 +17,26 @@ const launcherDir = "/tegen/bin"
 // launcherWords start the launcher; what it starts comes behind.
 func launcherWords() []string { return []string{launcherDir + "/" + contract.Rendezvous, "run"} }
 
-// monitorInterval is how often, in seconds, the launcher asks who else would join; torchrun's own differs by release.
-var monitorInterval = corev1.EnvVar{Name: "PET_MONITOR_INTERVAL", Value: "1"}
+// launcherSettings are the launcher's own options, in torchrun's spelling.
+func launcherSettings(job *schema.Job) [][2]string {
+	grace := seconds(job.Spec.GracePeriod)
+	return [][2]string{
+		{"monitor_interval", "1"}, // seconds between looks at who else would join; torchrun's own differs by release
+		// How long workers may take to end; then the launcher itself, before the kubelet kills it, tells the others.
+		{"shutdown_timeout", strconv.FormatInt(max(grace-5, grace/2), 10)},
+	}
+}
+
+// launcherEnv tells them to the launcher as torchrun's variables, and nothing to others.
+func launcherEnv(job *schema.Job) (env []corev1.EnvVar) {
+	if !job.Spec.TegenRun() {
+		return nil
+	}
+	for _, s := range launcherSettings(job) {
+		env = append(env, corev1.EnvVar{Name: "PET_" + strings.ToUpper(s[0]), Value: s[1]})
+	}
+	return env
+}
 
 // installLauncher puts the launcher into the pod: its image has no shell and no cp, so the program copies itself.
 func installLauncher(job *schema.Job) corev1.Container {

@@ -23,6 +23,9 @@ func TestLongestNames(t *testing.T) {
 		"etcd":         {"rendezvous: {backend: etcd-v3, store: etcd, etcd: {replicas: 5, storage: {size: 4Gi}}}"},
 		"named etcd": {"rendezvous: {backend: etcd, store: etcd, etcd: {name: " + "e" + strings.Repeat("t", 46) +
 			", replicas: 5, storage: {size: 4Gi}}}"},
+		"companion":         {rendezvousImage},
+		"named companion":   {rendezvousImage, "rendezvous: {companion: {name: " + "m" + strings.Repeat("e", 46) + "}}"},
+		"gateways":          {rendezvousImage, "rendezvous: {backend: etcd, companion: {etcd: {endpoints: ['http://etcd:2379']}}}"},
 		"dataset":           {"storage: [{name: " + volume + ", mountPath: /data, " + dataset + "}]"},
 		"hashed dataset":    {"hashedNames: true", "storage: [{name: " + volume + ", mountPath: /data, " + dataset + "}]"},
 		"dataset on EFS":    {"storage: [{name: " + volume + ", mountPath: /data, efs: {fileSystem: fs-01234567}, " + dataset + "}]"},

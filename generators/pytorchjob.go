@@ -72,10 +72,7 @@ func pyTorchEndpoint(job *schema.Job) string { return endpoint(job, workerName(j
 
 // pyTorchEnv is what the operator does not set: it adds PET_ variables behind these.
 func pyTorchEnv(job *schema.Job) (env []corev1.EnvVar) {
-	env = append(env, ownStore(job)...)
-	if job.Spec.TegenRun() {
-		env = append(env, monitorInterval)
-	}
+	env = append(append(env, ownStore(job)...), launcherEnv(job)...)
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		env = append(env, tutorialEnv(job, pyTorchEndpoint(job), fixedRun(job))...)
 	}

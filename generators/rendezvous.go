@@ -121,10 +121,7 @@ func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
 	add("PET_NNODES", fmt.Sprintf("%d:%d", w.Min, w.Max))
 	add("PET_NPROC_PER_NODE", w.Processes.String())
 	add("PET_MAX_RESTARTS", strconv.Itoa(int(z.MaxRestarts)))
-	if job.Spec.TegenRun() {
-		env = append(env, monitorInterval)
-	}
-	env = append(env, ownStore(job)...)
+	env = append(append(env, launcherEnv(job)...), ownStore(job)...)
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		env = append(env, tutorialEnv(job, endpoint(job, first), runID(env))...)
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,12 +38,8 @@ func (r *ruling) companion() {
 	if _, ok := z.Conf["is_host"]; ok {
 		r.failKey("spec.rendezvous.conf", "is_host", "reserved", "is set by spec.rendezvous.store: the companion is the host, and no worker")
 	}
-	other := contract.C10dPort
-	if z.Backend == BackendC10d {
-		other = contract.EtcdClientPort
-	}
-	if p := int(z.Port); p == contract.RendezvousStatusPort || p == other {
-		r.fail("spec.rendezvous.port", "reserved", "%d is where the companion serves its status or its other protocol", p)
+	if z.Port == contract.RendezvousStatusPort {
+		r.fail("spec.rendezvous.port", "reserved", "%d is where the companion serves its status", z.Port)
 	}
 	r.companionName()
 	r.companionPods()
@@ -127,6 +124,11 @@ func (r *ruling) tegenLauncher() {
 		r.fail(at, "requires", "launcher tegen does not meet in c10d, whose state only Python reads: %s", instead)
 	case BackendEtcdV2:
 		r.fail(at, "requires", "launcher tegen does not meet in etcd-v2, whose state only Python reads: %s", instead)
+	}
+	for key := range s.Rendezvous.Conf {
+		if confKeys[key] == "" && key != "password" && !slices.Contains(contract.LauncherConf, key) {
+			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s", strings.Join(contract.LauncherConf, ", "))
+		}
 	}
 	for i, word := range s.Command {
 		if ownLauncher.MatchString(word) {

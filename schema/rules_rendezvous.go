@@ -72,6 +72,8 @@ func (r *ruling) rendezvous() {
 	for key := range z.Conf {
 		if field, ok := confKeys[key]; ok {
 			r.failKey("spec.rendezvous.conf", key, "reserved", "is set by %s", field)
+		} else if key == "password" {
+			r.failKey("spec.rendezvous.conf", key, "secret", "would be in the manifest for all to read: launcher tegen takes it from the variable %s, which spec.env can have from a Secret", contract.RendezvousPassword)
 		} else if !confKey.MatchString(key) {
 			r.failKey("spec.rendezvous.conf", key, "format", "is not a key of --rdzv-conf: lower-case letters, digits and '_'")
 		}

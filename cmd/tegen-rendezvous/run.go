@@ -32,7 +32,8 @@ some seconds below terminationGracePeriodSeconds.
 
 --rdzv-backend etcd speaks PyTorch's own protocol, in one world with torchrun
 --rdzv_backend=etcd, by etcd's v2 API or 'tegen-rendezvous serve'. etcd-v3 is
-for worlds of tegen-rendezvous alone: it needs an etcd, and is much faster.
+for worlds of tegen-rendezvous alone: it needs an etcd, and is much faster. The
+password of the user in --rdzv-conf may be in TEGEN_RENDEZVOUS_PASSWORD instead.
 
 Exit codes: 0 all workers succeeded, 1 the job failed, 2 wrong command line,
 128+n ended by signal n.`

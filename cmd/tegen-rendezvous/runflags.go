@@ -127,6 +127,9 @@ func (o *runOptions) complete(f *pflag.FlagSet, lookup func(string) (string, boo
 	note("nproc-per-node", err)
 	o.conf, err = parseRdzvConf(o.rdzvConf)
 	note("rdzv-conf", err)
+	if o.conf.user != "" && o.conf.password == "" {
+		o.conf.password, _ = lookup(passwordVariable)
+	}
 	o.redirectStreams, err = agent.ParseStreams(o.redirects)
 	note("redirects", err)
 	o.teeStreams, err = agent.ParseStreams(o.tee)

@@ -367,6 +367,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--log-format=xml"}, exitUsage, `--log-format: "xml" is neither json nor text`},
 		{[]string{"serve", "--log-level=loud"}, exitUsage, "--log-level: "},
 		{[]string{"serve", "--max-keys=-1"}, exitUsage, "--max-keys: -1 is less than 0"},
+		{[]string{"serve", "--run-ttl=500ms"}, exitUsage, "--run-ttl: 500ms is less than a second"},
+		{[]string{"serve", "--run-ttl=-1h"}, exitUsage, "--run-ttl: -1h0m0s is less than a second"},
 		{[]string{"serve", "--listen-client=127.0.0.1:99999999"}, exitError, "opening the etcd-v2 door: "},
 	} {
 		var out, msg bytes.Buffer

@@ -108,6 +108,50 @@ func renderMinimal(t *testing.T) string {
 	return dir
 }
 
+var peersRow = regexp.MustCompile("(?m)^\\| (?:[^|]*) \\| (?:nothing, with the image named|(?:nothing, without the image; or )?`(rendezvous: [^`]*)`(?:, `(launcher: tegen)`)?) \\|$")
+
+// TestReadmePeers renders each row of the table of stores at the place that the README's Environment describes.
+func TestReadmePeers(t *testing.T) {
+	blocks := readme(t)
+	place := t.TempDir()
+	for name, text := range map[string]string{
+		"environment.yaml": marked(t, blocks, "lab/environment.yaml").text, "tegen.yaml": content(t, "overlays/kind/tegen.yaml"),
+		"kustomization.yaml": "resources: [environment.yaml]\ntransformers: [tegen.yaml]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(place, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job := filepath.Join(place, "job.yaml")
+	rows := peersRow.FindAllStringSubmatch(content(t, "README.md"), -1)
+	for _, row := range rows {
+		text := content(t, "fixtures/valid/minimal.yaml") + "  " + row[1] + "\n  " + row[2] + "\n"
+		if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, msg, code := tegen("", "render", job, "--overlay", place)
+		if code != exitOK {
+			t.Errorf("%s: exit %d:\n%s", row[0], code, msg)
+		}
+		companion := row[1] == "" || strings.Contains(row[1], "companion")
+		if strings.Contains(out, "registry.example/tegen-rendezvous:1.0.0\n        args:\n        - serve") != companion {
+			t.Errorf("%s: a companion is rendered: %t", row[0], !companion)
+		}
+	}
+	if len(rows) != 5 {
+		t.Errorf("%d rows are read, want 5", len(rows))
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 var kindLine = regexp.MustCompile(`(?m)^kind: (.*)$`)
 
 func listing(t *testing.T, dir string) string {
@@ -320,7 +364,7 @@ var localLink = regexp.MustCompile(`\]\(([^):]+)\)`)
 // TestLinks follows every link of the prose that stays in the repository.
 func TestLinks(t *testing.T) {
 	atRoot(t)
-	for _, doc := range []string{"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/plan.md"} {
+	for _, doc := range []string{"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/images.md", "docs/plan.md", "docs/rendezvous.md"} {
 		text, err := os.ReadFile(doc)
 		if err != nil {
 			t.Fatal(err)

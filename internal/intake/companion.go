@@ -89,9 +89,9 @@ func (d *draft) tegenRun(p *program, pod view, c view) bool {
 	}
 	p.drop(0, 2)
 	if end := slices.Index(p.words(), "--"); end >= 0 {
-		if p.words()[0] == "--monitor_interval=1" && end == 1 {
+		for end > 0 && ownSetting(p.words()[0]) {
 			p.drop(0, 1)
-			end = 0
+			end--
 		}
 		p.drop(end, 1)
 	}
@@ -102,4 +102,10 @@ func (d *draft) tegenRun(p *program, pod view, c view) bool {
 	d.set("spec.images.rendezvous", install.text(), install)
 	d.set("spec.launcher", schema.LauncherTegen, c)
 	return true
+}
+
+// ownSetting says whether a word is an option that the generators set by themselves: gracePeriod says it too.
+func ownSetting(word string) bool {
+	name, value, _ := option(word)
+	return name == "monitor-interval" && value == "1" || name == "shutdown-timeout"
 }

@@ -59,7 +59,7 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 	d.torchProgram(p, pod, c, byEntrypoint)
 	read := torchVariables
 	if d.get("spec.launcher").text() == schema.LauncherTegen {
-		read = append(read, "PET_MONITOR_INTERVAL")
+		read = append(read, "PET_MONITOR_INTERVAL", "PET_SHUTDOWN_TIMEOUT")
 	}
 	if byEntrypoint {
 		read = append(read, tutorialVariables...)

@@ -74,15 +74,17 @@ func (k *Keys) catchUp(ctx context.Context) error {
 func (k *Keys) readHead() (uint64, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
 	defer cancel()
+	before := k.index()
 	r, err := k.client.Get(ctx, k.head())
 	if err != nil {
 		k.trouble()
 		return 0, err
 	}
-	if len(r.Kvs) == 0 {
-		return 0, nil
+	index := uint64(0)
+	if len(r.Kvs) > 0 {
+		index = uint64(r.Kvs[0].ModRevision)
 	}
-	return uint64(r.Kvs[0].ModRevision), nil
+	return index, k.seen(r.Header, index, before)
 }
 
 // trouble notes that the store did not answer.

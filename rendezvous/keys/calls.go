@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -79,6 +80,9 @@ func (k *Keys) clean(key string) (string, error) {
 
 // broken is the error for a store that does not answer.
 func (k *Keys) broken(err error) error {
+	if e := new(Error); errors.As(err, &e) {
+		return e
+	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if k.closed {
@@ -145,24 +149,42 @@ func (k *Keys) commit(ctx context.Context, w *plan) (*Event, error) {
 	if err != nil {
 		return nil, err
 	}
+	before := k.index()
 	r, err := k.client.Txn(ctx).If(k.compares(w)...).Then(then...).Else(clientv3.OpGet(k.head())).Commit()
-	if err != nil {
+	switch {
+	case errors.Is(err, rpctypes.ErrRequestTooLarge):
+		return nil, exceeded(http.StatusRequestEntityTooLarge, "the store takes less in a request")
+	case err != nil:
 		if !errors.Is(context.Cause(ctx), context.Canceled) { // else it is the client that went
 			k.trouble()
 		}
 		return nil, err
 	}
-	k.term.Store(r.Header.RaftTerm)
-	if !r.Succeeded {
-		if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-			return nil, k.reach(ctx, uint64(kvs[0].ModRevision))
-		}
-		return nil, nil
+	index := headIndex(r)
+	if err := k.seen(r.Header, index, before); err != nil {
+		return nil, err
 	}
-	if err := k.reach(ctx, uint64(r.Header.Revision)); err != nil {
+	if !r.Succeeded {
+		return nil, k.reach(ctx, index)
+	}
+	rev := r.Header.Revision
+	k.applyOwn(index, commit{rev, w.head, w.changes(rev)})
+	if err := k.reach(ctx, uint64(rev)); err != nil {
 		return nil, fmt.Errorf("waiting to see what was written: %w", err)
 	}
-	return event(w.head, w.prev, w.put, uint64(r.Header.Revision)), nil
+	return event(w.head, w.prev, w.put, uint64(rev)), nil
+}
+
+// headIndex is the index that a transaction has found, 0 in an empty store.
+func headIndex(r *clientv3.TxnResponse) uint64 {
+	if r.Succeeded {
+		if kv := r.Responses[0].GetResponsePut().GetPrevKv(); kv != nil {
+			return uint64(kv.ModRevision)
+		}
+	} else if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		return uint64(kvs[0].ModRevision)
+	}
+	return 0
 }
 
 func (k *Keys) compares(w *plan) []clientv3.Cmp {
@@ -185,7 +207,7 @@ func (k *Keys) operations(w *plan) ([]clientv3.Op, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing what happens: %w", err)
 	}
-	ops := []clientv3.Op{clientv3.OpPut(k.head(), string(h))}
+	ops := []clientv3.Op{clientv3.OpPut(k.head(), string(h), clientv3.WithPrevKV())}
 	if w.put == nil {
 		ops = append(ops, clientv3.OpDelete(k.key(w.head.Key)))
 		if w.prev.Dir {

@@ -136,7 +136,7 @@ func (k *Keys) refuse(w http.ResponseWriter, err error) {
 func (k *Keys) header(w http.ResponseWriter, index uint64) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("X-Etcd-Cluster-Id", k.cluster)
+	h.Set("X-Etcd-Cluster-Id", *k.cluster.Load())
 	h.Set("X-Etcd-Index", strconv.FormatUint(index, 10))
 }
 

@@ -18,7 +18,8 @@
 // node written, and the first one to reach the end deletes it, with all below it and provided that it was not written
 // since. So neither clocks that differ nor a process that was stopped for a while let a node expire early: one that finds
 // that it slept, or that the store did not answer it, gives owners time to come back first. Where no process runs,
-// nothing expires; the next one to start deletes what is over, after that same time.
+// nothing expires; the next one to start deletes what is over by the clock of the one that wrote it, but not before half
+// of the TTL, at which owners renew, has passed once more.
 //
 // # What differs from etcd
 //
@@ -39,6 +40,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -93,7 +95,7 @@ var ErrClosed = errors.New("the wait was ended by the server")
 type Keys struct {
 	client   *clientv3.Client
 	o        Options
-	cluster  string // id in hexadecimal digits
+	cluster  atomic.Pointer[string] // id in hexadecimal digits
 	term     atomic.Uint64
 	ctx      context.Context
 	stop     context.CancelFunc
@@ -109,8 +111,19 @@ type Keys struct {
 	past    history
 	hub     hub
 	waiters []*waiter
-	next    int64 // revision to watch from
+	own     map[uint64]commit // of this process, by the index that each comes right after
+	next    int64             // revision to watch from
+	rewatch func()            // ends the watch
+	stale   bool              // the store is another one than it was: nothing of the tree holds
+	ended   bool              // there are no more waits
 	closed  bool
+}
+
+// commit is a transaction that was done, and that the watch may not have brought yet.
+type commit struct {
+	rev     int64
+	head    head
+	changes []change
 }
 
 // waiter waits until the tree has reached an index.
@@ -121,7 +134,7 @@ type waiter struct {
 
 // Open loads the state and begins to follow it. The client stays the caller's, and must outlive the Keys.
 func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error) {
-	k := &Keys{client: client, o: o.filled()}
+	k := &Keys{client: client, o: o.filled(), rewatch: func() {}}
 	for i := range k.locks {
 		k.locks[i] = make(chan struct{}, 1)
 	}
@@ -139,11 +152,19 @@ func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error
 	return k, nil
 }
 
-// Close ends all waits. It writes nothing.
+// EndWaits ends all waits, and those that are still to come. All else goes on.
+func (k *Keys) EndWaits() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	k.hub.reset()
+}
+
+// Close ends all. It writes nothing.
 func (k *Keys) Close() {
+	k.EndWaits()
 	k.mu.Lock()
 	k.closed = true
-	k.hub.reset()
 	k.mu.Unlock()
 	k.stop()
 	k.running.Wait()
@@ -160,11 +181,14 @@ func (k *Keys) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the store's revision: %w", err)
 	}
-	if k.cluster == "" {
-		k.cluster = strconv.FormatUint(r.Header.ClusterId, 16)
-	}
+	id := strconv.FormatUint(r.Header.ClusterId, 16)
+	k.cluster.Store(&id)
 	k.term.Store(r.Header.RaftTerm)
-	err = k.loadAt(ctx, max(1, r.Header.Revision-int64(k.o.History)))
+	from := max(1, r.Header.Revision-int64(k.o.History))
+	if k.isStale() { // what was before is of no use
+		from = r.Header.Revision
+	}
+	err = k.loadAt(ctx, from)
 	if errors.Is(err, rpctypes.ErrCompacted) {
 		err = k.loadAt(ctx, r.Header.Revision)
 	}
@@ -198,7 +222,7 @@ func (k *Keys) loadAt(ctx context.Context, rev int64) error {
 	defer k.mu.Unlock()
 	k.hub.reset()
 	k.caughtUp.Store(false)
-	k.tree, k.next = t, rev+1
+	k.tree, k.next, k.own, k.stale = t, rev+1, map[uint64]commit{}, false
 	k.past = history{limit: k.o.History, first: t.index + 1}
 	k.wakeWaiters()
 	return nil
@@ -225,7 +249,7 @@ func (k *Keys) change(kv *mvccpb.KeyValue, deleted bool) (change, bool) {
 func (k *Keys) follow() {
 	for k.ctx.Err() == nil {
 		err := k.watch()
-		if errors.Is(err, rpctypes.ErrCompacted) { // events are lost
+		if errors.Is(err, rpctypes.ErrCompacted) || errors.Is(err, errStale) { // events are lost
 			err = k.load(k.ctx)
 		}
 		if k.ctx.Err() == nil {
@@ -240,8 +264,15 @@ func (k *Keys) watch() error {
 	// A member without a leader ends the watch, and the client turns to another one.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(k.ctx))
 	defer cancel()
+	k.mu.Lock()
+	k.rewatch = cancel
+	stale := k.stale
+	k.mu.Unlock()
+	if stale {
+		return errStale
+	}
 	for r := range k.client.Watch(ctx, k.o.Prefix, clientv3.WithPrefix(), clientv3.WithRev(k.next)) {
-		if err := r.Err(); err != nil {
+		if err := r.Err(); err != nil && !k.isStale() {
 			return err
 		}
 		k.term.Store(r.Header.RaftTerm)
@@ -254,15 +285,24 @@ func (k *Keys) watch() error {
 			events = events[n:]
 		}
 	}
+	if k.isStale() {
+		return errStale
+	}
 	return errors.New("the watch has ended")
 }
 
+// apply takes in the events of a revision that the watch has brought, unless this process did them itself and knows.
 func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 	var h *head
 	var changes []change
+	known := uint64(rev) <= k.index()
 	for _, e := range events {
 		deleted := e.Type == mvccpb.DELETE
 		if string(e.Kv.Key) == k.head() {
+			if known {
+				k.next = rev + 1
+				return
+			}
 			h = new(head)
 			if err := json.Unmarshal(e.Kv.Value, h); err != nil || h.Key == "" {
 				h = nil
@@ -273,12 +313,74 @@ func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if ev, gone := k.tree.apply(rev, h, changes, time.Now(), nil); ev != nil {
-		k.past.add(ev)
-		k.hub.notify(ev, gone)
-	}
 	k.next = rev + 1
+	if h == nil || uint64(rev) > k.tree.index {
+		k.take(rev, h, changes)
+	}
 	k.wakeWaiters()
+}
+
+// applyOwn takes in what this process has just done, at once where it comes right after what the tree holds, else as
+// soon as it does. So a write need not wait until the watch brings it.
+func (k *Keys) applyOwn(before uint64, c commit) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.stale || before < k.tree.index: // the watch was faster
+	case before > k.tree.index:
+		k.own[before] = c
+	default:
+		k.take(c.rev, &c.head, c.changes)
+		k.wakeWaiters()
+	}
+}
+
+// take feeds a revision to the tree, and after it those of our own that follow; the lock is held.
+func (k *Keys) take(rev int64, h *head, changes []change) {
+	for {
+		before := k.tree.index
+		if ev, gone := k.tree.apply(rev, h, changes, time.Now(), nil); ev != nil {
+			k.past.add(ev)
+			k.hub.notify(ev, gone)
+		}
+		delete(k.own, before)
+		c, ok := k.own[k.tree.index]
+		if !ok {
+			return
+		}
+		rev, h, changes = c.rev, &c.head, c.changes
+	}
+}
+
+// seen compares the index of a linearizable answer with that of the tree before the question. A store that is behind,
+// or has another id, was set up anew, or from a backup, or emptied: then all is loaded again.
+func (k *Keys) seen(h *etcdserverpb.ResponseHeader, index, before uint64) error {
+	k.term.Store(h.RaftTerm)
+	if index >= before && strconv.FormatUint(h.ClusterId, 16) == *k.cluster.Load() {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.stale && before <= k.tree.index { // else it has been loaded meanwhile
+		k.o.Log.Error("the store is not the one it was, and is read anew", "index", index, "was", before)
+		k.stale = true
+		k.rewatch()
+	}
+	return errStale
+}
+
+var errStale = errors.New("the store was set up anew")
+
+func (k *Keys) isStale() bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.stale
+}
+
+func (k *Keys) index() uint64 {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.tree.index
 }
 
 func (k *Keys) wakeWaiters() {

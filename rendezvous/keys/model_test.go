@@ -41,12 +41,7 @@ func (m *model) do(s step) string {
 
 func (m *model) commit(w *plan) string {
 	m.rev++
-	var changes []change
-	for _, dir := range w.dirs {
-		changes = append(changes, change{dir, &record{Dir: true}, m.rev, m.rev})
-	}
-	changes = append(changes, change{w.head.Key, w.put, m.rev, m.rev})
-	e, _ := m.apply(m.rev, &w.head, changes, m.now, nil)
+	e, _ := m.apply(m.rev, &w.head, w.changes(m.rev), m.now, nil)
 	if told := event(w.head, w.prev, w.put, uint64(m.rev)); cmp.Diff(told, e, cmp.AllowUnexported(Event{})) != "" {
 		return "the writer is told " + show(told) + ", others see " + show(e)
 	}
@@ -150,7 +145,7 @@ func TestLoadedDeadlines(t *testing.T) {
 		ttl  uint64
 		ends time.Duration // from now, as the writer put it
 		want time.Duration
-	}{{7200, time.Hour, time.Hour}, {7200, -time.Hour, grace}, {7200, 3 * time.Hour, 2 * time.Hour}, {5, -time.Hour, 5 * time.Second}} {
+	}{{7200, time.Hour, time.Hour}, {7200, -time.Hour, time.Hour}, {15, -time.Hour, grace}, {7200, 3 * time.Hour, 2 * time.Hour}, {5, -time.Hour, 5 * time.Second}} {
 		tr := newTree()
 		r := &record{TTL: c.ttl, Expiration: now.Add(c.ends).UnixNano()}
 		tr.put(change{"/k", r, 1, 1}, now, &grace)

@@ -33,6 +33,20 @@ type plan struct {
 	dirs   []string // directories made on the way
 	put    *record  // written at head.Key; nil: that key is deleted with all below it
 	prev   *Node
+	born   int64 // revision at which what is written again was made; 0 for what is new
+}
+
+// changes is what the plan does, done at a revision.
+func (w *plan) changes(rev int64) []change {
+	var all []change
+	for _, dir := range w.dirs {
+		all = append(all, change{dir, &record{Dir: true, Time: w.put.Time}, rev, rev})
+	}
+	born := w.born
+	if born == 0 {
+		born = rev
+	}
+	return append(all, change{w.head.Key, w.put, rev, born})
 }
 
 // guard is something about a key of the store that must not have changed.
@@ -85,7 +99,7 @@ func (p Put) create(t *tree, key string, now time.Time, action string) (*plan, *
 		case p.Refresh && !p.Dir:
 			r.value = n.record.value
 		}
-		w.prev = n.show(now)
+		w.prev, w.born = n.show(now), n.born
 		w.guards = []guard{{key, written, n.rev}}
 		return w, nil
 	}
@@ -134,7 +148,8 @@ func (p Put) rewrite(n *node, now time.Time, action string) *plan {
 	}
 	r.expiring(p.TTL, now)
 	return &plan{
-		head: head{action, n.path, p.Refresh}, put: r, prev: n.show(now), guards: []guard{{n.path, written, n.rev}},
+		head: head{action, n.path, p.Refresh}, put: r, prev: n.show(now), born: n.born,
+		guards: []guard{{n.path, written, n.rev}},
 	}
 }
 

@@ -158,7 +158,8 @@ func (t *tree) put(c change, now time.Time, grace *time.Duration) {
 	if n.record.Expiration != 0 {
 		left := time.Duration(n.record.TTL) * time.Second
 		if grace != nil {
-			left = min(left, max(*grace, time.Unix(0, n.record.Expiration).Sub(now)))
+			// Owners renew at half the time, and the clock that Expiration is of may be another one.
+			left = min(left, max(*grace, left/2, time.Unix(0, n.record.Expiration).Sub(now)))
 		}
 		n.deadline = now.Add(left)
 		t.due.add(deadline{n.deadline, n.path, n.rev})

@@ -30,7 +30,7 @@ func (k *Keys) Watch(ctx context.Context, key string, recursive bool, since uint
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.closed {
+	if k.ended {
 		return nil, ErrClosed
 	}
 	w := &Watch{k: k, Index: k.tree.index, what: watched{key, recursive}, since: since, event: make(chan *Event, 1)}

@@ -76,8 +76,17 @@ func (u *uses) note(path string, now time.Time) {
 	if u.last == nil {
 		u.last = map[string]time.Time{}
 	}
+	if _, ok := u.last[path]; !ok && len(u.last) >= maxUses {
+		for other := range u.last { // any: it is noted again when it is used again
+			delete(u.last, other)
+			break
+		}
+	}
 	u.last[path] = now
 }
+
+// maxUses bounds what clients fill by making runs and deleting them: more than that are not at once.
+const maxUses = 100_000
 
 // keep forgets all runs but these.
 func (u *uses) keep(runs []keys.Run) {

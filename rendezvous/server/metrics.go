@@ -135,25 +135,29 @@ func (s *Server) observed(next http.Handler) http.Handler {
 			// no slow client either.
 			_ = http.NewResponseController(w).SetReadDeadline(start.Add(headerTimeout))
 		}
-		a := &answer{ResponseWriter: w, code: http.StatusOK}
+		a := &answer{ResponseWriter: w}
+		defer func() { s.observe(r, a, time.Since(start)) }() // a wait whose client gives up ends with a panic
 		next.ServeHTTP(a, r)
-		took := time.Since(start)
-		action, waits := a.action(r)
-		s.metrics.requests.WithLabelValues(doorKeys, action, strconv.Itoa(a.code)).Inc()
-		if !waits {
-			s.metrics.seconds.WithLabelValues(doorKeys, action).Observe(took.Seconds())
-		}
-		path := strings.TrimPrefix(r.URL.Path, "/v2/keys")
-		dir, run, ok := runPath(path)
-		if !ok || a.code >= http.StatusInternalServerError {
-			return
-		}
-		s.used.note(dir, time.Now())
-		s.log.Debug("request", "door", doorKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took.String())
-		if a.code == http.StatusCreated && strings.TrimSuffix(path, "/") == dir {
-			s.log.Info("run begins", "door", doorKeys, "run", run, "client", r.RemoteAddr)
-		}
 	})
+}
+
+// observe counts and logs a request that has ended, with code 0 where nothing was answered.
+func (s *Server) observe(r *http.Request, a *answer, took time.Duration) {
+	action, waits := a.action(r)
+	s.metrics.requests.WithLabelValues(doorKeys, action, strconv.Itoa(a.code)).Inc()
+	if !waits {
+		s.metrics.seconds.WithLabelValues(doorKeys, action).Observe(took.Seconds())
+	}
+	path := strings.TrimPrefix(r.URL.Path, "/v2/keys")
+	dir, run, ok := runPath(path)
+	if !ok || a.code == 0 || a.code >= http.StatusBadRequest { // a run that is not there is not in use
+		return
+	}
+	s.used.note(dir, time.Now())
+	s.log.Debug("request", "door", doorKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took.String())
+	if a.code == http.StatusCreated && strings.TrimSuffix(path, "/") == dir {
+		s.log.Info("run begins", "door", doorKeys, "run", run, "client", r.RemoteAddr)
+	}
 }
 
 // answer remembers how a request was answered.
@@ -169,6 +173,9 @@ func (a *answer) WriteHeader(code int) {
 }
 
 func (a *answer) Write(b []byte) (int, error) {
+	if a.code == 0 {
+		a.code = http.StatusOK
+	}
 	if room := 64 - len(a.begin); room > 0 {
 		a.begin = append(a.begin, b[:min(room, len(b))]...)
 	}
@@ -180,8 +187,10 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // action is etcd's word for what was done, as the reply says it; for errors it is the method, and for long polls wait.
 func (a *answer) action(r *http.Request) (name string, waits bool) {
-	if r.Method == http.MethodGet && r.URL.Query().Get("wait") == "true" {
-		return "wait", true
+	if r.Method == http.MethodGet {
+		if wait, err := strconv.ParseBool(r.URL.Query().Get("wait")); err == nil && wait {
+			return "wait", true
+		}
 	}
 	if rest, ok := bytes.CutPrefix(a.begin, []byte(`{"action":"`)); ok {
 		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok {

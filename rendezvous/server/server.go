@@ -26,10 +26,10 @@ import (
 
 // Config is what serve's flags say. An address is host:port; empty means that the door stays shut.
 type Config struct {
-	Store        func(context.Context) (*store.Store, error)
-	Client       string      // door 1
-	TLS          *tls.Config // of door 1; nil for plain HTTP
-	C10d         string      // door 2
+	Store        func(context.Context) (*store.Store, error) // of door 1; not called without it
+	Client       string                                      // door 1
+	TLS          *tls.Config                                 // of door 1; nil for plain HTTP
+	C10d         string                                      // door 2
 	Status       string
 	Keys         keys.Options
 	TCPStore     tcpstore.Limits
@@ -54,7 +54,8 @@ type Server struct {
 	http     *http.Server // door 1
 	status   *http.Server
 	draining atomic.Bool
-	open     atomic.Bool // the store and the doors are
+	released atomic.Bool
+	open     atomic.Bool // the doors are, and the store with door 1
 	failed   chan error
 	used     uses // of runs on door 1
 	serving  sync.WaitGroup
@@ -68,7 +69,7 @@ const (
 	doorStatus = "status"
 )
 
-// Start opens all listeners, then the store, then the doors. Health is answered from the beginning: a store may need
+// Start opens all listeners, then the store of door 1, then the doors. Health is answered from the beginning: a store may need
 // its time. Nothing is left open where it fails.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.StoreTimeout == 0 {
@@ -103,17 +104,10 @@ func (s *Server) start(ctx context.Context) error {
 		s.status = &http.Server{Handler: s.statusHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 		s.serve(doorStatus, func() error { return s.status.Serve(l) })
 	}
-	opening, cancel := context.WithTimeoutCause(ctx, s.config.StoreTimeout, fmt.Errorf("no answer within %s", s.config.StoreTimeout))
-	defer cancel()
-	var err error
-	if s.store, err = s.config.Store(opening); err != nil {
-		return err
-	}
-	if l := s.doors[doorKeys]; l != nil {
-		if s.keys, err = keys.Open(opening, s.store.Client, s.config.Keys); err != nil {
-			return fmt.Errorf("opening the keys: %w", err)
+	if l := s.doors[doorKeys]; l != nil { // the TCPStore is in memory and needs no store
+		if err := s.openKeys(ctx, background, l); err != nil {
+			return err
 		}
-		s.serveKeys(background, l)
 	}
 	if l := s.doors[doorC10d]; l != nil {
 		s.c10d = tcpstore.New(s.config.TCPStore, s.log.With("door", doorC10d), s.metrics.c10d())
@@ -121,6 +115,20 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	s.open.Store(true)
 	s.log.Info("serving", "version", s.config.Version, "client", s.Address(doorKeys), "c10d", s.Address(doorC10d), "status", s.Address(doorStatus))
+	return nil
+}
+
+// openKeys opens the store and the door before it.
+func (s *Server) openKeys(ctx, background context.Context, l net.Listener) (err error) {
+	opening, cancel := context.WithTimeoutCause(ctx, s.config.StoreTimeout, fmt.Errorf("no answer within %s", s.config.StoreTimeout))
+	defer cancel()
+	if s.store, err = s.config.Store(opening); err != nil {
+		return err
+	}
+	if s.keys, err = keys.Open(opening, s.store.Client, s.config.Keys); err != nil {
+		return fmt.Errorf("opening the keys: %w", err)
+	}
+	s.serveKeys(background, l)
 	return nil
 }
 
@@ -187,18 +195,25 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // closing is how long requests of door 1 may take to end: all but long polls, which are told at once, take moments.
 const closing = 5 * time.Second
 
-// release shuts what is open.
+// release shuts what is open, once.
 func (s *Server) release() error {
+	if s.released.Swap(true) {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	var errs []error
+	if s.keys != nil {
+		s.keys.EndWaits()
+	}
+	if s.http != nil { // writes that are under way are answered
+		if err := s.http.Shutdown(ctx); err != nil {
+			s.log.Warn("connections were cut off", "door", doorKeys, "error", err)
+			errs = append(errs, s.http.Close())
+		}
+	}
 	if s.stop != nil {
 		s.stop()
-	}
-	if s.http != nil {
-		if err := s.http.Shutdown(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("ending requests: %w", err), s.http.Close())
-		}
 	}
 	if s.c10d != nil {
 		errs = append(errs, s.c10d.Close())

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,93 @@ func TestIdleRuns(t *testing.T) {
 	e, err := s.keys.Get(t.Context(), "/run_own", false)
 	if err != nil || e.Node.TTL < 7000 {
 		t.Errorf("it has %+v, %v", e, err)
+	}
+}
+
+// TestUses: what clients ask for of runs that are not there leaves nothing behind, and a wait that its client has given up
+// is a use all the same.
+func TestUses(t *testing.T) {
+	s := begin(t, nil)
+	base := "http://" + s.Address(doorKeys) + "/v2/keys"
+	r, err := http.Get(base + "/run_none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	ctx, giveUp := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/run_waits/k?wait=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = http.DefaultClient.Do(req); err != nil {
+		t.Fatal(err)
+	}
+	giveUp()
+	_ = r.Body.Close()
+	for end := time.Now().Add(20 * time.Second); s.used.since("/run_waits") > time.Hour; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a wait is no use")
+		}
+	}
+	if s.used.since("/run_none") < time.Hour {
+		t.Error("what is not there is in use")
+	}
+	var u uses
+	for i := range maxUses + 10 {
+		u.note(strconv.Itoa(i), time.Now())
+	}
+	if len(u.last) > maxUses || u.since(strconv.Itoa(maxUses+9)) > time.Hour {
+		t.Errorf("%d uses are remembered", len(u.last))
+	}
+}
+
+// TestEndOfRequests: a shutdown answers the writes that are under way, and ends waits.
+func TestEndOfRequests(t *testing.T) {
+	s := begin(t, nil)
+	base := "http://" + s.Address(doorKeys) + "/v2/keys"
+	if code := put(t, s, "/k", "value=0"); code != http.StatusCreated {
+		t.Fatal(code)
+	}
+	wait, err := http.Get(base + "/none?wait=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wait.Body.Close()
+	bad := make(chan string, 8)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, base+"/k", strings.NewReader("value=1"))
+				if err != nil {
+					bad <- err.Error()
+					return
+				}
+				req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				r, err := http.DefaultClient.Do(req)
+				if err != nil { // the door is shut
+					return
+				}
+				text, _ := io.ReadAll(r.Body)
+				_ = r.Body.Close()
+				if r.StatusCode != http.StatusOK {
+					bad <- string(text)
+					return
+				}
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond)
+	if err := s.release(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	close(bad)
+	for text := range bad {
+		t.Errorf("a write that was under way was answered %s", text)
+	}
+	if _, err := io.ReadAll(wait.Body); err == nil {
+		t.Error("a wait ended as if it were answered")
 	}
 }
 
@@ -285,4 +373,22 @@ func issue(t *testing.T, dir, name string, by *pair) *pair {
 		}
 	}
 	return &pair{c, key}
+}
+
+// TestWithoutStore: door 2 keeps nothing in the store, so that one alone serves, and is ready, without any.
+func TestWithoutStore(t *testing.T) {
+	s := begin(t, func(c *Config) {
+		c.Client = ""
+		c.Store = func(context.Context) (*store.Store, error) { return nil, errors.New("nobody needs one") }
+	})
+	for _, path := range []string{"/readyz", "/healthz", "/runs", "/metrics"} {
+		r, err := http.Get("http://" + s.Address(doorStatus) + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		if r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, r.Status)
+		}
+	}
 }

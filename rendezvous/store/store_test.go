@@ -1,10 +1,13 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestEmbedded: what was written is there after a restart.
@@ -47,7 +50,10 @@ func TestListen(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	client, err := External{Endpoints: []string{address}}.Open(t.Context())
+	// One member of a cluster may be down. The context is not the client's.
+	opening, opened := context.WithCancel(t.Context())
+	client, err := External{Endpoints: []string{"127.0.0.1:1", address}}.Open(opening)
+	opened()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +71,61 @@ func TestListen(t *testing.T) {
 func TestExternal(t *testing.T) {
 	if _, err := (External{Endpoints: []string{"127.0.0.1:1"}}).Open(t.Context()); err == nil {
 		t.Error("it connects to nothing")
+	}
+}
+
+// TestFull: a store that was filled takes writes again by itself.
+func TestFull(t *testing.T) {
+	s, err := Embedded{Dir: t.TempDir(), Quota: 8 << 20}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	value := strings.Repeat("x", 1<<20)
+	for i := 0; err == nil; i++ {
+		if i == 100 {
+			t.Fatal("it has no quota")
+		}
+		_, err = s.Put(t.Context(), "k", value)
+	}
+	for end := time.Now().Add(30 * time.Second); err != nil; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+		_, err = s.Put(t.Context(), "k", value)
+	}
+}
+
+// TestTaken: a directory that another server uses is an error once there is no more time, and not a wait for ever.
+func TestTaken(t *testing.T) {
+	dir, err := os.MkdirTemp("", "taken-") //nolint:usetesting // a second server begins in it once the first has ended, perhaps after the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s, err := Embedded{Dir: dir}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no more time"))
+	defer cancel()
+	if _, err := (Embedded{Dir: dir}).Open(ctx); err == nil || !strings.Contains(err.Error(), "no more time") {
+		t.Errorf("two servers in one directory: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOld(t *testing.T) {
+	for version, want := range map[string]bool{"3.4.23": true, "3.5.0": false, "3.6.16": false, "4.0.0": false, "2.3.8": true, "": true} {
+		if got := old(version); got != want {
+			t.Errorf("%q is old: %v", version, got)
+		}
 	}
 }
 

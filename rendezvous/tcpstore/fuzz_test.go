@@ -112,6 +112,9 @@ func consistent(t *testing.T, s *Store) {
 	waits := 0
 	for m := range members {
 		waits += len(m.waits)
+		for _, w := range m.waits {
+			total += w.bytes
+		}
 	}
 	if got, want := s.Sums(), (Sums{len(s.all), keys, total, waits}); got != want {
 		t.Errorf("counts %+v, has %+v", got, want)

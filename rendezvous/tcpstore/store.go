@@ -58,6 +58,7 @@ type wait struct {
 	slots   []*slot // each once
 	order   []*slot // as asked for
 	missing int     // how many of slots are not there
+	bytes   int     // about what it takes itself while it waits
 }
 
 // Delivery is a reply to a member that waited.
@@ -172,9 +173,17 @@ func (s *Store) write(m *Member, q Request, now time.Time, out *Result) error {
 			s.pop(t, out)
 		}
 		s.tidy(t)
-		if s.bytes > s.bounds.Bytes {
-			return refuse("memory", "all keys and values take more than %d bytes", s.bounds.Bytes)
+		if err := s.full(); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// full refuses what is too much: of keys and values, and of names that are only waited for.
+func (s *Store) full() error {
+	if s.bytes > s.bounds.Bytes {
+		return refuse("memory", "all keys and values take more than %d bytes", s.bounds.Bytes)
 	}
 	return nil
 }
@@ -289,7 +298,12 @@ func (s *Store) wait(m *Member, q Request, out *Result) error {
 	for _, t := range w.slots {
 		t.waits[w] = struct{}{}
 	}
-	return s.owe(w)
+	w.bytes = overhead * (len(w.order) + len(w.slots))
+	s.bytes += w.bytes
+	if err := s.owe(w); err != nil {
+		return err
+	}
+	return s.full()
 }
 
 // meet lets all go on once as many as the last one names have come. The key can be met at again.
@@ -353,6 +367,7 @@ func (s *Store) cancel(m *Member) {
 
 func (s *Store) forget(w *wait) {
 	s.waits--
+	s.bytes -= w.bytes
 	is := func(other *wait) bool { return other == w }
 	w.member.waits = slices.DeleteFunc(w.member.waits, is)
 	for _, t := range w.slots {

@@ -1,0 +1,395 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/rendezvous/server"
+)
+
+const installed = "/tegen/bin/" + contract.Rendezvous
+
+// renderedPod is what the manifests say of a pod that this program runs in.
+type renderedPod struct {
+	Grace      *int64              `yaml:"terminationGracePeriodSeconds"`
+	Init       []renderedContainer `yaml:"initContainers"`
+	Containers []renderedContainer `yaml:"containers"`
+}
+
+type renderedContainer struct {
+	Name, Image   string
+	Command, Args []string
+	Env           []renderedVariable
+	Ports         []struct {
+		Name string
+		Port int `yaml:"containerPort"`
+	}
+	Startup   renderedProbe `yaml:"startupProbe"`
+	Readiness renderedProbe `yaml:"readinessProbe"`
+	Liveness  renderedProbe `yaml:"livenessProbe"`
+}
+
+type renderedVariable struct {
+	Name, Value string
+	ValueFrom   map[string]any `yaml:"valueFrom"`
+}
+
+type renderedProbe struct {
+	Get probed `yaml:"httpGet"`
+}
+
+type probed struct{ Path, Port string }
+
+// ours says which of the program's commands a container runs, "" for none.
+func (c *renderedContainer) ours() string {
+	words := slices.Concat(c.Command, c.Args)
+	switch {
+	case len(words) > 1 && words[0] == installed:
+		return words[1]
+	case len(c.Command) == 0 && len(words) > 0 && strings.Contains(c.Image, contract.Rendezvous+":"):
+		return words[0]
+	}
+	return ""
+}
+
+// renderedPods are the pods of a golden file, and for each what a controller adds to it.
+func renderedPods(t *testing.T, path string) (pods []renderedPod) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var doc yaml.Node
+		if err := in.Decode(&doc); errors.Is(err, io.EOF) {
+			return pods
+		} else if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		found := podsBelow(t, &doc)
+		for i := range found {
+			addControllers(t, &doc, &found[i])
+		}
+		pods = append(pods, found...)
+	}
+}
+
+func podsBelow(t *testing.T, n *yaml.Node) (pods []renderedPod) {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == "containers" {
+			var pod renderedPod
+			if err := n.Decode(&pod); err != nil {
+				t.Fatal(err)
+			}
+			pods = append(pods, pod)
+		}
+		pods = append(pods, podsBelow(t, child)...)
+	}
+	return pods
+}
+
+// addControllers adds the words that TorchElastic's controller puts before the arguments, and the variables that the
+// training operator makes of an elastic policy.
+func addControllers(t *testing.T, doc *yaml.Node, pod *renderedPod) {
+	t.Helper()
+	var object struct{ Kind string }
+	var elastic struct {
+		Spec struct {
+			Endpoint string `yaml:"rdzvEndpoint"`
+			Min      int    `yaml:"minReplicas"`
+			Max      int    `yaml:"maxReplicas"`
+		}
+	}
+	var operated struct {
+		Spec struct {
+			Policy struct {
+				Min      int                           `yaml:"minReplicas"`
+				Max      int                           `yaml:"maxReplicas"`
+				Backend  string                        `yaml:"rdzvBackend"`
+				Host     string                        `yaml:"rdzvHost"`
+				Port     int                           `yaml:"rdzvPort"`
+				ID       string                        `yaml:"rdzvId"`
+				Restarts int                           `yaml:"maxRestarts"`
+				Conf     []struct{ Key, Value string } `yaml:"rdzvConf"`
+			} `yaml:"elasticPolicy"`
+			Processes string `yaml:"nprocPerNode"`
+		}
+	}
+	if err := doc.Decode(&object); err != nil {
+		t.Fatal(err)
+	}
+	c := &pod.Containers[0]
+	switch object.Kind {
+	case "ElasticJob":
+		if err := doc.Decode(&elastic); err != nil {
+			t.Fatal(err)
+		}
+		s := elastic.Spec
+		c.Args = slices.Concat([]string{
+			"--rdzv_backend=etcd", "--rdzv_endpoint=" + s.Endpoint, "--rdzv_id=j", fmt.Sprintf("--nnodes=%d:%d", s.Min, s.Max),
+		}, c.Args)
+	case "PyTorchJob":
+		if err := doc.Decode(&operated); err != nil {
+			t.Fatal(err)
+		}
+		p, conf := operated.Spec.Policy, []string{}
+		for _, pair := range p.Conf {
+			conf = append(conf, pair.Key+"="+pair.Value)
+		}
+		for name, value := range map[string]string{
+			"PET_RDZV_BACKEND": p.Backend, "PET_RDZV_ENDPOINT": fmt.Sprintf("%s:%d", p.Host, p.Port), "PET_RDZV_ID": p.ID,
+			"PET_RDZV_CONF": strings.Join(conf, ","), "PET_NNODES": fmt.Sprintf("%d:%d", p.Min, p.Max),
+			"PET_MAX_RESTARTS": fmt.Sprint(p.Restarts), "PET_NPROC_PER_NODE": operated.Spec.Processes,
+		} {
+			c.Env = append(c.Env, renderedVariable{Name: name, Value: value})
+		}
+	}
+}
+
+// TestRendered: what the manifests tell the program it understands, and what probes and Services ask of it is there.
+func TestRendered(t *testing.T) {
+	files, err := golden.Rendered(filepath.Join("..", "..", "golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, path := range files {
+		for _, pod := range renderedPods(t, path) {
+			for i, c := range slices.Concat(pod.Init, pod.Containers) {
+				command := c.ours()
+				if command == "" {
+					continue
+				}
+				seen[command]++
+				var err error
+				switch words := slices.Concat(c.Command, c.Args); command {
+				case "serve":
+					err = checkServe(t, &c, words[1:], pod.grace())
+				case "run":
+					err = checkRun(&c, words[2:], pod.grace())
+				case "install":
+					if i >= len(pod.Init) || len(words) != 2 || words[1] != installed {
+						err = fmt.Errorf("installs %q", words)
+					}
+				default:
+					err = errors.New("there is no such command")
+				}
+				if err != nil {
+					t.Errorf("%s: %s of %s: %v", path, command, c.Name, err)
+				}
+			}
+		}
+	}
+	for _, command := range []string{"serve", "run", "install"} {
+		if seen[command] == 0 {
+			t.Errorf("%s is not rendered anywhere", command)
+		}
+	}
+}
+
+func (p *renderedPod) grace() time.Duration {
+	if p.Grace == nil {
+		return 30 * time.Second // Kubernetes' own
+	}
+	return time.Duration(*p.Grace) * time.Second
+}
+
+func checkServe(t *testing.T, c *renderedContainer, args []string, grace time.Duration) error {
+	var o serveOptions
+	cmd := &cobra.Command{}
+	o.flags(cmd)
+	if err := cmd.ParseFlags(args); err != nil {
+		return err
+	}
+	if rest := cmd.Flags().Args(); len(rest) > 0 {
+		return fmt.Errorf("arguments %q are left", rest)
+	}
+	password := ""
+	for _, v := range c.Env {
+		switch {
+		case v.Name == passwordVariable && v.ValueFrom != nil:
+			password = "from a Secret"
+		case strings.HasPrefix(v.Name, prefix):
+			return fmt.Errorf("variable %s has value %q", v.Name, v.Value)
+		}
+	}
+	t.Setenv(passwordVariable, password)
+	o.etcd = server.Files{} // which are in Secrets
+	if _, err := o.config(slog.New(slog.DiscardHandler), zap.NewNop()); err != nil {
+		return err
+	}
+	ports := map[string]string{"status": o.status, "rendezvous": o.client}
+	if o.client == "" {
+		ports["rendezvous"] = o.c10d
+	}
+	for _, p := range c.Ports {
+		if _, port, _ := net.SplitHostPort(ports[p.Name]); port != fmt.Sprint(p.Port) {
+			return fmt.Errorf("port %s is %d, and it listens on %q", p.Name, p.Port, ports[p.Name])
+		}
+	}
+	if o.client != "" && o.c10d != "" || len(c.Ports) != 2 {
+		return fmt.Errorf("doors %q and %q are open, and ports are %v", o.client, o.c10d, c.Ports)
+	}
+	for _, raw := range o.advertise {
+		if u, err := url.Parse(raw); err != nil || !strings.HasSuffix(o.client, ":"+u.Port()) {
+			return fmt.Errorf("it listens on %s and tells %s", o.client, raw)
+		}
+	}
+	want := []renderedProbe{{probed{"/readyz", "status"}}, {probed{"/readyz", "status"}}, {probed{"/healthz", "status"}}}
+	if diff := cmp.Diff(want, []renderedProbe{c.Startup, c.Readiness, c.Liveness}); diff != "" {
+		return fmt.Errorf("probes (-want +got):\n%s", diff)
+	}
+	if o.c10d != "" && grace <= o.drain {
+		return fmt.Errorf("it is killed after %s, and drains for %s", grace, o.drain)
+	}
+	return nil
+}
+
+func checkRun(c *renderedContainer, args []string, grace time.Duration) error {
+	known := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	newRunOptions().add(known)
+	env := map[string]string{}
+	for _, v := range c.Env {
+		env[v.Name] = v.Value
+		if flag, ok := strings.CutPrefix(v.Name, "PET_"); ok && known.Lookup(strings.ToLower(flag)) == nil {
+			return fmt.Errorf("nothing reads %s", v.Name)
+		}
+	}
+	o, command, err := parse(env, args...)
+	if err != nil {
+		return err
+	}
+	if len(command) == 0 {
+		return errors.New("it has no command to start")
+	}
+	if o.shutdown.Duration >= grace {
+		return fmt.Errorf("it is killed after %s, and leaves its processes %s", grace, o.shutdown)
+	}
+	return nil
+}
+
+// TestLauncherConf: the keys that a job may hand through are those that the launcher takes, less what fields set.
+func TestLauncherConf(t *testing.T) {
+	fields := []string{"cacert", "cert", "join_timeout", "key", "last_call_timeout", "password", "protocol", "timeout"}
+	var names []string
+	for _, s := range rdzvSettings {
+		names = append(names, s.names...)
+	}
+	slices.Sort(names)
+	want := slices.Sorted(slices.Values(slices.Concat(fields, contract.LauncherConf)))
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+	o, _, err := parse(map[string]string{contract.RendezvousPassword: "p"}, "--rdzv-backend=etcd-v3", "--rdzv-endpoint=e:1", "--rdzv-id=r", "--rdzv-conf=user=u", "c")
+	if err != nil || o.conf.password != "p" {
+		t.Errorf("password %q, %v", o.conf.password, err)
+	}
+}
+
+// here makes rendered arguments of serve start on any machine.
+func here(t *testing.T, args []string) (out []string) {
+	t.Helper()
+	for _, arg := range args {
+		flag, value, _ := strings.Cut(arg, "=")
+		switch {
+		case strings.HasPrefix(flag, "--listen-") && value != "":
+			arg = flag + "=127.0.0.1:0"
+		case flag == "--data-dir":
+			arg = flag + "=" + filepath.Join(t.TempDir(), "data")
+		case flag == "--advertise-client-urls":
+			continue // the port is not known yet
+		}
+		out = append(out, arg)
+	}
+	return out
+}
+
+// rendered is a container of a fixture by the command that it runs.
+func rendered(t *testing.T, fixture, command string) renderedContainer {
+	t.Helper()
+	for _, pod := range renderedPods(t, filepath.Join("..", "..", "golden", fixture, "base.yaml")) {
+		for _, c := range pod.Containers {
+			if c.ours() == command {
+				return c
+			}
+		}
+	}
+	t.Fatalf("%s has no %s", fixture, command)
+	return renderedContainer{}
+}
+
+// TestRenderedWorld: workers that are rendered meet in the companion that is rendered with them.
+func TestRenderedWorld(t *testing.T) {
+	for _, fixture := range []string{"launcher-tegen-companion", "launcher-tegen-pytorchjob", "launcher-tegen-elasticjob"} {
+		t.Run(fixture, func(t *testing.T) {
+			companion, worker := rendered(t, fixture, "serve"), rendered(t, fixture, "run")
+			p := serve(t, here(t, companion.Args[1:])...)
+			if code, body := ask(t, "GET", p.status, companion.Readiness.Get.Path); code != 200 {
+				t.Fatalf("%d %s", code, body)
+			}
+			dialled := ""
+			for _, v := range worker.Env {
+				if v.Name == "PET_RDZV_ENDPOINT" {
+					dialled, v.Value = v.Value, p.client
+				}
+				if strings.HasPrefix(v.Name, "PET_") {
+					t.Setenv(v.Name, v.Value)
+				}
+			}
+			args := slices.Concat(worker.Command[1:], worker.Args)
+			args = append(args[:slices.Index(args, "--")+1], "sh", "-c", `echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"`)
+			for i, arg := range args {
+				if value, ok := strings.CutPrefix(arg, "--rdzv_endpoint="); ok {
+					dialled, args[i] = value, "--rdzv_endpoint="+p.client
+				}
+			}
+			if !strings.HasSuffix(dialled, fmt.Sprint("-rendezvous:", companion.Ports[0].Port)) {
+				t.Errorf("workers dial %s, and the companion has %v", dialled, companion.Ports)
+			}
+			agents := []*member{startMember(t, args...), startMember(t, args...), startMember(t, args...)} // the most that it is for
+			for _, a := range agents {
+				if code := a.exit(t); code != exitOK {
+					t.Errorf("exit code %d", code)
+				}
+			}
+			if diff := cmp.Diff([]string{"0", "1", "2"}, ranks(agents, 3)); diff != "" {
+				t.Errorf("ranks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRenderedC10d: a companion for c10d alone is ready, and writes nothing.
+func TestRenderedC10d(t *testing.T) {
+	c := rendered(t, "companion-c10d", "serve")
+	dir := t.TempDir()
+	t.Chdir(dir)
+	p := serve(t, here(t, c.Args[1:])...)
+	if code, body := ask(t, "GET", p.status, c.Readiness.Get.Path); code != 200 || p.client != "" || p.c10d == "" {
+		t.Errorf("%d %s, doors %q and %q", code, body, p.client, p.c10d)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("it wrote %v, %v", entries, err)
+	}
+}

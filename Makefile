@@ -32,7 +32,7 @@ e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB 
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
-	TEGEN_UPDATE=1 go test ./cmd/tegen ./scheduler/gang/ledger -run 'Golden|Script' -count=1
+	TEGEN_UPDATE=1 go test ./cmd/tegen ./scheduler/gang/ledger ./rendezvous ./rendezvous/etcdv3 -run 'Golden|Script' -count=1
 
 .PHONY: verify
 verify: ## Check formatting, modules and the schema, and every golden file with kubeconform and kube-score

@@ -2,8 +2,6 @@ package rendezvous
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,25 +24,7 @@ import (
 //	tick A…                                 lets time pass until the alarm of each machine, and ticks it
 //	put KEY [ttl=10s] VALUE                 writes a key, as an agent of torch would; rm KEY removes it
 //	store                                   shows all keys
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	transcripts := golden.Open(t, "testdata")
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasPrefix(string(text), "# reason: ") {
-				t.Errorf("%s does not begin with its reason", file)
-			}
-			transcripts.Compare(t, filepath.Base(file), []byte(play(t, string(text))))
-		})
-	}
-}
+func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 
 // play carries out the commands of a transcript, and returns it with the answers.
 func play(t *testing.T, transcript string) string {

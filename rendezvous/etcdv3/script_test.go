@@ -2,8 +2,6 @@ package etcdv3
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,37 +11,28 @@ import (
 
 // TestScripts plays the transcripts of testdata, which hold the events that one machine is told and, indented, what it
 // wants done. Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	transcripts := golden.Open(t, "testdata")
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
+
+func play(t *testing.T, transcript string) string {
+	m := newMachine("a", rules{2, 3, 30 * time.Second, time.Second, 10 * time.Second}, entry{Host: "host-a", Workers: 2})
+	var out strings.Builder
+	for line := range strings.Lines(transcript) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "  ") {
+			continue
 		}
-		m := newMachine("a", rules{2, 3, 30 * time.Second, time.Second, 10 * time.Second}, entry{Host: "host-a", Workers: 2})
-		var out strings.Builder
-		for line := range strings.Lines(string(text)) {
-			line = strings.TrimRight(line, "\n")
-			if strings.HasPrefix(line, "  ") {
-				continue
-			}
-			fmt.Fprintln(&out, line)
-			if f := strings.Fields(line); len(f) > 0 && f[0] != "#" {
-				for _, a := range m.Step(parse(t, f)) {
-					if u, ok := a.(actUpdate); ok && u.mark != nil { // not its address
-						fmt.Fprintf(&out, "  Update {entry:%+v dir:%s mark:%+v}\n", u.entry, u.dir, *u.mark)
-						continue
-					}
-					fmt.Fprintf(&out, "  %s %+v\n", strings.TrimPrefix(fmt.Sprintf("%T", a), "etcdv3.act"), a)
+		fmt.Fprintln(&out, line)
+		if f := strings.Fields(line); len(f) > 0 && f[0] != "#" {
+			for _, a := range m.Step(parse(t, f)) {
+				if u, ok := a.(actUpdate); ok && u.mark != nil { // not its address
+					fmt.Fprintf(&out, "  Update {entry:%+v dir:%s mark:%+v}\n", u.entry, u.dir, *u.mark)
+					continue
 				}
+				fmt.Fprintf(&out, "  %s %+v\n", strings.TrimPrefix(fmt.Sprintf("%T", a), "etcdv3.act"), a)
 			}
 		}
-		transcripts.Compare(t, filepath.Base(file), []byte(out.String()))
 	}
+	return out.String()
 }
 
 // parse reads an event: its name, a word where it has one, and numbers.

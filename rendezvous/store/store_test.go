@@ -33,23 +33,7 @@ func TestEmbedded(t *testing.T) {
 
 // TestListen: other processes reach a server that listens.
 func TestListen(t *testing.T) {
-	port, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := port.Addr().String()
-	if err := port.Close(); err != nil {
-		t.Fatal(err)
-	}
-	server, err := Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	_, address := listening(t)
 	// One member of a cluster may be down. The context is not the client's.
 	opening, opened := context.WithCancel(t.Context())
 	client, err := External{Endpoints: []string{"127.0.0.1:1", address}}.Open(opening)
@@ -131,23 +115,7 @@ func TestOld(t *testing.T) {
 
 // TestRefused: credentials that a cluster does not take are an error that says so, and not one to try again after.
 func TestRefused(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	server, err := Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server, address := listening(t)
 	for _, step := range []func() error{
 		func() error { _, err := server.RoleAdd(t.Context(), "root"); return err },
 		func() error { _, err := server.UserAdd(t.Context(), "root", "right"); return err },
@@ -158,7 +126,7 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = External{Endpoints: []string{address}, Username: "root", Password: "wrong"}.Open(t.Context())
+	_, err := External{Endpoints: []string{address}, Username: "root", Password: "wrong"}.Open(t.Context())
 	if !errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("a wrong password: %v", err)
 	}
@@ -169,4 +137,27 @@ func TestRefused(t *testing.T) {
 	if err := right.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// listening is a server that other processes reach, and where.
+func listening(t *testing.T) (server *Store, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server, err = Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server, address
 }

@@ -3,8 +3,6 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,25 +22,7 @@ import (
 //	admit, wanted, reserve, tied, … PODS   asks about pods, or enters what became of them
 //	start POD PODS [on=NODE]            opens a round with a plan
 //	clock 5s, order, stats               lets time pass; shows the queue, and sums
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	transcripts := golden.Open(t, "testdata")
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasPrefix(string(text), "# reason: ") {
-				t.Errorf("%s does not begin with its reason", file)
-			}
-			transcripts.Compare(t, filepath.Base(file), []byte(play(t, string(text))))
-		})
-	}
-}
+func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 
 // play carries out the commands of a transcript, and returns it with the answers.
 func play(t *testing.T, transcript string) string {

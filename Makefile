@@ -2,6 +2,9 @@
 # of the product's dependencies: tools.mod, score.mod, test/conformance/schemas.mod.
 TOOLS := go tool -modfile=tools.mod
 
+# As the images are built. One compile then serves programs, tests and the control plane that the tests start.
+export CGO_ENABLED := 0
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -10,8 +13,8 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin/tegen-rendezvous
-	CGO_ENABLED=0 go build -trimpath -o bin/tegen ./cmd/tegen
-	CGO_ENABLED=0 go build -trimpath -o bin/tegen-rendezvous ./cmd/tegen-rendezvous
+	go build -trimpath -o bin/tegen ./cmd/tegen
+	go build -trimpath -o bin/tegen-rendezvous ./cmd/tegen-rendezvous
 	ln -sf tegen bin/tegen-fn
 
 .PHONY: test

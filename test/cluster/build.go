@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,45 +25,75 @@ import (
 // binEnv names a folder that holds the programs already.
 const binEnv = "TEGEN_CLUSTER_BIN"
 
-// modFile, seen from the module's root, pins the programs.
-const modFile = "test/cluster/binaries.mod"
+// The mod files that pin the programs, seen from the module's root. What cannot be in one build list with Kubernetes has
+// one of its own.
+const (
+	modFile     = "test/cluster/binaries.mod"
+	etcd35Mod   = "test/cluster/etcd35.mod"
+	corednsMod  = "test/cluster/coredns.mod"
+	corednsMain = "./test/cluster/coredns/main.go"
+)
 
 // unusedFor is how long the programs of another version stay in the cache folder after their last use.
 const unusedFor = 14 * 24 * time.Hour
 
 // packages are what go build makes the programs of, the longest build first: most of what the others need is compiled
 // with it.
-var packages = []struct{ name, path string }{
-	{apiserver, "k8s.io/kubernetes/cmd/kube-apiserver"},
-	{controllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"},
-	{scheduler, "k8s.io/kubernetes/cmd/kube-scheduler"},
-	{etcd, "go.etcd.io/etcd/server/v3"},
-	{kwok, "sigs.k8s.io/kwok/cmd/kwok"},
+var packages = []struct{ name, path, mod string }{
+	{apiserver, "k8s.io/kubernetes/cmd/kube-apiserver", modFile},
+	{controllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager", modFile},
+	{scheduler, "k8s.io/kubernetes/cmd/kube-scheduler", modFile},
+	{etcd, "go.etcd.io/etcd/server/v3", modFile},
+	{kwok, "sigs.k8s.io/kwok/cmd/kwok", modFile},
+	{Kubelet, "k8s.io/kubernetes/cmd/kubelet", modFile},
+	{KubeProxy, "k8s.io/kubernetes/cmd/kube-proxy", modFile},
+	{Kubectl, "k8s.io/kubernetes/cmd/kubectl", modFile},
+	{CoreDNS, corednsMain, corednsMod},
+	{Etcd35, "go.etcd.io/etcd/server/v3", etcd35Mod},
 }
 
 // goEnv is what of the go command's environment decides what a build makes.
 type goEnv struct {
-	GOVERSION, GOOS, GOARCH, CGO_ENABLED, GOMOD string
+	GOVERSION, GOOS, GOARCH, GOMOD string
 }
 
-// plan says where the programs of this module's binaries.mod are, or go.
+// plan says where the programs of a mod file are, or go.
 type plan struct {
 	root    string // of the module
+	mod     string
 	ldflags string
 	dir     string // of the programs
 	built   bool   // dir is ours: what is missing may be built there
 }
 
-// newPlan reads the mod file once: no test changes it.
-var newPlan = sync.OnceValues(func() (plan, error) {
+// newPlan reads a mod file once: no test changes it.
+func newPlan(mod string) (plan, error) {
+	plans.mu.Lock()
+	defer plans.mu.Unlock()
+	if p, ok := plans.made[mod]; ok {
+		return p, nil
+	}
+	p, err := makePlan(mod)
+	if err == nil {
+		plans.made[mod] = p
+	}
+	return p, err
+}
+
+var plans = struct {
+	mu   sync.Mutex
+	made map[string]plan
+}{made: map[string]plan{}}
+
+func makePlan(modFile string) (plan, error) {
 	if dir := os.Getenv(binEnv); dir != "" {
-		return plan{dir: dir}, nil
+		return plan{mod: modFile, dir: dir}, nil
 	}
 	env, err := readGoEnv()
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{root: filepath.Dir(env.GOMOD), built: true}
+	p := plan{root: filepath.Dir(env.GOMOD), mod: modFile, ldflags: "-s -w", built: true}
 	mod, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(modFile)))
 	if err != nil {
 		return plan{}, fmt.Errorf("reading the versions of the control plane's programs: %w", err)
@@ -70,8 +102,8 @@ var newPlan = sync.OnceValues(func() (plan, error) {
 	if err != nil {
 		return plan{}, fmt.Errorf("reading the versions of the control plane's programs: %w", err)
 	}
-	if p.ldflags, err = linkFlags(mod); err != nil {
-		return plan{}, err
+	if version := kubernetesVersion.FindSubmatch(mod); version != nil {
+		p.ldflags += versionFlags(version)
 	}
 	cache, err := cacheDir()
 	if err != nil {
@@ -79,7 +111,7 @@ var newPlan = sync.OnceValues(func() (plan, error) {
 	}
 	p.dir = filepath.Join(cache, cacheKey(mod, sum, env, p.ldflags))
 	return p, nil
-})
+}
 
 // cacheDir is the folder that holds one folder of programs for each version.
 func cacheDir() (string, error) {
@@ -94,7 +126,7 @@ func cacheDir() (string, error) {
 func cacheKey(mod, sum []byte, env goEnv, ldflags string) string {
 	hash := sha256.New()
 	for _, part := range [][]byte{
-		mod, sum, []byte(env.GOVERSION), []byte(env.GOOS), []byte(env.GOARCH), []byte(env.CGO_ENABLED), []byte(ldflags),
+		mod, sum, []byte(env.GOVERSION), []byte(env.GOOS), []byte(env.GOARCH), []byte(ldflags),
 	} {
 		// The length first, so that no two different lists read the same.
 		hash.Write(fmt.Appendf(nil, "%d ", len(part)))
@@ -105,21 +137,17 @@ func cacheKey(mod, sum []byte, env goEnv, ldflags string) string {
 
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s+k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)`)
 
-// linkFlags strip the programs, which halves them, and give them the version that a release build has: without it
-// they would say v0.0.0-master.
-func linkFlags(mod []byte) (string, error) {
-	match := kubernetesVersion.FindSubmatch(mod)
-	if match == nil {
-		return "", fmt.Errorf("reading %s: no version of k8s.io/kubernetes in it", modFile)
-	}
+// versionFlags give programs of Kubernetes the version that a release build has: without it they would say
+// v0.0.0-master.
+func versionFlags(match [][]byte) string {
 	const variable = " -X k8s.io/component-base/version."
-	return fmt.Sprintf("-s -w%[1]sgitVersion=%[2]s%[1]sgitMajor=%[3]s%[1]sgitMinor=%[4]s%[1]sgitTreeState=clean",
-		variable, match[1], match[2], match[3]), nil
+	return fmt.Sprintf("%[1]sgitVersion=%[2]s%[1]sgitMajor=%[3]s%[1]sgitMinor=%[4]s%[1]sgitTreeState=clean",
+		variable, match[1], match[2], match[3])
 }
 
 func readGoEnv() (goEnv, error) {
 	var env goEnv
-	out, err := exec.Command("go", "env", "-json", "GOVERSION", "GOOS", "GOARCH", "CGO_ENABLED", "GOMOD").Output()
+	out, err := exec.Command("go", "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOMOD").Output()
 	if err != nil {
 		return env, fmt.Errorf("asking the go command for its environment: %w", err)
 	}
@@ -132,33 +160,56 @@ func readGoEnv() (goEnv, error) {
 	return env, nil
 }
 
-// Program is the path of a program of the control plane, such as "etcd" or "kube-apiserver", built where it is missing.
+// Program is the path of a program, such as "etcd" or "kube-apiserver", built where it is missing.
 func Program(ctx context.Context, progress io.Writer, name string) (string, error) {
 	if err := ensure(ctx, progress, name); err != nil {
 		return "", err
 	}
-	p, err := newPlan()
+	p, err := newPlan(modOf(name))
 	if err != nil {
 		return "", err
 	}
 	return filepath.Join(p.dir, name), nil
 }
 
-// Build builds all programs of the control plane that are missing and returns their folder.
-func Build(ctx context.Context, progress io.Writer) (string, error) {
-	if err := ensure(ctx, progress, programNames(Options{})...); err != nil {
-		return "", err
+// Build builds those of the named programs that are missing, without names all of the control plane.
+func Build(ctx context.Context, progress io.Writer, names ...string) error {
+	if len(names) == 0 {
+		names = programNames(Options{})
 	}
-	p, err := newPlan()
-	return p.dir, err
+	return ensure(ctx, progress, names...)
 }
 
-// ensure builds those of the named programs that are missing. One process of a machine builds at a time.
-func ensure(ctx context.Context, progress io.Writer, names ...string) error {
-	p, err := newPlan()
-	if err != nil {
-		return err
+// modOf is the mod file that pins a program.
+func modOf(name string) string {
+	for _, pkg := range packages {
+		if pkg.name == name {
+			return pkg.mod
+		}
 	}
+	return modFile
+}
+
+// ensure builds those of the named programs that are missing.
+func ensure(ctx context.Context, progress io.Writer, names ...string) error {
+	byMod := map[string][]string{}
+	for _, name := range names {
+		byMod[modOf(name)] = append(byMod[modOf(name)], name)
+	}
+	for _, mod := range slices.Sorted(maps.Keys(byMod)) {
+		p, err := newPlan(mod)
+		if err != nil {
+			return err
+		}
+		if err := p.ensure(ctx, progress, byMod[mod]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensure builds what is missing. One process of a machine builds at a time.
+func (p plan) ensure(ctx context.Context, progress io.Writer, names []string) error {
 	missing := p.missing(names)
 	if len(missing) == 0 {
 		if p.built {
@@ -209,9 +260,8 @@ func (p plan) missing(names []string) []string {
 }
 
 func (p plan) build(ctx context.Context, progress io.Writer, missing []string) error {
-	say(progress, "building a Kubernetes control plane for tests, once: %s", strings.Join(missing, ", "))
-	say(progress, "%d programs; with a cold build cache this takes about 15 minutes on two cores (this machine has %d)",
-		len(missing), runtime.NumCPU())
+	say(progress, "building programs of a cluster for tests, once: %s", strings.Join(missing, ", "))
+	say(progress, "with a cold build cache Kubernetes takes about 15 minutes on two cores (this machine has %d)", runtime.NumCPU())
 	begin := time.Now()
 	for i, name := range missing {
 		var source string
@@ -221,17 +271,17 @@ func (p plan) build(ctx context.Context, progress io.Writer, missing []string) e
 			}
 		}
 		if source == "" {
-			return fmt.Errorf("building %s: the control plane has no such program", name)
+			return fmt.Errorf("building %s: a cluster has no such program", name)
 		}
 		say(progress, "  %d/%d %s ...", i+1, len(missing), name)
 		step := time.Now()
-		args := []string{"-modfile=" + modFile, "-ldflags", p.ldflags}
+		args := []string{"-modfile=" + p.mod, "-ldflags", p.ldflags}
 		if err := goBuild(ctx, p.root, filepath.Join(p.dir, name), source, args...); err != nil {
 			return err
 		}
 		say(progress, "  %d/%d %s took %.0f s", i+1, len(missing), name, time.Since(step).Seconds())
 	}
-	say(progress, "the control plane took %.0f s to build and is kept in %s", time.Since(begin).Seconds(), p.dir)
+	say(progress, "they took %.0f s to build and are kept in %s", time.Since(begin).Seconds(), p.dir)
 	return nil
 }
 
@@ -279,8 +329,9 @@ func goBuild(ctx context.Context, root, program, source string, args ...string) 
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", scratch}, args...), source)...)
 	cmd.Dir = root
-	// A workspace would not let -modfile through.
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	// A workspace would not let -modfile through. Without C a program runs in an image that has no library, and shares its
+	// compiled packages with the tests, which make runs so too.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	cmd.Stdout, cmd.Stderr = &output, &output
 	// An interrupted go command ends its compilers, a killed one does not.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCacheKey(t *testing.T) {
-	env := goEnv{GOVERSION: "go1.26.0", GOOS: "linux", GOARCH: "amd64", CGO_ENABLED: "1"}
+	env := goEnv{GOVERSION: "go1.26.0", GOOS: "linux", GOARCH: "amd64"}
 	with := func(change func(*goEnv)) goEnv {
 		changed := env
 		change(&changed)
@@ -21,14 +21,13 @@ func TestCacheKey(t *testing.T) {
 	}
 	seen := map[string]string{base: "nothing"}
 	for change, key := range map[string]string{
-		"the mod file":      cacheKey([]byte("mod2"), []byte("sum"), env, "-s"),
-		"the sum file":      cacheKey([]byte("mod"), []byte("sum2"), env, "-s"),
-		"where one ends":    cacheKey([]byte("mods"), []byte("um"), env, "-s"),
-		"the link flags":    cacheKey([]byte("mod"), []byte("sum"), env, "-w"),
-		"Go's version":      cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOVERSION = "go1.26.1" }), "-s"),
-		"the system":        cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOOS = "darwin" }), "-s"),
-		"the architecture":  cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOARCH = "arm64" }), "-s"),
-		"whether C is used": cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.CGO_ENABLED = "0" }), "-s"),
+		"the mod file":     cacheKey([]byte("mod2"), []byte("sum"), env, "-s"),
+		"the sum file":     cacheKey([]byte("mod"), []byte("sum2"), env, "-s"),
+		"where one ends":   cacheKey([]byte("mods"), []byte("um"), env, "-s"),
+		"the link flags":   cacheKey([]byte("mod"), []byte("sum"), env, "-w"),
+		"Go's version":     cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOVERSION = "go1.26.1" }), "-s"),
+		"the system":       cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOOS = "darwin" }), "-s"),
+		"the architecture": cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOARCH = "arm64" }), "-s"),
 	} {
 		if other, ok := seen[key]; ok {
 			t.Errorf("a change of %s gives the key of a change of %s", change, other)
@@ -41,21 +40,23 @@ func TestCacheKey(t *testing.T) {
 }
 
 func TestLinkFlags(t *testing.T) {
-	mod, err := os.ReadFile("binaries.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags, err := linkFlags(mod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"-s -w ", "version.gitVersion=v1.", "version.gitMajor=1 ", "version.gitTreeState=clean"} {
-		if !strings.Contains(flags, want) {
-			t.Errorf("%q is not in %q", want, flags)
+	for mod, versions := range map[string]bool{modFile: true, corednsMod: false, etcd35Mod: false} {
+		p, err := makePlan(mod)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err := linkFlags([]byte("require k8s.io/api v0.36.3")); err == nil {
-		t.Error("a mod file without Kubernetes gives link flags")
+		want := []string{"-s -w"}
+		if versions {
+			want = append(want, "version.gitVersion=v1.", "version.gitMajor=1 ", "version.gitTreeState=clean")
+		}
+		for _, want := range want {
+			if !strings.Contains(p.ldflags, want) {
+				t.Errorf("%s: %q is not in %q", mod, want, p.ldflags)
+			}
+		}
+		if strings.Contains(p.ldflags, "gitVersion") != versions {
+			t.Errorf("%s: Kubernetes' version in %q: want %v", mod, p.ldflags, versions)
+		}
 	}
 }
 

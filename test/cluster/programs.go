@@ -18,6 +18,16 @@ const (
 	kwok              = "kwok"
 )
 
+// The programs of real nodes. kubectl is here because people apply bundles with it.
+const (
+	Kubelet   = "kubelet"
+	KubeProxy = "kube-proxy"
+	Kubectl   = "kubectl"
+	CoreDNS   = "coredns"
+	Etcd      = etcd
+	Etcd35    = "etcd-3.5" // with the v2 API
+)
+
 // programNames are the programs that the options ask for.
 func programNames(o Options) []string {
 	names := []string{etcd, apiserver}

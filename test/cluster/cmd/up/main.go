@@ -56,8 +56,7 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.build {
-				_, err := cluster.Build(cmd.Context(), cmd.ErrOrStderr())
-				return err
+				return cluster.Build(cmd.Context(), cmd.ErrOrStderr())
 			}
 			return run(cmd, f)
 		},

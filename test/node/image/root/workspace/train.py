@@ -50,6 +50,10 @@ def together(numbers):
     return numbers.tolist()
 
 
+def short(loss):
+    return float(f"{loss.item():.4g}")
+
+
 def train(options):
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=30))
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -77,10 +81,10 @@ def train(options):
             raise RuntimeError(f"step {step}: the sum over {size} ranks is {total}")
         if folder and rank == 0:
             save(folder, model, step)
-        tell("step", step=step, size=size, rank=rank, sum=int(total), loss=round(loss.item(), 6))
+        tell("step", step=step, size=size, rank=rank, sum=int(total), loss=short(loss))
         time.sleep(options.pause)
     dist.barrier()
-    tell("done", step=step, size=size, rank=rank, restart=restart, loss=None if loss is None else round(loss.item(), 6))
+    tell("done", step=step, size=size, rank=rank, restart=restart, loss=None if loss is None else short(loss))
 
 
 def main():

@@ -99,7 +99,7 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 			{Name: "TEGEN_SSH_HOME", Value: homeDir},
 			{Name: "TEGEN_SSH_COMMENT", Value: job.Metadata.Namespace + "/" + job.Metadata.Name},
 		},
-		Resources:       small(),
+		Resources:       small(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{mount, {Name: "ssh-keys", MountPath: keysDir, ReadOnly: true}, passwdMount},
 	}}
@@ -113,7 +113,7 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 			"--type=merge", "--patch-file=" + homeDir + "/patch.json",
 		},
 		Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}}, // where it keeps what the API server can do
-		Resources:       small(),
+		Resources:       small(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{mount, {Name: "tmp", MountPath: "/tmp"}},
 	}}

@@ -45,7 +45,7 @@ func installLauncher(job *schema.Job) corev1.Container {
 		Image:           job.Spec.Images.Rendezvous,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Args:            []string{"install", launcherDir + "/" + contract.Rendezvous}, // to which the image's entrypoint is the program
-		Resources:       small(),
+		Resources:       small(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{{Name: "launcher", MountPath: launcherDir}},
 	}

@@ -75,9 +75,14 @@ func fixed(cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list, Limits: maps.Clone(list)}
 }
 
-// small is what helper containers need: they copy, unpack and wait.
-func small() corev1.ResourceRequirements {
-	return fixed(resource.MustParse("500m"), resource.MustParse("512Mi"), resource.MustParse("1Gi"))
+// small is what helper containers need: they copy, unpack and wait. With less CPU they only take longer, so none asks for
+// more than a worker: one that runs before it would raise what the whole pod asks for.
+func small(job *schema.Job) corev1.ResourceRequirements {
+	cpu := resource.MustParse("500m")
+	if own := job.Spec.Resources.CPU; own.Cmp(cpu) < 0 {
+		cpu = own
+	}
+	return fixed(cpu, resource.MustParse("512Mi"), resource.MustParse("1Gi"))
 }
 
 func scratch(name string, size resource.Quantity) corev1.Volume {

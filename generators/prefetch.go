@@ -199,7 +199,7 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 			{Name: "DATASET_MARKER", Value: f.marker()},
 			{Name: "HOME", Value: "/tmp"},
 		},
-		Resources:       small(),
+		Resources:       small(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath},
@@ -230,7 +230,7 @@ func waitForDatasets(job *schema.Job) *corev1.Container {
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         command,
 		Env:             []corev1.EnvVar{{Name: "WAIT_SECONDS", Value: strconv.FormatInt(wait, 10)}},
-		Resources:       small(),
+		Resources:       small(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    mounts,
 	}

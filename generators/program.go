@@ -104,7 +104,7 @@ func initContainers(job *schema.Job) []corev1.Container {
 			ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 			Command:         []string{"aws", "s3", "cp", job.Spec.Script.S3, scriptPath(job)}, // no shell: the URI is one word
 			Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
-			Resources:       small(),
+			Resources:       small(job),
 			SecurityContext: containerSecurity(true),
 			VolumeMounts:    []corev1.VolumeMount{{Name: "script", MountPath: scriptDir}, {Name: "tmp", MountPath: "/tmp"}},
 		})

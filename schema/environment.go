@@ -151,6 +151,11 @@ func (env *Environment) apply(job *Job) {
 		for i := range spec.Storage {
 			env.Spec.Storage.apply(&spec.Storage[i], job)
 		}
+		for _, own := range []*EtcdStorage{spec.Rendezvous.Etcd.Storage, spec.Rendezvous.Companion.Storage} {
+			if own != nil {
+				env.Spec.Storage.applyClass(own)
+			}
+		}
 	}
 }
 
@@ -253,6 +258,18 @@ func (s *EnvironmentStorage) apply(v *Storage, job *Job) {
 		h.Claim, h.Path, to.HostPath = claim, below(h.Path), &h
 	}
 	v.VolumeSource = to
+}
+
+// applyClass gives the volume of one pod's own data the class of this environment's volumes. Where those are no class's,
+// it is the cluster's default: no file system that many pods share is one for a database.
+func (s *EnvironmentStorage) applyClass(v *EtcdStorage) {
+	if s.Replace == "unnamed" && v.StorageClass != "" {
+		return
+	}
+	v.StorageClass = ""
+	if s.Dynamic != nil {
+		v.StorageClass = s.Dynamic.StorageClass
+	}
 }
 
 // ClaimName returns the name of the PersistentVolumeClaim that a volume is mounted through, "" for scratch space.

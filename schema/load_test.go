@@ -205,6 +205,31 @@ spec:
 	}
 }
 
+// TestStorageClassesOfStores: the volume of an etcd or a companion stays one of its own, of a class that exists here.
+func TestStorageClassesOfStores(t *testing.T) {
+	for _, c := range []struct{ where, named, unnamed string }{
+		{"replace: all, dynamic: {storageClass: standard}", "standard", "standard"},
+		{"replace: all, dynamic: {}", "", ""},
+		{"replace: all, nfs: {server: nfs.example, path: /export}", "", ""},
+		{"replace: unnamed, dynamic: {storageClass: standard}", "gp3", "standard"},
+		{"replace: unnamed, nfs: {server: nfs.example, path: /export}", "gp3", ""},
+	} {
+		env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {storage: {" + c.where + "}}\n"
+		text := strings.Replace(job("a"), "workers:", `rendezvous: {backend: etcd, store: etcd, etcd: {storage: {size: 8Gi, storageClass: gp3}}}
+  workers:`, 1) + "---\n" + strings.Replace(job("b"), "workers:", `rendezvous: {backend: etcd, store: companion, companion: {storage: {size: 8Gi}}}
+  images: {rendezvous: registry.example/rendezvous:1}
+  workers:`, 1)
+		jobs, errs := load(t, text, env)
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		got := []string{jobs[0].Spec.Rendezvous.Etcd.Storage.StorageClass, jobs[1].Spec.Rendezvous.Companion.Storage.StorageClass}
+		if diff := cmp.Diff([]string{c.named, c.unnamed}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.where, diff)
+		}
+	}
+}
+
 // TestAlternativesAreOneValue: an override of one alternative replaces another, it is not merged with it.
 func TestAlternativesAreOneValue(t *testing.T) {
 	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {overrides: {identity: {nodeRole: {}}}}\n"

@@ -1,0 +1,135 @@
+"""Stands for a program of MXNet's: finds its peers as ps-lite does, by the DMLC_* variables, and sums over them.
+
+The scheduler listens where DMLC_PS_ROOT_URI and _PORT say. Servers and workers dial it by that name, tell it where they
+are reached, and get the list of servers once all are there. Each worker pushes rank + 1 to every server and pulls the
+sum over all workers, n(n+1)/2. The scheduler ends when all have said goodbye, and so do they when it has.
+"""
+import json
+import os
+import socket
+import sys
+import time
+
+from events import tell
+
+PATIENCE = 300  # seconds until a peer that is not there fails the run: images may still be pulled
+
+
+class Peer:
+    """A connection that carries a JSON value a line."""
+
+    def __init__(self, connection):
+        connection.settimeout(PATIENCE)
+        self.connection, self.lines = connection, connection.makefile("r", encoding="utf-8")
+
+    def send(self, **message):
+        self.connection.sendall((json.dumps(message) + "\n").encode())
+
+    def receive(self):
+        line = self.lines.readline()
+        if not line:
+            raise ConnectionError("a peer hung up")
+        return json.loads(line)
+
+
+def dial(host, port):
+    """Tries until the name resolves and somebody listens: pods start in any order."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return Peer(socket.create_connection((host, port), timeout=5))
+        except OSError as err:
+            if time.monotonic() > deadline:
+                raise ConnectionError(f"dialling {host}:{port}: {err}") from err
+            time.sleep(0.5)
+
+
+def listen(host, port):
+    return socket.create_server((host, port), backlog=1024)
+
+
+def accept(listener):
+    listener.settimeout(PATIENCE)
+    return Peer(listener.accept()[0])
+
+
+def root():
+    return os.environ["DMLC_PS_ROOT_URI"], int(os.environ["DMLC_PS_ROOT_PORT"])
+
+
+def count(role):
+    return int(os.environ["DMLC_NUM_" + role.upper()])
+
+
+def schedule():
+    host, port = root()
+    # A pod's own name is not always an address that it has, so ps-lite listens everywhere on Kubernetes.
+    everywhere = int(os.environ.get("DMLC_USE_KUBERNETES", "0")) > 0
+    listener = listen("" if everywhere else host, port)
+    peers = {"server": [], "worker": []}
+    while len(peers["server"]) < count("server") or len(peers["worker"]) < count("worker"):
+        peer = accept(listener)
+        known = peer.receive()
+        if len(peers[known["role"]]) == count(known["role"]):
+            raise RuntimeError(f"one {known['role']} too many: {known}")
+        peers[known["role"]].append((known, peer))
+    for role, group in peers.items():
+        asked = [known["rank"] for known, _ in group]
+        if None in asked:
+            asked = range(len(group))  # in the order in which they came
+        if sorted(asked) != list(range(len(group))):
+            raise RuntimeError(f"ranks of {role}s are {sorted(asked)}")
+        for rank, (_, peer) in zip(asked, group):
+            peer.send(rank=rank, servers=[known["address"] for known, _ in peers["server"]])
+    everyone = [peer for group in peers.values() for _, peer in group]
+    for peer in everyone:
+        peer.receive()  # goodbye
+    for peer in everyone:
+        peer.send(goodbye=True)
+    tell("mxnet", role="scheduler", rank=0, sum=None, servers=count("server"), workers=count("worker"))
+
+
+def register(role, port=None, rank=None):
+    scheduler = dial(*root())
+    # As ps-lite: what the variable says, else the address of the interface that leads outside.
+    own = os.environ.get("DMLC_NODE_HOST") or scheduler.connection.getsockname()[0]
+    scheduler.send(role=role, rank=rank, address=[own, port])
+    return scheduler, scheduler.receive()
+
+
+def leave(scheduler):
+    scheduler.send(goodbye=True)
+    scheduler.receive()
+
+
+def serve():
+    listener = listen("", 0)
+    scheduler, told = register("server", port=listener.getsockname()[1])
+    workers = [accept(listener) for _ in range(count("worker"))]
+    total = sum(worker.receive()["push"] for worker in workers)
+    for worker in workers:
+        worker.send(pull=total)
+    tell("mxnet", role="server", rank=told["rank"], sum=total)
+    leave(scheduler)
+
+
+def work():
+    rank = os.environ.get("DMLC_WORKER_ID")
+    scheduler, told = register("worker", rank=None if rank is None else int(rank))
+    servers = [dial(*address) for address in told["servers"]]
+    for server in servers:
+        server.send(push=told["rank"] + 1)
+    sums = {server.receive()["pull"] for server in servers}
+    expected = count("worker") * (count("worker") + 1) // 2
+    if sums != {expected}:
+        raise RuntimeError(f"the servers' sums are {sorted(sums)}, not {expected}")
+    tell("mxnet", role="worker", rank=told["rank"], sum=expected, servers=len(servers))
+    leave(scheduler)
+
+
+if __name__ == "__main__":
+    roles = {"scheduler": schedule, "server": serve, "worker": work}
+    role = os.environ.get("DMLC_ROLE")
+    if role not in roles:
+        sys.exit(f"DMLC_ROLE is {role}, not one of {', '.join(roles)}")
+    roles[role]()

@@ -67,7 +67,7 @@ type Archive struct {
 // unusedFor is how long an archive stays that is no longer made: another checkout may be about to import it.
 const unusedFor = time.Hour
 
-// format is part of every key: a change of how archives are written is a change of all.
+// format is part of every key. It must change with what archives are written by: this package's code.
 const format = "1"
 
 // CacheDir is a folder for archives that all checkouts share.

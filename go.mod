@@ -43,7 +43,6 @@ require (
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
-	github.com/distribution/reference v0.6.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/emicklei/proto v1.14.3 // indirect
@@ -142,6 +141,7 @@ require (
 )
 
 require (
+	github.com/distribution/reference v0.6.0
 	github.com/prometheus/client_golang v1.23.2
 	go.uber.org/zap v1.27.1
 )

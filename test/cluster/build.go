@@ -308,9 +308,18 @@ func BuildCommand(ctx context.Context, progress io.Writer, pkg string) (string, 
 		return "", fmt.Errorf("making the folder of commands: %w", err)
 	}
 	prune(cache, dir)
+	mod, err := os.ReadFile(env.GOMOD)
+	if err != nil {
+		return "", fmt.Errorf("reading the module's versions: %w", err)
+	}
+	// As the images' Dockerfiles link them.
+	ldflags := "-s -w"
+	if version := kubernetesVersion.FindSubmatch(mod); version != nil {
+		ldflags += versionFlags(version)
+	}
 	program := filepath.Join(dir, path.Base(pkg))
 	say(progress, "building %s (minutes with a cold build cache)", pkg)
-	if err := goBuild(ctx, root, program, pkg); err != nil {
+	if err := goBuild(ctx, root, program, pkg, "-ldflags", ldflags); err != nil {
 		return "", err
 	}
 	commands.built[pkg] = program

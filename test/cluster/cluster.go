@@ -38,6 +38,10 @@ type Options struct {
 	NoScheduler bool
 	// NoControllers leaves kube-controller-manager out. Then nobody makes ServiceAccounts, and pods are admitted without.
 	NoControllers bool
+	// Address, where one is given, is an address of this machine that kube-apiserver listens on, so that real nodes can
+	// join. Then KWOK is left out, the Service "kubernetes" leads there, and the loss of a node is noticed as it is by
+	// default. The zero value is the loopback interface, and no node can reach it.
+	Address string
 	// Args are further arguments by program ("kube-apiserver"); they take the place of the package's own of
 	// the same flag, as --flag=value.
 	Args map[string][]string

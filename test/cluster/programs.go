@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -37,28 +39,39 @@ func programNames(o Options) []string {
 	if !o.NoScheduler {
 		names = append(names, scheduler)
 	}
-	return append(names, kwok)
+	if o.Address == "" {
+		names = append(names, kwok)
+	}
+	return names
 }
+
+// RealNodes are the programs of a control plane that real nodes join.
+func RealNodes() []string { return programNames(Options{Address: "any"}) }
 
 // layout is what the programs' flags name: ports of 127.0.0.1 and files of the cluster's folder.
 type layout struct {
 	dir                                                      string
+	address                                                  string // of kube-apiserver
 	etcdPort, peerPort, apiPort, cmPort, schedPort, kwokPort int
 }
 
-func newLayout(dir string) (layout, error) {
+func newLayout(dir, address string) (layout, error) {
 	ports, err := FreePorts(6)
 	if err != nil {
 		return layout{}, err
 	}
 	return layout{
-		dir: dir, etcdPort: ports[0], peerPort: ports[1], apiPort: ports[2],
+		dir: dir, address: cmp.Or(address, "127.0.0.1"), etcdPort: ports[0], peerPort: ports[1], apiPort: ports[2],
 		cmPort: ports[3], schedPort: ports[4], kwokPort: ports[5],
 	}, nil
 }
 
 func (l layout) path(elem ...string) string {
 	return filepath.Join(append([]string{l.dir}, elem...)...)
+}
+
+func (l layout) apiURL() string {
+	return "https://" + net.JoinHostPort(l.address, strconv.Itoa(l.apiPort))
 }
 
 func loopback(scheme string, port int) string {
@@ -74,7 +87,7 @@ func (l layout) args(program string, o Options) []string {
 	case apiserver:
 		args = l.apiserverArgs(o)
 	case controllerManager:
-		args = l.controllerManagerArgs()
+		args = l.controllerManagerArgs(o)
 	case scheduler:
 		args = l.schedulerArgs()
 	case kwok:
@@ -117,10 +130,9 @@ func (l layout) etcdArgs() []string {
 func (l layout) apiserverArgs(o Options) []string {
 	args := []string{
 		"--etcd-servers=" + loopback("http", l.etcdPort),
-		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1",
+		"--bind-address=" + l.address,
+		"--advertise-address=" + l.address,
 		"--secure-port=" + strconv.Itoa(l.apiPort),
-		"--endpoint-reconciler-type=none", // endpoints on the loopback interface are not valid
 		"--cert-dir=" + l.path("certs"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
@@ -133,22 +145,30 @@ func (l layout) apiserverArgs(o Options) []string {
 		"--max-requests-inflight=2000",
 		"--max-mutating-requests-inflight=1000",
 	}
-	// TaintNodesByCondition taints every new node, for the controller-manager to lift the taint of one that is ready. That
-	// was the larger part of adding a thousand nodes, which are ready from the start.
-	without := "--disable-admission-plugins=TaintNodesByCondition"
-	if o.NoControllers {
-		without += ",ServiceAccount"
+	var without []string
+	if o.Address == "" {
+		args = append(args, "--endpoint-reconciler-type=none") // endpoints on the loopback interface are not valid
+		// It taints every new node, for the controller-manager to lift the taint of one that is ready. That was the larger
+		// part of adding a thousand nodes, which KWOK makes ready from the start.
+		without = append(without, "TaintNodesByCondition")
+	} else {
+		args = append(args, "--kubelet-preferred-address-types=InternalIP") // nobody resolves the nodes' names
 	}
-	args = append(args, without)
+	if o.NoControllers {
+		without = append(without, "ServiceAccount")
+	}
+	if len(without) > 0 {
+		args = append(args, "--disable-admission-plugins="+strings.Join(without, ","))
+	}
 	if len(o.APIs) > 0 {
 		args = append(args, "--runtime-config="+strings.Join(o.APIs, "=true,")+"=true")
 	}
 	return args
 }
 
-func (l layout) controllerManagerArgs() []string {
+func (l layout) controllerManagerArgs(o Options) []string {
 	kubeconfig := l.path("kubeconfig")
-	return []string{
+	args := []string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
@@ -157,12 +177,17 @@ func (l layout) controllerManagerArgs() []string {
 		"--leader-elect=false",
 		"--service-account-private-key-file=" + l.path("service-account.key"),
 		"--root-ca-file=" + l.path("certs", "apiserver.crt"),
-		"--node-monitor-grace-period=1h", // see node-heartbeat in kwok.yaml
-		// It tells kubelets, of which there are none, how long to cache a Secret, with a write for every node.
-		"--controllers=*,-ttl-controller",
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	}
+	if o.Address == "" {
+		args = append(args,
+			"--node-monitor-grace-period=1h", // see node-heartbeat in kwok.yaml
+			// It tells kubelets, of which there are none, how long to cache a Secret, with a write for every node.
+			"--controllers=*,-ttl-controller",
+		)
+	}
+	return args
 }
 
 func (l layout) schedulerArgs() []string {

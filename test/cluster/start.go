@@ -56,7 +56,7 @@ func FreePorts(n int) ([]int, error) {
 // start brings the programs up in the order in which they need each other.
 func (c *Cluster) start(ctx context.Context, o Options, progress io.Writer) error {
 	begin := time.Now()
-	l, err := newLayout(c.dir)
+	l, err := newLayout(c.dir, o.Address)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (c *Cluster) connect(ctx context.Context, l layout, token string) error {
 		return fmt.Errorf("reading the apiserver's certificate: %w", err)
 	}
 	config := &rest.Config{
-		Host:            loopback("https", l.apiPort),
+		Host:            l.apiURL(),
 		BearerToken:     token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
 		QPS:             -1,

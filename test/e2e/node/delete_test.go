@@ -1,0 +1,132 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// deletions are the commands that the README deletes a job with, for this one.
+func deletions(t *testing.T, name, namespace string) (all [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(root + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.NewReplacer("=resnet", "="+name, "=training", "="+namespace, " training ", " "+namespace+" ")
+	for _, m := range regexp.MustCompile(`(?m)^kubectl (delete [^#\n]+ -l \S+)`).FindAllStringSubmatch(string(text), -1) {
+		all = append(all, strings.Fields(names.Replace(m[1])))
+	}
+	if len(all) == 0 {
+		t.Fatal("README.md does not say how a job is deleted")
+	}
+	return all
+}
+
+// object is one of the cluster's, by its kind.
+type object struct {
+	name     string // Kind/name
+	instance string
+	owners   []string
+}
+
+// everything lists all objects of a namespace, or those in none, of every kind that the cluster serves. Events, which say
+// what was, are left out.
+func (w *world) everything(ctx context.Context, namespace string) (all []object, err error) {
+	lists, err := w.client.Discovery().ServerPreferredResources()
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster what it serves: %w", err)
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("reading a group and version: %w", err)
+		}
+		for _, r := range list.APIResources {
+			if r.Namespaced != (namespace != "") || r.Kind == "Event" || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+				continue
+			}
+			found, err := w.metadata.Resource(gv.WithResource(r.Name)).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return nil, fmt.Errorf("listing %s: %w", r.Name, err)
+			}
+			for _, o := range found.Items {
+				of := object{name: r.Kind + "/" + o.Name, instance: o.Labels[instance]}
+				for _, owner := range o.OwnerReferences {
+					of.owners = append(of.owners, owner.Kind+"/"+owner.Name)
+				}
+				all = append(all, of)
+			}
+		}
+	}
+	return all, nil
+}
+
+// deleteByLabel deletes the job as the README says, and returns when nothing is left of it.
+func (j *job) deleteByLabel(within time.Duration) {
+	j.t.Helper()
+	began := time.Now()
+	for _, args := range deletions(j.t, j.name, j.namespace) {
+		j.kubectl(j.t, args...)
+	}
+	eventually(j.t, "nothing to be left of "+j.name, within, func() error {
+		left, err := j.left()
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("there are %s", strings.Join(left, ", "))
+		}
+		return err
+	})
+	j.took("kubectl delete by label until nothing is left", began, time.Now())
+}
+
+// left is what is there of the job: whatever has its label, and whatever its namespace did not hold before the first job
+// and is of no other.
+func (j *job) left() (names []string, err error) {
+	ctx := j.t.Context()
+	there, err := j.everything(ctx, j.namespace)
+	if err != nil {
+		return nil, err
+	}
+	outside, err := j.everything(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	j.guard.Lock()
+	defer j.guard.Unlock()
+	for _, o := range there {
+		if o.instance == j.name || !j.before[j.namespace][o.name] && !ofOther(o, j.name, j.jobs[j.namespace]) {
+			names = append(names, o.name)
+		}
+	}
+	for _, o := range outside {
+		if o.instance == j.name {
+			names = append(names, o.name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// ofOther says whether an object is of another job than this: by its label, or its own or its owner's name.
+func ofOther(o object, job string, jobs []string) bool {
+	if o.instance != "" {
+		return o.instance != job
+	}
+	for _, id := range append([]string{o.name}, o.owners...) {
+		_, name, _ := strings.Cut(id, "/")
+		for _, other := range jobs {
+			if other != job && (name == other || strings.HasPrefix(name, other+"-")) && !strings.HasPrefix(name, job+"-") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,51 @@
+package node
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+)
+
+// atOnce is how many scenarios run side by side: all of them, since they wait most of the time.
+const atOnce = 16
+
+// times is what all scenarios measured.
+var times table
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", fmt.Sprint(atOnce)); err != nil {
+		panic(err)
+	}
+	flag.Parse()
+	code := m.Run()
+	if err := times.publish(os.Stdout, os.Getenv("TEGEN_NODE_TABLE")); err != nil {
+		fmt.Fprintln(os.Stderr, "publishing the table:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// shared is the one world of all scenarios.
+var shared = sync.OnceValues(func() (*world, error) {
+	l, err := connect()
+	if l == nil || err != nil {
+		return nil, err
+	}
+	return newWorld(l)
+})
+
+// begin skips a scenario where there is no lab, lets it run beside the others otherwise, and gives it the world.
+func begin(t *testing.T) *world {
+	t.Helper()
+	w, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w == nil {
+		t.Skip("runs containers on a real node: set " + wanted + ", as make e2e-node does")
+	}
+	t.Parallel()
+	return w
+}

@@ -1,0 +1,99 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// stillness is how long nothing may start that is suspended. What would start does so within a second.
+const stillness = 5 * time.Second
+
+// TestSuspend is scenario 6: a job that is rendered suspended, whose training starts, stops and goes on by one field.
+func TestSuspend(t *testing.T) {
+	w := begin(t)
+	j := w.job(t, "6 suspend", golden("suspend-checkpoint", "kind"), "")
+	j.apply()
+	j.awaitReady("rendezvous")
+	j.awaitSuspended("pausable-worker")
+	j.took("apply, suspended, to its rendezvous being ready", j.applied, time.Now())
+
+	started := j.suspend("pausable-worker", false)
+	first := j.awaitWorld(2, started, patience)
+	j.took("spec.suspend false to two workers that train", started, first.stepped)
+	if first.step != 0 {
+		t.Errorf("the first world goes on from step %d, before anything was trained", first.step)
+	}
+	j.awaitEvent("ten steps", patience, started, func(e event) bool { return e.Event == "step" && e.Step >= 10 })
+
+	stopped := j.suspend("pausable-worker", true)
+	j.awaitSuspended("pausable-worker")
+	j.took("spec.suspend true to no worker being left", stopped, time.Now())
+
+	resumed := j.suspend("pausable-worker", false)
+	second := j.awaitWorld(2, resumed, patience)
+	j.took("spec.suspend false again to two workers that train from the checkpoint", resumed, second.stepped)
+	j.checkContinued(second)
+
+	j.stop(second.joins[0].Pod)
+	steps := j.awaitDone(2, second.stepped, patience)
+	if steps <= second.step {
+		t.Errorf("the training ended after step %d, and had gone on from %d", steps, second.step)
+	}
+	j.awaitComplete("pausable-worker", patience)
+	j.deleteByLabel(patience)
+}
+
+// suspend changes the one field that suspends a Job, as a person would, and returns when.
+func (j *job) suspend(name string, to bool) (at time.Time) {
+	j.t.Helper()
+	at = time.Now()
+	j.kubectl(j.t, "patch", "job", name, "-n", j.namespace, "--type=merge", fmt.Sprintf(`--patch={"spec":{"suspend":%v}}`, to))
+	j.logf("patched spec.suspend to %v", to)
+	return at
+}
+
+// awaitReady waits until all pods of a component, and at least one, are ready.
+func (j *job) awaitReady(component string) {
+	j.t.Helper()
+	eventually(j.t, "the "+component+" of "+j.name+" to be ready", patience, func() error {
+		pods := j.podsOf(component)
+		if len(pods) == 0 {
+			return errors.New("there is no such pod")
+		}
+		for _, pod := range pods {
+			ready := false
+			for _, c := range pod.Status.Conditions {
+				ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			}
+			if !ready {
+				return errors.New(describePod(&pod))
+			}
+		}
+		return nil
+	})
+}
+
+// awaitSuspended waits until a Job says that it is suspended and has no workers, and sees that it stays so.
+func (j *job) awaitSuspended(name string) {
+	j.t.Helper()
+	eventually(j.t, "Job "+name+" to be suspended", patience, func() error {
+		if got := j.condition(name, batchv1.JobSuspended); got != corev1.ConditionTrue {
+			return fmt.Errorf("its condition Suspended is %s", got)
+		}
+		if pods := j.podsOf("worker"); len(pods) > 0 {
+			return fmt.Errorf("it has %d pods: %s", len(pods), describePod(&pods[0]))
+		}
+		return nil
+	})
+	until := time.Now().Add(stillness)
+	for ; time.Now().Before(until); time.Sleep(poll) {
+		if pods := j.podsOf("worker"); len(pods) > 0 {
+			j.t.Fatalf("a suspended job has a worker: %s", describePod(&pods[0]))
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package node
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// TestTutorial is scenario 1: bare pods, etcd with the v2 API and a headless Service a worker, as the tutorial has them.
+// A third worker is what the job renders with one replica more.
+func TestTutorial(t *testing.T) {
+	w := begin(t)
+	downloads := w.serveDataset(t, "cs231n.stanford.edu", "/tiny-imagenet-200.zip", "tiny-imagenet-200/train/n01443537/images/n01443537_0.JPEG")
+	j := w.job(t, "1 tutorial", golden("imagenet", "kind"), "")
+	j.apply()
+	two := j.awaitWorld(2, j.applied, patience)
+	j.took("apply to two workers that train", j.applied, two.stepped)
+	j.checkPrefetched("imagenet-prefetch-data", two)
+	j.checkMaster(two)
+
+	j.file = j.rendered("imagenet", "replicas: 2", "replicas: 3")
+	raised := time.Now()
+	created := changed(j.kubectl(t, "apply", "-f", j.file))
+	if diff := cmp.Diff([]string{"pod/imagenet-worker-3 created", "service/imagenet-worker-3 created"}, created); diff != "" {
+		t.Fatalf("applying the job with a third replica changed (-want +got):\n%s", diff)
+	}
+	three := j.awaitWorld(3, raised, patience)
+	j.took("third pod applied to three workers that train", raised, three.stepped)
+	j.checkMaster(three)
+
+	// That of rank 0, whose address all others have.
+	lost := three.joins[0].Pod
+	deleted, uid := j.deletePod(lost, 30)
+	again := j.awaitWorld(2, deleted, patience)
+	j.took("lost pod to two workers that train again", deleted, again.stepped)
+	j.awaitGone(lost, uid, patience)
+	j.checkMaster(again)
+	for _, e := range again.joins {
+		if e.UID == uid {
+			t.Errorf("%s trains on after it was deleted", lost)
+		}
+	}
+	if n := downloads.Load(); n != 1 {
+		t.Errorf("the dataset was downloaded %d times, want once", n)
+	}
+	j.stop(again.joins[1].Pod)
+	j.awaitDone(2, again.stepped, patience)
+	j.deleteByLabel(patience)
+}
+
+// serveDataset answers for a host of the world, with a zip of one file, and counts its downloads.
+func (w *world) serveDataset(t *testing.T, host, path, file string) *atomic.Int64 {
+	t.Helper()
+	var archive bytes.Buffer
+	zipped := zip.NewWriter(&archive)
+	f, err := zipped.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("a picture")); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var downloads atomic.Int64
+	listener, err := net.Listen("tcp", net.JoinHostPort(w.Address(), "80"))
+	if err != nil {
+		t.Fatalf("serving the dataset: %v", err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			http.NotFound(rw, r)
+			return
+		}
+		downloads.Add(1)
+		http.ServeContent(rw, r, path, time.Time{}, bytes.NewReader(archive.Bytes()))
+	})}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	t.Cleanup(func() { _ = server.Close() })   // the clients are gone
+	if err := w.Alias(t.Context(), host); err != nil {
+		t.Fatalf("answering for %s: %v", host, err)
+	}
+	return &downloads
+}
+
+// rendered is what tegen render prints of a fixture that its author has changed, with the overlay kind.
+func (j *job) rendered(fixture string, oldnew ...string) (file string) {
+	j.t.Helper()
+	name := filepath.Join(root, "fixtures/valid", fixture+".yaml")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	changed := strings.NewReplacer(oldnew...).Replace(string(text))
+	if changed == string(text) {
+		j.t.Fatalf("%s has none of %q", name, oldnew)
+	}
+	out, err := krm.Overlay(filepath.Join(root, "overlays/kind"), []schema.Source{{Name: name, Data: []byte(changed)}})
+	if err != nil {
+		j.t.Fatalf("rendering %s: %v", name, err)
+	}
+	var manifest bytes.Buffer
+	if err := out.Write(&manifest); err != nil {
+		j.t.Fatalf("rendering %s: %v", name, err)
+	}
+	file = filepath.Join(j.t.TempDir(), fixture+".yaml")
+	if err := os.WriteFile(file, manifest.Bytes(), 0o600); err != nil {
+		j.t.Fatal(err)
+	}
+	return file
+}
+
+// changed is what kubectl apply says of all but the objects that were as they should be, sorted. It takes every
+// PodDisruptionBudget for changed, whose selector it sends whole.
+func changed(output string) (lines []string) {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if !strings.HasSuffix(line, " unchanged") && !(strings.HasPrefix(line, "poddisruptionbudget.") && strings.HasSuffix(line, " configured")) {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// checkPrefetched holds that the dataset was complete before any worker joined.
+func (j *job) checkPrefetched(name string, g generation) {
+	j.t.Helper()
+	completed := j.awaitComplete(name, patience)
+	if first := j.awaitEvent("join", 0, j.applied, func(e event) bool { return e.Event == "join" }); !completed.Before(first.at()) {
+		j.t.Errorf("Job %s completed at %v, after %s joined at %v", name, completed, first.Pod, first.at())
+	}
+	// The entrypoint says so where it finds the files.
+	j.awaitEvent("the dataset in "+g.joins[0].Pod, 0, j.applied, func(e event) bool { return e.Event == "data" })
+	j.took("dataset fetched", j.applied, completed)
+}
+
+// checkMaster holds that all ranks have the same master, that it is a worker's own host name, and that the other
+// workers resolve it to that pod.
+func (j *job) checkMaster(g generation) {
+	j.t.Helper()
+	master := g.joins[0].Master
+	host, _, _ := strings.Cut(master, ".")
+	for _, e := range g.joins {
+		if e.Master != master {
+			j.t.Fatalf("rank %d has the master %q, rank 0 has %q", e.Rank, e.Master, master)
+		}
+	}
+	i := slices.IndexFunc(g.joins, func(e event) bool { return e.Host == host })
+	if i < 0 {
+		j.t.Fatalf("the master is %q, which is none of the workers", master)
+	}
+	want := j.pod(g.joins[i].Pod).Status.PodIP
+	for _, e := range g.joins {
+		if e.Host == host {
+			continue // its own hosts file would answer
+		}
+		got := strings.TrimSpace(j.exec(e.Pod, "python", "-c", fmt.Sprintf("import socket; print(socket.gethostbyname(%q))", master)))
+		if got != want {
+			j.t.Errorf("%s resolves the master %s to %s, want %s, the address of %s", e.Pod, master, got, want, g.joins[i].Pod)
+		}
+	}
+}
+
+// awaitDone waits until all ranks of a world are done, after the same step, and their pods have succeeded.
+func (j *job) awaitDone(size int, after time.Time, within time.Duration) (steps int) {
+	j.t.Helper()
+	pods := map[string]int{}
+	j.await(fmt.Sprintf("%d ranks to be done", size), within, func(events []event) bool {
+		ranks := map[int]bool{}
+		for _, e := range events {
+			if e.Event == "done" && e.Size == size && e.at().After(after) {
+				ranks[e.Rank], pods[e.Pod], steps = true, e.Step, e.Step
+			}
+		}
+		return len(ranks) == size
+	})
+	for pod, step := range pods {
+		if step != steps {
+			j.t.Errorf("%s stopped after step %d, another worker after %d", pod, step, steps)
+		}
+	}
+	j.logf("all are done after step %d", steps)
+	return steps
+}
+
+// condition is the state of a Job's condition.
+func (j *job) condition(name string, of batchv1.JobConditionType) corev1.ConditionStatus {
+	j.t.Helper()
+	got, err := j.client.BatchV1().Jobs(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		j.t.Fatalf("reading Job %s: %v", name, err)
+	}
+	for _, c := range got.Status.Conditions {
+		if c.Type == of {
+			return c.Status
+		}
+	}
+	return corev1.ConditionUnknown
+}

@@ -1,0 +1,157 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	root = "../../.."
+	// patience is for one step of a scenario, which takes seconds, on a machine of two cores where all scenarios run.
+	patience = 3 * time.Minute
+	poll     = 500 * time.Millisecond // of a scenario: there are eight, and one API server
+)
+
+// world is the cluster that all scenarios share.
+type world struct {
+	lab
+	client   kubernetes.Interface
+	metadata metadata.Interface
+
+	guard    sync.Mutex // of what follows
+	provided map[string]bool
+	before   map[string]map[string]bool // what a namespace had before any job, by namespace
+	jobs     map[string][]string        // names, by namespace
+}
+
+func newWorld(l lab) (*world, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", l.Kubeconfig())
+	if err != nil {
+		return nil, fmt.Errorf("reading the lab's kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst = -1, 0 // the server's own fairness is enough
+	config.WarningHandler = rest.NoWarnings{}
+	w := &world{lab: l, provided: map[string]bool{}, before: map[string]map[string]bool{}, jobs: map[string][]string{}}
+	if w.client, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connecting to the lab: %w", err)
+	}
+	if w.metadata, err = metadata.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connecting to the lab: %w", err)
+	}
+	return w, nil
+}
+
+// eventually waits until check has no complaint.
+func eventually(t *testing.T, what string, within time.Duration, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for %s: not within %v: %v", what, within, err)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("waiting for %s: %v: %v", what, context.Cause(t.Context()), err)
+		case <-time.After(poll):
+		}
+	}
+}
+
+// kubectl runs the real program as a person would, and returns what it printed.
+func (w *world) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := w.tryKubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (w *world) tryKubectl(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.Kubectl(), args...)
+	// The environment is the lab's: neither the user's clusters nor his plug-ins, and no proxy between it and the API.
+	cmd.Env = []string{"KUBECONFIG=" + w.Kubeconfig(), "HOME=" + os.TempDir(), "KUBECACHEDIR=" + os.TempDir() + "/tegen-kubectl-cache", "PATH=" + os.Getenv("PATH")}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("running kubectl %s: %w: %s", strings.Join(args, " "), err, errs.String())
+	}
+	return out.String(), nil
+}
+
+// enter makes a namespace that holds its pods to the restricted Pod Security Standard, or has one that is there do so,
+// and remembers what it holds before the first job.
+func (w *world) enter(t *testing.T, namespace string) {
+	t.Helper()
+	w.guard.Lock()
+	defer w.guard.Unlock()
+	if w.before[namespace] != nil {
+		return
+	}
+	ctx, client := t.Context(), w.client.CoreV1()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := client.Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatalf("making namespace %s: %v", namespace, err)
+	}
+	const labels = `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"latest"}}}`
+	if _, err := client.Namespaces().Patch(ctx, namespace, types.MergePatchType, []byte(labels), metav1.PatchOptions{}); err != nil {
+		t.Fatalf("labelling namespace %s: %v", namespace, err)
+	}
+	// Controllers make these, and the kubelet starts no pod without the second.
+	eventually(t, "the account and the certificate of "+namespace, patience, func() error {
+		if _, err := client.ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {
+			return err
+		}
+		_, err := client.ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		return err
+	})
+	there, err := w.everything(ctx, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := map[string]bool{}
+	for _, o := range there {
+		before[o.name] = true
+	}
+	w.before[namespace] = before
+}
+
+// provideOnce has the lab provide the images that it does not have yet.
+func (w *world) provideOnce(t *testing.T, images []string) {
+	t.Helper()
+	w.guard.Lock()
+	defer w.guard.Unlock()
+	images = slices.DeleteFunc(slices.Clone(images), func(name string) bool { return w.provided[name] })
+	if len(images) == 0 {
+		return
+	}
+	if err := w.Provide(t.Context(), images...); err != nil {
+		t.Fatalf("providing images: %v", err)
+	}
+	for _, name := range images {
+		w.provided[name] = true
+	}
+}

@@ -1,0 +1,113 @@
+// Command lab runs a Kubernetes cluster with a real node on this machine, around a command or until it is interrupted, and
+// leaves the machine as it was.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/node"
+	"github.com/tegen-dev/tegen/test/node/image"
+)
+
+// programs are those that the lab itself runs; the control plane has its own.
+var programs = []string{cluster.Kubelet, cluster.KubeProxy, cluster.CoreDNS, cluster.Kubectl}
+
+func main() {
+	ctx := context.Background()
+	var status int
+	var err error
+	switch {
+	// The lab's own executable, started again inside namespaces.
+	case len(os.Args) == 3 && os.Args[1] == node.InsideArg:
+		status, err = node.Inside(ctx, os.Args[2], os.Stderr)
+	case len(os.Args) == 3 && os.Args[1] == node.NodeArg:
+		err = node.NodeInit(os.Args[2])
+	default:
+		err = command(&status).ExecuteContext(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		status = max(status, 1)
+	}
+	os.Exit(status)
+}
+
+func command(status *int) *cobra.Command {
+	var build, keep bool
+	cmd := &cobra.Command{
+		Use:   "lab [flags] [-- COMMAND [ARG...]]",
+		Short: "Run a Kubernetes cluster with a real node on this machine",
+		Long: `Run a control plane, containerd, a kubelet, kube-proxy and CoreDNS in namespaces of their
+own, and in them the command, or wait for an interrupt. The command finds the cluster by
+KUBECONFIG, and the lab by ` + node.LabEnv + `. It has no network but the lab's. Its exit status is lab's.
+
+Needs root on Linux, and the packages that test/node/setup.sh installs.`,
+		Example: `  go run ./test/node/cmd/lab
+  go run ./test/node/cmd/lab -- kubectl get nodes
+  go run ./test/node/cmd/lab --build    # build programs and images, with progress, and start nothing`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			spec, err := prepare(cmd)
+			if err != nil || build {
+				return errors.Join(err, os.RemoveAll(spec.Dir))
+			}
+			spec.Command = args
+			*status, err = node.Run(cmd.Context(), spec, cmd.ErrOrStderr())
+			if keep || err != nil || *status != 0 {
+				cmd.PrintErrln("logs are kept in", spec.Dir)
+				return err
+			}
+			return errors.Join(err, os.RemoveAll(spec.Dir))
+		},
+	}
+	cmd.Flags().BoolVar(&build, "build", false, "only build what the lab needs")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the lab's folder")
+	return cmd
+}
+
+// prepare builds what is missing, where there is a network, and makes the lab's folder.
+func prepare(cmd *cobra.Command) (node.Spec, error) {
+	spec := node.Spec{Programs: map[string]string{}}
+	if os.Geteuid() != 0 {
+		return spec, errors.New("starting a lab: this needs root, for namespaces, mounts and containers")
+	}
+	ctx, progress := cmd.Context(), cmd.ErrOrStderr()
+	if err := cluster.Build(ctx, progress, append(cluster.RealNodes(), programs...)...); err != nil {
+		return spec, err
+	}
+	for _, name := range programs {
+		path, err := cluster.Program(ctx, progress, name)
+		if err != nil {
+			return spec, err
+		}
+		spec.Programs[name] = path
+	}
+	cache, err := image.CacheDir()
+	if err != nil {
+		return spec, err
+	}
+	archives, err := image.Build(ctx, progress, cache)
+	if err != nil {
+		return spec, err
+	}
+	for _, archive := range archives {
+		path, err := filepath.Abs(archive.Path)
+		if err != nil {
+			return spec, fmt.Errorf("naming an archive: %w", err)
+		}
+		spec.Archives = append(spec.Archives, path)
+	}
+	// Sockets are in it, whose names may have 107 bytes.
+	if spec.Dir, err = os.MkdirTemp("", "tegen-lab-"); err != nil {
+		return spec, fmt.Errorf("making the lab's folder: %w", err)
+	}
+	return spec, nil
+}

@@ -1,0 +1,200 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// stateDir holds what labs changed of the host while any of them runs: outside a lab's own folder, so that a lab that was
+// killed is cleaned up after by the next one.
+const stateDir = "/run/tegen-lab"
+
+// sysctls are those that a kubelet sets and that no namespace keeps to itself.
+var sysctls = []string{
+	"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
+	"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
+}
+
+const cgroupPrefix = "tegen-lab-"
+
+// Spec is what a lab is made of.
+type Spec struct {
+	Dir      string            `json:"dir"`      // of everything that the lab writes; short, because sockets are in it
+	Archives []string          `json:"archives"` // images that every node has, as OCI archives
+	Programs map[string]string `json:"programs"` // paths of kubelet, kube-proxy, coredns and kubectl
+	Command  []string          `json:"command"`  // runs inside the lab, which ends with it; none waits for an interrupt
+	Cgroup   string            `json:"cgroup"`
+}
+
+// InsideArg and NodeArg are the first arguments with which a lab starts its own executable again: for what runs inside
+// the lab's namespaces, and for the first process of a node. The program that calls Run hands those calls to Inside and
+// to NodeInit.
+const (
+	InsideArg = "lab-inside"
+	NodeArg   = "lab-node"
+)
+
+// Run starts a lab, runs the spec's command in it, ends the lab and puts the host back. It returns the command's exit
+// status. An interrupt ends the command and the lab; even where this process is killed, the kernel ends all of the lab.
+func Run(ctx context.Context, spec Spec, progress io.Writer) (status int, err error) {
+	host, err := enterHost()
+	if err != nil {
+		return 0, err
+	}
+	spec.Cgroup = "/" + cgroupPrefix + strconv.Itoa(os.Getpid())
+	defer func() { err = errors.Join(err, removeCgroup(spec.Cgroup), host.leave()) }()
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return 0, fmt.Errorf("starting a lab: %w", err)
+	}
+	file := filepath.Join(spec.Dir, "spec.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return 0, fmt.Errorf("starting a lab: %w", err)
+	}
+	// Signals are for the process inside, which ends the command first. Without this, ours would leave before it.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	// No goroutine may end this thread: the kernel would end the lab with it.
+	inside := isolated(exec.Command("/proc/self/exe", InsideArg, file), syscall.CLONE_NEWNET)
+	inside.Stdout, inside.Stderr = os.Stdout, progress
+	done := make(chan error, 1)
+	started := make(chan error, 1)
+	go startAndWait(inside, started, done)
+	if err := <-started; err != nil {
+		return 0, fmt.Errorf("starting a lab: %w", err)
+	}
+	// For a person who wants to look inside with nsenter; where it cannot be written, nothing else suffers.
+	_ = os.WriteFile(filepath.Join(spec.Dir, "pid"), []byte(strconv.Itoa(inside.Process.Pid)), 0o600)
+	interrupt := ctx.Done()
+	for {
+		select {
+		case <-interrupt:
+			interrupt = nil
+			_ = inside.Process.Signal(syscall.SIGTERM) // it has ended where this fails, and done says so
+		case s := <-signals:
+			_ = inside.Process.Signal(s)
+		case err := <-done:
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && exit.Exited() {
+				return exit.ExitCode(), nil
+			}
+			if err != nil {
+				err = fmt.Errorf("running a lab: %w", err)
+			}
+			return 0, err
+		}
+	}
+}
+
+// host is what is put back when the last lab of the machine ends.
+type host struct {
+	lock *os.File // shared by the labs that run
+}
+
+// enterHost notes what labs change of the host, or, where labs run already, adds itself to them. What a killed lab left is
+// put back first.
+func enterHost() (*host, error) {
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
+		return nil, fmt.Errorf("noting the host's state: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(stateDir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("noting the host's state: %w", err)
+	}
+	h := &host{lock}
+	if alone := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil; alone {
+		err = errors.Join(restore(), removeStale(), save())
+	}
+	if err := errors.Join(err, syscall.Flock(int(lock.Fd()), syscall.LOCK_SH)); err != nil {
+		return nil, errors.Join(fmt.Errorf("noting the host's state: %w", err), lock.Close())
+	}
+	return h, nil
+}
+
+// leave puts the host back where no other lab runs.
+func (h *host) leave() error {
+	defer h.lock.Close() //nolint:errcheck // nothing is written to it
+	if err := syscall.Flock(int(h.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil // the last one does
+	}
+	if err := errors.Join(restore(), os.RemoveAll(stateDir)); err != nil {
+		return fmt.Errorf("putting the host back: %w", err)
+	}
+	return nil
+}
+
+func sysctlPath(name string) string { return filepath.Join("/proc/sys", name) }
+
+func savedPath() string { return filepath.Join(stateDir, "sysctls.json") }
+
+// save notes the values of the sysctls.
+func save() error {
+	values := map[string]string{}
+	for _, name := range sysctls {
+		text, err := os.ReadFile(sysctlPath(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		values[name] = strings.TrimSpace(string(text))
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(savedPath(), text, 0o600)
+}
+
+// restore puts back the values that were noted, where any were.
+func restore() error {
+	text, err := os.ReadFile(savedPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var values map[string]string
+	if err := json.Unmarshal(text, &values); err != nil {
+		return fmt.Errorf("reading %s: %w", savedPath(), err)
+	}
+	var errs []error
+	for name, value := range values {
+		if now, err := os.ReadFile(sysctlPath(name)); err == nil && strings.TrimSpace(string(now)) == value {
+			continue
+		}
+		errs = append(errs, os.WriteFile(sysctlPath(name), []byte(value), 0o644))
+	}
+	return errors.Join(append(errs, os.Remove(savedPath()))...)
+}
+
+// removeStale removes the cgroups of labs that were killed: their processes ended with them.
+func removeStale() error {
+	hierarchies, err := cgroupHierarchies()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, hierarchy := range hierarchies {
+		dirs, err := filepath.Glob(filepath.Join(hierarchy, cgroupPrefix+"*"))
+		errs = append(errs, err)
+		for _, dir := range dirs {
+			errs = append(errs, removeTree(dir))
+		}
+	}
+	return errors.Join(errs...)
+}

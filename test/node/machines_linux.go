@@ -1,0 +1,204 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/node/image"
+)
+
+// pauseImage holds a pod's namespaces.
+var pauseImage = image.Reference("pause")
+
+// node is one node of a lab.
+type node struct {
+	name       string
+	index      int // counted from 1
+	dir        string
+	cgroup     string
+	kubeconfig string
+	pid        int
+	done       chan struct{} // closed when its first process has ended
+}
+
+func (n *node) path(name string) string { return filepath.Join(n.dir, name) }
+
+func (n *node) socket() string { return n.path("c.sock") }
+
+// addNode starts a node and waits until pods can be placed there.
+func (l *lab) addNode(ctx context.Context, name string) error {
+	n, provided, err := l.newNode(name)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(makeCgroup(n.cgroup), n.writeConfig(l.cluster.Kubeconfig())); err != nil {
+		return err
+	}
+	if err := l.boot(n); err != nil {
+		return err
+	}
+	err = await(ctx, name, n.done, func() error {
+		node, err := l.cluster.Client().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return ready(node)
+	})
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, n.logs())
+	}
+	return n.tag(ctx, provided)
+}
+
+func (l *lab) newNode(name string) (*node, []string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := len(l.nodes) + 1
+	if slices.ContainsFunc(l.nodes, func(n *node) bool { return n.name == name && n.alive() }) {
+		return nil, nil, fmt.Errorf("adding %s: it is there already", name)
+	}
+	if err := ip("addr replace " + nodeAddress(i) + prefix + " dev " + bridge); err != nil {
+		return nil, nil, err
+	}
+	n := &node{
+		name: name, index: i, done: make(chan struct{}),
+		dir: filepath.Join(l.spec.Dir, fmt.Sprint("n", i)), cgroup: fmt.Sprintf("%s/n%d", l.spec.Cgroup, i),
+	}
+	l.nodes = append(l.nodes, n)
+	return n, l.provided, nil
+}
+
+// boot starts the node's first process.
+func (l *lab) boot(n *node) error {
+	text, err := json.Marshal(machine{
+		Dir: n.dir, Socket: n.socket(), Imports: l.spec.Archives,
+		Kubelet: []string{
+			l.spec.Programs[cluster.Kubelet], "--config=" + n.path("kubelet.yaml"), "--kubeconfig=" + n.kubeconfig,
+			"--hostname-override=" + n.name, "--node-ip=" + nodeAddress(n.index), "--v=2",
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", n.name, err)
+	}
+	file := n.path("machine.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("starting %s: %w", n.name, err)
+	}
+	log, err := os.Create(n.path("init.log"))
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", n.name, err)
+	}
+	cmd := isolated(exec.Command("/proc/self/exe", NodeArg, file), 0)
+	cmd.Stdout, cmd.Stderr = log, log
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go startAndWait(cmd, started, ended)
+	if err := <-started; err != nil {
+		return errors.Join(fmt.Errorf("starting %s: %w", n.name, err), log.Close())
+	}
+	n.pid = cmd.Process.Pid
+	go func() {
+		<-ended // how it ended is in its log
+		_ = log.Close()
+		close(n.done)
+	}()
+	return nil
+}
+
+func (n *node) alive() bool {
+	select {
+	case <-n.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// cutOff kills the node's first process, and the kernel everything else on it.
+func (l *lab) cutOff(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.nodes {
+		if n.name != name || !n.alive() {
+			continue
+		}
+		if err := syscall.Kill(n.pid, syscall.SIGKILL); err != nil {
+			return fmt.Errorf("cutting off %s: %w", name, err)
+		}
+		<-n.done
+		return nil
+	}
+	return fmt.Errorf("cutting off %s: no such node runs", name)
+}
+
+// provide gives images further names, on the nodes that run and on those to come.
+func (l *lab) provide(ctx context.Context, names []string) error {
+	l.mu.Lock()
+	var running []*node
+	for _, n := range l.nodes {
+		if n.alive() {
+			running = append(running, n)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(l.provided, name) })
+	l.provided = append(l.provided, names...)
+	l.mu.Unlock()
+	for _, n := range running {
+		if err := n.tag(ctx, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tag gives images further names on one node.
+func (n *node) tag(ctx context.Context, names []string) error {
+	for _, name := range names {
+		full, err := reference.ParseDockerRef(name) // as the kubelet and its runtime read it
+		if err != nil {
+			return fmt.Errorf("naming an image %q: %w", name, err)
+		}
+		out, err := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io",
+			"images", "tag", "--force", image.Reference(image.For(name)), full.String()).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("naming an image %q on %s: %w: %s", name, n.name, err, out)
+		}
+	}
+	return nil
+}
+
+// logs says where a node's logs are, and how its first process ended where it has.
+func (n *node) logs() string {
+	text, err := os.ReadFile(n.path("init.log"))
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	return fmt.Sprintf("logs are in %s: %s", n.dir, strings.TrimSpace(string(text)))
+}
+
+// ready is an error where a node takes no pods yet.
+func ready(node *corev1.Node) error {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+			return fmt.Errorf("it is not ready: %s", condition.Message)
+		}
+	}
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == corev1.TaintNodeNotReady {
+			return errors.New("it is tainted as not ready")
+		}
+	}
+	return nil
+}

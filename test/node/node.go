@@ -1,0 +1,119 @@
+// Package node runs a Kubernetes cluster with real nodes on one Linux machine: the control plane of test/cluster, and for
+// every node a containerd and a kubelet that start real containers, with kube-proxy, CoreDNS and a bridge between them.
+//
+// Such a lab lives in namespaces of its own: network, mounts and processes. What it does to the network, to mounts and to
+// firewall rules ends with it, whatever ends it; what it cannot keep to itself, cgroups and a few sysctls of the kernel, is put
+// back by the process outside, or, where that was killed, by the next lab. It needs root, and no network.
+//
+// The command cmd/lab starts one around another command, such as a test binary, which finds it by Connect.
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// LabEnv names the folder of a running lab, for what runs inside it.
+const LabEnv = "TEGEN_NODE_LAB"
+
+// ErrNoLab says that this process does not run inside a lab.
+var ErrNoLab = errors.New(LabEnv + " is not set: run the tests with 'make e2e-node'")
+
+// Client is a running lab, seen from a process inside it.
+type Client struct {
+	dir  string
+	http *http.Client
+	info info
+}
+
+// info is what a lab says of itself.
+type info struct {
+	Kubeconfig string `json:"kubeconfig"`
+	Kubectl    string `json:"kubectl"`
+	Address    string `json:"address"`
+}
+
+const (
+	infoFile      = "lab.json"
+	controlSocket = "control.sock"
+)
+
+// Connect finds the lab that this process runs in.
+func Connect() (*Client, error) {
+	dir := os.Getenv(LabEnv)
+	if dir == "" {
+		return nil, ErrNoLab
+	}
+	c := &Client{dir: dir}
+	text, err := os.ReadFile(filepath.Join(dir, infoFile))
+	if err != nil {
+		return nil, fmt.Errorf("looking for a lab: %w", err)
+	}
+	if err := json.Unmarshal(text, &c.info); err != nil {
+		return nil, fmt.Errorf("reading what the lab says of itself: %w", err)
+	}
+	socket := filepath.Join(dir, controlSocket)
+	c.http = &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	return c, nil
+}
+
+// Kubeconfig is the path of a cluster admin's kubeconfig.
+func (c *Client) Kubeconfig() string { return c.info.Kubeconfig }
+
+// Kubectl is the path of kubectl.
+func (c *Client) Kubectl() string { return c.info.Kubectl }
+
+// Address is the IP address under which pods reach the processes of the lab.
+func (c *Client) Address() string { return c.info.Address }
+
+// Provide makes every node have an image under each of the names, nodes that join later too. image.For says which.
+func (c *Client) Provide(ctx context.Context, names ...string) error {
+	return c.call(ctx, "provide", names...)
+}
+
+// AddNode adds a node and returns when it is Ready and takes pods.
+func (c *Client) AddNode(ctx context.Context, name string) error { return c.call(ctx, "add", name) }
+
+// CutOff ends a node as a power cut does: kubelet, runtime and pods are gone at once, and nobody is told. Its Node stays.
+func (c *Client) CutOff(ctx context.Context, name string) error { return c.call(ctx, "cut", name) }
+
+// Alias makes the cluster's DNS resolve a host name to Address, so that a test can serve what a manifest downloads.
+func (c *Client) Alias(ctx context.Context, host string) error { return c.call(ctx, "alias", host) }
+
+// call asks the lab for something and waits until it is done.
+func (c *Client) call(ctx context.Context, what string, names ...string) error {
+	body, err := json.Marshal(names)
+	if err != nil {
+		return fmt.Errorf("asking the lab to %s: %w", what, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://lab/"+what, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("asking the lab to %s: %w", what, err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("asking the lab to %s: %w", what, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	if response.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err != nil {
+		return fmt.Errorf("asking the lab to %s: %w", what, err)
+	}
+	return fmt.Errorf("asking the lab to %s %s: %s", what, strings.Join(names, " "), bytes.TrimSpace(text))
+}

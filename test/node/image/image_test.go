@@ -241,7 +241,7 @@ func untar(t *testing.T, data []byte) map[string][]byte {
 	files := map[string][]byte{}
 	for r := tar.NewReader(bytes.NewReader(data)); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		}
 		if err != nil {

@@ -48,6 +48,9 @@ func (l *lab) addNode(ctx context.Context) (string, error) {
 	if err := errors.Join(makeCgroup(n.cgroup), n.writeConfig(l.cluster.Kubeconfig())); err != nil {
 		return "", err
 	}
+	if err := link(l.spec.Template, n.path("containerd")); err != nil {
+		return "", err
+	}
 	if err := l.boot(n); err != nil {
 		return "", err
 	}
@@ -85,7 +88,7 @@ func (l *lab) newNode() (*node, error) {
 // boot starts the node's first process.
 func (l *lab) boot(n *node) error {
 	text, err := json.Marshal(machine{
-		Dir: n.dir, Socket: n.socket(), Imports: l.spec.Archives,
+		Dir: n.dir, Socket: n.socket(),
 		Kubelet: []string{
 			l.spec.Programs[cluster.Kubelet], "--config=" + n.path("kubelet.yaml"), "--kubeconfig=" + n.kubeconfig,
 			"--hostname-override=" + n.name, "--node-ip=" + nodeAddress(n.index), "--v=2",

@@ -76,11 +76,13 @@ func fixed(cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
 }
 
 // small is what helper containers need: they copy, unpack and wait. With less CPU they only take longer, so none asks for
-// more than a worker: one that runs before it would raise what the whole pod asks for.
+// more than a worker or a server: one that runs before it would raise what the whole pod asks for.
 func small(job *schema.Job) corev1.ResourceRequirements {
 	cpu := resource.MustParse("500m")
-	if own := job.Spec.Resources.CPU; own.Cmp(cpu) < 0 {
-		cpu = own
+	for _, own := range []resource.Quantity{job.Spec.Resources.CPU, job.Spec.Servers.CPU} {
+		if own.Cmp(cpu) < 0 {
+			cpu = own
+		}
 	}
 	return fixed(cpu, resource.MustParse("512Mi"), resource.MustParse("1Gi"))
 }

@@ -47,6 +47,9 @@ func TestPropertiesCatch(t *testing.T) {
 			trainer(o).Spec.Template.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
 		}},
 		{"limits", "no disk limit", func(o []runtime.Object) { delete(container(o).Resources.Limits, corev1.ResourceEphemeralStorage) }},
+		{"helpers", "one asks for more than the worker", func(o []runtime.Object) {
+			trainer(o).Spec.Template.Spec.InitContainers[0].Resources.Requests[corev1.ResourceCPU] = *resourceOf(2)
+		}},
 		{"accelerator", "GPU requested", func(o []runtime.Object) { container(o).Resources.Requests["nvidia.com/gpu"] = *resourceOf(1) }},
 		{"accelerator", "GPU gone", func(o []runtime.Object) { delete(container(o).Resources.Limits, "nvidia.com/gpu") }},
 		{"images", "latest", func(o []runtime.Object) { container(o).Image = "example.org/train:latest" }},

@@ -14,6 +14,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -31,6 +32,7 @@ var properties = map[string]func(job *schema.Job, objs []runtime.Object) []strin
 	"references":  references,
 	"restricted":  restrictedPods,
 	"limits":      limits,
+	"helpers":     helpersAsLittle,
 	"accelerator": acceleratorLimits,
 	"images":      images,
 	"secrets":     secrets,
@@ -304,7 +306,7 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 }
 
 // tegens are the containers that tegen makes; an author's podTemplate may bring others.
-var tegens = append([]string{"etcd", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server", "launcher", "generate", "store"}, trainers...)
+var tegens = append([]string{"etcd", "rendezvous", "install-launcher", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server", "launcher", "generate", "store"}, trainers...)
 
 func limits(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
@@ -318,6 +320,23 @@ func limits(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 				if !ok || limit.Sign() <= 0 || limit.Cmp(request) != 0 {
 					wrong = append(wrong, fmt.Sprintf("%s: container %s: %s: request %s, limit %s", p.from, c.Name, name, request.String(), limit.String()))
 				}
+			}
+		}
+	}
+	return wrong
+}
+
+// helpersAsLittle: a pod asks for what its greediest init container does, so tegen's own ask for no more CPU than what they
+// prepare.
+func helpersAsLittle(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, p := range pods(objs) {
+		var most resource.Quantity
+		for _, c := range p.spec.Containers {
+			most.Add(*c.Resources.Requests.Cpu())
+		}
+		for _, c := range p.spec.InitContainers {
+			if cpu := c.Resources.Requests.Cpu(); slices.Contains(tegens, c.Name) && cpu.Cmp(most) > 0 {
+				wrong = append(wrong, fmt.Sprintf("%s: init container %s asks for %s of CPU, the pod's own for %s", p.from, c.Name, cpu, &most))
 			}
 		}
 	}

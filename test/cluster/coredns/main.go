@@ -15,6 +15,8 @@ import (
 	_ "github.com/coredns/coredns/plugin/ready"
 )
 
-func init() { dnsserver.Directives = []string{"bind", "health", "ready", "errors", "hosts", "kubernetes"} }
+func init() {
+	dnsserver.Directives = []string{"bind", "health", "ready", "errors", "hosts", "kubernetes"}
+}
 
 func main() { coremain.Run() }

@@ -50,6 +50,7 @@ func TestTutorial(t *testing.T) {
 	deleted, uid := j.deletePod(lost, 30)
 	again := j.awaitWorld(2, deleted, patience)
 	j.took("lost pod to two workers that train again", deleted, again.stepped)
+	j.awaitSteps(2, again.stepped.Add(time.Second), patience) // and trains on
 	j.awaitGone(lost, uid, patience)
 	j.checkMaster(again)
 	for _, e := range again.joins {

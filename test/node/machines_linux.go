@@ -190,9 +190,13 @@ func (n *node) logs() string {
 
 // ready is an error where a node takes no pods yet.
 func ready(node *corev1.Node) error {
+	err := errors.New("its kubelet has not said how it is")
 	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
-			return fmt.Errorf("it is not ready: %s", condition.Message)
+		if condition.Type == corev1.NodeReady {
+			err = nil
+			if condition.Status != corev1.ConditionTrue {
+				err = fmt.Errorf("it is not ready: %s", condition.Message)
+			}
 		}
 	}
 	for _, taint := range node.Spec.Taints {
@@ -200,5 +204,5 @@ func ready(node *corev1.Node) error {
 			return errors.New("it is tainted as not ready")
 		}
 	}
-	return nil
+	return err
 }

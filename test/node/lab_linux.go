@@ -28,6 +28,8 @@ const (
 	// commandGrace is how long the command may take to end on a signal, its cleanups included.
 	commandGrace = time.Minute
 	pollInterval = 100 * time.Millisecond
+	// interrupted is the exit status of a program that ^C ended.
+	interrupted = 130
 )
 
 // lab is a running one, from inside.
@@ -58,13 +60,19 @@ func Inside(ctx context.Context, file string, progress io.Writer) (status int, e
 	if err := errors.Join(ownMounts(), setUpNetwork()); err != nil {
 		return 0, err
 	}
+	defer func() {
+		if ctx.Err() != nil {
+			status, err = interrupted, nil // what failed, failed for that
+		}
+	}()
 	begin := time.Now()
 	l.cluster, err = cluster.Up(ctx, cluster.Options{Address: bridgeAddress, Dir: filepath.Join(l.spec.Dir, "control-plane")}, progress)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { stop(); err = errors.Join(err, l.cluster.Down()) }()
-	if err := l.start(ctx); err != nil {
+	running, end := context.WithCancel(ctx)
+	defer func() { end(); err = errors.Join(err, l.cluster.Down()) }()
+	if err := l.start(running); err != nil {
 		return 0, err
 	}
 	_, _ = fmt.Fprintf(progress, "the lab is ready after %.1f s\n", time.Since(begin).Seconds())
@@ -103,7 +111,7 @@ func (l *lab) run(ctx context.Context) (int, error) {
 			filepath.Join(l.spec.Dir, "pid"), LabEnv, l.spec.Dir, l.cluster.Kubeconfig(), filepath.Dir(l.spec.Programs[cluster.Kubectl]))
 		select {
 		case <-ctx.Done():
-			return 0, nil
+			return interrupted, nil
 		case <-l.cluster.Broken():
 			return 0, l.cluster.Err()
 		}

@@ -31,6 +31,7 @@ type node struct {
 	cgroup     string
 	kubeconfig string
 	pid        int
+	joined     bool          // it has the images, and gets those that are provided later
 	done       chan struct{} // closed when its first process has ended
 }
 
@@ -40,7 +41,7 @@ func (n *node) socket() string { return n.path("c.sock") }
 
 // addNode starts a node and waits until pods can be placed there.
 func (l *lab) addNode(ctx context.Context, name string) error {
-	n, provided, err := l.newNode(name)
+	n, err := l.newNode(name)
 	if err != nil {
 		return err
 	}
@@ -60,25 +61,29 @@ func (l *lab) addNode(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, n.logs())
 	}
+	l.mu.Lock()
+	provided := slices.Clone(l.provided)
+	n.joined = true
+	l.mu.Unlock()
 	return n.tag(ctx, provided)
 }
 
-func (l *lab) newNode(name string) (*node, []string, error) {
+func (l *lab) newNode(name string) (*node, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := len(l.nodes) + 1
 	if slices.ContainsFunc(l.nodes, func(n *node) bool { return n.name == name && n.alive() }) {
-		return nil, nil, fmt.Errorf("adding %s: it is there already", name)
+		return nil, fmt.Errorf("adding %s: it is there already", name)
 	}
 	if err := ip("addr replace " + nodeAddress(i) + prefix + " dev " + bridge); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	n := &node{
 		name: name, index: i, done: make(chan struct{}),
 		dir: filepath.Join(l.spec.Dir, fmt.Sprint("n", i)), cgroup: fmt.Sprintf("%s/n%d", l.spec.Cgroup, i),
 	}
 	l.nodes = append(l.nodes, n)
-	return n, l.provided, nil
+	return n, nil
 }
 
 // boot starts the node's first process.
@@ -151,7 +156,7 @@ func (l *lab) provide(ctx context.Context, names []string) error {
 	l.mu.Lock()
 	var running []*node
 	for _, n := range l.nodes {
-		if n.alive() {
+		if n.joined && n.alive() {
 			running = append(running, n)
 		}
 	}

@@ -24,7 +24,7 @@ const accelerator = corev1.ResourceName("nvidia.com/gpu")
 func TestGang(t *testing.T) {
 	w := begin(t)
 	const scenario, node = "5 gang", "gpu-1"
-	w.addNodes(t, nil, nil, node)
+	w.addNodes(t, nil, []corev1.Taint{{Key: string(accelerator), Effect: corev1.TaintEffectNoSchedule}}, node)
 	w.setCapacity(t, node, accelerator, 2)
 	began := time.Now()
 	w.installScheduler(t)

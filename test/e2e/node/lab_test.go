@@ -2,12 +2,10 @@ package node
 
 import (
 	"context"
-	"errors"
 	"os"
-)
 
-// wanted names the folder of the lab to use.
-const wanted = "TEGEN_NODE_LAB"
+	"github.com/tegen-dev/tegen/test/node"
+)
 
 // lab is a cluster with real nodes, and what the tests may do to it from outside its API.
 type lab interface {
@@ -30,8 +28,8 @@ type lab interface {
 
 // connect finds the lab that the environment names; nil without one.
 func connect() (lab, error) {
-	if os.Getenv(wanted) == "" {
+	if os.Getenv(node.LabEnv) == "" {
 		return nil, nil
 	}
-	return nil, errors.New("connecting to the lab: it is not there yet")
+	return node.Connect()
 }

@@ -44,7 +44,7 @@ func begin(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	if w == nil {
-		t.Skip("runs containers on a real node: set " + wanted + ", as make e2e-node does")
+		t.Skip("runs containers on a real node: run make e2e-node")
 	}
 	t.Parallel()
 	return w

@@ -26,8 +26,6 @@ var sysctls = []string{
 	"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
 }
 
-const cgroupPrefix = "tegen-lab-"
-
 // Spec is what a lab is made of.
 type Spec struct {
 	Dir      string            `json:"dir"`      // of everything that the lab writes; short, because sockets are in it
@@ -48,11 +46,11 @@ const (
 // Run starts a lab, runs the spec's command in it, ends the lab and puts the host back. It returns the command's exit
 // status. An interrupt ends the command and the lab; even where this process is killed, the kernel ends all of the lab.
 func Run(ctx context.Context, spec Spec, progress io.Writer) (status int, err error) {
-	host, err := enterHost()
+	spec.Cgroup = "/tegen-lab-" + strconv.Itoa(os.Getpid())
+	host, err := enterHost(spec)
 	if err != nil {
 		return 0, err
 	}
-	spec.Cgroup = "/" + cgroupPrefix + strconv.Itoa(os.Getpid())
 	defer func() { err = errors.Join(err, removeCgroup(spec.Cgroup), host.leave()) }()
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -98,41 +96,128 @@ func Run(ctx context.Context, spec Spec, progress io.Writer) (status int, err er
 	}
 }
 
-// host is what is put back when the last lab of the machine ends.
+// host is this lab's share in what is put back when the last lab of the machine ends.
 type host struct {
-	lock *os.File // shared by the labs that run
+	file *os.File // named as the lab's process, with what it must leave behind; locked as long as the lab runs
 }
 
-// enterHost notes what labs change of the host, or, where labs run already, adds itself to them. What a killed lab left is
-// put back first.
-func enterHost() (*host, error) {
-	if err := os.MkdirAll(stateDir, 0o700); err != nil {
-		return nil, fmt.Errorf("noting the host's state: %w", err)
+// enterHost adds a lab to those of the machine. What killed labs left is removed, and the first one notes what labs change.
+func enterHost(spec Spec) (*host, error) {
+	unlock, err := lockState()
+	if err != nil {
+		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(stateDir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	defer unlock()
+	others, err := sweep()
+	if err != nil {
+		return nil, err
+	}
+	if others == 0 {
+		if err := errors.Join(restore(), save()); err != nil {
+			return nil, fmt.Errorf("noting the host's state: %w", err)
+		}
+	}
+	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("noting the host's state: %w", err)
 	}
-	h := &host{lock}
-	if alone := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil; alone {
-		err = errors.Join(restore(), removeStale(), save())
+	file, err := os.Create(filepath.Join(labsDir(), strconv.Itoa(os.Getpid())))
+	if err != nil {
+		return nil, fmt.Errorf("noting the host's state: %w", err)
 	}
-	if err := errors.Join(err, syscall.Flock(int(lock.Fd()), syscall.LOCK_SH)); err != nil {
-		return nil, errors.Join(fmt.Errorf("noting the host's state: %w", err), lock.Close())
+	_, err = file.Write(text)
+	if err := errors.Join(err, syscall.Flock(int(file.Fd()), syscall.LOCK_EX)); err != nil {
+		return nil, errors.Join(fmt.Errorf("noting the host's state: %w", err), file.Close())
 	}
-	return h, nil
+	return &host{file}, nil
 }
 
-// leave puts the host back where no other lab runs.
+// leave takes the lab from those of the machine, and puts the host back where no other one runs.
 func (h *host) leave() error {
-	defer h.lock.Close() //nolint:errcheck // nothing is written to it
-	if err := syscall.Flock(int(h.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil // the last one does
+	unlock, err := lockState()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := errors.Join(os.Remove(h.file.Name()), h.file.Close()); err != nil {
+		return fmt.Errorf("putting the host back: %w", err)
+	}
+	others, err := sweep()
+	if err != nil || others > 0 {
+		return err // the last one does
 	}
 	if err := errors.Join(restore(), os.RemoveAll(stateDir)); err != nil {
 		return fmt.Errorf("putting the host back: %w", err)
 	}
 	return nil
+}
+
+func labsDir() string { return filepath.Join(stateDir, "labs") }
+
+// lockState lets one process at a time read and change the state.
+func lockState() (unlock func(), err error) {
+	if err := os.MkdirAll(labsDir(), 0o700); err != nil {
+		return nil, fmt.Errorf("noting the host's state: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(stateDir, "state.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("noting the host's state: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("noting the host's state: %w", err), lock.Close())
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// sweep removes what labs left whose process was killed, and counts those that run.
+func sweep() (running int, err error) {
+	entries, err := os.ReadDir(labsDir())
+	if err != nil {
+		return 0, fmt.Errorf("looking for labs: %w", err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join(labsDir(), entry.Name())
+		file, err := os.Open(path)
+		if err != nil {
+			return 0, fmt.Errorf("looking for labs: %w", err)
+		}
+		alive := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
+		if alive {
+			running++
+		} else {
+			err = removeLeft(path)
+		}
+		if err := errors.Join(err, file.Close()); err != nil {
+			return 0, fmt.Errorf("removing what a killed lab left: %w", err)
+		}
+	}
+	return running, nil
+}
+
+// removeLeft removes what a killed lab left. Its processes and mounts ended with it.
+func removeLeft(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var spec Spec
+	if err := json.Unmarshal(text, &spec); err != nil || spec.Cgroup == "" {
+		return os.Remove(path) // it was killed before it had begun
+	}
+	return errors.Join(removeCgroup(spec.Cgroup), os.RemoveAll(spec.Dir), os.Remove(path))
+}
+
+// KeepLogs removes from the folder of a lab that has ended what is large, and nobody reads.
+func KeepLogs(dir string) error {
+	var errs []error
+	for _, pattern := range []string{"volumes", "control-plane/etcd", "n*/containerd", "n*/kubelet", "n*/lib", "n*/lib.work"} {
+		paths, err := filepath.Glob(filepath.Join(dir, pattern))
+		errs = append(errs, err)
+		for _, path := range paths {
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func sysctlPath(name string) string { return filepath.Join("/proc/sys", name) }
@@ -180,21 +265,4 @@ func restore() error {
 		errs = append(errs, os.WriteFile(sysctlPath(name), []byte(value), 0o644))
 	}
 	return errors.Join(append(errs, os.Remove(savedPath()))...)
-}
-
-// removeStale removes the cgroups of labs that were killed: their processes ended with them.
-func removeStale() error {
-	hierarchies, err := cgroupHierarchies()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, hierarchy := range hierarchies {
-		dirs, err := filepath.Glob(filepath.Join(hierarchy, cgroupPrefix+"*"))
-		errs = append(errs, err)
-		for _, dir := range dirs {
-			errs = append(errs, removeTree(dir))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
-// firstNode is the one that every lab has.
-const firstNode = "node-1"
+// nodeName is the name of the i-th node, counted from 1. Every lab has the first.
+func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
 const (
 	// startTimeout is for one part of the lab: a multiple of what it takes on a machine that compiles meanwhile.
@@ -28,6 +28,8 @@ const (
 	// commandGrace is how long the command may take to end on a signal, its cleanups included.
 	commandGrace = time.Minute
 	pollInterval = 100 * time.Millisecond
+	// interrupted is the exit status of a program that ^C ended.
+	interrupted = 130
 )
 
 // lab is a running one, from inside.
@@ -36,10 +38,12 @@ type lab struct {
 	cluster  *cluster.Cluster
 	progress io.Writer
 
-	mu       sync.Mutex
-	nodes    []*node
-	provided []string // names that images have on every node
-	aliases  []string
+	mu      sync.Mutex
+	nodes   []*node
+	aliases []string
+
+	naming   sync.Mutex // of images
+	provided []string   // names that images have on every node
 }
 
 // Inside is what runs in the namespaces that Run made. It returns the status to exit with, and everything else of the lab
@@ -58,13 +62,19 @@ func Inside(ctx context.Context, file string, progress io.Writer) (status int, e
 	if err := errors.Join(ownMounts(), setUpNetwork()); err != nil {
 		return 0, err
 	}
+	defer func() {
+		if ctx.Err() != nil {
+			status, err = interrupted, nil // what failed, failed for that
+		}
+	}()
 	begin := time.Now()
 	l.cluster, err = cluster.Up(ctx, cluster.Options{Address: bridgeAddress, Dir: filepath.Join(l.spec.Dir, "control-plane")}, progress)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { stop(); err = errors.Join(err, l.cluster.Down()) }()
-	if err := l.start(ctx); err != nil {
+	running, end := context.WithCancel(ctx)
+	defer func() { end(); err = errors.Join(err, l.cluster.Down()) }()
+	if err := l.start(running); err != nil {
 		return 0, err
 	}
 	_, _ = fmt.Fprintf(progress, "the lab is ready after %.1f s\n", time.Since(begin).Seconds())
@@ -79,7 +89,7 @@ func (l *lab) start(ctx context.Context) error {
 	if err := l.startProxy(ctx); err != nil {
 		return err
 	}
-	if err := l.addNode(ctx, firstNode); err != nil {
+	if _, err := l.addNode(ctx); err != nil {
 		return err
 	}
 	if err := l.startStorage(ctx); err != nil {
@@ -103,7 +113,7 @@ func (l *lab) run(ctx context.Context) (int, error) {
 			filepath.Join(l.spec.Dir, "pid"), LabEnv, l.spec.Dir, l.cluster.Kubeconfig(), filepath.Dir(l.spec.Programs[cluster.Kubectl]))
 		select {
 		case <-ctx.Done():
-			return 0, nil
+			return interrupted, nil
 		case <-l.cluster.Broken():
 			return 0, l.cluster.Err()
 		}
@@ -152,7 +162,7 @@ func (l *lab) startDNS(ctx context.Context) error {
 
 func (l *lab) startProxy(ctx context.Context) error {
 	config := filepath.Join(l.spec.Dir, "kube-proxy.yaml")
-	text := fmt.Sprintf(proxyConfig, firstNode, l.cluster.Kubeconfig())
+	text := fmt.Sprintf(proxyConfig, nodeName(1), l.cluster.Kubeconfig())
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("starting kube-proxy: %w", err)
 	}

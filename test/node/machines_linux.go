@@ -32,53 +32,54 @@ type node struct {
 	kubeconfig string
 	pid        int
 	done       chan struct{} // closed when its first process has ended
+	up         bool          // its images can be named; see lab.naming
 }
 
 func (n *node) path(name string) string { return filepath.Join(n.dir, name) }
 
 func (n *node) socket() string { return n.path("c.sock") }
 
-// addNode starts a node and waits until pods can be placed there.
-func (l *lab) addNode(ctx context.Context, name string) error {
-	n, provided, err := l.newNode(name)
+// addNode starts a node, waits until pods can be placed there and returns its name.
+func (l *lab) addNode(ctx context.Context) (string, error) {
+	n, err := l.newNode()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := errors.Join(makeCgroup(n.cgroup), n.writeConfig(l.cluster.Kubeconfig())); err != nil {
-		return err
+		return "", err
 	}
 	if err := l.boot(n); err != nil {
-		return err
+		return "", err
 	}
-	err = await(ctx, name, n.done, func() error {
-		node, err := l.cluster.Client().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	err = await(ctx, n.name, n.done, func() error {
+		node, err := l.cluster.Client().CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		return ready(node)
 	})
 	if err != nil {
-		return fmt.Errorf("%w; %s", err, n.logs())
+		return "", fmt.Errorf("%w; %s", err, n.logs())
 	}
-	return n.tag(ctx, provided)
+	l.naming.Lock()
+	defer l.naming.Unlock()
+	n.up = true
+	return n.name, n.tag(ctx, l.provided)
 }
 
-func (l *lab) newNode(name string) (*node, []string, error) {
+func (l *lab) newNode() (*node, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := len(l.nodes) + 1
-	if slices.ContainsFunc(l.nodes, func(n *node) bool { return n.name == name && n.alive() }) {
-		return nil, nil, fmt.Errorf("adding %s: it is there already", name)
-	}
 	if err := ip("addr replace " + nodeAddress(i) + prefix + " dev " + bridge); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	n := &node{
-		name: name, index: i, done: make(chan struct{}),
+		name: nodeName(i), index: i, done: make(chan struct{}),
 		dir: filepath.Join(l.spec.Dir, fmt.Sprint("n", i)), cgroup: fmt.Sprintf("%s/n%d", l.spec.Cgroup, i),
 	}
 	l.nodes = append(l.nodes, n)
-	return n, l.provided, nil
+	return n, nil
 }
 
 // boot starts the node's first process.
@@ -143,23 +144,23 @@ func (l *lab) cutOff(name string) error {
 	return fmt.Errorf("cutting off %s: no such node runs", name)
 }
 
-// provide gives images further names, on the nodes that run and on those to come.
+// provide gives images further names, on the nodes that run and on those to come. Whoever asks for a name that somebody
+// else has asked for waits until it is there.
 func (l *lab) provide(ctx context.Context, names []string) error {
-	l.mu.Lock()
-	var running []*node
-	for _, n := range l.nodes {
-		if n.alive() {
-			running = append(running, n)
-		}
-	}
+	l.naming.Lock()
+	defer l.naming.Unlock()
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(l.provided, name) })
-	l.provided = append(l.provided, names...)
+	l.mu.Lock()
+	nodes := slices.Clone(l.nodes)
 	l.mu.Unlock()
-	for _, n := range running {
-		if err := n.tag(ctx, names); err != nil {
-			return err
+	for _, n := range nodes {
+		if n.up && n.alive() {
+			if err := n.tag(ctx, names); err != nil {
+				return err
+			}
 		}
 	}
+	l.provided = append(l.provided, names...)
 	return nil
 }
 

@@ -15,6 +15,20 @@ mkdir -p bin
 go build -o bin/lab ./test/node/cmd/lab
 go test -c -o bin/e2e-node.test ./test/e2e/node
 case "${TEGEN_NODE_TABLE-}" in "" | /*) ;; *) export TEGEN_NODE_TABLE=$PWD/$TEGEN_NODE_TABLE ;; esac
+# What a lab may change of the machine, and must put back.
+host() {
+	(cd /proc/sys && tail -n +1 vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops net/ipv4/ip_forward)
+	ip -o link | cut -d ' ' -f 2
+	cut -d ' ' -f 2 /proc/mounts
+	nft list ruleset
+	ls -d /sys/fs/cgroup/tegen-lab-* /sys/fs/cgroup/*/tegen-lab-* 2>/dev/null || true
+}
+before=$(host)
+status=0
 root=$PWD
-cd test/e2e/node
-exec "$root/bin/lab" -- "$root/bin/e2e-node.test" -test.v -test.timeout=30m "$@"
+(cd test/e2e/node && exec "$root/bin/lab" -- "$root/bin/e2e-node.test" -test.v -test.timeout=30m "$@") || status=$?
+if ! diff <(printf '%s\n' "$before") <(host) >&2; then
+	echo "the machine is not as it was" >&2
+	status=1
+fi
+exit "$status"

@@ -22,7 +22,7 @@ type event struct {
 	Step    int     `json:"step"` // of a join: where the training goes on
 	Sum     float64 `json:"sum"`
 	Loss    float64 `json:"loss"`
-	Time    float64 `json:"time"` // Unix seconds
+	Time    float64 `json:"time"` // Unix seconds; of its arrival, where a program does not say
 
 	Pod    string         `json:"-"` // that printed it
 	UID    types.UID      `json:"-"`
@@ -85,6 +85,9 @@ func (f *feed) add(from source, line string) {
 		return
 	}
 	f.seen[id] = true
+	if e.Time == 0 { // a shell's
+		e.Time = float64(time.Now().UnixMicro()) / 1e6
+	}
 	e.Pod, e.UID = from.pod, from.uid
 	f.events = append(f.events, e)
 	close(f.changed)

@@ -17,8 +17,8 @@ type lab interface {
 	Address() string
 	// Provide gives every node, also those that come later, an image under each name.
 	Provide(ctx context.Context, names ...string) error
-	// AddNode joins a node, which is Ready when this returns.
-	AddNode(ctx context.Context, name string) error
+	// AddNode joins a node, which is Ready when this returns its name.
+	AddNode(ctx context.Context) (name string, err error)
 	// CutOff kills a node's kubelet, its container runtime and what runs in its pods, as a power cut would. The Node object
 	// stays.
 	CutOff(ctx context.Context, name string) error
@@ -28,6 +28,9 @@ type lab interface {
 
 // connect finds the lab that the environment names; nil without one.
 func connect() (lab, error) {
+	if name := os.Getenv(kindEnv); name != "" {
+		return newKind(context.Background(), name)
+	}
 	if os.Getenv(node.LabEnv) == "" {
 		return nil, nil
 	}

@@ -18,9 +18,8 @@ func TestSuspend(t *testing.T) {
 	w := begin(t)
 	j := w.job(t, "6 suspend", golden("suspend-checkpoint", "kind"), "")
 	j.apply()
-	j.awaitReady("rendezvous")
+	j.took("apply, suspended, to its rendezvous being ready", j.applied, j.awaitReady("rendezvous"))
 	j.awaitSuspended("pausable-worker")
-	j.took("apply, suspended, to its rendezvous being ready", j.applied, time.Now())
 
 	started := j.suspend("pausable-worker", false)
 	first := j.awaitWorld(2, started, patience)
@@ -31,8 +30,7 @@ func TestSuspend(t *testing.T) {
 	j.awaitEvent("ten steps", patience, started, func(e event) bool { return e.Event == "step" && e.Step >= 10 })
 
 	stopped := j.suspend("pausable-worker", true)
-	j.awaitSuspended("pausable-worker")
-	j.took("spec.suspend true to no worker being left", stopped, time.Now())
+	j.took("spec.suspend true to no worker being left", stopped, j.awaitSuspended("pausable-worker"))
 
 	resumed := j.suspend("pausable-worker", false)
 	second := j.awaitWorld(2, resumed, patience)
@@ -57,8 +55,8 @@ func (j *job) suspend(name string, to bool) (at time.Time) {
 	return at
 }
 
-// awaitReady waits until all pods of a component, and at least one, are ready.
-func (j *job) awaitReady(component string) {
+// awaitReady waits until all pods of a component, and at least one, are ready, and returns when they were.
+func (j *job) awaitReady(component string) (at time.Time) {
 	j.t.Helper()
 	eventually(j.t, "the "+component+" of "+j.name+" to be ready", patience, func() error {
 		pods := j.podsOf(component)
@@ -76,10 +74,11 @@ func (j *job) awaitReady(component string) {
 		}
 		return nil
 	})
+	return time.Now()
 }
 
-// awaitSuspended waits until a Job says that it is suspended and has no workers, and sees that it stays so.
-func (j *job) awaitSuspended(name string) {
+// awaitSuspended waits until a Job says that it is suspended and has no workers, returns when, and sees that it stays so.
+func (j *job) awaitSuspended(name string) (at time.Time) {
 	j.t.Helper()
 	eventually(j.t, "Job "+name+" to be suspended", patience, func() error {
 		if got := j.condition(name, batchv1.JobSuspended); got != corev1.ConditionTrue {
@@ -90,10 +89,11 @@ func (j *job) awaitSuspended(name string) {
 		}
 		return nil
 	})
-	until := time.Now().Add(stillness)
-	for ; time.Now().Before(until); time.Sleep(poll) {
+	at = time.Now()
+	for ; time.Since(at) < stillness; time.Sleep(poll) {
 		if pods := j.podsOf("worker"); len(pods) > 0 {
 			j.t.Fatalf("a suspended job has a worker: %s", describePod(&pods[0]))
 		}
 	}
+	return at
 }

@@ -61,9 +61,13 @@ Needs root on Linux, and the packages that test/node/setup.sh installs.`,
 			}
 			spec.Command = args
 			*status, err = node.Run(cmd.Context(), spec, cmd.ErrOrStderr())
-			if keep || err != nil || *status != 0 {
-				cmd.PrintErrln("logs are kept in", spec.Dir)
+			switch {
+			case keep:
+				cmd.PrintErrln("the lab's folder is kept:", spec.Dir)
 				return err
+			case err != nil || *status == 1 || *status == 2: // the command's, of go test among others
+				cmd.PrintErrln("logs are kept in", spec.Dir)
+				return errors.Join(err, node.KeepLogs(spec.Dir))
 			}
 			return errors.Join(err, os.RemoveAll(spec.Dir))
 		},

@@ -61,6 +61,16 @@ def count(role):
     return int(os.environ["DMLC_NUM_" + role.upper()])
 
 
+def rank_all(role, group):
+    """The ranks that the peers of a role asked for, or those of the order in which they came."""
+    asked = [known["rank"] for known in group]
+    if None in asked:
+        asked = list(range(len(group)))
+    if sorted(asked) != list(range(len(group))):
+        raise RuntimeError(f"ranks of {role}s are {sorted(asked)}")
+    return asked
+
+
 def schedule():
     host, port = root()
     # A pod's own name is not always an address that it has, so ps-lite listens everywhere on Kubernetes.
@@ -73,13 +83,10 @@ def schedule():
         if len(peers[known["role"]]) == count(known["role"]):
             raise RuntimeError(f"one {known['role']} too many: {known}")
         peers[known["role"]].append((known, peer))
+    # All are counted before any is told to go on: servers wait for workers, not for the scheduler.
+    ranks = {role: rank_all(role, [known for known, _ in group]) for role, group in peers.items()}
     for role, group in peers.items():
-        asked = [known["rank"] for known, _ in group]
-        if None in asked:
-            asked = range(len(group))  # in the order in which they came
-        if sorted(asked) != list(range(len(group))):
-            raise RuntimeError(f"ranks of {role}s are {sorted(asked)}")
-        for rank, (_, peer) in zip(asked, group):
+        for rank, (_, peer) in zip(ranks[role], group):
             peer.send(rank=rank, servers=[known["address"] for known, _ in peers["server"]])
     everyone = [peer for group in peers.values() for _, peer in group]
     for peer in everyone:

@@ -1,13 +1,13 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // stillness is how long nothing may start that is suspended. What would start does so within a second.
@@ -55,28 +55,6 @@ func (j *job) suspend(name string, to bool) (at time.Time) {
 	return at
 }
 
-// awaitReady waits until all pods of a component, and at least one, are ready, and returns when they were.
-func (j *job) awaitReady(component string) (at time.Time) {
-	j.t.Helper()
-	eventually(j.t, "the "+component+" of "+j.name+" to be ready", patience, func() error {
-		pods := j.podsOf(component)
-		if len(pods) == 0 {
-			return errors.New("there is no such pod")
-		}
-		for _, pod := range pods {
-			ready := false
-			for _, c := range pod.Status.Conditions {
-				ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-			}
-			if !ready {
-				return errors.New(describePod(&pod))
-			}
-		}
-		return nil
-	})
-	return time.Now()
-}
-
 // awaitSuspended waits until a Job says that it is suspended and has no workers, returns when, and sees that it stays so.
 func (j *job) awaitSuspended(name string) (at time.Time) {
 	j.t.Helper()
@@ -96,4 +74,19 @@ func (j *job) awaitSuspended(name string) (at time.Time) {
 		}
 	}
 	return at
+}
+
+// condition is the state of a Job's condition.
+func (j *job) condition(name string, of batchv1.JobConditionType) corev1.ConditionStatus {
+	j.t.Helper()
+	got, err := j.client.BatchV1().Jobs(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		j.t.Fatalf("reading Job %s: %v", name, err)
+	}
+	for _, c := range got.Status.Conditions {
+		if c.Type == of {
+			return c.Status
+		}
+	}
+	return corev1.ConditionUnknown
 }

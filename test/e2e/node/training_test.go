@@ -1,0 +1,94 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// await waits until events are found to be enough.
+func (j *job) await(what string, within time.Duration, found func([]event) bool) {
+	j.t.Helper()
+	if err := j.waitFor(j.t.Context(), within, found); err != nil {
+		j.t.Fatalf("waiting for %s of %s: %v", what, j.name, err)
+	}
+}
+
+// awaitEvent waits for the first event that matches, and is after a time by its own clock.
+func (j *job) awaitEvent(what string, within time.Duration, after time.Time, match func(event) bool) (found event) {
+	j.t.Helper()
+	j.await(what, within, func(events []event) bool {
+		i := slices.IndexFunc(events, func(e event) bool { return e.at().After(after) && match(e) })
+		if i >= 0 {
+			found = events[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+// awaitWorld waits until a world of this size has joined after a time, and every rank of it has made the same step: the
+// sum of each is right, or nothing is waited for any more.
+func (j *job) awaitWorld(size int, after time.Time, within time.Duration) (g generation) {
+	j.t.Helper()
+	j.await(fmt.Sprintf("%d ranks that train", size), within, func(events []event) (ok bool) {
+		g, ok = formed(events, size, after)
+		return ok
+	})
+	j.logf("%d ranks train, from step %d; masters: %s", size, g.step, g.joins[0].Master)
+	return g
+}
+
+// awaitSteps waits for a step after a time that every rank of a world of this size made.
+func (j *job) awaitSteps(size int, after time.Time, within time.Duration) (at time.Time) {
+	j.t.Helper()
+	j.await(fmt.Sprintf("%d ranks that make a step", size), within, func(events []event) (ok bool) {
+		at, ok = stepped(events, size, after)
+		return ok
+	})
+	return at
+}
+
+// checkContinued is the proof of a checkpoint: a world goes on where the one before it was. The step that is written
+// last and the step that is printed last differ by one where a rank is killed between the two.
+func (j *job) checkContinued(g generation) {
+	j.t.Helper()
+	last := lastStep(j.all(), g.joined)
+	if g.step < 1 || g.step < last-1 || g.step > last+1 {
+		j.t.Fatalf("%s goes on from step %d; the last that was made before is %d", j.name, g.step, last)
+	}
+	for _, e := range g.joins {
+		if e.Step != g.step {
+			j.t.Fatalf("rank %d goes on from step %d, others from %d", e.Rank, e.Step, g.step)
+		}
+	}
+}
+
+// stop asks a training to end: all workers do, after the same step.
+func (j *job) stop(pod string) {
+	j.t.Helper()
+	j.exec(pod, "touch", "/tmp/stop")
+	j.logf("asked %s to stop", pod)
+}
+
+// awaitDone waits until all ranks of a world are done, after the same step, and their pods have succeeded.
+func (j *job) awaitDone(size int, after time.Time, within time.Duration) (steps int) {
+	j.t.Helper()
+	pods := map[string]int{}
+	j.await(fmt.Sprintf("%d ranks to be done", size), within, func(events []event) bool {
+		ranks := map[int]bool{}
+		for _, e := range events {
+			if e.Event == "done" && e.Size == size && e.at().After(after) {
+				ranks[e.Rank], pods[e.Pod], steps = true, e.Step, e.Step
+			}
+		}
+		return len(ranks) == size
+	})
+	for pod, step := range pods {
+		if step != steps {
+			j.t.Errorf("%s stopped after step %d, another worker after %d", pod, step, steps)
+		}
+	}
+	j.logf("all are done after step %d", steps)
+	return steps
+}

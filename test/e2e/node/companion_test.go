@@ -57,10 +57,10 @@ func TestCompanionC10d(t *testing.T) {
 	world = j.replaceWorker(world, 0, 10)
 
 	killed := j.killCompanion()
-	world = j.awaitWorld(3, killed, patience)
-	j.tookAgain("companion killed", killed, world)
-	j.checkContinued(world)
-	j.finish(world)
+	whole := j.awaitWorld(3, killed, patience)
+	j.tookAgain("companion killed", killed, whole)
+	j.checkContinued(whole)
+	j.finish(whole)
 }
 
 // checkApplied applies the manifest once more and holds that this changes nothing.
@@ -86,7 +86,7 @@ func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
 	lost := g.joins[rank]
 	deleted, _ := j.deletePod(lost.Pod, grace)
 	whole := j.awaitWorld(len(g.joins), deleted, patience)
-	j.tookAgain(fmt.Sprintf("pod of rank %d deleted, grace %d s", rank, grace), deleted, whole)
+	j.tookAgain(fmt.Sprintf("pod of rank %d deleted, grace %d s,", rank, grace), deleted, whole)
 	j.checkContinued(whole)
 	for _, e := range g.joins {
 		if trains := whole.has(e.UID); trains != (e.UID != lost.UID) {
@@ -101,7 +101,7 @@ func (g generation) has(uid types.UID) bool {
 	return slices.ContainsFunc(g.joins, func(e event) bool { return e.UID == uid })
 }
 
-// tookAgain puts into the table when somebody trained again after a loss, of which a whole world came in the end.
+// tookAgain puts into the table when somebody trained again after a loss, and when the whole world did.
 func (j *job) tookAgain(what string, lost time.Time, whole generation) {
 	j.t.Helper()
 	first := whole.stepped
@@ -110,8 +110,8 @@ func (j *job) tookAgain(what string, lost time.Time, whole generation) {
 			first = g.stepped
 		}
 	}
-	j.took(what+", to survivors or newcomers training", lost, first)
-	j.took(what+", to all training", lost, whole.stepped)
+	j.took(what+" to anybody training again", lost, first)
+	j.took(what+" to all training again", lost, whole.stepped)
 }
 
 // killCompanion kills the one pod that all agents meet through, and waits until there is another that is ready.
@@ -124,7 +124,7 @@ func (j *job) killCompanion() (killed time.Time) {
 	killed, _ = j.deletePod(companions[0].Name, 0)
 	j.awaitReplaced(&companions[0], patience)
 	j.awaitReady("rendezvous")
-	j.took("companion killed, to another being ready", killed, time.Now())
+	j.took("companion killed to another being ready", killed, time.Now())
 	return killed
 }
 
@@ -139,7 +139,7 @@ func (j *job) killUnnoticed(g generation) {
 			j.t.Fatalf("%s was interrupted when the companion was: %s at %v", e.Pod, e.Event, e.at())
 		}
 	}
-	j.took("companion killed, longest time between two steps", time.Time{}, time.Time{}.Add(longestPause(j.all(), killed, stepped)))
+	j.took("companion killed under a world that trains on: longest time between two steps", time.Time{}, time.Time{}.Add(longestPause(j.all(), killed, stepped)))
 }
 
 // longestPause is the longest time between two steps of rank 0 that ended in a span of time.
@@ -182,14 +182,19 @@ func (j *job) readCheckpoint() string {
 	ctx, pods := j.t.Context(), j.client.CoreV1().Pods(j.namespace)
 	spec := j.podsOf("worker")[0].Spec
 	worker := spec.Containers[0]
-	i := slices.IndexFunc(worker.Env, func(e corev1.EnvVar) bool { return e.Name == "CHECKPOINT_DIR" })
+	dir := ""
+	for _, e := range worker.Env {
+		if e.Name == "CHECKPOINT_DIR" {
+			dir = e.Value
+		}
+	}
 	reader := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: j.name + "-reader", Labels: map[string]string{instance: j.name}},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, SecurityContext: spec.SecurityContext, Volumes: spec.Volumes,
 			AutomountServiceAccountToken: new(bool),
 			Containers: []corev1.Container{{
-				Name: "reader", Image: worker.Image, Command: []string{"cat", worker.Env[i].Value + "/step"},
+				Name: "reader", Image: worker.Image, Command: []string{"cat", dir + "/step"},
 				SecurityContext: worker.SecurityContext, VolumeMounts: worker.VolumeMounts,
 			}},
 		},

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegen-dev/tegen/internal/krm"
-	"github.com/tegen-dev/tegen/schema"
 	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
 
@@ -95,33 +92,6 @@ func (j *job) writePart() {
 	if err := os.WriteFile(j.file, []byte(strings.Join(texts, "---\n")), 0o600); err != nil {
 		j.t.Fatal(err)
 	}
-}
-
-// rendered is what tegen render prints of a fixture that its author has changed, with the overlay kind.
-func (j *job) rendered(fixture string, oldnew ...string) (file string) {
-	j.t.Helper()
-	name := filepath.Join(root, "fixtures/valid", fixture+".yaml")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		j.t.Fatal(err)
-	}
-	changed := strings.NewReplacer(oldnew...).Replace(string(text))
-	if changed == string(text) {
-		j.t.Fatalf("%s has none of %q", name, oldnew)
-	}
-	out, err := krm.Overlay(filepath.Join(root, "overlays/kind"), []schema.Source{{Name: name, Data: []byte(changed)}})
-	if err != nil {
-		j.t.Fatalf("rendering %s: %v", name, err)
-	}
-	var manifest bytes.Buffer
-	if err := out.Write(&manifest); err != nil {
-		j.t.Fatalf("rendering %s: %v", name, err)
-	}
-	file = filepath.Join(j.t.TempDir(), fixture+".yaml")
-	if err := os.WriteFile(file, manifest.Bytes(), 0o600); err != nil {
-		j.t.Fatal(err)
-	}
-	return file
 }
 
 // apply applies the manifest as it is.

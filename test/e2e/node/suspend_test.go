@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // stillness is how long nothing may start that is suspended. What would start does so within a second.
@@ -74,19 +73,4 @@ func (j *job) awaitSuspended(name string) (at time.Time) {
 		}
 	}
 	return at
-}
-
-// condition is the state of a Job's condition.
-func (j *job) condition(name string, of batchv1.JobConditionType) corev1.ConditionStatus {
-	j.t.Helper()
-	got, err := j.client.BatchV1().Jobs(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		j.t.Fatalf("reading Job %s: %v", name, err)
-	}
-	for _, c := range got.Status.Conditions {
-		if c.Type == of {
-			return c.Status
-		}
-	}
-	return corev1.ConditionUnknown
 }

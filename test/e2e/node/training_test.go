@@ -70,25 +70,3 @@ func (j *job) stop(pod string) {
 	j.exec(pod, "touch", "/tmp/stop")
 	j.logf("asked %s to stop", pod)
 }
-
-// awaitDone waits until all ranks of a world are done, after the same step, and their pods have succeeded.
-func (j *job) awaitDone(size int, after time.Time, within time.Duration) (steps int) {
-	j.t.Helper()
-	pods := map[string]int{}
-	j.await(fmt.Sprintf("%d ranks to be done", size), within, func(events []event) bool {
-		ranks := map[int]bool{}
-		for _, e := range events {
-			if e.Event == "done" && e.Size == size && e.at().After(after) {
-				ranks[e.Rank], pods[e.Pod], steps = true, e.Step, e.Step
-			}
-		}
-		return len(ranks) == size
-	})
-	for pod, step := range pods {
-		if step != steps {
-			j.t.Errorf("%s stopped after step %d, another worker after %d", pod, step, steps)
-		}
-	}
-	j.logf("all are done after step %d", steps)
-	return steps
-}

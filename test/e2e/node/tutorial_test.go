@@ -4,12 +4,20 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // TestTutorial is scenario 1: bare pods, etcd with the v2 API and a headless Service a worker, as the tutorial has them.
@@ -41,6 +49,7 @@ func TestTutorial(t *testing.T) {
 	deleted, uid := j.deletePod(lost, 30)
 	again := j.awaitWorld(2, deleted, patience)
 	j.took("lost pod to two workers that train again", deleted, again.stepped)
+	j.awaitSteps(2, again.stepped.Add(time.Second), patience) // and trains on
 	j.awaitGone(lost, uid, patience)
 	j.checkMaster(again)
 	for _, e := range again.joins {
@@ -48,7 +57,6 @@ func TestTutorial(t *testing.T) {
 			t.Errorf("%s trains on after it was deleted", lost)
 		}
 	}
-	j.awaitSteps(2, again.stepped.Add(time.Second), patience) // and trains on
 	if n := downloads.Load(); n != 1 {
 		t.Errorf("the dataset was downloaded %d times, want once", n)
 	}
@@ -73,6 +81,33 @@ func zipped(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	return archive.Bytes()
+}
+
+// rendered is what tegen render prints of a fixture that its author has changed, with the overlay kind.
+func (j *job) rendered(fixture string, oldnew ...string) (file string) {
+	j.t.Helper()
+	name := filepath.Join(root, "fixtures/valid", fixture+".yaml")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	changed := strings.NewReplacer(oldnew...).Replace(string(text))
+	if changed == string(text) {
+		j.t.Fatalf("%s has none of %q", name, oldnew)
+	}
+	out, err := krm.Overlay(filepath.Join(root, "overlays/kind"), []schema.Source{{Name: name, Data: []byte(changed)}})
+	if err != nil {
+		j.t.Fatalf("rendering %s: %v", name, err)
+	}
+	var manifest bytes.Buffer
+	if err := out.Write(&manifest); err != nil {
+		j.t.Fatalf("rendering %s: %v", name, err)
+	}
+	file = filepath.Join(j.t.TempDir(), fixture+".yaml")
+	if err := os.WriteFile(file, manifest.Bytes(), 0o600); err != nil {
+		j.t.Fatal(err)
+	}
+	return file
 }
 
 // changed is what kubectl apply says of all but the objects that were as they should be, sorted. It takes every
@@ -125,4 +160,41 @@ func (j *job) checkMaster(g generation) {
 			j.t.Errorf("%s resolves the master %s to %s, want %s, the address of %s", e.Pod, master, got, want, g.joins[i].Pod)
 		}
 	}
+}
+
+// awaitDone waits until all ranks of a world are done, after the same step, and their pods have succeeded.
+func (j *job) awaitDone(size int, after time.Time, within time.Duration) (steps int) {
+	j.t.Helper()
+	pods := map[string]int{}
+	j.await(fmt.Sprintf("%d ranks to be done", size), within, func(events []event) bool {
+		ranks := map[int]bool{}
+		for _, e := range events {
+			if e.Event == "done" && e.Size == size && e.at().After(after) {
+				ranks[e.Rank], pods[e.Pod], steps = true, e.Step, e.Step
+			}
+		}
+		return len(ranks) == size
+	})
+	for pod, step := range pods {
+		if step != steps {
+			j.t.Errorf("%s stopped after step %d, another worker after %d", pod, step, steps)
+		}
+	}
+	j.logf("all are done after step %d", steps)
+	return steps
+}
+
+// condition is the state of a Job's condition.
+func (j *job) condition(name string, of batchv1.JobConditionType) corev1.ConditionStatus {
+	j.t.Helper()
+	got, err := j.client.BatchV1().Jobs(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		j.t.Fatalf("reading Job %s: %v", name, err)
+	}
+	for _, c := range got.Status.Conditions {
+		if c.Type == of {
+			return c.Status
+		}
+	}
+	return corev1.ConditionUnknown
 }

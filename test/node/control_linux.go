@@ -29,7 +29,7 @@ func (l *lab) serve(ctx context.Context) error {
 	for what, do := range map[string]func(context.Context, []string) (any, error){
 		"provide": func(ctx context.Context, names []string) (any, error) { return nil, l.provide(ctx, names) },
 		// A node that was asked for comes, whether or not the client still waits.
-		"add":   func(context.Context, []string) (any, error) { return l.addNode(ctx) },
+		"add":   func(_ context.Context, flags []string) (any, error) { return l.addNode(ctx, flags...) },
 		"cut":   each(l.cutOff),
 		"alias": each(l.alias),
 	} {

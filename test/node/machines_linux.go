@@ -39,8 +39,8 @@ func (n *node) path(name string) string { return filepath.Join(n.dir, name) }
 
 func (n *node) socket() string { return n.path("c.sock") }
 
-// addNode starts a node, waits until pods can be placed there and returns its name.
-func (l *lab) addNode(ctx context.Context) (string, error) {
+// addNode starts a node, with further flags of its kubelet, waits until pods can be placed there and returns its name.
+func (l *lab) addNode(ctx context.Context, flags ...string) (string, error) {
 	n, err := l.newNode()
 	if err != nil {
 		return "", err
@@ -48,7 +48,10 @@ func (l *lab) addNode(ctx context.Context) (string, error) {
 	if err := errors.Join(makeCgroup(n.cgroup), n.writeConfig(l.cluster.Kubeconfig())); err != nil {
 		return "", err
 	}
-	if err := l.boot(n); err != nil {
+	if err := link(l.spec.Template, n.path("containerd")); err != nil {
+		return "", err
+	}
+	if err := l.boot(n, flags); err != nil {
 		return "", err
 	}
 	err = await(ctx, n.name, n.done, func() error {
@@ -83,13 +86,13 @@ func (l *lab) newNode() (*node, error) {
 }
 
 // boot starts the node's first process.
-func (l *lab) boot(n *node) error {
+func (l *lab) boot(n *node, flags []string) error {
 	text, err := json.Marshal(machine{
-		Dir: n.dir, Socket: n.socket(), Imports: l.spec.Archives,
-		Kubelet: []string{
+		Dir: n.dir, Socket: n.socket(),
+		Kubelet: append([]string{
 			l.spec.Programs[cluster.Kubelet], "--config=" + n.path("kubelet.yaml"), "--kubeconfig=" + n.kubeconfig,
 			"--hostname-override=" + n.name, "--node-ip=" + nodeAddress(n.index), "--v=2",
-		},
+		}, flags...),
 	})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", n.name, err)

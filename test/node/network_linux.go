@@ -47,6 +47,19 @@ func setUpNetwork() error {
 	return nil
 }
 
+// silence drops whatever pods of the i-th node send from now on: the kernel that they share with all others would tell
+// their peers that they were killed, which no kernel does that lost its power.
+func silence(i int) error {
+	first, last := podRange(i)
+	rules := fmt.Sprintf("table inet lost%d { chain first { type filter hook prerouting priority -400; ip saddr %s-%s drop; }; }", i, first, last)
+	cmd := exec.Command("nft", "-f", "-")
+	cmd.Stdin = strings.NewReader(rules)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("silencing a node: %w: %s", err, out)
+	}
+	return nil
+}
+
 func ip(command string) error {
 	out, err := exec.Command("ip", strings.Fields(command)...).CombinedOutput()
 	if err != nil {

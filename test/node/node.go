@@ -20,6 +20,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
 )
 
 // LabEnv names the folder of a running lab, for what runs inside it.
@@ -84,9 +87,16 @@ func (c *Client) Provide(ctx context.Context, names ...string) error {
 	return c.call(ctx, "provide", names, nil)
 }
 
-// AddNode adds a node and returns its name when it is Ready and takes pods.
-func (c *Client) AddNode(ctx context.Context) (name string, err error) {
-	err = c.call(ctx, "add", nil, &name)
+// AddNode adds a node with labels and taints and returns its name when it is Ready.
+func (c *Client) AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (name string, err error) {
+	flags := []string{"--node-labels=" + k8slabels.FormatLabels(labels)}
+	for i := range taints {
+		flags = append(flags, "--register-with-taints="+taints[i].ToString())
+	}
+	if len(labels) == 0 {
+		flags = flags[1:]
+	}
+	err = c.call(ctx, "add", flags, &name)
 	return name, err
 }
 
@@ -119,7 +129,7 @@ func (c *Client) call(ctx context.Context, what string, names []string, answer a
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	if err == nil && response.StatusCode != http.StatusOK {
+	if err == nil && response.StatusCode/100 != 2 {
 		err = errors.New(strings.TrimSpace(string(text)))
 	}
 	if err == nil && answer != nil {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tegen-dev/tegen/test/node/image"
 )
 
@@ -93,7 +95,7 @@ func kindImage(name string) string {
 }
 
 // AddNode lets pods onto one of the nodes that the cluster was made with.
-func (k *kindCluster) AddNode(ctx context.Context) (string, error) {
+func (k *kindCluster) AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.spare) == 0 {
@@ -101,6 +103,16 @@ func (k *kindCluster) AddNode(ctx context.Context) (string, error) {
 	}
 	node := k.spare[0]
 	k.spare = k.spare[1:]
+	for key, value := range labels {
+		if _, err := output(ctx, "kubectl", "label", "node", node, key+"="+value); err != nil {
+			return "", err
+		}
+	}
+	for i := range taints {
+		if _, err := output(ctx, "kubectl", "taint", "node", node, taints[i].ToString()); err != nil {
+			return "", err
+		}
+	}
 	_, err := output(ctx, "kubectl", "uncordon", node)
 	return node, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,4 +96,12 @@ func describeState(c corev1.ContainerStatus) string {
 		return "waits: " + state.Waiting.Reason + " " + state.Waiting.Message
 	}
 	return "unknown"
+}
+
+// reportPods says how the pods of a namespace are, and what they printed last.
+func (w *world) reportPods(t *testing.T, namespace string) {
+	for _, args := range [][]string{{"describe", "pods", "-n", namespace}, {"logs", "-n", namespace, "--selector=app.kubernetes.io/part-of=tegen", "--prefix", "--tail=40"}} {
+		out, err := w.tryKubectl(context.Background(), args...)
+		t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
 }

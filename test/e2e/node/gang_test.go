@@ -32,7 +32,7 @@ func TestGang(t *testing.T) {
 
 	four := w.job(t, scenario, golden("gang-tegen-accelerators", "base"), "gang-of-four")
 	four.apply()
-	told := four.awaitUnplaced(4, `^gang training/gang-of-four needs 4 pods at once and has room for 2, none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
+	told := four.awaitUnplaced(4, `gang training/gang-of-four needs 4 pods at once and has room for 2, none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
 	four.took("four workers for two accelerators, apply to all being told why they wait", four.applied, told)
 	four.deleteByLabel(patience)
 

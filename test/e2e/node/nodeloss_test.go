@@ -30,7 +30,6 @@ func TestNodeLoss(t *testing.T) {
 		j.apply()
 	}
 	before := map[*job]generation{}
-	before := map[*job]generation{}
 	for _, j := range jobs {
 		before[j] = j.awaitSpread(nodes)
 	}

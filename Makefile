@@ -37,6 +37,10 @@ e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB 
 e2e-node: ## Run rendered bundles on a real node (needs root and apt; about 20 minutes at first, then 8)
 	test/node/run.sh
 
+.PHONY: e2e-kind
+e2e-kind: ## Run the same on a kind cluster (needs docker, kind and kubectl)
+	test/node/kind.sh
+
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
 	TEGEN_UPDATE=1 go test ./cmd/tegen ./scheduler/gang/ledger ./rendezvous ./rendezvous/etcdv3 -run 'Golden|Script' -count=1

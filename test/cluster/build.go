@@ -335,6 +335,10 @@ var commands = struct {
 func goBuild(ctx context.Context, root, program, source string, args ...string) error {
 	scratch := fmt.Sprintf("%s.%d", program, os.Getpid())
 	defer os.Remove(scratch) //nolint:errcheck // it is there only where the build failed
+	// The go command leaves a program alone that is what it would link.
+	if err := copyProgram(program, scratch); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("building %s: %w", source, err)
+	}
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", scratch}, args...), source)...)
 	cmd.Dir = root
@@ -355,6 +359,22 @@ func goBuild(ctx context.Context, root, program, source string, args ...string) 
 		return fmt.Errorf("building %s: %w", source, err)
 	}
 	return nil
+}
+
+// copyProgram copies it: a link would let the go command write into a program that runs.
+func copyProgram(from, to string) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close() //nolint:errcheck // it is only read
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	_, err = io.Copy(target, source)
+	return err
 }
 
 // lock waits until no other process builds in the folder.

@@ -29,7 +29,7 @@ var sysctls = []string{
 // Spec is what a lab is made of.
 type Spec struct {
 	Dir      string            `json:"dir"`      // of everything that the lab writes; short, because sockets are in it
-	Archives []string          `json:"archives"` // images that every node has, as OCI archives
+	Template string            `json:"template"` // of the images that every node has, see Template
 	Programs map[string]string `json:"programs"` // paths of kubelet, kube-proxy, coredns and kubectl
 	Command  []string          `json:"command"`  // runs inside the lab, which ends with it; none waits for an interrupt
 	Cgroup   string            `json:"cgroup"`

@@ -17,14 +17,14 @@ type machine struct {
 	Dir     string   `json:"dir"`
 	Socket  string   `json:"socket"`
 	Imports []string `json:"imports"` // archives
-	Kubelet []string `json:"kubelet"` // program and arguments
+	Kubelet []string `json:"kubelet"` // program and arguments; none on a node that only imports
 }
 
 // runtimeTimeout is for containerd to listen.
 const runtimeTimeout = time.Minute
 
-// NodeInit is the first process of a node: it starts containerd, imports the images, starts the kubelet, and collects the
-// processes that others leave behind. It ends when one of the two does, and everything on the node with it.
+// NodeInit is the first process of a node: it starts containerd and the kubelet, and collects the processes that others
+// leave behind. It ends when one of the two does, and everything on the node with it.
 func NodeInit(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -50,6 +50,9 @@ func NodeInit(file string) error {
 			return fmt.Errorf("importing %s: %w: %s", archive, err, out)
 		}
 	}
+	if len(m.Kubelet) == 0 {
+		return stop(containerd)
+	}
 	kubelet, err := m.start(m.Kubelet[0], m.Kubelet[1:]...)
 	if err != nil {
 		return err
@@ -64,6 +67,18 @@ func NodeInit(file string) error {
 			return fmt.Errorf("containerd ended (%d)", status)
 		case kubelet:
 			return fmt.Errorf("the kubelet ended (%d)", status)
+		}
+	}
+}
+
+// stop ends containerd in its own time, so that its databases are whole.
+func stop(containerd int) error {
+	if err := syscall.Kill(containerd, syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stopping containerd: %w", err)
+	}
+	for {
+		if pid, _, err := reap(); pid == containerd || err != nil {
+			return err
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
-// firstNode is the one that every lab has.
-const firstNode = "node-1"
+// nodeName is the name of the i-th node, counted from 1. Every lab has the first.
+func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
 const (
 	// startTimeout is for one part of the lab: a multiple of what it takes on a machine that compiles meanwhile.
@@ -38,10 +38,12 @@ type lab struct {
 	cluster  *cluster.Cluster
 	progress io.Writer
 
-	mu       sync.Mutex
-	nodes    []*node
-	provided []string // names that images have on every node
-	aliases  []string
+	mu      sync.Mutex
+	nodes   []*node
+	aliases []string
+
+	naming   sync.Mutex // of images
+	provided []string   // names that images have on every node
 }
 
 // Inside is what runs in the namespaces that Run made. It returns the status to exit with, and everything else of the lab
@@ -87,7 +89,7 @@ func (l *lab) start(ctx context.Context) error {
 	if err := l.startProxy(ctx); err != nil {
 		return err
 	}
-	if err := l.addNode(ctx, firstNode); err != nil {
+	if _, err := l.addNode(ctx); err != nil {
 		return err
 	}
 	if err := l.startStorage(ctx); err != nil {
@@ -160,7 +162,7 @@ func (l *lab) startDNS(ctx context.Context) error {
 
 func (l *lab) startProxy(ctx context.Context) error {
 	config := filepath.Join(l.spec.Dir, "kube-proxy.yaml")
-	text := fmt.Sprintf(proxyConfig, firstNode, l.cluster.Kubeconfig())
+	text := fmt.Sprintf(proxyConfig, nodeName(1), l.cluster.Kubeconfig())
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("starting kube-proxy: %w", err)
 	}

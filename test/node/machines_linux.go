@@ -31,55 +31,54 @@ type node struct {
 	cgroup     string
 	kubeconfig string
 	pid        int
-	joined     bool          // it has the images, and gets those that are provided later
 	done       chan struct{} // closed when its first process has ended
+	up         bool          // its images can be named; see lab.naming
 }
 
 func (n *node) path(name string) string { return filepath.Join(n.dir, name) }
 
 func (n *node) socket() string { return n.path("c.sock") }
 
-// addNode starts a node and waits until pods can be placed there.
-func (l *lab) addNode(ctx context.Context, name string) error {
-	n, err := l.newNode(name)
+// addNode starts a node, with further flags of its kubelet, waits until pods can be placed there and returns its name.
+func (l *lab) addNode(ctx context.Context, flags ...string) (string, error) {
+	n, err := l.newNode()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := errors.Join(makeCgroup(n.cgroup), n.writeConfig(l.cluster.Kubeconfig())); err != nil {
-		return err
+		return "", err
 	}
-	if err := l.boot(n); err != nil {
-		return err
+	if err := link(l.spec.Template, n.path("containerd")); err != nil {
+		return "", err
 	}
-	err = await(ctx, name, n.done, func() error {
-		node, err := l.cluster.Client().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err := l.boot(n, flags); err != nil {
+		return "", err
+	}
+	err = await(ctx, n.name, n.done, func() error {
+		node, err := l.cluster.Client().CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		return ready(node)
 	})
 	if err != nil {
-		return fmt.Errorf("%w; %s", err, n.logs())
+		return "", fmt.Errorf("%w; %s", err, n.logs())
 	}
-	l.mu.Lock()
-	provided := slices.Clone(l.provided)
-	n.joined = true
-	l.mu.Unlock()
-	return n.tag(ctx, provided)
+	l.naming.Lock()
+	defer l.naming.Unlock()
+	n.up = true
+	return n.name, n.tag(ctx, l.provided)
 }
 
-func (l *lab) newNode(name string) (*node, error) {
+func (l *lab) newNode() (*node, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := len(l.nodes) + 1
-	if slices.ContainsFunc(l.nodes, func(n *node) bool { return n.name == name && n.alive() }) {
-		return nil, fmt.Errorf("adding %s: it is there already", name)
-	}
 	if err := ip("addr replace " + nodeAddress(i) + prefix + " dev " + bridge); err != nil {
 		return nil, err
 	}
 	n := &node{
-		name: name, index: i, done: make(chan struct{}),
+		name: nodeName(i), index: i, done: make(chan struct{}),
 		dir: filepath.Join(l.spec.Dir, fmt.Sprint("n", i)), cgroup: fmt.Sprintf("%s/n%d", l.spec.Cgroup, i),
 	}
 	l.nodes = append(l.nodes, n)
@@ -87,13 +86,13 @@ func (l *lab) newNode(name string) (*node, error) {
 }
 
 // boot starts the node's first process.
-func (l *lab) boot(n *node) error {
+func (l *lab) boot(n *node, flags []string) error {
 	text, err := json.Marshal(machine{
-		Dir: n.dir, Socket: n.socket(), Imports: l.spec.Archives,
-		Kubelet: []string{
+		Dir: n.dir, Socket: n.socket(),
+		Kubelet: append([]string{
 			l.spec.Programs[cluster.Kubelet], "--config=" + n.path("kubelet.yaml"), "--kubeconfig=" + n.kubeconfig,
 			"--hostname-override=" + n.name, "--node-ip=" + nodeAddress(n.index), "--v=2",
-		},
+		}, flags...),
 	})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", n.name, err)
@@ -131,16 +130,13 @@ func (n *node) alive() bool {
 	}
 }
 
-// cutOff takes the node's pods from the network and kills its first process, and the kernel everything else on it.
+// cutOff kills the node's first process, and the kernel everything else on it.
 func (l *lab) cutOff(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range l.nodes {
 		if n.name != name || !n.alive() {
 			continue
-		}
-		if err := silence(n.index); err != nil {
-			return fmt.Errorf("cutting off %s: %w", name, err)
 		}
 		if err := syscall.Kill(n.pid, syscall.SIGKILL); err != nil {
 			return fmt.Errorf("cutting off %s: %w", name, err)
@@ -151,23 +147,23 @@ func (l *lab) cutOff(name string) error {
 	return fmt.Errorf("cutting off %s: no such node runs", name)
 }
 
-// provide gives images further names, on the nodes that run and on those to come.
+// provide gives images further names, on the nodes that run and on those to come. Whoever asks for a name that somebody
+// else has asked for waits until it is there.
 func (l *lab) provide(ctx context.Context, names []string) error {
-	l.mu.Lock()
-	var running []*node
-	for _, n := range l.nodes {
-		if n.joined && n.alive() {
-			running = append(running, n)
-		}
-	}
+	l.naming.Lock()
+	defer l.naming.Unlock()
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(l.provided, name) })
-	l.provided = append(l.provided, names...)
+	l.mu.Lock()
+	nodes := slices.Clone(l.nodes)
 	l.mu.Unlock()
-	for _, n := range running {
-		if err := n.tag(ctx, names); err != nil {
-			return err
+	for _, n := range nodes {
+		if n.up && n.alive() {
+			if err := n.tag(ctx, names); err != nil {
+				return err
+			}
 		}
 	}
+	l.provided = append(l.provided, names...)
 	return nil
 }
 
@@ -198,13 +194,9 @@ func (n *node) logs() string {
 
 // ready is an error where a node takes no pods yet.
 func ready(node *corev1.Node) error {
-	err := errors.New("its kubelet has not said how it is")
 	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			err = nil
-			if condition.Status != corev1.ConditionTrue {
-				err = fmt.Errorf("it is not ready: %s", condition.Message)
-			}
+		if condition.Type == corev1.NodeReady && condition.Status != corev1.ConditionTrue {
+			return fmt.Errorf("it is not ready: %s", condition.Message)
 		}
 	}
 	for _, taint := range node.Spec.Taints {
@@ -212,5 +204,5 @@ func ready(node *corev1.Node) error {
 			return errors.New("it is tainted as not ready")
 		}
 	}
-	return err
+	return nil
 }

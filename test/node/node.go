@@ -20,6 +20,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
 )
 
 // LabEnv names the folder of a running lab, for what runs inside it.
@@ -81,39 +84,59 @@ func (c *Client) Address() string { return c.info.Address }
 
 // Provide makes every node have an image under each of the names, nodes that join later too. image.For says which.
 func (c *Client) Provide(ctx context.Context, names ...string) error {
-	return c.call(ctx, "provide", names...)
+	return c.call(ctx, "provide", names, nil)
 }
 
-// AddNode adds a node and returns when it is Ready and takes pods.
-func (c *Client) AddNode(ctx context.Context, name string) error { return c.call(ctx, "add", name) }
+// AddNode adds a node with labels and taints and returns its name when it is Ready.
+func (c *Client) AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (name string, err error) {
+	flags := []string{"--node-labels=" + k8slabels.FormatLabels(labels)}
+	for i := range taints {
+		flags = append(flags, "--register-with-taints="+taints[i].ToString())
+	}
+	if len(labels) == 0 {
+		flags = flags[1:]
+	}
+	err = c.call(ctx, "add", flags, &name)
+	return name, err
+}
 
 // CutOff ends a node as a power cut does: kubelet, runtime and pods are gone at once, and nobody is told. Its Node stays.
-func (c *Client) CutOff(ctx context.Context, name string) error { return c.call(ctx, "cut", name) }
+func (c *Client) CutOff(ctx context.Context, name string) error {
+	return c.call(ctx, "cut", []string{name}, nil)
+}
 
 // Alias makes the cluster's DNS resolve a host name to Address, so that a test can serve what a manifest downloads.
-func (c *Client) Alias(ctx context.Context, host string) error { return c.call(ctx, "alias", host) }
+func (c *Client) Alias(ctx context.Context, host string) error {
+	return c.call(ctx, "alias", []string{host}, nil)
+}
 
-// call asks the lab for something and waits until it is done.
-func (c *Client) call(ctx context.Context, what string, names ...string) error {
+// call asks the lab for something, waits until it is done and reads the answer where one is wanted.
+func (c *Client) call(ctx context.Context, what string, names []string, answer any) error {
+	asking := func(err error) error {
+		return fmt.Errorf("asking the lab to %s %s: %w", what, strings.Join(names, " "), err)
+	}
 	body, err := json.Marshal(names)
 	if err != nil {
-		return fmt.Errorf("asking the lab to %s: %w", what, err)
+		return asking(err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://lab/"+what, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("asking the lab to %s: %w", what, err)
+		return asking(err)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("asking the lab to %s: %w", what, err)
+		return asking(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
-	if response.StatusCode == http.StatusNoContent {
-		return nil
-	}
+	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	if err != nil {
-		return fmt.Errorf("asking the lab to %s: %w", what, err)
+	if err == nil && response.StatusCode/100 != 2 {
+		err = errors.New(strings.TrimSpace(string(text)))
 	}
-	return fmt.Errorf("asking the lab to %s %s: %s", what, strings.Join(names, " "), bytes.TrimSpace(text))
+	if err == nil && answer != nil {
+		err = json.Unmarshal(text, answer)
+	}
+	if err != nil {
+		return asking(err)
+	}
+	return nil
 }

@@ -84,6 +84,7 @@ func (j *job) deleteByLabel(within time.Duration) {
 		}
 		return err
 	})
+	j.deleted = true
 	j.took("kubectl delete by label until nothing is left", began, time.Now())
 }
 

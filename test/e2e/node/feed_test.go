@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,12 +52,12 @@ func TestWaitFor(t *testing.T) {
 		t.Errorf("%d events, want 7: a log that is read again brings none twice", n)
 	}
 	five := func(events []event) bool { return len(events) > 7 }
-	err := f.waitFor(context.Background(), 10*time.Millisecond, five)
+	err := f.waitFor(t.Context(), 10*time.Millisecond, five)
 	if err == nil || !strings.Contains(err.Error(), "not within 10ms") || !strings.Contains(err.Error(), `w-0/worker: {"event": "step"`) {
 		t.Errorf("got %v, want what was printed last", err)
 	}
 	go f.add(source{pod: "w-1", uid: "1", container: "worker"}, `{"event": "done", "rank": 0, "size": 1, "step": 7, "loss": null, "time": 120}`)
-	if err := f.waitFor(context.Background(), time.Minute, five); err != nil {
+	if err := f.waitFor(t.Context(), time.Minute, five); err != nil {
 		t.Error(err)
 	}
 }
@@ -71,7 +70,7 @@ func TestWrongSum(t *testing.T) {
 	} {
 		f := newFeed()
 		f.add(source{pod: "w-0", container: "worker"}, line)
-		err := f.waitFor(context.Background(), time.Minute, func([]event) bool { return true })
+		err := f.waitFor(t.Context(), time.Minute, func([]event) bool { return true })
 		if err == nil || !strings.Contains(err.Error(), "w-0/worker printed: ") {
 			t.Errorf("%s: got %v, want an error that says who printed it", line, err)
 		}
@@ -79,7 +78,7 @@ func TestWrongSum(t *testing.T) {
 	// Nothing but a step of a training is held to the sum of its ranks.
 	f := newFeed()
 	f.add(source{pod: "s-0"}, fmt.Sprintf(`{"event": "mxnet", "role": "server", "rank": 0, "sum": %d, "time": 1}`, 6))
-	if err := f.waitFor(context.Background(), time.Minute, func(e []event) bool { return e[0].Fields["role"] == "server" }); err != nil {
+	if err := f.waitFor(t.Context(), time.Minute, func(e []event) bool { return e[0].Fields["role"] == "server" }); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,8 +23,8 @@ const accelerator = corev1.ResourceName("nvidia.com/gpu")
 // not, and places what a gang has beyond its minimum as there are accelerators for it.
 func TestGang(t *testing.T) {
 	w := begin(t)
-	const scenario, node = "5 gang", "gpu-1"
-	w.addNodes(t, nil, []corev1.Taint{{Key: string(accelerator), Effect: corev1.TaintEffectNoSchedule}}, node)
+	const scenario = "5 gang"
+	node := w.addNodes(t, 1, nil, corev1.Taint{Key: string(accelerator), Effect: corev1.TaintEffectNoSchedule})[0]
 	w.setCapacity(t, node, accelerator, 2)
 	began := time.Now()
 	w.installScheduler(t)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tegen-dev/tegen/test/node"
 )
 
@@ -17,8 +19,8 @@ type lab interface {
 	Address() string
 	// Provide gives every node, also those that come later, an image under each name.
 	Provide(ctx context.Context, names ...string) error
-	// AddNode joins a node, which is Ready when this returns.
-	AddNode(ctx context.Context, name string) error
+	// AddNode joins a node, which is Ready when this returns its name, and has had its labels and taints all along.
+	AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (name string, err error)
 	// CutOff kills a node's kubelet, its container runtime and what runs in its pods, as a power cut would. The Node object
 	// stays.
 	CutOff(ctx context.Context, name string) error
@@ -28,6 +30,9 @@ type lab interface {
 
 // connect finds the lab that the environment names; nil without one.
 func connect() (lab, error) {
+	if name := os.Getenv(kindEnv); name != "" {
+		return newKind(context.Background(), name)
+	}
 	if os.Getenv(node.LabEnv) == "" {
 		return nil, nil
 	}

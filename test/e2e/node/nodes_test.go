@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,31 +17,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// addNodes joins nodes of the test's own, at the same time, with these labels and taints. They have them before they
-// take pods, or those of other scenarios would be the first. At the end of the test they are no more.
-func (w *world) addNodes(t *testing.T, labels map[string]string, taints []corev1.Taint, names ...string) {
+// addNodes joins nodes of the test's own, at the same time, with these labels and taints. At the end of the test they are
+// no more.
+func (w *world) addNodes(t *testing.T, n int, labels map[string]string, taints ...corev1.Taint) (names []string) {
 	t.Helper()
 	began := time.Now()
 	var joining sync.WaitGroup
-	errs := make([]error, len(names))
-	for i, name := range names {
-		t.Cleanup(func() { w.removeNode(t, name) })
-		joining.Go(func() { errs[i] = w.addNode(t.Context(), name, labels, taints) })
+	names = make([]string, n)
+	errs := make([]error, n)
+	for i := range n {
+		joining.Go(func() { names[i], errs[i] = w.AddNode(t.Context(), labels, taints) })
 	}
 	joining.Wait()
+	for _, name := range names {
+		if name != "" {
+			t.Cleanup(func() { w.removeNode(t, name) })
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%v joined after %.1f s", names, time.Since(began).Seconds())
-}
-
-func (w *world) addNode(ctx context.Context, name string, labels map[string]string, taints []corev1.Taint) error {
-	// A kubelet that finds its Node keeps what is there.
-	of := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{Taints: taints}}
-	if _, err := w.client.CoreV1().Nodes().Create(ctx, of, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("making Node %s: %w", name, err)
-	}
-	return w.AddNode(ctx, name)
+	slices.Sort(names)
+	return names
 }
 
 // removeNode ends a node, if it was not cut off before, and makes the cluster forget it and its pods.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -53,28 +52,6 @@ func (j *job) suspend(name string, to bool) (at time.Time) {
 	j.kubectl(j.t, "patch", "job", name, "-n", j.namespace, "--type=merge", fmt.Sprintf(`--patch={"spec":{"suspend":%v}}`, to))
 	j.logf("patched spec.suspend to %v", to)
 	return at
-}
-
-// awaitReady waits until all pods of a component, and at least one, are ready, and returns when they were.
-func (j *job) awaitReady(component string) (at time.Time) {
-	j.t.Helper()
-	eventually(j.t, "the "+component+" of "+j.name+" to be ready", patience, func() error {
-		pods := j.podsOf(component)
-		if len(pods) == 0 {
-			return errors.New("there is no such pod")
-		}
-		for _, pod := range pods {
-			ready := false
-			for _, c := range pod.Status.Conditions {
-				ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-			}
-			if !ready {
-				return errors.New(describePod(&pod))
-			}
-		}
-		return nil
-	})
-	return time.Now()
 }
 
 // awaitSuspended waits until a Job says that it is suspended and has no workers, returns when, and sees that it stays so.

@@ -32,8 +32,9 @@ const (
 // world is the cluster that all scenarios share.
 type world struct {
 	lab
-	client   kubernetes.Interface
-	metadata metadata.Interface
+	client    kubernetes.Interface
+	metadata  metadata.Interface
+	downloads downloads
 
 	guard    sync.Mutex // of what follows
 	provided map[string]bool

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -87,25 +89,27 @@ func debianEntries(ctx context.Context, packages []record) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{entries: map[string]entry{}, parents: map[string]string{}}
+	return collect("", paths)
+}
+
+// collect is what of a root folder the image wants: the listed paths that are needed, and what belongs to them without
+// being listed.
+func collect(root string, paths []string) ([]entry, error) {
+	t := &tree{root: root, entries: map[string]entry{}, parents: map[string]string{}}
 	for _, name := range paths {
 		if needed(name) {
 			if err := t.add(name); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("adding %s: %w", name, err)
 			}
 		}
 	}
 	if err := t.addCaches(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("adding what Python has compiled: %w", err)
 	}
 	if err := t.addAlternatives(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("adding alternatives: %w", err)
 	}
-	var all []entry
-	for _, e := range t.entries {
-		all = append(all, e)
-	}
-	return all, nil
+	return slices.Collect(maps.Values(t.entries)), nil
 }
 
 // canonical is a path without links in its folders: packages bring /bin/sh, and this machine has it in /usr/bin. It is
@@ -228,7 +232,7 @@ func (t *tree) addAlternatives() error {
 				continue
 			}
 			if err := errors.Join(t.add(name), t.add(from)); err != nil {
-				return fmt.Errorf("adding the alternative %s: %w", name, err)
+				return err
 			}
 		}
 	}

@@ -67,7 +67,7 @@ type Archive struct {
 // unusedFor is how long an archive stays that is no longer made: another checkout may be about to import it.
 const unusedFor = time.Hour
 
-// format is part of every key: a change of how archives are written is a change of all.
+// format is part of every key. It must change with what archives are written by: this package's code.
 const format = "1"
 
 // CacheDir is a folder for archives that all checkouts share.
@@ -130,7 +130,7 @@ func keyOf(parts ...string) string {
 	hash := sha256.New()
 	for _, part := range append([]string{format}, parts...) {
 		// The length first, so that no two different lists read the same.
-		fmt.Fprintf(hash, "%d %s", len(part), part)
+		hash.Write(fmt.Appendf(nil, "%d %s", len(part), part))
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16]
 }
@@ -177,7 +177,8 @@ func (r recipe) build(ctx context.Context, progress io.Writer, dir string) (stri
 		return "", errors.Join(err, os.Remove(file.Name()))
 	}
 	if info, err := os.Stat(path); err == nil {
-		fmt.Fprintf(progress, "made the image %s, %d MB, in %.1f s\n", r.image, info.Size()/1e6, time.Since(now).Seconds())
+		// That nobody can read it is no reason to stop.
+		_, _ = fmt.Fprintf(progress, "made the image %s, %d MB, in %.1f s\n", r.image, info.Size()/1e6, time.Since(now).Seconds())
 	}
 	prune(dir, r.image, name)
 	return path, nil

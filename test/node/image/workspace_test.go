@@ -167,11 +167,13 @@ func TestHorovodrun(t *testing.T) {
 		want  []string // words that stand next to each other
 	}{
 		{
-			"horovod", []string{"-np", "16", "-p", "12345", "--hostfile", "/tegen/ssh/hostfile", "--start-timeout", "600", "--gloo", "python", "train.py", "-p", "7"},
+			"horovod",
+			[]string{"-np", "16", "-p", "12345", "--hostfile", "/tegen/ssh/hostfile", "--start-timeout", "600", "--gloo", "python", "train.py", "-p", "7"},
 			[]string{"-np 16", "plm_rsh_args -p 12345 ", "--hostfile /tegen/ssh/hostfile", "-x DIST_BACKEND", "python train.py -p 7"},
 		},
 		{
-			"bytescheduler", []string{"-np", "8", "-p", "2222", "-H", "a.b:4,c.d:4", "--start-timeout", "5", "python", "benchmark.py", "--model", "vgg16"},
+			"bytescheduler",
+			[]string{"-np", "8", "-p", "2222", "-H", "a.b:4,c.d:4", "--start-timeout", "5", "python", "benchmark.py", "--model", "vgg16"},
 			[]string{"-np 8", "plm_rsh_args -p 2222 ", "-H a.b:4,c.d:4", "-x DIST_BACKEND", "python benchmark.py --model vgg16"},
 		},
 	} {

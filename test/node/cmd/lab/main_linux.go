@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -102,12 +101,12 @@ func prepare(cmd *cobra.Command) (node.Spec, error) {
 	if err != nil {
 		return spec, err
 	}
+	var paths []string
 	for _, archive := range archives {
-		path, err := filepath.Abs(archive.Path)
-		if err != nil {
-			return spec, fmt.Errorf("naming an archive: %w", err)
-		}
-		spec.Archives = append(spec.Archives, path)
+		paths = append(paths, archive.Path)
+	}
+	if spec.Template, err = node.Template(ctx, progress, cache, paths); err != nil {
+		return spec, err
 	}
 	// Sockets are in it, whose names may have 107 bytes.
 	if spec.Dir, err = os.MkdirTemp("", "tegen-lab-"); err != nil {

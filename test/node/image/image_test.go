@@ -1,0 +1,283 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFor(t *testing.T) {
+	for name, want := range map[string]string{
+		"quay.io/coreos/etcd:v3.5.21":                Etcd35,
+		"mirror.acme.example/etcd:v3.5.21":           Etcd35,
+		"quay.io/coreos/etcd:v3.6.14":                Etcd,
+		"quay.io/coreos/etcd:v3.50.1":                Etcd,
+		"registry.k8s.io/kubectl:v1.36.3":            Kubectl,
+		"tegen-rendezvous:1.0.0":                     Rendezvous,
+		"registry.example:5000/tegen-rendezvous":     Rendezvous,
+		"registry.example/tegen-scheduler:1.0.0":     Scheduler,
+		"registry.example/tegen-scheduler@sha256:01": Scheduler,
+		"registry.k8s.io/pause:3.10":                 Pause,
+		"docker.io/curlimages/curl:8.11.1":           Worker,
+		"ghcr.io/acme/resnet@sha256:e3b0c442":        Worker,
+		"registry.lab.example:5000/vision/ocr:7.0":   Worker,
+		"ghcr.io/etcd/backup:1.0.0":                  Worker,
+		"pytorch":                                    Worker,
+		"":                                           Worker,
+	} {
+		if got := For(name); got != want {
+			t.Errorf("For(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A recipe can be built wherever there is an image of its name.
+func TestReferences(t *testing.T) {
+	for _, name := range Names() {
+		if _, ok := programs[name]; !ok && name != Worker {
+			t.Errorf("no program for the image %s", name)
+		}
+		if got := For(name + ":v3.6.0"); got != name && name != Worker && name != Etcd35 {
+			t.Errorf("For(%q) = %q", name, got)
+		}
+	}
+	if _, err := Build(t.Context(), io.Discard, t.TempDir(), "nginx"); err == nil {
+		t.Error("an image that does not exist was built")
+	}
+}
+
+// sample is a recipe of two layers. The files of the first can be counted.
+func sample(top string, built *int) recipe {
+	bottom := []entry{folder("/usr"), file("/usr/program", 0o755, "#!"), link("/program", "usr/program")}
+	above := []entry{file("/etc", 0o644, top)}
+	return recipe{
+		image: "sample",
+		layers: []layer{
+			{key: keyOfEntries(bottom), entries: func() ([]entry, error) { *built++; return bottom, nil }},
+			{key: keyOfEntries(above), entries: func() ([]entry, error) { return above, nil }},
+		},
+		config: config{User: nobody, Env: []string{searchPath}, Entrypoint: []string{"/program"}, WorkingDir: "/usr"},
+	}
+}
+
+// What containerd and kind read: every digest and size holds, and nothing is beside what is referred to.
+func TestArchive(t *testing.T) {
+	path, err := sample("one", new(int)).build(t.Context(), io.Discard, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := untar(t, read(t, path))
+	if got, want := string(files["oci-layout"]), `{"imageLayoutVersion":"1.0.0"}`; got != want {
+		t.Errorf("oci-layout is %s", got)
+	}
+	seen := map[string]bool{"oci-layout": true, "index.json": true}
+	blob := func(d descriptor, mediaType string) []byte {
+		t.Helper()
+		data := files[blobName(d.Digest)]
+		sum := sha256.Sum256(data)
+		if got := "sha256:" + hex.EncodeToString(sum[:]); got != d.Digest || int64(len(data)) != d.Size || d.MediaType != mediaType {
+			t.Errorf("%+v (want %s) describes %d bytes of %s", d, mediaType, len(data), got)
+		}
+		seen[blobName(d.Digest)] = true
+		return data
+	}
+	var top index
+	decode(t, files["index.json"], &top)
+	if len(top.Manifests) != 1 {
+		t.Fatalf("the index has %d manifests", len(top.Manifests))
+	}
+	if got := top.Manifests[0].Annotations["io.containerd.image.name"]; got != "localhost/tegen-test/sample:1" {
+		t.Errorf("the image is called %s", got)
+	}
+	var m manifest
+	decode(t, blob(top.Manifests[0], manifestType), &m)
+	var c struct {
+		OS, Architecture string
+		Config           config
+		RootFS           struct {
+			Type    string
+			DiffIDs []string `json:"diff_ids"`
+		}
+	}
+	decode(t, blob(m.Config, configType), &c)
+	if diff := cmp.Diff(sample("", new(int)).config, c.Config); diff != "" || c.OS != "linux" || c.Architecture == "" {
+		t.Errorf("configuration %+v (-want +got):\n%s", c, diff)
+	}
+	var digests []string
+	for _, l := range m.Layers {
+		blob(l, layerType)
+		digests = append(digests, l.Digest)
+	}
+	if diff := cmp.Diff(digests, c.RootFS.DiffIDs); diff != "" || len(digests) != 2 {
+		t.Errorf("the configuration names other layers than the manifest (-manifest +configuration):\n%s", diff)
+	}
+	for name := range files {
+		if !seen[name] {
+			t.Errorf("nothing refers to %s", name)
+		}
+	}
+}
+
+// The order in which entries were found is not in the layer.
+func TestLayer(t *testing.T) {
+	old := time.Date(2023, 3, 14, 17, 21, 0, 999, time.UTC)
+	entries := []entry{
+		{path: "/tmp", mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		{path: "/a/b", mode: fs.ModeSetuid | 0o755, data: []byte("x"), mtime: old},
+		folder("/a"),
+		file("/a-b", 0o644, ""),
+		link("/z", "a"),
+	}
+	write := func() []byte {
+		var b bytes.Buffer
+		if err := writeLayer(t.Context(), &b, entries); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	first := write()
+	slices.Reverse(entries)
+	if !bytes.Equal(first, write()) {
+		t.Error("the same entries in another order are another layer")
+	}
+	type line struct {
+		Name, Link string
+		Mode       int64
+		ID         int
+		Time       int64
+	}
+	var got []line
+	for r := tar.NewReader(bytes.NewReader(first)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, line{h.Name, h.Linkname, h.Mode, h.Uid + h.Gid, h.ModTime.Unix()})
+	}
+	want := []line{
+		{"a/", "", 0o755, 0, 0},
+		{"a-b", "", 0o644, 0, 0},
+		{"a/b", "", 0o755, 0, old.Unix()}, // without setuid
+		{"tmp/", "", 0o1777, 0, 0},
+		{"z", "a", 0o777, 0, 0},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The large layer is written once, whatever changes above it, and a second archive with it is what a first would be.
+func TestReuse(t *testing.T) {
+	dir, built := t.TempDir(), 0
+	build := func(top, dir string) string {
+		t.Helper()
+		path, err := sample(top, &built).build(t.Context(), io.Discard, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one := build("one", dir)
+	if again := build("one", dir); again != one {
+		t.Errorf("the same image is in %s and %s", one, again)
+	}
+	two := build("two", dir)
+	if one == two || built != 1 {
+		t.Errorf("%s and %s were made by reading the first layer's files %d times", one, two, built)
+	}
+	if !bytes.Equal(read(t, two), read(t, build("two", t.TempDir()))) {
+		t.Error("an archive with a copied layer differs from one that was written anew")
+	}
+	// What is no longer made goes, when nobody can be about to import it.
+	past := time.Now().Add(-2 * unusedFor)
+	others := filepath.Join(dir, "sample-2,0,0.tar")
+	if err := errors.Join(os.WriteFile(others, nil, 0o600), os.Chtimes(others, past, past), os.Chtimes(one, past, past)); err != nil {
+		t.Fatal(err)
+	}
+	three := build("three", dir)
+	want := []string{filepath.Base(others), filepath.Base(two), filepath.Base(three)}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	broken := sample("one", new(int))
+	broken.layers[1].entries = func() ([]entry, error) { return []entry{{path: "/x", source: filepath.Join(dir, "none")}}, nil }
+	if _, err := broken.build(t.Context(), io.Discard, dir); err == nil || !strings.Contains(err.Error(), "adding /x") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sample("one", new(int)).build(ctx, io.Discard, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupted build: %v", err)
+	}
+	if left := names(t, dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func untar(t *testing.T, data []byte) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for r := tar.NewReader(bytes.NewReader(data)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[h.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func decode(t *testing.T, data []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}

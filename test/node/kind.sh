@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs the scenarios of test/e2e/node on a kind cluster made of overlays/kind/cluster.yaml, with three more nodes for the
+# scenarios that ask for some, and deletes it in the end. The arguments go to the tests.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+skip() { printf 'skipped: %s\n' "$*"; exit 0; }
+for program in docker kind kubectl; do
+	command -v "$program" >/dev/null || skip "$program is not here; make e2e-node needs neither docker nor kind"
+done
+docker info >/dev/null 2>&1 || skip "docker does not answer"
+
+name=tegen-e2e
+work=$(mktemp -d)
+cleanup() {
+	kind delete cluster --name "$name" --kubeconfig "$work/kubeconfig" || true
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+docker build -t tegen-test-worker:1 test/node/image
+docker build -t tegen-scheduler -f images/tegen-scheduler/Dockerfile .
+docker build -t tegen-rendezvous -f images/tegen-rendezvous/Dockerfile .
+mkdir -p bin
+go test -c -o bin/e2e-node.test ./test/e2e/node
+
+# The further nodes go into the list of nodes that the file begins.
+awk '{ print } /^- role: control-plane/ { for (i = 0; i < 3; i++) print "- role: worker" }' overlays/kind/cluster.yaml >"$work/cluster.yaml"
+kind create cluster --name "$name" --config "$work/cluster.yaml" --kubeconfig "$work/kubeconfig" --wait 3m
+export KUBECONFIG=$work/kubeconfig TEGEN_NODE_KIND=$name
+case "${TEGEN_NODE_TABLE-}" in "" | /*) ;; *) export TEGEN_NODE_TABLE=$PWD/$TEGEN_NODE_TABLE ;; esac
+root=$PWD
+(cd test/e2e/node && "$root/bin/e2e-node.test" -test.v -test.timeout=60m "$@")

@@ -75,7 +75,7 @@ func (w *world) installScheduler(t *testing.T) {
 		if t.Failed() {
 			w.reportPods(t, namespace)
 		}
-		if _, err := w.tryKubectl(context.Background(), "delete", "-f", file, "--wait=false", "--ignore-not-found"); err != nil {
+		if _, err := w.tryKubectl(context.WithoutCancel(t.Context()), "delete", "-f", file, "--wait=false", "--ignore-not-found"); err != nil {
 			t.Errorf("removing the scheduler: %v", err)
 		}
 	})

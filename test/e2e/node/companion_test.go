@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// looked is by when every agent has asked the store for newcomers: torchrun does each 5 seconds, tegen's launcher each.
+// looked is by when every agent has asked the store for newcomers: the rendered interval is a second.
 const looked = 6 * time.Second
 
 // TestCompanionEtcd is scenario 2 on the companion's first door: agents that meet in its etcd, which has a volume. Workers
@@ -34,7 +34,7 @@ func TestCompanionEtcd(t *testing.T) {
 
 	first := world
 	world = j.replaceWorker(first, 2, 10)
-	// One that was there from the start: whose pod was replaced already waits longer for the next.
+	// One that was there from the start: the index whose pod was replaced once waits longer for the next.
 	other := slices.IndexFunc(world.joins, func(e event) bool { return first.has(e.UID) })
 	j.killUnnoticed(world)
 	world = j.replaceWorker(world, other, 0)

@@ -56,6 +56,7 @@ func TestCompanionC10d(t *testing.T) {
 
 	world = j.replaceWorker(world, 0, 10)
 
+	j.awaitProgress(world)
 	killed := j.killCompanion()
 	whole := j.awaitWorld(3, killed, patience)
 	j.tookAgain("companion killed", killed, whole)
@@ -83,6 +84,7 @@ func (j *job) checkApplied() {
 // the other ranks stay.
 func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
 	j.t.Helper()
+	j.awaitProgress(g)
 	lost := g.joins[rank]
 	deleted, _ := j.deletePod(lost.Pod, grace)
 	whole := j.awaitWorld(len(g.joins), deleted, patience)
@@ -94,6 +96,12 @@ func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
 		}
 	}
 	return whole
+}
+
+// awaitProgress waits until a world has trained for a second, so that there is something to go on from.
+func (j *job) awaitProgress(g generation) {
+	j.t.Helper()
+	j.awaitSteps(len(g.joins), g.stepped.Add(time.Second), patience)
 }
 
 // has says whether a pod has a rank.

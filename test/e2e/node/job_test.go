@@ -123,6 +123,7 @@ func (j *job) clean() {
 		j.report()
 	}
 	j.pods.stop()
+	j.t.Logf("what %s said:\n%s", j.name, timeline(j.all(), j.applied))
 	if j.deleted {
 		return
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// looked is by when every agent has asked the store for newcomers: torchrun does each 5 seconds, tegen's launcher each.
+// looked is by when every agent has asked the store for newcomers: the rendered interval is a second.
 const looked = 6 * time.Second
 
 // TestCompanionEtcd is scenario 2 on the companion's first door: agents that meet in its etcd, which has a volume. Workers
@@ -34,7 +34,7 @@ func TestCompanionEtcd(t *testing.T) {
 
 	first := world
 	world = j.replaceWorker(first, 2, 10)
-	// One that was there from the start: whose pod was replaced already waits longer for the next.
+	// One that was there from the start: the index whose pod was replaced once waits longer for the next.
 	other := slices.IndexFunc(world.joins, func(e event) bool { return first.has(e.UID) })
 	j.killUnnoticed(world)
 	world = j.replaceWorker(world, other, 0)
@@ -56,6 +56,7 @@ func TestCompanionC10d(t *testing.T) {
 
 	world = j.replaceWorker(world, 0, 10)
 
+	j.awaitProgress(world)
 	killed := j.killCompanion()
 	whole := j.awaitWorld(3, killed, patience)
 	j.tookAgain("companion killed", killed, whole)
@@ -83,6 +84,7 @@ func (j *job) checkApplied() {
 // the other ranks stay.
 func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
 	j.t.Helper()
+	j.awaitProgress(g)
 	lost := g.joins[rank]
 	deleted, _ := j.deletePod(lost.Pod, grace)
 	whole := j.awaitWorld(len(g.joins), deleted, patience)
@@ -94,6 +96,12 @@ func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
 		}
 	}
 	return whole
+}
+
+// awaitProgress waits until a world has trained for a second, so that there is something to go on from.
+func (j *job) awaitProgress(g generation) {
+	j.t.Helper()
+	j.awaitSteps(len(g.joins), g.stepped.Add(time.Second), patience)
 }
 
 // has says whether a pod has a rank.

@@ -16,6 +16,7 @@ import (
 const (
 	reportedPods   = 24
 	reportedEvents = 40
+	reportedLines  = 40 // of a container
 )
 
 // report says what explains a failure: the pods, those that are gone too, what the cluster said of them, and what each
@@ -39,7 +40,7 @@ func (j *job) report() {
 		b.WriteString(describeEvents(list.Items, j.name, names))
 	}
 	j.t.Logf("%s failed after %v. Pods, events, and what each container printed last:\n%s%s",
-		j.name, time.Since(j.applied).Round(time.Second), &b, j.last(keptLines))
+		j.name, time.Since(j.applied).Round(time.Second), &b, j.last(reportedLines))
 }
 
 // describeEvents has the last events of a job's pods and objects, one a line.

@@ -16,9 +16,16 @@ import (
 	"syscall"
 )
 
-// stateDir holds what labs changed of the host while any of them runs: outside a lab's own folder, so that a lab that was
+// machineState is the one that labs share.
+var machineState = state{dir: "/run/tegen-lab", sysctls: "/proc/sys", removeCgroup: removeCgroup}
+
+// state is what labs change of the host while any of them runs, noted outside a lab's own folder, so that a lab that was
 // killed is cleaned up after by the next one.
-const stateDir = "/run/tegen-lab"
+type state struct {
+	dir          string
+	sysctls      string // the folder that shows them as files
+	removeCgroup func(group string) error
+}
 
 // sysctls are those that a kubelet sets and that no namespace keeps to itself.
 var sysctls = []string{
@@ -47,7 +54,7 @@ const (
 // status. An interrupt ends the command and the lab; even where this process is killed, the kernel ends all of the lab.
 func Run(ctx context.Context, spec Spec, progress io.Writer) (status int, err error) {
 	spec.Cgroup = "/tegen-lab-" + strconv.Itoa(os.Getpid())
-	host, err := enterHost(spec)
+	host, err := machineState.enter(spec)
 	if err != nil {
 		return 0, err
 	}
@@ -98,22 +105,23 @@ func Run(ctx context.Context, spec Spec, progress io.Writer) (status int, err er
 
 // host is this lab's share in what is put back when the last lab of the machine ends.
 type host struct {
+	state
 	file *os.File // named as the lab's process, with what it must leave behind; locked as long as the lab runs
 }
 
-// enterHost adds a lab to those of the machine. What killed labs left is removed, and the first one notes what labs change.
-func enterHost(spec Spec) (*host, error) {
-	unlock, err := lockState()
+// enter adds a lab to those of the machine. What killed labs left is removed, and the first one notes what labs change.
+func (s state) enter(spec Spec) (*host, error) {
+	unlock, err := s.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	others, err := sweep()
+	others, err := s.sweep()
 	if err != nil {
 		return nil, err
 	}
 	if others == 0 {
-		if err := errors.Join(restore(), save()); err != nil {
+		if err := errors.Join(s.restore(), s.save()); err != nil {
 			return nil, fmt.Errorf("noting the host's state: %w", err)
 		}
 	}
@@ -121,7 +129,7 @@ func enterHost(spec Spec) (*host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("noting the host's state: %w", err)
 	}
-	file, err := os.Create(filepath.Join(labsDir(), strconv.Itoa(os.Getpid())))
+	file, err := os.Create(filepath.Join(s.labs(), strconv.Itoa(os.Getpid())))
 	if err != nil {
 		return nil, fmt.Errorf("noting the host's state: %w", err)
 	}
@@ -129,12 +137,12 @@ func enterHost(spec Spec) (*host, error) {
 	if err := errors.Join(err, syscall.Flock(int(file.Fd()), syscall.LOCK_EX)); err != nil {
 		return nil, errors.Join(fmt.Errorf("noting the host's state: %w", err), file.Close())
 	}
-	return &host{file}, nil
+	return &host{s, file}, nil
 }
 
 // leave takes the lab from those of the machine, and puts the host back where no other one runs.
 func (h *host) leave() error {
-	unlock, err := lockState()
+	unlock, err := h.lock()
 	if err != nil {
 		return err
 	}
@@ -142,24 +150,24 @@ func (h *host) leave() error {
 	if err := errors.Join(os.Remove(h.file.Name()), h.file.Close()); err != nil {
 		return fmt.Errorf("putting the host back: %w", err)
 	}
-	others, err := sweep()
+	others, err := h.sweep()
 	if err != nil || others > 0 {
 		return err // the last one does
 	}
-	if err := errors.Join(restore(), os.RemoveAll(stateDir)); err != nil {
+	if err := errors.Join(h.restore(), os.RemoveAll(h.dir)); err != nil {
 		return fmt.Errorf("putting the host back: %w", err)
 	}
 	return nil
 }
 
-func labsDir() string { return filepath.Join(stateDir, "labs") }
+func (s state) labs() string { return filepath.Join(s.dir, "labs") }
 
-// lockState lets one process at a time read and change the state.
-func lockState() (unlock func(), err error) {
-	if err := os.MkdirAll(labsDir(), 0o700); err != nil {
+// lock lets one process at a time read and change the state.
+func (s state) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(s.labs(), 0o700); err != nil {
 		return nil, fmt.Errorf("noting the host's state: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(stateDir, "state.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.OpenFile(filepath.Join(s.dir, "state.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("noting the host's state: %w", err)
 	}
@@ -170,13 +178,13 @@ func lockState() (unlock func(), err error) {
 }
 
 // sweep removes what labs left whose process was killed, and counts those that run.
-func sweep() (running int, err error) {
-	entries, err := os.ReadDir(labsDir())
+func (s state) sweep() (running int, err error) {
+	entries, err := os.ReadDir(s.labs())
 	if err != nil {
 		return 0, fmt.Errorf("looking for labs: %w", err)
 	}
 	for _, entry := range entries {
-		path := filepath.Join(labsDir(), entry.Name())
+		path := filepath.Join(s.labs(), entry.Name())
 		file, err := os.Open(path)
 		if err != nil {
 			return 0, fmt.Errorf("looking for labs: %w", err)
@@ -185,7 +193,7 @@ func sweep() (running int, err error) {
 		if alive {
 			running++
 		} else {
-			err = removeLeft(path)
+			err = s.removeLeft(path)
 		}
 		if err := errors.Join(err, file.Close()); err != nil {
 			return 0, fmt.Errorf("removing what a killed lab left: %w", err)
@@ -195,7 +203,7 @@ func sweep() (running int, err error) {
 }
 
 // removeLeft removes what a killed lab left. Its processes and mounts ended with it.
-func removeLeft(path string) error {
+func (s state) removeLeft(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -204,7 +212,7 @@ func removeLeft(path string) error {
 	if err := json.Unmarshal(text, &spec); err != nil || spec.Cgroup == "" {
 		return os.Remove(path) // it was killed before it had begun
 	}
-	return errors.Join(removeCgroup(spec.Cgroup), os.RemoveAll(spec.Dir), os.Remove(path))
+	return errors.Join(s.removeCgroup(spec.Cgroup), os.RemoveAll(spec.Dir), os.Remove(path))
 }
 
 // KeepLogs removes from the folder of a lab that has ended what is large, and nobody reads.
@@ -220,15 +228,15 @@ func KeepLogs(dir string) error {
 	return errors.Join(errs...)
 }
 
-func sysctlPath(name string) string { return filepath.Join("/proc/sys", name) }
+func (s state) sysctl(name string) string { return filepath.Join(s.sysctls, name) }
 
-func savedPath() string { return filepath.Join(stateDir, "sysctls.json") }
+func (s state) saved() string { return filepath.Join(s.dir, "sysctls.json") }
 
 // save notes the values of the sysctls.
-func save() error {
+func (s state) save() error {
 	values := map[string]string{}
 	for _, name := range sysctls {
-		text, err := os.ReadFile(sysctlPath(name))
+		text, err := os.ReadFile(s.sysctl(name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -241,12 +249,12 @@ func save() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(savedPath(), text, 0o600)
+	return os.WriteFile(s.saved(), text, 0o600)
 }
 
 // restore puts back the values that were noted, where any were.
-func restore() error {
-	text, err := os.ReadFile(savedPath())
+func (s state) restore() error {
+	text, err := os.ReadFile(s.saved())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -255,14 +263,14 @@ func restore() error {
 	}
 	var values map[string]string
 	if err := json.Unmarshal(text, &values); err != nil {
-		return fmt.Errorf("reading %s: %w", savedPath(), err)
+		return fmt.Errorf("reading %s: %w", s.saved(), err)
 	}
 	var errs []error
 	for name, value := range values {
-		if now, err := os.ReadFile(sysctlPath(name)); err == nil && strings.TrimSpace(string(now)) == value {
+		if now, err := os.ReadFile(s.sysctl(name)); err == nil && strings.TrimSpace(string(now)) == value {
 			continue
 		}
-		errs = append(errs, os.WriteFile(sysctlPath(name), []byte(value), 0o644))
+		errs = append(errs, os.WriteFile(s.sysctl(name), []byte(value), 0o644))
 	}
-	return errors.Join(append(errs, os.Remove(savedPath()))...)
+	return errors.Join(append(errs, os.Remove(s.saved()))...)
 }

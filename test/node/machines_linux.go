@@ -130,13 +130,16 @@ func (n *node) alive() bool {
 	}
 }
 
-// cutOff kills the node's first process, and the kernel everything else on it.
+// cutOff takes the node's pods from the network and kills its first process, and the kernel everything else on it.
 func (l *lab) cutOff(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range l.nodes {
 		if n.name != name || !n.alive() {
 			continue
+		}
+		if err := silence(n.index); err != nil {
+			return fmt.Errorf("cutting off %s: %w", name, err)
 		}
 		if err := syscall.Kill(n.pid, syscall.SIGKILL); err != nil {
 			return fmt.Errorf("cutting off %s: %w", name, err)

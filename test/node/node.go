@@ -129,7 +129,7 @@ func (c *Client) call(ctx context.Context, what string, names []string, answer a
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	if err == nil && response.StatusCode != http.StatusOK {
+	if err == nil && response.StatusCode/100 != 2 {
 		err = errors.New(strings.TrimSpace(string(text)))
 	}
 	if err == nil && answer != nil {

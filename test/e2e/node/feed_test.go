@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // lines are what two workers print that train from step 4, then one alone from step 6.
@@ -41,6 +43,20 @@ func TestFormed(t *testing.T) {
 	}
 	if g, ok = formed(f.all(), 1, time.Unix(105, 0)); !ok || g.step != 6 || lastStep(f.all(), g.joined) != 6 {
 		t.Errorf("one rank: %v, got %+v", ok, g)
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	t.Parallel()
+	f := printedFeed()
+	f.add(source{pod: "w-1", uid: "1"}, `{"event": "lost", "host": "w-1", "error": "Connection closed by peer", "time": 105}`)
+	want := `+  0.2 s w-0 join as rank 1 of 2 at step 4
++  0.5 s w-0 join as rank 0 of 2 at step 4
++  5.0 s w-1 lost: Connection closed by peer
++ 10.0 s w-0 join as rank 0 of 1 at step 6
+`
+	if diff := cmp.Diff(want, timeline(f.all(), time.Unix(100, 0))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestGang(t *testing.T) {
 
 	four := w.job(t, scenario, golden("gang-tegen-accelerators", "base"), "gang-of-four")
 	four.apply()
-	told := four.awaitUnplaced(4, `^gang training/gang-of-four needs 4 pods at once and has room for 2, none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
+	told := four.awaitUnplaced(4, `gang training/gang-of-four needs 4 pods at once and has room for 2, none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
 	four.took("four workers for two accelerators, apply to all being told why they wait", four.applied, told)
 	four.deleteByLabel(patience)
 
@@ -75,7 +75,7 @@ func (w *world) installScheduler(t *testing.T) {
 		if t.Failed() {
 			w.reportPods(t, namespace)
 		}
-		if _, err := w.tryKubectl(context.Background(), "delete", "-f", file, "--wait=false", "--ignore-not-found"); err != nil {
+		if _, err := w.tryKubectl(context.WithoutCancel(t.Context()), "delete", "-f", file, "--wait=false", "--ignore-not-found"); err != nil {
 			t.Errorf("removing the scheduler: %v", err)
 		}
 	})

@@ -34,9 +34,9 @@ func golden(fixture, overlay string) string {
 }
 
 // job makes ready what a manifest's job needs and does not bring: its namespace, what it expects there, its images. A
-// test may make what the job expects with a content of its own before. Pods of the job are followed from now on; at the
-// end of the test, what is left is deleted, and reported first where the test failed. In a manifest of several jobs,
-// name says which; the others are not applied.
+// test may make what the job expects with a content of its own before (enter, provide). Pods of the job are followed
+// from now on; at the end of the test, what is left is deleted, and reported first where the test failed. In a manifest
+// of several jobs, name says which; the others are not applied.
 func (w *world) job(t *testing.T, scenario, manifest, name string) *job {
 	t.Helper()
 	text, err := os.ReadFile(manifest)
@@ -123,6 +123,7 @@ func (j *job) clean() {
 		j.report()
 	}
 	j.pods.stop()
+	j.t.Logf("what %s said:\n%s", j.name, timeline(j.all(), j.applied))
 	if j.deleted {
 		return
 	}

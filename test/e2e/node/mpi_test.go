@@ -105,14 +105,17 @@ for line in open(os.environ["TEGEN_HOSTFILE"]):
     try: address = socket.gethostbyname(line.split()[0])
     except OSError: address = "unknown"
     print(line.strip(), address)`
-	got := strings.Split(strings.TrimSpace(j.exec(launcher, "python", "-c", program)), "\n")
-	last := len(got) - 1
-	got[last], _, _ = strings.Cut(got[last], "="+fmt.Sprint(mpiSlots)+" ")
-	var want []string
+	var got, want []string
+	for said := range strings.Lines(j.exec(launcher, "python", "-c", program)) {
+		if said = strings.TrimSpace(said); strings.HasPrefix(said, j.host(mpiHosts-1)) {
+			said = said[:strings.LastIndexByte(said, ' ')]
+		}
+		got = append(got, said)
+	}
 	for i := range mpiHosts - 1 {
 		want = append(want, fmt.Sprintf("%s slots=%d %s", j.host(i), mpiSlots, j.podAt("worker", i).Status.PodIP))
 	}
-	want = append(want, j.host(mpiHosts-1)+" slots")
+	want = append(want, fmt.Sprintf("%s slots=%d", j.host(mpiHosts-1), mpiSlots))
 	if diff := cmp.Diff(want, got); diff != "" {
 		j.t.Errorf("the launcher's hosts, slots and addresses (-want +got):\n%s", diff)
 	}

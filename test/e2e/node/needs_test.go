@@ -91,7 +91,8 @@ func keys(specs []corev1.PodSpec, kind, name string) (all []string) {
 }
 
 // provideExpected makes what the manifest says must be there (the annotation contract.Expects): ConfigMaps and Secrets
-// with the keys that containers read. What is there already stays as it is.
+// with the keys that containers read. What is there already stays as it is. A Service, a PriorityClass and the like are
+// left to the test.
 func (j *job) provideExpected() {
 	j.t.Helper()
 	specs := podSpecs(j.t, j.objects)
@@ -102,17 +103,15 @@ func (j *job) provideExpected() {
 				for _, key := range keys(specs, kind, name) {
 					data[key] = "made for a test"
 				}
-				j.provide(kind, name, data)
+				j.provide(j.t, j.namespace, kind, name, data)
 			}
-		}
-		if others := o.Expects("Service"); len(others) > 0 {
-			j.t.Fatalf("%s expects the Services %v, which nobody makes here", o, others)
 		}
 	}
 }
 
-// provide makes a ConfigMap or a Secret that is not of the job, where there is none of that name.
-func (w *world) provideObject(t *testing.T, namespace, kind, name string, data map[string]string) {
+// provide makes a ConfigMap or a Secret in a namespace that was entered, where there is none of that name. It is no
+// job's, and outlives them all.
+func (w *world) provide(t *testing.T, namespace, kind, name string, data map[string]string) {
 	t.Helper()
 	var err error
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
@@ -129,12 +128,7 @@ func (w *world) provideObject(t *testing.T, namespace, kind, name string, data m
 	}
 	w.guard.Lock()
 	defer w.guard.Unlock()
-	w.before[namespace][kind+"/"+name] = true // it outlives the job
-}
-
-func (j *job) provide(kind, name string, data map[string]string) {
-	j.t.Helper()
-	j.provideObject(j.t, j.namespace, kind, name, data)
+	w.before[namespace][kind+"/"+name] = true
 }
 
 func TestNeeds(t *testing.T) {

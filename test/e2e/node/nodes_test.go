@@ -44,7 +44,7 @@ func (w *world) addNodes(t *testing.T, n int, labels map[string]string, taints .
 
 // removeNode ends a node, if it was not cut off before, and makes the cluster forget it and its pods.
 func (w *world) removeNode(t *testing.T, name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
 	_ = w.CutOff(ctx, name) // the scenario may have been about that
 	if err := w.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

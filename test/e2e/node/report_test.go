@@ -17,6 +17,7 @@ const (
 	reportedPods   = 24
 	reportedEvents = 40
 	reportedLines  = 40 // of a container
+	reportedWords  = 60
 )
 
 // report says what explains a failure: the pods, those that are gone too, what the cluster said of them, and what each
@@ -41,6 +42,25 @@ func (j *job) report() {
 	}
 	j.t.Logf("%s failed after %v. Pods, events, and what each container printed last:\n%s%s",
 		j.name, time.Since(j.applied).Round(time.Second), &b, j.last(reportedLines))
+}
+
+// timeline is what programs said beside their steps, in the order of their clocks: who joined which world, and who was
+// lost. It tells where the time of a recovery went.
+func timeline(events []event, start time.Time) string {
+	said := slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.Event == "step" })
+	slices.SortStableFunc(said, func(a, b event) int { return cmp.Compare(a.Time, b.Time) })
+	var b strings.Builder
+	for _, e := range said[:min(len(said), reportedWords)] {
+		fmt.Fprintf(&b, "+%5.1f s %s %s", e.at().Sub(start).Seconds(), e.Pod, e.Event)
+		if e.Size > 0 {
+			fmt.Fprintf(&b, " as rank %d of %d at step %d", e.Rank, e.Size, e.Step)
+		}
+		if why := e.Fields["error"]; why != nil {
+			fmt.Fprintf(&b, ": %.150s", why)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // describeEvents has the last events of a job's pods and objects, one a line.
@@ -102,7 +122,7 @@ func describeState(c corev1.ContainerStatus) string {
 // reportPods says how the pods of a namespace are, and what they printed last.
 func (w *world) reportPods(t *testing.T, namespace string) {
 	for _, args := range [][]string{{"describe", "pods", "-n", namespace}, {"logs", "-n", namespace, "--selector=app.kubernetes.io/part-of=tegen", "--prefix", "--tail=40"}} {
-		out, err := w.tryKubectl(context.Background(), args...)
+		out, err := w.tryKubectl(context.WithoutCancel(t.Context()), args...)
 		t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,12 +24,14 @@ import (
 // A third worker is what the job renders with one replica more.
 func TestTutorial(t *testing.T) {
 	w := begin(t)
-	downloads := w.serveDataset(t, "cs231n.stanford.edu", "/tiny-imagenet-200.zip", "tiny-imagenet-200/train/n01443537/images/n01443537_0.JPEG")
+	downloads := w.serve(t, "http://cs231n.stanford.edu/tiny-imagenet-200.zip", zipped(t, "tiny-imagenet-200/train/n01443537/images/n01443537_0.JPEG"))
 	j := w.job(t, "1 tutorial", golden("imagenet", "kind"), "")
 	j.apply()
 	two := j.awaitWorld(2, j.applied, patience)
 	j.took("apply to two workers that train", j.applied, two.stepped)
-	j.checkPrefetched("imagenet-prefetch-data", two)
+	j.checkPrefetched("imagenet-prefetch-data")
+	// The entrypoint says so where it finds the files.
+	j.awaitEvent("the dataset in a worker", 0, j.applied, func(e event) bool { return e.Event == "data" })
 	j.checkMaster(two)
 
 	j.file = j.rendered("imagenet", "replicas: 2", "replicas: 3")
@@ -66,40 +65,22 @@ func TestTutorial(t *testing.T) {
 	j.deleteByLabel(patience)
 }
 
-// serveDataset answers for a host of the world, with a zip of one file, and counts its downloads.
-func (w *world) serveDataset(t *testing.T, host, path, file string) *atomic.Int64 {
+// zipped is an archive of one file.
+func zipped(t *testing.T, file string) []byte {
 	t.Helper()
 	var archive bytes.Buffer
-	zipped := zip.NewWriter(&archive)
-	f, err := zipped.Create(file)
+	w := zip.NewWriter(&archive)
+	f, err := w.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Write([]byte("a picture")); err != nil {
 		t.Fatal(err)
 	}
-	if err := zipped.Close(); err != nil {
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var downloads atomic.Int64
-	listener, err := net.Listen("tcp", net.JoinHostPort(w.Address(), "80"))
-	if err != nil {
-		t.Fatalf("serving the dataset: %v", err)
-	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != path {
-			http.NotFound(rw, r)
-			return
-		}
-		downloads.Add(1)
-		http.ServeContent(rw, r, path, time.Time{}, bytes.NewReader(archive.Bytes()))
-	})}
-	go func() { _ = server.Serve(listener) }() // until it is closed
-	t.Cleanup(func() { _ = server.Close() })   // the clients are gone
-	if err := w.Alias(t.Context(), host); err != nil {
-		t.Fatalf("answering for %s: %v", host, err)
-	}
-	return &downloads
+	return archive.Bytes()
 }
 
 // rendered is what tegen render prints of a fixture that its author has changed, with the overlay kind.
@@ -130,11 +111,13 @@ func (j *job) rendered(fixture string, oldnew ...string) (file string) {
 }
 
 // changed is what kubectl apply says of all but the objects that were as they should be, sorted. It takes every
-// PodDisruptionBudget for changed, whose selector it sends whole.
+// PodDisruptionBudget for changed, whose selector it sends whole, and every StatefulSet with claims, whose templates it
+// compares with what the API made of them.
 func changed(output string) (lines []string) {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
-		if !strings.HasSuffix(line, " unchanged") && !(strings.HasPrefix(line, "poddisruptionbudget.") && strings.HasSuffix(line, " configured")) {
+		sent := strings.HasPrefix(line, "poddisruptionbudget.") || strings.HasPrefix(line, "statefulset.")
+		if same := strings.HasSuffix(line, " unchanged") || sent && strings.HasSuffix(line, " configured"); !same {
 			lines = append(lines, line)
 		}
 	}
@@ -143,14 +126,12 @@ func changed(output string) (lines []string) {
 }
 
 // checkPrefetched holds that the dataset was complete before any worker joined.
-func (j *job) checkPrefetched(name string, g generation) {
+func (j *job) checkPrefetched(name string) {
 	j.t.Helper()
 	completed := j.awaitComplete(name, patience)
 	if first := j.awaitEvent("join", 0, j.applied, func(e event) bool { return e.Event == "join" }); !completed.Before(first.at()) {
 		j.t.Errorf("Job %s completed at %v, after %s joined at %v", name, completed, first.Pod, first.at())
 	}
-	// The entrypoint says so where it finds the files.
-	j.awaitEvent("the dataset in "+g.joins[0].Pod, 0, j.applied, func(e event) bool { return e.Event == "data" })
 	j.took("dataset fetched", j.applied, completed)
 }
 

@@ -35,9 +35,10 @@ const (
 // world is the cluster that all scenarios share.
 type world struct {
 	lab
-	client   kubernetes.Interface
-	metadata metadata.Interface
-	turn     sync.Mutex // see takeTurn
+	client    kubernetes.Interface
+	metadata  metadata.Interface
+	downloads downloads
+	turn      sync.Mutex // see takeTurn
 
 	guard    sync.Mutex // of what follows
 	provided map[string]bool
@@ -67,12 +68,13 @@ func newWorld(l lab) (*world, error) {
 func (w *world) makeRoom(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
+	var has resource.Quantity
+	for range cores + 1 { // a node has one at least
 		nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("listing nodes: %w", err)
 		}
-		var has resource.Quantity
+		has = resource.Quantity{}
 		for _, node := range nodes.Items {
 			if !node.Spec.Unschedulable && len(node.Spec.Taints) == 0 {
 				has.Add(node.Status.Allocatable[corev1.ResourceCPU])
@@ -85,6 +87,7 @@ func (w *world) makeRoom(ctx context.Context) error {
 			return err
 		}
 	}
+	return fmt.Errorf("making room for all scenarios: nodes that take any pod have %v cores, want %d", &has, cores)
 }
 
 // takeTurn waits until no other scenario has the turn, which a test has until its end. Those that take turns are short, and

@@ -1,0 +1,247 @@
+package node
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// looked is by when every agent has asked the store for newcomers: the rendered interval is a second.
+const looked = 6 * time.Second
+
+// TestCompanionEtcd is scenario 2 on the companion's first door: agents that meet in its etcd, which has a volume. Workers
+// are replaced, and between them the companion, which nobody who trains may notice.
+func TestCompanionEtcd(t *testing.T) {
+	w := begin(t)
+	downloads := w.serve(t, "http://data.acme.example/digits.tar.gz", tarball(t, "digits/0.png"))
+	j := w.job(t, "2 companion, etcd", golden("checkpoint-etcd", "kind"), "")
+	j.apply()
+	world := j.awaitWorld(3, j.applied, patience)
+	j.took("apply to three workers that train", j.applied, world.stepped)
+	j.checkPrefetched("digits-etcd-prefetch-data")
+	j.checkApplied()
+
+	first := world
+	world = j.replaceWorker(first, 2, 10)
+	// One that was there from the start: the index whose pod was replaced once waits longer for the next.
+	other := slices.IndexFunc(world.joins, func(e event) bool { return first.has(e.UID) })
+	j.killUnnoticed(world)
+	world = j.replaceWorker(world, other, 0)
+
+	if n := downloads.Load(); n != 1 {
+		t.Errorf("the dataset was downloaded %d times, want once", n)
+	}
+	j.finish(world)
+}
+
+// TestCompanionC10d is scenario 3, the loss of rank 0, and scenario 2 on the companion's second door: it keeps its runs in
+// memory, and clients of c10d never connect again, so that all workers are replaced and go on from the checkpoint.
+func TestCompanionC10d(t *testing.T) {
+	w := begin(t)
+	j := w.job(t, "3 companion, c10d", golden("checkpoint-c10d", "kind"), "")
+	j.apply()
+	world := j.awaitWorld(3, j.applied, patience)
+	j.took("apply to three workers that train", j.applied, world.stepped)
+
+	world = j.replaceWorker(world, 0, 10)
+
+	j.awaitProgress(world)
+	killed := j.killCompanion()
+	whole := j.awaitWorld(3, killed, patience)
+	j.tookAgain("companion killed", killed, whole)
+	j.checkContinued(whole)
+	j.finish(whole)
+}
+
+// checkApplied applies the manifest once more and holds that this changes nothing.
+func (j *job) checkApplied() {
+	j.t.Helper()
+	// A specification that changes has another generation, whatever kubectl says.
+	list := func() string {
+		return j.kubectl(j.t, "get", "-f", j.file, `-o=jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}`)
+	}
+	before := list()
+	if lines := changed(j.kubectl(j.t, "apply", "-f", j.file)); len(lines) > 0 {
+		j.t.Errorf("applying the manifest again printed %q", lines)
+	}
+	if diff := cmp.Diff(before, list()); diff != "" {
+		j.t.Errorf("applying the manifest again changed (-before +after):\n%s", diff)
+	}
+}
+
+// replaceWorker deletes the pod of a rank, and waits until another trains in its place, from the checkpoint. The pods of
+// the other ranks stay.
+func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
+	j.t.Helper()
+	j.awaitProgress(g)
+	lost := g.joins[rank]
+	deleted, _ := j.deletePod(lost.Pod, grace)
+	whole := j.awaitWorld(len(g.joins), deleted, patience)
+	j.tookAgain(fmt.Sprintf("pod of rank %d deleted, grace %d s,", rank, grace), deleted, whole)
+	j.checkContinued(whole)
+	for _, e := range g.joins {
+		if trains := whole.has(e.UID); trains != (e.UID != lost.UID) {
+			j.t.Errorf("%s was deleted, and of %s it holds that it trains on: %v", lost.Pod, e.Pod, trains)
+		}
+	}
+	return whole
+}
+
+// awaitProgress waits until a world has trained for a second, so that there is something to go on from.
+func (j *job) awaitProgress(g generation) {
+	j.t.Helper()
+	j.awaitSteps(len(g.joins), g.stepped.Add(time.Second), patience)
+}
+
+// has says whether a pod has a rank.
+func (g generation) has(uid types.UID) bool {
+	return slices.ContainsFunc(g.joins, func(e event) bool { return e.UID == uid })
+}
+
+// tookAgain puts into the table when somebody trained again after a loss, and when the whole world did.
+func (j *job) tookAgain(what string, lost time.Time, whole generation) {
+	j.t.Helper()
+	first := whole.stepped
+	for size := 1; size < len(whole.joins); size++ {
+		if g, ok := formed(j.all(), size, lost); ok && g.stepped.Before(first) {
+			first = g.stepped
+		}
+	}
+	j.took(what+" to anybody training again", lost, first)
+	j.took(what+" to all training again", lost, whole.stepped)
+}
+
+// killCompanion kills the one pod that all agents meet through, and waits until there is another that is ready.
+func (j *job) killCompanion() (killed time.Time) {
+	j.t.Helper()
+	companions := j.podsOf("rendezvous")
+	if len(companions) != 1 {
+		j.t.Fatalf("%s has %d companions, want one", j.name, len(companions))
+	}
+	killed, _ = j.deletePod(companions[0].Name, 0)
+	j.awaitReplaced(&companions[0], patience)
+	j.awaitReady("rendezvous")
+	j.took("companion killed to another being ready", killed, time.Now())
+	return killed
+}
+
+// killUnnoticed kills the companion under a world and holds that it trains on as it is: each agent has looked for
+// newcomers again, and found its world in the store.
+func (j *job) killUnnoticed(g generation) {
+	j.t.Helper()
+	killed := j.killCompanion()
+	stepped := j.awaitSteps(len(g.joins), time.Now().Add(looked), patience)
+	for _, e := range j.all() {
+		if e.Event != "step" && e.at().After(killed) && !e.at().After(stepped) {
+			j.t.Fatalf("%s was interrupted when the companion was: %s at %v", e.Pod, e.Event, e.at())
+		}
+	}
+	j.took("companion killed under a world that trains on: longest time between two steps", time.Time{}, time.Time{}.Add(longestPause(j.all(), killed, stepped)))
+}
+
+// longestPause is the longest time between two steps of rank 0 that ended in a span of time.
+func longestPause(events []event, from, to time.Time) (longest time.Duration) {
+	var last time.Time
+	for _, e := range events {
+		if e.Event != "step" || e.Rank != 0 {
+			continue
+		}
+		if !last.IsZero() && e.at().After(from) && !e.at().After(to) {
+			longest = max(longest, e.at().Sub(last))
+		}
+		last = e.at()
+	}
+	return longest
+}
+
+// finish ends a training, and holds that the Job completes and that the claim has the checkpoint of its last step.
+func (j *job) finish(g generation) {
+	j.t.Helper()
+	asked := time.Now()
+	j.stop(g.joins[1].Pod)
+	last := j.awaitDone(len(g.joins), g.stepped, patience)
+	j.awaitComplete(j.name+"-worker", patience)
+	j.took("stop to Job complete", asked, time.Now())
+	var saved struct{ Step int }
+	text := j.readCheckpoint()
+	if err := json.Unmarshal([]byte(text), &saved); err != nil {
+		j.t.Fatalf("reading the checkpoint %q: %v", text, err)
+	}
+	if saved.Step != last {
+		j.t.Errorf("the checkpoint is of step %d, and the last was %d", saved.Step, last)
+	}
+	j.deleteByLabel(patience)
+}
+
+// readCheckpoint has another pod read what the workers have left on their claim.
+func (j *job) readCheckpoint() string {
+	j.t.Helper()
+	ctx, pods := j.t.Context(), j.client.CoreV1().Pods(j.namespace)
+	spec := j.podsOf("worker")[0].Spec
+	worker := spec.Containers[0]
+	dir := ""
+	for _, e := range worker.Env {
+		if e.Name == "CHECKPOINT_DIR" {
+			dir = e.Value
+		}
+	}
+	reader := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: j.name + "-reader", Labels: map[string]string{instance: j.name}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, SecurityContext: spec.SecurityContext, Volumes: spec.Volumes,
+			AutomountServiceAccountToken: new(bool),
+			Containers: []corev1.Container{{
+				Name: "reader", Image: worker.Image, Command: []string{"cat", dir + "/step"},
+				SecurityContext: worker.SecurityContext, VolumeMounts: worker.VolumeMounts,
+			}},
+		},
+	}
+	if _, err := pods.Create(ctx, reader, metav1.CreateOptions{}); err != nil {
+		j.t.Fatalf("making a pod that reads the checkpoint: %v", err)
+	}
+	eventually(j.t, "the checkpoint to be read", patience, func() error {
+		if pod := j.pod(reader.Name); pod.Status.Phase != corev1.PodSucceeded {
+			return errors.New(describePod(pod))
+		}
+		return nil
+	})
+	text, err := pods.GetLogs(reader.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+	if err != nil {
+		j.t.Fatalf("reading the checkpoint: %v", err)
+	}
+	j.deletePod(reader.Name, 0)
+	return string(text)
+}
+
+// tarball is a compressed archive of one file.
+func tarball(t *testing.T, file string) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	compressed := gzip.NewWriter(&archive)
+	w := tar.NewWriter(compressed)
+	content := []byte("a picture")
+	if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o644, Size: int64(len(content)), ModTime: time.Unix(0, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := compressed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return archive.Bytes()
+}

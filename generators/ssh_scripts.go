@@ -106,7 +106,8 @@ for round in 1 2; do
   cut -d ' ' -f 1 "$TEGEN_HOSTFILE" | ssh-keyscan -T 5 -p "$TEGEN_SSH_PORT" -t ed25519 -f - 2>/dev/null || true
 done | sed -n "s/^\[\(.*\)\]:$TEGEN_SSH_PORT .*/\1:$TEGEN_SLOTS/p" | sort -u | grep .
 `
-	// launcherScript waits until as many hosts answer as training needs, then becomes the launcher.
+	// launcherScript waits until as many hosts answer as training needs, says so, since what it said last is that some do
+	// not, then becomes the launcher.
 	launcherScript = `set -eu
 . "$TEGEN_SSH_DIR/ssh.sh"
 trap 'exit 143' TERM INT
@@ -133,6 +134,7 @@ while :; do
   read -r now <"$TEGEN_SSH_HOME/time"
   waited=$((now - started))
 done
+echo "$answers hosts answer after $waited seconds"
 exec "$@"
 `
 	// keygenScript makes the pair once: what the Secret holds already is left alone.

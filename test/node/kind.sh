@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the scenarios of test/e2e/node on a kind cluster made of overlays/kind/cluster.yaml, with three more nodes for the
+# Runs the scenarios of test/e2e/node on a kind cluster made of overlays/kind/cluster.yaml, with five more nodes for the
 # scenarios that ask for some, and deletes it in the end. The arguments go to the tests.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -25,8 +25,9 @@ docker build -t tegen-rendezvous -f images/tegen-rendezvous/Dockerfile .
 mkdir -p bin
 go test -c -o bin/e2e-node.test ./test/e2e/node
 
-# The further nodes go into the list of nodes that the file begins.
-awk '{ print } /^- role: control-plane/ { for (i = 0; i < 3; i++) print "- role: worker" }' overlays/kind/cluster.yaml >"$work/cluster.yaml"
+# The further nodes go into the list of nodes that the file begins. Beside them the first takes no pods, so that two are
+# for all scenarios where each has two cores, and three for those that want their own.
+awk '{ print } /^- role: control-plane/ { for (i = 0; i < 5; i++) print "- role: worker" }' overlays/kind/cluster.yaml >"$work/cluster.yaml"
 kind create cluster --name "$name" --config "$work/cluster.yaml" --kubeconfig "$work/kubeconfig" --wait 3m
 export KUBECONFIG=$work/kubeconfig TEGEN_NODE_KIND=$name
 case "${TEGEN_NODE_TABLE-}" in "" | /*) ;; *) export TEGEN_NODE_TABLE=$PWD/$TEGEN_NODE_TABLE ;; esac

@@ -41,46 +41,49 @@ type source struct {
 
 func (s source) String() string { return s.pod + "/" + s.container }
 
-// keptLines is how many lines of a container are shown where a test fails.
-const keptLines = 40
+// line is one that a container printed.
+type line struct {
+	text string
+	at   time.Time // when it arrived
+}
 
-// feed is what the pods of a job print: events, and the last lines of each container, whatever they are.
+// feed is what the pods of a job print: events, and the lines of each container, whatever they are.
 type feed struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed at the next event
+	changed chan struct{} // closed at the next line
 	events  []event       // as they arrived: those of two pods need not be in the order of their times
 	seen    map[string]bool
-	lines   map[source][]string
+	lines   map[source][]line
 	order   []source
 	wrong   error // what no training may say
 }
 
 func newFeed() *feed {
-	return &feed{changed: make(chan struct{}), seen: map[string]bool{}, lines: map[source][]string{}}
+	return &feed{changed: make(chan struct{}), seen: map[string]bool{}, lines: map[source][]line{}}
 }
 
 // add takes a line. What stands before the object, such as the rank that torchrun's tee or mpirun writes, is left out;
 // an event that was read already, from a log that had to be opened again, too.
-func (f *feed) add(from source, line string) {
+func (f *feed) add(from source, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lines, known := f.lines[from]
-	if !known {
+	if _, known := f.lines[from]; !known {
 		f.order = append(f.order, from)
 	}
-	if lines = append(lines, line); len(lines) > keptLines {
-		lines = lines[1:]
-	}
-	f.lines[from] = lines
+	f.lines[from] = append(f.lines[from], line{text, time.Now()})
+	defer func() {
+		close(f.changed)
+		f.changed = make(chan struct{})
+	}()
 
-	e, ok, err := parseEvent(line)
+	e, ok, err := parseEvent(text)
 	if err == nil && ok {
 		err = e.check()
 	}
 	if err != nil && f.wrong == nil {
-		f.wrong = fmt.Errorf("%s printed: %w: %s", from, err, line)
+		f.wrong = fmt.Errorf("%s printed: %w: %s", from, err, text)
 	}
-	id := string(from.uid) + "/" + from.container + ": " + line
+	id := string(from.uid) + "/" + from.container + ": " + text
 	if !ok || f.seen[id] {
 		return
 	}
@@ -90,8 +93,6 @@ func (f *feed) add(from source, line string) {
 	}
 	e.Pod, e.UID = from.pod, from.uid
 	f.events = append(f.events, e)
-	close(f.changed)
-	f.changed = make(chan struct{})
 }
 
 // parseEvent says whether a line is an event. One whose fields have other types than every program agreed on is an error.
@@ -149,6 +150,18 @@ func (f *feed) all() []event {
 	return f.events[:len(f.events):len(f.events)]
 }
 
+// printed has the lines of a container of a pod, or of all where none is named.
+func (f *feed) printed(pod, container string) (lines []line) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, from := range f.order {
+		if pod == "" || from.pod == pod && from.container == container {
+			lines = append(lines, f.lines[from]...)
+		}
+	}
+	return lines
+}
+
 // last is the end of what every container printed.
 func (f *feed) last(n int) string {
 	f.mu.Lock()
@@ -157,10 +170,11 @@ func (f *feed) last(n int) string {
 	for _, from := range f.order {
 		lines := f.lines[from]
 		for _, line := range lines[max(0, len(lines)-n):] {
-			if len(line) > 400 {
-				line = line[:400] + "…"
+			text := line.text
+			if len(text) > 400 {
+				text = text[:400] + "…"
 			}
-			fmt.Fprintf(&b, "%s: %s\n", from, line)
+			fmt.Fprintf(&b, "%s: %s\n", from, text)
 		}
 	}
 	if b.Len() == 0 {

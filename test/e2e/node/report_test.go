@@ -16,6 +16,7 @@ import (
 const (
 	reportedPods   = 24
 	reportedEvents = 40
+	reportedLines  = 40 // of a container
 	reportedWords  = 60
 )
 
@@ -40,7 +41,7 @@ func (j *job) report() {
 		b.WriteString(describeEvents(list.Items, j.name, names))
 	}
 	j.t.Logf("%s failed after %v. Pods, events, and what each container printed last:\n%s%s",
-		j.name, time.Since(j.applied).Round(time.Second), &b, j.last(keptLines))
+		j.name, time.Since(j.applied).Round(time.Second), &b, j.last(reportedLines))
 }
 
 // timeline is what programs said beside their steps, in the order of their clocks: who joined which world, and who was

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -69,4 +70,22 @@ func (j *job) stop(pod string) {
 	j.t.Helper()
 	j.exec(pod, "touch", "/tmp/stop")
 	j.logf("asked %s to stop", pod)
+}
+
+// awaitLine waits for a line of a worker that matches.
+func (j *job) awaitLine(what string, within time.Duration, pod string, match *regexp.Regexp) (found line) {
+	j.t.Helper()
+	j.await(what, within, func([]event) bool {
+		for from, lines := range j.lines { // whose lock is held
+			if from.pod != pod {
+				continue
+			}
+			if i := slices.IndexFunc(lines, func(l line) bool { return match.MatchString(l.text) }); i >= 0 {
+				found = lines[i]
+				return true
+			}
+		}
+		return false
+	})
+	return found
 }

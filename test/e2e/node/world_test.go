@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -27,6 +28,8 @@ const (
 	// patience is for one step of a scenario, which takes seconds, on a machine of two cores where all scenarios run.
 	patience = 3 * time.Minute
 	poll     = 500 * time.Millisecond // of a scenario: there are eight, and one API server
+	// cores is what all scenarios together request, of those that take turns one. They wait more than they compute.
+	cores = 4
 )
 
 // world is the cluster that all scenarios share.
@@ -35,6 +38,7 @@ type world struct {
 	client    kubernetes.Interface
 	metadata  metadata.Interface
 	downloads downloads
+	turn      sync.Mutex // see takeTurn
 
 	guard    sync.Mutex // of what follows
 	provided map[string]bool
@@ -56,7 +60,42 @@ func newWorld(l lab) (*world, error) {
 	if w.metadata, err = metadata.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("connecting to the lab: %w", err)
 	}
-	return w, nil
+	return w, w.makeRoom(context.Background())
+}
+
+// makeRoom adds nodes until those that take any pod have the cores that the scenarios request, so that none of them waits
+// for another's end, and measures that. A lab that was used before has the nodes already.
+func (w *world) makeRoom(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var has resource.Quantity
+	for range cores + 1 { // a node has one at least
+		nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("listing nodes: %w", err)
+		}
+		has = resource.Quantity{}
+		for _, node := range nodes.Items {
+			if !node.Spec.Unschedulable && len(node.Spec.Taints) == 0 {
+				has.Add(node.Status.Allocatable[corev1.ResourceCPU])
+			}
+		}
+		if has.CmpInt64(cores) >= 0 {
+			return nil
+		}
+		if _, err := w.AddNode(ctx, nil, nil); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("making room for all scenarios: nodes that take any pod have %v cores, want %d", &has, cores)
+}
+
+// takeTurn waits until no other scenario has the turn, which a test has until its end. Those that take turns are short, and
+// nobody needs to see them side by side.
+func (w *world) takeTurn(t *testing.T) {
+	t.Helper()
+	w.turn.Lock()
+	t.Cleanup(w.turn.Unlock)
 }
 
 // eventually waits until check has no complaint.

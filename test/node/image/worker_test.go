@@ -2,6 +2,7 @@ package image
 
 import (
 	"encoding/binary"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,6 +150,25 @@ func TestTopEntries(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRoot: whatever lies under root/ is embedded, which links, for one, are not.
+func TestRoot(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir("root", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == "__pycache__" { // it comes and goes
+			return fs.SkipDir
+		}
+		files++
+		_, err = fs.Stat(root, filepath.ToSlash(name))
+		return err
+	})
+	if err != nil || files < 2 {
+		t.Errorf("of %d files: %v", files, err)
 	}
 }
 

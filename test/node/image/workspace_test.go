@@ -38,6 +38,12 @@ func workspace(t *testing.T) string {
 	return dir
 }
 
+// launcher is the stand-in for Horovod's, which pods find on their search path.
+func launcher(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(workspace(t), "../usr/local/bin/horovodrun")
+}
+
 // needPython skips a test where this machine's Python lacks a module that the image has.
 func needPython(t *testing.T, modules ...string) {
 	t.Helper()
@@ -179,7 +185,7 @@ func TestHorovodrun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env := []string{"PATH=" + shim(t, "mpirun") + ":" + os.Getenv("PATH"), "DIST_BACKEND=gloo", "HOSTNAME=own"}
-			cmd, out := program(t, env, append([]string{python, workspace(t) + "/horovodrun"}, c.words...)...)
+			cmd, out := program(t, env, append([]string{python, launcher(t)}, c.words...)...)
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -203,7 +209,7 @@ func TestMPI(t *testing.T) {
 		t.Skip("no mpirun on this machine")
 	}
 	env := []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "HOME=" + t.TempDir()}
-	cmd, out := program(t, env, python, workspace(t)+"/horovodrun", "-np", "3", "-H", "localhost:3", "--mpi", python, workspace(t)+"/train.py")
+	cmd, out := program(t, env, python, launcher(t), "-np", "3", "-H", "localhost:3", "--mpi", python, workspace(t)+"/train.py")
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

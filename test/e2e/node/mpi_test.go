@@ -1,0 +1,224 @@
+package node
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The size of both fixtures.
+const mpiHosts, mpiSlots = 4, 4
+
+var (
+	someAnswer = regexp.MustCompile(`^[0-3] of 4 hosts answer after \d+ seconds$`)
+	allAnswer  = regexp.MustCompile(`^4 hosts answer after \d+ seconds$`)
+)
+
+// TestHorovod is scenario 7: processes that a launcher starts over ssh, on the hosts of a file.
+func TestHorovod(t *testing.T) {
+	runMPI(t, "7 Horovod", "horovod-job-minimal")
+}
+
+// TestByteScheduler is scenario 7 with the hosts in the launcher's command.
+func TestByteScheduler(t *testing.T) {
+	runMPI(t, "7 ByteScheduler", "bytescheduler")
+}
+
+// runMPI has a launcher start processes on all workers, of which one comes later than the others: its first pod is lost
+// while all wait for their key, and the Job makes another only after ten seconds.
+func runMPI(t *testing.T, scenario, fixture string) {
+	w := begin(t)
+	w.takeTurn(t)
+	j := w.job(t, scenario, golden(fixture, "kind"), "")
+	j.apply()
+	launcher, late := j.podAt("worker", 0), j.podAt("worker", mpiHosts-1)
+	j.awaitKey()
+	j.deletePod(late.Name, 0)
+	j.awaitComplete(j.name+"-keygen", patience)
+	j.awaitLine("the launcher to wait", patience, launcher.Name, someAnswer)
+	j.checkHostfile(launcher.Name)
+	answered := j.awaitLine("all hosts to answer", patience, launcher.Name, allAnswer)
+	j.took("apply to all hosts answering, one of which was lost", j.applied, answered.at)
+
+	summed := j.awaitRanks(mpiHosts * mpiSlots)
+	j.took("apply to the sum over 16 ranks", j.applied, summed)
+	j.checkLaunched(launcher.Name)
+	j.awaitComplete(j.name+"-worker", patience)
+	j.checkKeyUnsaid()
+	j.deleteByLabel(patience)
+}
+
+// awaitKey waits until the key is made, and about to be stored.
+func (j *job) awaitKey() {
+	j.t.Helper()
+	eventually(j.t, "the key of "+j.name, patience, func() error {
+		pods := j.podsOf("keygen")
+		if i := slices.IndexFunc(pods, func(p corev1.Pod) bool {
+			made := p.Status.InitContainerStatuses
+			return len(made) == 1 && made[0].State.Terminated != nil && made[0].State.Terminated.ExitCode == 0
+		}); i < 0 {
+			return fmt.Errorf("none of %d pods has made it", len(pods))
+		}
+		return nil
+	})
+}
+
+// podAt waits for the pod of an index of a component's Indexed Job.
+func (j *job) podAt(component string, index int) (pod corev1.Pod) {
+	j.t.Helper()
+	eventually(j.t, fmt.Sprintf("the %s %d of %s", component, index, j.name), patience, func() error {
+		pods := j.podsOf(component)
+		i := slices.IndexFunc(pods, func(p corev1.Pod) bool {
+			return p.Labels[batchv1.JobCompletionIndexAnnotation] == fmt.Sprint(index)
+		})
+		if i < 0 {
+			return fmt.Errorf("it is none of %d pods", len(pods))
+		}
+		pod = pods[i]
+		return nil
+	})
+	return pod
+}
+
+// host is the name of a worker in the cluster's DNS, as the manifest's hostfile has it.
+func (j *job) host(index int) string {
+	worker := j.name + "-worker"
+	return fmt.Sprintf("%s-%d.%s.%s.svc.cluster.local", worker, index, worker, j.namespace)
+}
+
+// checkHostfile holds that the launcher has the hosts with their slots, and resolves each to its pod, but for the last,
+// which need not be there.
+func (j *job) checkHostfile(launcher string) {
+	j.t.Helper()
+	const program = `import os, socket
+for line in open(os.environ["TEGEN_HOSTFILE"]):
+    try: address = socket.gethostbyname(line.split()[0])
+    except OSError: address = "unknown"
+    print(line.strip(), address)`
+	var got, want []string
+	for said := range strings.Lines(j.exec(launcher, "python", "-c", program)) {
+		if said = strings.TrimSpace(said); strings.HasPrefix(said, j.host(mpiHosts-1)) {
+			said = said[:strings.LastIndexByte(said, ' ')]
+		}
+		got = append(got, said)
+	}
+	for i := range mpiHosts - 1 {
+		want = append(want, fmt.Sprintf("%s slots=%d %s", j.host(i), mpiSlots, j.podAt("worker", i).Status.PodIP))
+	}
+	want = append(want, fmt.Sprintf("%s slots=%d", j.host(mpiHosts-1), mpiSlots))
+	if diff := cmp.Diff(want, got); diff != "" {
+		j.t.Errorf("the launcher's hosts, slots and addresses (-want +got):\n%s", diff)
+	}
+}
+
+// awaitRanks waits until every rank has told the sum over all, and holds that each host has as many as it has slots.
+func (j *job) awaitRanks(size int) (at time.Time) {
+	j.t.Helper()
+	var ranks map[int]event
+	j.await(fmt.Sprintf("%d ranks", size), patience, func(events []event) bool {
+		ranks = map[int]event{}
+		for _, e := range events {
+			if e.Event == "mpi" {
+				ranks[e.Rank] = e
+			}
+		}
+		return len(ranks) == size
+	})
+	on := map[string]int{}
+	for rank, e := range ranks {
+		on[e.Host]++
+		if e.Size != size || e.Sum != float64(size*(size+1)/2) || rank < 0 || rank >= size {
+			j.t.Errorf("rank %d of %d has the sum %v, want %d over %d ranks", e.Rank, e.Size, e.Sum, size*(size+1)/2, size)
+		}
+		if e.at().After(at) {
+			at = e.at()
+		}
+	}
+	want := map[string]int{}
+	for i := range mpiHosts {
+		host, _, _ := strings.Cut(j.host(i), ".")
+		want[host] = mpiSlots
+	}
+	if diff := cmp.Diff(want, on); diff != "" {
+		j.t.Errorf("ranks by host (-want +got):\n%s", diff)
+	}
+	return at
+}
+
+// checkLaunched holds that the launcher said that it waits, then that all answer, and no rank anything before that.
+func (j *job) checkLaunched(launcher string) {
+	j.t.Helper()
+	lines := j.printed(launcher, "worker")
+	some := slices.IndexFunc(lines, func(l line) bool { return someAnswer.MatchString(l.text) })
+	all := slices.IndexFunc(lines, func(l line) bool { return allAnswer.MatchString(l.text) })
+	first := slices.IndexFunc(lines, func(l line) bool { _, ok, _ := parseEvent(l.text); return ok })
+	if some < 0 || all < some || first < all {
+		j.t.Errorf("of the launcher's lines, some hosts answer in number %d, all in %d, and the first rank speaks in %d", some, all, first)
+	}
+}
+
+// checkKeyUnsaid holds that the key that was made in the cluster is nowhere in what containers printed.
+func (j *job) checkKeyUnsaid() {
+	j.t.Helper()
+	secret, err := j.client.CoreV1().Secrets(j.namespace).Get(j.t.Context(), j.name+"-ssh", metav1.GetOptions{})
+	if err != nil {
+		j.t.Fatalf("reading the Secret of the key: %v", err)
+	}
+	parts, err := keyParts(secret.Data["ssh-privatekey"])
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	lines := j.printed("", "")
+	if len(lines) == 0 {
+		j.t.Error("no container printed anything")
+	}
+	for _, l := range lines {
+		for _, part := range parts {
+			if strings.Contains(l.text, part) {
+				j.t.Fatal("a container printed a part of the private key")
+			}
+		}
+	}
+}
+
+// keyParts are what gives a private key away: its lines, and what they are in a manifest.
+func keyParts(key []byte) (parts []string, err error) {
+	for part := range strings.Lines(string(key)) {
+		if part = strings.TrimSpace(part); part != "" && !strings.HasPrefix(part, "-----") {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) < 2 || !strings.HasPrefix(string(key), "-----BEGIN OPENSSH PRIVATE KEY-----\n") {
+		return nil, errors.New("the Secret has no private key of OpenSSH's")
+	}
+	encoded := base64.StdEncoding.EncodeToString(key)
+	return append(parts, encoded[len(encoded)/2:][:40]), nil
+}
+
+func TestKeyParts(t *testing.T) {
+	t.Parallel()
+	const key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ\nAAAAtzc2gtZWQyNTUxOQAAACB\n-----END OPENSSH PRIVATE KEY-----\n"
+	parts, err := keyParts([]byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ", "AAAAtzc2gtZWQyNTUxOQAAACB"}, parts[:2]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !strings.Contains(base64.StdEncoding.EncodeToString([]byte(key)), parts[2]) {
+		t.Errorf("%s is not of the key in a manifest", parts[2])
+	}
+	if _, err := keyParts(nil); err == nil {
+		t.Error("nothing is taken for a key")
+	}
+}

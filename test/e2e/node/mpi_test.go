@@ -1,18 +1,21 @@
 package node
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -34,24 +37,26 @@ func TestByteScheduler(t *testing.T) {
 	runMPI(t, "7 ByteScheduler", "bytescheduler")
 }
 
-// runMPI has a launcher start processes on all workers, of which one comes later than the others: its first pod is lost
-// while all wait for their key, and the Job makes another only after ten seconds.
+// runMPI has a launcher start processes on all workers, of which one comes later than the others: its pods are lost until
+// the launcher misses it.
 func runMPI(t *testing.T, scenario, fixture string) {
 	w := begin(t)
 	w.takeTurn(t)
 	j := w.job(t, scenario, golden(fixture, "kind"), "")
 	j.apply()
-	launcher, late := j.podAt("worker", 0), j.podAt("worker", mpiHosts-1)
-	j.awaitKey()
-	j.deletePod(late.Name, 0)
-	j.awaitComplete(j.name+"-keygen", patience)
-	j.awaitLine("the launcher to wait", patience, launcher.Name, someAnswer)
+	launcher := j.podAt("worker", 0)
+	j.awaitKey() // that all workers wait for
+	release := j.holdBack("worker", mpiHosts-1)
+	missed := j.awaitLine("the launcher to miss a host", patience, launcher.Name, someAnswer)
+	j.logf("the launcher said: %s", missed.text)
 	j.checkHostfile(launcher.Name)
+	release()
 	answered := j.awaitLine("all hosts to answer", patience, launcher.Name, allAnswer)
-	j.took("apply to all hosts answering, one of which was lost", j.applied, answered.at)
+	j.took("apply to all hosts answering, one host late", j.applied, answered.at)
+	j.awaitComplete(j.name+"-keygen", patience)
 
 	summed := j.awaitRanks(mpiHosts * mpiSlots)
-	j.took("apply to the sum over 16 ranks", j.applied, summed)
+	j.took("apply to the sum over 16 ranks, one host late", j.applied, summed)
 	j.checkLaunched(launcher.Name)
 	j.awaitComplete(j.name+"-worker", patience)
 	j.checkKeyUnsaid()
@@ -71,6 +76,40 @@ func (j *job) awaitKey() {
 		}
 		return nil
 	})
+}
+
+// holdBack deletes the pod of an index, and each that the Job makes in its place, ten seconds after it and then twenty,
+// until it is released.
+func (j *job) holdBack(component string, index int) (release func()) {
+	j.t.Helper()
+	ctx, cancel := context.WithCancel(j.t.Context())
+	var held sync.WaitGroup
+	release = func() {
+		cancel()
+		held.Wait()
+	}
+	j.t.Cleanup(release)
+	selector := fmt.Sprintf("%s=%s,app.kubernetes.io/component=%s,%s=%d", instance, j.name, component, batchv1.JobCompletionIndexAnnotation, index)
+	held.Go(func() {
+		for ctx.Err() == nil {
+			list, err := j.client.CoreV1().Pods(j.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+			for i := 0; err == nil && i < len(list.Items); i++ {
+				if pod := &list.Items[i]; pod.DeletionTimestamp == nil {
+					err = j.client.CoreV1().Pods(j.namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0))
+					j.logf("deleted %s", pod.Name)
+				}
+			}
+			if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+				j.t.Errorf("holding back the %s %d: %v", component, index, err)
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(poll / 2):
+			}
+		}
+	})
+	return release
 }
 
 // podAt waits for the pod of an index of a component's Indexed Job.

@@ -147,7 +147,7 @@ func (h *host) leave() error {
 		return err
 	}
 	defer unlock()
-	if err := errors.Join(os.Remove(h.file.Name()), h.file.Close()); err != nil {
+	if err := errors.Join(os.RemoveAll(h.file.Name()), h.file.Close()); err != nil { // /run may have been emptied
 		return fmt.Errorf("putting the host back: %w", err)
 	}
 	others, err := h.sweep()

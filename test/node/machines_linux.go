@@ -114,7 +114,9 @@ func (l *lab) boot(n *node, flags []string) error {
 	}
 	n.pid = cmd.Process.Pid
 	go func() {
-		<-ended // how it ended is in its log
+		if err := <-ended; err != nil {
+			_, _ = fmt.Fprintln(log, err)
+		}
 		_ = log.Close()
 		close(n.done)
 	}()

@@ -104,12 +104,11 @@ func importInto(dir string, archives []string) error {
 // link gives a node what the template holds. Blobs and files of images are never changed and may be the same; databases
 // are copied.
 func link(template, to string) error {
-	out, err := exec.Command("cp", "--archive", "--link", template, to).CombinedOutput()
-	if err != nil { // another file system
+	if err := exec.Command("cp", "--archive", "--link", template, to).Run(); err != nil { // another file system
 		if err := os.RemoveAll(to); err != nil {
 			return fmt.Errorf("copying images: %w", err)
 		}
-		if out, err = exec.Command("cp", "--archive", template, to).CombinedOutput(); err != nil {
+		if out, err := exec.Command("cp", "--archive", template, to).CombinedOutput(); err != nil {
 			return fmt.Errorf("copying images: %w: %s", err, out)
 		}
 		return nil

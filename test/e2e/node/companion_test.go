@@ -165,6 +165,18 @@ func longestPause(events []event, from, to time.Time) (longest time.Duration) {
 	return longest
 }
 
+func TestLongestPause(t *testing.T) {
+	t.Parallel()
+	// Rank 0 makes steps at 101, 102 and 111.
+	events := printedFeed().all()
+	if got := longestPause(events, time.Unix(101, 0), time.Unix(110, 0)); got != time.Second {
+		t.Errorf("got a pause of %v before one was lost, want 1s", got)
+	}
+	if got := longestPause(events, time.Unix(101, 0), time.Unix(111, 0)); got != 9*time.Second {
+		t.Errorf("got a pause of %v, want 9s", got)
+	}
+}
+
 // finish ends a training, and holds that the Job completes and that the claim has the checkpoint of its last step.
 func (j *job) finish(g generation) {
 	j.t.Helper()

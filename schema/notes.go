@@ -16,7 +16,30 @@ func (j *Job) Notes() (notes []string) {
 	if j.Spec.ParameterServers() && j.Spec.Target == TargetJob && j.Spec.Failure.Deadline == nil {
 		notes = append(notes, "spec.failure.deadline: none is set, and when a pod is lost those of the other roles wait in vain, with their accelerators, until somebody deletes the job")
 	}
+	if note := j.Spec.storeNote(); note != "" {
+		notes = append(notes, "spec.failure.restarts: "+note)
+	}
 	return notes
+}
+
+// storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of
+// them, which are more failures than the job has left. No default can say it: one that grew with the workers would also
+// start a program that is wrong many times over. Who sets 0 wants to see the first failure.
+func (s *Spec) storeNote() string {
+	t, f, needed := rowOf(s), &s.Failure, s.Workers.Replicas
+	if s.Target == TargetPyTorchJob {
+		needed++ // its operator ends the job at the limit (kubeflow/training-operator pkg/core/job.go), others beyond it
+	}
+	if s.Rendezvous.Backend != BackendC10d || s.Rendezvous.Store != StoreCompanion || !t.Carries("failure.restarts") ||
+		f.RestartsPerWorker != nil || f.Restarts == 0 || f.Restarts >= needed {
+		return ""
+	}
+	remedy := fmt.Sprintf("set it to %d or more for each loss that the job is to survive", needed)
+	if t.Carries("failure.restartsPerWorker") {
+		remedy += ", or failure.restartsPerWorker in its place"
+	}
+	return fmt.Sprintf("%d is too low for %d workers: when the pod of the c10d store is lost, all workers fail at once, and the job with them; %s, or use launcher: tegen with rendezvous.backend: etcd and rendezvous.companion.storage, whose agents wait until the store is back",
+		f.Restarts, s.Workers.Replicas, remedy)
 }
 
 // gangNote is what must have been switched on in the cluster, where it is off by default and pods would otherwise be

@@ -59,3 +59,35 @@ spec: {framework: mxnet, image: "x:1", command: [python, train.py], workers: {re
 		}
 	}
 }
+
+// TestNoteOfStore: a c10d companion takes all workers with it, and where that ends the job it is told. The workers are as
+// many as run now: an elastic job that grows is rendered again.
+func TestNoteOfStore(t *testing.T) {
+	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
+		"spec: {image: 'x:1', command: [python, train.py], images: {rendezvous: 'r:1'}, "
+	const low, perWorker = "<stdin>:1:1: note: spec.failure.restarts: ", ", or failure.restartsPerWorker in its place"
+	for _, c := range []struct{ spec, want string }{
+		{"workers: {replicas: 6}", ""},
+		{"workers: {replicas: 7}", low + "6 is too low for 7 workers: "},
+		{"workers: {replicas: 7}", "set it to 7 or more for each loss that the job is to survive" + perWorker + ", or use launcher: tegen"},
+		{"workers: {replicas: 3, min: 1, max: 9}", ""},
+		{"workers: {replicas: 7}, failure: {restarts: 7}", ""},
+		{"workers: {replicas: 4}, failure: {restarts: 3}", low + "3 is too low for 4 workers: "},
+		{"workers: {replicas: 7}, failure: {restarts: 0}", ""},
+		{"workers: {replicas: 7}, failure: {restartsPerWorker: 1}", ""},
+		{"workers: {replicas: 7}, rendezvous: {store: worker}", ""},
+		{"workers: {replicas: 7}, rendezvous: {backend: etcd}", ""},
+		{"workers: {replicas: 7}, launcher: tegen, rendezvous: {backend: etcd, companion: {storage: {size: 1Gi}}}", ""},
+		{"workers: {replicas: 7}, target: pods", ""},
+		{"workers: {replicas: 7}, target: jobset", "set it to 7 or more for each loss that the job is to survive" + perWorker},
+		{"workers: {replicas: 6}, target: vcjob", ""},
+		{"workers: {replicas: 7}, target: vcjob", "survive, or use launcher: tegen"},
+		{"workers: {replicas: 5}, target: pytorchjob", ""},
+		{"workers: {replicas: 6}, target: pytorchjob", "set it to 7 or more for each loss that the job is to survive, or use launcher: tegen"},
+	} {
+		_, msg, code := tegen(head+c.spec+"}\n", "vet", "-")
+		if code != exitOK || c.want == "" && msg != "" || !strings.Contains(msg, c.want) {
+			t.Errorf("%s: exit %d, %q on standard error, want %q", c.spec, code, msg, c.want)
+		}
+	}
+}

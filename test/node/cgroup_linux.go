@@ -69,15 +69,17 @@ func makeCgroup(group string) error {
 // delegate lets the children of a group of version 2 have the controllers that a kubelet wants. Those of the root stay so.
 func delegate(dir string) error {
 	control := filepath.Join(dir, "cgroup.subtree_control")
-	has, err := os.ReadFile(control)
+	can, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // version 1
 	}
-	if err != nil {
+	has, err2 := os.ReadFile(control)
+	if err := errors.Join(err, err2); err != nil {
 		return fmt.Errorf("making a cgroup: %w", err)
 	}
 	for _, controller := range []string{"cpu", "cpuset", "hugetlb", "memory", "pids"} {
-		if slices.Contains(strings.Fields(string(has)), controller) {
+		// Beside version 1, whose hierarchies have the controllers, version 2 has none to give.
+		if !slices.Contains(strings.Fields(string(can)), controller) || slices.Contains(strings.Fields(string(has)), controller) {
 			continue
 		}
 		if err := os.WriteFile(control, []byte("+"+controller), 0o644); err != nil {

@@ -24,8 +24,7 @@ if [ ! -e /proc/sys/net/bridge ]; then
 	loaded=1
 fi
 
-# What a lab may change of the machine, and must put back: addresses, mounts and rules that name it, values, groups,
-# processes. Another lab that runs meanwhile has its own, which a killed one leaves to the next.
+# What a lab may change of the machine, and must put back: addresses, mounts and rules that name it, files, groups.
 host() {
 	ip -o address | grep -E ' lab0 |10\.244\.' || true
 	grep -E 'tegen-(lab|template)|/var/lib/kubelet' /proc/mounts || true
@@ -34,11 +33,14 @@ host() {
 	for path in /opt/containerd /usr/libexec/kubernetes /var/lib/kubelet /var/lib/cni /etc/cni/net.d /var/log/pods; do
 		[ ! -e "$path" ] || echo "$path"
 	done
-	[ -e /run/tegen-lab ] || (cd /proc/sys && tail -n +1 vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops \
-		kernel/keys/root_max* net/ipv4/ip_forward)
 	ls -d /sys/fs/cgroup/tegen-lab-"$1" /sys/fs/cgroup/*/tegen-lab-"$1" "${TMPDIR:-/var/tmp}"/tegen-template-* 2>/dev/null || true
 }
+values() { (cd /proc/sys && tail -n +1 vm/overcommit_memory vm/panic_on_oom kernel/panic{,_on_oops} kernel/keys/root_max*); }
+# Where another lab runs, its end puts these back.
+others=
+[ ! -e /run/tegen-lab ] || others=1
 before=$(host none)
+values_before=$(values)
 status=0
 lab=
 trap '[ -z "$lab" ] || kill -TERM "$lab" 2>/dev/null' HUP INT TERM
@@ -50,7 +52,9 @@ while kill -0 "$lab" 2>/dev/null; do
 	status=0
 	wait "$lab" || status=$?
 done
-if ! diff <(printf '%s\n' "$before") <(host "$lab") >&2; then
+[ ! -e /run/tegen-lab ] || others=1
+[ -z "$others" ] || values_before=$(values)
+if ! diff <(printf '%s\n' "$before" "$values_before") <(printf '%s\n' "$(host "$lab")" "$(values)") >&2; then
 	echo "the machine is not as it was" >&2
 	status=1
 fi

@@ -109,6 +109,13 @@ func makePlan(modFile string) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	if modFile == corednsMod { // its program is ours too
+		main, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(corednsMain)))
+		if err != nil {
+			return plan{}, fmt.Errorf("reading the program that CoreDNS is made of: %w", err)
+		}
+		sum = append(sum, main...)
+	}
 	p.dir = filepath.Join(cache, cacheKey(mod, sum, env, p.ldflags))
 	return p, nil
 }

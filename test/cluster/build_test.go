@@ -40,6 +40,7 @@ func TestCacheKey(t *testing.T) {
 }
 
 func TestLinkFlags(t *testing.T) {
+	t.Setenv(binEnv, "")
 	for mod, versions := range map[string]bool{modFile: true, corednsMod: false, etcd35Mod: false} {
 		p, err := makePlan(mod)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,7 +38,7 @@ func cgroupHierarchies() ([]string, error) {
 	return all, nil
 }
 
-// makeCgroup makes a group, such as /tegen-lab-17/node-1, in every hierarchy, with the CPUs of its parent.
+// makeCgroup makes a group, such as /tegen-lab-17/n1, in every hierarchy, with the CPUs of its parent.
 func makeCgroup(group string) error {
 	hierarchies, err := cgroupHierarchies()
 	if err != nil {
@@ -65,18 +66,22 @@ func makeCgroup(group string) error {
 	return nil
 }
 
-// delegate lets the children of a group of version 2 have its controllers.
+// delegate lets the children of a group of version 2 have the controllers that a kubelet wants. Those of the root stay so.
 func delegate(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	control := filepath.Join(dir, "cgroup.subtree_control")
+	has, err := os.ReadFile(control)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil // version 1
 	}
 	if err != nil {
 		return fmt.Errorf("making a cgroup: %w", err)
 	}
-	for controller := range strings.FieldsSeq(string(text)) {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0o644); err != nil {
-			return fmt.Errorf("making a cgroup: %w", err)
+	for _, controller := range []string{"cpu", "cpuset", "hugetlb", "memory", "pids"} {
+		if slices.Contains(strings.Fields(string(has)), controller) {
+			continue
+		}
+		if err := os.WriteFile(control, []byte("+"+controller), 0o644); err != nil {
+			return fmt.Errorf("giving cgroups the controller %s (in a container, processes in %s prevent it): %w", controller, dir, err)
 		}
 	}
 	return nil

@@ -11,10 +11,10 @@ func (n *node) writeConfig(kubeconfig string) error {
 	first, last := podRange(n.index)
 	files := map[string]string{
 		"cni/10-lab.conflist": fmt.Sprintf(cniConfig, bridge, n.path("ipam"), "10.244.0.0"+prefix, first, last, bridgeAddress),
-		"containerd.toml":     fmt.Sprintf(containerdConfig, n.path("containerd"), n.socket(), pauseImage, n.path("cni")),
+		"containerd.toml":     fmt.Sprintf(containerdConfig, n.path("containerd"), n.socket(), n.path("opt"), pauseImage, n.path("cni")),
 		"resolv.conf":         "nameserver " + bridgeAddress + "\n",
 		"kubelet.yaml": fmt.Sprintf(kubeletConfig, nodeAddress(n.index), n.socket(), bridgeAddress, n.path("resolv.conf"),
-			n.cgroup),
+			n.cgroup, n.path("volume-plugins")),
 	}
 	for name, text := range files {
 		path := n.path(name)
@@ -43,6 +43,8 @@ root = %q
 state = "/run/containerd"
 [grpc]
   address = %q
+[plugins."io.containerd.internal.v1.opt"]
+  path = %q
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = %q
   restrict_oom_score_adj = true
@@ -69,6 +71,7 @@ clusterDomain: cluster.local
 resolvConf: %[4]s
 cgroupDriver: cgroupfs
 cgroupRoot: %[5]s
+volumePluginDir: %[6]s
 failCgroupV1: false
 cpuCFSQuota: false
 failSwapOn: false
@@ -82,13 +85,15 @@ evictionHard: {memory.available: 100Mi, nodefs.available: 1%%, imagefs.available
 `
 
 // kube-proxy stands for all nodes: they share one network namespace.
+const proxyHealth = "127.0.0.1:10256"
+
 const proxyConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
 hostnameOverride: %[1]s
 clusterCIDR: 10.244.0.0/16
 metricsBindAddress: 127.0.0.1:10249
-healthzBindAddress: 127.0.0.1:10256
+healthzBindAddress: ` + proxyHealth + `
 clientConnection: {kubeconfig: %[2]q}
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 oomScoreAdj: 0

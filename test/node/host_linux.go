@@ -69,7 +69,7 @@ func Run(ctx context.Context, spec Spec, progress io.Writer) (status int, err er
 	}
 	// Signals are for the process inside, which ends the command first. Without this, ours would leave before it.
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	// No goroutine may end this thread: the kernel would end the lab with it.
 	inside := isolated(exec.Command("/proc/self/exe", InsideArg, file), syscall.CLONE_NEWNET)
@@ -89,7 +89,7 @@ func Run(ctx context.Context, spec Spec, progress io.Writer) (status int, err er
 			interrupt = nil
 			_ = inside.Process.Signal(syscall.SIGTERM) // it has ended where this fails, and done says so
 		case s := <-signals:
-			_ = inside.Process.Signal(s)
+			_ = inside.Process.Signal(s) // a hangup too: what is written to the terminal from now on is lost, the host is not
 		case err := <-done:
 			var exit *exec.ExitError
 			if errors.As(err, &exit) && exit.Exited() {
@@ -164,17 +164,28 @@ func (s state) labs() string { return filepath.Join(s.dir, "labs") }
 
 // lock lets one process at a time read and change the state.
 func (s state) lock() (unlock func(), err error) {
-	if err := os.MkdirAll(s.labs(), 0o700); err != nil {
-		return nil, fmt.Errorf("noting the host's state: %w", err)
+	for {
+		if err := os.MkdirAll(s.labs(), 0o700); err != nil {
+			return nil, fmt.Errorf("noting the host's state: %w", err)
+		}
+		path := filepath.Join(s.dir, "state.lock")
+		lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("noting the host's state: %w", err)
+		}
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+			return nil, errors.Join(fmt.Errorf("noting the host's state: %w", err), lock.Close())
+		}
+		// While we waited, the last lab may have removed the folder.
+		held, err := lock.Stat()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("noting the host's state: %w", err), lock.Close())
+		}
+		if there, err := os.Stat(path); err == nil && os.SameFile(held, there) {
+			return func() { _ = lock.Close() }, nil
+		}
+		_ = lock.Close()
 	}
-	lock, err := os.OpenFile(filepath.Join(s.dir, "state.lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("noting the host's state: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, errors.Join(fmt.Errorf("noting the host's state: %w", err), lock.Close())
-	}
-	return func() { _ = lock.Close() }, nil
 }
 
 // sweep removes what labs left whose process was killed, and counts those that run.

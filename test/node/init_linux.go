@@ -41,7 +41,7 @@ func NodeInit(file string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.awaitSocket(); err != nil {
+	if err := m.awaitSocket(containerd); err != nil {
 		return err
 	}
 	for _, archive := range m.Imports {
@@ -146,16 +146,19 @@ func environment() []string {
 	return env
 }
 
-// awaitSocket waits until containerd listens.
-func (m machine) awaitSocket() error {
+// awaitSocket waits until containerd listens, or has ended.
+func (m machine) awaitSocket(containerd int) error {
 	deadline := time.Now().Add(runtimeTimeout)
 	for {
 		connection, err := net.Dial("unix", m.Socket)
 		if err == nil {
 			return connection.Close()
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("waiting for containerd: not ready within %v: %w", runtimeTimeout, err)
+		var status syscall.WaitStatus
+		ended, _ := syscall.Wait4(containerd, &status, syscall.WNOHANG, nil)
+		if ended == containerd || time.Now().After(deadline) {
+			log, _ := os.ReadFile(filepath.Join(m.Dir, "containerd.log")) // the folder may be gone when somebody looks
+			return fmt.Errorf("waiting for containerd: not ready (ended: %v): %w:\n%s", ended == containerd, err, log[max(0, len(log)-2000):])
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -42,6 +42,8 @@ type lab struct {
 	nodes   []*node
 	aliases []string
 
+	watched []*cluster.Process // beside the control plane's own
+
 	naming   sync.Mutex // of images
 	provided []string   // names that images have on every node
 }
@@ -57,7 +59,7 @@ func Inside(ctx context.Context, file string, progress io.Writer) (status int, e
 	if err := json.Unmarshal(text, &l.spec); err != nil {
 		return 0, fmt.Errorf("starting a lab: %w", err)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if err := errors.Join(ownMounts(), setUpNetwork()); err != nil {
 		return 0, err
@@ -134,6 +136,13 @@ func (l *lab) run(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("running %s in the lab: %w", l.spec.Command[0], err)
 	}
+	for _, p := range l.watched {
+		select {
+		case <-p.Done():
+			return 0, fmt.Errorf("a program of the lab ended on its own; its log is %s", p.Log())
+		default:
+		}
+	}
 	return 0, l.cluster.Err()
 }
 
@@ -151,7 +160,8 @@ func (l *lab) startDNS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return await(ctx, "CoreDNS", p.Done(), func() error {
+	l.watched = append(l.watched, p)
+	return await(ctx, "CoreDNS (its log is "+p.Log()+")", p.Done(), func() error {
 		connection, err := net.DialTimeout("tcp", net.JoinHostPort(bridgeAddress, "53"), time.Second)
 		if err != nil {
 			return err
@@ -166,8 +176,18 @@ func (l *lab) startProxy(ctx context.Context) error {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("starting kube-proxy: %w", err)
 	}
-	_, err := l.cluster.Run(ctx, cluster.KubeProxy, l.spec.Programs[cluster.KubeProxy], "--config="+config)
-	return err
+	p, err := l.cluster.Run(ctx, cluster.KubeProxy, l.spec.Programs[cluster.KubeProxy], "--config="+config)
+	if err != nil {
+		return err
+	}
+	l.watched = append(l.watched, p)
+	return await(ctx, "kube-proxy (its log is "+p.Log()+")", p.Done(), func() error {
+		connection, err := net.DialTimeout("tcp", proxyHealth, time.Second)
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	})
 }
 
 // alias makes DNS resolve one more name to the bridge.
@@ -177,14 +197,16 @@ func (l *lab) alias(host string) error {
 	if slices.Contains(l.aliases, host) {
 		return nil
 	}
-	l.aliases = append(l.aliases, host)
 	var text []byte
-	for _, host := range l.aliases {
+	for _, host := range append(l.aliases, host) {
 		text = fmt.Appendf(text, "%s %s\n", bridgeAddress, host)
 	}
-	if err := os.WriteFile(filepath.Join(l.spec.Dir, "hosts"), text, 0o644); err != nil {
+	// Whoever reads the file reads all of it.
+	file := filepath.Join(l.spec.Dir, "hosts")
+	if err := errors.Join(os.WriteFile(file+".new", text, 0o644), os.Rename(file+".new", file)); err != nil {
 		return fmt.Errorf("adding a name to DNS: %w", err)
 	}
+	l.aliases = append(l.aliases, host)
 	return nil
 }
 

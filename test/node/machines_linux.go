@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+	"time"
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +30,7 @@ type node struct {
 	dir        string
 	cgroup     string
 	kubeconfig string
-	pid        int
+	process    *os.Process   // the first one; nil before it starts
 	done       chan struct{} // closed when its first process has ended
 	up         bool          // its images can be named; see lab.naming
 }
@@ -45,13 +45,8 @@ func (l *lab) addNode(ctx context.Context, flags ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(makeCgroup(n.cgroup), n.writeConfig(l.cluster.Kubeconfig())); err != nil {
-		return "", err
-	}
-	if err := link(l.spec.Template, n.path("containerd")); err != nil {
-		return "", err
-	}
-	if err := l.boot(n, flags); err != nil {
+	if err := l.prepare(n, flags); err != nil {
+		close(n.done) // it never ran
 		return "", err
 	}
 	err = await(ctx, n.name, n.done, func() error {
@@ -62,12 +57,26 @@ func (l *lab) addNode(ctx context.Context, flags ...string) (string, error) {
 		return ready(node)
 	})
 	if err != nil {
+		_ = n.process.Kill() // nobody learns its name; it may have ended
 		return "", fmt.Errorf("%w; %s", err, n.logs())
 	}
 	l.naming.Lock()
 	defer l.naming.Unlock()
 	n.up = true
 	return n.name, n.tag(ctx, l.provided)
+}
+
+// prepare makes what a node needs and starts it.
+func (l *lab) prepare(n *node, flags []string) error {
+	now := time.Now()
+	_ = os.Chtimes(l.spec.Template, now, now) // it is in use, see removeUnused
+	if err := errors.Join(makeCgroup(n.cgroup), n.writeConfig(l.cluster.Kubeconfig())); err != nil {
+		return err
+	}
+	if err := link(l.spec.Template, n.path("containerd")); err != nil {
+		return err
+	}
+	return l.boot(n, flags)
 }
 
 func (l *lab) newNode() (*node, error) {
@@ -112,7 +121,7 @@ func (l *lab) boot(n *node, flags []string) error {
 	if err := <-started; err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w", n.name, err), log.Close())
 	}
-	n.pid = cmd.Process.Pid
+	n.process = cmd.Process
 	go func() {
 		if err := <-ended; err != nil {
 			_, _ = fmt.Fprintln(log, err)
@@ -132,18 +141,28 @@ func (n *node) alive() bool {
 	}
 }
 
+// outlives says whether the node still runs after a while: what fails on one that was cut off is of no matter.
+func (n *node) outlives(d time.Duration) bool {
+	select {
+	case <-n.done:
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
 // cutOff takes the node's pods from the network and kills its first process, and the kernel everything else on it.
 func (l *lab) cutOff(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range l.nodes {
-		if n.name != name || !n.alive() {
+		if n.name != name || !n.up || !n.alive() {
 			continue
 		}
 		if err := silence(n.index); err != nil {
 			return fmt.Errorf("cutting off %s: %w", name, err)
 		}
-		if err := syscall.Kill(n.pid, syscall.SIGKILL); err != nil {
+		if err := n.process.Kill(); err != nil {
 			return fmt.Errorf("cutting off %s: %w", name, err)
 		}
 		<-n.done
@@ -163,7 +182,7 @@ func (l *lab) provide(ctx context.Context, names []string) error {
 	l.mu.Unlock()
 	for _, n := range nodes {
 		if n.up && n.alive() {
-			if err := n.tag(ctx, names); err != nil {
+			if err := n.tag(ctx, names); err != nil && n.outlives(time.Second) {
 				return err
 			}
 		}

@@ -41,7 +41,7 @@ func setUpNetwork() error {
 		"/proc/sys/net/bridge/bridge-nf-call-iptables": "1",
 	} {
 		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
-			return fmt.Errorf("setting up the network (the kernel needs bridge and br_netfilter): %w", err)
+			return fmt.Errorf("setting up the network (the kernel needs bridge and br_netfilter; modprobe loads them): %w", err)
 		}
 	}
 	return nil

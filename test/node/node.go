@@ -89,12 +89,15 @@ func (c *Client) Provide(ctx context.Context, names ...string) error {
 
 // AddNode adds a node with labels and taints and returns its name when it is Ready.
 func (c *Client) AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (name string, err error) {
-	flags := []string{"--node-labels=" + k8slabels.FormatLabels(labels)}
-	for i := range taints {
-		flags = append(flags, "--register-with-taints="+taints[i].ToString())
+	var flags, texts []string
+	if len(labels) > 0 {
+		flags = append(flags, "--node-labels="+k8slabels.FormatLabels(labels))
 	}
-	if len(labels) == 0 {
-		flags = flags[1:]
+	for i := range taints {
+		texts = append(texts, taints[i].ToString())
+	}
+	if len(texts) > 0 {
+		flags = append(flags, "--register-with-taints="+strings.Join(texts, ",")) // given twice, the last one holds
 	}
 	err = c.call(ctx, "add", flags, &name)
 	return name, err

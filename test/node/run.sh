@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../.."
 skip() { printf 'skipped: %s\n' "$*"; exit 0; }
 [ "$(uname -s)" = Linux ] || skip "real nodes need Linux"
 [ "$(id -u)" = 0 ] || skip "real nodes need root, for namespaces, mounts and containers"
-command -v apt-get >/dev/null || skip "real nodes need Debian 12: its packages are the runtime, and the image that trains"
+release=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID-}" "${VERSION_ID-}") || true
+[ "$release" = "debian 12" ] || skip "real nodes need Debian 12: its packages are the runtime, and the image that trains"
 
 test/node/setup.sh
 mkdir -p bin
@@ -15,19 +16,43 @@ mkdir -p bin
 go build -o bin/lab ./test/node/cmd/lab
 go test -c -o bin/e2e-node.test ./test/e2e/node
 case "${TEGEN_NODE_TABLE-}" in "" | /*) ;; *) export TEGEN_NODE_TABLE=$PWD/$TEGEN_NODE_TABLE ;; esac
-# What a lab may change of the machine, and must put back.
-host() {
-	(cd /proc/sys && tail -n +1 vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops net/ipv4/ip_forward)
-	ip -o link | cut -d ' ' -f 2
-	cut -d ' ' -f 2 /proc/mounts
-	nft list ruleset
-}
-before=$(host)
-status=0
 root=$PWD
-(cd test/e2e/node && exec "$root/bin/lab" -- "$root/bin/e2e-node.test" -test.v -test.timeout=30m "$@") || status=$?
-if ! diff <(printf '%s\n' "$before") <(host) >&2; then
+
+loaded=
+if [ ! -e /proc/sys/net/bridge ]; then
+	modprobe br_netfilter # pods reach each other through Services by it; without it the lab says what it lacks
+	loaded=1
+fi
+
+# What a lab may change of the machine, and must put back: addresses, mounts and rules that name it, values, groups,
+# processes. Another lab that runs meanwhile has its own, which a killed one leaves to the next.
+host() {
+	ip -o address | grep -E ' lab0 |10\.244\.' || true
+	grep -E 'tegen-(lab|template)|/var/lib/kubelet' /proc/mounts || true
+	nft --stateless list ruleset 2>/dev/null | grep -iE 'kube|cni' || true
+	if command -v iptables-legacy-save >/dev/null; then iptables-legacy-save 2>/dev/null | grep -iE 'kube|cni' || true; fi
+	for path in /opt/containerd /usr/libexec/kubernetes /var/lib/kubelet /var/lib/cni /etc/cni/net.d /var/log/pods; do
+		[ ! -e "$path" ] || echo "$path"
+	done
+	[ -e /run/tegen-lab ] || (cd /proc/sys && tail -n +1 vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops \
+		kernel/keys/root_max* net/ipv4/ip_forward)
+	ls -d /sys/fs/cgroup/tegen-lab-"$1" /sys/fs/cgroup/*/tegen-lab-"$1" "${TMPDIR:-/var/tmp}"/tegen-template-* 2>/dev/null || true
+}
+before=$(host none)
+status=0
+lab=
+trap '[ -z "$lab" ] || kill -TERM "$lab" 2>/dev/null' HUP INT TERM
+(cd test/e2e/node && exec "$root/bin/lab" -- "$root/bin/e2e-node.test" -test.v -test.timeout=30m "$@") &
+lab=$!
+wait "$lab" || status=$?
+# A signal ends the waiting, not yet the lab.
+while kill -0 "$lab" 2>/dev/null; do
+	status=0
+	wait "$lab" || status=$?
+done
+if ! diff <(printf '%s\n' "$before") <(host "$lab") >&2; then
 	echo "the machine is not as it was" >&2
 	status=1
 fi
+[ -z "$loaded" ] || modprobe -r br_netfilter || true
 exit "$status"

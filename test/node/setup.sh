@@ -42,4 +42,10 @@ if [ ${#lack[@]} -gt 0 ]; then
 	keep_services
 	apt-get update -q >&2
 	DEBIAN_FRONTEND=noninteractive apt-get install -qy -o DPkg::Lock::Timeout=600 --no-install-recommends "${lack[@]}" >&2
+	for package in "${lack[@]}"; do # nor after the next boot
+		case $package in
+			containerd) systemctl --quiet disable containerd || true ;;
+			openssh-server) systemctl --quiet disable ssh || true ;;
+		esac
+	done
 fi

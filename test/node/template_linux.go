@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,12 +40,12 @@ func Template(ctx context.Context, progress io.Writer, cache string, archives []
 	}
 	begin := time.Now()
 	// Its sockets want a short path, and the rename the same file system: what is imported is moved, or copied in full.
-	dir, err := os.MkdirTemp("", "tegen-template-")
+	dir, err := os.MkdirTemp(TempDir(), "tegen-template-")
 	if err != nil {
 		return "", fmt.Errorf("importing images: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a folder for temporary files
-	if err := importInto(dir, archives); err != nil {
+	if err := importInto(ctx, dir, archives); err != nil {
 		return "", err
 	}
 	partial := fmt.Sprintf("%s.%d", template, os.Getpid())
@@ -59,6 +60,9 @@ func Template(ctx context.Context, progress io.Writer, cache string, archives []
 	_, _ = fmt.Fprintf(progress, "imported %d images in %.1f s\n", len(archives), time.Since(begin).Seconds())
 	return template, nil
 }
+
+// TempDir is where labs are: TMPDIR, or a folder on a disk, which /tmp is not everywhere.
+func TempDir() string { return cmp.Or(os.Getenv("TMPDIR"), "/var/tmp") }
 
 // removeUnused removes templates that no lab has asked for within an hour: one that runs may add nodes yet.
 func removeUnused(cache string) {
@@ -75,7 +79,7 @@ func removeUnused(cache string) {
 }
 
 // importInto runs a node without a kubelet, which ends when it has imported the archives.
-func importInto(dir string, archives []string) error {
+func importInto(ctx context.Context, dir string, archives []string) error {
 	n := &node{name: "the importing node", index: 1, dir: dir}
 	if err := n.writeConfig(""); err != nil {
 		return err
@@ -88,7 +92,7 @@ func importInto(dir string, archives []string) error {
 		return fmt.Errorf("importing images: %w", err)
 	}
 	var output strings.Builder
-	cmd := isolated(exec.Command("/proc/self/exe", NodeArg, n.path("machine.json")), syscall.CLONE_NEWNET)
+	cmd := isolated(exec.CommandContext(ctx, "/proc/self/exe", NodeArg, n.path("machine.json")), syscall.CLONE_NEWNET)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	started, done := make(chan error, 1), make(chan error, 1)
 	go startAndWait(cmd, started, done)

@@ -7,9 +7,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,7 +27,8 @@ type kindCluster struct {
 	address string
 
 	mu      sync.Mutex
-	spare   []string // nodes that nobody has asked for
+	nodes   []string // those that run
+	spare   []string // those of them that nobody has asked for
 	aliases []string
 }
 
@@ -47,6 +50,7 @@ func newKind(ctx context.Context, name string) (*kindCluster, error) {
 		return nil, err
 	}
 	for node := range strings.FieldsSeq(nodes) {
+		k.nodes = append(k.nodes, node)
 		if strings.Contains(node, "worker") {
 			if _, err := output(ctx, "kubectl", "cordon", node); err != nil {
 				return nil, err
@@ -73,7 +77,10 @@ func (k *kindCluster) Provide(ctx context.Context, names ...string) error {
 		if _, err := output(ctx, "docker", "tag", from, name); err != nil {
 			return err
 		}
-		if _, err := output(ctx, "kind", "load", "docker-image", "--name", k.name, name); err != nil {
+		k.mu.Lock()
+		nodes := strings.Join(k.nodes, ",")
+		k.mu.Unlock()
+		if _, err := output(ctx, "kind", "load", "docker-image", "--name", k.name, "--nodes", nodes, name); err != nil {
 			return err
 		}
 	}
@@ -113,12 +120,26 @@ func (k *kindCluster) AddNode(ctx context.Context, labels map[string]string, tai
 			return "", err
 		}
 	}
-	_, err := output(ctx, "kubectl", "uncordon", node)
-	return node, err
+	if _, err := output(ctx, "kubectl", "uncordon", node); err != nil {
+		return "", err
+	}
+	// A controller lifts the taint that a cordoned node has.
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(poll) {
+		keys, err := output(ctx, "kubectl", "get", "node", node, "--output=jsonpath={.spec.taints[*].key}")
+		if err == nil && !strings.Contains(keys, corev1.TaintNodeUnschedulable) {
+			return node, nil
+		}
+		if time.Now().After(deadline) {
+			return "", fmt.Errorf("adding a node: %s still has the taints %q: %w", node, keys, err)
+		}
+	}
 }
 
 // CutOff kills the container that is the node.
 func (k *kindCluster) CutOff(ctx context.Context, name string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.nodes = slices.DeleteFunc(k.nodes, func(node string) bool { return node == name })
 	_, err := output(ctx, "docker", "kill", name)
 	return err
 }
@@ -136,7 +157,10 @@ func (k *kindCluster) Alias(ctx context.Context, host string) error {
 	if _, err := output(ctx, "kubectl", "--namespace=kube-system", "patch", "configmap", "coredns", "--patch", patch); err != nil {
 		return err
 	}
-	_, err = output(ctx, "kubectl", "--namespace=kube-system", "rollout", "restart", "deployment", "coredns")
+	if _, err := output(ctx, "kubectl", "--namespace=kube-system", "rollout", "restart", "deployment", "coredns"); err != nil {
+		return err
+	}
+	_, err = output(ctx, "kubectl", "--namespace=kube-system", "rollout", "status", "deployment", "coredns", "--timeout=2m")
 	return err
 }
 
@@ -170,11 +194,11 @@ func firstIPv4(list string) (string, error) {
 // output runs a program and returns what it prints.
 func output(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	var errors strings.Builder
-	cmd.Stderr = &errors
+	var words strings.Builder
+	cmd.Stderr = &words
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("running %s %s: %w: %s", program, strings.Join(args, " "), err, &errors)
+		return "", fmt.Errorf("running %s %s: %w: %s", program, strings.Join(args, " "), err, &words)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

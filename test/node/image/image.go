@@ -57,13 +57,6 @@ func For(name string) string {
 	return Worker
 }
 
-// Archive is an image as a file.
-type Archive struct {
-	Image     string // such as Worker
-	Reference string // the name that importing gives it
-	Path      string
-}
-
 // unusedFor is how long an archive stays that is no longer made: another checkout may be about to import it.
 const unusedFor = time.Hour
 
@@ -79,15 +72,15 @@ func CacheDir() (string, error) {
 	return filepath.Join(cache, "tegen", "images"), nil
 }
 
-// Build writes the archives of the named images, without names of all, into a folder, unless they are there.
-func Build(ctx context.Context, progress io.Writer, dir string, images ...string) ([]Archive, error) {
+// Build writes the archives of the named images, without names of all, into a folder, unless they are there, and returns
+// their paths. Importing one gives the image its Reference.
+func Build(ctx context.Context, progress io.Writer, dir string, images ...string) (archives []string, err error) {
 	if len(images) == 0 {
 		images = Names()
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of images: %w", err)
 	}
-	var archives []Archive
 	for _, name := range images {
 		r, err := recipeOf(ctx, progress, name)
 		if err != nil {
@@ -97,7 +90,7 @@ func Build(ctx context.Context, progress io.Writer, dir string, images ...string
 		if err != nil {
 			return nil, fmt.Errorf("writing the image %s: %w", name, err)
 		}
-		archives = append(archives, Archive{Image: name, Reference: Reference(name), Path: path})
+		archives = append(archives, path)
 	}
 	return archives, nil
 }

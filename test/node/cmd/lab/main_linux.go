@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +84,10 @@ func prepare(cmd *cobra.Command) (node.Spec, error) {
 	if os.Geteuid() != 0 {
 		return spec, errors.New("starting a lab: this needs root, for namespaces, mounts and containers")
 	}
-	ctx, progress := cmd.Context(), cmd.ErrOrStderr()
+	// Run has its own way with signals.
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	progress := cmd.ErrOrStderr()
 	if err := cluster.Build(ctx, progress, append(cluster.RealNodes(), programs...)...); err != nil {
 		return spec, err
 	}
@@ -101,15 +106,11 @@ func prepare(cmd *cobra.Command) (node.Spec, error) {
 	if err != nil {
 		return spec, err
 	}
-	var paths []string
-	for _, archive := range archives {
-		paths = append(paths, archive.Path)
-	}
-	if spec.Template, err = node.Template(ctx, progress, cache, paths); err != nil {
+	if spec.Template, err = node.Template(ctx, progress, cache, archives); err != nil {
 		return spec, err
 	}
 	// Sockets are in it, whose names may have 107 bytes.
-	if spec.Dir, err = os.MkdirTemp("", "tegen-lab-"); err != nil {
+	if spec.Dir, err = os.MkdirTemp(node.TempDir(), "tegen-lab-"); err != nil {
 		return spec, fmt.Errorf("making the lab's folder: %w", err)
 	}
 	return spec, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// looked is by when every agent has asked the store for newcomers: the rendered interval is a second.
+// looked is by when every agent has seen the store again: each watches it, and asks anew a second after it did not answer.
 const looked = 6 * time.Second
 
 // TestCompanionEtcd is scenario 2 on the companion's first door: agents that meet in its etcd, which has a volume. Workers
@@ -25,7 +26,7 @@ const looked = 6 * time.Second
 func TestCompanionEtcd(t *testing.T) {
 	w := begin(t)
 	downloads := w.serve(t, "http://data.acme.example/digits.tar.gz", tarball(t, "digits/0.png"))
-	j := w.job(t, "2 companion, etcd", golden("checkpoint-etcd", "kind"), "")
+	j := w.job(t, "2 companion, etcd", golden(t, "checkpoint-etcd", "kind"), "")
 	j.apply()
 	world := j.awaitWorld(3, j.applied, patience)
 	j.took("apply to three workers that train", j.applied, world.stepped)
@@ -39,6 +40,7 @@ func TestCompanionEtcd(t *testing.T) {
 	j.killUnnoticed(world)
 	world = j.replaceWorker(world, other, 0)
 
+	j.fetchAgain("digits-etcd-prefetch-data")
 	if n := downloads.Load(); n != 1 {
 		t.Errorf("the dataset was downloaded %d times, want once", n)
 	}
@@ -49,7 +51,7 @@ func TestCompanionEtcd(t *testing.T) {
 // memory, and clients of c10d never connect again, so that all workers are replaced and go on from the checkpoint.
 func TestCompanionC10d(t *testing.T) {
 	w := begin(t)
-	j := w.job(t, "3 companion, c10d", golden("checkpoint-c10d", "kind"), "")
+	j := w.job(t, "3 companion, c10d", golden(t, "checkpoint-c10d", "kind"), "")
 	j.apply()
 	world := j.awaitWorld(3, j.applied, patience)
 	j.took("apply to three workers that train", j.applied, world.stepped)
@@ -61,23 +63,57 @@ func TestCompanionC10d(t *testing.T) {
 	whole := j.awaitWorld(3, killed, patience)
 	j.tookAgain("companion killed", killed, whole)
 	j.checkContinued(whole)
+	for _, e := range whole.joins {
+		if world.has(e.UID) {
+			t.Errorf("%s trains on without the store that its agent met the others in", e.Pod)
+		}
+	}
 	j.finish(whole)
 }
 
 // checkApplied applies the manifest once more and holds that this changes nothing.
 func (j *job) checkApplied() {
 	j.t.Helper()
-	// A specification that changes has another generation, whatever kubectl says.
-	list := func() string {
-		return j.kubectl(j.t, "get", "-f", j.file, `-o=jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}`)
-	}
-	before := list()
+	before := j.listed()
 	if lines := changed(j.kubectl(j.t, "apply", "-f", j.file)); len(lines) > 0 {
 		j.t.Errorf("applying the manifest again printed %q", lines)
 	}
-	if diff := cmp.Diff(before, list()); diff != "" {
+	j.checkKept(before)
+}
+
+// listed has a line for each object of the manifest that is there. A specification that changes has another generation,
+// whatever kubectl says.
+func (j *job) listed() []string {
+	j.t.Helper()
+	return strings.Split(strings.TrimSpace(j.kubectl(j.t, "get", "-f", j.file, "--ignore-not-found",
+		`-o=jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}`)), "\n")
+}
+
+// checkKept holds that objects that were there before the manifest was applied are as they were.
+func (j *job) checkKept(before []string) {
+	j.t.Helper()
+	after := slices.DeleteFunc(j.listed(), func(line string) bool {
+		id, _, _ := strings.Cut(line, " ")
+		return !slices.ContainsFunc(before, func(b string) bool { return strings.HasPrefix(b, id+" ") })
+	})
+	if diff := cmp.Diff(before, after); diff != "" {
 		j.t.Errorf("applying the manifest again changed (-before +after):\n%s", diff)
 	}
+}
+
+// fetchAgain has a Job that was complete run once more, as it does where it was deleted or its time to live is over, and
+// waits until it has found the dataset.
+func (j *job) fetchAgain(name string) {
+	j.t.Helper()
+	j.kubectl(j.t, "delete", "job", name, "-n", j.namespace)
+	j.apply()
+	j.awaitComplete(name, patience)
+	eventually(j.t, "Job "+name+" to find the dataset", patience, func() error {
+		if !slices.ContainsFunc(j.printed("", ""), func(l line) bool { return strings.HasPrefix(l.text, "present already: ") }) {
+			return errors.New("it has not said so")
+		}
+		return nil
+	})
 }
 
 // replaceWorker deletes the pod of a rank, and waits until another trains in its place, from the checkpoint. The pods of
@@ -136,8 +172,8 @@ func (j *job) killCompanion() (killed time.Time) {
 	return killed
 }
 
-// killUnnoticed kills the companion under a world and holds that it trains on as it is: each agent has looked for
-// newcomers again, and found its world in the store.
+// killUnnoticed kills the companion under a world and holds that it trains on as it is: each agent has looked at
+// the store again, and found its world there.
 func (j *job) killUnnoticed(g generation) {
 	j.t.Helper()
 	killed := j.killCompanion()
@@ -222,12 +258,7 @@ func (j *job) readCheckpoint() string {
 	if _, err := pods.Create(ctx, reader, metav1.CreateOptions{}); err != nil {
 		j.t.Fatalf("making a pod that reads the checkpoint: %v", err)
 	}
-	eventually(j.t, "the checkpoint to be read", patience, func() error {
-		if pod := j.pod(reader.Name); pod.Status.Phase != corev1.PodSucceeded {
-			return errors.New(describePod(pod))
-		}
-		return nil
-	})
+	j.awaitSucceeded(reader.Name)
 	text, err := pods.GetLogs(reader.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		j.t.Fatalf("reading the checkpoint: %v", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -73,12 +74,16 @@ func (w *world) everything(ctx context.Context, namespace string) (all []object,
 // deleteByLabel deletes the job as the README says, and returns when nothing is left of it.
 func (j *job) deleteByLabel(within time.Duration) {
 	j.t.Helper()
+	claims, err := j.client.CoreV1().PersistentVolumeClaims(j.namespace).List(j.t.Context(), metav1.ListOptions{LabelSelector: instance + "=" + j.name})
+	if err != nil {
+		j.t.Fatalf("listing the claims of %s: %v", j.name, err)
+	}
 	began := time.Now()
 	for _, args := range deletions(j.t, j.name, j.namespace) {
 		j.kubectl(j.t, args...)
 	}
 	eventually(j.t, "nothing to be left of "+j.name, within, func() error {
-		left, err := j.left()
+		left, err := j.left(claims.Items)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("there are %s", strings.Join(left, ", "))
 		}
@@ -88,9 +93,9 @@ func (j *job) deleteByLabel(within time.Duration) {
 	j.took("kubectl delete by label until nothing is left", began, time.Now())
 }
 
-// left is what is there of the job: whatever has its label, and whatever its namespace did not hold before the first job
-// and is of no other.
-func (j *job) left() (names []string, err error) {
+// left is what is there of the job: whatever has its label, whatever its namespace did not hold before the first job and is
+// of no other, and the volumes that were made for its claims, which have neither.
+func (j *job) left(claims []corev1.PersistentVolumeClaim) (names []string, err error) {
 	ctx := j.t.Context()
 	there, err := j.everything(ctx, j.namespace)
 	if err != nil {
@@ -99,6 +104,17 @@ func (j *job) left() (names []string, err error) {
 	outside, err := j.everything(ctx, "")
 	if err != nil {
 		return nil, err
+	}
+	volumes, err := j.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing volumes: %w", err)
+	}
+	for _, v := range volumes.Items {
+		if slices.ContainsFunc(claims, func(c corev1.PersistentVolumeClaim) bool {
+			return v.Spec.ClaimRef != nil && v.Spec.ClaimRef.UID == c.UID
+		}) {
+			names = append(names, "PersistentVolume/"+v.Name)
+		}
 	}
 	j.guard.Lock()
 	defer j.guard.Unlock()

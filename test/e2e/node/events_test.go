@@ -143,6 +143,13 @@ func (f *feed) waitFor(ctx context.Context, within time.Duration, found func([]e
 	}
 }
 
+// wrongSaid is the first thing that was printed and may not be.
+func (f *feed) wrongSaid() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.wrong
+}
+
 // all are the events until now.
 func (f *feed) all() []event {
 	f.mu.Lock()

@@ -12,7 +12,11 @@ import (
 	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
 
-const instance = "app.kubernetes.io/instance" // the label that every object and pod of a job has
+// Labels that every object and pod of a job has.
+const (
+	instance       = "app.kubernetes.io/instance"
+	componentLabel = "app.kubernetes.io/component"
+)
 
 // job is a rendered job in the cluster, and what its pods print.
 type job struct {
@@ -26,11 +30,6 @@ type job struct {
 	deleted         bool
 	*feed
 	pods *podLog
-}
-
-// golden is the manifest of a fixture as tegen render prints it with an overlay.
-func golden(fixture, overlay string) string {
-	return filepath.Join(root, "golden", fixture, overlay+".yaml")
 }
 
 // job makes ready what a manifest's job needs and does not bring: its namespace, what it expects there, its images. A
@@ -117,8 +116,12 @@ func (j *job) took(what string, from, to time.Time) {
 	j.logf("%s: %.1f s", what, to.Sub(from).Seconds())
 }
 
-// clean reports a failure and deletes what the test has left, so that the scenarios beside it have the room.
+// clean reports a failure, also one that was printed after the last wait, and deletes what the test has left, so that the
+// scenarios beside it have the room.
 func (j *job) clean() {
+	if err := j.wrongSaid(); err != nil {
+		j.t.Error(err)
+	}
 	if j.t.Failed() {
 		j.report()
 	}

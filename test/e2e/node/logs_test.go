@@ -143,6 +143,16 @@ func (p *podLog) stream(from source, previous bool) error {
 	return lines.Err()
 }
 
+// seen counts the pods of a component that there are and were.
+func (j *job) seen(component string) (n int) {
+	for _, pod := range j.pods.states() {
+		if pod.Labels[componentLabel] == component {
+			n++
+		}
+	}
+	return n
+}
+
 // states are the last of all pods, in the order in which they came.
 func (p *podLog) states() (pods []*corev1.Pod) {
 	p.mu.Lock()

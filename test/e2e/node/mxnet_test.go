@@ -9,19 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMXNet is scenario 8: a scheduler, a server and two workers that find each other by the variables of ps-lite.
+// TestMXNet is scenario 8: a scheduler, two servers and two workers that find each other by the variables of ps-lite.
 func TestMXNet(t *testing.T) {
 	w := begin(t)
 	w.takeTurn(t)
-	j := w.job(t, "8 MXNet", golden("mxnet-job-minimal", "kind"), "")
+	j := w.job(t, "8 MXNet", golden(t, "mxnet-job-servers", "kind"), "")
 	j.apply()
 
-	// What each says: the sum is that of rank + 1 over the workers, which reached the server and got it back.
+	// What each says: the sum is that of rank + 1 over the workers, which reached each server and got it back. A server has
+	// the rank of its turn to come.
 	want := []string{
-		"cifar-mx-scheduler-0 is scheduler 0 of 1 servers and 2 workers",
-		"cifar-mx-server-0 is server 0 with the sum 3",
-		"cifar-mx-worker-0 is worker 0 with the sum 3",
-		"cifar-mx-worker-1 is worker 1 with the sum 3",
+		"cifar-servers-scheduler-0 is scheduler 0 of 2 servers and 2 workers",
+		"cifar-servers-server-0 is a server with the sum 3",
+		"cifar-servers-server-1 is a server with the sum 3",
+		"cifar-servers-worker-0 is worker 0 with the sum 3 of 2 servers",
+		"cifar-servers-worker-1 is worker 1 with the sum 3 of 2 servers",
 	}
 	var got []string
 	var summed time.Time
@@ -31,16 +33,19 @@ func TestMXNet(t *testing.T) {
 			if e.Event != "mxnet" {
 				continue
 			}
-			said := fmt.Sprintf("%s is %v %d", e.Host, e.Fields["role"], e.Rank)
-			if e.Fields["role"] == "scheduler" {
-				said += fmt.Sprintf(" of %v servers and %v workers", e.Fields["servers"], e.Fields["workers"])
-			} else {
-				said += fmt.Sprintf(" with the sum %v", e.Sum)
-				if e.at().After(summed) {
-					summed = e.at()
-				}
+			var said string
+			switch role := e.Fields["role"]; role {
+			case "scheduler":
+				said = fmt.Sprintf("%v %d of %v servers and %v workers", role, e.Rank, e.Fields["servers"], e.Fields["workers"])
+			case "server":
+				said = fmt.Sprintf("a %v with the sum %v", role, e.Sum)
+			default:
+				said = fmt.Sprintf("%v %d with the sum %v of %v servers", role, e.Rank, e.Sum, e.Fields["servers"])
 			}
-			got = append(got, said)
+			if e.Fields["role"] != "scheduler" && e.at().After(summed) {
+				summed = e.at()
+			}
+			got = append(got, e.Host+" is "+said)
 		}
 		return len(got) >= len(want)
 	})

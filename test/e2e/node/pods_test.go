@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -33,7 +34,7 @@ func (j *job) podsOf(component string) []corev1.Pod {
 	j.t.Helper()
 	selector := instance + "=" + j.name
 	if component != "" {
-		selector += ",app.kubernetes.io/component=" + component
+		selector += "," + componentLabel + "=" + component
 	}
 	list, err := j.client.CoreV1().Pods(j.namespace).List(j.t.Context(), metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -43,7 +44,8 @@ func (j *job) podsOf(component string) []corev1.Pod {
 }
 
 // deletePod deletes a pod with a grace period in seconds, and returns when that was asked and which pod it was. With
-// none, the API forgets the pod at once and the kubelet kills it. It does not wait.
+// none, the kubelet still sends SIGTERM and kills a second later, the least that it gives; the API forgets the pod at once,
+// or one of a Job's when the Job has counted it. It does not wait.
 func (j *job) deletePod(name string, grace int64) (at time.Time, uid types.UID) {
 	j.t.Helper()
 	uid = j.pod(name).UID
@@ -77,7 +79,7 @@ func (j *job) awaitReplaced(old *corev1.Pod, within time.Duration) (pod *corev1.
 	index := old.Labels[batchv1.JobCompletionIndexAnnotation]
 	eventually(j.t, "another pod in the place of "+old.Name, within, func() error {
 		var seen []string
-		for _, p := range j.podsOf(old.Labels["app.kubernetes.io/component"]) {
+		for _, p := range j.podsOf(old.Labels[componentLabel]) {
 			if p.UID == old.UID || p.Name != old.Name && (index == "" || p.Labels[batchv1.JobCompletionIndexAnnotation] != index) {
 				continue
 			}
@@ -123,15 +125,18 @@ func (j *job) awaitReady(component string) (at time.Time) {
 			return errors.New("there is no such pod")
 		}
 		for _, pod := range pods {
-			ready := false
-			for _, c := range pod.Status.Conditions {
-				ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-			}
-			if !ready {
+			if !ready(&pod) {
 				return errors.New(describePod(&pod))
 			}
 		}
 		return nil
 	})
 	return time.Now()
+}
+
+// ready says whether a pod is.
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -15,10 +16,13 @@ const stillness = 5 * time.Second
 // TestSuspend is scenario 6: a job that is rendered suspended, whose training starts, stops and goes on by one field.
 func TestSuspend(t *testing.T) {
 	w := begin(t)
-	j := w.job(t, "6 suspend", golden("suspend-checkpoint", "kind"), "")
+	j := w.job(t, "6 suspend", golden(t, "suspend-checkpoint", "kind"), "")
 	j.apply()
 	j.took("apply, suspended, to its rendezvous being ready", j.applied, j.awaitReady("rendezvous"))
 	j.awaitSuspended("pausable-worker")
+	if n := j.seen("worker"); n > 0 {
+		t.Errorf("a job that was never started has had %d workers", n)
+	}
 
 	started := j.suspend("pausable-worker", false)
 	first := j.awaitWorld(2, started, patience)
@@ -55,23 +59,60 @@ func (j *job) suspend(name string, to bool) (at time.Time) {
 	return at
 }
 
-// awaitSuspended waits until a Job says that it is suspended and has no workers, returns when, and sees that it stays so.
+// awaitSuspended waits until a Job says that it is suspended and nothing runs but the rendezvous, returns when, and sees
+// that it stays so.
 func (j *job) awaitSuspended(name string) (at time.Time) {
 	j.t.Helper()
 	eventually(j.t, "Job "+name+" to be suspended", patience, func() error {
 		if got := j.condition(name, batchv1.JobSuspended); got != corev1.ConditionTrue {
 			return fmt.Errorf("its condition Suspended is %s", got)
 		}
-		if pods := j.podsOf("worker"); len(pods) > 0 {
-			return fmt.Errorf("it has %d pods: %s", len(pods), describePod(&pods[0]))
-		}
-		return nil
+		return onlyRendezvous(j.podsOf(""))
 	})
 	at = time.Now()
+	workers := j.seen("worker")
 	for ; time.Since(at) < stillness; time.Sleep(poll) {
-		if pods := j.podsOf("worker"); len(pods) > 0 {
-			j.t.Fatalf("a suspended job has a worker: %s", describePod(&pods[0]))
+		if err := onlyRendezvous(j.podsOf("")); err != nil {
+			j.t.Fatalf("a suspended job does not stay so: %v", err)
 		}
 	}
+	// One that came and went between two looks.
+	if n := j.seen("worker") - workers; n > 0 {
+		j.t.Errorf("a suspended job has started %d workers", n)
+	}
 	return at
+}
+
+// onlyRendezvous complains of pods of another component, of a rendezvous that is not ready, and where there is none.
+func onlyRendezvous(pods []corev1.Pod) error {
+	for _, pod := range pods {
+		if pod.Labels[componentLabel] != "rendezvous" || !ready(&pod) {
+			return errors.New(describePod(&pod))
+		}
+	}
+	if len(pods) == 0 {
+		return errors.New("it has no rendezvous")
+	}
+	return nil
+}
+
+func TestOnlyRendezvous(t *testing.T) {
+	t.Parallel()
+	pod := func(component string, is corev1.ConditionStatus) (p corev1.Pod) {
+		p.Labels = map[string]string{componentLabel: component}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}
+		return p
+	}
+	if err := onlyRendezvous([]corev1.Pod{pod("rendezvous", corev1.ConditionTrue)}); err != nil {
+		t.Error(err)
+	}
+	for _, pods := range [][]corev1.Pod{
+		nil,
+		{pod("rendezvous", corev1.ConditionFalse)},
+		{pod("rendezvous", corev1.ConditionTrue), pod("worker", corev1.ConditionTrue)},
+	} {
+		if onlyRendezvous(pods) == nil {
+			t.Errorf("no complaint of %v", pods)
+		}
+	}
 }

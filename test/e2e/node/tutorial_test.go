@@ -3,6 +3,7 @@ package node
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,9 +16,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/tegen-dev/tegen/internal/krm"
-	"github.com/tegen-dev/tegen/schema"
 )
 
 // TestTutorial is scenario 1: bare pods, etcd with the v2 API and a headless Service a worker, as the tutorial has them.
@@ -25,7 +23,7 @@ import (
 func TestTutorial(t *testing.T) {
 	w := begin(t)
 	downloads := w.serve(t, "http://cs231n.stanford.edu/tiny-imagenet-200.zip", zipped(t, "tiny-imagenet-200/train/n01443537/images/n01443537_0.JPEG"))
-	j := w.job(t, "1 tutorial", golden("imagenet", "kind"), "")
+	j := w.job(t, "1 tutorial", golden(t, "imagenet", "kind"), "")
 	j.apply()
 	two := j.awaitWorld(2, j.applied, patience)
 	j.took("apply to two workers that train", j.applied, two.stepped)
@@ -35,11 +33,13 @@ func TestTutorial(t *testing.T) {
 	j.checkMaster(two)
 
 	j.file = j.rendered("imagenet", "replicas: 2", "replicas: 3")
+	before := j.listed()
 	raised := time.Now()
 	created := changed(j.kubectl(t, "apply", "-f", j.file))
 	if diff := cmp.Diff([]string{"pod/imagenet-worker-3 created", "service/imagenet-worker-3 created"}, created); diff != "" {
 		t.Fatalf("applying the job with a third replica changed (-want +got):\n%s", diff)
 	}
+	j.checkKept(before)
 	three := j.awaitWorld(3, raised, patience)
 	j.took("third pod applied to three workers that train", raised, three.stepped)
 	j.checkMaster(three)
@@ -62,6 +62,9 @@ func TestTutorial(t *testing.T) {
 	}
 	j.stop(again.joins[1].Pod)
 	j.awaitDone(2, again.stepped, patience)
+	for _, e := range again.joins {
+		j.awaitSucceeded(e.Pod)
+	}
 	j.deleteByLabel(patience)
 }
 
@@ -84,27 +87,14 @@ func zipped(t *testing.T, file string) []byte {
 }
 
 // rendered is what tegen render prints of a fixture that its author has changed, with the overlay kind.
-func (j *job) rendered(fixture string, oldnew ...string) (file string) {
+func (j *job) rendered(fixture, old, changed string) (file string) {
 	j.t.Helper()
-	name := filepath.Join(root, "fixtures/valid", fixture+".yaml")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		j.t.Fatal(err)
-	}
-	changed := strings.NewReplacer(oldnew...).Replace(string(text))
-	if changed == string(text) {
-		j.t.Fatalf("%s has none of %q", name, oldnew)
-	}
-	out, err := krm.Overlay(filepath.Join(root, "overlays/kind"), []schema.Source{{Name: name, Data: []byte(changed)}})
-	if err != nil {
-		j.t.Fatalf("rendering %s: %v", name, err)
-	}
-	var manifest bytes.Buffer
-	if err := out.Write(&manifest); err != nil {
-		j.t.Fatalf("rendering %s: %v", name, err)
+	name, text := readFixture(j.t, fixture)
+	if !strings.Contains(text, old) {
+		j.t.Fatalf("%s has no %q", name, old)
 	}
 	file = filepath.Join(j.t.TempDir(), fixture+".yaml")
-	if err := os.WriteFile(file, manifest.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(file, rendering(j.t, name, strings.ReplaceAll(text, old, changed), "kind"), 0o600); err != nil {
 		j.t.Fatal(err)
 	}
 	return file
@@ -162,7 +152,7 @@ func (j *job) checkMaster(g generation) {
 	}
 }
 
-// awaitDone waits until all ranks of a world are done, after the same step, and their pods have succeeded.
+// awaitDone waits until all ranks of a world are done, after the same step.
 func (j *job) awaitDone(size int, after time.Time, within time.Duration) (steps int) {
 	j.t.Helper()
 	pods := map[string]int{}
@@ -182,6 +172,17 @@ func (j *job) awaitDone(size int, after time.Time, within time.Duration) (steps 
 	}
 	j.logf("all are done after step %d", steps)
 	return steps
+}
+
+// awaitSucceeded waits until a pod has.
+func (j *job) awaitSucceeded(name string) {
+	j.t.Helper()
+	eventually(j.t, "pod "+name+" to succeed", patience, func() error {
+		if pod := j.pod(name); pod.Status.Phase != corev1.PodSucceeded {
+			return errors.New(describePod(pod))
+		}
+		return nil
+	})
 }
 
 // condition is the state of a Job's condition.

@@ -168,6 +168,7 @@ func (w *world) enter(t *testing.T, namespace string) {
 		_, err := client.ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err
 	})
+	w.checkRestricted(t, namespace)
 	there, err := w.everything(ctx, namespace)
 	if err != nil {
 		t.Fatal(err)
@@ -177,6 +178,22 @@ func (w *world) enter(t *testing.T, namespace string) {
 		before[o.name] = true
 	}
 	w.before[namespace] = before
+}
+
+// checkRestricted holds that the namespace's label has an effect: a privileged pod is refused.
+func (w *world) checkRestricted(t *testing.T, namespace string) {
+	t.Helper()
+	privileged := true
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "privileged"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "privileged", Image: "privileged", SecurityContext: &corev1.SecurityContext{Privileged: &privileged},
+		}}},
+	}
+	_, err := w.client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity") {
+		t.Fatalf("a privileged pod in namespace %s: got %v, want that Pod Security refuses it", namespace, err)
+	}
 }
 
 // provideOnce has the lab provide the images that it does not have yet.

@@ -177,6 +177,7 @@ func (l layout) controllerManagerArgs(o Options) []string {
 		"--leader-elect=false",
 		"--service-account-private-key-file=" + l.path("service-account.key"),
 		"--root-ca-file=" + l.path("certs", "apiserver.crt"),
+		"--flex-volume-plugin-dir=" + l.path("volume-plugins"), // it makes its default, a folder of the machine
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	}

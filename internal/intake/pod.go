@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -140,6 +141,9 @@ func (d *draft) placement(pod view) {
 		d.put("spec.placement.nodeSelector", key, v.text(), v)
 	}
 	for _, t := range pod.at("tolerations").items() {
+		if d.onlyWorkersTolerate(t) {
+			continue // those of placement are every pod's; podTemplate takes what is left
+		}
 		item := tree{}
 		for field, key := range map[string]string{"key": "key", "operator": "operator", "value": "value", "effect": "effect", "seconds": "tolerationSeconds"} {
 			if v := t.at(key); v.given() && v.value != "" {
@@ -151,6 +155,22 @@ func (d *draft) placement(pod view) {
 	if v := pod.at("hostNetwork"); v.isTrue() {
 		d.set("spec.network.host", true, v)
 	}
+}
+
+// onlyWorkersTolerate says whether a store that tegen rendered for the job lacks a toleration of its workers.
+func (d *draft) onlyWorkersTolerate(toleration view) bool {
+	for _, o := range d.stream.objects {
+		v := o.view()
+		if !o.is("apps", "StatefulSet") || o.namespace != d.namespace() || v.at("metadata", "labels", "app.kubernetes.io/instance").text() != d.name() {
+			continue
+		}
+		if !slices.ContainsFunc(v.at("spec", "template", "spec", "tolerations").items(), func(t view) bool {
+			return reflect.DeepEqual(t.value, toleration.value)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *draft) security(pod, c view) {

@@ -33,6 +33,7 @@ func (s *stream) read(src schema.Source) {
 			s.notes = append(s.notes, notes...)
 			o = newObject(l) // whose name may be among the mended
 		}
+		s.secrets(o.view())
 		s.objects = append(s.objects, o)
 	}
 }

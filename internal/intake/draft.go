@@ -24,11 +24,11 @@ type draft struct {
 	others   int64             // pods of roles other than the workers
 	template view              // of the workers' pods, or the first of them
 
-	lost     int             // templates of pods that the job has no place for
-	mistakes []schema.Error  // what the schema refuses of it
-	erred    map[string]bool // those, by path and message
-	told     map[string]bool // places whose flaw is told
-	waits    bool            // for a value that nobody has filled in
+	lost     int64             // pods of templates that the job has no place for
+	mistakes []schema.Error    // what the schema refuses of it
+	erred    map[string]bool   // those, by path and message
+	awaits   map[string]string // which field waits for a placeholder, by its place
+	waits    bool              // for a value that nobody has filled in
 
 	objects []tree // what it renders
 	notes   []Note
@@ -37,7 +37,7 @@ type draft struct {
 
 // newDraft starts a job of a framework and target from an object.
 func newDraft(s *stream, o *object, framework, target, name string) *draft {
-	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, erred: map[string]bool{}, told: map[string]bool{}}
+	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, erred: map[string]bool{}, awaits: map[string]string{}}
 	d.own(o)
 	metadata := o.view().at("metadata")
 	d.set("metadata.name", name, metadata.at("name"))

@@ -73,9 +73,7 @@ func (d *draft) launcherSettings(p *program, c view) {
 // roleReplicas reads how many pods a role has: one where nobody says otherwise.
 func (d *draft) roleReplicas(role view) {
 	d.set("spec.workers.replicas", int64(1), role)
-	if n, ok := role.at("replicas").number(); ok {
-		d.set("spec.workers.replicas", n, role.at("replicas"))
-	}
+	d.amount("spec.workers.replicas", role.at("replicas"))
 }
 
 func (d *draft) backoff(policy view) {

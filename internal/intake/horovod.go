@@ -33,8 +33,8 @@ func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 func readMPIJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	launcher, worker := spec.at("mpiReplicaSpecs", "Launcher"), spec.at("mpiReplicaSpecs", "Worker")
-	if o.gvk.Version != "v2beta1" || !launcher.given() || !worker.given() {
-		return nil, errors.New("only MPIJobs of kubeflow.org/v2beta1 with a launcher and workers are read")
+	if !launcher.given() || !worker.given() {
+		return nil, errors.New("it has no Launcher and Worker in spec.mpiReplicaSpecs: where the launcher trains alone, or one template serves for all, there is nothing to start by ssh")
 	}
 	c := trainerOf(launcher.at("template", "spec"))
 	framework := schema.FrameworkHorovod
@@ -42,6 +42,10 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		framework = schema.FrameworkByteScheduler
 	}
 	d := newDraft(s, o, framework, schema.TargetMPIJob, o.name)
+	if o.gvk.Version != "v2beta1" {
+		d.note(o.view().at("apiVersion"), Dropped, "kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must have sshd")
+		o.view().at("apiVersion").moved()
+	}
 	d.others = 1
 	d.roleReplicas(worker)
 	policy := spec.at("runPolicy")
@@ -90,7 +94,7 @@ var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0
 func (d *draft) horovodrun(c, pod view) {
 	words, at := launcherWords(c), trainerWords(c)
 	if len(words) == 0 {
-		d.note(at, Flaw, "it starts no horovodrun and no mpirun that could be read: say in spec.command what each process runs")
+		d.note(at, Dropped, "no horovodrun and no mpirun could be read in it: say in spec.command what each process runs")
 		return
 	}
 	if before := beforeLauncher(c, words[0]); len(before) > 0 {
@@ -99,7 +103,11 @@ func (d *draft) horovodrun(c, pod view) {
 		d.notes = append(d.notes, note)
 	}
 	if path.Base(words[0]) != "horovodrun" {
-		d.note(at, Moved, "%s becomes horovodrun", path.Base(words[0]))
+		if d.isHorovod(c, words) {
+			d.note(at, Moved, "%s becomes horovodrun", path.Base(words[0]))
+		} else {
+			d.note(at, Dropped, "a TrainingJob starts processes by horovodrun alone: %s and its options go, and the image must have Horovod", path.Base(words[0]))
+		}
 		d.set("spec.horovod.controller", "mpi", at)
 	}
 	words = words[1:]
@@ -126,6 +134,16 @@ func (d *draft) horovodrun(c, pod view) {
 	}
 	d.set("spec.command", p.command, at)
 	d.set("spec.args", p.args, at)
+}
+
+// isHorovod says whether the image or the words of a launcher speak of Horovod, which calls mpirun by itself.
+func (d *draft) isHorovod(c view, words []string) bool {
+	for _, text := range append(slices.Clone(words), c.at("image").text(), d.get("spec.image").text()) {
+		if strings.Contains(strings.ToLower(text), "horovod") {
+			return true
+		}
+	}
+	return d.get("spec.framework").text() == schema.FrameworkByteScheduler
 }
 
 // launcherWords are the words from the launcher's own name on, also where a shell reads them as one.

@@ -110,7 +110,7 @@ func together(drafts []*draft) (notes []Note) {
 		i, _ := strconv.Atoi(e.File)
 		if d := drafts[i]; !d.erred[e.Path+e.Msg] {
 			e.Msg = located(e, d, drafts[:i])
-			notes = append(notes, d.wrong(e))
+			notes = append(notes, d.wrong(e)...)
 		}
 	}
 	if err == nil {

@@ -21,6 +21,8 @@ type object struct {
 	*manifest.Loose
 	gvk             apischema.GroupVersionKind
 	namespace, name string
+	label           string              // what it is called in notes, where it was brought into another form
+	places          []place             // where its values stand in the input, where that is elsewhere
 	made            bool                // up, where the input names it and does not hold it
 	draft           *draft              // that it became the workload of, nil for none
 	told            bool                // that it could not be read
@@ -62,6 +64,9 @@ func (o *object) copy() *object {
 func (o *object) is(group, kind string) bool { return o.gvk.Group == group && o.gvk.Kind == kind }
 
 func (o *object) String() string {
+	if o.label != "" {
+		return o.label
+	}
 	if o.name == "" {
 		return o.gvk.Kind
 	}
@@ -191,9 +196,10 @@ func (v view) note(verdict Verdict, format string, args ...any) Note {
 	if v.secret() {
 		value = hidden
 	}
+	at := v.object.written(v.path)
 	return Note{
-		File: v.object.Stream(), Line: v.object.Line(v.path), Object: v.object.String(),
-		Field: dotted(v.path), Value: value, Verdict: verdict, Why: fmt.Sprintf(format, args...),
+		File: v.object.Stream(), Line: v.object.Line(at), Object: v.object.String(),
+		Field: dotted(at), Value: value, Verdict: verdict, Why: fmt.Sprintf(format, args...),
 	}
 }
 

@@ -30,7 +30,7 @@ func (d *draft) patch(sound tree) map[string]string {
 	patch := d.grafted(o, sound, tree{}, grafts, refused)
 	waiting, _ := clone(patch).(tree)
 	for _, at := range grafts {
-		if key := dotted(at.steps()); refused[key] != "" && holdsPlaceholder(at.have) { // it is told as a flaw
+		if key := dotted(at.steps()); refused[key] != "" && holdsPlaceholder(at.have) && d.takesFilled(o, sound, at) { // told as a flaw
 			d.graft(waiting, o, at.gap, at.path)
 			delete(refused, key)
 			view{o, at.steps(), at.have}.moved()
@@ -78,6 +78,35 @@ func (d *draft) grafted(o *object, sound, patch tree, grafts []graft, refused ma
 	half := len(grafts) / 2
 	patch = d.grafted(o, sound, patch, grafts[:half], refused)
 	return d.grafted(o, sound, patch, grafts[half:], refused)
+}
+
+// takesFilled says whether the escape hatch would take a field once its placeholders are numbers.
+func (d *draft) takesFilled(o *object, sound tree, at graft) bool {
+	at.have = filled(at.have)
+	patch := tree{}
+	d.graft(patch, o, at.gap, at.path)
+	return d.refusal(sound, patch) == ""
+}
+
+// filled is a value with a number in the place of each placeholder.
+func filled(value any) any {
+	switch x := value.(type) {
+	case string:
+		return unfilled.ReplaceAllString(x, "1")
+	case tree:
+		out := make(tree, len(x))
+		for key, child := range x {
+			out[key] = filled(child)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, child := range x {
+			out[i] = filled(child)
+		}
+		return out
+	}
+	return value
 }
 
 // mostRefused is how many fields are refused one by one; of an object with more, nobody reads the reasons.

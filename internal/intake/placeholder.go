@@ -41,12 +41,38 @@ func (d *draft) unfilled(v view) {
 			d.unfilled(item)
 		}
 	case string:
-		if d.isUnfilled(v, x) && !d.told[v.key()] {
-			d.note(v, Flaw, "a placeholder that nobody has filled in: put the value in its place")
-			d.told[v.key()] = true
-			d.waits = d.waits || wholly(x)
+		if !d.isUnfilled(v, x) {
+			return
+		}
+		where := ""
+		if field := d.awaits[v.key()]; field != "" {
+			where = ", or into " + field + " of the job"
+		}
+		d.note(v, Flaw, "a placeholder that nobody has filled in: put the value in its place%s", where)
+		d.waits = d.waits || wholly(x)
+		if n := len(v.path); !strings.HasPrefix(v.path[n-1], "[") { // a word is compared with the others of its program
+			v.moved()
 		}
 	}
+}
+
+// await says which field of the job waits for the placeholders of a value of the source, and whether there are any.
+func (d *draft) await(field string, from view) (found bool) {
+	switch x := from.value.(type) {
+	case tree:
+		for _, key := range sortedKeys(x) {
+			found = d.await(field, from.at(key)) || found
+		}
+	case []any:
+		for _, item := range from.items() {
+			found = d.await(field, item) || found
+		}
+	case string:
+		if found = d.isUnfilled(from, x); found && d.awaits[from.key()] == "" {
+			d.awaits[from.key()] = field
+		}
+	}
+	return found
 }
 
 // isUnfilled looks at where a text stands: a shell's text has variables of its own, and an annotation any text.

@@ -53,6 +53,9 @@ func (d *draft) grace(pod view) {
 	if !given {
 		seconds = 30
 	}
+	if given && seconds < 1 {
+		return // which no field of the schema says, and podTemplate does
+	}
 	d.set("spec.gracePeriod", span(seconds), pod.at("terminationGracePeriodSeconds"))
 }
 

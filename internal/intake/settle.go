@@ -23,7 +23,7 @@ func (d *draft) settle() {
 	refused := d.patch(sound)
 	d.render(sound)
 	for _, e := range d.mistakes {
-		d.notes = append(d.notes, d.wrong(e))
+		d.notes = append(d.notes, d.wrong(e)...)
 	}
 	d.placeholders()
 	d.compare(refused)
@@ -111,6 +111,9 @@ func (d *draft) compare(refused map[string]string) {
 	given := map[string]bool{}  // what the first object is given beyond its own
 	for i, twin := range d.twins() {
 		o := d.workload[i]
+		if o.made {
+			continue
+		}
 		if twin == nil {
 			d.notes = append(d.notes, o.note(NotKept, "nothing could be rendered to compare it with: mend the job and render it"))
 			continue

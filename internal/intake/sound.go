@@ -154,17 +154,18 @@ func holdsPlaceholder(value any) bool {
 	return false
 }
 
-// wrong tells of a mistake of the job at the place that it came from.
-func (d *draft) wrong(e schema.Error) Note {
-	from := d.from(e.Path)
-	if from.value != nil {
-		d.told[from.key()] = true
+// wrong tells of a mistake of the job at the place that it came from. What waits for a placeholder of the source is told
+// there.
+func (d *draft) wrong(e schema.Error) (notes []Note) {
+	from, verdict := d.from(e.Path), d.verdict(e)
+	value := view{value: d.job}.walk(undotted(e.Path))
+	switch {
+	case verdict == Flaw && strings.HasPrefix(e.Path, "spec.podTemplate") && holdsPlaceholder(value.value):
+		return nil
+	case verdict == Flaw && holdsPlaceholder(value.value) && d.await(e.Path, from):
+		return nil
 	}
-	verdict := d.verdict(e)
-	if text := from.text(); verdict == Flaw && placeholder(text) {
-		return from.note(Flaw, "a placeholder that nobody has filled in: put the value in its place, or into %s of the job", e.Path)
-	}
-	return from.note(verdict, "%s: %s", e.Path, e.Msg)
+	return []Note{from.note(verdict, "%s: %s", e.Path, e.Msg)}
 }
 
 // fieldName is a field of a job in a message.

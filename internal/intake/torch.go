@@ -75,8 +75,11 @@ func (d *draft) whole(field string, s setting) {
 		d.set(field, n, s.from)
 		return
 	}
-	if s.text != "" {
-		d.note(s.from, NotKept, "%q is known only where it runs, and %s is a number", s.text, field)
+	switch {
+	case placeholder(s.text): // no shell would put a value in
+		d.set(field, s.text, s.from)
+	case s.text != "":
+		d.note(s.from, Dropped, "%q is known only where it runs, and %s is a number", s.text, field)
 	}
 }
 
@@ -99,6 +102,9 @@ func (d *draft) nodes(s setting, c view) {
 		switch {
 		case err == nil:
 			d.set("spec.workers."+bound.field, n, s.from)
+		case placeholder(bound.text) && d.get("spec.workers.replicas").text() != bound.text:
+			d.set("spec.workers."+bound.field, bound.text, s.from)
+		case placeholder(bound.text): // the replicas have the same, and say it
 		case strings.HasPrefix(bound.text, "$"): // the number of pods, which only their environment knows
 			replicas := d.get("spec.workers.replicas")
 			d.set("spec.workers."+bound.field, replicas.value, s.from)

@@ -9,15 +9,14 @@ import (
 // readVCJob reads Volcano's own Job: its task that trains. Any other is not kept.
 func readVCJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	task := s.trainingItem(spec.at("tasks"))
+	task, others := s.trainingItem(spec.at("tasks"))
 	if !task.given() {
 		return nil, errors.New("it has no spec.tasks")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetVCJob, unhashed(o))
+	d.lost = others
 	d.set("spec.workers.replicas", int64(1), task)
-	if n, ok := task.at("replicas").number(); ok {
-		d.set("spec.workers.replicas", n, task.at("replicas"))
-	}
+	d.amount("spec.workers.replicas", task.at("replicas"))
 	d.vcFailure(spec)
 	d.keptFor(spec)
 	c := d.worker(task.at("template"))
@@ -55,6 +54,11 @@ func (d *draft) vcGang(spec, scheduler view) {
 		d.set("spec.placement.priorityClass", class.text(), class)
 	}
 	least, ok := spec.at("minAvailable").number()
+	if ok && d.lost > 0 { // it counts the pods of all tasks
+		least = max(least-d.lost, 1)
+		d.note(spec.at("minAvailable"), Dropped, "without the other tasks' pods %d workers are placed together", least)
+		spec.at("minAvailable").moved()
+	}
 	if !ok {
 		least, _ = d.get("spec.workers.replicas").number()
 	}

@@ -288,7 +288,7 @@ func gaps(o *object, twin tree) []gap {
 		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
 			return true
 		}
-		return o.knows(steps)
+		return g.want == stopgaps["spec.image"] || o.knows(steps)
 	})
 }
 

@@ -77,7 +77,17 @@ func (d *draft) roleReplicas(role view) {
 }
 
 func (d *draft) backoff(policy view) {
-	if n, ok := policy.at("backoffLimit").number(); ok {
-		d.set("spec.failure.restarts", n, policy.at("backoffLimit"))
+	limit := policy.at("backoffLimit")
+	n, ok := limit.number()
+	if n > mostRestarts {
+		d.note(limit, Dropped, "spec.failure.restarts ends at %d", mostRestarts)
+		limit.moved()
+		n = mostRestarts
+	}
+	if ok {
+		d.set("spec.failure.restarts", n, limit)
 	}
 }
+
+// mostRestarts is the schema's own bound.
+const mostRestarts = 100000

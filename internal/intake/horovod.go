@@ -63,8 +63,16 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		v.moved() // ssh and the host file are tegen's to set up
 	}
 	own := []string{"sh", "/tegen/ssh/worker.sh"}
-	if words := append(w.at("command").texts(), w.at("args").texts()...); len(words) > 0 && !slices.Equal(words, own) && path.Base(words[0]) != "sshd" {
-		d.note(trainerWords(w), NotKept, "the workers run sshd and nothing else")
+	switch words := append(w.at("command").texts(), w.at("args").texts()...); {
+	case len(words) == 0 || slices.Equal(words, own):
+	case path.Base(words[0]) == "sshd":
+		for _, v := range []view{w.at("command"), w.at("args")} {
+			if v.given() {
+				d.note(v, Moved, "the workers run sshd with a configuration of tegen's")
+			}
+		}
+	default:
+		d.note(trainerWords(w), Dropped, "the workers run sshd and nothing else")
 	}
 	if !w.at("env").item("name", "TEGEN_SSH_DIR").given() {
 		d.note(launcher, Moved, "the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
@@ -197,7 +205,7 @@ func (d *draft) horovodOption(name, value, written string, at view) {
 	case name == "network-interfaces" && !strings.Contains(value, ","):
 		d.set("spec.network.interface", value, at)
 	case name == "x": // horovodrun hands all variables on
-		if name, value, ok := strings.Cut(value, "="); ok {
+		if name, value, ok := strings.Cut(value, "="); ok && value != "$("+name+")" && value != "$"+name {
 			d.add("spec.env", tree{"name": name, "value": value}, at)
 		}
 	default:

@@ -41,6 +41,7 @@ func readTorchJob(s *stream, o *object) *draft {
 	d.ending(spec)
 	c := d.worker(spec.at("template"))
 	d.torch(spec.at("template", "spec"), c, nil)
+	d.readdress(addresses{o.name + "-", spec.at("template", "spec", "subdomain").text(), d.name() + "-worker-", d.name() + "-worker", 0})
 	d.surroundings()
 	return d
 }
@@ -113,8 +114,8 @@ func (d *draft) jobSpec(spec view) {
 	}
 	if n, ok := spec.at("backoffLimitPerIndex").number(); ok {
 		d.set("spec.failure.restartsPerWorker", n, spec.at("backoffLimitPerIndex"))
-	} else if n, ok := spec.at("backoffLimit").number(); ok {
-		d.set("spec.failure.restarts", n, spec.at("backoffLimit"))
+	} else {
+		d.backoff(spec)
 	}
 	d.set("spec.failure.ignoreDisruptions", false, spec)
 	for _, rule := range spec.at("podFailurePolicy", "rules").items() {

@@ -24,6 +24,11 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	template := child.at("template", "spec", "template")
 	c := d.worker(template)
 	d.torch(template.at("spec"), c, nil)
+	if n, ok := child.at("replicas").number(); !ok || n == 1 {
+		d.readdress(addresses{
+			o.name + "-" + child.at("name").text() + "-0-", or(spec.at("network", "subdomain").text(), o.name), d.name() + "-worker-0-", d.name(), 0,
+		})
+	}
 	d.surroundings()
 	return d, nil
 }
@@ -111,6 +116,11 @@ func (d *draft) children(child view) {
 	}
 	d.set("spec.workers.replicas", replicas*pods, child.at("replicas"))
 	d.note(child.at("replicas"), Dropped, "a TrainingJob renders one Job: these %d, each with an index and a place of its own, become one of %d pods", replicas, replicas*pods)
+	for _, v := range []view{job.at("parallelism"), job.at("completions")} {
+		if v.given() {
+			d.note(v, Moved, "they are among the %d pods of the one Job", replicas*pods)
+		}
+	}
 	for _, v := range []view{child.at("replicas"), job.at("parallelism"), job.at("completions"), job.at("completionMode")} {
 		v.moved()
 	}

@@ -196,9 +196,19 @@ func (d *draft) security(pod, c view) {
 
 // env reads the variables of the worker, but those of names that the caller has read already.
 func (d *draft) env(c view, read ...string) {
-	for _, e := range c.at("env").items() {
+	all := c.at("env").items()
+	last := map[string]int{}
+	for i, e := range all {
+		last[e.at("name").text()] = i
+	}
+	for i, e := range all {
 		name := e.at("name").text()
 		if slices.Contains(read, name) || d.known(c, e) {
+			continue
+		}
+		if last[name] != i {
+			d.note(e, Flaw, "%s is set again below, and the last one counts: this one was left out", name)
+			e.moved()
 			continue
 		}
 		item := tree{"name": name}

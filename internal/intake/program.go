@@ -184,6 +184,9 @@ func (p *program) takeInOrder(names ...string) {
 func (p *program) set(d *draft, c view) {
 	d.set("spec.command", p.command, c.at("command"))
 	d.set("spec.args", p.args, c.at("args"))
+	if p.shell >= 0 && len(p.taken) > 0 {
+		d.note(trainerWords(c), Moved, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(sortedKeys(p.taken), ", --"))
+	}
 	if len(p.taken)+len(p.flags) > 0 {
 		c.at("command").moved()
 		c.at("args").moved()

@@ -38,8 +38,11 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	d.ending(policy)
 	c := d.worker(worker.at("template"))
 	d.torch(worker.at("template", "spec"), c, d.elasticPolicy(spec))
-	if stays {
+	switch {
+	case stays:
 		delete(d.get("spec").mapping(), "rendezvous") // nobody reads it
+	case master.given():
+		d.readdress(addresses{o.name + "-worker-", "", o.name + "-worker-", "", 1}, addresses{o.name + "-master-", "", o.name + "-worker-", "", 0})
 	}
 	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
 	d.surroundings()
@@ -71,6 +74,9 @@ func (d *draft) master(master, worker view) {
 		d.set("spec.workers.replicas", n+1, worker.at("replicas"))
 	}
 	d.note(master, Moved, "the master becomes one more worker: torchrun's rendezvous needs none")
+	if n, ok := d.get("spec.workers.replicas").number(); ok && worker.at("replicas").given() {
+		d.note(worker.at("replicas"), Moved, "with the master there are %d", n)
+	}
 	have, want := pair(master.mapping(), worker.mapping())
 	for _, g := range diff(have, want, nil) {
 		if steps := g.steps(); steps[0] != "replicas" {

@@ -13,7 +13,7 @@ import (
 // all the rest can be rendered and compared. What was refused is told where the job is written.
 func (d *draft) sound() tree {
 	job := clone(d.job).(tree)
-	for range 50 {
+	for round := range 50 {
 		text := ordered(job)
 		_, err := schema.Load([]schema.Source{{Name: "job", Data: text}})
 		if err == nil {
@@ -21,7 +21,7 @@ func (d *draft) sound() tree {
 		}
 		mended := map[string]bool{}
 		for _, e := range mistakes(err) {
-			d.mistake(e)
+			d.mistake(e, round > 0)
 			if !mended[e.Path] { // or what is above it would go too
 				mend(job, e)
 			}
@@ -35,8 +35,14 @@ func (d *draft) sound() tree {
 }
 
 // mistake keeps a mistake of the job, once; what only the mending of another brought about is none.
-func (d *draft) mistake(e schema.Error) {
-	if d.erred[e.Path+e.Msg] || len(d.mistakes) > 0 && e.Rule != "required" && !(view{value: d.job}).walk(undotted(e.Path)).given() {
+func (d *draft) mistake(e schema.Error, later bool) {
+	if d.erred[e.Path+e.Msg] {
+		return
+	}
+	again := func(first schema.Error) bool {
+		return first.Path != e.Path && (strings.HasPrefix(first.Path, e.Path) || strings.HasPrefix(e.Path, first.Path))
+	}
+	if later && (e.Rule != "required" && !(view{value: d.job}).walk(undotted(e.Path)).given() || slices.ContainsFunc(d.mistakes, again)) {
 		return
 	}
 	d.erred[e.Path+e.Msg] = true

@@ -50,7 +50,9 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 	d.meeting(get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT"))
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
 	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
-	if _, static := p.taken["master-addr"]; static && p.taken["rdzv-backend"] == "" {
+	_, static := p.taken["master-addr"]
+	_, byShell := p.left["master-addr"]
+	if (static || byShell) && p.taken["rdzv-backend"] == "" {
 		d.note(trainerWords(c), Moved, "a static rendezvous with one master becomes c10d, which replaces lost workers")
 	}
 	if s := get("max-restarts", "PET_MAX_RESTARTS", ""); s.text != "" {

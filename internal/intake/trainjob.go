@@ -129,6 +129,7 @@ func (d *draft) podGroupPolicy(spec view) {
 func (s *stream) absent(o *object, kind, name string) *object {
 	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Dropped,
 		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' prints", kind, name, strings.ToLower(kind), name))
+	o.view().at("spec", "runtimeRef").moved()
 	container := tree{"name": "node"}
 	template := tree{"spec": tree{"template": tree{"spec": tree{"containers": []any{container}}}}}
 	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{"name": "node", "template": template}}}}}

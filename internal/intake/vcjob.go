@@ -21,6 +21,7 @@ func readVCJob(s *stream, o *object) (*draft, error) {
 	d.keptFor(spec)
 	c := d.worker(task.at("template"))
 	d.torch(task.at("template", "spec"), c, nil)
+	d.readdress(addresses{o.name + "-" + task.at("name").text() + "-", o.name, d.name() + "-worker-", d.name(), 0})
 	d.vcGang(spec, task.at("template", "spec", "schedulerName"))
 	d.surroundings()
 	return d, nil
@@ -56,7 +57,7 @@ func (d *draft) vcGang(spec, scheduler view) {
 	least, ok := spec.at("minAvailable").number()
 	if ok && d.lost > 0 { // it counts the pods of all tasks
 		least = max(least-d.lost, 1)
-		d.note(spec.at("minAvailable"), Dropped, "without the other tasks' pods %d workers are placed together", least)
+		d.note(spec.at("minAvailable"), Moved, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 		spec.at("minAvailable").moved()
 	}
 	if !ok {
@@ -65,6 +66,12 @@ func (d *draft) vcGang(spec, scheduler view) {
 	fewest := d.get("spec.workers.min")
 	if !fewest.given() {
 		fewest = d.get("spec.workers.replicas")
+	}
+	// A launcher that waits for more is the source's own mistake, which the schema finds.
+	if n, _ := fewest.number(); least < n && (d.lost > 0 || d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
+		d.note(spec.at("minAvailable"), Dropped, "%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", least, n)
+		spec.at("minAvailable").moved()
+		least = n
 	}
 	queue := spec.at("queue")
 	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {

@@ -22,7 +22,7 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.workingDirNote(); note != "" {
 		notes = append(notes, "spec.image: "+note)
 	}
-	return notes
+	return append(notes, j.Spec.directoryNotes()...)
 }
 
 // workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).

@@ -270,6 +270,13 @@ func (d *draft) horovodEnv(c view) {
 		if strings.HasPrefix(name, "TEGEN_") {
 			read = append(read, name)
 		}
+		switch seconds, isNumber := e.at("value").number(); {
+		case name == schema.HorovodStartTimeout && isNumber:
+			d.set("spec.horovod.startTimeout", span(seconds), e)
+			read = append(read, name)
+		case (name == schema.KeepHostNames4 || name == schema.KeepHostNames5) && e.at("value").text() == "1": // as tegen sets it
+			read = append(read, name)
+		}
 		field := byteSchedulerFields[strings.TrimPrefix(name, "BYTESCHEDULER_")]
 		if field == "" || !strings.HasPrefix(name, "BYTESCHEDULER_") {
 			continue

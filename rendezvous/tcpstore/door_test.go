@@ -379,7 +379,7 @@ func TestTogether(t *testing.T) {
 			c.want(`"Y2FuaW1hZGFt"`)
 			for r := range rounds {
 				c.say(Append, fmt.Sprintf("%sa.%d/all", prefix, r), ".")
-				c.send(fmt.Sprintf(`01 "/torch.rendezvous.a.%d/%d" "v" 12 "/torch.rendezvous.a.0/meet" #%d`, r, i, clients))
+				c.send(fmt.Sprintf(`01 "/torch.rendezvous.a.%d/%d" "v" 12 "/torch.rendezvous.a.%d/meet" #%d`, r, i, r, clients))
 				c.want("00")
 				c.send(fmt.Sprintf(`06 #2 "/torch.rendezvous.a.%d/0" "/torch.rendezvous.a.%d/%d" 03 "/torch.rendezvous.a.%d/all"`, r, r, clients-1, r))
 				c.want(fmt.Sprintf(`00 "%s"`, strings.Repeat(".", clients)))

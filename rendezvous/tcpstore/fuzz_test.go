@@ -86,14 +86,14 @@ func consistent(t *testing.T, s *Store) {
 			if s.slots[key] != slot || slot.run != r || slot.key != key {
 				t.Errorf("key %q is in two places", key)
 			}
-			if !slot.present() && !slot.met && len(slot.waits)+len(slot.barrier) == 0 {
+			if !slot.present() && len(slot.waits) == 0 {
 				t.Errorf("nothing needs key %q", key)
 			}
 			size += len(key) + overhead + len(slot.value)
 			for _, v := range slot.queue {
 				size += len(v) + overhead
 			}
-			for w := range slot.waits {
+			for _, w := range slot.waits {
 				if w.missing == 0 {
 					t.Errorf("who waits for %q could go on", key)
 				}

@@ -66,6 +66,15 @@ func (o Op) String() string {
 	return fmt.Sprintf("op %d", uint8(o))
 }
 
+// replied says whether a client waits for an answer.
+func (o Op) replied() bool {
+	switch o {
+	case Validate, Set, MultiSet, Append, QueuePush:
+		return false
+	}
+	return true
+}
+
 // oldOps is the old dialect's numbering. 0 to 8 are recorded from torch 1.13; torch 2.0 and 2.1 added the rest behind.
 var oldOps = [...]Op{Set, CompareSet, Get, Add, Check, Wait, GetNumKeys, WatchKey, DeleteKey, Append, MultiGet, MultiSet, CancelWait}
 
@@ -128,6 +137,9 @@ func (d *Decoder) Dialect() Dialect { return d.dialect }
 
 // Silent says that not a byte has come yet.
 func (d *Decoder) Silent() bool { return !d.begun && d.r.Buffered() == 0 }
+
+// Empty says that nothing is left of what was read.
+func (d *Decoder) Empty() bool { return d.r.Buffered() == 0 }
 
 // Next is the next message. The error is io.EOF where the stream ends between two, io.ErrUnexpectedEOF within one, a
 // *Refusal for what no client sends or what is too much, or the stream's own.

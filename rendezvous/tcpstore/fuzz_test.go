@@ -34,7 +34,7 @@ func FuzzStore(f *testing.F) {
 	}
 	f.Add([]byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff"), []byte{0}, []byte{0, 0xce, 0xf7})
 	f.Fuzz(func(t *testing.T, a, b, c []byte) {
-		s := NewStore(Bounds{Runs: 4, Keys: 8, Bytes: 1 << 16, MemberWaits: 4, Waits: 6})
+		s := NewStore(Bounds{Runs: 4, Keys: 8, RunBytes: 1 << 15, Bytes: 1 << 16, MemberWaits: 4, Waits: 6})
 		held := 0
 		var members []*Member
 		var streams []*Decoder

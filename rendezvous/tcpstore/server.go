@@ -30,7 +30,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Lengths:     Lengths{Key: 64 << 10, Value: 16 << 20, List: 128 << 10, Message: 64 << 20},
-		Bounds:      Bounds{Runs: 10_000, Keys: 1 << 20, Bytes: 512 << 20, MemberWaits: 64, Waits: 1 << 17},
+		Bounds:      Bounds{Runs: 10_000, Keys: 1 << 20, RunBytes: 256 << 20, Bytes: 512 << 20, MemberWaits: 64, Waits: 1 << 17},
 		Connections: 20_000, Partial: 256 << 20, First: 30 * time.Second, DeadPeer: 90 * time.Second,
 	}
 }

@@ -11,7 +11,8 @@ import (
 type Bounds struct {
 	Runs        int
 	Keys        int // of a run
-	Bytes       int // of all keys and values
+	RunBytes    int // of the keys and values of one run, so that one cannot take the others' room
+	Bytes       int // of all
 	MemberWaits int // of one connection at a time
 	Waits       int // of all
 }
@@ -174,7 +175,7 @@ func (s *Store) write(m *Member, q Request, now time.Time, out *Result) error {
 			s.pop(t, out)
 		}
 		s.tidy(t)
-		if err := s.full(); err != nil {
+		if err := s.full(t.run); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,10 @@ func (s *Store) write(m *Member, q Request, now time.Time, out *Result) error {
 }
 
 // full refuses what is too much: of keys and values, and of names that are only waited for.
-func (s *Store) full() error {
+func (s *Store) full(r *run) error {
+	if r.bytes > s.bounds.RunBytes {
+		return refuse("memory", "the keys and values of run %q take more than %d bytes", r.id, s.bounds.RunBytes)
+	}
 	if s.bytes > s.bounds.Bytes {
 		return refuse("memory", "all keys and values take more than %d bytes", s.bounds.Bytes)
 	}
@@ -322,7 +326,7 @@ func (s *Store) meet(m *Member, q Request, now time.Time, out *Result) error {
 	if n+1 >= q.Number {
 		out.Reply = status(0)
 		s.put(t, value, out)
-		return s.full()
+		return s.full(t.run)
 	}
 	s.store(t, value)
 	return s.owe(&wait{member: m, op: q.Op, slots: []*slot{t}, order: []*slot{t}})
@@ -341,7 +345,7 @@ func (s *Store) owe(w *wait) error {
 	if s.waits++; s.waits > s.bounds.Waits || len(m.waits) > s.bounds.MemberWaits {
 		return refuse("waits", "%d requests of one connection wait, and %d in all", len(m.waits), s.waits)
 	}
-	return s.full()
+	return s.full(w.order[0].run)
 }
 
 // answer delivers what is owed.

@@ -34,7 +34,7 @@ def client():
 
 
 def show(what, outcome):
-    print(f"{what}: {outcome}", flush=True)
+    print(f"op {what}: {outcome}", flush=True)
 
 
 def attempt(what, call):

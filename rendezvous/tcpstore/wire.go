@@ -29,8 +29,8 @@ func (d Dialect) String() string {
 // Op is an operation, numbered as in the new dialect.
 type Op uint8
 
-// The operations of torch 2.14 (recorded), and the one that only the old dialect has. The three of queues have not been
-// recorded: their numbers are what is left over, their fields are guessed from the client's interface.
+// The operations of torch 2.14, recorded but for those of queues, whose order and fields are those of torch's libuv server
+// (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp), and the one that only the old dialect has.
 const (
 	Validate Op = iota
 	Set

@@ -22,7 +22,7 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
 		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}
-	template := patched(job, workerTemplate(job, t))
+	template := patched(job, componentWorker, workerTemplate(job, t))
 	m := meta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
 	expect(job, &m, template.Spec, dialling(pyTorchEndpoint(job)))

@@ -10,6 +10,9 @@ func (j *Job) Notes() (notes []string) {
 	if j.Spec.Target == TargetMXJob {
 		notes = append(notes, "spec.target: training-operator 1.8.1 is the last release that has MXJob")
 	}
+	if note := j.Spec.taintNote(); note != "" {
+		notes = append(notes, "spec.placement.tolerations: "+note)
+	}
 	if note := j.Spec.gangNote(); note != "" {
 		notes = append(notes, "spec.gang.scheduler: "+note)
 	}

@@ -104,24 +104,26 @@ var comesWith = map[string]string{
 
 // roles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have them.
 func (r *ruling) roles() {
+	for _, name := range roleNames {
+		at := "spec.roles." + name
+		if n := r.root.below("spec", "roles", name); r.given(at) && !n.environment && !r.Spec.has(name) && r.row != nil && r.row.Carries("roles."+name) {
+			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", name, comesWith[name], r.Spec.othersWords())
+		}
+	}
+}
+
+// othersWords says which roles the job has beside its workers.
+func (s *Spec) othersWords() string {
 	var own []string
 	for _, name := range roleNames {
-		if r.Spec.has(name) {
+		if s.has(name) {
 			own = append(own, name)
 		}
 	}
-	for _, name := range roleNames {
-		at := "spec.roles." + name
-		if n := r.root.field("spec").field("roles").field(name); slices.Contains(own, name) || !r.given(at) || n.environment ||
-			r.row == nil || !r.row.Carries("roles."+name) {
-			continue
-		}
-		has := "none but its workers"
-		if len(own) > 0 {
-			has = strings.Join(own, ", ")
-		}
-		r.fail(at, "requires", "this job has no %s, which comes with %s; its roles are %s", name, comesWith[name], has)
+	if len(own) == 0 {
+		return "it has workers alone"
 	}
+	return "beside its workers it has: " + strings.Join(own, ", ")
 }
 
 // nodes checks the node selector and the tolerations of each role.

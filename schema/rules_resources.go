@@ -64,7 +64,7 @@ func (r *ruling) accelerators() {
 	if res.GPU == 0 || len(missing) == 0 {
 		return
 	}
-	r.fail("spec.resources.gpu", "requires", "%d of %s without %s: write how much of it a worker needs, or none for no limit; an Environment may say it for each accelerator, in accelerator.each",
+	r.fail("spec.resources.gpu", "requires", "%d of %s without %s: write how much a worker needs, or none for no limit; an Environment may say it for each accelerator, in accelerator.each",
 		res.GPU, res.GPUResource, strings.Join(missing, " and "))
 }
 

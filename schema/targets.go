@@ -274,8 +274,12 @@ func (r *ruling) carries(f Feature) {
 	if t == nil || t.Carries(f.Name) {
 		return
 	}
+	can := instead(t.Framework, f.Name)
+	if strings.HasPrefix(f.Name, "roles.") {
+		can += "; as for this job, " + r.Spec.othersWords()
+	}
 	for _, path := range f.used(r) {
-		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework, t.Lacks[f.Name], instead(t.Framework, f.Name))
+		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework, t.Lacks[f.Name], can)
 	}
 }
 

@@ -54,7 +54,7 @@ func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
 	t := traineeOf(job, componentLauncher)
 	t.command = []string{"sh", sshDir + "/launcher.sh"}
 	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
-	t.env = append(append(sshEnv(job), launchEnv(job)...), byteSchedulerEnv(job, hosts[0])...)
+	t.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), byteSchedulerEnv(job, hosts[0])...)
 	return withSSH(job, workerName(job), workerTemplate(job, t))
 }
 

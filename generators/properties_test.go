@@ -323,7 +323,7 @@ func saysOtherwise(job *schema.Job) bool {
 var tegens = append([]string{"etcd", "rendezvous", "install-launcher", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server", "launcher", "generate", "store"}, trainers...)
 
 func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
-	if saysOtherwise(job) {
+	if job != nil && saysOtherwise(job) { // an installation has none
 		return nil
 	}
 	for _, p := range pods(objs) {
@@ -410,7 +410,7 @@ func secrets(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 }
 
 func sharedMemory(job *schema.Job, objs []runtime.Object) (wrong []string) {
-	if job.Spec.Resources.Shm.None {
+	if job != nil && job.Spec.Resources.Shm.None {
 		return nil
 	}
 	for _, p := range pods(objs) {

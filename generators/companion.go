@@ -101,6 +101,7 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey}, // or pods that a rollout is about to end count too
 		}}
 	}
+	d.Spec.Template = patched(job, schema.RoleCompanion, d.Spec.Template)
 	expect(job, &d.ObjectMeta, d.Spec.Template.Spec)
 	return d
 }
@@ -117,17 +118,19 @@ func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 			Template:    companionTemplate(job),
 		},
 	}
-	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
-	if c.Storage != nil {
+	switch {
+	case c.Storage != nil:
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentCompanion, c.Storage)}
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
-		return set
+	default:
+		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image or flag.
+		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+		if job.Spec.Rendezvous.Backend != schema.BackendC10d {
+			set.Spec.Template.Spec.Volumes = []corev1.Volume{scratch("data", companionDisk(job))}
+		}
 	}
-	// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image or flag.
-	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-	if job.Spec.Rendezvous.Backend != schema.BackendC10d {
-		set.Spec.Template.Spec.Volumes = []corev1.Volume{scratch("data", companionDisk(job))}
-	}
+	set.Spec.Template = patched(job, schema.RoleCompanion, set.Spec.Template)
+	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
 	return set
 }
 
@@ -143,8 +146,9 @@ func companionDisk(job *schema.Job) resource.Quantity {
 func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	e := job.Spec.Rendezvous.Companion.Etcd
 	container := companionContainer(job)
-	pod := podSpec(job)
-	pod.ServiceAccountName = "" // it needs neither a cloud role nor the Kubernetes API
+	pod := podSpec(job, &job.Spec.Roles.Companion)
+	pod.ServiceAccountName = ""                    // it needs neither a cloud role nor the Kubernetes API
+	pod.PriorityClassName = job.Spec.PodPriority() // as with an etcd
 	pod.TerminationGracePeriodSeconds = ptr[int64](30)
 	switch {
 	case job.Spec.Rendezvous.Backend == schema.BackendC10d:
@@ -193,7 +197,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 			{Name: "rendezvous", ContainerPort: companionPort(job), Protocol: corev1.ProtocolTCP},
 			{Name: "status", ContainerPort: contract.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       fixed(c.CPU, c.Memory, companionDisk(job)),
+		Resources:       serving(&job.Spec.Roles.Companion, companionDisk(job)),
 		StartupProbe:    probe("/readyz", 2, 60),
 		ReadinessProbe:  probe("/readyz", 5, 3),
 		LivenessProbe:   probe("/healthz", 10, 6), // a restart ends every run of c10d: not at the first doubt
@@ -213,7 +217,7 @@ func companionFlags(job *schema.Job) []string {
 			status,
 			fmt.Sprintf("--drain-timeout=%ds", seconds(job.Spec.GracePeriod)),
 			// What workers write is refused before it costs the pod its memory, and with it the run of all.
-			fmt.Sprintf("--max-bytes=%d", z.Companion.Memory.Value()/4),
+			fmt.Sprintf("--max-bytes=%d", companionBytes(job)),
 		}
 	}
 	doors := []string{
@@ -235,6 +239,15 @@ func companionFlags(job *schema.Job) []string {
 		flags = append(flags, "--user="+e.User) // its password comes by a variable, which no process list shows
 	}
 	return flags
+}
+
+// companionBytes is a quarter of the memory that a companion may have.
+func companionBytes(job *schema.Job) int64 {
+	memory := job.Spec.Roles.Companion.Resources.MemoryLimit()
+	if memory == nil {
+		return 128 << 20 // a quarter of the usual memory
+	}
+	return memory.Value() / 4
 }
 
 // companionPolicy lets in the members alone where there is neither encryption nor a password, which c10d knows nothing

@@ -123,6 +123,11 @@ func build(s streams, files []string, overlay string) (*krm.Output, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, note := range out.Notes {
+		if _, err := fmt.Fprintln(s.err, note); err != nil {
+			return nil, fmt.Errorf("writing a note: %w", err)
+		}
+	}
 	for _, b := range out.Bundles {
 		for _, note := range b.Job.Notes() {
 			if _, err := fmt.Fprintf(s.err, "%s: note: %s\n", b.Job.Position(), note); err != nil {

@@ -23,7 +23,7 @@ func (s *Server) forget(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		runs, err := s.keys.Runs(ctx)
+		runs, err := s.opened.Load().keys.Runs(ctx)
 		if err != nil {
 			s.log.Warn("looking for idle runs", "error", err)
 			continue
@@ -39,7 +39,7 @@ func (s *Server) forget(ctx context.Context) {
 
 // limit sets the time to live of a run that has none, and renews ours where the run was in use since.
 func (s *Server) limit(ctx context.Context, path string) error {
-	e, err := s.keys.Get(ctx, path, false)
+	e, err := s.opened.Load().keys.Get(ctx, path, false)
 	if missing(err) {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (s *Server) limit(ctx context.Context, path string) error {
 		return nil
 	}
 	yes := true
-	_, err = s.keys.Put(ctx, path, keys.Put{Dir: true, TTL: &ttl, Refresh: true, PrevExist: &yes})
+	_, err = s.opened.Load().keys.Put(ctx, path, keys.Put{Dir: true, TTL: &ttl, Refresh: true, PrevExist: &yes})
 	if missing(err) {
 		return nil
 	}

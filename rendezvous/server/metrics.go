@@ -106,7 +106,8 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	if !g.s.open.Load() {
 		return
 	}
-	if k := g.s.keys; k != nil {
+	if behind := g.s.opened.Load(); behind != nil {
+		k := behind.keys
 		gauge(connectionsDesc, float64(g.s.metrics.connections.Load()), doorKeys)
 		gauge(waitsDesc, float64(k.Waits()), doorKeys)
 		keys, bytes := k.Size()

@@ -107,7 +107,7 @@ func (c *child) hear(log *zap.Logger, line string) {
 	if json.Unmarshal([]byte(line), &said) != nil {
 		c.mu.Lock()
 		if c.last == "" {
-			c.last = line
+			c.last = strings.TrimPrefix(line, "tegen-rendezvous: ") // which the one that started it says, too
 		}
 		c.mu.Unlock()
 		log.Debug("the store says", zap.String("line", line))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
@@ -49,7 +50,8 @@ func (e Embedded) config() *embed.Config {
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{local}, []url.URL{local}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(e.Log))
-	cfg.EnableGRPCGateway = false // clients speak gRPC
+	cfg.EnableGRPCGateway = false                      // clients speak gRPC
+	cfg.WarningUnaryRequestDuration = 10 * time.Second // without it each request is one that took too long
 	cfg.QuotaBackendBytes = e.Quota
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = snapshotEntries, catchUpEntries
 	cfg.MaxSnapFiles = 2

@@ -3,12 +3,15 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -87,13 +90,33 @@ func (s *supervisor) place() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil { // as etcd wants it
 		return fmt.Errorf("making the directory of the store: %w", err)
 	}
-	if s.socket = filepath.Join(dir, "store.sock"); len(s.socket) <= longestSocket {
-		return nil
+	// A name of its own: the store of a process that was killed may still be ending, and takes its socket away then.
+	name := strings.ToLower(rand.Text()[:8]) + socketSuffix
+	if s.socket = filepath.Join(dir, name); len(s.socket) <= longestSocket {
+		return sweep(dir)
 	}
 	if s.own, err = os.MkdirTemp("", "tegen-store-"); err != nil {
 		return fmt.Errorf("making a directory for the store's socket: %w", err)
 	}
-	s.socket = filepath.Join(s.own, "store.sock")
+	s.socket = filepath.Join(s.own, name)
+	return nil
+}
+
+const socketSuffix = ".store.sock"
+
+// sweep removes sockets that nobody listens at any more.
+func sweep(dir string) error {
+	old, err := filepath.Glob(filepath.Join(dir, "*"+socketSuffix))
+	if err != nil {
+		return fmt.Errorf("looking for sockets of earlier stores: %w", err)
+	}
+	for _, path := range old {
+		if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			_ = c.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.Remove(path) // a file without content, should it stay
+		}
+	}
 	return nil
 }
 

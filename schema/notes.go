@@ -19,7 +19,7 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.storeNote(); note != "" {
 		notes = append(notes, "spec.failure.restarts: "+note)
 	}
-	return notes
+	return append(notes, j.Spec.directoryNotes()...)
 }
 
 // storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of

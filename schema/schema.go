@@ -211,6 +211,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 		env.apply(job)
 		c.errs = append(c.errs, env.checkImages(job, s, unsound)...)
 	}
+	job.makeAccessPoints()
 	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
 }
 

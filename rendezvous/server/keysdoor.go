@@ -67,6 +67,7 @@ func (s *Server) waits(why error) {
 func (s *Server) opensTo(background context.Context, behind *opened) {
 	s.opened.Store(behind)
 	s.open.Store(true)
+	s.serving.Go(func() { s.forgetEnded(background, behind.keys) })
 	if s.config.RunTTL > 0 {
 		s.serving.Go(func() { s.forget(background) })
 	}

@@ -143,11 +143,10 @@ func swap(ctx context.Context, client *http.Client, key string, form url.Values)
 // size is what the files of a directory take, as du counts.
 func size(dir string) (all int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // files come and go
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			all += taken(info)
+		if err == nil { // else it has gone meanwhile
+			if info, gone := e.Info(); gone == nil && info.Mode().IsRegular() {
+				all += taken(info)
+			}
 		}
 		return nil
 	})

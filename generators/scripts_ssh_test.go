@@ -14,7 +14,10 @@ import (
 )
 
 // sshPod is the first worker of a job as a container that runs here: scripts, hosts and keys lie in directories of this
-// machine, and fakes stand in for programs.
+// machine, and fakes stand in for programs. A fake sshd takes every option and ends at once, where a real one refuses what
+// it does not know: TestSSHD has that. A fake ssh-keyscan prints a line for each host that answers, as the real one does for
+// a port other than 22, and nothing of what that one says on stderr (keyprint and put_host_port in OpenSSH 7.2 to 10.0,
+// ssh-keyscan.c and misc.c); its status, 1 without any answer since 8.0 and 0 before, is read by nobody.
 func sshPod(t *testing.T, hosts string, fakes map[string]string) (c corev1.Container, variables []string, home string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,6 +122,33 @@ func TestDiscovery(t *testing.T) {
 		out, err := start(t, c, variables...)
 		if out != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %v, printed %q, want %q", answers, err, out, want)
+		}
+	}
+}
+
+// TestWorkingDirectory: a folder like /root, in which a runtime starts a container though its user may not enter it, is
+// named at once, on every host.
+func TestWorkingDirectory(t *testing.T) {
+	for _, index := range []string{"0", "1"} {
+		c, variables, home := sshPod(t, twoHosts, map[string]string{"sshd": "#!/bin/sh\n", "horovodrun": "#!/bin/sh\necho run\n"})
+		locked := filepath.Join(home, "locked")
+		if err := os.MkdirAll(filepath.Join(locked, "examples"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(locked, 0o755) })
+		c.Command = append([]string{"sh", "-c", `chmod 0 .. && exec "$@"`, "sh"}, c.Command...)
+		cmd := command(t, c, append(variables, "JOB_COMPLETION_INDEX="+index)...)
+		cmd.Dir = filepath.Join(locked, "examples")
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			if err := os.Chown(locked, 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := cmd.CombinedOutput()
+		want := "the working directory is " + cmd.Dir + ", which this user cannot enter: start the image in one that everybody may read\n"
+		if err == nil || string(out) != want {
+			t.Errorf("index %s: %v, want a failure\n%s", index, err, out)
 		}
 	}
 }

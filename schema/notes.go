@@ -13,13 +13,26 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.gangNote(); note != "" {
 		notes = append(notes, "spec.gang.scheduler: "+note)
 	}
+	notes = append(notes, j.Spec.gangPodNotes()...)
 	if j.Spec.ParameterServers() && j.Spec.Target == TargetJob && j.Spec.Failure.Deadline == nil {
 		notes = append(notes, "spec.failure.deadline: none is set, and when a pod is lost those of the other roles wait in vain, with their accelerators, until somebody deletes the job")
 	}
 	if note := j.Spec.storeNote(); note != "" {
 		notes = append(notes, "spec.failure.restarts: "+note)
 	}
+	if note := j.Spec.workingDirNote(); note != "" {
+		notes = append(notes, "spec.image: "+note)
+	}
 	return append(notes, j.Spec.directoryNotes()...)
+}
+
+// workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).
+// All users of Horovod's may enter theirs, /horovod/examples, and /examples before.
+func (s *Spec) workingDirNote() string {
+	if s.Framework != FrameworkByteScheduler || !s.Horovodrun() || s.Security.RunAsUser == 0 {
+		return ""
+	}
+	return fmt.Sprintf("ByteScheduler's own Dockerfiles end in a working directory under /root, which user %d cannot enter, and the one for PyTorch installs a Horovod that has no horovodrun: docs/images.md says what to change", s.Security.RunAsUser)
 }
 
 // storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of

@@ -13,7 +13,7 @@ import (
 // defaultStore is the store of a job that names none: the companion where a place has it.
 func (s *Spec) defaultStore() string {
 	t := rowOf(s)
-	if s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") {
+	if s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") || s.Workers.Master {
 		return StoreWorker
 	}
 	return StoreCompanion

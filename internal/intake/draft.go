@@ -21,6 +21,8 @@ type draft struct {
 	workload  []*object         // what it was read from, in the order in which its twins are rendered
 	trainer   string            // the name of the container that trains
 	volume    map[string]string // what the rendered pods call the volumes of the input's
+	taken     map[string]bool   // names of volumes
+	numbered  int               // how many of them are numbered
 	others    int64             // pods of roles other than the workers
 	template  view              // of the workers' pods, or the first of them; while its patch is made, that of another role
 	role      string            // that the template is of

@@ -78,25 +78,25 @@ func (d *draft) mount(m, volume view, source tree) {
 		item["dataset"] = dataset
 	}
 	d.add("spec.storage", item, m)
-	d.origin["spec.storage["+strconv.Itoa(len(d.get("spec.storage").items())-1)+"].claim"] = volume
+	d.origin["spec.storage["+strconv.Itoa(len(listOf(d.get("spec.storage").value))-1)+"].claim"] = volume
 }
 
 var shortName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,10}[a-z0-9])?$`)
 
 // volumeName keeps the pod's name for a volume where the schema can; it is known to nobody outside of the pod.
 func (d *draft) volumeName(volume view) string {
-	taken := map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true}
-	for _, v := range d.get("spec.storage").items() {
-		taken[v.at("name").text()] = true
+	if d.taken == nil {
+		d.taken = map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true}
 	}
 	name := volume.at("name").text()
-	if shortName.MatchString(name) && !taken[name] {
-		return name
+	if !shortName.MatchString(name) || d.taken[name] {
+		name = "data"
+		for d.taken[name] {
+			d.numbered++
+			name = "data" + strconv.Itoa(d.numbered+1)
+		}
 	}
-	name = "data"
-	for i := 2; taken[name]; i++ {
-		name = "data" + strconv.Itoa(i)
-	}
+	d.taken[name] = true
 	return name
 }
 

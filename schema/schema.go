@@ -295,6 +295,9 @@ func tidy(job *Job) {
 	if z := &job.Spec.Rendezvous; z.Store == "" {
 		z.Store = job.Spec.defaultStore()
 	}
+	if z := &job.Spec.Rendezvous; z.KeepAliveAttempts == 0 {
+		z.KeepAliveAttempts = job.Spec.defaultAttempts()
+	}
 	for i := range job.Spec.Storage {
 		if v := &job.Spec.Storage[i]; v.VolumeSource == (VolumeSource{}) {
 			v.Dynamic = defaultVolume()

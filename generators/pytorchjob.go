@@ -23,7 +23,7 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}
 	template := patched(job, workerTemplate(job, t))
-	m := meta(job, job.Metadata.Name, componentWorker)
+	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
 	expect(job, &m, template.Spec, dialling(pyTorchEndpoint(job)))
 	return []runtime.Object{apis.New(apis.PyTorchJobKind, m, apis.PyTorchJobSpec{

@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Notes are what somebody who applies the job should know and no mistake of theirs: a sentence each, for standard error.
 func (j *Job) Notes() (notes []string) {
@@ -19,7 +22,7 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.storeNote(); note != "" {
 		notes = append(notes, "spec.failure.restarts: "+note)
 	}
-	return notes
+	return slices.Concat(notes, j.takenNotes(), j.changeNotes(), j.Spec.scriptNotes(), j.Spec.imageNotes(), j.runNotes())
 }
 
 // storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of

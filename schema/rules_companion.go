@@ -9,22 +9,14 @@ import (
 	"github.com/tegen-dev/tegen/internal/contract"
 )
 
-// defaultStore is the store of a job that names none: the companion where a place has it.
-func (s *Spec) defaultStore() string {
-	t := rowOf(s)
-	if s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") {
-		return StoreWorker
-	}
-	return StoreCompanion
-}
-
 const noRendezvousImage = "needs spec.images.rendezvous, which has no default: build the image with 'make image', push it to your registry, and name it in the job or in an Environment's defaults"
 
 // companion holds the settings of the rendered tegen-rendezvous together.
 func (r *ruling) companion() {
 	z := &r.Spec.Rendezvous
 	if z.Store != StoreCompanion {
-		if r.given("spec.rendezvous.companion") {
+		// An environment may say how companions are wherever there is one: a job of one worker has none.
+		if alone := r.Spec.Workers.Max == 1 && !r.given("spec.rendezvous.store"); r.given("spec.rendezvous.companion") && (!alone || r.asked.companion) {
 			r.fail("spec.rendezvous.companion", "requires", "no companion is rendered with store %s", z.Store)
 		}
 		return
@@ -128,11 +120,6 @@ func (r *ruling) tegenLauncher() {
 	for key := range s.Rendezvous.Conf {
 		if confKeys[key] == "" && key != "password" && !slices.Contains(contract.LauncherConf, key) {
 			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s", strings.Join(contract.LauncherConf, ", "))
-		}
-	}
-	for i, word := range s.Command {
-		if ownLauncher.MatchString(word) {
-			r.fail(fmt.Sprintf("spec.command[%d]", i), "requires", "starts torchrun, and launcher: tegen stands in its place: leave it and its options out, or choose another launcher")
 		}
 	}
 }

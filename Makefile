@@ -18,7 +18,8 @@ build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin
 	ln -sf tegen bin/tegen-fn
 
 .PHONY: test
-test: ## Run the tests
+test: ## Run the tests (about 10 minutes where nothing is built yet)
+	@echo "compiling and testing: a package has its line when its tests are over; the first run compiles for minutes in silence"
 	go test ./...
 
 # -v and -p 1 together let a test's words through as it speaks them. The programs are built before any test's time runs.
@@ -47,6 +48,7 @@ golden: ## Rewrite the golden files; read the difference before committing it
 
 .PHONY: verify
 verify: ## Check formatting, modules and the schema, and every golden file with kubeconform and kube-score
+	@echo "verifying: the first run downloads and compiles the tools, which takes minutes and says nothing"
 	go mod tidy -diff
 	go mod verify
 	$(TOOLS) golangci-lint fmt --diff
@@ -55,6 +57,7 @@ verify: ## Check formatting, modules and the schema, and every golden file with 
 
 .PHONY: lint
 lint: ## Run the linters
+	@echo "linting: the first run downloads and compiles the linters, which takes minutes and says nothing"
 	go vet ./...
 	$(TOOLS) golangci-lint run ./...
 

@@ -137,12 +137,14 @@ func (f fetched) format() string {
 func (f fetched) file() string {
 	name, _, _ := strings.Cut(f.Dataset.URL, "?")
 	name, _, _ = strings.Cut(name, "#")
-	name = path.Base(name)
-	if name == "." || name == "/" || strings.HasSuffix(f.Dataset.URL, "/") {
+	if strings.HasSuffix(name, "/") {
 		return "dataset"
 	}
-	return name
+	return path.Base(name) // a rule refuses '.' and '..'
 }
+
+// literal is a text that the kubelet hands on as it is: it takes two dollar signs for one in every variable and argument.
+func literal(text string) string { return strings.ReplaceAll(text, "$$", "$$$$") }
 
 func prefetch(job *schema.Job) []runtime.Object {
 	var out []runtime.Object
@@ -188,11 +190,11 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         []string{"sh", "-c", fetchScript},
 		Env: []corev1.EnvVar{
-			{Name: "DATASET_URL", Value: f.Dataset.URL},
+			{Name: "DATASET_URL", Value: literal(f.Dataset.URL)},
 			{Name: "DATASET_SHA256", Value: f.Dataset.SHA256},
 			{Name: "DATASET_DIR", Value: path.Join(f.MountPath, f.Dataset.Path)},
 			{Name: "DATASET_FORMAT", Value: f.format()},
-			{Name: "DATASET_FILE", Value: f.file()},
+			{Name: "DATASET_FILE", Value: literal(f.file())},
 			{Name: "DATASET_STATE", Value: f.state()},
 			{Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".part")},
 			{Name: "DATASET_DOWNLOAD", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".download")},

@@ -62,9 +62,9 @@ func scriptPath(job *schema.Job) string {
 	case s.ConfigMap != nil:
 		return scriptDir + "/" + s.ConfigMap.Key
 	case s.Fetch == schema.FetchEntrypoint:
-		return s.S3
+		return literal(s.S3)
 	}
-	return scriptDir + "/" + path.Base(s.S3)
+	return scriptDir + "/" + literal(path.Base(s.S3))
 }
 
 // scriptVolume is where a script that is not in the image lies, nil where there is none.
@@ -102,7 +102,7 @@ func initContainers(job *schema.Job) []corev1.Container {
 			Name:            "fetch-script",
 			Image:           job.Spec.Images.AWS,
 			ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-			Command:         []string{"aws", "s3", "cp", job.Spec.Script.S3, scriptPath(job)}, // no shell: the URI is one word
+			Command:         []string{"aws", "s3", "cp", literal(job.Spec.Script.S3), scriptPath(job)}, // no shell: the URI is one word
 			Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
 			Resources:       small(job),
 			SecurityContext: containerSecurity(true),

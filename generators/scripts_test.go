@@ -453,7 +453,7 @@ func leave(t *testing.T, c corev1.Container, where string, data []byte) {
 func TestFetchQuoting(t *testing.T) {
 	need(t, "curl")
 	dir := volume(t)
-	name := "a$(touch${IFS}owned);b&c*.bin"
+	name := "a`touch${IFS}owned`;b&c*.bin"
 	server := serve(t, true, map[string][]byte{"/" + name: []byte("data")})
 	f := fetcher(t, dir, "url: '"+server.URL+"/"+name+"', path: '-x'")
 	fetch(t, f)

@@ -190,6 +190,12 @@ func (r *ruling) script() {
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.LaunchedBy() != "":
 		r.fail("spec.script.fetch", "requires", "%s starts the processes, never the image's entrypoint: use initContainer", r.Spec.LaunchedBy())
 	}
+	if m := variable.FindString(s.S3); m != "" {
+		r.fail("spec.script.s3", "placeholder", "%s is no part of a key, and no variable is put into it: write the value", m)
+	}
+	if upward.MatchString(s.S3) {
+		r.fail("spec.script.s3", "format", "ends in '.' or '..', which is no name of a file: end it with the script's name")
+	}
 	if s.S3 != "" && r.Spec.Identity == nil {
 		r.fail("spec.script.s3", "requires", "reading from S3 needs spec.identity: one of irsa, podIdentity, nodeRole, serviceAccount")
 	}

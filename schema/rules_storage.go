@@ -90,6 +90,12 @@ func (r *ruling) volume(v *Storage, at string) {
 // foreignArchive is an archive of a kind that the fetching image cannot unpack.
 var foreignArchive = regexp.MustCompile(`(?i)\.(tar\.(xz|zst|lz4?)|txz|tzst|7z|rar|xz|zst)([?#].*)?$`)
 
+// variable is what the kubelet replaces in variables and arguments; in a URL it was meant for something else to fill in.
+var variable = regexp.MustCompile(`\$\([^)]*\)?`)
+
+// upward is a URL whose last part names no file.
+var upward = regexp.MustCompile(`/\.\.?([?#].*)?$`)
+
 func (r *ruling) datasets() {
 	for i := range r.Spec.Storage {
 		v := &r.Spec.Storage[i]
@@ -98,6 +104,10 @@ func (r *ruling) datasets() {
 		case v.Dataset == nil:
 		case !v.Shared():
 			r.fail(at+".dataset", "requires", "an emptyDir is private to each pod: a dataset needs a volume that all workers share")
+		case variable.MatchString(v.Dataset.URL):
+			r.fail(at+".dataset.url", "placeholder", "%s is no part of a URL, and no variable is put into it: write the value, or %%24( for the two characters", variable.FindString(v.Dataset.URL))
+		case upward.MatchString(v.Dataset.URL):
+			r.fail(at+".dataset.url", "format", "ends in '.' or '..', which is no name of a file and would be written outside dataset.path: end it with the file's name")
 		case v.Dataset.Unpack && foreignArchive.MatchString(v.Dataset.URL):
 			r.fail(at+".dataset.url", "format", "cannot be unpacked: give a .zip, .tar, .tar.gz or .tar.bz2, or set unpack: false")
 		case v.Dynamic != nil && v.Dynamic.AccessMode == "ReadOnlyMany":

@@ -143,7 +143,7 @@ func (s *stream) dataset(d *draft, item tree) tree {
 			continue
 		}
 		env := func(name string) string { return c.at("env").item("name", name).at("value").text() }
-		out := tree{"url": url.text()}
+		out := tree{"url": unescaped(url.text())}
 		if sum := env("DATASET_SHA256"); sum != "" {
 			out["sha256"] = sum
 		}
@@ -162,6 +162,9 @@ func (s *stream) dataset(d *draft, item tree) tree {
 	}
 	return nil
 }
+
+// unescaped is what the kubelet makes of an argument or a variable without references: two dollar signs are one.
+func unescaped(text string) string { return strings.ReplaceAll(text, "$$", "$") }
 
 // fetchesFor says whether a prefetch Job belongs to the draft's job.
 func (s *stream) fetchesFor(d *draft, o *object) bool {

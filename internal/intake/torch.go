@@ -223,10 +223,10 @@ func (d *draft) script(p *program, pod, c view) {
 	case mounted && config.given():
 		d.set("spec.script.configMap", tree{"name": config.text(), "key": strings.TrimPrefix(first, scriptDir+"/")}, config)
 	case mounted && len(command) == 5 && command[0] == "aws":
-		d.set("spec.script.s3", command[3], fetch.at("command"))
+		d.set("spec.script.s3", unescaped(command[3]), fetch.at("command"))
 		d.set("spec.images.aws", fetch.at("image").text(), fetch.at("image"))
 	case strings.HasPrefix(first, "s3://") && len(p.command) == 0 && d.get("spec.launcher").text() == schema.LauncherEntrypoint:
-		d.set("spec.script", tree{"s3": first, "fetch": schema.FetchEntrypoint}, c.at("args").items()[0])
+		d.set("spec.script", tree{"s3": unescaped(first), "fetch": schema.FetchEntrypoint}, c.at("args").items()[0])
 	default:
 		return
 	}

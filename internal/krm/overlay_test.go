@@ -149,13 +149,34 @@ func newKustomize(t *testing.T) kustomize {
 	if err := os.Symlink("tegen", filepath.Join(dir, "tegen-fn")); err != nil {
 		t.Fatal(err)
 	}
-	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=tools.mod", "kustomize")
+	return kustomize{toolPath(t, "kustomize"), dir + ":" + os.Getenv("PATH")}
+}
+
+// toolPath builds a pinned tool and returns where the build cache keeps it.
+func toolPath(t *testing.T, name string) string {
+	t.Helper()
+	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=tools.mod", name)
 	find.Dir = root
-	out, err := find.CombinedOutput()
+	var complaint bytes.Buffer
+	find.Stderr = &complaint // what the go command downloads it says there, and that is no part of the path
+	out, err := find.Output()
 	if err != nil {
-		t.Fatalf("building kustomize: %v\n%s", err, out)
+		t.Fatalf("building %s: %v\n%s", name, err, complaint.Bytes())
 	}
-	return kustomize{strings.TrimSpace(string(out)), dir + ":" + os.Getenv("PATH")}
+	return strings.TrimSpace(string(out))
+}
+
+// TestToolPath: where nothing is downloaded yet, the go command says more than the path.
+func TestToolPath(t *testing.T) {
+	dir := t.TempDir()
+	script := "#!/bin/sh\necho 'go: downloading example.org/dep v1.0.0' >&2\necho /cache/tool\n"
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if got := toolPath(t, "kustomize"); got != "/cache/tool" {
+		t.Errorf("the path of a tool that was downloaded just now is %q", got)
+	}
 }
 
 func (k kustomize) build(t *testing.T, dir string, flags ...string) (stdout, stderr string, err error) {

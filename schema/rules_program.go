@@ -24,7 +24,7 @@ const (
 
 // ownLaunch finds one where a command begins, in what a shell is to run or in the words of a command: not in the arguments
 // of another program.
-var ownLaunch = regexp.MustCompile(`(?:^|[;&|(\n]|\b(?:then|do|else|exec)\s)\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:(?:\S*/)?(` + launcherPrograms +
+var ownLaunch = regexp.MustCompile(`(?:^|[;&|(\n]|\b(?:then|do|else)\s)\s*(?:(?:env|exec|nohup|time|[A-Za-z_]\w*=\S*)\s+)*(?:(?:\S*/)?(` + launcherPrograms +
 	`)|(?:\S*/)?python[0-9.]*\s+(?:-[^m\s]\S*\s+)*-m\s+(` + launcherModules + `))(?:$|[\s;&|)])`)
 
 // shellText is the index of what a shell is to run, -1 where the command is none.
@@ -104,11 +104,11 @@ func (r *ruling) startable(words []string, at string) {
 	case first == "":
 		r.fail(at, "requires", "is empty: name a program")
 	case len(words) == 1 && strings.ContainsAny(first, " \t\n"):
-		remedy := "[" + strings.Join(strings.Fields(first), ", ") + "]"
+		remedy := "write [" + strings.Join(strings.Fields(first), ", ") + "]"
 		if strings.ContainsAny(first, "|&;<>()$\"'`*\\\n{},#") {
-			remedy = "[sh, -c, and this text]"
+			remedy = "give it to one, as [sh, -c, TEXT]"
 		}
-		r.fail(at, "requires", "is one word, of which no shell makes several: write %s", remedy)
+		r.fail(at, "requires", "is one word, of which no shell makes several: %s", remedy)
 	case scriptName.MatchString(first):
 		r.fail(at, "requires", "%s is a script and no program on the PATH: write %s %s", first, interpreter(first), first)
 	}

@@ -77,7 +77,7 @@ func efsHandle(e *schema.EFS) string {
 	switch {
 	case e.AccessPoint != "":
 		return e.FileSystem + ":" + e.Path + ":" + e.AccessPoint
-	case e.Path != "":
+	case e.Path != "" && e.Path != "/":
 		return e.FileSystem + ":" + e.Path
 	}
 	return e.FileSystem

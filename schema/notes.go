@@ -22,7 +22,7 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.storeNote(); note != "" {
 		notes = append(notes, "spec.failure.restarts: "+note)
 	}
-	return slices.Concat(notes, j.takenNotes(), j.changeNotes(), j.Spec.scriptNotes(), j.Spec.imageNotes(), j.runNotes())
+	return slices.Concat(notes, j.Spec.directoryNotes(), j.takenNotes(), j.changeNotes(), j.Spec.scriptNotes(), j.Spec.imageNotes(), j.runNotes())
 }
 
 // storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -72,8 +73,9 @@ func (j *Job) runNotes() []string {
 
 // workload is the kind that the workers become.
 func (t *Target) workload() string {
-	kind, _, _ := strings.Cut(t.API, " ")
-	return kind
+	words := strings.Fields(t.API)
+	i := slices.IndexFunc(words, func(w string) bool { return unicode.IsUpper(rune(w[0])) })
+	return strings.TrimRight(words[i], "s,")
 }
 
 // scriptNotes tell of a path that is started as a program: whether it can be is the image's business.

@@ -120,15 +120,7 @@ func (r *ruling) checkpoint() {
 	if r.Spec.Checkpoint == nil {
 		return
 	}
-	dir := path.Clean(r.Spec.Checkpoint.Path)
-	var on *Storage
-	for i := range r.Spec.Storage {
-		v := &r.Spec.Storage[i]
-		mount := path.Clean(v.MountPath)
-		if (dir == mount || strings.HasPrefix(dir, mount+"/")) && (on == nil || len(mount) > len(path.Clean(on.MountPath))) {
-			on = v
-		}
-	}
+	dir, on := path.Clean(r.Spec.Checkpoint.Path), r.Spec.checkpointVolume()
 	switch {
 	case on == nil:
 		r.fail("spec.checkpoint.path", "requires", "%s is on no volume of spec.storage and would be lost with the pod", dir)

@@ -187,6 +187,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 		c.errs = append(c.errs, env.checkImages(job, s, unsound)...)
 	}
 	settle(job, hashing)
+	job.makeAccessPoints()
 	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
 }
 

@@ -67,7 +67,7 @@ func (s *Spec) defaultProcesses() int32 {
 // is to be. worker 0 needs no image but the job's own.
 func (s *Spec) defaultStore(asked bool) string {
 	t := rowOf(s)
-	alone := s.Workers.Max == 1 && !asked
+	alone := s.Workers.Max == 1 && s.Rendezvous.Backend == BackendC10d && !asked // the other backends need a store in any case
 	if alone || s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") {
 		return StoreWorker
 	}

@@ -40,7 +40,7 @@ func horovodTemplate(job *schema.Job, name string) corev1.PodTemplateSpec {
 	}
 	t.command = []string{"sh", sshDir + "/worker.sh"}
 	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
-	t.env = append(append(sshEnv(job), launchEnv(job)...), t.env...)
+	t.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), t.env...)
 	t.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
 	template := withSSH(job, name, workerTemplate(job, t))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
@@ -84,14 +84,32 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 	default:
 		args = append(args, "--hostfile", hostfilePath(job))
 	}
-	args = append(args, "--start-timeout", strconv.FormatInt(seconds(h.StartTimeout), 10))
-	if job.Spec.Framework == schema.FrameworkHorovod { // ByteScheduler's, 0.16, knows neither
-		args = append(args, "--"+h.Controller)
+	if job.Spec.Framework == schema.FrameworkHorovod { // ByteScheduler's, 0.16.1, knows none of these
+		args = append(args, "--start-timeout", strconv.FormatInt(seconds(h.StartTimeout), 10), "--"+h.Controller)
 		if i := job.Spec.Network.Interface; i != "" {
 			args = append(args, "--network-interfaces", i)
 		}
 	}
 	return append(args, horovodProgram(job)...)
+}
+
+// launcherVariables is what horovodrun and the mpirun that it becomes read from the environment.
+//
+// mpirun cuts a host's name at its first dot before it dials, and nobody knows a pod by the rest. horovodrun, from 0.16.1
+// to 0.28.1, has no option against it (horovod/runner/mpi_run.py). Open MPI up to 4 reads the one variable, and 5 the other
+// (src/util/proc_info.c in PRRTE).
+func launcherVariables(job *schema.Job) (env []corev1.EnvVar) {
+	if job.Spec.Framework == schema.FrameworkByteScheduler {
+		// The option has two names, --horovod-start-timeout in 0.16.1 and --start-timeout since; the variable has one.
+		env = append(env, corev1.EnvVar{Name: schema.HorovodStartTimeout, Value: strconv.FormatInt(seconds(job.Spec.Horovod.StartTimeout), 10)})
+	}
+	if !job.Spec.Mpirun() {
+		return env
+	}
+	if job.Spec.Target != schema.TargetMPIJob { // whose operator adds it
+		env = append(env, corev1.EnvVar{Name: schema.KeepHostNames4, Value: "1"})
+	}
+	return append(env, corev1.EnvVar{Name: schema.KeepHostNames5, Value: "1"})
 }
 
 // hostList is host:slots of each, as -H takes it.

@@ -57,7 +57,7 @@ func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
 		image:     job.Spec.Image,
 		command:   []string{"sh", sshDir + "/launcher.sh"},
 		args:      append([]string{"horovodrun"}, horovodrun(job, hosts)...),
-		env:       append(append(sshEnv(job), launchEnv(job)...), byteSchedulerEnv(job, hosts[0])...),
+		env:       append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), byteSchedulerEnv(job, hosts[0])...),
 		// horovodrun imports the training framework to see what it was built with.
 		resources: fixed(resource.MustParse("1"), resource.MustParse("2Gi"), resource.MustParse("2Gi")),
 	}))

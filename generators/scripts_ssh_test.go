@@ -123,6 +123,33 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// TestWorkingDirectory: a folder like /root, in which a runtime starts a container though its user may not enter it, is
+// named at once, on every host.
+func TestWorkingDirectory(t *testing.T) {
+	for _, index := range []string{"0", "1"} {
+		c, variables, home := sshPod(t, twoHosts, map[string]string{"sshd": "#!/bin/sh\n", "horovodrun": "#!/bin/sh\necho run\n"})
+		locked := filepath.Join(home, "locked")
+		if err := os.MkdirAll(filepath.Join(locked, "examples"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(locked, 0o755) })
+		c.Command = append([]string{"sh", "-c", `chmod 0 .. && exec "$@"`, "sh"}, c.Command...)
+		cmd := command(t, c, append(variables, "JOB_COMPLETION_INDEX="+index)...)
+		cmd.Dir = filepath.Join(locked, "examples")
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			if err := os.Chown(locked, 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := cmd.CombinedOutput()
+		want := "the working directory is " + cmd.Dir + ", which this user cannot enter: start the image in one that everybody may read\n"
+		if err == nil || string(out) != want {
+			t.Errorf("index %s: %v, want a failure\n%s", index, err, out)
+		}
+	}
+}
+
 // TestSSHD runs the real daemon, as a user without rights.
 func TestSSHD(t *testing.T) {
 	need(t, "ssh", "ssh-keygen", "ssh-keyscan")

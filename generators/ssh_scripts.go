@@ -7,7 +7,14 @@ const (
 	// ssh refuses a private key that its group may read, as it may every file of a Secret. What ssh starts does not inherit
 	// the container's environment: horovodrun hands over its own, but what finds mpirun's helper and Python's libraries
 	// must be there before. The umask stays within the parentheses: checkpoints are others' to read.
-	sshScript = `need() {
+	//
+	// A container starts in a folder that its user may not enter, such as root's, and only what needs the folder's path
+	// fails, on this host and on others: so the first to look says it.
+	sshScript = `(cd "$PWD") 2>/dev/null || {
+  echo "the working directory is $PWD, which this user cannot enter: start the image in one that everybody may read" >&2
+  exit 1
+}
+need() {
   command -v "$1" || {
     echo "$1 is missing: the image needs openssh-server and openssh-client" >&2
     exit 1

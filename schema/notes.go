@@ -1,9 +1,6 @@
 package schema
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Notes are what somebody who applies the job should know and no mistake of theirs: a sentence each, for standard error.
 func (j *Job) Notes() (notes []string) {
@@ -22,7 +19,24 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.storeNote(); note != "" {
 		notes = append(notes, "spec.failure.restarts: "+note)
 	}
-	return slices.Concat(notes, j.Spec.directoryNotes(), j.takenNotes(), j.changeNotes(), j.Spec.scriptNotes(), j.Spec.imageNotes(), j.runNotes())
+	if note := j.Spec.workingDirNote(); note != "" {
+		notes = append(notes, "spec.image: "+note)
+	}
+	notes = append(notes, j.Spec.directoryNotes()...)
+	notes = append(notes, j.takenNotes()...)
+	notes = append(notes, j.changeNotes()...)
+	notes = append(notes, j.Spec.scriptNotes()...)
+	notes = append(notes, j.Spec.imageNotes()...)
+	return append(notes, j.runNotes()...)
+}
+
+// workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).
+// All users of Horovod's may enter theirs, /horovod/examples, and /examples before.
+func (s *Spec) workingDirNote() string {
+	if s.Framework != FrameworkByteScheduler || !s.Horovodrun() || s.Security.RunAsUser == 0 {
+		return ""
+	}
+	return fmt.Sprintf("ByteScheduler's own Dockerfiles end in a working directory under /root, which user %d cannot enter, and the one for PyTorch installs a Horovod that has no horovodrun: docs/images.md says what to change", s.Security.RunAsUser)
 }
 
 // storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of

@@ -21,6 +21,11 @@ func (s *Spec) OverSSH() bool {
 	return s.Horovodrun() && (s.Workers.Max > 1 || s.Target == TargetMPIJob)
 }
 
+// Mpirun says whether horovodrun becomes Open MPI's mpirun, which reaches other pods.
+func (s *Spec) Mpirun() bool {
+	return s.OverSSH() && (s.Framework == FrameworkByteScheduler || s.Horovod.Controller == "mpi")
+}
+
 // Slots is the number of training processes that a host has room for.
 func (s *Spec) Slots() int64 {
 	if p := s.Workers.Processes; p.StrVal == "" {
@@ -113,9 +118,16 @@ var processEnv = []string{
 	"HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "HOROVOD_ELASTIC",
 }
 
+// What tegen tells horovodrun and mpirun by variables.
+const (
+	HorovodStartTimeout = "HOROVOD_START_TIMEOUT"
+	KeepHostNames4      = "OMPI_MCA_orte_keep_fqdn_hostnames" // Open MPI up to 4
+	KeepHostNames5      = "PRTE_MCA_prte_keep_fqdn_hostnames"
+)
+
 // operatorEnv is what the MPI operator adds to the launcher, behind what its template has.
 var operatorEnv = []string{
-	"K_MPI_JOB_ROLE", "OMPI_MCA_orte_keep_fqdn_hostnames", "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args",
+	"K_MPI_JOB_ROLE", KeepHostNames4, "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args",
 	"OMPI_MCA_orte_set_default_slots", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
 }
 
@@ -154,6 +166,10 @@ func (r *ruling) horovodVariable(at, name string) {
 		r.fail(at, "reserved", "%s is set by horovodrun for each process", name)
 	case r.Spec.Target == TargetMPIJob && slices.Contains(operatorEnv, name):
 		r.fail(at, "reserved", "%s is set by the MPI operator", name)
+	case r.Spec.Mpirun() && (name == KeepHostNames4 || name == KeepHostNames5):
+		r.fail(at, "reserved", "%s is set by tegen: mpirun reaches no pod without it", name)
+	case r.Spec.Framework == FrameworkByteScheduler && name == HorovodStartTimeout:
+		r.fail(at, "reserved", "%s is set by tegen: see spec.horovod.startTimeout", name)
 	case r.Spec.Framework == FrameworkByteScheduler && (name == "USE_BYTESCHEDULER" || strings.HasPrefix(name, "BYTESCHEDULER_")):
 		r.fail(at, "reserved", "%s is set by tegen: see spec.bytescheduler", name)
 	}

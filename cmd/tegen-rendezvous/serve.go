@@ -230,6 +230,7 @@ func (o serveOptions) config(log *slog.Logger, zapLog *zap.Logger) (server.Confi
 	limits.Keys = cmp.Or(o.keys, limits.Keys)
 	limits.Value = cmp.Or(o.values, limits.Value)
 	limits.Bytes = cmp.Or(o.bytes, limits.Bytes)
+	limits.RunBytes = limits.Bytes / 2 // so that one run cannot take all the room
 	limits.Waits = cmp.Or(o.waits, limits.Waits)
 	limits.Message = max(limits.Message, limits.Value)
 	return server.Config{

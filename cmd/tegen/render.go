@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/tree"
 	"github.com/tegen-dev/tegen/schema"
@@ -145,7 +146,7 @@ func read(stdin io.Reader, files []string, limit int64) ([]schema.Source, error)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
-		sources[i] = schema.Source{Name: name, Data: data}
+		sources[i] = schema.Source{Name: name, Data: manifest.JoinSurrogates(data)}
 	}
 	return sources, nil
 }

@@ -6,13 +6,12 @@ package krm
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
-	"sigs.k8s.io/kustomize/kyaml/kio"
-	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -24,77 +23,96 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-const localConfig = "config.kubernetes.io/local-config"
-
-// Process is the KRM function. Its configuration says what it does: a Generator renders the TrainingJobs among the
-// items, a TrainingJob renders itself, a Check only checks references; none at all is a Generator.
-func Process(rl *framework.ResourceList) error {
-	config, err := parseConfig(rl.FunctionConfig)
+// Run is the KRM function: a ResourceList in, a ResourceList out, where there is an error one with results and its items
+// as they were. What is no ResourceList has no answer but the error.
+func Run(in []byte, out io.Writer) error {
+	l, err := readList(in)
 	if err != nil {
-		return fail(rl, err)
+		return fmt.Errorf("reading the ResourceList: %w", err)
+	}
+	bundles, results, failure := l.process()
+	if failure != nil {
+		results, failure = l.failed(failure)
+	}
+	if err := l.answer(results); err != nil {
+		return fmt.Errorf("writing results: %w", err)
+	}
+	if err := l.write(out, bundles); err != nil {
+		return fmt.Errorf("writing the ResourceList: %w", err)
+	}
+	return failure
+}
+
+// process does what the configuration says: a Generator renders the TrainingJobs among the items, a TrainingJob renders
+// itself, a Check only checks references; none at all is a Generator. It leaves the items as they are unless all went
+// well.
+func (l *list) process() ([]render.Bundle, framework.Results, error) {
+	config, err := parseConfig(l.config)
+	if err != nil {
+		return nil, nil, err
 	}
 	if config.check {
-		return fail(rl, checkItems(rl.Items))
+		return nil, nil, checkItems(l.items)
 	}
-	if config.job != nil && slices.ContainsFunc(rl.Items, config.isJob) {
-		config.job = nil // under generators, kustomize hands a function its configuration as an item too
-	}
-	inputs := rl.Items
-	if config.job != nil {
+	inputs := l.items
+	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) { // kustomize hands a generator its configuration as an item too
 		inputs = append(slices.Clone(inputs), config.job)
 	}
 	bundles, err := renderItems(inputs, config.generators)
 	if err != nil {
-		return fail(rl, err)
+		return nil, nil, err
 	}
+	var results framework.Results
 	for _, b := range bundles {
 		for _, note := range b.Job.Notes() {
-			rl.Results = append(rl.Results, &framework.Result{Message: b.Job.Metadata.Name + ": " + note, Severity: framework.Info})
+			results = append(results, &framework.Result{Message: b.Job.Metadata.Name + ": " + note, Severity: framework.Info})
 		}
 	}
-	rl.Items, err = merge(rl.Items, bundles, len(config.generators) == 0)
-	return fail(rl, err)
+	kept, err := keep(l.items, bundles, len(config.generators) == 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range kept {
+		if isInput(n) {
+			if err := markLocal(n); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	l.items = kept
+	return bundles, results, nil
 }
 
-// fail records an error as results and returns it, so that the process ends in failure: kustomize shows no results.
-func fail(rl *framework.ResourceList, err error) error {
-	if err == nil {
-		return nil
-	}
+// failed makes results of an error, and one error of them all, since kustomize shows no results.
+func (l *list) failed(err error) (framework.Results, error) {
+	var results framework.Results
 	var mistakes schema.Errors
 	if !errors.As(err, &mistakes) {
 		for _, line := range strings.Split(err.Error(), "\n") {
-			rl.Results = append(rl.Results, &framework.Result{Message: line, Severity: framework.Error})
+			results = append(results, &framework.Result{Message: line, Severity: framework.Error})
 		}
-		return err
+		return results, err
+	}
+	items := map[string]*yaml.ResourceIdentifier{}
+	for i, n := range slices.Backward(l.items) { // the first of a name stands
+		items[itemName(n, i)] = &yaml.ResourceIdentifier{
+			TypeMeta: yaml.TypeMeta{APIVersion: apiVersion(n), Kind: kind(n)},
+			NameMeta: yaml.NameMeta{Name: name(n), Namespace: namespace(n)},
+		}
 	}
 	lines := make([]string, len(mistakes))
 	for i, m := range mistakes {
 		lines[i] = itemError(m)
-		rl.Results = append(rl.Results, &framework.Result{
-			Message:  m.Msg,
-			Severity: framework.Error,
-			Field:    &framework.Field{Path: m.Path},
-
-			ResourceRef: reference(rl.Items, m.File),
+		results = append(results, &framework.Result{
+			Message:     m.Msg,
+			Severity:    framework.Error,
+			Field:       &framework.Field{Path: m.Path},
+			ResourceRef: items[m.File], // none where it is in the configuration
 			File:        &framework.File{Path: m.File},
 			Tags:        map[string]string{"rule": m.Rule},
 		})
 	}
-	return errors.New(strings.Join(lines, "\n"))
-}
-
-// reference names the item that a mistake is in, nil where it is in none.
-func reference(items []*yaml.RNode, file string) *yaml.ResourceIdentifier {
-	for i, n := range items {
-		if itemName(n, i) == file {
-			return &yaml.ResourceIdentifier{
-				TypeMeta: yaml.TypeMeta{APIVersion: n.GetApiVersion(), Kind: n.GetKind()},
-				NameMeta: yaml.NameMeta{Name: n.GetName(), Namespace: n.GetNamespace()},
-			}
-		}
-	}
-	return nil
+	return results, errors.New(strings.Join(lines, "\n"))
 }
 
 // itemError leaves the position out: an item was written anew on its way here, so its lines are not the file's.
@@ -106,12 +124,12 @@ func itemError(m schema.Error) string {
 type config struct {
 	check      bool
 	generators []string
-	job        *yaml.RNode
+	job        *yaml.Node
 }
 
 // isJob says whether an item is the job that the configuration is.
-func (c config) isJob(n *yaml.RNode) bool {
-	return isInput(n) && n.GetKind() == contract.KindTrainingJob && n.GetName() == c.job.GetName() && n.GetNamespace() == c.job.GetNamespace()
+func (c config) isJob(n *yaml.Node) bool {
+	return isInput(n) && kind(n) == contract.KindTrainingJob && name(n) == name(c.job) && namespace(n) == namespace(c.job)
 }
 
 // generatorConfig is a Generator; a ConfigMap with the same names under data is kpt's short form of it.
@@ -128,25 +146,25 @@ type generatorConfig struct {
 	} `json:"data"`
 }
 
-func parseConfig(n *yaml.RNode) (config, error) {
-	if n == nil || n.IsNilOrEmpty() {
+func parseConfig(n *yaml.Node) (config, error) {
+	if n == nil || len(n.Content) == 0 {
 		return config{}, nil
 	}
-	kind, version := n.GetKind(), n.GetApiVersion()
+	kind, version := kind(n), apiVersion(n)
 	switch {
 	case isInput(n) && kind == contract.KindTrainingJob:
-		return config{job: n.Copy()}, nil
+		return config{job: n}, nil
 	case version == contract.APIVersion && (kind == contract.KindGenerator || kind == contract.KindCheck), kind == "ConfigMap":
 	default:
 		return config{}, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s", kind, version,
 			contract.KindGenerator, contract.KindCheck, contract.KindTrainingJob, contract.APIVersion)
 	}
-	text, err := n.String()
+	text, err := texts([]*yaml.Node{n})
 	if err != nil {
 		return config{}, fmt.Errorf("reading the function's configuration: %w", err)
 	}
 	var g generatorConfig
-	if err := sigsyaml.UnmarshalStrict([]byte(text), &g); err != nil {
+	if err := sigsyaml.UnmarshalStrict([]byte(text[0]), &g); err != nil {
 		return config{}, fmt.Errorf("reading the function's configuration: %w", err)
 	}
 	var out config
@@ -171,17 +189,21 @@ func parseConfig(n *yaml.RNode) (config, error) {
 }
 
 // renderItems renders the TrainingJobs among items, merged with the Environment among them.
-func renderItems(items []*yaml.RNode, only []string) ([]render.Bundle, error) {
+func renderItems(items []*yaml.Node, only []string) ([]render.Bundle, error) {
+	var inputs []*yaml.Node
 	var sources []schema.Source
 	for i, n := range items {
-		if !isInput(n) {
-			continue
+		if isInput(n) {
+			inputs = append(inputs, n)
+			sources = append(sources, schema.Source{Name: itemName(n, i)})
 		}
-		text, err := n.String()
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", itemName(n, i), err)
-		}
-		sources = append(sources, schema.Source{Name: itemName(n, i), Data: []byte(text)})
+	}
+	written, err := texts(inputs)
+	if err != nil {
+		return nil, err
+	}
+	for i, text := range written {
+		sources[i].Data = []byte(text)
 	}
 	jobs, err := schema.Load(sources)
 	if err != nil {
@@ -190,104 +212,58 @@ func renderItems(items []*yaml.RNode, only []string) ([]render.Bundle, error) {
 	return render.Jobs(jobs, only)
 }
 
-// isInput knows inputs by their group, so that the schema refuses another version, which would pass through otherwise.
-func isInput(n *yaml.RNode) bool {
-	group, _, _ := strings.Cut(contract.APIVersion, "/")
-	return strings.HasPrefix(n.GetApiVersion(), group+"/") && (n.GetKind() == contract.KindTrainingJob || n.GetKind() == contract.KindEnvironment)
-}
-
-// itemName is the file that an item came from, or what tells it from the others.
-func itemName(n *yaml.RNode, i int) string {
-	if path, _, err := kioutil.GetFileAnnotations(n); err == nil && path != "" {
-		return path
-	}
-	if name := n.GetName(); name != "" {
-		return n.GetKind() + "/" + name
-	}
-	return "items[" + strconv.Itoa(i) + "]"
-}
-
-// merge appends the bundles' objects to the items. What an earlier run of the function made of the same jobs is
-// replaced, since kpt hands a function its own output of the last time; of jobs that are not whole, only the same
-// objects are, since another run may make the others.
-func merge(items []*yaml.RNode, bundles []render.Bundle, whole bool) ([]*yaml.RNode, error) {
-	var made []*yaml.RNode
+// keep leaves out what an earlier run of the function made of the same jobs, since kpt hands a function its own output
+// of the last time. Of jobs that are not whole, only the same objects go, since another run may make the others.
+func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) ([]*yaml.Node, error) {
 	jobs, again := map[string]bool{}, map[string]bool{}
 	for _, b := range bundles {
 		jobs[b.Job.Metadata.Namespace+"/"+b.Job.Metadata.Name] = true
-		for _, f := range b.Files {
-			nodes, err := kio.FromBytes(f.YAML)
-			if err != nil {
-				return nil, fmt.Errorf("reading what was rendered: %w", err)
-			}
-			for i, n := range nodes {
-				if err := place(n, b.Job.Metadata.Name+"/"+f.Concern+".yaml", i); err != nil {
+	}
+	old := func(n *yaml.Node) bool { return jobs[madeFor(n)] }
+	if !whole && slices.ContainsFunc(items, old) {
+		var err error
+		if again, err = identities(bundles); err != nil {
+			return nil, err
+		}
+	}
+	var out []*yaml.Node
+	for _, n := range items {
+		if !old(n) || !whole && !again[identity(n)] {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// identities are those of the bundles' objects.
+func identities(bundles []render.Bundle) (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, b := range bundles {
+		for _, concern := range b.Objects() {
+			for _, obj := range concern.Objects {
+				gvk, err := manifest.GVK(obj)
+				if err != nil {
 					return nil, err
 				}
-				again[identity(n)] = true
-			}
-			made = append(made, nodes...)
-		}
-	}
-	var out []*yaml.RNode
-	for _, n := range items {
-		if jobs[madeFor(n)] && (whole || again[identity(n)]) {
-			continue
-		}
-		if isInput(n) { // stays in its repository, and is applied to no cluster
-			if err := n.PipeE(yaml.SetAnnotation(localConfig, "true")); err != nil {
-				return nil, fmt.Errorf("marking %s as local: %w", n.GetName(), err)
+				m, err := meta.Accessor(obj)
+				if err != nil {
+					return nil, fmt.Errorf("naming a %s: %w", gvk.Kind, err)
+				}
+				out[strings.Join([]string{gvk.GroupVersion().String(), gvk.Kind, m.GetNamespace(), m.GetName()}, " ")] = true
 			}
 		}
-		out = append(out, n)
 	}
-	return append(out, made...), nil
-}
-
-// madeFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
-func madeFor(n *yaml.RNode) string {
-	l := n.GetLabels()
-	if l["app.kubernetes.io/managed-by"] != contract.ManagedBy {
-		return ""
-	}
-	namespace := n.GetNamespace()
-	if namespace == "" {
-		namespace = l["tegen.dev/namespace"]
-	}
-	return namespace + "/" + l["app.kubernetes.io/instance"]
-}
-
-// identity is what tells an object from every other.
-func identity(n *yaml.RNode) string {
-	return strings.Join([]string{n.GetApiVersion(), n.GetKind(), n.GetNamespace(), n.GetName()}, " ")
-}
-
-// place says which file kpt writes an object to.
-func place(n *yaml.RNode, path string, index int) error {
-	err := n.PipeE(yaml.SetAnnotation(kioutil.PathAnnotation, path))
-	if err == nil {
-		err = n.PipeE(yaml.SetAnnotation(kioutil.IndexAnnotation, strconv.Itoa(index)))
-	}
-	if err != nil {
-		return fmt.Errorf("placing %s: %w", n.GetName(), err)
-	}
-	return nil
+	return out, nil
 }
 
 // checkItems checks the references among items that are applied.
-func checkItems(items []*yaml.RNode) error {
-	var text strings.Builder
-	for _, n := range items {
-		if n.GetAnnotations()[localConfig] == "true" || isInput(n) {
-			continue
-		}
-		doc, err := n.String()
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", n.GetName(), err)
-		}
-		text.WriteString(manifest.Separator + doc)
+func checkItems(items []*yaml.Node) error {
+	applied := slices.DeleteFunc(slices.Clone(items), func(n *yaml.Node) bool { return isLocal(n) || isInput(n) })
+	docs, err := texts(applied)
+	if err != nil {
+		return err
 	}
-	objects, err := manifest.Read("items", []byte(text.String()))
+	objects, err := manifest.Read("items", []byte(strings.Join(docs, manifest.Separator)))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package krm_test
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -35,10 +36,37 @@ func list(t *testing.T, config string, items ...string) *framework.ResourceList 
 	return rl
 }
 
+// run hands the function a list as kustomize does, and takes back what it answers.
+func run(t *testing.T, rl *framework.ResourceList) error {
+	t.Helper()
+	var in, out bytes.Buffer
+	w := kio.ByteWriter{Writer: &in, KeepReaderAnnotations: true, FunctionConfig: rl.FunctionConfig, WrappingKind: "ResourceList", WrappingAPIVersion: "config.kubernetes.io/v1"}
+	if err := w.Write(rl.Items); err != nil {
+		t.Fatal(err)
+	}
+	failure := krm.Run(in.Bytes(), &out)
+	r := kio.ByteReader{Reader: &out, OmitReaderAnnotations: true}
+	items, err := r.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rl.Items, rl.Results = items, nil
+	if r.Results != nil {
+		text, err := r.Results.String()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal([]byte(text), &rl.Results); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return failure
+}
+
 // process runs the function and returns its items as Kind namespace/name, in order.
 func process(t *testing.T, rl *framework.ResourceList) []string {
 	t.Helper()
-	if err := krm.Process(rl); err != nil {
+	if err := run(t, rl); err != nil {
 		t.Fatal(err)
 	}
 	if len(rl.Results) > 0 {
@@ -112,8 +140,9 @@ func TestGenerate(t *testing.T) {
 
 // TestItems: what passes through is not touched; inputs are marked, since no cluster knows them; objects have a file.
 func TestItems(t *testing.T) {
-	commented := "# kept\n" + configMap + "# too\n"
-	rl := list(t, "", commented, job, environment)
+	commented := "# kept\n" + strings.Replace(configMap, "\ndata:", "\n# too\ndata:", 1)
+	filed := strings.Replace(job, "  namespace: ml\n", "  namespace: ml\n  annotations:\n    internal.config.kubernetes.io/path: jobs/resnet.yaml\n", 1)
+	rl := list(t, "", commented, filed, environment)
 	process(t, rl)
 	texts := itemTexts(t, rl)
 	if want := itemTexts(t, list(t, "", commented))[0]; texts[0] != want {
@@ -218,7 +247,7 @@ func TestCheck(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			rl := list(t, check, c.items...)
 			before := itemTexts(t, rl)
-			err := krm.Process(rl)
+			err := run(t, rl)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
@@ -239,7 +268,7 @@ func TestFailure(t *testing.T) {
 	for what, file := range map[string]string{wrong: "TrainingJob/resnet", filed: "jobs/resnet.yaml"} {
 		rl := list(t, "", configMap, what)
 		before := itemTexts(t, rl)
-		err := krm.Process(rl)
+		err := run(t, rl)
 		if err == nil {
 			t.Fatal("a broken job was rendered")
 		}
@@ -290,7 +319,7 @@ func TestFailures(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			rl := list(t, c.config, c.items...)
 			before := itemIDs(rl)
-			err := krm.Process(rl)
+			err := run(t, rl)
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q; items %q", err, c.says, itemIDs(rl))
 			}

@@ -2,6 +2,7 @@ package krm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/manifest"
 )
 
 // localOnly refuses a kustomization that names what is not on this disk: kustomize would fetch it with git or over
@@ -44,12 +46,14 @@ func localOnly(dir string, above []string) error {
 			if err := localOnly(path, append(above, dir)); err != nil {
 				return err
 			}
+		} else if !info.Mode().IsRegular() {
+			return refuse(entry, notRegular)
 		}
 	}
 	for _, entry := range slices.Concat(k.Generators, k.Transformers, k.Validators) {
 		text := []byte(entry)
 		if !strings.Contains(entry, "\n") {
-			text, _ = os.ReadFile(filepath.Join(dir, entry)) // a directory was looked at above
+			text, _ = readRegular(filepath.Join(dir, entry)) // a directory was looked at above
 		}
 		if remote := remoteIn(text); remote != "" {
 			return refuse(remote, "it is not a file here, and nothing is fetched")
@@ -110,6 +114,29 @@ func remoteIn(text []byte) string {
 	return ""
 }
 
+const notRegular = "it is neither a file nor a directory: a pipe or a device may never end"
+
+// readRegular is os.ReadFile for what is a file, since reading a pipe waits for whoever writes into it.
+func readRegular(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New(notRegular)}
+	}
+	return os.ReadFile(path)
+}
+
+// within says whether a path leads into a directory or below it, whatever links are on the way.
+func within(dir, path string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return false
+	}
+	below, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(below)
+}
+
 // overlaidFS is the disk with a few files put over it. It hides the mark that keeps tegen's inputs out of a build,
 // since here the build is only half done when they are needed.
 type overlaidFS struct {
@@ -121,10 +148,11 @@ func (fs overlaidFS) ReadFile(path string) ([]byte, error) {
 	data, ok := fs.files[filepath.Clean(path)]
 	if !ok {
 		var err error
-		if data, err = fs.FileSystem.ReadFile(path); err != nil {
+		if data, err = readRegular(path); err != nil {
 			return nil, err
 		}
 	}
+	data = manifest.JoinSurrogates(data)
 	if bytes.Contains(data, []byte(contract.APIVersion)) {
 		data = bytes.ReplaceAll(data, []byte(localConfig), []byte("internal."+localConfig))
 	}

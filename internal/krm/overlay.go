@@ -101,7 +101,7 @@ func (out *Output) Write(w io.Writer) error {
 type kustomization struct {
 	dir, file     string
 	types         types.Kustomization
-	config        *yaml.RNode
+	config        *yaml.Node
 	before, after []string
 	nested        map[int]*kustomization
 }
@@ -111,7 +111,7 @@ func (k *kustomization) renders() bool { return k.config != nil || len(k.nested)
 // readFile parses the kustomization of a directory, "" where it has none.
 func readFile(dir string) (name string, t types.Kustomization, err error) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		text, err := os.ReadFile(filepath.Join(dir, name))
+		text, err := readRegular(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -152,7 +152,7 @@ func readKustomization(dir string) (*kustomization, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case config != nil && config.GetKind() == contract.KindCheck:
+		case config != nil && kind(config) == contract.KindCheck:
 			// Overlay checks all that comes out.
 		case config != nil && k.config == nil:
 			k.config = config
@@ -166,7 +166,7 @@ func readKustomization(dir string) (*kustomization, error) {
 }
 
 // functionConfig returns the configuration of tegen that a transformer entry holds or names, nil where it is another's.
-func (k *kustomization) functionConfig(entry string) (*yaml.RNode, error) {
+func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 	text := []byte(entry)
 	if !strings.Contains(entry, "\n") {
 		path := filepath.Join(k.dir, entry)
@@ -177,15 +177,20 @@ func (k *kustomization) functionConfig(entry string) (*yaml.RNode, error) {
 		if info.IsDir() {
 			return nil, nil
 		}
-		if text, err = os.ReadFile(path); err != nil {
+		if text, err = readRegular(path); err != nil {
 			return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
 		}
+		if !within(k.dir, path) {
+			return nil, fmt.Errorf("reading %s: transformers: %s is outside of its directory: kustomize takes files from there alone; put it there, or name the directory that holds it",
+				filepath.Join(k.dir, k.file), entry)
+		}
 	}
-	n, err := yaml.Parse(string(text))
+	parsed, err := yaml.Parse(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
 	}
-	if n.GetApiVersion() == contract.APIVersion && (n.GetKind() == contract.KindGenerator || n.GetKind() == contract.KindCheck) {
+	n := parsed.YNode() // of any form: what is no object is kustomize's to refuse
+	if apiVersion(n) == contract.APIVersion && (kind(n) == contract.KindGenerator || kind(n) == contract.KindCheck) {
 		return n, nil
 	}
 	return nil, nil
@@ -206,7 +211,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	var bundles []render.Bundle
 	if k.config != nil {
 		if len(sources) > 0 && len(k.nested) == 0 {
-			items = slices.DeleteFunc(items, func(n *yaml.RNode) bool { return n.GetKind() == contract.KindTrainingJob && isInput(n) })
+			items = slices.DeleteFunc(items, func(n *yaml.Node) bool { return kind(n) == contract.KindTrainingJob && isInput(n) })
 			more, err := k.patched(first, sources)
 			if err != nil {
 				return nil, err
@@ -238,12 +243,16 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 }
 
 // finish runs what stands behind tegen over everything.
-func (k *kustomization) finish(items []*yaml.RNode, bundles []render.Bundle) ([]*yaml.RNode, error) {
-	items, err := merge(items, bundles, true)
+func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*yaml.Node, error) {
+	items, err := keep(items, bundles, true)
 	if err != nil {
 		return nil, err
 	}
-	all, err := stream(items)
+	rest, err := stream(items)
+	if err != nil {
+		return nil, err
+	}
+	all, err := (&Output{bundles, rest}).stream()
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +290,7 @@ func (k *kustomization) buildNested(first *types.Kustomization, sources []schema
 }
 
 // render renders the jobs among items. Its mistakes have the positions of the files that the jobs were written in.
-func (k *kustomization) render(items []*yaml.RNode, sources []schema.Source) ([]render.Bundle, error) {
+func (k *kustomization) render(items []*yaml.Node, sources []schema.Source) ([]render.Bundle, error) {
 	cfg, err := parseConfig(k.config)
 	if err != nil {
 		return nil, err
@@ -296,10 +305,10 @@ func (k *kustomization) render(items []*yaml.RNode, sources []schema.Source) ([]
 
 // renamed says whether jobs name objects of the overlay by the names that they had before it changed them: by a hash
 // of a generated ConfigMap's content, or by a prefix.
-func renamed(items []*yaml.RNode, bundles []render.Bundle) bool {
+func renamed(items []*yaml.Node, bundles []render.Bundle) bool {
 	names := map[string][]string{}
 	for _, n := range items {
-		names[n.GetKind()] = append(names[n.GetKind()], n.GetName())
+		names[kind(n)] = append(names[kind(n)], name(n))
 	}
 	for _, b := range bundles {
 		for _, given := range b.Expects {
@@ -314,7 +323,7 @@ func renamed(items []*yaml.RNode, bundles []render.Bundle) bool {
 
 // resolved lets kustomize mend such names, which it does last: the overlay, not hashed yet, and the objects are the
 // resources of a kustomization around both.
-func (k *kustomization) resolved(first types.Kustomization, files map[string][]byte, bundles []render.Bundle) ([]*yaml.RNode, error) {
+func (k *kustomization) resolved(first types.Kustomization, files map[string][]byte, bundles []render.Bundle) ([]*yaml.Node, error) {
 	var objects bytes.Buffer
 	if err := render.Write(&objects, bundles); err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.dir, err)
@@ -334,7 +343,7 @@ func (k *kustomization) resolved(first types.Kustomization, files map[string][]b
 }
 
 // patched takes jobs given from outside through the overlay's own patches, prefixes, labels and namespace.
-func (k *kustomization) patched(first types.Kustomization, sources []schema.Source) ([]*yaml.RNode, error) {
+func (k *kustomization) patched(first types.Kustomization, sources []schema.Source) ([]*yaml.Node, error) {
 	files := map[string][]byte{}
 	first.Resources, first.Components, first.ConfigMapGenerator, first.SecretGenerator, first.Generators = nil, nil, nil, nil, nil
 	for i, src := range sources {
@@ -345,8 +354,12 @@ func (k *kustomization) patched(first types.Kustomization, sources []schema.Sour
 	return k.kustomize(first, files)
 }
 
-// kustomize builds a variant of the overlay's kustomization, with files that exist in memory only.
-func (k *kustomization) kustomize(variant types.Kustomization, files map[string][]byte) ([]*yaml.RNode, error) {
+// kustomize builds a variant of the overlay's kustomization, with files that exist in memory only. One that is empty,
+// since the overlay lists tegen alone, makes nothing; to kustomize it is a mistake.
+func (k *kustomization) kustomize(variant types.Kustomization, files map[string][]byte) ([]*yaml.Node, error) {
+	if variant.CheckEmpty() != nil {
+		return nil, nil
+	}
 	text, err := sigsyaml.Marshal(variant)
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.dir, err)
@@ -359,26 +372,29 @@ func (k *kustomization) kustomize(variant types.Kustomization, files map[string]
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.dir, err)
 	}
-	return result.ToRNodeSlice(), nil
+	nodes := make([]*yaml.Node, result.Size())
+	for i, n := range result.ToRNodeSlice() {
+		nodes[i] = n.YNode()
+	}
+	return nodes, nil
 }
 
 // stream prints nodes as kustomize does: all but what is marked local, under its own name or the one that overlaidFS
 // gave it.
-func stream(nodes []*yaml.RNode) ([]byte, error) {
-	var out bytes.Buffer
-	first := true
+func stream(nodes []*yaml.Node) ([]byte, error) {
+	var applied []*yaml.RNode
 	for _, n := range nodes {
-		if a := n.GetAnnotations(); a[localConfig] == "true" || a["internal."+localConfig] == "true" {
-			continue
+		if !isLocal(n) && textOf(field(annotations(n), "internal."+localConfig)) != "true" {
+			applied = append(applied, yaml.NewRNode(n))
 		}
-		if !first {
-			out.WriteString(manifest.Separator)
-		}
-		first = false
-		w := kio.ByteWriter{Writer: &out, ClearAnnotations: []string{"internal.config.kubernetes.io/path", "internal.config.kubernetes.io/index"}}
-		if err := w.Write([]*yaml.RNode{n}); err != nil {
-			return nil, fmt.Errorf("printing %s: %w", n.GetName(), err)
-		}
+	}
+	if len(applied) == 0 {
+		return nil, nil
+	}
+	var out bytes.Buffer
+	w := kio.ByteWriter{Writer: &out, ClearAnnotations: []string{pathAnnotation, indexAnnotation}}
+	if err := w.Write(applied); err != nil {
+		return nil, fmt.Errorf("printing what the overlay holds: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -388,14 +404,14 @@ func stream(nodes []*yaml.RNode) ([]byte, error) {
 func (k *kustomization) withPositions(sources []schema.Source, fallback schema.Errors) error {
 	all := slices.Clone(sources)
 	for _, path := range inputFiles(k.dir, k.types.Resources) {
-		text, err := os.ReadFile(path)
+		text, err := readRegular(path)
 		if err != nil || !bytes.Contains(text, []byte("tegen.dev/")) {
 			continue
 		}
 		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+contract.KindTrainingJob)) {
 			continue // the given jobs stand for these
 		}
-		all = append(all, schema.Source{Name: relative(path), Data: text})
+		all = append(all, schema.Source{Name: relative(path), Data: manifest.JoinSurrogates(text)})
 	}
 	if _, err := schema.Load(all); err != nil {
 		return err

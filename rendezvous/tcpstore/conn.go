@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -17,7 +18,9 @@ type conn struct {
 	net     net.Conn
 	host    string
 	decoder *Decoder
-	member  *Member // nil before the first message; the server's lock guards it
+	raw     syscall.RawConn // nil where the connection is none of the system's
+	member  *Member         // nil before the first message; the server's lock guards it
+	turn    turn            // so it does this
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -32,8 +35,13 @@ func newConn(s *Server, nc net.Conn) *conn {
 		host = nc.RemoteAddr().String()
 	}
 	c := &conn{server: s, net: nc, host: host}
+	if sc, ok := nc.(syscall.Conn); ok {
+		if c.raw, err = sc.SyscallConn(); err != nil {
+			c.raw = nil
+		}
+	}
 	c.changed.L = &c.mu
-	c.decoder = NewDecoder(nc, s.limits.Lengths, s.grow, s.release)
+	c.decoder = NewDecoder(c, s.limits.Lengths, s.grow, s.release)
 	return c
 }
 
@@ -100,6 +108,13 @@ func (c *conn) send(r Reply) {
 
 // room waits until the client has read most of its replies; false where it never will.
 func (c *conn) room() bool {
+	c.mu.Lock()
+	full := c.waiting > backlog && !c.stopped
+	c.mu.Unlock()
+	if full {
+		c.server.stall(c, true)
+		defer c.server.stall(c, false)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.waiting > backlog && !c.stopped {

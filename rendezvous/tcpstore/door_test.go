@@ -115,12 +115,15 @@ func TestRefused(t *testing.T) {
 		{"waits", "waits", greeting + `06 #1 "/1" 06 #1 "/1" 06 #1 "/1"`},
 		{"barriers", "waits", greeting + `12 "/1" #9 12 "/1" #9 12 "/1" #9`},
 		{"awaited list", "memory", greeting + "06 #100" + strings.Repeat(` "/1"`, 100)},
-		{"memory", "memory", greeting + strings.TrimSpace(strings.Repeat(`09 "/1" #900 `+strings.Repeat("61 ", 900), 5))},
+		{"memory of a run", "memory", greeting + strings.TrimSpace(strings.Repeat(`09 "/1" #900 `+strings.Repeat("61 ", 900), 4))},
+		{"memory of all", "memory", greeting + state("a") + " " + state("b") + " " + strings.TrimSpace(
+			strings.Repeat(`09 "/torch.rendezvous.a.0/x" #900 `+strings.Repeat("61 ", 900), 2)+
+				strings.Repeat(`09 "/torch.rendezvous.b.0/x" #900 `+strings.Repeat("61 ", 900), 2))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, address, refused := counting(t, func(l *Limits) {
 				l.Lengths = Lengths{Key: 100, Value: 1000, List: 100, Message: 1500}
-				l.Bounds = Bounds{Runs: 3, Keys: 4, Bytes: 4000, MemberWaits: 2, Waits: 100}
+				l.Bounds = Bounds{Runs: 3, Keys: 4, RunBytes: 3000, Bytes: 3500, MemberWaits: 2, Waits: 100}
 			})
 			other := connect(t, address)
 			other.send(greeting + `06 #1 "/mine"`)
@@ -379,7 +382,7 @@ func TestTogether(t *testing.T) {
 			c.want(`"Y2FuaW1hZGFt"`)
 			for r := range rounds {
 				c.say(Append, fmt.Sprintf("%sa.%d/all", prefix, r), ".")
-				c.send(fmt.Sprintf(`01 "/torch.rendezvous.a.%d/%d" "v" 12 "/torch.rendezvous.a.0/meet" #%d`, r, i, clients))
+				c.send(fmt.Sprintf(`01 "/torch.rendezvous.a.%d/%d" "v" 12 "/torch.rendezvous.a.%d/meet" #%d`, r, i, r, clients))
 				c.want("00")
 				c.send(fmt.Sprintf(`06 #2 "/torch.rendezvous.a.%d/0" "/torch.rendezvous.a.%d/%d" 03 "/torch.rendezvous.a.%d/all"`, r, r, clients-1, r))
 				c.want(fmt.Sprintf(`00 "%s"`, strings.Repeat(".", clients)))

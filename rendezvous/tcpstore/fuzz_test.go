@@ -34,7 +34,7 @@ func FuzzStore(f *testing.F) {
 	}
 	f.Add([]byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff"), []byte{0}, []byte{0, 0xce, 0xf7})
 	f.Fuzz(func(t *testing.T, a, b, c []byte) {
-		s := NewStore(Bounds{Runs: 4, Keys: 8, Bytes: 1 << 16, MemberWaits: 4, Waits: 6})
+		s := NewStore(Bounds{Runs: 4, Keys: 8, RunBytes: 1 << 15, Bytes: 1 << 16, MemberWaits: 4, Waits: 6})
 		held := 0
 		var members []*Member
 		var streams []*Decoder
@@ -86,14 +86,14 @@ func consistent(t *testing.T, s *Store) {
 			if s.slots[key] != slot || slot.run != r || slot.key != key {
 				t.Errorf("key %q is in two places", key)
 			}
-			if !slot.present() && !slot.met && len(slot.waits)+len(slot.barrier) == 0 {
+			if !slot.present() && len(slot.waits) == 0 {
 				t.Errorf("nothing needs key %q", key)
 			}
 			size += len(key) + overhead + len(slot.value)
 			for _, v := range slot.queue {
 				size += len(v) + overhead
 			}
-			for w := range slot.waits {
+			for _, w := range slot.waits {
 				if w.missing == 0 {
 					t.Errorf("who waits for %q could go on", key)
 				}

@@ -215,7 +215,7 @@ func (s *Store) slot(m *Member, key string) (*slot, error) {
 	if len(r.slots) >= s.bounds.Keys {
 		return nil, refuse("keys", "run %q has %d keys; one more is too many", r.id, len(r.slots))
 	}
-	t := &slot{key: key, run: r, waits: map[*wait]struct{}{}}
+	t := &slot{key: key, run: r}
 	s.slots[key], r.slots[key] = t, t
 	s.count(t, len(key)+overhead)
 	r.tell(key, round)
@@ -247,7 +247,7 @@ func (s *Store) count(t *slot, bytes int) {
 
 // tidy drops a slot that nothing needs.
 func (s *Store) tidy(t *slot) {
-	if t.present() || t.met || len(t.waits) > 0 || len(t.barrier) > 0 || s.slots[t.key] != t {
+	if t.present() || len(t.waits) > 0 || s.slots[t.key] != t {
 		return
 	}
 	s.count(t, -len(t.key)-overhead)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +30,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Lengths:     Lengths{Key: 64 << 10, Value: 16 << 20, List: 128 << 10, Message: 64 << 20},
-		Bounds:      Bounds{Runs: 10_000, Keys: 1 << 20, Bytes: 512 << 20, MemberWaits: 64, Waits: 1 << 17},
+		Bounds:      Bounds{Runs: 10_000, Keys: 1 << 20, RunBytes: 256 << 20, Bytes: 512 << 20, MemberWaits: 64, Waits: 1 << 17},
 		Connections: 20_000, Partial: 256 << 20, First: 30 * time.Second, DeadPeer: 90 * time.Second,
 	}
 }
@@ -51,7 +53,10 @@ type Server struct {
 	store     *Store
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	hosts     map[string]int // connections of the old dialect that have spoken
+	hosts     map[string]*host // by address
+	byID      map[int32]*conn
+	ids       int32
+	arrivals  *arrivals
 	closing   bool
 	idle      chan struct{} // closed once it is closing and there are no runs
 	done      sync.WaitGroup
@@ -70,7 +75,7 @@ func New(l Limits, log *slog.Logger, o Observer) *Server {
 	}
 	return &Server{
 		limits: l, log: log, observe: o, store: NewStore(l.Bounds), listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
-		hosts: map[string]int{}, idle: make(chan struct{}),
+		hosts: map[string]*host{}, byID: map[int32]*conn{}, arrivals: newArrivals(), idle: make(chan struct{}),
 	}
 }
 
@@ -123,6 +128,7 @@ func (s *Server) open(nc net.Conn) {
 	closing := s.closing
 	if !full && !closing {
 		s.conns[c] = struct{}{}
+		s.arrive(c)
 		s.done.Add(1)
 	}
 	s.mu.Unlock()
@@ -139,18 +145,17 @@ func (s *Server) open(nc net.Conn) {
 
 // left takes a connection out and closes it.
 func (s *Server) left(c *conn) {
+	c.stop() // without the lock: closing waits for a read that may want it
 	s.mu.Lock()
 	defer s.done.Done()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
-	c.stop()
+	if c.member != nil && c.member.dialect == Old {
+		s.hosts[c.host].spoken--
+	}
+	s.leave(c)
 	if c.member == nil {
 		return
-	}
-	if c.member.dialect == Old {
-		if s.hosts[c.host]--; s.hosts[c.host] == 0 {
-			delete(s.hosts, c.host)
-		}
 	}
 	for _, r := range s.store.Leave(c.member) {
 		s.log.Info("run is over", "run", r.ID, "state", r.State, "round", r.Round, "keys", r.Keys)
@@ -173,10 +178,11 @@ func (s *Server) settle() {
 func (s *Server) do(c *conn, q Request) error {
 	start := time.Now()
 	s.mu.Lock()
+	s.awaitTurn(c, q.Op.replied())
 	if c.member == nil {
 		c.member = s.store.Join(c.decoder.Dialect(), c)
 		if c.member.dialect == Old {
-			s.hosts[c.host]++
+			s.hosts[c.host].spoken++
 		}
 	}
 	before := s.store.serials
@@ -184,6 +190,7 @@ func (s *Server) do(c *conn, q Request) error {
 	if s.store.serials != before {
 		s.begun(c)
 	}
+	s.finish(c)
 	if result.Reply != nil {
 		c.send(result.Reply)
 	}
@@ -221,7 +228,7 @@ func (s *Server) refused(c *conn, err error) {
 func (s *Server) accompanied(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hosts[c.host] > 0
+	return s.hosts[c.host].spoken > 0
 }
 
 func (s *Server) grow(n int) error {
@@ -284,11 +291,15 @@ func (s *Server) stopAccepting() {
 func (s *Server) Close() error {
 	s.stopAccepting()
 	s.mu.Lock()
-	for c := range s.conns {
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, c := range conns {
 		c.stop()
 	}
-	s.mu.Unlock()
 	s.done.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.arrivals.close()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package tcpstore
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -10,7 +11,8 @@ import (
 type Bounds struct {
 	Runs        int
 	Keys        int // of a run
-	Bytes       int // of all keys and values
+	RunBytes    int // of the keys and values of one run, so that one cannot take the others' room
+	Bytes       int // of all
 	MemberWaits int // of one connection at a time
 	Waits       int // of all
 }
@@ -36,16 +38,14 @@ type Member struct {
 	waits   []*wait
 }
 
-// slot is a key that is there, is waited for, or at which members met.
+// slot is a key that is there, has a queue, or is waited for.
 type slot struct {
-	key     string
-	run     *run
-	there   bool // it has a value, perhaps an empty one
-	value   []byte
-	queue   [][]byte
-	waits   map[*wait]struct{}
-	barrier []*wait
-	met     bool // a barrier was here, which torch counts as a key
+	key   string
+	run   *run
+	there bool // it has a value, perhaps an empty one
+	value []byte
+	queue [][]byte // beside the value, as in torch's server
+	waits []*wait  // in the order in which they came
 }
 
 func (s *slot) present() bool { return s.there || len(s.queue) > 0 }
@@ -55,9 +55,9 @@ func (s *slot) present() bool { return s.there || len(s.queue) > 0 }
 type wait struct {
 	member  *Member
 	op      Op
-	slots   []*slot // each once
+	slots   []*slot // each once, as far as the key was not there when it was asked for
 	order   []*slot // as asked for
-	missing int     // how many of slots are not there
+	missing int     // how many of slots have not been written since; it stays so where one is deleted again
 	bytes   int     // about what it takes itself while it waits
 }
 
@@ -113,8 +113,10 @@ func (s *Store) Do(m *Member, q Request, now time.Time) (Result, error) {
 	switch q.Op {
 	case Set, CompareSet, Add, Append, MultiSet, QueuePush, DeleteKey, QueuePop:
 		err = s.write(m, q, now, &out)
-	case Wait, Get, MultiGet, Barrier:
+	case Wait, Get, MultiGet:
 		err = s.wait(m, q, &out)
+	case Barrier:
+		err = s.meet(m, q, now, &out)
 	case CancelWait:
 		s.cancel(m)
 		out.Reply = status(1)
@@ -173,7 +175,7 @@ func (s *Store) write(m *Member, q Request, now time.Time, out *Result) error {
 			s.pop(t, out)
 		}
 		s.tidy(t)
-		if err := s.full(); err != nil {
+		if err := s.full(t.run); err != nil {
 			return err
 		}
 	}
@@ -181,7 +183,10 @@ func (s *Store) write(m *Member, q Request, now time.Time, out *Result) error {
 }
 
 // full refuses what is too much: of keys and values, and of names that are only waited for.
-func (s *Store) full() error {
+func (s *Store) full(r *run) error {
+	if r.bytes > s.bounds.RunBytes {
+		return refuse("memory", "the keys and values of run %q take more than %d bytes", r.id, s.bounds.RunBytes)
+	}
 	if s.bytes > s.bounds.Bytes {
 		return refuse("memory", "all keys and values take more than %d bytes", s.bounds.Bytes)
 	}
@@ -190,10 +195,17 @@ func (s *Store) full() error {
 
 // put stores a value and wakes who waited for it.
 func (s *Store) put(t *slot, v []byte, out *Result) {
-	before := t.present()
+	s.store(t, v)
+	waits := t.waits
+	t.waits = nil
+	for _, w := range waits {
+		s.written(w, out)
+	}
+}
+
+func (s *Store) store(t *slot, v []byte) {
 	s.count(t, len(v)-len(t.value))
 	t.there, t.value = true, v
-	s.appeared(t, before, out)
 }
 
 // compare answers with what is stored then, except that an absent key is stored only where nothing was expected, and
@@ -211,12 +223,9 @@ func (s *Store) compare(t *slot, expected, v []byte, out *Result) {
 }
 
 func (s *Store) add(t *slot, by int64, out *Result) error {
-	var n int64
-	if t.there {
-		var err error
-		if n, err = strconv.ParseInt(string(t.value), 10, 64); err != nil {
-			return refuse("value", "ADD to %q, which is no number", t.key)
-		}
+	n, err := t.number()
+	if err != nil {
+		return err
 	}
 	n += by
 	s.put(t, strconv.AppendInt(nil, n, 10), out)
@@ -224,47 +233,57 @@ func (s *Store) add(t *slot, by int64, out *Result) error {
 	return nil
 }
 
-// remove is 1 where there was something.
+// number is what ADD and BARRIER count from: the value up to where it stops to be a number, as C++'s std::stoll reads
+// it, or 0 where there is none. torch's server too cuts off who counts where there is something else.
+func (t *slot) number() (int64, error) {
+	if !t.there {
+		return 0, nil
+	}
+	text := strings.TrimLeft(string(t.value), " \t\n\v\f\r")
+	end := 0
+	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && (text[0] == '+' || text[0] == '-')) {
+		end++
+	}
+	n, err := strconv.ParseInt(text[:end], 10, 64)
+	if err != nil {
+		return 0, refuse("value", "counting in %q, whose value begins with no number", t.key)
+	}
+	return n, nil
+}
+
+// remove is 1 where there was a value. A queue of that name is another thing and stays.
 func (s *Store) remove(t *slot) int64 {
-	if !t.present() && !t.met {
+	if !t.there {
 		return 0
 	}
-	before := t.present()
 	s.count(t, -len(t.value))
-	for _, v := range t.queue {
-		s.count(t, -len(v)-overhead)
-	}
-	t.there, t.value, t.queue, t.met = false, nil, nil, len(t.barrier) > 0
-	if before {
-		for w := range t.waits {
-			w.missing++
-		}
-	}
+	t.there, t.value = false, nil
 	return 1
 }
 
+// push wakes one that waits, the first: there is one value to pop.
 func (s *Store) push(t *slot, v []byte, out *Result) {
-	before := t.present()
 	s.count(t, len(v)+overhead)
 	t.queue = append(t.queue, v)
-	s.appeared(t, before, out)
+	for len(t.waits) > 0 {
+		w := t.waits[0]
+		t.waits = t.waits[1:]
+		if s.written(w, out) {
+			break
+		}
+	}
 }
 
-// pop answers with 1 and the oldest value, or with 0.
+// pop answers with how many values there are, and with the oldest where there is one.
 func (s *Store) pop(t *slot, out *Result) {
+	out.Reply = number(int64(len(t.queue)))
 	if len(t.queue) == 0 {
-		out.Reply = number(0)
 		return
 	}
 	v := t.queue[0]
 	t.queue[0], t.queue = nil, t.queue[1:]
 	s.count(t, -len(v)-overhead)
-	out.Reply = number(1).value(v)
-	if !t.present() {
-		for w := range t.waits {
-			w.missing++
-		}
-	}
+	out.Reply = out.Reply.value(v)
 }
 
 // wait answers at once, or owes the reply.
@@ -279,54 +298,54 @@ func (s *Store) wait(m *Member, q Request, out *Result) error {
 			}
 			return err
 		}
-		if w.order = append(w.order, t); seen[t] {
-			continue
-		}
-		seen[t] = true
-		w.slots = append(w.slots, t)
-		if !t.present() {
-			w.missing++
+		if w.order = append(w.order, t); !t.present() && !seen[t] {
+			seen[t] = true
+			w.slots = append(w.slots, t)
 		}
 	}
-	if q.Op == Barrier {
-		return s.meet(w, q.Number, out)
-	}
-	if w.missing == 0 {
+	if len(w.slots) == 0 {
 		out.Reply = w.reply()
 		return nil
 	}
-	for _, t := range w.slots {
-		t.waits[w] = struct{}{}
-	}
-	w.bytes = overhead * (len(w.order) + len(w.slots))
-	s.bytes += w.bytes
-	if err := s.owe(w); err != nil {
-		return err
-	}
-	return s.full()
+	return s.owe(w)
 }
 
-// meet lets all go on once as many as the last one names have come. The key can be met at again.
-func (s *Store) meet(w *wait, size int64, out *Result) error {
-	t := w.slots[0]
-	t.met = true
-	t.barrier = append(t.barrier, w)
-	if err := s.owe(w); err != nil || int64(len(t.barrier)) < size {
+// meet counts who has come in the value of the key, as torch's server does: nobody who gives up is taken off it, and
+// once it has reached what somebody names, that one goes on at once, and so do all who wait.
+func (s *Store) meet(m *Member, q Request, now time.Time, out *Result) error {
+	t, err := s.slot(m, q.Keys[0])
+	if err != nil {
 		return err
 	}
-	for _, w := range slices.Clone(t.barrier) {
-		s.answer(w, out)
+	n, err := t.number()
+	if err != nil {
+		return err
 	}
-	return nil
+	t.run.changed = now
+	value := strconv.AppendInt(nil, n+1, 10)
+	if n+1 >= q.Number {
+		out.Reply = status(0)
+		s.put(t, value, out)
+		return s.full(t.run)
+	}
+	s.store(t, value)
+	return s.owe(&wait{member: m, op: q.Op, slots: []*slot{t}, order: []*slot{t}})
 }
 
+// owe lets w wait for the next write to each of its slots.
 func (s *Store) owe(w *wait) error {
 	m := w.member
+	for _, t := range w.slots {
+		t.waits = append(t.waits, w)
+	}
+	w.missing = len(w.slots)
+	w.bytes = overhead * (len(w.order) + len(w.slots))
+	s.bytes += w.bytes
 	m.waits = append(m.waits, w)
 	if s.waits++; s.waits > s.bounds.Waits || len(m.waits) > s.bounds.MemberWaits {
 		return refuse("waits", "%d requests of one connection wait, and %d in all", len(m.waits), s.waits)
 	}
-	return nil
+	return s.full(w.order[0].run)
 }
 
 // answer delivers what is owed.
@@ -346,16 +365,14 @@ func (w *wait) reply() Reply {
 	return out
 }
 
-// appeared wakes those to whom t was the last key missing.
-func (s *Store) appeared(t *slot, before bool, out *Result) {
-	if before {
-		return
+// written tells w that one of its slots was, from which it has been taken; it is true where that was the last one and w
+// has its answer.
+func (s *Store) written(w *wait, out *Result) bool {
+	if w.missing--; w.missing > 0 {
+		return false
 	}
-	for w := range t.waits {
-		if w.missing--; w.missing == 0 {
-			s.answer(w, out)
-		}
-	}
+	s.answer(w, out)
+	return true
 }
 
 // cancel forgets what is owed to a member.
@@ -371,8 +388,7 @@ func (s *Store) forget(w *wait) {
 	is := func(other *wait) bool { return other == w }
 	w.member.waits = slices.DeleteFunc(w.member.waits, is)
 	for _, t := range w.slots {
-		delete(t.waits, w)
-		t.barrier = slices.DeleteFunc(t.barrier, is)
+		t.waits = slices.DeleteFunc(t.waits, is)
 		s.tidy(t)
 	}
 }
@@ -382,7 +398,7 @@ func (s *Store) has(key string) bool {
 	return t != nil && t.present()
 }
 
-// visible is the keys of the runs that a member belongs to, as if it had the store to itself. Who belongs to none sees
+// visible is the keys with a value of the runs that a member belongs to, as if it had the store to itself. Who belongs to none sees
 // those of all runs without a name.
 func (s *Store) visible(m *Member) []string {
 	runs := m.runs
@@ -395,7 +411,7 @@ func (s *Store) visible(m *Member) []string {
 			continue
 		}
 		for _, t := range r.slots {
-			if t.present() || t.met {
+			if t.there {
 				keys = append(keys, t.key)
 			}
 		}

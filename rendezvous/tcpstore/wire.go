@@ -29,8 +29,8 @@ func (d Dialect) String() string {
 // Op is an operation, numbered as in the new dialect.
 type Op uint8
 
-// The operations of torch 2.14 (recorded), and the one that only the old dialect has. The three of queues have not been
-// recorded: their numbers are what is left over, their fields are guessed from the client's interface.
+// The operations of torch 2.14, recorded but for those of queues, whose order and fields are those of torch's libuv server
+// (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp), and the one that only the old dialect has.
 const (
 	Validate Op = iota
 	Set
@@ -64,6 +64,15 @@ func (o Op) String() string {
 		return opNames[o]
 	}
 	return fmt.Sprintf("op %d", uint8(o))
+}
+
+// replied says whether a client waits for an answer.
+func (o Op) replied() bool {
+	switch o {
+	case Validate, Set, MultiSet, Append, QueuePush:
+		return false
+	}
+	return true
 }
 
 // oldOps is the old dialect's numbering. 0 to 8 are recorded from torch 1.13; torch 2.0 and 2.1 added the rest behind.
@@ -128,6 +137,9 @@ func (d *Decoder) Dialect() Dialect { return d.dialect }
 
 // Silent says that not a byte has come yet.
 func (d *Decoder) Silent() bool { return !d.begun && d.r.Buffered() == 0 }
+
+// Empty says that nothing is left of what was read.
+func (d *Decoder) Empty() bool { return d.r.Buffered() == 0 }
 
 // Next is the next message. The error is io.EOF where the stream ends between two, io.ErrUnexpectedEOF within one, a
 // *Refusal for what no client sends or what is too much, or the stream's own.

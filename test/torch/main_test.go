@@ -77,17 +77,19 @@ func start(t *testing.T) {
 	}
 }
 
-// layOut copies the workers' program to where every agent sees it.
+// layOut copies the programs to where every agent sees it.
 var layOut = sync.OnceValue(func() error {
 	if err := os.CopyFS(filepath.Join(shared, "site"), os.DirFS("site")); err != nil {
 		return fmt.Errorf("laying out what agents run: %w", err)
 	}
-	text, err := os.ReadFile("train.py")
-	if err != nil {
-		return fmt.Errorf("laying out what agents run: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(shared, "train.py"), text, 0o600); err != nil {
-		return fmt.Errorf("laying out what agents run: %w", err)
+	for _, name := range []string{"train.py", "ops.py"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("laying out what agents run: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(shared, name), text, 0o600); err != nil {
+			return fmt.Errorf("laying out what agents run: %w", err)
+		}
 	}
 	return nil
 })

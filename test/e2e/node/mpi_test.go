@@ -27,19 +27,19 @@ var (
 	allAnswer  = regexp.MustCompile(`^4 hosts answer after \d+ seconds$`)
 )
 
-// TestHorovod is scenario 7: processes that a launcher starts over ssh, on the hosts of a file.
+// TestHorovod is scenario 7: processes that a launcher starts over ssh, one by one, on the hosts of a file.
 func TestHorovod(t *testing.T) {
-	runMPI(t, "7 Horovod, one host late", "horovod-job-minimal", true)
+	runMPI(t, "7 Horovod, one host late", "horovod-job-minimal", "gloo", true)
 }
 
-// TestByteScheduler is scenario 7 with the hosts in the launcher's command.
+// TestByteScheduler is scenario 7 with the hosts in the launcher's command, which becomes Open MPI's.
 func TestByteScheduler(t *testing.T) {
-	runMPI(t, "7 ByteScheduler", "bytescheduler", false)
+	runMPI(t, "7 ByteScheduler", "bytescheduler", "mpi", false)
 }
 
 // runMPI has a launcher start processes on all workers. Where one is to come late, its pods are lost until the launcher
 // has missed it.
-func runMPI(t *testing.T, scenario, fixture string, late bool) {
+func runMPI(t *testing.T, scenario, fixture, controller string, late bool) {
 	w := begin(t)
 	w.takeTurn(t)
 	j := w.job(t, scenario, golden(t, fixture, "kind"), "")
@@ -56,7 +56,7 @@ func runMPI(t *testing.T, scenario, fixture string, late bool) {
 	j.took("apply to all hosts answering", j.applied, answered.at)
 	j.awaitComplete(j.name+"-keygen", patience)
 
-	summed := j.awaitRanks(mpiHosts * mpiSlots)
+	summed := j.awaitRanks(controller, mpiHosts*mpiSlots)
 	j.took("apply to the sum over 16 ranks", j.applied, summed)
 	j.checkLaunched(launcher, late)
 	j.awaitComplete(j.name+"-worker", patience)
@@ -161,14 +161,14 @@ for line in open(os.environ["TEGEN_HOSTFILE"]):
 	}
 }
 
-// awaitRanks waits until every rank has told the sum over all, and holds that each host has as many as it has slots.
-func (j *job) awaitRanks(size int) (at time.Time) {
+// awaitRanks waits until every rank has told the sum over all, which it has by the controller, and holds that each host has as many as it has slots.
+func (j *job) awaitRanks(controller string, size int) (at time.Time) {
 	j.t.Helper()
 	var ranks map[int]event
 	j.await(fmt.Sprintf("%d ranks", size), patience, func(events []event) bool {
 		ranks = map[int]event{}
 		for _, e := range events {
-			if e.Event == "mpi" {
+			if e.Event == controller {
 				ranks[e.Rank] = e
 			}
 		}

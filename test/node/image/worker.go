@@ -60,6 +60,7 @@ func workerRecipe(ctx context.Context) (recipe, error) {
 				"PET_TEE=9:1",
 				// Workers share the cores of one machine.
 				"OMP_NUM_THREADS=1",
+				"OMPI_MCA_mpi_yield_when_idle=1",
 			},
 			Entrypoint: []string{"/workspace/entrypoint"},
 			WorkingDir: "/workspace",

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -79,11 +80,14 @@ func events(t *testing.T, out string) []event {
 	return all
 }
 
-// shim is a directory with a program that prints its arguments, a line each.
-func shim(t *testing.T, name string) string {
+// arguments prints a program's arguments, a line each.
+const arguments = `printf '%s\n' "$@"`
+
+// shim is a directory with a program.
+func shim(t *testing.T, name, script string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -164,64 +168,115 @@ func TestParameterServersOfOneRank(t *testing.T) {
 	}
 }
 
-// TestHorovodrun: what the launcher is told of hosts, port and program reaches mpirun, and its environment the processes.
+// TestHorovodrun: the stand-in's mpirun has the line that the real horovodrun was seen to run, of 0.28.1 and of 0.16.1.
 func TestHorovodrun(t *testing.T) {
 	needPython(t)
-	for _, c := range []struct {
-		name  string
-		words []string
-		want  []string // words that stand next to each other
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(hosts, []byte("a.svc slots=2\nb.svc slots=2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		env   []string
+		words string
+		want  string
 	}{
-		{
-			"horovod",
-			[]string{"-np", "16", "-p", "12345", "--hostfile", "/tegen/ssh/hostfile", "--start-timeout", "600", "--gloo", "python", "train.py", "-p", "7"},
-			[]string{"-np 16", "plm_rsh_args -p 12345 ", "--hostfile /tegen/ssh/hostfile", "-x DIST_BACKEND", "python train.py -p 7"},
+		"horovod": {
+			words: "-np 4 -p 12345 -H h:4 --start-timeout 600 --mpi --network-interfaces eth0 python train.py -p 7",
+			want: "--allow-run-as-root --tag-output -np 4 -H h:4 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib " +
+				"-mca plm_rsh_args '-p 12345' -mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 -x NAME… python train.py -p 7",
 		},
-		{
-			"bytescheduler",
-			[]string{"-np", "8", "-p", "2222", "-H", "a.b:4,c.d:4", "--start-timeout", "5", "python", "benchmark.py", "--model", "vgg16"},
-			[]string{"-np 8", "plm_rsh_args -p 2222 ", "-H a.b:4,c.d:4", "-x DIST_BACKEND", "python benchmark.py --model vgg16"},
+		"hosts of a file, interfaces found": {
+			words: "-np 4 --hostfile " + hosts + " --mpi python train.py",
+			want: "--allow-run-as-root --tag-output -np 4 -H a.svc:2,b.svc:2 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib " +
+				"-mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 -x NAME… python train.py",
+		},
+		"bytescheduler": {
+			env:   []string{"USE_BYTESCHEDULER=1"},
+			words: "-np 8 -p 2222 -H a.svc:4,b.svc:4 python benchmark.py --model vgg16",
+			want: "--allow-run-as-root --tag-output -np 8 -H a.svc:4,b.svc:4 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib " +
+				"-mca plm_rsh_args '-p 2222' -mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 -x NCCL_DEBUG=INFO -x NAME… python benchmark.py --model vgg16",
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			env := []string{"PATH=" + shim(t, "mpirun") + ":" + os.Getenv("PATH"), "DIST_BACKEND=gloo", "HOSTNAME=own"}
-			cmd, out := program(t, env, append([]string{python, launcher(t)}, c.words...)...)
+		t.Run(name, func(t *testing.T) {
+			fakes := strings.Join([]string{
+				shim(t, "mpirun", `for word; do case $word in *" "*) printf "'%s' " "$word" ;; *) printf '%s ' "$word" ;; esac; done`),
+				shim(t, "ip", "echo '2: eth0    inet 10.0.0.9/24 brd 10.0.0.255 scope global eth0'"),
+				shim(t, "ssh", "echo lo eth0 docker0"),
+			}, ":")
+			env := append([]string{"PATH=" + fakes + ":" + os.Getenv("PATH"), "DIST_BACKEND=gloo", "HOSTNAME=own", "OLDPWD=/", "CUDA_VISIBLE_DEVICES=0"}, c.env...)
+			cmd, out := program(t, env, append([]string{python, launcher(t)}, strings.Fields(c.words)...)...)
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			got := strings.Join(strings.Fields(out.String()), " ")
-			for _, want := range c.want {
-				if !strings.Contains(got, want) {
-					t.Errorf("%q is not in: %s", want, got)
-				}
+			exported := regexp.MustCompile(`(-x [A-Za-z_0-9]+ )+`)
+			got := strings.TrimSpace(out.String())
+			if diff := gocmp.Diff(c.want, exported.ReplaceAllString(got, "-x NAME… ")); diff != "" {
+				t.Errorf("mpirun's words (-want +got):\n%s", diff)
 			}
-			if strings.Contains(got, "-x HOSTNAME") {
-				t.Errorf("one host's name is handed to all: %s", got)
+			// Each host's own name goes to all, as do the others' devices in 0.16.
+			for name, want := range map[string]bool{"DIST_BACKEND": true, "HOSTNAME": true, "OLDPWD": c.env != nil, "CUDA_VISIBLE_DEVICES": c.env != nil} {
+				if strings.Contains(got, "-x "+name+" ") != want {
+					t.Errorf("%s is exported: %t, want %t: %s", name, !want, want, got)
+				}
 			}
 		})
 	}
 }
 
-// TestMPI: every rank that the launcher starts adds its own to the sum.
-func TestMPI(t *testing.T) {
-	needPython(t, "mpi4py")
-	if _, err := exec.LookPath("mpirun"); err != nil {
-		t.Skip("no mpirun on this machine")
-	}
-	env := []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "HOME=" + t.TempDir()}
-	cmd, out := program(t, env, python, launcher(t), "-np", "3", "-H", "localhost:3", "--mpi", python, workspace(t)+"/train.py")
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	var ranks []int
-	for _, e := range events(t, out.String()) {
-		if e.Event == "mpi" && e.Size == 3 && e.Sum == 6 {
-			ranks = append(ranks, e.Rank)
+// TestOldHorovodrun: what came after 0.16.1 is refused where ByteScheduler's runs.
+func TestOldHorovodrun(t *testing.T) {
+	needPython(t)
+	for _, option := range []string{"--start-timeout=5", "--hostfile=hosts", "--network-interfaces=eth0", "--gloo", "--mpi"} {
+		cmd, out := program(t, []string{"USE_BYTESCHEDULER=1"}, python, launcher(t), "-np", "2", "-H", "localhost:2", option, "true")
+		if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "unrecognized arguments: "+option) {
+			t.Errorf("%s: %v: %s", option, err, out)
 		}
 	}
-	slices.Sort(ranks)
-	if diff := gocmp.Diff([]int{0, 1, 2}, ranks); diff != "" {
-		t.Errorf("ranks that know the sum (-want +got):\n%s\n%s", diff, out)
+}
+
+// TestRanks: every rank that the launcher starts adds its own to the sum, by either controller.
+func TestRanks(t *testing.T) {
+	for controller, needs := range map[string][]string{"mpi": {"mpi4py"}, "gloo": nil} {
+		t.Run(controller, func(t *testing.T) {
+			needPython(t, needs...)
+			for _, name := range []string{"mpirun", "ip"} {
+				if _, err := exec.LookPath(name); err != nil {
+					t.Skip("this machine has no " + name)
+				}
+			}
+			env := []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "HOME=" + t.TempDir()}
+			cmd, out := program(t, env, python, launcher(t), "-np", "3", "-H", "localhost:3", "--"+controller, python, workspace(t)+"/train.py")
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			var ranks []int
+			for line := range strings.Lines(out.String()) { // behind what says whose it is
+				for _, e := range events(t, line[max(0, strings.IndexByte(line, '{')):]) {
+					if e.Event == controller && e.Size == 3 && e.Sum == 6 {
+						ranks = append(ranks, e.Rank)
+					}
+				}
+			}
+			slices.Sort(ranks)
+			if diff := gocmp.Diff([]int{0, 1, 2}, ranks); diff != "" {
+				t.Errorf("ranks that know the sum (-want +got):\n%s\n%s", diff, out)
+			}
+		})
+	}
+}
+
+// TestGlooFails: with the first process that fails all end, and the launcher's status is 1, whatever theirs was.
+func TestGlooFails(t *testing.T) {
+	needPython(t)
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("this machine has no ip")
+	}
+	const script = `[ "$HOROVOD_RANK" = 1 ] && exit 7; sleep 60`
+	cmd, out := program(t, nil, python, launcher(t), "-np", "2", "-H", "localhost:2", "--gloo", "sh", "-c", script)
+	began := time.Now()
+	err := cmd.Run()
+	if err == nil || err.Error() != "exit status 1" || !strings.Contains(out.String(), "Process 1 exit with status code 7.") || time.Since(began) > 30*time.Second {
+		t.Errorf("%v after %v: %s", err, time.Since(began), out)
 	}
 }
 
@@ -235,7 +290,7 @@ func TestEntrypoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(words ...string) (string, error) {
-		cmd, out := program(t, []string{"PATH=" + shim(t, "torchrun") + ":" + os.Getenv("PATH")}, append([]string{"sh", workspace(t) + "/entrypoint"}, words...)...)
+		cmd, out := program(t, []string{"PATH=" + shim(t, "torchrun", arguments) + ":" + os.Getenv("PATH")}, append([]string{"sh", workspace(t) + "/entrypoint"}, words...)...)
 		err := cmd.Run()
 		return out.String(), err
 	}

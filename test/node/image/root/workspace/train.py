@@ -101,6 +101,10 @@ if __name__ == "__main__":
         import mpi
 
         mpi.main()
+    elif "HOROVOD_GLOO_IFACE" in os.environ:
+        import mesh
+
+        mesh.main()
     else:
         import torch
         import torch.distributed as dist

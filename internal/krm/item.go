@@ -1,0 +1,160 @@
+package krm
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+)
+
+const (
+	localConfig     = "config.kubernetes.io/local-config"
+	pathAnnotation  = "internal.config.kubernetes.io/path"
+	indexAnnotation = "internal.config.kubernetes.io/index"
+	legacyPath      = "config.kubernetes.io/path"
+	legacyIndex     = "config.kubernetes.io/index"
+)
+
+// target is the node that an alias stands for, and any other itself.
+func target(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// absent says whether there is nothing, or a null.
+func absent(n *yaml.Node) bool {
+	n = target(n)
+	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == yaml.NodeTagNull
+}
+
+// field is a mapping's value of a key, nil where it has none or is no mapping.
+func field(n *yaml.Node, key string) *yaml.Node {
+	n = target(n)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// textOf is a scalar's value, "" of anything else.
+func textOf(n *yaml.Node) string {
+	n = target(n)
+	if absent(n) || n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
+}
+
+// sortOf is what people call a node of its kind.
+func sortOf(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return "an alias of another"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case absent(n):
+		return "nothing"
+	}
+	return strconv.Quote(n.Value)
+}
+
+func apiVersion(n *yaml.Node) string { return textOf(field(n, "apiVersion")) }
+func kind(n *yaml.Node) string       { return textOf(field(n, "kind")) }
+func name(n *yaml.Node) string       { return textOf(field(field(n, "metadata"), "name")) }
+func namespace(n *yaml.Node) string  { return textOf(field(field(n, "metadata"), "namespace")) }
+func label(n *yaml.Node, key string) string {
+	return textOf(field(field(field(n, "metadata"), "labels"), key))
+}
+func annotations(n *yaml.Node) *yaml.Node { return field(field(n, "metadata"), "annotations") }
+
+// isInput knows inputs by their group, so that the schema refuses another version, which would pass through otherwise.
+func isInput(n *yaml.Node) bool {
+	group, _, _ := strings.Cut(contract.APIVersion, "/")
+	return strings.HasPrefix(apiVersion(n), group+"/") && (kind(n) == contract.KindTrainingJob || kind(n) == contract.KindEnvironment)
+}
+
+// isLocal says whether nothing applies an item.
+func isLocal(n *yaml.Node) bool { return textOf(field(annotations(n), localConfig)) == "true" }
+
+// markLocal lets an item stay in its repository: no cluster knows its kind.
+func markLocal(n *yaml.Node) error {
+	if err := yaml.NewRNode(n).PipeE(yaml.SetAnnotation(localConfig, "true")); err != nil {
+		return fmt.Errorf("marking %s as local: %w", name(n), err)
+	}
+	return nil
+}
+
+// itemName is the file that an item came from, or what tells it from the others.
+func itemName(n *yaml.Node, i int) string {
+	path := field(annotations(n), pathAnnotation)
+	if path == nil {
+		path = field(annotations(n), legacyPath)
+	}
+	if file := textOf(path); file != "" {
+		return file
+	}
+	if name(n) != "" {
+		return kind(n) + "/" + name(n)
+	}
+	return "items[" + strconv.Itoa(i) + "]"
+}
+
+// madeFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
+func madeFor(n *yaml.Node) string {
+	if label(n, "app.kubernetes.io/managed-by") != contract.ManagedBy {
+		return ""
+	}
+	home := namespace(n)
+	if home == "" {
+		home = label(n, "tegen.dev/namespace")
+	}
+	return home + "/" + label(n, "app.kubernetes.io/instance")
+}
+
+// identity is what tells an object from every other.
+func identity(n *yaml.Node) string {
+	return strings.Join([]string{apiVersion(n), kind(n), namespace(n), name(n)}, " ")
+}
+
+// batch is how many objects one encoder prints. Each sets aside more memory than a hundred objects take, and keeps all
+// that it has printed.
+const batch = 64
+
+// texts prints each node as a document.
+func texts(nodes []*yaml.Node) ([]string, error) {
+	out := make([]string, 0, len(nodes))
+	for some := range slices.Chunk(nodes, batch) {
+		var all bytes.Buffer
+		e := yaml.NewEncoder(&all)
+		for i, n := range some {
+			if err := e.Encode(n); err != nil {
+				return nil, fmt.Errorf("reading %s: %w", itemName(n, i), err)
+			}
+		}
+		if err := e.Close(); err != nil {
+			return nil, fmt.Errorf("reading items: %w", err)
+		}
+		docs := documents(all.Bytes())
+		if len(docs) != len(some) { // a mapping's own text is indented wherever it could be a separator
+			return nil, fmt.Errorf("reading items: %d became %d documents", len(some), len(docs))
+		}
+		for _, doc := range docs {
+			out = append(out, string(doc))
+		}
+	}
+	return out, nil
+}

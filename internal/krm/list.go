@@ -1,0 +1,217 @@
+package krm
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"sigs.k8s.io/kustomize/kyaml/fn/framework"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/render"
+)
+
+// list is a ResourceList: what kustomize and kpt hand a function and take back. Items are nodes as they were parsed, so
+// that comments and styles of those that pass through come out as they went in.
+type list struct {
+	version         string
+	items           []*yaml.Node
+	config, results *yaml.Node
+}
+
+// readList parses a ResourceList, and refuses what would otherwise be left out without a word: a second document,
+// items that are no objects.
+func readList(in []byte) (*list, error) {
+	root, err := onlyDocument(bytes.ReplaceAll(manifest.JoinSurrogates(in), []byte("\r\n"), []byte("\n")))
+	if err != nil {
+		return nil, err
+	}
+	if root == nil || root.Kind != yaml.MappingNode || textOf(field(root, "kind")) != "ResourceList" {
+		return nil, errors.New("standard input holds no ResourceList; 'tegen render FILE' renders a file")
+	}
+	l := &list{version: textOf(field(root, "apiVersion"))}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i].Value, root.Content[i+1]
+		if seen[key] {
+			return nil, fmt.Errorf("line %d: %s stands there twice", root.Content[i].Line, key)
+		}
+		seen[key] = true
+		switch key {
+		case "items":
+			if l.items, err = itemsOf(value); err != nil {
+				return nil, err
+			}
+		case "functionConfig":
+			if absent(value) {
+				break
+			}
+			if err := checkObject(value, key); err != nil {
+				return nil, err
+			}
+			l.config = value
+		case "results":
+			l.results = value
+		}
+	}
+	return l, nil
+}
+
+// onlyDocument is the content of a stream of one document, nil of one that is empty.
+func onlyDocument(in []byte) (*yaml.Node, error) {
+	var only *yaml.Node
+	for dec := yaml.NewDecoder(bytes.NewReader(in)); ; {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+			return only, nil
+		} else if err != nil {
+			return nil, err
+		}
+		switch {
+		case len(doc.Content) == 0 || absent(doc.Content[0]):
+		case only != nil:
+			return nil, fmt.Errorf("line %d: a second document: a function is handed one ResourceList", doc.Content[0].Line)
+		default:
+			only = doc.Content[0]
+		}
+	}
+}
+
+func itemsOf(value *yaml.Node) ([]*yaml.Node, error) {
+	if absent(value) {
+		return nil, nil
+	}
+	if value.Kind != yaml.SequenceNode {
+		return nil, fmt.Errorf("line %d: items: must be a list of objects, not %s", value.Line, sortOf(value))
+	}
+	for i, item := range value.Content {
+		if err := checkObject(item, fmt.Sprintf("items[%d]", i)); err != nil {
+			return nil, err
+		}
+	}
+	return value.Content, nil
+}
+
+// checkObject holds what tells objects apart to its form. path is where the object stands.
+func checkObject(n *yaml.Node, path string) error {
+	must := func(n *yaml.Node, kind yaml.Kind, path, what string) error {
+		if absent(n) || target(n).Kind == kind {
+			return nil
+		}
+		return fmt.Errorf("line %d: %s: must be %s, not %s", n.Line, path, what, sortOf(n))
+	}
+	if n.Kind != yaml.MappingNode { // null too, and an alias, whose object would be there twice
+		return fmt.Errorf("line %d: %s: must be an object, not %s", n.Line, path, sortOf(n))
+	}
+	metadata := field(n, "metadata")
+	err := errors.Join(must(field(n, "apiVersion"), yaml.ScalarNode, path+".apiVersion", "a text"),
+		must(field(n, "kind"), yaml.ScalarNode, path+".kind", "a text"),
+		must(metadata, yaml.MappingNode, path+".metadata", "a mapping"),
+		must(field(metadata, "name"), yaml.ScalarNode, path+".metadata.name", "a text"),
+		must(field(metadata, "namespace"), yaml.ScalarNode, path+".metadata.namespace", "a text"))
+	for _, name := range []string{"labels", "annotations"} {
+		texts := field(metadata, name)
+		at := path + ".metadata." + name
+		if wrong := must(texts, yaml.MappingNode, at, "a mapping"); wrong != nil || absent(texts) {
+			err = errors.Join(err, wrong)
+			continue
+		}
+		texts = target(texts)
+		for i := 0; i+1 < len(texts.Content); i += 2 {
+			err = errors.Join(err, must(texts.Content[i+1], yaml.ScalarNode, at+"."+texts.Content[i].Value, "a text"))
+		}
+	}
+	return err
+}
+
+// formats are the annotations in which items say which file they belong to: kpt's of today, those of old, or both.
+type formats struct{ internal, legacy bool }
+
+// formats of the list's items are what its answer is to have. Where there are none to tell, all are given; where no
+// item has a file, none is.
+func (l *list) formats() formats {
+	if len(l.items) == 0 {
+		return formats{true, true}
+	}
+	var f formats
+	for _, n := range l.items {
+		a := annotations(n)
+		has := func(keys ...string) bool {
+			return slices.ContainsFunc(keys, func(k string) bool { return field(a, k) != nil })
+		}
+		f.internal = f.internal || has(pathAnnotation, indexAnnotation, "internal.config.kubernetes.io/id")
+		f.legacy = f.legacy || has(legacyPath, legacyIndex, "config.k8s.io/id")
+	}
+	return f
+}
+
+// write prints a list: its items, the bundles' objects after them, then the rest. The objects are text already, and
+// indenting it costs a hundredth of parsing it into nodes and printing those.
+func (l *list) write(w io.Writer, bundles []render.Bundle) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	more := slices.ContainsFunc(bundles, func(b render.Bundle) bool { return len(b.Files) > 0 })
+	head := mapping(scalar("apiVersion"), scalar(l.version), scalar("kind"), scalar("ResourceList"))
+	if len(l.items) == 0 && !more {
+		head.Content = append(head.Content, scalar("items"), &yaml.Node{Kind: yaml.SequenceNode})
+	}
+	if err := encode(out, head); err != nil {
+		return err
+	}
+	if len(l.items) > 0 || more {
+		_, _ = out.WriteString("items:\n") // a writer with a buffer keeps its error until it is flushed
+	}
+	for some := range slices.Chunk(l.items, batch) {
+		if err := encode(out, &yaml.Node{Kind: yaml.SequenceNode, Content: some}); err != nil {
+			return err
+		}
+	}
+	if err := writeObjects(out, bundles, l.formats()); err != nil {
+		return err
+	}
+	if l.config != nil {
+		if err := encode(out, mapping(scalar("functionConfig"), l.config)); err != nil {
+			return err
+		}
+	}
+	if l.results != nil {
+		if err := encode(out, mapping(scalar("results"), l.results)); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// answer puts results in the place of those that the list had.
+func (l *list) answer(results framework.Results) error {
+	if len(results) == 0 {
+		return nil
+	}
+	text, err := yaml.Marshal(results)
+	if err != nil {
+		return err
+	}
+	n, err := yaml.Parse(string(text))
+	if err != nil {
+		return err
+	}
+	l.results = n.YNode()
+	return nil
+}
+
+func encode(w io.Writer, n *yaml.Node) error {
+	e := yaml.NewEncoder(w)
+	if err := e.Encode(n); err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+func mapping(content ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Content: content}
+}
+
+func scalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }

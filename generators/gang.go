@@ -70,19 +70,19 @@ func gangAnnotations(job *schema.Job, component string) map[string]string {
 
 // koordinatorGang declares a gang in Koordinator's keys. Each role is a gang of its own, or workers could stand in for a
 // server, and all are one group, or two jobs could each hold what the other waits for (koordinator#872).
+//
+// The key total-number is left out, which makes it the minimum. Until 1.6 a Strict gang that found no room is tried again
+// when as many of its pods as that have been tried: with more than there are pods, never. With as many as there are, a
+// change of replicas would change the template, and so replace the pods that run.
 func koordinatorGang(job *schema.Job, all []role, component string) map[string]string {
 	i := slices.IndexFunc(all, func(r role) bool { return r.component == component })
 	if i < 0 { // a pod that takes no part in training
 		return nil
 	}
-	g, least, total := job.Spec.Gang, gangLeast(job, all[i]), all[i].replicas
-	if component == componentWorker {
-		total = job.Spec.Workers.Max // not the replicas: a template must not change when they do
-	}
+	g := job.Spec.Gang
 	a := map[string]string{
 		koordinatorKeys + "name":          job.RoleGang(component),
-		koordinatorKeys + "min-available": strconv.Itoa(int(least)),
-		koordinatorKeys + "total-number":  strconv.Itoa(int(total)),
+		koordinatorKeys + "min-available": strconv.Itoa(int(gangLeast(job, all[i]))),
 		koordinatorKeys + "mode":          g.Mode,
 		koordinatorKeys + "waiting-time":  strconv.FormatInt(seconds(g.WaitTimeout), 10) + "s",
 		koordinatorKeys + "match-policy":  g.MatchPolicy,

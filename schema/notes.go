@@ -13,6 +13,7 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.gangNote(); note != "" {
 		notes = append(notes, "spec.gang.scheduler: "+note)
 	}
+	notes = append(notes, j.Spec.gangPodNotes()...)
 	if j.Spec.ParameterServers() && j.Spec.Target == TargetJob && j.Spec.Failure.Deadline == nil {
 		notes = append(notes, "spec.failure.deadline: none is set, and when a pod is lost those of the other roles wait in vain, with their accelerators, until somebody deletes the job")
 	}

@@ -30,7 +30,7 @@ func TestGangNotes(t *testing.T) {
 	for _, c := range []struct{ spec, want string }{
 		{"framework: horovod, target: mpijob, gang: {scheduler: volcano}", gang + "the MPI operator must have been started with --gang-scheduling=volcano, "},
 		{"framework: horovod, target: mpijob, gang: {scheduler: coscheduling}", gang + "the MPI operator must have been started with --gang-scheduling=scheduler-plugins-scheduler, "},
-		{"framework: horovod, target: mpijob, gang: {scheduler: koordinator}", ""},
+		{"framework: horovod, target: mpijob, gang: {scheduler: koordinator, mode: NonStrict}", ""},
 		{"target: pytorchjob, gang: {scheduler: kueue, queue: q}", gang + "Kueue's integration kubeflow.org/pytorchjob is off by default"},
 		{"target: pytorchjob, gang: {scheduler: volcano}", ""},
 		{"target: job, gang: {scheduler: kueue, queue: q}", ""},

@@ -167,6 +167,7 @@ type Workers struct {
 	Processes intstr.IntOrString `json:"processes"`
 
 	FirstIndex int32 `json:"firstIndex"`
+	Master     bool  `json:"master"`
 }
 
 // Resources mirrors #Resources; quantities are what each worker asks for.

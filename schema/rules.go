@@ -39,6 +39,7 @@ var rules = append([]rule{
 	{(*ruling).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*ruling).environment, "env launcher target network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
+	{(*ruling).master, "framework target launcher workers.master workers.min workers.max rendezvous"},
 	{(*ruling).resources, "resources.shm resources.memory resources.ephemeralStorage storage"},
 	{(*ruling).processes, "framework bytescheduler.mode workers.processes resources.gpu"},
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
@@ -245,6 +246,24 @@ func (r *ruling) workers() {
 	}
 	if w.Replicas != 0 && w.Min < w.Max && r.Spec.Rendezvous.MaxRestarts == 0 {
 		r.fail("spec.rendezvous.maxRestarts", "requires", "an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
+	}
+}
+
+// master needs a program that meets by the operator's variables: torchrun takes its rendezvous from those of the
+// elastic policy, which a job with a Master has not.
+func (r *ruling) master() {
+	w := &r.Spec.Workers
+	switch {
+	case !w.Master:
+	case r.Spec.Launcher != LauncherEntrypoint:
+		r.fail("spec.workers.master", "requires", "a launcher lets the workers meet, none of them first: leave it out, or set launcher: entrypoint")
+	case w.Min != w.Max:
+		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go", w.Min, w.Max)
+	}
+	for _, field := range []string{"store", "endpoint", "id"} {
+		if at := "spec.rendezvous." + field; w.Master && r.given(at) {
+			r.fail(at, "requires", "the workers meet at the Master, and nothing reads this: leave it out")
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Spec) defaultProcesses() int32 {
 func (s *Spec) defaultStore(asked bool) string {
 	t := rowOf(s)
 	alone := s.Workers.Max == 1 && s.Rendezvous.Backend == BackendC10d && !asked // the other backends need a store in any case
-	if alone || s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") {
+	if alone || s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") || s.Workers.Master {
 		return StoreWorker
 	}
 	return StoreCompanion

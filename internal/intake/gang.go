@@ -95,6 +95,9 @@ func (d *draft) podGroup(scheduler, group string, name view) {
 	o := d.stream.find(group, "PodGroup", d.namespace(), name.text())
 	if o == nil {
 		d.note(name, NotKept, "the PodGroup is not in the input: its minimum is taken for that of the workers")
+		if scheduler == schema.GangKubernetes {
+			d.set("spec.kubernetesVersion", "1.36", name) // the first that has such groups
+		}
 		return
 	}
 	spec := o.view().at("spec")

@@ -36,7 +36,6 @@ func writeObjects(out *bufio.Writer, bundles []render.Bundle, f formats) error {
 
 // place are the lines of annotations that name a file and the object's place in it, quoted, since some tools take the type
 // of other values for a number.
-// the type of others wrong.
 func (f formats) place(path string, index int) string {
 	i := strconv.Itoa(index)
 	var lines string

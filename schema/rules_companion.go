@@ -5,9 +5,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tegen-dev/tegen/internal/contract"
 )
+
+// defaultAttempts is torch's own, and with etcd-v3 what makes its agents' own lease of 10 s.
+func (s *Spec) defaultAttempts() int32 {
+	if s.leased() {
+		return 2
+	}
+	return 3
+}
+
+// leased says whether agents are missed when a lease in etcd ends.
+func (s *Spec) leased() bool { return s.Rendezvous.Backend == BackendEtcdV3 && s.TegenRun() }
 
 const noRendezvousImage = "needs spec.images.rendezvous, which has no default: build the image with 'make image', push it to your registry, and name it in the job or in an Environment's defaults"
 
@@ -124,12 +136,28 @@ func (r *ruling) tegenLauncher() {
 	}
 }
 
-// keepAlive refuses an interval that nobody reads.
+// keepAlive refuses an interval that nobody reads, and a lease that etcd does not know.
 func (r *ruling) keepAlive() {
 	z := &r.Spec.Rendezvous
+	if r.row == nil || !r.row.Carries("rendezvous") {
+		return
+	}
+	leased := r.Spec.leased()
 	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
-		if at := "spec.rendezvous." + field; r.given(at) && !z.Dynamic() && r.row != nil && r.row.Carries("rendezvous") {
-			r.fail(at, "requires", "only backend c10d and etcd-v2 can be told, and %s cannot", z.Backend)
+		at := "spec.rendezvous." + field
+		switch {
+		case !r.given(at):
+			continue
+		case !z.Dynamic() && !leased:
+			r.fail(at, "requires", "only backend c10d and etcd-v2, and etcd-v3 with launcher tegen, can be told, and %s cannot", z.Backend)
+			continue
+		case leased && z.Conf["ttl"] != "":
+			r.failKey("spec.rendezvous.conf", "ttl", "reserved", "is set by %s: with etcd-v3 both are the lease", at)
+		case leased && z.KeepAlive.Duration*time.Duration(z.KeepAliveAttempts) < leastLease:
+			r.fail(at, "range", "%s times %d is below 2s, and etcd knows no shorter lease", short(z.KeepAlive), z.KeepAliveAttempts)
 		}
+		return // one of both says it
 	}
 }
+
+const leastLease = 2 * time.Second

@@ -267,6 +267,9 @@ func tidy(job *Job) {
 			}
 		}
 	}
+	if z := &job.Spec.Rendezvous; z.KeepAliveAttempts == 0 {
+		z.KeepAliveAttempts = job.Spec.defaultAttempts()
+	}
 	for i := range job.Spec.Storage {
 		if v := &job.Spec.Storage[i]; v.VolumeSource == (VolumeSource{}) {
 			v.Dynamic = defaultVolume()

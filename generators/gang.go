@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -21,6 +22,7 @@ const (
 	kueuePriorityKey = "kueue.x-k8s.io/priority-class"
 	kueueGroupKey    = "kueue.x-k8s.io/pod-group-name"
 	kueueCountKey    = "kueue.x-k8s.io/pod-group-total-count"
+	kueueElasticKey  = "kueue.x-k8s.io/elastic-job"
 )
 
 // schedulingGroup is the PodGroup of Kubernetes' own gangs.
@@ -124,6 +126,15 @@ func workloadLabels(job *schema.Job) map[string]string {
 		l[kueuePriorityKey] = g.Priority
 	}
 	return l
+}
+
+// resizable tells Kueue that the number of workers may change: without it Kueue suspends a job that was admitted with
+// another number, which ends all workers, and admits it anew. It knows this of a Job alone, and refuses it elsewhere.
+func resizable(job *schema.Job, component string, m *metav1.ObjectMeta) {
+	_, said := m.Annotations[kueueElasticKey]
+	if job.Spec.Gang.Is(schema.GangKueue) && job.Spec.Elastic() && component == componentWorker && !said {
+		annotate(m, kueueElasticKey, "true")
+	}
 }
 
 // expectOfQueue is what must be there for an object with these labels to leave its queue.

@@ -39,6 +39,33 @@ func TestScaledGang(t *testing.T) {
 	}
 }
 
+// TestResizable: Kueue is told of a Job whose workers may become more or fewer, and of nothing else: it refuses the key on
+// other kinds, and on a Job of a fixed size it does harm only.
+func TestResizable(t *testing.T) {
+	for _, target := range schema.Targets {
+		if !target.Carries("gang.scheduler=" + schema.GangKueue) {
+			continue
+		}
+		for _, workers := range []string{"replicas: 4", "replicas: 4, min: 3, max: 8"} {
+			if elastic := strings.Contains(workers, "min"); elastic && !target.Carries("workers.min") {
+				continue
+			}
+			text := workersLine.ReplaceAllString(example(target, "gang.scheduler="+schema.GangKueue), "  workers: {"+workers+"}")
+			text = strings.ReplaceAll(text, "  gang: {", "  gang: {minAvailable: 4, ")
+			for _, o := range rendered(t, text) {
+				metadata, _ := o["metadata"].(map[string]any)
+				annotations, _ := metadata["annotations"].(map[string]any)
+				labels, _ := metadata["labels"].(map[string]any)
+				want := target.Name == schema.TargetJob && strings.Contains(workers, "min") &&
+					o["kind"] == "Job" && labels["app.kubernetes.io/component"] == componentWorker
+				if got := annotations[kueueElasticKey] == "true"; got != want {
+					t.Errorf("%s/%s, workers {%s}, %v %v: resizable %v, want %v", target.Framework, target.Name, workers, o["kind"], metadata["name"], got, want)
+				}
+			}
+		}
+	}
+}
+
 // scaled are the pods of roles and the PodGroup of a job with so many workers of 3 to 8.
 func scaled(t *testing.T, target schema.Target, feature string, workers int) map[string]any {
 	t.Helper()
@@ -50,19 +77,7 @@ func scaled(t *testing.T, target schema.Target, feature string, workers int) map
 	if wholeGang(target, feature) {
 		text = strings.ReplaceAll(text, "  gang: {", fmt.Sprintf("  gang: {minAvailable: %d, ", workers))
 	}
-	jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(text)}})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	var out []byte
-	for _, c := range Generate(jobs[0]) {
-		for _, obj := range c.Objects {
-			if out, err = manifest.Append(out, obj); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	objects := parsed(t, string(out))
+	objects := rendered(t, text)
 	found := map[string]any{}
 	for i, p := range podsIn(objects...) {
 		if i > 0 && target.Name == schema.TargetPods { // the first stands for all, which differ by their index
@@ -86,4 +101,22 @@ func scaled(t *testing.T, target schema.Target, feature string, workers int) map
 func wholeGang(target schema.Target, feature string) bool {
 	return strings.HasSuffix(feature, schema.GangKueue) || target.Name == schema.TargetMPIJob &&
 		(strings.HasSuffix(feature, schema.GangCoscheduling) || strings.HasSuffix(feature, schema.GangVolcano))
+}
+
+// rendered are all objects of the one job in a text.
+func rendered(t *testing.T, text string) []map[string]any {
+	t.Helper()
+	jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(text)}})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var out []byte
+	for _, c := range Generate(jobs[0]) {
+		for _, obj := range c.Objects {
+			if out, err = manifest.Append(out, obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return parsed(t, string(out))
 }

@@ -38,8 +38,11 @@ func (s *Spec) koordinatorNotes() (notes []string) {
 
 // kueueScaling is what Kueue makes of another number of workers in a job that it has admitted.
 func (s *Spec) kueueScaling() string {
-	if s.Target == TargetPods {
+	switch s.Target {
+	case TargetPods:
 		return "Kueue deletes pods beyond the number that it admitted: to have more workers, let it admit the job anew"
+	case TargetJob:
+		return "Kueue before 0.18, or without its feature gate ElasticJobsViaWorkloadSlices, stops an admitted Job whose number of workers changes and admits it anew: all workers end, and begin again together"
 	}
 	return "Kueue stops an admitted job whose number of workers changes and admits it anew: all workers end, and begin again together"
 }

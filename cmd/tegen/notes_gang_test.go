@@ -16,10 +16,11 @@ func TestNotesOfGangPods(t *testing.T) {
 		beyond = "spec.gang.minAvailable: Koordinator 1.8 leaves pods beyond it pending"
 		alone  = "spec.gang.matchPolicy: under only-waiting a pod that takes a lost one's place waits until 4 wait together"
 		anew   = "spec.workers.replicas: Kueue stops an admitted job whose number of workers changes"
+		since  = "spec.workers.replicas: Kueue before 0.18, or without its feature gate"
 		excess = "spec.workers.replicas: Kueue deletes pods beyond the number"
 		fixed  = "spec.workers.replicas: Kubernetes 1.36 refuses to change the parallelism"
 	)
-	all := []string{cycles, beyond, alone, anew, excess, fixed}
+	all := []string{cycles, beyond, alone, anew, since, excess, fixed}
 	for _, c := range []struct {
 		spec string
 		want []string
@@ -34,7 +35,8 @@ func TestNotesOfGangPods(t *testing.T) {
 		{elastic + "gang: {scheduler: tegen}", nil},
 		{elastic + "gang: {scheduler: coscheduling}", nil},
 		{elastic + "gang: {scheduler: volcano}", nil},
-		{elastic + "gang: {scheduler: kueue, queue: q, minAvailable: 4}", []string{anew}},
+		{elastic + "gang: {scheduler: kueue, queue: q, minAvailable: 4}", []string{since}},
+		{elastic + "target: jobset, gang: {scheduler: kueue, queue: q, minAvailable: 4}", []string{anew}},
 		{elastic + "target: pods, gang: {scheduler: kueue, queue: q, minAvailable: 4}", []string{excess}},
 		{whole + "gang: {scheduler: kueue, queue: q}", nil},
 		{elastic + "kubernetesVersion: '1.36', gang: {scheduler: kubernetes}", []string{fixed}},

@@ -91,3 +91,23 @@ func TestNoteOfStore(t *testing.T) {
 		}
 	}
 }
+
+// TestNoteOfWorkingDirectory: what ByteScheduler's own images need before they run here is told of its jobs alone.
+func TestNoteOfWorkingDirectory(t *testing.T) {
+	const job = `apiVersion: tegen.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist, namespace: ml}
+spec: {image: "x:1", command: [python, train.py], workers: {replicas: 2}, security: {runAsUser: 1234}, %}
+`
+	for spec, noted := range map[string]bool{
+		"framework: bytescheduler":                 true,
+		"framework: bytescheduler, target: mpijob": true,
+		"framework: bytescheduler, bytescheduler: {mode: byteps}, servers: {command: [bpslaunch]}": false,
+		"framework: horovod, horovod: {controller: mpi}":                                           false,
+	} {
+		_, msg, code := tegen(strings.Replace(job, "%", spec, 1), "vet", "-")
+		if code != exitOK || strings.Contains(msg, "note: spec.image: ByteScheduler's own Dockerfiles end in a working directory under /root, which user 1234 cannot enter") != noted {
+			t.Errorf("%s: exit %d, %q on standard error, want the note: %t", spec, code, msg, noted)
+		}
+	}
+}

@@ -22,6 +22,7 @@ func isGangKey(key string) bool {
 	for _, prefix := range []string{
 		koordinator, "pod-group.scheduling.sigs.k8s.io", coscheduling, volcano, "scheduling.volcano.sh/", "volcano.sh/task-spec", kueue + "queue-name",
 		kueue + "priority-class", kueue + "managed", kueue + "pod-group-name", kueue + "pod-group-total-count",
+		kueue + "elastic-job",
 	} {
 		if strings.HasPrefix(key, prefix) {
 			return true

@@ -141,6 +141,10 @@ func (d *draft) keptFor(spec view) {
 		d.seconds("spec.ttlAfterFinished", ttl)
 	} else {
 		d.set("spec.gitops", true, spec)
+		t := schema.TargetOf(d.get("spec.framework").text(), d.get("spec.target").text())
+		if !d.get("spec.hashedNames").given() && t != nil && t.Carries("hashedNames") {
+			d.set("spec.hashedNames", false, spec) // its name has none
+		}
 	}
 }
 

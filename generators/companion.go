@@ -83,7 +83,7 @@ func companion(job *schema.Job) []runtime.Object {
 // companionGateways keep nothing: any of them may go at any time.
 func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 	d := &appsv1.Deployment{
-		ObjectMeta: meta(job, companionName(job), componentCompanion),
+		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
@@ -110,7 +110,7 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 	c := &job.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
-		ObjectMeta: meta(job, companionName(job), componentCompanion),
+		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: companionStatusName(job),
 			Replicas:    &replicas,
@@ -169,7 +169,7 @@ func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	pod.Containers = []corev1.Container{container}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      labels(job, componentCompanion),
+			Labels:      podLabels(job, componentCompanion),
 			Annotations: evictionAnnotations(job),
 		},
 		Spec: pod,

@@ -31,7 +31,7 @@ func mpiJob(job *schema.Job) []runtime.Object {
 			apis.MPIWorker:   {Replicas: &job.Spec.Workers.Replicas, RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker},
 		},
 	}
-	m := meta(job, job.Metadata.Name, componentWorker)
+	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
 	expect(job, &m, launcher.Spec, worker.Spec)
 	return []runtime.Object{apis.New(apis.MPIJobKind, m, spec)}

@@ -425,7 +425,8 @@ func sharedMemory(job *schema.Job, objs []runtime.Object) (wrong []string) {
 			}
 			j := slices.IndexFunc(p.spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.VolumeMounts[i].Name })
 			dir := p.spec.Volumes[j].EmptyDir
-			if dir == nil || dir.Medium != corev1.StorageMediumMemory || dir.SizeLimit == nil || dir.SizeLimit.Cmp(*c.Resources.Limits.Memory()) > 0 {
+			if dir == nil || dir.Medium != corev1.StorageMediumMemory || dir.SizeLimit == nil ||
+				!c.Resources.Limits.Memory().IsZero() && dir.SizeLimit.Cmp(*c.Resources.Limits.Memory()) > 0 {
 				wrong = append(wrong, fmt.Sprintf("%s: /dev/shm is %+v, with memory %s", p.from, dir, c.Resources.Limits.Memory()))
 			}
 		}

@@ -26,7 +26,7 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 		t.ports = nil // the operator adds the port that it tells the workers
 	}
 	template := patched(job, componentWorker, workerTemplate(job, t))
-	m := meta(job, job.Metadata.Name, componentWorker)
+	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
 	if job.Spec.Workers.Master {
 		expect(job, &m, template.Spec)

@@ -62,8 +62,8 @@ func fixedRun(job *schema.Job) string {
 	switch {
 	case s.Rendezvous.ID != "":
 		return s.Rendezvous.ID
-	case s.Rendezvous.Store == schema.StoreExternal, s.Rendezvous.Companion.Etcd != nil:
-		// Others use that store too: a changed job is another run, but one worker more or a start is not.
+	case s.Rendezvous.Store == schema.StoreEtcd, s.Rendezvous.Store == schema.StoreExternal, s.Rendezvous.Companion.Etcd != nil:
+		// That store remembers what has ended: a changed job is another run, but one worker more or a start is not.
 		return job.Metadata.Namespace + "-" + job.Metadata.Name + "-" +
 			contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max, w.Processes)
 	}

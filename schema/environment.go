@@ -187,8 +187,8 @@ func (env *Environment) apply(job *Job) {
 	for _, image := range spec.allImages() {
 		*image = env.rewrite(*image)
 	}
-	if p := &spec.Workers.Processes; env.takesAccelerators() && spec.Horovodrun() && (p.StrVal == "auto" || p.StrVal == "gpu") {
-		*p = intstr.FromInt32(1) // horovodrun counts nothing else
+	if p := &spec.Workers.Processes; spec.Resources.GPU == 0 && job.asked.gpu > 0 && (p.StrVal == "auto" || p.StrVal == "gpu") {
+		*p = intstr.FromInt32(1) // what it counted is gone, and torchrun would count the machine's cores instead
 	}
 	env.Spec.Caps.apply(spec)
 	if env.Spec.Anywhere {
@@ -236,12 +236,6 @@ func (c *Caps) amount(limit *resource.Quantity) Amount {
 		return Amount{}
 	}
 	return Amount{Quantity: *limit}
-}
-
-// takesAccelerators says whether jobs have none here, whatever they ask for.
-func (env *Environment) takesAccelerators() bool {
-	gpu := env.root.below("spec", "overrides", "resources", "gpu")
-	return gpu != nil && gpu.text == "0"
 }
 
 // allImages are the images that a job names.

@@ -70,7 +70,8 @@ type Job struct {
 	Metadata   Metadata `json:"metadata"`
 	Spec       Spec     `json:"spec"`
 
-	at position
+	at    position
+	asked asked
 }
 
 // Position is where the job starts, as file:line:col.

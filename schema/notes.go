@@ -26,7 +26,12 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.workingDirNote(); note != "" {
 		notes = append(notes, "spec.image: "+note)
 	}
-	return append(notes, j.Spec.directoryNotes()...)
+	notes = append(notes, j.Spec.directoryNotes()...)
+	notes = append(notes, j.takenNotes()...)
+	notes = append(notes, j.changeNotes()...)
+	notes = append(notes, j.Spec.scriptNotes()...)
+	notes = append(notes, j.Spec.imageNotes()...)
+	return append(notes, j.runNotes()...)
 }
 
 // workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,6 +32,8 @@ var rules = append([]rule{
 	{(*ruling).target, "framework target"},
 	{(*ruling).names, "metadata createNamespace"},
 	{(*ruling).program, "framework launcher bytescheduler.mode command args script"},
+	{(*ruling).launchedTwice, "framework launcher bytescheduler.mode command args"},
+	{(*ruling).runnable, "framework launcher bytescheduler.mode command args script servers.command"},
 	{(*ruling).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*ruling).environment, "env launcher target network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
@@ -109,8 +110,9 @@ func (r *ruling) failKey(mapping, key, rule, format string, args ...any) {
 }
 
 // given says whether somebody wrote the field, be it the author or an environment.
-func (r *ruling) given(dotted string) bool {
-	n := r.root
+func (r *ruling) given(dotted string) bool { return r.root.given(dotted) }
+
+func (n *node) given(dotted string) bool {
 	for _, name := range strings.Split(dotted, ".") {
 		name, index, item := strings.Cut(name, "[")
 		e := n.entry(name)
@@ -172,22 +174,6 @@ func (r *ruling) program() {
 	case strings.HasPrefix(s.Args[0], "-"):
 		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script%s", s.Args[0], otherwise)
 	}
-	if !s.Torchrun() {
-		return
-	}
-	for i, word := range s.Command {
-		if ownLauncher.MatchString(word) && !Launches(s.Command) {
-			r.fail(fmt.Sprintf("spec.command[%d]", i), "requires", "starts torchrun itself: set launcher: entrypoint, or tegen puts another one around it")
-		}
-	}
-}
-
-var ownLauncher = regexp.MustCompile(`\b(torchrun|torch\.distributed\.(run|launch))\b`)
-
-// Launches says whether a command is torchrun already, by one of its names, and needs no other.
-func Launches(command []string) bool {
-	return len(command) > 0 && path.Base(command[0]) == "torchrun" ||
-		slices.Contains(command, "torch.distributed.run") || slices.Contains(command, "torch.distributed.launch")
 }
 
 func (r *ruling) script() {

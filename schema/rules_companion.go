@@ -10,15 +10,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/contract"
 )
 
-// defaultStore is the store of a job that names none: the companion where a place has it.
-func (s *Spec) defaultStore() string {
-	t := rowOf(s)
-	if s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") || s.Workers.Master {
-		return StoreWorker
-	}
-	return StoreCompanion
-}
-
 // defaultAttempts is torch's own, and with etcd-v3 what makes its agents' own lease of 10 s.
 func (s *Spec) defaultAttempts() int32 {
 	if s.leased() {
@@ -36,7 +27,8 @@ const noRendezvousImage = "needs spec.images.rendezvous, which has no default: b
 func (r *ruling) companion() {
 	z := &r.Spec.Rendezvous
 	if z.Store != StoreCompanion {
-		if r.given("spec.rendezvous.companion") {
+		// An environment may say how companions are wherever there is one: a job of one worker has none.
+		if alone := r.Spec.Workers.Max == 1 && !r.given("spec.rendezvous.store"); r.given("spec.rendezvous.companion") && (!alone || r.asked.companion) {
 			r.fail("spec.rendezvous.companion", "requires", "no companion is rendered with store %s", z.Store)
 		}
 		return
@@ -140,11 +132,6 @@ func (r *ruling) tegenLauncher() {
 	for key := range s.Rendezvous.Conf {
 		if confKeys[key] == "" && key != "password" && !slices.Contains(contract.LauncherConf, key) {
 			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s", strings.Join(contract.LauncherConf, ", "))
-		}
-	}
-	for i, word := range s.Command {
-		if ownLauncher.MatchString(word) {
-			r.fail(fmt.Sprintf("spec.command[%d]", i), "requires", "starts torchrun, and launcher: tegen stands in its place: leave it and its options out, or choose another launcher")
 		}
 	}
 }

@@ -232,6 +232,9 @@ func (d *draft) slots(options [][3]string, at view) {
 			d.set("spec.workers.processes", n/workers, at)
 		}
 	}
+	if !d.get("spec.workers.processes").given() { // a TrainingJob has one for each accelerator
+		d.set("spec.workers.processes", int64(1), at)
+	}
 }
 
 // count holds the number of processes against what tegen renders: as many as all workers, or the fewest, have.

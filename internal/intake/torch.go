@@ -117,7 +117,10 @@ func (d *draft) nodes(s setting, c view) {
 
 func (d *draft) processes(s setting) {
 	switch s.text {
-	case "":
+	case "": // torchrun's own, where a TrainingJob has one for each accelerator
+		if !d.get("spec.workers.processes").given() {
+			d.set("spec.workers.processes", int64(1), d.workload[0].view())
+		}
 	case "auto", "gpu", "cpu":
 		d.set("spec.workers.processes", s.text, s.from)
 	default:

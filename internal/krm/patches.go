@@ -20,7 +20,9 @@ const patchMark = "internal.tegen.dev/patch-"
 
 // unmet finds the patches whose target selects nothing, which kustomize leaves out without a word. Jobs given from
 // outside may be a part of those that the overlay is for, so with them it is a note; else it is an error.
-func (k *kustomization) unmet(first types.Kustomization, files map[string][]byte, sources []schema.Source) (notes []string, err error) {
+func (k *kustomization) unmet(
+	first types.Kustomization, files map[string][]byte, sources []schema.Source,
+) (notes []string, err error) {
 	targeted := map[int]bool{}
 	for i, p := range first.Patches {
 		if p.Target != nil {
@@ -48,7 +50,8 @@ func (k *kustomization) unmet(first types.Kustomization, files map[string][]byte
 	}
 	var errs []error
 	for _, i := range slices.Sorted(maps.Keys(targeted)) {
-		at, what := k.position(i), fmt.Sprintf("patches[%d]: nothing matches its target (%s), so it changes nothing", i, targetText(first.Patches[i].Target))
+		at, selects := k.position(i), targetText(first.Patches[i].Target)
+		what := fmt.Sprintf("patches[%d]: nothing matches its target (%s), so it changes nothing", i, selects)
 		notes = append(notes, at+": note: "+what)
 		errs = append(errs, fmt.Errorf("%s: %s: mend the target, or remove the patch", at, what))
 	}
@@ -74,7 +77,7 @@ func (k *kustomization) met(v variant, targeted map[int]bool, keep bool) (map[in
 		}
 		if targeted[i] {
 			// What a merge patch is called does not matter where it has a target.
-			text := "apiVersion: v1\nkind: Mark\nmetadata: {name: mark, annotations: {" + patchMark + strconv.Itoa(i) + ": met}}\n"
+			text := "apiVersion: v1\nkind: Mark\nmetadata:\n  name: mark\n  annotations: {" + patchMark + strconv.Itoa(i) + ": met}\n"
 			patches = append(patches, types.Patch{Patch: text, Target: p.Target})
 		}
 	}

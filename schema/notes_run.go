@@ -55,7 +55,7 @@ func (j *Job) changeNotes() []string {
 // of the same content, and a store that outlives the job remembers that it has ended.
 func (j *Job) runNotes() []string {
 	z := &j.Spec.Rendezvous
-	kept := z.Store == StoreEtcd || z.Store == StoreExternal || z.Store == StoreCompanion && z.Companion.Etcd != nil
+	kept := z.Store == StoreEtcd || z.Store == StoreExternal // a companion forgets closed runs, also in an etcd
 	named := slices.Contains([]string{TargetPods, TargetElasticJob, TargetPyTorchJob}, j.Spec.Target)
 	if j.Spec.Framework != FrameworkTorchelastic || !kept || !named {
 		return nil

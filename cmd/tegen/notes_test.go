@@ -208,7 +208,7 @@ func TestNoteOfRun(t *testing.T) {
 		"target: pytorchjob, rendezvous: {backend: etcd-v2, store: etcd}":                                                      head + "for two hours",
 		"target: elasticjob, rendezvous: {backend: etcd, store: etcd}":                                                         head + "for two hours, and end at once: give the job another name",
 		"target: pods, launcher: tegen, rendezvous: {backend: etcd-v3, store: etcd}":                                           head + "for 10 minutes",
-		"target: pods, rendezvous: {backend: etcd, store: companion, companion: {etcd: {endpoints: ['http://e.infra:2379']}}}": head + "for two hours",
+		"target: pods, rendezvous: {backend: etcd, store: companion, companion: {etcd: {endpoints: ['http://e.infra:2379']}}}": "",
 	} {
 		if got := noted(t, spec+more+"}\n"); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got %q, want %q", more, got, want)

@@ -83,7 +83,7 @@ func companion(job *schema.Job) []runtime.Object {
 // companionGateways keep nothing: any of them may go at any time.
 func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 	d := &appsv1.Deployment{
-		ObjectMeta: meta(job, companionName(job), componentCompanion),
+		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
@@ -109,7 +109,7 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 	c := &job.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
-		ObjectMeta: meta(job, companionName(job), componentCompanion),
+		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: companionStatusName(job),
 			Replicas:    &replicas,
@@ -137,7 +137,13 @@ func companionDisk(job *schema.Job) resource.Quantity {
 	if z.Backend == schema.BackendC10d || z.Companion.Etcd != nil || z.Companion.Storage != nil {
 		return resource.MustParse("1Gi")
 	}
-	return resource.MustParse("3Gi") // etcd's own quota of 2Gi, and the log
+	// The store's file, of which there are two for as long as one is written anew, and its log; the file's limit is the
+	// memory, and at least 512Mi. 14,000 swaps of 43 kB took 129 MiB of disk and 280 MiB of memory at most (bench/README.md).
+	disk, twice := resource.MustParse("1Gi"), z.Companion.Memory.DeepCopy()
+	if twice.Add(z.Companion.Memory); disk.Cmp(twice) < 0 {
+		return twice
+	}
+	return disk
 }
 
 func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
@@ -159,7 +165,7 @@ func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	pod.Containers = []corev1.Container{container}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      labels(job, componentCompanion),
+			Labels:      podLabels(job, componentCompanion),
 			Annotations: evictionAnnotations(job),
 		},
 		Spec: pod,
@@ -177,11 +183,12 @@ func companionContainer(job *schema.Job) corev1.Container {
 			TimeoutSeconds: 3, // it says after 2 that the store does not answer
 		}
 	}
-	var env []corev1.EnvVar
+	// The collector works harder before the kernel kills: what is kept, and what is on its way, is less than this.
+	env := []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.FormatInt(c.Memory.Value()*6/10, 10)}}
 	if c.Etcd != nil && c.Etcd.Password != nil {
-		env = []corev1.EnvVar{{Name: contract.RendezvousPassword, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		env = append(env, corev1.EnvVar{Name: contract.RendezvousPassword, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: c.Etcd.Password.Name}, Key: c.Etcd.Password.Key,
-		}}}}
+		}}})
 	}
 	return corev1.Container{
 		Name:            componentCompanion,
@@ -194,7 +201,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 			{Name: "status", ContainerPort: contract.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:       fixed(c.CPU, c.Memory, companionDisk(job)),
-		StartupProbe:    probe("/readyz", 2, 60),
+		StartupProbe:    probe("/readyz", 2, 900), // a large log takes its time; serve itself ends when it gets no further
 		ReadinessProbe:  probe("/readyz", 5, 3),
 		LivenessProbe:   probe("/healthz", 10, 6), // a restart ends every run of c10d: not at the first doubt
 		SecurityContext: containerSecurity(true),
@@ -221,6 +228,8 @@ func companionFlags(job *schema.Job) []string {
 		fmt.Sprintf("--advertise-client-urls=http://%s:%d", companionName(job), etcdPort(job)), // the Service: what clients dial when they connect again
 		"--listen-c10d=",
 		status,
+		fmt.Sprintf("--max-bytes=%d", z.Companion.Memory.Value()/4),
+		fmt.Sprintf("--max-answer-bytes=%d", z.Companion.Memory.Value()/8), // held for clients that read slowly, or never
 	}
 	e := z.Companion.Etcd
 	if e == nil {

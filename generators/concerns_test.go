@@ -210,7 +210,7 @@ func TestGang(t *testing.T) {
 	for _, target := range []string{"job", "pods"} {
 		objs := objects(load(t, job("target: "+target, "workers: {replicas: 4, min: 2, max: 6}", "gang: {scheduler: koordinator, waitTimeout: 90s}")))
 		want := map[string]string{
-			"name": "resnet", "min-available": "2", "total-number": "6", "mode": "Strict", "waiting-time": "90s", "match-policy": "waiting-and-running",
+			"name": "resnet", "min-available": "2", "mode": "Strict", "waiting-time": "90s", "match-policy": "waiting-and-running",
 		}
 		for _, obj := range objs {
 			var annotations map[string]string

@@ -20,7 +20,7 @@ const componentMaster = "master"
 // (intelligent-machine-learning/dlrover v0.6.1, go/elasticjob and dlrover/python/master/scaler/pod_scaler.py).
 func dlroverJob(job *schema.Job) []runtime.Object {
 	d, s := &job.Spec.DLRover, &job.Spec
-	m := meta(job, job.Metadata.Name, componentMaster)
+	m := workloadMeta(job, job.Metadata.Name, componentMaster)
 	// The controller's own value, by which the master's Service finds it: the job's labels are put over the controller's.
 	m.Labels["app.kubernetes.io/name"] = "elasticjob"
 	maps.Copy(m.Labels, workloadLabels(job))

@@ -17,7 +17,7 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 	t.command, t.args = elasticJobProgram(job)
 	template := workerTemplate(job, t)
 	template = patched(job, template)
-	m := meta(job, job.Metadata.Name, componentWorker)
+	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	expect(job, &m, template.Spec, dialling(endpoint(job, "")))
 	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{
 		RdzvEndpoint: endpoint(job, ""),

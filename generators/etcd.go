@@ -65,7 +65,7 @@ func etcd(job *schema.Job) []runtime.Object {
 func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 	e := &job.Spec.Rendezvous.Etcd
 	set := &appsv1.StatefulSet{
-		ObjectMeta: meta(job, etcdName(job), componentEtcd),
+		ObjectMeta: workloadMeta(job, etcdName(job), componentEtcd),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName:         etcdPeerName(job),
 			Replicas:            &e.Replicas,
@@ -133,7 +133,7 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      labels(job, componentEtcd),
+			Labels:      podLabels(job, componentEtcd),
 			Annotations: evictionAnnotations(job),
 		},
 		Spec: pod,

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -21,6 +22,7 @@ const (
 	kueuePriorityKey = "kueue.x-k8s.io/priority-class"
 	kueueGroupKey    = "kueue.x-k8s.io/pod-group-name"
 	kueueCountKey    = "kueue.x-k8s.io/pod-group-total-count"
+	kueueElasticKey  = "kueue.x-k8s.io/elastic-job"
 )
 
 // schedulingGroup is the PodGroup of Kubernetes' own gangs.
@@ -70,19 +72,19 @@ func gangAnnotations(job *schema.Job, component string) map[string]string {
 
 // koordinatorGang declares a gang in Koordinator's keys. Each role is a gang of its own, or workers could stand in for a
 // server, and all are one group, or two jobs could each hold what the other waits for (koordinator#872).
+//
+// The key total-number is left out, which makes it the minimum. Until 1.6 a Strict gang that found no room is tried again
+// when as many of its pods as that have been tried: with more than there are pods, never. With as many as there are, a
+// change of replicas would change the template, and so replace the pods that run.
 func koordinatorGang(job *schema.Job, all []role, component string) map[string]string {
 	i := slices.IndexFunc(all, func(r role) bool { return r.component == component })
 	if i < 0 { // a pod that takes no part in training
 		return nil
 	}
-	g, least, total := job.Spec.Gang, gangLeast(job, all[i]), all[i].replicas
-	if component == componentWorker {
-		total = job.Spec.Workers.Max // not the replicas: a template must not change when they do
-	}
+	g := job.Spec.Gang
 	a := map[string]string{
 		koordinatorKeys + "name":          job.RoleGang(component),
-		koordinatorKeys + "min-available": strconv.Itoa(int(least)),
-		koordinatorKeys + "total-number":  strconv.Itoa(int(total)),
+		koordinatorKeys + "min-available": strconv.Itoa(int(gangLeast(job, all[i]))),
 		koordinatorKeys + "mode":          g.Mode,
 		koordinatorKeys + "waiting-time":  strconv.FormatInt(seconds(g.WaitTimeout), 10) + "s",
 		koordinatorKeys + "match-policy":  g.MatchPolicy,
@@ -124,6 +126,15 @@ func workloadLabels(job *schema.Job) map[string]string {
 		l[kueuePriorityKey] = g.Priority
 	}
 	return l
+}
+
+// resizable tells Kueue that the number of workers may change: without it Kueue suspends a job that was admitted with
+// another number, which ends all workers, and admits it anew. It knows this of a Job alone, and refuses it elsewhere.
+func resizable(job *schema.Job, component string, m *metav1.ObjectMeta) {
+	_, said := m.Annotations[kueueElasticKey]
+	if job.Spec.Gang.Is(schema.GangKueue) && job.Spec.Elastic() && component == componentWorker && !said {
+		annotate(m, kueueElasticKey, "true")
+	}
 }
 
 // expectOfQueue is what must be there for an object with these labels to leave its queue.

@@ -23,17 +23,17 @@ func TestRolesOfGang(t *testing.T) {
 	job.Spec.Gang = &schema.Gang{Scheduler: schema.GangKoordinator, MinAvailable: 3, Mode: "Strict", MatchPolicy: "waiting-and-running"}
 	all := []role{{"scheduler", 1, 1}, {"server", 2, 2}, {"worker", 4, 2}}
 
-	want := [][3]string{{"mx-scheduler", "1", "1"}, {"mx-server", "2", "2"}, {"mx-worker", "3", "6"}}
-	var got [][3]string
+	want := [][2]string{{"mx-scheduler", "1"}, {"mx-server", "2"}, {"mx-worker", "3"}}
+	var got [][2]string
 	for _, r := range all {
 		a := koordinatorGang(job, all, r.component)
-		got = append(got, [3]string{a[koordinatorKeys+"name"], a[koordinatorKeys+"min-available"], a[koordinatorKeys+"total-number"]})
+		got = append(got, [2]string{a[koordinatorKeys+"name"], a[koordinatorKeys+"min-available"]})
 		if group := a[koordinatorKeys+"groups"]; group != `["ml/mx-scheduler","ml/mx-server","ml/mx-worker"]` {
 			t.Errorf("%s: group %s", r.component, group)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("name, least and total (-want +got):\n%s", diff)
+		t.Errorf("name and least (-want +got):\n%s", diff)
 	}
 	if a := koordinatorGang(job, all, "prefetch"); a != nil {
 		t.Errorf("a pod that takes no part: %v", a)

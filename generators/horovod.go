@@ -95,9 +95,9 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 
 // launcherVariables is what horovodrun and the mpirun that it becomes read from the environment.
 //
-// mpirun cuts a host's name at its first dot before it dials, and nobody knows a pod by the rest. horovodrun, from 0.16.1
-// to 0.28.1, has no option against it (horovod/runner/mpi_run.py). Open MPI up to 4 reads the one variable, and 5 the other
-// (src/util/proc_info.c in PRRTE).
+// mpirun cuts a host's name at its first dot before it dials, and nobody knows a pod by the rest; that of Open MPI 5 dials
+// the whole name, and then misses the host's slots. horovodrun, from 0.16.1 to 0.28.1, has no option against it
+// (horovod/runner/mpi_run.py). Open MPI up to 4 reads the one variable, and 5 the other (src/util/proc_info.c in PRRTE).
 func launcherVariables(job *schema.Job) (env []corev1.EnvVar) {
 	if job.Spec.Framework == schema.FrameworkByteScheduler {
 		// The option has two names, --horovod-start-timeout in 0.16.1 and --start-timeout since; the variable has one.

@@ -95,11 +95,12 @@ func indexedJob(job *schema.Job, name string, r role, template corev1.PodTemplat
 
 // roleJob is a Job that stands by itself.
 func roleJob(job *schema.Job, name, component string, spec batchv1.JobSpec) *batchv1.Job {
-	j := &batchv1.Job{ObjectMeta: meta(job, name, component), Spec: spec}
+	j := &batchv1.Job{ObjectMeta: workloadMeta(job, name, component), Spec: spec}
 	j.Spec.Suspend = suspended(job)
 	j.Spec.ActiveDeadlineSeconds = deadline(job)
 	j.Spec.TTLSecondsAfterFinished = expiry(job)
 	maps.Copy(j.Labels, workloadLabels(job))
+	resizable(job, component, &j.ObjectMeta)
 	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
 	return j
 }

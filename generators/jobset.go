@@ -20,7 +20,7 @@ func torchJobSet(job *schema.Job) []runtime.Object {
 		child.ActiveDeadlineSeconds = deadline(job)
 		spec.Suspend = suspended(job)
 		spec.TTLSecondsAfterFinished = expiry(job)
-		set := apis.New(apis.JobSetKind, meta(job, name, componentWorker), spec)
+		set := apis.New(apis.JobSetKind, workloadMeta(job, name, componentWorker), spec)
 		maps.Copy(set.Labels, workloadLabels(job))
 		expect(job, &set.ObjectMeta, child.Template.Spec)
 		return set

@@ -63,7 +63,7 @@ func keygen(job *schema.Job) *batchv1.Job {
 	worker := horovodJobName(job) // whose ConfigMap it mounts, so that its hash changes with that one's
 	j := hashed(job, keygenName(job), func(name string) *batchv1.Job {
 		return &batchv1.Job{
-			ObjectMeta: meta(job, name, componentKeygen),
+			ObjectMeta: workloadMeta(job, name, componentKeygen),
 			Spec: batchv1.JobSpec{
 				BackoffLimit:            ptr[int32](6),
 				TTLSecondsAfterFinished: expiry(job),
@@ -117,5 +117,5 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{mount, {Name: "tmp", MountPath: "/tmp"}},
 	}}
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(job, componentKeygen)}, Spec: pod}
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentKeygen)}, Spec: pod}
 }

@@ -38,6 +38,14 @@ func meta(job *schema.Job, name, component string) metav1.ObjectMeta {
 	}
 }
 
+// workloadMeta is meta for what runs pods of an image. On other objects the version would say nothing, and a new tag
+// would change every file of the bundle.
+func workloadMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
+	m := meta(job, name, component)
+	m.Labels = podLabels(job, component)
+	return m
+}
+
 // clusterMeta is meta for objects without a namespace; they remember whose they are in a label.
 func clusterMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
 	m := meta(job, name, component)
@@ -54,13 +62,19 @@ func labels(job *schema.Job, component string) map[string]string {
 		"app.kubernetes.io/component":  component,
 		"app.kubernetes.io/part-of":    job.Metadata.Name,
 		"app.kubernetes.io/managed-by": contract.ManagedBy,
-		"app.kubernetes.io/version":    version(imageOf(job, component)),
 	}
 	maps.Copy(l, job.Metadata.Labels)
 	return l
 }
 
-// imageOf is the image whose version an object carries. A component's own: a new training image must neither restart
+// podLabels are labels with the version of what runs in a component's pods.
+func podLabels(job *schema.Job, component string) map[string]string {
+	l := labels(job, component)
+	l["app.kubernetes.io/version"] = version(imageOf(job, component))
+	return l
+}
+
+// imageOf is the image whose version a component's pods carry. A component's own: a new training image must neither restart
 // etcd nor change the template of a prefetch Job, which no API server accepts.
 func imageOf(job *schema.Job, component string) string {
 	switch component {

@@ -32,7 +32,7 @@ func mpiJob(job *schema.Job) []runtime.Object {
 			apis.MPIWorker:   {Replicas: &job.Spec.Workers.Replicas, RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker},
 		},
 	}
-	m := meta(job, job.Metadata.Name, componentWorker)
+	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
 	expect(job, &m, worker.Spec) // the launcher's pods name nothing else
 	return []runtime.Object{apis.New(apis.MPIJobKind, m, spec)}

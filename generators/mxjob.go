@@ -13,7 +13,7 @@ import (
 // mxJob is a job of Kubeflow's operator, which gives each pod a Service of its name and the variables of ps-lite
 // (kubeflow/trainer v1.8.1, pkg/controller.v1/mxnet).
 func mxJob(job *schema.Job) []runtime.Object {
-	m := meta(job, job.Metadata.Name, componentWorker)
+	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	spec := apis.MXJobSpec{
 		JobMode: "MXTrain",
 		RunPolicy: apis.RunPolicy{
@@ -56,7 +56,7 @@ func mxnetTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 // gives containers their first five variables by number, so that they must come without any (deepinsight/mxnet-operator,
 // branch 1.7, pkg/trainer/replicas.go).
 func mxJobMlkube(job *schema.Job) []runtime.Object {
-	m := meta(job, job.Metadata.Name, componentWorker)
+	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	spec := apis.MxJobSpec{RuntimeID: runtimeID(job), JobMode: job.Spec.MXNet.Mode}
 	var pods []corev1.PodSpec
 	for _, r := range psRoles(job) {

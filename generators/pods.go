@@ -22,7 +22,7 @@ func torchPods(job *schema.Job) []runtime.Object {
 			template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "tegen.dev/suspended"}} // a pod cannot be suspended otherwise
 		}
 		template = patched(job, template)
-		pod := &corev1.Pod{ObjectMeta: meta(job, podWorkerName(job, i), componentWorker), Spec: template.Spec}
+		pod := &corev1.Pod{ObjectMeta: workloadMeta(job, podWorkerName(job, i), componentWorker), Spec: template.Spec}
 		maps.Copy(pod.Labels, template.Labels)
 		maps.Copy(pod.Labels, podWorkerLabels(job, i))
 		for k, v := range template.Annotations {

@@ -162,7 +162,7 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 		name = job.Metadata.Name + "-" + componentPrefetch + "-" + hash
 	}
 	j := &batchv1.Job{
-		ObjectMeta: meta(job, name, componentPrefetch),
+		ObjectMeta: workloadMeta(job, name, componentPrefetch),
 		Spec: batchv1.JobSpec{
 			BackoffLimit:          ptr[int32](6),
 			ActiveDeadlineSeconds: ptr(seconds(f.Dataset.Deadline)),
@@ -208,7 +208,7 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 	}}
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels(job, componentPrefetch)}, Spec: pod}
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentPrefetch)}, Spec: pod}
 }
 
 // waitForDatasets holds a worker back until every dataset is there. Waves and hooks of a reconciler cannot do that: a

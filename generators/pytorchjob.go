@@ -22,10 +22,17 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
 		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}
+	if job.Spec.Workers.Master {
+		t.ports = nil // the operator adds the port that it tells the workers
+	}
 	template := patched(job, workerTemplate(job, t))
-	m := meta(job, job.Metadata.Name, componentWorker)
+	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
-	expect(job, &m, template.Spec, dialling(pyTorchEndpoint(job)))
+	if job.Spec.Workers.Master {
+		expect(job, &m, template.Spec)
+	} else {
+		expect(job, &m, template.Spec, dialling(pyTorchEndpoint(job)))
+	}
 	return []runtime.Object{apis.New(apis.PyTorchJobKind, m, apis.PyTorchJobSpec{
 		RunPolicy: apis.RunPolicy{
 			CleanPodPolicy:          "Running", // the operator calls a job done when one worker is: torchrun lets all end together
@@ -35,20 +42,38 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 			SchedulingPolicy:        pyTorchGang(job),
 			Suspend:                 suspended(job),
 		},
-		ElasticPolicy: pyTorchElastic(job),
-		PyTorchReplicaSpecs: map[string]apis.ReplicaSpec{"Worker": {
-			Replicas: &job.Spec.Workers.Replicas,
+		ElasticPolicy:       pyTorchElastic(job),
+		PyTorchReplicaSpecs: pyTorchReplicas(job, template),
+		NprocPerNode:        job.Spec.Workers.Processes.String(),
+	})}
+}
+
+// pyTorchReplicas are the workers, of which the first may be the Master.
+func pyTorchReplicas(job *schema.Job, template corev1.PodTemplateSpec) map[string]apis.ReplicaSpec {
+	role := func(replicas int32) apis.ReplicaSpec {
+		return apis.ReplicaSpec{
+			Replicas: &replicas,
 			// Not ExitCode, which ends the job at any code below 128: torchrun exits with 1 whatever happened to its processes.
 			RestartPolicy: "OnFailure",
 			Template:      template,
-		}},
-		NprocPerNode: job.Spec.Workers.Processes.String(),
-	})}
+		}
+	}
+	n := job.Spec.Workers.Replicas
+	switch {
+	case !job.Spec.Workers.Master:
+		return map[string]apis.ReplicaSpec{"Worker": role(n)}
+	case n == 1:
+		return map[string]apis.ReplicaSpec{"Master": role(1)}
+	}
+	return map[string]apis.ReplicaSpec{"Master": role(1), "Worker": role(n - 1)}
 }
 
 // pyTorchElastic is the rendezvous, which becomes PET_ variables; a job that is not elastic has one too.
 func pyTorchElastic(job *schema.Job) *apis.PyTorchElasticPolicy {
 	z, w := &job.Spec.Rendezvous, &job.Spec.Workers
+	if w.Master { // whose variables the operator sets only where there is no elastic policy
+		return nil
+	}
 	host, text, _ := strings.Cut(pyTorchEndpoint(job), ":")
 	number, _ := strconv.ParseInt(text, 10, 32) // schema.Load read it
 	policy := &apis.PyTorchElasticPolicy{
@@ -72,6 +97,9 @@ func pyTorchEndpoint(job *schema.Job) string { return endpoint(job, workerName(j
 
 // pyTorchEnv is what the operator does not set: it adds PET_ variables behind these.
 func pyTorchEnv(job *schema.Job) (env []corev1.EnvVar) {
+	if job.Spec.Workers.Master {
+		return nil
+	}
 	env = append(append(env, ownStore(job)...), launcherEnv(job)...)
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		env = append(env, tutorialEnv(job, pyTorchEndpoint(job), fixedRun(job))...)

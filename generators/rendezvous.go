@@ -62,8 +62,8 @@ func fixedRun(job *schema.Job) string {
 	switch {
 	case s.Rendezvous.ID != "":
 		return s.Rendezvous.ID
-	case s.Rendezvous.Store == schema.StoreExternal, s.Rendezvous.Companion.Etcd != nil:
-		// Others use that store too: a changed job is another run, but one worker more or a start is not.
+	case s.Rendezvous.Store == schema.StoreEtcd, s.Rendezvous.Store == schema.StoreExternal, s.Rendezvous.Companion.Etcd != nil:
+		// That store remembers what has ended: a changed job is another run, but one worker more or a start is not.
 		return job.Metadata.Namespace + "-" + job.Metadata.Name + "-" +
 			contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max, w.Processes)
 	}
@@ -76,7 +76,7 @@ func meetingOf(job *schema.Job) schema.Rendezvous {
 	if z.Store != schema.StoreCompanion {
 		z.Companion = schema.Companion{}
 	}
-	if z.KeepsAliveAsTorch() {
+	if z.KeepsAliveByDefault() {
 		z.KeepAlive, z.KeepAliveAttempts = metav1.Duration{}, 0
 	}
 	return z
@@ -195,9 +195,12 @@ func confPairs(job *schema.Job) map[string]string {
 	if z.Store == schema.StoreCompanion && z.Backend == schema.BackendC10d {
 		pairs["is_host"] = "0" // no worker may try to be the store itself
 	}
-	if z.Dynamic() && !z.KeepsAliveAsTorch() { // torch's own need no words
+	if z.Dynamic() && !z.KeepsAliveByDefault() { // torch's own need no words
 		pairs["keep_alive_interval"] = strconv.FormatInt(seconds(z.KeepAlive), 10)
 		pairs["keep_alive_max_attempt"] = strconv.Itoa(int(z.KeepAliveAttempts))
+	}
+	if z.Backend == schema.BackendEtcdV3 && job.Spec.TegenRun() && z.Lease() != 0 {
+		pairs["ttl"] = strconv.FormatInt(int64(z.Lease().Seconds()), 10) // a lost agent is missed when its lease ends
 	}
 	maps.Copy(pairs, z.Conf)
 	return pairs

@@ -14,7 +14,10 @@ import (
 )
 
 // sshPod is the first worker of a job as a container that runs here: scripts, hosts and keys lie in directories of this
-// machine, and fakes stand in for programs.
+// machine, and fakes stand in for programs. A fake sshd takes every option and ends at once, where a real one refuses what
+// it does not know: TestSSHD has that. A fake ssh-keyscan prints a line for each host that answers, as the real one does for
+// a port other than 22, and nothing of what that one says on stderr (keyprint and put_host_port in OpenSSH 7.2 to 10.0,
+// ssh-keyscan.c and misc.c); its status, 1 without any answer since 8.0 and 0 before, is read by nobody.
 func sshPod(t *testing.T, hosts string, fakes map[string]string) (c corev1.Container, variables []string, home string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,7 +14,9 @@ import (
 )
 
 // TestStopSignal runs the preStop hook that the documentation recommends against processes of a torchrun's shape: its
-// workers hear SIGTERM and may finish, it itself never does, and is killed.
+// workers hear SIGTERM and may finish, it itself never does, and is killed. The shape is that of torch's agent, whose
+// handler of SIGTERM ends the workers (torch/distributed/elastic/multiprocessing/api.py, _terminate_process_handler); here
+// an agent only says that it heard.
 func TestStopSignal(t *testing.T) {
 	text, err := os.ReadFile("../fixtures/valid/stop-signal.yaml")
 	if err != nil {

@@ -28,6 +28,7 @@ var uses = map[string]string{
 	"env":                        "env: [{name: X, value: x}]",
 	"workers.min":                "workers: {replicas: 2, min: 1}",
 	"workers.firstIndex":         "workers: {replicas: 2, firstIndex: 0}",
+	"workers.master":             "workers: {replicas: 2, master: true}, launcher: entrypoint",
 	"rendezvous":                 "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
 	"rendezvous.maxRestarts":     "rendezvous: {maxRestarts: 7}",
 	"launcher=tegen":             "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, images: {rendezvous: 'r:1'}",

@@ -42,7 +42,7 @@ func trainJob(job *schema.Job, name string) *apis.TrainJob {
 	if n := w.Processes.IntVal; n > 0 {
 		spec.Trainer.NumProcPerNode = &n
 	} // left out, Trainer counts accelerators, or CPUs where there are none
-	t := apis.New(apis.TrainJobKind, meta(job, name, componentWorker), spec)
+	t := apis.New(apis.TrainJobKind, workloadMeta(job, name, componentWorker), spec)
 	maps.Copy(t.Labels, workloadLabels(job))
 	expectNames(&t.ObjectMeta, expectOfQueue(t.Labels))
 	return t
@@ -62,7 +62,7 @@ func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
 	})
 	r.Labels[trainJobFramework] = "torch"
 	t := &r.Spec.Template
-	t.Metadata.Labels = labels(job, componentWorker) // the JobSet's, so that it is found among the job's objects
+	t.Metadata.Labels = podLabels(job, componentWorker) // the JobSet's, so that it is found among the job's objects
 	if g := job.Spec.Gang; g.Is(schema.GangVolcano) && g.Queue != "" {
 		annotate(&t.Metadata, "scheduling.volcano.sh/queue-name", g.Queue)
 	}

@@ -39,7 +39,7 @@ func workerTrainee(job *schema.Job) trainee {
 
 // workerTemplate is the pod of a role.
 func workerTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
-	m := metav1.ObjectMeta{Labels: labels(job, t.component), Annotations: evictionAnnotations(job)}
+	m := metav1.ObjectMeta{Labels: podLabels(job, t.component), Annotations: evictionAnnotations(job)}
 	maps.Copy(m.Labels, gangLabels(job, t.component))
 	for k, v := range gangAnnotations(job, t.component) {
 		annotate(&m, k, v)

@@ -122,8 +122,8 @@ func (env *Environment) apply(job *Job) {
 	for _, image := range spec.allImages() {
 		*image = env.rewrite(*image)
 	}
-	if p := &spec.Workers.Processes; env.takesAccelerators() && spec.Horovodrun() && (p.StrVal == "auto" || p.StrVal == "gpu") {
-		*p = intstr.FromInt32(1) // horovodrun counts nothing else
+	if p := &spec.Workers.Processes; spec.Resources.GPU == 0 && job.asked.gpu > 0 && (p.StrVal == "auto" || p.StrVal == "gpu") {
+		*p = intstr.FromInt32(1) // what it counted is gone, and torchrun would count the machine's cores instead
 	}
 	caps := env.Spec.Caps
 	lower(&spec.Resources.CPU, caps.CPU)
@@ -157,17 +157,6 @@ func (env *Environment) apply(job *Job) {
 			}
 		}
 	}
-}
-
-// takesAccelerators says whether jobs have none here, whatever they ask for.
-func (env *Environment) takesAccelerators() bool {
-	n := env.root
-	for _, name := range []string{"spec", "overrides", "resources", "gpu"} {
-		if n = n.field(name); n == nil {
-			return false
-		}
-	}
-	return n.text == "0"
 }
 
 // allImages are the images that a job names.

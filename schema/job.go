@@ -70,7 +70,8 @@ type Job struct {
 	Metadata   Metadata `json:"metadata"`
 	Spec       Spec     `json:"spec"`
 
-	at position
+	at    position
+	asked asked
 }
 
 // Position is where the job starts, as file:line:col.
@@ -166,6 +167,7 @@ type Workers struct {
 	Processes intstr.IntOrString `json:"processes"`
 
 	FirstIndex int32 `json:"firstIndex"`
+	Master     bool  `json:"master"`
 }
 
 // Resources mirrors #Resources; quantities are what each worker asks for.
@@ -201,9 +203,26 @@ func (r *Rendezvous) SpeaksV2() bool {
 	return r.Backend == BackendEtcd || r.Backend == BackendEtcdV2
 }
 
-// KeepsAliveAsTorch says whether agents keep to the interval that all versions of torch have.
-func (r *Rendezvous) KeepsAliveAsTorch() bool {
+// KeepsAliveByDefault says whether agents keep to what they do by themselves: torch's to the interval that all its versions
+// have, those of etcd-v3 to their lease.
+func (r *Rendezvous) KeepsAliveByDefault() bool {
+	if r.Backend == BackendEtcdV3 {
+		return r.Lease() == 0
+	}
 	return r.KeepAlive.Duration == 5*time.Second && r.KeepAliveAttempts == 3
+}
+
+// launcherLease is what an agent of launcher tegen has for a lease where nothing is said (rendezvous/etcdv3).
+const launcherLease = 10 * time.Second
+
+// Lease is how long an agent of etcd-v3 that says nothing is taken to live, 0 where that is its own default. etcd counts
+// whole seconds.
+func (r *Rendezvous) Lease() time.Duration {
+	lease := (r.KeepAlive.Duration * time.Duration(r.KeepAliveAttempts)).Truncate(time.Second)
+	if lease == launcherLease {
+		return 0
+	}
+	return lease
 }
 
 // Dynamic says whether the backend is of torch's second generation, of which c10d and etcd-v2 are one class.

@@ -13,6 +13,7 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.gangNote(); note != "" {
 		notes = append(notes, "spec.gang.scheduler: "+note)
 	}
+	notes = append(notes, j.Spec.gangPodNotes()...)
 	if j.Spec.ParameterServers() && j.Spec.Target == TargetJob && j.Spec.Failure.Deadline == nil {
 		notes = append(notes, "spec.failure.deadline: none is set, and when a pod is lost those of the other roles wait in vain, with their accelerators, until somebody deletes the job")
 	}
@@ -22,7 +23,12 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.workingDirNote(); note != "" {
 		notes = append(notes, "spec.image: "+note)
 	}
-	return append(notes, j.Spec.directoryNotes()...)
+	notes = append(notes, j.Spec.directoryNotes()...)
+	notes = append(notes, j.takenNotes()...)
+	notes = append(notes, j.changeNotes()...)
+	notes = append(notes, j.Spec.scriptNotes()...)
+	notes = append(notes, j.Spec.imageNotes()...)
+	return append(notes, j.runNotes()...)
 }
 
 // workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).

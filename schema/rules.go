@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,9 +34,12 @@ var rules = append([]rule{
 	{(*ruling).target, "framework target"},
 	{(*ruling).names, "metadata createNamespace placement.nodeSelector"},
 	{(*ruling).program, "framework launcher bytescheduler.mode command args script"},
+	{(*ruling).launchedTwice, "framework launcher bytescheduler.mode command args"},
+	{(*ruling).runnable, "framework launcher bytescheduler.mode command args script servers.command"},
 	{(*ruling).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*ruling).environment, "env launcher target network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
+	{(*ruling).master, "framework target launcher workers.master workers.min workers.max rendezvous"},
 	{(*ruling).resources, "resources.shm resources.memory resources.ephemeralStorage storage"},
 	{(*ruling).processes, "framework bytescheduler.mode workers.processes resources.gpu"},
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
@@ -107,8 +109,9 @@ func (r *ruling) failKey(mapping, key, rule, format string, args ...any) {
 }
 
 // given says whether somebody wrote the field, be it the author or an environment.
-func (r *ruling) given(dotted string) bool {
-	n := r.root
+func (r *ruling) given(dotted string) bool { return r.root.given(dotted) }
+
+func (n *node) given(dotted string) bool {
 	for _, name := range strings.Split(dotted, ".") {
 		name, index, item := strings.Cut(name, "[")
 		e := n.entry(name)
@@ -173,22 +176,6 @@ func (r *ruling) program() {
 	case strings.HasPrefix(s.Args[0], "-"):
 		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script%s", s.Args[0], otherwise)
 	}
-	if !s.Torchrun() {
-		return
-	}
-	for i, word := range s.Command {
-		if ownLauncher.MatchString(word) && !Launches(s.Command) {
-			r.fail(fmt.Sprintf("spec.command[%d]", i), "requires", "starts torchrun itself: set launcher: entrypoint, or tegen puts another one around it")
-		}
-	}
-}
-
-var ownLauncher = regexp.MustCompile(`\b(torchrun|torch\.distributed\.(run|launch))\b`)
-
-// Launches says whether a command is torchrun already, by one of its names, and needs no other.
-func Launches(command []string) bool {
-	return len(command) > 0 && path.Base(command[0]) == "torchrun" ||
-		slices.Contains(command, "torch.distributed.run") || slices.Contains(command, "torch.distributed.launch")
 }
 
 func (r *ruling) script() {
@@ -259,6 +246,24 @@ func (r *ruling) workers() {
 	}
 	if w.Replicas != 0 && w.Min < w.Max && r.Spec.Rendezvous.MaxRestarts == 0 {
 		r.fail("spec.rendezvous.maxRestarts", "requires", "an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
+	}
+}
+
+// master needs a program that meets by the operator's variables: torchrun takes its rendezvous from those of the
+// elastic policy, which a job with a Master has not.
+func (r *ruling) master() {
+	w := &r.Spec.Workers
+	switch {
+	case !w.Master:
+	case r.Spec.Launcher != LauncherEntrypoint:
+		r.fail("spec.workers.master", "requires", "a launcher lets the workers meet, none of them first: leave it out, or set launcher: entrypoint")
+	case w.Min != w.Max:
+		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go", w.Min, w.Max)
+	}
+	for _, field := range []string{"store", "endpoint", "id"} {
+		if at := "spec.rendezvous." + field; w.Master && r.given(at) {
+			r.fail(at, "requires", "the workers meet at the Master, and nothing reads this: leave it out")
+		}
 	}
 }
 

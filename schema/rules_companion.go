@@ -5,18 +5,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tegen-dev/tegen/internal/contract"
 )
 
-// defaultStore is the store of a job that names none: the companion where a place has it.
-func (s *Spec) defaultStore() string {
-	t := rowOf(s)
-	if s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") {
-		return StoreWorker
+// defaultAttempts is torch's own, and with etcd-v3 what makes its agents' own lease of 10 s.
+func (s *Spec) defaultAttempts() int32 {
+	if s.leased() {
+		return 2
 	}
-	return StoreCompanion
+	return 3
 }
+
+// leased says whether agents are missed when a lease in etcd ends.
+func (s *Spec) leased() bool { return s.Rendezvous.Backend == BackendEtcdV3 && s.TegenRun() }
 
 const noRendezvousImage = "needs spec.images.rendezvous, which has no default: build the image with 'make image', push it to your registry, and name it in the job or in an Environment's defaults"
 
@@ -24,7 +27,8 @@ const noRendezvousImage = "needs spec.images.rendezvous, which has no default: b
 func (r *ruling) companion() {
 	z := &r.Spec.Rendezvous
 	if z.Store != StoreCompanion {
-		if r.given("spec.rendezvous.companion") {
+		// An environment may say how companions are wherever there is one: a job of one worker has none.
+		if alone := r.Spec.Workers.Max == 1 && !r.given("spec.rendezvous.store"); r.given("spec.rendezvous.companion") && (!alone || r.asked.companion) {
 			r.fail("spec.rendezvous.companion", "requires", "no companion is rendered with store %s", z.Store)
 		}
 		return
@@ -130,19 +134,30 @@ func (r *ruling) tegenLauncher() {
 			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s", strings.Join(contract.LauncherConf, ", "))
 		}
 	}
-	for i, word := range s.Command {
-		if ownLauncher.MatchString(word) {
-			r.fail(fmt.Sprintf("spec.command[%d]", i), "requires", "starts torchrun, and launcher: tegen stands in its place: leave it and its options out, or choose another launcher")
+}
+
+// keepAlive refuses an interval that nobody reads, and a lease that etcd does not know.
+func (r *ruling) keepAlive() {
+	z := &r.Spec.Rendezvous
+	if r.row == nil || !r.row.Carries("rendezvous") {
+		return
+	}
+	leased := r.Spec.leased()
+	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
+		at := "spec.rendezvous." + field
+		switch {
+		case !r.given(at):
+			continue
+		case !z.Dynamic() && !leased:
+			r.fail(at, "requires", "only backend c10d and etcd-v2, and etcd-v3 with launcher tegen, can be told, and %s cannot", z.Backend)
+			continue
+		case leased && z.Conf["ttl"] != "":
+			r.failKey("spec.rendezvous.conf", "ttl", "reserved", "is set by %s: with etcd-v3 both are the lease", at)
+		case leased && z.KeepAlive.Duration*time.Duration(z.KeepAliveAttempts) < leastLease:
+			r.fail(at, "range", "%s times %d is below 2s, and etcd knows no shorter lease", short(z.KeepAlive), z.KeepAliveAttempts)
 		}
+		return // one of both says it
 	}
 }
 
-// keepAlive refuses an interval that nobody reads.
-func (r *ruling) keepAlive() {
-	z := &r.Spec.Rendezvous
-	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
-		if at := "spec.rendezvous." + field; r.given(at) && !z.Dynamic() && r.row != nil && r.row.Carries("rendezvous") {
-			r.fail(at, "requires", "only backend c10d and etcd-v2 can be told, and %s cannot", z.Backend)
-		}
-	}
-}
+const leastLease = 2 * time.Second

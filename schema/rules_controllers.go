@@ -5,17 +5,31 @@ import (
 	"strings"
 )
 
-// podNames holds the names that JobSet's controller derives against the length of a hostname. Its webhook adds six
-// random characters to the last pod's name before it looks (jobset v0.12.0, pkg/webhooks/jobset_webhook.go).
+// podNames holds the names that JobSet's controller derives against the length of a hostname.
 func (r *ruling) podNames() {
-	replicated, ok := map[string]string{TargetJobSet: "worker", TargetTrainJob: "node"}[r.Spec.Target]
-	if !ok || !r.Spec.HashedNames {
-		return
+	if length := r.hashedPodName(); r.Spec.HashedNames && length > longestHostname {
+		r.fail("spec.hashedNames", "length", "pods of target %s would have names of %d characters, above %d: make metadata.name %d shorter, or leave the hash out", r.Spec.Target, length, longestHostname, length-longestHostname)
 	}
-	last := fmt.Sprintf("%s-01234567-%s-0-%d-abcde", r.Metadata.Name, replicated, max(r.Spec.Workers.Replicas, r.Spec.Workers.Max)-1)
-	if over := len(last) - 63; over > 0 {
-		r.fail("spec.hashedNames", "length", "pods of target %s would have names of %d characters, above 63: make metadata.name %d shorter, or leave the hash out", r.Spec.Target, len(last), over)
+}
+
+const longestHostname = 63
+
+// hashedPodName is the length of the longest name of a pod that is not ours to choose, 0 where all are. JobSet's webhook
+// adds six random characters to the last pod's name before it looks (jobset v0.12.0, pkg/webhooks/jobset_webhook.go).
+func (j *Job) hashedPodName() int {
+	replicated, ok := map[string]string{TargetJobSet: "worker", TargetTrainJob: "node"}[j.Spec.Target]
+	if !ok {
+		return 0
 	}
+	return len(fmt.Sprintf("%s-01234567-%s-0-%d-abcde", j.Metadata.Name, replicated, max(j.Spec.Workers.Replicas, j.Spec.Workers.Max)-1))
+}
+
+// hashFits says whether all names have room for a hash.
+func (j *Job) hashFits() bool {
+	hashed := *j
+	hashed.Spec.HashedNames = true
+	length, _ := hashed.hostList()
+	return j.hashedPodName() <= longestHostname && length <= longestArgument
 }
 
 // trainJobProcesses refuses what Trainer would count otherwise than torchrun: it takes a resource for an accelerator if

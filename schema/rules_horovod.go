@@ -212,9 +212,16 @@ const longestArgument = 128<<10 - 1
 
 // hostListFits holds the list of hosts, which Horovod 0.16 reads from no file, to what one argument has room for.
 func (r *ruling) hostListFits() {
-	s, m := &r.Spec, &r.Metadata
+	if length, fit := r.hostList(); length > longestArgument {
+		r.fail("spec.workers", "range", "the names of %d hosts are %d bytes, and horovodrun takes them as one argument, which has %d at most: that is %d workers with names of this length", r.Spec.Workers.Max, length, longestArgument, fit)
+	}
+}
+
+// hostList is the length of that list, 0 where there is none, and how many workers fit into one argument.
+func (j *Job) hostList() (length int, fit int32) {
+	s, m := &j.Spec, &j.Metadata
 	if s.Framework != FrameworkByteScheduler || !s.OverSSH() {
-		return
+		return 0, 0
 	}
 	rest := len(m.Name) + len("-worker-") // of each host, but for its number
 	switch {
@@ -227,15 +234,13 @@ func (r *ruling) hostListFits() {
 		rest += len("." + m.Name + "-worker." + m.Namespace + ".svc." + s.Network.ClusterDomain)
 	}
 	rest += len(fmt.Sprintf(":%d,", s.Slots()))
-	length, fit := -1, int32(0) // no comma behind the last
+	length = -1 // no comma behind the last
 	for i := range s.Workers.Max {
 		if length += rest + len(strconv.Itoa(int(i))); length <= longestArgument {
 			fit++
 		}
 	}
-	if fit < s.Workers.Max {
-		r.fail("spec.workers", "range", "the names of %d hosts are %d bytes, and horovodrun takes them as one argument, which has %d at most: that is %d workers with names of this length", s.Workers.Max, length, longestArgument, fit)
-	}
+	return length, fit
 }
 
 // bytePSTarget refuses targets that MXNet does not have, whose pods BytePS's are.

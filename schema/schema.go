@@ -29,16 +29,16 @@ func Load(sources []Source) ([]*Job, error) {
 		if d.root == nil {
 			continue
 		}
-		switch kind, err := kindOf(d.root); {
-		case err != nil:
-			errs = append(errs, *err)
+		switch kind, mistakes := kindOf(d.root); {
+		case mistakes != nil:
+			errs = append(errs, mistakes...)
 		case kind == contract.KindTrainingJob:
 			jobs, unread = append(jobs, d.root), append(unread, d.errs)
 		case env != nil:
 			errs = append(errs, d.root.fail("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.at.file, env.root.at.line))
 		default:
-			e, mistakes := loadEnvironment(d.root, d.errs)
-			env, errs = e, append(errs, mistakes...)
+			env, mistakes = loadEnvironment(d.root, d.errs)
+			errs = append(errs, mistakes...)
 		}
 	}
 	if len(jobs) == 0 && env == nil && len(errs) == 0 && len(sources) > 0 {
@@ -115,33 +115,6 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// kindOf says what a document is, or is most likely meant to be: its schema then says what is wrong with the rest.
-func kindOf(root *node) (string, *Error) {
-	wrong := func(path, format string, args ...any) *Error {
-		e := root.fail(path, "kind", format, args...)
-		return &e
-	}
-	if root.kind != mapKind {
-		return "", wrong("", "must be a mapping with apiVersion, kind, metadata and spec, not %s", kindWords[root.kind])
-	}
-	version, kind := root.field("apiVersion"), root.field("kind")
-	kinds := []string{contract.KindTrainingJob, contract.KindEnvironment}
-	switch {
-	case kind != nil && slices.Contains(kinds, kind.text):
-		return kind.text, nil
-	case version == nil:
-		return "", wrong("apiVersion", "required field is missing: %s", contract.APIVersion)
-	case version.text != contract.APIVersion:
-		return "", wrong("apiVersion", "must be %s, not %s", contract.APIVersion, version.show())
-	case kind == nil:
-		return "", wrong("kind", "required field is missing: one of %s", strings.Join(kinds, ", "))
-	}
-	if meant := nearest(kind.text, kinds); meant != "" {
-		return meant, nil
-	}
-	return "", wrong("kind", "must be one of %s, not %s", strings.Join(kinds, ", "), kind.show())
-}
-
 func (n *node) fail(path, rule, format string, args ...any) Error {
 	at := n.find(path)
 	return Error{File: at.file, Line: at.line, Col: at.col, Path: path, Rule: rule, Msg: fmt.Sprintf(format, args...)}
@@ -179,6 +152,7 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 func loadJob(root *node, env *Environment, unread Errors) loaded {
 	c := checker{}
 	s := jobShape()
+	asked := askedOf(root)
 	if spec := root.field("spec"); env != nil && spec != nil && spec.kind == mapKind { // before the check: it may give what is required
 		env.mergeInto(root, s)
 	}
@@ -197,8 +171,9 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 	texts.text(root, nil)
 	c.errs = append(c.errs, texts.errs...)
 	root.without(c.bad)
+	hashing := root.given("spec.hashedNames")
 	complete(root, s)
-	job := &Job{}
+	job := &Job{asked: asked}
 	if errs := decode(root, job); errs != nil {
 		if len(c.errs)+len(unread) == 0 {
 			return loaded{nil, errs, unsound}
@@ -211,6 +186,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 		env.apply(job)
 		c.errs = append(c.errs, env.checkImages(job, s, unsound)...)
 	}
+	settle(job, hashing)
 	job.makeAccessPoints()
 	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
 }
@@ -282,8 +258,7 @@ func decode(root *node, into any) Errors {
 	return nil
 }
 
-// tidy drops what tools leave on a job for themselves, and gives the rendezvous its store and volumes without a source
-// the default one.
+// tidy drops what tools leave on a job for themselves, and gives volumes without a source the default one.
 func tidy(job *Job) {
 	for key := range job.Metadata.Annotations {
 		for _, domain := range []string{"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/", "kustomize.config.k8s.io/", "kubectl.kubernetes.io/"} {
@@ -292,8 +267,8 @@ func tidy(job *Job) {
 			}
 		}
 	}
-	if z := &job.Spec.Rendezvous; z.Store == "" {
-		z.Store = job.Spec.defaultStore()
+	if z := &job.Spec.Rendezvous; z.KeepAliveAttempts == 0 {
+		z.KeepAliveAttempts = job.Spec.defaultAttempts()
 	}
 	for i := range job.Spec.Storage {
 		if v := &job.Spec.Storage[i]; v.VolumeSource == (VolumeSource{}) {

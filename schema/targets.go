@@ -26,14 +26,14 @@ type Feature struct {
 
 // Targets lists every framework with every target, in the order of docs/support.md.
 var Targets = []Target{
-	{FrameworkTorchelastic, TargetJob, "batch/v1 Job", union(others(FrameworkTorchelastic), lacks{
+	{FrameworkTorchelastic, TargetJob, "batch/v1 Job", union(others(FrameworkTorchelastic), noMaster, lacks{
 		"workers.firstIndex": "an Indexed Job counts from 0",
 	})},
-	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noController)},
-	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), countsFromZero)},
-	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), countsFromZero, trainJobLacks)},
-	{FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job", union(others(FrameworkTorchelastic), countsFromZero, vcJobLacks)},
-	{FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob", union(others(FrameworkTorchelastic), torchElasticJobLacks)},
+	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noMaster, noController)},
+	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), noMaster, countsFromZero)},
+	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), noMaster, countsFromZero, trainJobLacks)},
+	{FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job", union(others(FrameworkTorchelastic), noMaster, countsFromZero, vcJobLacks)},
+	{FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob", union(others(FrameworkTorchelastic), noMaster, torchElasticJobLacks)},
 	{FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob", union(others(FrameworkTorchelastic), pyTorchJobLacks)},
 	{FrameworkDLRover, TargetElasticJob, "elastic.iml.github.io/v1alpha1 ElasticJob", union(others(FrameworkDLRover), dlroverLacks)},
 	{FrameworkMXNet, TargetJob, "batch/v1 Jobs, one a role", mxnetJob},
@@ -70,6 +70,7 @@ func others(framework string) lacks {
 		"rendezvous": {FrameworkTorchelastic},
 
 		"launcher=" + LauncherTegen: {FrameworkTorchelastic},
+		"workers.master":            {FrameworkTorchelastic},
 
 		"rendezvous.maxRestarts": {FrameworkTorchelastic, FrameworkDLRover},
 
@@ -107,6 +108,7 @@ var Features = []Feature{
 	written("env", "environment variables of the workers"),
 	{"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max", elastic},
 	written("workers.firstIndex", "pods counted from 1"),
+	{"workers.master", "a Master, for programs without a launcher", "workers.master", func(r *ruling) []string { return when(r.Spec.Workers.Master, "workers.master") }},
 	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port", "id", "etcd", "companion", "keepAlive", "keepAliveAttempts"),
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),
 	written("servers", "parameter servers"),

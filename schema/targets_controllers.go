@@ -1,5 +1,8 @@
 package schema
 
+// noMaster is what the operator of PyTorchJobs alone knows.
+var noMaster = lacks{"workers.master": "its pods are alike: only a PyTorchJob has a Master"}
+
 // countsFromZero is what every controller of numbered pods does.
 var countsFromZero = lacks{"workers.firstIndex": "its controller counts pods from 0"}
 

@@ -32,9 +32,11 @@ const (
 	recoveryPart = "recovery"
 	requestsPart = "requests"
 	pollsPart    = "polls"
+	limitsPart   = "limits"
+	readersPart  = "readers"
 )
 
-var parts = []string{worldsPart, recoveryPart, requestsPart, pollsPart}
+var parts = []string{worldsPart, recoveryPart, requestsPart, pollsPart, limitsPart, readersPart}
 
 type options struct {
 	sizes  []int // of worlds, ascending
@@ -42,6 +44,7 @@ type options struct {
 	limit  time.Duration // for one world
 	lease  time.Duration
 	only   []string
+	build  string
 }
 
 func main() {
@@ -64,10 +67,11 @@ func parseFlags(args []string) (options, error) {
 	limit := fs.Duration("limit", time.Minute, "time for one world; what does not form in it is not tried with more agents")
 	lease := fs.Duration("lease", 2*time.Second, "lease of agents of etcd-v3, where one is lost")
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
+	build := fs.String("program", "", "tegen-rendezvous to measure, such as one of another commit (default: this module's)")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
 	}
-	opts := options{rounds: *rounds, limit: *limit, lease: *lease, only: strings.Split(*only, ",")}
+	opts := options{rounds: *rounds, limit: *limit, lease: *lease, only: strings.Split(*only, ","), build: *build}
 	for _, p := range opts.only {
 		if !slices.Contains(parts, p) {
 			return options{}, fmt.Errorf("-only: %q is none of %s", p, strings.Join(parts, ", "))
@@ -91,7 +95,7 @@ func run(ctx context.Context, o options, out io.Writer, progress *log.Logger) er
 	for _, p := range []struct {
 		name    string
 		measure func(context.Context) ([][]string, error)
-	}{{worldsPart, b.worlds}, {recoveryPart, b.recoveries}, {requestsPart, b.requests}, {pollsPart, b.polls}} {
+	}{{worldsPart, b.worlds}, {recoveryPart, b.recoveries}, {requestsPart, b.requests}, {pollsPart, b.polls}, {limitsPart, b.limits}, {readersPart, b.readers}} {
 		if !slices.Contains(o.only, p.name) {
 			continue
 		}

@@ -30,9 +30,10 @@ type bench struct {
 	log *log.Logger
 	dir string // for programs and data
 
-	program string // tegen-rendezvous
-	etcd    string // an etcd with --enable-v2; "" where there is none
-	runs    int    // so many run ids were used
+	program string  // tegen-rendezvous
+	etcd    string  // an etcd with --enable-v2; "" where there is none
+	runs    int     // so many run ids were used
+	within  *cgroup // that servers run in, if any
 }
 
 // open builds the program, and looks for an etcd.
@@ -41,10 +42,13 @@ func (b *bench) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.dir, b.program = dir, filepath.Join(dir, "tegen-rendezvous")
-	b.log.Print("building tegen-rendezvous")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.program, "./cmd/tegen-rendezvous").CombinedOutput(); err != nil {
-		return fmt.Errorf("building tegen-rendezvous: %w\n%s", err, out)
+	b.dir = dir
+	if b.program = b.build; b.program == "" {
+		b.program = filepath.Join(dir, "tegen-rendezvous")
+		b.log.Print("building tegen-rendezvous")
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.program, "./cmd/tegen-rendezvous").CombinedOutput(); err != nil {
+			return fmt.Errorf("building tegen-rendezvous: %w\n%s", err, out)
+		}
 	}
 	b.etcd, err = exec.LookPath("etcd")
 	if err == nil {
@@ -67,24 +71,34 @@ type server struct {
 	endpoint string // host:port
 	cmd      *exec.Cmd
 	log      string
+	data     string
 }
 
 // start runs a server on empty data, and waits until it answers.
 func (b *bench) start(ctx context.Context, kind string) (*server, error) {
-	ports, err := freePorts(3)
-	if err != nil {
-		return nil, err
-	}
 	data, err := os.MkdirTemp(b.dir, "data-")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{kind: kind, endpoint: ports[0], log: data + ".log"}
+	return b.startOn(ctx, kind, data)
+}
+
+// startOn runs a server on data that may be there.
+func (b *bench) startOn(ctx context.Context, kind, data string) (*server, error) {
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{kind: kind, endpoint: ports[0], log: data + ".log", data: data}
 	url := "http://" + ports[0]
 	switch kind {
 	case companion:
-		s.cmd = exec.CommandContext(ctx, b.program, "serve", "--data-dir="+data, "--listen-client="+ports[0], "--advertise-client-urls="+url,
-			"--listen-c10d="+ports[1], "--listen-status="+ports[2])
+		command := []string{b.program, "serve", "--data-dir=" + data, "--listen-client=" + ports[0], "--advertise-client-urls=" + url,
+			"--listen-c10d=" + ports[1], "--listen-status=" + ports[2]}
+		if b.within != nil {
+			command = b.within.inside(command)
+		}
+		s.cmd = exec.CommandContext(ctx, command[0], command[1:]...)
 	case etcdV3:
 		s.cmd = exec.CommandContext(ctx, os.Args[0], storeCommand, data, ports[0])
 	case etcdV2:
@@ -130,23 +144,34 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// memory is the server's resident memory in MiB: now, and the most that it ever was.
+// memory is the server's resident memory in MiB, with that of the processes it has started: now, and the most that each
+// ever had.
 func (s *server) memory() (now, most int, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
+	pid := fmt.Sprint(s.cmd.Process.Pid)
+	var children []byte
+	threads, _ := filepath.Glob("/proc/" + pid + "/task/*/children") // each lists those that it started
+	for _, path := range threads {
+		if text, err := os.ReadFile(path); err == nil { // else the thread has ended
+			children = append(append(children, ' '), text...)
 		}
-		n, _ := strconv.Atoi(f[1])
-		switch f[0] {
-		case "VmRSS:":
-			now = n / 1024
-		case "VmHWM:":
-			most = n / 1024
+	}
+	for _, pid := range append([]string{pid}, strings.Fields(string(children))...) {
+		text, err := os.ReadFile("/proc/" + pid + "/status")
+		if err != nil {
+			return 0, 0, err
+		}
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) < 2 {
+				continue
+			}
+			n, _ := strconv.Atoi(f[1])
+			switch f[0] {
+			case "VmRSS:":
+				now += n / 1024
+			case "VmHWM:":
+				most += n / 1024
+			}
 		}
 	}
 	return now, most, nil

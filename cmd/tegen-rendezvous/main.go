@@ -93,6 +93,7 @@ func newRootCmd(s streams) *cobra.Command {
 		newServeCmd(s),
 		newRunCmd(s),
 		newInstallCmd(),
+		newStoreCmd(s),
 		newVersionCmd(s),
 	)
 	return cmd

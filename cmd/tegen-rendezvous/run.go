@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 
@@ -91,7 +92,7 @@ func runRun(ctx context.Context, s streams, o *runOptions, command []string) err
 		return err
 	}
 	err = agent.Run(ctx, agent.Config{
-		Command: command, Environ: os.Environ(), RunID: o.rdzvID, Agent: self, MaxRestarts: o.maxRestarts, Signals: o.signalList,
+		Command: command, Environ: workersEnviron(os.Environ()), RunID: o.rdzvID, Agent: self, MaxRestarts: o.maxRestarts, Signals: o.signalList,
 		Grace: o.shutdown.Duration, Barrier: o.conf.barrier, ErrorFile: os.Getenv("TORCHELASTIC_ERROR_FILE"), Guard: guard, Log: log.With("run", o.rdzvID),
 		Logs: agent.Logs{
 			Out: out, Err: errs, Prefix: o.prefix, Show: o.show(), Dir: o.logDir, Redirects: o.redirectStreams, Tee: o.teeStreams,
@@ -105,6 +106,11 @@ func runRun(ctx context.Context, s streams, o *runOptions, command []string) err
 		return fmt.Errorf("%w; --nnodes asks for at least %d, and join_timeout in --rdzv-conf says how long they have", err, o.least)
 	}
 	return err
+}
+
+// workersEnviron is what workers inherit: all but the store's password, which is for this agent alone.
+func workersEnviron(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return strings.HasPrefix(v, passwordVariable+"=") })
 }
 
 // guardCommand is this binary again. PID 1 needs none: with it ends all that runs in its container.

@@ -92,17 +92,18 @@ func TestEndpoints(t *testing.T) {
 
 func TestWrongCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                          "--rdzv-backend is missing: etcd or etcd-v3; or use --standalone",
-		"--rdzv-backend=etcd":       "--rdzv-endpoint is missing: host:port of the store",
-		"--rdzv-backend=c10d":       "c10d keeps Python objects in its store, so only torchrun can take part: use etcd or etcd-v3",
-		"--rdzv-backend=zookeeper":  `"zookeeper" is neither etcd nor etcd-v3`,
-		"--standalone --nnodes=2":   "--standalone: --nnodes 2 asks for more than one machine",
-		"--standalone --nnodes=3:2": `--nnodes: "3:2" is neither a number of machines nor min:max, with 1 ≤ min ≤ max`,
-		"--standalone --nnodes=0":   `--nnodes: "0" is neither`,
-		"--nproc-per-node=0":        `--nproc-per-node: "0" is neither a number above 0 nor one of auto, gpu, cpu`,
-		"--nproc-per-node=tpu":      `"tpu" is neither`,
-		"--rdzv-conf=ttl":           `--rdzv-conf: "ttl" is not key=value`,
-		"--rdzv-conf=password=a,b":  `--rdzv-conf: "..." is not key=value`,
+		"":                           "--rdzv-backend is missing: etcd or etcd-v3; or use --standalone",
+		"--rdzv-backend=etcd":        "--rdzv-endpoint is missing: host:port of the store",
+		"--rdzv-backend=c10d":        "c10d keeps Python objects in its store, so only torchrun can take part: use etcd or etcd-v3",
+		"--rdzv-backend=zookeeper":   `"zookeeper" is neither etcd nor etcd-v3`,
+		"--standalone --nnodes=2":    "--standalone: --nnodes 2 asks for more than one machine",
+		"--standalone --nnodes=3:2":  `--nnodes: "3:2" is neither a number of machines nor min:max, with 1 ≤ min ≤ max`,
+		"--standalone --nnodes=0":    `--nnodes: "0" is neither`,
+		"--nproc-per-node=0":         `--nproc-per-node: "0" is neither a number above 0 nor one of auto, gpu, cpu`,
+		"--nproc-per-node=100000000": `--nproc-per-node: 100000000 is above 1024, the most on one machine`,
+		"--nproc-per-node=tpu":       `"tpu" is neither`,
+		"--rdzv-conf=ttl":            `--rdzv-conf: "ttl" is not key=value`,
+		"--rdzv-conf=password=a,b":   `--rdzv-conf: "..." is not key=value`,
 		"--rdzv-backend=etcd --rdzv-endpoint=me:secret@etcd": "--rdzv-endpoint: user and password belong into PET_RDZV_CONF",
 		"--rdzv-backend=etcd --rdzv-endpoint=,":              "--rdzv-endpoint is missing",
 		"--rdzv-conf=ttl=soon":                               `ttl: "soon" is not a time in seconds`,
@@ -190,5 +191,13 @@ func TestRunStandalone(t *testing.T) {
 		if code != want.code || out.String() != want.out {
 			t.Errorf("%s: exit code %d and output %q, want %d and %q\n%s", script, code, out.String(), want.code, want.out, &errs)
 		}
+	}
+}
+
+// TestWorkersEnviron: the store's password is the agent's alone.
+func TestWorkersEnviron(t *testing.T) {
+	got := workersEnviron([]string{"A=1", passwordVariable + "=secret", passwordVariable + "_HINT=2"})
+	if diff := cmp.Diff([]string{"A=1", passwordVariable + "_HINT=2"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

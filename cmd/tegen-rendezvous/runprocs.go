@@ -9,6 +9,10 @@ import (
 	"strings"
 )
 
+// mostProcesses is far more than machines have use for; each is a process with files and pipes of its own, and one zero too
+// many would take the machine down.
+const mostProcesses = 1024
+
 // parseProcesses reads --nproc-per-node.
 func parseProcesses(text string) (int, error) {
 	switch text {
@@ -29,6 +33,9 @@ func parseProcesses(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
 		return 0, fmt.Errorf("%q is neither a number above 0 nor one of auto, gpu, cpu", text)
+	}
+	if n > mostProcesses {
+		return 0, fmt.Errorf("%d is above %d, the most on one machine", n, mostProcesses)
 	}
 	return n, nil
 }

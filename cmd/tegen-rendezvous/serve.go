@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/signal"
 	"runtime"
@@ -30,23 +31,27 @@ const serveLong = `serve lets agents find each other through three doors:
   --listen-c10d    a TCPStore, for torchrun --rdzv-backend=c10d, of any age
   --listen-status  /healthz, /readyz, /metrics and /runs
 
-What the first holds is kept in an etcd server inside this process, or in an
-etcd cluster that exists; then any number of replicas serve the same runs. With
-that door shut (--listen-client=) no store is opened. What the second holds is
-in memory, and is gone with its last connection: torch's clients do not come
-back. So on the first SIGTERM it waits for such runs, at most for
---drain-timeout; on the second it ends at once.
+None of them asks for a password, so each is open to this machine alone unless
+its flag says otherwise: --listen-c10d=:29400 is for all who reach the machine.
+
+What the first holds is kept in an etcd server, a process that this one starts,
+or in an etcd cluster that exists; then any number of replicas serve the same
+runs. With that door shut (--listen-client=) no store is opened. While the disk
+of --data-dir is full its writes are answered with status 507, and all else goes
+on. What the second door holds is in memory, and is gone with its last
+connection: torch's clients do not come back. So on the first SIGTERM it waits
+for such runs, at most for --drain-timeout; on the second it ends at once.
 
 Each flag can be set by TEGEN_RENDEZVOUS_ and its name, as
 TEGEN_RENDEZVOUS_LISTEN_C10D. The password for etcd is no flag, because any
 process may read those of others: it comes from TEGEN_RENDEZVOUS_PASSWORD or
 from the file that --password-file names.`
 
-const serveExample = `  # One process that keeps its data
-  tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous
+const serveExample = `  # One process that keeps its data, for agents on other machines
+  tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous --listen-client=:2379 --listen-c10d=:29400
 
   # One of several replicas in front of an etcd cluster
-  tegen-rendezvous serve --store=etcd --endpoints=https://etcd:2379 --cacert=ca.crt --cert=tls.crt --key=tls.key \
+  tegen-rendezvous serve --listen-client=:2379 --store=etcd --endpoints=https://etcd:2379 --cacert=ca.crt --cert=tls.crt --key=tls.key \
     --advertise-client-urls=http://rendezvous:2379
 
   # What agents then say
@@ -66,7 +71,7 @@ type serveOptions struct {
 	drain, runTTL                          time.Duration
 	logFormat, logLevel                    string
 	connections, runs, keys, values, bytes int
-	waits                                  int
+	waits, answers                         int
 }
 
 func newServeCmd(s streams) *cobra.Command {
@@ -98,10 +103,10 @@ func (o *serveOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.etcd.Key, "key", "", "its key")
 	f.StringVar(&o.user, "user", "", "user to be at etcd")
 	f.StringVar(&o.passwordFile, "password-file", "", "file with that user's password")
-	f.StringVar(&o.client, "listen-client", ":2379", "address of the keys API; empty: none")
+	f.StringVar(&o.client, "listen-client", "127.0.0.1:2379", "address of the keys API; :2379 for all of this machine's, empty for none")
 	f.StringSliceVar(&o.advertise, "advertise-client-urls", nil, "URLs of the keys API that clients are told; none: as they asked for it")
-	f.StringVar(&o.c10d, "listen-c10d", ":29400", "address of the TCPStore; empty: none")
-	f.StringVar(&o.status, "listen-status", ":2381", "address of health, metrics and runs; empty: none")
+	f.StringVar(&o.c10d, "listen-c10d", "127.0.0.1:29400", "address of the TCPStore; :29400 for all of this machine's, empty for none")
+	f.StringVar(&o.status, "listen-status", "127.0.0.1:2381", "address of health, metrics and runs; :2381 for all of this machine's, empty for none")
 	f.StringVar(&o.tls.Cert, "tls-cert", "", "certificate of the keys API, which then speaks TLS only")
 	f.StringVar(&o.tls.Key, "tls-key", "", "its key")
 	f.StringVar(&o.tls.CA, "tls-client-ca", "", "authority whose certificates clients of the keys API must have")
@@ -113,6 +118,7 @@ func (o *serveOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.values, "max-value-bytes", 0, "bytes in a value; 0: 1 MiB on the keys API, and 16 MiB on the TCPStore")
 	f.IntVar(&o.bytes, "max-bytes", 0, "bytes of all keys and values; 0: 128 MiB on the keys API, and 512 MiB on the TCPStore")
 	f.IntVar(&o.waits, "max-waits", 0, "requests of each door that wait; 0: 10,000 on the keys API, and 131,072 on the TCPStore")
+	f.IntVar(&o.answers, "max-answer-bytes", 64<<20, "bytes of answers and requests of the keys API that are under way; more wait, for 10 s")
 	f.StringVar(&o.logFormat, "log-format", "json", "json, or text")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	for flag, values := range map[string][]string{
@@ -213,7 +219,7 @@ func (o serveOptions) config(log *slog.Logger, zapLog *zap.Logger) (server.Confi
 	if err != nil {
 		return server.Config{}, usageError{err}
 	}
-	for flag, n := range map[string]int{"max-connections": o.connections, "max-runs": o.runs, "max-keys": o.keys, "max-value-bytes": o.values, "max-bytes": o.bytes, "max-waits": o.waits} {
+	for flag, n := range map[string]int{"max-connections": o.connections, "max-runs": o.runs, "max-keys": o.keys, "max-value-bytes": o.values, "max-bytes": o.bytes, "max-waits": o.waits, "max-answer-bytes": o.answers} {
 		if n < 0 {
 			return server.Config{}, usagef("--%s: %d is less than 0", flag, n)
 		}
@@ -237,9 +243,11 @@ func (o serveOptions) config(log *slog.Logger, zapLog *zap.Logger) (server.Confi
 		Store: open, Client: o.client, TLS: tls, C10d: o.c10d, Status: o.status, TCPStore: limits, Connections: o.connections, RunTTL: o.runTTL,
 		Keys: keys.Options{
 			Alone:     o.store == "embedded", // nobody else can write to it
-			Advertise: o.advertise, MaxKeys: o.keys, MaxValue: o.values, MaxBytes: o.bytes, MaxWaits: o.waits, Log: log.With("door", "etcd-v2"),
+			Advertise: o.advertise, MaxKeys: o.keys, MaxValue: o.values, MaxBytes: o.bytes, MaxWaits: o.waits, MaxAnswer: o.answers,
+			Log: log.With("door", "etcd-v2"),
 		},
-		Log: log, Version: buildVersion(),
+		Hosts: hosts(o.advertise),
+		Log:   log, Version: buildVersion(),
 	}, nil
 }
 
@@ -250,7 +258,11 @@ func (o serveOptions) open(log *zap.Logger) (func(context.Context) (*store.Store
 		if len(o.endpoints) > 0 || o.user != "" || o.etcd != (server.Files{}) {
 			return nil, usagef("--endpoints, --user, --cacert, --cert and --key are for --store=etcd")
 		}
-		return store.Embedded{Dir: o.dataDir, Log: log}.Open, nil
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("finding this program: %w", err)
+		}
+		return store.Process{Dir: o.dataDir, Quota: o.quota(), Command: []string{self, storeCommand}, Log: log}.Open, nil
 	case "etcd":
 		if len(o.endpoints) == 0 {
 			return nil, usagef("--store=etcd needs --endpoints")
@@ -266,6 +278,22 @@ func (o serveOptions) open(log *zap.Logger) (func(context.Context) (*store.Store
 		return store.External{Endpoints: o.endpoints, TLS: tls, Username: o.user, Password: password, Log: log}.Open, nil
 	}
 	return nil, usagef("--store: %q is neither embedded nor etcd", o.store)
+}
+
+// leastQuota is for the keys that are taken by default, what is kept of their history, and what lies between.
+const leastQuota = 512 << 20
+
+// quota is how large the store's file may become: several times what its keys may be.
+func (o serveOptions) quota() int64 { return max(leastQuota, 4*int64(o.bytes)) }
+
+// hosts are the names in URLs.
+func hosts(urls []string) (all []string) {
+	for _, text := range urls {
+		if u, err := url.Parse(text); err == nil && u.Hostname() != "" {
+			all = append(all, strings.ToLower(u.Hostname()))
+		}
+	}
+	return all
 }
 
 func (o serveOptions) password() (string, error) {

@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/tegen-dev/tegen/internal/crds"
 	"github.com/tegen-dev/tegen/internal/manifest"
@@ -33,20 +38,21 @@ each field that would be dropped or refused. Where several files define one kind
 each is asked. Custom resources that no file is for are noted; rules in CEL
 (x-kubernetes-validations) are not evaluated.
 
-"-" reads standard input.`
+A directory stands for every .yaml, .yml and .json file in it and below, less the
+kustomizations. "-" reads standard input.`
 
 const checkExample = `  kustomize build overlays/production | tegen check -
-  tegen check rendered/*.yaml
-  kubectl get crds -o yaml > crds/cluster.yaml && tegen check --crds crds rendered/*.yaml`
+  tegen render jobs/*.yaml -o rendered && tegen check rendered
+  kubectl get crds -o yaml > crds/cluster.yaml && tegen check --crds crds rendered`
 
 func newCheckCmd(s streams) *cobra.Command {
 	var definitions string
 	cmd := &cobra.Command{
-		Use:               "check FILE...",
+		Use:               "check FILE|DIRECTORY...",
 		Short:             "Check that every reference among manifests resolves, and what CRDs would drop",
 		Long:              checkLong,
 		Example:           checkExample,
-		Args:              atLeastOne("file"),
+		Args:              atLeastOne("file or directory"),
 		ValidArgsFunction: yamlFiles,
 		RunE:              func(_ *cobra.Command, files []string) error { return runCheck(s, files, definitions) },
 	}
@@ -98,7 +104,50 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:enough], ", "), len(names)-enough)
 }
 
-func readManifests(stdin io.Reader, files []string) ([]runtime.Object, error) {
+// filesBelow puts in the place of each directory the manifests in it, in the order of their names.
+func filesBelow(names []string) ([]string, error) {
+	var out []string
+	for _, name := range names {
+		if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
+			out = append(out, name) // what is not there, reading it tells
+			continue
+		}
+		before := len(out)
+		err := filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case e.IsDir() && path != name && strings.HasPrefix(e.Name(), "."): // .git
+				return filepath.SkipDir
+			case isManifest(path):
+				out = append(out, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", printable(name), err)
+		}
+		if len(out) == before {
+			return nil, fmt.Errorf("reading %s: there is no manifest in it", printable(name))
+		}
+	}
+	return out, nil
+}
+
+// isManifest knows a file, or a link to one, that kubectl would take from a directory and that is not for kustomize.
+func isManifest(path string) bool {
+	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) || slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)) {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func readManifests(stdin io.Reader, names []string) ([]runtime.Object, error) {
+	files, err := filesBelow(names)
+	if err != nil {
+		return nil, err
+	}
 	sources, err := read(stdin, files, maxManifests)
 	if err != nil {
 		return nil, err

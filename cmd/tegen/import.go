@@ -10,11 +10,12 @@ import (
 )
 
 const importLong = `import reads manifests of training jobs, of tegen or of anyone else, and prints the
-TrainingJobs that render to the same objects. It knows Indexed Jobs, the bare pods
-of the torchelastic tutorial with their Services and etcd, ElasticJobs of
-TorchElastic and of DLRover, PyTorchJobs, TrainJobs with their runtimes, JobSets,
-Volcano Jobs, MXJobs, MxJobs and MPIJobs; and the claims, volumes, PodGroups and
-ServiceAccounts that stand in the same input.
+TrainingJobs that render to the same objects. It knows Jobs, the bare pods of the
+torchelastic tutorial with their Services and etcd, ElasticJobs of TorchElastic and
+of DLRover, PyTorchJobs, TrainJobs with their runtimes, JobSets, Volcano Jobs,
+MXJobs, MxJobs and MPIJobs, also inside an AppWrapper; the workers of JAXJobs,
+TFJobs, PaddleJobs, XGBoostJobs and HyperPodPyTorchJobs; and the claims, volumes,
+PodGroups and ServiceAccounts that stand in the same input.
 
 What was read is compared with what the job renders, field by field. Standard
 error has a line for whatever differs:
@@ -22,18 +23,21 @@ error has a line for whatever differs:
   file:line: object: field: value: verdict: why
 
   not kept  neither the job nor what it renders has it
-  flaw      it was wrong already: it was mended, or the job must be
+  dropped   without it the job means something else
+  flaw      it was wrong already: it was mended, or must be, such as ${NODES}
+  refused   it was not wrong, but no TrainingJob may say it: the job must be mended
   moved     its meaning is kept in another form
   adds      the job renders more than there was, such as limits and a user
   beside    not part of the job: keep it beside
+  warning   kept as it was, such as a secret in plain sight, whose value no line shows
   unread    could not be read
 
 Status, and what clusters and kubectl write into metadata for themselves, is left
 out without a word. "-" reads standard input.
 
 Exit codes: 0 when every job that was printed can be rendered, whatever was not
-kept; 1 when there was none, or one must be mended first (a flaw names the
-field); with --strict also when anything was not kept.`
+kept; 1 when there was none, or one must be mended first (a flaw or refusal names
+the field); with --strict also when anything was dropped or not kept.`
 
 const importExample = `  tegen import job.yaml > training.yaml
   kubectl get pytorchjob resnet -o yaml | tegen import - --strict
@@ -50,7 +54,7 @@ func newImportCmd(s streams) *cobra.Command {
 		ValidArgsFunction: yamlFiles,
 		RunE:              func(_ *cobra.Command, files []string) error { return runImport(s, files, strict) },
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail when anything was not kept")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail when anything was dropped or not kept")
 	return cmd
 }
 
@@ -77,7 +81,7 @@ func runImport(s streams, files []string, strict bool) error {
 	case out.Jobs == 0:
 		return errors.New("nothing to import: there is no training job in the input")
 	case out.Flawed:
-		return errors.New("a job must be mended before it can be rendered: see its flaws above")
+		return errors.New("a job must be mended before it can be rendered: see the flaws and refusals above")
 	case strict && out.Lossy:
 		return errors.New("not everything was kept: see above")
 	}

@@ -32,6 +32,7 @@ func main() {
 // run is the whole program. Called as tegen-fn, it is the KRM function without further arguments: kustomize and kpt
 // give none.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stderr = terminal{stderr}
 	s := streams{stdin, stdout, stderr}
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	cmd := newRootCmd(s)

@@ -30,7 +30,7 @@ func TestGangNotes(t *testing.T) {
 	for _, c := range []struct{ spec, want string }{
 		{"framework: horovod, target: mpijob, gang: {scheduler: volcano}", gang + "the MPI operator must have been started with --gang-scheduling=volcano, "},
 		{"framework: horovod, target: mpijob, gang: {scheduler: coscheduling}", gang + "the MPI operator must have been started with --gang-scheduling=scheduler-plugins-scheduler, "},
-		{"framework: horovod, target: mpijob, gang: {scheduler: koordinator}", ""},
+		{"framework: horovod, target: mpijob, gang: {scheduler: koordinator, mode: NonStrict}", ""},
 		{"target: pytorchjob, gang: {scheduler: kueue, queue: q}", gang + "Kueue's integration kubeflow.org/pytorchjob is off by default"},
 		{"target: pytorchjob, gang: {scheduler: volcano}", ""},
 		{"target: job, gang: {scheduler: kueue, queue: q}", ""},
@@ -88,6 +88,150 @@ func TestNoteOfStore(t *testing.T) {
 		_, msg, code := tegen(head+c.spec+"}\n", "vet", "-")
 		if code != exitOK || c.want == "" && msg != "" || !strings.Contains(msg, c.want) {
 			t.Errorf("%s: exit %d, %q on standard error, want %q", c.spec, code, msg, c.want)
+		}
+	}
+}
+
+// noted is what is told of a job, without its place.
+func noted(t *testing.T, text string) string {
+	t.Helper()
+	_, msg, code := tegen(text, "vet", "-")
+	if code != exitOK {
+		t.Errorf("exit %d:\n%s\nof:\n%s", code, msg, text)
+	}
+	return strings.ReplaceAll(msg, "<stdin>:1:1: note: ", "")
+}
+
+const (
+	jobHead = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\nspec: {"
+	place   = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: laptop}\nspec: "
+)
+
+// TestNoteOfTaken: what an environment takes away of what the author wrote is told, and nothing of what nobody wrote.
+func TestNoteOfTaken(t *testing.T) {
+	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, resources: {%}}\n" + place
+	const head = "spec.resources: the Environment leaves "
+	for _, c := range []struct{ resources, env, want string }{
+		{"gpu: 8", "{overrides: {resources: {gpu: 0}}}", head + "gpu 0 of 8 to each worker, which runs with workers.processes 1: a script that needs an accelerator fails here\n"},
+		{"gpu: 8", "{overrides: {resources: {gpu: 2}}}", head + "gpu 2 of 8 to each worker\n"},
+		{"cpu: 8, memory: 32Gi", "{caps: {cpu: 200m, memory: 1Gi}}", head + "cpu 200m of 8, memory 1Gi of 32Gi to each worker\n"},
+		{"memory: 32Gi", "{overrides: {resources: {memory: 2Gi}}}", head + "memory 2Gi of 32Gi to each worker\n"},
+		{"", "{caps: {cpu: 200m}, overrides: {resources: {gpu: 0}}}", ""},
+		{"cpu: 8, memory: 32Gi, gpu: 1", "{caps: {cpu: 8, memory: 32Gi}}", ""},
+		{"cpu: 2", "{overrides: {resources: {cpu: 4}}}", ""},
+	} {
+		if got := noted(t, strings.Replace(spec, "%", c.resources, 1)+c.env+"\n"); got != c.want {
+			t.Errorf("resources {%s} at %s: got %q, want %q", c.resources, c.env, got, c.want)
+		}
+	}
+}
+
+// TestNoteOfChange: what becomes of a new image is told where a reconciler would apply it in vain.
+func TestNoteOfChange(t *testing.T) {
+	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, "
+	for more, want := range map[string]string{
+		"gitops: false":                    "",
+		"gitops: true":                     "",
+		"gitops: true, target: jobset":     "",
+		"gitops: true, hashedNames: false": "spec.hashedNames: without it the API server refuses a new image or command as long as the old Job is there",
+		"gitops: true, target: pods":       "spec.target: the API server refuses a new command for pods that are there",
+		"gitops: true, target: pytorchjob": "spec.target: a new image or command reaches only pods that are made from then on: delete the PyTorchJob",
+		"gitops: true, target: jobset, placement: {nodeSelector: {long: name}}": "spec.hashedNames: ",
+		"gitops: true, hashedNames: true":                                       "",
+		"hashedNames: false":                                                    "",
+		"target: pytorchjob":                                                    "",
+		"gitops: true, framework: horovod":                                      "",
+		"framework: horovod, target: mpijob":                                    "",
+		"ttlAfterFinished: 1h, gitops: false":                                   "",
+	} {
+		text := spec + more + "}\n"
+		if strings.Contains(more, "long") { // whose pods' names have no room for a hash behind this one
+			text = strings.Replace(text, "name: mnist,", "name: a-name-of-forty-characters-or-nearly-so,", 1)
+		}
+		if got := noted(t, text); want == "" && got != "" || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %q, want %q", more, got, want)
+		}
+	}
+}
+
+// TestNoteOfScript: a path is started as a program, which only its image can say whether it is.
+func TestNoteOfScript(t *testing.T) {
+	const want = "spec.command[0]: ./train.py is started as a program: it must be executable and name Python in a first line of #!, or write [python, ./train.py]\n"
+	for command, told := range map[string]bool{"./train.py, --lr=1": true, "python, ./train.py": false, "/opt/train": false} {
+		got := noted(t, jobHead+"image: 'x:1', command: ["+command+"], workers: {replicas: 2}}\n")
+		if (got == want) != told || !told && got != "" {
+			t.Errorf("[%s]: %q", command, got)
+		}
+	}
+}
+
+// TestNoteOfImage: images of Docker Hub that are known to lack what is started in them.
+func TestNoteOfImage(t *testing.T) {
+	for _, c := range []struct{ image, spec, lacks string }{
+		{"python:3.12-slim", "", "torchrun"},
+		{"docker.io/library/python:3.12", "", "torchrun"},
+		{"nvidia/cuda:12.4.1-runtime-ubuntu22.04", "", "torchrun"},
+		{"ghcr.io/acme/python:3.12", "", ""},
+		{"acme/python:3.12", "", ""},
+		{"pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", "", ""},
+		{"python:3.12-slim", "launcher: entrypoint, ", ""},
+		{"alpine:3.20", "framework: mxnet, ", ""},
+		{"pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", "framework: horovod, ", "horovodrun"},
+		{"pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", "framework: dlrover, target: elasticjob, ", "dlrover-run"},
+		{"horovod/horovod:0.28.1", "framework: horovod, ", ""},
+		{"horovod/horovod-ray:0.28.1", "framework: horovod, ", "sshd"},
+	} {
+		text := jobHead + c.spec + "image: '" + c.image + "', command: [python, train.py], workers: {replicas: 2}, failure: {deadline: 1h}}\n"
+		if strings.Contains(c.spec, "dlrover") {
+			text = strings.Replace(text, "failure: {deadline: 1h}", "suspend: false", 1)
+		}
+		want := ""
+		if c.lacks != "" {
+			want = "spec.image: " + c.image + " comes without " + c.lacks + ": build an image on it that has it (docs/images.md)\n"
+		}
+		if got := noted(t, text); got != want {
+			t.Errorf("%s {%s}: got %q, want %q", c.image, c.spec, got, want)
+		}
+	}
+}
+
+// TestNoteOfRun: where two runs of one content have one name, and a store that outlives the job, it is told.
+func TestNoteOfRun(t *testing.T) {
+	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, images: {rendezvous: 'r:1'}, "
+	const head = "spec.rendezvous.id: applied again as it is, workers meet the run that has ended, which the store remembers "
+	for more, want := range map[string]string{
+		"rendezvous: {backend: etcd, store: etcd}":                                                                             "",
+		"target: pods, rendezvous: {store: companion}":                                                                         "",
+		"target: pods, rendezvous: {backend: etcd, store: companion}":                                                          "",
+		"target: pods, rendezvous: {backend: etcd, store: etcd}":                                                               head + "for two hours, and end at once: set another id ",
+		"target: pods, rendezvous: {store: external, endpoint: 'store.infra.svc:29400'}":                                       head + "as long as it runs",
+		"target: pytorchjob, rendezvous: {backend: etcd-v2, store: etcd}":                                                      head + "for two hours",
+		"target: elasticjob, rendezvous: {backend: etcd, store: etcd}":                                                         head + "for two hours, and end at once: give the job another name",
+		"target: pods, launcher: tegen, rendezvous: {backend: etcd-v3, store: etcd}":                                           head + "for 10 minutes",
+		"target: pods, rendezvous: {backend: etcd, store: companion, companion: {etcd: {endpoints: ['http://e.infra:2379']}}}": "",
+	} {
+		if got := noted(t, spec+more+"}\n"); want == "" && got != "" || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %q, want %q", more, got, want)
+		}
+	}
+}
+
+// TestNoteOfWorkingDirectory: what ByteScheduler's own images need before they run here is told of its jobs alone.
+func TestNoteOfWorkingDirectory(t *testing.T) {
+	const job = `apiVersion: tegen.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist, namespace: ml}
+spec: {image: "x:1", command: [python, train.py], workers: {replicas: 2}, security: {runAsUser: 1234}, %}
+`
+	for spec, noted := range map[string]bool{
+		"framework: bytescheduler":                 true,
+		"framework: bytescheduler, target: mpijob": true,
+		"framework: bytescheduler, bytescheduler: {mode: byteps}, servers: {command: [bpslaunch]}": false,
+		"framework: horovod, horovod: {controller: mpi}":                                           false,
+	} {
+		_, msg, code := tegen(strings.Replace(job, "%", spec, 1), "vet", "-")
+		if code != exitOK || strings.Contains(msg, "note: spec.image: ByteScheduler's own Dockerfiles end in a working directory under /root, which user 1234 cannot enter") != noted {
+			t.Errorf("%s: exit %d, %q on standard error, want the note: %t", spec, code, msg, noted)
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 )
@@ -37,6 +39,37 @@ func TestCappedCPU(t *testing.T) {
 	}
 	if held == 0 {
 		t.Error("no place caps cpu below one core any more: this test holds nothing")
+	}
+}
+
+// TestOverlayAlone: a copy of an overlay renders as the overlay does, its own job and those of the command line, and
+// the job that they all show is one.
+func TestOverlayAlone(t *testing.T) {
+	atRoot(t)
+	var own string
+	for _, overlay := range []string{"overlays/eks", "overlays/kind"} {
+		alone := filepath.Join(t.TempDir(), "place")
+		if err := os.CopyFS(alone, os.DirFS(overlay)); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"render"}, {"render", "fixtures/valid/minimal.yaml"}} {
+			want, msg, code := tegen("", append(args, "--overlay", overlay)...)
+			if code != exitOK || want == "" {
+				t.Fatalf("%s: exit code %d: %s", overlay, code, msg)
+			}
+			got, msg, code := tegen("", append(args, "--overlay", alone)...)
+			if code != exitOK {
+				t.Errorf("a copy of %s: exit code %d: %s", overlay, code, msg)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-there +copied):\n%s", overlay, diff)
+			}
+		}
+		job := content(t, overlay+"/resnet.yaml")
+		if own != "" && own != job {
+			t.Errorf("the job of %s is another:\n%s", overlay, cmp.Diff(own, job))
+		}
+		own = job
 	}
 }
 

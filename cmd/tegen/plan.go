@@ -59,7 +59,7 @@ func newPlanCmd(s streams) *cobra.Command {
 				return usagef("--inventory needs the name of a file, or -")
 			}
 			if !slices.Contains(formats, opts.output) {
-				return usagef("unknown output %q: one of %s", opts.output, strings.Join(formats, ", "))
+				return usagef("unknown output %q: -o of plan is a format, one of %s; only render writes to a directory", opts.output, strings.Join(formats, ", "))
 			}
 			if opts.inventory == "-" && slices.Contains(files, "-") {
 				return usagef("standard input cannot be both the jobs and the inventory")
@@ -106,7 +106,7 @@ func runPlan(s streams, files []string, opts planOptions) error {
 		e.SetIndent("", "  ")
 		err = e.Encode(p)
 	} else {
-		err = p.WriteText(s.out)
+		err = p.WriteText(terminal{s.out})
 	}
 	if err != nil {
 		return fmt.Errorf("writing the plan: %w", err)

@@ -364,7 +364,7 @@ var localLink = regexp.MustCompile(`\]\(([^):]+)\)`)
 // TestLinks follows every link of the prose that stays in the repository.
 func TestLinks(t *testing.T) {
 	atRoot(t)
-	for _, doc := range []string{"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/images.md", "docs/plan.md", "docs/rendezvous.md"} {
+	for _, doc := range []string{"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/images.md", "docs/plan.md", "docs/rendezvous.md", "docs/checkpoints.md"} {
 		text, err := os.ReadFile(doc)
 		if err != nil {
 			t.Fatal(err)

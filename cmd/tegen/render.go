@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +32,8 @@ it, but in this process. Without files, the overlay's own jobs are rendered.
 With -o DIR every job gets a folder of its own: a file a concern, and a
 kustomization.yaml that lists them. Files that an earlier render of the same job
 wrote and this one does not are removed; a file that tegen did not write is never
-touched.
+touched, and no link in DIR is followed. One render at a time writes there; another
+one waits for it, for ten seconds. What is interrupted puts back what it changed.
 
 If anything is wrong, every mistake is reported, nothing is printed and no file
 changes.`
@@ -51,7 +55,12 @@ func newRenderCmd(s streams) *cobra.Command {
 		Long:              renderLong,
 		Example:           renderExample,
 		ValidArgsFunction: yamlFiles,
-		RunE:              func(_ *cobra.Command, files []string) error { return runRender(s, files, opts) },
+		RunE: func(_ *cobra.Command, files []string) error {
+			if err := checkDirectory(opts.output); err != nil {
+				return err
+			}
+			return runRender(s, files, opts)
+		},
 	}
 	addOverlayFlag(cmd, &opts.overlay)
 	cmd.Flags().StringVarP(&opts.output, "output", "o", "-", "directory to write to, or - for standard output")
@@ -59,6 +68,18 @@ func newRenderCmd(s streams) *cobra.Command {
 		panic(err) // the flag is defined above
 	}
 	return cmd
+}
+
+// checkDirectory refuses what is no directory's name for whoever wrote it: an unset variable of a script, or the format
+// that -o is in kubectl and in plan.
+func checkDirectory(dir string) error {
+	switch dir {
+	case "":
+		return usagef("-o needs the name of a directory, or - for standard output")
+	case "json", "yaml", "yml", "text", "wide", "name":
+		return usagef("%q is a format, and -o of render is a directory: manifests are YAML always; ./%s is a directory of that name", dir, dir)
+	}
+	return nil
 }
 
 func addOverlayFlag(cmd *cobra.Command, overlay *string) {
@@ -74,7 +95,9 @@ func runRender(s streams, files []string, opts renderOptions) error {
 		return err
 	}
 	if opts.output != "-" {
-		return tree.Write(opts.output, out.Bundles, out.Rest)
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return tree.Write(ctx, opts.output, out.Bundles, out.Rest)
 	}
 	return stream(s.out, out)
 }
@@ -99,6 +122,11 @@ func build(s streams, files []string, overlay string) (*krm.Output, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	for _, note := range out.Notes {
+		if _, err := fmt.Fprintln(s.err, note); err != nil {
+			return nil, fmt.Errorf("writing a note: %w", err)
+		}
 	}
 	for _, b := range out.Bundles {
 		for _, note := range b.Job.Notes() {
@@ -144,9 +172,9 @@ func read(stdin io.Reader, files []string, limit int64) ([]schema.Source, error)
 			data, err = readFile(name, limit+1)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
+			return nil, fmt.Errorf("reading %s: %w", printable(name), err)
 		}
-		sources[i] = schema.Source{Name: name, Data: manifest.JoinSurrogates(data)}
+		sources[i] = schema.Source{Name: printable(name), Data: manifest.JoinSurrogates(data)}
 	}
 	return sources, nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -77,16 +76,36 @@ func diffTree(have tree, want any, at []step) (out []gap) {
 // wholesale are mappings of which a part alone tells nobody anything.
 var wholesale = map[string]bool{"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true, "readinessProbe": true, "startupProbe": true, "lifecycle": true}
 
-// meaningful says whether an empty mapping says something that its absence does not.
+// idle are fields that say nothing where they are empty. Anywhere else an empty value says something that its absence
+// does not: plugins.ssh: [] asks Volcano for ssh.
+var idle = map[string]bool{
+	"metadata": true, "labels": true, "annotations": true, "finalizers": true, "ownerReferences": true, "spec": true, "template": true,
+	"resources": true, "limits": true, "requests": true, "securityContext": true, "nodeSelector": true, "affinity": true, "tolerations": true,
+	"env": true, "envFrom": true, "command": true, "args": true, "ports": true, "volumes": true, "volumeMounts": true, "volumeDevices": true,
+	"imagePullSecrets": true, "initContainers": true, "hostAliases": true, "schedulingGates": true, "topologySpreadConstraints": true,
+	"strategy": true, "updateStrategy": true, "runPolicy": true, "policies": true, "parameters": true, "mountOptions": true,
+	"value": true, "subPath": true, "namespace": true, "schedulerName": true, "priorityClassName": true, "nodeName": true, "hostname": true,
+	"subdomain": true, "serviceAccountName": true, "serviceAccount": true, "medium": true, "imagePullPolicy": true, "workingDir": true,
+	"key": true, "operator": true, "effect": true, "name": true, "image": true, "volumeName": true, "queue": true, "priorityClass": true,
+}
+
+// meaningful says whether an empty value at a place says something that its absence does not. The keys of labels and
+// the like are anyone's, and an item of a list is there, whatever is in it.
 func meaningful(at []step) bool {
-	last := at[len(at)-1].name
-	return last == "emptyDir" || last == "podSelector" || last == "standalone" || strings.HasPrefix(last, "[")
+	n := len(at)
+	if n == 0 {
+		return false
+	}
+	return n > 1 && texts[at[n-2].name] || !idle[at[n-1].name]
 }
 
 func diffList(have []any, want any, at []step) (out []gap) {
-	w, _ := want.([]any)
+	w, ok := want.([]any)
 	if len(have) == 0 && len(w) == 0 {
-		return nil
+		if ok || !meaningful(at) {
+			return nil
+		}
+		return []gap{{at, have, want}}
 	}
 	field := ""
 	if len(at) > 0 {
@@ -96,9 +115,10 @@ func diffList(have []any, want any, at []step) (out []gap) {
 	if keys == nil || len(have) == 0 || ambiguous(have, keys) {
 		return diffPlaces(have, w, want, at)
 	}
+	partners := partnersOf(field, have, w)
 	for i, item := range have {
 		key, value := mergeKey(item, keys)
-		other := partner(field, have, w, i)
+		other := partners(i)
 		here := append(at[:len(at):len(at)], step{"[" + strconv.Itoa(i) + "]", key, value})
 		switch {
 		case other == nil && siblings[field]:
@@ -138,29 +158,39 @@ func leaves(value any, at []step) (out []gap) {
 
 // partner is the item of a list that one of another list is compared with, nil for none. The one template of pods that
 // tegen renders stands for the one that trains in another list, whatever its name.
-func partner(field string, have, want []any, i int) any {
+func partner(field string, have, want []any, i int) any { return partnersOf(field, have, want)(i) }
+
+// partnersOf is partner for all items of a list, each of which it looks at once.
+func partnersOf(field string, have, want []any) func(int) any {
 	keys := mergeKeys[field]
 	if keys == nil {
-		if i < len(want) {
-			return want[i]
+		return func(i int) any {
+			if i < len(want) {
+				return want[i]
+			}
+			return nil
 		}
-		return nil
 	}
 	if siblings[field] && min(len(have), len(want)) == 1 {
-		if i == trainingIndex(view{value: have}.items()) {
-			return want[trainingIndex(view{value: want}.items())]
+		one := trainingIndex(view{value: have}.items())
+		other := want[trainingIndex(view{value: want}.items())]
+		return func(i int) any {
+			if i == one {
+				return other
+			}
+			return nil
 		}
-		return nil
 	}
-	_, value := mergeKey(have[i], keys)
-	j := slices.IndexFunc(want, func(item any) bool {
-		_, other := mergeKey(item, keys)
-		return value != "" && other == value
-	})
-	if j < 0 {
-		return nil
+	known := map[string]any{}
+	for _, item := range want {
+		if _, value := mergeKey(item, keys); value != "" && known[value] == nil {
+			known[value] = item
+		}
 	}
-	return want[j]
+	return func(i int) any {
+		_, value := mergeKey(have[i], keys)
+		return known[value]
+	}
 }
 
 // counterpart is what the value at a path of have is compared with.
@@ -172,8 +202,8 @@ func counterpart(have, want any, path []step) any {
 			w, _ := want.(tree)
 			have, want = h[s.name], w[s.name]
 		case []any:
-			i, err := strconv.Atoi(strings.Trim(s.name, "[]"))
-			if err != nil || i >= len(h) {
+			i, ok := indexIn(s.name, len(h))
+			if !ok {
 				return nil
 			}
 			have, want = h[i], partner(field, h, listOf(want), i)
@@ -228,7 +258,7 @@ var amounts = []string{"limits", "requests", "capacity", "sizeLimit", "minResour
 
 func equalScalars(have, want any, at []step) bool {
 	if want == nil {
-		return have == "" // what is left out is empty
+		return have == "" && !meaningful(at)
 	}
 	if have == want {
 		return true
@@ -258,7 +288,7 @@ func gaps(o *object, twin tree) []gap {
 		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
 			return true
 		}
-		return o.knows(steps)
+		return g.want == stopgaps["spec.image"] || o.knows(steps)
 	})
 }
 
@@ -296,12 +326,17 @@ func clone(value any) any {
 
 func (g gap) reason() string {
 	if g.want != nil {
-		return "tegen renders " + gist(g.want)
+		_, want := gists(g.have, g.want)
+		return "tegen renders " + want
 	}
 	return "nothing in a TrainingJob says it"
 }
 
 func (g gap) note(o *object, why string) Note {
 	v := view{o, realPath(o, g.steps()), g.have}
-	return v.note(NotKept, "%s", why)
+	n := v.note(NotKept, "%s", why)
+	if g.want != nil && n.Value != hidden {
+		n.Value, _ = gists(g.have, g.want)
+	}
+	return n
 }

@@ -48,8 +48,11 @@ func (d *draft) dlroverProgram(pod, c view) {
 		return
 	}
 	p.take("nnodes")
-	if text, ok := p.taken["nnodes"]; ok {
-		least, _, _ := strings.Cut(text, ":")
+	text, ok := p.taken["nnodes"]
+	if !ok {
+		text, ok = p.left["nnodes"]
+	}
+	if least, _, _ := strings.Cut(text, ":"); ok && !strings.Contains(least, "$") {
 		d.whole("spec.workers.min", setting{least, trainerWords(c)})
 	}
 	d.set("spec.command", c.at("command").texts(), c.at("command"))

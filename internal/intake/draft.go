@@ -24,6 +24,12 @@ type draft struct {
 	others   int64             // pods of roles other than the workers
 	template view              // of the workers' pods, or the first of them
 
+	lost     int64             // pods of templates that the job has no place for
+	mistakes []schema.Error    // what the schema refuses of it
+	erred    map[string]bool   // those, by path and message
+	awaits   map[string]string // which field waits for a placeholder, by its place
+	waits    bool              // for a value that nobody has filled in
+
 	objects []tree // what it renders
 	notes   []Note
 	yaml    []byte
@@ -31,7 +37,7 @@ type draft struct {
 
 // newDraft starts a job of a framework and target from an object.
 func newDraft(s *stream, o *object, framework, target, name string) *draft {
-	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}}
+	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, erred: map[string]bool{}, awaits: map[string]string{}}
 	d.own(o)
 	metadata := o.view().at("metadata")
 	d.set("metadata.name", name, metadata.at("name"))
@@ -137,11 +143,6 @@ func reserved(key string) bool {
 // note puts a note about a place of the input beside the job.
 func (d *draft) note(v view, verdict Verdict, format string, args ...any) {
 	d.notes = append(d.notes, v.note(verdict, format, args...))
-}
-
-// flaw is a mistake of the job, told at the place that it came from.
-func (d *draft) flaw(e schema.Error) Note {
-	return d.from(e.Path).note(Flaw, "%s: %s", e.Path, e.Msg)
 }
 
 // from is where a field of the job, or the nearest above it, came from.

@@ -73,13 +73,21 @@ func (d *draft) launcherSettings(p *program, c view) {
 // roleReplicas reads how many pods a role has: one where nobody says otherwise.
 func (d *draft) roleReplicas(role view) {
 	d.set("spec.workers.replicas", int64(1), role)
-	if n, ok := role.at("replicas").number(); ok {
-		d.set("spec.workers.replicas", n, role.at("replicas"))
-	}
+	d.amount("spec.workers.replicas", role.at("replicas"))
 }
 
 func (d *draft) backoff(policy view) {
-	if n, ok := policy.at("backoffLimit").number(); ok {
-		d.set("spec.failure.restarts", n, policy.at("backoffLimit"))
+	limit := policy.at("backoffLimit")
+	n, ok := limit.number()
+	if n > mostRestarts {
+		d.note(limit, Dropped, "spec.failure.restarts ends at %d", mostRestarts)
+		limit.moved()
+		n = mostRestarts
+	}
+	if ok {
+		d.set("spec.failure.restarts", n, limit)
 	}
 }
+
+// mostRestarts is the schema's own bound.
+const mostRestarts = 100000

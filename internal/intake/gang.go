@@ -22,6 +22,7 @@ func isGangKey(key string) bool {
 	for _, prefix := range []string{
 		koordinator, "pod-group.scheduling.sigs.k8s.io", coscheduling, volcano, "scheduling.volcano.sh/", "volcano.sh/task-spec", kueue + "queue-name",
 		kueue + "priority-class", kueue + "managed", kueue + "pod-group-name", kueue + "pod-group-total-count",
+		kueue + "elastic-job",
 	} {
 		if strings.HasPrefix(key, prefix) {
 			return true
@@ -95,6 +96,9 @@ func (d *draft) podGroup(scheduler, group string, name view) {
 	o := d.stream.find(group, "PodGroup", d.namespace(), name.text())
 	if o == nil {
 		d.note(name, NotKept, "the PodGroup is not in the input: its minimum is taken for that of the workers")
+		if scheduler == schema.GangKubernetes {
+			d.set("spec.kubernetesVersion", "1.36", name) // the first that has such groups
+		}
 		return
 	}
 	spec := o.view().at("spec")

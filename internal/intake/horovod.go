@@ -33,8 +33,8 @@ func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 func readMPIJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	launcher, worker := spec.at("mpiReplicaSpecs", "Launcher"), spec.at("mpiReplicaSpecs", "Worker")
-	if o.gvk.Version != "v2beta1" || !launcher.given() || !worker.given() {
-		return nil, errors.New("only MPIJobs of kubeflow.org/v2beta1 with a launcher and workers are read")
+	if !launcher.given() || !worker.given() {
+		return nil, errors.New("it has no Launcher and Worker in spec.mpiReplicaSpecs: where the launcher trains alone, or one template serves for all, there is nothing to start by ssh")
 	}
 	c := trainerOf(launcher.at("template", "spec"))
 	framework := schema.FrameworkHorovod
@@ -42,6 +42,10 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		framework = schema.FrameworkByteScheduler
 	}
 	d := newDraft(s, o, framework, schema.TargetMPIJob, o.name)
+	if o.gvk.Version != "v2beta1" {
+		d.note(o.view().at("apiVersion"), Dropped, "kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must have sshd")
+		o.view().at("apiVersion").moved()
+	}
 	d.others = 1
 	d.roleReplicas(worker)
 	policy := spec.at("runPolicy")
@@ -59,8 +63,16 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		v.moved() // ssh and the host file are tegen's to set up
 	}
 	own := []string{"sh", "/tegen/ssh/worker.sh"}
-	if words := append(w.at("command").texts(), w.at("args").texts()...); len(words) > 0 && !slices.Equal(words, own) && path.Base(words[0]) != "sshd" {
-		d.note(trainerWords(w), NotKept, "the workers run sshd and nothing else")
+	switch words := append(w.at("command").texts(), w.at("args").texts()...); {
+	case len(words) == 0 || slices.Equal(words, own):
+	case path.Base(words[0]) == "sshd":
+		for _, v := range []view{w.at("command"), w.at("args")} {
+			if v.given() {
+				d.note(v, Moved, "the workers run sshd with a configuration of tegen's")
+			}
+		}
+	default:
+		d.note(trainerWords(w), Dropped, "the workers run sshd and nothing else")
 	}
 	if !w.at("env").item("name", "TEGEN_SSH_DIR").given() {
 		d.note(launcher, Moved, "the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
@@ -90,7 +102,7 @@ var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0
 func (d *draft) horovodrun(c, pod view) {
 	words, at := launcherWords(c), trainerWords(c)
 	if len(words) == 0 {
-		d.note(at, Flaw, "it starts no horovodrun and no mpirun that could be read: say in spec.command what each process runs")
+		d.note(at, Dropped, "no horovodrun and no mpirun could be read in it: say in spec.command what each process runs")
 		return
 	}
 	if before := beforeLauncher(c, words[0]); len(before) > 0 {
@@ -99,7 +111,11 @@ func (d *draft) horovodrun(c, pod view) {
 		d.notes = append(d.notes, note)
 	}
 	if path.Base(words[0]) != "horovodrun" {
-		d.note(at, Moved, "%s becomes horovodrun", path.Base(words[0]))
+		if d.isHorovod(c, words) {
+			d.note(at, Moved, "%s becomes horovodrun", path.Base(words[0]))
+		} else {
+			d.note(at, Dropped, "a TrainingJob starts processes by horovodrun alone: %s and its options go, and the image must have Horovod", path.Base(words[0]))
+		}
 		d.set("spec.horovod.controller", "mpi", at)
 	}
 	words = words[1:]
@@ -126,6 +142,16 @@ func (d *draft) horovodrun(c, pod view) {
 	}
 	d.set("spec.command", p.command, at)
 	d.set("spec.args", p.args, at)
+}
+
+// isHorovod says whether the image or the words of a launcher speak of Horovod, which calls mpirun by itself.
+func (d *draft) isHorovod(c view, words []string) bool {
+	for _, text := range append(slices.Clone(words), c.at("image").text(), d.get("spec.image").text()) {
+		if strings.Contains(strings.ToLower(text), "horovod") {
+			return true
+		}
+	}
+	return d.get("spec.framework").text() == schema.FrameworkByteScheduler
 }
 
 // launcherWords are the words from the launcher's own name on, also where a shell reads them as one.
@@ -179,7 +205,7 @@ func (d *draft) horovodOption(name, value, written string, at view) {
 	case name == "network-interfaces" && !strings.Contains(value, ","):
 		d.set("spec.network.interface", value, at)
 	case name == "x": // horovodrun hands all variables on
-		if name, value, ok := strings.Cut(value, "="); ok {
+		if name, value, ok := strings.Cut(value, "="); ok && value != "$("+name+")" && value != "$"+name {
 			d.add("spec.env", tree{"name": name, "value": value}, at)
 		}
 	default:
@@ -204,6 +230,9 @@ func (d *draft) slots(options [][3]string, at view) {
 		case err == nil && o[0] == "np" && workers > 0 && n%workers == 0:
 			d.set("spec.workers.processes", n/workers, at)
 		}
+	}
+	if !d.get("spec.workers.processes").given() { // a TrainingJob has one for each accelerator
+		d.set("spec.workers.processes", int64(1), at)
 	}
 }
 
@@ -242,6 +271,13 @@ func (d *draft) horovodEnv(c view) {
 	for _, e := range c.at("env").items() {
 		name := e.at("name").text()
 		if strings.HasPrefix(name, "TEGEN_") {
+			read = append(read, name)
+		}
+		switch seconds, isNumber := e.at("value").number(); {
+		case name == schema.HorovodStartTimeout && isNumber:
+			d.set("spec.horovod.startTimeout", span(seconds), e)
+			read = append(read, name)
+		case (name == schema.KeepHostNames4 || name == schema.KeepHostNames5) && e.at("value").text() == "1": // as tegen sets it
 			read = append(read, name)
 		}
 		field := byteSchedulerFields[strings.TrimPrefix(name, "BYTESCHEDULER_")]

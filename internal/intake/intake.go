@@ -7,10 +7,13 @@ package intake
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -45,6 +48,9 @@ const (
 	Adds    Verdict = "adds"     // the job renders more than there was
 	Beside  Verdict = "beside"   // not part of the job: it stays a manifest of its own
 	Unread  Verdict = "unread"   // could not be read
+	Dropped Verdict = "dropped"  // what the job is loses a part of its meaning without it
+	Refused Verdict = "refused"  // it was not wrong, but no TrainingJob may say it: the job must be changed
+	Warning Verdict = "warning"  // kept as it was, and worth a second look
 )
 
 func (n Note) String() string {
@@ -82,16 +88,16 @@ func Jobs(sources []schema.Source) Result {
 		out.YAML = append(out.YAML, d.yaml...)
 		out.Notes = append(out.Notes, d.notes...)
 	}
-	flaws := loads(drafts)
-	out.Flawed = len(flaws) > 0
-	out.Notes = append(out.Notes, flaws...)
+	wrong := together(drafts)
+	out.Notes = append(out.Notes, wrong...)
+	out.Flawed = len(wrong) > 0 || slices.ContainsFunc(drafts, func(d *draft) bool { return d.waits || len(d.mistakes) > 0 })
 	out.Notes = append(out.Notes, s.rest(drafts)...)
 	tidy(&out)
 	return out
 }
 
-// loads holds the finished jobs against the schema, together, as a person's next command will.
-func loads(drafts []*draft) (notes []Note) {
+// together holds the finished jobs against the schema, and renders them, as a person's next command will.
+func together(drafts []*draft) (notes []Note) {
 	sources := make([]schema.Source, len(drafts))
 	for i, d := range drafts {
 		sources[i] = schema.Source{Name: fmt.Sprint(i), Data: d.yaml}
@@ -99,17 +105,39 @@ func loads(drafts []*draft) (notes []Note) {
 	if len(sources) == 0 {
 		return nil
 	}
-	_, err := schema.Load(sources)
+	jobs, err := schema.Load(sources)
 	for _, e := range mistakes(err) {
-		for i, d := range drafts {
-			if e.File == fmt.Sprint(i) {
-				e.Msg = located(e, d, drafts[:i])
-				notes = append(notes, d.flaw(e))
-			}
+		i, _ := strconv.Atoi(e.File)
+		if d := drafts[i]; !d.erred[e.Path+e.Msg] {
+			e.Msg = located(e, d, drafts[:i])
+			notes = append(notes, d.wrong(e)...)
 		}
+	}
+	if err == nil {
+		notes = append(notes, unrendered(jobs, drafts)...)
 	}
 	return notes
 }
+
+// unrendered tells why jobs that load do not render: something in one leads nowhere.
+func unrendered(jobs []*schema.Job, drafts []*draft) (notes []Note) {
+	_, err := render.Jobs(jobs, nil)
+	if err == nil {
+		return nil
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		d, why := drafts[0], line
+		if file, rest, ok := strings.Cut(line, ":"); ok {
+			if i, err := strconv.Atoi(file); err == nil && i < len(drafts) {
+				d, why = drafts[i], position.ReplaceAllString(rest, "")
+			}
+		}
+		notes = append(notes, d.workload[0].note(Refused, "what it renders does not hold together: %s", why))
+	}
+	return notes
+}
+
+var position = regexp.MustCompile(`^[0-9]+:[0-9]+: `)
 
 // located says of which job a name is already by its place in the input: the schema knows its place in the output.
 func located(e schema.Error, d *draft, before []*draft) string {
@@ -129,6 +157,6 @@ func tidy(out *Result) {
 	})
 	out.Notes = slices.Compact(out.Notes)
 	for _, n := range out.Notes {
-		out.Lossy = out.Lossy || n.Verdict == NotKept || n.Verdict == Unread
+		out.Lossy = out.Lossy || slices.Contains([]Verdict{NotKept, Dropped, Unread}, n.Verdict)
 	}
 }

@@ -1,22 +1,21 @@
 package intake
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readJob reads an Indexed Job of batch/v1. Other Jobs fetch and prepare things.
+// readJob reads a Job of batch/v1. One that is not Indexed mostly fetches and prepares things.
 func readJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	if spec.at("template", "metadata", "labels", "app.kubernetes.io/component").text() == "prefetch" {
+	if isPrefetch(o) {
 		return nil, errNotTraining
 	}
 	if spec.at("completionMode").text() != "Indexed" {
 		if trains(spec.at("template")) {
-			return nil, errors.New("only Indexed Jobs are read: the pods of others have no number to meet by")
+			return readPlainJob(s, o), nil
 		}
 		return nil, errNotTraining
 	}
@@ -31,14 +30,43 @@ func readJob(s *stream, o *object) (*draft, error) {
 	default:
 		return readRoleJobs(s, o, framework)
 	}
+	return readTorchJob(s, o), nil
+}
+
+func readTorchJob(s *stream, o *object) *draft {
+	spec := o.view().at("spec")
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
 	d.jobSpec(spec)
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
 	d.ending(spec)
 	c := d.worker(spec.at("template"))
 	d.torch(spec.at("template", "spec"), c, nil)
+	d.readdress(addresses{o.name + "-", spec.at("template", "spec", "subdomain").text(), d.name() + "-worker-", d.name() + "-worker", 0})
 	d.surroundings()
-	return d, nil
+	return d
+}
+
+// readPlainJob reads a Job whose pods have no numbers: as an Indexed one, whose first pods are given numbers that nobody
+// asks for. Where fewer run at a time than there are in all, the job is another.
+func readPlainJob(s *stream, o *object) *draft {
+	forgetController(o)
+	d := readTorchJob(s, o)
+	spec := o.view().at("spec")
+	at, all := spec.at("parallelism"), spec.at("completions")
+	n, _ := at.number()
+	if !at.given() {
+		n = 1
+	}
+	switch m, ok := all.number(); {
+	case ok && m != n:
+		d.note(all, Dropped, "of %d pods in all, %d run at a time: a TrainingJob starts all of its workers at once, and has %d", m, n, n)
+		all.moved()
+	case !ok && n > 1:
+		d.note(at, Dropped, "the first pod that ends well ends this Job: a TrainingJob waits for all of its workers")
+		at.moved()
+	}
+	spec.at("completionMode").moved()
+	return d
 }
 
 // trains says whether the pods of a template start a launcher or ask for accelerators.
@@ -81,15 +109,13 @@ func forgetController(o *object) {
 
 // jobSpec reads the fields of a Job that another object may be made of.
 func (d *draft) jobSpec(spec view) {
-	if n, ok := spec.at("parallelism").number(); ok {
-		d.set("spec.workers.replicas", n, spec.at("parallelism"))
-	} else {
+	if !d.amount("spec.workers.replicas", spec.at("parallelism")) {
 		d.set("spec.workers.replicas", int64(1), spec)
 	}
 	if n, ok := spec.at("backoffLimitPerIndex").number(); ok {
 		d.set("spec.failure.restartsPerWorker", n, spec.at("backoffLimitPerIndex"))
-	} else if n, ok := spec.at("backoffLimit").number(); ok {
-		d.set("spec.failure.restarts", n, spec.at("backoffLimit"))
+	} else {
+		d.backoff(spec)
 	}
 	d.set("spec.failure.ignoreDisruptions", false, spec)
 	for _, rule := range spec.at("podFailurePolicy", "rules").items() {
@@ -115,6 +141,10 @@ func (d *draft) keptFor(spec view) {
 		d.seconds("spec.ttlAfterFinished", ttl)
 	} else {
 		d.set("spec.gitops", true, spec)
+		t := schema.TargetOf(d.get("spec.framework").text(), d.get("spec.target").text())
+		if !d.get("spec.hashedNames").given() && t != nil && t.Carries("hashedNames") {
+			d.set("spec.hashedNames", false, spec) // its name has none
+		}
 	}
 }
 

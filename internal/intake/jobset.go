@@ -3,6 +3,7 @@ package intake
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -10,11 +11,12 @@ import (
 // readJobSet reads a JobSet: the Job in it that trains. Any other is not kept.
 func readJobSet(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	child := s.trainingItem(spec.at("replicatedJobs"))
+	child, others := s.trainingItem(spec.at("replicatedJobs"))
 	if !child.given() {
 		return nil, errors.New("it has no spec.replicatedJobs")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJobSet, unhashed(o))
+	d.lost = others
 	d.children(child)
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
 	d.seconds("spec.failure.deadline", child.at("template", "spec", "activeDeadlineSeconds"))
@@ -22,19 +24,30 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	template := child.at("template", "spec", "template")
 	c := d.worker(template)
 	d.torch(template.at("spec"), c, nil)
+	if n, ok := child.at("replicas").number(); !ok || n == 1 {
+		d.readdress(addresses{
+			o.name + "-" + child.at("name").text() + "-0-", or(spec.at("network", "subdomain").text(), o.name), d.name() + "-worker-0-", d.name(), 0,
+		})
+	}
 	d.surroundings()
 	return d, nil
 }
 
-// trainingNames are what the item that trains is called.
+// trainingNames are what the item that trains is called, alone or at the end of its name.
 var trainingNames = []string{"worker", "workers", "node", "nodes", "trainer", "trainers"}
 
 // trainingIndex is the item of a list of pods' templates that trains: by its name, by its launcher, by the most
 // accelerators in all of its pods, or the first.
 func trainingIndex(items []view) int {
-	for _, name := range trainingNames {
-		if i := slices.IndexFunc(items, func(item view) bool { return item.at("name").text() == name }); i >= 0 {
-			return i
+	for _, ends := range []bool{false, true} {
+		for _, name := range trainingNames {
+			is := func(item view) bool {
+				own := strings.ToLower(item.at("name").text())
+				return own == name || ends && strings.HasSuffix(own, name)
+			}
+			if i := slices.IndexFunc(items, is); i >= 0 {
+				return i
+			}
 		}
 	}
 	launches := func(item view) bool { return newProgram(trainerOf(podOf(item))).launcher != "" }
@@ -62,25 +75,34 @@ func podOf(item view) view {
 func accelerators(item view) int64 {
 	c := trainerOf(podOf(item))
 	all, _ := c.at("resources", "limits", gpuOf(c)).number()
+	return all * podsOf(item)
+}
+
+// trainingItem is the item of a list that trains, with a note for each other, and how many pods those have.
+func (s *stream) trainingItem(list view) (item view, others int64) {
+	items := list.items()
+	if len(items) == 0 {
+		return view{object: list.object}, 0
+	}
+	item = items[trainingIndex(items)]
+	for i, other := range items {
+		if i != trainingIndex(items) {
+			others += podsOf(other)
+			s.notes = append(s.notes, other.at("name").note(Dropped, "a TrainingJob has one template of pods, which is that of %s: these pods are not rendered", gist(item.at("name").value)))
+		}
+	}
+	return item, others
+}
+
+// podsOf is how many pods an item has.
+func podsOf(item view) int64 {
+	all := int64(1)
 	for _, v := range []view{item.at("replicas"), item.at("template", "spec", "parallelism")} {
 		if n, ok := v.number(); ok {
 			all *= n
 		}
 	}
 	return all
-}
-
-// trainingItem is the item of a list that trains, with a note where it is one of several.
-func (s *stream) trainingItem(list view) view {
-	items := list.items()
-	if len(items) == 0 {
-		return view{object: list.object}
-	}
-	item := items[trainingIndex(items)]
-	if len(items) > 1 {
-		s.notes = append(s.notes, item.at("name").note(Moved, "of %d, this one is read as the workers that train", len(items)))
-	}
-	return item
 }
 
 // children reads a Job that stands for several: many Jobs of one pod become one Job of many.
@@ -93,7 +115,12 @@ func (d *draft) children(child view) {
 		return
 	}
 	d.set("spec.workers.replicas", replicas*pods, child.at("replicas"))
-	d.note(child.at("replicas"), Moved, "%d Jobs become one of %d pods, which have other names", replicas, replicas*pods)
+	d.note(child.at("replicas"), Dropped, "a TrainingJob renders one Job: these %d, each with an index and a place of its own, become one of %d pods", replicas, replicas*pods)
+	for _, v := range []view{job.at("parallelism"), job.at("completions")} {
+		if v.given() {
+			d.note(v, Moved, "they are among the %d pods of the one Job", replicas*pods)
+		}
+	}
 	for _, v := range []view{child.at("replicas"), job.at("parallelism"), job.at("completions"), job.at("completionMode")} {
 		v.moved()
 	}

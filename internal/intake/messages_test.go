@@ -14,8 +14,7 @@ func TestMessages(t *testing.T) {
 	const pod = `template: {spec: {containers: [{name: a, image: "a/b:1", command: [torchrun, t.py]}]}}`
 	pytorch := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: same}\nspec: {pytorchReplicaSpecs: {Worker: {" + pod + "}}}\n"
 	for name, c := range map[string]struct{ in, want string }{
-		"not indexed": {"apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {" + pod + "}\n", "x.yaml:1: Job x: not kept: only Indexed Jobs are read"},
-		"no training": {"apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {template: {spec: {containers: [{name: a, image: b}]}}}\n", "x.yaml:1: Job x: beside"},
+		"no training": {pytorch + "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {template: {spec: {containers: [{name: a, image: b}]}}}\n", "x.yaml:6: Job x: beside"},
 		"jobset":      {"apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: x}\nspec: {}\n", "JobSet x: not kept: it has no spec.replicatedJobs"},
 		"dlrover":     {"apiVersion: elastic.iml.github.io/v1alpha1\nkind: ElasticJob\nmetadata: {name: x}\nspec: {}\n", "ElasticJob x: not kept: it has no spec.replicaSpecs.worker"},
 		"tfjob":       {"apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\n", "TFJob x: not kept: this kind is not read"},

@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -22,6 +21,9 @@ type object struct {
 	*manifest.Loose
 	gvk             apischema.GroupVersionKind
 	namespace, name string
+	label           string              // what it is called in notes, where it was brought into another form
+	places          []place             // where its values stand in the input, where that is elsewhere
+	made            bool                // up, where the input names it and does not hold it
 	draft           *draft              // that it became the workload of, nil for none
 	told            bool                // that it could not be read
 	becomes         string              // what takes its place, in words, where its form is another
@@ -62,6 +64,9 @@ func (o *object) copy() *object {
 func (o *object) is(group, kind string) bool { return o.gvk.Group == group && o.gvk.Kind == kind }
 
 func (o *object) String() string {
+	if o.label != "" {
+		return o.label
+	}
 	if o.name == "" {
 		return o.gvk.Kind
 	}
@@ -145,6 +150,9 @@ func (v view) mapping() tree {
 	return m
 }
 
+// key is the place, as sets have it.
+func (v view) key() string { return v.object.String() + "\n" + strings.Join(v.path, "\n") }
+
 // moved says that a draft keeps the meaning of a value in another form, which the comparison would not find.
 func (v view) moved() {
 	if v.given() {
@@ -185,9 +193,13 @@ func (v view) note(verdict Verdict, format string, args ...any) Note {
 	if len(v.path) > 0 { // a whole object has its name
 		value = gist(v.value)
 	}
+	if v.secret() {
+		value = hidden
+	}
+	at := v.object.written(v.path)
 	return Note{
-		File: v.object.Stream(), Line: v.object.Line(v.path), Object: v.object.String(),
-		Field: dotted(v.path), Value: value, Verdict: verdict, Why: fmt.Sprintf(format, args...),
+		File: v.object.Stream(), Line: v.object.Line(at), Object: v.object.String(),
+		Field: dotted(at), Value: value, Verdict: verdict, Why: fmt.Sprintf(format, args...),
 	}
 }
 
@@ -209,25 +221,6 @@ func dotted(path []string) string {
 		}
 	}
 	return b.String()
-}
-
-// gist is a value as one short line of JSON.
-func gist(value any) string {
-	if value == nil {
-		return ""
-	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(value) != nil {
-		return ""
-	}
-	const most = 60
-	text := []rune(strings.TrimSuffix(b.String(), "\n"))
-	if len(text) > most {
-		return string(text[:most-1]) + "…"
-	}
-	return string(text)
 }
 
 // mistakes are the lines of an error of schema.Load.

@@ -18,27 +18,99 @@ func (d *draft) patch(sound tree) map[string]string {
 		return refused
 	}
 	o, twin := d.workload[i], d.twins()[i]
-	patch := tree{}
+	var grafts []graft
 	for _, g := range gaps(o, twin) {
 		g = g.whole(o)
 		path, ok := d.inTemplate(g)
 		if !ok || d.isProgram(path) && hasCommand(o, twin, g.path[:len(g.path)-1]) {
 			continue
 		}
-		trial := clone(patch).(tree)
-		d.graft(trial, o, g, path)
-		if why := d.refusal(sound, trial); why != "" {
-			refused[dotted(g.steps())] = why
-			continue
+		grafts = append(grafts, graft{g, path})
+	}
+	patch := d.grafted(o, sound, tree{}, grafts, refused)
+	waiting, _ := clone(patch).(tree)
+	for _, at := range grafts {
+		if key := dotted(at.steps()); refused[key] != "" && holdsPlaceholder(at.have) && d.takesFilled(o, sound, at) { // told as a flaw
+			d.graft(waiting, o, at.gap, at.path)
+			delete(refused, key)
+			view{o, at.steps(), at.have}.moved()
+			d.waits = true
 		}
-		patch = trial
+	}
+	if len(waiting) > 0 {
+		d.set("spec.podTemplate", waiting, o.view())
 	}
 	if len(patch) > 0 {
-		d.set("spec.podTemplate", patch, o.view())
 		put(sound, []string{"spec", "podTemplate"}, clone(patch))
 	}
 	return refused
 }
+
+// graft is a gap and its place in a pod template.
+type graft struct {
+	gap
+	path []step
+}
+
+// grafted is a patch with all of the grafts that the escape hatch takes; why it refuses the others is noted. Most
+// patches are taken whole, so that is tried first, and of what is refused the halves: a lone wrong one costs little.
+func (d *draft) grafted(o *object, sound, patch tree, grafts []graft, refused map[string]string) tree {
+	if len(grafts) == 0 {
+		return patch
+	}
+	trial := clone(patch).(tree)
+	for _, at := range grafts {
+		d.graft(trial, o, at.gap, at.path)
+	}
+	why := d.refusal(sound, trial)
+	switch {
+	case why == "":
+		return trial
+	case len(grafts) == 1:
+		refused[dotted(grafts[0].steps())] = why
+		return patch
+	case len(refused) > mostRefused:
+		for _, at := range grafts {
+			refused[dotted(at.steps())] = why
+		}
+		return patch
+	}
+	half := len(grafts) / 2
+	patch = d.grafted(o, sound, patch, grafts[:half], refused)
+	return d.grafted(o, sound, patch, grafts[half:], refused)
+}
+
+// takesFilled says whether the escape hatch would take a field once its placeholders are numbers.
+func (d *draft) takesFilled(o *object, sound tree, at graft) bool {
+	at.have = filled(at.have)
+	patch := tree{}
+	d.graft(patch, o, at.gap, at.path)
+	return d.refusal(sound, patch) == ""
+}
+
+// filled is a value with a number in the place of each placeholder.
+func filled(value any) any {
+	switch x := value.(type) {
+	case string:
+		return unfilled.ReplaceAllString(x, "1")
+	case tree:
+		out := make(tree, len(x))
+		for key, child := range x {
+			out[key] = filled(child)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, child := range x {
+			out[i] = filled(child)
+		}
+		return out
+	}
+	return value
+}
+
+// mostRefused is how many fields are refused one by one; of an object with more, nobody reads the reasons.
+const mostRefused = 100
 
 // whole is the gap of the whole list where it is one of an item that is known by its place alone.
 func (g gap) whole(o *object) gap {

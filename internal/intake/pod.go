@@ -2,6 +2,7 @@ package intake
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -52,18 +53,24 @@ func (d *draft) grace(pod view) {
 	if !given {
 		seconds = 30
 	}
+	if given && seconds < 1 {
+		return // which no field of the schema says, and podTemplate does
+	}
 	d.set("spec.gracePeriod", span(seconds), pod.at("terminationGracePeriodSeconds"))
 }
 
-// gpuOf is the resource name of a container's accelerators, "" for none.
+// isAccelerator knows the names under which device plugins offer what trains: of vendors' GPUs, parts of such, and of
+// other chips. Network cards, such as vpc.amazonaws.com/efa, and what virtualises devices are extended resources too.
+var isAccelerator = regexp.MustCompile(`(?i)^[a-z0-9.-]+/(gpu|[vrx]?gpu|gpu\.shared|mig-[0-9]+g\.[0-9]+gb.*|i915|xe|tpu|v[2-6][a-z]?|npu|gaudi|hpu|mlu|dcu|ascend[0-9a-z-]*|neuron|neuroncore|neurondevice|[a-z0-9-]+[_-]gpu|gpu[_-][a-z0-9-]+)$|^nvidia\.com/(gb|[abhlt])[0-9]+[a-z0-9_-]*$`)
+
+// gpuOf is the resource name of a container's accelerators, "" for none. An amount of 0 is none, and gpuResource has one
+// name: a second kind is an extended resource like any other.
 func gpuOf(c view) string {
-	for _, suffix := range []string{"gpu", "tpu", "npu", ""} {
-		for _, list := range []string{"limits", "requests"} {
-			amounts := c.at("resources", list)
-			for _, name := range sortedKeys(amounts.mapping()) {
-				if strings.Contains(name, "/") && strings.HasSuffix(strings.ToLower(name), suffix) && amounts.at(name).text() != "0" {
-					return name
-				}
+	for _, list := range []string{"limits", "requests"} {
+		amounts := c.at("resources", list)
+		for _, name := range sortedKeys(amounts.mapping()) {
+			if isAccelerator.MatchString(name) && amounts.at(name).text() != "0" {
+				return name
 			}
 		}
 	}
@@ -94,8 +101,7 @@ func (d *draft) resources(r view, field string) {
 	if !limit.given() {
 		limit = request
 	}
-	if n, ok := limit.number(); ok {
-		d.set(field+".gpu", n, limit)
+	if d.amount(field+".gpu", limit) {
 		d.set(field+".gpuResource", name, limit)
 	}
 }
@@ -190,9 +196,19 @@ func (d *draft) security(pod, c view) {
 
 // env reads the variables of the worker, but those of names that the caller has read already.
 func (d *draft) env(c view, read ...string) {
-	for _, e := range c.at("env").items() {
+	all := c.at("env").items()
+	last := map[string]int{}
+	for i, e := range all {
+		last[e.at("name").text()] = i
+	}
+	for i, e := range all {
 		name := e.at("name").text()
 		if slices.Contains(read, name) || d.known(c, e) {
+			continue
+		}
+		if last[name] != i {
+			d.note(e, Flaw, "%s is set again below, and the last one counts: this one was left out", name)
+			e.moved()
 			continue
 		}
 		item := tree{"name": name}

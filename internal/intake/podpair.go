@@ -3,6 +3,7 @@ package intake
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // alignPods walks two objects side by side to their pod specs, and makes those comparable: the container that trains has
@@ -23,9 +24,9 @@ func alignPods(have, want any, field string) {
 			alignPods(value, w[key], key)
 		}
 	case []any:
-		w, _ := want.([]any)
+		partners := partnersOf(field, h, listOf(want))
 		for i, value := range h {
-			alignPods(value, partner(field, h, w, i), "")
+			alignPods(value, partners(i), "")
 		}
 	}
 }
@@ -130,16 +131,25 @@ func realPath(o *object, steps []string) []string {
 // walk follows a path with indices.
 func (v view) walk(steps []string) view {
 	for _, s := range steps {
-		if s[0] != '[' {
+		list, isList := v.value.([]any)
+		if !isList {
 			v = v.at(s)
 			continue
 		}
-		items := v.items()
-		i, err := strconv.Atoi(s[1 : len(s)-1])
-		if err != nil || i >= len(items) {
+		i, ok := indexIn(s, len(list))
+		if !ok {
 			return view{object: v.object, path: v.path}
 		}
-		v = items[i]
+		v = view{v.object, append(v.path[:len(v.path):len(v.path)], s), list[i]}
 	}
 	return v
+}
+
+// indexIn reads a step "[0]" into a list of a length. What stands in brackets is a key anywhere else.
+func indexIn(s string, length int) (int, bool) {
+	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
+		return 0, false
+	}
+	i, err := strconv.Atoi(s[1 : len(s)-1])
+	return i, err == nil && i >= 0 && i < length
 }

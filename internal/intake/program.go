@@ -17,7 +17,8 @@ type program struct {
 	launcher      string // its name
 	shell         int    // the word that a shell reads, -1 for none
 	taken         map[string]string
-	flags         map[string]bool // options without a value that were taken
+	flags         map[string]bool   // options without a value that were taken
+	left          map[string]string // options that a shell has yet to fill in, and which stay
 }
 
 // launchers are the programs that start training processes, and the modules that python runs in their place.
@@ -28,7 +29,7 @@ var launchers = map[string]string{
 }
 
 func newProgram(c view) *program {
-	p := &program{command: c.at("command").texts(), args: c.at("args").texts(), start: -1, shell: -1, taken: map[string]string{}, flags: map[string]bool{}}
+	p := &program{command: c.at("command").texts(), args: c.at("args").texts(), start: -1, shell: -1, taken: map[string]string{}, flags: map[string]bool{}, left: map[string]string{}}
 	words := p.words()
 	if i := shellWord(words); i >= 0 {
 		p.shell = i
@@ -135,7 +136,8 @@ func option(word string) (name, value string, inline bool) {
 	return strings.ReplaceAll(name, "_", "-"), value, inline
 }
 
-// takeFromShell takes options out of the text that a shell reads, where they stand as plain words.
+// takeFromShell takes options out of the text that a shell reads, where they stand as plain words. One whose value the
+// shell has yet to put in stays: the shell goes on putting it in.
 func (p *program) takeFromShell(names []string) {
 	if p.launcher == "" {
 		return
@@ -143,7 +145,12 @@ func (p *program) takeFromShell(names []string) {
 	for _, name := range names {
 		re := regexp.MustCompile(`(^|\s)--?` + strings.ReplaceAll(regexp.QuoteMeta(name), "-", "[-_]") + `(?:=|\s+)("[^"]*"|'[^']*'|[^\s'";&|()]+)`)
 		text := p.words()[p.shell]
-		if m := re.FindStringSubmatch(text); m != nil {
+		m := re.FindStringSubmatch(text)
+		switch {
+		case m == nil:
+		case strings.ContainsAny(m[2], "$`"):
+			p.left[name] = strings.Trim(m[2], `"'`)
+		default:
 			p.taken[name] = strings.Trim(m[2], `"'`)
 			p.say(strings.TrimLeft(re.ReplaceAllString(text, ""), " "))
 		}
@@ -177,6 +184,9 @@ func (p *program) takeInOrder(names ...string) {
 func (p *program) set(d *draft, c view) {
 	d.set("spec.command", p.command, c.at("command"))
 	d.set("spec.args", p.args, c.at("args"))
+	if p.shell >= 0 && len(p.taken) > 0 {
+		d.note(trainerWords(c), Moved, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(sortedKeys(p.taken), ", --"))
+	}
 	if len(p.taken)+len(p.flags) > 0 {
 		c.at("command").moved()
 		c.at("args").moved()

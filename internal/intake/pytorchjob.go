@@ -7,24 +7,29 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readPyTorchJob reads a job of Kubeflow's training operator. A master becomes one more worker: with torchrun's
-// rendezvous none is special.
+// readPyTorchJob reads a job of Kubeflow's training operator. Where torchrun starts the processes, a master becomes one
+// more worker: its rendezvous needs none. Any other program meets by what the operator tells of the master, which stays.
 func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	roles := spec.at("pytorchReplicaSpecs")
-	if !roles.at("Worker").given() && roles.at("Master").given() {
-		d := roles.mapping()
-		d["Worker"] = d["Master"]
-		delete(d, "Master")
+	worker, master := roles.at("Worker"), roles.at("Master")
+	stays := master.given() && !spec.at("elasticPolicy").given() && !runsTorchrun(master) && !runsTorchrun(worker)
+	if !worker.given() && master.given() && !stays {
+		all := roles.mapping()
+		all["Worker"] = all["Master"]
+		delete(all, "Master")
 		s.notes = append(s.notes, roles.note(Moved, "the only master becomes the only worker"))
+		worker, master = roles.at("Worker"), view{}
 	}
-	worker := roles.at("Worker")
-	if !worker.given() {
+	if !worker.given() && !stays {
 		return nil, errors.New("it has neither a Worker nor a Master in spec.pytorchReplicaSpecs")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetPyTorchJob, o.name)
 	d.roleReplicas(worker)
-	if master := roles.at("Master"); master.given() {
+	switch {
+	case stays:
+		worker = d.staying(master, worker)
+	case master.given():
 		d.master(master, worker)
 	}
 	policy := spec.at("runPolicy")
@@ -33,16 +38,45 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	d.ending(policy)
 	c := d.worker(worker.at("template"))
 	d.torch(worker.at("template", "spec"), c, d.elasticPolicy(spec))
+	switch {
+	case stays:
+		delete(d.get("spec").mapping(), "rendezvous") // nobody reads it
+	case master.given():
+		d.readdress(addresses{o.name + "-worker-", "", o.name + "-worker-", "", 1}, addresses{o.name + "-master-", "", o.name + "-worker-", "", 0})
+	}
 	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
 	d.surroundings()
 	return d, nil
 }
 
+// runsTorchrun says whether the processes of a role's pods are torchrun's.
+func runsTorchrun(role view) bool {
+	return newProgram(trainerOf(role.at("template", "spec"))).launcher == "torchrun"
+}
+
+// staying counts a master that stays among the workers, and gives the role that is read as their template.
+func (d *draft) staying(master, worker view) view {
+	d.set("spec.workers.master", true, master)
+	d.set("spec.launcher", schema.LauncherEntrypoint, master)
+	if !worker.given() {
+		d.set("spec.workers.replicas", int64(1), master)
+		return master
+	}
+	if n, ok := d.get("spec.workers.replicas").number(); ok {
+		d.set("spec.workers.replicas", n+1, worker.at("replicas"))
+	}
+	return worker
+}
+
 // master counts the master as a worker, and tells what in it is not like the workers.
 func (d *draft) master(master, worker view) {
-	n, _ := d.get("spec.workers.replicas").number()
-	d.set("spec.workers.replicas", n+1, worker.at("replicas"))
+	if n, ok := d.get("spec.workers.replicas").number(); ok {
+		d.set("spec.workers.replicas", n+1, worker.at("replicas"))
+	}
 	d.note(master, Moved, "the master becomes one more worker: torchrun's rendezvous needs none")
+	if n, ok := d.get("spec.workers.replicas").number(); ok && worker.at("replicas").given() {
+		d.note(worker.at("replicas"), Moved, "with the master there are %d", n)
+	}
 	have, want := pair(master.mapping(), worker.mapping())
 	for _, g := range diff(have, want, nil) {
 		if steps := g.steps(); steps[0] != "replicas" {

@@ -33,6 +33,7 @@ var nodeVariables = []string{
 // parameterServers reads the workers and, where there are any, the servers, which the scheduler must be like.
 func (d *draft) parameterServers(all roles) {
 	d.set("spec.workers.replicas", all.worker.count(), all.worker.replicas)
+	d.amount("spec.workers.replicas", all.worker.replicas)
 	if all.server.template.given() {
 		d.others = 1 + all.server.count()
 		d.set("spec.servers.replicas", all.server.count(), all.server.replicas)

@@ -2,13 +2,11 @@ package intake
 
 import (
 	"encoding/json"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
@@ -24,6 +22,10 @@ func (d *draft) settle() {
 	d.render(sound)
 	refused := d.patch(sound)
 	d.render(sound)
+	for _, e := range d.mistakes {
+		d.notes = append(d.notes, d.wrong(e)...)
+	}
+	d.placeholders()
 	d.compare(refused)
 	d.shorten(sound)
 	d.yaml = manifest.AppendJSON(nil, ordered(d.job))
@@ -34,46 +36,6 @@ func (d *draft) schedulerOfGang() {
 	gang := &schema.Gang{Scheduler: d.get("spec.gang.scheduler").text()}
 	if v := d.get("spec.placement"); v.given() && v.at("scheduler").text() == gang.SchedulerName() {
 		delete(v.mapping(), "scheduler")
-	}
-}
-
-// sound is the job as far as it loads: a copy without what the schema refuses, so that the rest can be compared.
-func (d *draft) sound() tree {
-	job := clone(d.job).(tree)
-	for range 50 { // each round takes at least one field away
-		_, err := schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
-		if err == nil {
-			return job
-		}
-		done := map[string]bool{}
-		for _, e := range mistakes(err) {
-			if done[e.Path] {
-				continue
-			}
-			done[e.Path] = true
-			d.from(e.Path).untold() // told as a flaw, where the job is written
-			mend(job, e)
-		}
-	}
-	return nil
-}
-
-// mend takes a refused field out of a job, or puts one in that does for the comparison.
-func mend(job tree, e schema.Error) {
-	steps := undotted(e.Path)
-	switch e.Path {
-	case "spec.image", "spec", "":
-		put(job, []string{"spec", "image"}, "tegen.invalid/image:v0")
-	case "metadata", "metadata.name":
-		put(job, []string{"metadata", "name"}, "imported")
-	case "spec.workers", "spec.workers.replicas":
-		put(job, []string{"spec", "workers"}, tree{"replicas": int64(1)})
-	}
-	if e.Path == "spec" {
-		put(job, []string{"spec", "launcher"}, schema.LauncherEntrypoint)
-	}
-	if e.Rule != "required" && len(steps) > 1 && e.Path != "spec.image" && e.Path != "metadata.name" && e.Path != "spec.workers" {
-		remove(job, steps)
 	}
 }
 
@@ -88,36 +50,6 @@ func put(t tree, steps []string, value any) {
 		t = below
 	}
 	t[steps[len(steps)-1]] = value
-}
-
-// remove deletes a field, or the item that holds it where it is one of a list's; the deepest that is there goes.
-func remove(t tree, steps []string) {
-	at := steps
-	for i := len(steps) - 1; i > 1; i-- { // an item without one of its fields is mostly none
-		if strings.HasPrefix(steps[i], "[") {
-			at = steps[:i+1]
-			break
-		}
-	}
-	for len(at) > 2 && !(view{value: t}).walk(at).given() {
-		at = at[:len(at)-1]
-	}
-	parent := view{value: t}.walk(at[:len(at)-1])
-	last := at[len(at)-1]
-	if m := parent.mapping(); m != nil {
-		delete(m, last)
-		return
-	}
-	list, ok := parent.value.([]any)
-	i, err := strconv.Atoi(strings.Trim(last, "[]"))
-	if ok && err == nil && i < len(list) {
-		grand := view{value: t}.walk(at[:len(at)-2]).mapping()
-		if list = slices.Delete(slices.Clone(list), i, i+1); len(list) > 0 {
-			grand[at[len(at)-2]] = list
-		} else {
-			delete(grand, at[len(at)-2])
-		}
-	}
 }
 
 var pathStep = regexp.MustCompile(`\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]|[^.\[]+`)
@@ -179,6 +111,9 @@ func (d *draft) compare(refused map[string]string) {
 	given := map[string]bool{}  // what the first object is given beyond its own
 	for i, twin := range d.twins() {
 		o := d.workload[i]
+		if o.made {
+			continue
+		}
 		if twin == nil {
 			d.notes = append(d.notes, o.note(NotKept, "nothing could be rendered to compare it with: mend the job and render it"))
 			continue
@@ -212,7 +147,7 @@ func (d *draft) compare(refused map[string]string) {
 }
 
 // quiet are variables that tegen sets for the launcher, and what says the same as another field.
-var quiet = regexp.MustCompile(`^(PET_.*|TEGEN_.*|TORCH_.*|HOME|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
+var quiet = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|PET_.*|TEGEN_.*|TORCH_.*|HOME|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
 
 // summary lists in one line what a job renders beyond what was there, less what changes no behaviour.
 func summary(o *object, all []gap) string {
@@ -223,7 +158,7 @@ func summary(o *object, all []gap) string {
 		last := g.path[len(g.path)-1]
 		switch {
 		case slices.Contains(path, "labels") && (reserved(last.name) || isGangKey(last.name)), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
-		case quiet.MatchString(last.value), o.knows(path):
+		case quiet.MatchString(last.value), o.knows(path), g.have == stopgaps["spec.image"]:
 		case slices.Contains(path, "securityContext"):
 			if restricted == "" || last.name == "runAsUser" {
 				restricted = "a restricted securityContext"
@@ -262,58 +197,6 @@ func shortPath(path []step) string {
 		}
 	}
 	return strings.Join(out, ".")
-}
-
-// shorten leaves out of the job what does not change what its sound copy renders.
-func (d *draft) shorten(sound tree) {
-	want := generated(sound)
-	if want == nil {
-		return
-	}
-	same := func() bool { return equality.Semantic.DeepEqual(want, generated(sound)) }
-	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
-		drop(d.get("spec.workers").mapping(), view{value: sound}.at("spec", "workers").mapping(), "replicas", same)
-	}
-	shortenTree(d.job, sound, same)
-}
-
-func shortenTree(job, sound tree, same func() bool) {
-	for _, key := range sortedKeys(sound) {
-		if key == "podTemplate" { // holds nothing but what is needed
-			continue
-		}
-		if drop(job, sound, key, same) {
-			continue
-		}
-		switch x := sound[key].(type) {
-		case tree:
-			if below, ok := job[key].(tree); ok {
-				shortenTree(below, x, same)
-			}
-		case []any:
-			for i, item := range listOf(job[key]) {
-				below, ok := item.(tree)
-				if ok && len(x) == len(listOf(job[key])) && key != "env" {
-					shortenTree(below, x[i].(tree), same)
-				}
-			}
-		}
-	}
-}
-
-// drop takes a field out of a job and its sound copy, where they agree about it and it changes nothing.
-func drop(job, sound tree, key string, same func() bool) bool {
-	value, ok := sound[key]
-	if !ok || !reflect.DeepEqual(value, job[key]) {
-		return false
-	}
-	delete(sound, key)
-	if same() {
-		delete(job, key)
-		return true
-	}
-	sound[key] = value
-	return false
 }
 
 // preserveInts has whole numbers decoded as such.

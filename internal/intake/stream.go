@@ -33,7 +33,8 @@ func (s *stream) read(src schema.Source) {
 			s.notes = append(s.notes, notes...)
 			o = newObject(l) // whose name may be among the mended
 		}
-		s.objects = append(s.objects, o)
+		s.secrets(o.view())
+		s.objects = append(s.objects, s.convert(o)...)
 	}
 }
 
@@ -154,7 +155,20 @@ func (s *stream) drafts() (all []*draft) {
 		}
 		all = append(all, d)
 	}
+	if len(all) == 0 { // a Job that nothing tells from one that fetches data is taken for training where it is alone
+		for _, o := range s.objects {
+			if o.is("batch", "Job") && o.draft == nil && !o.told && !isPrefetch(o) {
+				all = append(all, readPlainJob(s, o))
+			}
+		}
+	}
 	return all
+}
+
+// isPrefetch says whether an object is a Job by which tegen fetches a dataset.
+func isPrefetch(o *object) bool {
+	component := o.view().at("spec", "template", "metadata", "labels", "app.kubernetes.io/component").text()
+	return component == "prefetch" || component == "keygen"
 }
 
 // unknownJob says whether an object of a kind without a reader makes pods that train.

@@ -50,7 +50,9 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 	d.meeting(get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT"))
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
 	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
-	if _, static := p.taken["master-addr"]; static && p.taken["rdzv-backend"] == "" {
+	_, static := p.taken["master-addr"]
+	_, byShell := p.left["master-addr"]
+	if (static || byShell) && p.taken["rdzv-backend"] == "" {
 		d.note(trainerWords(c), Moved, "a static rendezvous with one master becomes c10d, which replaces lost workers")
 	}
 	if s := get("max-restarts", "PET_MAX_RESTARTS", ""); s.text != "" {
@@ -75,8 +77,11 @@ func (d *draft) whole(field string, s setting) {
 		d.set(field, n, s.from)
 		return
 	}
-	if s.text != "" {
-		d.note(s.from, NotKept, "%q is known only where it runs, and %s is a number", s.text, field)
+	switch {
+	case placeholder(s.text): // no shell would put a value in
+		d.set(field, s.text, s.from)
+	case s.text != "":
+		d.note(s.from, Dropped, "%q is known only where it runs, and %s is a number", s.text, field)
 	}
 }
 
@@ -99,6 +104,9 @@ func (d *draft) nodes(s setting, c view) {
 		switch {
 		case err == nil:
 			d.set("spec.workers."+bound.field, n, s.from)
+		case placeholder(bound.text) && d.get("spec.workers.replicas").text() != bound.text:
+			d.set("spec.workers."+bound.field, bound.text, s.from)
+		case placeholder(bound.text): // the replicas have the same, and say it
 		case strings.HasPrefix(bound.text, "$"): // the number of pods, which only their environment knows
 			replicas := d.get("spec.workers.replicas")
 			d.set("spec.workers."+bound.field, replicas.value, s.from)
@@ -109,7 +117,10 @@ func (d *draft) nodes(s setting, c view) {
 
 func (d *draft) processes(s setting) {
 	switch s.text {
-	case "":
+	case "": // torchrun's own, where a TrainingJob has one for each accelerator
+		if !d.get("spec.workers.processes").given() {
+			d.set("spec.workers.processes", int64(1), d.workload[0].view())
+		}
 	case "auto", "gpu", "cpu":
 		d.set("spec.workers.processes", s.text, s.from)
 	default:

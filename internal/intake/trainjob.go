@@ -2,6 +2,7 @@ package intake
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -18,13 +19,15 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	if kind == "ClusterTrainingRuntime" {
 		namespace = ""
 	}
-	runtime := s.find(o.gvk.Group, kind, namespace, name)
-	if runtime == nil {
-		return nil, fmt.Errorf("its pods' template is in %s %s, which is not in the input: add it", kind, name)
+	shared := s.find(o.gvk.Group, kind, namespace, name)
+	var runtime *object
+	if shared != nil {
+		runtime = shared.copy() // several may run on it, each with words of its own
+	} else {
+		runtime = s.absent(o, kind, name)
+		shared = runtime
 	}
-	shared := runtime
-	runtime = shared.copy() // several may run on it, each with words of its own
-	child := s.trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
+	child, others := s.trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
 	if !child.given() {
 		return nil, fmt.Errorf("the %s %s that it runs on has no spec.template.spec.replicatedJobs", kind, name)
 	}
@@ -35,6 +38,8 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	d := newDraft(s, runtime, schema.FrameworkTorchelastic, schema.TargetTrainJob, name)
 	d.own(o)
 	shared.draft = d
+	d.lost = others
+	d.policy(runtime.view().at("spec", "mlPolicy"))
 	d.set("metadata.namespace", o.namespace, o.view().at("metadata", "namespace"))
 	for _, field := range []string{"labels", "annotations"} {
 		d.keys(o.view().at("metadata", field), "metadata."+field)
@@ -55,9 +60,7 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 // nodesOf reads how many nodes train, and how many processes on each; without a number Trainer counts accelerators.
 func (d *draft) nodesOf(spec, policy view, o *object) {
 	for _, v := range []view{policy.at("numNodes"), spec.at("trainer", "numNodes")} {
-		if n, ok := v.number(); ok {
-			d.set("spec.workers.replicas", n, v)
-		}
+		d.amount("spec.workers.replicas", v)
 	}
 	if own, shared := spec.at("trainer", "numNodes"), policy.at("numNodes"); own.given() && shared.given() && own.text() != shared.text() {
 		d.note(shared, Moved, "the TrainJob's own number, %s, stands for it", own.text())
@@ -118,5 +121,32 @@ func (d *draft) podGroupPolicy(spec view) {
 		d.set("spec.gang.scheduler", schema.GangVolcano, v)
 		d.set("spec.gang.minAvailable", replicas, v)
 		d.set("spec.gang.queue", queue.text(), queue)
+	}
+}
+
+// absent stands for a runtime that the input names and does not hold: one Job of pods with the container that Trainer
+// gives a TrainJob's program to. What else the runtime says of the pods, nobody here knows.
+func (s *stream) absent(o *object, kind, name string) *object {
+	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Dropped,
+		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' prints", kind, name, strings.ToLower(kind), name))
+	o.view().at("spec", "runtimeRef").moved()
+	container := tree{"name": "node"}
+	template := tree{"spec": tree{"template": tree{"spec": tree{"containers": []any{container}}}}}
+	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{"name": "node", "template": template}}}}}
+	runtime := o.reform("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", spec, []place{{[]string{"spec"}, []string{"spec", "runtimeRef"}}})
+	metadata, _ := runtime.Object["metadata"].(tree)
+	delete(metadata, "annotations")
+	delete(metadata, "labels")
+	runtime.made = true
+	return runtime
+}
+
+// policy tells of a framework that Trainer tells the pods about, and tegen's runtime does not: it is torch's.
+func (d *draft) policy(policy view) {
+	for _, key := range sortedKeys(policy.mapping()) {
+		if key != "numNodes" && key != "torch" {
+			d.note(policy.at(key), Dropped, "only mlPolicy.torch is rendered: the pods are told nothing of %s", key)
+			policy.at(key).moved()
+		}
 	}
 }

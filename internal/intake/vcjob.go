@@ -9,19 +9,19 @@ import (
 // readVCJob reads Volcano's own Job: its task that trains. Any other is not kept.
 func readVCJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	task := s.trainingItem(spec.at("tasks"))
+	task, others := s.trainingItem(spec.at("tasks"))
 	if !task.given() {
 		return nil, errors.New("it has no spec.tasks")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetVCJob, unhashed(o))
+	d.lost = others
 	d.set("spec.workers.replicas", int64(1), task)
-	if n, ok := task.at("replicas").number(); ok {
-		d.set("spec.workers.replicas", n, task.at("replicas"))
-	}
+	d.amount("spec.workers.replicas", task.at("replicas"))
 	d.vcFailure(spec)
 	d.keptFor(spec)
 	c := d.worker(task.at("template"))
 	d.torch(task.at("template", "spec"), c, nil)
+	d.readdress(addresses{o.name + "-" + task.at("name").text() + "-", o.name, d.name() + "-worker-", d.name(), 0})
 	d.vcGang(spec, task.at("template", "spec", "schedulerName"))
 	d.surroundings()
 	return d, nil
@@ -55,12 +55,23 @@ func (d *draft) vcGang(spec, scheduler view) {
 		d.set("spec.placement.priorityClass", class.text(), class)
 	}
 	least, ok := spec.at("minAvailable").number()
+	if ok && d.lost > 0 { // it counts the pods of all tasks
+		least = max(least-d.lost, 1)
+		d.note(spec.at("minAvailable"), Moved, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
+		spec.at("minAvailable").moved()
+	}
 	if !ok {
 		least, _ = d.get("spec.workers.replicas").number()
 	}
 	fewest := d.get("spec.workers.min")
 	if !fewest.given() {
 		fewest = d.get("spec.workers.replicas")
+	}
+	// A launcher that waits for more is the source's own mistake, which the schema finds.
+	if n, _ := fewest.number(); least < n && (d.lost > 0 || d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
+		d.note(spec.at("minAvailable"), Dropped, "%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", least, n)
+		spec.at("minAvailable").moved()
+		least = n
 	}
 	queue := spec.at("queue")
 	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {

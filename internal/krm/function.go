@@ -23,8 +23,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// Run is the KRM function: a ResourceList in, a ResourceList out, where there is an error one with results and its items
-// as they were. What is no ResourceList has no answer but the error.
+// Run is the KRM function: a ResourceList in, a ResourceList out, where there is an error one with results and its
+// items as they were. What is no ResourceList has no answer but the error.
 func Run(in []byte, out io.Writer) error {
 	l, err := readList(in)
 	if err != nil {
@@ -55,7 +55,8 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 		return nil, nil, checkItems(l.items)
 	}
 	inputs := l.items
-	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) { // kustomize hands a generator its configuration as an item too
+	// kustomize hands a generator its configuration as an item too.
+	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {
 		inputs = append(slices.Clone(inputs), config.job)
 	}
 	bundles, err := renderItems(inputs, config.generators)

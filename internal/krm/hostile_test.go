@@ -111,3 +111,47 @@ func TestSurrogatesInOverlays(t *testing.T) {
 		t.Errorf("the character is lost:\n%s", out)
 	}
 }
+
+// TestUnmetPatches: kustomize leaves a patch out whose target nothing matches, and says nothing.
+func TestUnmetPatches(t *testing.T) {
+	const change = "  patch: |\n    - {op: replace, path: /spec/workers/replicas, value: 5}\n"
+	target := func(text string) string { return "- target: {" + text + "}\n" + change }
+	files := func(patches string) map[string]string {
+		return map[string]string{
+			"kustomization.yaml": header + "resources: [base]\nnamePrefix: b-\ntransformers: [tegen.yaml]\npatches:\n" + patches,
+			"tegen.yaml":         generator, "base/job.yaml": job, "base/kustomization.yaml": header + "resources: [job.yaml]\nnamePrefix: a-\n",
+		}
+	}
+	label := "- target: {kind: TrainingJob}\n  patch: |\n    - {op: add, path: /metadata/labels, value: {made: here}}\n"
+	for what, c := range map[string]struct{ patches, says string }{
+		"by its kind":                   {target("kind: TrainingJob"), ""},
+		"by the name that it had first": {target("name: resnet"), ""},
+		"by the name of the base":       {target("name: a-resnet"), ""},
+		"by a pattern":                  {target("kind: Training.*, name: .*net"), ""},
+		"by a label of another patch":   {label + target("labelSelector: made=here"), ""},
+		"a name that nothing has":       {target("kind: TrainingJob, name: resnett"), "kustomization.yaml:7:3: patches[0]: nothing matches its target (kind: TrainingJob, name: resnett)"},
+		"the second":                    {target("kind: TrainingJob") + target("kind: TraningJob"), "kustomization.yaml:10:3: patches[1]: nothing matches its target (kind: TraningJob)"},
+		"a label that nothing has":      {target("labelSelector: made=here"), "kustomization.yaml:7:3: patches[0]: nothing matches its target (labelSelector: made=here)"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := folder(t, files(c.patches))
+			_, err := krm.Overlay(dir, nil)
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+			// Of jobs from outside, others may have what the patch is for.
+			out, err := krm.Overlay(dir, []schema.Source{{Name: "bert.yaml", Data: []byte(strings.Replace(job, "name: resnet", "name: bert", 1))}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(out.Notes) == 0) != (c.says == "") || c.says != "" && !strings.Contains(out.Notes[0], strings.Replace(c.says, ": patches", ": note: patches", 1)) {
+				t.Errorf("notes %q", out.Notes)
+			}
+		})
+	}
+	// A patch for a job that only comes from outside.
+	out, err := krm.Overlay(folder(t, files(target("name: bert"))), []schema.Source{{Name: "bert.yaml", Data: []byte(strings.Replace(job, "name: resnet", "name: bert", 1))}})
+	if err != nil || len(out.Notes) > 0 || out.Bundles[0].Job.Spec.Workers.Replicas != 5 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}

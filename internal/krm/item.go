@@ -84,7 +84,8 @@ func annotations(n *yaml.Node) *yaml.Node { return field(field(n, "metadata"), "
 // isInput knows inputs by their group, so that the schema refuses another version, which would pass through otherwise.
 func isInput(n *yaml.Node) bool {
 	group, _, _ := strings.Cut(contract.APIVersion, "/")
-	return strings.HasPrefix(apiVersion(n), group+"/") && (kind(n) == contract.KindTrainingJob || kind(n) == contract.KindEnvironment)
+	known := kind(n) == contract.KindTrainingJob || kind(n) == contract.KindEnvironment
+	return known && strings.HasPrefix(apiVersion(n), group+"/")
 }
 
 // isLocal says whether nothing applies an item.

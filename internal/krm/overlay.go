@@ -32,6 +32,7 @@ import (
 type Output struct {
 	Bundles []render.Bundle
 	Rest    []byte
+	Notes   []string // what somebody should know of the overlay, each with its place
 }
 
 // Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as
@@ -200,7 +201,7 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	first := k.types
 	first.Transformers, first.Validators = k.before, nil
-	files, err := k.buildNested(&first, sources)
+	files, notes, err := k.buildNested(&first, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -208,11 +209,17 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
+	more, err := k.unmet(first, files, sources)
+	if err != nil {
+		return nil, err
+	}
+	notes = append(notes, more...)
 	var bundles []render.Bundle
 	if k.config != nil {
 		if len(sources) > 0 && len(k.nested) == 0 {
 			items = slices.DeleteFunc(items, func(n *yaml.Node) bool { return kind(n) == contract.KindTrainingJob && isInput(n) })
-			more, err := k.patched(first, sources)
+			given := given(first, sources)
+			more, err := k.kustomize(given.types, given.files)
 			if err != nil {
 				return nil, err
 			}
@@ -239,7 +246,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 		bundles = nil
 	}
 	rest, err := stream(items)
-	return &Output{append(bundles, emptied(rendered)...), append([]byte{}, rest...)}, err
+	return &Output{append(bundles, emptied(rendered)...), append([]byte{}, rest...), notes}, err
 }
 
 // finish runs what stands behind tegen over everything.
@@ -252,7 +259,7 @@ func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*
 	if err != nil {
 		return nil, err
 	}
-	all, err := (&Output{bundles, rest}).stream()
+	all, err := (&Output{Bundles: bundles, Rest: rest}).stream()
 	if err != nil {
 		return nil, err
 	}
@@ -271,22 +278,23 @@ func emptied(bundles []render.Bundle) []render.Bundle {
 
 // buildNested renders the kustomizations below that have tegen, and puts what comes out in their place among the
 // resources.
-func (k *kustomization) buildNested(first *types.Kustomization, sources []schema.Source) (map[string][]byte, error) {
-	files := map[string][]byte{}
+func (k *kustomization) buildNested(first *types.Kustomization, sources []schema.Source) (files map[string][]byte, notes []string, err error) {
+	files = map[string][]byte{}
 	first.Resources = slices.Clone(first.Resources)
 	for _, i := range slices.Sorted(maps.Keys(k.nested)) {
 		out, err := k.nested[i].build(sources)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		text, err := out.stream()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		name := fmt.Sprintf("tegen-nested-%d.yaml", i)
 		first.Resources[i], files[name] = name, text
+		notes = append(notes, out.Notes...)
 	}
-	return files, nil
+	return files, notes, nil
 }
 
 // render renders the jobs among items. Its mistakes have the positions of the files that the jobs were written in.
@@ -342,8 +350,8 @@ func (k *kustomization) resolved(first types.Kustomization, files map[string][]b
 	return slices.DeleteFunc(items, isInput), err
 }
 
-// patched takes jobs given from outside through the overlay's own patches, prefixes, labels and namespace.
-func (k *kustomization) patched(first types.Kustomization, sources []schema.Source) ([]*yaml.Node, error) {
+// given takes jobs from outside through the overlay's own patches, prefixes, labels and namespace.
+func given(first types.Kustomization, sources []schema.Source) variant {
 	files := map[string][]byte{}
 	first.Resources, first.Components, first.ConfigMapGenerator, first.SecretGenerator, first.Generators = nil, nil, nil, nil, nil
 	for i, src := range sources {
@@ -351,7 +359,7 @@ func (k *kustomization) patched(first types.Kustomization, sources []schema.Sour
 		files[name] = src.Data
 		first.Resources = append(first.Resources, name)
 	}
-	return k.kustomize(first, files)
+	return variant{first, files}
 }
 
 // kustomize builds a variant of the overlay's kustomization, with files that exist in memory only. One that is empty,

@@ -34,9 +34,8 @@ func writeObjects(out *bufio.Writer, bundles []render.Bundle, f formats) error {
 	return nil
 }
 
-// place are the lines of annotations that name a file and the object's place in it, quoted, since some tools take the type
-// of other values for a number.
-// the type of others wrong.
+// place are the lines of annotations that name a file and the object's place in it, quoted, since some tools take the
+// type of other values for a number.
 func (f formats) place(path string, index int) string {
 	i := strconv.Itoa(index)
 	var lines string
@@ -90,7 +89,8 @@ func annotationsEnd(doc []byte) (at int, entries bool) {
 	return end, depth == 2
 }
 
-// writeItem prints lines indented into a list, the first one after lead. The writer keeps its errors until it is flushed.
+// writeItem prints lines indented into a list, the first one after lead. The writer keeps its errors until it is
+// flushed.
 func writeItem(out *bufio.Writer, lead string, text []byte) {
 	for line := range bytes.Lines(text) {
 		if len(line) > 1 { // a blank line within a text stays blank

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/apis"
@@ -53,8 +54,10 @@ type Job struct {
 	Services  []Service `json:"services"`
 	Requests  Totals    `json:"requests"`
 	Expects   []string  `json:"expects"`
-	Notes     []string  `json:"notes"`
-	Fit       *Fit      `json:"fit,omitempty"`
+
+	Controllers []Controller `json:"controllers"`
+	Notes       []string     `json:"notes"`
+	Fit         *Fit         `json:"fit,omitempty"`
 }
 
 // Gang is the pods without which training does not start.
@@ -129,10 +132,11 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 		Name: job.Metadata.Name, Namespace: job.Metadata.Namespace,
 		Framework: job.Spec.Framework, Target: job.Spec.Target,
 		Selector: instanceLabel + "=" + job.Metadata.Name,
-		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{},
+		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{}, Controllers: []Controller{},
 	}
 	domain := job.Spec.Network.ClusterDomain
 	services := map[string]bool{}
+	var objects []runtime.Object
 	held := false // by an object that names another for its pods, as a TrainJob does its runtime
 	for _, c := range concerns {
 		for _, obj := range c.Objects {
@@ -167,6 +171,10 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 		s.address(domain, services)
 		s.Suspended = s.Suspended || held && !s.Helper
 	}
+	for _, c := range concerns {
+		objects = append(objects, c.Objects...)
+	}
+	j.require(job, objects)
 	slices.Sort(j.Expects)
 	j.Expects = slices.Compact(j.Expects)
 	j.gang(job)

@@ -43,7 +43,7 @@ func (j *Job) text(out *strings.Builder, cluster *Cluster) {
 	for _, e := range j.Expects {
 		rows = append(rows, []string{e})
 	}
-	table(out, "MUST EXIST", rows)
+	table(out, "MUST EXIST", append(rows, j.controllerRows()...))
 	rows = nil
 	for _, n := range j.Notes {
 		rows = append(rows, []string{n})

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -30,7 +31,7 @@ func bundle(id string, files ...string) render.Bundle {
 
 func mustWrite(t *testing.T, dir string, rest string, bundles ...render.Bundle) {
 	t.Helper()
-	if err := Write(dir, bundles, []byte(rest)); err != nil {
+	if err := Write(t.Context(), dir, bundles, []byte(rest)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -290,7 +291,7 @@ func TestRefuse(t *testing.T) {
 			mustWrite(t, dir, "", bundle("ml/untouched", "worker: before"))
 			c.prepare(t, dir)
 			before := state(t, dir)
-			err := Write(dir, append(c.bundles, bundle("ml/untouched", "worker: after")), []byte(c.rest))
+			err := Write(t.Context(), dir, append(c.bundles, bundle("ml/untouched", "worker: after")), []byte(c.rest))
 			if err == nil {
 				t.Fatal("it was written")
 			}
@@ -306,91 +307,118 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestMiddle lets each step of a plan fail in turn: nothing of the steps before it stays.
+// opened is a writer as Write has it.
+func opened(t *testing.T, dir string) *writer {
+	t.Helper()
+	w, release, err := open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { release(false) })
+	return w
+}
+
+// TestMiddle lets each step of a plan fail in turn, and be interrupted in turn: nothing of the steps before it stays.
 func TestMiddle(t *testing.T) {
 	bundles := []render.Bundle{
 		bundle("ml/a", "etcd: new", "worker: new"), // one new file, one changed, prefetch goes
 		bundle("ml/b", "worker: new"),              // a new folder
 		bundle("ml/c", "worker: new"),
 	}
-	prepare := func(t *testing.T) (dir string, plan []*file) {
+	prepare := func(t *testing.T) (*writer, map[string]string) {
 		t.Helper()
-		dir = filepath.Join(t.TempDir(), "out")
+		dir := filepath.Join(t.TempDir(), "out")
 		mustWrite(t, dir, "", bundle("ml/a", "prefetch: p", "worker: old"))
 		put(t, filepath.Join(dir, "a/mine.yaml"), "mine")
-		plan, err := planAll(dir, bundles, []byte("rest\n"))
-		if err != nil {
+		before := state(t, dir)
+		w := opened(t, dir)
+		if err := w.planAll(bundles, []byte("rest\n")); err != nil {
 			t.Fatal(err)
 		}
-		return dir, plan
+		if err := w.stage(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return w, before
 	}
-	_, steps := prepare(t)
-	for i, step := range steps {
-		t.Run(filepath.Base(filepath.Dir(step.path))+"/"+filepath.Base(step.path), func(t *testing.T) {
-			dir, plan := prepare(t)
-			before := state(t, dir)
-			made, err := stage(plan)
-			if err != nil {
+	first, _ := prepare(t)
+	for i, step := range first.plan {
+		t.Run("fails/"+step.path, func(t *testing.T) {
+			w, before := prepare(t)
+			f := w.plan[i]
+			gone := f.staged // the disk loses what the step needs
+			if f.content == nil {
+				gone = f.path
+				delete(before, f.path)
+			}
+			if err := w.root.Remove(gone); err != nil {
 				t.Fatal(err)
 			}
-			f := plan[i]
-			switch { // the disk loses what the step needs
-			case f.staged != "":
-				err = os.Remove(f.staged)
-			case f.content == nil:
-				err = os.Remove(f.path)
-				before[mustRel(t, dir, f.path)] = "" // it is gone by another's hand
-			default:
-				t.Skip("the step does nothing")
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := commit(plan); err == nil {
+			if err := w.commit(t.Context()); err == nil {
 				t.Fatal("the step did not fail")
 			}
-			discard(plan, made)
-			after := state(t, dir)
-			if f.staged == "" {
-				delete(before, mustRel(t, dir, f.path))
+			w.clean(true)
+			if diff := cmp.Diff(before, state(t, w.dir)); diff != "" {
+				t.Errorf("something stayed changed (-before +after):\n%s", diff)
 			}
-			if diff := cmp.Diff(before, after); diff != "" {
+		})
+		t.Run("interrupted/"+step.path, func(t *testing.T) {
+			w, before := prepare(t)
+			if err := w.commit(&ending{Context: t.Context(), after: i}); !errors.Is(err, context.Canceled) {
+				t.Fatalf("%v", err)
+			}
+			w.clean(true)
+			if diff := cmp.Diff(before, state(t, w.dir)); diff != "" {
 				t.Errorf("something stayed changed (-before +after):\n%s", diff)
 			}
 		})
 	}
 }
 
-func mustRel(t *testing.T, dir, path string) string {
-	t.Helper()
-	name, err := filepath.Rel(dir, path)
-	if err != nil {
-		t.Fatal(err)
+// ending is a context that is over once it was asked a number of times.
+type ending struct {
+	context.Context
+	after int
+}
+
+func (e *ending) Err() error {
+	if e.after--; e.after < 0 {
+		return context.Canceled
 	}
-	return name
+	return nil
+}
+
+// TestInterrupted: a write that is interrupted while it prepares leaves nothing, and says so.
+func TestInterrupted(t *testing.T) {
+	base := t.TempDir()
+	stop := errors.New("somebody's signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	err := Write(ctx, filepath.Join(base, "deep", "out"), []render.Bundle{bundle("ml/a", "worker: w")}, nil)
+	if !errors.Is(err, stop) || !strings.Contains(err.Error(), "everything in it is as it was") {
+		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff(map[string]string{".": "dir"}, state(t, base)); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
 }
 
 // TestStageFails: a directory that cannot be made leaves neither temporary files nor the directories made for others.
 func TestStageFails(t *testing.T) {
-	root := t.TempDir()
-	dir := filepath.Join(root, "deep", "er", "out")
-	plan, err := planAll(dir, []render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w"), bundle("ml/c", "worker: w")}, nil)
+	base := t.TempDir()
+	w, release, err := open(t.Context(), filepath.Join(base, "deep", "er", "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := plan[len(plan)-1]
-	last.path = filepath.Join(dir, "a", "worker.yaml", "x", "kustomization.yaml") // below a file once a is staged and committed
-	plan[0].path = filepath.Join(dir, "a", "worker.yaml")
-	plan = append(plan[:1], plan[2:]...)
-	made, err := stage(plan)
-	if err == nil {
-		err = commit(plan)
+	if err := w.planAll([]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")}, nil); err != nil {
+		t.Fatal(err)
 	}
-	if err == nil {
-		t.Fatal("it was written")
+	w.plan[len(w.plan)-1].path = filepath.Join("b", "none", "deeper", kustomizationFile)
+	if err := w.stage(t.Context()); err == nil {
+		t.Fatal("it was staged")
 	}
-	discard(plan, made)
-	if diff := cmp.Diff(map[string]string{".": "dir"}, state(t, root)); diff != "" {
+	w.clean(true)
+	release(true)
+	if diff := cmp.Diff(map[string]string{".": "dir"}, state(t, base)); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }
@@ -400,7 +428,7 @@ func TestNoTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, dir, "", bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w"))
 	put(t, filepath.Join(dir, "b/worker.yaml"), "mine")
-	if err := Write(dir, []render.Bundle{bundle("ml/a", "worker: x"), bundle("ml/b", "worker: x")}, nil); err == nil {
+	if err := Write(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: x"), bundle("ml/b", "worker: x")}, nil); err == nil {
 		t.Fatal("a user's file was replaced")
 	}
 	for name := range maps.Keys(state(t, dir)) {
@@ -416,6 +444,8 @@ func TestAfterAKill(t *testing.T) {
 	mustWrite(t, dir, "", bundle("ml/a", "worker: w"))
 	put(t, filepath.Join(dir, "a/namespace.yaml"), header("ml/a")+"kind: Namespace\n") // stale, and listed nowhere
 	put(t, filepath.Join(dir, "a/.worker.yaml.tegen-123456"), "half")
+	put(t, filepath.Join(dir, "a/.worker.yaml.tegen-new-1"), "half")
+	put(t, filepath.Join(dir, "a/.etcd.yaml.tegen-old-1"), header("ml/a"))
 	put(t, filepath.Join(dir, "a/.notes.yaml.swp"), "somebody's")
 	mustWrite(t, dir, "", bundle("ml/a", "worker: w"))
 	var names []string
@@ -424,7 +454,7 @@ func TestAfterAKill(t *testing.T) {
 	}
 	slices.Sort(names)
 	got := strings.Join(names, " ")
-	for name, want := range map[string]bool{"namespace.yaml": false, ".worker.yaml.tegen-123456": false, ".notes.yaml.swp": true, "worker.yaml": true} {
+	for name, want := range map[string]bool{"namespace.yaml": false, ".worker.yaml.tegen-123456": false, ".tegen-new": false, ".tegen-old": false, ".notes.yaml.swp": true, "worker.yaml": true} {
 		if strings.Contains(got, name) != want {
 			t.Errorf("%s is there: %t; all: %s", name, !want, got)
 		}
@@ -439,7 +469,7 @@ func TestObjectsMoveOn(t *testing.T) {
 	moved := render.Bundle{Job: whole.Job}
 	write := func(rest string, b render.Bundle) map[string]bool {
 		t.Helper()
-		if err := Write(dir, []render.Bundle{b}, []byte(rest)); err != nil {
+		if err := Write(t.Context(), dir, []render.Bundle{b}, []byte(rest)); err != nil {
 			t.Fatal(err)
 		}
 		there := map[string]bool{}

@@ -42,6 +42,11 @@ func (k *Keys) Put(ctx context.Context, key string, p Put) (*Event, error) {
 	if len(p.Value) > k.o.MaxValue {
 		return nil, exceeded(http.StatusRequestEntityTooLarge, "a value of %d bytes is longer than %d", len(p.Value), k.o.MaxValue)
 	}
+	if err := k.o.Room(); err != nil {
+		full := fail(CodeStore, err.Error(), k.index())
+		full.status = http.StatusInsufficientStorage
+		return nil, full
+	}
 	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) {
 		w, err := p.plan(t, key, now)
 		if err != nil || w.prev != nil {

@@ -76,7 +76,14 @@ func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 		return
 	}
 	// A value and a previous one, each of whose bytes a form may write as three, and the other fields.
-	r.Body = http.MaxBytesReader(w, r.Body, int64(6*k.o.MaxValue+4096))
+	most := 6*k.o.MaxValue + 4096
+	r.Body = http.MaxBytesReader(w, r.Body, int64(most))
+	release, err := k.small.take(r.Context(), k.bodyWeight(r, most))
+	if err != nil {
+		k.refuse(w, err)
+		return
+	}
+	defer release()
 	q, refused := parse(r)
 	if refused == nil && (r.Method == http.MethodPost || q.wait && q.stream) {
 		refused = fail(CodeUnsupported, "keys in order, and streams", 0)
@@ -86,7 +93,6 @@ func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 		return
 	}
 	var e *Event
-	var err error
 	switch {
 	case r.Method == http.MethodPut:
 		e, err = k.Put(r.Context(), key, q.put)
@@ -96,13 +102,54 @@ func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 		k.poll(w, r, key, q)
 		return
 	default:
-		e, err = k.Get(r.Context(), key, q.recursive)
+		k.read(w, r, key, q)
+		return
 	}
 	if err != nil {
 		k.refuse(w, err)
 		return
 	}
 	k.answer(w, e, q.silent)
+}
+
+// bodyWeight is what a request brings, twice: as it comes, and as it is read.
+func (k *Keys) bodyWeight(r *http.Request, most int) int {
+	if r.ContentLength < 0 { // it does not say
+		return 2 * most
+	}
+	return 2 * int(min(r.ContentLength, int64(most)))
+}
+
+// read answers what is there, once there is room for the answer.
+func (k *Keys) read(w http.ResponseWriter, r *http.Request, key string, q request) {
+	room := k.small
+	weight, list := k.weigh(key, q.recursive)
+	if list {
+		room = k.listings
+	}
+	release, err := room.take(r.Context(), weight)
+	if err != nil {
+		k.refuse(w, err)
+		return
+	}
+	defer release()
+	e, err := k.Get(r.Context(), key, q.recursive)
+	if err != nil {
+		k.refuse(w, err)
+		return
+	}
+	if !list {
+		k.answer(w, e, false)
+		return
+	}
+	k.header(w, e.Index)
+	k.raft(w, e.Index)
+	out := pace(w)
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		out.stream(e)
+	}
+	out.end()
 }
 
 // answer writes an event; with silent only its action, unless it is a reading or a deletion.
@@ -151,8 +198,10 @@ func body(w http.ResponseWriter, status int, v any) {
 		panic(err)
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
+	out := pace(w)
 	w.WriteHeader(status)
-	w.Write(append(b, '\n')) //nolint:errcheck // the client has gone
+	_, _ = out.Write(append(b, '\n')) // the client has gone
+	out.end()
 }
 
 // poll answers a wait. The headers go out at once: clients look at the index before the event comes.
@@ -165,13 +214,25 @@ func (k *Keys) poll(w http.ResponseWriter, r *http.Request, key string, q reques
 	defer watch.Stop()
 	k.header(w, watch.Index)
 	k.raft(w, watch.Index)
+	head := pace(w)
 	w.WriteHeader(http.StatusOK)
-	if err := http.NewResponseController(w).Flush(); err != nil {
+	if head.end(); head.err != nil {
 		return
 	}
 	e, err := watch.Next(r.Context())
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	json.NewEncoder(w).Encode(e) //nolint:errcheck // the client has gone
+	release, err := k.small.take(r.Context(), e.size())
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer release()
+	b, err := k.said.of(e)
+	if err != nil { // as in body
+		panic(err)
+	}
+	out := pace(w)
+	_, _ = out.Write(b) // the client has gone
+	out.end()
 }

@@ -57,7 +57,10 @@ type Options struct {
 	MaxBytes  int           // in all keys and values; 128 MiB
 	MaxWaits  int           // long polls at a time; 10,000
 	History   int           // events that a wait may begin at; 1,000
+	MaxAnswer int           // bytes of all answers and bodies of requests that are under way; 64 MiB
 	Timeout   time.Duration // for all that is not a wait; 10 s
+	Room      func() error  // an error while the store's disk has no room for a write; nil: there always is
+	Advanced  func()        // called for each part of the state that Open has read
 	Log       *slog.Logger  // nowhere
 }
 
@@ -73,11 +76,18 @@ func (o Options) filled() Options {
 	def(&o.MaxBytes, 128<<20)
 	def(&o.MaxWaits, 10_000)
 	def(&o.History, 1000)
+	def(&o.MaxAnswer, 64<<20)
 	if o.Prefix == "" {
 		o.Prefix = "/tegen/v2/"
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
+	}
+	if o.Room == nil {
+		o.Room = func() error { return nil }
+	}
+	if o.Advanced == nil {
+		o.Advanced = func() {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -97,6 +107,9 @@ type Keys struct {
 	o        Options
 	cluster  atomic.Pointer[string] // id in hexadecimal digits
 	term     atomic.Uint64
+	small    *budget // of answers and bodies: listings have one of their own, so that they keep nobody else from his
+	listings *budget
+	said     told // the event that was told last
 	ctx      context.Context
 	stop     context.CancelFunc
 	running  sync.WaitGroup
@@ -135,6 +148,7 @@ type waiter struct {
 // Open loads the state and begins to follow it. The client stays the caller's, and must outlive the Keys.
 func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error) {
 	k := &Keys{client: client, o: o.filled(), rewatch: func() {}}
+	k.small, k.listings = newBudget(k.o.MaxAnswer/2), newBudget(k.o.MaxAnswer/2)
 	for i := range k.locks {
 		k.locks[i] = make(chan struct{}, 1)
 	}
@@ -201,12 +215,15 @@ func (k *Keys) load(ctx context.Context) error {
 func (k *Keys) loadAt(ctx context.Context, rev int64) error {
 	t, now, grace := newTree(), time.Now(), grace
 	from, end := k.o.Prefix, clientv3.GetPrefixRangeEnd(k.o.Prefix)
-	for {
-		r, err := k.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithRev(rev), clientv3.WithLimit(1000))
+	for many := int64(16); ; { // as many as are some megabytes: a thousand of the longest would be a gigabyte
+		r, err := k.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithRev(rev), clientv3.WithLimit(many))
 		if err != nil {
 			return err
 		}
+		k.o.Advanced()
+		size := 0
 		for _, kv := range r.Kvs {
+			size += len(kv.Value)
 			if string(kv.Key) == k.head() {
 				t.index = uint64(kv.ModRevision)
 			} else if c, ok := k.change(kv, false); ok {
@@ -217,6 +234,11 @@ func (k *Keys) loadAt(ctx context.Context, rev int64) error {
 			break
 		}
 		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+		if size < 1<<20 {
+			many = min(2*many, 1000)
+		} else if size > 4<<20 {
+			many = max(1, many/2)
+		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -311,6 +333,7 @@ func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 			changes = append(changes, c)
 		}
 	}
+	k.o.Advanced()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.next = rev + 1

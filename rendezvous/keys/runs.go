@@ -1,7 +1,9 @@
 package keys
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"path"
 	"slices"
@@ -76,4 +78,82 @@ func Match(p string) (id string, ok bool) {
 		p = path.Dir(p)
 	}
 	return "", false
+}
+
+// Ended is a run that is closed: nobody can join it any more.
+type Ended struct {
+	Path    string // of the run's directory, or of its state
+	Written int64  // revision of the store at which anything in it was written last
+	id      string // of backend etcd-v2, whose run has keys elsewhere, too
+}
+
+// Ended are the closed runs of both backends.
+func (k *Keys) Ended() []Ended {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.tree.root.ended(nil)
+}
+
+func (n *node) ended(found []Ended) []Ended {
+	for name, c := range n.children {
+		id, isRun := strings.CutPrefix(name, "run_")
+		switch {
+		case isRun && c.record.Dir:
+			if c.run(id).Status == "closed" {
+				e := Ended{Path: c.path}
+				c.each(func(n *node) { e.Written = max(e.Written, n.rev) })
+				found = append(found, e)
+			}
+		case c.record.Dir:
+			found = c.ended(found)
+		case closedPickle(c.record.value):
+			found = append(found, Ended{Path: c.path, Written: c.rev, id: name})
+		}
+	}
+	return found
+}
+
+// closedMark is how a pickle of protocol 4 or 5 says that a state's field closed is true: the name, its place in the
+// memory of the reader, true (Python's pickletools). Nothing else of such a state is read.
+var closedMark = []byte("\x8c\x06closed\x94\x88")
+
+// closedPickle says whether a value is the state of a closed run of backend etcd-v2.
+func closedPickle(value string) bool {
+	if !strings.HasPrefix(value, "gASV") && !strings.HasPrefix(value, "gAWV") { // protocol 4 or 5, framed
+		return false
+	}
+	b, err := base64.StdEncoding.DecodeString(value)
+	return err == nil && bytes.Contains(b, []byte("_RendezvousState")) && bytes.Contains(b, closedMark)
+}
+
+// Forget deletes a run that has ended, with what its agents have told each other: a run of the same id would read that.
+func (k *Keys) Forget(ctx context.Context, e Ended) error {
+	if e.id == "" {
+		_, err := k.Delete(ctx, e.Path, Delete{Recursive: true, Dir: true})
+		return err
+	}
+	for _, p := range k.toldIn(e.id) {
+		if _, err := k.Delete(ctx, p, Delete{}); err != nil {
+			return err
+		}
+	}
+	_, err := k.Delete(ctx, e.Path, Delete{})
+	return err
+}
+
+// toldIn are the keys of a run of backend etcd-v2 by which its agents tell each other things: their names are those of
+// torch's PrefixStore in base64 (torch/distributed/elastic/rendezvous/etcd_store.py).
+func (k *Keys) toldIn(id string) (paths []string) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	prefix := []byte("torch.rendezvous." + id + ".")
+	k.tree.root.each(func(n *node) {
+		if n.record.Dir {
+			return
+		}
+		if name, err := base64.StdEncoding.DecodeString(path.Base(n.path)); err == nil && bytes.HasPrefix(name, prefix) {
+			paths = append(paths, n.path)
+		}
+	})
+	return paths
 }

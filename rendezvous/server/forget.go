@@ -23,7 +23,7 @@ func (s *Server) forget(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		runs, err := s.keys.Runs(ctx)
+		runs, err := s.opened.Load().keys.Runs(ctx)
 		if err != nil {
 			s.log.Warn("looking for idle runs", "error", err)
 			continue
@@ -37,9 +37,59 @@ func (s *Server) forget(ctx context.Context) {
 	}
 }
 
+const (
+	// glance is how often runs are looked for that have ended.
+	glance = time.Second
+	// gone is how long nobody asks for anything in a run whose clients have gone: torch's write each 5 s, closed or not.
+	gone = 10 * time.Second
+	// goneElsewhere is for a store that others serve as well: of what is asked of them only writes are seen here.
+	goneElsewhere = 30 * time.Second
+)
+
+// forgetEnded deletes closed runs once their clients have gone, so that a run of the same id begins anew. torch leaves
+// them for two hours, and whoever comes by that name meets a closed run.
+func (s *Server) forgetEnded(ctx context.Context, k *keys.Keys) {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	patience := goneElsewhere
+	if s.config.Keys.Alone {
+		patience = gone
+	}
+	type sight struct {
+		written int64
+		at      time.Time
+	}
+	sights := map[string]sight{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		all, still := k.Ended(), map[string]sight{}
+		for _, e := range all {
+			seen, ok := sights[e.Path]
+			if !ok || seen.written != e.Written {
+				seen = sight{e.Written, time.Now()}
+			}
+			still[e.Path] = seen
+			if min(time.Since(seen.at), s.used.since(e.Path)) < patience {
+				continue
+			}
+			if err := k.Forget(ctx, e); err != nil && !missing(err) && ctx.Err() == nil {
+				s.log.Warn("forgetting a run that has ended", "run", e.Path, "error", err)
+				continue
+			}
+			s.log.Info("run forgotten", "door", doorKeys, "path", e.Path)
+			delete(still, e.Path)
+		}
+		sights = still
+	}
+}
+
 // limit sets the time to live of a run that has none, and renews ours where the run was in use since.
 func (s *Server) limit(ctx context.Context, path string) error {
-	e, err := s.keys.Get(ctx, path, false)
+	e, err := s.opened.Load().keys.Get(ctx, path, false)
 	if missing(err) {
 		return nil
 	}
@@ -52,7 +102,7 @@ func (s *Server) limit(ctx context.Context, path string) error {
 		return nil
 	}
 	yes := true
-	_, err = s.keys.Put(ctx, path, keys.Put{Dir: true, TTL: &ttl, Refresh: true, PrevExist: &yes})
+	_, err = s.opened.Load().keys.Put(ctx, path, keys.Put{Dir: true, TTL: &ttl, Refresh: true, PrevExist: &yes})
 	if missing(err) {
 		return nil
 	}
@@ -66,8 +116,26 @@ func missing(err error) bool {
 
 // uses is when each run was last asked for here.
 type uses struct {
-	mu   sync.Mutex
-	last map[string]time.Time // by its path
+	mu    sync.Mutex
+	last  map[string]time.Time // by its path
+	under map[string]int       // requests that are under way, as waits
+}
+
+// begin notes a request that is under way, until the returned function is called.
+func (u *uses) begin(path string) (end func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.under == nil {
+		u.under = map[string]int{}
+	}
+	u.under[path]++
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.under[path]--; u.under[path] == 0 {
+			delete(u.under, path)
+		}
+	}
 }
 
 func (u *uses) note(path string, now time.Time) {
@@ -88,7 +156,7 @@ func (u *uses) note(path string, now time.Time) {
 // maxUses bounds what clients fill by making runs and deleting them: more than that are not at once.
 const maxUses = 100_000
 
-// keep forgets all runs but these.
+// keep forgets all runs but these, and what was used just now.
 func (u *uses) keep(runs []keys.Run) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,6 +166,11 @@ func (u *uses) keep(runs []keys.Run) {
 			kept[r.Path] = at
 		}
 	}
+	for path, at := range u.last { // the states of backend etcd-v2 are none of these runs
+		if time.Since(at) < time.Minute {
+			kept[path] = at
+		}
+	}
 	u.last = kept
 }
 
@@ -105,11 +178,26 @@ func (u *uses) keep(runs []keys.Run) {
 func (u *uses) since(path string) time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.under[path] > 0 {
+		return 0
+	}
 	at, ok := u.last[path]
 	if !ok {
 		return 1 << 62
 	}
 	return time.Since(at)
+}
+
+// torchStates is where backend etcd-v2 keeps the states of its runs, unless it is told otherwise: of those elsewhere only
+// writes are seen.
+const torchStates = "/torch/elastic/rendezvous/"
+
+// usedPath is what a request for a key uses: the directory of its run, or the state of one.
+func usedPath(key string) (string, bool) {
+	if dir, _, ok := runPath(key); ok {
+		return dir, true
+	}
+	return key, strings.HasPrefix(key, torchStates)
 }
 
 // runPath is the directory of the run that a key is in.

@@ -106,7 +106,8 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	if !g.s.open.Load() {
 		return
 	}
-	if k := g.s.keys; k != nil {
+	if behind := g.s.opened.Load(); behind != nil {
+		k := behind.keys
 		gauge(connectionsDesc, float64(g.s.metrics.connections.Load()), doorKeys)
 		gauge(waitsDesc, float64(k.Waits()), doorKeys)
 		keys, bytes := k.Size()
@@ -135,11 +136,16 @@ func (s *Server) observed(next http.Handler) http.Handler {
 			// no slow client either.
 			_ = http.NewResponseController(w).SetReadDeadline(start.Add(headerTimeout))
 		}
+		if path, ok := usedPath(keyPath(r)); ok {
+			defer s.used.begin(path)()
+		}
 		a := &answer{ResponseWriter: w}
 		defer func() { s.observe(r, a, time.Since(start)) }() // a wait whose client gives up ends with a panic
 		next.ServeHTTP(a, r)
 	})
 }
+
+func keyPath(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/v2/keys") }
 
 // observe counts and logs a request that has ended, with code 0 where nothing was answered.
 func (s *Server) observe(r *http.Request, a *answer, took time.Duration) {
@@ -148,12 +154,16 @@ func (s *Server) observe(r *http.Request, a *answer, took time.Duration) {
 	if !waits {
 		s.metrics.seconds.WithLabelValues(doorKeys, action).Observe(took.Seconds())
 	}
-	path := strings.TrimPrefix(r.URL.Path, "/v2/keys")
-	dir, run, ok := runPath(path)
+	path := keyPath(r)
+	used, ok := usedPath(path)
 	if !ok || a.code == 0 || a.code >= http.StatusBadRequest { // a run that is not there is not in use
 		return
 	}
-	s.used.note(dir, time.Now())
+	s.used.note(used, time.Now())
+	dir, run, ok := runPath(path)
+	if !ok {
+		return
+	}
 	s.log.Debug("request", "door", doorKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took.String())
 	if a.code == http.StatusCreated && strings.TrimSuffix(path, "/") == dir {
 		s.log.Info("run begins", "door", doorKeys, "run", run, "client", r.RemoteAddr)

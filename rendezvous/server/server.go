@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
@@ -33,11 +31,12 @@ type Config struct {
 	Status       string
 	Keys         keys.Options
 	TCPStore     tcpstore.Limits
+	Hosts        []string      // names by which clients reach door 1; asked for where it is on a loopback address
 	Connections  int           // of door 1; more wait until one is closed
 	RunTTL       time.Duration // of runs on door 1 that have none of their own
 	Log          *slog.Logger
 	Version      string
-	StoreTimeout time.Duration // for the store to open; 0 for 30 s
+	StoreTimeout time.Duration // without any progress while the store opens; 0 for 30 s
 	Quiet        func()        // called before the store is closed: etcd logs the end of its own listeners as errors
 }
 
@@ -45,8 +44,7 @@ type Config struct {
 type Server struct {
 	config  Config
 	log     *slog.Logger
-	store   *store.Store
-	keys    *keys.Keys
+	opened  atomic.Pointer[opened] // what is behind door 1; nil until the store is open
 	c10d    *tcpstore.Server
 	metrics *metrics
 
@@ -55,11 +53,20 @@ type Server struct {
 	status   *http.Server
 	draining atomic.Bool
 	released atomic.Bool
-	open     atomic.Bool // the doors are, and the store with door 1
+	open     atomic.Bool            // the doors are, and the store with door 1
+	closed   atomic.Pointer[string] // why the store is not open, where that may pass
 	failed   chan error
 	used     uses // of runs on door 1
 	serving  sync.WaitGroup
 	stop     context.CancelFunc // ends long polls and what runs beside the doors
+	opening  sync.WaitGroup     // of a store whose disk is full
+	giveUp   context.CancelFunc // ends that
+}
+
+// opened is the store and the keys in it.
+type opened struct {
+	store *store.Store
+	keys  *keys.Keys
 }
 
 // Names of the doors, in logs, metrics and /runs.
@@ -101,34 +108,21 @@ func (s *Server) start(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	if l := s.doors[doorStatus]; l != nil {
-		s.status = &http.Server{Handler: s.statusHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+		s.status = &http.Server{Handler: guarded(l.Addr(), s.config.Hosts, s.statusHandler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 		s.serve(doorStatus, func() error { return s.status.Serve(l) })
 	}
-	if l := s.doors[doorKeys]; l != nil { // the TCPStore is in memory and needs no store
-		if err := s.openKeys(ctx, background, l); err != nil {
-			return err
-		}
-	}
-	if l := s.doors[doorC10d]; l != nil {
+	if l := s.doors[doorC10d]; l != nil { // in memory: whatever becomes of the store
 		s.c10d = tcpstore.New(s.config.TCPStore, s.log.With("door", doorC10d), s.metrics.c10d())
 		s.serve(doorC10d, func() error { return s.c10d.Serve(l) })
 	}
-	s.open.Store(true)
+	if l := s.doors[doorKeys]; l != nil {
+		if err := s.openKeys(ctx, background, l); err != nil {
+			return err
+		}
+	} else {
+		s.open.Store(true)
+	}
 	s.log.Info("serving", "version", s.config.Version, "client", s.Address(doorKeys), "c10d", s.Address(doorC10d), "status", s.Address(doorStatus))
-	return nil
-}
-
-// openKeys opens the store and the door before it.
-func (s *Server) openKeys(ctx, background context.Context, l net.Listener) (err error) {
-	opening, cancel := context.WithTimeoutCause(ctx, s.config.StoreTimeout, fmt.Errorf("no answer within %s", s.config.StoreTimeout))
-	defer cancel()
-	if s.store, err = s.config.Store(opening); err != nil {
-		return err
-	}
-	if s.keys, err = keys.Open(opening, s.store.Client, s.config.Keys); err != nil {
-		return fmt.Errorf("opening the keys: %w", err)
-	}
-	s.serveKeys(background, l)
 	return nil
 }
 
@@ -138,32 +132,6 @@ func (s *Server) Address(door string) string {
 		return l.Addr().String()
 	}
 	return ""
-}
-
-// headerTimeout bounds how long a client may take to say what it wants.
-const headerTimeout = 10 * time.Second
-
-// serveKeys opens door 1. It knows no idle timeout: agents keep a connection for an hour between two requests, and the
-// number of connections has a limit of its own.
-func (s *Server) serveKeys(background context.Context, l net.Listener) {
-	if s.config.Connections > 0 {
-		l = netutil.LimitListener(l, s.config.Connections)
-	}
-	s.http = &http.Server{
-		Handler: s.observed(s.keys.Handler()), TLSConfig: s.config.TLS, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return background },
-		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-		ConnState:   s.metrics.connection,
-	}
-	s.serve(doorKeys, func() error {
-		if s.config.TLS != nil {
-			return s.http.ServeTLS(l, "", "") // the configuration has the certificate
-		}
-		return s.http.Serve(l)
-	})
-	if s.config.RunTTL > 0 {
-		s.serving.Go(func() { s.forget(background) })
-	}
 }
 
 // serve runs a door until it is shut.
@@ -203,8 +171,13 @@ func (s *Server) release() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	var errs []error
-	if s.keys != nil {
-		s.keys.EndWaits()
+	if s.giveUp != nil {
+		s.giveUp()
+		s.opening.Wait()
+	}
+	behind := s.opened.Load()
+	if behind != nil {
+		behind.keys.EndWaits()
 	}
 	if s.http != nil { // writes that are under way are answered
 		if err := s.http.Shutdown(ctx); err != nil {
@@ -225,14 +198,8 @@ func (s *Server) release() error {
 		_ = l.Close() // those not served by then
 	}
 	s.serving.Wait()
-	if s.keys != nil {
-		s.keys.Close()
-	}
-	if s.store != nil {
-		if s.config.Quiet != nil {
-			s.config.Quiet()
-		}
-		errs = append(errs, s.store.Close())
+	if behind != nil {
+		errs = append(errs, behind.close(s.config.Quiet))
 	}
 	return errors.Join(errs...)
 }

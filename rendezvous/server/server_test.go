@@ -113,7 +113,7 @@ func TestIdleRuns(t *testing.T) {
 			t.Fatalf("%d runs are left", len(runs))
 		}
 	}
-	e, err := s.keys.Get(t.Context(), "/run_own", false)
+	e, err := s.opened.Load().keys.Get(t.Context(), "/run_own", false)
 	if err != nil || e.Node.TTL < 7000 {
 		t.Errorf("it has %+v, %v", e, err)
 	}

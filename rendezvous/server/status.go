@@ -32,8 +32,8 @@ type Run struct {
 // Runs are those of both doors, by their names.
 func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 	out := []Run{}
-	if s.keys != nil {
-		runs, err := s.keys.Runs(ctx)
+	if behind := s.opened.Load(); behind != nil {
+		runs, err := behind.keys.Runs(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("reading the runs: %w", err)
 		}
@@ -73,17 +73,18 @@ const readyTimeout = 2 * time.Second
 
 // ready asks the store for a key, which it only answers while a majority of it agrees.
 func (s *Server) ready(ctx context.Context) error {
+	behind := s.opened.Load()
 	switch {
 	case s.draining.Load():
 		return errors.New("it is being shut down")
 	case !s.open.Load():
-		return errors.New("the store is not open yet")
-	case s.store == nil:
+		return errors.New(s.notOpen())
+	case behind == nil:
 		return nil // there is door 2 alone
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if _, err := s.store.Get(ctx, "tegen/ready", clientv3.WithCountOnly()); err != nil {
+	if _, err := behind.store.Get(ctx, "tegen/ready", clientv3.WithCountOnly()); err != nil {
 		return fmt.Errorf("asking the store: %w", err)
 	}
 	return nil
@@ -101,8 +102,8 @@ func (s *Server) statusHandler() http.Handler {
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /runs", func(w http.ResponseWriter, r *http.Request) {
-		if !s.open.Load() {
-			reply(w, http.StatusServiceUnavailable, "the store is not open yet")
+		if !s.open.Load() && s.closed.Load() == nil { // else there are those of door 2
+			reply(w, http.StatusServiceUnavailable, s.notOpen())
 			return
 		}
 		runs, err := s.Runs(r.Context())

@@ -1,22 +1,18 @@
 // Package store opens what a rendezvous keeps its state in: an etcd cluster
-// that exists, or etcd's own server inside this process. Either is handed on as
-// a client, so that nothing above it knows the difference.
+// that exists, or etcd's own server, inside this process or in one of its own.
+// Each is handed on as a client, so that nothing above it knows the difference.
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
 )
 
@@ -24,7 +20,18 @@ import (
 type Store struct {
 	*clientv3.Client
 	server *embed.Etcd
-	stop   func() // ends what looks after the server
+	stop   func()       // ends what looks after the server
+	after  func() error // ends the server's process
+	room   func() error // nil where the disk is not ours
+}
+
+// Room is nil while the store's disk has room for another write, as far as this process sees the disk. It asks the file
+// system each time, which costs less than a thousandth of a write.
+func (s *Store) Room() error {
+	if s.room == nil {
+		return nil
+	}
+	return s.room()
 }
 
 // External is a client of an etcd cluster that exists.
@@ -102,70 +109,6 @@ func old(version string) bool {
 	return major < 3 || major == 3 && minor < 5
 }
 
-// Embedded is a server of one member in this process.
-type Embedded struct {
-	Dir    string // where its data is kept; what an earlier server left there is continued
-	Listen string // host:port for other processes; none by default
-	Quota  int64  // bytes of its file, beyond which it refuses writes until there is room again; etcd's default of 2 GiB
-	Log    *zap.Logger
-}
-
-// Open starts the server and waits until it serves. Where nobody else is to reach it, it listens on loopback ports that
-// the system chooses: this process talks to it without them.
-func (e Embedded) Open(ctx context.Context) (*Store, error) {
-	local := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	clients := url.URL{Scheme: "http", Host: cmp.Or(e.Listen, local.Host)}
-	cfg := embed.NewConfig()
-	cfg.Name, cfg.Dir = "tegen", e.Dir
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
-	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{local}, []url.URL{local}
-	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger(e.Log))
-	if err := os.MkdirAll(e.Dir, 0o700); err != nil { // as etcd wants it
-		return nil, fmt.Errorf("making the directory of the store: %w", err)
-	}
-	cfg.QuotaBackendBytes = e.Quota
-	server, err := start(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("starting etcd in %s: %w", e.Dir, err)
-	}
-	select {
-	case <-server.Server.ReadyNotify():
-		s := &Store{Client: v3client.New(server.Server), server: server}
-		s.tend(logger(e.Log))
-		return s, nil
-	case err = <-server.Err():
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	server.Close()
-	return nil, fmt.Errorf("starting etcd in %s: %w", e.Dir, err)
-}
-
-// start is embed.StartEtcd until the context ends: it waits for as long as another process holds the directory.
-func start(ctx context.Context, cfg *embed.Config) (*embed.Etcd, error) {
-	type result struct {
-		server *embed.Etcd
-		err    error
-	}
-	started := make(chan result, 1)
-	go func() {
-		server, err := embed.StartEtcd(cfg)
-		started <- result{server, err}
-	}()
-	select {
-	case r := <-started:
-		return r.server, r.err
-	case <-ctx.Done():
-		go func() { // if it still starts
-			if r := <-started; r.err == nil {
-				r.server.Close()
-			}
-		}()
-		return nil, fmt.Errorf("it did not start, perhaps because another process uses the directory: %w", context.Cause(ctx))
-	}
-}
-
 // Close lets go of the cluster, and stops the server.
 func (s *Store) Close() error {
 	if s.stop != nil {
@@ -174,6 +117,9 @@ func (s *Store) Close() error {
 	err := s.Client.Close()
 	if s.server != nil {
 		s.server.Close()
+	}
+	if s.after != nil {
+		return errors.Join(err, s.after())
 	}
 	if errors.Is(err, context.Canceled) { // what an in-process client says of its own end
 		return nil

@@ -3,39 +3,48 @@ package store
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 )
 
 const (
-	// often is how often the server's file is looked at.
+	// often is how often the server's files are looked at.
 	often = time.Second
-	// kept is how many revisions stay. A watch from before them begins anew.
+	// kept is how many revisions stay at most. A watch from before them begins anew.
 	kept = 10_000
-	// keptLarge is how many stay where they are large: waits of the v2 API may begin so far back.
-	keptLarge = 1_000
-	// large is how much a file may grow by until fewer revisions stay.
-	large = 256 << 20
+	// keptBytes is about how much of history stays where values are large; a process that starts reads it all.
+	keptBytes = 24 << 20
+	// keptLeast is how many revisions stay however large they are.
+	keptLeast = 100
+	// large is how much the file may grow by until it is compacted.
+	large = 48 << 20
 )
 
 // tend compacts the server's history, until stop, by its size as well as by its length: etcd's own compactor looks each
 // five minutes, in which a thousand agents that each write a state of 100 kB fill the file. etcd then refuses all writes,
-// and for ever, until somebody makes room and says so; that is done here too.
+// and for ever, until somebody makes room and says so; that is done here too. Files of the log that a snapshot has made
+// superfluous go at once.
 func (s *Store) tend(log *zap.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	// Of its own that are still in use it cannot take the lock, and stops there.
+	purged, failed := fileutil.PurgeFileWithDoneNotify(zap.NewNop(), filepath.Join(s.server.Config().Dir, "member", "wal"), "wal", 1, often, ctx.Done())
 	running.Go(func() {
 		tick := time.NewTicker(often)
 		defer tick.Stop()
-		t := tender{store: s, size: s.server.Server.Backend().SizeInUse()}
+		t := tender{store: s}
 		for {
 			select {
 			case <-ctx.Done():
 				return
+			case err := <-failed:
+				log.Warn("removing old files of the store's log", zap.Error(err))
 			case <-tick.C:
 			}
 			if err := t.look(ctx); err != nil && ctx.Err() == nil {
@@ -46,12 +55,14 @@ func (s *Store) tend(log *zap.Logger) {
 	s.stop = func() {
 		cancel()
 		running.Wait()
+		<-purged
 	}
 }
 
 type tender struct {
 	store     *Store
 	size      int64 // in use after the last compaction
+	seen      int64 // revision then
 	compacted int64 // revision
 }
 
@@ -65,28 +76,37 @@ func (t *tender) look(ctx context.Context) error {
 	switch {
 	case full:
 		return t.makeRoom(ctx, rev)
-	case size > t.size+large && rev-keptLarge > t.compacted:
-		return t.compact(ctx, rev-keptLarge)
-	case rev-2*kept > t.compacted: // not for each revision
-		return t.compact(ctx, rev-kept)
+	case size > t.size+large || rev-2*kept > t.compacted: // not for each revision
+		if to := rev - t.keep(rev, size); to > t.compacted {
+			return t.compact(ctx, to, rev)
+		}
 	}
 	return nil
 }
 
-func (t *tender) compact(ctx context.Context, rev int64) error {
-	if rev > t.compacted {
-		if _, err := t.store.Compact(ctx, rev, clientv3.WithCompactPhysical()); err != nil && t.compacted != 0 {
-			return fmt.Errorf("compacting to revision %d: %w", rev, err) // the first may be of what an earlier process did
-		}
-		t.compacted = rev
+// keep is how many revisions are about keptBytes.
+func (t *tender) keep(rev, size int64) int64 {
+	if t.seen == 0 { // the file holds what an earlier process left, and nobody knows in how many revisions
+		return keptLeast
 	}
-	t.size = t.store.server.Server.Backend().SizeInUse()
+	each := max(1, (size-t.size)/max(1, rev-t.seen))
+	return min(kept, max(keptLeast, keptBytes/each))
+}
+
+func (t *tender) compact(ctx context.Context, to, rev int64) error {
+	if to > t.compacted {
+		if _, err := t.store.Compact(ctx, to, clientv3.WithCompactPhysical()); err != nil && t.compacted != 0 {
+			return fmt.Errorf("compacting to revision %d: %w", to, err) // the first may be of what an earlier process did
+		}
+		t.compacted = to
+	}
+	t.size, t.seen = t.store.server.Server.Backend().SizeInUse(), rev
 	return nil
 }
 
 // makeRoom drops all history, gives the room back to the file, and ends the alarm.
 func (t *tender) makeRoom(ctx context.Context, rev int64) error {
-	if err := t.compact(ctx, rev); err != nil {
+	if err := t.compact(ctx, rev, rev); err != nil {
 		return err
 	}
 	if err := t.store.server.Server.Backend().Defrag(); err != nil {

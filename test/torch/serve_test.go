@@ -71,7 +71,9 @@ func etcdV3(t *testing.T) string {
 	return address
 }
 
-// forwarder stands for a Service in front of servers: it hands each connection to one of those that accept it.
+// forwarder stands for a Service in front of servers: it hands each connection to one of those that accept it. kube-proxy
+// does so once the lost pod is out of the EndpointSlice; until then it would send some to the dead one, and a client dials
+// again.
 func forwarder(t *testing.T, servers ...*server) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

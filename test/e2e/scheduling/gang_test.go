@@ -27,6 +27,23 @@ func testGangs(l *lab) {
 		l.runs(part, 4)
 	})
 
+	l.story("elastic", func(l *lab, ns string) {
+		l.nodes(ns, 1, 2)
+		g := of(ns, "g", 6, 3, 1, ledger.TotalNumber, "3", ledger.MatchPolicy, "waiting-and-running")
+		l.create(g, 0, 4)
+		l.told(g, "gang elastic/g needs 3 pods at once and has room for 2")
+		l.stays(g, 0)
+		l.nodes(ns, 1, 2)
+		l.runs(g, 4)
+		l.create(g, 4, 6) // more than the gang was said to have, and no room for them
+		l.stays(g, 4)
+		l.nodes(ns, 1, 2)
+		l.runs(g, 6)
+		l.delete(ns, "g-3", "g-4", "g-5")
+		l.gone(g, 3)
+		l.stays(g, 3)
+	})
+
 	l.story("two-gangs", func(l *lab, ns string) {
 		l.nodes(ns, 3, 4)
 		first, second := of(ns, "first", 8, 8, 1), of(ns, "second", 8, 8, 1)

@@ -1,8 +1,12 @@
 """Stands for a program of MXNet's: finds its peers as ps-lite does, by the DMLC_* variables, and sums over them.
 
 The scheduler listens where DMLC_PS_ROOT_URI and _PORT say. Servers and workers dial it by that name, tell it where they
-are reached, and get the list of servers once all are there. Each worker pushes rank + 1 to every server and pulls the
-sum over all workers, n(n+1)/2. The scheduler ends when all have said goodbye, and so do they when it has.
+are reached, and get their ranks and the list of servers once all are there. Each worker pushes rank + 1 to every server
+and pulls the sum over all workers, n(n+1)/2. The scheduler ends when all have said goodbye, and so do they when it has.
+
+What is read, where who listens and how ranks are given is as in dmlc/ps-lite (src/van.cc, src/zmq_van.h): no variable asks
+for a rank there, DMLC_WORKER_ID is BytePS's. It differs in this: ps-lite misses nobody and waits for ever for a peer that
+is lost, where this one fails; a port of one's own cannot be asked for; and the messages are simpler.
 """
 import json
 import os
@@ -61,14 +65,10 @@ def count(role):
     return int(os.environ["DMLC_NUM_" + role.upper()])
 
 
-def rank_all(role, group):
-    """The ranks that the peers of a role asked for, or those of the order in which they came."""
-    asked = [known["rank"] for known in group]
-    if None in asked:
-        asked = list(range(len(group)))
-    if sorted(asked) != list(range(len(group))):
-        raise RuntimeError(f"ranks of {role}s are {sorted(asked)}")
-    return asked
+def rank_all(group):
+    """Ranks by address, in whatever order the peers came."""
+    order = sorted(range(len(group)), key=lambda i: group[i]["address"])
+    return [order.index(i) for i in range(len(group))]
 
 
 def schedule():
@@ -84,7 +84,7 @@ def schedule():
             raise RuntimeError(f"one {known['role']} too many: {known}")
         peers[known["role"]].append((known, peer))
     # All are counted before any is told to go on: servers wait for workers, not for the scheduler.
-    ranks = {role: rank_all(role, [known for known, _ in group]) for role, group in peers.items()}
+    ranks = {role: rank_all([known for known, _ in group]) for role, group in peers.items()}
     for role, group in peers.items():
         for rank, (_, peer) in zip(ranks[role], group):
             peer.send(rank=rank, servers=[known["address"] for known, _ in peers["server"]])
@@ -96,11 +96,11 @@ def schedule():
     tell("mxnet", role="scheduler", rank=0, sum=None, servers=count("server"), workers=count("worker"))
 
 
-def register(role, port=None, rank=None):
+def register(role, listener):
     scheduler = dial(*root())
-    # As ps-lite: what the variable says, else the address of the interface that leads outside.
+    # What the variable says, else the address of the interface that leads outside.
     own = os.environ.get("DMLC_NODE_HOST") or scheduler.connection.getsockname()[0]
-    scheduler.send(role=role, rank=rank, address=[own, port])
+    scheduler.send(role=role, address=[own, listener.getsockname()[1]])
     return scheduler, scheduler.receive()
 
 
@@ -111,7 +111,7 @@ def leave(scheduler):
 
 def serve():
     listener = listen("", 0)
-    scheduler, told = register("server", port=listener.getsockname()[1])
+    scheduler, told = register("server", listener)
     workers = [accept(listener) for _ in range(count("worker"))]
     total = sum(worker.receive()["push"] for worker in workers)
     for worker in workers:
@@ -121,8 +121,7 @@ def serve():
 
 
 def work():
-    rank = os.environ.get("DMLC_WORKER_ID")
-    scheduler, told = register("worker", rank=None if rank is None else int(rank))
+    scheduler, told = register("worker", listen("", 0))
     servers = [dial(*address) for address in told["servers"]]
     for server in servers:
         server.send(push=told["rank"] + 1)
@@ -130,7 +129,7 @@ def work():
     expected = count("worker") * (count("worker") + 1) // 2
     if sums != {expected}:
         raise RuntimeError(f"the servers' sums are {sorted(sums)}, not {expected}")
-    tell("mxnet", role="worker", rank=told["rank"], sum=expected, servers=len(servers))
+    tell("mxnet", role="worker", rank=told["rank"], sum=expected, servers=len(servers), number=os.environ.get("DMLC_WORKER_ID"))
     leave(scheduler)
 
 

@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package main
+
+import "io/fs"
+
+func taken(info fs.FileInfo) int64 { return info.Size() }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReaders: clients that ask for much and never read it cost no more than what may be under way, are cut off, and keep
+// nobody else waiting.
+func TestReaders(t *testing.T) {
+	p := serve(t, "--data-dir", t.TempDir())
+	value := strings.Repeat("x", 50_000)
+	for i := range 400 { // 20 MB
+		code, body := ask(t, http.MethodPut, p.client, "/v2/keys/many/"+strconv.Itoa(i), "value", value)
+		expect(t, http.StatusCreated, code, body)
+	}
+	for range 100 {
+		c, err := net.Dial("tcp", p.client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := fmt.Fprintf(c, "GET /v2/keys/many?recursive=true HTTP/1.1\r\nHost: %s\r\n\r\n", p.client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		begin := time.Now()
+		code, body := ask(t, http.MethodPut, p.client, "/v2/keys/many/0", "value", value)
+		expect(t, http.StatusOK, code, body)
+		if took := time.Since(begin); took > 8*time.Second { // of a machine that does other things
+			t.Errorf("another client waited for %s", took)
+		}
+		if now := resident(t, p.cmd.Process.Pid); now > 256<<20 {
+			t.Fatalf("it takes %d MiB", now>>20)
+		}
+	}
+	// Somebody who reads has the listing, once those before him were cut off.
+	until(t, func() bool {
+		code, body := ask(t, http.MethodGet, p.client, "/v2/keys/many?recursive=true")
+		return code == http.StatusOK && strings.Count(body, value) == 400
+	})
+}
+
+// resident is the memory of a process and of those it has started.
+func resident(t *testing.T, pid int) (all int) {
+	t.Helper()
+	for _, pid := range append(children(t, pid), pid) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages, err := strconv.Atoi(strings.Fields(string(text))[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += pages * os.Getpagesize()
+	}
+	return all
+}

@@ -1,0 +1,27 @@
+//go:build !linux && !darwin
+
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// lock makes a file that no one else has made. One that is left was a killed process's.
+func lock(dir string) (unlock func(), err error) {
+	name := filepath.Join(dir, ".tegen-lock")
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%w, or was killed there: then remove %s", errBusy, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = f.Close()
+		_ = os.Remove(name)
+	}, nil
+}

@@ -1,0 +1,216 @@
+package keys
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// What is under way to clients that read slowly, or not at all, is in memory for as long as they take. So all of it
+// together has a limit, and each of them a time.
+const (
+	// free is what goes without asking for room: as much as the server's own buffers of a connection.
+	free = 4 << 10
+	// listing is where an answer is written piece by piece, and counts among the listings.
+	listing = 64 << 10
+	// piece is what is written under one deadline.
+	piece = 64 << 10
+	// patience is how long a client may take nothing, and how long a request waits for room.
+	patience = 10 * time.Second
+	// slowest is how many bytes a second a client must take after that.
+	slowest = 128 << 10
+)
+
+// budget is bytes that requests take while they are under way. Who comes first is served first.
+type budget struct {
+	all  int64
+	left *semaphore.Weighted
+}
+
+func newBudget(bytes int) *budget {
+	all := int64(max(1, bytes))
+	return &budget{all, semaphore.NewWeighted(all)}
+}
+
+// take waits for room, for a while. What is larger than all there is has it alone.
+func (b *budget) take(ctx context.Context, bytes int) (release func(), err error) {
+	if bytes <= free {
+		return func() {}, nil
+	}
+	n := min(int64(bytes), b.all)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := b.left.Acquire(ctx, n); err != nil {
+		return nil, exceeded(http.StatusServiceUnavailable, "answers and requests under way take %d bytes", b.all)
+	}
+	return sync.OnceFunc(func() { b.left.Release(n) }), nil
+}
+
+// weigh is about how many bytes an answer keeps in memory, and whether it is a listing.
+func (k *Keys) weigh(key string, recursive bool) (bytes int, list bool) {
+	key, err := k.clean(key)
+	if err != nil {
+		return 0, false
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	n := k.tree.at(key)
+	if n == nil {
+		return 0, false
+	}
+	if !n.record.Dir {
+		return n.weight(), false
+	}
+	bytes = n.weight()
+	for _, c := range n.children {
+		if recursive {
+			c.each(func(n *node) { bytes += n.weight() })
+		} else {
+			bytes += c.weight()
+		}
+	}
+	return bytes, bytes > listing
+}
+
+// weight is of a node as it is shown: the struct, and the strings that it may be the last to hold.
+func (n *node) weight() int { return 256 + len(n.path) + len(n.record.value) }
+
+// told is the event that clients were told last, as text: a thousand that wait for one event need not have a copy each.
+type told struct {
+	mu    sync.Mutex
+	event *Event
+	text  []byte
+}
+
+func (t *told) of(e *Event) ([]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.event != e {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		t.event, t.text = e, append(b, '\n')
+	}
+	return t.text, nil
+}
+
+// paced writes to a client that has to keep up.
+type paced struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	begun   time.Time
+	written int
+	err     error
+}
+
+func pace(w http.ResponseWriter) *paced {
+	p := &paced{w: w, control: http.NewResponseController(w), begun: time.Now()}
+	p.allow()
+	return p
+}
+
+// allow moves the deadline on. A writer without deadlines has no slow client either.
+func (p *paced) allow() {
+	_ = p.control.SetWriteDeadline(p.begun.Add(patience + time.Duration(p.written/slowest)*time.Second))
+}
+
+func (p *paced) Write(b []byte) (n int, err error) {
+	for len(b) > 0 && p.err == nil {
+		part := b[:min(len(b), piece)]
+		p.allow()
+		var took int
+		if took, p.err = p.w.Write(part); p.err != nil {
+			break
+		}
+		p.written, n, b = p.written+took, n+took, b[took:]
+	}
+	return n, p.err
+}
+
+// end sees to what the server still holds, which else were written without a deadline.
+func (p *paced) end() {
+	if p.err == nil {
+		p.err = p.control.Flush()
+	}
+	_ = p.control.SetWriteDeadline(time.Time{}) // as in allow
+}
+
+// stream writes an event with a long list, without ever holding its text.
+func (p *paced) stream(e *Event) {
+	out := &pieces{paced: p}
+	out.put(`{"action":`)
+	out.json(e.Action)
+	out.put(`,"node":`)
+	out.node(e.Node)
+	out.put("}\n")
+	out.flush()
+}
+
+// pieces are gathered, so that a node of some bytes costs no write.
+type pieces struct {
+	*paced
+	gathered []byte
+}
+
+func (t *pieces) put(s string) {
+	if t.gathered = append(t.gathered, s...); len(t.gathered) >= piece/2 {
+		t.flush()
+	}
+}
+
+func (t *pieces) flush() {
+	_, _ = t.Write(t.gathered) // paced remembers the error
+	t.gathered = t.gathered[:0]
+}
+
+func (t *pieces) json(v any) {
+	b, err := json.Marshal(v)
+	if err != nil { // a time beyond the year 9999: TTLs are limited to less
+		panic(err)
+	}
+	t.put(string(b))
+}
+
+// node writes what json.Marshal would, the nodes in it one by one.
+func (t *pieces) node(n *Node) {
+	if len(n.Nodes) == 0 {
+		t.json(n)
+		return
+	}
+	head := *n
+	head.Nodes, head.Modified, head.Made = nil, 0, 0
+	b, err := json.Marshal(head)
+	if err != nil {
+		panic(err) // as above
+	}
+	t.put(string(b[:len(b)-1]))
+	if len(b) > len("{}") {
+		t.put(",")
+	}
+	t.put(`"nodes":[`)
+	for i, c := range n.Nodes {
+		if i > 0 {
+			t.put(",")
+		}
+		t.node(c)
+		if t.err != nil { // nobody reads the rest
+			return
+		}
+	}
+	t.put("]")
+	for _, index := range []struct {
+		name string
+		of   uint64
+	}{{"modifiedIndex", n.Modified}, {"createdIndex", n.Made}} {
+		if index.of != 0 {
+			t.put(`,"` + index.name + `":` + strconv.FormatUint(index.of, 10))
+		}
+	}
+	t.put("}")
+}

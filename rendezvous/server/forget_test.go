@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/etcd"
+)
+
+// TestAgain runs a job twice under one id: once the first run's agent has gone the second forms a world, and does not meet
+// a run that is closed.
+func TestAgain(t *testing.T) {
+	s := begin(t, func(c *Config) { c.RunTTL, c.Keys.Alone = 2*time.Hour, true })
+	for i := range 2 {
+		begin := time.Now()
+		for {
+			err := trainOnce(t, s.Address(doorKeys))
+			if err == nil {
+				break
+			}
+			// The first tries of the second run may come before the store has forgotten, as pods that are started again do.
+			if i == 0 || time.Since(begin) > 25*time.Second {
+				t.Fatalf("run %d, after %s: %v", i+1, time.Since(begin), err)
+			}
+			time.Sleep(11 * time.Second)
+		}
+	}
+}
+
+func trainOnce(t *testing.T, address string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	a, err := etcd.Open(etcd.Config{Endpoints: []string{address}},
+		rendezvous.Settings{RunID: "same", Min: 1, Max: 1, Join: 15 * time.Second, LastCall: time.Second},
+		rendezvous.Agent{ID: time.Now().String(), Host: "127.0.0.1", Role: "default", Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	if _, err := a.Join(ctx); err != nil {
+		return err
+	}
+	return a.Finish(ctx)
+}
+
+// TestForgetEnded: closed runs of both backends go with all that their agents told each other, others stay, and so does
+// one that somebody still asks for.
+func TestForgetEnded(t *testing.T) {
+	s := begin(t, func(c *Config) { c.RunTTL, c.Keys.Alone = 2*time.Hour, true })
+	b64 := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	state := func(closed string) string {
+		return b64("\x80\x04\x95\x40\x00\x00\x00\x00\x00\x00\x00\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00\x8c\x06closed\x94" + closed + "u.")
+	}
+	const v2, kv = "/torch/elastic/rendezvous/", "/torch/elastic/store/"
+	values := map[string]string{
+		"/p/run_closed/rdzv/active_version":                `{"status": "closed"}`,
+		"/p/run_asked/rdzv/active_version":                 `{"status": "closed"}`,
+		"/p/run_final/rdzv/active_version":                 `{"status": "final", "version": "1"}`,
+		v2 + "closed":                                      state("\x88"),
+		v2 + "open":                                        state("\x89"),
+		kv + b64("torch.rendezvous.closed.0/MASTER_ADDR"):  "a",
+		kv + b64("torch.rendezvous.closed2.0/MASTER_ADDR"): "b",
+	}
+	for path, value := range values {
+		if code := put(t, s, path, url.Values{"value": {value}}.Encode()); code != http.StatusCreated {
+			t.Fatalf("%s: %d", path, code)
+		}
+	}
+	there := func(path string) bool {
+		_, err := s.opened.Load().keys.Get(t.Context(), path, false) // which is nobody's use
+		return err == nil
+	}
+	for end := time.Now().Add(gone + 15*time.Second); there("/p/run_closed") || there(v2+"closed"); time.Sleep(200 * time.Millisecond) {
+		r, err := http.Get("http://" + s.Address(doorKeys) + "/v2/keys/p/run_asked/rdzv/active_version")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Body.Close()
+		if time.Now().After(end) {
+			t.Fatal("closed runs stay")
+		}
+	}
+	for path := range values {
+		want := !strings.Contains(path, "run_closed") && path != v2+"closed" && path != kv+b64("torch.rendezvous.closed.0/MASTER_ADDR")
+		if there(path) != want {
+			t.Errorf("%s is there: %t", path, !want)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package store
+
+import "os/exec"
+
+func apart(*exec.Cmd) {}

@@ -1,0 +1,48 @@
+package schema
+
+import "fmt"
+
+// gangPodNotes are what becomes of pods that a gang's scheduler did not count on: those beyond the minimum, those that
+// take a lost one's place, and those by which an elastic job grows or shrinks. docs/gangs.md says where each is from.
+func (s *Spec) gangPodNotes() (notes []string) {
+	g := s.Gang
+	switch {
+	case !g.Active():
+		return nil
+	case g.Is(GangKoordinator):
+		notes = append(notes, s.koordinatorNotes()...)
+	case g.Is(GangKueue) && s.Elastic():
+		notes = append(notes, "spec.workers.replicas: "+s.kueueScaling())
+	case g.Is(GangKubernetes) && s.KubernetesVersion == "1.36" && s.Elastic() && (s.Target == TargetJob || s.Target == TargetJobSet):
+		notes = append(notes, "spec.workers.replicas: Kubernetes 1.36 refuses to change the parallelism of a Job whose PodGroup is a gang: the job keeps the workers it is made with, of which minAvailable are enough to start")
+	}
+	if g.Is(GangKoordinator, GangTegen) && g.MatchPolicy == "only-waiting" {
+		notes = append(notes, fmt.Sprintf("spec.gang.matchPolicy: under only-waiting a pod that takes a lost one's place waits until %d wait together, whatever runs", g.MinAvailable))
+	}
+	return notes
+}
+
+// koordinatorNotes: until 1.6 a Strict gang is tried in cycles, and a new one begins when as many pods as the gang's
+// total have been tried in the last. Those that run are not tried again, so it may never begin. In 1.8 one pod of a
+// gang is in the queue, and no event brings in those that were left when the minimum had been placed.
+func (s *Spec) koordinatorNotes() (notes []string) {
+	g := s.Gang
+	if g.Mode == "Strict" && g.MatchPolicy != "once-satisfied" {
+		notes = append(notes, "spec.gang.mode: Koordinator 1.6 and before leaves a pod that comes to a Strict gang which runs, in place of a lost one too, pending for ever where it finds no room at once: use a later one, or mode: NonStrict, or set skipCheckScheduleCycle in the arguments of its plugin Coscheduling")
+	}
+	if g.MinAvailable < s.Workers.Replicas || s.Elastic() {
+		notes = append(notes, "spec.gang.minAvailable: Koordinator 1.8 leaves pods beyond it pending although there is room, until somebody deletes them and their controller makes others: name as many as there are workers, or use scheduler: tegen, which reads the same annotations")
+	}
+	return notes
+}
+
+// kueueScaling is what Kueue makes of another number of workers in a job that it has admitted.
+func (s *Spec) kueueScaling() string {
+	switch s.Target {
+	case TargetPods:
+		return "Kueue deletes pods beyond the number that it admitted: to have more workers, let it admit the job anew"
+	case TargetJob:
+		return "Kueue before 0.18, or without its feature gate ElasticJobsViaWorkloadSlices, stops an admitted Job whose number of workers changes and admits it anew: all workers end, and begin again together"
+	}
+	return "Kueue stops an admitted job whose number of workers changes and admits it anew: all workers end, and begin again together"
+}

@@ -1,0 +1,125 @@
+package schema
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/contract"
+)
+
+// Launches says whether a command is torchrun already, by one of its names, and needs no other.
+func Launches(command []string) bool {
+	return len(command) > 0 && path.Base(command[0]) == "torchrun" ||
+		slices.Contains(command, "torch.distributed.run") || slices.Contains(command, "torch.distributed.launch")
+}
+
+// The launchers that start a process for each accelerator, or on each host: as programs, and as modules of Python.
+const (
+	launcherPrograms = `torchrun|dlrover-run|mpirun|mpiexec|horovodrun|deepspeed|accelerate\s+launch|bpslaunch`
+	launcherModules  = `torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|dlrover\.trainer\.torch\.elastic_run|deepspeed\.launcher\.runner|accelerate\.commands\.launch|horovod\.runner(?:\.launch)?`
+)
+
+// ownLaunch finds one where a command begins, in what a shell is to run or in the words of a command: not in the arguments
+// of another program.
+var ownLaunch = regexp.MustCompile(`(?:^|[;&|(\n]|\b(?:then|do|else)\s)\s*(?:(?:env|exec|nohup|time|[A-Za-z_]\w*=\S*)\s+)*(?:(?:\S*/)?(` + launcherPrograms +
+	`)|(?:\S*/)?python[0-9.]*\s+(?:-[^m\s]\S*\s+)*-m\s+(` + launcherModules + `))(?:$|[\s;&|)])`)
+
+// shellText is the index of what a shell is to run, -1 where the command is none.
+func shellText(words []string) int {
+	if len(words) == 0 || !slices.Contains([]string{"sh", "bash", "dash", "ash", "zsh"}, path.Base(words[0])) {
+		return -1
+	}
+	for i, word := range words[1:] {
+		switch {
+		case !strings.HasPrefix(word, "-"):
+			return -1 // a file
+		case !strings.HasPrefix(word, "--") && strings.HasSuffix(word, "c") && i+2 < len(words):
+			return i + 2
+		}
+	}
+	return -1
+}
+
+// wordPath is where a word of the command and its arguments stands.
+func (s *Spec) wordPath(i int) string {
+	if i >= len(s.Command) {
+		return fmt.Sprintf("spec.args[%d]", i-len(s.Command))
+	}
+	return fmt.Sprintf("spec.command[%d]", i)
+}
+
+// launchedTwice refuses a launcher of the author's where tegen puts one before the command: each would start its own
+// processes, and the inner one knows nothing of the others.
+func (r *ruling) launchedTwice() {
+	s := &r.Spec
+	by := s.LaunchedBy()
+	if by == "" || s.Torchrun() && Launches(s.Command) {
+		return
+	}
+	words := slices.Concat(s.Command, s.Args)
+	if len(s.Command) == 0 && by == LauncherTorchrun {
+		return // the first argument is a file that Python reads
+	}
+	at, text := 0, strings.Join(words, " ")
+	if i := shellText(words); i >= 0 {
+		at, text = i, words[i]
+	}
+	m := ownLaunch.FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	name := strings.Join(strings.Fields(m[1]+m[2]), " ")
+	if hostLauncher.MatchString(" "+name+" ") && s.Horovodrun() || s.BytePS() && (hostLauncher.MatchString(" "+name+" ") || launcherWord.MatchString(name)) {
+		return // horovodProgram and bytePSProgram say so
+	}
+	remedy := "leave it and its options out"
+	switch {
+	case s.Torchrun():
+		remedy = "set launcher: entrypoint, or " + remedy
+	case s.TegenRun():
+		remedy += ", or set launcher: entrypoint"
+	}
+	r.fail(s.wordPath(at), "requires", "%s starts processes itself, and tegen puts %s before it: %s", name, by, remedy)
+}
+
+// runnable refuses what cannot be started: a script that no interpreter is named for, or a line in place of words.
+func (r *ruling) runnable() {
+	s := &r.Spec
+	words, at := s.Command, "spec.command[0]"
+	if len(words) == 0 && s.Script == nil && slices.Contains([]string{"horovodrun", BPSLaunch, contract.Rendezvous}, s.LaunchedBy()) {
+		words, at = s.Args, "spec.args[0]" // these start programs; torchrun and dlrover-run read a script by themselves
+	}
+	r.startable(words, at)
+	r.startable(s.Servers.Command, "spec.servers.command[0]")
+}
+
+func (r *ruling) startable(words []string, at string) {
+	if len(words) == 0 || strings.Contains(words[0], "$(") { // what a variable holds nobody knows here
+		return
+	}
+	switch first := words[0]; {
+	case first == "":
+		r.fail(at, "requires", "is empty: name a program")
+	case len(words) == 1 && strings.ContainsAny(first, " \t\n"):
+		remedy := "write [" + strings.Join(strings.Fields(first), ", ") + "]"
+		if strings.ContainsAny(first, "|&;<>()$\"'`*\\\n{},#") {
+			remedy = "give it to one, as [sh, -c, TEXT]"
+		}
+		r.fail(at, "requires", "is one word, of which no shell makes several: %s", remedy)
+	case scriptName.MatchString(first):
+		r.fail(at, "requires", "%s is a script and no program on the PATH: write %s %s", first, interpreter(first), first)
+	}
+}
+
+// scriptName is a script without its directory, which is looked for on the PATH.
+var scriptName = regexp.MustCompile(`^[^/]+\.(py|sh)$`)
+
+func interpreter(script string) string {
+	if strings.HasSuffix(script, ".sh") {
+		return "sh"
+	}
+	return "python"
+}

@@ -101,6 +101,7 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey}, // or pods that a rollout is about to end count too
 		}}
 	}
+	d.Spec.Template = patched(job, schema.RoleCompanion, d.Spec.Template)
 	expect(job, &d.ObjectMeta, d.Spec.Template.Spec)
 	return d
 }
@@ -117,17 +118,19 @@ func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 			Template:    companionTemplate(job),
 		},
 	}
-	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
-	if c.Storage != nil {
+	switch {
+	case c.Storage != nil:
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentCompanion, c.Storage)}
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
-		return set
+	default:
+		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image or flag.
+		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+		if job.Spec.Rendezvous.Backend != schema.BackendC10d {
+			set.Spec.Template.Spec.Volumes = []corev1.Volume{scratch("data", companionDisk(job))}
+		}
 	}
-	// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image or flag.
-	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-	if job.Spec.Rendezvous.Backend != schema.BackendC10d {
-		set.Spec.Template.Spec.Volumes = []corev1.Volume{scratch("data", companionDisk(job))}
-	}
+	set.Spec.Template = patched(job, schema.RoleCompanion, set.Spec.Template)
+	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
 	return set
 }
 
@@ -139,8 +142,8 @@ func companionDisk(job *schema.Job) resource.Quantity {
 	}
 	// The store's file, of which there are two for as long as one is written anew, and its log; the file's limit is the
 	// memory, and at least 512Mi. 14,000 swaps of 43 kB took 129 MiB of disk and 280 MiB of memory at most (bench/README.md).
-	disk, twice := resource.MustParse("1Gi"), z.Companion.Memory.DeepCopy()
-	if twice.Add(z.Companion.Memory); disk.Cmp(twice) < 0 {
+	disk, twice := resource.MustParse("1Gi"), companionMemory(job)
+	if twice.Add(companionMemory(job)); disk.Cmp(twice) < 0 {
 		return twice
 	}
 	return disk
@@ -149,8 +152,9 @@ func companionDisk(job *schema.Job) resource.Quantity {
 func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	e := job.Spec.Rendezvous.Companion.Etcd
 	container := companionContainer(job)
-	pod := podSpec(job)
-	pod.ServiceAccountName = "" // it needs neither a cloud role nor the Kubernetes API
+	pod := podSpec(job, &job.Spec.Roles.Companion)
+	pod.ServiceAccountName = ""                    // it needs neither a cloud role nor the Kubernetes API
+	pod.PriorityClassName = job.Spec.PodPriority() // as with an etcd
 	pod.TerminationGracePeriodSeconds = ptr[int64](30)
 	switch {
 	case job.Spec.Rendezvous.Backend == schema.BackendC10d:
@@ -173,7 +177,7 @@ func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 }
 
 func companionContainer(job *schema.Job) corev1.Container {
-	c := &job.Spec.Rendezvous.Companion
+	c, memory := &job.Spec.Rendezvous.Companion, companionMemory(job)
 	probe := func(path string, period, failures int32) *corev1.Probe {
 		return &corev1.Probe{
 			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
@@ -184,7 +188,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 		}
 	}
 	// The collector works harder before the kernel kills: what is kept, and what is on its way, is less than this.
-	env := []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.FormatInt(c.Memory.Value()*6/10, 10)}}
+	env := []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.FormatInt(memory.Value()*6/10, 10)}}
 	if c.Etcd != nil && c.Etcd.Password != nil {
 		env = append(env, corev1.EnvVar{Name: contract.RendezvousPassword, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: c.Etcd.Password.Name}, Key: c.Etcd.Password.Key,
@@ -200,7 +204,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 			{Name: "rendezvous", ContainerPort: companionPort(job), Protocol: corev1.ProtocolTCP},
 			{Name: "status", ContainerPort: contract.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       fixed(c.CPU, c.Memory, companionDisk(job)),
+		Resources:       serving(&job.Spec.Roles.Companion, companionDisk(job)),
 		StartupProbe:    probe("/readyz", 2, 900), // a large log takes its time; serve itself ends when it gets no further
 		ReadinessProbe:  probe("/readyz", 5, 3),
 		LivenessProbe:   probe("/healthz", 10, 6), // a restart ends every run of c10d: not at the first doubt
@@ -212,6 +216,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 // its own, and c10d has no use for a store.
 func companionFlags(job *schema.Job) []string {
 	z := &job.Spec.Rendezvous
+	memory := companionMemory(job)
 	status := fmt.Sprintf("--listen-status=:%d", contract.RendezvousStatusPort)
 	if z.Backend == schema.BackendC10d {
 		return []string{
@@ -220,7 +225,7 @@ func companionFlags(job *schema.Job) []string {
 			status,
 			fmt.Sprintf("--drain-timeout=%ds", seconds(job.Spec.GracePeriod)),
 			// What workers write is refused before it costs the pod its memory, and with it the run of all.
-			fmt.Sprintf("--max-bytes=%d", z.Companion.Memory.Value()/4),
+			fmt.Sprintf("--max-bytes=%d", memory.Value()/4),
 		}
 	}
 	doors := []string{
@@ -228,8 +233,8 @@ func companionFlags(job *schema.Job) []string {
 		fmt.Sprintf("--advertise-client-urls=http://%s:%d", companionName(job), etcdPort(job)), // the Service: what clients dial when they connect again
 		"--listen-c10d=",
 		status,
-		fmt.Sprintf("--max-bytes=%d", z.Companion.Memory.Value()/4),
-		fmt.Sprintf("--max-answer-bytes=%d", z.Companion.Memory.Value()/8), // held for clients that read slowly, or never
+		fmt.Sprintf("--max-bytes=%d", memory.Value()/4),
+		fmt.Sprintf("--max-answer-bytes=%d", memory.Value()/8), // held for clients that read slowly, or never
 	}
 	e := z.Companion.Etcd
 	if e == nil {
@@ -244,6 +249,14 @@ func companionFlags(job *schema.Job) []string {
 		flags = append(flags, "--user="+e.User) // its password comes by a variable, which no process list shows
 	}
 	return flags
+}
+
+// companionMemory is the memory that a companion may have; the usual one where its author wants no limit.
+func companionMemory(job *schema.Job) resource.Quantity {
+	if limit := job.Spec.Roles.Companion.Resources.MemoryLimit(); limit != nil {
+		return *limit
+	}
+	return resource.MustParse("512Mi")
 }
 
 // companionPolicy lets in the members alone where there is neither encryption nor a password, which c10d knows nothing

@@ -49,7 +49,7 @@ func TestCompanion(t *testing.T) {
 		port       int32
 		grace      int64
 	}{
-		{"{companion: {memory: 1Gi}}", []string{
+		{"{}\nroles: {companion: {resources: {memory: 1Gi}}}", []string{
 			"--listen-client=", "--listen-c10d=:29400", "--listen-status=:2381", "--drain-timeout=180s", "--max-bytes=268435456",
 		}, 29400, 210},
 		{"{backend: etcd, port: 12379, companion: {name: meet, storage: {size: 2Gi}}}", []string{

@@ -63,7 +63,7 @@ func dlroverTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	template := workerTemplate(job, t)
 	template.Spec.RestartPolicy = corev1.RestartPolicyAlways // not of the pods, which get Never: the master makes failed ones again
 	template.Spec.TerminationGracePeriodSeconds = nil        // the master drops it
-	return patched(job, template)
+	return patched(job, componentWorker, template)
 }
 
 // dlroverScript starts dlrover-run for at least as many nodes as its first argument says. The most is NODE_NUM, which

@@ -16,7 +16,7 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 	t := workerTrainee(job)
 	t.command, t.args = elasticJobProgram(job)
 	template := workerTemplate(job, t)
-	template = patched(job, template)
+	template = patched(job, componentWorker, template)
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	expect(job, &m, template.Spec, dialling(endpoint(job, "")))
 	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{

@@ -74,13 +74,14 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 			Template:            etcdTemplate(job),
 		},
 	}
-	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
 	if e.Storage != nil {
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentEtcd, e.Storage)}
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
 	} else {
 		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", etcdDisk(e)))
 	}
+	set.Spec.Template = patched(job, schema.RoleEtcd, set.Spec.Template)
+	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
 	return set
 }
 
@@ -105,6 +106,11 @@ func dataOfOneRun() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 	}
 }
 
+// serving is what a pod asks for that workers meet in.
+func serving(role *schema.RolePods, disk resource.Quantity) corev1.ResourceRequirements {
+	return askedOr(role.Resources, resource.Quantity{}, resource.Quantity{}, disk) // the others have defaults of the schema's
+}
+
 // etcdDisk is the local disk of a member: its database with its log and snapshots, or only what it prints.
 func etcdDisk(e *schema.Etcd) resource.Quantity {
 	disk := resource.MustParse("1Gi")
@@ -117,8 +123,9 @@ func etcdDisk(e *schema.Etcd) resource.Quantity {
 func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	e := &job.Spec.Rendezvous.Etcd
 	container := etcdContainer(job)
-	pod := podSpec(job)
-	pod.ServiceAccountName = "" // etcd needs neither a cloud role nor the Kubernetes API
+	pod := podSpec(job, &job.Spec.Roles.Etcd)
+	pod.ServiceAccountName = ""                    // etcd needs neither a cloud role nor the Kubernetes API
+	pod.PriorityClassName = job.Spec.PodPriority() // workers that nobody pushes out need a store that nobody pushes out
 	if e.TLS != nil {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir, ReadOnly: true})
 		pod.Volumes = []corev1.Volume{secretVolume("tls", e.TLS.Secret)}
@@ -165,7 +172,7 @@ func etcdContainer(job *schema.Job) corev1.Container {
 			{Name: "peer", ContainerPort: contract.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
 			{Name: "metrics", ContainerPort: contract.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       fixed(e.CPU, e.Memory, etcdDisk(e)),
+		Resources:       serving(&job.Spec.Roles.Etcd, etcdDisk(e)),
 		StartupProbe:    startup,
 		ReadinessProbe:  probe("/health"),
 		LivenessProbe:   liveness,

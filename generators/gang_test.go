@@ -93,7 +93,7 @@ func TestRoleNames(t *testing.T) {
 			got = append(got, r.component)
 		}
 		slices.Sort(got)
-		if want := jobs[0].Spec.Roles(); !slices.Equal(want, got) || len(got) > 8 {
+		if want := jobs[0].Spec.Components(); !slices.Equal(want, got) || len(got) > 8 {
 			t.Errorf("%s/%s: roles are %v, and of the schema %v", target.Framework, target.Name, got, want)
 		}
 	}

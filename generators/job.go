@@ -109,9 +109,7 @@ func roleJob(job *schema.Job, name, component string, spec batchv1.JobSpec) *bat
 // ends the whole is left to the object that it becomes part of.
 func indexedJobSpec(job *schema.Job, r role, template corev1.PodTemplateSpec) batchv1.JobSpec {
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
-	if r.component == componentWorker {
-		template = patched(job, template)
-	}
+	template = patched(job, r.component, template)
 	return batchv1.JobSpec{
 		Completions:          &r.replicas, // equal to parallelism, so that both can be changed while it runs
 		Parallelism:          &r.replicas,
@@ -136,14 +134,20 @@ func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.Job
 	return w
 }
 
-// patched merges the author's escape hatch, in which the workers' container is "worker", and then gives that container
-// the name by which the target's API knows it, and the first place, where some controllers and people look.
-func patched(job *schema.Job, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
-	template = podpatch.Apply(template, job.Spec.PodTemplate)
+// patched merges the author's escape hatch of a role, in which the role's own container is called like the role, and then
+// gives that container the name by which the target's API knows it, and the first place, where some controllers and people
+// look.
+func patched(job *schema.Job, role string, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	own := template.Spec.Containers[0].Name
+	if role == own || schema.Trains(role) {
+		own = job.Spec.ContainerOf(role)
+	}
+	template.Spec.Containers[0].Name = role
+	template = podpatch.Apply(template, job.Spec.Role(role).PodTemplate)
 	var all []corev1.Container
 	for _, c := range template.Spec.Containers {
-		if c.Name == componentWorker {
-			c.Name = job.Spec.Container()
+		if c.Name == role {
+			c.Name = own
 			all = append([]corev1.Container{c}, all...)
 		} else {
 			all = append(all, c)
@@ -164,10 +168,10 @@ func deadline(job *schema.Job) *int64 {
 
 // expiry is how long a finished job is kept; nil is for ever: a reconciler runs a job again that deleted itself.
 func expiry(job *schema.Job) *int32 {
-	if job.Spec.GitOps {
+	if job.Spec.GitOps || job.Spec.TTLAfterFinished.None {
 		return nil
 	}
-	return ptr(int32(seconds(job.Spec.TTLAfterFinished)))
+	return ptr(int32(seconds(job.Spec.TTLAfterFinished.Duration)))
 }
 
 func podFailurePolicy(job *schema.Job) *batchv1.PodFailurePolicy {

@@ -21,7 +21,7 @@ const (
 
 // makesKeys says whether a pair of keys is made in the cluster.
 func makesKeys(job *schema.Job) bool {
-	return job.Spec.OverSSH() && job.Spec.SSH.Secret == "" && job.Spec.Target == schema.TargetJob
+	return job.Spec.MakesKeys()
 }
 
 // keySecret is the Secret with the keys.
@@ -79,7 +79,7 @@ func keygen(job *schema.Job) *batchv1.Job {
 // keygenTemplate makes the pair with the training image, which has ssh-keygen, and stores it with an image that has
 // kubectl: neither needs what the other has, and no shell ever sees a name of the author's.
 func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
-	pod := podSpec(job)
+	pod := podSpec(job, &job.Spec.Roles.Helper)
 	pod.ServiceAccountName = keygenName(job)
 	pod.AutomountServiceAccountToken = ptr(true) // kubectl's
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure
@@ -99,7 +99,7 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 			{Name: "TEGEN_SSH_HOME", Value: homeDir},
 			{Name: "TEGEN_SSH_COMMENT", Value: job.Metadata.Namespace + "/" + job.Metadata.Name},
 		},
-		Resources:       small(job),
+		Resources:       helping(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{mount, {Name: "ssh-keys", MountPath: keysDir, ReadOnly: true}, passwdMount},
 	}}
@@ -113,9 +113,9 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 			"--type=merge", "--patch-file=" + homeDir + "/patch.json",
 		},
 		Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}}, // where it keeps what the API server can do
-		Resources:       small(job),
+		Resources:       helping(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{mount, {Name: "tmp", MountPath: "/tmp"}},
 	}}
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentKeygen)}, Spec: pod}
+	return patched(job, schema.RoleHelper, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentKeygen)}, Spec: pod})
 }

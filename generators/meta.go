@@ -84,8 +84,8 @@ func imageOf(job *schema.Job, component string) string {
 		return job.Spec.Images.Rendezvous
 	case componentPrefetch:
 		return job.Spec.Images.Fetch
-	case componentScheduler, componentServer:
-		return serverImage(job)
+	case componentScheduler, componentServer, componentLauncher:
+		return job.Spec.Role(component).Image
 	}
 	return job.Spec.Image
 }

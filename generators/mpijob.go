@@ -4,7 +4,6 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
@@ -14,7 +13,7 @@ import (
 // mpiJob is the MPI operator's MPIJob. The operator makes the keys, the host file and the Service, and a launcher in a
 // Job of its own.
 func mpiJob(job *schema.Job) []runtime.Object {
-	worker := patched(job, mpiWorker(job))
+	worker, launcher := patched(job, componentWorker, mpiWorker(job)), patched(job, componentLauncher, mpiLauncher(job))
 	spec := apis.MPIJobSpec{
 		SlotsPerWorker:         ptr(int32(job.Spec.Slots())),
 		LauncherCreationPolicy: launcherCreation(job),
@@ -28,13 +27,13 @@ func mpiJob(job *schema.Job) []runtime.Object {
 			SchedulingPolicy:        mpiScheduling(job),
 		},
 		MPIReplicaSpecs: map[string]apis.ReplicaSpec{
-			apis.MPILauncher: {Replicas: ptr[int32](1), RestartPolicy: string(corev1.RestartPolicyNever), Template: mpiLauncher(job)}, // a pod a try keeps its logs
+			apis.MPILauncher: {Replicas: ptr[int32](1), RestartPolicy: string(corev1.RestartPolicyNever), Template: launcher}, // a pod a try keeps its logs
 			apis.MPIWorker:   {Replicas: &job.Spec.Workers.Replicas, RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker},
 		},
 	}
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
-	expect(job, &m, worker.Spec) // the launcher's pods name nothing else
+	expect(job, &m, launcher.Spec, worker.Spec)
 	return []runtime.Object{apis.New(apis.MPIJobKind, m, spec)}
 }
 
@@ -52,15 +51,11 @@ func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
 // mpiLauncher holds no accelerator. horovodrun hands its own environment on to the processes, so it has the workers'.
 func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
 	hosts := horovodHosts(job, workerName(job))
-	return withSSH(job, workerName(job), workerTemplate(job, trainee{
-		component: componentLauncher,
-		image:     job.Spec.Image,
-		command:   []string{"sh", sshDir + "/launcher.sh"},
-		args:      append([]string{"horovodrun"}, horovodrun(job, hosts)...),
-		env:       append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), byteSchedulerEnv(job, hosts[0])...),
-		// horovodrun imports the training framework to see what it was built with.
-		resources: fixed(resource.MustParse("1"), resource.MustParse("2Gi"), resource.MustParse("2Gi")),
-	}))
+	t := traineeOf(job, componentLauncher)
+	t.command = []string{"sh", sshDir + "/launcher.sh"}
+	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
+	t.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), byteSchedulerEnv(job, hosts[0])...)
+	return withSSH(job, workerName(job), workerTemplate(job, t))
 }
 
 // launcherCreation is when the launcher is made: a member of a gang with the others, or the gang would wait for it, and it

@@ -42,14 +42,9 @@ func mxJob(job *schema.Job) []runtime.Object {
 	return []runtime.Object{apis.New(apis.MXJobKind, m, spec)}
 }
 
-// mxnetTemplate is the pod of a role, in which its container has the one name; the escape hatch is the workers' alone.
+// mxnetTemplate is the pod of a role, in which its container has the one name that the operators look for.
 func mxnetTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
-	template := workerTemplate(job, t)
-	if t.component == componentWorker {
-		return patched(job, template)
-	}
-	template.Spec.Containers[0].Name = job.Spec.Container()
-	return template
+	return patched(job, t.component, workerTemplate(job, t))
 }
 
 // mxJobMlkube is a job of MXNet's first operator, which makes a Job for each pod and a Service for the scheduler's. It

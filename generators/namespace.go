@@ -12,7 +12,7 @@ func namespace(job *schema.Job) []runtime.Object {
 		return nil
 	}
 	m := clusterMeta(job, job.Metadata.Namespace, "namespace")
-	if len(job.Spec.PodTemplate) == 0 { // what an author adds to pods may need more
+	if !job.Spec.Patched() { // what an author adds to pods may need more
 		m.Labels["pod-security.kubernetes.io/enforce"] = podSecurity(job)
 	}
 	return []runtime.Object{&corev1.Namespace{ObjectMeta: m}}
@@ -24,7 +24,8 @@ func podSecurity(job *schema.Job) string {
 	switch {
 	case job.Spec.Network.Host:
 		return "privileged" // baseline forbids the node's network and its ports
-	case job.Spec.Security.RunAsUser == 0 || job.Spec.Target == schema.TargetElasticJob:
+	case job.Spec.Security.RunAsUser.Number == nil, job.Spec.Security.RunAsUser.Is(0), !job.Spec.Security.Restricted,
+		job.Spec.Target == schema.TargetElasticJob:
 		return "baseline"
 	}
 	return "restricted"

@@ -10,17 +10,17 @@ import (
 )
 
 // podSpec is what every pod of a job has in common: the restricted Pod Security Standard and nothing that training
-// does not need.
-func podSpec(job *schema.Job) corev1.PodSpec {
+// does not need. Nodes and taints are each role's own.
+func podSpec(job *schema.Job, role *schema.RolePods) corev1.PodSpec {
 	account, _ := serviceAccountName(job)
-	s := &job.Spec.Security
 	spec := corev1.PodSpec{
 		ServiceAccountName:           account,
 		AutomountServiceAccountToken: ptr(false),
 		EnableServiceLinks:           ptr(false), // a namespace of a thousand Services would fill the environment
-		SecurityContext:              podSecurityContext(s.RunAsUser, s.RunAsGroup, s.FSGroup),
+		SecurityContext:              ownSecurity(&job.Spec.Security),
+		NodeSelector:                 role.NodeSelector,
 	}
-	for _, t := range job.Spec.Placement.Tolerations { // of every pod: where all nodes are tainted, helpers need a place too
+	for _, t := range role.Tolerations {
 		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
 			Key:               t.Key,
 			Operator:          corev1.TolerationOperator(t.Operator),
@@ -33,6 +33,35 @@ func podSpec(job *schema.Job) corev1.PodSpec {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
 	return spec
+}
+
+// ownSecurity is that of pods with images that tegen knows: where the author's run as their image's user, these do not.
+func ownSecurity(s *schema.Security) *corev1.PodSecurityContext {
+	number := func(id schema.ID) int64 {
+		if id.Number == nil {
+			return nobody
+		}
+		return *id.Number
+	}
+	return podSecurityContext(number(s.RunAsUser), number(s.RunAsGroup), number(s.FSGroup))
+}
+
+const nobody = 65534
+
+// trainingSecurity is that of pods with the author's images, which may be left their own user and rights.
+func trainingSecurity(s *schema.Security) *corev1.PodSecurityContext {
+	c := podSecurityContext(0, 0, 0)
+	c.RunAsNonRoot, c.RunAsUser, c.RunAsGroup, c.FSGroup = nil, s.RunAsUser.Number, s.RunAsGroup.Number, s.FSGroup.Number
+	if s.RunAsUser.Number != nil {
+		c.RunAsNonRoot = ptr(!s.RunAsUser.Is(0))
+	}
+	if c.FSGroup == nil {
+		c.FSGroupChangePolicy = nil
+	}
+	if !s.Restricted {
+		c.SeccompProfile = nil
+	}
+	return c
 }
 
 func podSecurityContext(user, group, fsGroup int64) *corev1.PodSecurityContext {
@@ -75,20 +104,61 @@ func fixed(cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list, Limits: maps.Clone(list)}
 }
 
-// small is what helper containers need: they copy, unpack and wait. With less CPU they only take longer, so none asks for
-// more than a worker or a server: one that runs before it would raise what the whole pod asks for.
-func small(job *schema.Job) corev1.ResourceRequirements {
-	cpu := resource.MustParse("500m")
-	for _, own := range []resource.Quantity{job.Spec.Resources.CPU, job.Spec.Servers.CPU} {
-		if own.Cmp(cpu) < 0 {
-			cpu = own
+// asked is what an author's words on resources are in Kubernetes'.
+func asked(c *schema.Compute) corev1.ResourceRequirements {
+	list := func(amounts map[string]resource.Quantity) corev1.ResourceList {
+		out := corev1.ResourceList{}
+		for name, q := range amounts {
+			out[corev1.ResourceName(name)] = q
 		}
+		return out
 	}
-	return fixed(cpu, resource.MustParse("512Mi"), resource.MustParse("1Gi"))
+	return corev1.ResourceRequirements{Requests: list(c.Requested()), Limits: list(c.Limited())}
 }
 
-func scratch(name string, size resource.Quantity) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}}
+// askedOr is asked, with amounts for what the author says nothing of.
+func askedOr(c schema.Compute, cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
+	for own, otherwise := range map[*schema.Amount]resource.Quantity{&c.CPU: cpu, &c.Memory: memory, &c.EphemeralStorage: disk} {
+		if own.IsZero() {
+			own.Quantity = otherwise
+		}
+	}
+	return asked(&c)
+}
+
+// small is what helper containers need: they copy, unpack and wait. With less CPU they only take longer, so none asks for
+// more than a worker or a server: one that runs before it would raise what the whole pod asks for. Where a worker asks for
+// nothing of a resource, they do not either.
+func small(job *schema.Job) corev1.ResourceRequirements {
+	r := fixed(resource.MustParse("500m"), resource.MustParse("512Mi"), resource.MustParse("1Gi"))
+	for _, role := range []string{componentWorker, componentServer} {
+		own := job.Spec.Role(role).Resources
+		for name := range r.Requests {
+			if q, ok := own.Requested()[string(name)]; !ok && role == componentWorker {
+				delete(r.Requests, name)
+				delete(r.Limits, name)
+			} else if ok && name == corev1.ResourceCPU && q.Cmp(r.Requests[name]) < 0 {
+				r.Requests[name], r.Limits[name] = q, q
+			}
+		}
+	}
+	return r
+}
+
+// helping is what a pod asks for that prepares the job.
+func helping(job *schema.Job) corev1.ResourceRequirements {
+	r := fixed(resource.MustParse("500m"), resource.MustParse("512Mi"), resource.MustParse("1Gi")).Requests
+	if own := small(job).Requests; len(own) > 0 {
+		maps.Copy(r, own)
+	}
+	return askedOr(job.Spec.Roles.Helper.Resources, r[corev1.ResourceCPU], r[corev1.ResourceMemory], r[corev1.ResourceEphemeralStorage])
+}
+
+func scratch(name string, size resource.Quantity) corev1.Volume { return scratchOf(name, &size) }
+
+// scratchOf is scratch space of any size where that is nil.
+func scratchOf(name string, size *resource.Quantity) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: size}}}
 }
 
 func secretVolume(name, secret string) corev1.Volume {

@@ -21,7 +21,7 @@ func torchPods(job *schema.Job) []runtime.Object {
 		if job.Spec.Suspend {
 			template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "tegen.dev/suspended"}} // a pod cannot be suspended otherwise
 		}
-		template = patched(job, template)
+		template = patched(job, componentWorker, template)
 		pod := &corev1.Pod{ObjectMeta: workloadMeta(job, podWorkerName(job, i), componentWorker), Spec: template.Spec}
 		maps.Copy(pod.Labels, template.Labels)
 		maps.Copy(pod.Labels, podWorkerLabels(job, i))

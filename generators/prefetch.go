@@ -164,16 +164,14 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: workloadMeta(job, name, componentPrefetch),
 		Spec: batchv1.JobSpec{
-			BackoffLimit:          ptr[int32](6),
-			ActiveDeadlineSeconds: ptr(seconds(f.Dataset.Deadline)),
-			Template:              template,
+			BackoffLimit:            ptr[int32](6),
+			ActiveDeadlineSeconds:   ptr(seconds(f.Dataset.Deadline)),
+			TTLSecondsAfterFinished: expiry(job),
+			Template:                template,
 		},
 	}
 	if job.Spec.HashedNames {
 		annotate(&j.ObjectMeta, contract.ContentHash, hash)
-	}
-	if !job.Spec.GitOps { // a reconciler runs a Job again that deleted itself
-		j.Spec.TTLSecondsAfterFinished = ptr(int32(seconds(job.Spec.TTLAfterFinished)))
 	}
 	maps.Copy(j.Labels, workloadLabels(job)) // first in its queue, since it is made first, and no higher than the job
 	expect(job, &j.ObjectMeta, template.Spec)
@@ -181,7 +179,7 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 }
 
 func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
-	pod := podSpec(job)
+	pod := podSpec(job, &job.Spec.Roles.Helper)
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure // in the same pod, so that the partial download is at hand
 	pod.Volumes = []corev1.Volume{mountable(job, f.Storage), scratch("tmp", resource.MustParse("1Gi"))}
 	pod.Containers = []corev1.Container{{
@@ -201,14 +199,14 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 			{Name: "DATASET_MARKER", Value: f.marker()},
 			{Name: "HOME", Value: "/tmp"},
 		},
-		Resources:       small(job),
+		Resources:       helping(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 	}}
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentPrefetch)}, Spec: pod}
+	return patched(job, schema.RoleHelper, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentPrefetch)}, Spec: pod})
 }
 
 // waitForDatasets holds a worker back until every dataset is there. Waves and hooks of a reconciler cannot do that: a

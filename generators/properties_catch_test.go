@@ -65,7 +65,7 @@ func TestPropertiesCatch(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.property+"/"+c.what, func(t *testing.T) {
-			job := load(t, job("resources: {gpu: 1}", "rendezvous: {backend: etcd, store: etcd}",
+			job := load(t, job("resources: {gpu: 1, cpu: 1, memory: 4Gi}", "rendezvous: {backend: etcd, store: etcd}",
 				"storage: [{mountPath: /data, nfs: {server: nfs, path: /x}, dataset: {url: 'http://example.org/a.zip'}}]"))
 			objs := objects(job)
 			if wrong := properties[c.property](job, objs); len(wrong) > 0 {

@@ -222,6 +222,9 @@ func references(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 // restrictedPods is the restricted Pod Security Standard, rule by rule
 // (kubernetes.io/docs/concepts/security/pod-security-standards). The node's network is what an author asks for against it.
 func restrictedPods(job *schema.Job, objs []runtime.Object) (wrong []string) {
+	if sec := &job.Spec.Security; !sec.Restricted || sec.RunAsUser.Number == nil {
+		return nil
+	}
 	for _, p := range pods(objs) {
 		for _, w := range restricted(p.spec) {
 			if job.Spec.Network.Host && (strings.Contains(w, "its host") || strings.Contains(w, "host port")) {
@@ -305,10 +308,24 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 	return wrong
 }
 
+// saysOtherwise says whether an author wants requests that are not the limits of some role, or none.
+func saysOtherwise(job *schema.Job) bool {
+	s := &job.Spec
+	return slices.ContainsFunc([]*schema.Compute{
+		&s.Resources.Compute, &s.Roles.Server.Resources, &s.Roles.Scheduler.Resources, &s.Roles.Launcher.Resources,
+		&s.Roles.Etcd.Resources, &s.Roles.Companion.Resources, &s.Roles.Helper.Resources,
+	}, func(c *schema.Compute) bool {
+		return c.CPU.None || c.Memory.None || c.EphemeralStorage.None || differs(c.Requests) || differs(c.Limits)
+	})
+}
+
 // tegens are the containers that tegen makes; an author's podTemplate may bring others.
 var tegens = append([]string{"etcd", "rendezvous", "install-launcher", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server", "launcher", "generate", "store"}, trainers...)
 
-func limits(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
+	if job != nil && saysOtherwise(job) { // an installation has none
+		return nil
+	}
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			if !slices.Contains(tegens, c.Name) {
@@ -392,7 +409,10 @@ func secrets(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	return wrong
 }
 
-func sharedMemory(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func sharedMemory(job *schema.Job, objs []runtime.Object) (wrong []string) {
+	if job != nil && job.Spec.Resources.Shm.None {
+		return nil
+	}
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			if !slices.Contains(trainers, c.Name) {
@@ -405,7 +425,8 @@ func sharedMemory(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 			}
 			j := slices.IndexFunc(p.spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.VolumeMounts[i].Name })
 			dir := p.spec.Volumes[j].EmptyDir
-			if dir == nil || dir.Medium != corev1.StorageMediumMemory || dir.SizeLimit == nil || dir.SizeLimit.Cmp(*c.Resources.Limits.Memory()) > 0 {
+			if dir == nil || dir.Medium != corev1.StorageMediumMemory || dir.SizeLimit == nil ||
+				!c.Resources.Limits.Memory().IsZero() && dir.SizeLimit.Cmp(*c.Resources.Limits.Memory()) > 0 {
 				wrong = append(wrong, fmt.Sprintf("%s: /dev/shm is %+v, with memory %s", p.from, dir, c.Resources.Limits.Memory()))
 			}
 		}
@@ -475,4 +496,8 @@ func environmentOrder(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+func differs(a schema.Amounts) bool {
+	return !a.CPU.IsZero() || !a.Memory.IsZero() || !a.EphemeralStorage.IsZero()
 }

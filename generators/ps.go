@@ -73,23 +73,13 @@ func psTrainee(job *schema.Job, component string) trainee {
 	t := workerTrainee(job)
 	t.command, t.args = program(job)
 	if component != componentWorker {
-		s := &job.Spec.Servers
-		t.component, t.image = component, serverImage(job)
+		t = traineeOf(job, component)
 		t.command, t.args = serverProgram(job)
-		t.resources = fixed(s.CPU, s.Memory, job.Spec.Resources.EphemeralStorage)
 	}
 	if i := job.Spec.Network.Interface; i != "" && job.Spec.ParameterServers() {
 		t.env = []corev1.EnvVar{{Name: "DMLC_INTERFACE", Value: i}}
 	}
 	return t
-}
-
-// serverImage is what servers and the scheduler run.
-func serverImage(job *schema.Job) string {
-	if own := job.Spec.Servers.Image; own != "" {
-		return own
-	}
-	return job.Spec.Image
 }
 
 // serverProgram is their command, or the workers' with arguments of their own; bpslaunch alone makes a server of BytePS.

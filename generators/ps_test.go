@@ -20,7 +20,7 @@ var psRoles = []string{"scheduler", "server", "worker"}
 // whose name resolves before it is ready.
 func TestParameterServers(t *testing.T) {
 	for _, hashed := range []bool{false, true} {
-		objs := objects(load(t, job("framework: mxnet", "workers: {replicas: 4}", "servers: {replicas: 2, port: 9100}", "resources: {gpu: 1}", fmt.Sprintf("hashedNames: %t", hashed))))
+		objs := objects(load(t, job("framework: mxnet", "workers: {replicas: 4}", "servers: {replicas: 2, port: 9100}", "resources: {gpu: 1, cpu: 1, memory: 4Gi}", fmt.Sprintf("hashedNames: %t", hashed))))
 		jobs := all[*batchv1.Job](objs)
 		if len(jobs) != 3 {
 			t.Fatalf("%d Jobs", len(jobs))
@@ -72,7 +72,7 @@ func TestParameterServersTogether(t *testing.T) {
 		}
 		return out
 	}
-	before, after := names(), names("servers: {cpu: 3}")
+	before, after := names(), names("roles: {server: {resources: {cpu: 3}}}")
 	for i := range psRoles {
 		if before[i] == after[i] {
 			t.Errorf("%s is the same Job with other servers", before[i])
@@ -113,7 +113,7 @@ func TestServerProgram(t *testing.T) {
 		{"servers: {args: [--quiet]}", []string{"python", "train.py"}, []string{"--quiet"}, "example.org/train:1.0"},
 		{"servers: {command: [bpslaunch]}", []string{"bpslaunch"}, nil, "example.org/train:1.0"},
 		{"servers: {command: [run], args: [it]}", []string{"run"}, []string{"it"}, "example.org/train:1.0"},
-		{"servers: {image: 'example.org/ps:2'}", []string{"python", "train.py"}, []string{"--epochs=1"}, "example.org/ps:2"},
+		{"roles: {server: {image: 'example.org/ps:2'}, scheduler: {image: 'example.org/ps:2'}}", []string{"python", "train.py"}, []string{"--epochs=1"}, "example.org/ps:2"},
 		{"script: {image: /main.py}\nservers: {args: [--quiet]}", []string{"python", "train.py"}, []string{"/main.py", "--quiet"}, "example.org/train:1.0"},
 	} {
 		for _, p := range pods(objects(load(t, job("framework: mxnet", "args: [--epochs=1]", c.spec)), "worker"))[:2] {
@@ -127,7 +127,7 @@ func TestServerProgram(t *testing.T) {
 
 // TestFirstOperator: the names of an MxJob's Jobs are known beforehand, and its containers have no variables.
 func TestFirstOperator(t *testing.T) {
-	text := namedJob("example-dist-job", "framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 3}", "resources: {gpu: 1}")
+	text := namedJob("example-dist-job", "framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 3}", "resources: {gpu: 1, cpu: 1, memory: 4Gi}")
 	with := func(line string) *apis.MxJob {
 		objs := objects(load(t, text+line))
 		for _, p := range pods(objs) {

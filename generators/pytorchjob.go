@@ -25,7 +25,7 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 	if job.Spec.Workers.Master {
 		t.ports = nil // the operator adds the port that it tells the workers
 	}
-	template := patched(job, workerTemplate(job, t))
+	template := patched(job, componentWorker, workerTemplate(job, t))
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
 	if job.Spec.Workers.Master {

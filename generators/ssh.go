@@ -63,13 +63,21 @@ func sshConfig(job *schema.Job) *corev1.ConfigMap {
 		"launcher.sh": launcherScript,
 		"discover.sh": discoverScript,
 		"passwd": "root:x:0:0:root:/root:/bin/sh\n" +
-			fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", sshUser, s.RunAsUser, s.RunAsGroup, homeDir) +
+			fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", sshUser, *s.RunAsUser.Number, groupOf(s), homeDir) +
 			"sshd:x:74:74::/:/bin/false\n", // servers before 7.6 look for it, though they cannot become it
 	}
 	if job.Spec.Target == schema.TargetJob {
 		data["hostfile"] = hostfile(job)
 	}
 	return &corev1.ConfigMap{ObjectMeta: meta(job, sshConfigName(job, horovodJobName(job)), componentSSH), Data: data}
+}
+
+// groupOf is the group of the user: one of the image's own, which ssh does not ask for, is none of the others'.
+func groupOf(s *schema.Security) int64 {
+	if s.RunAsGroup.Number == nil {
+		return nobody
+	}
+	return *s.RunAsGroup.Number
 }
 
 // hostfile is a line a host, as horovodrun reads it. Of an elastic job it has all that may ever be: those that are there

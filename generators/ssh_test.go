@@ -58,8 +58,8 @@ func TestSlots(t *testing.T) {
 		last string // host, slots
 	}{
 		{[]string{"workers: {replicas: 4, processes: 4}"}, "16", "resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=4"},
-		{[]string{"workers: {replicas: 3, processes: auto}", "resources: {gpu: 8}"}, "24", "resnet-worker-2.resnet-worker.ml.svc.cluster.local slots=8"},
-		{[]string{"workers: {replicas: 2, processes: gpu}", "resources: {gpu: 2}"}, "4", "resnet-worker-1.resnet-worker.ml.svc.cluster.local slots=2"},
+		{[]string{"workers: {replicas: 3, processes: auto}", "resources: {gpu: 8, cpu: 1, memory: 4Gi}"}, "24", "resnet-worker-2.resnet-worker.ml.svc.cluster.local slots=8"},
+		{[]string{"workers: {replicas: 2, processes: gpu}", "resources: {gpu: 2, cpu: 1, memory: 4Gi}"}, "4", "resnet-worker-1.resnet-worker.ml.svc.cluster.local slots=2"},
 		{[]string{"workers: {replicas: 3, min: 2, max: 4, processes: 2}"}, "4", "resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=2"},
 		{[]string{"network: {clusterDomain: example.org}"}, "2", "resnet-worker-1.resnet-worker.ml.svc.example.org slots=1"},
 	} {

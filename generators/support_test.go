@@ -64,6 +64,14 @@ var uses = map[string]string{
 	"failure.fatalExitCodes":     "failure: {fatalExitCodes: [1]}",
 	"failure.ignoreDisruptions":  "failure: {ignoreDisruptions: false}",
 	"failure.deadline":           "failure: {deadline: 9h}",
+	"workingDir":                 "workingDir: /workspace",
+	"resources":                  "resources: {requests: {cpu: 500m}, limits: {memory: none}}",
+	"roles.server":               "roles: {server: {workingDir: /ps, nodeSelector: {a: b}}}",
+	"roles.scheduler":            "roles: {scheduler: {resources: {memory: none}, tolerations: [{key: a, operator: Exists}]}}",
+	"roles.launcher":             "roles: {launcher: {image: 'y:1', podTemplate: {spec: {hostIPC: true}}}}",
+	"roles.etcd":                 "rendezvous: {backend: etcd, store: etcd}, roles: {etcd: {nodeSelector: {a: b}}}",
+	"roles.companion":            "rendezvous: {backend: etcd, store: companion}, images: {rendezvous: 'r:1'}, roles: {companion: {nodeSelector: {a: b}}}",
+	"roles.helper":               "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}], roles: {helper: {nodeSelector: {a: b}}}",
 	"gracePeriod":                "gracePeriod: 7m",
 	"ttlAfterFinished":           "ttlAfterFinished: 9h",
 	"hashedNames":                "hashedNames: true",
@@ -77,6 +85,9 @@ var uses = map[string]string{
 
 	"horovod/workers.min":   "workers: {replicas: 3, min: 2}", // one alone needs the interface
 	"bytescheduler/servers": "bytescheduler: {mode: byteps}, servers: {replicas: 3}",
+
+	"bytescheduler/roles.server":    "bytescheduler: {mode: byteps}, roles: {server: {workingDir: /ps}}",
+	"bytescheduler/roles.scheduler": "bytescheduler: {mode: byteps}, roles: {scheduler: {workingDir: /ps}}",
 }
 
 // TestSupport proves the table of targets: what a target carries changes what is rendered, and what it lacks is refused

@@ -17,7 +17,7 @@ func torchVCJob(job *schema.Job) []runtime.Object {
 	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.VCJob {
 		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0", name)))
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever // or exit codes and failures would stay the kubelet's
-		j := apis.New(apis.VCJobKind, workloadMeta(job, name, componentWorker), vcJobSpec(job, patched(job, template)))
+		j := apis.New(apis.VCJobKind, workloadMeta(job, name, componentWorker), vcJobSpec(job, patched(job, componentWorker, template)))
 		expect(job, &j.ObjectMeta, j.Spec.Tasks[0].Template.Spec)
 		expectNames(&j.ObjectMeta, expectOfVolcano(job))
 		return j

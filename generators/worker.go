@@ -18,7 +18,7 @@ func worker(job *schema.Job) []runtime.Object { return targetOf(job).workloads(j
 // trainee is what tells the pods of one role from another's.
 type trainee struct {
 	component     string
-	image         string
+	role          schema.Role
 	command, args []string
 	env           []corev1.EnvVar // the framework's own
 	set           []string        // names of variables that a controller adds
@@ -29,11 +29,17 @@ type trainee struct {
 
 // workerTrainee is a worker, but for what its framework tells it.
 func workerTrainee(job *schema.Job) trainee {
-	r := &job.Spec.Resources
-	t := trainee{component: componentWorker, image: job.Spec.Image, resources: fixed(r.CPU, r.Memory, r.EphemeralStorage)}
-	if r.GPU > 0 {
+	t := traineeOf(job, componentWorker)
+	if r := &job.Spec.Resources; r.GPU > 0 {
 		t.resources.Limits[corev1.ResourceName(r.GPUResource)] = quantity(r.GPU) // a limit alone: the request follows it
 	}
+	return t
+}
+
+// traineeOf is a pod of a role as far as its author's own words on the role go.
+func traineeOf(job *schema.Job, component string) trainee {
+	t := trainee{component: component, role: job.Spec.Role(component)}
+	t.resources = asked(&t.role.Resources)
 	return t
 }
 
@@ -44,8 +50,9 @@ func workerTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 	for k, v := range gangAnnotations(job, t.component) {
 		annotate(&m, k, v)
 	}
-	pod := podSpec(job)
-	place(job, &pod)
+	pod := podSpec(job, &t.role.RolePods)
+	pod.SecurityContext = trainingSecurity(&job.Spec.Security)
+	place(job, t, &pod)
 	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod))
 	container := workerContainer(job, t)
 	pod.Volumes, container.VolumeMounts = workerVolumes(job, t)
@@ -54,8 +61,8 @@ func workerTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: m, Spec: pod}
 }
 
-// place says where workers may run.
-func place(job *schema.Job, pod *corev1.PodSpec) {
+// place says who places the pods of a role, and on which network.
+func place(job *schema.Job, t trainee, pod *corev1.PodSpec) {
 	p := &job.Spec.Placement
 	pod.SchedulerName = job.Spec.SchedulerName()
 	pod.PriorityClassName = job.Spec.PodPriority()
@@ -63,10 +70,9 @@ func place(job *schema.Job, pod *corev1.PodSpec) {
 	if p.PreemptionPolicy != "" {
 		pod.PreemptionPolicy = ptr(corev1.PreemptionPolicy(p.PreemptionPolicy))
 	}
-	if p.RuntimeClass != "" {
+	if p.RuntimeClass != "" && t.component == componentWorker { // the handler of accelerators, which other nodes lack
 		pod.RuntimeClassName = &p.RuntimeClass
 	}
-	pod.NodeSelector = p.NodeSelector
 	if job.Spec.Network.Host {
 		pod.HostNetwork = true
 		pod.DNSPolicy = corev1.DNSClusterFirstWithHostNet // or the pods' names would not resolve
@@ -76,15 +82,23 @@ func place(job *schema.Job, pod *corev1.PodSpec) {
 func workerContainer(job *schema.Job, t trainee) corev1.Container {
 	return corev1.Container{
 		Name:            t.component,
-		Image:           t.image,
+		Image:           t.role.Image,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         t.command,
 		Args:            t.args,
+		WorkingDir:      t.role.WorkingDir,
 		Env:             workerEnv(job, t),
 		Ports:           t.ports,
 		Resources:       t.resources,
-		SecurityContext: containerSecurity(job.Spec.Security.ReadOnlyRootFilesystem),
+		SecurityContext: trainingRights(&job.Spec.Security),
 	}
+}
+
+func trainingRights(s *schema.Security) *corev1.SecurityContext {
+	if s.Restricted {
+		return containerSecurity(s.ReadOnlyRootFilesystem)
+	}
+	return &corev1.SecurityContext{ReadOnlyRootFilesystem: &s.ReadOnlyRootFilesystem}
 }
 
 // workerEnv puts what tegen sets first, so that an author's values may refer to it, and lets an author's HOME win.
@@ -107,7 +121,9 @@ func workerEnv(job *schema.Job, t trainee) []corev1.EnvVar {
 			env = append(env, corev1.EnvVar{Name: name, Value: value})
 		}
 	}
-	add("HOME", "/tmp") // the user has no home; torch and hubs cache there
+	if job.Spec.Security.RunAsUser.Number != nil {
+		add("HOME", "/tmp") // the user has no home; torch and hubs cache there
+	}
 	add("PYTHONUNBUFFERED", "1")
 	add("DIST_BACKEND", job.Spec.Network.Collective)
 	add("NCCL_SOCKET_IFNAME", job.Spec.Network.Interface)
@@ -143,17 +159,7 @@ func optional(r *schema.KeyRef) *bool {
 }
 
 func workerVolumes(job *schema.Job, t trainee) ([]corev1.Volume, []corev1.VolumeMount) {
-	shm := job.Spec.Resources.Shm
-	if memory := t.resources.Limits.Memory(); memory.Cmp(shm) < 0 { // other roles may have less than a worker
-		shm = *memory
-	}
-	volumes := []corev1.Volume{
-		{Name: "dshm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-			Medium: corev1.StorageMediumMemory, SizeLimit: &shm, // counts against the container's memory
-		}}},
-		scratch("tmp", *t.resources.Limits.StorageEphemeral()),
-	}
-	mounts := []corev1.VolumeMount{{Name: "dshm", MountPath: "/dev/shm"}, {Name: "tmp", MountPath: "/tmp"}}
+	volumes, mounts := scratchSpace(job, t)
 	for i := range job.Spec.Storage {
 		v := &job.Spec.Storage[i]
 		volumes = append(volumes, mountable(job, v))
@@ -170,6 +176,28 @@ func workerVolumes(job *schema.Job, t trainee) ([]corev1.Volume, []corev1.Volume
 		volumes, mounts = append(volumes, *v), append(mounts, *m)
 	}
 	return volumes, mounts
+}
+
+// scratchSpace is what a pod of a role has at /dev/shm and /tmp, unless the author wants nothing there.
+func scratchSpace(job *schema.Job, t trainee) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	r := &job.Spec.Resources
+	if shm := r.Shm.OrNil(); shm != nil {
+		if memory, limited := t.resources.Limits[corev1.ResourceMemory]; limited && memory.Cmp(*shm) < 0 { // other roles may have less than a worker
+			shm = &memory
+		}
+		volumes = append(volumes, corev1.Volume{Name: "dshm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+			Medium: corev1.StorageMediumMemory, SizeLimit: shm, // counts against the container's memory
+		}}})
+		mounts = append(mounts, corev1.VolumeMount{Name: "dshm", MountPath: "/dev/shm"})
+	}
+	if r.Tmp.None {
+		return volumes, mounts
+	}
+	size := r.Tmp.OrNil()
+	if disk, limited := t.resources.Limits[corev1.ResourceEphemeralStorage]; limited && (size == nil || disk.Cmp(*size) < 0) {
+		size = &disk
+	}
+	return append(volumes, scratchOf("tmp", size)), append(mounts, corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"})
 }
 
 // mountable is a volume as a pod names it.

@@ -89,7 +89,7 @@ func (c *checker) mapping(n *node, s *shape, p *place, parent position) {
 		}
 		f := s.field(e.key)
 		if f == nil {
-			c.fail(e.at, at, "unknown-field", "unknown field%s", c.known(e.key, s))
+			c.fail(e.at, at, "unknown-field", "unknown field%s", c.known(e.key, s, at))
 			continue
 		}
 		c.check(e.value, f.shape, at, e.at)
@@ -119,7 +119,10 @@ func (c *checker) oneOf(n *node, s *shape, p *place, parent position) {
 }
 
 // known ends the message about an unknown field with what could have been meant.
-func (c *checker) known(name string, s *shape) string {
+func (c *checker) known(name string, s *shape, p *place) string {
+	if path := standsAt[p.String()]; path != "" {
+		return "; it stands at " + path
+	}
 	names := s.names()
 	if hint := suggest(name, names); hint != "" {
 		return hint
@@ -131,6 +134,22 @@ func (c *checker) known(name string, s *shape) string {
 		return "; known here: " + strings.Join(names, ", ")
 	}
 	return "; 'tegen explain spec' lists the fields"
+}
+
+// standsAt is where a job says what somebody may look for at another place. The first field of that name would mislead.
+var standsAt = map[string]string{
+	"spec.roles.worker":     "spec itself: image, workingDir, resources, placement, podTemplate",
+	"spec.servers.cpu":      "spec.roles.server.resources, and the scheduler's at spec.roles.scheduler.resources",
+	"spec.servers.memory":   "spec.roles.server.resources, and the scheduler's at spec.roles.scheduler.resources",
+	"spec.servers.image":    "spec.roles.server, and the scheduler's at spec.roles.scheduler",
+	"spec.roles.etcd.image": "spec.images.etcd, or spec.images.etcdV2 for backends etcd and etcd-v2",
+
+	"spec.rendezvous.etcd.cpu":         "spec.roles.etcd.resources",
+	"spec.rendezvous.etcd.memory":      "spec.roles.etcd.resources",
+	"spec.rendezvous.companion.cpu":    "spec.roles.companion.resources",
+	"spec.rendezvous.companion.memory": "spec.roles.companion.resources",
+	"spec.roles.companion.image":       "spec.images.rendezvous",
+	"spec.roles.helper.image":          "spec.images",
 }
 
 // elsewhere returns the path of a job's field that has a name, the one nearest to the top and first in job.cue; "" where

@@ -3,6 +3,7 @@ package schema
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -50,6 +51,13 @@ type Accelerator struct {
 	RuntimeClass string            `json:"runtimeClass,omitempty"`
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	Tolerations  []Toleration      `json:"tolerations,omitempty"`
+	Each         Each              `json:"each,omitzero"`
+}
+
+// Each is what comes with each accelerator. It is merged into a job's tree, like defaults.
+type Each struct {
+	Amounts
+	Shm Amount `json:"shm,omitzero"`
 }
 
 // EnvironmentStorage replaces the sources of volumes.
@@ -67,12 +75,69 @@ func (env *Environment) mergeInto(job *node, s *shape) {
 	spec, specShape := job.field("spec"), s.field("spec").shape
 	defaults, overrides := env.root.field("spec").field("defaults"), env.root.field("spec").field("overrides")
 	foreign, lacking := passedOver(overrides, spec, defaults)
+	env.equip(spec, overrides, defaults) // before defaults, which are those of jobs without accelerators too
 	if defaults != nil {
-		merge(spec, defaults.clear(lacking), specShape, false)
+		merge(spec, defaults.clear(lacking).merged(), specShape, false)
 	}
 	if overrides != nil {
-		merge(spec, overrides.clear(foreign), specShape, true)
+		merge(spec, overrides.clear(foreign).merged(), specShape, true)
 	}
+}
+
+// merged marks a tree as an environment's.
+func (n *node) merged() *node {
+	n.environment = true
+	for _, e := range n.fields {
+		e.value.merged()
+	}
+	for _, item := range n.items {
+		item.merged()
+	}
+	return n
+}
+
+// equip gives workers what comes with each of their accelerators, where the job itself does not say it.
+func (env *Environment) equip(spec, overrides, defaults *node) {
+	each, count := env.root.below("spec", "accelerator", "each"), 0
+	for _, n := range []*node{overrides, spec, defaults} {
+		if gpu := n.below("resources", "gpu"); gpu != nil {
+			count, _ = strconv.Atoi(gpu.text) // what is no number is refused where it stands
+			break
+		}
+	}
+	if each == nil || each.kind != mapKind || count < 1 {
+		return
+	}
+	if spec.entry("resources") == nil {
+		spec.fields = append(spec.fields, entry{"resources", each.at, (&node{kind: mapKind, at: each.at}).merged()})
+	}
+	resources := spec.field("resources")
+	for _, e := range each.fields {
+		if resources.kind != mapKind || resources.entry(e.key) != nil {
+			continue
+		}
+		total := &node{kind: stringKind, text: None, at: e.value.at}
+		if e.value.text != None {
+			q, err := resource.ParseQuantity(e.value.text)
+			if err != nil { // told of the environment already
+				continue
+			}
+			q.Mul(int64(count))
+			total.text = q.String()
+		}
+		resources.fields = append(resources.fields, entry{e.key, e.at, total.merged()})
+	}
+}
+
+// below returns the value at a path, nil where there is none.
+func (n *node) below(names ...string) *node {
+	for _, name := range names {
+		if n == nil {
+			return nil
+		}
+		n = n.field(name)
+	}
+	return n
 }
 
 // merge adds src's fields to dst. Mappings merge field by field; lists, scalars and mappings of alternatives are one
@@ -125,24 +190,12 @@ func (env *Environment) apply(job *Job) {
 	if p := &spec.Workers.Processes; spec.Resources.GPU == 0 && job.asked.gpu > 0 && (p.StrVal == "auto" || p.StrVal == "gpu") {
 		*p = intstr.FromInt32(1) // what it counted is gone, and torchrun would count the machine's cores instead
 	}
-	caps := env.Spec.Caps
-	lower(&spec.Resources.CPU, caps.CPU)
-	lower(&spec.Resources.Memory, caps.Memory)
-	lower(&spec.Resources.Shm, caps.Shm)
-	lower(&spec.Resources.EphemeralStorage, caps.EphemeralStorage)
-	lower(&spec.Servers.CPU, caps.CPU)
-	lower(&spec.Servers.Memory, caps.Memory)
-	for i := range spec.Storage {
-		if e := spec.Storage[i].EmptyDir; e != nil && e.Size != nil {
-			limit := caps.EphemeralStorage
-			if e.Medium != "" {
-				limit = caps.Shm
-			}
-			lower(e.Size, limit)
-		}
-	}
+	env.Spec.Caps.apply(spec)
 	if env.Spec.Anywhere {
 		spec.Placement, spec.Gang = Placement{}, nil // what Volcano's own Job has by itself stays
+		for _, pods := range spec.Roles.all() {
+			pods.NodeSelector, pods.Tolerations = nil, nil
+		}
 	}
 	if a := env.Spec.Accelerator; a != nil && spec.Resources.GPU > 0 {
 		a.apply(&spec.Placement)
@@ -159,9 +212,36 @@ func (env *Environment) apply(job *Job) {
 	}
 }
 
+// apply lowers what the pods of a job ask for.
+func (c *Caps) apply(spec *Spec) {
+	limits := Amounts{c.amount(c.CPU), c.amount(c.Memory), c.amount(c.EphemeralStorage)}
+	for _, own := range []*Compute{&spec.Resources.Compute, &spec.Roles.Server.Resources, &spec.Roles.Scheduler.Resources} {
+		own.lower(limits)
+	}
+	lower(&spec.Resources.Shm.Quantity, c.Shm)
+	lower(&spec.Resources.Tmp.Quantity, c.EphemeralStorage)
+	for i := range spec.Storage {
+		if e := spec.Storage[i].EmptyDir; e != nil && e.Size != nil {
+			limit := c.EphemeralStorage
+			if e.Medium != "" {
+				limit = c.Shm
+			}
+			lower(e.Size, limit)
+		}
+	}
+}
+
+func (c *Caps) amount(limit *resource.Quantity) Amount {
+	if limit == nil {
+		return Amount{}
+	}
+	return Amount{Quantity: *limit}
+}
+
 // allImages are the images that a job names.
 func (s *Spec) allImages() []*string {
-	return []*string{&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl, &s.Images.Rendezvous, &s.Servers.Image}
+	return []*string{&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl, &s.Images.Rendezvous,
+		&s.Roles.Server.Image, &s.Roles.Scheduler.Image, &s.Roles.Launcher.Image}
 }
 
 // rewrite returns an image's name here.
@@ -180,7 +260,7 @@ func (env *Environment) rewrite(image string) string {
 
 // checkImages holds what rewrites made of a job's images against the schema, since they may end in no image at all.
 func (env *Environment) checkImages(job *Job, s *shape, unsound parts) (errs Errors) {
-	if len(env.Spec.Images) == 0 || unsound.touch("image") || unsound.touch("images") {
+	if len(env.Spec.Images) == 0 || unsound.touch("image") || unsound.touch("images") || unsound.touch("roles") {
 		return nil
 	}
 	image := s.field("spec").shape.field("image").shape.scalar

@@ -12,7 +12,7 @@ func passedOver(trees ...*node) (foreign, lacking []string) {
 	}
 	for field, reason := range t.Lacks {
 		switch {
-		case strings.HasPrefix(reason, ownedBy):
+		case strings.HasPrefix(reason, ownedBy), strings.HasPrefix(field, "roles."): // which are for the jobs that have them
 			foreign = append(foreign, field)
 		case field != "mxnet" && !strings.Contains(field, "="): // a part of a section, and one value of a field, are lacking there
 			lacking = append(lacking, field)

@@ -44,7 +44,7 @@ func Explain(kind, path string) (Field, []Field, error) {
 		}
 		f := s.field(name)
 		if f == nil {
-			return at, nil, fmt.Errorf("%s: unknown field%s", strings.Join(names[:i+1], "."), (&checker{}).known(name, s))
+			return at, nil, fmt.Errorf("%s: unknown field%s", strings.Join(names[:i+1], "."), (&checker{}).known(name, s, nil))
 		}
 		at, s = f.explain(here), f.shape
 	}

@@ -45,7 +45,7 @@ func (s *Spec) checkpointVolume() (on *Storage) {
 // directoryNotes say of each volume that the job writes to what nobody does for it: its directory belongs to whoever
 // made it, and on a fresh one that is root.
 func (s *Spec) directoryNotes() (notes []string) {
-	if s.Security.RunAsUser == 0 {
+	if s.Security.RunAsUser.Is(0) {
 		return nil
 	}
 	checkpoints := s.checkpointVolume()
@@ -59,8 +59,8 @@ func (s *Spec) directoryNotes() (notes []string) {
 		if where == "" || v.Dataset == nil && v != checkpoints {
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("spec.storage[%d]: %s must exist and be writable for user %d, or %s%s",
-			i, where, s.Security.RunAsUser, writes, otherwise))
+		notes = append(notes, fmt.Sprintf("spec.storage[%d]: %s must exist and be writable for %s, or %s%s",
+			i, where, s.user(), writes, otherwise))
 	}
 	return notes
 }
@@ -77,4 +77,12 @@ func (v *Storage) directory() (where, otherwise string) {
 		return v.HostPath.Path + " of the node", "; where it is missing the kubelet makes it, for root"
 	}
 	return "", ""
+}
+
+// user is whom the pods run as, in words.
+func (s *Spec) user() string {
+	if s.Security.RunAsUser.Number == nil {
+		return "the image's user"
+	}
+	return fmt.Sprintf("user %d", *s.Security.RunAsUser.Number)
 }

@@ -73,8 +73,8 @@ func (s *Spec) PodPriority() string {
 	return s.Placement.PriorityClass
 }
 
-// Roles are the kinds of pods that train together, as components are called.
-func (s *Spec) Roles() []string {
+// Components are the kinds of pods that train together, as the label of their component says.
+func (s *Spec) Components() []string {
 	switch {
 	case s.ParameterServers():
 		return []string{"scheduler", "server", "worker"}
@@ -95,7 +95,7 @@ func (j *Job) GangName() string {
 // RoleGang is the name of the gang of one role, for schedulers that know one minimum a gang: the gang's own where there
 // is one role only.
 func (j *Job) RoleGang(role string) string {
-	if len(j.Spec.Roles()) == 1 {
+	if len(j.Spec.Components()) == 1 {
 		return j.GangName()
 	}
 	return j.GangName() + "-" + role
@@ -120,7 +120,7 @@ func (j *Job) GangIDs() []string {
 		return []string{j.Metadata.Namespace + "/" + j.GangName()}
 	}
 	var out []string
-	for _, role := range j.Spec.Roles() {
+	for _, role := range j.Spec.Components() {
 		out = append(out, j.Metadata.Namespace+"/"+j.RoleGang(role))
 	}
 	slices.Sort(out)

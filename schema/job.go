@@ -98,6 +98,7 @@ type Spec struct {
 	ImagePullSecrets  []string        `json:"imagePullSecrets,omitempty"`
 	Command           []string        `json:"command,omitempty"`
 	Args              []string        `json:"args,omitempty"`
+	WorkingDir        string          `json:"workingDir,omitempty"`
 	Env               []Env           `json:"env,omitempty"`
 	Script            *Script         `json:"script,omitempty"`
 	Workers           Workers         `json:"workers"`
@@ -120,11 +121,12 @@ type Spec struct {
 	Failure           Failure         `json:"failure"`
 	Disruption        Disruption      `json:"disruption"`
 	GracePeriod       metav1.Duration `json:"gracePeriod"`
-	TTLAfterFinished  metav1.Duration `json:"ttlAfterFinished"`
+	TTLAfterFinished  Lifetime        `json:"ttlAfterFinished"`
 	GitOps            bool            `json:"gitops"`
 	HashedNames       bool            `json:"hashedNames"`
 	CreateNamespace   bool            `json:"createNamespace"`
 	Images            Images          `json:"images"`
+	Roles             Roles           `json:"roles"`
 	PodTemplate       json.RawMessage `json:"podTemplate,omitempty"` // a partial PodTemplateSpec that podpatch.Validate accepted
 }
 
@@ -170,14 +172,13 @@ type Workers struct {
 	Master     bool  `json:"master"`
 }
 
-// Resources mirrors #Resources; quantities are what each worker asks for.
+// Resources mirrors #Resources: what each worker asks for.
 type Resources struct {
-	CPU              resource.Quantity `json:"cpu"`
-	Memory           resource.Quantity `json:"memory"`
-	GPU              int64             `json:"gpu"`
-	GPUResource      string            `json:"gpuResource"`
-	Shm              resource.Quantity `json:"shm"`
-	EphemeralStorage resource.Quantity `json:"ephemeralStorage"`
+	Compute
+	GPU         int64  `json:"gpu"`
+	GPUResource string `json:"gpuResource"`
+	Shm         Amount `json:"shm"`
+	Tmp         Amount `json:"tmp,omitzero"` // as ephemeralStorage where nobody says anything
 }
 
 // Rendezvous mirrors #Rendezvous.
@@ -232,12 +233,10 @@ func (r *Rendezvous) Dynamic() bool {
 
 // Companion mirrors #Companion.
 type Companion struct {
-	Name     string            `json:"name,omitempty"`
-	Replicas int32             `json:"replicas,omitempty"`
-	CPU      resource.Quantity `json:"cpu"`
-	Memory   resource.Quantity `json:"memory"`
-	Storage  *EtcdStorage      `json:"storage,omitempty"`
-	Etcd     *CompanionEtcd    `json:"etcd,omitempty"`
+	Name     string         `json:"name,omitempty"`
+	Replicas int32          `json:"replicas,omitempty"`
+	Storage  *EtcdStorage   `json:"storage,omitempty"`
+	Etcd     *CompanionEtcd `json:"etcd,omitempty"`
 }
 
 // CompanionEtcd is an etcd that exists. Of its Secrets the content is never read.
@@ -265,8 +264,6 @@ type Etcd struct {
 	Replicas   int32             `json:"replicas"`
 	Quota      resource.Quantity `json:"quota"`
 	Compaction metav1.Duration   `json:"compaction"`
-	CPU        resource.Quantity `json:"cpu"`
-	Memory     resource.Quantity `json:"memory"`
 	Storage    *EtcdStorage      `json:"storage,omitempty"`
 	TLS        *EtcdTLS          `json:"tls,omitempty"`
 }
@@ -285,13 +282,10 @@ type EtcdTLS struct {
 
 // Servers mirrors #Servers.
 type Servers struct {
-	Replicas int32             `json:"replicas"`
-	CPU      resource.Quantity `json:"cpu"`
-	Memory   resource.Quantity `json:"memory"`
-	Image    string            `json:"image,omitempty"`
-	Command  []string          `json:"command,omitempty"`
-	Args     []string          `json:"args,omitempty"`
-	Port     int32             `json:"port"`
+	Replicas int32    `json:"replicas"`
+	Command  []string `json:"command,omitempty"`
+	Args     []string `json:"args,omitempty"`
+	Port     int32    `json:"port"`
 }
 
 // SSH mirrors #SSH.
@@ -535,10 +529,11 @@ type Network struct {
 
 // Security mirrors #Security.
 type Security struct {
-	RunAsUser              int64 `json:"runAsUser"`
-	RunAsGroup             int64 `json:"runAsGroup"`
-	FSGroup                int64 `json:"fsGroup"`
-	ReadOnlyRootFilesystem bool  `json:"readOnlyRootFilesystem"`
+	RunAsUser              ID   `json:"runAsUser"`
+	RunAsGroup             ID   `json:"runAsGroup"`
+	FSGroup                ID   `json:"fsGroup"`
+	ReadOnlyRootFilesystem bool `json:"readOnlyRootFilesystem"`
+	Restricted             bool `json:"restricted"`
 }
 
 // Failure mirrors #Failure.

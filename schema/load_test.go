@@ -125,7 +125,7 @@ func TestDocumentMarkers(t *testing.T) {
 
 // TestShuffled: the order of fields, documents and files changes nothing.
 func TestShuffled(t *testing.T) {
-	fields := []string{"  image: registry.example/a:1\n", "  command: [x]\n", "  workers: {max: 4, min: 2}\n", "  resources: {gpu: 1, cpu: 2}\n", "  suspend: true\n"}
+	fields := []string{"  image: registry.example/a:1\n", "  command: [x]\n", "  workers: {max: 4, min: 2}\n", "  resources: {gpu: 1, cpu: 2, memory: 4Gi}\n", "  suspend: true\n"}
 	make := func(r *rand.Rand) (sources []Source) {
 		for _, name := range r.Perm(4) {
 			lines := slices.Clone(fields)
@@ -161,8 +161,8 @@ kind: Environment
 metadata: {name: here}
 spec:
   namespace: training
-  defaults: {resources: {cpu: 3, gpu: 2}, identity: {nodeRole: {}}, placement: {nodeSelector: {zone: a}}}
-  overrides: {suspend: true, resources: {gpu: 1}}
+  defaults: {resources: {cpu: 3, gpu: 2, memory: 4Gi}, identity: {nodeRole: {}}, placement: {nodeSelector: {zone: a}}}
+  overrides: {suspend: true, resources: {gpu: 1, cpu: 1, memory: 4Gi}}
   env: [{name: A, value: env}, {name: B, value: env}]
   images: [{from: registry.example/, to: mirror.example/r/}, {from: registry.example/team/, to: mirror.example/t/}]
   caps: {memory: 2Gi}

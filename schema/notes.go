@@ -10,6 +10,9 @@ func (j *Job) Notes() (notes []string) {
 	if j.Spec.Target == TargetMXJob {
 		notes = append(notes, "spec.target: training-operator 1.8.1 is the last release that has MXJob")
 	}
+	if note := j.Spec.taintNote(); note != "" {
+		notes = append(notes, "spec.placement.tolerations: "+note)
+	}
 	if note := j.Spec.gangNote(); note != "" {
 		notes = append(notes, "spec.gang.scheduler: "+note)
 	}
@@ -34,10 +37,10 @@ func (j *Job) Notes() (notes []string) {
 // workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).
 // All users of Horovod's may enter theirs, /horovod/examples, and /examples before.
 func (s *Spec) workingDirNote() string {
-	if s.Framework != FrameworkByteScheduler || !s.Horovodrun() || s.Security.RunAsUser == 0 {
+	if s.Framework != FrameworkByteScheduler || !s.Horovodrun() || s.Security.RunAsUser.Number == nil || s.Security.RunAsUser.Is(0) {
 		return ""
 	}
-	return fmt.Sprintf("ByteScheduler's own Dockerfiles end in a working directory under /root, which user %d cannot enter, and the one for PyTorch installs a Horovod that has no horovodrun: docs/images.md says what to change", s.Security.RunAsUser)
+	return fmt.Sprintf("ByteScheduler's own Dockerfiles end in a working directory under /root, which user %d cannot enter, and the one for PyTorch installs a Horovod that has no horovodrun: docs/images.md says what to change", *s.Security.RunAsUser.Number)
 }
 
 // storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of

@@ -20,8 +20,8 @@ func (j *Job) takenNotes() []string {
 	for _, q := range []struct {
 		name      string
 		asked, is *resource.Quantity
-	}{{"cpu", &asked.cpu, &res.CPU}, {"memory", &asked.memory, &res.Memory}} {
-		if q.asked.Cmp(*q.is) > 0 {
+	}{{"cpu", &asked.cpu, &res.CPU.Quantity}, {"memory", &asked.memory, &res.Memory.Quantity}} {
+		if q.asked.Cmp(*q.is) > 0 && !q.is.IsZero() { // or an override says none: no limit
 			left = append(left, fmt.Sprintf("%s %s of %s", q.name, q.is, q.asked))
 		}
 	}

@@ -40,13 +40,21 @@ var podReleases = map[[2]string]podRelease{
 // podFields refuses fields of the escape hatch that the target's controller would lose.
 func (r *ruling) podFields() {
 	release, old := podReleases[[2]string{r.Spec.Framework, r.Spec.Target}]
+	for _, p := range r.patches() {
+		if old && Trains(p.role) { // the others' pods are made by no controller of the target's
+			r.lostOf(p, release)
+		}
+	}
+}
+
+func (r *ruling) lostOf(p patch, release podRelease) {
 	var patch struct {
 		Spec map[string]json.RawMessage `json:"spec"`
 	}
-	if !old || json.Unmarshal(r.Spec.PodTemplate, &patch) != nil { // there is none, or podTemplate says what is wrong
+	if json.Unmarshal(p.raw, &patch) != nil { // podTemplate says what is wrong
 		return
 	}
-	const at = "spec.podTemplate.spec"
+	at := p.at + ".spec"
 	r.lost(at, patch.Spec, release.pod, release.version)
 	r.lost(at+".securityContext", fieldsOf(patch.Spec["securityContext"]), release.podContext, release.version)
 	for _, list := range []string{"containers", "initContainers"} {

@@ -9,8 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/tegen-dev/tegen/internal/podpatch"
 )
 
 // ruling is what a rule works with: the job as generators would see it, and its tree for positions.
@@ -32,7 +30,7 @@ type rule struct {
 // price of a comparison.
 var rules = append([]rule{
 	{(*ruling).target, "framework target"},
-	{(*ruling).names, "metadata createNamespace placement.nodeSelector"},
+	{(*ruling).names, "metadata createNamespace"},
 	{(*ruling).program, "framework launcher bytescheduler.mode command args script"},
 	{(*ruling).launchedTwice, "framework launcher bytescheduler.mode command args"},
 	{(*ruling).runnable, "framework launcher bytescheduler.mode command args script servers.command"},
@@ -40,8 +38,10 @@ var rules = append([]rule{
 	{(*ruling).environment, "env launcher target network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
 	{(*ruling).master, "framework target launcher workers.master workers.min workers.max rendezvous"},
-	{(*ruling).resources, "resources.shm resources.memory resources.ephemeralStorage storage"},
-	{(*ruling).processes, "framework bytescheduler.mode workers.processes resources.gpu"},
+	{(*ruling).resources, "resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage"},
+	{(*ruling).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
+	{(*ruling).requests, "resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles"},
+	{(*ruling).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
 	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
 	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
 	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
@@ -55,33 +55,34 @@ var rules = append([]rule{
 	{(*ruling).dlroverProgram, "framework command args"},
 	{(*ruling).gang, "gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
 	{(*ruling).gangDialect, "gang target kubernetesVersion suspend"},
-	{(*ruling).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate"},
+	{(*ruling).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
 	{(*ruling).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
-	{(*ruling).foreignGang, "gang metadata podTemplate"},
+	{(*ruling).foreignGang, "gang metadata podTemplate roles"},
 	{(*ruling).volumes, "storage workers.replicas"},
 	{(*ruling).claims, "storage metadata"},
 	{(*ruling).datasets, "storage"},
 	{(*ruling).checkpoint, "checkpoint storage"},
-	{(*ruling).placement, "placement.tolerations"},
+	{(*ruling).nodes, "placement roles"},
+	{(*ruling).roles, "roles framework target mxnet.mode bytescheduler.mode rendezvous.store storage ssh workers"},
 	{(*ruling).failure, "failure framework launcher"},
-	{(*ruling).podTemplate, "podTemplate"},
-	{(*ruling).containerNames, "framework target podTemplate"},
-	{(*ruling).podFields, "framework target podTemplate"},
+	{(*ruling).podTemplate, "podTemplate roles"},
+	{(*ruling).containerNames, "framework target podTemplate roles"},
+	{(*ruling).podFields, "framework target podTemplate roles"},
 	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
 	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
 	{(*ruling).mxnet, "framework target mxnet servers workers"},
 	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env gang"},
 	{(*ruling).bytePSProgram, "framework bytescheduler.mode command args servers"},
 	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
-	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate"},
-	{(*ruling).bareEnv, "framework target env podTemplate gang"},
+	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate roles"},
+	{(*ruling).bareEnv, "framework target env podTemplate roles gang"},
 	{(*ruling).horovodProgram, "framework bytescheduler.mode command args"},
 	{(*ruling).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
 	{(*ruling).horovodElastic, "framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface"},
-	{(*ruling).horovodUser, "framework bytescheduler.mode security.runAsUser"},
+	{(*ruling).horovodUser, "framework target bytescheduler.mode workers security.runAsUser"},
 	{(*ruling).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
 	{(*ruling).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
-	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env podTemplate"},
+	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env podTemplate roles"},
 	{(*ruling).mpiGang, "target gang placement.scheduler"},
 	{(*ruling).hostListFits, "framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu"},
 	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
@@ -146,9 +147,6 @@ func (r *ruling) names() {
 		if strings.HasPrefix(key, "tegen.dev/") {
 			r.failKey("metadata.annotations", key, "reserved", "is set by tegen: choose another key")
 		}
-	}
-	for key := range r.Spec.Placement.NodeSelector {
-		r.key("spec.placement.nodeSelector", key)
 	}
 }
 
@@ -267,54 +265,13 @@ func (r *ruling) master() {
 	}
 }
 
-func (r *ruling) resources() {
-	res := &r.Spec.Resources
-	inMemory, origin := res.Shm.DeepCopy(), ""
-	if !r.given("spec.resources.shm") {
-		origin = " (the default)"
-	}
-	if inMemory.Cmp(res.Memory) > 0 {
-		r.fail("spec.resources.shm", "order", "%s%s is above memory %s, which it counts against", res.Shm.String(), origin, res.Memory.String())
-	}
-	for i := range r.Spec.Storage {
-		e := r.Spec.Storage[i].EmptyDir
-		if e == nil || e.Size == nil {
-			continue
-		}
-		at := fmt.Sprintf("spec.storage[%d].emptyDir.size", i)
-		if e.Medium == "" {
-			if e.Size.Cmp(res.EphemeralStorage) > 0 {
-				r.fail(at, "order", "%s is above spec.resources.ephemeralStorage %s, at which the pod is evicted", e.Size.String(), res.EphemeralStorage.String())
-			}
-			continue
-		}
-		if inMemory.Add(*e.Size); inMemory.Cmp(res.Memory) > 0 {
-			r.fail(at, "order", "%s and shared memory are above memory %s, which they count against", e.Size.String(), res.Memory.String())
-		}
-	}
-}
-
 func (r *ruling) processes() {
 	processes, res := r.Spec.Workers.Processes, &r.Spec.Resources
 	switch {
 	case processes.StrVal == "gpu" && res.GPU == 0 && !r.Spec.Horovodrun(): // of which horovodSlots tells
 		r.fail("spec.workers.processes", "requires", "gpu counts the accelerators of a worker, and spec.resources.gpu asks for none: use auto")
-	case res.GPU > 0 && int64(processes.IntVal) > res.GPU:
+	case res.GPU > 0 && int64(processes.IntVal) > res.GPU && strings.HasSuffix(res.GPUResource, "/gpu"): // of others, one may have several cores
 		r.fail("spec.workers.processes", "order", "%d is above spec.resources.gpu %d: each process needs an accelerator of its own", processes.IntVal, res.GPU)
-	}
-}
-
-func (r *ruling) placement() {
-	for i, t := range r.Spec.Placement.Tolerations {
-		at := fmt.Sprintf("spec.placement.tolerations[%d]", i)
-		switch {
-		case t.Operator == "Exists" && t.Value != "":
-			r.fail(at+".value", "requires", "operator Exists takes no value")
-		case t.Key == "" && t.Operator != "Exists":
-			r.fail(at, "requires", "a toleration without a key tolerates every taint and needs operator: Exists")
-		case t.Seconds != nil && t.Effect != "NoExecute":
-			r.fail(at+".seconds", "requires", "only effect NoExecute has a time")
-		}
 	}
 }
 
@@ -369,18 +326,4 @@ func short(d metav1.Duration) string {
 		}
 	}
 	return text
-}
-
-// podTemplate asks the one package that knows pod templates what in the escape hatch is none of theirs.
-func (r *ruling) podTemplate() {
-	if r.Spec.PodTemplate == nil {
-		return
-	}
-	for _, m := range podpatch.Validate(r.Spec.PodTemplate) {
-		at := "spec.podTemplate"
-		if m.Path != "" {
-			at += "." + m.Path
-		}
-		r.fail(at, "pod-template", "%s", m.Msg)
-	}
 }

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -35,29 +34,4 @@ func (r *ruling) elasticJob() {
 			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i), "requires", "the controller of target elasticjob passes the launcher's options to every container, which %q does not know: target job or pytorchjob takes more containers", c.Name)
 		}
 	}
-}
-
-// podPatch is what rules read of the escape hatch.
-type podPatch struct {
-	Spec struct {
-		TerminationGracePeriodSeconds *int64             `json:"terminationGracePeriodSeconds"`
-		Containers                    []patchedContainer `json:"containers"`
-		InitContainers                []patchedContainer `json:"initContainers"`
-	} `json:"spec"`
-}
-
-type patchedContainer struct {
-	Name      string          `json:"name"`
-	Lifecycle json.RawMessage `json:"lifecycle"`
-	Env       []struct {
-		Name string `json:"name"`
-	} `json:"env"`
-	EnvFrom []any `json:"envFrom"`
-}
-
-func (r *ruling) patch() (p podPatch) {
-	if r.Spec.PodTemplate != nil && json.Unmarshal(r.Spec.PodTemplate, &p) != nil {
-		return podPatch{} // podpatch.Validate says why
-	}
-	return p
 }

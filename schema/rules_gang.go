@@ -23,9 +23,9 @@ func (r *ruling) gang() {
 	case g.MinAvailable == w.Replicas:
 	case g.Scheduler == GangKueue:
 		r.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler", w.Replicas, g.MinAvailable, w.Replicas)
-	case len(r.Spec.Roles()) > 1 && (dialects[g.Scheduler].total || r.Spec.MakesPodGroup()):
+	case len(r.Spec.Components()) > 1 && (dialects[g.Scheduler].total || r.Spec.MakesPodGroup()):
 		r.fail(at, "requires", "%s of target %s counts the pods of all roles together, so workers could stand in for a %s: set it to %d, or use %s",
-			g.Scheduler, r.Spec.Target, r.Spec.Roles()[0], w.Replicas, r.countsRoles())
+			g.Scheduler, r.Spec.Target, r.Spec.Components()[0], w.Replicas, r.countsRoles())
 	}
 	if w.Min < w.Max && g.MatchPolicy != "waiting-and-running" {
 		r.fail("spec.gang.matchPolicy", "requires", "an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang", g.MatchPolicy)
@@ -117,9 +117,11 @@ func (r *ruling) gangPlacement() {
 	if g.Priority != "" && g.Scheduler != GangKueue && p.PriorityClass != "" && p.PriorityClass != g.Priority {
 		r.fail("spec.gang.priority", "order", "%s is not spec.placement.priorityClass %s: all pods of a gang share one priority", g.Priority, p.PriorityClass)
 	}
-	for _, field := range []string{"schedulerName", "priorityClassName", "priority", "schedulingGroup"} {
-		if at := "spec.podTemplate.spec." + field; r.given(at) {
-			r.fail(at, "reserved", "all pods of a gang have the same: it is set by spec.gang and spec.placement")
+	for _, patch := range r.patches() {
+		for _, field := range []string{"schedulerName", "priorityClassName", "priority", "schedulingGroup"} {
+			if at := patch.at + ".spec." + field; Trains(patch.role) && r.given(at) {
+				r.fail(at, "reserved", "all pods of a gang have the same: it is set by spec.gang and spec.placement")
+			}
 		}
 	}
 }
@@ -165,7 +167,9 @@ var gangKeys = []string{
 func (r *ruling) foreignGang() {
 	mappings := []string{"metadata.labels", "metadata.annotations"}
 	if r.Spec.Gang.Active() {
-		mappings = append(mappings, "spec.podTemplate.metadata.labels", "spec.podTemplate.metadata.annotations")
+		for _, p := range r.patches() {
+			mappings = append(mappings, p.at+".metadata.labels", p.at+".metadata.annotations")
+		}
 	}
 	for _, mapping := range mappings {
 		n := r.root

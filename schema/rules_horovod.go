@@ -86,8 +86,13 @@ func (r *ruling) horovodElastic() {
 // horovodUser refuses root: sshd would then change its user and root directory, which takes capabilities that no pod of a
 // restricted namespace has.
 func (r *ruling) horovodUser() {
-	if r.Spec.Horovodrun() && r.Spec.Security.RunAsUser == 0 {
-		r.fail("spec.security.runAsUser", "requires", "sshd as root needs capabilities that these pods drop: give another user, who needs no line in the image's passwd file")
+	const at, remedy = "spec.security.runAsUser", "give a number other than 0, which needs no line in the image's passwd file"
+	switch user := r.Spec.Security.RunAsUser; {
+	case !r.Spec.Horovodrun():
+	case user.Is(0):
+		r.fail(at, "requires", "sshd as root needs capabilities that these pods drop: give another user, who needs no line in the image's passwd file")
+	case user.Number == nil && r.Spec.OverSSH():
+		r.fail(at, "requires", "ssh and sshd need a line of the user in /etc/passwd, and nobody knows the image's user here: %s", remedy)
 	}
 }
 
@@ -148,7 +153,7 @@ func (r *ruling) horovodEnvironment() {
 		return
 	}
 	const reason = "sshd gives the processes of workers none of it, and horovodrun only what the launcher has: put it in spec.env"
-	for at, c := range r.patchedWorkers() {
+	for at, c := range r.patchedContainers() {
 		if len(c.Env) > 0 {
 			r.fail(at+".env", "target", reason)
 		}

@@ -149,25 +149,3 @@ func (r *ruling) bareEnv() {
 		r.fail("spec.gang.priority", "target", "target %s cannot carry this: %s", TargetMXJobMlkube, mlkubePods)
 	}
 }
-
-// patchedWorkers are the escape hatch's containers that are the workers' own, by their paths.
-func (r *ruling) patchedWorkers() map[string]patchedContainer {
-	all := map[string]patchedContainer{}
-	for i, c := range r.patch().Spec.Containers {
-		if c.Name == worker {
-			all[fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i)] = c
-		}
-	}
-	return all
-}
-
-// patchedEnv are the names of the variables that the escape hatch gives workers, by their paths.
-func (r *ruling) patchedEnv() map[string]string {
-	all := map[string]string{}
-	for at, c := range r.patchedWorkers() {
-		for i, e := range c.Env {
-			all[fmt.Sprintf("%s.env[%d]", at, i)] = e.Name
-		}
-	}
-	return all
-}

@@ -222,6 +222,9 @@ const maxDuration = 10 * 365 * 24 * time.Hour
 
 // parses asks Go's own parser of a format, since a regular expression can only sketch one.
 func parses(format, text string) bool {
+	if text == None && format != "" {
+		return true // where CUE allows the word
+	}
 	switch format {
 	case "bytes":
 		q, err := resource.ParseQuantity(text)
@@ -231,7 +234,7 @@ func parses(format, text string) bool {
 		return err == nil && q.MilliValue() >= 1 && q.Cmp(*resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI)) == 0
 	case "duration":
 		d, err := time.ParseDuration(text)
-		return err == nil && d > 0 && d%time.Second == 0 && d <= maxDuration
+		return err == nil && d%time.Second == 0 && d <= maxDuration
 	}
 	return true
 }

@@ -172,6 +172,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 	c.errs = append(c.errs, texts.errs...)
 	root.without(c.bad)
 	hashing := root.given("spec.hashedNames")
+	followUser(root)
 	complete(root, s)
 	job := &Job{asked: asked}
 	if errs := decode(root, job); errs != nil {
@@ -187,8 +188,23 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 		c.errs = append(c.errs, env.checkImages(job, s, unsound)...)
 	}
 	settle(job, hashing)
+	job.Spec.fitShm(root)
 	job.makeAccessPoints()
 	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
+}
+
+// followUser leaves groups to the image where the user is left to it and nobody says more: the one default that follows
+// from another field's value.
+func followUser(root *node) {
+	security := root.below("spec", "security")
+	if user := security.below("runAsUser"); user == nil || user.text != imageUser {
+		return
+	}
+	for field, value := range map[string]string{"runAsGroup": imageUser, "fsGroup": None} {
+		if security.field(field) == nil {
+			security.fields = append(security.fields, entry{key: field, value: &node{kind: stringKind, text: value}})
+		}
+	}
 }
 
 // parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as

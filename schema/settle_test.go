@@ -20,13 +20,13 @@ func loadOne(t *testing.T, text string) *Job {
 // TestDefaultProcesses: one for each accelerator, and one where there is none or an environment has taken them away.
 func TestDefaultProcesses(t *testing.T) {
 	for spec, want := range map[string]string{
-		"workers: {replicas: 2}":                                                              "1",
-		"workers: {replicas: 2}, resources: {gpu: 8}":                                         "8",
-		"workers: {replicas: 2, processes: 2}, resources: {gpu: 8}":                           "2",
-		"workers: {replicas: 2, processes: gpu}, resources: {gpu: 8}":                         "gpu",
-		"framework: horovod, workers: {replicas: 2}, resources: {gpu: 4}":                     "4",
-		"framework: dlrover, target: elasticjob, workers: {replicas: 2}, resources: {gpu: 4}": "4",
-		"framework: mxnet, workers: {replicas: 2}, resources: {gpu: 4}":                       "1", // it has one for all
+		"workers: {replicas: 2}": "1",
+		"workers: {replicas: 2}, resources: {gpu: 8, cpu: 1, memory: 4Gi}":                                         "8",
+		"workers: {replicas: 2, processes: 2}, resources: {gpu: 8, cpu: 1, memory: 4Gi}":                           "2",
+		"workers: {replicas: 2, processes: gpu}, resources: {gpu: 8, cpu: 1, memory: 4Gi}":                         "gpu",
+		"framework: horovod, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}":                     "4",
+		"framework: dlrover, target: elasticjob, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}": "4",
+		"framework: mxnet, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}":                       "1", // it has one for all
 	} {
 		p := loadOne(t, settleHead+spec+"}\n").Spec.Workers.Processes
 		if p.String() != want {
@@ -35,7 +35,7 @@ func TestDefaultProcesses(t *testing.T) {
 	}
 	const laptop = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: laptop}\nspec: {overrides: {resources: {gpu: 0}}}\n"
 	for processes, want := range map[string]string{"": "1", ", processes: gpu": "1", ", processes: auto": "1", ", processes: 8": "8"} {
-		p := loadOne(t, settleHead+"workers: {replicas: 2"+processes+"}, resources: {gpu: 8}}\n"+laptop).Spec.Workers.Processes
+		p := loadOne(t, settleHead+"workers: {replicas: 2"+processes+"}, resources: {gpu: 8, cpu: 1, memory: 4Gi}}\n"+laptop).Spec.Workers.Processes
 		if p.String() != want {
 			t.Errorf("{%s} without its accelerators: %s processes, want %s", processes, &p, want)
 		}
@@ -51,7 +51,7 @@ func TestDefaultStore(t *testing.T) {
 		"workers: {replicas: 1, min: 1, max: 4}" + image:                             StoreCompanion,
 		"workers: {replicas: 1}" + image:                                             StoreWorker,
 		"workers: {replicas: 1}, rendezvous: {store: companion}" + image:             StoreCompanion,
-		"workers: {replicas: 1}, rendezvous: {companion: {memory: 1Gi}}" + image:     StoreCompanion,
+		"workers: {replicas: 1}, rendezvous: {companion: {name: meet}}" + image:      StoreCompanion,
 		"workers: {replicas: 1}, rendezvous: {backend: etcd}" + image:                StoreCompanion, // which needs a store
 		"framework: horovod, workers: {replicas: 2}" + image:                         StoreWorker,
 		"workers: {replicas: 2}, rendezvous: {store: external, endpoint: 'e.x:123'}": StoreExternal,
@@ -61,7 +61,7 @@ func TestDefaultStore(t *testing.T) {
 		}
 	}
 	// An environment says how companions are: a job that has none is no mistake of its author's.
-	const env = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {images: {rendezvous: 'r:1'}, rendezvous: {companion: {memory: 1Gi}}}}\n"
+	const env = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {images: {rendezvous: 'r:1'}, rendezvous: {companion: {name: meet}}}}\n"
 	for workers, want := range map[int]string{1: StoreWorker, 2: StoreCompanion} {
 		if got := loadOne(t, fmt.Sprintf("%sworkers: {replicas: %d}}\n%s", settleHead, workers, env)).Spec.Rendezvous.Store; got != want {
 			t.Errorf("%d workers where companions have settings: store %s, want %s", workers, got, want)

@@ -55,6 +55,8 @@ type node struct {
 	fields []entry
 	items  []*node
 	at     position
+
+	environment bool // merged into a job: its author did not write it
 }
 
 type entry struct {

@@ -39,9 +39,9 @@ var Targets = []Target{
 	{FrameworkMXNet, TargetJob, "batch/v1 Jobs, one a role", mxnetJob},
 	{FrameworkMXNet, TargetMXJob, "kubeflow.org/v1 MXJob", mxjob},
 	{FrameworkMXNet, TargetMXJobMlkube, "mxnet.mlkube.io/v1beta1 or mlkube.io/v1beta1 MxJob", mxjobMlkube},
-	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), horovodLacks)},
+	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), horovodLacks, launchesInWorker)},
 	{FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(horovodLacks, mpijobLacks, others(FrameworkHorovod))},
-	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), horovodLacks, byteSchedulerLacks)},
+	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), horovodLacks, launchesInWorker, byteSchedulerLacks)},
 	{FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks)},
 }
 
@@ -74,8 +74,15 @@ func others(framework string) lacks {
 
 		"rendezvous.maxRestarts": {FrameworkTorchelastic, FrameworkDLRover},
 
-		"mxnet":         {FrameworkMXNet},
-		"servers":       {FrameworkMXNet, FrameworkByteScheduler},
+		"mxnet":   {FrameworkMXNet},
+		"servers": {FrameworkMXNet, FrameworkByteScheduler},
+
+		"roles.server":    {FrameworkMXNet, FrameworkByteScheduler},
+		"roles.scheduler": {FrameworkMXNet, FrameworkByteScheduler},
+		"roles.launcher":  {FrameworkHorovod, FrameworkByteScheduler},
+		"roles.etcd":      {FrameworkTorchelastic},
+		"roles.companion": {FrameworkTorchelastic},
+
 		"ssh":           {FrameworkHorovod, FrameworkByteScheduler},
 		"ssh.secret":    {FrameworkHorovod, FrameworkByteScheduler},
 		"horovod":       {FrameworkHorovod, FrameworkByteScheduler},
@@ -105,10 +112,12 @@ var noController = lacks{
 var Features = []Feature{
 	written("launcher", "who starts the processes"),
 	{"launcher=" + LauncherTegen, "tegen's own launcher", "launcher", tegenRun},
+	written("workingDir", "the directory that the program starts in"),
 	written("env", "environment variables of the workers"),
 	{"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max", elastic},
 	written("workers.firstIndex", "pods counted from 1"),
 	{"workers.master", "a Master, for programs without a launcher", "workers.master", func(r *ruling) []string { return when(r.Spec.Workers.Master, "workers.master") }},
+	writtenOf("resources", "resources", "requests that are not the limits, or none", "requests", "limits"),
 	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port", "id", "etcd", "companion", "keepAlive", "keepAliveAttempts"),
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),
 	written("servers", "parameter servers"),
@@ -145,7 +154,13 @@ var Features = []Feature{
 	written("gracePeriod", "time to write a checkpoint in"),
 	written("ttlAfterFinished", "finished jobs are deleted"),
 	written("hashedNames", "names that change with the template"),
-	written("podTemplate", "any further field of the pods"),
+	written("roles.server", "resources, nodes and pods of the parameter servers"),
+	written("roles.scheduler", "resources, nodes and pods of their scheduler"),
+	written("roles.launcher", "resources, nodes and pods of the launcher"),
+	written("roles.etcd", "resources, nodes and pods of an etcd"),
+	written("roles.companion", "resources, nodes and pods of a companion"),
+	written("roles.helper", "resources, nodes and pods of what prepares the job"),
+	written("podTemplate", "any further field of the workers' pods"),
 }
 
 // written is a feature that is used wherever its field is given, in the author's file or by an environment.
@@ -191,7 +206,8 @@ func fetchedData(r *ruling) (paths []string) {
 
 // ownGroup passes over the default, which is rendered for every target.
 func ownGroup(r *ruling) []string {
-	return when(r.given("spec.security.runAsGroup") && r.Spec.Security.RunAsGroup != 65534, "security.runAsGroup")
+	group := r.Spec.Security.RunAsGroup
+	return when(r.given("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
 }
 
 func when(used bool, field string) []string {
@@ -260,8 +276,12 @@ func (r *ruling) carries(f Feature) {
 	if t == nil || t.Carries(f.Name) {
 		return
 	}
+	can := instead(t.Framework, f.Name)
+	if strings.HasPrefix(f.Name, "roles.") {
+		can += "; as for this job, " + r.Spec.othersWords()
+	}
 	for _, path := range f.used(r) {
-		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework, t.Lacks[f.Name], instead(t.Framework, f.Name))
+		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework, t.Lacks[f.Name], can)
 	}
 }
 

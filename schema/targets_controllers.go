@@ -12,6 +12,8 @@ var trainJobLacks = lacks{
 	"workers.min":            "a TrainJob has no minimum and maximum of nodes (KEP-2903 is open)",
 	"rendezvous":             "its controller sets a static rendezvous with node 0 by itself",
 	"rendezvous.maxRestarts": "its controller sets a static rendezvous with node 0 by itself",
+	"roles.etcd":             "its controller sets a static rendezvous with node 0 by itself",
+	"roles.companion":        "its controller sets a static rendezvous with node 0 by itself",
 
 	"launcher=" + LauncherTegen: "its controller sets a static rendezvous with node 0, which this launcher has not",
 

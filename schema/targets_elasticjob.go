@@ -24,6 +24,7 @@ var dlroverLacks = union(mutableTemplate, lacks{
 	"workers.firstIndex":        "its master counts pods from 0",
 	"gang.scheduler=kueue":      "Kueue does not know this kind",
 	"gang.scheduler=kubernetes": "its pods have no field schedulingGroup",
+	"resources":                 "its master gives every pod requests that equal limits",
 	"failure.restarts":          "its master counts the restarts of each worker: see failure.restartsPerWorker",
 	"failure.fatalExitCodes":    "its master decides itself what is worth another try",
 	"failure.ignoreDisruptions": "its master decides itself what is worth another try",

@@ -6,10 +6,15 @@ var horovodLacks = lacks{
 	"failure.restartsPerWorker": "a launcher that is given up would leave workers that never end",
 }
 
+// launchesInWorker: no other pod starts the processes.
+var launchesInWorker = lacks{"roles.launcher": "the pod of worker 0 runs the launcher too"}
+
 // mpijobLacks is what an MPIJob has no field for (kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1/types.go and
 // pkg/controller/mpi_job_controller.go).
 var mpijobLacks = lacks{
 	"servers":                   "an MPIJob has a launcher and workers, and no more roles",
+	"roles.server":              "an MPIJob has a launcher and workers, and no more roles",
+	"roles.scheduler":           "an MPIJob has a launcher and workers, and no more roles",
 	"gang.scheduler=kubernetes": "its pod templates have Kubernetes 1.35's field in place of schedulingGroup, and lose this one",
 	"ssh.secret":                "the MPI operator makes a pair of keys for each job itself",
 	"failure.restartsPerWorker": "the MPI operator counts failures of the launcher alone",

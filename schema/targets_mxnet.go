@@ -7,7 +7,9 @@ var (
 	})
 
 	// bytePSJob are the same pods, of another framework's job.
-	bytePSJob = Target{FrameworkByteScheduler, TargetJob, "batch/v1 Jobs, one a role", union(others(FrameworkByteScheduler), countedWorkers)}
+	bytePSJob = Target{FrameworkByteScheduler, TargetJob, "batch/v1 Jobs, one a role", union(others(FrameworkByteScheduler), countedWorkers, lacks{
+		"roles.launcher": "every pod of BytePS starts its own processes",
+	})}
 
 	// mxnetLocalJob is a Job alone, which Kueue can admit.
 	mxnetLocalJob = Target{FrameworkMXNet, TargetJob, "batch/v1 Job", union(others(FrameworkMXNet), countedWorkers)}

@@ -93,8 +93,10 @@ func (b *bench) startOn(ctx context.Context, kind, data string) (*server, error)
 	url := "http://" + ports[0]
 	switch kind {
 	case companion:
-		command := []string{b.program, "serve", "--data-dir=" + data, "--listen-client=" + ports[0], "--advertise-client-urls=" + url,
-			"--listen-c10d=" + ports[1], "--listen-status=" + ports[2]}
+		command := []string{
+			b.program, "serve", "--data-dir=" + data, "--listen-client=" + ports[0], "--advertise-client-urls=" + url,
+			"--listen-c10d=" + ports[1], "--listen-status=" + ports[2],
+		}
 		if b.within != nil {
 			command = b.within.inside(command)
 		}

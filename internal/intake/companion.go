@@ -51,7 +51,7 @@ func (d *draft) serves(v view) {
 	d.set("spec.images.rendezvous", c.at("image").text(), c.at("image"))
 	for _, key := range []string{"cpu", "memory"} {
 		limit := c.at("resources", "limits", key)
-		d.set(at+key, limit.text(), limit)
+		d.set("spec.roles.companion.resources."+key, limit.text(), limit)
 	}
 	if claims := v.at("volumeClaimTemplates").items(); len(claims) == 1 {
 		claim := claims[0].at("spec")

@@ -116,7 +116,7 @@ func (d *draft) etcdResources(resources view) {
 		if !v.given() {
 			v = resources.at("requests", key)
 		}
-		d.set("spec.rendezvous.etcd."+key, v.text(), v)
+		d.set("spec.roles.etcd.resources."+key, v.text(), v)
 	}
 }
 

@@ -173,7 +173,7 @@ func (d *draft) refusal(sound, patch tree) string {
 	if err != nil {
 		return err.Error()
 	}
-	for _, m := range podpatch.Validate(text) {
+	for _, m := range podpatch.Validate(text, schema.RoleWorker, "spec.image") {
 		return m.Msg
 	}
 	job := clone(sound).(tree)

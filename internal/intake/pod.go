@@ -103,6 +103,11 @@ func (d *draft) resources(r view, field string) {
 	}
 	if d.amount(field+".gpu", limit) {
 		d.set(field+".gpuResource", name, limit)
+		for _, other := range []string{"cpu", "memory"} { // a job with accelerators must say it
+			if !d.get(field + "." + other).given() {
+				d.set(field+"."+other, schema.None, r)
+			}
+		}
 	}
 }
 

@@ -87,10 +87,14 @@ func (d *draft) servers(c, worker view) {
 		if !v.given() {
 			v = c.at("resources", "requests", key)
 		}
-		d.set("spec.servers."+key, v.text(), v)
+		for _, role := range []string{schema.RoleServer, schema.RoleScheduler} {
+			d.set("spec.roles."+role+".resources."+key, v.text(), v)
+		}
 	}
 	if image := c.at("image"); image.text() != worker.at("image").text() {
-		d.set("spec.servers.image", image.text(), image)
+		for _, role := range []string{schema.RoleServer, schema.RoleScheduler} {
+			d.set("spec.roles."+role+".image", image.text(), image)
+		}
 	}
 	command, args := c.at("command"), c.at("args")
 	sameCommand := slices.Equal(command.texts(), worker.at("command").texts())

@@ -54,7 +54,7 @@ func TestRoom(t *testing.T) {
 	const mounts = "command: [python, t.py], volumeMounts: [{name: m, mountPath: /dev/shm}, {name: s, mountPath: /scratch}]"
 	for _, c := range []struct{ shm, scratch, want string }{
 		{"4Gi", "10Gi", "  resources:\n    shm: 4Gi\n  storage"}, // the defaults just suffice
-		{"16Gi", "50Gi", "  resources:\n    memory: 20Gi\n    shm: 16Gi\n    ephemeralStorage: 50Gi\n"},
+		{"16Gi", "50Gi", "  resources:\n    memory: 20Gi\n    ephemeralStorage: 50Gi\n    shm: 16Gi\n"},
 	} {
 		out, notes := indexed(t, "{}", mounts, "[{name: m, emptyDir: {medium: Memory, sizeLimit: "+c.shm+"}}, {name: s, emptyDir: {sizeLimit: "+c.scratch+"}}]")
 		if out.Flawed || !strings.Contains(string(out.YAML), c.want) || strings.Contains(string(out.YAML), "podTemplate") {

@@ -216,7 +216,7 @@ func (k kustomize) same(t *testing.T) {
 		"a merge patch on the job": {
 			"kustomization.yaml": header + "resources: [job.yaml]\npatches: [{path: patch.yaml}]\ntransformers: [tegen.yaml]\n",
 			"job.yaml":           job,
-			"patch.yaml":         "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: resnet, namespace: ml}\nspec: {resources: {gpu: 2}, env: [{name: A, value: b}]}\n",
+			"patch.yaml":         "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: resnet, namespace: ml}\nspec: {resources: {gpu: 2, cpu: 1, memory: 4Gi}, env: [{name: A, value: b}]}\n",
 			"tegen.yaml":         generator,
 		},
 		"a transformer behind tegen": {

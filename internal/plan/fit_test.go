@@ -159,12 +159,12 @@ func TestFit(t *testing.T) {
 			[]string{"fits true", "a: j-worker-0-*", "b: j-etcd-0"},
 		},
 		"every role needs its place": {
-			"resources: {cpu: 4, memory: 1Gi}, workers: {replicas: 2}, rendezvous: {backend: etcd, store: etcd, etcd: {cpu: 1}}",
+			"resources: {cpu: 4, memory: 1Gi}, workers: {replicas: 2}, rendezvous: {backend: etcd, store: etcd}, roles: {etcd: {resources: {cpu: 1}}}",
 			[]string{cpuNode("a")},
 			[]string{"fits false, by a heuristic", "a: j-worker-{0..1}-*", "1 of etcd: 1 insufficient cpu"},
 		},
 		"another order finds a place": { // the worker takes the larger part of a node, and a comes first
-			"resources: {cpu: 6, memory: 1Gi}, workers: {replicas: 1}, rendezvous: {backend: etcd, store: etcd, etcd: {cpu: 3, memory: 40Gi}}",
+			"resources: {cpu: 6, memory: 1Gi}, workers: {replicas: 1}, rendezvous: {backend: etcd, store: etcd}, roles: {etcd: {resources: {cpu: 3, memory: 40Gi}}}",
 			[]string{
 				cpuNode("a"), "{apiVersion: v1, kind: Node, metadata: {name: b}, status: {allocatable: {cpu: 6, memory: 8Gi, ephemeral-storage: 90Gi}}}",
 			},

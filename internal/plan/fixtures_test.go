@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,16 +75,12 @@ func planned(t *testing.T, job *schema.Job) {
 
 // ample is a cluster with a node for each pod, which has everything.
 func ample(j *Job) *Inventory {
-	labels := map[string]string{}
-	pods := 0
-	for _, s := range j.PodSets {
-		maps.Copy(labels, s.pod.Spec.NodeSelector)
-		pods += len(s.Pods)
-	}
 	inv := &Inventory{}
-	for range pods {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Status: corev1.NodeStatus{Allocatable: j.Requests.Peak}}
-		inv.nodes = append(inv.nodes, &node{Node: n, free: amountsOf(j.Requests.Peak)})
+	for _, s := range j.PodSets { // roles may want nodes of different labels
+		for range s.Pods {
+			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: s.pod.Spec.NodeSelector}, Status: corev1.NodeStatus{Allocatable: j.Requests.Peak}}
+			inv.nodes = append(inv.nodes, &node{Node: n, free: amountsOf(j.Requests.Peak)})
+		}
 	}
 	return inv
 }

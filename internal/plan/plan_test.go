@@ -163,7 +163,7 @@ func TestRequests(t *testing.T) {
 
 // TestTotals: what fetches data is there at first, and gone later.
 func TestTotals(t *testing.T) {
-	r := of(t, "workers: {replicas: 2}, resources: {cpu: 4, gpu: 8}, rendezvous: {backend: etcd, store: etcd, etcd: {cpu: 1}}, storage: [{mountPath: /d, dynamic: {size: 1Gi}, dataset: {url: 'https://a.test/d.zip'}}]").Requests
+	r := of(t, "workers: {replicas: 2}, resources: {cpu: 4, gpu: 8, memory: 4Gi}, rendezvous: {backend: etcd, store: etcd}, roles: {etcd: {resources: {cpu: 1}}}, storage: [{mountPath: /d, dynamic: {size: 1Gi}, dataset: {url: 'https://a.test/d.zip'}}]").Requests
 	for what, c := range map[string]struct {
 		list corev1.ResourceList
 		want string

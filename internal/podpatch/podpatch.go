@@ -26,8 +26,9 @@ type Mistake struct {
 
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
-// Validate returns every unknown field, or the first value of a wrong type.
-func Validate(patch []byte) []Mistake {
+// Validate returns every unknown field, or the first value of a wrong type. own is what the patch calls the container that
+// tegen renders, and image where its image stands.
+func Validate(patch []byte, own, image string) []Mistake {
 	template := &corev1.PodTemplateSpec{}
 	strict, err := kjson.UnmarshalStrict(patch, template)
 	if err != nil {
@@ -44,17 +45,17 @@ func Validate(patch []byte) []Mistake {
 	if len(out) > 0 {
 		return out
 	}
-	if _, err := merge(rendered(), patch); err != nil {
+	if _, err := merge(rendered(own), patch); err != nil {
 		return []Mistake{{"", "cannot be merged: " + err.Error()}}
 	}
-	return reserved(template)
+	return reserved(template, own, image)
 }
 
 // rendered is what a patch is merged into: merging looks for the keys of items, such as a volume's name, only where the
 // list has some.
-func rendered() *corev1.PodTemplateSpec {
+func rendered(own string) *corev1.PodTemplateSpec {
 	c := corev1.Container{
-		Name: "worker", Env: []corev1.EnvVar{{Name: "E"}}, Ports: []corev1.ContainerPort{{ContainerPort: 1}},
+		Name: own, Env: []corev1.EnvVar{{Name: "E"}}, Ports: []corev1.ContainerPort{{ContainerPort: 1}},
 		VolumeMounts: []corev1.VolumeMount{{MountPath: "/m"}}, VolumeDevices: []corev1.VolumeDevice{{DevicePath: "/d"}},
 	}
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -66,7 +67,7 @@ func rendered() *corev1.PodTemplateSpec {
 }
 
 // reserved finds what in a patch would break what tegen renders, or escape its checks.
-func reserved(t *corev1.PodTemplateSpec) (out []Mistake) {
+func reserved(t *corev1.PodTemplateSpec, own, image string) (out []Mistake) {
 	for path, set := range map[string]bool{
 		"spec.restartPolicy":         t.Spec.RestartPolicy != "",
 		"spec.subdomain":             t.Spec.Subdomain != "",
@@ -81,17 +82,17 @@ func reserved(t *corev1.PodTemplateSpec) (out []Mistake) {
 	for list, containers := range map[string][]corev1.Container{"containers": t.Spec.Containers, "initContainers": t.Spec.InitContainers} {
 		for i, c := range containers {
 			at := fmt.Sprintf("spec.%s[%d]", list, i)
-			worker := list == "containers" && c.Name == "worker"
+			ours := list == "containers" && c.Name == own
 			tag := c.Image[strings.LastIndex(c.Image, "/")+1:]
 			switch {
-			case worker && slices.ContainsFunc(c.Env, tegens):
+			case ours && slices.ContainsFunc(c.Env, tegens):
 				e := slices.IndexFunc(c.Env, tegens)
 				out = append(out, Mistake{fmt.Sprintf("%s.env[%d].name", at, e), c.Env[e].Name + " is set by tegen"})
-			case worker && c.Image != "":
-				out = append(out, Mistake{at + ".image", "the worker's image stands in spec.image"})
-			case worker:
+			case ours && c.Image != "":
+				out = append(out, Mistake{at + ".image", fmt.Sprintf("the %s's image stands in %s", own, image)})
+			case ours:
 			case c.Image == "":
-				out = append(out, Mistake{at + ".image", fmt.Sprintf("required field is missing: %q is a container of its own; the workers' is \"worker\"", c.Name)})
+				out = append(out, Mistake{at + ".image", fmt.Sprintf("required field is missing: %q is a container of its own; tegen's is called %q here", c.Name, own)})
 			case !strings.ContainsAny(tag, ":@") || strings.HasSuffix(tag, ":latest"):
 				out = append(out, Mistake{at + ".image", fmt.Sprintf("must be an image with a tag other than latest, or a digest, not %q", c.Image)})
 			}

@@ -18,9 +18,9 @@ func TestValidate(t *testing.T) {
 		`{"spec":{"tolerations":"x"}}`:             {{"spec.tolerations", "must be a list, not a string"}},
 		`{"metadata":{"labels":["a"]}}`:            {{"metadata.labels", "must be a mapping, not a list"}},
 		`{"spec":{"restartPolicy":"Always"}}`:      {{"spec.restartPolicy", "is set by tegen"}},
-		`{"spec":{"containers":[{"name":"two"}]}}`: {{"spec.containers[0].image", `required field is missing: "two" is a container of its own; the workers' is "worker"`}},
+		`{"spec":{"containers":[{"name":"two"}]}}`: {{"spec.containers[0].image", `required field is missing: "two" is a container of its own; tegen's is called "worker" here`}},
 	} {
-		got := Validate([]byte(patch))
+		got := Validate([]byte(patch), "worker", "spec.image")
 		slices.SortFunc(got, func(a, b Mistake) int { return strings.Compare(a.Path, b.Path) })
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", patch, diff)

@@ -66,7 +66,7 @@ func (c *conn) Read(p []byte) (n int, err error) {
 	err = c.raw.Read(func(fd uintptr) bool {
 		return !c.server.read(c, func() (int, bool) {
 			n, failed = read(int(fd), p)
-			return n, failed == syscall.EAGAIN //nolint:errorlint // system calls return it unwrapped
+			return n, failed == syscall.EAGAIN
 		})
 	})
 	switch {
@@ -88,7 +88,7 @@ func (c *conn) drained() (none bool) {
 	err := c.raw.Control(func(fd uintptr) {
 		var one [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		none = err == syscall.EAGAIN //nolint:errorlint // as above
+		none = err == syscall.EAGAIN
 	})
 	return none || err != nil
 }

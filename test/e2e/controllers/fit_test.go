@@ -22,15 +22,15 @@ var fits = []struct {
 	spec   string // of the job, after image and command
 	placed int    // how many pods find a place
 }{
-	{"exactly", cluster.NodeOptions{Count: 2, GPUs: 4}, false, "workers: {replicas: 4}, resources: {gpu: 2}", 4},
-	{"gpus-left-over", cluster.NodeOptions{Count: 2, GPUs: 3}, false, "workers: {replicas: 3}, resources: {gpu: 2}", 2},
-	{"minimum-only", cluster.NodeOptions{Count: 1, GPUs: 3}, false, "workers: {min: 2, max: 4}, resources: {gpu: 1}", 3},
-	{"cpu", cluster.NodeOptions{Count: 2, GPUs: 8, CPU: "9"}, false, "workers: {replicas: 4}, resources: {gpu: 1, cpu: 5}", 2},
-	{"memory", cluster.NodeOptions{Count: 2, GPUs: 8, Memory: "100Gi"}, false, "workers: {replicas: 4}, resources: {gpu: 1, memory: 50Gi}", 4},
-	{"pods", cluster.NodeOptions{Count: 2, GPUs: 8, Pods: 1}, false, "workers: {replicas: 3}, resources: {gpu: 1}", 2},
-	{"cordoned", cluster.NodeOptions{Count: 2, GPUs: 1}, true, "workers: {replicas: 2}, resources: {gpu: 1}", 1},
-	{"tainted", cluster.NodeOptions{Count: 2, GPUs: 1, Taints: []corev1.Taint{{Key: "team", Value: "other", Effect: corev1.TaintEffectNoSchedule}}}, false, "workers: {replicas: 2}, resources: {gpu: 1}", 0},
-	{"host-ports", cluster.NodeOptions{Count: 2, GPUs: 8}, false, "workers: {replicas: 3}, resources: {gpu: 1}, network: {host: true}", 2},
+	{"exactly", cluster.NodeOptions{Count: 2, GPUs: 4}, false, "workers: {replicas: 4}, resources: {gpu: 2, cpu: 1, memory: 4Gi}", 4},
+	{"gpus-left-over", cluster.NodeOptions{Count: 2, GPUs: 3}, false, "workers: {replicas: 3}, resources: {gpu: 2, cpu: 1, memory: 4Gi}", 2},
+	{"minimum-only", cluster.NodeOptions{Count: 1, GPUs: 3}, false, "workers: {min: 2, max: 4}, resources: {gpu: 1, cpu: 1, memory: 4Gi}", 3},
+	{"cpu", cluster.NodeOptions{Count: 2, GPUs: 8, CPU: "9"}, false, "workers: {replicas: 4}, resources: {gpu: 1, cpu: 5, memory: 4Gi}", 2},
+	{"memory", cluster.NodeOptions{Count: 2, GPUs: 8, Memory: "100Gi"}, false, "workers: {replicas: 4}, resources: {gpu: 1, memory: 50Gi, cpu: 1}", 4},
+	{"pods", cluster.NodeOptions{Count: 2, GPUs: 8, Pods: 1}, false, "workers: {replicas: 3}, resources: {gpu: 1, cpu: 1, memory: 4Gi}", 2},
+	{"cordoned", cluster.NodeOptions{Count: 2, GPUs: 1}, true, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, memory: 4Gi}", 1},
+	{"tainted", cluster.NodeOptions{Count: 2, GPUs: 1, Taints: []corev1.Taint{{Key: "team", Value: "other", Effect: corev1.TaintEffectNoSchedule}}}, false, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, memory: 4Gi}", 0},
+	{"host-ports", cluster.NodeOptions{Count: 2, GPUs: 8}, false, "workers: {replicas: 3}, resources: {gpu: 1, cpu: 1, memory: 4Gi}, network: {host: true}", 2},
 }
 
 // inSchedulersWords are a plan's reasons as the scheduler's events have them.

@@ -1,0 +1,161 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// None is an author's word for leaving out what has a default.
+const None = "none"
+
+// Kubernetes' names of what Amounts has.
+const (
+	resourceCPU    = "cpu"
+	resourceMemory = "memory"
+	resourceDisk   = "ephemeral-storage"
+)
+
+// Amount is a quantity, or none. Its zero value is that of an amount of which nobody said anything.
+type Amount struct {
+	resource.Quantity
+	None bool
+}
+
+// UnmarshalJSON reads a quantity or the word none.
+func (a *Amount) UnmarshalJSON(text []byte) error {
+	if bytes.Equal(text, []byte(`"`+None+`"`)) {
+		*a = Amount{None: true}
+		return nil
+	}
+	a.None = false
+	return a.Quantity.UnmarshalJSON(text)
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (a Amount) MarshalJSON() ([]byte, error) {
+	if a.None {
+		return json.Marshal(None)
+	}
+	return a.Quantity.MarshalJSON()
+}
+
+// IsZero says whether nobody said anything.
+func (a Amount) IsZero() bool { return !a.None && a.Quantity.IsZero() }
+
+// OrNil returns the quantity, nil where there is none.
+func (a Amount) OrNil() *resource.Quantity {
+	if a.None || a.Quantity.IsZero() {
+		return nil
+	}
+	q := a.Quantity.DeepCopy()
+	return &q
+}
+
+// Amounts mirrors #Amounts.
+type Amounts struct {
+	CPU              Amount `json:"cpu,omitzero"`
+	Memory           Amount `json:"memory,omitzero"`
+	EphemeralStorage Amount `json:"ephemeralStorage,omitzero"`
+}
+
+// each calls f for every amount with Kubernetes' name of the resource.
+func (a *Amounts) each(f func(name string, amount *Amount)) {
+	f(resourceCPU, &a.CPU)
+	f(resourceMemory, &a.Memory)
+	f(resourceDisk, &a.EphemeralStorage)
+}
+
+// Compute mirrors #Compute: what a container asks for, and what it is limited to.
+type Compute struct {
+	Amounts
+	Requests Amounts `json:"requests,omitzero"`
+	Limits   Amounts `json:"limits,omitzero"`
+}
+
+// Requested is what is asked for, by Kubernetes' names of resources.
+func (c *Compute) Requested() map[string]resource.Quantity { return c.but(&c.Requests) }
+
+// Limited is what the limits are, by Kubernetes' names of resources.
+func (c *Compute) Limited() map[string]resource.Quantity { return c.but(&c.Limits) }
+
+// but is the amounts of both sides, with those of one side in their place.
+func (c *Compute) but(side *Amounts) map[string]resource.Quantity {
+	out := map[string]resource.Quantity{}
+	set := func(name string, a *Amount) {
+		if q := a.OrNil(); q != nil {
+			out[name] = *q
+		} else if a.None {
+			delete(out, name)
+		}
+	}
+	c.Amounts.each(set)
+	side.each(set)
+	return out
+}
+
+// MemoryLimit is the limit of memory, nil where there is none.
+func (c *Compute) MemoryLimit() *resource.Quantity { return find(c.Limited(), resourceMemory) }
+
+// DiskLimit is the limit of local disk, nil where there is none.
+func (c *Compute) DiskLimit() *resource.Quantity { return find(c.Limited(), resourceDisk) }
+
+func find(list map[string]resource.Quantity, name string) *resource.Quantity {
+	if q, ok := list[name]; ok {
+		return &q
+	}
+	return nil
+}
+
+// lower keeps every amount at or below a limit. No limit is above every limit; nothing asked for is below.
+func (c *Compute) lower(limits Amounts) {
+	lowerIn(&c.Amounts, limits, true)
+	lowerIn(&c.Requests, limits, false)
+	lowerIn(&c.Limits, limits, true)
+}
+
+func lowerIn(a *Amounts, limits Amounts, bound bool) {
+	caps := map[string]*resource.Quantity{}
+	limits.each(func(name string, limit *Amount) { caps[name] = limit.OrNil() })
+	a.each(func(name string, own *Amount) {
+		if limit := caps[name]; limit != nil && (own.None && bound || !own.None && own.Cmp(*limit) > 0) {
+			*own = Amount{Quantity: *limit}
+		}
+	})
+}
+
+// Lifetime is how long something is kept; none is for ever.
+type Lifetime struct {
+	metav1.Duration
+	None bool
+}
+
+// UnmarshalJSON reads a duration or the word none.
+func (l *Lifetime) UnmarshalJSON(text []byte) error {
+	if bytes.Equal(text, []byte(`"`+None+`"`)) {
+		*l = Lifetime{None: true}
+		return nil
+	}
+	l.None = false
+	return l.Duration.UnmarshalJSON(text)
+}
+
+// imageUser is an author's word for the user of the image.
+const imageUser = "image"
+
+// ID is a user's or group's number. Without one it is the image's, or of volumes nobody's.
+type ID struct{ Number *int64 }
+
+// UnmarshalJSON reads a number, or a word in its place.
+func (id *ID) UnmarshalJSON(text []byte) error {
+	id.Number = nil
+	if bytes.HasPrefix(text, []byte(`"`)) {
+		return nil
+	}
+	return json.Unmarshal(text, &id.Number)
+}
+
+// Is says whether the id is this number.
+func (id ID) Is(number int64) bool { return id.Number != nil && *id.Number == number }

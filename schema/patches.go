@@ -1,0 +1,118 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tegen-dev/tegen/internal/podpatch"
+)
+
+// podPatch is what rules read of the escape hatch.
+type podPatch struct {
+	Spec struct {
+		TerminationGracePeriodSeconds *int64             `json:"terminationGracePeriodSeconds"`
+		Containers                    []patchedContainer `json:"containers"`
+		InitContainers                []patchedContainer `json:"initContainers"`
+	} `json:"spec"`
+}
+
+type patchedContainer struct {
+	Name      string          `json:"name"`
+	Lifecycle json.RawMessage `json:"lifecycle"`
+	Env       []struct {
+		Name string `json:"name"`
+	} `json:"env"`
+	EnvFrom []any `json:"envFrom"`
+}
+
+// patch is the escape hatch of one role, and where it stands. The role's own container has its name there.
+type patch struct {
+	role, at string
+	raw      json.RawMessage
+	podPatch
+}
+
+// patches are the escape hatches of the workers and of all other roles that have one.
+func (r *ruling) patches() (all []patch) {
+	for _, name := range append([]string{RoleWorker}, roleNames...) {
+		p := patch{role: name, at: "spec.roles." + name + ".podTemplate", raw: r.Spec.Role(name).PodTemplate}
+		if name == RoleWorker {
+			p.at = "spec.podTemplate"
+		}
+		if p.raw == nil {
+			continue
+		}
+		if json.Unmarshal(p.raw, &p.podPatch) != nil {
+			p.podPatch = podPatch{} // podpatch.Validate says why
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// Patched says whether any pods of the job have an escape hatch.
+func (s *Spec) Patched() bool {
+	return s.PodTemplate != nil || slices.ContainsFunc(s.Roles.all(), func(p *RolePods) bool { return p.PodTemplate != nil })
+}
+
+// patch is the escape hatch of the workers.
+func (r *ruling) patch() podPatch {
+	for _, p := range r.patches() {
+		if p.role == RoleWorker {
+			return p.podPatch
+		}
+	}
+	return podPatch{}
+}
+
+// Trains says whether the pods of a role run what the author wrote, or prepare and serve those that do.
+func Trains(role string) bool {
+	return role != RoleEtcd && role != RoleCompanion && role != RoleHelper
+}
+
+// patchedContainers are the escape hatches' containers that are the training pods' own, by their paths.
+func (r *ruling) patchedContainers() map[string]patchedContainer {
+	all := map[string]patchedContainer{}
+	for _, p := range r.patches() {
+		for i, c := range p.Spec.Containers {
+			if c.Name == p.role && Trains(p.role) {
+				all[fmt.Sprintf("%s.spec.containers[%d]", p.at, i)] = c
+			}
+		}
+	}
+	return all
+}
+
+// patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
+func (r *ruling) patchedEnv() map[string]string {
+	all := map[string]string{}
+	for at, c := range r.patchedContainers() {
+		for i, e := range c.Env {
+			all[fmt.Sprintf("%s.env[%d]", at, i)] = e.Name
+		}
+	}
+	return all
+}
+
+// imageFields say where the image of a role stands.
+var imageFields = map[string]string{
+	RoleWorker: "spec.image", RoleEtcd: "spec.images.etcd or etcdV2", RoleCompanion: "spec.images.rendezvous", RoleHelper: "spec.images",
+}
+
+// podTemplate asks the one package that knows pod templates what in the escape hatches is none of theirs.
+func (r *ruling) podTemplate() {
+	for _, p := range r.patches() {
+		image := imageFields[p.role]
+		if image == "" {
+			image = "spec.roles." + p.role + ".image"
+		}
+		for _, m := range podpatch.Validate(p.raw, p.role, image) {
+			at := p.at
+			if m.Path != "" {
+				at += "." + m.Path
+			}
+			r.fail(at, "pod-template", "%s", m.Msg)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package schema
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Names of the roles that a job may have beside its workers, as job.cue has them.
+const (
+	RoleWorker    = "worker"
+	RoleServer    = "server"
+	RoleScheduler = "scheduler"
+	RoleLauncher  = "launcher"
+	RoleEtcd      = "etcd"
+	RoleCompanion = "companion"
+	RoleHelper    = "helper"
+)
+
+// Roles mirrors #Roles.
+type Roles struct {
+	Server    Role     `json:"server"`
+	Scheduler Role     `json:"scheduler"`
+	Launcher  Role     `json:"launcher"`
+	Etcd      RolePods `json:"etcd"`
+	Companion RolePods `json:"companion"`
+	Helper    RolePods `json:"helper"`
+}
+
+// all are the settings of every role.
+func (r *Roles) all() []*RolePods {
+	return []*RolePods{&r.Server.RolePods, &r.Scheduler.RolePods, &r.Launcher.RolePods, &r.Etcd, &r.Companion, &r.Helper}
+}
+
+// Role mirrors #Role: what an author says of pods that run his own images.
+type Role struct {
+	Image      string `json:"image,omitempty"`
+	WorkingDir string `json:"workingDir,omitempty"`
+	RolePods
+}
+
+// RolePods mirrors #RolePods.
+type RolePods struct {
+	Resources    Compute           `json:"resources"`
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	Tolerations  []Toleration      `json:"tolerations,omitempty"`
+	PodTemplate  json.RawMessage   `json:"podTemplate,omitempty"` // as Spec.PodTemplate
+}
+
+// Role is all that is said of a role, be it in spec itself, as of the workers, or below roles. An image and a directory that
+// a role does not name are the workers'.
+func (s *Spec) Role(name string) Role {
+	var own Role
+	switch name {
+	case RoleWorker:
+		return Role{s.Image, s.WorkingDir, RolePods{s.Resources.Compute, s.Placement.NodeSelector, s.Placement.Tolerations, s.PodTemplate}}
+	case RoleServer:
+		own = s.Roles.Server
+	case RoleScheduler:
+		own = s.Roles.Scheduler
+	case RoleLauncher:
+		own = s.Roles.Launcher
+	case RoleEtcd:
+		return Role{RolePods: s.Roles.Etcd}
+	case RoleCompanion:
+		return Role{RolePods: s.Roles.Companion}
+	case RoleHelper:
+		return Role{RolePods: s.Roles.Helper}
+	}
+	own.Image, own.WorkingDir = cmp.Or(own.Image, s.Image), cmp.Or(own.WorkingDir, s.WorkingDir)
+	return own
+}
+
+// roleNames are the roles beside the workers, in the order of job.cue.
+var roleNames = []string{RoleServer, RoleScheduler, RoleLauncher, RoleEtcd, RoleCompanion, RoleHelper}
+
+// has says whether the job has pods of a role.
+func (s *Spec) has(role string) bool {
+	switch role {
+	case RoleEtcd:
+		return s.Rendezvous.Store == StoreEtcd
+	case RoleCompanion:
+		return s.Rendezvous.Store == StoreCompanion
+	case RoleHelper:
+		return s.MakesKeys() || slices.ContainsFunc(s.Storage, func(v Storage) bool { return v.Dataset != nil })
+	}
+	return slices.Contains(s.Components(), role)
+}
+
+// MakesKeys says whether a pair of keys for ssh is made in the cluster.
+func (s *Spec) MakesKeys() bool { return s.OverSSH() && s.SSH.Secret == "" && s.Target == TargetJob }
+
+// comesWith says what gives a job a role.
+var comesWith = map[string]string{
+	RoleServer:    "mxnet.mode dist or bytescheduler.mode byteps",
+	RoleScheduler: "mxnet.mode dist or bytescheduler.mode byteps",
+	RoleLauncher:  "target mpijob",
+	RoleEtcd:      "rendezvous.store etcd",
+	RoleCompanion: "rendezvous.store companion",
+	RoleHelper:    "a dataset, or with ssh keys that are made in the cluster",
+}
+
+// roles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have them.
+func (r *ruling) roles() {
+	for _, name := range roleNames {
+		at := "spec.roles." + name
+		if n := r.root.below("spec", "roles", name); r.given(at) && !n.environment && !r.Spec.has(name) && r.row != nil && r.row.Carries("roles."+name) {
+			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", name, comesWith[name], r.Spec.othersWords())
+		}
+	}
+}
+
+// othersWords says which roles the job has beside its workers.
+func (s *Spec) othersWords() string {
+	var own []string
+	for _, name := range roleNames {
+		if s.has(name) {
+			own = append(own, name)
+		}
+	}
+	if len(own) == 0 {
+		return "it has workers alone"
+	}
+	return "beside its workers it has: " + strings.Join(own, ", ")
+}
+
+// nodes checks the node selector and the tolerations of each role.
+func (r *ruling) nodes() {
+	r.nodesOf("spec.placement", r.Spec.Placement.NodeSelector, r.Spec.Placement.Tolerations)
+	for _, name := range roleNames {
+		role := r.Spec.Role(name)
+		r.nodesOf("spec.roles."+name, role.NodeSelector, role.Tolerations)
+	}
+}
+
+func (r *ruling) nodesOf(section string, selector map[string]string, tolerations []Toleration) {
+	for key := range selector {
+		r.key(section+".nodeSelector", key)
+	}
+	for i, t := range tolerations {
+		at := fmt.Sprintf("%s.tolerations[%d]", section, i)
+		switch {
+		case t.Operator == "Exists" && t.Value != "":
+			r.fail(at+".value", "requires", "operator Exists takes no value")
+		case t.Key == "" && t.Operator != "Exists":
+			r.fail(at, "requires", "a toleration without a key tolerates every taint and needs operator: Exists")
+		case t.Seconds != nil && t.Effect != "NoExecute":
+			r.fail(at+".seconds", "requires", "only effect NoExecute has a time")
+		}
+	}
+}
+
+// taintNote is what an author of a cluster whose nodes all have a taint should know. Taints of nodes with accelerators are
+// none of the other pods' business.
+func (s *Spec) taintNote() string {
+	own := slices.ContainsFunc(s.Placement.Tolerations, func(t Toleration) bool { return !strings.HasPrefix(t.Key, "node.kubernetes.io/") })
+	if s.Resources.GPU > 0 || !own {
+		return ""
+	}
+	var bare []string
+	for _, name := range roleNames {
+		if role := s.Role(name); s.has(name) && len(role.Tolerations) == 0 && len(role.PodTemplate) == 0 {
+			bare = append(bare, "roles."+name+".tolerations")
+		}
+	}
+	if len(bare) == 0 {
+		return ""
+	}
+	return "they are the workers' alone: where every node has such a taint, set spec." + strings.Join(bare, ", spec.") + " too"
+}

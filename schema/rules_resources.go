@@ -1,0 +1,95 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// fitShm keeps shared memory that the author did not ask for within the memory that it counts against.
+func (s *Spec) fitShm(root *node) {
+	memory, shm := s.Resources.MemoryLimit(), root.below("spec", "resources", "shm")
+	if memory == nil || shm != nil && shm.at.line > 0 && !shm.environment {
+		return
+	}
+	for i := range s.Storage {
+		if e := s.Storage[i].EmptyDir; e != nil && e.Medium != "" && e.Size != nil {
+			memory.Sub(*e.Size)
+		}
+	}
+	if memory.Value() >= 1<<20 { // or the rule tells what else is in memory
+		lower(&s.Resources.Shm.Quantity, memory)
+	}
+}
+
+// resources holds what is in memory and on the local disk against the limits of both.
+func (r *ruling) resources() {
+	res := &r.Spec.Resources
+	memory, disk, inMemory := res.MemoryLimit(), res.DiskLimit(), res.Shm.Quantity.DeepCopy()
+	if memory != nil && inMemory.Cmp(*memory) > 0 {
+		r.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against", inMemory.String(), memory.String())
+	}
+	if disk != nil && res.Tmp.Cmp(*disk) > 0 {
+		r.fail("spec.resources.tmp", "order", "%s is above ephemeralStorage %s, at which the pod is evicted", res.Tmp.String(), disk.String())
+	}
+	for i := range r.Spec.Storage {
+		e := r.Spec.Storage[i].EmptyDir
+		if e == nil || e.Size == nil {
+			continue
+		}
+		at := fmt.Sprintf("spec.storage[%d].emptyDir.size", i)
+		if e.Medium == "" {
+			if disk != nil && e.Size.Cmp(*disk) > 0 {
+				r.fail(at, "order", "%s is above spec.resources.ephemeralStorage %s, at which the pod is evicted", e.Size.String(), disk.String())
+			}
+			continue
+		}
+		if inMemory.Add(*e.Size); memory != nil && inMemory.Cmp(*memory) > 0 {
+			r.fail(at, "order", "%s and shared memory are above memory %s, which they count against", e.Size.String(), memory.String())
+		}
+	}
+}
+
+// accelerators refuses workers whose accelerators would wait for a CPU and memory that nobody has thought of.
+func (r *ruling) accelerators() {
+	res := &r.Spec.Resources
+	var missing []string
+	for _, name := range []string{"cpu", "memory"} {
+		if !slices.ContainsFunc([]string{"", "requests.", "limits."}, func(side string) bool { return r.given("spec.resources." + side + name) }) {
+			missing = append(missing, name)
+		}
+	}
+	if res.GPU == 0 || len(missing) == 0 {
+		return
+	}
+	r.fail("spec.resources.gpu", "requires", "%d of %s without %s: write how much a worker needs, or none for no limit; an Environment may say it for each accelerator, in accelerator.each",
+		res.GPU, res.GPUResource, strings.Join(missing, " and "))
+}
+
+// requests refuses what an API server refuses: more asked for than the limit allows.
+func (r *ruling) requests() {
+	r.requestsOf("spec.resources", &r.Spec.Resources.Compute)
+	for _, name := range roleNames {
+		role := r.Spec.Role(name)
+		r.requestsOf("spec.roles."+name+".resources", &role.Resources)
+	}
+}
+
+func (r *ruling) requestsOf(at string, c *Compute) {
+	asked, limits := c.Requested(), c.Limited()
+	fields := map[string]string{resourceCPU: "cpu", resourceMemory: "memory", resourceDisk: "ephemeralStorage"}
+	for _, name := range []string{resourceCPU, resourceMemory, resourceDisk} {
+		q, limited := asked[name], false
+		var limit resource.Quantity
+		if limit, limited = limits[name]; !limited || q.Cmp(limit) <= 0 {
+			continue
+		}
+		field := at + ".requests." + fields[name]
+		if !r.given(field) {
+			field = at + ".limits." + fields[name]
+		}
+		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit", q.String(), limit.String())
+	}
+}

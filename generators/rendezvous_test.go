@@ -151,20 +151,24 @@ func TestRunID(t *testing.T) {
 			t.Errorf("%s: TEGEN_RUN_UID is %q", c.what, got["TEGEN_RUN_UID"])
 		}
 	}
-	// Bare pods share an external store with the whole cluster: namespace, name and content are in the id.
-	external := func(more ...string) string {
-		return env(t, worker(t, objects(load(t, job(append(more, "target: pods",
-			"rendezvous: {backend: etcd-v2, store: external, endpoint: 'etcd.infra.svc:2379'}")...)))))["PET_RDZV_ID"]
-	}
-	id := external()
-	if !strings.HasPrefix(id, "ml-resnet-") || len(id) != len("ml-resnet-")+8 {
-		t.Errorf("id %q, want ml-resnet- and a hash", id)
-	}
-	if other := external("image: example.org/train:1.1"); other == id {
-		t.Errorf("a job with another image would meet the state of its predecessor: %q", other)
-	}
-	if started := external("suspend: true"); started != id {
-		t.Errorf("a suspended job is another run than the same one started: %q and %q", started, id)
+	// Bare pods share an external store with the whole cluster, and one that is rendered with the runs before: namespace,
+	// name and content are in the id.
+	for _, store := range []string{"store: external, endpoint: 'etcd.infra.svc:2379'", "store: etcd"} {
+		named := func(more ...string) string {
+			return env(t, worker(t, objects(load(t, job(append(more, "target: pods", "rendezvous: {backend: etcd-v2, "+store+"}")...)))))["PET_RDZV_ID"]
+		}
+		id := named()
+		if !strings.HasPrefix(id, "ml-resnet-") || len(id) != len("ml-resnet-")+8 {
+			t.Errorf("%s: id %q, want ml-resnet- and a hash", store, id)
+		}
+		if other := named("image: example.org/train:1.1"); other == id {
+			t.Errorf("%s: a job with another image would meet the state of its predecessor: %q", store, other)
+		}
+		for _, same := range []string{"suspend: true", "failure: {deadline: 1h}"} {
+			if got := named(same); got != id {
+				t.Errorf("%s: with %s it is another run: %q and %q", store, same, id, got)
+			}
+		}
 	}
 }
 

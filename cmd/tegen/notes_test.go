@@ -112,8 +112,8 @@ func TestNoteOfTaken(t *testing.T) {
 	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, resources: {%}}\n" + place
 	const head = "spec.resources: the Environment leaves "
 	for _, c := range []struct{ resources, env, want string }{
-		{"gpu: 8", "{overrides: {resources: {gpu: 0}}}", head + "gpu 0 of 8 to each worker, which runs with workers.processes 1: a script that needs an accelerator fails here\n"},
-		{"gpu: 8, cpu: 8, memory: 32Gi", "{overrides: {resources: {gpu: 2}}}", head + "gpu 2 of 8 to each worker\n"},
+		{"gpu: 8, cpu: 1, memory: 4Gi", "{overrides: {resources: {gpu: 0}}}", head + "gpu 0 of 8 to each worker, which runs with workers.processes 1: a script that needs an accelerator fails here\n"},
+		{"gpu: 8, cpu: 1, memory: 4Gi", "{overrides: {resources: {gpu: 2}}}", head + "gpu 2 of 8 to each worker\n"},
 		{"cpu: 8, memory: 32Gi", "{caps: {cpu: 200m, memory: 1Gi}}", head + "cpu 200m of 8, memory 1Gi of 32Gi to each worker\n"},
 		{"memory: 32Gi", "{overrides: {resources: {memory: 2Gi}}}", head + "memory 2Gi of 32Gi to each worker\n"},
 		{"", "{caps: {cpu: 200m}, overrides: {resources: {gpu: 0}}}", ""},

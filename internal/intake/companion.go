@@ -49,10 +49,8 @@ func (d *draft) serves(v view) {
 	const at = "spec.rendezvous.companion."
 	c := companionOf(v.at("template"))
 	d.set("spec.images.rendezvous", c.at("image").text(), c.at("image"))
-	for _, key := range []string{"cpu", "memory"} {
-		limit := c.at("resources", "limits", key)
-		d.set("spec.roles.companion.resources."+key, limit.text(), limit)
-	}
+	d.compute(c.at("resources"), "spec.roles.companion.resources")
+	d.nodesFor("spec.roles.companion", v.at("template", "spec"))
 	if claims := v.at("volumeClaimTemplates").items(); len(claims) == 1 {
 		claim := claims[0].at("spec")
 		d.set(at+"storage.size", claim.at("resources", "requests", "storage").text(), claim)

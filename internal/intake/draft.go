@@ -18,11 +18,15 @@ type draft struct {
 	job    tree
 	origin map[string]view // where a field of the job comes from, by its path
 
-	workload []*object         // what it was read from, in the order in which its twins are rendered
-	trainer  string            // the name of the container that trains
-	volume   map[string]string // what the rendered pods call the volumes of the input's
-	others   int64             // pods of roles other than the workers
-	template view              // of the workers' pods, or the first of them
+	workload  []*object         // what it was read from, in the order in which its twins are rendered
+	trainer   string            // the name of the container that trains
+	volume    map[string]string // what the rendered pods call the volumes of the input's
+	taken     map[string]bool   // names of volumes
+	numbered  int               // how many of them are numbered
+	others    int64             // pods of roles other than the workers
+	template  view              // of the workers' pods, or the first of them; while its patch is made, that of another role
+	role      string            // that the template is of
+	templates map[string]view   // of roles other than the workers
 
 	lost     int64             // pods of templates that the job has no place for
 	mistakes []schema.Error    // what the schema refuses of it
@@ -37,7 +41,7 @@ type draft struct {
 
 // newDraft starts a job of a framework and target from an object.
 func newDraft(s *stream, o *object, framework, target, name string) *draft {
-	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, erred: map[string]bool{}, awaits: map[string]string{}}
+	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, role: schema.RoleWorker, templates: map[string]view{}, erred: map[string]bool{}, awaits: map[string]string{}}
 	d.own(o)
 	metadata := o.view().at("metadata")
 	d.set("metadata.name", name, metadata.at("name"))

@@ -95,6 +95,7 @@ func (d *draft) members(set *object, backend string) {
 	}
 	d.etcdImage(c.at("image"), backend)
 	d.etcdResources(c.at("resources"))
+	d.nodesFor("spec.roles.etcd", v.at("template", "spec"))
 	d.etcdOptions(c)
 	if claim := v.at("volumeClaimTemplates").items(); len(claim) == 1 {
 		d.etcdStorage(claim[0].at("spec"))
@@ -110,15 +111,7 @@ func (d *draft) etcdImage(image view, backend string) {
 	d.set(field, image.text(), image)
 }
 
-func (d *draft) etcdResources(resources view) {
-	for _, key := range []string{"cpu", "memory"} {
-		v := resources.at("limits", key)
-		if !v.given() {
-			v = resources.at("requests", key)
-		}
-		d.set("spec.roles.etcd.resources."+key, v.text(), v)
-	}
-}
+func (d *draft) etcdResources(resources view) { d.compute(resources, "spec.roles.etcd.resources") }
 
 func (d *draft) etcdStorage(claim view) {
 	d.set("spec.rendezvous.etcd.storage.size", claim.at("resources", "requests", "storage").text(), claim)

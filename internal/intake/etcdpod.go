@@ -24,6 +24,7 @@ func (d *draft) foreignEtcd(server, service *object, backend string) {
 		d.etcdImage(image, backend)
 	}
 	d.etcdResources(c.at("resources"))
+	d.nodesFor("spec.roles.etcd", pod)
 	dataDir, unknown := d.etcdOptions(c)
 	for _, v := range unknown {
 		d.note(v, NotKept, "spec.rendezvous.etcd has no field for it")

@@ -14,11 +14,9 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// unread are the fixtures with what import does not read yet: words of roles beside the workers, none, and requests that
-// are not the limits.
-var unread = map[string]bool{
-	"resources-none": true, "roles-companion": true, "roles-etcd": true, "roles-mpijob": true, "roles-mxjob": true, "roles-mxnet": true,
-}
+// unread are the fixtures with what import tells, and does not read: podTemplate of the pods that serve the rendezvous,
+// and settings of those that fetch.
+var unread = map[string]bool{"roles-companion": true, "roles-etcd": true}
 
 // TestFixtures holds the promise of import against every job that the project shows: what a fixture renders is imported,
 // and the imported jobs render the same bytes, with nothing lost and nothing to say.

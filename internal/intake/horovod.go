@@ -59,6 +59,7 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	d.set("spec.workers.processes", slots, spec.at("slotsPerWorker"))
 	w := d.worker(worker.at("template"))
 	d.grace(launcher.at("template", "spec")) // the workers' own podTemplate can say
+	d.roleOf(schema.RoleLauncher, launcher.at("template"), w)
 	for _, v := range []view{c.at("command"), c.at("args"), w.at("command"), w.at("args")} {
 		v.moved() // ssh and the host file are tegen's to set up
 	}

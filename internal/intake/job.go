@@ -135,16 +135,12 @@ func (d *draft) ending(spec view) {
 	d.keptFor(spec)
 }
 
-// keptFor reads how long a finished job is kept. gitops is the word for: for ever.
+// keptFor reads how long a finished job is kept: for ever, where nobody says.
 func (d *draft) keptFor(spec view) {
 	if ttl := spec.at("ttlSecondsAfterFinished"); ttl.given() {
 		d.seconds("spec.ttlAfterFinished", ttl)
 	} else {
-		d.set("spec.gitops", true, spec)
-		t := schema.TargetOf(d.get("spec.framework").text(), d.get("spec.target").text())
-		if !d.get("spec.hashedNames").given() && t != nil && t.Carries("hashedNames") {
-			d.set("spec.hashedNames", false, spec) // its name has none
-		}
+		d.set("spec.ttlAfterFinished", schema.None, spec)
 	}
 }
 

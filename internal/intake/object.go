@@ -108,9 +108,9 @@ func (v view) items() []view {
 
 // item is the one whose key has a value.
 func (v view) item(key, value string) view {
-	for _, item := range v.items() {
-		if item.at(key).text() == value {
-			return item
+	for i, item := range listOf(v.value) { // without a view of each: lists may be long, and many items looked up
+		if m, ok := item.(tree); ok && textOf(m[key]) == value {
+			return view{v.object, append(v.path[:len(v.path):len(v.path)], "["+strconv.Itoa(i)+"]"), item}
 		}
 	}
 	return view{object: v.object, path: v.path}
@@ -119,8 +119,10 @@ func (v view) item(key, value string) view {
 func (v view) given() bool { return v.value != nil }
 
 // text is a scalar as its text, "" for anything else.
-func (v view) text() string {
-	switch x := v.value.(type) {
+func (v view) text() string { return textOf(v.value) }
+
+func textOf(value any) string {
+	switch x := value.(type) {
 	case string:
 		return x
 	case nil, tree, []any:

@@ -13,9 +13,22 @@ import (
 // have not. It returns why the escape hatch refused some of it, by the dotted path.
 func (d *draft) patch(sound tree) map[string]string {
 	refused := map[string]string{}
+	d.patchRole(sound, "spec.podTemplate", refused)
+	template, trainer := d.template, d.trainer
+	for _, name := range sortedKeys(d.templates) {
+		d.role, d.template, d.trainer = name, d.templates[name], trainerOf(d.templates[name].at("spec")).at("name").text()
+		d.render(sound)
+		d.patchRole(sound, "spec.roles."+name+".podTemplate", refused)
+	}
+	d.role, d.template, d.trainer = schema.RoleWorker, template, trainer
+	return refused
+}
+
+// patchRole is patch for the pods of one role.
+func (d *draft) patchRole(sound tree, field string, refused map[string]string) {
 	i := slices.Index(d.workload, d.template.object)
 	if i < 0 || d.twins()[i] == nil {
-		return refused
+		return
 	}
 	o, twin := d.workload[i], d.twins()[i]
 	var grafts []graft
@@ -27,10 +40,10 @@ func (d *draft) patch(sound tree) map[string]string {
 		}
 		grafts = append(grafts, graft{g, path})
 	}
-	patch := d.grafted(o, sound, tree{}, grafts, refused)
+	patch := d.kubernetes(sound, field, twin, d.grafted(o, sound, field, tree{}, grafts, refused))
 	waiting, _ := clone(patch).(tree)
 	for _, at := range grafts {
-		if key := dotted(at.steps()); refused[key] != "" && holdsPlaceholder(at.have) && d.takesFilled(o, sound, at) { // told as a flaw
+		if key := dotted(at.steps()); refused[key] != "" && holdsPlaceholder(at.have) && d.takesFilled(o, sound, field, at) { // told as a flaw
 			d.graft(waiting, o, at.gap, at.path)
 			delete(refused, key)
 			view{o, at.steps(), at.have}.moved()
@@ -38,12 +51,44 @@ func (d *draft) patch(sound tree) map[string]string {
 		}
 	}
 	if len(waiting) > 0 {
-		d.set("spec.podTemplate", waiting, o.view())
+		d.set(field, waiting, o.view())
 	}
 	if len(patch) > 0 {
-		put(sound, []string{"spec", "podTemplate"}, clone(patch))
+		put(sound, strings.Split(field, "."), clone(patch))
 	}
-	return refused
+}
+
+// kubernetes adds to a patch what Kubernetes itself does where a pod says nothing, and tegen's pods do not: they are
+// given no token and no variables of Services.
+func (d *draft) kubernetes(sound tree, field string, twin, patch tree) tree {
+	pod := d.template.at("spec")
+	other := view{value: counterpart(d.template.object.Object, twin, steps(append(slices.Clone(d.template.path), "spec")))}
+	for _, name := range []string{"automountServiceAccountToken", "enableServiceLinks"} {
+		if pod.at(name).given() || other.at(name).value != false || name == "automountServiceAccountToken" && d.noToken() {
+			continue
+		}
+		trial := clone(patch).(tree)
+		specOf(trial)[name] = true
+		if d.refusal(sound, field, trial) == "" {
+			patch = trial
+		}
+	}
+	return patch
+}
+
+// noToken says whether the account of the pods, where the input holds it, gives no token by itself.
+func (d *draft) noToken() bool {
+	name := or(d.template.at("spec", "serviceAccountName").text(), or(d.template.at("spec", "serviceAccount").text(), "default"))
+	account := d.stream.find("", "ServiceAccount", d.namespace(), name)
+	return account != nil && account.view().at("automountServiceAccountToken").value == false
+}
+
+func steps(names []string) []step {
+	out := make([]step, len(names))
+	for i, name := range names {
+		out[i] = step{name: name}
+	}
+	return out
 }
 
 // graft is a gap and its place in a pod template.
@@ -54,7 +99,7 @@ type graft struct {
 
 // grafted is a patch with all of the grafts that the escape hatch takes; why it refuses the others is noted. Most
 // patches are taken whole, so that is tried first, and of what is refused the halves: a lone wrong one costs little.
-func (d *draft) grafted(o *object, sound, patch tree, grafts []graft, refused map[string]string) tree {
+func (d *draft) grafted(o *object, sound tree, field string, patch tree, grafts []graft, refused map[string]string) tree {
 	if len(grafts) == 0 {
 		return patch
 	}
@@ -62,7 +107,7 @@ func (d *draft) grafted(o *object, sound, patch tree, grafts []graft, refused ma
 	for _, at := range grafts {
 		d.graft(trial, o, at.gap, at.path)
 	}
-	why := d.refusal(sound, trial)
+	why := d.refusal(sound, field, trial)
 	switch {
 	case why == "":
 		return trial
@@ -76,16 +121,16 @@ func (d *draft) grafted(o *object, sound, patch tree, grafts []graft, refused ma
 		return patch
 	}
 	half := len(grafts) / 2
-	patch = d.grafted(o, sound, patch, grafts[:half], refused)
-	return d.grafted(o, sound, patch, grafts[half:], refused)
+	patch = d.grafted(o, sound, field, patch, grafts[:half], refused)
+	return d.grafted(o, sound, field, patch, grafts[half:], refused)
 }
 
 // takesFilled says whether the escape hatch would take a field once its placeholders are numbers.
-func (d *draft) takesFilled(o *object, sound tree, at graft) bool {
+func (d *draft) takesFilled(o *object, sound tree, field string, at graft) bool {
 	at.have = filled(at.have)
 	patch := tree{}
 	d.graft(patch, o, at.gap, at.path)
-	return d.refusal(sound, patch) == ""
+	return d.refusal(sound, field, patch) == ""
 }
 
 // filled is a value with a number in the place of each placeholder.
@@ -168,16 +213,16 @@ func hasCommand(o *object, twin tree, container []step) bool {
 }
 
 // refusal asks the schema whether it takes a patch.
-func (d *draft) refusal(sound, patch tree) string {
+func (d *draft) refusal(sound tree, field string, patch tree) string {
 	text, err := json.Marshal(patch)
 	if err != nil {
 		return err.Error()
 	}
-	for _, m := range podpatch.Validate(text, schema.RoleWorker, "spec.image") {
+	for _, m := range podpatch.Validate(text, d.role, strings.Replace(field, "podTemplate", "image", 1)) {
 		return m.Msg
 	}
 	job := clone(sound).(tree)
-	put(job, []string{"spec", "podTemplate"}, patch)
+	put(job, strings.Split(field, "."), patch)
 	_, err = schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
 	for _, e := range mistakes(err) {
 		return e.Msg
@@ -211,7 +256,7 @@ func (d *draft) graft(patch tree, o *object, g gap, path []step) {
 		case last:
 			t[s.name] = value
 		case path[i+1].key != "":
-			at = &listAt{t, s.name, d.trainer}
+			at = &listAt{t, s.name, d.trainer, d.role}
 		default:
 			below, ok := t[s.name].(tree)
 			if !ok {
@@ -220,9 +265,6 @@ func (d *draft) graft(patch tree, o *object, g gap, path []step) {
 			}
 			at = below
 		}
-	}
-	if path[len(path)-1].name == "privileged" && g.have == true { // without this an API server refuses it
-		at.(tree)["allowPrivilegeEscalation"] = true
 	}
 }
 
@@ -240,13 +282,14 @@ type listAt struct {
 	in      tree
 	name    string
 	trainer string // the name of the container that trains, in the input
+	role    string // what the schema calls it
 }
 
 // itemOf finds or adds the item of a list; the container that trains is the schema's "worker".
 func itemOf(l *listAt, s step, value any, whole bool) tree {
 	name := s.value
 	if l.name == "containers" && name == l.trainer {
-		name = "worker"
+		name = l.role
 	}
 	list := listOf(l.in[l.name])
 	if item := (view{value: list}).item(s.key, name); item.given() {
@@ -273,7 +316,7 @@ func (d *draft) graftMount(patch tree, o *object, g gap, path []step) {
 	}
 	spec := specOf(patch)
 	d.graftVolume(spec, o.view().walk(steps[:i-2]), mount)
-	into := itemOf(&listAt{spec, path[len(path)-4].name, d.trainer}, path[len(path)-3], nil, false)
+	into := itemOf(&listAt{spec, path[len(path)-4].name, d.trainer, d.role}, path[len(path)-3], nil, false)
 	if !(view{value: into}).at("volumeMounts").item("mountPath", view{value: mount}.at("mountPath").text()).given() {
 		into["volumeMounts"] = append(listOf(into["volumeMounts"]), mount)
 	}

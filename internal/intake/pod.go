@@ -21,9 +21,9 @@ func (d *draft) worker(t view) view {
 	for _, s := range pod.at("imagePullSecrets").items() {
 		d.add("spec.imagePullSecrets", s.at("name").text(), s)
 	}
-	d.resources(c.at("resources"), "spec.resources")
+	d.set("spec.workingDir", c.at("workingDir").text(), c.at("workingDir"))
+	d.resources(c.at("resources"))
 	d.volumes(pod, c)
-	d.room(c)
 	d.account(t)
 	d.placement(pod)
 	d.security(pod, c)
@@ -53,9 +53,6 @@ func (d *draft) grace(pod view) {
 	if !given {
 		seconds = 30
 	}
-	if given && seconds < 1 {
-		return // which no field of the schema says, and podTemplate does
-	}
 	d.set("spec.gracePeriod", span(seconds), pod.at("terminationGracePeriodSeconds"))
 }
 
@@ -77,18 +74,32 @@ func gpuOf(c view) string {
 	return ""
 }
 
-// resources reads what a container asks for: its limits, or its requests where it has none.
-func (d *draft) resources(r view, field string) {
+// compute reads what a container asks for and is limited to. Where it says nothing, nothing is rendered.
+func (d *draft) compute(r view, field string) {
 	for name, key := range map[string]string{"cpu": "cpu", "memory": "memory", "ephemeralStorage": "ephemeral-storage"} {
-		v := r.at("limits", key)
-		if !v.given() {
-			v = r.at("requests", key)
+		limit, request := r.at("limits", key), r.at("requests", key)
+		switch {
+		case !limit.given() && !request.given():
+			d.set(field+"."+name, schema.None, r)
+		case !limit.given():
+			d.set(field+"."+name, request.text(), request)
+			d.set(field+".limits."+name, schema.None, request)
+		case !request.given() && (r.at("requests", "cpu").given() || r.at("requests", "memory").given()): // it asks for some, and not for this
+			d.set(field+"."+name, limit.text(), limit)
+			d.set(field+".requests."+name, schema.None, limit)
+		case !request.given() || equalScalars(request.value, limit.value, []step{{name: "limits"}}):
+			d.set(field+"."+name, limit.text(), limit)
+		default:
+			d.set(field+"."+name, limit.text(), limit)
+			d.set(field+".requests."+name, request.text(), request)
 		}
-		d.set(field+"."+name, v.text(), v)
 	}
-	if field != "spec.resources" {
-		return
-	}
+}
+
+// resources are those of the workers, with their accelerators.
+func (d *draft) resources(r view) {
+	const field = "spec.resources"
+	d.compute(r, field)
 	name := gpuOf(view{value: tree{"resources": r.value}})
 	if name == "" {
 		return
@@ -103,11 +114,6 @@ func (d *draft) resources(r view, field string) {
 	}
 	if d.amount(field+".gpu", limit) {
 		d.set(field+".gpuResource", name, limit)
-		for _, other := range []string{"cpu", "memory"} { // a job with accelerators must say it
-			if !d.get(field + "." + other).given() {
-				d.set(field+"."+other, schema.None, r)
-			}
-		}
 	}
 }
 
@@ -155,17 +161,21 @@ func (d *draft) placement(pod view) {
 		if d.onlyWorkersTolerate(t) {
 			continue // those of placement are every pod's; podTemplate takes what is left
 		}
-		item := tree{}
-		for field, key := range map[string]string{"key": "key", "operator": "operator", "value": "value", "effect": "effect", "seconds": "tolerationSeconds"} {
-			if v := t.at(key); v.given() && v.value != "" {
-				item[field] = v.value
-			}
-		}
-		d.add("spec.placement.tolerations", item, t)
+		d.add("spec.placement.tolerations", tolerationOf(t), t)
 	}
 	if v := pod.at("hostNetwork"); v.isTrue() {
 		d.set("spec.network.host", true, v)
 	}
+}
+
+func tolerationOf(t view) tree {
+	item := tree{}
+	for field, key := range map[string]string{"key": "key", "operator": "operator", "value": "value", "effect": "effect", "seconds": "tolerationSeconds"} {
+		if v := t.at(key); v.given() && v.value != "" {
+			item[field] = v.value
+		}
+	}
+	return item
 }
 
 // onlyWorkersTolerate says whether a store that tegen rendered for the job lacks a toleration of its workers.
@@ -184,18 +194,48 @@ func (d *draft) onlyWorkersTolerate(toleration view) bool {
 	return false
 }
 
+// bySSH says whether the processes in a container are started by ssh.
+func (d *draft) bySSH(c view) bool {
+	framework := d.get("spec.framework").text()
+	return framework == schema.FrameworkHorovod || framework == schema.FrameworkByteScheduler && !c.at("env").item("name", "DMLC_ROLE").given()
+}
+
+// orElse is a view, or another where there is nothing.
+func orElse(v, other view) view {
+	if v.given() {
+		return v
+	}
+	return other
+}
+
+// security reads the user of the processes and their rights: the image's and the container runtime's own, where nobody
+// says otherwise.
 func (d *draft) security(pod, c view) {
-	for _, key := range []string{"runAsUser", "runAsGroup", "fsGroup"} {
+	for key, unsaid := range map[string]string{"runAsUser": "image", "runAsGroup": "image", "fsGroup": schema.None} {
 		v := pod.at("securityContext", key)
 		if own := c.at("securityContext", key); own.given() && key != "fsGroup" {
 			v = own
 		}
-		if n, ok := v.number(); ok {
-			d.set("spec.security."+key, n, v)
+		n, isNumber := v.number()
+		switch {
+		case key == "runAsUser" && d.bySSH(c) && (!isNumber || n == 0):
+			d.note(orElse(v, c), Dropped, "ssh needs a user whom tegen knows, and not root: the processes run as user 65534")
+			v.moved()
+		case key == "runAsGroup" && d.bySSH(c) && !isNumber:
+		case !d.amount("spec.security."+key, v):
+			d.set("spec.security."+key, unsaid, c)
 		}
 	}
 	if v := c.at("securityContext", "readOnlyRootFilesystem"); v.given() {
 		d.set("spec.security.readOnlyRootFilesystem", v.value, v)
+	}
+	profile := c.at("securityContext", "seccompProfile", "type")
+	if !profile.given() {
+		profile = pod.at("securityContext", "seccompProfile", "type")
+	}
+	drops := slices.Contains(c.at("securityContext", "capabilities", "drop").texts(), "ALL")
+	if !drops || c.at("securityContext", "allowPrivilegeEscalation").value != false || profile.text() != "RuntimeDefault" {
+		d.set("spec.security.restricted", false, c)
 	}
 }
 

@@ -46,6 +46,8 @@ func (d *draft) parameterServers(all roles) {
 	if all.server.template.given() {
 		d.servers(trainerOf(all.server.template.at("spec")), c)
 	}
+	d.roleOf(schema.RoleServer, all.server.template, c)
+	d.roleOf(schema.RoleScheduler, all.scheduler.template, c)
 	d.lends(c, "scheduler", all.scheduler)
 	d.lends(c, "server", all.server)
 	for _, port := range trainerOf(all.scheduler.template.at("spec")).at("ports").items() {
@@ -82,20 +84,6 @@ func (d *draft) interfaceOf(c view) []string {
 
 // servers reads in what the servers' container is not like the workers'.
 func (d *draft) servers(c, worker view) {
-	for _, key := range []string{"cpu", "memory"} {
-		v := c.at("resources", "limits", key)
-		if !v.given() {
-			v = c.at("resources", "requests", key)
-		}
-		for _, role := range []string{schema.RoleServer, schema.RoleScheduler} {
-			d.set("spec.roles."+role+".resources."+key, v.text(), v)
-		}
-	}
-	if image := c.at("image"); image.text() != worker.at("image").text() {
-		for _, role := range []string{schema.RoleServer, schema.RoleScheduler} {
-			d.set("spec.roles."+role+".image", image.text(), image)
-		}
-	}
 	command, args := c.at("command"), c.at("args")
 	sameCommand := slices.Equal(command.texts(), worker.at("command").texts())
 	switch own := args.texts(); {
@@ -169,4 +157,35 @@ func rootOf(o *object) string { return variable(o, "DMLC_PS_ROOT_URI") }
 
 func variable(o *object, name string) string {
 	return trainerOf(o.view().at("spec", "template", "spec")).at("env").item("name", name).at("value").text()
+}
+
+// roleOf reads in what the pods of a role are set up apart from the workers.
+func (d *draft) roleOf(name string, template, worker view) {
+	if !template.given() {
+		return
+	}
+	d.templates[name] = template
+	pod, at := template.at("spec"), "spec.roles."+name
+	c := trainerOf(pod)
+	d.compute(c.at("resources"), at+".resources")
+	if image := c.at("image"); image.text() != worker.at("image").text() {
+		d.set(at+".image", image.text(), image)
+	}
+	if dir := c.at("workingDir"); dir.given() {
+		d.set(at+".workingDir", dir.text(), dir)
+	} else { // it would have the workers' own, which podTemplate then gives to them alone
+		delete(d.get("spec").mapping(), "workingDir")
+	}
+	d.nodesFor(at, pod)
+}
+
+// nodesFor reads on which nodes the pods of a role may be.
+func (d *draft) nodesFor(at string, pod view) {
+	for _, key := range sortedKeys(pod.at("nodeSelector").mapping()) {
+		v := pod.at("nodeSelector", key)
+		d.put(at+".nodeSelector", key, v.text(), v)
+	}
+	for _, t := range pod.at("tolerations").items() {
+		d.add(at+".tolerations", tolerationOf(t), t)
+	}
 }

@@ -159,6 +159,7 @@ func summary(o *object, all []gap) string {
 		switch {
 		case slices.Contains(path, "labels") && (reserved(last.name) || isGangKey(last.name)), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
 		case quiet.MatchString(last.value), o.knows(path), g.have == stopgaps["spec.image"]:
+		case last.name == "readOnlyRootFilesystem" && g.have == false: // as it is where nobody says
 		case slices.Contains(path, "securityContext"):
 			if restricted == "" || last.name == "runAsUser" {
 				restricted = "a restricted securityContext"

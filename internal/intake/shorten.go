@@ -33,8 +33,11 @@ func (d *draft) shorten(sound tree) {
 
 // same says whether the sound copy still renders what it did.
 func (s *shortener) same() bool {
+	if s.left <= 0 {
+		return false
+	}
 	s.left -= len(ordered(s.sound))
-	return s.left > 0 && equality.Semantic.DeepEqual(s.want, generated(s.sound))
+	return equality.Semantic.DeepEqual(s.want, generated(s.sound))
 }
 
 // whole are mappings that are left out as one or not at all: their keys are the author's, and each renders something.

@@ -21,7 +21,13 @@ func (d *draft) sound() tree {
 		}
 		mended := map[string]bool{}
 		for _, e := range mistakes(err) {
-			d.mistake(e, round > 0)
+			if uncarried(e) && !mended[e.Path] { // it is left out of the job too
+				d.note(d.from(e.Path), Dropped, "%s: %s", e.Path, e.Msg)
+				d.from(e.Path).moved()
+				remove(d.job, undotted(e.Path))
+			} else {
+				d.mistake(e, round > 0)
+			}
 			if !mended[e.Path] { // or what is above it would go too
 				mend(job, e)
 			}
@@ -32,6 +38,11 @@ func (d *draft) sound() tree {
 		}
 	}
 	return d.bare()
+}
+
+// uncarried says whether a job's target has no place for a setting that other targets have.
+func uncarried(e schema.Error) bool {
+	return e.Rule == "target" && strings.Count(e.Path, ".") > 1
 }
 
 // mistake keeps a mistake of the job, once; what only the mending of another brought about is none.

@@ -1,12 +1,14 @@
 package intake
 
 import (
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // scriptDir is where tegen mounts a script that is not in the image.
@@ -19,13 +21,13 @@ func (d *draft) volumes(pod, c view) {
 		claim, empty := volume.at("persistentVolumeClaim", "claimName"), volume.at("emptyDir")
 		where := path.Clean(m.at("mountPath").text())
 		switch {
-		case where == "/dev/shm" && empty.given():
-			d.shm(empty, c)
+		case where == "/dev/shm" && empty.at("sizeLimit").given() && empty.at("medium").text() == "Memory":
+			d.set("spec.resources.shm", empty.at("sizeLimit").text(), empty.at("sizeLimit"))
 			d.volume[volume.at("name").text()] = "dshm"
-		case where == "/tmp" && empty.given():
+		case where == "/tmp" && empty.given() && empty.at("medium").text() == "" && d.scratch(empty):
 			d.volume[volume.at("name").text()] = "tmp"
 		case where == "/dev/shm" || where == "/tmp":
-			// tegen mounts its own; what is asked for instead, podTemplate carries
+			// what no field says, podTemplate carries
 		case where == scriptDir || strings.HasPrefix(where, "/tegen/"):
 			// its program, or certificates: see the framework
 		case claim.given():
@@ -41,50 +43,21 @@ func (d *draft) volumes(pod, c view) {
 			d.mount(m, volume, tree{"emptyDir": source})
 		}
 	}
-}
-
-// shm is bounded by the container's memory where nobody bounds it, since it counts against that.
-func (d *draft) shm(empty, c view) {
-	v := empty.at("sizeLimit")
-	if !v.given() {
-		v = c.at("resources", "limits", "memory")
-	}
-	d.set("spec.resources.shm", v.text(), v)
-}
-
-// What schema/defaults.cue gives a worker.
-var (
-	usualMemory = resource.MustParse("4Gi")
-	usualDisk   = resource.MustParse("10Gi")
-)
-
-// room raises what a worker may take where the input bounds it nowhere, and what its volumes take is above the default,
-// so that a sound job stays one: memory for those in memory and the program beside them, or ephemeral storage.
-func (d *draft) room(c view) {
-	memory, disk := quantity(d.get("spec.resources.shm")), resource.Quantity{}
-	for _, v := range d.get("spec.storage").items() {
-		if size := quantity(v.at("emptyDir", "size")); v.at("emptyDir", "medium").given() {
-			memory.Add(size)
-		} else {
-			disk.Add(size)
+	for field, name := range map[string]string{"shm": "dshm", "tmp": "tmp"} {
+		if !slices.Contains(slices.Collect(maps.Values(d.volume)), name) {
+			d.set("spec.resources."+field, schema.None, c)
 		}
 	}
-	if !d.get("spec.resources.memory").given() && memory.Cmp(usualMemory) > 0 {
-		memory.Add(usualMemory)
-		d.set("spec.resources.memory", memory.String(), c.at("volumeMounts"))
-	}
-	if !d.get("spec.resources.ephemeralStorage").given() && disk.Cmp(usualDisk) > 0 {
-		d.set("spec.resources.ephemeralStorage", disk.String(), c.at("volumeMounts"))
-	}
 }
 
-// quantity is none where a text is no amount, which is told elsewhere.
-func quantity(v view) resource.Quantity {
-	q, err := resource.ParseQuantity(v.text())
-	if err != nil {
-		return resource.Quantity{}
+// scratch reads the bound of /tmp, and says whether a field can: without one it is what the container may have of local
+// disk, so that this must be unbounded too.
+func (d *draft) scratch(empty view) bool {
+	if v := empty.at("sizeLimit"); v.given() {
+		d.set("spec.resources.tmp", v.text(), v)
+		return true
 	}
-	return q
+	return d.get("spec.resources.ephemeralStorage").text() == schema.None
 }
 
 // mount adds an item of storage.
@@ -105,25 +78,25 @@ func (d *draft) mount(m, volume view, source tree) {
 		item["dataset"] = dataset
 	}
 	d.add("spec.storage", item, m)
-	d.origin["spec.storage["+strconv.Itoa(len(d.get("spec.storage").items())-1)+"].claim"] = volume
+	d.origin["spec.storage["+strconv.Itoa(len(listOf(d.get("spec.storage").value))-1)+"].claim"] = volume
 }
 
 var shortName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,10}[a-z0-9])?$`)
 
 // volumeName keeps the pod's name for a volume where the schema can; it is known to nobody outside of the pod.
 func (d *draft) volumeName(volume view) string {
-	taken := map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true}
-	for _, v := range d.get("spec.storage").items() {
-		taken[v.at("name").text()] = true
+	if d.taken == nil {
+		d.taken = map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true}
 	}
 	name := volume.at("name").text()
-	if shortName.MatchString(name) && !taken[name] {
-		return name
+	if !shortName.MatchString(name) || d.taken[name] {
+		name = "data"
+		for d.taken[name] {
+			d.numbered++
+			name = "data" + strconv.Itoa(d.numbered+1)
+		}
 	}
-	name = "data"
-	for i := 2; taken[name]; i++ {
-		name = "data" + strconv.Itoa(i)
-	}
+	d.taken[name] = true
 	return name
 }
 

@@ -52,20 +52,32 @@ func TestWritten(t *testing.T) {
 // TestRoom: volumes that the input bounds, but not the memory or storage that they count against, are no mistake of its.
 func TestRoom(t *testing.T) {
 	const mounts = "command: [python, t.py], volumeMounts: [{name: m, mountPath: /dev/shm}, {name: s, mountPath: /scratch}]"
-	for _, c := range []struct{ shm, scratch, want string }{
-		{"4Gi", "10Gi", "  resources:\n    shm: 4Gi\n  storage"}, // the defaults just suffice
-		{"16Gi", "50Gi", "  resources:\n    memory: 20Gi\n    ephemeralStorage: 50Gi\n    shm: 16Gi\n"},
-	} {
-		out, notes := indexed(t, "{}", mounts, "[{name: m, emptyDir: {medium: Memory, sizeLimit: "+c.shm+"}}, {name: s, emptyDir: {sizeLimit: "+c.scratch+"}}]")
-		if out.Flawed || !strings.Contains(string(out.YAML), c.want) || strings.Contains(string(out.YAML), "podTemplate") {
-			t.Errorf("want a sound job with %q, got\n%s%s", c.want, out.YAML, notes)
+	for _, size := range []string{"4Gi", "160Gi"} {
+		out, notes := indexed(t, "{}", mounts, "[{name: m, emptyDir: {medium: Memory, sizeLimit: "+size+"}}, {name: s, emptyDir: {sizeLimit: "+size+"}}]")
+		want := "  resources:\n    cpu: none\n    memory: none\n    ephemeralStorage: none\n    shm: " + size + "\n    tmp: none\n"
+		if out.Flawed || !strings.Contains(string(out.YAML), want) || strings.Contains(string(out.YAML), "volumes:") {
+			t.Errorf("want a sound job with %q, got\n%s%s", want, out.YAML, notes)
 		}
+	}
+}
+
+// TestNothingAdded: what a pod is given by default, and its source does not have, is switched off in the job.
+func TestNothingAdded(t *testing.T) {
+	out, notes := indexed(t, "{}", "command: [python, t.py]", "[]")
+	text := renders(t, out.YAML)
+	for _, added := range []string{"cpu:", "memory:", "ephemeral-storage", "runAs", "fsGroup", "65534", "/dev/shm", "/tmp", "seccomp", "drop:", "allowPrivilegeEscalation", "HOME", "automountServiceAccountToken: false", "enableServiceLinks: false", "NetworkPolicy", "PodDisruptionBudget", "ttlSeconds"} {
+		if strings.Contains(text, added) {
+			t.Errorf("%s is rendered, and was not there", added)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s%s%s", out.YAML, notes, text)
 	}
 }
 
 func TestRequestedAccelerators(t *testing.T) {
 	out, notes := indexed(t, "{}", "command: [python, t.py], resources: {requests: {nvidia.com/gpu: 2}}", "[]")
-	if !strings.Contains(string(out.YAML), "gpu: 2\n") || strings.Contains(string(out.YAML), "podTemplate") || !strings.Contains(notes, `requests["nvidia.com/gpu"]: 2: flaw`) {
+	if !strings.Contains(string(out.YAML), "gpu: 2\n") || strings.Contains(string(out.YAML), "containers:") || !strings.Contains(notes, `requests["nvidia.com/gpu"]: 2: flaw`) {
 		t.Errorf("want spec.resources.gpu 2 and a flaw, got\n%s%s", out.YAML, notes)
 	}
 }

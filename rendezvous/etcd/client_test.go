@@ -89,7 +89,7 @@ func TestSecured(t *testing.T) {
 	if w.Size != 1 || w.Total != 1 {
 		t.Errorf("the world is %+v", w)
 	}
-	c.Password, settings.Join = "wrong", time.Second
+	c.Password, settings.Join = "wrong", 4*time.Second // etcd takes its time to hash a password
 	b, err := Open(c, settings, rendezvous.Agent{})
 	if err != nil {
 		t.Fatal(err)

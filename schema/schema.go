@@ -139,6 +139,9 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 				env.unsound[name] = true
 			}
 		}
+		if strings.HasPrefix(e.Path, "spec.accelerator.each") {
+			env.unsound["resources"] = true
+		}
 		env.reported[position{e.File, e.Line, e.Col}] = true
 	}
 	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {

@@ -20,6 +20,9 @@ func TestMessages(t *testing.T) {
 		"tfjob":       {"apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\n", "TFJob x: not kept: this kind is not read"},
 		"deployment":  {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {" + pod + "}\n", "Deployment x: not kept: this kind is not read"},
 		"same name":   {pytorch + "---\n" + pytorch, `x.yaml:8: PyTorchJob same: metadata.name: "same": flaw: metadata.name: "same" is the name of the job at x.yaml:3 already`},
+		"template":    {"kind: Job\nspec: {{ .Values.spec }}\n  x: 1\n", "unread: parsing YAML: "},
+		"in braces":   {"kind: Job\nspec: {{ .Values.spec }}\n  x: 1\n", "it has {{ }} of a template in it: import what the template makes"},
+		"a template":  {"kind: Job\nspec: {{ .Values.spec }}\n  x: 1\n", "it has {{ }} of a template in it: import what the template makes"},
 		"no name":     {"apiVersion: v1\nkind: ConfigMap\n", "x.yaml:1: ConfigMap: beside"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ func (s *stream) read(src schema.Source) {
 	found, errs := manifest.ReadLoosely(src.Name, src.Data)
 	for _, err := range errs {
 		file, why, _ := strings.Cut(err.Error(), ": ")
+		if bytes.Contains(src.Data, []byte("{{")) {
+			why += "; it has {{ }} of a template in it: import what the template makes"
+		}
 		s.notes = append(s.notes, Note{File: file, Verdict: Unread, Why: why})
 	}
 	for _, l := range found {

@@ -45,6 +45,7 @@ const (
 // by a stricter one fails.
 var unrestricted = map[string]struct{ standard, reason string }{
 	"bytescheduler-host-network": {privileged, "Its author asks for the node's network, which is for the hardware that no pod network reaches."},
+	"resources-none":             {baseline, "Its author wants the image's own user, and no security context where nothing restricts the namespace."},
 }
 
 // unserved are API versions that this control plane does not have.

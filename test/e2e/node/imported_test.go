@@ -44,6 +44,8 @@ func TestImported(t *testing.T) {
 	if err := os.WriteFile(beside, []byte(filling), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// The tutorial's pods are held to nothing, and import adds nothing that changes how they run.
+	j.kubectl(t, "label", "namespace", "imported", "pod-security.kubernetes.io/enforce=baseline", "--overwrite")
 	j.apply()
 	j.kubectl(t, "apply", "-f", beside)
 	two := j.awaitWorld(2, j.applied, patience)

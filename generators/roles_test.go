@@ -3,9 +3,8 @@ package generators_test
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // TestOtherRolesStayOffAccelerators: only workers have the workers' nodes, taints and runtime class.

@@ -50,7 +50,7 @@ func (a Amount) OrNil() *resource.Quantity {
 	if a.None || a.Quantity.IsZero() {
 		return nil
 	}
-	q := a.Quantity.DeepCopy()
+	q := a.DeepCopy()
 	return &q
 }
 
@@ -91,7 +91,7 @@ func (c *Compute) but(side *Amounts) map[string]resource.Quantity {
 			delete(out, name)
 		}
 	}
-	c.Amounts.each(set)
+	c.each(set)
 	side.each(set)
 	return out
 }

@@ -240,8 +240,10 @@ func (c *Caps) amount(limit *resource.Quantity) Amount {
 
 // allImages are the images that a job names.
 func (s *Spec) allImages() []*string {
-	return []*string{&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl, &s.Images.Rendezvous,
-		&s.Roles.Server.Image, &s.Roles.Scheduler.Image, &s.Roles.Launcher.Image}
+	return []*string{
+		&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl, &s.Images.Rendezvous,
+		&s.Roles.Server.Image, &s.Roles.Scheduler.Image, &s.Roles.Launcher.Image,
+	}
 }
 
 // rewrite returns an image's name here.

@@ -27,7 +27,7 @@ func (s *Spec) fitShm(root *node) {
 // resources holds what is in memory and on the local disk against the limits of both.
 func (r *ruling) resources() {
 	res := &r.Spec.Resources
-	memory, disk, inMemory := res.MemoryLimit(), res.DiskLimit(), res.Shm.Quantity.DeepCopy()
+	memory, disk, inMemory := res.MemoryLimit(), res.DiskLimit(), res.Shm.DeepCopy()
 	if memory != nil && inMemory.Cmp(*memory) > 0 {
 		r.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against", inMemory.String(), memory.String())
 	}

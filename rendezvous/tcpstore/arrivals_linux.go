@@ -38,7 +38,7 @@ func (a *arrivals) watch(raw syscall.RawConn, id int32) {
 func (a *arrivals) drain(note func(id int32)) {
 	for a.epoll >= 0 {
 		n, err := syscall.EpollWait(a.epoll, a.events[:], 0)
-		if err == syscall.EINTR { //nolint:errorlint // system calls return it unwrapped
+		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
 		for _, e := range a.events[:max(n, 0)] {
@@ -66,7 +66,7 @@ func (c *conn) Read(p []byte) (n int, err error) {
 	err = c.raw.Read(func(fd uintptr) bool {
 		return !c.server.read(c, func() (int, bool) {
 			n, failed = read(int(fd), p)
-			return n, failed == syscall.EAGAIN
+			return n, errors.Is(failed, syscall.EAGAIN)
 		})
 	})
 	switch {
@@ -88,7 +88,7 @@ func (c *conn) drained() (none bool) {
 	err := c.raw.Control(func(fd uintptr) {
 		var one [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		none = err == syscall.EAGAIN
+		none = errors.Is(err, syscall.EAGAIN)
 	})
 	return none || err != nil
 }

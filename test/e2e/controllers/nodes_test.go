@@ -18,7 +18,7 @@ import (
 )
 
 // gpusEach is how many of each accelerator a node has.
-const gpusEach = 8
+const gpusEach = 16
 
 // pool is nodes that are alike: those that pods of one node selector and tolerations may go to.
 type pool struct {

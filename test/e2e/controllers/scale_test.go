@@ -16,8 +16,14 @@ func (w *world) testScale(t *testing.T, f *fixture) *counts {
 	c := &counts{}
 	workers := f.bundles["base"].schema[0].Spec.Workers
 	at := func(n int32) *bundle {
-		return must(f.render("base", f.name+"-scale", set(int64(n), "spec", "workers", "replicas"), set(int64(workers.Min), "spec", "workers", "min"),
-			set(int64(workers.Max), "spec", "workers", "max"), set(false, "spec", "suspend")))(t)
+		edits := []edit{
+			set(int64(n), "spec", "workers", "replicas"), set(int64(workers.Min), "spec", "workers", "min"),
+			set(int64(workers.Max), "spec", "workers", "max"),
+		}
+		if f.bundles["base"].schema[0].Spec.Suspend { // Kueue's jobs may not say it
+			edits = append(edits, set(false, "spec", "suspend"))
+		}
+		return must(f.render("base", f.name+"-scale", edits...))(t)
 	}
 	least := workers.Min
 	if g := f.bundles["base"].schema[0].Spec.Gang; g != nil && g.MinAvailable > least {

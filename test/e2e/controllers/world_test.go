@@ -169,7 +169,9 @@ func (w *world) enter(t *testing.T, b *bundle) {
 	w.mu.Unlock()
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "count"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1M")}}}
 	for name := range total(b.jobs, peak) {
-		quota.Spec.Hard[quotaName(name)] = resource.MustParse("1E")
+		if b.counted(name) {
+			quota.Spec.Hard[quotaName(name)] = resource.MustParse("1E")
+		}
 	}
 	if _, err := client.CoreV1().ResourceQuotas(b.namespace).Create(ctx, quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -320,6 +322,23 @@ func total(jobs []*plan.Job, of func(*plan.Job) corev1.ResourceList) corev1.Reso
 		}
 	}
 	return sum
+}
+
+// counted says whether a quota may count a resource: one of CPU or memory refuses pods of which any container asks for
+// none, as an author may want it.
+func (b *bundle) counted(name corev1.ResourceName) bool {
+	if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
+		return true
+	}
+	for _, of := range b.templates() {
+		for _, c := range slices.Concat(of.InitContainers, of.Containers) {
+			_, requested := c.Resources.Requests[name]
+			if _, limited := c.Resources.Limits[name]; !requested && !limited {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // quotaName is what a quota calls a request.

@@ -20,8 +20,10 @@ func (w *world) testScale(t *testing.T, f *fixture) *counts {
 			set(int64(n), "spec", "workers", "replicas"), set(int64(workers.Min), "spec", "workers", "min"),
 			set(int64(workers.Max), "spec", "workers", "max"),
 		}
-		if f.bundles["base"].schema[0].Spec.Suspend { // Kueue's jobs may not say it
+		if g := f.bundles["base"].schema[0].Spec.Gang; g == nil || g.Scheduler != "kueue" {
 			edits = append(edits, set(false, "spec", "suspend"))
+		} else { // which suspends by itself, and admits all or none
+			edits = append(edits, set(int64(n), "spec", "gang", "minAvailable"))
 		}
 		return must(f.render("base", f.name+"-scale", edits...))(t)
 	}

@@ -36,7 +36,7 @@ func TestDockerfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := shipped{Base: "scratch", User: r.config.User, Entrypoint: r.config.Entrypoint, Package: p.source, Instructions: 4}
+		got := shipped{Base: "scratch", User: r.config.User, Entrypoint: r.config.Entrypoint, Package: p.source, Instructions: 5} // the licences are for those who get the image
 		for _, l := range r.layers {
 			entries, err := l.entries()
 			if err != nil {
@@ -60,7 +60,8 @@ var (
 	copied   = regexp.MustCompile(`(?m)^COPY --from=build /out/ (/\S+/)$`)
 )
 
-// dockerfile reads the four instructions of a last stage that copies one program, and what the first compiles.
+// dockerfile reads the five instructions of a last stage that copies one program and the licences, and what the first
+// compiles.
 func dockerfile(t *testing.T, text string) (s shipped) {
 	t.Helper()
 	build, last := text[:strings.LastIndex(text, "\nFROM ")], text[strings.LastIndex(text, "\nFROM "):]

@@ -306,22 +306,25 @@ func pair(have, want tree) (tree, tree) {
 	return have, want
 }
 
-func clone(value any) any {
+func clone(value any) any { return rebuilt(value, func(scalar any) any { return scalar }) }
+
+// rebuilt is a copy in which another stands for each scalar.
+func rebuilt(value any, scalar func(any) any) any {
 	switch x := value.(type) {
 	case tree:
 		out := make(tree, len(x))
 		for key, v := range x {
-			out[key] = clone(v)
+			out[key] = rebuilt(v, scalar)
 		}
 		return out
 	case []any:
 		out := make([]any, len(x))
 		for i, v := range x {
-			out[i] = clone(v)
+			out[i] = rebuilt(v, scalar)
 		}
 		return out
 	}
-	return value
+	return scalar(value)
 }
 
 func (g gap) reason() string {

@@ -135,23 +135,12 @@ func (d *draft) takesFilled(o *object, sound tree, field string, at graft) bool 
 
 // filled is a value with a number in the place of each placeholder.
 func filled(value any) any {
-	switch x := value.(type) {
-	case string:
-		return unfilled.ReplaceAllString(x, "1")
-	case tree:
-		out := make(tree, len(x))
-		for key, child := range x {
-			out[key] = filled(child)
+	return rebuilt(value, func(scalar any) any {
+		if text, ok := scalar.(string); ok {
+			return unfilled.ReplaceAllString(text, "1")
 		}
-		return out
-	case []any:
-		out := make([]any, len(x))
-		for i, child := range x {
-			out[i] = filled(child)
-		}
-		return out
-	}
-	return value
+		return scalar
+	})
 }
 
 // mostRefused is how many fields are refused one by one; of an object with more, nobody reads the reasons.

@@ -165,7 +165,7 @@ func (d *draft) inTemplate(g gap) ([]step, bool) {
 		return nil, false
 	}
 	path := g.path[len(prefix):]
-	if n := len(path); n > 2 && path[n-1].name == "name" && path[n-3].name == "containers" {
+	if namesContainer(path) {
 		return nil, false // the target's to choose
 	}
 	if d.mountsRendered(path, g) {
@@ -176,6 +176,11 @@ func (d *draft) inTemplate(g gap) ([]step, bool) {
 		return nil, false
 	}
 	return path, isMetadata || path[0].name == "spec" || len(prefix) > 0
+}
+
+func namesContainer(path []step) bool {
+	n := len(path)
+	return n > 2 && path[n-1].name == "name" && path[n-3].name == "containers"
 }
 
 // mountsRendered says whether a gap is in the volume of a mount, and the rendered pods have this volume.

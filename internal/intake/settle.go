@@ -2,6 +2,7 @@ package intake
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -129,7 +130,11 @@ func (d *draft) compare(refused map[string]string) {
 			if r := refused[at]; r != "" && g.want == nil {
 				why = r
 			}
-			d.notes = append(d.notes, g.note(o, why))
+			note := g.note(o, why)
+			if namesContainer(g.path) && g.want != nil {
+				note.Verdict, note.Why = Moved, fmt.Sprintf("what runs is the same in a container called %v", g.want)
+			}
+			d.notes = append(d.notes, note)
 		}
 		if i > 0 && o.gvk.Kind != "Pod" {
 			continue

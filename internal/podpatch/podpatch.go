@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -23,6 +24,9 @@ type Mistake struct {
 	Path string // within the template: spec.containers[0].imagePolicy; empty where it is unknown
 	Msg  string
 }
+
+// mostItems bounds lists such as volumes and ports: Kubernetes' merge takes the square of their length, 11 s for 3,200.
+const mostItems = 500
 
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
@@ -45,6 +49,13 @@ func Validate(patch []byte, own, image string) []Mistake {
 	if len(out) > 0 {
 		return out
 	}
+	var fields any
+	if err := json.Unmarshal(patch, &fields); err != nil {
+		return []Mistake{typeMistake(err)}
+	}
+	if path, long := longList(fields, ""); long {
+		return []Mistake{{path, fmt.Sprintf("must have at most %d items", mostItems)}}
+	}
 	if _, err := merge(rendered(own), patch); err != nil {
 		return []Mistake{{"", "cannot be merged: " + err.Error()}}
 	}
@@ -64,6 +75,33 @@ func rendered(own string) *corev1.PodTemplateSpec {
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{TopologyKey: "t", WhenUnsatisfiable: corev1.DoNotSchedule}},
 		ResourceClaims:            []corev1.PodResourceClaim{{Name: "r"}}, SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
 	}}
+}
+
+// longList is the path of the first list that has more items than are merged; one of plain values is not merged.
+func longList(value any, path string) (string, bool) {
+	switch x := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			if at, long := longList(x[key], strings.TrimPrefix(path+"."+key, ".")); long {
+				return at, true
+			}
+		}
+	case []any:
+		if len(x) > mostItems && slices.ContainsFunc(x, isMapping) {
+			return path, true
+		}
+		for i, item := range x {
+			if at, long := longList(item, fmt.Sprintf("%s[%d]", path, i)); long {
+				return at, true
+			}
+		}
+	}
+	return "", false
+}
+
+func isMapping(value any) bool {
+	_, is := value.(map[string]any)
+	return is
 }
 
 // reserved finds what in a patch would break what tegen renders, or escape its checks.

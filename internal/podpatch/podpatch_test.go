@@ -15,6 +15,10 @@ func TestValidate(t *testing.T) {
 		`{"spec":{"hostIpc":true,"containers":[{"name":"worker","ty":1}]}}`: {
 			{"spec.containers[0].ty", "no pod template has this field"}, {"spec.hostIpc", "no pod template has this field"},
 		},
+		`{"spec":{"containers":[{"name":"worker","ports":[` + strings.Repeat(`{"containerPort":1},`, mostItems) + `{"containerPort":2}]}]}}`: {
+			{"spec.containers[0].ports", "must have at most 500 items"},
+		},
+		`{"spec":{"containers":[{"name":"worker","args":[` + strings.Repeat(`"a",`, mostItems) + `"b"]}]}}`: nil,
 		`{"spec":{"tolerations":"x"}}`:             {{"spec.tolerations", "must be a list, not a string"}},
 		`{"metadata":{"labels":["a"]}}`:            {{"metadata.labels", "must be a mapping, not a list"}},
 		`{"spec":{"restartPolicy":"Always"}}`:      {{"spec.restartPolicy", "is set by tegen"}},

@@ -49,17 +49,46 @@ func (k *Keys) Put(ctx context.Context, key string, p Put) (*Event, error) {
 	}
 	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) {
 		w, err := p.plan(t, key, now)
-		if err != nil || w.prev != nil {
-			return w, err
+		if err != nil {
+			return nil, err
 		}
-		if n := t.keys + len(w.dirs) + 1; n > k.o.MaxKeys {
-			return nil, exceeded(0, "there are %d keys", t.keys)
-		}
-		if t.bytes+len(key)+len(p.Value) > k.o.MaxBytes {
-			return nil, exceeded(0, "keys and values take %d bytes", t.bytes)
+		if err := k.room(t, w); err != nil {
+			return nil, err
 		}
 		return w, nil
 	})
+}
+
+// room refuses what a plan adds beyond the limits. A run may take half of what there is, so that it leaves some to
+// the others.
+func (k *Keys) room(t *tree, w *plan) *Error {
+	var more usage
+	for _, c := range w.changes(0) {
+		n := t.at(c.path)
+		if n == nil {
+			more.keys++
+			more.bytes += len(c.path)
+		} else {
+			more.bytes -= len(n.record.value)
+		}
+		more.bytes += len(c.record.value)
+	}
+	refused := func(whose string, has usage, part int) *Error {
+		if n := has.keys + more.keys; more.keys > 0 && n > k.o.MaxKeys/part {
+			return exceeded(0, "%s has %d keys: with %d more there would be over %d", whose, has.keys, more.keys, k.o.MaxKeys/part)
+		}
+		if n := has.bytes + more.bytes; more.bytes > 0 && n > k.o.MaxBytes/part {
+			return exceeded(0, "%s takes %d bytes: with %d more there would be over %d", whose, has.bytes, more.bytes, k.o.MaxBytes/part)
+		}
+		return nil
+	}
+	if n, _ := t.walk(w.head.Key); n.held != nil {
+		id, _ := Match(w.head.Key)
+		if err := refused(fmt.Sprintf("run %q", id), *n.held, 2); err != nil {
+			return err
+		}
+	}
+	return refused("the store", t.usage, 1)
 }
 
 // Delete removes a node.

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// runPrefix is what torch's etcd rendezvous calls a run's directory, before its id.
+const runPrefix = "run_"
+
 // Run is a run of torch's etcd rendezvous, as its state in the store tells it.
 type Run struct {
 	ID           string    `json:"id"`
@@ -38,7 +41,7 @@ func (k *Keys) Runs(ctx context.Context) ([]Run, error) {
 
 func (n *node) runs(found []Run) []Run {
 	for name, c := range n.children {
-		if id, ok := strings.CutPrefix(name, "run_"); ok && c.record.Dir {
+		if id, ok := strings.CutPrefix(name, runPrefix); ok && c.record.Dir {
 			found = append(found, c.run(id))
 		} else {
 			found = c.runs(found)
@@ -72,7 +75,7 @@ func (n *node) run(id string) Run {
 // Match says whether a path of this API is about a run, and which: for logs.
 func Match(p string) (id string, ok bool) {
 	for p != "/" && p != "." && p != "" {
-		if id, ok = strings.CutPrefix(path.Base(p), "run_"); ok {
+		if id, ok = strings.CutPrefix(path.Base(p), runPrefix); ok {
 			return id, true
 		}
 		p = path.Dir(p)
@@ -96,7 +99,7 @@ func (k *Keys) Ended() []Ended {
 
 func (n *node) ended(found []Ended) []Ended {
 	for name, c := range n.children {
-		id, isRun := strings.CutPrefix(name, "run_")
+		id, isRun := strings.CutPrefix(name, runPrefix)
 		switch {
 		case isRun && c.record.Dir:
 			if c.run(id).Status == "closed" {

@@ -11,9 +11,14 @@ import (
 type tree struct {
 	root  *node
 	index uint64 // revision of the last change
+	usage
+	due deadlines
+}
+
+// usage is what nodes take.
+type usage struct {
 	keys  int
-	bytes int // of all keys and values
-	due   deadlines
+	bytes int // of keys and values
 }
 
 type node struct {
@@ -24,6 +29,7 @@ type node struct {
 	made, last uint64    // createdIndex, modifiedIndex
 	parent     *node
 	children   map[string]*node
+	held       *usage // by the run that the node is in, the run's directory counted; nil outside of runs
 }
 
 // change is a key of the store that was written, or with no record deleted.
@@ -135,17 +141,19 @@ func (t *tree) put(c change, now time.Time, grace *time.Duration) {
 	for _, name := range names(c.path) {
 		child := n.children[name]
 		if child == nil { // its parents are written before it, unless somebody else wrote the store
-			child = &node{path: path.Join(n.path, name), parent: n, record: record{Dir: true}}
+			child = &node{path: path.Join(n.path, name), parent: n, record: record{Dir: true}, held: n.held}
+			if child.held == nil && strings.HasPrefix(name, runPrefix) {
+				child.held = &usage{}
+			}
 			if n.children == nil {
 				n.children = map[string]*node{}
 			}
 			n.children[name] = child
-			t.keys++
-			t.bytes += len(child.path)
+			t.count(child, 1, len(child.path))
 		}
 		n = child
 	}
-	t.bytes += len(c.record.value) - len(n.record.value)
+	t.count(n, 0, len(c.record.value)-len(n.record.value))
 	n.record, n.rev, n.born = *c.record, c.rev, c.born
 	n.made, n.last = uint64(c.rev), uint64(c.rev)
 	if n.record.Created != 0 {
@@ -173,10 +181,22 @@ func (t *tree) remove(p string) *node {
 	}
 	delete(n.parent.children, path.Base(p))
 	n.each(func(n *node) {
-		t.keys--
-		t.bytes -= len(n.path) + len(n.record.value)
+		t.count(n, -1, -len(n.path)-len(n.record.value))
 	})
 	return n
+}
+
+// count adds to what all nodes take, and to what those of the node's run do.
+func (t *tree) count(n *node, keys, bytes int) {
+	t.usage.add(keys, bytes)
+	if n.held != nil {
+		n.held.add(keys, bytes)
+	}
+}
+
+func (u *usage) add(keys, bytes int) {
+	u.keys += keys
+	u.bytes += bytes
 }
 
 // each calls f with a node and all below it.

@@ -170,6 +170,39 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestRunLimits: a run leaves half of the keys and bytes to the others, whether it adds keys or makes values longer.
+func TestRunLimits(t *testing.T) {
+	d := open(t, embedded(t), Options{MaxKeys: 12, MaxBytes: 400})
+	long := "value=" + strings.Repeat("x", 100)
+	for _, c := range []struct {
+		call
+		status int
+	}{
+		{call{"PUT", "/t/run_a/1", ""}, 201}, // with /t and run_a three keys, two of the run's
+		{call{"PUT", "/t/run_a/2", ""}, 201},
+		{call{"PUT", "/t/run_a/deep/3", ""}, 201},
+		{call{"PUT", "/t/run_a/4", ""}, 201}, // its sixth
+		{call{"PUT", "/t/run_a/5", ""}, 403},
+		{call{"PUT", "/t/run_a/4", long}, 200},
+		{call{"PUT", "/t/run_a/3", long}, 403},
+		{call{"PUT", "/t/run_a/2", long}, 403},
+		{call{"PUT", "/t/run_a/4", long}, 200},
+		{call{"PUT", "/t/run_b/1", long}, 201},
+		{call{"DELETE", "/t/run_a/deep?recursive=true", ""}, 200},
+		{call{"PUT", "/t/run_a/5", ""}, 201},
+		{call{"DELETE", "/t/run_a?recursive=true", ""}, 200},
+		{call{"PUT", "/t/run_a/1", long}, 201},
+		{call{"PUT", "/t/run_c/1", long}, 201},
+		{call{"PUT", "/plain", long}, 403}, // beyond what all may take
+		{call{"PUT", "/plain", ""}, 201},
+		{call{"PUT", "/plain", long}, 403},
+	} {
+		if r := d.do(t, c.method, "/v2/keys"+c.target, c.form); r.Status != c.status {
+			t.Errorf("%s %s: %+v, not %d", c.method, c.target, r, c.status)
+		}
+	}
+}
+
 // TestOtherPaths: what is beside the keys.
 func TestOtherPaths(t *testing.T) {
 	s := embedded(t)

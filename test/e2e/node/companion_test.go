@@ -26,7 +26,7 @@ const looked = 6 * time.Second
 func TestCompanionEtcd(t *testing.T) {
 	w := begin(t)
 	downloads := w.serve(t, "http://data.acme.example/digits.tar.gz", tarball(t, "digits/0.png"))
-	j := w.job(t, "2 companion, etcd", golden(t, "checkpoint-etcd", "kind"), "")
+	j := w.job(t, "2 companion, etcd", rendered(t, "checkpoint-etcd", "kind"), "")
 	j.apply()
 	world := j.awaitWorld(3, j.applied, patience)
 	j.took("apply to three workers that train", j.applied, world.stepped)
@@ -51,7 +51,7 @@ func TestCompanionEtcd(t *testing.T) {
 // memory, and clients of c10d never connect again, so that all workers are replaced and go on from the checkpoint.
 func TestCompanionC10d(t *testing.T) {
 	w := begin(t)
-	j := w.job(t, "3 companion, c10d", golden(t, "checkpoint-c10d", "kind"), "")
+	j := w.job(t, "3 companion, c10d", rendered(t, "checkpoint-c10d", "kind"), "")
 	j.apply()
 	world := j.awaitWorld(3, j.applied, patience)
 	j.took("apply to three workers that train", j.applied, world.stepped)

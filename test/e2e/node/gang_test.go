@@ -30,13 +30,13 @@ func TestGang(t *testing.T) {
 	w.installScheduler(t)
 	times.add(scenario, "tegen install scheduler, applied, to both replicas being ready", time.Since(began))
 
-	four := w.job(t, scenario, golden(t, "gang-tegen-accelerators", "base"), "gang-of-four")
+	four := w.job(t, scenario, rendered(t, "gang-tegen-accelerators", "base"), "gang-of-four")
 	four.apply()
 	told := four.awaitUnplaced(4, `gang training/gang-of-four needs 4 pods at once and has room for 2, none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
 	four.took("four workers for two accelerators, apply to all being told why they wait", four.applied, told)
 	four.deleteByLabel(patience)
 
-	two := w.job(t, scenario, golden(t, "gang-tegen-accelerators", "base"), "gang-of-two")
+	two := w.job(t, scenario, rendered(t, "gang-tegen-accelerators", "base"), "gang-of-two")
 	two.apply()
 	half := two.awaitWorld(2, two.applied, patience)
 	two.took("at least two of four workers, apply to two that train", two.applied, half.stepped)

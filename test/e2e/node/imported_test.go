@@ -69,15 +69,11 @@ func importedTutorial(t *testing.T) (file string) {
 	for _, n := range out.Notes {
 		t.Log(n)
 	}
-	if out.Jobs != 1 || out.Flawed {
-		t.Fatalf("%d jobs, one to be mended: %t\n%s", out.Jobs, out.Flawed, out.YAML)
+	if out.Jobs != 1 || out.Flawed || out.Lossy { // tegen import --strict
+		t.Fatalf("%d jobs, one to be mended: %t, something was lost: %t\n%s", out.Jobs, out.Flawed, out.Lossy, out.YAML)
 	}
 	job := strings.Replace(string(out.YAML), "  name: imagenet\n", "  name: imagenet\n  namespace: imported\n", 1)
-	file = filepath.Join(t.TempDir(), "imported.yaml")
-	if err := os.WriteFile(file, rendering(t, "imported.yaml", job, "kind"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return manifest(t, "imported.yaml", job, "kind")
 }
 
 // TestImportedRenders needs no lab.

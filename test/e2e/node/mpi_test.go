@@ -42,7 +42,7 @@ func TestByteScheduler(t *testing.T) {
 func runMPI(t *testing.T, scenario, fixture, controller string, late bool) {
 	w := begin(t)
 	w.takeTurn(t)
-	j := w.job(t, scenario, golden(t, fixture, "kind"), "")
+	j := w.job(t, scenario, rendered(t, fixture, "kind"), "")
 	j.apply()
 	launcher := j.podAt("worker", 0).Name
 	if late {

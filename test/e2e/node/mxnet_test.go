@@ -13,7 +13,7 @@ import (
 func TestMXNet(t *testing.T) {
 	w := begin(t)
 	w.takeTurn(t)
-	j := w.job(t, "8 MXNet", golden(t, "mxnet-job-servers", "kind"), "")
+	j := w.job(t, "8 MXNet", rendered(t, "mxnet-job-servers", "kind"), "")
 	j.apply()
 
 	// What each says: the sum is that of rank + 1 over the workers, which reached each server and got it back. Servers and

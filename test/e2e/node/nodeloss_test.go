@@ -22,8 +22,8 @@ func TestNodeLoss(t *testing.T) {
 	w := begin(t)
 	nodes := w.addNodes(t, 2, map[string]string{pool: poolValue}, corev1.Taint{Key: pool, Value: poolValue, Effect: corev1.TaintEffectNoSchedule})
 	jobs := []*job{
-		w.job(t, "4 node loss, tegen-rendezvous run", golden(t, "node-loss", "base"), "two-nodes-tegen"),
-		w.job(t, "4 node loss, torchrun", golden(t, "node-loss", "base"), "two-nodes-torch"),
+		w.job(t, "4 node loss, tegen-rendezvous run", rendered(t, "node-loss", "base"), "two-nodes-tegen"),
+		w.job(t, "4 node loss, torchrun", rendered(t, "node-loss", "base"), "two-nodes-torch"),
 	}
 	for _, j := range jobs {
 		j.apply()

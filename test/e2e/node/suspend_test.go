@@ -16,7 +16,7 @@ const stillness = 5 * time.Second
 // TestSuspend is scenario 6: a job that is rendered suspended, whose training starts, stops and goes on by one field.
 func TestSuspend(t *testing.T) {
 	w := begin(t)
-	j := w.job(t, "6 suspend", golden(t, "suspend-checkpoint", "kind"), "")
+	j := w.job(t, "6 suspend", rendered(t, "suspend-checkpoint", "kind"), "")
 	j.apply()
 	j.took("apply, suspended, to its rendezvous being ready", j.applied, j.awaitReady("rendezvous"))
 	j.awaitSuspended("pausable-worker")

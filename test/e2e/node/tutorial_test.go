@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +21,7 @@ import (
 func TestTutorial(t *testing.T) {
 	w := begin(t)
 	downloads := w.serve(t, "http://cs231n.stanford.edu/tiny-imagenet-200.zip", zipped(t, "tiny-imagenet-200/train/n01443537/images/n01443537_0.JPEG"))
-	j := w.job(t, "1 tutorial", golden(t, "imagenet", "kind"), "")
+	j := w.job(t, "1 tutorial", rendered(t, "imagenet", "kind"), "")
 	j.apply()
 	two := j.awaitWorld(2, j.applied, patience)
 	j.took("apply to two workers that train", j.applied, two.stepped)
@@ -93,11 +91,7 @@ func (j *job) rendered(fixture, old, changed string) (file string) {
 	if !strings.Contains(text, old) {
 		j.t.Fatalf("%s has no %q", name, old)
 	}
-	file = filepath.Join(j.t.TempDir(), fixture+".yaml")
-	if err := os.WriteFile(file, rendering(j.t, name, strings.ReplaceAll(text, old, changed), "kind"), 0o600); err != nil {
-		j.t.Fatal(err)
-	}
-	return file
+	return manifest(j.t, name, strings.ReplaceAll(text, old, changed), "kind")
 }
 
 // changed is what kubectl apply says of all but the objects that were as they should be, sorted. It takes every

@@ -15,7 +15,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // rehearsalKey marks a cycle state of a rehearsal, in which this plugin must not rehearse again.
@@ -65,8 +65,8 @@ type plan struct {
 }
 
 // nodes are the pods of the plan, each with the node it must be placed on where that matters.
-func (p *plan) nodes(pin bool) map[ledger.UID]string {
-	out := make(map[ledger.UID]string, len(p.spots))
+func (p *plan) nodes(pin bool) map[gangcache.UID]string {
+	out := make(map[gangcache.UID]string, len(p.spots))
 	for _, s := range p.spots {
 		node := ""
 		if pin || p.pinning {
@@ -81,7 +81,7 @@ func (p *plan) nodes(pin bool) map[ledger.UID]string {
 type shortage struct {
 	gang    string
 	placed  int
-	want    ledger.Want
+	want    gangcache.Want
 	pod     string
 	reasons map[string]int
 }
@@ -100,7 +100,7 @@ func (s *shortage) String() string {
 }
 
 // rehearse finds a place for what is wanted, all of it or nothing.
-func (g *Gang) rehearse(ctx context.Context, wants []ledger.Want) (*plan, *shortage, error) {
+func (g *Gang) rehearse(ctx context.Context, wants []gangcache.Want) (*plan, *shortage, error) {
 	st, err := g.newStage()
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +109,7 @@ func (g *Gang) rehearse(ctx context.Context, wants []ledger.Want) (*plan, *short
 }
 
 // podsOf are the members as they were last seen, without those that have gone since.
-func (o *office) podsOf(uids []ledger.UID) []*corev1.Pod {
+func (o *office) podsOf(uids []gangcache.UID) []*corev1.Pod {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	out := make([]*corev1.Pod, 0, len(uids))
@@ -129,7 +129,7 @@ func (g *Gang) newStage() (*stage, error) {
 	return &stage{fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{}, start: rand.IntN(max(len(snapshot), 1))}, nil
 }
 
-func (st *stage) placeAll(ctx context.Context, wants []ledger.Want, pods func([]ledger.UID) []*corev1.Pod) (*plan, *shortage, error) {
+func (st *stage) placeAll(ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod) (*plan, *shortage, error) {
 	p := &plan{names: make([]string, len(st.nodes))}
 	for i, n := range st.nodes {
 		p.names[i] = n.Node().Name
@@ -154,7 +154,7 @@ func (st *stage) placeAll(ctx context.Context, wants []ledger.Want, pods func([]
 
 // queue is the members of one gang that may fill its need, those of the most demanding kind first.
 type queue struct {
-	want   ledger.Want
+	want   gangcache.Want
 	pods   []*corev1.Pod
 	placed int
 	failed *class // the first that found no place

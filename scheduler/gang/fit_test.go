@@ -28,7 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"github.com/tegen-dev/tegen/scheduler/config"
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 	"github.com/tegen-dev/tegen/scheduler/random"
 )
 
@@ -116,8 +116,8 @@ func worker(name, gang string, minimum, gpus int, node string, priority int32, w
 		},
 	}
 	if minimum > 0 {
-		p.Annotations[ledger.Prefix+ledger.Name] = gang
-		p.Annotations[ledger.Prefix+ledger.MinMembers] = fmt.Sprint(minimum)
+		p.Annotations[gangcache.Prefix+gangcache.Name] = gang
+		p.Annotations[gangcache.Prefix+gangcache.MinMembers] = fmt.Sprint(minimum)
 	}
 	for _, w := range with {
 		w(p)
@@ -209,7 +209,7 @@ func TestRehearse(t *testing.T) {
 			for _, p := range c.gang {
 				g.seen(nil, p)
 			}
-			p, short, err := g.rehearse(t.Context(), g.ledger.Wanted(uidOf(c.gang[0])))
+			p, short, err := g.rehearse(t.Context(), g.cache.Wanted(uidOf(c.gang[0])))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -311,7 +311,7 @@ func TestVictims(t *testing.T) {
 func evicted(t *testing.T, g *Gang, pod *corev1.Pod) string {
 	t.Helper()
 	members := []*corev1.Pod{pod}
-	for _, w := range g.ledger.Wanted(uidOf(pod)) {
+	for _, w := range g.cache.Wanted(uidOf(pod)) {
 		members = append(members, g.podsOf(w.Candidates)...)
 	}
 	r, err := g.newRemoval(lowest(members))
@@ -325,7 +325,7 @@ func evicted(t *testing.T, g *Gang, pod *corev1.Pod) string {
 	if err := r.from(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}
-	p, short, err := st.placeAll(t.Context(), g.ledger.Wanted(uidOf(pod)), g.podsOf)
+	p, short, err := st.placeAll(t.Context(), g.cache.Wanted(uidOf(pod)), g.podsOf)
 	if err != nil {
 		t.Fatal(err)
 	}

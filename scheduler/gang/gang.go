@@ -3,7 +3,7 @@
 // a PodGroup of scheduling.k8s.io, so that one set of manifests works on
 // Koordinator's scheduler and on this one.
 //
-// What may happen to a gang is decided in package ledger. Here its decisions
+// What may happen to a gang is decided in package gangcache. Here its decisions
 // meet kube-scheduler: one member of a gang looks for room on behalf of all
 // (fit.go), the others enter the queue once there is room, hold their places
 // until the minimum is reached (permit.go), and bind together. A gang without
@@ -29,7 +29,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 
 	"github.com/tegen-dev/tegen/scheduler/args"
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // Name of the plugin in a KubeSchedulerConfiguration. GangScheduling is kube-scheduler's own.
@@ -65,7 +65,7 @@ func (a Args) waiting() (time.Duration, error) {
 	return time.Duration(*a.DefaultWaitingTimeSeconds) * time.Second, nil
 }
 
-// Gang is the plugin of one profile. All profiles of a process share one ledger: preemption must know the gangs of all.
+// Gang is the plugin of one profile. All profiles of a process share one gang cache: preemption must know the gangs of all.
 type Gang struct {
 	*office
 	profile   framework.Framework
@@ -74,21 +74,21 @@ type Gang struct {
 
 // office is what the profiles share.
 type office struct {
-	ledger  *ledger.Ledger
+	cache   *gangcache.Cache
 	waiting time.Duration
 	native  bool // PodGroups are this plugin's business, not kube-scheduler's own
 	reports *reporter
 	groups  *podGroups
 	binds   *turnstile
-	synced  func() bool // all pods that there were at the start are in the ledger
+	synced  func() bool // all pods that there were at the start are in the gang cache
 
 	mu       sync.RWMutex
-	handle   framework.Framework          // of the first profile: queue, waiting pods and clients are the process's
-	profiles map[string]bool              // names of the profiles that have the plugin
-	pods     map[ledger.UID]*corev1.Pod   // members as they were last seen
-	ended    map[ledger.UID]bool          // members that have succeeded
-	evicted  map[ledger.Key][]*corev1.Pod // pods that were told to leave to make room for a gang
-	promised map[ledger.UID]promise       // members for which room is kept until those have left
+	handle   framework.Framework             // of the first profile: queue, waiting pods and clients are the process's
+	profiles map[string]bool                 // names of the profiles that have the plugin
+	pods     map[gangcache.UID]*corev1.Pod   // members as they were last seen
+	ended    map[gangcache.UID]bool          // members that have succeeded
+	evicted  map[gangcache.Key][]*corev1.Pod // pods that were told to leave to make room for a gang
+	promised map[gangcache.UID]promise       // members for which room is kept until those have left
 }
 
 // newGang makes the plugin of a profile. kube-scheduler makes the plugins of one profile after another.
@@ -118,14 +118,14 @@ func open(ctx context.Context, configuration runtime.Object, handle framework.Fr
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
 	}
 	o := &office{
-		ledger: ledger.New(), waiting: waiting, handle: handle,
+		cache: gangcache.New(), waiting: waiting, handle: handle,
 		native:   !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload),
-		profiles: map[string]bool{}, pods: map[ledger.UID]*corev1.Pod{}, ended: map[ledger.UID]bool{},
-		evicted: map[ledger.Key][]*corev1.Pod{}, promised: map[ledger.UID]promise{},
+		profiles: map[string]bool{}, pods: map[gangcache.UID]*corev1.Pod{}, ended: map[gangcache.UID]bool{},
+		evicted: map[gangcache.Key][]*corev1.Pod{}, promised: map[gangcache.UID]promise{},
 	}
 	o.reports = newReporter(o)
-	o.binds = newTurnstile(func(uid ledger.UID) { o.answer(uid, time.Millisecond) })
-	register(o.ledger.Stats)
+	o.binds = newTurnstile(func(uid gangcache.UID) { o.answer(uid, time.Millisecond) })
+	register(o.cache.Stats)
 	if err := o.watch(ctx); err != nil {
 		return nil, err
 	}
@@ -156,10 +156,10 @@ func (o *office) join(ctx context.Context, handle framework.Framework) (*Gang, e
 // Name is the plugin's.
 func (*Gang) Name() string { return Name }
 
-func uidOf(pod *corev1.Pod) ledger.UID { return ledger.UID(pod.UID) }
+func uidOf(pod *corev1.Pod) gangcache.UID { return gangcache.UID(pod.UID) }
 
-// apply carries out what follows from an entry in the ledger. It must not be called with a lock held.
-func (o *office) apply(c ledger.Change) {
+// apply carries out a change that the gang cache returned. It must not be called with a lock held.
+func (o *office) apply(c gangcache.Change) {
 	for _, uid := range c.Reject {
 		o.answer(uid, time.Millisecond)
 	}
@@ -175,8 +175,8 @@ func (o *office) apply(c ledger.Change) {
 
 // answer tells a pod that waits for its gang what was decided. One that the framework does not count among those that
 // wait yet, as Permit has only just returned, is told after a pause, which doubles up to a second.
-func (o *office) answer(uid ledger.UID, pause time.Duration) {
-	bind, letGo := o.ledger.Answer(uid)
+func (o *office) answer(uid gangcache.UID, pause time.Duration) {
+	bind, letGo := o.cache.Answer(uid)
 	if !bind && !letGo {
 		o.binds.leave(uid)
 		return
@@ -195,7 +195,7 @@ func (o *office) answer(uid ledger.UID, pause time.Duration) {
 }
 
 // wake lets pods be tried. Those that the queue does not know yet are tried when they enter it.
-func (o *office) wake(uids []ledger.UID) {
+func (o *office) wake(uids []gangcache.UID) {
 	if len(uids) == 0 {
 		return
 	}

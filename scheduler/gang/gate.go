@@ -21,7 +21,7 @@ var (
 // Gate keeps out of the queue the members that could only be refused. It is a plugin of its own because the queue asks
 // at every event, for every pod that it holds back, whether the event concerns the plugin that holds the pod back: a
 // cluster in which a thousand members wait would spend more on that than on placing them. No event concerns this plugin,
-// as the ledger wakes members itself; where a profile leaves it out TegenGang does the same at that cost.
+// as the gang cache wakes members itself; where a profile leaves it out TegenGang does the same at that cost.
 type Gate struct{ scheduler *scheduler }
 
 // Name is the plugin's.
@@ -36,7 +36,7 @@ func (g *Gate) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	return g.scheduler.office.gate(pod)
 }
 
-// EventsToRegister is empty: the ledger wakes pods.
+// EventsToRegister is empty: the gang cache wakes pods.
 func (*Gate) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
 // gate is refusal for a pod that need not enter the queue.
@@ -44,11 +44,11 @@ func (o *office) gate(pod *corev1.Pod) *fwk.Status {
 	if _, declared := o.member(pod); !declared {
 		return nil
 	}
-	if _, known := o.ledger.GangOf(uidOf(pod)); !known {
-		// The queue heard of the pod before the ledger did, which wakes it when it has.
+	if _, known := o.cache.GangOf(uidOf(pod)); !known {
+		// The queue heard of the pod before the gang cache did, which wakes it when it has.
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "its gang is not known yet")
 	}
-	if v := o.ledger.Admit(uidOf(pod)); !v.OK {
+	if v := o.cache.Admit(uidOf(pod)); !v.OK {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
 	}
 	return nil

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 const podGroupScheduled = "PodGroupScheduled" // the condition of k8s.io/api/scheduling
@@ -30,19 +30,19 @@ const podGroupScheduled = "PodGroupScheduled" // the condition of k8s.io/api/sch
 // (k8s.io/api/scheduling, 1.36 and 1.37).
 var versions = []string{"v1", "v1beta1", "v1alpha3", "v1alpha2"}
 
-// podGroups enters into the ledger what the cluster's own PodGroups ask for, in whatever version the cluster serves.
+// podGroups records in the gang cache what the cluster's own PodGroups ask for, in whatever version the cluster serves.
 type podGroups struct {
 	office *office
 
-	queue workqueue.TypedRateLimitingInterface[ledger.Key]
+	queue workqueue.TypedRateLimitingInterface[gangcache.Key]
 
 	mu       sync.Mutex
-	verdicts map[ledger.Key]string // that are not written yet
+	verdicts map[gangcache.Key]string // that are not written yet
 }
 
 func newPodGroups(o *office) *podGroups {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ledger.Key]())
-	return &podGroups{office: o, queue: queue, verdicts: map[ledger.Key]string{}}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[gangcache.Key]())
+	return &podGroups{office: o, queue: queue, verdicts: map[gangcache.Key]string{}}
 }
 
 // run watches PodGroups once the cluster serves them, until the context ends.
@@ -99,15 +99,15 @@ func (p *podGroups) served() string {
 }
 
 // minCount is what a PodGroup asks for; its pods are on their own where it asks for nothing.
-func (p *podGroups) minCount(u *unstructured.Unstructured) (ledger.Spec, error) {
-	spec := ledger.Spec{Min: 1, Mode: ledger.Strict, Policy: ledger.WaitingAndRunning, Waiting: p.office.waiting}
+func (p *podGroups) minCount(u *unstructured.Unstructured) (gangcache.Spec, error) {
+	spec := gangcache.Spec{Min: 1, Mode: gangcache.Strict, Policy: gangcache.WaitingAndRunning, Waiting: p.office.waiting}
 	gang, found, err := unstructured.NestedMap(u.Object, "spec", "schedulingPolicy", "gang")
 	if err != nil || !found {
 		return spec, err
 	}
 	n, _, err := unstructured.NestedInt64(gang, "minCount")
-	if err != nil || n < 1 || n > ledger.MaxMembers {
-		return spec, fmt.Errorf("PodGroup %s: spec.schedulingPolicy.gang.minCount must be a number from 1 to %d", u.GetName(), ledger.MaxMembers)
+	if err != nil || n < 1 || n > gangcache.MaxMembers {
+		return spec, fmt.Errorf("PodGroup %s: spec.schedulingPolicy.gang.minCount must be a number from 1 to %d", u.GetName(), gangcache.MaxMembers)
 	}
 	spec.Min = int(n)
 	return spec, nil
@@ -118,9 +118,9 @@ func (p *podGroups) put(obj any) {
 	if !ok {
 		return
 	}
-	key := ledger.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
+	key := gangcache.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
 	spec, err := p.minCount(u)
-	p.office.apply(p.office.ledger.Rule(key, spec, err, time.Now()))
+	p.office.apply(p.office.cache.SetPodGroup(key, spec, err, time.Now()))
 }
 
 func (p *podGroups) drop(obj any) {
@@ -131,13 +131,13 @@ func (p *podGroups) drop(obj any) {
 	if !ok {
 		return
 	}
-	key := ledger.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
-	p.office.apply(p.office.ledger.Unrule(key, time.Now()))
+	key := gangcache.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
+	p.office.apply(p.office.cache.RemovePodGroup(key, time.Now()))
 }
 
 // judge has it written into a PodGroup's conditions that it has no room, or with an empty message that it has its
 // minimum. Nothing waits for it; of several verdicts the last is written last.
-func (p *podGroups) judge(key ledger.Key, message string) {
+func (p *podGroups) judge(key gangcache.Key, message string) {
 	p.mu.Lock()
 	p.verdicts[key] = message
 	p.mu.Unlock()

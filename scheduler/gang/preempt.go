@@ -14,7 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // promise is room that is kept for a member until the pods have left that made it: without it a pod of lower priority,
@@ -22,18 +22,18 @@ import (
 type promise struct {
 	info  fwk.PodInfo
 	node  string
-	group string // as ledger.Tie has it
+	group string // as gangcache.Membership has it
 }
 
 // goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum.
 func (g *Gang) goesAlone(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
-	t := g.ledger.Tied(uidOf(victim.GetPod()))
+	t := g.cache.Membership(uidOf(victim.GetPod()))
 	return t.Group == "" || t.Spare
 }
 
 // preempt evicts pods of lower priority so that all that is wanted fits: as few and as unimportant ones as it finds,
 // and of a gang only what it can spare or the whole. It returns the node on which the pod itself will have room.
-func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wants []ledger.Want) (*fwk.PostFilterResult, *fwk.Status) {
+func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, wants []gangcache.Want) (*fwk.PostFilterResult, *fwk.Status) {
 	no := func(format string, args ...any) (*fwk.PostFilterResult, *fwk.Status) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf(format, args...))
 	}
@@ -66,7 +66,7 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 	if err := r.from(ctx, st); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	p, short, err := st.placeAll(ctx, wants, func(uids []ledger.UID) []*corev1.Pod { return g.membersOr(pod, uids) })
+	p, short, err := st.placeAll(ctx, wants, func(uids []gangcache.UID) []*corev1.Pod { return g.membersOr(pod, uids) })
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(err)
@@ -84,15 +84,15 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 }
 
 // membersOr are the members of a gang, or the pod itself where it has none.
-func (g *Gang) membersOr(pod *corev1.Pod, uids []ledger.UID) []*corev1.Pod {
-	if _, ok := g.ledger.GangOf(uidOf(pod)); !ok {
+func (g *Gang) membersOr(pod *corev1.Pod, uids []gangcache.UID) []*corev1.Pod {
+	if _, ok := g.cache.GangOf(uidOf(pod)); !ok {
 		return []*corev1.Pod{pod}
 	}
 	return g.podsOf(uids)
 }
 
 // leaving is how many of the pods that were evicted for a gang still hold their places.
-func (o *office) leaving(key ledger.Key) int {
+func (o *office) leaving(key gangcache.Key) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	lister := o.handle.SharedInformerFactory().Core().V1().Pods().Lister()
@@ -108,7 +108,7 @@ func (o *office) leaving(key ledger.Key) int {
 }
 
 // evict tells pods to leave, in the background, and keeps the room for those it was made for.
-func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key ledger.Key, p *plan, victims []*corev1.Pod) *fwk.PostFilterResult {
+func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key gangcache.Key, p *plan, victims []*corev1.Pod) *fwk.PostFilterResult {
 	logger := klog.FromContext(ctx)
 	target := p.names[p.spots[0].node]
 	g.mu.Lock()
@@ -119,7 +119,7 @@ func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key ledger.Key, p *pl
 			continue // the framework keeps the room of the pod that it is scheduling
 		}
 		if info, err := framework.NewPodInfo(s.pod); err == nil {
-			g.promised[uidOf(s.pod)] = promise{info, p.names[s.node], g.ledger.Tied(uidOf(s.pod)).Group}
+			g.promised[uidOf(s.pod)] = promise{info, p.names[s.node], g.cache.Membership(uidOf(s.pod)).Group}
 		}
 	}
 	g.mu.Unlock()
@@ -133,7 +133,7 @@ func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key ledger.Key, p *pl
 }
 
 // evictAll tells pods to leave. Where that is refused the pod is tried again after a pause: it may find others.
-func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key ledger.Key, target string, victims []*corev1.Pod) {
+func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key, target string, victims []*corev1.Pod) {
 	errs := make([]error, len(victims))
 	g.profile.Parallelizer().Until(ctx, len(victims), func(i int) {
 		errs[i] = g.preempter.Executor.PreemptPod(ctx, candidate(target), preemptor{pod}, victims[i], Name)
@@ -157,7 +157,7 @@ const refusedPause = 5 * time.Second
 
 // breakPromises gives up what is kept for a gang's group that cannot be tried: nobody would give it up later. It forgets
 // what the gang had evicted too.
-func (o *office) breakPromises(key ledger.Key, group string) {
+func (o *office) breakPromises(key gangcache.Key, group string) {
 	o.mu.Lock()
 	delete(o.evicted, key)
 	var broken []*corev1.Pod
@@ -174,7 +174,7 @@ func (o *office) breakPromises(key ledger.Key, group string) {
 }
 
 // keep makes the scheduler count a promised place as taken.
-func (o *office) keep(uid ledger.UID) {
+func (o *office) keep(uid gangcache.UID) {
 	o.mu.RLock()
 	p, ok := o.promised[uid]
 	o.mu.RUnlock()
@@ -184,7 +184,7 @@ func (o *office) keep(uid ledger.UID) {
 }
 
 // promise keeps again what was withdrawn.
-func (o *office) promise(wants []ledger.Want) {
+func (o *office) promise(wants []gangcache.Want) {
 	for _, w := range wants {
 		for _, uid := range w.Candidates {
 			o.keep(uid)
@@ -193,7 +193,7 @@ func (o *office) promise(wants []ledger.Want) {
 }
 
 // withdraw stops to count the places that are kept for those who now look for places themselves.
-func (o *office) withdraw(wants []ledger.Want) {
+func (o *office) withdraw(wants []gangcache.Want) {
 	for _, w := range wants {
 		for _, pod := range o.podsOf(w.Candidates) {
 			o.handle.DeleteNominatedPodIfExists(pod)
@@ -202,7 +202,7 @@ func (o *office) withdraw(wants []ledger.Want) {
 }
 
 // fulfil forgets what was promised, and does not count it any more.
-func (o *office) fulfil(wants []ledger.Want) {
+func (o *office) fulfil(wants []gangcache.Want) {
 	o.withdraw(wants)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -217,7 +217,7 @@ func (o *office) fulfil(wants []ledger.Want) {
 type victim struct {
 	info fwk.PodInfo
 	node int
-	tie  ledger.Tie
+	tie  gangcache.Membership
 }
 
 func (v *victim) pod() *corev1.Pod { return v.info.GetPod() }
@@ -254,7 +254,7 @@ func (g *Gang) newRemoval(priority int32) (*removal, error) {
 	for _, n := range snapshot {
 		r.original[n.Node().Name] = n
 		for _, info := range n.GetPods() {
-			v := &victim{info: info, tie: g.ledger.Tied(uidOf(info.GetPod()))}
+			v := &victim{info: info, tie: g.cache.Membership(uidOf(info.GetPod()))}
 			if corev1helpers.PodPriority(v.pod()) >= priority {
 				protected[v.tie.Group] = true
 				continue

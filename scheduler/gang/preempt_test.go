@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // ends marks a pod as one that another made leave.
@@ -130,7 +130,7 @@ func TestRefusedEviction(t *testing.T) {
 	if status := try(); !status.IsSuccess() {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
-	for end := time.Now().Add(10 * time.Second); g.leaving(ledger.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); g.leaving(gangcache.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("after 10 s the pod that stays is still waited for")
 		}

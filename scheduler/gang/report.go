@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 const (
@@ -38,21 +38,21 @@ type saying struct {
 // count. It works in the background, pod by pod, and says nothing twice.
 type reporter struct {
 	office *office
-	queue  workqueue.TypedRateLimitingInterface[ledger.UID]
+	queue  workqueue.TypedRateLimitingInterface[gangcache.UID]
 
 	leads func() bool
 
 	mu      sync.Mutex
-	said    map[ledger.UID]saying // of a pod, last
-	verdict map[ledger.Key]string // why a gang found no room
+	said    map[gangcache.UID]saying // of a pod, last
+	verdict map[gangcache.Key]string // why a gang found no room
 }
 
 func newReporter(o *office) *reporter {
 	return &reporter{
 		office: o,
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ledger.UID]()),
+		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[gangcache.UID]()),
 		leads:  new(election).leads,
-		said:   map[ledger.UID]saying{}, verdict: map[ledger.Key]string{},
+		said:   map[gangcache.UID]saying{}, verdict: map[gangcache.Key]string{},
 	}
 }
 
@@ -91,8 +91,8 @@ func (r *reporter) next(ctx context.Context) bool {
 
 // look reports on a pod of a gang that cannot be tried: at once where something must be mended, after a while where
 // pods are missing that may be on their way.
-func (r *reporter) look(uid ledger.UID) {
-	switch hurdle, broken := r.office.ledger.Hurdle(uid); {
+func (r *reporter) look(uid gangcache.UID) {
+	switch hurdle, broken := r.office.cache.BlockingReason(uid); {
 	case broken:
 		r.queue.Add(uid)
 	case hurdle != "":
@@ -101,21 +101,21 @@ func (r *reporter) look(uid ledger.UID) {
 }
 
 // forget drops what is known of a pod that has gone.
-func (r *reporter) forget(uid ledger.UID) {
+func (r *reporter) forget(uid gangcache.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.said, uid)
 }
 
 // close drops what is known of a gang that has no pods any more.
-func (r *reporter) close(key ledger.Key) {
+func (r *reporter) close(key gangcache.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.verdict, key)
 }
 
 // refused reports to the other members of a gang what kube-scheduler says of the one that it tried.
-func (r *reporter) refused(uid ledger.UID, wants []ledger.Want, message string) {
+func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message string) {
 	refusals.Inc()
 	r.mu.Lock()
 	r.said[uid] = saying{message, time.Now()}
@@ -136,7 +136,7 @@ func (r *reporter) refused(uid ledger.UID, wants []ledger.Want, message string) 
 }
 
 // placed ends a gang's refusal.
-func (r *reporter) placed(a ledger.Admission) {
+func (r *reporter) placed(a gangcache.Admission) {
 	admissions.Inc()
 	admissionSeconds.Observe(a.Waited.Seconds())
 	r.close(a.Gang)
@@ -146,21 +146,21 @@ func (r *reporter) placed(a ledger.Admission) {
 }
 
 // message is what there is to say of a pod, "" for nothing: it is placed or being placed, or kube-scheduler says it.
-func (r *reporter) message(uid ledger.UID) string {
-	if hurdle, _ := r.office.ledger.Hurdle(uid); hurdle != "" {
+func (r *reporter) message(uid gangcache.UID) string {
+	if hurdle, _ := r.office.cache.BlockingReason(uid); hurdle != "" {
 		return hurdle
 	}
-	if r.office.ledger.Admit(uid).OK {
+	if r.office.cache.Admit(uid).OK {
 		return ""
 	}
-	key, _ := r.office.ledger.GangOf(uid)
+	key, _ := r.office.cache.GangOf(uid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.verdict[key]
 }
 
 // report tells a pod what there is to say of it, unless it was told; again is when to look at it once more.
-func (r *reporter) report(ctx context.Context, uid ledger.UID) (again time.Duration, err error) {
+func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Duration, err error) {
 	r.office.mu.RLock()
 	pod := r.office.pods[uid]
 	r.office.mu.RUnlock()

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 const (
@@ -17,19 +17,19 @@ const (
 
 // turnstile lets those through who may bind, a limited number at a time and in the order in which they came.
 type turnstile struct {
-	pass func(ledger.UID) // lets one bind; called without a lock held
+	pass func(gangcache.UID) // lets one bind; called without a lock held
 
 	mu    sync.Mutex
-	queue []ledger.UID
-	in    map[ledger.UID]*time.Timer
+	queue []gangcache.UID
+	in    map[gangcache.UID]*time.Timer
 }
 
-func newTurnstile(pass func(ledger.UID)) *turnstile {
-	return &turnstile{pass: pass, in: map[ledger.UID]*time.Timer{}}
+func newTurnstile(pass func(gangcache.UID)) *turnstile {
+	return &turnstile{pass: pass, in: map[gangcache.UID]*time.Timer{}}
 }
 
 // enter queues members that may bind.
-func (t *turnstile) enter(uids ...ledger.UID) {
+func (t *turnstile) enter(uids ...gangcache.UID) {
 	t.mu.Lock()
 	t.queue = append(t.queue, uids...)
 	next := t.turn()
@@ -38,7 +38,7 @@ func (t *turnstile) enter(uids ...ledger.UID) {
 }
 
 // leave makes room after one that is bound, or will not be.
-func (t *turnstile) leave(uid ledger.UID) {
+func (t *turnstile) leave(uid gangcache.UID) {
 	t.mu.Lock()
 	timer, ok := t.in[uid]
 	if !ok {
@@ -53,7 +53,7 @@ func (t *turnstile) leave(uid ledger.UID) {
 }
 
 // turn takes those off the queue whose turn it is. It is called with the lock held.
-func (t *turnstile) turn() []ledger.UID {
+func (t *turnstile) turn() []gangcache.UID {
 	n := min(abreast-len(t.in), len(t.queue))
 	if n <= 0 {
 		return nil
@@ -66,7 +66,7 @@ func (t *turnstile) turn() []ledger.UID {
 	return next
 }
 
-func (t *turnstile) let(uids []ledger.UID) {
+func (t *turnstile) let(uids []gangcache.UID) {
 	for _, uid := range uids {
 		t.pass(uid)
 	}

@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // TestTurnstile: all pass once, in the order in which they came, and never more than the limit at a time.
 func TestTurnstile(t *testing.T) {
-	var passed, want []ledger.UID
-	ts := newTurnstile(func(uid ledger.UID) { passed = append(passed, uid) })
+	var passed, want []gangcache.UID
+	ts := newTurnstile(func(uid gangcache.UID) { passed = append(passed, uid) })
 	for i := range 2*abreast + 1 {
-		want = append(want, ledger.UID(fmt.Sprint(i)))
+		want = append(want, gangcache.UID(fmt.Sprint(i)))
 	}
 	ts.enter(want...)
 	if len(passed) != abreast {

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
-// watch enters into the ledger what becomes of pods.
+// watch records in the gang cache what becomes of pods.
 func (o *office) watch(ctx context.Context) error {
 	registration, err := o.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { o.seen(nil, obj.(*corev1.Pod)) },
@@ -70,7 +70,7 @@ func membership(obj any) (any, error) {
 	}
 	annotations := map[string]string{}
 	for k, v := range pod.Annotations {
-		if strings.HasPrefix(k, ledger.Prefix) {
+		if strings.HasPrefix(k, gangcache.Prefix) {
 			annotations[k] = v
 		}
 	}
@@ -127,7 +127,7 @@ func (o *office) seen(old, pod *corev1.Pod) {
 	if old != nil && old.UID != pod.UID { // recreated under its name while the watch was away
 		o.gone(old)
 	}
-	if m.State == ledger.Absent {
+	if m.State == gangcache.Absent {
 		o.gone(pod)
 		return
 	}
@@ -135,7 +135,7 @@ func (o *office) seen(old, pod *corev1.Pod) {
 	o.mu.Lock()
 	o.pods[uid] = pod
 	o.mu.Unlock()
-	o.apply(o.ledger.Put(m, time.Now()))
+	o.apply(o.cache.Put(m, time.Now()))
 	if pod.Spec.NodeName != "" {
 		o.settled(pod)
 	}
@@ -143,10 +143,10 @@ func (o *office) seen(old, pod *corev1.Pod) {
 }
 
 // look reports on a pod of a gang that cannot be tried, and gives up what was kept for the gang.
-func (o *office) look(key ledger.Key, uid ledger.UID) {
+func (o *office) look(key gangcache.Key, uid gangcache.UID) {
 	o.reports.look(uid)
-	if hurdle, _ := o.ledger.Hurdle(uid); hurdle != "" {
-		o.breakPromises(key, o.ledger.Tied(uid).Group)
+	if hurdle, _ := o.cache.BlockingReason(uid); hurdle != "" {
+		o.breakPromises(key, o.cache.Membership(uid).Group)
 	}
 }
 
@@ -154,12 +154,12 @@ func (o *office) look(key ledger.Key, uid ledger.UID) {
 func (o *office) settled(pod *corev1.Pod) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.evicted, ledger.Key{Namespace: pod.Namespace, Name: pod.Name})
+	delete(o.evicted, gangcache.Key{Namespace: pod.Namespace, Name: pod.Name})
 }
 
 func (o *office) gone(pod *corev1.Pod) {
 	uid := uidOf(pod)
-	key, ok := o.ledger.GangOf(uid)
+	key, ok := o.cache.GangOf(uid)
 	o.settled(pod)
 	o.mu.Lock()
 	delete(o.pods, uid)
@@ -169,9 +169,9 @@ func (o *office) gone(pod *corev1.Pod) {
 	if !ok {
 		return
 	}
-	group := o.ledger.Tied(uid).Group
-	o.apply(o.ledger.Remove(uid, time.Now()))
-	if other, ok := o.ledger.AnyOf(key); ok {
+	group := o.cache.Membership(uid).Group
+	o.apply(o.cache.Remove(uid, time.Now()))
+	if other, ok := o.cache.AnyOf(key); ok {
 		o.look(key, other)
 		return
 	}
@@ -179,34 +179,34 @@ func (o *office) gone(pod *corev1.Pod) {
 	o.breakPromises(key, group)
 }
 
-// member is what the ledger should know of a pod; ok is false for a pod without a gang.
-func (o *office) member(pod *corev1.Pod) (m ledger.Member, ok bool) {
-	m = ledger.Member{UID: uidOf(pod), Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time, State: o.state(pod)}
+// member is what the gang cache should know of a pod; ok is false for a pod without a gang.
+func (o *office) member(pod *corev1.Pod) (m gangcache.Member, ok bool) {
+	m = gangcache.Member{UID: uidOf(pod), Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time, State: o.state(pod)}
 	if group := pod.Spec.SchedulingGroup; o.native && group != nil && group.PodGroupName != nil {
-		m.Gang = ledger.Key{Namespace: pod.Namespace, Name: *group.PodGroupName, Native: true}
+		m.Gang = gangcache.Key{Namespace: pod.Namespace, Name: *group.PodGroupName, Native: true}
 		return m, true
 	}
-	if !ledger.Declared(pod.Annotations) {
+	if !gangcache.Declared(pod.Annotations) {
 		return m, false
 	}
-	m.Gang, m.Spec, m.Problem = ledger.FromAnnotations(pod.Namespace, pod.Annotations, o.waiting)
+	m.Gang, m.Spec, m.Problem = gangcache.FromAnnotations(pod.Namespace, pod.Annotations, o.waiting)
 	return m, true
 }
 
 // state is where a pod stands.
-func (o *office) state(pod *corev1.Pod) ledger.State {
+func (o *office) state(pod *corev1.Pod) gangcache.State {
 	placed := pod.Spec.NodeName != ""
 	switch {
 	case placed && (pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil):
-		return ledger.Failed
+		return gangcache.Failed
 	case placed:
-		return ledger.Bound
+		return gangcache.Bound
 	case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
-		return ledger.Absent
+		return gangcache.Absent
 	case len(pod.Spec.SchedulingGates) > 0, !o.ours(pod):
-		return ledger.Held
+		return gangcache.Held
 	}
-	return ledger.Pending
+	return gangcache.Pending
 }
 
 // ours says whether the pod asks for one of this scheduler's profiles.

@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 
 // group is the gangs that start together with this one, itself first: those that it names, those that they name, and so
 // on. The first of them that has no pods is missing. A group that grows too large is cut off, and too large to place.
-func (l *Ledger) group(g *gang) (gangs []*gang, missing *Key) {
+func (c *Cache) group(g *gang) (gangs []*gang, missing *Key) {
 	gangs = []*gang{g}
 	for i := 0; i < len(gangs) && len(gangs) <= MaxGroups; i++ {
 		for _, key := range gangs[i].spec.Groups {
-			switch other := l.gangs[key]; {
+			switch other := c.gangs[key]; {
 			case other == nil || len(other.members) == 0:
 				if missing == nil && key != g.key {
 					missing = &key
@@ -26,15 +26,15 @@ func (l *Ledger) group(g *gang) (gangs []*gang, missing *Key) {
 }
 
 // dependents are the other gangs in whose groups a gang is.
-func (l *Ledger) dependents(g *gang) []*gang {
-	if len(l.naming[g.key]) == 0 {
+func (c *Cache) dependents(g *gang) []*gang {
+	if len(c.naming[g.key]) == 0 {
 		return nil
 	}
 	var out []*gang
 	seen := map[*gang]bool{g: true}
 	keys := []Key{g.key}
 	for i := 0; i < len(keys); i++ {
-		for other := range l.naming[keys[i]] {
+		for other := range c.naming[keys[i]] {
 			if !seen[other] {
 				seen[other] = true
 				out, keys = append(out, other), append(keys, other.key)
@@ -45,9 +45,9 @@ func (l *Ledger) dependents(g *gang) []*gang {
 	return out
 }
 
-// hurdle is why a gang's group cannot be tried at all, "" where it can.
-func (l *Ledger) hurdle(g *gang) string {
-	group, missing := l.group(g)
+// blockingReason is why a gang's group cannot be tried at all, "" where it can.
+func (c *Cache) blockingReason(g *gang) string {
+	group, missing := c.group(g)
 	for _, other := range group {
 		if err := other.broken(); err != nil {
 			return fmt.Sprintf("gang %s is not placed: %s", other.key, err)
@@ -117,18 +117,18 @@ func lead(group []*gang) *Member {
 }
 
 // review finds what follows after a gang changed, for itself and for those in whose groups it is.
-func (l *Ledger) review(g *gang, now time.Time) Change {
-	return merge(l.reconsider(g, now), l.reviewOthers(g, now))
+func (c *Cache) review(g *gang, now time.Time) Change {
+	return merge(c.reconsider(g, now), c.reviewOthers(g, now))
 }
 
-func (l *Ledger) reviewOthers(g *gang, now time.Time) Change {
-	var c Change
-	for _, other := range l.dependents(g) {
+func (c *Cache) reviewOthers(g *gang, now time.Time) Change {
+	var change Change
+	for _, other := range c.dependents(g) {
 		if len(g.members) == 0 || !alike(other, g) {
-			c = merge(c, l.reconsider(other, now))
+			change = merge(change, c.reconsider(other, now))
 		}
 	}
-	return c
+	return change
 }
 
 // alike says whether two gangs see the same group, so that what follows for one follows for the other: not where one
@@ -138,16 +138,16 @@ func alike(a, b *gang) bool {
 		slices.Equal(a.spec.Groups, b.spec.Groups)
 }
 
-func (l *Ledger) reconsider(g *gang, now time.Time) Change {
-	group, _ := l.group(g)
-	if slices.ContainsFunc(group, (*gang).short) || l.hurdle(g) != "" {
+func (c *Cache) reconsider(g *gang, now time.Time) Change {
+	group, _ := c.group(g)
+	if slices.ContainsFunc(group, (*gang).short) || c.blockingReason(g) != "" {
 		for _, other := range group {
 			if alike(other, g) {
-				other.woken, other.told = "", false
+				other.woken, other.notified = "", false
 			}
 		}
 		if g.round != nil {
-			return l.callOff(g.round)
+			return c.callOff(g.round)
 		}
 		return Change{}
 	}
@@ -159,13 +159,13 @@ func (l *Ledger) reconsider(g *gang, now time.Time) Change {
 		other.half = !other.satisfied && !other.reached() && (other.half || other.bound > 0)
 	}
 	if reached(group) && !late(group, now) && slices.ContainsFunc(group, func(other *gang) bool { return alike(other, g) && other.held[waiting] > 0 }) {
-		return l.allow(group, false, now) // the gang asks for less than before
+		return c.allow(group, false, now) // the gang asks for less than before
 	}
-	return Change{Wake: l.rouse(g, group)}
+	return Change{Wake: c.rouse(g, group)}
 }
 
-// rouse finds who may be tried of a group without hurdle, and was not told so yet.
-func (l *Ledger) rouse(g *gang, group []*gang) []UID {
+// rouse finds the members of a group without blocking reason that may be tried and were not notified yet.
+func (c *Cache) rouse(g *gang, group []*gang) []UID {
 	switch {
 	case inRound(group) != nil:
 		g.woken = ""
@@ -176,16 +176,16 @@ func (l *Ledger) rouse(g *gang, group []*gang) []UID {
 			switch {
 			case !alike(other, g): // it sees to itself
 			case len(lack) > 0 && other.reached(): // it waits for those that lack pods
-				other.told = false
-			case !other.told:
-				other.told = true
+				other.notified = false
+			case !other.notified:
+				other.notified = true
 				out = append(out, ids(other.candidates())...)
 			}
 		}
 		return out
 	default:
 		for _, other := range group {
-			other.told = false
+			other.notified = false
 		}
 		if m := lead(group); m != nil && g.woken != m.UID {
 			wake(g, group, m)
@@ -195,7 +195,7 @@ func (l *Ledger) rouse(g *gang, group []*gang) []UID {
 	return nil
 }
 
-// wake notes who was told to try on behalf of a gang's group.
+// wake records who was woken on behalf of a gang's group.
 func wake(g *gang, group []*gang, m *Member) {
 	for _, other := range group {
 		if alike(other, g) {

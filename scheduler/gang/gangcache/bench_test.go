@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func BenchmarkGangs(b *testing.B) {
 
 // life places gangs one after another and deletes them; a spec without a minimum is a mistake of all pods.
 func life(b *testing.B, gangs, members int, spec Spec) {
-	l := New()
+	cache := New()
 	for n := range gangs {
 		key := Key{Namespace: "a", Name: fmt.Sprint("g", n)}
 		pods := make([]Member, members)
@@ -55,30 +55,30 @@ func life(b *testing.B, gangs, members int, spec Spec) {
 			if i < spec.Min {
 				plan[UID(name)] = ""
 			}
-			l.Put(pods[i], start)
-			l.Admit(pods[i].UID)
+			cache.Put(pods[i], start)
+			cache.Admit(pods[i].UID)
 		}
-		l.Wanted(pods[0].UID)
+		cache.Wanted(pods[0].UID)
 		if spec.Min > 0 && spec.Mode == Strict {
-			l.Start(pods[0].UID, plan)
+			cache.Start(pods[0].UID, plan)
 		}
 		for _, p := range pods {
-			if l.Admit(p.UID).OK {
-				l.Reserve(p.UID, start)
+			if cache.Admit(p.UID).OK {
+				cache.Reserve(p.UID, start)
 			}
 		}
 		for _, p := range pods {
 			p.State = Bound
-			l.Put(p, start)
+			cache.Put(p, start)
 		}
 		for _, p := range pods {
-			l.Tied(p.UID)
+			cache.Membership(p.UID)
 		}
 		for _, p := range pods {
-			l.Remove(p.UID, start)
+			cache.Remove(p.UID, start)
 		}
 	}
-	if s := l.Stats(); s != (Stats{}) {
+	if s := cache.Stats(); s != (Stats{}) {
 		b.Fatalf("gangs are left: %+v", s)
 	}
 }

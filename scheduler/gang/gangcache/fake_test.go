@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// phase is where a pod stands in the model, whatever the ledger knows of it.
+// phase is where a pod stands in the model, whatever the cache knows of it.
 type phase int
 
 const (
@@ -25,22 +25,22 @@ type pod struct {
 	gang         *group
 	created      time.Time
 	phase        phase
-	known        bool // to the ledger
+	known        bool // to the cache
 	queued       bool // known to the queue
 	active       bool // to be tried
 	again        bool // was to be tried while it was being tried
 	rejected     bool // was told to let go
-	seen         bool // the ledger has seen it bound
+	seen         bool // the cache has seen it bound
 	bad, held    bool
 	since, until time.Time
 }
 
 type group struct {
-	key       Key
-	spec      Spec
-	longest   time.Duration // that it ever asked for
-	ruled     bool
-	satisfied bool
+	key          Key
+	spec         Spec
+	longest      time.Duration // that it ever asked for
+	fromPodGroup bool
+	satisfied    bool
 }
 
 type timer struct {
@@ -52,7 +52,7 @@ type timer struct {
 type model struct {
 	t        *testing.T
 	rand     *rand.Rand
-	ledger   *Ledger
+	cache    *Cache
 	now      time.Time
 	places   int
 	gangs    []*group
@@ -127,7 +127,7 @@ func (m *model) closure(g *group) []*group {
 	return out
 }
 
-// enter tells the ledger of a pod as it is.
+// enter tells the cache of a pod as it is.
 func (m *model) enter(p *pod) {
 	member := Member{UID: p.uid, Namespace: "a", Name: string(p.uid), Created: p.created, Gang: p.gang.key, State: Pending}
 	if !p.gang.key.Native {
@@ -154,7 +154,7 @@ func (m *model) enter(p *pod) {
 		sound = sound || other.gang == p.gang && other.known && !other.bad // else nobody knows what is asked for
 	}
 	p.gang.satisfied = p.gang.satisfied || sound && running >= p.gang.spec.Min
-	m.apply(m.ledger.Put(member, m.now))
+	m.apply(m.cache.Put(member, m.now))
 }
 
 type mistakeError struct{}
@@ -163,7 +163,7 @@ func (mistakeError) Error() string { return "it makes no sense" }
 
 var errMistake = mistakeError{}
 
-// apply does what the ledger says.
+// apply does what the cache says.
 func (m *model) apply(c Change, placing ...*pod) {
 	if len(c.Wake)+len(c.Allow)+len(c.Reject)+len(c.Later) > 0 {
 		m.note("  wake %s allow %s reject %s later %s after %s", c.Wake, c.Allow, c.Reject, c.Later, c.After)
@@ -205,7 +205,7 @@ func (m *model) apply(c Change, placing ...*pod) {
 	}
 }
 
-// granted looks whether a gang that may bind, now that all were told, has what it needs.
+// granted looks whether a gang that may bind, now that all were notified, has what it needs.
 func (m *model) granted(g *group) {
 	for _, other := range m.closure(g) {
 		n, known, broken := 0, 0, false
@@ -234,14 +234,14 @@ func (m *model) granted(g *group) {
 	}
 }
 
-// wake puts a pod among those to be tried, where the ledger admits it.
+// wake puts a pod among those to be tried, where the cache admits it.
 func (m *model) wake(uid UID) {
 	p := m.find(uid)
 	switch {
 	case p == nil || !p.queued:
 	case p.phase != pending:
 		p.again = true
-	case p.known && !p.held && m.ledger.Admit(p.uid).OK:
+	case p.known && !p.held && m.cache.Admit(p.uid).OK:
 		p.active = true
 	}
 }
@@ -283,8 +283,8 @@ func (m *model) cycle() {
 		return
 	}
 	slices.SortFunc(active, func(a, b *pod) int {
-		x, _ := m.ledger.Order(a.uid)
-		y, _ := m.ledger.Order(b.uid)
+		x, _ := m.cache.Order(a.uid)
+		y, _ := m.cache.Order(b.uid)
 		return x.Compare(y)
 	})
 	p := active[0]
@@ -292,7 +292,7 @@ func (m *model) cycle() {
 		p = active[m.rand.IntN(len(active))]
 	}
 	p.active = false
-	if !m.ledger.Admit(p.uid).OK {
+	if !m.cache.Admit(p.uid).OK {
 		m.note("try %s: not admitted", p.uid)
 		return
 	}
@@ -300,10 +300,10 @@ func (m *model) cycle() {
 		return
 	}
 	if m.free() < 1 {
-		_, planned := m.ledger.Planned(p.uid)
+		_, planned := m.cache.Planned(p.uid)
 		m.note("try %s: no place, planned %v", p.uid, planned)
 		if planned {
-			m.apply(m.ledger.Fail(p.uid))
+			m.apply(m.cache.Fail(p.uid))
 		}
 		m.park(p)
 		return
@@ -314,7 +314,7 @@ func (m *model) cycle() {
 
 // prefilter looks for room for all that is wanted.
 func (m *model) prefilter(p *pod) bool {
-	wants := m.ledger.Wanted(p.uid)
+	wants := m.cache.Wanted(p.uid)
 	if len(wants) == 0 {
 		return true
 	}
@@ -330,7 +330,7 @@ func (m *model) prefilter(p *pod) bool {
 		}
 	}
 	m.note("try %s: start %v", p.uid, plan)
-	m.apply(m.ledger.Start(p.uid, plan))
+	m.apply(m.cache.Start(p.uid, plan))
 	return true
 }
 
@@ -342,7 +342,7 @@ func (m *model) permit(p *pod) {
 			first = other.since
 		}
 	}
-	ok, wait, c := m.ledger.Reserve(p.uid, m.now)
+	ok, wait, c := m.cache.Reserve(p.uid, m.now)
 	m.note("permit %s: %v %s", p.uid, ok, wait)
 	switch {
 	case ok:
@@ -363,7 +363,7 @@ func (m *model) permit(p *pod) {
 // unreserve takes a pod's place away.
 func (m *model) unreserve(p *pod) {
 	m.note("unreserve %s", p.uid)
-	m.apply(m.ledger.Unreserve(p.uid))
+	m.apply(m.cache.Unreserve(p.uid))
 	m.park(p)
 	m.freed()
 }
@@ -383,7 +383,7 @@ func (m *model) bind() {
 	}
 }
 
-// watch tells the ledger of a pod what it does not know yet, or again what it knows.
+// watch tells the cache of a pod what it does not know yet, or again what it knows.
 func (m *model) watch() {
 	p := m.some(func(p *pod) bool { return !p.known || p.phase == bound && !p.seen })
 	if p == nil && !m.calm {

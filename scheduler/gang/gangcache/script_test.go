@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"errors"
@@ -12,21 +12,21 @@ import (
 	"github.com/tegen-dev/tegen/internal/golden"
 )
 
-// TestScripts plays the transcripts of testdata, which hold what happens to a ledger and, indented, what it answers.
+// TestScripts plays the transcripts of testdata, which hold what happens to a cache and, indented, what it answers.
 // Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
 //
 //	gang NAME min=4 mode=NonStrict      what pods of a gang declare from here on; native ones need no such line
-//	pod|bound|held|failed PODS         with of=GANG, bad=PROBLEM: enters pods; g-0..3 are four pods of gang g
-//	gone PODS                           strikes pods out
-//	rule NAME min=4, unrule NAME        enters, or strikes out, the PodGroup of a native gang
-//	admit, wanted, reserve, tied, … PODS   asks about pods, or enters what became of them
+//	pod, bound, held, failed PODS       with of=GANG, bad=PROBLEM: records pods; g-0..3 are four pods of gang g
+//	gone PODS                           removes pods
+//	podgroup NAME min=4                sets the PodGroup of a native gang; delete-podgroup NAME removes it
+//	admit, wanted, reserve, blocked, … PODS   asks about pods, or records what became of them
 //	start POD PODS [on=NODE]            opens a round with a plan
 //	clock 5s, order, stats               lets time pass; shows the queue, and sums
 func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 
 // play carries out the commands of a transcript, and returns it with the answers.
 func play(t *testing.T, transcript string) string {
-	s := &script{ledger: New(), now: start, specs: map[string]Spec{}, pods: map[string]Member{}}
+	s := &script{cache: New(), now: start, specs: map[string]Spec{}, pods: map[string]Member{}}
 	var out strings.Builder
 	for line := range strings.Lines(transcript) {
 		line = strings.TrimRight(line, "\n")
@@ -38,7 +38,7 @@ func play(t *testing.T, transcript string) string {
 			for _, answer := range s.do(t, strings.Fields(command)) {
 				fmt.Fprintln(&out, "  "+answer)
 			}
-			checkSums(t, s.ledger)
+			checkSums(t, s.cache)
 		}
 	}
 	return out.String()
@@ -47,11 +47,11 @@ func play(t *testing.T, transcript string) string {
 var start = time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 
 type script struct {
-	ledger *Ledger
-	now    time.Time
-	specs  map[string]Spec
-	pods   map[string]Member
-	age    int
+	cache *Cache
+	now   time.Time
+	specs map[string]Spec
+	pods  map[string]Member
+	age   int
 }
 
 // do carries out one command: a verb, names, and key=value options.
@@ -74,20 +74,20 @@ func (s *script) do(t *testing.T, words []string) (answers []string) {
 	switch verb {
 	case "gang":
 		s.specs[names[0]] = spec(t, names[0], options)
-	case "rule":
+	case "podgroup":
 		var problem error
 		if p := options["bad"]; p != "" {
 			problem = errors.New(strings.ReplaceAll(p, "_", " "))
 		}
-		return changes(s.ledger.Rule(nativeKey(names[0]), spec(t, names[0], options), problem, s.now))
-	case "unrule":
-		return changes(s.ledger.Unrule(nativeKey(names[0]), s.now))
+		return changes(s.cache.SetPodGroup(nativeKey(names[0]), spec(t, names[0], options), problem, s.now))
+	case "delete-podgroup":
+		return changes(s.cache.RemovePodGroup(nativeKey(names[0]), s.now))
 	case "start":
 		plan := map[UID]string{}
 		for _, name := range names[1:] {
 			plan[UID(name)] = options["on"]
 		}
-		return changes(s.ledger.Start(UID(names[0]), plan))
+		return changes(s.cache.Start(UID(names[0]), plan))
 	case "clock":
 		d, err := time.ParseDuration(names[0])
 		if err != nil {
@@ -97,7 +97,7 @@ func (s *script) do(t *testing.T, words []string) (answers []string) {
 	case "order":
 		return []string{s.order()}
 	case "stats":
-		return []string{fmt.Sprintf("%+v", s.ledger.Stats())}
+		return []string{fmt.Sprintf("%+v", s.cache.Stats())}
 	default:
 		for _, name := range names {
 			answers = append(answers, s.ask(t, verb, UID(name))...)
@@ -106,48 +106,48 @@ func (s *script) do(t *testing.T, words []string) (answers []string) {
 	return answers
 }
 
-// ask puts a question about one pod, or enters what became of it.
+// ask puts a question about one pod, or records what became of it.
 func (s *script) ask(t *testing.T, verb string, uid UID) []string {
 	switch verb {
 	case "gone":
-		return changes(s.ledger.Remove(uid, s.now))
+		return changes(s.cache.Remove(uid, s.now))
 	case "admit":
-		if v := s.ledger.Admit(uid); !v.OK {
+		if v := s.cache.Admit(uid); !v.OK {
 			return []string{fmt.Sprintf("%s: no: %s", uid, v.Reason)}
 		}
 		return []string{string(uid) + ": yes"}
 	case "wanted":
 		var out []string
-		for _, w := range s.ledger.Wanted(uid) {
+		for _, w := range s.cache.Wanted(uid) {
 			out = append(out, fmt.Sprintf("%s: %d of %d among %s", w.Gang, w.Need, w.Min, w.Candidates))
 		}
 		return or(out, "nothing")
 	case "planned":
-		node, ok := s.ledger.Planned(uid)
-		return []string{fmt.Sprintf("%s: %v %q pinned %v", uid, ok, node, s.ledger.Pinned(uid))}
+		node, ok := s.cache.Planned(uid)
+		return []string{fmt.Sprintf("%s: %v %q pinned %v", uid, ok, node, s.cache.Pinned(uid))}
 	case "reserve":
-		allowed, wait, c := s.ledger.Reserve(uid, s.now)
+		allowed, wait, c := s.cache.Reserve(uid, s.now)
 		if allowed {
 			return append([]string{string(uid) + ": allowed"}, changes(c)...)
 		}
 		return append([]string{fmt.Sprintf("%s: waits %s", uid, wait)}, changes(c)...)
 	case "unreserve":
-		return changes(s.ledger.Unreserve(uid))
+		return changes(s.cache.Unreserve(uid))
 	case "fail":
-		return changes(s.ledger.Fail(uid))
-	case "hurdle":
-		reason, broken := s.ledger.Hurdle(uid)
+		return changes(s.cache.Fail(uid))
+	case "blocked":
+		reason, broken := s.cache.BlockingReason(uid)
 		return []string{fmt.Sprintf("%s: %q broken %v", uid, reason, broken)}
-	case "tied":
-		return []string{fmt.Sprintf("%s: %+v", uid, s.ledger.Tied(uid))}
+	case "membership":
+		return []string{fmt.Sprintf("%s: %+v", uid, s.cache.Membership(uid))}
 	case "overdue":
-		return []string{fmt.Sprintf("%s: %q", uid, s.ledger.Overdue(uid, s.now))}
+		return []string{fmt.Sprintf("%s: %q", uid, s.cache.Overdue(uid, s.now))}
 	}
 	t.Fatalf("unknown verb %q", verb)
 	return nil
 }
 
-// put enters a pod. One that is new is a second younger than the last.
+// put records a pod. One that is new is a second younger than the last.
 func (s *script) put(name string, state State, options map[string]string) []string {
 	m, ok := s.pods[name]
 	if !ok {
@@ -170,19 +170,19 @@ func (s *script) put(name string, state State, options map[string]string) []stri
 		m.Spec.Min = n
 	}
 	s.pods[name] = m
-	return changes(s.ledger.Put(m, s.now))
+	return changes(s.cache.Put(m, s.now))
 }
 
 func (s *script) order() string {
 	var pods []string
 	for name := range s.pods {
-		if _, ok := s.ledger.Order(UID(name)); ok {
+		if _, ok := s.cache.Order(UID(name)); ok {
 			pods = append(pods, name)
 		}
 	}
 	slices.SortFunc(pods, func(a, b string) int {
-		orderA, _ := s.ledger.Order(UID(a))
-		orderB, _ := s.ledger.Order(UID(b))
+		orderA, _ := s.cache.Order(UID(a))
+		orderB, _ := s.cache.Order(UID(b))
 		return orderA.Compare(orderB)
 	})
 	return strings.Join(pods, " ")

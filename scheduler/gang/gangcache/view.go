@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"cmp"
@@ -18,10 +18,10 @@ type Order struct {
 }
 
 // Order is where a pod's gang stands in the queue; ok is false for a pod without a gang.
-func (l *Ledger) Order(uid UID) (o Order, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+func (c *Cache) Order(uid UID) (o Order, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil {
 		return Order{}, false
 	}
@@ -39,10 +39,10 @@ func (o Order) Compare(other Order) int {
 }
 
 // GangOf is the gang of a pod.
-func (l *Ledger) GangOf(uid UID) (Key, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g := l.of[uid]; g != nil {
+func (c *Cache) GangOf(uid UID) (Key, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.of[uid]; g != nil {
 		return g.key, true
 	}
 	return Key{}, false
@@ -50,10 +50,10 @@ func (l *Ledger) GangOf(uid UID) (Key, bool) {
 
 // Answer is what a pod that waits in the scheduler's memory is to be told: that it may bind, that it must let go, or
 // nothing yet.
-func (l *Ledger) Answer(uid UID) (bind, letGo bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+func (c *Cache) Answer(uid UID) (bind, letGo bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil {
 		return false, true
 	}
@@ -62,10 +62,10 @@ func (l *Ledger) Answer(uid UID) (bind, letGo bool) {
 }
 
 // AnyOf is one of a gang's pods; ok is false where it has none.
-func (l *Ledger) AnyOf(key Key) (uid UID, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g := l.gangs[key]; g != nil {
+func (c *Cache) AnyOf(key Key) (uid UID, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.gangs[key]; g != nil {
 		for uid := range g.members {
 			return uid, true
 		}
@@ -73,47 +73,47 @@ func (l *Ledger) AnyOf(key Key) (uid UID, ok bool) {
 	return "", false
 }
 
-// Hurdle is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; mistaken says that what
+// BlockingReason is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; mistaken says that what
 // the gang declares must be mended.
-func (l *Ledger) Hurdle(uid UID) (reason string, mistaken bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+func (c *Cache) BlockingReason(uid UID) (reason string, mistaken bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil || g.round != nil {
 		return "", false
 	}
-	group, _ := l.group(g)
+	group, _ := c.group(g)
 	mistaken = broken(group)
 	if !mistaken && g.alone() && reached(group) {
 		return "", false
 	}
-	return l.hurdle(g), mistaken
+	return c.blockingReason(g), mistaken
 }
 
-// Tie is what binds a placed pod to others when it is to be evicted.
-type Tie struct {
+// Membership is which pods must be evicted together with a placed pod.
+type Membership struct {
 	// Group names the pods that must go together, "" for a pod that goes alone.
 	Group string
 	// Spare pods may go alone although they have a gang: it keeps its minimum without them.
 	Spare bool
 }
 
-// Tied says what binds a placed pod to others.
-func (l *Ledger) Tied(uid UID) Tie {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+// Membership returns which pods must be evicted together with a placed pod.
+func (c *Cache) Membership(uid UID) Membership {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil {
-		return Tie{}
+		return Membership{}
 	}
 	if g.members[uid].State == Failed { // it goes in any case, and the others stay
-		return Tie{}
+		return Membership{}
 	}
-	t := Tie{Group: g.key.String()}
+	t := Membership{Group: g.key.String()}
 	if len(g.spec.Groups) > 0 {
 		t.Group = g.spec.Groups[0].String()
 	}
-	if g.key.Native { // it is not tied to a gang that only has the same name
+	if g.key.Native { // a gang by annotations that has the same name is another one
 		t.Group = "PodGroup " + t.Group
 	}
 	t.Spare = g.spare(uid)
@@ -148,12 +148,12 @@ type Stats struct {
 	Broken  int // cannot be placed: what they declare does not hold
 }
 
-// Stats counts the gangs of the ledger.
-func (l *Ledger) Stats() Stats {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// Stats counts the gangs of the cache.
+func (c *Cache) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var s Stats
-	for _, g := range l.gangs {
+	for _, g := range c.gangs {
 		switch {
 		case len(g.members) == 0:
 		case g.broken() != nil:

@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 // What the outside world does in the model.
 
-// create makes a pod of a gang that lacks one. The queue may hear of it before the ledger, or after it.
+// create makes a pod of a gang that lacks one. The queue may hear of it before the cache, or after it.
 func (m *model) create() {
 	g := m.gangs[m.rand.IntN(len(m.gangs))]
 	n := 0
@@ -69,14 +69,14 @@ func (m *model) delete(p *pod) {
 	}
 	unreserve := func() {
 		if placed == waits || placed == binding {
-			m.apply(m.ledger.Unreserve(p.uid))
+			m.apply(m.cache.Unreserve(p.uid))
 		}
 	}
 	if m.rand.IntN(2) == 0 {
 		unreserve()
-		m.apply(m.ledger.Remove(p.uid, m.now))
+		m.apply(m.cache.Remove(p.uid, m.now))
 	} else {
-		m.apply(m.ledger.Remove(p.uid, m.now))
+		m.apply(m.cache.Remove(p.uid, m.now))
 		unreserve()
 	}
 	if placed != pending {
@@ -105,7 +105,7 @@ func (m *model) edit() {
 	}
 }
 
-// ages are the pods of a gang that the ledger knows, the youngest first.
+// ages are the pods of a gang that the cache knows, the youngest first.
 func (m *model) ages(g *group) []*pod {
 	var out []*pod
 	for _, p := range m.pods {
@@ -141,7 +141,7 @@ func (m *model) resize() {
 // restart kills the scheduler: who waited has no place, who was being bound may be, and all is read anew.
 func (m *model) restart() {
 	m.note("restart")
-	m.ledger, m.timers, m.current = New(), nil, nil
+	m.cache, m.timers, m.current = New(), nil, nil
 	for _, p := range m.pods {
 		if p.phase == binding && m.rand.IntN(2) == 0 {
 			p.phase = bound
@@ -152,7 +152,7 @@ func (m *model) restart() {
 		p.known, p.queued, p.active, p.again, p.rejected, p.seen = false, false, false, false, false, false
 	}
 	for _, g := range m.gangs {
-		g.ruled, g.satisfied = false, false
+		g.fromPodGroup, g.satisfied = false, false
 	}
 	for _, i := range m.rand.Perm(len(m.pods)) {
 		m.enter(m.pods[i])
@@ -164,20 +164,20 @@ func (m *model) restart() {
 	}
 }
 
-// rule makes, changes or deletes the PodGroup of a native gang.
-func (m *model) rule() {
+// podGroup makes, changes or deletes the PodGroup of a native gang.
+func (m *model) podGroup() {
 	for _, g := range m.gangs {
 		if !g.key.Native {
 			continue
 		}
-		g.ruled = !g.ruled || m.rand.IntN(2) == 0
-		if !g.ruled {
-			m.note("unrule %s", g.key)
-			m.apply(m.ledger.Unrule(g.key, m.now))
+		g.fromPodGroup = !g.fromPodGroup || m.rand.IntN(2) == 0
+		if !g.fromPodGroup {
+			m.note("delete PodGroup %s", g.key)
+			m.apply(m.cache.RemovePodGroup(g.key, m.now))
 			continue
 		}
 		g.spec.Min = 1 + m.rand.IntN(g.spec.Total)
-		m.note("rule %s min %d", g.key, g.spec.Min)
-		m.apply(m.ledger.Rule(g.key, g.spec, nil, m.now))
+		m.note("PodGroup %s min %d", g.key, g.spec.Min)
+		m.apply(m.cache.SetPodGroup(g.key, g.spec, nil, m.now))
 	}
 }

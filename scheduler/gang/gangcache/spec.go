@@ -1,11 +1,11 @@
-// Package ledger keeps the books of gangs: who belongs to which gang, who holds
+// Package gangcache is the state of all gangs: who belongs to which gang, who has
 // a place, and whether a gang may start, must wait or must let go. It sees no
 // cluster, no clock and no log: its caller tells it what happened and asks what
 // follows, so that every rule stands in a table of its tests.
 //
 // A gang here is a set of pods of which at least a minimum is placed together
 // or none is. Gangs may form a group, which is placed together or not at all.
-package ledger
+package gangcache
 
 import (
 	"cmp"
@@ -104,7 +104,7 @@ func Declared(annotations map[string]string) bool {
 }
 
 // FromAnnotations reads what a pod in a namespace declares. Where the error is not nil the key is the best guess, and
-// the gang must not be placed; the error says which annotation, what it holds and what it may be.
+// the gang must not be placed; the error says which annotation, its value and what it may be.
 func FromAnnotations(namespace string, annotations map[string]string, waiting time.Duration) (Key, Spec, error) {
 	r := reader{annotations: annotations}
 	key := Key{Namespace: namespace, Name: annotations[Prefix+Name]}
@@ -145,7 +145,7 @@ func (r *reader) fail(key, why string) {
 	r.err = fmt.Errorf("annotation %s%s is %q%s: %s", Prefix, key, value, cut, why)
 }
 
-// number reads a count of pods; otherwise holds where the annotation is absent, and 0 makes it required.
+// number reads a count of pods; otherwise is returned where the annotation is absent, and 0 makes it required.
 func (r *reader) number(key string, otherwise int) int {
 	text, ok := r.annotations[Prefix+key]
 	if !ok {

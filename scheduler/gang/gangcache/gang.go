@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"cmp"
@@ -26,14 +26,14 @@ const (
 	Failed
 )
 
-// Member is what the ledger knows of a pod.
+// Member is what the cache knows of a pod.
 type Member struct {
 	UID             UID
 	Namespace, Name string
 	Created         time.Time
 	Gang            Key
 	Spec            Spec  // as the pod declares it
-	Problem         error // why the pod's declaration holds nothing; the gang is not placed while it has such a pod
+	Problem         error // why the pod's declaration is invalid; the gang is not placed while it has such a pod
 	State           State
 }
 
@@ -45,16 +45,16 @@ func older(a, b *Member) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
-// gang is one gang's page of the ledger.
+// gang is the state of one gang.
 type gang struct {
-	key     Key
-	spec    Spec  // of its oldest member, or of its PodGroup
-	problem error // why it must not be placed
-	ruled   bool  // the spec comes from a PodGroup, whatever its members say
+	key          Key
+	spec         Spec  // of its oldest member, or of its PodGroup
+	problem      error // why it must not be placed
+	fromPodGroup bool  // the spec comes from a PodGroup, whatever its members say
 
 	members  map[UID]*Member
 	reserved map[UID]hold // members placed in the scheduler's memory
-	eldest   ranking      // the first is whose spec holds
+	eldest   ranking      // the spec of the first is used
 	mistaken ranking      // those with a problem
 	waiters  ranking      // those that want a place and have none; the first leads
 	bad      int          // members with a problem
@@ -64,8 +64,8 @@ type gang struct {
 	bound    int
 	spares   map[UID]bool // bound members that the minimum does not need; nil where they must be looked for
 
-	woken     UID       // the leader that was last told to try, on behalf of the gang's group
-	told      bool      // all who may be tried one by one were told so
+	woken     UID       // the leader that was last woken, on behalf of the gang's group
+	notified  bool      // the members that may be tried one by one were woken
 	again     time.Time // until then newcomers are no reason to try the leader once more
 	satisfied bool      // the minimum was reached once
 	complete  time.Time // when the gang first had the pods it needs; zero before
@@ -83,7 +83,7 @@ const (
 	unplaced hold = iota // it has none
 	waiting              // for the others
 	allowed              // to bind
-	leaving              // it was told to let go, and counts for nothing until it has
+	leaving              // it was rejected, and counts for nothing until it is unreserved
 )
 
 // round is one attempt to place a group of gangs, which found room for all of them.
@@ -94,17 +94,17 @@ type round struct {
 
 func newGang(key Key) *gang {
 	g := &gang{key: key}
-	g.open()
+	g.reset()
 	return g
 }
 
-// open makes the page a blank one.
-func (g *gang) open() {
+// reset makes the gang an empty one.
+func (g *gang) reset() {
 	*g = gang{key: g.key, members: map[UID]*Member{}, reserved: map[UID]hold{}}
 	current := func(m *Member) bool { return g.members[m.UID] == m }
-	g.eldest = ranking{order: senior, holds: current}
-	g.mistaken = ranking{order: older, holds: current}
-	g.waiters = ranking{order: older, holds: func(m *Member) bool { return current(m) && g.waits(m) }}
+	g.eldest = ranking{order: senior, current: current}
+	g.mistaken = ranking{order: older, current: current}
+	g.waiters = ranking{order: older, current: func(m *Member) bool { return current(m) && g.waits(m) }}
 }
 
 // count moves a member into or out of the gang's sums.
@@ -138,7 +138,7 @@ func (g *gang) plans(uid UID) bool {
 	return ok
 }
 
-// place enters how a member now has its place.
+// place records how a member now has its place.
 func (g *gang) place(m *Member, h hold) {
 	g.count(m, -1)
 	if h == unplaced {
@@ -178,7 +178,7 @@ func (g *gang) short() bool {
 	return g.round != nil && !g.reached() && g.counted()+g.planned < g.spec.Min
 }
 
-// put enters or replaces a member.
+// put adds or replaces a member.
 func (g *gang) put(m *Member) {
 	if old := g.members[m.UID]; old != nil {
 		g.take(old)
@@ -198,7 +198,7 @@ func (g *gang) put(m *Member) {
 	g.restart()
 }
 
-// senior orders members by whose spec holds for the gang: those that declare something sound go first, so that a mistake
+// senior orders members by whose spec is used for the gang: those that declare something valid go first, so that a mistake
 // in one pod does not change what the others count for.
 func senior(a, b *Member) int {
 	switch {
@@ -213,28 +213,28 @@ func senior(a, b *Member) int {
 // waits says whether a member wants a place and has none.
 func (g *gang) waits(m *Member) bool { return m.State == Pending && g.reserved[m.UID] == unplaced }
 
-// take strikes a member out. What it had reserved stays in the books until put or the caller says otherwise.
+// take removes a member. What it had reserved is still counted until put or the caller says otherwise.
 func (g *gang) take(m *Member) {
 	g.count(m, -1)
 	delete(g.members, m.UID)
 }
 
-// settle brings what holds for the whole gang up to date after its members changed.
-func (g *gang) settle() {
-	if m := g.eldest.first(); !g.ruled && m != nil && m.Problem == nil { // else what was asked for last
-		g.ask(m.Spec)
+// update recomputes the state of the whole gang after its members changed.
+func (g *gang) update() {
+	if m := g.eldest.first(); !g.fromPodGroup && m != nil && m.Problem == nil { // else what was asked for last
+		g.setSpec(m.Spec)
 	}
 	if g.runs() {
 		g.satisfied = true
 	}
 }
 
-// ask enters what the gang asks for. Where that is something else than before, what was refused may fit now.
-func (g *gang) ask(s Spec) {
+// setSpec records what the gang asks for. Where that is something else than before, what was refused may fit now.
+func (g *gang) setSpec(s Spec) {
 	if g.spec.equal(s) {
 		return
 	}
-	g.spec, g.woken, g.told, g.spares = s, "", false, nil
+	g.spec, g.woken, g.notified, g.spares = s, "", false, nil
 }
 
 // broken is why the gang must not be placed, nil where it may.
@@ -257,7 +257,7 @@ func (g *gang) counted() int {
 
 // reached says whether the gang's members may bind.
 func (g *gang) reached() bool {
-	if g.spec.Min < 1 { // nothing sound is declared
+	if g.spec.Min < 1 { // nothing valid is declared
 		return false
 	}
 	if g.spec.Policy == OnceSatisfied && g.satisfied {

@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"encoding/json"
@@ -138,7 +138,7 @@ func TestFromAnnotationsMissing(t *testing.T) {
 		{"a name alone", map[string]string{Name: "g"}, `annotation gang.scheduling.koordinator.sh/min-available is "": a gang needs a number of pods from 1 to 100000`},
 		{"a total is no minimum", map[string]string{Name: "g", TotalNumber: "4"}, `annotation gang.scheduling.koordinator.sh/min-available is "": a gang needs a number of pods from 1 to 100000`},
 		{"no name", map[string]string{MinMembers: "4"}, `annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`},
-		{"of two mistakes the first is told", map[string]string{ModeKey: "?", WaitingTime: "?"}, `annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`},
+		{"of two errors the first is reported", map[string]string{ModeKey: "?", WaitingTime: "?"}, `annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			if _, _, err := FromAnnotations("team", prefixed(c.annotations), byDefault); err == nil || err.Error() != c.want {

@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"crypto/sha256"
@@ -17,14 +17,14 @@ type Verdict struct {
 
 // Admit says whether a pod may be tried now: any pod without a gang; of a gang that lacks its minimum the one that
 // leads it, or those of a round that found room.
-func (l *Ledger) Admit(uid UID) Verdict {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.admit(uid)
+func (c *Cache) Admit(uid UID) Verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.admit(uid)
 }
 
-func (l *Ledger) admit(uid UID) Verdict {
-	g := l.of[uid]
+func (c *Cache) admit(uid UID) Verdict {
+	g := c.of[uid]
 	if g == nil {
 		return Verdict{OK: true}
 	}
@@ -39,12 +39,12 @@ func (l *Ledger) admit(uid UID) Verdict {
 		}
 		return v
 	}
-	group, _ := l.group(g)
+	group, _ := c.group(g)
 	if g.alone() && reached(group) {
 		v.OK = true
 		return v
 	}
-	if v.Reason = l.hurdle(g); v.Reason != "" {
+	if v.Reason = c.blockingReason(g); v.Reason != "" {
 		return v
 	}
 	return turn(v, group, uid)
@@ -84,14 +84,14 @@ type Want struct {
 
 // Wanted is what must be found room for, together, before a pod may take its place: nothing where it has no gang, its
 // gang stands without it, has found room already, or holds places while it looks (NonStrict).
-func (l *Ledger) Wanted(uid UID) []Want {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
-	if g == nil || l.hurdle(g) != "" {
+func (c *Cache) Wanted(uid UID) []Want {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
+	if g == nil || c.blockingReason(g) != "" {
 		return nil
 	}
-	group, _ := l.group(g)
+	group, _ := c.group(g)
 	if !strict(group) || inRound(group) != nil {
 		return nil
 	}
@@ -104,63 +104,63 @@ func (l *Ledger) Wanted(uid UID) []Want {
 }
 
 // Start opens a round: room was found for the pods of a plan, the pod's whole group. The plan names a node where it
-// must be that one, and "" where any will do. The pod itself is being tried and is not told to.
-func (l *Ledger) Start(uid UID, plan map[UID]string) Change {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+// must be that one, and "" where any will do. The pod itself is being tried and is not woken.
+func (c *Cache) Start(uid UID, plan map[UID]string) Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil {
 		return Change{}
 	}
-	group, _ := l.group(g)
+	group, _ := c.group(g)
 	if inRound(group) != nil {
 		return Change{}
 	}
 	r := &round{plan: plan}
-	var c Change
+	var change Change
 	for _, other := range lacking(group) {
 		other.begin(r)
 		r.gangs = append(r.gangs, other)
-		for _, dependent := range l.dependents(other) {
+		for _, dependent := range c.dependents(other) {
 			dependent.woken = "" // its leader is refused until the round is over
 		}
 		for _, m := range other.candidates() {
 			if other.plans(m.UID) && m.UID != uid {
-				c.Wake = append(c.Wake, m.UID)
+				change.Wake = append(change.Wake, m.UID)
 			}
 		}
 	}
-	if slices.ContainsFunc(group, (*gang).short) || l.hurdle(g) != "" { // it lost pods while room was looked for
-		return l.callOff(r)
+	if slices.ContainsFunc(group, (*gang).short) || c.blockingReason(g) != "" { // it lost pods while room was looked for
+		return c.callOff(r)
 	}
-	return c
+	return change
 }
 
 // Planned is the node that a pod's round has for it; ok is false where it is in no round, and the node "" where any
 // will do.
-func (l *Ledger) Planned(uid UID) (node string, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g := l.of[uid]; g != nil && g.round != nil {
+func (c *Cache) Planned(uid UID) (node string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.of[uid]; g != nil && g.round != nil {
 		node, ok = g.round.plan[uid]
 	}
 	return node, ok
 }
 
 // Pinned says whether the next attempt should name nodes: one that did not was called off.
-func (l *Ledger) Pinned(uid UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+func (c *Cache) Pinned(uid UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	return g != nil && g.failures > 0
 }
 
-// Reserve enters that a pod got a place in the scheduler's memory. It may bind at once where allowed; otherwise it may
+// Reserve records that a pod got a place in the scheduler's memory. It may bind at once where allowed; otherwise it may
 // wait for the others for at most the duration, and must let go where that is 0.
-func (l *Ledger) Reserve(uid UID, now time.Time) (allowed bool, wait time.Duration, c Change) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+func (c *Cache) Reserve(uid UID, now time.Time) (allowed bool, wait time.Duration, change Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil {
 		return true, 0, Change{}
 	}
@@ -168,7 +168,7 @@ func (l *Ledger) Reserve(uid UID, now time.Time) (allowed bool, wait time.Durati
 	if m.State != Pending { // somebody else was faster, as the API will say
 		return true, 0, Change{}
 	}
-	group, missing := l.group(g)
+	group, missing := c.group(g)
 	stood := reached(group)
 	late, hopeless := late(group, now), missing != nil && !g.alone() || broken(group)
 	g.place(m, waiting)
@@ -177,7 +177,7 @@ func (l *Ledger) Reserve(uid UID, now time.Time) (allowed bool, wait time.Durati
 	}
 	switch {
 	case reached(group) && !late && !hopeless:
-		return true, 0, l.allow(group, stood, now)
+		return true, 0, c.allow(group, stood, now)
 	case g.round == nil && (hopeless || strict(group)): // it was called off since the pod was admitted
 		g.place(m, unplaced)
 		return false, 0, Change{}
@@ -197,12 +197,12 @@ func late(group []*gang, now time.Time) bool {
 }
 
 // allow lets the members of a group bind that has what it needs, and of groups that waited only for one of its gangs.
-func (l *Ledger) allow(group []*gang, stood bool, now time.Time) Change {
-	var c Change
+func (c *Cache) allow(group []*gang, stood bool, now time.Time) Change {
+	var change Change
 	// Most often it is one more pod of a group that stood already, and nothing follows for others.
 	news := !stood || slices.ContainsFunc(group, func(g *gang) bool { return !g.satisfied || g.round != nil || g.held[waiting] > 1 })
 	for _, g := range group {
-		if own, _ := l.group(g); !reached(own) { // it runs, and more of its pods wait for each other
+		if own, _ := c.group(g); !reached(own) { // it runs, and more of its pods wait for each other
 			continue
 		}
 		if !g.satisfied {
@@ -210,28 +210,28 @@ func (l *Ledger) allow(group []*gang, stood bool, now time.Time) Change {
 			if !g.complete.IsZero() {
 				a.Waited = now.Sub(g.complete)
 			}
-			c.Admitted = append(c.Admitted, a)
+			change.Admitted = append(change.Admitted, a)
 		}
 		g.end()
 		g.satisfied, g.failures = true, 0
 		if g.held[waiting] > 0 {
 			for _, m := range g.holding(waiting) {
 				g.place(m, allowed)
-				c.Allow = append(c.Allow, m.UID)
+				change.Allow = append(change.Allow, m.UID)
 			}
 		}
 		if news {
-			g.woken, g.told = "", false
+			g.woken, g.notified = "", false
 		}
 	}
 	if news {
 		for _, g := range group {
-			own, _ := l.group(g)
-			c.Wake = append(c.Wake, l.rouse(g, own)...)
-			c = merge(c, l.reviewOthers(g, now))
+			own, _ := c.group(g)
+			change.Wake = append(change.Wake, c.rouse(g, own)...)
+			change = merge(change, c.reviewOthers(g, now))
 		}
 	}
-	return c
+	return change
 }
 
 // holding are the members that hold their places in one way, oldest first.
@@ -246,12 +246,12 @@ func (g *gang) holding(h hold) []*Member {
 	return out
 }
 
-// Unreserve enters that a pod lost the place it had in the scheduler's memory, or never got it: it was rejected, waited
+// Unreserve records that a pod lost the place it had in the scheduler's memory, or never got it: it was rejected, waited
 // too long, or could not be bound.
-func (l *Ledger) Unreserve(uid UID) Change {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+func (c *Cache) Unreserve(uid UID) Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil {
 		return Change{}
 	}
@@ -261,26 +261,26 @@ func (l *Ledger) Unreserve(uid UID) Change {
 	}
 	switch {
 	case g.round != nil && (how == waiting || g.plans(uid)):
-		return l.callOff(g.round)
+		return c.callOff(g.round)
 	case how == leaving:
-		return l.retry([]*gang{g})
+		return c.retry([]*gang{g})
 	case how == waiting: // of a gang that is not strict: the others keep their places until their time is over
 		if g.held[waiting] == 0 {
 			g.yield(over)
 		}
 		return Change{Later: []UID{uid}, After: shortestPause}
 	case how == allowed:
-		return Change{Wake: l.stumble(g, uid)}
+		return Change{Wake: c.stumble(g, uid)}
 	}
 	return Change{}
 }
 
 // Overdue says of a placed pod that its gang did not reach its minimum within its waiting time, "" where there is time
 // left or the pod does not wait.
-func (l *Ledger) Overdue(uid UID, now time.Time) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+func (c *Cache) Overdue(uid UID, now time.Time) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil || g.reserved[uid] != waiting || now.Before(g.first.Add(g.spec.Waiting)) {
 		return ""
 	}
@@ -297,33 +297,33 @@ func (g *gang) yield(over time.Time) {
 
 // stumble finds who is to be tried after a pod could not be bound, which the queue tries again by itself: its gang, and
 // those in whose groups it is, may lack their minimum again.
-func (l *Ledger) stumble(g *gang, uid UID) []UID {
+func (c *Cache) stumble(g *gang, uid UID) []UID {
 	var out []UID
-	for _, other := range append(l.dependents(g), g) {
-		if l.hurdle(other) != "" {
-			other.woken, other.told = "", false
+	for _, other := range append(c.dependents(g), g) {
+		if c.blockingReason(other) != "" {
+			other.woken, other.notified = "", false
 			continue
 		}
-		group, _ := l.group(other)
-		out = append(out, l.rouse(other, group)...)
+		group, _ := c.group(other)
+		out = append(out, c.rouse(other, group)...)
 	}
 	return slices.DeleteFunc(out, func(other UID) bool { return other == uid })
 }
 
-// Fail enters that a pod of a round found no place.
-func (l *Ledger) Fail(uid UID) Change {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g := l.of[uid]
+// Fail records that a pod of a round found no place.
+func (c *Cache) Fail(uid UID) Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.of[uid]
 	if g == nil || !g.plans(uid) {
 		return Change{}
 	}
-	return l.callOff(g.round)
+	return c.callOff(g.round)
 }
 
 // callOff ends a round: who waits lets go, and when all have, the leader tries again after a pause.
-func (l *Ledger) callOff(r *round) Change {
-	var c Change
+func (c *Cache) callOff(r *round) Change {
+	var change Change
 	for _, g := range r.gangs {
 		if g.round != r {
 			continue
@@ -331,33 +331,33 @@ func (l *Ledger) callOff(r *round) Change {
 		g.end()
 		g.woken = ""
 		g.failures++
-		group, _ := l.group(g)
+		group, _ := c.group(g)
 		for _, m := range g.holding(waiting) {
 			// A gang that is not strict may have held places before a strict one that names it began the round.
 			if _, ok := r.plan[m.UID]; ok || strict(group) {
 				g.place(m, leaving)
-				c.Reject = append(c.Reject, m.UID)
+				change.Reject = append(change.Reject, m.UID)
 			}
 		}
 	}
-	return merge(c, l.retry(r.gangs))
+	return merge(change, c.retry(r.gangs))
 }
 
 // retry finds who tries again, after a pause, for gangs that let go and for those in whose groups they are. Nobody does
 // before all have let go.
-func (l *Ledger) retry(gangs []*gang) Change {
-	var c Change
+func (c *Cache) retry(gangs []*gang) Change {
+	var change Change
 	for _, called := range gangs {
-		for _, g := range append(l.dependents(called), called) {
-			group, _ := l.group(g)
+		for _, g := range append(c.dependents(called), called) {
+			group, _ := c.group(g)
 			m := lead(group)
-			if m == nil || slices.Contains(c.Later, m.UID) || inRound(group) != nil || l.hurdle(g) != "" {
+			if m == nil || slices.Contains(change.Later, m.UID) || inRound(group) != nil || c.blockingReason(g) != "" {
 				continue
 			}
 			wake(g, group, m)
-			c.Later = append(c.Later, m.UID)
-			c.After = max(c.After, min(shortestPause<<min(max(called.failures-1, 0), 10), longestPause))
+			change.Later = append(change.Later, m.UID)
+			change.After = max(change.After, min(shortestPause<<min(max(called.failures-1, 0), 10), longestPause))
 		}
 	}
-	return c
+	return change
 }

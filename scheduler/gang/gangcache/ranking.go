@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"container/heap"
@@ -10,14 +10,14 @@ import (
 // until they come first or are too many.
 type ranking struct {
 	order   func(a, b *Member) int
-	holds   func(*Member) bool // whether a member is still in the ranking
+	current func(*Member) bool // whether a member is still in the ranking
 	members []*Member
 }
 
 // add enters a member; size is how many the gang has.
 func (r *ranking) add(m *Member, size int) {
 	if len(r.members) > 4*size+16 {
-		r.members = slices.DeleteFunc(r.members, func(m *Member) bool { return !r.holds(m) })
+		r.members = slices.DeleteFunc(r.members, func(m *Member) bool { return !r.current(m) })
 		slices.SortFunc(r.members, r.order) // which is a heap as well
 		r.members = slices.Compact(r.members)
 	}
@@ -27,7 +27,7 @@ func (r *ranking) add(m *Member, size int) {
 // first is the member that comes first, nil where there is none.
 func (r *ranking) first() *Member {
 	for len(r.members) > 0 {
-		if m := r.members[0]; r.holds(m) {
+		if m := r.members[0]; r.current(m) {
 			return m
 		}
 		heap.Pop(r)

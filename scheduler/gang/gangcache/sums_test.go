@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"testing"
@@ -6,19 +6,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sums are what a gang's page adds up as it goes.
+// sums are the counters of a gang.
 type sums struct {
 	Bad, Pending, Planned, Bound, Waiting, Allowed, Leaving int
 }
 
 // checkSums holds the sums of every gang against a recount, and what was looked up earlier against looking it up now.
-func checkSums(t *testing.T, l *Ledger) {
+func checkSums(t *testing.T, cache *Cache) {
 	t.Helper()
-	for key, g := range l.gangs {
+	for key, g := range cache.gangs {
 		var want sums
 		var oldest, leader, worst *Member
 		for uid, m := range g.members {
-			if l.of[uid] != g {
+			if cache.of[uid] != g {
 				t.Errorf("gang %s has pod %s, which the index has elsewhere", key, uid)
 			}
 			if oldest == nil || senior(m, oldest) < 0 {
@@ -63,19 +63,19 @@ func checkSums(t *testing.T, l *Ledger) {
 		if g.first.IsZero() != (want.Waiting == 0) {
 			t.Errorf("gang %s: %d pods wait, and the first does since %v", key, want.Waiting, g.first)
 		}
-		checkIndex(t, l, g)
+		checkIndex(t, cache, g)
 	}
 }
 
-func checkIndex(t *testing.T, l *Ledger, g *gang) {
+func checkIndex(t *testing.T, cache *Cache, g *gang) {
 	t.Helper()
 	for _, key := range g.spec.Groups {
-		if !l.naming[key][g] {
+		if !cache.naming[key][g] {
 			t.Errorf("gang %s names %s, and the index does not know", g.key, key)
 		}
 	}
-	for other := range l.naming[g.key] {
-		if l.gangs[other.key] != other {
+	for other := range cache.naming[g.key] {
+		if cache.gangs[other.key] != other {
 			t.Errorf("the index has gang %s, which is gone", other.key)
 		}
 	}

@@ -1,4 +1,4 @@
-package ledger
+package gangcache
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestModel plays random histories of a small cluster, whose scheduler does what a ledger tells it, and looks after
+// TestModel plays random histories of a small cluster, whose scheduler does what a cache tells it, and looks after
 // every step for what must never be: a gang of which a part may bind, a place held for longer than the waiting time,
 // sums that a recount does not confirm. In the end, when nothing happens any more, no gang that has room may be without
 // it. TEGEN_SEED=n plays one history and prints it; TEGEN_HISTORIES=n plays that many.
@@ -68,7 +68,7 @@ func (m *model) step() {
 		{1, m.hold},
 		{2, m.resize},
 		{1, m.restart},
-		{1, m.rule},
+		{1, m.podGroup},
 	}
 	total := 0
 	for _, d := range deeds {
@@ -91,7 +91,7 @@ func (m *model) run() error {
 			return m.err
 		}
 	}
-	m.settle()
+	m.update()
 	// Gangs that are not strict and do not fit try for ever, and take turns with those that do: it may be a while until
 	// those come first.
 	for steps := 0; steps < 600 || steps < 30000 && m.starved() != ""; steps++ {
@@ -112,13 +112,13 @@ func (m *model) run() error {
 	return m.err
 }
 
-// settle ends what only the outside world does: mistakes are mended, PodGroups made, bindings done.
-func (m *model) settle() {
-	m.note("settle")
+// update ends what only the outside world does: mistakes are mended, PodGroups made, bindings done.
+func (m *model) update() {
+	m.note("update")
 	for _, g := range m.gangs {
 		if g.key.Native {
-			g.ruled = true
-			m.apply(m.ledger.Rule(g.key, g.spec, nil, m.now))
+			g.fromPodGroup = true
+			m.apply(m.cache.SetPodGroup(g.key, g.spec, nil, m.now))
 		}
 	}
 	for _, p := range m.pods {
@@ -157,7 +157,7 @@ func (m *model) proceed() bool {
 
 // check looks for what must never be.
 func (m *model) check() {
-	checkSums(m.t, m.ledger)
+	checkSums(m.t, m.cache)
 	if m.t.Failed() && m.err == nil {
 		m.err = fmt.Errorf("the sums are wrong")
 	}
@@ -200,7 +200,7 @@ func (m *model) idle() {
 		return
 	}
 	for _, p := range m.pods {
-		if p.phase == pending && m.ledger.Admit(p.uid).OK && len(m.ledger.Wanted(p.uid)) == 0 {
+		if p.phase == pending && m.cache.Admit(p.uid).OK && len(m.cache.Wanted(p.uid)) == 0 {
 			m.fail("pod %s may go on its own, there is room, and nobody tries it", p.uid)
 		}
 	}
@@ -255,7 +255,7 @@ func (m *model) note(format string, args ...any) {
 
 func newModel(t *testing.T, seed uint64, history *strings.Builder) *model {
 	m := &model{
-		t: t, rand: rand.New(rand.NewPCG(seed, 1)), ledger: New(), now: start, history: history,
+		t: t, rand: rand.New(rand.NewPCG(seed, 1)), cache: New(), now: start, history: history,
 	}
 	m.places = 2 + m.rand.IntN(9)
 	modes := []Mode{Strict, Strict, NonStrict}

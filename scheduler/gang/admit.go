@@ -34,7 +34,7 @@ func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.
 	}
 	uid := uidOf(pod)
 	key, ok := g.cache.GangOf(uid)
-	if !ok || rehearsing(state) {
+	if !ok || inDryRun(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	if v := g.cache.Admit(uid); !v.OK {
@@ -76,23 +76,23 @@ func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node
 // PreFilterExtensions is nil: adding or removing a pod on a node changes nothing for a gang.
 func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// look rehearses the placement of what a gang's group wants. Where it works out a round begins; where it does not the
+// look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the
 // gang is told why.
 func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid gangcache.UID, key gangcache.Key, wants []gangcache.Want) *fwk.Status {
-	g.withdraw(wants)
-	plan, shortage, err := g.rehearse(ctx, wants)
+	g.suspendNominations(wants)
+	plan, shortage, err := g.dryRun(ctx, wants)
 	if err != nil {
-		g.promise(wants)
+		g.nominate(wants)
 		return fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", key, err))
 	}
 	if shortage != nil {
-		g.promise(wants)
+		g.nominate(wants)
 		message := shortage.String()
 		state.Write(refusedKey, &refused{gang: key, wants: wants})
 		g.reports.refused(uid, wants, message)
 		return fwk.NewStatus(fwk.Unschedulable, message)
 	}
-	g.fulfil(wants)
+	g.clearNominations(wants)
 	g.apply(g.cache.Start(uid, plan.nodes(g.cache.Pinned(uid))))
 	return nil
 }

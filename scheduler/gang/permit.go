@@ -19,12 +19,12 @@ func (*Gang) Reserve(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.
 // Unreserve enters that a pod lost its place. In a strict gang the others that wait let go too.
 func (g *Gang) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
 	g.apply(g.cache.Unreserve(uidOf(pod)))
-	g.binds.leave(uidOf(pod))
+	g.binds.done(uidOf(pod))
 }
 
 // PostBind lets the next member of a gang bind.
 func (g *Gang) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
-	g.binds.leave(uidOf(pod))
+	g.binds.done(uidOf(pod))
 }
 
 // Permit lets a pod bind that has no gang or whose gang has what it needs; others hold their places for as long as the

@@ -28,21 +28,21 @@ type unit struct {
 	violates bool // evicting it breaks a PodDisruptionBudget
 }
 
-// victims are the pods that must go for a plan: of all that were taken off the stage those that it cannot do with.
+// victims are the pods that must go for a plan: of all that were taken out of the simulation those that it cannot do with.
 // The most important are put back first, those before all whose eviction breaks a PodDisruptionBudget.
-func (r *removal) victims(ctx context.Context, st *stage, p *plan) ([]*corev1.Pod, error) {
+func (r *removal) victims(ctx context.Context, sim *simulation, p *plan) ([]*corev1.Pod, error) {
 	placed := map[int][]*class{}
-	for _, s := range p.spots {
-		c, err := st.class(ctx, s.pod)
+	for _, s := range p.assignments {
+		c, err := sim.class(ctx, s.pod)
 		if err != nil {
 			return nil, err
 		}
 		placed[s.node] = append(placed[s.node], c)
 	}
-	units := r.units(st, placed)
+	units := r.units(sim, placed)
 	kept, lost := map[*victim]bool{}, map[string]bool{}
 	for _, u := range units {
-		stays, err := r.stays(ctx, st, u, placed, kept)
+		stays, err := r.stays(ctx, sim, u, placed, kept)
 		if err != nil {
 			return nil, err
 		}
@@ -62,11 +62,11 @@ func (r *removal) victims(ctx context.Context, st *stage, p *plan) ([]*corev1.Po
 }
 
 // stays puts a unit back, and takes it off again where what is placed would not fit beside it.
-func (r *removal) stays(ctx context.Context, st *stage, u *unit, placed map[int][]*class, kept map[*victim]bool) (bool, error) {
+func (r *removal) stays(ctx context.Context, sim *simulation, u *unit, placed map[int][]*class, kept map[*victim]bool) (bool, error) {
 	set := func(to bool) error {
 		for _, v := range u.pods {
 			kept[v] = to
-			if err := st.tellAll(ctx, move{pod: v.info, node: v.node, taken: !to}); err != nil {
+			if err := sim.updateAll(ctx, move{pod: v.info, node: v.node, taken: !to}); err != nil {
 				return err
 			}
 		}
@@ -78,7 +78,7 @@ func (r *removal) stays(ctx context.Context, st *stage, u *unit, placed map[int]
 	nodes := map[int]bool{}
 	for _, v := range u.pods {
 		nodes[v.node] = true
-		if st.farReaching(v) {
+		if sim.farReaching(v) {
 			for n := range placed {
 				nodes[n] = true
 			}
@@ -88,7 +88,7 @@ func (r *removal) stays(ctx context.Context, st *stage, u *unit, placed map[int]
 		if len(placed[n]) == 0 {
 			continue
 		}
-		if ok, err := r.fits(ctx, st, n, placed[n], kept); err != nil || !ok {
+		if ok, err := r.fits(ctx, sim, n, placed[n], kept); err != nil || !ok {
 			return false, errors.Join(err, set(false))
 		}
 	}
@@ -96,11 +96,11 @@ func (r *removal) stays(ctx context.Context, st *stage, u *unit, placed map[int]
 }
 
 // farReaching says whether a pod may keep what is placed away from other nodes than its own.
-func (st *stage) farReaching(v *victim) bool {
+func (sim *simulation) farReaching(v *victim) bool {
 	if len(v.info.GetRequiredAntiAffinityTerms()) > 0 {
 		return true
 	}
-	for _, c := range st.classes {
+	for _, c := range sim.classes {
 		if len(c.pod.Spec.TopologySpreadConstraints) > 0 {
 			return true
 		}
@@ -114,8 +114,8 @@ func (st *stage) farReaching(v *victim) bool {
 }
 
 // fits says whether what a plan places on a node still fits there beside the pods that are kept.
-func (r *removal) fits(ctx context.Context, st *stage, node int, placed []*class, kept map[*victim]bool) (bool, error) {
-	name := st.nodes[node].Node().Name
+func (r *removal) fits(ctx context.Context, sim *simulation, node int, placed []*class, kept map[*victim]bool) (bool, error) {
+	name := sim.nodes[node].Node().Name
 	n := r.original[name].Snapshot()
 	for _, v := range r.byNode[name] {
 		if kept[v] {
@@ -127,15 +127,15 @@ func (r *removal) fits(ctx context.Context, st *stage, node int, placed []*class
 	}
 	// The classes know of the pods that are placed here: each is to fit beside those before it, not beside itself.
 	for _, c := range placed {
-		if err := st.tellAll(ctx, move{pod: c.info, node: node, taken: true}); err != nil {
+		if err := sim.updateAll(ctx, move{pod: c.info, node: node, taken: true}); err != nil {
 			return false, err
 		}
 	}
 	fits := true
 	for _, c := range placed {
-		fits = fits && st.fw.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, n).IsSuccess()
+		fits = fits && sim.fw.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, n).IsSuccess()
 		n.AddPodInfo(c.info)
-		if err := st.tellAll(ctx, move{pod: c.info, node: node}); err != nil {
+		if err := sim.updateAll(ctx, move{pod: c.info, node: node}); err != nil {
 			return false, err
 		}
 	}
@@ -144,20 +144,20 @@ func (r *removal) fits(ctx context.Context, st *stage, node int, placed []*class
 
 // units groups the pods that may be in the way of a plan, with the rest of their gangs, in the order in which they are
 // put back.
-func (r *removal) units(st *stage, placed map[int][]*class) []*unit {
-	inTheWay := func(v *victim) bool { return len(placed[v.node]) > 0 || st.farReaching(v) }
+func (r *removal) units(sim *simulation, placed map[int][]*class) []*unit {
+	inTheWay := func(v *victim) bool { return len(placed[v.node]) > 0 || sim.farReaching(v) }
 	touched := map[string]bool{}
 	for _, v := range r.pods {
-		if v.tie.Group != "" && inTheWay(v) {
-			touched[v.tie.Group] = true
+		if v.membership.Group != "" && inTheWay(v) {
+			touched[v.membership.Group] = true
 		}
 	}
 	var out []*unit
 	cores := map[string]*unit{}
 	for _, v := range r.pods {
-		switch group := v.tie.Group; {
+		switch group := v.membership.Group; {
 		case group == "" && !inTheWay(v), group != "" && !touched[group]:
-		case group == "" || v.tie.Spare:
+		case group == "" || v.membership.Spare:
 			out = append(out, &unit{pods: []*victim{v}, group: group})
 		case cores[group] == nil:
 			cores[group] = &unit{pods: []*victim{v}, group: group, core: true}

@@ -18,23 +18,23 @@ import (
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
-// rehearsalKey marks a cycle state of a rehearsal, in which this plugin must not rehearse again.
-const rehearsalKey fwk.StateKey = Name + "/rehearsal"
+// dryRunKey marks a cycle state of a dry run, in which this plugin must not begin another.
+const dryRunKey fwk.StateKey = Name + "/dryRun"
 
-type rehearsal struct{}
+type dryRunMark struct{}
 
 // Clone is asked for by the framework.
-func (r rehearsal) Clone() fwk.StateData { return r }
+func (m dryRunMark) Clone() fwk.StateData { return m }
 
-func rehearsing(state fwk.CycleState) bool {
-	_, err := state.Read(rehearsalKey)
+func inDryRun(state fwk.CycleState) bool {
+	_, err := state.Read(dryRunKey)
 	return err == nil
 }
 
-// stage is a private copy of the cluster's snapshot on which pods are placed one after another with the profile's own
+// simulation is a private copy of the cluster's snapshot on which pods are placed one after another with the profile's own
 // filters: resources, taints, affinity, topology, volumes. What filters do not see, such as the second claim on one
 // volume, is found when the pods are placed in earnest.
-type stage struct {
+type simulation struct {
 	fw      framework.Framework
 	nodes   []fwk.NodeInfo // the snapshot's, or a copy where something was placed or removed
 	copied  []bool
@@ -51,23 +51,23 @@ type move struct {
 	taken bool
 }
 
-// spot is where a rehearsal placed a pod.
-type spot struct {
+// assignment is where a dry run placed a pod.
+type assignment struct {
 	pod  *corev1.Pod
 	node int
 }
 
-// plan is a rehearsal that worked out.
+// plan is a dry run that worked out.
 type plan struct {
-	spots   []spot
-	names   []string // of the nodes by index
-	pinning bool     // its pods go to its nodes: others might not work out, or would be no better
+	assignments []assignment
+	names       []string // of the nodes by index
+	pinning     bool     // its pods go to its nodes: others might not work out, or would be no better
 }
 
 // nodes are the pods of the plan, each with the node it must be placed on where that matters.
 func (p *plan) nodes(pin bool) map[gangcache.UID]string {
-	out := make(map[gangcache.UID]string, len(p.spots))
-	for _, s := range p.spots {
+	out := make(map[gangcache.UID]string, len(p.assignments))
+	for _, s := range p.assignments {
 		node := ""
 		if pin || p.pinning {
 			node = p.names[s.node]
@@ -77,7 +77,7 @@ func (p *plan) nodes(pin bool) map[gangcache.UID]string {
 	return out
 }
 
-// shortage is a rehearsal that did not work out.
+// shortage is a dry run that did not work out.
 type shortage struct {
 	gang    string
 	placed  int
@@ -99,17 +99,17 @@ func (s *shortage) String() string {
 	return fmt.Sprintf("gang %s needs %d pods at once and has room for %d, none for pod %s%s", s.gang, s.want.Min, have+s.placed, s.pod, why)
 }
 
-// rehearse finds a place for what is wanted, all of it or nothing.
-func (g *Gang) rehearse(ctx context.Context, wants []gangcache.Want) (*plan, *shortage, error) {
-	st, err := g.newStage()
+// dryRun finds a place for what is wanted, all of it or nothing.
+func (g *Gang) dryRun(ctx context.Context, wants []gangcache.Want) (*plan, *shortage, error) {
+	sim, err := g.newSimulation()
 	if err != nil {
 		return nil, nil, err
 	}
-	return st.placeAll(ctx, wants, g.podsOf)
+	return sim.placeAll(ctx, wants, g.podsOf)
 }
 
 // podsOf are the members as they were last seen, without those that have gone since.
-func (o *office) podsOf(uids []gangcache.UID) []*corev1.Pod {
+func (o *coordinator) podsOf(uids []gangcache.UID) []*corev1.Pod {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	out := make([]*corev1.Pod, 0, len(uids))
@@ -121,17 +121,17 @@ func (o *office) podsOf(uids []gangcache.UID) []*corev1.Pod {
 	return out
 }
 
-func (g *Gang) newStage() (*stage, error) {
+func (g *Gang) newSimulation() (*simulation, error) {
 	snapshot, err := g.profile.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return nil, fmt.Errorf("reading the snapshot: %w", err)
 	}
-	return &stage{fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{}, start: rand.IntN(max(len(snapshot), 1))}, nil
+	return &simulation{fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{}, start: rand.IntN(max(len(snapshot), 1))}, nil
 }
 
-func (st *stage) placeAll(ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod) (*plan, *shortage, error) {
-	p := &plan{names: make([]string, len(st.nodes))}
-	for i, n := range st.nodes {
+func (sim *simulation) placeAll(ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod) (*plan, *shortage, error) {
+	p := &plan{names: make([]string, len(sim.nodes))}
+	for i, n := range sim.nodes {
 		p.names[i] = n.Node().Name
 	}
 	queues := make([]queue, len(wants))
@@ -140,7 +140,7 @@ func (st *stage) placeAll(ctx context.Context, wants []gangcache.Want, pods func
 	}
 	for _, i := range bySize(queues) {
 		q := &queues[i]
-		placed, err := st.placeNext(ctx, p, q)
+		placed, err := sim.placeNext(ctx, p, q)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -148,7 +148,7 @@ func (st *stage) placeAll(ctx context.Context, wants []gangcache.Want, pods func
 			return nil, q.shortage(), nil
 		}
 	}
-	p.pinning = p.pinning || len(st.classes) > 1
+	p.pinning = p.pinning || len(sim.classes) > 1
 	return p, nil, nil
 }
 
@@ -213,20 +213,20 @@ func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) {
 }
 
 // placeNext places the next member of a gang that finds a place; false where none does.
-func (st *stage) placeNext(ctx context.Context, p *plan, q *queue) (bool, error) {
+func (sim *simulation) placeNext(ctx context.Context, p *plan, q *queue) (bool, error) {
 	for len(q.pods) > 0 {
 		pod := q.pods[0]
 		q.pods = q.pods[1:]
-		c, err := st.class(ctx, pod)
+		c, err := sim.class(ctx, pod)
 		if err != nil {
 			return false, err
 		}
-		node, err := st.place(ctx, c, pod)
+		node, err := sim.place(ctx, c, pod)
 		if err != nil {
 			return false, err
 		}
 		if node >= 0 {
-			p.spots = append(p.spots, spot{pod, node})
+			p.assignments = append(p.assignments, assignment{pod, node})
 			p.pinning = p.pinning || c.coupled || !c.soft
 			q.placed++
 			return true, nil
@@ -244,30 +244,30 @@ func (q *queue) shortage() *shortage {
 	return s
 }
 
-// tell brings what PreFilter computed for a class up to date with a move.
-func (st *stage) tell(ctx context.Context, c *class, m move) error {
+// update brings what PreFilter computed for a class up to date with a move.
+func (sim *simulation) update(ctx context.Context, c *class, m move) error {
 	if c.refusal != nil {
 		return nil
 	}
-	run := st.fw.RunPreFilterExtensionAddPod
+	run := sim.fw.RunPreFilterExtensionAddPod
 	if m.taken {
-		run = st.fw.RunPreFilterExtensionRemovePod
+		run = sim.fw.RunPreFilterExtensionRemovePod
 	}
-	return run(ctx, c.state, c.pod, m.pod, st.nodes[m.node]).AsError()
+	return run(ctx, c.state, c.pod, m.pod, sim.nodes[m.node]).AsError()
 }
 
 // place finds the first node that takes a pod and puts it there; -1 where none does.
-func (st *stage) place(ctx context.Context, c *class, pod *corev1.Pod) (int, error) {
+func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (int, error) {
 	if c.refusal != nil {
 		return -1, nil
 	}
 	for {
 		for ; c.next < len(c.order); c.next++ {
 			node := c.order[c.next]
-			status := st.takes(ctx, c, node)
+			status := sim.takes(ctx, c, node)
 			switch {
 			case status.IsSuccess():
-				return node, st.put(ctx, c, pod, node)
+				return node, sim.put(ctx, c, pod, node)
 			case !status.IsRejected():
 				return -1, status.AsError()
 			}
@@ -282,16 +282,16 @@ func (st *stage) place(ctx context.Context, c *class, pod *corev1.Pod) (int, err
 }
 
 // takes runs the filters of a class on a node.
-func (st *stage) takes(ctx context.Context, c *class, node int) *fwk.Status {
-	n := st.nodes[node]
+func (sim *simulation) takes(ctx context.Context, c *class, node int) *fwk.Status {
+	n := sim.nodes[node]
 	if c.allowed != nil && !c.allowed.Has(n.Node().Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that its volumes or claims rule out")
 	}
-	return st.fw.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, n)
+	return sim.fw.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, n)
 }
 
-// put places a pod on a node of the stage.
-func (st *stage) put(ctx context.Context, c *class, pod *corev1.Pod, node int) error {
+// put places a pod on a node of the simulation.
+func (sim *simulation) put(ctx context.Context, c *class, pod *corev1.Pod, node int) error {
 	info := c.info
 	if pod != c.pod {
 		var err error
@@ -299,32 +299,32 @@ func (st *stage) put(ctx context.Context, c *class, pod *corev1.Pod, node int) e
 			return fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
 		}
 	}
-	return st.move(ctx, move{pod: info, node: node})
+	return sim.move(ctx, move{pod: info, node: node})
 }
 
-// move carries out a move and tells the classes met so far.
-func (st *stage) move(ctx context.Context, m move) error {
-	if !st.copied[m.node] {
-		st.nodes[m.node], st.copied[m.node] = st.nodes[m.node].Snapshot(), true
+// move carries out a move and updates the classes met so far.
+func (sim *simulation) move(ctx context.Context, m move) error {
+	if !sim.copied[m.node] {
+		sim.nodes[m.node], sim.copied[m.node] = sim.nodes[m.node].Snapshot(), true
 	}
 	if m.taken {
-		if err := st.nodes[m.node].RemovePod(klog.FromContext(ctx), m.pod.GetPod()); err != nil {
+		if err := sim.nodes[m.node].RemovePod(klog.FromContext(ctx), m.pod.GetPod()); err != nil {
 			return fmt.Errorf("taking pod %s off its node: %w", m.pod.GetPod().Name, err)
 		}
 	} else {
-		st.nodes[m.node].AddPodInfo(m.pod)
+		sim.nodes[m.node].AddPodInfo(m.pod)
 	}
-	st.moves = append(st.moves, m)
-	for _, c := range st.classes {
+	sim.moves = append(sim.moves, m)
+	for _, c := range sim.classes {
 		c.moved = true
 	}
-	return st.tellAll(ctx, m)
+	return sim.updateAll(ctx, m)
 }
 
-// tellAll tells the classes met so far of a move.
-func (st *stage) tellAll(ctx context.Context, m move) error {
-	for _, c := range st.classes {
-		if err := st.tell(ctx, c, m); err != nil {
+// updateAll updates the classes met so far with a move.
+func (sim *simulation) updateAll(ctx context.Context, m move) error {
+	for _, c := range sim.classes {
+		if err := sim.update(ctx, c, m); err != nil {
 			return err
 		}
 	}

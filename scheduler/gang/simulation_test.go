@@ -156,8 +156,8 @@ func closed(n *corev1.Node) {
 	n.Spec.Taints = []corev1.Taint{{Key: "closed", Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// TestRehearse places gangs on a snapshot with kube-scheduler's own filters.
-func TestRehearse(t *testing.T) {
+// TestDryRun places gangs on a snapshot with kube-scheduler's own filters.
+func TestDryRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason  string
 		nodes   []*corev1.Node
@@ -209,7 +209,7 @@ func TestRehearse(t *testing.T) {
 			for _, p := range c.gang {
 				g.seen(nil, p)
 			}
-			p, short, err := g.rehearse(t.Context(), g.cache.Wanted(uidOf(c.gang[0])))
+			p, short, err := g.dryRun(t.Context(), g.cache.Wanted(uidOf(c.gang[0])))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,21 +318,21 @@ func evicted(t *testing.T, g *Gang, pod *corev1.Pod) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := g.newStage()
+	sim, err := g.newSimulation()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.from(t.Context(), st); err != nil {
+	if err := r.from(t.Context(), sim); err != nil {
 		t.Fatal(err)
 	}
-	p, short, err := st.placeAll(t.Context(), g.cache.Wanted(uidOf(pod)), g.podsOf)
+	p, short, err := sim.placeAll(t.Context(), g.cache.Wanted(uidOf(pod)), g.podsOf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if short != nil {
 		return "-"
 	}
-	victims, err := r.victims(t.Context(), st, p)
+	victims, err := r.victims(t.Context(), sim, p)
 	if err != nil {
 		t.Fatal(err)
 	}

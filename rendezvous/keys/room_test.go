@@ -35,7 +35,9 @@ func (d door) ask(t *testing.T, request string) {
 // TestUnreadBodies: a request whose body is not read takes no room for it, whatever it says of its length.
 func TestUnreadBodies(t *testing.T) {
 	d := open(t, embedded(t), Options{})
-	for _, request := range []string{"GET /v2/keys/none?wait=true", "GET /v2/keys/none", "DELETE /v2/keys/none", "POST /v2/keys/none", "PUT /v2/keys/none?wait=true"} {
+	for _, request := range []string{
+		"GET /v2/keys/none?wait=true", "GET /v2/keys/none", "DELETE /v2/keys/none", "POST /v2/keys/none", "PUT /v2/keys/none?wait=true",
+	} {
 		t.Run(request, func(t *testing.T) {
 			method, _, _ := strings.Cut(request, " ")
 			for range 8 {
@@ -88,7 +90,8 @@ func TestTextSize(t *testing.T) {
 		value string
 		slack int
 	}{
-		{"gASVBgAAAAA+/=", 0}, {`{"status": "final"}`, 0}, {"\x00\x01\x1f<>&\x7f", 0}, {"\u2028\u2029é\U0001f600\ufffd", 3}, {"\xff\xc3", 0}, {"\n\t\r", 12},
+		{"gASVBgAAAAA+/=", 0}, {`{"status": "final"}`, 0}, {"\x00\x01\x1f<>&\x7f", 0}, {"\u2028\u2029é\U0001f600\ufffd", 3},
+		{"\xff\xc3", 0}, {"\n\t\r", 12},
 	} {
 		b, err := json.Marshal(c.value)
 		if err != nil {

@@ -13,7 +13,8 @@ func state(closed bool) string {
 	if closed {
 		mark = "\x88"
 	}
-	return base64.StdEncoding.EncodeToString([]byte("\x80\x04\x95\x40\x00\x00\x00\x00\x00\x00\x00\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00\x8c\x06closed\x94" + mark + "u."))
+	const frame = "\x80\x04\x95\x40\x00\x00\x00\x00\x00\x00\x00"
+	return base64.StdEncoding.EncodeToString([]byte(frame + "\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00\x8c\x06closed\x94" + mark + "u."))
 }
 
 func toldAt(id, rest string) string {

@@ -152,8 +152,9 @@ func (fs overlaidFS) ReadFile(path string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	data = manifest.JoinSurrogates(data)
+	// Only in a file of inputs: any other may be what a ConfigMap is generated of, byte for byte.
 	if bytes.Contains(data, []byte(contract.APIVersion)) {
+		data = manifest.JoinSurrogates(data)
 		data = bytes.ReplaceAll(data, []byte(localConfig), []byte("internal."+localConfig))
 	}
 	return data, nil

@@ -122,12 +122,16 @@ func readFile(dir string) (name string, t types.Kustomization, err error) {
 		if err != nil {
 			return name, t, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
 		}
+		t.FixKustomization() // what stands in fields of old goes into today's, bases into resources
 		return name, t, nil
 	}
 	return "", t, nil
 }
 
 func readKustomization(dir string) (*kustomization, error) {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // by which kustomize asks for its files
+	}
 	k := &kustomization{dir: dir, nested: map[int]*kustomization{}}
 	var err error
 	if k.file, k.types, err = readFile(dir); err != nil {
@@ -209,7 +213,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := k.unmet(first, files, sources)
+	more, err := k.unmet(variant{first, files}, sources, items)
 	if err != nil {
 		return nil, err
 	}
@@ -453,6 +457,9 @@ func inputFiles(dir string, resources []string) []string {
 // relative names a file as a person here would.
 func relative(path string) string {
 	here, err := os.Getwd()
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
 	if err != nil {
 		return path
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // what it asks of the API, in /metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -45,7 +47,7 @@ func run(args []string) int {
 
 func newCommand() *cobra.Command {
 	plugins := []app.Option{app.WithPlugin(random.Name, random.New)}
-	for name, factory := range gang.Plugins() {
+	for name, factory := range gang.Plugins(served{}) {
 		plugins = append(plugins, app.WithPlugin(name, factory))
 	}
 	cmd := app.NewSchedulerCommand(plugins...)
@@ -62,6 +64,14 @@ KubeSchedulerConfiguration given there replaces them. Inside a cluster it finds 
   # With profiles of one's own
   tegen-scheduler --config scheduler.yaml`
 	return cmd
+}
+
+// served are the metrics that kube-scheduler serves.
+type served struct{}
+
+func (served) MustRegister(m ...metrics.Registerable) { legacyregistry.MustRegister(m...) }
+func (served) CustomMustRegister(c ...metrics.StableCollector) {
+	legacyregistry.CustomMustRegister(c...)
 }
 
 // withConfig adds the default configuration to arguments that name none. kube-scheduler takes profiles from a file only:

@@ -27,25 +27,25 @@ func (r *refused) Clone() fwk.StateData { return r }
 // PreFilter looks for room for a pod's whole gang before the pod takes its own place, and refuses the pod where there
 // is none. Pods without a gang pass.
 func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if !g.synced() { // kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone
-		if !cache.WaitForCacheSync(ctx.Done(), g.synced) {
+	if !g.shared.synced() { // kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone
+		if !cache.WaitForCacheSync(ctx.Done(), g.shared.synced) {
 			return nil, fwk.AsStatus(fmt.Errorf("reading the pods of gangs: %w", context.Cause(ctx)))
 		}
 	}
 	uid := uidOf(pod)
-	key, ok := g.cache.GangOf(uid)
+	key, ok := g.shared.cache.GangOf(uid)
 	if !ok || inDryRun(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	if v := g.cache.Admit(uid); !v.OK {
+	if v := g.shared.cache.Admit(uid); !v.OK {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
 	}
-	if wants := g.cache.Wanted(uid); len(wants) > 0 {
+	if wants := g.shared.cache.Wanted(uid); len(wants) > 0 {
 		if s := g.look(ctx, state, uid, key, wants); !s.IsSuccess() {
 			return nil, s
 		}
 	}
-	if node, ok := g.cache.Planned(uid); ok && node != "" {
+	if node, ok := g.shared.cache.Planned(uid); ok && node != "" {
 		state.Write(plannedKey, planned(node))
 		return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 	}
@@ -79,21 +79,21 @@ func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the
 // gang is told why.
 func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid gangcache.UID, key gangcache.Key, wants []gangcache.Want) *fwk.Status {
-	g.suspendNominations(wants)
+	g.shared.suspendNominations(wants)
 	plan, shortage, err := g.dryRun(ctx, wants)
 	if err != nil {
-		g.nominate(wants)
+		g.shared.nominate(wants)
 		return fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", key, err))
 	}
 	if shortage != nil {
-		g.nominate(wants)
+		g.shared.nominate(wants)
 		message := shortage.String()
 		state.Write(refusedKey, &refused{gang: key, wants: wants})
-		g.reports.refused(uid, wants, message)
+		g.shared.reports.refused(uid, wants, message)
 		return fwk.NewStatus(fwk.Unschedulable, message)
 	}
-	g.clearNominations(wants)
-	g.apply(g.cache.Start(uid, plan.nodes(g.cache.Pinned(uid))))
+	g.shared.clearNominations(wants)
+	g.shared.apply(g.shared.cache.Start(uid, plan.nodes(g.shared.cache.Pinned(uid))))
 	return nil
 }
 
@@ -105,16 +105,16 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 		return g.preempt(ctx, pod, r.gang, r.wants)
 	}
 	uid := uidOf(pod)
-	key, member := g.cache.GangOf(uid)
-	if _, planned := g.cache.Planned(uid); planned {
-		g.apply(g.cache.Fail(uid))
+	key, member := g.shared.cache.GangOf(uid)
+	if _, planned := g.shared.cache.Planned(uid); planned {
+		g.shared.apply(g.shared.cache.Fail(uid))
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s lost the room that it had found, and tries again", key))
 	}
-	if member && !g.cache.Admit(uid).OK {
+	if member && !g.shared.cache.Admit(uid).OK {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	own := gangcache.Key{Namespace: pod.Namespace, Name: pod.Name}
-	if n := g.leaving(own); n > 0 {
+	if n := g.shared.leaving(own); n > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("%d evicted pods are still leaving", n))
 	}
 	result, status := g.preempter.PostFilter(ctx, state, pod, nodes)

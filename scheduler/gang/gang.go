@@ -67,7 +67,7 @@ func (a Args) waiting() (time.Duration, error) {
 
 // Gang is the plugin of one profile. All profiles of a process share one gang cache: preemption must know the gangs of all.
 type Gang struct {
-	*coordinator
+	shared    *coordinator
 	profile   framework.Framework
 	preempter *defaultpreemption.DefaultPreemption // for pods without a gang
 }
@@ -77,6 +77,7 @@ type coordinator struct {
 	cache   *gangcache.Cache
 	waiting time.Duration
 	native  bool // PodGroups are this plugin's business, not kube-scheduler's own
+	metrics *gangMetrics
 	reports *reporter
 	groups  *podGroups
 	binds   *bindLimiter
@@ -98,7 +99,7 @@ func (s *scheduler) newGang(ctx context.Context, configuration runtime.Object, h
 		return nil, fmt.Errorf("%s needs the framework of kube-scheduler, not %T", Name, handle)
 	}
 	if s.coordinator == nil {
-		c, err := open(ctx, configuration, f)
+		c, err := s.open(ctx, configuration, f)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +109,7 @@ func (s *scheduler) newGang(ctx context.Context, configuration runtime.Object, h
 }
 
 // open makes what the profiles share, and starts to watch.
-func open(ctx context.Context, configuration runtime.Object, handle framework.Framework) (*coordinator, error) {
+func (s *scheduler) open(ctx context.Context, configuration runtime.Object, handle framework.Framework) (*coordinator, error) {
 	var a Args
 	if err := args.Decode(configuration, &a); err != nil {
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
@@ -123,9 +124,9 @@ func open(ctx context.Context, configuration runtime.Object, handle framework.Fr
 		profiles: map[string]bool{}, pods: map[gangcache.UID]*corev1.Pod{}, ended: map[gangcache.UID]bool{},
 		evicted: map[gangcache.Key][]*corev1.Pod{}, nominated: map[gangcache.UID]nomination{},
 	}
+	c.metrics = newMetrics(s.registry, c.cache.Stats)
 	c.reports = newReporter(c)
 	c.binds = newBindLimiter(func(uid gangcache.UID) { c.answer(uid, time.Millisecond) })
-	register(c.cache.Stats)
 	if err := c.watch(ctx); err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (c *coordinator) join(ctx context.Context, handle framework.Framework) (*Ga
 	if err != nil {
 		return nil, fmt.Errorf("making the preemption of single pods: %w", err)
 	}
-	g := &Gang{coordinator: c, profile: handle, preempter: preempter}
+	g := &Gang{shared: c, profile: handle, preempter: preempter}
 	preempter.IsEligiblePod = g.goesAlone
 	return g, nil
 }

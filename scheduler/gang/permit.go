@@ -18,26 +18,26 @@ func (*Gang) Reserve(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.
 
 // Unreserve enters that a pod lost its place. In a strict gang the others that wait let go too.
 func (g *Gang) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
-	g.apply(g.cache.Unreserve(uidOf(pod)))
-	g.binds.done(uidOf(pod))
+	g.shared.apply(g.shared.cache.Unreserve(uidOf(pod)))
+	g.shared.binds.done(uidOf(pod))
 }
 
 // PostBind lets the next member of a gang bind.
 func (g *Gang) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
-	g.binds.done(uidOf(pod))
+	g.shared.binds.done(uidOf(pod))
 }
 
 // Permit lets a pod bind that has no gang or whose gang has what it needs; others hold their places for as long as the
 // gang says, counted from the first of them.
 func (g *Gang) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
 	uid := uidOf(pod)
-	key, ok := g.cache.GangOf(uid)
+	key, ok := g.shared.cache.GangOf(uid)
 	if !ok {
 		return nil, 0
 	}
-	allowed, wait, change := g.cache.Reserve(uid, time.Now())
+	allowed, wait, change := g.shared.cache.Reserve(uid, time.Now())
 	change.Allow = slices.DeleteFunc(change.Allow, func(other gangcache.UID) bool { return other == uid }) // it is told here
-	g.apply(change)
+	g.shared.apply(change)
 	switch {
 	case allowed:
 		return nil, 0
@@ -55,11 +55,11 @@ const grace = time.Minute
 
 // expire makes a pod let go whose gang has waited long enough. The pod may have let go since, and wait anew.
 func (g *Gang) expire(uid gangcache.UID) {
-	message := g.cache.Overdue(uid, time.Now())
+	message := g.shared.cache.Overdue(uid, time.Now())
 	if message == "" {
 		return
 	}
-	if w := g.handle.GetWaitingPod(types.UID(uid)); w != nil {
+	if w := g.shared.handle.GetWaitingPod(types.UID(uid)); w != nil {
 		w.Reject(Name, message)
 	}
 }

@@ -27,7 +27,7 @@ type nomination struct {
 
 // goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum.
 func (g *Gang) goesAlone(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
-	t := g.cache.Membership(uidOf(victim.GetPod()))
+	t := g.shared.cache.Membership(uidOf(victim.GetPod()))
 	return t.Group == "" || t.Spare
 }
 
@@ -44,13 +44,13 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, 
 	if p := pod.Spec.PreemptionPolicy; p != nil && *p == corev1.PreemptNever {
 		return no("its preemptionPolicy is Never")
 	}
-	if n := g.leaving(key); n > 0 {
+	if n := g.shared.leaving(key); n > 0 {
 		return no("%d evicted pods are still leaving", n)
 	}
-	g.clearNominations(wants) // their nominations did not come true
+	g.shared.clearNominations(wants) // their nominations did not come true
 	members := []*corev1.Pod{pod}
 	for _, w := range wants {
-		members = append(members, g.podsOf(w.Candidates)...)
+		members = append(members, g.shared.podsOf(w.Candidates)...)
 	}
 	r, err := g.newRemoval(lowest(members))
 	if err != nil {
@@ -85,10 +85,10 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, 
 
 // membersOr are the members of a gang, or the pod itself where it has none.
 func (g *Gang) membersOr(pod *corev1.Pod, uids []gangcache.UID) []*corev1.Pod {
-	if _, ok := g.cache.GangOf(uidOf(pod)); !ok {
+	if _, ok := g.shared.cache.GangOf(uidOf(pod)); !ok {
 		return []*corev1.Pod{pod}
 	}
-	return g.podsOf(uids)
+	return g.shared.podsOf(uids)
 }
 
 // leaving is how many of the pods that were evicted for a gang still hold their places.
@@ -111,20 +111,20 @@ func (c *coordinator) leaving(key gangcache.Key) int {
 func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key gangcache.Key, p *plan, victims []*corev1.Pod) *fwk.PostFilterResult {
 	logger := klog.FromContext(ctx)
 	target := p.names[p.assignments[0].node]
-	g.mu.Lock()
-	g.evicted[key] = victims
+	g.shared.mu.Lock()
+	g.shared.evicted[key] = victims
 	for _, s := range p.assignments {
 		if s.pod.UID == pod.UID {
 			target = p.names[s.node]
 			continue // the framework keeps the room of the pod that it is scheduling
 		}
 		if info, err := framework.NewPodInfo(s.pod); err == nil {
-			g.nominated[uidOf(s.pod)] = nomination{info, p.names[s.node], g.cache.Membership(uidOf(s.pod)).Group}
+			g.shared.nominated[uidOf(s.pod)] = nomination{info, p.names[s.node], g.shared.cache.Membership(uidOf(s.pod)).Group}
 		}
 	}
-	g.mu.Unlock()
+	g.shared.mu.Unlock()
 	for _, s := range p.assignments {
-		g.keep(uidOf(s.pod))
+		g.shared.keep(uidOf(s.pod))
 	}
 	logger.V(2).Info("Evicting pods to make room for a gang", "gang", key.String(), "pods", len(victims))
 	background := klog.NewContext(context.WithoutCancel(ctx), logger)
@@ -141,12 +141,12 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key,
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return
 	}
-	g.mu.Lock()
-	g.evicted[key] = slices.DeleteFunc(g.evicted[key], func(p *corev1.Pod) bool { // nobody waits for those to leave
+	g.shared.mu.Lock()
+	g.shared.evicted[key] = slices.DeleteFunc(g.shared.evicted[key], func(p *corev1.Pod) bool { // nobody waits for those to leave
 		i := slices.Index(victims, p)
 		return i >= 0 && errs[i] != nil
 	})
-	g.mu.Unlock()
+	g.shared.mu.Unlock()
 	time.AfterFunc(refusedPause, func() {
 		g.profile.Activate(klog.FromContext(ctx), map[string]*corev1.Pod{pod.Namespace + "/" + pod.Name: pod})
 	})
@@ -254,7 +254,7 @@ func (g *Gang) newRemoval(priority int32) (*removal, error) {
 	for _, n := range snapshot {
 		r.original[n.Node().Name] = n
 		for _, info := range n.GetPods() {
-			v := &victim{info: info, membership: g.cache.Membership(uidOf(info.GetPod()))}
+			v := &victim{info: info, membership: g.shared.cache.Membership(uidOf(info.GetPod()))}
 			if corev1helpers.PodPriority(v.pod()) >= priority {
 				protected[v.membership.Group] = true
 				continue

@@ -57,7 +57,7 @@ func TestAlone(t *testing.T) {
 			if result != nil {
 				t.Errorf("%s: its nomination is overwritten with %+v", c.reason, result.NominatingInfo)
 			}
-			if diff := cmp.Diff(0, len(g.evicted)); diff != "" {
+			if diff := cmp.Diff(0, len(g.shared.evicted)); diff != "" {
 				t.Errorf("%s: evictions (-want +got):\n%s", c.reason, diff)
 			}
 		})
@@ -78,7 +78,7 @@ func TestNominations(t *testing.T) {
 			gang[0].Status.NominatedNodeName = "x"
 			g := newPlugin(t, []*corev1.Node{machine("x", 1)}, []*corev1.Pod{c.running})
 			for _, p := range gang {
-				g.seen(nil, p)
+				g.shared.seen(nil, p)
 			}
 			state := framework.NewCycleState()
 			if _, status := g.PreFilter(t.Context(), state, gang[0], nil); !status.IsRejected() {
@@ -104,7 +104,7 @@ func evicts(t *testing.T, outcome error) (g *Gang, gang []*corev1.Pod, try func(
 		return outcome
 	}
 	for _, p := range gang {
-		g.seen(nil, p)
+		g.shared.seen(nil, p)
 	}
 	try = func() *fwk.Status {
 		state := framework.NewCycleState()
@@ -130,7 +130,7 @@ func TestRefusedEviction(t *testing.T) {
 	if status := try(); !status.IsSuccess() {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
-	for end := time.Now().Add(10 * time.Second); g.leaving(gangcache.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); g.shared.leaving(gangcache.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("after 10 s the pod that stays is still waited for")
 		}
@@ -147,22 +147,22 @@ func TestDroppedNominations(t *testing.T) {
 	if status := try(); !status.IsSuccess() {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
-	if len(g.nominated) != 1 {
-		t.Fatalf("room is kept for %d members beside the leader, want 1", len(g.nominated))
+	if len(g.shared.nominated) != 1 {
+		t.Fatalf("room is kept for %d members beside the leader, want 1", len(g.shared.nominated))
 	}
-	if status := try(); status.IsSuccess() || len(g.nominated) != 1 {
-		t.Fatalf("while the pod leaves room is kept for %d members: %v", len(g.nominated), status)
+	if status := try(); status.IsSuccess() || len(g.shared.nominated) != 1 {
+		t.Fatalf("while the pod leaves room is kept for %d members: %v", len(g.shared.nominated), status)
 	}
-	g.gone(gang[0])
-	if len(g.nominated) != 0 {
+	g.shared.gone(gang[0])
+	if len(g.shared.nominated) != 0 {
 		t.Error("room is kept for a gang that lacks pods")
 	}
 	leaving := gang[1].DeepCopy()
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} // a finalizer keeps it for a while
-	g.reports.refused(uidOf(gang[1]), nil, "no room")
-	g.seen(gang[1], leaving)
-	g.gone(leaving)
-	if n := len(g.nominated) + len(g.evicted) + len(g.pods) + len(g.reports.said) + len(g.reports.verdict); n != 0 {
-		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v", n, g.nominated, g.evicted, g.reports.said, g.reports.verdict)
+	g.shared.reports.refused(uidOf(gang[1]), nil, "no room")
+	g.shared.seen(gang[1], leaving)
+	g.shared.gone(leaving)
+	if n := len(g.shared.nominated) + len(g.shared.evicted) + len(g.shared.pods) + len(g.shared.reports.said) + len(g.shared.reports.verdict); n != 0 {
+		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v", n, g.shared.nominated, g.shared.evicted, g.shared.reports.said, g.shared.reports.verdict)
 	}
 }

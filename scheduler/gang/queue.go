@@ -15,7 +15,7 @@ func (g *Gang) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	if s := g.preempter.PreEnqueue(ctx, pod); !s.IsSuccess() || gated(g.profile) {
 		return s
 	}
-	return g.gate(pod)
+	return g.shared.gate(pod)
 }
 
 // Less orders the queue by priority, then by time: that of a gang is when it had its pods, so that gangs take turns as
@@ -25,8 +25,8 @@ func (g *Gang) Less(a, b fwk.QueuedPodInfo) bool {
 	if pa, pb := corev1helpers.PodPriority(podA), corev1helpers.PodPriority(podB); pa != pb {
 		return pa > pb
 	}
-	orderA, gangA := g.cache.Order(uidOf(podA))
-	orderB, gangB := g.cache.Order(uidOf(podB))
+	orderA, gangA := g.shared.cache.Order(uidOf(podA))
+	orderB, gangB := g.shared.cache.Order(uidOf(podB))
 	switch {
 	case gangA && gangB:
 		return orderA.Compare(orderB) < 0
@@ -60,7 +60,7 @@ func (g *Gang) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 
 // hintAny tries a pod again that may enter the queue at all.
 func (g *Gang) hintAny(_ klog.Logger, pod *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	if !g.cache.Admit(uidOf(pod)).OK {
+	if !g.shared.cache.Admit(uidOf(pod)).OK {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
@@ -110,7 +110,7 @@ func (g *Gang) hintOwn(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) 
 
 // SignPod adds the gang to a pod's signature: its members may share one ranking of the nodes, other pods do not join.
 func (g *Gang) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	m, ok := g.member(pod)
+	m, ok := g.shared.member(pod)
 	if !ok {
 		return nil, nil
 	}

@@ -39,7 +39,7 @@ func TestEvents(t *testing.T) {
 			g := newPlugin(t, []*corev1.Node{machine("x", 1)}, nil)
 			gang := workers("g", 2, 2, 1, c.with)
 			for _, p := range gang {
-				g.seen(nil, p)
+				g.shared.seen(nil, p)
 			}
 			events, err := g.EventsToRegister(t.Context())
 			if err != nil {
@@ -78,7 +78,7 @@ func TestPlannedNode(t *testing.T) {
 	g := newPlugin(t, []*corev1.Node{machine("x", 8), machine("y", 8)}, nil)
 	gang := workers("g", 2, 2, 1, apart)
 	for _, p := range gang {
-		g.seen(nil, p)
+		g.shared.seen(nil, p)
 	}
 	state := framework.NewCycleState()
 	result, status, _ := g.profile.RunPreFilterPlugins(t.Context(), state, gang[0])
@@ -101,16 +101,16 @@ func TestPlannedNode(t *testing.T) {
 func TestGate(t *testing.T) {
 	g := newPlugin(t, []*corev1.Node{machine("x", 8)}, nil)
 	gang := workers("g", 3, 3, 1, asIs)
-	gate := &Gate{&scheduler{coordinator: g.coordinator}}
+	gate := &Gate{&scheduler{coordinator: g.shared}}
 	if gate.PreEnqueue(t.Context(), gang[0]).IsSuccess() {
 		t.Error("a member is let in whose gang is not known")
 	}
 	for _, p := range gang {
-		g.seen(nil, p)
+		g.shared.seen(nil, p)
 	}
 	for name, pre := range map[string]fwk.PreEnqueuePlugin{
 		"the gate":               gate,
-		"TegenGang without gate": &Gang{coordinator: g.coordinator, profile: ungated{g.profile}, preempter: g.preempter},
+		"TegenGang without gate": &Gang{shared: g.shared, profile: ungated{g.profile}, preempter: g.preempter},
 	} {
 		let := 0
 		for _, p := range gang {

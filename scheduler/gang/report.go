@@ -116,7 +116,7 @@ func (r *reporter) close(key gangcache.Key) {
 
 // refused reports to the other members of a gang what kube-scheduler says of the one that it tried.
 func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message string) {
-	refusals.Inc()
+	r.coordinator.metrics.refusals.Inc()
 	r.mu.Lock()
 	r.said[uid] = reported{message, time.Now()}
 	for _, w := range wants {
@@ -137,8 +137,8 @@ func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message st
 
 // placed ends a gang's refusal.
 func (r *reporter) placed(a gangcache.Admission) {
-	admissions.Inc()
-	admissionSeconds.Observe(a.Waited.Seconds())
+	r.coordinator.metrics.admissions.Inc()
+	r.coordinator.metrics.admissionSeconds.Observe(a.Waited.Seconds())
 	r.close(a.Gang)
 	if a.Gang.Native {
 		r.coordinator.groups.report(a.Gang, "")

@@ -105,7 +105,7 @@ func (g *Gang) dryRun(ctx context.Context, wants []gangcache.Want) (*plan, *shor
 	if err != nil {
 		return nil, nil, err
 	}
-	return sim.placeAll(ctx, wants, g.podsOf)
+	return sim.placeAll(ctx, wants, g.shared.podsOf)
 }
 
 // podsOf are the members as they were last seen, without those that have gone since.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
+	componentmetrics "k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -56,7 +57,7 @@ func newPlugin(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, others ..
 	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(p schedconfig.Plugin) bool { return p.Name == names.DynamicResources })
 	registry := plugins.NewInTreeRegistry()
 	var plugin *Gang
-	registered := Plugins()
+	registered := Plugins(componentmetrics.NewKubeRegistry())
 	for name, f := range map[string]frameworkruntime.PluginFactory{
 		random.Name: random.New,
 		GateName:    registered[GateName],
@@ -85,7 +86,7 @@ func newPlugin(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, others ..
 	shared.Start(t.Context().Done())
 	shared.WaitForCacheSync(t.Context().Done())
 	for _, p := range pods {
-		plugin.seen(nil, p)
+		plugin.shared.seen(nil, p)
 	}
 	return plugin
 }
@@ -207,9 +208,9 @@ func TestDryRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newPlugin(t, c.nodes, c.running)
 			for _, p := range c.gang {
-				g.seen(nil, p)
+				g.shared.seen(nil, p)
 			}
-			p, short, err := g.dryRun(t.Context(), g.cache.Wanted(uidOf(c.gang[0])))
+			p, short, err := g.dryRun(t.Context(), g.shared.cache.Wanted(uidOf(c.gang[0])))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -298,7 +299,7 @@ func TestVictims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newPlugin(t, c.nodes, c.running, guard)
 			for _, p := range c.gang {
-				g.seen(nil, p)
+				g.shared.seen(nil, p)
 			}
 			if diff := cmp.Diff(c.evicted, evicted(t, g, c.gang[0])); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
@@ -311,8 +312,8 @@ func TestVictims(t *testing.T) {
 func evicted(t *testing.T, g *Gang, pod *corev1.Pod) string {
 	t.Helper()
 	members := []*corev1.Pod{pod}
-	for _, w := range g.cache.Wanted(uidOf(pod)) {
-		members = append(members, g.podsOf(w.Candidates)...)
+	for _, w := range g.shared.cache.Wanted(uidOf(pod)) {
+		members = append(members, g.shared.podsOf(w.Candidates)...)
 	}
 	r, err := g.newRemoval(lowest(members))
 	if err != nil {
@@ -325,7 +326,7 @@ func evicted(t *testing.T, g *Gang, pod *corev1.Pod) string {
 	if err := r.from(t.Context(), sim); err != nil {
 		t.Fatal(err)
 	}
-	p, short, err := sim.placeAll(t.Context(), g.cache.Wanted(uidOf(pod)), g.podsOf)
+	p, short, err := sim.placeAll(t.Context(), g.shared.cache.Wanted(uidOf(pod)), g.shared.podsOf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,24 +32,26 @@ func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.
 			return nil, fwk.AsStatus(fmt.Errorf("reading the pods of gangs: %w", context.Cause(ctx)))
 		}
 	}
-	uid := uidOf(pod)
-	key, ok := g.shared.cache.GangOf(uid)
-	if !ok || inDryRun(state) {
+	if inDryRun(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	if v := g.shared.cache.Admit(uid); !v.OK {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
+	uid := uidOf(pod)
+	attempt := g.shared.cache.Attempt(uid)
+	if !attempt.OK {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, attempt.Reason)
 	}
-	if wants := g.shared.cache.Wanted(uid); len(wants) > 0 {
-		if s := g.look(ctx, state, uid, key, wants); !s.IsSuccess() {
-			return nil, s
+	node := attempt.Node
+	if len(attempt.Wants) > 0 {
+		var status *fwk.Status
+		if node, status = g.look(ctx, state, uid, attempt); !status.IsSuccess() {
+			return nil, status
 		}
 	}
-	if node, ok := g.shared.cache.Planned(uid); ok && node != "" {
-		state.Write(plannedKey, planned(node))
-		return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
+	if node == "" {
+		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	return nil, fwk.NewStatus(fwk.Skip)
+	state.Write(plannedKey, planned(node))
+	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 }
 
 // plannedKey marks in a pod's cycle the node that its gang's round has for it, for Filter.
@@ -78,23 +80,27 @@ func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the
 // gang is told why.
-func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid gangcache.UID, key gangcache.Key, wants []gangcache.Want) *fwk.Status {
+func (g *Gang) look(
+	ctx context.Context, state fwk.CycleState, uid gangcache.UID, attempt gangcache.Attempt,
+) (node string, status *fwk.Status) {
+	wants := attempt.Wants
 	g.shared.suspendNominations(wants)
 	plan, shortage, err := g.dryRun(ctx, wants)
 	if err != nil {
 		g.shared.nominate(wants)
-		return fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", key, err))
+		return "", fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", attempt.Gang, err))
 	}
 	if shortage != nil {
 		g.shared.nominate(wants)
 		message := shortage.String()
-		state.Write(refusedKey, &refused{gang: key, wants: wants})
+		state.Write(refusedKey, &refused{gang: attempt.Gang, wants: wants})
 		g.shared.reports.refused(uid, wants, message)
-		return fwk.NewStatus(fwk.Unschedulable, message)
+		return "", fwk.NewStatus(fwk.Unschedulable, message)
 	}
 	g.shared.clearNominations(wants)
-	g.shared.apply(g.shared.cache.Start(uid, plan.nodes(g.shared.cache.Pinned(uid))))
-	return nil
+	node, change := g.shared.cache.Start(uid, plan.nodes(attempt.Pin))
+	g.shared.apply(change)
+	return node, nil
 }
 
 // PostFilter makes room by preemption: for a whole gang that found none, or for a single pod. A member that found no
@@ -105,12 +111,11 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 		return g.preempt(ctx, pod, r.gang, r.wants)
 	}
 	uid := uidOf(pod)
-	key, member := g.shared.cache.GangOf(uid)
-	if _, planned := g.shared.cache.Planned(uid); planned {
+	switch attempt := g.shared.cache.Attempt(uid); {
+	case attempt.Planned:
 		g.shared.apply(g.shared.cache.Fail(uid))
-		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s lost the room that it had found, and tries again", key))
-	}
-	if member && !g.shared.cache.Admit(uid).OK {
+		return nil, fwk.NewStatus(fwk.Unschedulable, lostRoom(attempt.Gang))
+	case !attempt.OK:
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	own := gangcache.Key{Namespace: pod.Namespace, Name: pod.Name}
@@ -128,4 +133,8 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 		return whole, s
 	}
 	return result, status
+}
+
+func lostRoom(key gangcache.Key) string {
+	return fmt.Sprintf("gang %s lost the room that it had found, and tries again", key)
 }

@@ -44,11 +44,10 @@ func (c *coordinator) gate(pod *corev1.Pod) *fwk.Status {
 	if _, declared := c.member(pod); !declared {
 		return nil
 	}
-	if _, known := c.cache.GangOf(uidOf(pod)); !known {
-		// The queue heard of the pod before the gang cache did, which wakes it when it has.
+	switch v := c.cache.Admit(uidOf(pod)); {
+	case !v.Member: // the queue heard of the pod before the gang cache did, which wakes it when it has
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "its gang is not known yet")
-	}
-	if v := c.cache.Admit(uidOf(pod)); !v.OK {
+	case !v.OK:
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
 	}
 	return nil

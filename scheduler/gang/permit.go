@@ -31,22 +31,19 @@ func (g *Gang) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 // gang says, counted from the first of them.
 func (g *Gang) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
 	uid := uidOf(pod)
-	key, ok := g.shared.cache.GangOf(uid)
-	if !ok {
-		return nil, 0
-	}
-	allowed, wait, change := g.shared.cache.Reserve(uid, time.Now())
-	change.Allow = slices.DeleteFunc(change.Allow, func(other gangcache.UID) bool { return other == uid }) // it is told here
-	g.shared.apply(change)
+	r := g.shared.cache.Reserve(uid, time.Now())
+	// This pod is answered here.
+	r.Change.Allow = slices.DeleteFunc(r.Change.Allow, func(other gangcache.UID) bool { return other == uid })
+	g.shared.apply(r.Change)
 	switch {
-	case allowed:
+	case r.Allowed:
 		return nil, 0
-	case wait <= 0:
-		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s lost the room that it had found, and tries again", key)), 0
+	case r.Wait <= 0:
+		return fwk.NewStatus(fwk.Unschedulable, lostRoom(r.Gang)), 0
 	}
-	time.AfterFunc(wait, func() { g.expire(uid) })
+	time.AfterFunc(r.Wait, func() { g.expire(uid) })
 	// The framework would end the wait as well, but in words that name no gang.
-	return fwk.NewStatus(fwk.Wait, fmt.Sprintf("gang %s is getting its places", key)), wait + grace
+	return fwk.NewStatus(fwk.Wait, fmt.Sprintf("gang %s is getting its places", r.Gang)), r.Wait + grace
 }
 
 // grace is how much later than the gang's own waiting time the framework ends a pod's wait: members that may bind take

@@ -91,8 +91,8 @@ func (r *reporter) next(ctx context.Context) bool {
 
 // look reports on a pod of a gang that cannot be tried: at once where something must be mended, after a while where
 // pods are missing that may be on their way.
-func (r *reporter) look(uid gangcache.UID) {
-	switch blocked, broken := r.coordinator.cache.BlockingReason(uid); {
+func (r *reporter) look(uid gangcache.UID, blocked string, broken bool) {
+	switch {
 	case broken:
 		r.queue.Add(uid)
 	case blocked != "":
@@ -150,13 +150,13 @@ func (r *reporter) message(uid gangcache.UID) string {
 	if blocked, _ := r.coordinator.cache.BlockingReason(uid); blocked != "" {
 		return blocked
 	}
-	if r.coordinator.cache.Admit(uid).OK {
+	v := r.coordinator.cache.Admit(uid)
+	if v.OK {
 		return ""
 	}
-	key, _ := r.coordinator.cache.GangOf(uid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.verdict[key]
+	return r.verdict[v.Gang]
 }
 
 // report tells a pod what there is to say of it, unless it was told; again is when to look at it once more.

@@ -210,7 +210,7 @@ func TestDryRun(t *testing.T) {
 			for _, p := range c.gang {
 				g.shared.seen(nil, p)
 			}
-			p, short, err := g.dryRun(t.Context(), g.shared.cache.Wanted(uidOf(c.gang[0])))
+			p, short, err := g.dryRun(t.Context(), g.shared.cache.Attempt(uidOf(c.gang[0])).Wants)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -312,7 +312,7 @@ func TestVictims(t *testing.T) {
 func evicted(t *testing.T, g *Gang, pod *corev1.Pod) string {
 	t.Helper()
 	members := []*corev1.Pod{pod}
-	for _, w := range g.shared.cache.Wanted(uidOf(pod)) {
+	for _, w := range g.shared.cache.Attempt(uidOf(pod)).Wants {
 		members = append(members, g.shared.podsOf(w.Candidates)...)
 	}
 	r, err := g.newRemoval(lowest(members))
@@ -326,7 +326,7 @@ func evicted(t *testing.T, g *Gang, pod *corev1.Pod) string {
 	if err := r.from(t.Context(), sim); err != nil {
 		t.Fatal(err)
 	}
-	p, short, err := sim.placeAll(t.Context(), g.shared.cache.Wanted(uidOf(pod)), g.shared.podsOf)
+	p, short, err := sim.placeAll(t.Context(), g.shared.cache.Attempt(uidOf(pod)).Wants, g.shared.podsOf)
 	if err != nil {
 		t.Fatal(err)
 	}

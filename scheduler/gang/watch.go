@@ -144,8 +144,9 @@ func (c *coordinator) seen(old, pod *corev1.Pod) {
 
 // look reports on a pod of a gang that cannot be tried, and gives up what was kept for the gang.
 func (c *coordinator) look(key gangcache.Key, uid gangcache.UID) {
-	c.reports.look(uid)
-	if blocked, _ := c.cache.BlockingReason(uid); blocked != "" {
+	blocked, broken := c.cache.BlockingReason(uid)
+	c.reports.look(uid, blocked, broken)
+	if blocked != "" {
 		c.dropNominations(key, c.cache.Membership(uid).Group)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkGangs takes gangs from their first pod to the last binding: Put, Admit, Wanted, Start, Reserve, and Put again.
+// BenchmarkGangs takes gangs from their first pod to the last binding: Put, Admit, Attempt, Start, Reserve, and Put again.
 // What it reports per pod must not grow with the gang.
 func BenchmarkGangs(b *testing.B) {
 	for _, c := range []struct {
@@ -58,7 +58,7 @@ func life(b *testing.B, gangs, members int, spec Spec) {
 			cache.Put(pods[i], start)
 			cache.Admit(pods[i].UID)
 		}
-		cache.Wanted(pods[0].UID)
+		cache.Attempt(pods[0].UID)
 		if spec.Min > 0 && spec.Mode == Strict {
 			cache.Start(pods[0].UID, plan)
 		}

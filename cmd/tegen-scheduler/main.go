@@ -9,20 +9,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // what it asks of the API, in /metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/tegen-dev/tegen/scheduler/config"
-	"github.com/tegen-dev/tegen/scheduler/gang"
-	"github.com/tegen-dev/tegen/scheduler/random"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -43,35 +37,6 @@ func run(args []string) int {
 	cmd := newCommand()
 	cmd.SetArgs(full)
 	return cli.Run(cmd)
-}
-
-func newCommand() *cobra.Command {
-	plugins := []app.Option{app.WithPlugin(random.Name, random.New)}
-	for name, factory := range gang.Plugins(served{}) {
-		plugins = append(plugins, app.WithPlugin(name, factory))
-	}
-	cmd := app.NewSchedulerCommand(plugins...)
-	cmd.Use = "tegen-scheduler"
-	cmd.Long = `tegen-scheduler is kube-scheduler with plugins of its own. TegenGang, helped by TegenGangGate, places the pods of a gang together or not
-at all: gangs are declared by the annotations gang.scheduling.koordinator.sh/ or by PodGroups of scheduling.k8s.io. TegenRandom chooses by lot
-among the nodes that fit a pod.
-
-Pods ask for it with schedulerName: tegen-scheduler, or random for a node by lot. Without --config it runs these two profiles; a
-KubeSchedulerConfiguration given there replaces them. Inside a cluster it finds the API by itself; elsewhere --kubeconfig names it.`
-	cmd.Example = `  # On a laptop, beside a cluster's own scheduler
-  tegen-scheduler --kubeconfig ~/.kube/config --leader-elect=false
-
-  # With profiles of one's own
-  tegen-scheduler --config scheduler.yaml`
-	return cmd
-}
-
-// served are the metrics that kube-scheduler serves.
-type served struct{}
-
-func (served) MustRegister(m ...metrics.Registerable) { legacyregistry.MustRegister(m...) }
-func (served) CustomMustRegister(c ...metrics.StableCollector) {
-	legacyregistry.CustomMustRegister(c...)
 }
 
 // withConfig adds the default configuration to arguments that name none. kube-scheduler takes profiles from a file only:

@@ -125,7 +125,7 @@ func (s *scheduler) open(ctx context.Context, configuration runtime.Object, hand
 		evicted: map[gangcache.Key][]*corev1.Pod{}, nominated: map[gangcache.UID]nomination{},
 	}
 	c.metrics = newMetrics(s.registry, c.cache.Stats)
-	c.reports = newReporter(c)
+	c.reports = newReporter(c, s.election.leads)
 	c.binds = newBindLimiter(func(uid gangcache.UID) { c.answer(uid, time.Millisecond) })
 	if err := c.watch(ctx); err != nil {
 		return nil, err

@@ -61,13 +61,14 @@ func gated(profile interface{ PreEnqueuePlugins() []fwk.PreEnqueuePlugin }) bool
 // scheduler is what the factories of one process share.
 type scheduler struct {
 	registry    Registry
+	election    *Election
 	coordinator *coordinator // nil until the first profile has TegenGang
 }
 
 // Plugins returns what registers TegenGang and its gate: the profiles of one scheduler share what they make. The plugins add
-// their metrics to the registry.
-func Plugins(registry Registry) frameworkruntime.Registry {
-	shared := &scheduler{registry: registry}
+// their metrics to the registry, and write about pods only where the election says that this process leads.
+func Plugins(registry Registry, election *Election) frameworkruntime.Registry {
+	shared := &scheduler{registry: registry, election: election}
 	return frameworkruntime.Registry{
 		Name: shared.newGang,
 		GateName: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {

@@ -1,11 +1,7 @@
 package gang
 
 import (
-	"sync"
-	"time"
-
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
@@ -61,38 +57,4 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	for state, n := range map[string]int{"waiting": s.Waiting, "placed": s.Placed, "broken": s.Broken} {
 		ch <- metrics.NewLazyConstMetric(c.gangs, metrics.GaugeValue, float64(n), state)
 	}
-}
-
-// election answers whether this process does the scheduling: it does where there is no election, and once it has won it;
-// a scheduler that loses one exits. kube-scheduler starts its plugins before it is elected and never tells them, but it
-// serves the fact as a metric, which costs some milliseconds to read.
-type election struct {
-	mu    sync.Mutex
-	won   bool
-	asked time.Time
-}
-
-func (e *election) leads() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.won && time.Since(e.asked) > time.Second {
-		e.won, e.asked = elected(), time.Now()
-	}
-	return e.won
-}
-
-func elected() bool {
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		return true // two may say a thing, rather than none
-	}
-	for _, f := range families {
-		if f.GetName() != "leader_election_master_status" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			return m.GetGauge().GetValue() > 0
-		}
-	}
-	return true
 }

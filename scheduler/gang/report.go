@@ -40,18 +40,18 @@ type reporter struct {
 	coordinator *coordinator
 	queue       workqueue.TypedRateLimitingInterface[gangcache.UID]
 
-	leads func() bool
+	leads func(context.Context) bool
 
 	mu      sync.Mutex
 	said    map[gangcache.UID]reported // of a pod, last
 	verdict map[gangcache.Key]string   // why a gang found no room
 }
 
-func newReporter(c *coordinator) *reporter {
+func newReporter(c *coordinator, leads func(context.Context) bool) *reporter {
 	return &reporter{
 		coordinator: c,
 		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[gangcache.UID]()),
-		leads:       new(election).leads,
+		leads:       leads,
 		said:        map[gangcache.UID]reported{}, verdict: map[gangcache.Key]string{},
 	}
 }
@@ -171,7 +171,7 @@ func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Du
 	if message == "" {
 		return 0, nil
 	}
-	if !r.leads() {
+	if !r.leads(ctx) {
 		return repeat, nil // the scheduler that leads says it, and this one may have to take over
 	}
 	r.mu.Lock()

@@ -44,6 +44,13 @@ func (idle) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo)      {}
 func (idle) NominatedPodsForNode(string) []fwk.PodInfo                     { return nil }
 func (idle) Activate(klog.Logger, map[string]*corev1.Pod)                  {}
 
+// leading is the election of a process that leads.
+func leading() *Election {
+	e := &Election{}
+	e.Skip()
+	return e
+}
+
 // newPlugin is the plugin of the default profile over a snapshot, with kube-scheduler's own filters.
 func newPlugin(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, others ...runtime.Object) *Gang {
 	t.Helper()
@@ -57,7 +64,7 @@ func newPlugin(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, others ..
 	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(p schedconfig.Plugin) bool { return p.Name == names.DynamicResources })
 	registry := plugins.NewInTreeRegistry()
 	var plugin *Gang
-	registered := Plugins(componentmetrics.NewKubeRegistry())
+	registered := Plugins(componentmetrics.NewKubeRegistry(), leading())
 	for name, f := range map[string]frameworkruntime.PluginFactory{
 		random.Name: random.New,
 		GateName:    registered[GateName],

@@ -24,9 +24,9 @@ import (
 	"github.com/tegen-dev/tegen/scheduler/random"
 )
 
-const long = `tegen-scheduler is kube-scheduler with plugins of its own. TegenGang, helped by TegenGangGate, places the pods
-of a gang together or not at all: gangs are declared by the annotations gang.scheduling.koordinator.sh/ or by PodGroups
-of scheduling.k8s.io. TegenRandom chooses by lot among the nodes that fit a pod.
+const long = `tegen-scheduler is kube-scheduler with plugins of its own. TegenGang, helped by TegenGangGate, places the
+pods of a gang together or not at all: gangs are declared by the annotations gang.scheduling.koordinator.sh/ or by
+PodGroups of scheduling.k8s.io. TegenRandom chooses by lot among the nodes that fit a pod.
 
 Pods ask for it with schedulerName: tegen-scheduler, or random for a node by lot. Without --config it runs these two
 profiles; a KubeSchedulerConfiguration given there replaces them. Inside a cluster it finds the API by itself; elsewhere
@@ -38,8 +38,8 @@ const example = `  # On a laptop, beside a cluster's own scheduler
   # With profiles of one's own
   tegen-scheduler --config scheduler.yaml`
 
-// newCommand is kube-scheduler's command with our plugins. app.NewSchedulerCommand would make the same one, but keeps to
-// itself which Lease the scheduler takes and under which identity, which the plugins must know.
+// newCommand is kube-scheduler's command with our plugins. app.NewSchedulerCommand would make the same one, but keeps
+// to itself which Lease the scheduler takes and under which identity, which the plugins must know.
 func newCommand() *cobra.Command {
 	opts := options.NewOptions()
 	cmd := &cobra.Command{

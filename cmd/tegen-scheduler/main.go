@@ -1,7 +1,6 @@
-// Command tegen-scheduler is kube-scheduler with plugins of its own: TegenGang
-// and its gate place gangs whole or not at all, TegenRandom chooses nodes by lot. Flags,
-// configuration, health, metrics and leader election are kube-scheduler's.
-// Without --config it runs the default configuration of scheduler/config.
+// Command tegen-scheduler is kube-scheduler with plugins of its own: TegenGang and its gate place gangs whole or not at
+// all, TegenRandom chooses nodes by lot. Flags, configuration, health, metrics and leader election are
+// kube-scheduler's. Without --config it runs the default configuration of scheduler/config.
 package main
 
 import (
@@ -24,7 +23,8 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	// kube-scheduler tells autoscalers the node of each pod that waits for others by a write of its own, which doubles
 	// what a gang costs the API. Gangs wait for moments here: they take places once there is room for all.
-	if err := utilfeature.DefaultMutableFeatureGate.OverrideDefault(features.NominatedNodeNameForExpectation, false); err != nil {
+	gates := utilfeature.DefaultMutableFeatureGate
+	if err := gates.OverrideDefault(features.NominatedNodeNameForExpectation, false); err != nil {
 		fmt.Fprintln(os.Stderr, fmt.Errorf("setting the default of a feature gate: %w", err))
 		return 1
 	}
@@ -39,8 +39,8 @@ func run(args []string) int {
 	return cli.Run(cmd)
 }
 
-// withConfig adds the default configuration to arguments that name none. kube-scheduler takes profiles from a file only:
-// it gets a pipe that holds the text, so that nothing is left behind however it ends.
+// withConfig adds the default configuration to arguments that name none. kube-scheduler takes profiles from a file
+// only: it gets a pipe that holds the text, so that nothing is left behind however it ends.
 func withConfig(args []string) (full []string, done func(), err error) {
 	if _, ok := value(args, "config"); ok {
 		return args, func() {}, nil

@@ -26,8 +26,11 @@ func (r *refused) Clone() fwk.StateData { return r }
 
 // PreFilter looks for room for a pod's whole gang before the pod takes its own place, and refuses the pod where there
 // is none. Pods without a gang pass.
-func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if !g.shared.synced() { // kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone
+func (g *Gang) PreFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo,
+) (*fwk.PreFilterResult, *fwk.Status) {
+	// kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone.
+	if !g.shared.synced() {
 		if !cache.WaitForCacheSync(ctx.Done(), g.shared.synced) {
 			return nil, fwk.AsStatus(fmt.Errorf("reading the pods of gangs: %w", context.Cause(ctx)))
 		}
@@ -62,8 +65,8 @@ type planned string
 // Clone is asked for by the framework.
 func (p planned) Clone() fwk.StateData { return p }
 
-// Filter holds a pod to the node of its gang's round: kube-scheduler tries a node that the pod was nominated for, or that
-// a pod of the same signature left over, whatever PreFilter named.
+// Filter holds a pod to the node of its gang's round: kube-scheduler tries a node that the pod was nominated for, or
+// that a pod of the same signature left over, whatever PreFilter named.
 func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	data, err := state.Read(plannedKey)
 	if err != nil {
@@ -78,8 +81,8 @@ func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node
 // PreFilterExtensions is nil: adding or removing a pod on a node changes nothing for a gang.
 func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the
-// gang is told why.
+// look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the gang is
+// told why.
 func (g *Gang) look(
 	ctx context.Context, state fwk.CycleState, uid gangcache.UID, attempt gangcache.Attempt,
 ) (node string, status *fwk.Status) {
@@ -105,7 +108,9 @@ func (g *Gang) look(
 
 // PostFilter makes room by preemption: for a whole gang that found none, or for a single pod. A member that found no
 // place although its gang had found room ends the attempt.
-func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (g *Gang) PostFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	if data, err := state.Read(refusedKey); err == nil {
 		r := data.(*refused)
 		return g.preempt(ctx, pod, r.gang, r.wants)
@@ -123,7 +128,8 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("%d evicted pods are still leaving", n))
 	}
 	result, status := g.preempter.PostFilter(ctx, state, pod, nodes)
-	// Without a result it was not looked for victims: those of an earlier attempt are still leaving, or it may have none.
+	// Without a result it was not looked for victims: those of an earlier attempt are still leaving, or it may have
+	// none.
 	if status.IsSuccess() || !status.IsRejected() || result == nil {
 		return result, status
 	}

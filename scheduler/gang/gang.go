@@ -1,13 +1,11 @@
-// Package gang is the plugin TegenGang: pods that declare a gang are placed
-// together or not at all. A gang is declared by Koordinator's annotations or by
-// a PodGroup of scheduling.k8s.io, so that one set of manifests works on
+// Package gang is the plugin TegenGang: pods that declare a gang are placed together or not at all. A gang is declared
+// by Koordinator's annotations or by a PodGroup of scheduling.k8s.io, so that one set of manifests works on
 // Koordinator's scheduler and on this one.
 //
-// What may happen to a gang is decided in package gangcache. Here its decisions
-// meet kube-scheduler: one member of a gang looks for room on behalf of all
-// (fit.go), the others enter the queue once there is room, hold their places
-// until the minimum is reached (permit.go), and bind together. A gang without
-// room holds nothing; one pod of it waits for a change in the cluster.
+// What may happen to a gang is decided in package gangcache. Here its decisions meet kube-scheduler: one member of a
+// gang looks for room on behalf of all (simulation.go), the others enter the queue once there is room, hold their
+// places until the minimum is reached (permit.go), and bind together. A gang without room holds nothing; one pod of it
+// waits for a change in the cluster.
 package gang
 
 import (
@@ -65,7 +63,8 @@ func (a Args) waiting() (time.Duration, error) {
 	return time.Duration(*a.DefaultWaitingTimeSeconds) * time.Second, nil
 }
 
-// Gang is the plugin of one profile. All profiles of a process share one gang cache: preemption must know the gangs of all.
+// Gang is the plugin of one profile. All profiles of a process share one gang cache: preemption must know the gangs of
+// all.
 type Gang struct {
 	shared    *coordinator
 	profile   framework.Framework
@@ -109,7 +108,9 @@ func (s *scheduler) newGang(ctx context.Context, configuration runtime.Object, h
 }
 
 // open makes what the profiles share, and starts to watch.
-func (s *scheduler) open(ctx context.Context, configuration runtime.Object, handle framework.Framework) (*coordinator, error) {
+func (s *scheduler) open(
+	ctx context.Context, configuration runtime.Object, handle framework.Framework,
+) (*coordinator, error) {
 	var a Args
 	if err := args.Decode(configuration, &a); err != nil {
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
@@ -145,7 +146,9 @@ func (c *coordinator) join(ctx context.Context, handle framework.Framework) (*Ga
 	c.mu.Unlock()
 	// The values that kube-scheduler gives its own preemption where a configuration says nothing.
 	args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
-	preempter, err := defaultpreemption.New(ctx, args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
+	preempter, err := defaultpreemption.New(
+		ctx, args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("making the preemption of single pods: %w", err)
 	}

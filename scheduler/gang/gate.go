@@ -20,8 +20,8 @@ var (
 
 // Gate keeps out of the queue the members that could only be refused. It is a plugin of its own because the queue asks
 // at every event, for every pod that it holds back, whether the event concerns the plugin that holds the pod back: a
-// cluster in which a thousand members wait would spend more on that than on placing them. No event concerns this plugin,
-// as the gang cache wakes members itself; where a profile leaves it out TegenGang does the same at that cost.
+// cluster in which a thousand members wait would spend more on that than on placing them. No event concerns this
+// plugin, as the gang cache wakes members itself; where a profile leaves it out TegenGang does the same at that cost.
 type Gate struct{ scheduler *scheduler }
 
 // Name is the plugin's.
@@ -55,7 +55,9 @@ func (c *coordinator) gate(pod *corev1.Pod) *fwk.Status {
 
 // gated says whether a profile has the gate.
 func gated(profile interface{ PreEnqueuePlugins() []fwk.PreEnqueuePlugin }) bool {
-	return slices.ContainsFunc(profile.PreEnqueuePlugins(), func(p fwk.PreEnqueuePlugin) bool { return p.Name() == GateName })
+	return slices.ContainsFunc(profile.PreEnqueuePlugins(), func(p fwk.PreEnqueuePlugin) bool {
+		return p.Name() == GateName
+	})
 }
 
 // scheduler is what the factories of one process share.
@@ -65,8 +67,8 @@ type scheduler struct {
 	coordinator *coordinator // nil until the first profile has TegenGang
 }
 
-// Plugins returns what registers TegenGang and its gate: the profiles of one scheduler share what they make. The plugins add
-// their metrics to the registry, and write about pods only where the election says that this process leads.
+// Plugins returns what registers TegenGang and its gate: the profiles of one scheduler share what they make. The
+// plugins add their metrics to the registry, and write about pods only where the election says that this process leads.
 func Plugins(registry Registry, election *Election) frameworkruntime.Registry {
 	shared := &scheduler{registry: registry, election: election}
 	return frameworkruntime.Registry{

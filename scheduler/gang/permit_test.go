@@ -9,7 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// TestLateAnswer: what is decided for a pod before the framework counts it among those that wait reaches it all the same.
+// TestLateAnswer: what is decided for a pod before the framework counts it among those that wait reaches it all the
+// same.
 func TestLateAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
@@ -17,7 +18,8 @@ func TestLateAnswer(t *testing.T) {
 		binds  bool
 	}{
 		"lets go": {
-			reason: "the gang lost a pod that it needs", happen: func(g *Gang, gang []*corev1.Pod) { g.shared.gone(gang[1]) },
+			reason: "the gang lost a pod that it needs",
+			happen: func(g *Gang, gang []*corev1.Pod) { g.shared.gone(gang[1]) },
 		},
 		"binds": {
 			reason: "the gang asks for less", happen: func(g *Gang, gang []*corev1.Pod) {

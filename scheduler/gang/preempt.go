@@ -17,8 +17,8 @@ import (
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
-// nomination is room that is kept for a member until the pods have left that made it: without it a pod of lower priority,
-// such as the successor of an evicted one, would take it.
+// nomination is room that is kept for a member until the pods have left that made it: without it a pod of lower
+// priority, such as the successor of an evicted one, would take it.
 type nomination struct {
 	info  fwk.PodInfo
 	node  string
@@ -33,7 +33,9 @@ func (g *Gang) goesAlone(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool
 
 // preempt evicts pods of lower priority so that all that is wanted fits: as few and as unimportant ones as it finds,
 // and of a gang only what it can spare or the whole. It returns the node on which the pod itself will have room.
-func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, wants []gangcache.Want) (*fwk.PostFilterResult, *fwk.Status) {
+func (g *Gang) preempt(
+	ctx context.Context, pod *corev1.Pod, key gangcache.Key, wants []gangcache.Want,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	no := func(format string, args ...any) (*fwk.PostFilterResult, *fwk.Status) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf(format, args...))
 	}
@@ -66,7 +68,9 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, 
 	if err := r.from(ctx, sim); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	p, short, err := sim.placeAll(ctx, wants, func(uids []gangcache.UID) []*corev1.Pod { return g.membersOr(pod, uids) })
+	p, short, err := sim.placeAll(ctx, wants, func(uids []gangcache.UID) []*corev1.Pod {
+		return g.membersOr(pod, uids)
+	})
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(err)
@@ -108,7 +112,9 @@ func (c *coordinator) leaving(key gangcache.Key) int {
 }
 
 // evict evicts pods, in the background, and keeps the room for those it was made for.
-func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key gangcache.Key, p *plan, victims []*corev1.Pod) *fwk.PostFilterResult {
+func (g *Gang) evict(
+	ctx context.Context, pod *corev1.Pod, key gangcache.Key, p *plan, victims []*corev1.Pod,
+) *fwk.PostFilterResult {
 	logger := klog.FromContext(ctx)
 	target := p.names[p.assignments[0].node]
 	g.shared.mu.Lock()
@@ -119,7 +125,9 @@ func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key gangcache.Key, p 
 			continue // the framework keeps the room of the pod that it is scheduling
 		}
 		if info, err := framework.NewPodInfo(s.pod); err == nil {
-			g.shared.nominated[uidOf(s.pod)] = nomination{info, p.names[s.node], g.shared.cache.Membership(uidOf(s.pod)).Group}
+			g.shared.nominated[uidOf(s.pod)] = nomination{
+				info, p.names[s.node], g.shared.cache.Membership(uidOf(s.pod)).Group,
+			}
 		}
 	}
 	g.shared.mu.Unlock()
@@ -142,7 +150,8 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key,
 		return
 	}
 	g.shared.mu.Lock()
-	g.shared.evicted[key] = slices.DeleteFunc(g.shared.evicted[key], func(p *corev1.Pod) bool { // nobody waits for those to leave
+	// Nobody waits for those to leave whose eviction was refused.
+	g.shared.evicted[key] = slices.DeleteFunc(g.shared.evicted[key], func(p *corev1.Pod) bool {
 		i := slices.Index(victims, p)
 		return i >= 0 && errs[i] != nil
 	})
@@ -155,8 +164,8 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key,
 // refusedPause is how long after a refused eviction the next is asked for: what refuses it is seldom over at once.
 const refusedPause = 5 * time.Second
 
-// dropNominations gives up what is kept for a gang's group that cannot be tried: nobody would give it up later. It forgets
-// what the gang had evicted too.
+// dropNominations gives up what is kept for a gang's group that cannot be tried: nobody would give it up later. It
+// forgets what the gang had evicted too.
 func (c *coordinator) dropNominations(key gangcache.Key, group string) {
 	c.mu.Lock()
 	delete(c.evicted, key)
@@ -179,7 +188,9 @@ func (c *coordinator) keep(uid gangcache.UID) {
 	p, ok := c.nominated[uid]
 	c.mu.RUnlock()
 	if ok {
-		c.handle.AddNominatedPod(klog.Background(), p.info, &fwk.NominatingInfo{NominatedNodeName: p.node, NominatingMode: fwk.ModeOverride})
+		c.handle.AddNominatedPod(
+			klog.Background(), p.info, &fwk.NominatingInfo{NominatedNodeName: p.node, NominatingMode: fwk.ModeOverride},
+		)
 	}
 }
 
@@ -285,7 +296,9 @@ func (r *removal) from(ctx context.Context, sim *simulation) error {
 	slices.SortStableFunc(sim.nodes, func(a, b fwk.NodeInfo) int {
 		highestA, countA := cost(a)
 		highestB, countB := cost(b)
-		return cmp.Or(cmp.Compare(min(countA, 1), min(countB, 1)), cmp.Compare(highestA, highestB), cmp.Compare(countA, countB))
+		return cmp.Or(
+			cmp.Compare(min(countA, 1), min(countB, 1)), cmp.Compare(highestA, highestB), cmp.Compare(countA, countB),
+		)
 	})
 	for i, n := range sim.nodes {
 		for _, v := range r.byNode[n.Node().Name] {

@@ -19,7 +19,9 @@ import (
 // ends marks a pod as one that another made leave.
 func ends(p *corev1.Pod) {
 	p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler}}
+	p.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+	}}
 }
 
 // full says of every node that pods on it are in the way.
@@ -31,7 +33,8 @@ func full(nodes ...string) *framework.NodeToStatus {
 	return m
 }
 
-// TestAlone asks for whom a single pod of priority 100 has others evicted while the pod that it had evicted leaves node y.
+// TestAlone asks for whom a single pod of priority 100 has others evicted while the pod that it had evicted leaves node
+// y.
 func TestAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason  string
@@ -85,7 +88,8 @@ func TestNominations(t *testing.T) {
 				t.Fatalf("the gang fits: %v", status)
 			}
 			result, status := g.PostFilter(t.Context(), state, gang[0], full("x"))
-			if status.IsSuccess() || result == nil || result.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
+			if status.IsSuccess() || result == nil ||
+				result.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
 				t.Errorf("%s: the nomination stays: %+v, %v", c.reason, result, status)
 			}
 		})
@@ -99,7 +103,9 @@ func evicts(t *testing.T, outcome error) (g *Gang, gang []*corev1.Pod, try func(
 	gang = workers("g", 2, 2, 1)
 	g = newPlugin(t, []*corev1.Node{machine("x", 2)}, []*corev1.Pod{running}, running)
 	done := make(chan bool, 1)
-	g.preempter.Executor.PreemptPod = func(context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *corev1.Pod, string) error {
+	g.preempter.Executor.PreemptPod = func(
+		context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *corev1.Pod, string,
+	) error {
 		done <- true
 		return outcome
 	}
@@ -130,7 +136,8 @@ func TestRefusedEviction(t *testing.T) {
 	if status := try(); !status.IsSuccess() {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
-	for end := time.Now().Add(10 * time.Second); g.shared.leaving(gangcache.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
+	key := gangcache.Key{Namespace: "a", Name: "g"}
+	for end := time.Now().Add(10 * time.Second); g.shared.leaving(key) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("after 10 s the pod that stays is still waited for")
 		}
@@ -140,8 +147,8 @@ func TestRefusedEviction(t *testing.T) {
 	}
 }
 
-// TestDroppedNominations: what is kept for a gang is given up when the gang cannot be placed any more, and nothing is remembered of
-// pods that have gone.
+// TestDroppedNominations: what is kept for a gang is given up when the gang cannot be placed any more, and nothing is
+// remembered of pods that have gone.
 func TestDroppedNominations(t *testing.T) {
 	g, gang, try := evicts(t, nil)
 	if status := try(); !status.IsSuccess() {
@@ -162,7 +169,9 @@ func TestDroppedNominations(t *testing.T) {
 	g.shared.reports.refused(uidOf(gang[1]), nil, "no room")
 	g.shared.seen(gang[1], leaving)
 	g.shared.gone(leaving)
-	if n := len(g.shared.nominated) + len(g.shared.evicted) + len(g.shared.pods) + len(g.shared.reports.said) + len(g.shared.reports.verdict); n != 0 {
-		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v", n, g.shared.nominated, g.shared.evicted, g.shared.reports.said, g.shared.reports.verdict)
+	c, r := g.shared, g.shared.reports
+	if n := len(c.nominated) + len(c.evicted) + len(c.pods) + len(r.said) + len(r.verdict); n != 0 {
+		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v",
+			n, c.nominated, c.evicted, r.said, r.verdict)
 	}
 }

@@ -41,7 +41,9 @@ func (g *Gang) Less(a, b fwk.QueuedPodInfo) bool {
 // EventsToRegister names what can make room for a gang that found none: other events leave it where it is.
 func (g *Gang) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	on := func(resource fwk.EventResource, action fwk.ActionType, hint fwk.QueueingHintFn) fwk.ClusterEventWithHint {
-		return fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: action}, QueueingHintFn: hint}
+		return fwk.ClusterEventWithHint{
+			Event: fwk.ClusterEvent{Resource: resource, ActionType: action}, QueueingHintFn: hint,
+		}
 	}
 	const volumes = fwk.Add | fwk.Update
 	return []fwk.ClusterEventWithHint{
@@ -78,8 +80,8 @@ func (g *Gang) hintPod(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) 
 	return g.hintAny(logger, pod, oldObj, newObj)
 }
 
-// hintNeighbour tries a pod again that wants to be near others, or spread among them, when one came to a node or has other
-// labels: it may be what the pod lacked.
+// hintNeighbour tries a pod again that wants to be near others, or spread among them, when one came to a node or has
+// other labels: it may be what the pod lacked.
 func (g *Gang) hintNeighbour(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	a := pod.Spec.Affinity
 	shuns := oldObj != nil && a != nil && a.PodAntiAffinity != nil // one pod more only takes room from it

@@ -21,7 +21,8 @@ import (
 const (
 	// gathering is how long a gang may lack pods before they are told: controllers create them one after another.
 	gathering = 3 * time.Second
-	// repeat is how often at most a pod is told something new: what there is room for may change with every pod that goes.
+	// repeat is how often at most a pod is told something new: what there is room for may change with every pod that
+	// goes.
 	repeat = 10 * time.Second
 	// reporters is how many pods are told at a time.
 	reporters = 8
@@ -198,11 +199,16 @@ func (r *reporter) say(ctx context.Context, pod *corev1.Pod, message string) err
 	if len(note) > validation.NoteLengthLimit {
 		note = strings.ToValidUTF8(note[:validation.NoteLengthLimit], "") // cut inside a character, it would be none
 	}
-	r.coordinator.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note)
+	r.coordinator.handle.EventRecorder().Eventf(
+		pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note,
+	)
 	status := pod.Status.DeepCopy()
 	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
-		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled),
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		Message: message,
+		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(
+			&pod.Status, pod.Generation, corev1.PodScheduled,
+		),
 	})
 	if !changed {
 		return nil

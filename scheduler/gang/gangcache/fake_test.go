@@ -129,7 +129,9 @@ func (m *model) closure(g *group) []*group {
 
 // enter tells the cache of a pod as it is.
 func (m *model) enter(p *pod) {
-	member := Member{UID: p.uid, Namespace: "a", Name: string(p.uid), Created: p.created, Gang: p.gang.key, State: Pending}
+	member := Member{
+		UID: p.uid, Namespace: "a", Name: string(p.uid), Created: p.created, Gang: p.gang.key, State: Pending,
+	}
 	if !p.gang.key.Native {
 		member.Spec = p.gang.spec
 	}
@@ -217,7 +219,8 @@ func (m *model) granted(g *group) {
 			if p.known {
 				known++
 			}
-			if p.phase == binding && !p.seen || p.phase == bound && (other != g || other.spec.Policy != OnlyWaiting || !p.seen) {
+			counts := other != g || other.spec.Policy != OnlyWaiting || !p.seen
+			if p.phase == binding && !p.seen || p.phase == bound && counts {
 				n++
 			}
 		}

@@ -16,7 +16,13 @@ func TestConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for i := range 200 {
 				uid := UID(fmt.Sprintf("g%d-%d", i%3, (i+worker)%8))
-				cache.Put(Member{UID: uid, Namespace: "a", Name: string(uid), Created: start, Gang: Key{Namespace: "a", Name: fmt.Sprint("g", i%3)}, Spec: spec, State: Pending}, start)
+				cache.Put(
+					Member{
+						UID: uid, Namespace: "a", Name: string(uid), Created: start,
+						Gang: Key{Namespace: "a", Name: fmt.Sprint("g", i%3)}, Spec: spec, State: Pending,
+					},
+					start,
+				)
 				if cache.Admit(uid).OK {
 					plan := map[UID]string{}
 					for _, w := range cache.Attempt(uid).Wants {

@@ -71,7 +71,9 @@ func turn(v Verdict, group []*gang, uid UID) Verdict {
 	case leader.UID == uid:
 		v.OK = true
 	default:
-		v.Reason = fmt.Sprintf("gang %s waits for room, which pod %s is looking for on behalf of all", v.Gang, leader.Name)
+		v.Reason = fmt.Sprintf(
+			"gang %s waits for room, which pod %s is looking for on behalf of all", v.Gang, leader.Name,
+		)
 	}
 	return v
 }
@@ -87,7 +89,8 @@ type Want struct {
 type Attempt struct {
 	Verdict
 	// Wants is what must be found room for, together, before the pod may take its place: nothing where it may not be
-	// tried or has no gang, its gang stands without it, has found room already, or holds places while it looks (NonStrict).
+	// tried or has no gang, its gang stands without it, has found room already, or holds places while it looks
+	// (NonStrict).
 	Wants []Want
 	// Pin says that the plan should name nodes: a round that did not was called off.
 	Pin bool
@@ -174,14 +177,15 @@ func (c *Cache) start(g *gang, uid UID, plan map[UID]string) Change {
 			}
 		}
 	}
-	if slices.ContainsFunc(group, (*gang).short) || c.blockingReason(g) != "" { // it lost pods while room was looked for
+	// It lost pods while room was looked for.
+	if slices.ContainsFunc(group, (*gang).short) || c.blockingReason(g) != "" {
 		return c.callOff(r)
 	}
 	return change
 }
 
-// Reservation is what a pod with a place in the scheduler's memory may do: bind at once where Allowed, else Wait for the
-// others for at most that long, and let go where that is 0.
+// Reservation is what a pod with a place in the scheduler's memory may do: bind at once where Allowed, else Wait for
+// the others for at most that long, and let go where that is 0.
 type Reservation struct {
 	Gang    Key
 	Allowed bool
@@ -230,7 +234,9 @@ func late(group []*gang, now time.Time) bool {
 func (c *Cache) allow(group []*gang, stood bool, now time.Time) Change {
 	var change Change
 	// Most often it is one more pod of a group that stood already, and nothing follows for others.
-	news := !stood || slices.ContainsFunc(group, func(g *gang) bool { return !g.satisfied || g.round != nil || g.held[waiting] > 1 })
+	news := !stood || slices.ContainsFunc(group, func(g *gang) bool {
+		return !g.satisfied || g.round != nil || g.held[waiting] > 1
+	})
 	for _, g := range group {
 		if own, _ := c.group(g); !reached(own) { // it runs, and more of its pods wait for each other
 			continue
@@ -276,8 +282,8 @@ func (g *gang) holding(h hold) []*Member {
 	return out
 }
 
-// Unreserve records that a pod lost the place it had in the scheduler's memory, or never got it: it was rejected, waited
-// too long, or could not be bound.
+// Unreserve records that a pod lost the place it had in the scheduler's memory, or never got it: it was rejected,
+// waited too long, or could not be bound.
 func (c *Cache) Unreserve(uid UID) Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,11 +320,14 @@ func (c *Cache) Overdue(uid UID, now time.Time) string {
 	if g == nil || g.reserved[uid] != waiting || now.Before(g.first.Add(g.spec.Waiting)) {
 		return ""
 	}
-	return fmt.Sprintf("gang %s has %d of the %d places that it needs after its waiting time of %v, and lets them go", g.key, g.counted(), g.spec.Min, g.spec.Waiting)
+	return fmt.Sprintf(
+		"gang %s has %d of the %d places that it needs after its waiting time of %v, and lets them go", g.key,
+		g.counted(), g.spec.Min, g.spec.Waiting,
+	)
 }
 
-// yield puts a gang that held places in vain behind others, which might fit where it does not. How far is different each
-// time and for each gang: of two that let go at once the same one would come first again and again.
+// yield puts a gang that held places in vain behind others, which might fit where it does not. How far is different
+// each time and for each gang: of two that let go at once the same one would come first again and again.
 func (g *gang) yield(over time.Time) {
 	g.failures++
 	h := sha256.Sum256(fmt.Append(nil, g.key, g.failures))

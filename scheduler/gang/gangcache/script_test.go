@@ -211,7 +211,9 @@ func nativeKey(name string) Key { return Key{Namespace: "a", Name: name, Native:
 
 func spec(t *testing.T, name string, options map[string]string) Spec {
 	annotations := map[string]string{Prefix + Name: name, Prefix + MinMembers: options["min"]}
-	for option, key := range map[string]string{"total": TotalNumber, "mode": ModeKey, "policy": MatchPolicy, "waiting": WaitingTime} {
+	for option, key := range map[string]string{
+		"total": TotalNumber, "mode": ModeKey, "policy": MatchPolicy, "waiting": WaitingTime,
+	} {
 		if v, ok := options[option]; ok {
 			annotations[Prefix+key] = v
 		}

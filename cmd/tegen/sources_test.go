@@ -303,10 +303,10 @@ func TestLacking(t *testing.T) {
 	const have = "kind: A\nmetadata: {name: a}\nspec: {replicas: 3, max: 2, args: [a, b, c], pods: [{name: v, of: 1}, {name: w, of: 2}]}\n"
 	for want, lacks := range map[string]string{
 		"{replicas: 3, args: [a, c]}":    "",
-		"{pods: [{name: w, of: 2}]}":      "",
+		"{pods: [{name: w, of: 2}]}":     "",
 		"{replicas: 2}":                  ".spec.replicas: 2, but 3",
 		"{args: [c, a]}":                 ".spec.args[1]: a, but []",
-		"{pods: [{name: v, of: 2}]}":      ".spec.pods[0]: map[name:v of:2], but",
+		"{pods: [{name: v, of: 2}]}":     ".spec.pods[0]: map[name:v of:2], but",
 		"{pods: [{name: w}, {name: v}]}": ".spec.pods[1]: map[name:v], but []",
 		"{other: 1}":                     ".spec.other: 1, but <nil>",
 	} {

@@ -152,7 +152,7 @@ func (d *draft) compare(refused map[string]string) {
 }
 
 // quiet are variables that tegen sets for its own use, and what says the same as another field.
-var quiet = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|TEGEN_.*|TORCH_.*|HOME|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
+var quiet = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
 
 // summary lists in one line what a job renders beyond what was there, less what changes no behaviour.
 func (d *draft) summary(o *object, all []gap) string {

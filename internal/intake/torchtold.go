@@ -80,7 +80,11 @@ func (d *draft) meetsAll(p *program, c view) {
 	case p.launcher == "torchrun" && !p.mentions("nnodes"):
 		d.note(at, Dropped, "without --nnodes torchrun trains in each pod for itself: it is told of all %d now, and they train as one", n)
 	case p.launcher == "" && opaque(p):
-		d.note(at, Dropped, "what it starts is not read: torchrun in it is told of all %d pods now, and that they meet by %s", n, d.backend())
+		verdict := Dropped
+		if len(p.command) == 0 { // of an image's own program nothing says that it trains
+			verdict = Warning
+		}
+		d.note(at, verdict, "what it starts is not read: torchrun in it is told of all %d pods now, and that they meet by %s", n, d.backend())
 	}
 }
 

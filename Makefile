@@ -46,6 +46,10 @@ e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and roo
 golden: ## Rewrite the golden files; read the difference before committing it
 	TEGEN_UPDATE=1 go test ./cmd/tegen ./internal/plan ./scheduler/gang/ledger ./rendezvous ./rendezvous/etcdv3 -run 'Golden|Script' -count=1
 
+.PHONY: crds
+crds: ## Fetch the CRDs of other projects that the tests judge by, into a cache (90 MB of Go modules at first)
+	go run ./test/upstream/cmd/fetch
+
 .PHONY: verify
 verify: ## Check formatting, modules and the schema, and every golden file with kubeconform and kube-score
 	@echo "verifying: the first run downloads and compiles the tools, which takes minutes and says nothing"

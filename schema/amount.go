@@ -171,6 +171,29 @@ func (l *Lifetime) UnmarshalJSON(text []byte) error {
 	return l.Duration.UnmarshalJSON(text)
 }
 
+// Restarts is how many failed pods a job survives; none is as many as there are.
+type Restarts struct {
+	Limit int32
+	None  bool
+}
+
+// UnmarshalJSON reads a number or the word none.
+func (r *Restarts) UnmarshalJSON(text []byte) error {
+	*r = Restarts{None: bytes.Equal(text, []byte(`"`+None+`"`))}
+	if r.None {
+		return nil
+	}
+	return json.Unmarshal(text, &r.Limit)
+}
+
+// OrNil returns the number, nil where there is none.
+func (r Restarts) OrNil() *int32 {
+	if r.None {
+		return nil
+	}
+	return &r.Limit
+}
+
 // imageUser is an author's word for the user of the image.
 const imageUser = "image"
 

@@ -71,11 +71,22 @@ type Job struct {
 	Spec       Spec     `json:"spec"`
 
 	at    position
+	place func() string // in place of at
 	asked asked
 }
 
+// Source is the name of what the job was loaded from.
+func (j *Job) Source() string { return j.at.file }
+
+// Relocate lets the job stand somewhere else for whoever reads of it: what was loaded was made of another file. It is
+// asked where it stands when somebody wants to know.
+func (j *Job) Relocate(place func() string) { j.place = place }
+
 // Position is where the job starts, as file:line:col.
 func (j *Job) Position() string {
+	if j.place != nil {
+		return j.place()
+	}
 	return fmt.Sprintf("%s:%d:%d", j.at.file, j.at.line, j.at.col)
 }
 
@@ -122,6 +133,7 @@ type Spec struct {
 	Disruption        Disruption      `json:"disruption"`
 	GracePeriod       metav1.Duration `json:"gracePeriod"`
 	TTLAfterFinished  Lifetime        `json:"ttlAfterFinished"`
+	CleanPods         string          `json:"cleanPods"`
 	GitOps            bool            `json:"gitops"`
 	HashedNames       bool            `json:"hashedNames"`
 	CreateNamespace   bool            `json:"createNamespace"`
@@ -538,7 +550,7 @@ type Security struct {
 
 // Failure mirrors #Failure.
 type Failure struct {
-	Restarts          int32            `json:"restarts"`
+	Restarts          Restarts         `json:"restarts"`
 	RestartsPerWorker *int32           `json:"restartsPerWorker,omitempty"`
 	FatalExitCodes    []int32          `json:"fatalExitCodes,omitempty"`
 	IgnoreDisruptions bool             `json:"ignoreDisruptions"`

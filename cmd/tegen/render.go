@@ -83,9 +83,25 @@ func checkDirectory(dir string) error {
 }
 
 func addOverlayFlag(cmd *cobra.Command, overlay *string) {
-	cmd.Flags().StringVar(overlay, "overlay", "", "directory of a kustomization with tegen among its transformers")
+	addOptional(cmd, overlay, "overlay", "directory", "directory of a kustomization with tegen among its transformers")
 	if err := cmd.MarkFlagDirname("overlay"); err != nil {
 		panic(err) // the flag is defined above
+	}
+}
+
+// addOptional adds a flag that may be left out, but not be empty, as it is where a script's variable is unset: the command
+// would do something else and succeed.
+func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
+	cmd.Flags().StringVar(value, flag, "", usage)
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed(flag) && *value == "" {
+			return usagef("--%s needs the name of a %s", flag, what)
+		}
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
 	}
 }
 

@@ -133,6 +133,7 @@ type Spec struct {
 	Disruption        Disruption      `json:"disruption"`
 	GracePeriod       metav1.Duration `json:"gracePeriod"`
 	TTLAfterFinished  Lifetime        `json:"ttlAfterFinished"`
+	CleanPods         string          `json:"cleanPods"`
 	GitOps            bool            `json:"gitops"`
 	HashedNames       bool            `json:"hashedNames"`
 	CreateNamespace   bool            `json:"createNamespace"`
@@ -549,7 +550,7 @@ type Security struct {
 
 // Failure mirrors #Failure.
 type Failure struct {
-	Restarts          int32            `json:"restarts"`
+	Restarts          Restarts         `json:"restarts"`
 	RestartsPerWorker *int32           `json:"restartsPerWorker,omitempty"`
 	FatalExitCodes    []int32          `json:"fatalExitCodes,omitempty"`
 	IgnoreDisruptions bool             `json:"ignoreDisruptions"`

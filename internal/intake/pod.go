@@ -215,13 +215,17 @@ func orElse(v, other view) view {
 	return other
 }
 
-// security reads the user of the processes and their rights: the image's and the container runtime's own, where nobody
-// says otherwise.
+// security reads the user of the pod's processes and their rights: the image's and the container runtime's own, where
+// nobody says otherwise. What the container that trains says of itself alone stays its own, in podTemplate: the pod's
+// other containers may be another user's.
 func (d *draft) security(pod, c view) {
 	for key, unsaid := range map[string]string{"runAsUser": "image", "runAsGroup": "image", "fsGroup": schema.None} {
 		v := pod.at("securityContext", key)
-		if own := c.at("securityContext", key); own.given() && key != "fsGroup" {
-			v = own
+		if own := c.at("securityContext", key); own.given() && key != "fsGroup" && d.bySSH(c) {
+			v = own // whose keys tegen makes, for a user whom it has to know
+		}
+		if key == "runAsUser" && someRoot(pod) && !d.bySSH(c) {
+			v = view{object: v.object} // the field would forbid root in all of the pod
 		}
 		n, isNumber := v.number()
 		switch {
@@ -244,6 +248,14 @@ func (d *draft) security(pod, c view) {
 	if !drops || c.at("securityContext", "allowPrivilegeEscalation").value != false || profile.text() != "RuntimeDefault" {
 		d.set("spec.security.restricted", false, c)
 	}
+}
+
+// someRoot says whether one of a pod's containers is root's by itself, and is not forbidden to be.
+func someRoot(pod view) bool {
+	return !pod.at("securityContext", "runAsNonRoot").given() &&
+		slices.ContainsFunc(append(pod.at("initContainers").items(), pod.at("containers").items()...), func(c view) bool {
+			return c.at("securityContext", "runAsUser").text() == "0"
+		})
 }
 
 // env reads the variables of the worker, but those of names that the caller has read already.

@@ -129,8 +129,8 @@ func readFile(dir string) (name string, t types.Kustomization, err error) {
 }
 
 func readKustomization(dir string) (*kustomization, error) {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // by which kustomize asks for its files
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved // by which kustomize asks for its files
 	}
 	k := &kustomization{dir: dir, nested: map[int]*kustomization{}}
 	var err error

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // refusedKey marks in a pod's cycle that its gang found no room, for PostFilter.
@@ -17,8 +17,8 @@ const refusedKey fwk.StateKey = Name + "/refused"
 
 // refused is what a gang asked for in vain.
 type refused struct {
-	gang  ledger.Key
-	wants []ledger.Want
+	gang  gangcache.Key
+	wants []gangcache.Want
 }
 
 // Clone is asked for by the framework. What was refused does not change.
@@ -33,19 +33,19 @@ func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.
 		}
 	}
 	uid := uidOf(pod)
-	key, ok := g.ledger.GangOf(uid)
-	if !ok || rehearsing(state) {
+	key, ok := g.cache.GangOf(uid)
+	if !ok || inDryRun(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	if v := g.ledger.Admit(uid); !v.OK {
+	if v := g.cache.Admit(uid); !v.OK {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
 	}
-	if wants := g.ledger.Wanted(uid); len(wants) > 0 {
+	if wants := g.cache.Wanted(uid); len(wants) > 0 {
 		if s := g.look(ctx, state, uid, key, wants); !s.IsSuccess() {
 			return nil, s
 		}
 	}
-	if node, ok := g.ledger.Planned(uid); ok && node != "" {
+	if node, ok := g.cache.Planned(uid); ok && node != "" {
 		state.Write(plannedKey, planned(node))
 		return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 	}
@@ -76,24 +76,24 @@ func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node
 // PreFilterExtensions is nil: adding or removing a pod on a node changes nothing for a gang.
 func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// look rehearses the placement of what a gang's group wants. Where it works out a round begins; where it does not the
+// look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the
 // gang is told why.
-func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid ledger.UID, key ledger.Key, wants []ledger.Want) *fwk.Status {
-	g.withdraw(wants)
-	plan, shortage, err := g.rehearse(ctx, wants)
+func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid gangcache.UID, key gangcache.Key, wants []gangcache.Want) *fwk.Status {
+	g.suspendNominations(wants)
+	plan, shortage, err := g.dryRun(ctx, wants)
 	if err != nil {
-		g.promise(wants)
+		g.nominate(wants)
 		return fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", key, err))
 	}
 	if shortage != nil {
-		g.promise(wants)
+		g.nominate(wants)
 		message := shortage.String()
 		state.Write(refusedKey, &refused{gang: key, wants: wants})
 		g.reports.refused(uid, wants, message)
 		return fwk.NewStatus(fwk.Unschedulable, message)
 	}
-	g.fulfil(wants)
-	g.apply(g.ledger.Start(uid, plan.nodes(g.ledger.Pinned(uid))))
+	g.clearNominations(wants)
+	g.apply(g.cache.Start(uid, plan.nodes(g.cache.Pinned(uid))))
 	return nil
 }
 
@@ -105,15 +105,15 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 		return g.preempt(ctx, pod, r.gang, r.wants)
 	}
 	uid := uidOf(pod)
-	key, member := g.ledger.GangOf(uid)
-	if _, planned := g.ledger.Planned(uid); planned {
-		g.apply(g.ledger.Fail(uid))
+	key, member := g.cache.GangOf(uid)
+	if _, planned := g.cache.Planned(uid); planned {
+		g.apply(g.cache.Fail(uid))
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s lost the room that it had found, and tries again", key))
 	}
-	if member && !g.ledger.Admit(uid).OK {
+	if member && !g.cache.Admit(uid).OK {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	own := ledger.Key{Namespace: pod.Namespace, Name: pod.Name}
+	own := gangcache.Key{Namespace: pod.Namespace, Name: pod.Name}
 	if n := g.leaving(own); n > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("%d evicted pods are still leaving", n))
 	}
@@ -123,7 +123,7 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 		return result, status
 	}
 	// No node has room even without the pods that may be evicted one by one: perhaps without a whole gang.
-	alone := []ledger.Want{{Min: 1, Need: 1, Candidates: []ledger.UID{uid}}}
+	alone := []gangcache.Want{{Min: 1, Need: 1, Candidates: []gangcache.UID{uid}}}
 	if whole, s := g.preempt(ctx, pod, own, alone); s.IsSuccess() {
 		return whole, s
 	}

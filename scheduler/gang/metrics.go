@@ -7,7 +7,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // What the scheduler counts of gangs, beside what kube-scheduler counts of pods.
@@ -32,7 +32,7 @@ var (
 // collector counts gangs when somebody asks.
 type collector struct {
 	metrics.BaseStableCollector
-	stats func() ledger.Stats
+	stats func() gangcache.Stats
 }
 
 // DescribeWithStability is asked for by the registry.
@@ -49,7 +49,7 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 var registered sync.Once
 
 // register adds the metrics to those that the scheduler serves; a process has one registry.
-func register(stats func() ledger.Stats) {
+func register(stats func() gangcache.Stats) {
 	registered.Do(func() {
 		legacyregistry.MustRegister(admissions, refusals, admissionSeconds)
 		legacyregistry.CustomMustRegister(&collector{stats: stats})

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // ends marks a pod as one that another made leave.
@@ -130,7 +130,7 @@ func TestRefusedEviction(t *testing.T) {
 	if status := try(); !status.IsSuccess() {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
-	for end := time.Now().Add(10 * time.Second); g.leaving(ledger.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); g.leaving(gangcache.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("after 10 s the pod that stays is still waited for")
 		}
@@ -140,21 +140,21 @@ func TestRefusedEviction(t *testing.T) {
 	}
 }
 
-// TestPromises: what is kept for a gang is given up when the gang cannot be placed any more, and nothing is remembered of
+// TestDroppedNominations: what is kept for a gang is given up when the gang cannot be placed any more, and nothing is remembered of
 // pods that have gone.
-func TestPromises(t *testing.T) {
+func TestDroppedNominations(t *testing.T) {
 	g, gang, try := evicts(t, nil)
 	if status := try(); !status.IsSuccess() {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
-	if len(g.promised) != 1 {
-		t.Fatalf("room is kept for %d members beside the leader, want 1", len(g.promised))
+	if len(g.nominated) != 1 {
+		t.Fatalf("room is kept for %d members beside the leader, want 1", len(g.nominated))
 	}
-	if status := try(); status.IsSuccess() || len(g.promised) != 1 {
-		t.Fatalf("while the pod leaves room is kept for %d members: %v", len(g.promised), status)
+	if status := try(); status.IsSuccess() || len(g.nominated) != 1 {
+		t.Fatalf("while the pod leaves room is kept for %d members: %v", len(g.nominated), status)
 	}
 	g.gone(gang[0])
-	if len(g.promised) != 0 {
+	if len(g.nominated) != 0 {
 		t.Error("room is kept for a gang that lacks pods")
 	}
 	leaving := gang[1].DeepCopy()
@@ -162,7 +162,7 @@ func TestPromises(t *testing.T) {
 	g.reports.refused(uidOf(gang[1]), nil, "no room")
 	g.seen(gang[1], leaving)
 	g.gone(leaving)
-	if n := len(g.promised) + len(g.evicted) + len(g.pods) + len(g.reports.said) + len(g.reports.verdict); n != 0 {
-		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v", n, g.promised, g.evicted, g.reports.said, g.reports.verdict)
+	if n := len(g.nominated) + len(g.evicted) + len(g.pods) + len(g.reports.said) + len(g.reports.verdict); n != 0 {
+		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v", n, g.nominated, g.evicted, g.reports.said, g.reports.verdict)
 	}
 }

@@ -25,8 +25,8 @@ func (g *Gang) Less(a, b fwk.QueuedPodInfo) bool {
 	if pa, pb := corev1helpers.PodPriority(podA), corev1helpers.PodPriority(podB); pa != pb {
 		return pa > pb
 	}
-	orderA, gangA := g.ledger.Order(uidOf(podA))
-	orderB, gangB := g.ledger.Order(uidOf(podB))
+	orderA, gangA := g.cache.Order(uidOf(podA))
+	orderB, gangB := g.cache.Order(uidOf(podB))
 	switch {
 	case gangA && gangB:
 		return orderA.Compare(orderB) < 0
@@ -60,7 +60,7 @@ func (g *Gang) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 
 // hintAny tries a pod again that may enter the queue at all.
 func (g *Gang) hintAny(_ klog.Logger, pod *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	if !g.ledger.Admit(uidOf(pod)).OK {
+	if !g.cache.Admit(uidOf(pod)).OK {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil

@@ -101,7 +101,7 @@ func TestPlannedNode(t *testing.T) {
 func TestGate(t *testing.T) {
 	g := newPlugin(t, []*corev1.Node{machine("x", 8)}, nil)
 	gang := workers("g", 3, 3, 1, asIs)
-	gate := &Gate{&scheduler{office: g.office}}
+	gate := &Gate{&scheduler{coordinator: g.coordinator}}
 	if gate.PreEnqueue(t.Context(), gang[0]).IsSuccess() {
 		t.Error("a member is let in whose gang is not known")
 	}
@@ -110,7 +110,7 @@ func TestGate(t *testing.T) {
 	}
 	for name, pre := range map[string]fwk.PreEnqueuePlugin{
 		"the gate":               gate,
-		"TegenGang without gate": &Gang{office: g.office, profile: ungated{g.profile}, preempter: g.preempter},
+		"TegenGang without gate": &Gang{coordinator: g.coordinator, profile: ungated{g.profile}, preempter: g.preempter},
 	} {
 		let := 0
 		for _, p := range gang {

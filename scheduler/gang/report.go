@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 const (
@@ -27,8 +27,8 @@ const (
 	reporters = 8
 )
 
-// saying is what was said, and when.
-type saying struct {
+// reported is a message, and when it was reported.
+type reported struct {
 	message string
 	at      time.Time
 }
@@ -37,22 +37,22 @@ type saying struct {
 // reporter says the same of the others, as an event and as the condition PodScheduled, which autoscalers of clusters
 // count. It works in the background, pod by pod, and says nothing twice.
 type reporter struct {
-	office *office
-	queue  workqueue.TypedRateLimitingInterface[ledger.UID]
+	coordinator *coordinator
+	queue       workqueue.TypedRateLimitingInterface[gangcache.UID]
 
 	leads func() bool
 
 	mu      sync.Mutex
-	said    map[ledger.UID]saying // of a pod, last
-	verdict map[ledger.Key]string // why a gang found no room
+	said    map[gangcache.UID]reported // of a pod, last
+	verdict map[gangcache.Key]string   // why a gang found no room
 }
 
-func newReporter(o *office) *reporter {
+func newReporter(c *coordinator) *reporter {
 	return &reporter{
-		office: o,
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ledger.UID]()),
-		leads:  new(election).leads,
-		said:   map[ledger.UID]saying{}, verdict: map[ledger.Key]string{},
+		coordinator: c,
+		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[gangcache.UID]()),
+		leads:       new(election).leads,
+		said:        map[gangcache.UID]reported{}, verdict: map[gangcache.Key]string{},
 	}
 }
 
@@ -91,41 +91,41 @@ func (r *reporter) next(ctx context.Context) bool {
 
 // look reports on a pod of a gang that cannot be tried: at once where something must be mended, after a while where
 // pods are missing that may be on their way.
-func (r *reporter) look(uid ledger.UID) {
-	switch hurdle, broken := r.office.ledger.Hurdle(uid); {
+func (r *reporter) look(uid gangcache.UID) {
+	switch blocked, broken := r.coordinator.cache.BlockingReason(uid); {
 	case broken:
 		r.queue.Add(uid)
-	case hurdle != "":
+	case blocked != "":
 		r.queue.AddAfter(uid, gathering)
 	}
 }
 
 // forget drops what is known of a pod that has gone.
-func (r *reporter) forget(uid ledger.UID) {
+func (r *reporter) forget(uid gangcache.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.said, uid)
 }
 
 // close drops what is known of a gang that has no pods any more.
-func (r *reporter) close(key ledger.Key) {
+func (r *reporter) close(key gangcache.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.verdict, key)
 }
 
 // refused reports to the other members of a gang what kube-scheduler says of the one that it tried.
-func (r *reporter) refused(uid ledger.UID, wants []ledger.Want, message string) {
+func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message string) {
 	refusals.Inc()
 	r.mu.Lock()
-	r.said[uid] = saying{message, time.Now()}
+	r.said[uid] = reported{message, time.Now()}
 	for _, w := range wants {
 		r.verdict[w.Gang] = message
 	}
 	r.mu.Unlock()
 	for _, w := range wants {
 		if w.Gang.Native {
-			r.office.groups.judge(w.Gang, message)
+			r.coordinator.groups.report(w.Gang, message)
 		}
 		for _, other := range w.Candidates {
 			if other != uid {
@@ -136,34 +136,34 @@ func (r *reporter) refused(uid ledger.UID, wants []ledger.Want, message string) 
 }
 
 // placed ends a gang's refusal.
-func (r *reporter) placed(a ledger.Admission) {
+func (r *reporter) placed(a gangcache.Admission) {
 	admissions.Inc()
 	admissionSeconds.Observe(a.Waited.Seconds())
 	r.close(a.Gang)
 	if a.Gang.Native {
-		r.office.groups.judge(a.Gang, "")
+		r.coordinator.groups.report(a.Gang, "")
 	}
 }
 
 // message is what there is to say of a pod, "" for nothing: it is placed or being placed, or kube-scheduler says it.
-func (r *reporter) message(uid ledger.UID) string {
-	if hurdle, _ := r.office.ledger.Hurdle(uid); hurdle != "" {
-		return hurdle
+func (r *reporter) message(uid gangcache.UID) string {
+	if blocked, _ := r.coordinator.cache.BlockingReason(uid); blocked != "" {
+		return blocked
 	}
-	if r.office.ledger.Admit(uid).OK {
+	if r.coordinator.cache.Admit(uid).OK {
 		return ""
 	}
-	key, _ := r.office.ledger.GangOf(uid)
+	key, _ := r.coordinator.cache.GangOf(uid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.verdict[key]
 }
 
 // report tells a pod what there is to say of it, unless it was told; again is when to look at it once more.
-func (r *reporter) report(ctx context.Context, uid ledger.UID) (again time.Duration, err error) {
-	r.office.mu.RLock()
-	pod := r.office.pods[uid]
-	r.office.mu.RUnlock()
+func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Duration, err error) {
+	r.coordinator.mu.RLock()
+	pod := r.coordinator.pods[uid]
+	r.coordinator.mu.RUnlock()
 	if pod == nil || pod.Spec.NodeName != "" {
 		return 0, nil
 	}
@@ -187,7 +187,7 @@ func (r *reporter) report(ctx context.Context, uid ledger.UID) (again time.Durat
 		return 0, fmt.Errorf("reporting on pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	r.mu.Lock()
-	r.said[uid] = saying{message, time.Now()}
+	r.said[uid] = reported{message, time.Now()}
 	r.mu.Unlock()
 	return 0, nil
 }
@@ -198,7 +198,7 @@ func (r *reporter) say(ctx context.Context, pod *corev1.Pod, message string) err
 	if len(note) > validation.NoteLengthLimit {
 		note = strings.ToValidUTF8(note[:validation.NoteLengthLimit], "") // cut inside a character, it would be none
 	}
-	r.office.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note)
+	r.coordinator.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note)
 	status := pod.Status.DeepCopy()
 	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
@@ -207,5 +207,5 @@ func (r *reporter) say(ctx context.Context, pod *corev1.Pod, message string) err
 	if !changed {
 		return nil
 	}
-	return util.PatchPodStatus(ctx, r.office.handle.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
+	return util.PatchPodStatus(ctx, r.coordinator.handle.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
 }

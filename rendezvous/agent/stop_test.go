@@ -48,7 +48,12 @@ var stopParts = map[string]func(){
 	},
 	"one fails, one is stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
-		deaf := filepath.Join(os.Getenv("TEST_DIR"), "deaf")
+		dir := os.Getenv("TEST_DIR")
+		if dir == "" { // or the file would be left where the tests are
+			say("there is no TEST_DIR")
+			os.Exit(1)
+		}
+		deaf := filepath.Join(dir, "deaf")
 		if os.Getenv("LOCAL_RANK") == "0" {
 			if err := os.WriteFile(deaf, nil, 0o600); err != nil {
 				say(err)

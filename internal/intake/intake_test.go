@@ -69,7 +69,7 @@ func TestFlaws(t *testing.T) {
 		"a class's parameters":               {"etcd-pod.yaml", `StorageClass efs-sc: parameters\.fileSystemId: "fs-9": not kept`},
 		"the one that trains among several":  {"driver.yaml", `replicatedJobs\[0\]\.name: "driver": dropped: .*that of "trainers"`},
 		"a sibling, field by field":          {"driver.yaml", `replicatedJobs\[0\].*\.image: "busybox:1\.36": not kept`},
-		"a role without a command":           {"mxjob.yaml", `mxReplicaSpecs\.Scheduler.*adds: the scheduler runs the worker's command and args`},
+		"a role without a command":           {"mxjob.yaml", `mxReplicaSpecs\.Scheduler.*dropped: the image's own command: a TrainingJob has the scheduler run the worker's command and args`},
 		"an image without a version":         {"pytorchjob.yaml", `refused: spec\.image: must be an image with a tag`},
 	} {
 		found := false

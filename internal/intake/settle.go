@@ -27,6 +27,7 @@ func (d *draft) settle() {
 		d.notes = append(d.notes, d.wrong(e)...)
 	}
 	d.placeholders()
+	d.blanks()
 	d.compare(refused)
 	d.shorten(sound)
 	d.yaml = manifest.AppendJSON(nil, ordered(d.job))

@@ -27,11 +27,12 @@ need ssh-keyscan >/dev/null
   umask 077
   mkdir -p "$TEGEN_SSH_HOME/.ssh"
   cp -f "$TEGEN_SSH_KEYS/id_rsa" "$TEGEN_SSH_KEYS/authorized_keys" "$TEGEN_SSH_HOME/.ssh/"
-  {
+  (
+    set +u
     printf 'PATH=%s\n' "$PATH"
-    [ -z "${LD_LIBRARY_PATH-}" ] || printf 'LD_LIBRARY_PATH=%s\n' "$LD_LIBRARY_PATH"
-    [ -z "${PYTHONPATH-}" ] || printf 'PYTHONPATH=%s\n' "$PYTHONPATH"
-  } >"$TEGEN_SSH_HOME/.ssh/environment"
+    [ -z "$LD_LIBRARY_PATH" ] || printf 'LD_LIBRARY_PATH=%s\n' "$LD_LIBRARY_PATH"
+    [ -z "$PYTHONPATH" ] || printf 'PYTHONPATH=%s\n' "$PYTHONPATH"
+  ) >"$TEGEN_SSH_HOME/.ssh/environment"
   cat >"$TEGEN_SSH_HOME/.ssh/config" <<END
 Port $TEGEN_SSH_PORT
 IdentityFile $TEGEN_SSH_HOME/.ssh/id_rsa

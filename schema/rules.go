@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -300,8 +299,8 @@ func (r *ruling) text(n *node, p *place) {
 		r.errs = append(r.errs, Error{File: n.at.file, Line: n.at.line, Col: n.at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
 	}
 	if n.kind == stringKind && n.at.line > 0 && !r.bad[n] {
-		if m := placeholder.FindString(n.text); m != "" {
-			fail("placeholder", "%s is a placeholder: put the value there", strings.Trim(m, "/=:,@."))
+		if m := Placeholders(n.text, isProgram(p.String())); len(m) > 0 {
+			fail("placeholder", "%s is a placeholder: put the value there", n.text[m[0][0]:m[0][1]])
 		}
 		if strings.ContainsRune(n.text, 0) {
 			fail("format", "holds a NUL character, which no process can be given")
@@ -314,10 +313,6 @@ func (r *ruling) text(n *node, p *place) {
 		r.text(item, &place{parent: p, item: true, index: i})
 	}
 }
-
-// placeholder is what a copied example leaves to be filled in: <NAME> anywhere, <a name> where it is a whole text or a
-// whole part of a path or list.
-var placeholder = regexp.MustCompile(`<[A-Z][A-Z0-9_-]+>|(^|[/=:,@])<[A-Za-z][A-Za-z0-9 _-]*>($|[/=:,@.])`)
 
 // short prints a duration as people write it: 30m, not 30m0s.
 func short(d metav1.Duration) string {

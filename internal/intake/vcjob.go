@@ -75,9 +75,9 @@ func (d *draft) vcGang(spec, scheduler view) {
 		d.set("spec.placement.priorityClass", class.text(), class)
 	}
 	least, ok := spec.at("minAvailable").number()
-	if ok && d.lost > 0 { // it counts the pods of all tasks
+	share := ok && d.lost > 0 // it counts the pods of all tasks
+	if share {
 		least = max(least-d.lost, 1)
-		d.note(spec.at("minAvailable"), Moved, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 		spec.at("minAvailable").moved()
 	}
 	if !ok {
@@ -92,6 +92,8 @@ func (d *draft) vcGang(spec, scheduler view) {
 		d.note(spec.at("minAvailable"), Dropped, "%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", least, n)
 		spec.at("minAvailable").moved()
 		least = n
+	} else if share {
+		d.note(spec.at("minAvailable"), Moved, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 	}
 	queue := spec.at("queue")
 	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {

@@ -11,7 +11,7 @@ import (
 var placeholder = regexp.MustCompile(`<[A-Z][A-Z0-9_-]+>|(?:^|[/=:,@-])(<[A-Za-z][A-Za-z0-9 _-]*>)(?:$|[/=:,@.-])`)
 
 // Placeholders finds such in a text, and says where each starts and ends. Among the words of a program, and in its
-// variables, <pad> is a token of a model and no placeholder: there one has a capital, a space, a _ or the word your in it.
+// variables, <pad> is a token of a model and no placeholder: there one has a capital, a space, a _ or "your" in it.
 func Placeholders(text string, inProgram bool) (all [][2]int) {
 	for at := 0; at < len(text); {
 		m := placeholder.FindStringSubmatchIndex(text[at:])

@@ -34,7 +34,7 @@ type draft struct {
 	awaits   map[string][]string // which fields wait for a placeholder, by its place
 	waits    bool                // for a value that nobody has filled in
 	holes    map[string]bool     // placeholders by which those within a longer variable are known; nil until they are asked for
-	said     map[string]bool     // variables of torchrun of which the source says what their options or values are
+	said     map[string]bool     // variables of torchrun that the source gives, or has an option for
 
 	objects []tree // what it renders
 	notes   []Note

@@ -42,6 +42,11 @@ func TestGolden(t *testing.T) {
 			}
 			files.Compare(t, name+".yaml", out.YAML)
 			files.Compare(t, name+".txt", []byte(notes.String()))
+			if source, err := os.ReadFile(path); err == nil && !out.Flawed && !out.Lossy {
+				for _, gain := range gains(t, string(source), renders(t, out.YAML), out.Notes) {
+					t.Errorf("rendered without a word: %s", gain)
+				}
+			}
 			if _, err := schema.Load([]schema.Source{{Name: name, Data: out.YAML}}); (err != nil) != out.Flawed {
 				t.Errorf("flawed is %v, and loading the result says %v", out.Flawed, err)
 			}

@@ -110,8 +110,8 @@ func (s *shellScanner) word() bool {
 	return true
 }
 
-// wordPart is the length of the next part of a word, its text, and whether the shell has yet to put something there. The
-// length is 0 where its end is missing.
+// wordPart is the length of the next part of a word, its text, and whether the shell has yet to put something there.
+// The length is 0 where its end is missing.
 func wordPart(rest string) (n int, text string, opens bool) {
 	switch rest[0] {
 	case '\\':

@@ -2,6 +2,7 @@ package intake_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -207,5 +208,26 @@ func TestTorchrunTold(t *testing.T) {
 				t.Logf("%s%s", out.YAML, notes)
 			}
 		})
+	}
+}
+
+// TestTutorial: the tutorial's manifests, with ids filled in and both workers alike, are imported with nothing lost and
+// nothing that their images are told anew.
+func TestTutorial(t *testing.T) {
+	text, err := os.ReadFile("testdata/torchelastic-pods.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := regexp.MustCompile(`<(BUCKET|USER|JOB_ID)>`).ReplaceAllString(string(text), "name")
+	filled = strings.Replace(filled, "    - {name: dshm, mountPath: /scratch}\n", "", 1)
+	out := intake.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(filled)}})
+	if out.Flawed || out.Lossy {
+		t.Errorf("flawed %v, lossy %v", out.Flawed, out.Lossy)
+	}
+	if notes := lines(out.Notes); regexp.MustCompile(`dropped|not kept|warning|PET_`).MatchString(notes) || t.Failed() {
+		t.Errorf("%s%s", out.YAML, notes)
+	}
+	if text := renders(t, out.YAML); !strings.Contains(text, "PET_MAX_RESTARTS\n      value: \"3\"") {
+		t.Error("the restarts are not torchelastic's own")
 	}
 }

@@ -79,9 +79,9 @@ func launcherWithin(text string) string {
 	return ""
 }
 
-// takeFromShell takes options out of the text that a shell reads: from the words between the launcher and the first that
-// is no option, each with the space before it. One whose value the shell has yet to put in stays: the shell goes on
-// putting it in.
+// takeFromShell takes options out of the text that a shell reads: from the words between the launcher and the first
+// that is no option, each with the space before it. One whose value the shell has yet to put in stays: the shell goes
+// on putting it in.
 func (p *program) takeFromShell(names []string) {
 	if p.inText < 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// static tells of a rendezvous by the pods' own numbers, which no job of tegen's has: torchrun is told to meet by c10d or
-// etcd, and under these passes over a rank and a master.
+// static tells of a rendezvous by the pods' own numbers, which no job of tegen's has: torchrun is told to meet by c10d
+// or etcd, and under these passes over a rank and a master.
 func (d *draft) static(backend setting, p *program, c view) {
 	if p.left["rdzv-backend"] != "" || backend.text != "" && backend.text != "static" {
 		return // and torchrun itself has passed over them
@@ -34,14 +34,15 @@ func (d *draft) backend() string {
 	return or(d.get("spec.rendezvous.backend").text(), schema.BackendC10d)
 }
 
-// restarts sets how often torchrun starts the processes of a pod again. Where nobody says, its own number is 0, and that
-// of torchelastic before it was a part of PyTorch is 3, as in a TrainingJob.
+// restarts sets how often torchrun starts the processes of a pod again. Where nobody says, its own number is 0, and
+// that of torchelastic before it was a part of PyTorch is 3, as in a TrainingJob.
 func (d *draft) restarts(s setting, p *program) {
 	const field = "spec.rendezvous.maxRestarts"
+	noField := d.get("spec.target").text() == schema.TargetTrainJob // whose controller tells torchrun nothing of them
 	switch low, high := d.bounds(); {
 	case s.text != "":
 		d.whole(field, s)
-	case d.said["PET_MAX_RESTARTS"], p.torchelastic(), p.mentions("max-restarts"), d.get("spec.target").text() == schema.TargetTrainJob: // which tells torchrun nothing of them
+	case noField, d.said["PET_MAX_RESTARTS"], p.torchelastic(), p.mentions("max-restarts"):
 	case low != high:
 		at := d.from("spec.workers.min")
 		d.set(field, int64(1), at)

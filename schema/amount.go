@@ -194,6 +194,14 @@ func (r Restarts) OrNil() *int32 {
 	return &r.Limit
 }
 
+// MarshalJSON writes what UnmarshalJSON reads.
+func (l Lifetime) MarshalJSON() ([]byte, error) {
+	if l.None {
+		return json.Marshal(None)
+	}
+	return l.Duration.MarshalJSON()
+}
+
 // imageUser is an author's word for the user of the image.
 const imageUser = "image"
 

@@ -45,6 +45,7 @@ var rules = append([]rule{
 	{(*ruling).rendezvous, "workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
 	{(*ruling).etcd, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
 	{(*ruling).companion, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion images.rendezvous metadata target"},
+	{(*ruling).storeDisks, "workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles"},
 	{(*ruling).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
 	{(*ruling).keepAlive, "workers.master framework target rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts"},
 	{(*ruling).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},

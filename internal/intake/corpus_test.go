@@ -77,8 +77,14 @@ func TestCorpus(t *testing.T) {
 			if out.Jobs == 0 || out.Flawed {
 				return
 			}
-			for _, loss := range losses(t, text, renders(t, out.YAML)+"\n---\n"+string(out.YAML), out.Notes) {
+			made := renders(t, out.YAML)
+			for _, loss := range losses(t, text, made+"\n---\n"+string(out.YAML), out.Notes) {
 				t.Errorf("lost without a word: %s", loss)
+			}
+			if !out.Lossy {
+				for _, gain := range gains(t, string(text), made, out.Notes) {
+					t.Errorf("rendered without a word: %s", gain)
+				}
 			}
 		})
 	}

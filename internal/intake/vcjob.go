@@ -37,7 +37,11 @@ func (d *draft) vcFailure(spec, task view) {
 	if !ok || retries == 0 {
 		retries = 3
 	}
-	inPlace := task.at("template", "spec", "restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
+	pod := task.at("template", "spec")
+	inPlace := pod.at("restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
+	if !pod.at("restartPolicy").given() {
+		d.note(pod, Dropped, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods that failed are made again, and counted")
+	}
 	switch restarts := slices.ContainsFunc(all, restartsPods); {
 	case restarts || inPlace:
 		d.set("spec.failure.restarts", max(retries-1, 0), spec.at("maxRetry"))
@@ -75,9 +79,9 @@ func (d *draft) vcGang(spec, scheduler view) {
 		d.set("spec.placement.priorityClass", class.text(), class)
 	}
 	least, ok := spec.at("minAvailable").number()
-	if ok && d.lost > 0 { // it counts the pods of all tasks
+	share := ok && d.lost > 0 // it counts the pods of all tasks
+	if share {
 		least = max(least-d.lost, 1)
-		d.note(spec.at("minAvailable"), Moved, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 		spec.at("minAvailable").moved()
 	}
 	if !ok {
@@ -89,9 +93,15 @@ func (d *draft) vcGang(spec, scheduler view) {
 	}
 	// A launcher that waits for more is the source's own mistake, which the schema finds.
 	if n, _ := fewest.number(); least < n && (d.lost > 0 || d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
-		d.note(spec.at("minAvailable"), Dropped, "%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", least, n)
+		without := ""
+		if share {
+			without = "without the pods of other tasks "
+		}
+		d.note(spec.at("minAvailable"), Dropped, "%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without, least, n)
 		spec.at("minAvailable").moved()
 		least = n
+	} else if share {
+		d.note(spec.at("minAvailable"), Moved, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 	}
 	queue := spec.at("queue")
 	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {

@@ -170,8 +170,8 @@ func TestDroppedNominations(t *testing.T) {
 	g.shared.seen(gang[1], leaving)
 	g.shared.gone(leaving)
 	c, r := g.shared, g.shared.reports
-	if n := len(c.nominated) + len(c.evicted) + len(c.pods) + len(r.said) + len(r.verdict); n != 0 {
+	if n := len(c.nominated) + len(c.evicted) + len(c.pods) + len(r.last) + len(r.verdict); n != 0 {
 		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v",
-			n, c.nominated, c.evicted, r.said, r.verdict)
+			n, c.nominated, c.evicted, r.last, r.verdict)
 	}
 }

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// gathering is how long a gang may lack pods before they are told: controllers create them one after another.
+	// gathering is how long a gang may lack pods before that is reported: controllers create them one after another.
 	gathering = 3 * time.Second
-	// repeat is how often at most a pod is told something new: what there is room for may change with every pod that
-	// goes.
+	// repeat is how often at most something new is reported of a pod: what there is room for may change with every pod
+	// that goes.
 	repeat = 10 * time.Second
-	// reporters is how many pods are told at a time.
+	// reporters is how many pods are reported on at a time.
 	reporters = 8
 )
 
@@ -34,9 +34,9 @@ type reported struct {
 	at      time.Time
 }
 
-// reporter tells users why the pods of a gang are not placed. kube-scheduler reports on the one pod that it tried; the
-// reporter says the same of the others, as an event and as the condition PodScheduled, which autoscalers of clusters
-// count. It works in the background, pod by pod, and says nothing twice.
+// reporter reports to users why the pods of a gang are not placed. kube-scheduler reports on the one pod that it tried;
+// the reporter says the same of the others, as an event and as the condition PodScheduled, which autoscalers of
+// clusters count. It works in the background, pod by pod, and repeats nothing.
 type reporter struct {
 	coordinator *coordinator
 	queue       workqueue.TypedRateLimitingInterface[gangcache.UID]
@@ -44,7 +44,7 @@ type reporter struct {
 	leads func(context.Context) bool
 
 	mu      sync.Mutex
-	said    map[gangcache.UID]reported // of a pod, last
+	last    map[gangcache.UID]reported // what was reported of a pod
 	verdict map[gangcache.Key]string   // why a gang found no room
 }
 
@@ -53,7 +53,7 @@ func newReporter(c *coordinator, leads func(context.Context) bool) *reporter {
 		coordinator: c,
 		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[gangcache.UID]()),
 		leads:       leads,
-		said:        map[gangcache.UID]reported{}, verdict: map[gangcache.Key]string{},
+		last:        map[gangcache.UID]reported{}, verdict: map[gangcache.Key]string{},
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *reporter) look(uid gangcache.UID, blocked string, broken bool) {
 func (r *reporter) forget(uid gangcache.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.said, uid)
+	delete(r.last, uid)
 }
 
 // close drops what is known of a gang that has no pods any more.
@@ -119,7 +119,7 @@ func (r *reporter) close(key gangcache.Key) {
 func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message string) {
 	r.coordinator.metrics.refusals.Inc()
 	r.mu.Lock()
-	r.said[uid] = reported{message, time.Now()}
+	r.last[uid] = reported{message, time.Now()}
 	for _, w := range wants {
 		r.verdict[w.Gang] = message
 	}
@@ -160,7 +160,7 @@ func (r *reporter) message(uid gangcache.UID) string {
 	return r.verdict[v.Gang]
 }
 
-// report tells a pod what there is to say of it, unless it was told; again is when to look at it once more.
+// report writes what there is to say of a pod, unless it was reported; again is when to look at it once more.
 func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Duration, err error) {
 	r.coordinator.mu.RLock()
 	pod := r.coordinator.pods[uid]
@@ -173,10 +173,10 @@ func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Du
 		return 0, nil
 	}
 	if !r.leads(ctx) {
-		return repeat, nil // the scheduler that leads says it, and this one may have to take over
+		return repeat, nil // the scheduler that leads reports it, and this one may have to take over
 	}
 	r.mu.Lock()
-	last := r.said[uid]
+	last := r.last[uid]
 	r.mu.Unlock()
 	if last.message == message {
 		return 0, nil
@@ -184,17 +184,17 @@ func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Du
 	if wait := time.Until(last.at.Add(repeat)); wait > 0 {
 		return wait, nil
 	}
-	if err := r.say(ctx, pod, message); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.write(ctx, pod, message); err != nil && !apierrors.IsNotFound(err) {
 		return 0, fmt.Errorf("reporting on pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	r.mu.Lock()
-	r.said[uid] = reported{message, time.Now()}
+	r.last[uid] = reported{message, time.Now()}
 	r.mu.Unlock()
 	return 0, nil
 }
 
-// say writes the message where users and autoscalers look.
-func (r *reporter) say(ctx context.Context, pod *corev1.Pod, message string) error {
+// write puts the message where users and autoscalers look.
+func (r *reporter) write(ctx context.Context, pod *corev1.Pod, message string) error {
 	note := message
 	if len(note) > validation.NoteLengthLimit {
 		note = strings.ToValidUTF8(note[:validation.NoteLengthLimit], "") // cut inside a character, it would be none

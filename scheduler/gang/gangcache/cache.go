@@ -63,15 +63,15 @@ func (c *Cache) Put(m Member, now time.Time) Change {
 	c.update(g)
 	change = merge(change, c.review(g, now))
 	if newcomer := old == nil || old.State != Pending; newcomer && g.waits(&m) {
-		change = merge(change, c.welcome(g, &m, change, now))
+		change = merge(change, c.wakeNewcomer(g, &m, change, now))
 	}
 	return change
 }
 
-// welcome tries a pod that has just begun to want a place, which the queue may have heard of first and refused for want
-// of a gang. One that must wait for its gang may be what the gang lacked: who leads tries again, after a while, as most
-// often more of the kind come.
-func (c *Cache) welcome(g *gang, m *Member, change Change, now time.Time) Change {
+// wakeNewcomer wakes a pod that has just begun to want a place, which the queue may have heard of first and refused for
+// want of a gang. One that must wait for its gang may be what the gang lacked: who leads tries again, after a while, as
+// most often more of the kind come.
+func (c *Cache) wakeNewcomer(g *gang, m *Member, change Change, now time.Time) Change {
 	switch {
 	case slices.Contains(change.Wake, m.UID):
 	case c.admit(m.UID).OK:

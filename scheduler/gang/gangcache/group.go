@@ -166,11 +166,11 @@ func (c *Cache) reconsider(g *gang, now time.Time) Change {
 	}) {
 		return c.allow(group, false, now) // the gang asks for less than before
 	}
-	return Change{Wake: c.rouse(g, group)}
+	return Change{Wake: c.membersToWake(g, group)}
 }
 
-// rouse finds the members of a group without blocking reason that may be tried and were not notified yet.
-func (c *Cache) rouse(g *gang, group []*gang) []UID {
+// membersToWake finds the members of a group without blocking reason that may be tried and were not notified yet.
+func (c *Cache) membersToWake(g *gang, group []*gang) []UID {
 	switch {
 	case inRound(group) != nil:
 		g.woken = ""

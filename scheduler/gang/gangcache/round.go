@@ -263,7 +263,7 @@ func (c *Cache) allow(group []*gang, stood bool, now time.Time) Change {
 	if news {
 		for _, g := range group {
 			own, _ := c.group(g)
-			change.Wake = append(change.Wake, c.rouse(g, own)...)
+			change.Wake = append(change.Wake, c.membersToWake(g, own)...)
 			change = merge(change, c.reviewOthers(g, now))
 		}
 	}
@@ -306,7 +306,7 @@ func (c *Cache) Unreserve(uid UID) Change {
 		}
 		return Change{Later: []UID{uid}, After: shortestPause}
 	case how == allowed:
-		return Change{Wake: c.stumble(g, uid)}
+		return Change{Wake: c.wakeAfterFailedBind(g, uid)}
 	}
 	return Change{}
 }
@@ -334,9 +334,9 @@ func (g *gang) yield(over time.Time) {
 	g.since, g.half = over.Add(time.Duration(binary.BigEndian.Uint64(h[:])>>1)%(10*shortestPause)), false
 }
 
-// stumble finds who is to be tried after a pod could not be bound, which the queue tries again by itself: its gang, and
-// those in whose groups it is, may lack their minimum again.
-func (c *Cache) stumble(g *gang, uid UID) []UID {
+// wakeAfterFailedBind finds who is to be tried after a pod could not be bound, which the queue tries again by itself:
+// its gang, and those in whose groups it is, may lack their minimum again.
+func (c *Cache) wakeAfterFailedBind(g *gang, uid UID) []UID {
 	var out []UID
 	for _, other := range append(c.dependents(g), g) {
 		if c.blockingReason(other) != "" {
@@ -344,7 +344,7 @@ func (c *Cache) stumble(g *gang, uid UID) []UID {
 			continue
 		}
 		group, _ := c.group(other)
-		out = append(out, c.rouse(other, group)...)
+		out = append(out, c.membersToWake(other, group)...)
 	}
 	return slices.DeleteFunc(out, func(other UID) bool { return other == uid })
 }

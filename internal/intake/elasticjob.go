@@ -22,6 +22,9 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 			d.set("spec.workers."+field, n, spec.at(key))
 		}
 	}
+	if !worker.at("restartPolicy").given() {
+		d.note(worker, Dropped, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made again where they were killed")
+	}
 	d.endless(spec)
 	d.cleaning(spec)
 	d.ending(spec)

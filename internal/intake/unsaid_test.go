@@ -26,6 +26,15 @@ func TestUnsaid(t *testing.T) {
 			in:     "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: volcano, maxRetry: 5, tasks: [{name: worker, template: {spec: {restartPolicy: Never, " + trainsBash + "}}}]}\n",
 			untold: []string{"RestartPod", "maxRetry"}, jobs: []string{`restartsPerWorker: 0`},
 		},
+		"a Volcano Job whose pods start again in place": {
+			in:   "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: volcano, tasks: [{name: worker, template: {spec: {" + trainsBash + "}}}]}\n",
+			told: []string{`spec: .*dropped: without a restartPolicy`}, lossy: true,
+		},
+		"an ElasticJob whose pods start again in place": {
+			in: "apiVersion: elastic.pytorch.org/v1alpha1\nkind: ElasticJob\nmetadata: {name: j}\nspec: {rdzvEndpoint: 'etcd:2379', minReplicas: 1, maxReplicas: 2, replicaSpecs: {Worker: {replicas: 1, template: {spec: {" +
+				"containers: [{name: w, image: 'a/b:1', args: ['--nproc_per_node=1', t.py]}]}}}}}\n",
+			told: []string{`Worker: .*dropped: without a restartPolicy`}, lossy: true,
+		},
 		"a Volcano Job that replaces pods": {
 			in:     "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: volcano, policies: [{event: PodFailed, action: RestartPod}], tasks: [{name: worker, template: {spec: {restartPolicy: Never, " + trainsBash + "}}}]}\n",
 			untold: []string{"policies", "restartsPerWorker"}, jobs: []string{`restarts: 2`},

@@ -37,7 +37,11 @@ func (d *draft) vcFailure(spec, task view) {
 	if !ok || retries == 0 {
 		retries = 3
 	}
-	inPlace := task.at("template", "spec", "restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
+	pod := task.at("template", "spec")
+	inPlace := pod.at("restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
+	if !pod.at("restartPolicy").given() {
+		d.note(pod, Dropped, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods that failed are made again, and counted")
+	}
 	switch restarts := slices.ContainsFunc(all, restartsPods); {
 	case restarts || inPlace:
 		d.set("spec.failure.restarts", max(retries-1, 0), spec.at("maxRetry"))
@@ -89,7 +93,11 @@ func (d *draft) vcGang(spec, scheduler view) {
 	}
 	// A launcher that waits for more is the source's own mistake, which the schema finds.
 	if n, _ := fewest.number(); least < n && (d.lost > 0 || d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
-		d.note(spec.at("minAvailable"), Dropped, "%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", least, n)
+		without := ""
+		if share {
+			without = "without the pods of other tasks "
+		}
+		d.note(spec.at("minAvailable"), Dropped, "%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without, least, n)
 		spec.at("minAvailable").moved()
 		least = n
 	} else if share {

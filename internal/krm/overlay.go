@@ -172,9 +172,10 @@ func readKustomization(dir string) (*kustomization, error) {
 
 // functionConfig returns the configuration of tegen that a transformer entry holds or names, nil where it is another's.
 func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
-	text := []byte(entry)
+	text, at := []byte(entry), "a transformer in "+relative(filepath.Join(k.dir, k.file))
 	if !strings.Contains(entry, "\n") {
 		path := filepath.Join(k.dir, entry)
+		at = relative(path)
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
@@ -191,11 +192,17 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 		}
 	}
 	parsed, err := yaml.Parse(string(text))
+	if errors.Is(err, io.EOF) { // an empty file, which kustomize takes for no transformer at all
+		return nil, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}
 	n := parsed.YNode() // of any form: what is no object is kustomize's to refuse
 	if apiVersion(n) == contract.APIVersion && (kind(n) == contract.KindGenerator || kind(n) == contract.KindCheck) {
+		if err := checkObject(n, kind(n)); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", at, err)
+		}
 		return n, nil
 	}
 	return nil, nil

@@ -20,6 +20,9 @@ import (
 // asStore makes the test binary the store's process; asStuck one that never gets anywhere.
 const asStore, asStuck = "TEGEN_TEST_STORE", "TEGEN_TEST_STUCK"
 
+// asSlow is for how long a store reads before it opens.
+const asSlow = "TEGEN_TEST_SLOW"
+
 // asKilled makes it one that says something and is killed; asLimits what starts a store, and says what memory both have.
 const asKilled, asLimits, asLimited = "TEGEN_TEST_KILLED", "TEGEN_TEST_LIMITS", "TEGEN_TEST_LIMITED"
 
@@ -44,6 +47,9 @@ func TestMain(m *testing.M) {
 		fmt.Println(c.reason(), debug.SetMemoryLimit(-1))
 		return
 	case os.Getenv(asStore) != "":
+		if d, err := time.ParseDuration(os.Getenv(asSlow)); err == nil {
+			readSlowly(d)
+		}
 		if err := Main(Embedded{Dir: os.Args[1], Listen: os.Args[2], Log: zap.NewNop()}, os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
@@ -199,6 +205,32 @@ func TestStuck(t *testing.T) {
 	_, err := Process{Dir: dir, Command: []string{os.Args[0]}, Stall: 2 * time.Second}.Open(t.Context())
 	if took := time.Since(begin); err == nil || !strings.Contains(err.Error(), dir+": it has not advanced for 2s") || took > 20*time.Second {
 		t.Errorf("after %s: %v", took, err)
+	}
+}
+
+// TestSlowOpening: a store that opens for longer than it may stand still is waited for while it reads.
+func TestSlowOpening(t *testing.T) {
+	t.Setenv(asStore, "1")
+	t.Setenv(asSlow, "7s")
+	begin := time.Now()
+	s, err := Process{Dir: t.TempDir(), Command: []string{os.Args[0]}, Stall: 3 * time.Second}.Open(t.Context())
+	if err != nil {
+		t.Fatalf("after %s: %v", time.Since(begin), err)
+	}
+	if took := time.Since(begin); took < 7*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// readSlowly reads as a store reads a large log from a slow disk.
+func readSlowly(d time.Duration) {
+	log := filepath.Join(os.Args[1], "log")
+	_ = os.WriteFile(log, make([]byte, 256<<10), 0o600) // without it nothing is read, and the store is given up
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		_, _ = os.ReadFile(log)
 	}
 }
 

@@ -109,7 +109,9 @@ func (s *Server) awaitTurn(c *conn, replied bool) {
 			s.mu.Lock()
 		case <-over.C:
 			s.mu.Lock()
-			s.pass(queue)
+			if queue.Front() != c.turn.place {
+				s.pass(queue)
+			}
 			return
 		}
 	}

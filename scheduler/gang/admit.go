@@ -26,30 +26,35 @@ func (r *refused) Clone() fwk.StateData { return r }
 
 // PreFilter looks for room for a pod's whole gang before the pod takes its own place, and refuses the pod where there
 // is none. Pods without a gang pass.
-func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if !g.synced() { // kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone
-		if !cache.WaitForCacheSync(ctx.Done(), g.synced) {
+func (g *Gang) PreFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo,
+) (*fwk.PreFilterResult, *fwk.Status) {
+	// kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone.
+	if !g.shared.synced() {
+		if !cache.WaitForCacheSync(ctx.Done(), g.shared.synced) {
 			return nil, fwk.AsStatus(fmt.Errorf("reading the pods of gangs: %w", context.Cause(ctx)))
 		}
 	}
-	uid := uidOf(pod)
-	key, ok := g.cache.GangOf(uid)
-	if !ok || inDryRun(state) {
+	if inDryRun(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	if v := g.cache.Admit(uid); !v.OK {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
+	uid := uidOf(pod)
+	attempt := g.shared.cache.Attempt(uid)
+	if !attempt.OK {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, attempt.Reason)
 	}
-	if wants := g.cache.Wanted(uid); len(wants) > 0 {
-		if s := g.look(ctx, state, uid, key, wants); !s.IsSuccess() {
-			return nil, s
+	node := attempt.Node
+	if len(attempt.Wants) > 0 {
+		var status *fwk.Status
+		if node, status = g.look(ctx, state, uid, attempt); !status.IsSuccess() {
+			return nil, status
 		}
 	}
-	if node, ok := g.cache.Planned(uid); ok && node != "" {
-		state.Write(plannedKey, planned(node))
-		return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
+	if node == "" {
+		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	return nil, fwk.NewStatus(fwk.Skip)
+	state.Write(plannedKey, planned(node))
+	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 }
 
 // plannedKey marks in a pod's cycle the node that its gang's round has for it, for Filter.
@@ -60,8 +65,8 @@ type planned string
 // Clone is asked for by the framework.
 func (p planned) Clone() fwk.StateData { return p }
 
-// Filter holds a pod to the node of its gang's round: kube-scheduler tries a node that the pod was nominated for, or that
-// a pod of the same signature left over, whatever PreFilter named.
+// Filter holds a pod to the node of its gang's round: kube-scheduler tries a node that the pod was nominated for, or
+// that a pod of the same signature left over, whatever PreFilter named.
 func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	data, err := state.Read(plannedKey)
 	if err != nil {
@@ -76,49 +81,55 @@ func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node
 // PreFilterExtensions is nil: adding or removing a pod on a node changes nothing for a gang.
 func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the
-// gang is told why.
-func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid gangcache.UID, key gangcache.Key, wants []gangcache.Want) *fwk.Status {
-	g.suspendNominations(wants)
+// look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the gang is
+// told why.
+func (g *Gang) look(
+	ctx context.Context, state fwk.CycleState, uid gangcache.UID, attempt gangcache.Attempt,
+) (node string, status *fwk.Status) {
+	wants := attempt.Wants
+	g.shared.suspendNominations(wants)
 	plan, shortage, err := g.dryRun(ctx, wants)
 	if err != nil {
-		g.nominate(wants)
-		return fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", key, err))
+		g.shared.nominate(wants)
+		return "", fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", attempt.Gang, err))
 	}
 	if shortage != nil {
-		g.nominate(wants)
+		g.shared.nominate(wants)
 		message := shortage.String()
-		state.Write(refusedKey, &refused{gang: key, wants: wants})
-		g.reports.refused(uid, wants, message)
-		return fwk.NewStatus(fwk.Unschedulable, message)
+		state.Write(refusedKey, &refused{gang: attempt.Gang, wants: wants})
+		g.shared.reports.refused(uid, wants, message)
+		return "", fwk.NewStatus(fwk.Unschedulable, message)
 	}
-	g.clearNominations(wants)
-	g.apply(g.cache.Start(uid, plan.nodes(g.cache.Pinned(uid))))
-	return nil
+	g.shared.clearNominations(wants)
+	node, change := g.shared.cache.Start(uid, plan.nodes(attempt.Pin))
+	g.shared.apply(change)
+	return node, nil
 }
 
 // PostFilter makes room by preemption: for a whole gang that found none, or for a single pod. A member that found no
 // place although its gang had found room ends the attempt.
-func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (g *Gang) PostFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	if data, err := state.Read(refusedKey); err == nil {
 		r := data.(*refused)
 		return g.preempt(ctx, pod, r.gang, r.wants)
 	}
 	uid := uidOf(pod)
-	key, member := g.cache.GangOf(uid)
-	if _, planned := g.cache.Planned(uid); planned {
-		g.apply(g.cache.Fail(uid))
-		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s lost the room that it had found, and tries again", key))
-	}
-	if member && !g.cache.Admit(uid).OK {
+	switch attempt := g.shared.cache.Attempt(uid); {
+	case attempt.Planned:
+		g.shared.apply(g.shared.cache.Fail(uid))
+		return nil, fwk.NewStatus(fwk.Unschedulable, lostRoom(attempt.Gang))
+	case !attempt.OK:
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	own := gangcache.Key{Namespace: pod.Namespace, Name: pod.Name}
-	if n := g.leaving(own); n > 0 {
+	if n := g.shared.leaving(own); n > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("%d evicted pods are still leaving", n))
 	}
 	result, status := g.preempter.PostFilter(ctx, state, pod, nodes)
-	// Without a result it was not looked for victims: those of an earlier attempt are still leaving, or it may have none.
+	// Without a result it was not looked for victims: those of an earlier attempt are still leaving, or it may have
+	// none.
 	if status.IsSuccess() || !status.IsRejected() || result == nil {
 		return result, status
 	}
@@ -128,4 +139,8 @@ func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1
 		return whole, s
 	}
 	return result, status
+}
+
+func lostRoom(key gangcache.Key) string {
+	return fmt.Sprintf("gang %s lost the room that it had found, and tries again", key)
 }

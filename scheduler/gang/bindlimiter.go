@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// maxInFlight is how many members of gangs bind at a time. A thousand bindings at once keep an API server busier with
-	// each other than with bindings: measured with make bench-scheduler, they take twice as long as one after another.
+	// maxInFlight is how many members of gangs bind at a time. A thousand bindings at once keep an API server busier
+	// with each other than with bindings: measured with make bench-scheduler, they take twice as long as one after
+	// another.
 	maxInFlight = 32
 	// bindTimeout is how long a binding counts as in flight before the next one starts without it.
 	bindTimeout = 5 * time.Second

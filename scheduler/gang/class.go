@@ -33,7 +33,10 @@ type class struct {
 // make every pod a class of its own.
 func shape(pod *corev1.Pod) (string, error) {
 	labels := maps.Clone(pod.Labels)
-	for _, numbering := range []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"} {
+	for _, numbering := range []string{
+		"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index",
+		"statefulset.kubernetes.io/pod-name",
+	} {
 		delete(labels, numbering)
 	}
 	spec := pod.Spec
@@ -42,9 +45,12 @@ func shape(pod *corev1.Pod) (string, error) {
 		Labels    map[string]string
 		Spec      corev1.PodSpec
 	}{pod.Namespace, labels, corev1.PodSpec{
-		Containers: requests(spec.Containers), InitContainers: requests(spec.InitContainers), Overhead: spec.Overhead, Resources: spec.Resources,
-		NodeSelector: spec.NodeSelector, NodeName: spec.NodeName, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
-		TopologySpreadConstraints: spec.TopologySpreadConstraints, Volumes: spec.Volumes, ResourceClaims: spec.ResourceClaims, Priority: spec.Priority,
+		Containers: requests(spec.Containers), InitContainers: requests(spec.InitContainers), Overhead: spec.Overhead,
+		Resources:    spec.Resources,
+		NodeSelector: spec.NodeSelector, NodeName: spec.NodeName, Affinity: spec.Affinity,
+		Tolerations:               spec.Tolerations,
+		TopologySpreadConstraints: spec.TopologySpreadConstraints, Volumes: spec.Volumes,
+		ResourceClaims: spec.ResourceClaims, Priority: spec.Priority,
 		HostNetwork: spec.HostNetwork,
 	}})
 	if err != nil {
@@ -57,7 +63,9 @@ func shape(pod *corev1.Pod) (string, error) {
 func requests(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, len(containers))
 	for i, c := range containers {
-		out[i] = corev1.Container{Image: c.Image, Ports: c.Ports, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		out[i] = corev1.Container{
+			Image: c.Image, Ports: c.Ports, Resources: c.Resources, RestartPolicy: c.RestartPolicy,
+		}
 	}
 	return out
 }
@@ -117,8 +125,9 @@ func couples(spec *corev1.PodSpec) (must, better bool) {
 	return must, better
 }
 
-// rank orders the nodes that a class is to fill: those that take a pod of it, by the profile's scores. Pods whose places
-// depend on each other try all nodes as they come, and so does preemption, which has put them in an order of its own.
+// rank orders the nodes that a class is to fill: those that take a pod of it, by the profile's scores. Pods whose
+// places depend on each other try all nodes as they come, and so does preemption, which has put them in an order of its
+// own.
 func (sim *simulation) rank(ctx context.Context, c *class) error {
 	if c.refusal != nil {
 		return nil

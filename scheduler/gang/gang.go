@@ -1,13 +1,11 @@
-// Package gang is the plugin TegenGang: pods that declare a gang are placed
-// together or not at all. A gang is declared by Koordinator's annotations or by
-// a PodGroup of scheduling.k8s.io, so that one set of manifests works on
+// Package gang is the plugin TegenGang: pods that declare a gang are placed together or not at all. A gang is declared
+// by Koordinator's annotations or by a PodGroup of scheduling.k8s.io, so that one set of manifests works on
 // Koordinator's scheduler and on this one.
 //
-// What may happen to a gang is decided in package gangcache. Here its decisions
-// meet kube-scheduler: one member of a gang looks for room on behalf of all
-// (fit.go), the others enter the queue once there is room, hold their places
-// until the minimum is reached (permit.go), and bind together. A gang without
-// room holds nothing; one pod of it waits for a change in the cluster.
+// What may happen to a gang is decided in package gangcache. Here its decisions meet kube-scheduler: one member of a
+// gang looks for room on behalf of all (simulation.go), the others enter the queue once there is room, hold their
+// places until the minimum is reached (permit.go), and bind together. A gang without room holds nothing; one pod of it
+// waits for a change in the cluster.
 package gang
 
 import (
@@ -65,9 +63,10 @@ func (a Args) waiting() (time.Duration, error) {
 	return time.Duration(*a.DefaultWaitingTimeSeconds) * time.Second, nil
 }
 
-// Gang is the plugin of one profile. All profiles of a process share one gang cache: preemption must know the gangs of all.
+// Gang is the plugin of one profile. All profiles of a process share one gang cache: preemption must know the gangs of
+// all.
 type Gang struct {
-	*coordinator
+	shared    *coordinator
 	profile   framework.Framework
 	preempter *defaultpreemption.DefaultPreemption // for pods without a gang
 }
@@ -77,6 +76,7 @@ type coordinator struct {
 	cache   *gangcache.Cache
 	waiting time.Duration
 	native  bool // PodGroups are this plugin's business, not kube-scheduler's own
+	metrics *gangMetrics
 	reports *reporter
 	groups  *podGroups
 	binds   *bindLimiter
@@ -98,7 +98,7 @@ func (s *scheduler) newGang(ctx context.Context, configuration runtime.Object, h
 		return nil, fmt.Errorf("%s needs the framework of kube-scheduler, not %T", Name, handle)
 	}
 	if s.coordinator == nil {
-		c, err := open(ctx, configuration, f)
+		c, err := s.open(ctx, configuration, f)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,9 @@ func (s *scheduler) newGang(ctx context.Context, configuration runtime.Object, h
 }
 
 // open makes what the profiles share, and starts to watch.
-func open(ctx context.Context, configuration runtime.Object, handle framework.Framework) (*coordinator, error) {
+func (s *scheduler) open(
+	ctx context.Context, configuration runtime.Object, handle framework.Framework,
+) (*coordinator, error) {
 	var a Args
 	if err := args.Decode(configuration, &a); err != nil {
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
@@ -123,9 +125,9 @@ func open(ctx context.Context, configuration runtime.Object, handle framework.Fr
 		profiles: map[string]bool{}, pods: map[gangcache.UID]*corev1.Pod{}, ended: map[gangcache.UID]bool{},
 		evicted: map[gangcache.Key][]*corev1.Pod{}, nominated: map[gangcache.UID]nomination{},
 	}
-	c.reports = newReporter(c)
+	c.metrics = newMetrics(s.registry, c.cache.Stats)
+	c.reports = newReporter(c, s.election.leads)
 	c.binds = newBindLimiter(func(uid gangcache.UID) { c.answer(uid, time.Millisecond) })
-	register(c.cache.Stats)
 	if err := c.watch(ctx); err != nil {
 		return nil, err
 	}
@@ -144,11 +146,13 @@ func (c *coordinator) join(ctx context.Context, handle framework.Framework) (*Ga
 	c.mu.Unlock()
 	// The values that kube-scheduler gives its own preemption where a configuration says nothing.
 	args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
-	preempter, err := defaultpreemption.New(ctx, args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
+	preempter, err := defaultpreemption.New(
+		ctx, args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("making the preemption of single pods: %w", err)
 	}
-	g := &Gang{coordinator: c, profile: handle, preempter: preempter}
+	g := &Gang{shared: c, profile: handle, preempter: preempter}
 	preempter.IsEligiblePod = g.goesAlone
 	return g, nil
 }

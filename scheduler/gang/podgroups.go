@@ -49,7 +49,8 @@ func newPodGroups(c *coordinator) *podGroups {
 func (p *podGroups) run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	version := ""
-	_ = wait.PollUntilContextCancel(ctx, time.Minute, true, func(context.Context) (bool, error) { // it ends with the context only
+	// It ends with the context only.
+	_ = wait.PollUntilContextCancel(ctx, time.Minute, true, func(context.Context) (bool, error) {
 		version = p.served()
 		return version != "", nil
 	})
@@ -100,14 +101,19 @@ func (p *podGroups) served() string {
 
 // minCount is what a PodGroup asks for; its pods are on their own where it asks for nothing.
 func (p *podGroups) minCount(u *unstructured.Unstructured) (gangcache.Spec, error) {
-	spec := gangcache.Spec{Min: 1, Mode: gangcache.Strict, Policy: gangcache.WaitingAndRunning, Waiting: p.coordinator.waiting}
+	spec := gangcache.Spec{
+		Min: 1, Mode: gangcache.Strict, Policy: gangcache.WaitingAndRunning, Waiting: p.coordinator.waiting,
+	}
 	gang, found, err := unstructured.NestedMap(u.Object, "spec", "schedulingPolicy", "gang")
 	if err != nil || !found {
 		return spec, err
 	}
 	n, _, err := unstructured.NestedInt64(gang, "minCount")
 	if err != nil || n < 1 || n > gangcache.MaxMembers {
-		return spec, fmt.Errorf("PodGroup %s: spec.schedulingPolicy.gang.minCount must be a number from 1 to %d", u.GetName(), gangcache.MaxMembers)
+		return spec, fmt.Errorf(
+			"PodGroup %s: spec.schedulingPolicy.gang.minCount must be a number from 1 to %d", u.GetName(),
+			gangcache.MaxMembers,
+		)
 	}
 	spec.Min = int(n)
 	return spec, nil
@@ -135,8 +141,8 @@ func (p *podGroups) drop(obj any) {
 	p.coordinator.apply(p.coordinator.cache.RemovePodGroup(key, time.Now()))
 }
 
-// report writes into a PodGroup's conditions that it has no room, or with an empty message that it has its
-// minimum. Nothing waits for it; of several messages for one PodGroup the last is written last.
+// report writes into a PodGroup's conditions that it has no room, or with an empty message that it has its minimum.
+// Nothing waits for it; of several messages for one PodGroup the last is written last.
 func (p *podGroups) report(key gangcache.Key, message string) {
 	p.mu.Lock()
 	p.messages[key] = message
@@ -144,8 +150,8 @@ func (p *podGroups) report(key gangcache.Key, message string) {
 	p.queue.Add(key)
 }
 
-// next writes one condition; false where there will be no more. One that is refused because another writer was faster is
-// written again.
+// next writes one condition; false where there will be no more. One that is refused because another writer was faster
+// is written again.
 func (p *podGroups) next(ctx context.Context, client dynamic.NamespaceableResourceInterface) bool {
 	key, shutdown := p.queue.Get()
 	if shutdown {
@@ -159,7 +165,10 @@ func (p *podGroups) next(ctx context.Context, client dynamic.NamespaceableResour
 	if !ok {
 		return true
 	}
-	c := metav1.Condition{Type: podGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled", Message: "the gang has the places it needs"}
+	c := metav1.Condition{
+		Type: podGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled",
+		Message: "the gang has the places it needs",
+	}
 	if message != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Unschedulable", message
 	}
@@ -198,7 +207,8 @@ func write(ctx context.Context, client dynamic.ResourceInterface, name string, c
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": u.GetResourceVersion()}, // another writer's conditions are not overwritten
+		// another writer's conditions are not overwritten
+		"metadata": map[string]any{"resourceVersion": u.GetResourceVersion()},
 		"status":   status.Status,
 	})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
-// nomination is room that is kept for a member until the pods have left that made it: without it a pod of lower priority,
-// such as the successor of an evicted one, would take it.
+// nomination is room that is kept for a member until the pods have left that made it: without it a pod of lower
+// priority, such as the successor of an evicted one, would take it.
 type nomination struct {
 	info  fwk.PodInfo
 	node  string
@@ -27,13 +27,15 @@ type nomination struct {
 
 // goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum.
 func (g *Gang) goesAlone(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
-	t := g.cache.Membership(uidOf(victim.GetPod()))
+	t := g.shared.cache.Membership(uidOf(victim.GetPod()))
 	return t.Group == "" || t.Spare
 }
 
 // preempt evicts pods of lower priority so that all that is wanted fits: as few and as unimportant ones as it finds,
 // and of a gang only what it can spare or the whole. It returns the node on which the pod itself will have room.
-func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, wants []gangcache.Want) (*fwk.PostFilterResult, *fwk.Status) {
+func (g *Gang) preempt(
+	ctx context.Context, pod *corev1.Pod, key gangcache.Key, wants []gangcache.Want,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	no := func(format string, args ...any) (*fwk.PostFilterResult, *fwk.Status) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf(format, args...))
 	}
@@ -44,13 +46,13 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, 
 	if p := pod.Spec.PreemptionPolicy; p != nil && *p == corev1.PreemptNever {
 		return no("its preemptionPolicy is Never")
 	}
-	if n := g.leaving(key); n > 0 {
+	if n := g.shared.leaving(key); n > 0 {
 		return no("%d evicted pods are still leaving", n)
 	}
-	g.clearNominations(wants) // their nominations did not come true
+	g.shared.clearNominations(wants) // their nominations did not come true
 	members := []*corev1.Pod{pod}
 	for _, w := range wants {
-		members = append(members, g.podsOf(w.Candidates)...)
+		members = append(members, g.shared.podsOf(w.Candidates)...)
 	}
 	r, err := g.newRemoval(lowest(members))
 	if err != nil {
@@ -66,7 +68,9 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, 
 	if err := r.from(ctx, sim); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	p, short, err := sim.placeAll(ctx, wants, func(uids []gangcache.UID) []*corev1.Pod { return g.membersOr(pod, uids) })
+	p, short, err := sim.placeAll(ctx, wants, func(uids []gangcache.UID) []*corev1.Pod {
+		return g.membersOr(pod, uids)
+	})
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(err)
@@ -85,10 +89,10 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key gangcache.Key, 
 
 // membersOr are the members of a gang, or the pod itself where it has none.
 func (g *Gang) membersOr(pod *corev1.Pod, uids []gangcache.UID) []*corev1.Pod {
-	if _, ok := g.cache.GangOf(uidOf(pod)); !ok {
+	if _, ok := g.shared.cache.GangOf(uidOf(pod)); !ok {
 		return []*corev1.Pod{pod}
 	}
-	return g.podsOf(uids)
+	return g.shared.podsOf(uids)
 }
 
 // leaving is how many of the pods that were evicted for a gang still hold their places.
@@ -108,23 +112,27 @@ func (c *coordinator) leaving(key gangcache.Key) int {
 }
 
 // evict evicts pods, in the background, and keeps the room for those it was made for.
-func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key gangcache.Key, p *plan, victims []*corev1.Pod) *fwk.PostFilterResult {
+func (g *Gang) evict(
+	ctx context.Context, pod *corev1.Pod, key gangcache.Key, p *plan, victims []*corev1.Pod,
+) *fwk.PostFilterResult {
 	logger := klog.FromContext(ctx)
 	target := p.names[p.assignments[0].node]
-	g.mu.Lock()
-	g.evicted[key] = victims
+	g.shared.mu.Lock()
+	g.shared.evicted[key] = victims
 	for _, s := range p.assignments {
 		if s.pod.UID == pod.UID {
 			target = p.names[s.node]
 			continue // the framework keeps the room of the pod that it is scheduling
 		}
 		if info, err := framework.NewPodInfo(s.pod); err == nil {
-			g.nominated[uidOf(s.pod)] = nomination{info, p.names[s.node], g.cache.Membership(uidOf(s.pod)).Group}
+			g.shared.nominated[uidOf(s.pod)] = nomination{
+				info, p.names[s.node], g.shared.cache.Membership(uidOf(s.pod)).Group,
+			}
 		}
 	}
-	g.mu.Unlock()
+	g.shared.mu.Unlock()
 	for _, s := range p.assignments {
-		g.keep(uidOf(s.pod))
+		g.shared.keep(uidOf(s.pod))
 	}
 	logger.V(2).Info("Evicting pods to make room for a gang", "gang", key.String(), "pods", len(victims))
 	background := klog.NewContext(context.WithoutCancel(ctx), logger)
@@ -141,12 +149,13 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key,
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return
 	}
-	g.mu.Lock()
-	g.evicted[key] = slices.DeleteFunc(g.evicted[key], func(p *corev1.Pod) bool { // nobody waits for those to leave
+	g.shared.mu.Lock()
+	// Nobody waits for those to leave whose eviction was refused.
+	g.shared.evicted[key] = slices.DeleteFunc(g.shared.evicted[key], func(p *corev1.Pod) bool {
 		i := slices.Index(victims, p)
 		return i >= 0 && errs[i] != nil
 	})
-	g.mu.Unlock()
+	g.shared.mu.Unlock()
 	time.AfterFunc(refusedPause, func() {
 		g.profile.Activate(klog.FromContext(ctx), map[string]*corev1.Pod{pod.Namespace + "/" + pod.Name: pod})
 	})
@@ -155,8 +164,8 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key,
 // refusedPause is how long after a refused eviction the next is asked for: what refuses it is seldom over at once.
 const refusedPause = 5 * time.Second
 
-// dropNominations gives up what is kept for a gang's group that cannot be tried: nobody would give it up later. It forgets
-// what the gang had evicted too.
+// dropNominations gives up what is kept for a gang's group that cannot be tried: nobody would give it up later. It
+// forgets what the gang had evicted too.
 func (c *coordinator) dropNominations(key gangcache.Key, group string) {
 	c.mu.Lock()
 	delete(c.evicted, key)
@@ -179,7 +188,9 @@ func (c *coordinator) keep(uid gangcache.UID) {
 	p, ok := c.nominated[uid]
 	c.mu.RUnlock()
 	if ok {
-		c.handle.AddNominatedPod(klog.Background(), p.info, &fwk.NominatingInfo{NominatedNodeName: p.node, NominatingMode: fwk.ModeOverride})
+		c.handle.AddNominatedPod(
+			klog.Background(), p.info, &fwk.NominatingInfo{NominatedNodeName: p.node, NominatingMode: fwk.ModeOverride},
+		)
 	}
 }
 
@@ -254,7 +265,7 @@ func (g *Gang) newRemoval(priority int32) (*removal, error) {
 	for _, n := range snapshot {
 		r.original[n.Node().Name] = n
 		for _, info := range n.GetPods() {
-			v := &victim{info: info, membership: g.cache.Membership(uidOf(info.GetPod()))}
+			v := &victim{info: info, membership: g.shared.cache.Membership(uidOf(info.GetPod()))}
 			if corev1helpers.PodPriority(v.pod()) >= priority {
 				protected[v.membership.Group] = true
 				continue
@@ -285,7 +296,9 @@ func (r *removal) from(ctx context.Context, sim *simulation) error {
 	slices.SortStableFunc(sim.nodes, func(a, b fwk.NodeInfo) int {
 		highestA, countA := cost(a)
 		highestB, countB := cost(b)
-		return cmp.Or(cmp.Compare(min(countA, 1), min(countB, 1)), cmp.Compare(highestA, highestB), cmp.Compare(countA, countB))
+		return cmp.Or(
+			cmp.Compare(min(countA, 1), min(countB, 1)), cmp.Compare(highestA, highestB), cmp.Compare(countA, countB),
+		)
 	})
 	for i, n := range sim.nodes {
 		for _, v := range r.byNode[n.Node().Name] {

@@ -21,7 +21,8 @@ import (
 const (
 	// gathering is how long a gang may lack pods before they are told: controllers create them one after another.
 	gathering = 3 * time.Second
-	// repeat is how often at most a pod is told something new: what there is room for may change with every pod that goes.
+	// repeat is how often at most a pod is told something new: what there is room for may change with every pod that
+	// goes.
 	repeat = 10 * time.Second
 	// reporters is how many pods are told at a time.
 	reporters = 8
@@ -40,18 +41,18 @@ type reporter struct {
 	coordinator *coordinator
 	queue       workqueue.TypedRateLimitingInterface[gangcache.UID]
 
-	leads func() bool
+	leads func(context.Context) bool
 
 	mu      sync.Mutex
 	said    map[gangcache.UID]reported // of a pod, last
 	verdict map[gangcache.Key]string   // why a gang found no room
 }
 
-func newReporter(c *coordinator) *reporter {
+func newReporter(c *coordinator, leads func(context.Context) bool) *reporter {
 	return &reporter{
 		coordinator: c,
 		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[gangcache.UID]()),
-		leads:       new(election).leads,
+		leads:       leads,
 		said:        map[gangcache.UID]reported{}, verdict: map[gangcache.Key]string{},
 	}
 }
@@ -91,8 +92,8 @@ func (r *reporter) next(ctx context.Context) bool {
 
 // look reports on a pod of a gang that cannot be tried: at once where something must be mended, after a while where
 // pods are missing that may be on their way.
-func (r *reporter) look(uid gangcache.UID) {
-	switch blocked, broken := r.coordinator.cache.BlockingReason(uid); {
+func (r *reporter) look(uid gangcache.UID, blocked string, broken bool) {
+	switch {
 	case broken:
 		r.queue.Add(uid)
 	case blocked != "":
@@ -116,7 +117,7 @@ func (r *reporter) close(key gangcache.Key) {
 
 // refused reports to the other members of a gang what kube-scheduler says of the one that it tried.
 func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message string) {
-	refusals.Inc()
+	r.coordinator.metrics.refusals.Inc()
 	r.mu.Lock()
 	r.said[uid] = reported{message, time.Now()}
 	for _, w := range wants {
@@ -137,8 +138,8 @@ func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message st
 
 // placed ends a gang's refusal.
 func (r *reporter) placed(a gangcache.Admission) {
-	admissions.Inc()
-	admissionSeconds.Observe(a.Waited.Seconds())
+	r.coordinator.metrics.admissions.Inc()
+	r.coordinator.metrics.admissionSeconds.Observe(a.Waited.Seconds())
 	r.close(a.Gang)
 	if a.Gang.Native {
 		r.coordinator.groups.report(a.Gang, "")
@@ -150,13 +151,13 @@ func (r *reporter) message(uid gangcache.UID) string {
 	if blocked, _ := r.coordinator.cache.BlockingReason(uid); blocked != "" {
 		return blocked
 	}
-	if r.coordinator.cache.Admit(uid).OK {
+	v := r.coordinator.cache.Admit(uid)
+	if v.OK {
 		return ""
 	}
-	key, _ := r.coordinator.cache.GangOf(uid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.verdict[key]
+	return r.verdict[v.Gang]
 }
 
 // report tells a pod what there is to say of it, unless it was told; again is when to look at it once more.
@@ -171,7 +172,7 @@ func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Du
 	if message == "" {
 		return 0, nil
 	}
-	if !r.leads() {
+	if !r.leads(ctx) {
 		return repeat, nil // the scheduler that leads says it, and this one may have to take over
 	}
 	r.mu.Lock()
@@ -198,11 +199,16 @@ func (r *reporter) say(ctx context.Context, pod *corev1.Pod, message string) err
 	if len(note) > validation.NoteLengthLimit {
 		note = strings.ToValidUTF8(note[:validation.NoteLengthLimit], "") // cut inside a character, it would be none
 	}
-	r.coordinator.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note)
+	r.coordinator.handle.EventRecorder().Eventf(
+		pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note,
+	)
 	status := pod.Status.DeepCopy()
 	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
-		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled),
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		Message: message,
+		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(
+			&pod.Status, pod.Generation, corev1.PodScheduled,
+		),
 	})
 	if !changed {
 		return nil

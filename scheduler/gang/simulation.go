@@ -31,8 +31,8 @@ func inDryRun(state fwk.CycleState) bool {
 	return err == nil
 }
 
-// simulation is a private copy of the cluster's snapshot on which pods are placed one after another with the profile's own
-// filters: resources, taints, affinity, topology, volumes. What filters do not see, such as the second claim on one
+// simulation is a private copy of the cluster's snapshot on which pods are placed one after another with the profile's
+// own filters: resources, taints, affinity, topology, volumes. What filters do not see, such as the second claim on one
 // volume, is found when the pods are placed in earnest.
 type simulation struct {
 	fw      framework.Framework
@@ -96,7 +96,10 @@ func (s *shortage) String() string {
 		why = ": " + strings.Join(reasons, ", ")
 	}
 	have := s.want.Min - s.want.Need
-	return fmt.Sprintf("gang %s needs %d pods at once and has room for %d, none for pod %s%s", s.gang, s.want.Min, have+s.placed, s.pod, why)
+	return fmt.Sprintf(
+		"gang %s needs %d pods at once and has room for %d, none for pod %s%s", s.gang, s.want.Min, have+s.placed,
+		s.pod, why,
+	)
 }
 
 // dryRun finds a place for what is wanted, all of it or nothing.
@@ -105,7 +108,7 @@ func (g *Gang) dryRun(ctx context.Context, wants []gangcache.Want) (*plan, *shor
 	if err != nil {
 		return nil, nil, err
 	}
-	return sim.placeAll(ctx, wants, g.podsOf)
+	return sim.placeAll(ctx, wants, g.shared.podsOf)
 }
 
 // podsOf are the members as they were last seen, without those that have gone since.
@@ -126,10 +129,15 @@ func (g *Gang) newSimulation() (*simulation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the snapshot: %w", err)
 	}
-	return &simulation{fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{}, start: rand.IntN(max(len(snapshot), 1))}, nil
+	return &simulation{
+		fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{},
+		start: rand.IntN(max(len(snapshot), 1)),
+	}, nil
 }
 
-func (sim *simulation) placeAll(ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod) (*plan, *shortage, error) {
+func (sim *simulation) placeAll(
+	ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod,
+) (*plan, *shortage, error) {
 	p := &plan{names: make([]string, len(sim.nodes))}
 	for i, n := range sim.nodes {
 		p.names[i] = n.Node().Name

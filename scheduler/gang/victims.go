@@ -28,8 +28,8 @@ type unit struct {
 	violates bool // evicting it breaks a PodDisruptionBudget
 }
 
-// victims are the pods that must go for a plan: of all that were taken out of the simulation those that it cannot do with.
-// The most important are put back first, those before all whose eviction breaks a PodDisruptionBudget.
+// victims are the pods that must go for a plan: of all that were taken out of the simulation those that it cannot do
+// with. The most important are put back first, those before all whose eviction breaks a PodDisruptionBudget.
 func (r *removal) victims(ctx context.Context, sim *simulation, p *plan) ([]*corev1.Pod, error) {
 	placed := map[int][]*class{}
 	for _, s := range p.assignments {
@@ -62,7 +62,9 @@ func (r *removal) victims(ctx context.Context, sim *simulation, p *plan) ([]*cor
 }
 
 // stays puts a unit back, and takes it off again where what is placed would not fit beside it.
-func (r *removal) stays(ctx context.Context, sim *simulation, u *unit, placed map[int][]*class, kept map[*victim]bool) (bool, error) {
+func (r *removal) stays(
+	ctx context.Context, sim *simulation, u *unit, placed map[int][]*class, kept map[*victim]bool,
+) (bool, error) {
 	set := func(to bool) error {
 		for _, v := range u.pods {
 			kept[v] = to
@@ -114,7 +116,9 @@ func (sim *simulation) farReaching(v *victim) bool {
 }
 
 // fits says whether what a plan places on a node still fits there beside the pods that are kept.
-func (r *removal) fits(ctx context.Context, sim *simulation, node int, placed []*class, kept map[*victim]bool) (bool, error) {
+func (r *removal) fits(
+	ctx context.Context, sim *simulation, node int, placed []*class, kept map[*victim]bool,
+) (bool, error) {
 	name := sim.nodes[node].Node().Name
 	n := r.original[name].Snapshot()
 	for _, v := range r.byNode[name] {
@@ -173,7 +177,10 @@ func (r *removal) units(sim *simulation, placed map[int][]*class) []*unit {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *unit) int {
-		return cmp.Or(first(a.violates, b.violates), cmp.Compare(b.priority, a.priority), first(a.core, b.core), cmp.Compare(len(b.pods), len(a.pods)))
+		return cmp.Or(
+			first(a.violates, b.violates), cmp.Compare(b.priority, a.priority), first(a.core, b.core),
+			cmp.Compare(len(b.pods), len(a.pods)),
+		)
 	})
 	return out
 }
@@ -197,7 +204,8 @@ type budgets struct {
 }
 
 func (g *Gang) budgets() (*budgets, error) {
-	pdbs, err := g.profile.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister().List(labels.Everything())
+	informer := g.profile.SharedInformerFactory().Policy().V1().PodDisruptionBudgets()
+	pdbs, err := informer.Lister().List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("listing PodDisruptionBudgets: %w", err)
 	}

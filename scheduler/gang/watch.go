@@ -16,7 +16,8 @@ import (
 
 // watch records in the gang cache what becomes of pods.
 func (c *coordinator) watch(ctx context.Context) error {
-	registration, err := c.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	pods := c.handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	registration, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { c.seen(nil, obj.(*corev1.Pod)) },
 		UpdateFunc: func(old, obj any) { c.seen(old.(*corev1.Pod), obj.(*corev1.Pod)) },
 		DeleteFunc: func(obj any) {
@@ -42,8 +43,12 @@ func (c *coordinator) watch(ctx context.Context) error {
 // watchSucceeded enters pods that have succeeded: they count for their gangs, and kube-scheduler, to which they are as
 // good as deleted, does not watch them. Only what a gang is known by is kept of them.
 func (c *coordinator) watchSucceeded(ctx context.Context) (synced func() bool, err error) {
-	factory := informers.NewSharedInformerFactoryWithOptions(c.handle.ClientSet(), 0, informers.WithTransform(gangFields),
-		informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.FieldSelector = "status.phase=" + string(corev1.PodSucceeded) }))
+	factory := informers.NewSharedInformerFactoryWithOptions(
+		c.handle.ClientSet(), 0, informers.WithTransform(gangFields),
+		informers.WithTweakListOptions(func(l *metav1.ListOptions) {
+			l.FieldSelector = "status.phase=" + string(corev1.PodSucceeded)
+		}),
+	)
 	registration, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.succeeded(obj.(*corev1.Pod), true) },
 		DeleteFunc: func(obj any) {
@@ -79,7 +84,10 @@ func gangFields(obj any) (any, error) {
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, Annotations: annotations,
 		},
-		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName, SchedulingGroup: pod.Spec.SchedulingGroup},
+		Spec: corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName,
+			SchedulingGroup: pod.Spec.SchedulingGroup,
+		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}, nil
 }
@@ -144,8 +152,9 @@ func (c *coordinator) seen(old, pod *corev1.Pod) {
 
 // look reports on a pod of a gang that cannot be tried, and gives up what was kept for the gang.
 func (c *coordinator) look(key gangcache.Key, uid gangcache.UID) {
-	c.reports.look(uid)
-	if blocked, _ := c.cache.BlockingReason(uid); blocked != "" {
+	blocked, broken := c.cache.BlockingReason(uid)
+	c.reports.look(uid, blocked, broken)
+	if blocked != "" {
 		c.dropNominations(key, c.cache.Membership(uid).Group)
 	}
 }
@@ -181,7 +190,10 @@ func (c *coordinator) gone(pod *corev1.Pod) {
 
 // member is what the gang cache should know of a pod; ok is false for a pod without a gang.
 func (c *coordinator) member(pod *corev1.Pod) (m gangcache.Member, ok bool) {
-	m = gangcache.Member{UID: uidOf(pod), Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time, State: c.state(pod)}
+	m = gangcache.Member{
+		UID: uidOf(pod), Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time,
+		State: c.state(pod),
+	}
 	if group := pod.Spec.SchedulingGroup; c.native && group != nil && group.PodGroupName != nil {
 		m.Gang = gangcache.Key{Namespace: pod.Namespace, Name: *group.PodGroupName, Native: true}
 		return m, true

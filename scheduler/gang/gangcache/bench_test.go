@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkGangs takes gangs from their first pod to the last binding: Put, Admit, Wanted, Start, Reserve, and Put again.
-// What it reports per pod must not grow with the gang.
+// BenchmarkGangs takes gangs from their first pod to the last binding: Put, Admit, Attempt, Start, Reserve, and Put
+// again. What it reports per pod must not grow with the gang.
 func BenchmarkGangs(b *testing.B) {
 	for _, c := range []struct {
 		name           string
@@ -48,7 +48,10 @@ func life(b *testing.B, gangs, members int, spec Spec) {
 		plan := map[UID]string{}
 		for i := range pods {
 			name := fmt.Sprintf("g%d-%d", n, i)
-			pods[i] = Member{UID: UID(name), Namespace: "a", Name: name, Created: start.Add(time.Duration(i) * time.Second), Gang: key, Spec: spec, State: Pending}
+			pods[i] = Member{
+				UID: UID(name), Namespace: "a", Name: name, Created: start.Add(time.Duration(i) * time.Second),
+				Gang: key, Spec: spec, State: Pending,
+			}
 			if spec.Min == 0 {
 				pods[i].Problem = errMistake
 			}
@@ -58,7 +61,7 @@ func life(b *testing.B, gangs, members int, spec Spec) {
 			cache.Put(pods[i], start)
 			cache.Admit(pods[i].UID)
 		}
-		cache.Wanted(pods[0].UID)
+		cache.Attempt(pods[0].UID)
 		if spec.Min > 0 && spec.Mode == Strict {
 			cache.Start(pods[0].UID, plan)
 		}

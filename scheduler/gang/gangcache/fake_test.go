@@ -129,7 +129,9 @@ func (m *model) closure(g *group) []*group {
 
 // enter tells the cache of a pod as it is.
 func (m *model) enter(p *pod) {
-	member := Member{UID: p.uid, Namespace: "a", Name: string(p.uid), Created: p.created, Gang: p.gang.key, State: Pending}
+	member := Member{
+		UID: p.uid, Namespace: "a", Name: string(p.uid), Created: p.created, Gang: p.gang.key, State: Pending,
+	}
 	if !p.gang.key.Native {
 		member.Spec = p.gang.spec
 	}
@@ -217,7 +219,8 @@ func (m *model) granted(g *group) {
 			if p.known {
 				known++
 			}
-			if p.phase == binding && !p.seen || p.phase == bound && (other != g || other.spec.Policy != OnlyWaiting || !p.seen) {
+			counts := other != g || other.spec.Policy != OnlyWaiting || !p.seen
+			if p.phase == binding && !p.seen || p.phase == bound && counts {
 				n++
 			}
 		}
@@ -300,7 +303,7 @@ func (m *model) cycle() {
 		return
 	}
 	if m.free() < 1 {
-		_, planned := m.cache.Planned(p.uid)
+		planned := m.cache.Attempt(p.uid).Planned
 		m.note("try %s: no place, planned %v", p.uid, planned)
 		if planned {
 			m.apply(m.cache.Fail(p.uid))
@@ -314,7 +317,7 @@ func (m *model) cycle() {
 
 // prefilter looks for room for all that is wanted.
 func (m *model) prefilter(p *pod) bool {
-	wants := m.cache.Wanted(p.uid)
+	wants := m.cache.Attempt(p.uid).Wants
 	if len(wants) == 0 {
 		return true
 	}
@@ -326,11 +329,15 @@ func (m *model) prefilter(p *pod) bool {
 			return false
 		}
 		for _, uid := range w.Candidates[:w.Need] {
-			plan[uid] = ""
+			plan[uid] = "node of " + string(uid)
 		}
 	}
 	m.note("try %s: start %v", p.uid, plan)
-	m.apply(m.cache.Start(p.uid, plan))
+	node, c := m.cache.Start(p.uid, plan)
+	if node != m.cache.Attempt(p.uid).Node {
+		m.fail("pod %s starts a round on node %q, and the next cycle has another", p.uid, node)
+	}
+	m.apply(c)
 	return true
 }
 
@@ -342,21 +349,21 @@ func (m *model) permit(p *pod) {
 			first = other.since
 		}
 	}
-	ok, wait, c := m.cache.Reserve(p.uid, m.now)
-	m.note("permit %s: %v %s", p.uid, ok, wait)
+	r := m.cache.Reserve(p.uid, m.now)
+	m.note("permit %s: %v %s", p.uid, r.Allowed, r.Wait)
 	switch {
-	case ok:
+	case r.Allowed:
 		p.phase, p.seen = binding, false
-		m.apply(c, p)
-	case wait <= 0:
-		m.apply(c)
+		m.apply(r.Change, p)
+	case r.Wait <= 0:
+		m.apply(r.Change)
 		m.unreserve(p)
 	default:
-		p.phase, p.since, p.until = waits, m.now, m.now.Add(wait)
+		p.phase, p.since, p.until = waits, m.now, m.now.Add(r.Wait)
 		if p.until.After(first.Add(p.gang.longest)) {
 			m.fail("pod %s may wait until %s, and the first of its gang waits since %s", p.uid, p.until, first)
 		}
-		m.apply(c)
+		m.apply(r.Change)
 	}
 }
 

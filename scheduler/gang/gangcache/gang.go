@@ -42,7 +42,10 @@ func (m *Member) String() string { return m.Namespace + "/" + m.Name }
 
 // older orders members by age, and by name where they are of one second.
 func older(a, b *Member) int {
-	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	return cmp.Or(
+		a.Created.Compare(b.Created), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.UID, b.UID),
+	)
 }
 
 // gang is the state of one gang.
@@ -198,8 +201,8 @@ func (g *gang) put(m *Member) {
 	g.restart()
 }
 
-// senior orders members by whose spec is used for the gang: those that declare something valid go first, so that a mistake
-// in one pod does not change what the others count for.
+// senior orders members by whose spec is used for the gang: those that declare something valid go first, so that a
+// mistake in one pod does not change what the others count for.
 func senior(a, b *Member) int {
 	switch {
 	case a.Problem == nil && b.Problem != nil:

@@ -66,7 +66,10 @@ func (c *Cache) blockingReason(g *gang) string {
 	}
 	for _, other := range lacking(group) {
 		if !other.gathered() {
-			return fmt.Sprintf("gang %s waits for its pods: %d of at least %d are there", other.key, other.pending+other.counted(), other.spec.Min)
+			return fmt.Sprintf(
+				"gang %s waits for its pods: %d of at least %d are there", other.key, other.pending+other.counted(),
+				other.spec.Min,
+			)
 		}
 	}
 	return ""
@@ -158,7 +161,9 @@ func (c *Cache) reconsider(g *gang, now time.Time) Change {
 		// Another scheduler left off in the middle: nobody goes first.
 		other.half = !other.satisfied && !other.reached() && (other.half || other.bound > 0)
 	}
-	if reached(group) && !late(group, now) && slices.ContainsFunc(group, func(other *gang) bool { return alike(other, g) && other.held[waiting] > 0 }) {
+	if reached(group) && !late(group, now) && slices.ContainsFunc(group, func(other *gang) bool {
+		return alike(other, g) && other.held[waiting] > 0
+	}) {
 		return c.allow(group, false, now) // the gang asks for less than before
 	}
 	return Change{Wake: c.rouse(g, group)}

@@ -200,10 +200,16 @@ func (m *model) idle() {
 		return
 	}
 	for _, p := range m.pods {
-		if p.phase == pending && m.cache.Admit(p.uid).OK && len(m.cache.Wanted(p.uid)) == 0 {
+		if p.phase == pending && m.alone(p) {
 			m.fail("pod %s may go on its own, there is room, and nobody tries it", p.uid)
 		}
 	}
+}
+
+// alone says whether a pod may take a place without others.
+func (m *model) alone(p *pod) bool {
+	a := m.cache.Attempt(p.uid)
+	return a.OK && len(a.Wants) == 0
 }
 
 // needs is how many places a gang's group lacks; ok is false where the group cannot be placed.

@@ -16,10 +16,16 @@ func TestConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for i := range 200 {
 				uid := UID(fmt.Sprintf("g%d-%d", i%3, (i+worker)%8))
-				cache.Put(Member{UID: uid, Namespace: "a", Name: string(uid), Created: start, Gang: Key{Namespace: "a", Name: fmt.Sprint("g", i%3)}, Spec: spec, State: Pending}, start)
+				cache.Put(
+					Member{
+						UID: uid, Namespace: "a", Name: string(uid), Created: start,
+						Gang: Key{Namespace: "a", Name: fmt.Sprint("g", i%3)}, Spec: spec, State: Pending,
+					},
+					start,
+				)
 				if cache.Admit(uid).OK {
 					plan := map[UID]string{}
-					for _, w := range cache.Wanted(uid) {
+					for _, w := range cache.Attempt(uid).Wants {
 						for _, c := range w.Candidates[:min(w.Need, len(w.Candidates))] {
 							plan[c] = ""
 						}
@@ -30,8 +36,6 @@ func TestConcurrentUse(t *testing.T) {
 				cache.Order(uid)
 				cache.BlockingReason(uid)
 				cache.Membership(uid)
-				cache.Pinned(uid)
-				cache.Planned(uid)
 				cache.Stats()
 				if i%5 == worker {
 					cache.Unreserve(uid)

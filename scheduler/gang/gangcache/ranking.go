@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// ranking finds the first of a gang's members in some order without a walk over all of them, which for thousands of pods
-// that come and go one by one would be millions of steps. Members that have gone, or stand elsewhere now, are left in it
-// until they come first or are too many.
+// ranking finds the first of a gang's members in some order without a walk over all of them, which for thousands of
+// pods that come and go one by one would be millions of steps. Members that have gone, or stand elsewhere now, are left
+// in it until they come first or are too many.
 type ranking struct {
 	order   func(a, b *Member) int
 	current func(*Member) bool // whether a member is still in the ranking

@@ -11,6 +11,7 @@ import (
 // Verdict says whether a pod may be tried, and why not.
 type Verdict struct {
 	Gang   Key
+	Member bool // the pod has a gang
 	OK     bool
 	Reason string
 }
@@ -28,7 +29,7 @@ func (c *Cache) admit(uid UID) Verdict {
 	if g == nil {
 		return Verdict{OK: true}
 	}
-	v := Verdict{Gang: g.key}
+	v := Verdict{Gang: g.key, Member: true}
 	if err := g.broken(); err != nil {
 		v.Reason = fmt.Sprintf("gang %s is not placed: %s", g.key, err)
 		return v
@@ -70,7 +71,9 @@ func turn(v Verdict, group []*gang, uid UID) Verdict {
 	case leader.UID == uid:
 		v.OK = true
 	default:
-		v.Reason = fmt.Sprintf("gang %s waits for room, which pod %s is looking for on behalf of all", v.Gang, leader.Name)
+		v.Reason = fmt.Sprintf(
+			"gang %s waits for room, which pod %s is looking for on behalf of all", v.Gang, leader.Name,
+		)
 	}
 	return v
 }
@@ -82,13 +85,39 @@ type Want struct {
 	Candidates []UID
 }
 
-// Wanted is what must be found room for, together, before a pod may take its place: nothing where it has no gang, its
-// gang stands without it, has found room already, or holds places while it looks (NonStrict).
-func (c *Cache) Wanted(uid UID) []Want {
+// Attempt is what a pod's scheduling cycle must know of its gang, all of one moment.
+type Attempt struct {
+	Verdict
+	// Wants is what must be found room for, together, before the pod may take its place: nothing where it may not be
+	// tried or has no gang, its gang stands without it, has found room already, or holds places while it looks
+	// (NonStrict).
+	Wants []Want
+	// Pin says that the plan should name nodes: a round that did not was called off.
+	Pin bool
+	// Node is what the pod's round has for it where it is Planned; "" where any node will do.
+	Node    string
+	Planned bool
+}
+
+// Attempt returns what the cycle of a pod must know.
+func (c *Cache) Attempt(uid UID) Attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	a := Attempt{Verdict: c.admit(uid)}
 	g := c.of[uid]
-	if g == nil || c.blockingReason(g) != "" {
+	if g == nil {
+		return a
+	}
+	if a.OK {
+		a.Wants = c.wanted(g)
+	}
+	a.Pin = g.failures > 0
+	a.Node, a.Planned = g.nodeOf(uid)
+	return a
+}
+
+func (c *Cache) wanted(g *gang) []Want {
+	if c.blockingReason(g) != "" {
 		return nil
 	}
 	group, _ := c.group(g)
@@ -97,21 +126,39 @@ func (c *Cache) Wanted(uid UID) []Want {
 	}
 	var out []Want
 	for _, other := range lacking(group) {
-		out = append(out, Want{Gang: other.key, Min: other.spec.Min, Need: other.needs(), Candidates: ids(other.candidates())})
+		out = append(out, Want{
+			Gang: other.key, Min: other.spec.Min, Need: other.needs(), Candidates: ids(other.candidates()),
+		})
 	}
 	slices.SortFunc(out, func(a, b Want) int { return compare(a.Gang, b.Gang) })
 	return out
 }
 
+// nodeOf is the node that the gang's round has for a pod; ok is false where it is in no round.
+func (g *gang) nodeOf(uid UID) (node string, ok bool) {
+	if g.round == nil {
+		return "", false
+	}
+	node, ok = g.round.plan[uid]
+	return node, ok
+}
+
 // Start opens a round: room was found for the pods of a plan, the pod's whole group. The plan names a node where it
-// must be that one, and "" where any will do. The pod itself is being tried and is not woken.
-func (c *Cache) Start(uid UID, plan map[UID]string) Change {
+// must be that one, and "" where any will do. The pod itself is being tried and is not woken; node is the one that the
+// round has for it, "" where any will do or the round was called off at once.
+func (c *Cache) Start(uid UID, plan map[UID]string) (node string, change Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.of[uid]
 	if g == nil {
-		return Change{}
+		return "", Change{}
 	}
+	change = c.start(g, uid, plan)
+	node, _ = g.nodeOf(uid)
+	return node, change
+}
+
+func (c *Cache) start(g *gang, uid UID, plan map[UID]string) Change {
 	group, _ := c.group(g)
 	if inRound(group) != nil {
 		return Change{}
@@ -130,44 +177,31 @@ func (c *Cache) Start(uid UID, plan map[UID]string) Change {
 			}
 		}
 	}
-	if slices.ContainsFunc(group, (*gang).short) || c.blockingReason(g) != "" { // it lost pods while room was looked for
+	// It lost pods while room was looked for.
+	if slices.ContainsFunc(group, (*gang).short) || c.blockingReason(g) != "" {
 		return c.callOff(r)
 	}
 	return change
 }
 
-// Planned is the node that a pod's round has for it; ok is false where it is in no round, and the node "" where any
-// will do.
-func (c *Cache) Planned(uid UID) (node string, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if g := c.of[uid]; g != nil && g.round != nil {
-		node, ok = g.round.plan[uid]
-	}
-	return node, ok
+// Reservation is what a pod with a place in the scheduler's memory may do: bind at once where Allowed, else Wait for
+// the others for at most that long, and let go where that is 0.
+type Reservation struct {
+	Gang    Key
+	Allowed bool
+	Wait    time.Duration
+	Change  Change
 }
 
-// Pinned says whether the next attempt should name nodes: one that did not was called off.
-func (c *Cache) Pinned(uid UID) bool {
+// Reserve records that a pod got a place in the scheduler's memory.
+func (c *Cache) Reserve(uid UID, now time.Time) Reservation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.of[uid]
-	return g != nil && g.failures > 0
-}
-
-// Reserve records that a pod got a place in the scheduler's memory. It may bind at once where allowed; otherwise it may
-// wait for the others for at most the duration, and must let go where that is 0.
-func (c *Cache) Reserve(uid UID, now time.Time) (allowed bool, wait time.Duration, change Change) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g := c.of[uid]
-	if g == nil {
-		return true, 0, Change{}
+	if g == nil || g.members[uid].State != Pending { // somebody else was faster, as the API will say
+		return Reservation{Allowed: true}
 	}
 	m := g.members[uid]
-	if m.State != Pending { // somebody else was faster, as the API will say
-		return true, 0, Change{}
-	}
 	group, missing := c.group(g)
 	stood := reached(group)
 	late, hopeless := late(group, now), missing != nil && !g.alone() || broken(group)
@@ -177,12 +211,12 @@ func (c *Cache) Reserve(uid UID, now time.Time) (allowed bool, wait time.Duratio
 	}
 	switch {
 	case reached(group) && !late && !hopeless:
-		return true, 0, c.allow(group, stood, now)
+		return Reservation{Gang: g.key, Allowed: true, Change: c.allow(group, stood, now)}
 	case g.round == nil && (hopeless || strict(group)): // it was called off since the pod was admitted
 		g.place(m, unplaced)
-		return false, 0, Change{}
+		return Reservation{Gang: g.key}
 	}
-	return false, max(g.first.Add(g.spec.Waiting).Sub(now), 0), Change{}
+	return Reservation{Gang: g.key, Wait: max(g.first.Add(g.spec.Waiting).Sub(now), 0)}
 }
 
 // lastMoment before its time is over a gang is not allowed to bind any more: some of its members might let go before
@@ -200,7 +234,9 @@ func late(group []*gang, now time.Time) bool {
 func (c *Cache) allow(group []*gang, stood bool, now time.Time) Change {
 	var change Change
 	// Most often it is one more pod of a group that stood already, and nothing follows for others.
-	news := !stood || slices.ContainsFunc(group, func(g *gang) bool { return !g.satisfied || g.round != nil || g.held[waiting] > 1 })
+	news := !stood || slices.ContainsFunc(group, func(g *gang) bool {
+		return !g.satisfied || g.round != nil || g.held[waiting] > 1
+	})
 	for _, g := range group {
 		if own, _ := c.group(g); !reached(own) { // it runs, and more of its pods wait for each other
 			continue
@@ -246,8 +282,8 @@ func (g *gang) holding(h hold) []*Member {
 	return out
 }
 
-// Unreserve records that a pod lost the place it had in the scheduler's memory, or never got it: it was rejected, waited
-// too long, or could not be bound.
+// Unreserve records that a pod lost the place it had in the scheduler's memory, or never got it: it was rejected,
+// waited too long, or could not be bound.
 func (c *Cache) Unreserve(uid UID) Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,11 +320,14 @@ func (c *Cache) Overdue(uid UID, now time.Time) string {
 	if g == nil || g.reserved[uid] != waiting || now.Before(g.first.Add(g.spec.Waiting)) {
 		return ""
 	}
-	return fmt.Sprintf("gang %s has %d of the %d places that it needs after its waiting time of %v, and lets them go", g.key, g.counted(), g.spec.Min, g.spec.Waiting)
+	return fmt.Sprintf(
+		"gang %s has %d of the %d places that it needs after its waiting time of %v, and lets them go", g.key,
+		g.counted(), g.spec.Min, g.spec.Waiting,
+	)
 }
 
-// yield puts a gang that held places in vain behind others, which might fit where it does not. How far is different each
-// time and for each gang: of two that let go at once the same one would come first again and again.
+// yield puts a gang that held places in vain behind others, which might fit where it does not. How far is different
+// each time and for each gang: of two that let go at once the same one would come first again and again.
 func (g *gang) yield(over time.Time) {
 	g.failures++
 	h := sha256.Sum256(fmt.Append(nil, g.key, g.failures))

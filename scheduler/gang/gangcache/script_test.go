@@ -87,7 +87,8 @@ func (s *script) do(t *testing.T, words []string) (answers []string) {
 		for _, name := range names[1:] {
 			plan[UID(name)] = options["on"]
 		}
-		return changes(s.cache.Start(UID(names[0]), plan))
+		_, c := s.cache.Start(UID(names[0]), plan)
+		return changes(c)
 	case "clock":
 		d, err := time.ParseDuration(names[0])
 		if err != nil {
@@ -118,19 +119,19 @@ func (s *script) ask(t *testing.T, verb string, uid UID) []string {
 		return []string{string(uid) + ": yes"}
 	case "wanted":
 		var out []string
-		for _, w := range s.cache.Wanted(uid) {
+		for _, w := range s.cache.Attempt(uid).Wants {
 			out = append(out, fmt.Sprintf("%s: %d of %d among %s", w.Gang, w.Need, w.Min, w.Candidates))
 		}
 		return or(out, "nothing")
 	case "planned":
-		node, ok := s.cache.Planned(uid)
-		return []string{fmt.Sprintf("%s: %v %q pinned %v", uid, ok, node, s.cache.Pinned(uid))}
+		a := s.cache.Attempt(uid)
+		return []string{fmt.Sprintf("%s: %v %q pinned %v", uid, a.Planned, a.Node, a.Pin)}
 	case "reserve":
-		allowed, wait, c := s.cache.Reserve(uid, s.now)
-		if allowed {
-			return append([]string{string(uid) + ": allowed"}, changes(c)...)
+		r := s.cache.Reserve(uid, s.now)
+		if r.Allowed {
+			return append([]string{string(uid) + ": allowed"}, changes(r.Change)...)
 		}
-		return append([]string{fmt.Sprintf("%s: waits %s", uid, wait)}, changes(c)...)
+		return append([]string{fmt.Sprintf("%s: waits %s", uid, r.Wait)}, changes(r.Change)...)
 	case "unreserve":
 		return changes(s.cache.Unreserve(uid))
 	case "fail":
@@ -210,7 +211,9 @@ func nativeKey(name string) Key { return Key{Namespace: "a", Name: name, Native:
 
 func spec(t *testing.T, name string, options map[string]string) Spec {
 	annotations := map[string]string{Prefix + Name: name, Prefix + MinMembers: options["min"]}
-	for option, key := range map[string]string{"total": TotalNumber, "mode": ModeKey, "policy": MatchPolicy, "waiting": WaitingTime} {
+	for option, key := range map[string]string{
+		"total": TotalNumber, "mode": ModeKey, "policy": MatchPolicy, "waiting": WaitingTime,
+	} {
 		if v, ok := options[option]; ok {
 			annotations[Prefix+key] = v
 		}

@@ -1,10 +1,9 @@
-// Package gangcache is the state of all gangs: who belongs to which gang, who has
-// a place, and whether a gang may start, must wait or must let go. It sees no
-// cluster, no clock and no log: its caller tells it what happened and asks what
-// follows, so that every rule stands in a table of its tests.
+// Package gangcache is the state of all gangs: who belongs to which gang, who has a place, and whether a gang may
+// start, must wait or must let go. It sees no cluster, no clock and no log: its caller tells it what happened and asks
+// what follows, so that every rule stands in a table of its tests.
 //
-// A gang here is a set of pods of which at least a minimum is placed together
-// or none is. Gangs may form a group, which is placed together or not at all.
+// A gang here is a set of pods of which at least a minimum is placed together or none is. Gangs may form a group, which
+// is placed together or not at all.
 package gangcache
 
 import (
@@ -56,7 +55,8 @@ type Policy string
 
 // The match policies of Koordinator.
 const (
-	OnceSatisfied     Policy = "once-satisfied"      // placed ones; once the minimum was reached, later pods are on their own
+	// OnceSatisfied counts placed ones; once the minimum was reached, later pods are on their own.
+	OnceSatisfied     Policy = "once-satisfied"
 	WaitingAndRunning Policy = "waiting-and-running" // placed and running ones, at any time
 	OnlyWaiting       Policy = "only-waiting"        // placed ones that are not bound yet
 )
@@ -121,7 +121,9 @@ func FromAnnotations(namespace string, annotations map[string]string, waiting ti
 		r.fail(TotalNumber, fmt.Sprintf("it must not be below %s, %d", MinMembers, s.Min))
 	}
 	s.Mode = Mode(r.word(ModeKey, string(s.Mode), string(Strict), string(NonStrict)))
-	s.Policy = Policy(r.word(MatchPolicy, string(s.Policy), string(OnceSatisfied), string(WaitingAndRunning), string(OnlyWaiting)))
+	s.Policy = Policy(r.word(
+		MatchPolicy, string(s.Policy), string(OnceSatisfied), string(WaitingAndRunning), string(OnlyWaiting),
+	))
 	s.Waiting = r.duration(WaitingTime, s.Waiting)
 	s.Groups = r.groups(key)
 	return key, s, r.err

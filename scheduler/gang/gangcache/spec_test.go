@@ -28,10 +28,14 @@ func TestFromAnnotations(t *testing.T) {
 		{
 			"every annotation is read",
 			map[string]string{
-				Name: "g", MinMembers: "2", TotalNumber: "5", ModeKey: "NonStrict", MatchPolicy: "waiting-and-running", WaitingTime: "90s",
-				GroupsKey: `["team/g","other/h"]`,
+				Name: "g", MinMembers: "2", TotalNumber: "5", ModeKey: "NonStrict", MatchPolicy: "waiting-and-running",
+				WaitingTime: "90s",
+				GroupsKey:   `["team/g","other/h"]`,
 			},
-			Spec{Min: 2, Total: 5, Mode: NonStrict, Policy: WaitingAndRunning, Waiting: 90 * time.Second, Groups: []Key{{Namespace: "other", Name: "h"}, own}},
+			Spec{
+				Min: 2, Total: 5, Mode: NonStrict, Policy: WaitingAndRunning, Waiting: 90 * time.Second,
+				Groups: []Key{{Namespace: "other", Name: "h"}, own},
+			},
 		},
 		{
 			"the third policy",
@@ -56,7 +60,10 @@ func TestFromAnnotations(t *testing.T) {
 		{
 			"a gang belongs to its group whether named or not, and a name given twice is one gang",
 			map[string]string{Name: "g", MinMembers: "1", GroupsKey: `["other/h","other/h"]`},
-			Spec{Min: 1, Total: 1, Mode: Strict, Policy: OnceSatisfied, Waiting: byDefault, Groups: []Key{{Namespace: "other", Name: "h"}, own}},
+			Spec{
+				Min: 1, Total: 1, Mode: Strict, Policy: OnceSatisfied, Waiting: byDefault,
+				Groups: []Key{{Namespace: "other", Name: "h"}, own},
+			},
 		},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
@@ -97,7 +104,10 @@ func TestFromAnnotationsMalformed(t *testing.T) {
 		{"seconds without a unit", WaitingTime, "10", `it must be a positive duration such as "10m" or "90s"`},
 		{"less than no time", WaitingTime, "-5s", `it must be a positive duration such as "10m" or "90s"`},
 		{"no time", WaitingTime, "0s", `it must be a positive duration such as "10m" or "90s"`},
-		{"longer than a duration can be", WaitingTime, "9999999999h", `it must be a positive duration such as "10m" or "90s"`},
+		{
+			"longer than a duration can be", WaitingTime, "9999999999h",
+			`it must be a positive duration such as "10m" or "90s"`,
+		},
 		{"YAML", GroupsKey, "- team/g", groups},
 		{"nothing", GroupsKey, "", groups},
 		{"numbers", GroupsKey, "[1]", groups},
@@ -107,9 +117,15 @@ func TestFromAnnotationsMalformed(t *testing.T) {
 		{"an empty name", GroupsKey, `["team/"]`, groups},
 		{"three parts", GroupsKey, `["team/g/0"]`, groups},
 		{"more than may start together", GroupsKey, names(65), "at most 64 gangs may start together"},
-		{"as many as may start together, and the gang itself", GroupsKey, names(64), "at most 64 gangs may start together"},
+		{
+			"as many as may start together, and the gang itself", GroupsKey, names(64),
+			"at most 64 gangs may start together",
+		},
 		{"longer than any name", Name, strings.Repeat("g", 254), "it must not be longer than 253 characters"},
-		{"a group of a gang that cannot be", GroupsKey, `["` + strings.Repeat("g", 300) + "/" + strings.Repeat("g", 300) + `"]`, groups},
+		{
+			"a group of a gang that cannot be", GroupsKey,
+			`["` + strings.Repeat("g", 300) + "/" + strings.Repeat("g", 300) + `"]`, groups,
+		},
 	} {
 		t.Run(fmt.Sprintf("%s %.20q: %s", c.key, c.value, c.reason), func(t *testing.T) {
 			annotations := map[string]string{Name: "g", MinMembers: "4", c.key: c.value}
@@ -135,13 +151,28 @@ func TestFromAnnotationsMissing(t *testing.T) {
 		annotations map[string]string
 		want        string
 	}{
-		{"a name alone", map[string]string{Name: "g"}, `annotation gang.scheduling.koordinator.sh/min-available is "": a gang needs a number of pods from 1 to 100000`},
-		{"a total is no minimum", map[string]string{Name: "g", TotalNumber: "4"}, `annotation gang.scheduling.koordinator.sh/min-available is "": a gang needs a number of pods from 1 to 100000`},
-		{"no name", map[string]string{MinMembers: "4"}, `annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`},
-		{"of two errors the first is reported", map[string]string{ModeKey: "?", WaitingTime: "?"}, `annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`},
+		{
+			"a name alone", map[string]string{Name: "g"},
+			`annotation gang.scheduling.koordinator.sh/min-available is "": ` +
+				`a gang needs a number of pods from 1 to 100000`,
+		},
+		{
+			"a total is no minimum", map[string]string{Name: "g", TotalNumber: "4"},
+			`annotation gang.scheduling.koordinator.sh/min-available is "": ` +
+				`a gang needs a number of pods from 1 to 100000`,
+		},
+		{
+			"no name", map[string]string{MinMembers: "4"},
+			`annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`,
+		},
+		{
+			"of two errors the first is reported", map[string]string{ModeKey: "?", WaitingTime: "?"},
+			`annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`,
+		},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			if _, _, err := FromAnnotations("team", prefixed(c.annotations), byDefault); err == nil || err.Error() != c.want {
+			_, _, err := FromAnnotations("team", prefixed(c.annotations), byDefault)
+			if err == nil || err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
@@ -155,8 +186,14 @@ func TestDeclared(t *testing.T) {
 		want        bool
 	}{
 		{"most pods have none", nil, false},
-		{"other annotations, Koordinator's among them, declare no gang", map[string]string{"gang.scheduling.koordinator.sh/timeout": "x", Name: "g"}, false},
-		{"a pod with a part of a declaration must not be placed as if it had none", prefixed(map[string]string{GroupsKey: ""}), true},
+		{
+			"other annotations, Koordinator's among them, declare no gang",
+			map[string]string{"gang.scheduling.koordinator.sh/timeout": "x", Name: "g"}, false,
+		},
+		{
+			"a pod with a part of a declaration must not be placed as if it had none",
+			prefixed(map[string]string{GroupsKey: ""}), true,
+		},
 	} {
 		if got := Declared(c.annotations); got != c.want {
 			t.Errorf("%s: %v, want %v", c.reason, got, c.want)
@@ -172,7 +209,8 @@ func FuzzFromAnnotations(f *testing.F) {
 	f.Fuzz(func(t *testing.T, namespace, name, minimum, total, mode, policy, waiting, groups string) {
 		annotations := map[string]string{}
 		for key, value := range map[string]string{
-			Name: name, MinMembers: minimum, TotalNumber: total, ModeKey: mode, MatchPolicy: policy, WaitingTime: waiting, GroupsKey: groups,
+			Name: name, MinMembers: minimum, TotalNumber: total, ModeKey: mode, MatchPolicy: policy,
+			WaitingTime: waiting, GroupsKey: groups,
 		} {
 			if value != "" {
 				annotations[key] = value
@@ -188,14 +226,17 @@ func FuzzFromAnnotations(f *testing.F) {
 		if s.Min < 1 || s.Min > s.Total || s.Total > MaxMembers || s.Waiting <= 0 || key.Name == "" || key.Native {
 			t.Errorf("%v: %+v", key, s)
 		}
-		if s.Mode != Strict && s.Mode != NonStrict || !slices.Contains([]Policy{OnceSatisfied, WaitingAndRunning, OnlyWaiting}, s.Policy) {
+		if s.Mode != Strict && s.Mode != NonStrict || !slices.Contains(
+			[]Policy{OnceSatisfied, WaitingAndRunning, OnlyWaiting}, s.Policy,
+		) {
 			t.Errorf("%v: %+v", key, s)
 		}
 		if len(s.Groups) == 0 {
 			return
 		}
 		inOrder := func(a, b Key) int { return strings.Compare(a.String(), b.String()) }
-		if len(s.Groups) == 1 || len(s.Groups) > MaxGroups || !slices.IsSortedFunc(s.Groups, inOrder) || !slices.Contains(s.Groups, key) ||
+		if len(s.Groups) == 1 || len(s.Groups) > MaxGroups || !slices.IsSortedFunc(s.Groups, inOrder) ||
+			!slices.Contains(s.Groups, key) ||
 			len(slices.Compact(slices.Clone(s.Groups))) != len(s.Groups) {
 			t.Errorf("groups of %v: %v", key, s.Groups)
 		}

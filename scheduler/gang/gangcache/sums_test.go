@@ -58,7 +58,10 @@ func checkSums(t *testing.T, cache *Cache) {
 			t.Errorf("gang %s, sums against a recount (-want +got):\n%s", key, cmp.Diff(want, got))
 		}
 		if g.eldest.first() != oldest || g.candidate() != leader || g.mistaken.first() != worst {
-			t.Errorf("gang %s: oldest %v, leader %v, worst %v; want %v, %v, %v", key, g.eldest.first(), g.candidate(), g.mistaken.first(), oldest, leader, worst)
+			t.Errorf(
+				"gang %s: oldest %v, leader %v, worst %v; want %v, %v, %v", key, g.eldest.first(), g.candidate(),
+				g.mistaken.first(), oldest, leader, worst,
+			)
 		}
 		if g.first.IsZero() != (want.Waiting == 0) {
 			t.Errorf("gang %s: %d pods wait, and the first does since %v", key, want.Waiting, g.first)

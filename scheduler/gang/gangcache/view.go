@@ -9,7 +9,8 @@ import (
 
 // Order is a gang's place in the queue.
 type Order struct {
-	// Since is when the gang had the pods it needs, or last held places in vain; long ago where it was left half placed.
+	// Since is when the gang had the pods it needs, or last held places in vain; long ago where it was left half
+	// placed.
 	Since time.Time
 	Gang  Key
 	// Rank is the age of the pod itself: within a gang the oldest goes first.
@@ -73,8 +74,8 @@ func (c *Cache) AnyOf(key Key) (uid UID, ok bool) {
 	return "", false
 }
 
-// BlockingReason is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; mistaken says that what
-// the gang declares must be mended.
+// BlockingReason is why the pod's gang cannot be tried at all, "" where it can or where the pod has none; mistaken says
+// that what the gang declares must be mended.
 func (c *Cache) BlockingReason(uid UID) (reason string, mistaken bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,10 @@ func (m *model) create() {
 	m.next++
 	m.now = m.now.Add(time.Duration(m.rand.IntN(800)) * time.Millisecond)
 	m.overdue()
-	p := &pod{uid: UID(g.key.Name + "-" + string(rune('A'+m.next%26)) + string(rune('A'+m.next/26))), gang: g, created: m.now.Truncate(time.Second)}
+	p := &pod{
+		uid: UID(g.key.Name + "-" + string(rune('A'+m.next%26)) + string(rune('A'+m.next/26))), gang: g,
+		created: m.now.Truncate(time.Second),
+	}
 	p.held = m.rand.IntN(15) == 0
 	m.pods = append(m.pods, p)
 	switch m.rand.IntN(3) {

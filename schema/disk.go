@@ -48,7 +48,7 @@ func (r *ruling) storeDisks() {
 	s := &r.Spec
 	switch {
 	case s.Rendezvous.Store == StoreEtcd && s.Rendezvous.Etcd.Storage == nil:
-		r.storeDisk(RoleEtcd, s.EtcdDisk(), "rendezvous.etcd.quota for its database and "+printed+" for its log", "lower the quota")
+		r.storeDisk(RoleEtcd, s.EtcdDisk(), "spec.rendezvous.etcd.quota for its database, and "+printed+" for its log", "lower the quota")
 	case s.Rendezvous.Store == StoreCompanion && s.Rendezvous.Companion.Storage == nil:
 		r.storeDisk(RoleCompanion, s.CompanionDisk(), "its store, two files of up to its memory, and what it prints", "lower its memory")
 	}

@@ -26,6 +26,18 @@ func TestGains(t *testing.T) {
 	}
 }
 
+// TestLostWords: a line about a program hides none of its words.
+func TestLostWords(t *testing.T) {
+	moved := []intake.Note{{Field: "spec.command", Verdict: intake.Moved, Why: "of torchrun's options, --nnodes became a field"}}
+	got := lostWords("spec.command[2]", "torchrun --nnodes=2 --fast t.py", "args: [t.py], torchrun", moved)
+	if diff := cmp.Diff([]string{"--fast"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got = lostWords("spec.command[2]", "--fast", "", []intake.Note{{Field: "spec.command", Verdict: intake.Dropped}}); got != nil {
+		t.Errorf("what was dropped is told: %v", got)
+	}
+}
+
 // gains are the values that jobs render in pods and policies, that their source has not under the same key, and of which
 // no note tells. Like losses it compares no objects: the two look at the same from both sides.
 func gains(t *testing.T, source, rendered string, notes []intake.Note) (out []string) {

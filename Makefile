@@ -44,7 +44,11 @@ e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and roo
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
-	TEGEN_UPDATE=1 go test ./cmd/tegen ./internal/plan ./scheduler/gang/ledger ./rendezvous ./rendezvous/etcdv3 -run 'Golden|Script' -count=1
+	TEGEN_UPDATE=1 go test ./cmd/tegen ./internal/plan ./scheduler/gang/gangcache ./rendezvous ./rendezvous/etcdv3 -run 'Golden|Script' -count=1
+
+.PHONY: crds
+crds: ## Fetch the CRDs of other projects that the tests judge by, into a cache (90 MB of Go modules at first)
+	go run ./test/upstream/cmd/fetch
 
 .PHONY: verify
 verify: ## Check formatting, modules and the schema, and every golden file with kubeconform and kube-score

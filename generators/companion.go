@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -126,27 +125,12 @@ func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image or flag.
 		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 		if job.Spec.Rendezvous.Backend != schema.BackendC10d {
-			set.Spec.Template.Spec.Volumes = []corev1.Volume{scratch("data", companionDisk(job))}
+			set.Spec.Template.Spec.Volumes = []corev1.Volume{dataOf(&job.Spec.Roles.Companion, job.Spec.CompanionDisk())}
 		}
 	}
 	set.Spec.Template = patched(job, schema.RoleCompanion, set.Spec.Template)
 	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
 	return set
-}
-
-// companionDisk is the local disk of a pod: the store with its log and snapshots, or only what it prints.
-func companionDisk(job *schema.Job) resource.Quantity {
-	z := &job.Spec.Rendezvous
-	if z.Backend == schema.BackendC10d || z.Companion.Etcd != nil || z.Companion.Storage != nil {
-		return resource.MustParse("1Gi")
-	}
-	// The store's file, of which there are two for as long as one is written anew, and its log; the file's limit is the
-	// memory, and at least 512Mi. 14,000 swaps of 43 kB took 129 MiB of disk and 280 MiB of memory at most (bench/README.md).
-	disk, twice := resource.MustParse("1Gi"), companionMemory(job)
-	if twice.Add(companionMemory(job)); disk.Cmp(twice) < 0 {
-		return twice
-	}
-	return disk
 }
 
 func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
@@ -177,7 +161,7 @@ func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 }
 
 func companionContainer(job *schema.Job) corev1.Container {
-	c, memory := &job.Spec.Rendezvous.Companion, companionMemory(job)
+	c, memory := &job.Spec.Rendezvous.Companion, job.Spec.CompanionMemory()
 	probe := func(path string, period, failures int32) *corev1.Probe {
 		return &corev1.Probe{
 			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
@@ -204,7 +188,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 			{Name: "rendezvous", ContainerPort: companionPort(job), Protocol: corev1.ProtocolTCP},
 			{Name: "status", ContainerPort: contract.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       serving(&job.Spec.Roles.Companion, companionDisk(job)),
+		Resources:       serving(&job.Spec.Roles.Companion, job.Spec.CompanionDisk()),
 		StartupProbe:    probe("/readyz", 2, 900), // a large log takes its time; serve itself ends when it gets no further
 		ReadinessProbe:  probe("/readyz", 5, 3),
 		LivenessProbe:   probe("/healthz", 10, 6), // a restart ends every run of c10d: not at the first doubt
@@ -216,7 +200,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 // its own, and c10d has no use for a store.
 func companionFlags(job *schema.Job) []string {
 	z := &job.Spec.Rendezvous
-	memory := companionMemory(job)
+	memory := job.Spec.CompanionMemory()
 	status := fmt.Sprintf("--listen-status=:%d", contract.RendezvousStatusPort)
 	if z.Backend == schema.BackendC10d {
 		return []string{
@@ -249,14 +233,6 @@ func companionFlags(job *schema.Job) []string {
 		flags = append(flags, "--user="+e.User) // its password comes by a variable, which no process list shows
 	}
 	return flags
-}
-
-// companionMemory is the memory that a companion may have; the usual one where its author wants no limit.
-func companionMemory(job *schema.Job) resource.Quantity {
-	if limit := job.Spec.Roles.Companion.Resources.MemoryLimit(); limit != nil {
-		return *limit
-	}
-	return resource.MustParse("512Mi")
 }
 
 // companionPolicy lets in the members alone where there is neither encryption nor a password, which c10d knows nothing

@@ -30,10 +30,10 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 			RestartPolicy: "ExitCode",
 			Template:      template,
 		}},
-		CleanPodPolicy:          "Running", // workers that still wait for a place when training has ended would wait for ever
+		CleanPodPolicy:          cleanPods(job),
 		TTLSecondsAfterFinished: expiry(job),
 		ActiveDeadlineSeconds:   deadline(job),
-		BackoffLimit:            &job.Spec.Failure.Restarts,
+		BackoffLimit:            job.Spec.Failure.Restarts.OrNil(),
 	})}
 }
 

@@ -78,7 +78,7 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentEtcd, e.Storage)}
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
 	} else {
-		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, scratch("data", etcdDisk(e)))
+		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, dataOf(&job.Spec.Roles.Etcd, job.Spec.EtcdDisk()))
 	}
 	set.Spec.Template = patched(job, schema.RoleEtcd, set.Spec.Template)
 	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
@@ -106,18 +106,17 @@ func dataOfOneRun() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 	}
 }
 
+// dataOf is where a pod keeps data that ends with it: of the size that it needs, or of all that its author allows.
+func dataOf(role *schema.RolePods, needs resource.Quantity) corev1.Volume {
+	if limit := role.Resources.DiskLimit(); limit != nil {
+		return scratch("data", *limit)
+	}
+	return scratch("data", needs)
+}
+
 // serving is what a pod asks for that workers meet in.
 func serving(role *schema.RolePods, disk resource.Quantity) corev1.ResourceRequirements {
 	return askedOr(role.Resources, resource.Quantity{}, resource.Quantity{}, disk) // the others have defaults of the schema's
-}
-
-// etcdDisk is the local disk of a member: its database with its log and snapshots, or only what it prints.
-func etcdDisk(e *schema.Etcd) resource.Quantity {
-	disk := resource.MustParse("1Gi")
-	if e.Storage == nil {
-		disk.Add(e.Quota)
-	}
-	return disk
 }
 
 func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
@@ -148,7 +147,6 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 }
 
 func etcdContainer(job *schema.Job) corev1.Container {
-	e := &job.Spec.Rendezvous.Etcd
 	probe := func(path string) *corev1.Probe {
 		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: path, Port: intstr.FromString("metrics"), // the client port asks for certificates where TLS is on
@@ -172,7 +170,7 @@ func etcdContainer(job *schema.Job) corev1.Container {
 			{Name: "peer", ContainerPort: contract.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
 			{Name: "metrics", ContainerPort: contract.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       serving(&job.Spec.Roles.Etcd, etcdDisk(e)),
+		Resources:       serving(&job.Spec.Roles.Etcd, job.Spec.EtcdDisk()),
 		StartupProbe:    startup,
 		ReadinessProbe:  probe("/health"),
 		LivenessProbe:   liveness,

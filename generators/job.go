@@ -2,6 +2,7 @@ package generators
 
 import (
 	"maps"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -123,7 +124,7 @@ func indexedJobSpec(job *schema.Job, r role, template corev1.PodTemplateSpec) ba
 // workerJobSpec is the Indexed Job of workers that go on when one of them is lost.
 func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.JobSpec {
 	f, w := &job.Spec.Failure, indexedJobSpec(job, workersOnly(job)[0], template)
-	w.BackoffLimit = &f.Restarts
+	w.BackoffLimit = f.Restarts.OrNil()
 	w.PodFailurePolicy = podFailurePolicy(job)
 	if rule := success(job); rule != nil {
 		w.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{*rule}}
@@ -164,6 +165,12 @@ func deadline(job *schema.Job) *int64 {
 		return nil
 	}
 	return ptr(seconds(*d))
+}
+
+// cleanPods is the policy of Kubeflow's operators and TorchElastic's, whose words start with a capital letter.
+func cleanPods(job *schema.Job) string {
+	word := job.Spec.CleanPods
+	return strings.ToUpper(word[:1]) + word[1:]
 }
 
 // expiry is how long a finished job is kept; nil is for ever: a reconciler runs a job again that deleted itself.

@@ -90,7 +90,7 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 	pod.Volumes = []corev1.Volume{sshVolume(job, worker), present, home, scratch("tmp", resource.MustParse("64Mi"))}
 	mount := corev1.VolumeMount{Name: "ssh-home", MountPath: homeDir}
 	pod.InitContainers = []corev1.Container{{
-		Name:            "generate",
+		Name:            schema.ContainerGenerate,
 		Image:           job.Spec.Image,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         []string{"sh", "-c", keygenScript},
@@ -105,7 +105,7 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 	}}
 	mount.ReadOnly = true
 	pod.Containers = []corev1.Container{{
-		Name:            "store",
+		Name:            schema.ContainerStore,
 		Image:           job.Spec.Images.Kubectl,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command: []string{

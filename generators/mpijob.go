@@ -19,10 +19,10 @@ func mpiJob(job *schema.Job) []runtime.Object {
 		LauncherCreationPolicy: launcherCreation(job),
 		SSHAuthMountPath:       keysDir,
 		RunPolicy: apis.RunPolicy{
-			CleanPodPolicy:          "Running", // workers serve until somebody ends them, and hold their accelerators
+			CleanPodPolicy:          cleanPods(job),
 			TTLSecondsAfterFinished: expiry(job),
 			ActiveDeadlineSeconds:   deadline(job),
-			BackoffLimit:            &job.Spec.Failure.Restarts,
+			BackoffLimit:            job.Spec.Failure.Restarts.OrNil(),
 			Suspend:                 suspended(job),
 			SchedulingPolicy:        mpiScheduling(job),
 		},

@@ -17,7 +17,7 @@ func mxJob(job *schema.Job) []runtime.Object {
 	spec := apis.MXJobSpec{
 		JobMode: "MXTrain",
 		RunPolicy: apis.RunPolicy{
-			CleanPodPolicy:          "Running", // what is left of a job that failed waits in vain and holds accelerators
+			CleanPodPolicy:          cleanPods(job),
 			Suspend:                 suspended(job),
 			ActiveDeadlineSeconds:   deadline(job),
 			TTLSecondsAfterFinished: expiry(job),

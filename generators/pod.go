@@ -130,11 +130,13 @@ func askedOr(c schema.Compute, cpu, memory, disk resource.Quantity) corev1.Resou
 // more than a worker or a server: one that runs before it would raise what the whole pod asks for. Where a worker asks for
 // nothing of a resource, they do not either.
 func small(job *schema.Job) corev1.ResourceRequirements {
-	r := fixed(resource.MustParse("500m"), resource.MustParse("512Mi"), resource.MustParse("1Gi"))
+	r := helperAmounts()
 	for _, role := range []string{componentWorker, componentServer} {
 		own := job.Spec.Role(role).Resources
+		promised := own.Limited() // which Kubernetes takes for the request where there is none
+		maps.Copy(promised, own.Requested())
 		for name := range r.Requests {
-			if q, ok := own.Requested()[string(name)]; !ok && role == componentWorker {
+			if q, ok := promised[string(name)]; !ok && role == componentWorker {
 				delete(r.Requests, name)
 				delete(r.Limits, name)
 			} else if ok && name == corev1.ResourceCPU && q.Cmp(r.Requests[name]) < 0 {
@@ -145,12 +147,14 @@ func small(job *schema.Job) corev1.ResourceRequirements {
 	return r
 }
 
+func helperAmounts() corev1.ResourceRequirements {
+	return fixed(resource.MustParse("500m"), resource.MustParse("512Mi"), resource.MustParse("1Gi"))
+}
+
 // helping is what a pod asks for that prepares the job.
 func helping(job *schema.Job) corev1.ResourceRequirements {
-	r := fixed(resource.MustParse("500m"), resource.MustParse("512Mi"), resource.MustParse("1Gi")).Requests
-	if own := small(job).Requests; len(own) > 0 {
-		maps.Copy(r, own)
-	}
+	r := helperAmounts().Requests
+	maps.Copy(r, small(job).Requests)
 	return askedOr(job.Spec.Roles.Helper.Resources, r[corev1.ResourceCPU], r[corev1.ResourceMemory], r[corev1.ResourceEphemeralStorage])
 }
 

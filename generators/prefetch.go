@@ -183,7 +183,7 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure // in the same pod, so that the partial download is at hand
 	pod.Volumes = []corev1.Volume{mountable(job, f.Storage), scratch("tmp", resource.MustParse("1Gi"))}
 	pod.Containers = []corev1.Container{{
-		Name:            "fetch",
+		Name:            schema.ContainerFetch,
 		Image:           job.Spec.Images.Fetch,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command:         []string{"sh", "-c", fetchScript},

@@ -221,11 +221,13 @@ func references(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 
 // restrictedPods is the restricted Pod Security Standard, rule by rule
 // (kubernetes.io/docs/concepts/security/pod-security-standards). The node's network is what an author asks for against it.
+// Rights that an author leaves to his image, or takes, are those of pods that run it.
 func restrictedPods(job *schema.Job, objs []runtime.Object) (wrong []string) {
-	if sec := &job.Spec.Security; !sec.Restricted || sec.RunAsUser.Number == nil {
-		return nil
-	}
+	sec := &job.Spec.Security
 	for _, p := range pods(objs) {
+		if schema.Trains(p.role()) && (!sec.Restricted || sec.RunAsUser.Number == nil) {
+			continue
+		}
 		for _, w := range restricted(p.spec) {
 			if job.Spec.Network.Host && (strings.Contains(w, "its host") || strings.Contains(w, "host port")) {
 				continue
@@ -308,27 +310,14 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 	return wrong
 }
 
-// saysOtherwise says whether an author wants requests that are not the limits of some role, or none.
-func saysOtherwise(job *schema.Job) bool {
-	s := &job.Spec
-	return slices.ContainsFunc([]*schema.Compute{
-		&s.Resources.Compute, &s.Roles.Server.Resources, &s.Roles.Scheduler.Resources, &s.Roles.Launcher.Resources,
-		&s.Roles.Etcd.Resources, &s.Roles.Companion.Resources, &s.Roles.Helper.Resources,
-	}, func(c *schema.Compute) bool {
-		return c.CPU.None || c.Memory.None || c.EphemeralStorage.None || differs(c.Requests) || differs(c.Limits)
-	})
-}
-
 // tegens are the containers that tegen makes; an author's podTemplate may bring others.
 var tegens = append([]string{"etcd", "rendezvous", "install-launcher", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server", "launcher", "generate", "store"}, trainers...)
 
+// limits: what a container is promised is what it gets, unless its author says otherwise of its role.
 func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
-	if job != nil && saysOtherwise(job) { // an installation has none
-		return nil
-	}
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
-			if !slices.Contains(tegens, c.Name) {
+			if !slices.Contains(tegens, c.Name) || job != nil && saysOtherwise(job, p, c.Name) { // an installation has no job
 				continue
 			}
 			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
@@ -496,8 +485,4 @@ func environmentOrder(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		}
 	}
 	return wrong
-}
-
-func differs(a schema.Amounts) bool {
-	return !a.CPU.IsZero() || !a.Memory.IsZero() || !a.EphemeralStorage.IsZero()
 }

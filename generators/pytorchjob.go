@@ -35,10 +35,10 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 	}
 	return []runtime.Object{apis.New(apis.PyTorchJobKind, m, apis.PyTorchJobSpec{
 		RunPolicy: apis.RunPolicy{
-			CleanPodPolicy:          "Running", // the operator calls a job done when one worker is: torchrun lets all end together
+			CleanPodPolicy:          cleanPods(job),
 			TTLSecondsAfterFinished: expiry(job),
 			ActiveDeadlineSeconds:   deadline(job),
-			BackoffLimit:            &job.Spec.Failure.Restarts,
+			BackoffLimit:            job.Spec.Failure.Restarts.OrNil(),
 			SchedulingPolicy:        pyTorchGang(job),
 			Suspend:                 suspended(job),
 		},

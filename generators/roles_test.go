@@ -1,10 +1,13 @@
 package generators_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // TestOtherRolesStayOffAccelerators: only workers have the workers' nodes, taints and runtime class.
@@ -80,5 +83,36 @@ func TestNothingAsked(t *testing.T) {
 		if home, set := env(t, worker(t, objects(load(t, job(spec...)))))["HOME"]; set {
 			t.Errorf("the image's user has HOME %s", home)
 		}
+	}
+}
+
+// TestStoreData: a volume on the node's disk is of the size that its pod may fill.
+func TestStoreData(t *testing.T) {
+	for says, want := range map[string]string{
+		"cpu: 1": "3Gi", "ephemeralStorage: 5Gi": "5Gi", "limits: {ephemeralStorage: 4Gi}": "4Gi", "ephemeralStorage: none": "3Gi",
+	} {
+		text := job("rendezvous: {backend: etcd, store: etcd}", "roles: {etcd: {resources: {"+says+"}}}")
+		for _, p := range pods(objects(load(t, text), "etcd")) {
+			i := slices.IndexFunc(p.spec.Volumes, func(v corev1.Volume) bool { return v.Name == "data" })
+			limit := p.spec.Containers[0].Resources.Limits.StorageEphemeral()
+			if got := p.spec.Volumes[i].EmptyDir.SizeLimit; got.String() != want || !limit.IsZero() && got.Cmp(*limit) != 0 {
+				t.Errorf("%s: the data has %s, the container %s, want %s", says, got, limit, want)
+			}
+		}
+	}
+}
+
+// TestHelperNames: what the schema keeps for the pods that prepare a job is what their containers are called.
+func TestHelperNames(t *testing.T) {
+	text := job("framework: horovod", "storage: [{mountPath: /d, claim: c, dataset: {url: https://a.test/d.zip}}]")
+	var got []string
+	for _, p := range pods(objects(load(t, text), "prefetch", "ssh")) {
+		for _, c := range p.containers() {
+			got = append(got, c.Name)
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{schema.ContainerFetch, schema.ContainerGenerate, schema.ContainerStore}, got); diff != "" {
+		t.Errorf("containers (-kept +rendered):\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +78,13 @@ func TestLauncherWaits(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(home, ".ssh", name)); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, mode %v, want %v", name, err, info.Mode(), want)
 		}
+	}
+	// A variable of several lines is one variable, whatever its lines look like.
+	multi := append(slices.Clone(variables), "NOTES=a\nPATH=/tmp/evil\nLD_LIBRARY_PATH=/tmp/evil", "PYTHONPATH=/opt/python", "HOROVOD=1")
+	_, _ = start(t, c, multi...)
+	text, err := os.ReadFile(filepath.Join(home, ".ssh", "environment"))
+	if want := variables[len(variables)-1] + "\nPYTHONPATH=/opt/python\n"; err != nil || string(text) != want {
+		t.Errorf("%v: the environment of ssh is\n%swant\n%s", err, text, want)
 	}
 	// The container may start again in the same pod.
 	if out, err := start(t, c, variables...); err == nil || err.Error() != "exit status 7" {

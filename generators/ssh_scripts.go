@@ -6,7 +6,8 @@ const (
 	// sshScript is read by worker.sh and launcher.sh: it lets this user reach others by ssh. The keys are copied, because
 	// ssh refuses a private key that its group may read, as it may every file of a Secret. What ssh starts does not inherit
 	// the container's environment: horovodrun hands over its own, but what finds mpirun's helper and Python's libraries
-	// must be there before. The umask stays within the parentheses: checkpoints are others' to read.
+	// must be there before, each asked for by its name, since a line of env may be a part of another's value. The umask
+	// stays within the parentheses: checkpoints are others' to read.
 	//
 	// A container starts in a folder that its user may not enter, such as root's, and only what needs the folder's path
 	// fails, on this host and on others: so the first to look says it.
@@ -26,7 +27,12 @@ need ssh-keyscan >/dev/null
   umask 077
   mkdir -p "$TEGEN_SSH_HOME/.ssh"
   cp -f "$TEGEN_SSH_KEYS/id_rsa" "$TEGEN_SSH_KEYS/authorized_keys" "$TEGEN_SSH_HOME/.ssh/"
-  env | grep -E '^(PATH|LD_LIBRARY_PATH|PYTHONPATH)=' >"$TEGEN_SSH_HOME/.ssh/environment"
+  (
+    set +u
+    printf 'PATH=%s\n' "$PATH"
+    [ -z "$LD_LIBRARY_PATH" ] || printf 'LD_LIBRARY_PATH=%s\n' "$LD_LIBRARY_PATH"
+    [ -z "$PYTHONPATH" ] || printf 'PYTHONPATH=%s\n' "$PYTHONPATH"
+  ) >"$TEGEN_SSH_HOME/.ssh/environment"
   cat >"$TEGEN_SSH_HOME/.ssh/config" <<END
 Port $TEGEN_SSH_PORT
 IdentityFile $TEGEN_SSH_HOME/.ssh/id_rsa

@@ -60,6 +60,7 @@ var uses = map[string]string{
 	"placement.tolerations":      "placement: {tolerations: [{key: a, operator: Exists}]}",
 	"security.runAsGroup":        "security: {runAsGroup: 7}",
 	"failure.restarts":           "failure: {restarts: 9}",
+	"failure.restarts=none":      "failure: {restarts: none}",
 	"failure.restartsPerWorker":  "failure: {restartsPerWorker: 9}",
 	"failure.fatalExitCodes":     "failure: {fatalExitCodes: [1]}",
 	"failure.ignoreDisruptions":  "failure: {ignoreDisruptions: false}",
@@ -74,6 +75,7 @@ var uses = map[string]string{
 	"roles.helper":               "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}], roles: {helper: {nodeSelector: {a: b}}}",
 	"gracePeriod":                "gracePeriod: 7m",
 	"ttlAfterFinished":           "ttlAfterFinished: 9h",
+	"cleanPods":                  "cleanPods: all",
 	"hashedNames":                "hashedNames: true",
 	"podTemplate":                "podTemplate: {spec: {dnsPolicy: Default}}",
 

@@ -33,7 +33,7 @@ func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec 
 	spec := apis.VCJobSpec{
 		SchedulerName:     cmp.Or(template.Spec.SchedulerName, "volcano"),
 		PriorityClassName: template.Spec.PriorityClassName, // of the PodGroup
-		MaxRetry:          f.Restarts + 1,                  // with this many the job fails, and 0 would be 3
+		MaxRetry:          vcRetries(f),
 		Policies:          vcPolicies(f),
 		Plugins: map[string][]string{
 			"env": {},
@@ -60,11 +60,22 @@ func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec 
 	return spec
 }
 
+// vcRetries is the number of failures with which the job fails; 0 would be 3. Where no pod is made again, it counts nothing.
+func vcRetries(f *schema.Failure) int32 {
+	if f.RestartsPerWorker != nil {
+		return 0
+	}
+	return f.Restarts.Limit + 1
+}
+
 // vcPolicies replace a failed pod, unless its exit code says that this is no use. Volcano counts the replacements of
 // all pods; a pod that was deleted is made again without a policy and without being counted.
 func vcPolicies(f *schema.Failure) (policies []apis.VCPolicy) {
 	for _, code := range sorted(f.FatalExitCodes) { // first, since the first policy that matches decides
 		policies = append(policies, apis.VCPolicy{ExitCode: &code, Action: "TerminateJob"})
+	}
+	if f.RestartsPerWorker != nil { // 0: without a policy a pod that failed stays as it is, and the others go on
+		return policies
 	}
 	return append(policies, apis.VCPolicy{Event: "PodFailed", Action: "RestartPod"})
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,6 +110,34 @@ func find(list map[string]resource.Quantity, name string) *resource.Quantity {
 	return nil
 }
 
+// taken says in words how much is left of what these are, each less than they are: of a limit, or else of what is asked for.
+func (c *Compute) taken(left *Compute) (words []string) {
+	limits, asked, isLimits, isAsked := c.Limited(), c.Requested(), left.Limited(), left.Requested()
+	for _, name := range []string{resourceCPU, resourceMemory, resourceDisk} {
+		limit, limited := limits[name]
+		request, requested := asked[name]
+		isLimit, bound := isLimits[name]
+		isRequest := isAsked[name]
+		switch {
+		case limited && bound && limit.Cmp(isLimit) > 0:
+			words = append(words, fmt.Sprintf("%s %s of %s", name, &isLimit, &limit))
+		case !limited && bound && c.unbound(name):
+			words = append(words, fmt.Sprintf("%s %s of no limit", name, &isLimit))
+		case requested && !isRequest.IsZero() && request.Cmp(isRequest) > 0: // or an override says none
+			words = append(words, fmt.Sprintf("%s %s of the %s asked for", name, &isRequest, &request))
+		}
+	}
+	return words
+}
+
+// unbound says whether somebody wrote that there is no limit.
+func (c *Compute) unbound(name string) (none bool) {
+	for _, a := range []*Amounts{&c.Amounts, &c.Limits} {
+		a.each(func(own string, amount *Amount) { none = none || own == name && amount.None })
+	}
+	return none
+}
+
 // lower keeps every amount at or below a limit. No limit is above every limit; nothing asked for is below.
 func (c *Compute) lower(limits Amounts) {
 	lowerIn(&c.Amounts, limits, true)
@@ -140,6 +169,37 @@ func (l *Lifetime) UnmarshalJSON(text []byte) error {
 	}
 	l.None = false
 	return l.Duration.UnmarshalJSON(text)
+}
+
+// Restarts is how many failed pods a job survives; none is as many as there are.
+type Restarts struct {
+	Limit int32
+	None  bool
+}
+
+// UnmarshalJSON reads a number or the word none.
+func (r *Restarts) UnmarshalJSON(text []byte) error {
+	*r = Restarts{None: bytes.Equal(text, []byte(`"`+None+`"`))}
+	if r.None {
+		return nil
+	}
+	return json.Unmarshal(text, &r.Limit)
+}
+
+// OrNil returns the number, nil where there is none.
+func (r Restarts) OrNil() *int32 {
+	if r.None {
+		return nil
+	}
+	return &r.Limit
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (l Lifetime) MarshalJSON() ([]byte, error) {
+	if l.None {
+		return json.Marshal(None)
+	}
+	return l.Duration.MarshalJSON()
 }
 
 // imageUser is an author's word for the user of the image.

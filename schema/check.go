@@ -120,20 +120,31 @@ func (c *checker) oneOf(n *node, s *shape, p *place, parent position) {
 
 // known ends the message about an unknown field with what could have been meant.
 func (c *checker) known(name string, s *shape, p *place) string {
-	if path := standsAt[p.String()]; path != "" {
-		return "; it stands at " + path
+	at, here := inJob(p.String())
+	if path := standsAt[at]; path != "" {
+		return "; it stands at " + here.Replace(path)
 	}
 	names := s.names()
 	if hint := suggest(name, names); hint != "" {
 		return hint
 	}
 	if path := elsewhere(name); path != "" {
-		return "; it stands at " + path
+		return "; it stands at " + here.Replace(path)
 	}
 	if len(names) <= 12 {
 		return "; known here: " + strings.Join(names, ", ")
 	}
 	return "; 'tegen explain spec' lists the fields"
+}
+
+// inJob is where a job has what an environment says to all jobs, and the words for that as the environment has it.
+func inJob(path string) (string, *strings.Replacer) {
+	for _, part := range []string{"spec.defaults", "spec.overrides"} {
+		if field, ok := strings.CutPrefix(path, part+"."); ok {
+			return "spec." + field, strings.NewReplacer("spec.", part+".", "spec itself", part+" itself")
+		}
+	}
+	return path, strings.NewReplacer()
 }
 
 // standsAt is where a job says what somebody may look for at another place. The first field of that name would mislead.

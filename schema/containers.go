@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // containers are the names that controllers look for, by framework and target.
 var containers = map[[2]string]string{
@@ -27,21 +30,44 @@ func (s *Spec) ContainerOf(role string) string {
 	return role
 }
 
-// containerNames refuses a second container of the worker's name: the names of a pod's containers are unique.
+// The containers of the pods that prepare a job. In their escape hatch, which is one for all of them, each pod's own is
+// called helper.
+const (
+	ContainerFetch    = "fetch"
+	ContainerGenerate = "generate"
+	ContainerStore    = "store"
+)
+
+// takenNames are the names that the containers of a role's pods have already.
+func (s *Spec) takenNames(role string) []string {
+	if role == RoleHelper {
+		return []string{ContainerFetch, ContainerGenerate, ContainerStore}
+	}
+	return []string{s.ContainerOf(role)}
+}
+
+// containerNames refuses a second container of a name: the names of a pod's containers are unique.
 func (r *ruling) containerNames() {
 	for _, p := range r.patches() {
-		name, whose := r.Spec.ContainerOf(p.role), "the "+p.role+"'s container"
-		if p.role == RoleWorker {
-			whose = "the workers' container"
+		fail := func(list string, i int, name, remedy string) {
+			why := "is the name of the " + p.role + "'s own container"
+			switch {
+			case p.role == RoleWorker:
+				why = "is what target " + r.Spec.Target + " calls the workers' container"
+			case Trains(p.role):
+				why = "is what target " + r.Spec.Target + " calls the " + p.role + "'s container"
+			}
+			r.fail(fmt.Sprintf("%s.spec.%s[%d].name", p.at, list, i), "reserved", "%s %s: %schoose another name", name, why, remedy)
 		}
+		taken := r.Spec.takenNames(p.role)
 		for i, c := range p.Spec.Containers {
-			if c.Name == name && name != p.role {
-				r.fail(fmt.Sprintf("%s.spec.containers[%d].name", p.at, i), "reserved", "%s is what target %s calls %s: name it %s to change that one, or choose another name", name, r.Spec.Target, whose, p.role)
+			if slices.Contains(taken, c.Name) && c.Name != p.role {
+				fail("containers", i, c.Name, "name it "+p.role+" to change that one, or ")
 			}
 		}
 		for i, c := range p.Spec.InitContainers {
-			if c.Name == name {
-				r.fail(fmt.Sprintf("%s.spec.initContainers[%d].name", p.at, i), "reserved", "%s is what target %s calls %s: choose another name", name, r.Spec.Target, whose)
+			if slices.Contains(taken, c.Name) {
+				fail("initContainers", i, c.Name, "")
 			}
 		}
 	}

@@ -10,6 +10,9 @@ func passedOver(trees ...*node) (foreign, lacking []string) {
 	if t == nil {
 		return nil, nil
 	}
+	if firstText("master", "", workersOf(trees)) == "true" { // where workers meet at the Master
+		foreign = append(foreign, "rendezvous")
+	}
 	for field, reason := range t.Lacks {
 		switch {
 		case strings.HasPrefix(reason, ownedBy), strings.HasPrefix(field, "roles."): // which are for the jobs that have them
@@ -29,6 +32,13 @@ func firstText(field, otherwise string, trees []*node) string {
 		}
 	}
 	return otherwise
+}
+
+func workersOf(trees []*node) (all []*node) {
+	for _, n := range trees {
+		all = append(all, n.below("workers"))
+	}
+	return all
 }
 
 // clear is a copy without some fields.

@@ -6,26 +6,6 @@ import (
 	"strings"
 )
 
-// makeAccessPoints gives a volume of EFS that a dataset is fetched into an access point, where the job says nothing of
-// the directory. The root of a file system belongs to root, whom the pods are not, and nothing that was there before is
-// missed: what the job wants of the volume, the dataset brings. A volume without one is the whole file system, since
-// somebody has put there what the job reads.
-func (j *Job) makeAccessPoints() {
-	fetched := map[string]bool{} // by claim: two volumes may be mounts of one
-	for i := range j.Spec.Storage {
-		if v := &j.Spec.Storage[i]; v.Dataset != nil && v.EFS != nil {
-			fetched[v.ClaimName(j)] = true
-		}
-	}
-	for i := range j.Spec.Storage {
-		v := &j.Spec.Storage[i]
-		e := v.EFS
-		if e != nil && fetched[v.ClaimName(j)] && e.AccessPoint == "" && e.Path == "" && e.Volume == "" && e.Provision == nil {
-			e.Provision = &EFSProvision{DirectoryPerms: "700"} // as defaults.cue has it where provision is written
-		}
-	}
-}
-
 // checkpointVolume is the volume that holds spec.checkpoint.path, nil where none does.
 func (s *Spec) checkpointVolume() (on *Storage) {
 	if s.Checkpoint == nil {

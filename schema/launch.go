@@ -34,13 +34,17 @@ var bareOptions = []string{
 // Launch returns the author's own call of a launcher, nil where tegen starts it.
 func (s *Spec) Launch() *Launch {
 	words := s.words()
-	i := slices.IndexFunc(words, func(w word) bool { return w.arg < 2 && launcherWord.MatchString(w.text) }) // bash -c stands before it at most
+	starts := func(w word) bool { return w.arg < 2 && launcherWord.MatchString(w.text) } // bash -c stands before it at most
+	i := slices.IndexFunc(words, starts)
 	entrypoint := s.Framework == FrameworkTorchelastic && s.Launcher == LauncherEntrypoint
 	switch {
 	case s.Framework == FrameworkTorchelastic && !entrypoint && !Launches(s.Command):
 		return nil // what looks like one is an argument of the author's
 	case i >= 0:
 		m := launcherWord.FindStringSubmatch(words[i].text)
+		if s.Framework == FrameworkTorchelastic && slices.ContainsFunc(words[i+1:], starts) {
+			return &Launch{Program: m[1] + m[2]} // one of several: no field is said twice by what only one of them is told
+		}
 		return &Launch{m[1] + m[2], options(words[i+1:])}
 	case entrypoint && len(s.Command) == 0:
 		return &Launch{"", options(words)}
@@ -96,14 +100,17 @@ type word struct {
 	arg        int // its number in args, -1 in command
 }
 
+// commentLine is one of a script that stands in a word.
+var commentLine = regexp.MustCompile(`(?m)^[ \t]*#.*$`)
+
 func (s *Spec) words() (all []word) {
 	for i, text := range s.Command {
-		for _, w := range strings.Fields(text) {
+		for _, w := range strings.Fields(commentLine.ReplaceAllString(text, "")) {
 			all = append(all, word{strings.Trim(w, `"'`), fmt.Sprintf("spec.command[%d]", i), -1})
 		}
 	}
 	for i, text := range s.Args {
-		for _, w := range strings.Fields(text) {
+		for _, w := range strings.Fields(commentLine.ReplaceAllString(text, "")) {
 			all = append(all, word{strings.Trim(w, `"'`), fmt.Sprintf("spec.args[%d]", i), i})
 		}
 	}

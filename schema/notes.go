@@ -52,7 +52,7 @@ func (s *Spec) storeNote() string {
 		needed++ // its operator ends the job at the limit (kubeflow/training-operator pkg/core/job.go), others beyond it
 	}
 	if s.Rendezvous.Backend != BackendC10d || s.Rendezvous.Store != StoreCompanion || !t.Carries("failure.restarts") ||
-		f.RestartsPerWorker != nil || f.Restarts == 0 || f.Restarts >= needed {
+		f.RestartsPerWorker != nil || f.Restarts.None || f.Restarts.Limit == 0 || f.Restarts.Limit >= needed {
 		return ""
 	}
 	remedy := fmt.Sprintf("set it to %d or more for each loss that the job is to survive", needed)
@@ -60,7 +60,7 @@ func (s *Spec) storeNote() string {
 		remedy += ", or failure.restartsPerWorker in its place"
 	}
 	return fmt.Sprintf("%d is too low for %d workers: when the pod of the c10d store is lost, all workers fail at once, and the job with them; %s, or use launcher: tegen with rendezvous.backend: etcd and rendezvous.companion.storage, whose agents wait until the store is back",
-		f.Restarts, s.Workers.Replicas, remedy)
+		f.Restarts.Limit, s.Workers.Replicas, remedy)
 }
 
 // gangNote is what must have been switched on in the cluster, where it is off by default and pods would otherwise be

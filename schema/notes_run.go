@@ -6,33 +6,32 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // takenNotes tell what an environment has left of what the author wrote: the job runs, as another one.
-func (j *Job) takenNotes() []string {
+func (j *Job) takenNotes() (notes []string) {
 	asked, res := &j.asked, &j.Spec.Resources
-	var left []string
-	if asked.gpu > res.GPU {
-		left = append(left, fmt.Sprintf("gpu %d of %d", res.GPU, asked.gpu))
-	}
-	for _, q := range []struct {
-		name      string
-		asked, is *resource.Quantity
-	}{{"cpu", &asked.cpu, &res.CPU.Quantity}, {"memory", &asked.memory, &res.Memory.Quantity}} {
-		if q.asked.Cmp(*q.is) > 0 && !q.is.IsZero() { // or an override says none: no limit
-			left = append(left, fmt.Sprintf("%s %s of %s", q.name, q.is, q.asked))
+	for _, role := range append([]string{RoleWorker}, roleNames...) {
+		var left []string
+		if role == RoleWorker && asked.gpu > res.GPU {
+			left = append(left, fmt.Sprintf("gpu %d of %d", res.GPU, asked.gpu))
 		}
+		own, is := asked.compute[role], j.Spec.Role(role).Resources
+		left = append(left, own.taken(&is)...)
+		if len(left) == 0 || role != RoleWorker && !j.Spec.has(role) {
+			continue
+		}
+		at := "spec.resources"
+		if role != RoleWorker {
+			at = "spec.roles." + role + ".resources"
+		}
+		note := at + ": the Environment leaves " + strings.Join(left, ", ") + " to each " + role
+		if role == RoleWorker && asked.gpu > 0 && res.GPU == 0 {
+			note += fmt.Sprintf(", which runs with workers.processes %s: a script that needs an accelerator fails here", &j.Spec.Workers.Processes)
+		}
+		notes = append(notes, note)
 	}
-	if len(left) == 0 {
-		return nil
-	}
-	note := "spec.resources: the Environment leaves " + strings.Join(left, ", ") + " to each worker"
-	if asked.gpu > 0 && res.GPU == 0 {
-		note += fmt.Sprintf(", which runs with workers.processes %s: a script that needs an accelerator fails here", &j.Spec.Workers.Processes)
-	}
-	return []string{note}
+	return notes
 }
 
 // changeNotes tell a reconciler's users what becomes of a new image or command where no hash in a name makes a new

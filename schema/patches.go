@@ -95,17 +95,12 @@ func (r *ruling) patchedEnv() map[string]string {
 	return all
 }
 
-// imageFields say where the image of a role stands.
-var imageFields = map[string]string{
-	RoleWorker: "spec.image", RoleEtcd: "spec.images.etcd or etcdV2", RoleCompanion: "spec.images.rendezvous", RoleHelper: "spec.images",
-}
-
 // podTemplate asks the one package that knows pod templates what in the escape hatches is none of theirs.
 func (r *ruling) podTemplate() {
 	for _, p := range r.patches() {
-		image := imageFields[p.role]
-		if image == "" {
-			image = "spec.roles." + p.role + ".image"
+		image := "spec.image"
+		if i := slices.Index(roleNames, p.role); i >= 0 {
+			image = roleTable[i].image
 		}
 		for _, m := range podpatch.Validate(p.raw, p.role, image) {
 			at := p.at

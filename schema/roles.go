@@ -30,8 +30,11 @@ type Roles struct {
 }
 
 // all are the settings of every role.
-func (r *Roles) all() []*RolePods {
-	return []*RolePods{&r.Server.RolePods, &r.Scheduler.RolePods, &r.Launcher.RolePods, &r.Etcd, &r.Companion, &r.Helper}
+func (r *Roles) all() (all []*RolePods) {
+	for _, row := range roleTable {
+		all = append(all, row.settings(r))
+	}
+	return all
 }
 
 // Role mirrors #Role: what an author says of pods that run his own images.
@@ -52,29 +55,53 @@ type RolePods struct {
 // Role is all that is said of a role, be it in spec itself, as of the workers, or below roles. An image and a directory that
 // a role does not name are the workers'.
 func (s *Spec) Role(name string) Role {
-	var own Role
-	switch name {
-	case RoleWorker:
+	i := slices.IndexFunc(roleTable, func(row roleRow) bool { return row.name == name })
+	switch {
+	case name == RoleWorker:
 		return Role{s.Image, s.WorkingDir, RolePods{s.Resources.Compute, s.Placement.NodeSelector, s.Placement.Tolerations, s.PodTemplate}}
-	case RoleServer:
-		own = s.Roles.Server
-	case RoleScheduler:
-		own = s.Roles.Scheduler
-	case RoleLauncher:
-		own = s.Roles.Launcher
-	case RoleEtcd:
-		return Role{RolePods: s.Roles.Etcd}
-	case RoleCompanion:
-		return Role{RolePods: s.Roles.Companion}
-	case RoleHelper:
-		return Role{RolePods: s.Roles.Helper}
+	case i < 0: // a target's own, of which nothing is said
+		return Role{Image: s.Image, WorkingDir: s.WorkingDir}
+	case roleTable[i].own == nil:
+		return Role{RolePods: *roleTable[i].pods(&s.Roles)}
 	}
+	own := *roleTable[i].own(&s.Roles)
 	own.Image, own.WorkingDir = cmp.Or(own.Image, s.Image), cmp.Or(own.WorkingDir, s.WorkingDir)
 	return own
 }
 
-// roleNames are the roles beside the workers, in the order of job.cue.
-var roleNames = []string{RoleServer, RoleScheduler, RoleLauncher, RoleEtcd, RoleCompanion, RoleHelper}
+// roleRow is what differs between the roles beside the workers.
+type roleRow struct {
+	name      string
+	comesWith string // what gives a job the role
+	image     string // where its image stands
+	pods      func(*Roles) *RolePods
+	own       func(*Roles) *Role // of those that may name an image; nil for the others
+}
+
+// roleTable has them in the order of job.cue.
+var roleTable = []roleRow{
+	{RoleServer, "mxnet.mode dist or bytescheduler.mode byteps", "spec.roles.server.image", nil, func(r *Roles) *Role { return &r.Server }},
+	{RoleScheduler, "mxnet.mode dist or bytescheduler.mode byteps", "spec.roles.scheduler.image", nil, func(r *Roles) *Role { return &r.Scheduler }},
+	{RoleLauncher, "target mpijob", "spec.roles.launcher.image", nil, func(r *Roles) *Role { return &r.Launcher }},
+	{RoleEtcd, "rendezvous.store etcd", "spec.images.etcd or etcdV2", func(r *Roles) *RolePods { return &r.Etcd }, nil},
+	{RoleCompanion, "rendezvous.store companion", "spec.images.rendezvous", func(r *Roles) *RolePods { return &r.Companion }, nil},
+	{RoleHelper, "a dataset, or with ssh keys that are made in the cluster", "spec.images", func(r *Roles) *RolePods { return &r.Helper }, nil},
+}
+
+// settings are what is said of a role.
+func (row *roleRow) settings(r *Roles) *RolePods {
+	if row.own != nil {
+		return &row.own(r).RolePods
+	}
+	return row.pods(r)
+}
+
+var roleNames = func() (names []string) {
+	for _, row := range roleTable {
+		names = append(names, row.name)
+	}
+	return names
+}()
 
 // has says whether the job has pods of a role.
 func (s *Spec) has(role string) bool {
@@ -92,22 +119,12 @@ func (s *Spec) has(role string) bool {
 // MakesKeys says whether a pair of keys for ssh is made in the cluster.
 func (s *Spec) MakesKeys() bool { return s.OverSSH() && s.SSH.Secret == "" && s.Target == TargetJob }
 
-// comesWith says what gives a job a role.
-var comesWith = map[string]string{
-	RoleServer:    "mxnet.mode dist or bytescheduler.mode byteps",
-	RoleScheduler: "mxnet.mode dist or bytescheduler.mode byteps",
-	RoleLauncher:  "target mpijob",
-	RoleEtcd:      "rendezvous.store etcd",
-	RoleCompanion: "rendezvous.store companion",
-	RoleHelper:    "a dataset, or with ssh keys that are made in the cluster",
-}
-
 // roles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have them.
 func (r *ruling) roles() {
-	for _, name := range roleNames {
-		at := "spec.roles." + name
-		if n := r.root.below("spec", "roles", name); r.given(at) && !n.environment && !r.Spec.has(name) && r.row != nil && r.row.Carries("roles."+name) {
-			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", name, comesWith[name], r.Spec.othersWords())
+	for _, row := range roleTable {
+		at := "spec.roles." + row.name
+		if n := r.root.below("spec", "roles", row.name); r.given(at) && !n.environment && !r.Spec.has(row.name) && r.row != nil && r.row.Carries("roles."+row.name) {
+			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", row.name, row.comesWith, r.Spec.othersWords())
 		}
 	}
 }

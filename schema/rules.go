@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,17 +36,18 @@ var rules = append([]rule{
 	{(*ruling).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*ruling).environment, "env launcher target network.collective checkpoint"},
 	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
-	{(*ruling).master, "framework target launcher workers.master workers.min workers.max rendezvous"},
+	{(*ruling).master, "framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous"},
 	{(*ruling).resources, "resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage"},
 	{(*ruling).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
 	{(*ruling).requests, "resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles"},
 	{(*ruling).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
-	{(*ruling).store, "rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
-	{(*ruling).rendezvous, "rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
-	{(*ruling).etcd, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
-	{(*ruling).companion, "rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion images.rendezvous metadata target"},
+	{(*ruling).store, "workers.master rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
+	{(*ruling).rendezvous, "workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
+	{(*ruling).etcd, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
+	{(*ruling).companion, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion images.rendezvous metadata target"},
+	{(*ruling).storeDisks, "workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles"},
 	{(*ruling).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
-	{(*ruling).keepAlive, "framework target rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts"},
+	{(*ruling).keepAlive, "workers.master framework target rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts"},
 	{(*ruling).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
 	{(*ruling).elasticJob, "framework target launcher command args rendezvous podTemplate"},
 	{(*ruling).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
@@ -258,10 +258,11 @@ func (r *ruling) master() {
 	case w.Min != w.Max:
 		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go", w.Min, w.Max)
 	}
-	for _, field := range []string{"store", "endpoint", "id"} {
-		if at := "spec.rendezvous." + field; w.Master && r.given(at) {
-			r.fail(at, "requires", "the workers meet at the Master, and nothing reads this: leave it out")
-		}
+	if n := r.root.below("spec", "rendezvous"); w.Master && r.given("spec.rendezvous") && !n.environment {
+		r.fail("spec.rendezvous", "requires", "the workers meet at the Master, and nothing reads this: leave it out")
+	}
+	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil { // an author's own torchrun starts them, and an image's entrypoint may
+		r.fail("spec.workers.processes", "requires", "each pod of a job with a Master is one process, and its operator would have them wait for %d times as many: leave it out", w.Processes.IntVal)
 	}
 }
 
@@ -298,8 +299,8 @@ func (r *ruling) text(n *node, p *place) {
 		r.errs = append(r.errs, Error{File: n.at.file, Line: n.at.line, Col: n.at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
 	}
 	if n.kind == stringKind && n.at.line > 0 && !r.bad[n] {
-		if m := placeholder.FindString(n.text); m != "" {
-			fail("placeholder", "%s is a placeholder: put the value there", strings.Trim(m, "/=:,@."))
+		if m := Placeholders(n.text, isProgram(p.String())); len(m) > 0 {
+			fail("placeholder", "%s is a placeholder: put the value there", n.text[m[0][0]:m[0][1]])
 		}
 		if strings.ContainsRune(n.text, 0) {
 			fail("format", "holds a NUL character, which no process can be given")
@@ -312,10 +313,6 @@ func (r *ruling) text(n *node, p *place) {
 		r.text(item, &place{parent: p, item: true, index: i})
 	}
 }
-
-// placeholder is what a copied example leaves to be filled in: <NAME> anywhere, <a name> where it is a whole text or a
-// whole part of a path or list.
-var placeholder = regexp.MustCompile(`<[A-Z][A-Z0-9_-]+>|(^|[/=:,@])<[A-Za-z][A-Za-z0-9 _-]*>($|[/=:,@.])`)
 
 // short prints a duration as people write it: 30m, not 30m0s.
 func short(d metav1.Duration) string {

@@ -10,14 +10,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/contract"
 )
 
-// defaultAttempts is torch's own, and with etcd-v3 what makes its agents' own lease of 10 s.
-func (s *Spec) defaultAttempts() int32 {
-	if s.leased() {
-		return 2
-	}
-	return 3
-}
-
 // leased says whether agents are missed when a lease in etcd ends.
 func (s *Spec) leased() bool { return s.Rendezvous.Backend == BackendEtcdV3 && s.TegenRun() }
 
@@ -26,6 +18,9 @@ const noRendezvousImage = "needs spec.images.rendezvous, which has no default: b
 // companion holds the settings of the rendered tegen-rendezvous together.
 func (r *ruling) companion() {
 	z := &r.Spec.Rendezvous
+	if r.Spec.Workers.Master {
+		return
+	}
 	if z.Store != StoreCompanion {
 		// An environment may say how companions are wherever there is one: a job of one worker has none.
 		if alone := r.Spec.Workers.Max == 1 && !r.given("spec.rendezvous.store"); r.given("spec.rendezvous.companion") && (!alone || r.asked.companion) {
@@ -139,7 +134,7 @@ func (r *ruling) tegenLauncher() {
 // keepAlive refuses an interval that nobody reads, and a lease that etcd does not know.
 func (r *ruling) keepAlive() {
 	z := &r.Spec.Rendezvous
-	if r.row == nil || !r.row.Carries("rendezvous") {
+	if r.row == nil || !r.row.Carries("rendezvous") || r.Spec.Workers.Master {
 		return
 	}
 	leased := r.Spec.leased()

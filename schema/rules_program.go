@@ -22,9 +22,16 @@ const (
 	launcherModules  = `torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|dlrover\.trainer\.torch\.elastic_run|deepspeed\.launcher\.runner|accelerate\.commands\.launch|horovod\.runner(?:\.launch)?`
 )
 
+// What may stand between the beginning of a command and the program that it starts in the end: a shell's own words, and
+// programs that start another one, with their options and amounts.
+const (
+	shellWords = `(?:then|do|else|if|elif|while|until|!|\{)`
+	starters   = `(?:(?:\S*/)?(?:env|exec|command|nohup|time|timeout|nice|numactl|stdbuf|taskset|tini|dumb-init)(?:\s+(?:-[sk]\s+\w+|-\S*|["']?[$0-9]\S*))*|[A-Za-z_]\w*=\S*)`
+)
+
 // ownLaunch finds one where a command begins, in what a shell is to run or in the words of a command: not in the arguments
 // of another program.
-var ownLaunch = regexp.MustCompile(`(?:^|[;&|(\n]|\b(?:then|do|else)\s)\s*(?:(?:env|exec|nohup|time|[A-Za-z_]\w*=\S*)\s+)*(?:(?:\S*/)?(` + launcherPrograms +
+var ownLaunch = regexp.MustCompile(`(?:^|[;&|()\n])\s*(?:` + shellWords + `\s+)*(?:` + starters + `\s+)*(?:(?:\S*/)?(` + launcherPrograms +
 	`)|(?:\S*/)?python[0-9.]*\s+(?:-[^m\s]\S*\s+)*-m\s+(` + launcherModules + `))(?:$|[\s;&|)])`)
 
 // shellText is the index of what a shell is to run, -1 where the command is none.
@@ -32,15 +39,58 @@ func shellText(words []string) int {
 	if len(words) == 0 || !slices.Contains([]string{"sh", "bash", "dash", "ash", "zsh"}, path.Base(words[0])) {
 		return -1
 	}
-	for i, word := range words[1:] {
-		switch {
+	for i := 1; i < len(words)-1; i++ {
+		switch word := words[i]; {
 		case !strings.HasPrefix(word, "-"):
 			return -1 // a file
-		case !strings.HasPrefix(word, "--") && strings.HasSuffix(word, "c") && i+2 < len(words):
-			return i + 2
+		case strings.HasPrefix(word, "--"):
+		case strings.Contains(word, "c"):
+			if strings.HasSuffix(word, "o") { // whose value stands between
+				i++
+			}
+			return min(i+1, len(words)-1)
+		case strings.HasSuffix(word, "o"), strings.HasSuffix(word, "O"):
+			i++
 		}
 	}
 	return -1
+}
+
+// shellCode is what a shell reads as words of its own: without comments, and with nothing in quotes that would end a
+// command outside of them.
+func shellCode(text string) string {
+	var out strings.Builder
+	quote, before := rune(0), '\n'
+	comment, escaped := false, false
+	for _, c := range text {
+		switch {
+		case comment && c != '\n', escaped && c == '\n':
+			escaped = false
+			continue // a line that goes on is one line
+		case escaped:
+			escaped = false
+			if strings.ContainsRune(";&|()", c) {
+				c = '.'
+			}
+		case quote == 0 && c == '#' && strings.ContainsRune(" \t\n;&|(", before):
+			comment = true
+			continue
+		case c == '\\' && quote != '\'':
+			escaped = true
+			before = c
+			continue
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case c == quote:
+			quote = 0
+		case quote != 0 && strings.ContainsRune(";&|()\n", c):
+			c = '.'
+		}
+		comment = comment && c != '\n'
+		out.WriteRune(c)
+		before = c
+	}
+	return out.String()
 }
 
 // wordPath is where a word of the command and its arguments stands.
@@ -49,6 +99,19 @@ func (s *Spec) wordPath(i int) string {
 		return fmt.Sprintf("spec.args[%d]", i-len(s.Command))
 	}
 	return fmt.Sprintf("spec.command[%d]", i)
+}
+
+// launchIn finds a launcher that words start, and the word that it is in. Where no shell reads them, it is the program or
+// nothing: separators are another program's.
+func launchIn(words []string) (at int, match []string) {
+	if i := shellText(words); i >= 0 {
+		return i, ownLaunch.FindStringSubmatch(shellCode(words[i]))
+	}
+	text := strings.Join(words, " ")
+	if found := ownLaunch.FindStringIndex(text); found == nil || found[0] > 0 || strings.ContainsRune(";&|()\n", rune(text[0])) {
+		return 0, nil
+	}
+	return 0, ownLaunch.FindStringSubmatch(text)
 }
 
 // launchedTwice refuses a launcher of the author's where tegen puts one before the command: each would start its own
@@ -63,11 +126,7 @@ func (r *ruling) launchedTwice() {
 	if len(s.Command) == 0 && by == LauncherTorchrun {
 		return // the first argument is a file that Python reads
 	}
-	at, text := 0, strings.Join(words, " ")
-	if i := shellText(words); i >= 0 {
-		at, text = i, words[i]
-	}
-	m := ownLaunch.FindStringSubmatch(text)
+	at, m := launchIn(words)
 	if m == nil {
 		return
 	}

@@ -12,6 +12,9 @@ import (
 // store holds the backend and who serves it together.
 func (r *ruling) store() {
 	z := &r.Spec.Rendezvous
+	if r.Spec.Workers.Master { // master refuses the whole section, as it does in the rules below
+		return
+	}
 	switch {
 	case z.Backend == BackendC10d && z.Store == StoreEtcd:
 		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd, etcd-v2 or etcd-v3; c10d needs none")
@@ -61,6 +64,9 @@ var confKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 func (r *ruling) rendezvous() {
 	z := &r.Spec.Rendezvous
+	if r.Spec.Workers.Master {
+		return
+	}
 	if z.LastCall.Duration > z.JoinTimeout.Duration {
 		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s", short(z.LastCall), short(z.JoinTimeout))
 	}
@@ -85,7 +91,7 @@ var etcdVersion = regexp.MustCompile(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
 // etcd refuses a server that would not speak the backend's API: v2 was removed in 3.6 (etcd CHANGELOG-3.6).
 func (r *ruling) etcd() {
 	z := &r.Spec.Rendezvous
-	if z.Store != StoreEtcd {
+	if z.Store != StoreEtcd || r.Spec.Workers.Master {
 		return
 	}
 	if z.Port == contract.EtcdPeerPort || z.Port == contract.EtcdMetricsPort {

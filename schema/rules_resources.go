@@ -2,27 +2,10 @@ package schema
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
-
-// fitShm keeps shared memory that the author did not ask for within the memory that it counts against.
-func (s *Spec) fitShm(root *node) {
-	memory, shm := s.Resources.MemoryLimit(), root.below("spec", "resources", "shm")
-	if memory == nil || shm != nil && shm.at.line > 0 && !shm.environment {
-		return
-	}
-	for i := range s.Storage {
-		if e := s.Storage[i].EmptyDir; e != nil && e.Medium != "" && e.Size != nil {
-			memory.Sub(*e.Size)
-		}
-	}
-	if memory.Value() >= 1<<20 { // or the rule tells what else is in memory
-		lower(&s.Resources.Shm.Quantity, memory)
-	}
-}
 
 // resources holds what is in memory and on the local disk against the limits of both.
 func (r *ruling) resources() {
@@ -57,7 +40,8 @@ func (r *ruling) accelerators() {
 	res := &r.Spec.Resources
 	var missing []string
 	for _, name := range []string{"cpu", "memory"} {
-		if !slices.ContainsFunc([]string{"", "requests.", "limits."}, func(side string) bool { return r.given("spec.resources." + side + name) }) {
+		request := r.root.below("spec", "resources", "requests", name)
+		if said := request != nil && request.text != None; !said && !r.given("spec.resources."+name) && !r.given("spec.resources.limits."+name) {
 			missing = append(missing, name)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package schema turns what authors write into what generators read: bytes in, checked and completed *Job out, or every
 // mistake with its position. The CUE files hold the contract (job.cue: shapes, defaults.cue: defaults, environment.cue:
-// an overlay's facts) and rules.go what must hold between fields. After Load nothing can be wrong with a job, so
-// generators return no error. The package reads no files and starts nothing.
+// an overlay's facts), settle.go the defaults that depend on other fields, and rules.go what must hold between fields.
+// After Load nothing can be wrong with a job, so generators return no error. The package reads no files and starts nothing.
 package schema
 
 import (
@@ -155,9 +155,13 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 func loadJob(root *node, env *Environment, unread Errors) loaded {
 	c := checker{}
 	s := jobShape()
-	asked := askedOf(root)
-	if spec := root.field("spec"); env != nil && spec != nil && spec.kind == mapKind { // before the check: it may give what is required
-		env.mergeInto(root, s)
+	asked := askedOf(root, env)
+	if spec := root.field("spec"); spec != nil && spec.kind == mapKind {
+		besides(spec)
+		if env != nil { // before the check: it may give what is required
+			env.mergeInto(root, s)
+			besides(spec) // with an environment's own words
+		}
 	}
 	c.check(root, s, nil, root.at)
 	unsound := unsoundParts(append(unread, c.errs...), s.field("spec").shape)
@@ -186,28 +190,13 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 	}
 	job.at = root.at
 	tidy(job)
+	fill(&job.Spec)
 	if env != nil {
 		env.apply(job)
 		c.errs = append(c.errs, env.checkImages(job, s, unsound)...)
 	}
-	settle(job, hashing)
-	job.Spec.fitShm(root)
-	job.makeAccessPoints()
+	settle(job, root, hashing)
 	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
-}
-
-// followUser leaves groups to the image where the user is left to it and nobody says more: the one default that follows
-// from another field's value.
-func followUser(root *node) {
-	security := root.below("spec", "security")
-	if user := security.below("runAsUser"); user == nil || user.text != imageUser {
-		return
-	}
-	for field, value := range map[string]string{"runAsGroup": imageUser, "fsGroup": None} {
-		if security.field(field) == nil {
-			security.fields = append(security.fields, entry{key: field, value: &node{kind: stringKind, text: value}})
-		}
-	}
 }
 
 // parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as
@@ -277,7 +266,7 @@ func decode(root *node, into any) Errors {
 	return nil
 }
 
-// tidy drops what tools leave on a job for themselves, and gives volumes without a source the default one.
+// tidy drops what tools leave on a job for themselves.
 func tidy(job *Job) {
 	for key := range job.Metadata.Annotations {
 		for _, domain := range []string{"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/", "kustomize.config.k8s.io/", "kubectl.kubernetes.io/"} {
@@ -286,24 +275,4 @@ func tidy(job *Job) {
 			}
 		}
 	}
-	if z := &job.Spec.Rendezvous; z.KeepAliveAttempts == 0 {
-		z.KeepAliveAttempts = job.Spec.defaultAttempts()
-	}
-	for i := range job.Spec.Storage {
-		if v := &job.Spec.Storage[i]; v.VolumeSource == (VolumeSource{}) {
-			v.Dynamic = defaultVolume()
-		}
-	}
-}
-
-// defaultVolume is a claim with every default of defaults.cue.
-func defaultVolume() *Dynamic {
-	n := &node{kind: mapKind}
-	s := jobShape().field("spec").shape.field("storage").shape.elem.field("dynamic").shape
-	completeIn(n, s, n)
-	d := &Dynamic{}
-	if errs := decode(n, d); errs != nil {
-		panic(errs) // the schema's own defaults; TestDefaults decodes them
-	}
-	return d
 }

@@ -1,46 +1,127 @@
 package schema
 
 import (
+	"encoding/json"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
+// The defaults that depend on another field are in this file; all others are in defaults.cue. They are filled in at four
+// times: before an environment and defaults.cue have their say (besides), between the two (followUser), before an
+// environment changes what is decoded (fill), and after that (settle).
+
 // asked is what an author's own file says, before an environment has a say.
 type asked struct {
-	gpu         int64
-	cpu, memory resource.Quantity
-	companion   bool // settings of one
+	gpu       int64
+	compute   map[string]Compute // of the workers and of roles
+	companion bool               // settings of one
 }
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
-func askedOf(root *node) (a asked) {
-	text := func(n *node, path ...string) string {
-		for _, name := range path {
-			if n == nil {
-				return ""
-			}
-			n = n.field(name)
-		}
-		if n == nil {
-			return ""
-		}
-		return n.text
+func askedOf(root *node, env *Environment) asked {
+	a := asked{companion: root.given("spec.rendezvous.companion")}
+	if gpu := root.below("spec", "resources", "gpu"); gpu != nil {
+		a.gpu, _ = strconv.ParseInt(gpu.text, 10, 64)
 	}
-	a.gpu, _ = strconv.ParseInt(text(root, "spec", "resources", "gpu"), 10, 64)
-	for name, q := range map[string]*resource.Quantity{"cpu": &a.cpu, "memory": &a.memory} {
-		if parsed, err := resource.ParseQuantity(text(root, "spec", "resources", name)); err == nil {
-			*q = parsed
+	if env == nil { // nobody else has a say
+		return a
+	}
+	a.compute = map[string]Compute{}
+	for role, n := range computes(root.field("spec")) {
+		var c Compute
+		if json.Unmarshal(n.appendJSON(nil), &c) == nil {
+			a.compute[role] = c
 		}
 	}
-	a.companion = root.given("spec.rendezvous.companion")
 	return a
 }
 
-// settle fills in the defaults that depend on more than another field: on what the target can carry, and on what the
-// environment has left of the job.
-func settle(job *Job, hashing bool) {
+// computes are the resources that a spec says something of, by role.
+func computes(spec *node) map[string]*node {
+	all := map[string]*node{}
+	add := func(role string, n *node) {
+		if n != nil && n.kind == mapKind {
+			all[role] = n
+		}
+	}
+	add(RoleWorker, spec.below("resources"))
+	for _, role := range roleNames {
+		add(role, spec.below("roles", role, "resources"))
+	}
+	return all
+}
+
+// besides sets an amount to none where only its request or its limit is said: the other's default is nobody's wish. A
+// request alone then has no limit, and a limit alone is what Kubernetes takes for the request. A side that is none leaves
+// the default to the other one.
+func besides(spec *node) {
+	for _, n := range computes(spec) {
+		for _, side := range []*node{n.field("requests"), n.field("limits")} {
+			if side == nil || side.kind != mapKind {
+				continue
+			}
+			for _, e := range side.fields {
+				if e.value.text != None && n.entry(e.key) == nil && amountsShape().field(e.key) != nil {
+					n.fields = append(n.fields, entry{key: e.key, value: &node{kind: stringKind, text: None}})
+				}
+			}
+		}
+	}
+}
+
+func amountsShape() *shape {
+	return jobShape().field("spec").shape.field("resources").shape.field("limits").shape
+}
+
+// followUser leaves groups to the image where the user is left to it and nobody says more.
+func followUser(root *node) {
+	security := root.below("spec", "security")
+	if user := security.below("runAsUser"); user == nil || user.text != imageUser {
+		return
+	}
+	for field, value := range map[string]string{"runAsGroup": imageUser, "fsGroup": None} {
+		if security.field(field) == nil {
+			security.fields = append(security.fields, entry{key: field, value: &node{kind: stringKind, text: value}})
+		}
+	}
+}
+
+// fill gives volumes without a source the default one, which an environment may replace, and an agent its attempts.
+func fill(s *Spec) {
+	if z := &s.Rendezvous; z.KeepAliveAttempts == 0 {
+		z.KeepAliveAttempts = s.defaultAttempts()
+	}
+	for i := range s.Storage {
+		if v := &s.Storage[i]; v.VolumeSource == (VolumeSource{}) {
+			v.Dynamic = &Dynamic{}
+			defaultsOfVolume("dynamic", v.Dynamic)
+		}
+	}
+}
+
+// defaultsOfVolume fills in what defaults.cue says of a part of a volume.
+func defaultsOfVolume(part string, into any, below ...string) {
+	n, s := &node{kind: mapKind}, jobShape().field("spec").shape.field("storage").shape.elem.field(part).shape
+	for _, name := range below {
+		s = s.field(name).shape
+	}
+	completeIn(n, s, n)
+	if errs := decode(n, into); errs != nil {
+		panic(errs) // the schema's own defaults; TestDefaults decodes them
+	}
+}
+
+// defaultAttempts is torch's own, and with etcd-v3 what makes its agents' own lease of 10 s.
+func (s *Spec) defaultAttempts() int32 {
+	if s.leased() {
+		return 2
+	}
+	return 3
+}
+
+// settle fills in what depends on what the target can carry, and on what the environment has left of the job.
+func settle(job *Job, root *node, hashing bool) {
 	s := &job.Spec
 	if p := &s.Workers.Processes; *p == (intstr.IntOrString{}) {
 		*p = intstr.FromInt32(s.defaultProcesses())
@@ -51,12 +132,18 @@ func settle(job *Job, hashing bool) {
 	if !hashing {
 		s.HashedNames = job.hashesByDefault()
 	}
+	s.fitShm(root)
+	job.makeAccessPoints()
 }
 
 // defaultProcesses is one for each accelerator: with fewer the rest would be paid for and idle. MXNet uses all of a
-// worker's in one process.
+// worker's in one process. With a Master it is the pods that are processes: the operator multiplies them by this, and they
+// wait for as many, which only an author's own torchrun starts.
 func (s *Spec) defaultProcesses() int32 {
 	if s.Resources.GPU < 1 || s.Framework == FrameworkMXNet {
+		return 1
+	}
+	if l := s.Launch(); s.Workers.Master && (l == nil || l.Program == "") {
 		return 1
 	}
 	return int32(s.Resources.GPU)
@@ -79,4 +166,41 @@ func (s *Spec) defaultStore(asked bool) string {
 func (j *Job) hashesByDefault() bool {
 	t := rowOf(&j.Spec)
 	return j.Spec.GitOps && t != nil && t.Carries("hashedNames") && j.hashFits()
+}
+
+// fitShm keeps shared memory that the author did not ask for within the memory that it counts against.
+func (s *Spec) fitShm(root *node) {
+	memory, shm := s.Resources.MemoryLimit(), root.below("spec", "resources", "shm")
+	if memory == nil || shm != nil && shm.at.line > 0 && !shm.environment {
+		return
+	}
+	for i := range s.Storage {
+		if e := s.Storage[i].EmptyDir; e != nil && e.Medium != "" && e.Size != nil {
+			memory.Sub(*e.Size)
+		}
+	}
+	if memory.Value() >= 1<<20 { // or the rule tells what else is in memory
+		lower(&s.Resources.Shm.Quantity, memory)
+	}
+}
+
+// makeAccessPoints gives a volume of EFS that a dataset is fetched into an access point, where the job says nothing of
+// the directory. The root of a file system belongs to root, whom the pods are not, and nothing that was there before is
+// missed: what the job wants of the volume, the dataset brings. A volume without one is the whole file system, since
+// somebody has put there what the job reads.
+func (j *Job) makeAccessPoints() {
+	fetched := map[string]bool{} // by claim: two volumes may be mounts of one
+	for i := range j.Spec.Storage {
+		if v := &j.Spec.Storage[i]; v.Dataset != nil && v.EFS != nil {
+			fetched[v.ClaimName(j)] = true
+		}
+	}
+	for i := range j.Spec.Storage {
+		v := &j.Spec.Storage[i]
+		e := v.EFS
+		if e != nil && fetched[v.ClaimName(j)] && e.AccessPoint == "" && e.Path == "" && e.Volume == "" && e.Provision == nil {
+			e.Provision = &EFSProvision{}
+			defaultsOfVolume("efs", e.Provision, "provision")
+		}
+	}
 }

@@ -26,12 +26,12 @@ type Feature struct {
 
 // Targets lists every framework with every target, in the order of docs/support.md.
 var Targets = []Target{
-	{FrameworkTorchelastic, TargetJob, "batch/v1 Job", union(others(FrameworkTorchelastic), noMaster, lacks{
+	{FrameworkTorchelastic, TargetJob, "batch/v1 Job", union(others(FrameworkTorchelastic), noMaster, ofJobs, lacks{
 		"workers.firstIndex": "an Indexed Job counts from 0",
 	})},
 	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noMaster, noController)},
-	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), noMaster, countsFromZero)},
-	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), noMaster, countsFromZero, trainJobLacks)},
+	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero)},
+	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero, trainJobLacks)},
 	{FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job", union(others(FrameworkTorchelastic), noMaster, countsFromZero, vcJobLacks)},
 	{FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob", union(others(FrameworkTorchelastic), noMaster, torchElasticJobLacks)},
 	{FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob", union(others(FrameworkTorchelastic), pyTorchJobLacks)},
@@ -39,9 +39,9 @@ var Targets = []Target{
 	{FrameworkMXNet, TargetJob, "batch/v1 Jobs, one a role", mxnetJob},
 	{FrameworkMXNet, TargetMXJob, "kubeflow.org/v1 MXJob", mxjob},
 	{FrameworkMXNet, TargetMXJobMlkube, "mxnet.mlkube.io/v1beta1 or mlkube.io/v1beta1 MxJob", mxjobMlkube},
-	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), horovodLacks, launchesInWorker)},
+	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), ofJobs, horovodLacks, launchesInWorker)},
 	{FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(horovodLacks, mpijobLacks, others(FrameworkHorovod))},
-	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), horovodLacks, launchesInWorker, byteSchedulerLacks)},
+	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), ofJobs, horovodLacks, launchesInWorker, byteSchedulerLacks)},
 	{FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks)},
 }
 
@@ -101,11 +101,19 @@ func others(framework string) lacks {
 // noController is what bare pods cannot do: nobody looks after them.
 var noController = lacks{
 	"failure.restarts":          "bare pods have no controller that could do it",
+	"failure.restarts=" + None:  "bare pods have no controller that could do it",
 	"failure.restartsPerWorker": "bare pods have no controller that could do it",
 	"failure.fatalExitCodes":    "bare pods have no controller that could do it",
 	"failure.ignoreDisruptions": "bare pods have no controller that could do it",
 	"ttlAfterFinished":          "bare pods stay until somebody deletes them",
+	"cleanPods":                 "bare pods stay until somebody deletes them",
 	"hashedNames":               "bare pods have no controller that could do it",
+}
+
+// ofJobs is what a Job of Kubernetes itself leaves nobody to choose.
+var ofJobs = lacks{
+	"failure.restarts=" + None: "a Job that names no limit has one of 6",
+	"cleanPods":                "a Job's controller always deletes those that still run, and no others",
 }
 
 // Features lists what targets differ in, in the order of job.cue.
@@ -147,12 +155,14 @@ var Features = []Feature{
 	written("placement.tolerations", "tolerations"),
 	{"security.runAsGroup", "the group of the processes", "security", ownGroup},
 	written("failure.restarts", "failed pods that the job survives"),
-	written("failure.restartsPerWorker", "failed pods that a worker survives"),
+	{"failure.restarts=" + None, "no limit on them", "target failure", endless},
+	{"failure.restartsPerWorker", "failed pods that a worker survives", "target failure", perWorker},
 	written("failure.fatalExitCodes", "exit codes that end the job"),
 	written("failure.ignoreDisruptions", "drains and preemptions are no failures"),
 	written("failure.deadline", "a limit on time"),
 	written("gracePeriod", "time to write a checkpoint in"),
 	written("ttlAfterFinished", "finished jobs are deleted"),
+	written("cleanPods", "pods that are deleted when the job is over"),
 	written("hashedNames", "names that change with the template"),
 	written("roles.server", "resources, nodes and pods of the parameter servers"),
 	written("roles.scheduler", "resources, nodes and pods of their scheduler"),
@@ -195,6 +205,17 @@ func elastic(r *ruling) []string {
 		field = "workers.max"
 	}
 	return when(w.Min < w.Max, field)
+}
+
+// endless passes over targets that count no restarts, since failure.restarts says so already.
+func endless(r *ruling) []string {
+	return when(r.Spec.Failure.Restarts.None && (r.row == nil || r.row.Carries("failure.restarts")), "failure.restarts")
+}
+
+// perWorker passes over a Volcano Job whose failed pods stay as they are, which needs no counting.
+func perWorker(r *ruling) []string {
+	n := r.Spec.Failure.RestartsPerWorker
+	return when(n != nil && (*n > 0 || r.Spec.Target != TargetVCJob), "failure.restartsPerWorker")
 }
 
 func fetchedData(r *ruling) (paths []string) {

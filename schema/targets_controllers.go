@@ -28,7 +28,9 @@ var vcJobLacks = lacks{
 	"gang.scheduler=" + GangKubernetes:   onlyVolcano,
 	"gang.scheduler=" + GangKueue:        "Kueue does not know Volcano's Job",
 	"suspend":                            "it is stopped and started by Command objects of bus.volcano.sh or by its queue, not by a field",
-	"failure.restartsPerWorker":          "Volcano counts the pods of all workers together",
+	"failure.restarts=" + None:           "a Volcano Job that names no limit has one of 3",
+	"cleanPods":                          "Volcano always deletes those that still run, and no others",
+	"failure.restartsPerWorker":          "Volcano counts the pods of all workers together, so that it can only be 0: then none that failed is made again",
 	"failure.ignoreDisruptions":          "Volcano counts every failed pod, whatever ended it",
 	"failure.deadline":                   "a Volcano Job has no limit on time",
 }

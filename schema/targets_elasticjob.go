@@ -26,6 +26,8 @@ var dlroverLacks = union(mutableTemplate, lacks{
 	"gang.scheduler=kubernetes": "its pods have no field schedulingGroup",
 	"resources":                 "its master gives every pod requests that equal limits",
 	"failure.restarts":          "its master counts the restarts of each worker: see failure.restartsPerWorker",
+	"failure.restarts=" + None:  "its master counts the restarts of each worker: see failure.restartsPerWorker",
+	"cleanPods":                 "its API has no field for it",
 	"failure.fatalExitCodes":    "its master decides itself what is worth another try",
 	"failure.ignoreDisruptions": "its master decides itself what is worth another try",
 	"failure.deadline":          "its API has no field for it",

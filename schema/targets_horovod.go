@@ -16,6 +16,7 @@ var mpijobLacks = lacks{
 	"roles.server":              "an MPIJob has a launcher and workers, and no more roles",
 	"roles.scheduler":           "an MPIJob has a launcher and workers, and no more roles",
 	"gang.scheduler=kubernetes": "its pod templates have Kubernetes 1.35's field in place of schedulingGroup, and lose this one",
+	"failure.restarts=" + None:  "its launcher is a Job, and one that names no limit has one of 6",
 	"ssh.secret":                "the MPI operator makes a pair of keys for each job itself",
 	"failure.restartsPerWorker": "the MPI operator counts failures of the launcher alone",
 	"failure.fatalExitCodes":    "the MPI operator tells no exit codes apart",

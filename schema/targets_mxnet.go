@@ -2,23 +2,24 @@ package schema
 
 // What the targets with parameter servers cannot carry.
 var (
-	mxnetJob = union(others(FrameworkMXNet), countedWorkers, lacks{
+	mxnetJob = union(others(FrameworkMXNet), ofJobs, countedWorkers, lacks{
 		"gang.scheduler=kueue": "each role is a Job of its own, and Kueue admits Jobs one by one",
 	})
 
 	// bytePSJob are the same pods, of another framework's job.
-	bytePSJob = Target{FrameworkByteScheduler, TargetJob, "batch/v1 Jobs, one a role", union(others(FrameworkByteScheduler), countedWorkers, lacks{
+	bytePSJob = Target{FrameworkByteScheduler, TargetJob, "batch/v1 Jobs, one a role", union(others(FrameworkByteScheduler), ofJobs, countedWorkers, lacks{
 		"roles.launcher": "every pod of BytePS starts its own processes",
 	})}
 
 	// mxnetLocalJob is a Job alone, which Kueue can admit.
-	mxnetLocalJob = Target{FrameworkMXNet, TargetJob, "batch/v1 Job", union(others(FrameworkMXNet), countedWorkers)}
+	mxnetLocalJob = Target{FrameworkMXNet, TargetJob, "batch/v1 Job", union(others(FrameworkMXNet), ofJobs, countedWorkers)}
 
 	mxjob = union(others(FrameworkMXNet), countedWorkers, mutableTemplate, lacks{
 		"mxnet":                     "an MXJob has servers always, and its operator names the pods",
 		"gang.scheduler=kueue":      "Kueue ended its support of MXJob (kueue#4077)",
 		"gang.scheduler=kubernetes": "its pod templates are older than the gangs of Kubernetes itself and lose the field",
 		"failure.restarts":          "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
+		"failure.restarts=" + None:  "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
 		"failure.restartsPerWorker": "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
 		"failure.fatalExitCodes":    "with ps-lite any failure ends a job, and an MXJob is never of mode local",
 		"failure.ignoreDisruptions": "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
@@ -36,11 +37,13 @@ var (
 		"placement.runtimeClass":     mlkubePods,
 		"security.runAsGroup":        mlkubePods,
 		"failure.restarts":           "an MxJob has no such field",
+		"failure.restarts=" + None:   "an MxJob has no such field",
 		"failure.restartsPerWorker":  "an MxJob has no such field",
 		"failure.fatalExitCodes":     "an MxJob has no such field",
 		"failure.ignoreDisruptions":  "an MxJob has no such field",
 		"failure.deadline":           "an MxJob has no such field",
 		"ttlAfterFinished":           "an MxJob has no such field",
+		"cleanPods":                  "an MxJob has no such field",
 		"hashedNames":                "the operator names the Jobs, by mxnet.runtimeID",
 	})
 )

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,7 +19,7 @@ type cgroup struct {
 
 	stop chan struct{}
 	done sync.WaitGroup
-	most int64 // bytes of memory that nobody can take away, at most
+	most atomic.Int64 // bytes of memory that nobody can take away, at most
 }
 
 // errNoCgroup says that none can be made here: that takes root, and a hierarchy that is mounted for writing.
@@ -63,7 +64,7 @@ func (g *cgroup) watch() {
 		case <-g.stop:
 			return
 		case <-tick.C:
-			g.most = max(g.most, g.number("memory.stat", map[bool]string{true: "anon", false: "rss"}[g.two]))
+			g.most.Store(max(g.most.Load(), g.number("memory.stat", map[bool]string{true: "anon", false: "rss"}[g.two])))
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (b *bench) fill(ctx context.Context, g *cgroup) ([]string, error) {
 	}
 	return []string{
 		fmt.Sprintf("%d of %d", done, limitSwaps), fmt.Sprint(g.killed()), fmt.Sprintf("%.0f", float64(done)/took.Seconds()),
-		mib(g.most), mib(most), mib(left), verdict,
+		mib(g.most.Load()), mib(most), mib(left), verdict,
 	}, nil
 }
 
@@ -108,7 +108,9 @@ func (b *bench) swapLarge(ctx context.Context, endpoint string) (int64, error) {
 					form.Set("prevIndex", index)
 				}
 				index, errs[i] = swap(ctx, client, fmt.Sprintf("http://%s/v2/keys/limits/%d", endpoint, i), form)
-				done.Add(1)
+				if errs[i] == nil {
+					done.Add(1)
+				}
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
@@ -45,7 +45,7 @@ func (t trial) pod(c contender, i, gpus int) *corev1.Pod {
 	if c.podGroups {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
 	} else {
-		pod.Annotations = map[string]string{ledger.Prefix + ledger.Name: name, ledger.Prefix + ledger.MinMembers: fmt.Sprint(t.gang)}
+		pod.Annotations = map[string]string{gangcache.Prefix + gangcache.Name: name, gangcache.Prefix + gangcache.MinMembers: fmt.Sprint(t.gang)}
 	}
 	return pod
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,9 +24,11 @@ func TestFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		fill func(t *testing.T, dir string)
+		says []int // one of these
 	}{
-		{"slowly", func(t *testing.T, dir string) { fill(t, dir, 1<<20, 20<<20) }},
-		{"at once", func(t *testing.T, dir string) { fill(t, dir, 64<<20, 0) }}, // etcd's own next write fails
+		{"slowly", func(t *testing.T, dir string) { fill(t, dir, 1<<20, 20<<20) }, []int{http.StatusInsufficientStorage}},
+		// etcd's own next write fails, and it ends.
+		{"at once", func(t *testing.T, dir string) { fill(t, dir, 64<<20, 0) }, []int{http.StatusInsufficientStorage, http.StatusInternalServerError}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := disk(t, "size=192m")
@@ -47,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 			}()
 			time.Sleep(time.Second)
 			c.fill(t, dir)
-			saysNo(t, p)
+			saysNo(t, p, c.says...)
 			time.Sleep(3 * time.Second) // etcd writes what it has gathered each 100 ms
 			close(stop)
 			if n := <-stopped; n < 10 {
@@ -59,7 +62,10 @@ func TestFullDisk(t *testing.T) {
 
 			p = serve(t, "--data-dir", filepath.Join(dir, "data"))
 			agent = torchAgent(t, p.c10d, "resnet")
-			saysNo(t, p)
+			saysNo(t, p, http.StatusInsufficientStorage, http.StatusServiceUnavailable) // the store may not open
+			if _, metrics := ask(t, http.MethodGet, p.status, "/metrics"); !strings.Contains(metrics, "tegen_rendezvous_store_full 1\n") {
+				t.Error("no metric says that the disk is full")
+			}
 			goesOn(t, p, agent)
 			if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 				t.Fatal(err)
@@ -230,13 +236,16 @@ func fill(t *testing.T, dir string, step int, left uint64) {
 	}
 }
 
-// saysNo waits until a write gets a status that says no, and why.
-func saysNo(t *testing.T, p *process) {
+// saysNo waits until a write is refused, with one of these statuses, and with the reason.
+func saysNo(t *testing.T, p *process, statuses ...int) {
 	t.Helper()
 	until(t, func() bool {
 		code, body := ask(t, http.MethodPut, p.client, "/v2/keys/k", "value", "1")
 		if code == http.StatusInsufficientStorage && !strings.Contains(body, "the disk of the store is full") {
 			t.Errorf("it does not say why: %s", body)
+		}
+		if code >= http.StatusInternalServerError && !slices.Contains(statuses, code) {
+			t.Fatalf("a write gets %d, want one of %v: %s", code, statuses, body)
 		}
 		return code >= http.StatusInternalServerError
 	})

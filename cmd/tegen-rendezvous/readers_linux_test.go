@@ -48,6 +48,32 @@ func TestReaders(t *testing.T) {
 	})
 }
 
+// TestReadersOfWrites: the same of writes, which are answered with the value that is there.
+func TestReadersOfWrites(t *testing.T) {
+	p := serve(t, "--data-dir", t.TempDir())
+	code, body := ask(t, http.MethodPut, p.client, "/v2/keys/big", "value", strings.Repeat("z", 1_000_000))
+	expect(t, http.StatusCreated, code, body)
+	before := resident(t, p.cmd.Process.Pid)
+	for range 150 {
+		c, err := net.Dial("tcp", p.client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(c, "PUT /v2/keys/big?prevValue=q&value=w HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\n\r\n", p.client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if more := resident(t, p.cmd.Process.Pid) - before; more > 160<<20 { // twice, and the collector's as much
+			t.Fatalf("it takes %d MiB more, of 64 that answers may take", more>>20)
+		}
+	}
+}
+
 // resident is the memory of a process and of those it has started.
 func resident(t *testing.T, pid int) (all int) {
 	t.Helper()

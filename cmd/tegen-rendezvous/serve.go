@@ -101,10 +101,10 @@ func (o *serveOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.etcd.CA, "cacert", "", "authority that etcd's certificate is of")
 	f.StringVar(&o.etcd.Cert, "cert", "", "certificate to show to etcd")
 	f.StringVar(&o.etcd.Key, "key", "", "its key")
-	f.StringVar(&o.user, "user", "", "user to be at etcd")
+	f.StringVar(&o.user, "user", "", "etcd user name")
 	f.StringVar(&o.passwordFile, "password-file", "", "file with that user's password")
 	f.StringVar(&o.client, "listen-client", "127.0.0.1:2379", "address of the keys API; :2379 for all of this machine's, empty for none")
-	f.StringSliceVar(&o.advertise, "advertise-client-urls", nil, "URLs of the keys API that clients are told; none: as they asked for it")
+	f.StringSliceVar(&o.advertise, "advertise-client-urls", nil, "URLs of the keys API that clients are told; default: the request's Host")
 	f.StringVar(&o.c10d, "listen-c10d", "127.0.0.1:29400", "address of the TCPStore; :29400 for all of this machine's, empty for none")
 	f.StringVar(&o.status, "listen-status", "127.0.0.1:2381", "address of health, metrics and runs; :2381 for all of this machine's, empty for none")
 	f.StringVar(&o.tls.Cert, "tls-cert", "", "certificate of the keys API, which then speaks TLS only")
@@ -173,7 +173,7 @@ func runServe(o serveOptions, stderr io.Writer) error {
 	}
 	select {
 	case err = <-s.Failed():
-		log.Error("a door is shut", "error", err)
+		log.Error("listener failed", "error", err)
 	case sig := <-signals:
 		log.Info("shutting down", "signal", sig.String(), "timeout", o.drain.String())
 	}
@@ -235,8 +235,7 @@ func (o serveOptions) config(log *slog.Logger, zapLog *zap.Logger) (server.Confi
 	limits.Runs = cmp.Or(o.runs, limits.Runs)
 	limits.Keys = cmp.Or(o.keys, limits.Keys)
 	limits.Value = cmp.Or(o.values, limits.Value)
-	limits.Bytes = cmp.Or(o.bytes, limits.Bytes)
-	limits.RunBytes = limits.Bytes / 2 // so that one run cannot take all the room
+	limits = limits.Sized(cmp.Or(o.bytes, limits.Bytes))
 	limits.Waits = cmp.Or(o.waits, limits.Waits)
 	limits.Message = max(limits.Message, limits.Value)
 	return server.Config{

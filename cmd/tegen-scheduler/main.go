@@ -1,7 +1,6 @@
-// Command tegen-scheduler is kube-scheduler with plugins of its own: TegenGang
-// and its gate place gangs whole or not at all, TegenRandom chooses nodes by lot. Flags,
-// configuration, health, metrics and leader election are kube-scheduler's.
-// Without --config it runs the default configuration of scheduler/config.
+// Command tegen-scheduler is kube-scheduler with plugins of its own: TegenGang and its gate place gangs whole or not at
+// all, TegenRandom chooses nodes by lot. Flags, configuration, health, metrics and leader election are
+// kube-scheduler's. Without --config it runs the default configuration of scheduler/config.
 package main
 
 import (
@@ -9,18 +8,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // what it asks of the API, in /metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/tegen-dev/tegen/scheduler/config"
-	"github.com/tegen-dev/tegen/scheduler/gang"
-	"github.com/tegen-dev/tegen/scheduler/random"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -28,7 +23,8 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	// kube-scheduler tells autoscalers the node of each pod that waits for others by a write of its own, which doubles
 	// what a gang costs the API. Gangs wait for moments here: they take places once there is room for all.
-	if err := utilfeature.DefaultMutableFeatureGate.OverrideDefault(features.NominatedNodeNameForExpectation, false); err != nil {
+	gates := utilfeature.DefaultMutableFeatureGate
+	if err := gates.OverrideDefault(features.NominatedNodeNameForExpectation, false); err != nil {
 		fmt.Fprintln(os.Stderr, fmt.Errorf("setting the default of a feature gate: %w", err))
 		return 1
 	}
@@ -43,29 +39,8 @@ func run(args []string) int {
 	return cli.Run(cmd)
 }
 
-func newCommand() *cobra.Command {
-	plugins := []app.Option{app.WithPlugin(random.Name, random.New)}
-	for name, factory := range gang.Plugins() {
-		plugins = append(plugins, app.WithPlugin(name, factory))
-	}
-	cmd := app.NewSchedulerCommand(plugins...)
-	cmd.Use = "tegen-scheduler"
-	cmd.Long = `tegen-scheduler is kube-scheduler with plugins of its own. TegenGang, helped by TegenGangGate, places the pods of a gang together or not
-at all: gangs are declared by the annotations gang.scheduling.koordinator.sh/ or by PodGroups of scheduling.k8s.io. TegenRandom chooses by lot
-among the nodes that fit a pod.
-
-Pods ask for it with schedulerName: tegen-scheduler, or random for a node by lot. Without --config it runs these two profiles; a
-KubeSchedulerConfiguration given there replaces them. Inside a cluster it finds the API by itself; elsewhere --kubeconfig names it.`
-	cmd.Example = `  # On a laptop, beside a cluster's own scheduler
-  tegen-scheduler --kubeconfig ~/.kube/config --leader-elect=false
-
-  # With profiles of one's own
-  tegen-scheduler --config scheduler.yaml`
-	return cmd
-}
-
-// withConfig adds the default configuration to arguments that name none. kube-scheduler takes profiles from a file only:
-// it gets a pipe that holds the text, so that nothing is left behind however it ends.
+// withConfig adds the default configuration to arguments that name none. kube-scheduler takes profiles from a file
+// only: it gets a pipe that holds the text, so that nothing is left behind however it ends.
 func withConfig(args []string) (full []string, done func(), err error) {
 	if _, ok := value(args, "config"); ok {
 		return args, func() {}, nil

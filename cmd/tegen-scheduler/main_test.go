@@ -5,8 +5,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 )
+
+// TestFlags: the command has every flag of kube-scheduler, with the same default.
+func TestFlags(t *testing.T) {
+	flags := func(set *pflag.FlagSet) map[string]string {
+		out := map[string]string{}
+		set.VisitAll(func(f *pflag.Flag) { out[f.Name] = f.DefValue })
+		return out
+	}
+	want, got := flags(app.NewSchedulerCommand().Flags()), flags(newCommand().Flags())
+	if diff := cmp.Diff(want, got); diff != "" || len(got) < 20 {
+		t.Errorf("%d flags, kube-scheduler's and ours (-want +got):\n%s", len(got), diff)
+	}
+}
 
 // TestWithConfig: what stands in for a configuration that nobody gave is one, and knows the kubeconfig.
 func TestWithConfig(t *testing.T) {

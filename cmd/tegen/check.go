@@ -56,7 +56,7 @@ func newCheckCmd(s streams) *cobra.Command {
 		ValidArgsFunction: yamlFiles,
 		RunE:              func(_ *cobra.Command, files []string) error { return runCheck(s, files, definitions) },
 	}
-	cmd.Flags().StringVar(&definitions, "crds", "", "directory of CustomResourceDefinitions to hold custom resources against")
+	addOptional(cmd, &definitions, "crds", "directory", "directory of CustomResourceDefinitions to hold custom resources against")
 	if err := cmd.MarkFlagDirname("crds"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -113,11 +113,12 @@ func filesBelow(names []string) ([]string, error) {
 			continue
 		}
 		before := len(out)
-		err := filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+		root := name + string(filepath.Separator) // where the name is a link's, what it leads to
+		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
-			case e.IsDir() && path != name && strings.HasPrefix(e.Name(), "."): // .git
+			case e.IsDir() && path != root && strings.HasPrefix(e.Name(), "."): // .git
 				return filepath.SkipDir
 			case isManifest(path):
 				out = append(out, path)

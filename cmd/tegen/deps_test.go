@@ -101,7 +101,7 @@ var imports = []struct {
 		[]string{module, "k8s.io", "sigs.k8s.io", "os"},
 	},
 	{
-		"scheduler/gang/ledger", "it is a state machine: who calls it has the cluster, the clock and the log",
+		"scheduler/gang/gangcache", "it is a state machine: who calls it has the cluster, the clock and the log",
 		[]string{"k8s.io", module, "os", "net", "log"},
 	},
 	{

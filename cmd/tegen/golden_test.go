@@ -20,8 +20,8 @@ var overlays = []string{"base", "kind", "eks"}
 // overlaid are the fixtures that show what an overlay changes: resources, placement, storage, identity, images, gangs. The
 // others' renderings with overlays are checked and not kept.
 var overlaid = []string{
-	"checkpoint-etcd", "gang-kueue", "gang-volcano", "gitops", "horovod-job-minimal", "identity-irsa", "imagenet", "minimal",
-	"mxnet-job-servers", "network", "placement", "private-registry", "storage-efs", "storage-two-volumes", "suspend-checkpoint",
+	"checkpoint-etcd", "gang-kueue", "gang-volcano", "horovod-job-minimal", "identity-irsa", "imagenet", "minimal",
+	"mxnet-job-servers", "network", "placement", "storage-efs", "storage-two-volumes", "suspend-checkpoint",
 }
 
 // tegen runs the program in this process, in the repository's root.

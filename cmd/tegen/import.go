@@ -27,7 +27,7 @@ error has a line for whatever differs:
   flaw      it was wrong already: it was mended, or must be, such as ${NODES}
   refused   it was not wrong, but no TrainingJob may say it: the job must be mended
   moved     its meaning is kept in another form
-  adds      the job renders more than there was, such as limits and a user
+  adds      the job renders more than there was, such as a rendezvous
   beside    not part of the job: keep it beside
   warning   kept as it was, such as a secret in plain sight, whose value no line shows
   unread    could not be read

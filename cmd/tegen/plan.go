@@ -54,10 +54,7 @@ func newPlanCmd(s streams) *cobra.Command {
 		Long:              planLong,
 		Example:           planExample,
 		ValidArgsFunction: yamlFiles,
-		RunE: func(cmd *cobra.Command, files []string) error {
-			if cmd.Flags().Changed("inventory") && opts.inventory == "" { // an unset variable of a script
-				return usagef("--inventory needs the name of a file, or -")
-			}
+		RunE: func(_ *cobra.Command, files []string) error {
 			if !slices.Contains(formats, opts.output) {
 				return usagef("unknown output %q: -o of plan is a format, one of %s; only render writes to a directory", opts.output, strings.Join(formats, ", "))
 			}
@@ -68,7 +65,7 @@ func newPlanCmd(s streams) *cobra.Command {
 		},
 	}
 	addOverlayFlag(cmd, &opts.overlay)
-	cmd.Flags().StringVar(&opts.inventory, "inventory", "", "file of Nodes and Pods as kubectl prints them, or - for standard input")
+	addOptional(cmd, &opts.inventory, "inventory", "file, or -", "file of Nodes and Pods as kubectl prints them, or - for standard input")
 	cmd.Flags().StringVarP(&opts.output, "output", "o", formats[0], "format: "+strings.Join(formats, " or "))
 	err := errors.Join(
 		cmd.MarkFlagFilename("inventory", "yaml", "yml", "json"),

@@ -32,7 +32,8 @@ it, but in this process. Without files, the overlay's own jobs are rendered.
 With -o DIR every job gets a folder of its own: a file a concern, and a
 kustomization.yaml that lists them. Files that an earlier render of the same job
 wrote and this one does not are removed; a file that tegen did not write is never
-touched, and no link in DIR is followed. One render at a time writes there; another
+touched, and no link in DIR is followed. The folder of a job that is gone stays until
+you remove it; a render of several files, or of none, notes which it did not write. One render at a time writes there; another
 one waits for it, for ten seconds. What is interrupted puts back what it changed.
 
 If anything is wrong, every mistake is reported, nothing is printed and no file
@@ -83,9 +84,25 @@ func checkDirectory(dir string) error {
 }
 
 func addOverlayFlag(cmd *cobra.Command, overlay *string) {
-	cmd.Flags().StringVar(overlay, "overlay", "", "directory of a kustomization with tegen among its transformers")
+	addOptional(cmd, overlay, "overlay", "directory", "directory of a kustomization with tegen among its transformers")
 	if err := cmd.MarkFlagDirname("overlay"); err != nil {
 		panic(err) // the flag is defined above
+	}
+}
+
+// addOptional adds a flag that may be left out, but not be empty, as it is where a script's variable is unset: the command
+// would do something else and succeed.
+func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
+	cmd.Flags().StringVar(value, flag, "", usage)
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed(flag) && *value == "" {
+			return usagef("--%s needs the name of a %s", flag, what)
+		}
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
 	}
 }
 
@@ -97,9 +114,29 @@ func runRender(s streams, files []string, opts renderOptions) error {
 	if opts.output != "-" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		return tree.Write(ctx, opts.output, out.Bundles, out.Rest)
+		if err := tree.Write(ctx, opts.output, out.Bundles, out.Rest); err != nil {
+			return err
+		}
+		if len(files) == 1 { // who renders a tree file by file hears nothing of the others
+			return nil
+		}
+		return noteOthers(s, opts.output, out.Bundles)
 	}
 	return stream(s.out, out)
+}
+
+// noteOthers says which jobs' folders lie in a directory beside those that were rendered: one that is gone would go on
+// being applied.
+func noteOthers(s streams, dir string, bundles []render.Bundle) error {
+	others, err := tree.Others(dir, bundles)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", printable(dir), err)
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	_, err = fmt.Fprintf(s.err, "%s: note: it also holds what was rendered of %s: remove the folder of a job that is gone, or it goes on being applied\n", printable(dir), few(others))
+	return err
 }
 
 // build renders files, through an overlay where one is named.

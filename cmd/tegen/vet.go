@@ -10,8 +10,8 @@ sorted.
   file:line:col: path: message
 
 It prints nothing when there is none, but for what render too tells on standard
-error of a job that has no mistake, as file:line:col: note: text. "-" reads
-standard input. An Environment in one of the files is merged into every job
+error of a job that has no mistake, as file:line:col: note: text; a job that a
+patch of the overlay named has no line. "-" reads standard input. An Environment in one of the files is merged into every job
 first; with --overlay the jobs are judged as that overlay would render them.`
 
 const vetExample = `  tegen vet jobs/*.yaml

@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,6 +19,14 @@ func TestNotice(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}
+	}
+	for _, taken := range []string{"k8s.io/apimachinery", "k8s.io/utils", "k8s.io/kube-openapi"} { // with a licence of its own in a folder
+		if !regexp.MustCompile("(?m)^==== " + regexp.QuoteMeta(taken) + " v[^,]*, .*third_party/.*/LICENSE").MatchString(text) {
+			t.Errorf("no licence of what %s took from others", taken)
+		}
+	}
+	if heads := regexp.MustCompile("(?m)^==== .*$").FindAllString(text, -1); len(slices.Compact(slices.Sorted(slices.Values(heads)))) < len(heads) {
+		t.Error("a licence stands there twice")
 	}
 	for _, foreign := range []string{"==== " + own, "==== k8s.io/kubernetes ", "==== go.etcd.io/etcd/server"} {
 		if strings.Contains(text, foreign) {
@@ -47,7 +57,36 @@ func TestImages(t *testing.T) {
 
 // TestWithout: a module without a licence is no reason to say nothing of it.
 func TestWithout(t *testing.T) {
-	if err := texts(&strings.Builder{}, "example.org/a", t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no licence") {
+	m := module{name: "example.org/a", root: t.TempDir()}
+	if err := m.texts(&strings.Builder{}); err == nil || !strings.Contains(err.Error(), "has no licence") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestGo: a distribution's Go has its licence above the root that is compiled from, behind a link too, or nowhere.
+func TestGo(t *testing.T) {
+	dir := t.TempDir()
+	for _, root := range []string{"own/libexec/src/a", "none/lib/go"} {
+		if err := os.MkdirAll(filepath.Join(dir, root), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"own/LICENSE": "as you like", "own/libexec/src/a/LICENSE": "from elsewhere"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("own/libexec", filepath.Join(dir, "root")); err != nil {
+		t.Fatal(err)
+	}
+	for _, root := range []string{"own", "own/libexec", "root"} {
+		var out strings.Builder
+		m := module{name: "Go", root: filepath.Join(dir, root), folders: []string{filepath.Join(dir, "own/libexec/src/a")}}
+		if err := m.goTexts(&out); err != nil || !strings.HasPrefix(out.String(), "==== Go, LICENSE\n\nas you like\n\n") || strings.Count(out.String(), "from elsewhere") > 1 {
+			t.Errorf("%s: %v, %q", root, err, out.String())
+		}
+	}
+	if err := (&module{name: "Go", root: filepath.Join(dir, "none/lib/go")}).goTexts(&strings.Builder{}); err == nil || !strings.Contains(err.Error(), "comes without its licence") {
 		t.Errorf("got %v", err)
 	}
 }

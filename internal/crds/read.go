@@ -27,10 +27,13 @@ func ReadDir(dir string) ([]*Definition, error) {
 	}
 	var all []*Definition
 	for _, e := range entries {
-		if e.IsDir() || !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name())) {
+		if !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name())) {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			continue // a directory; or a pipe, whose reader waits for whoever writes
+		}
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, errors.Unwrap(err))

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,6 +80,9 @@ func TestReadDir(t *testing.T) {
 	write("list.yml", "apiVersion: v1\nkind: List\nitems:\n- "+strings.ReplaceAll(minimal, "\n", "\n  ")+"\n")
 	write("bundle.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n"+
 		strings.ReplaceAll(minimal, "Walk", "Run")+"---\n"+strings.ReplaceAll(minimal, "Walk", "Swim"))
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o600); err != nil {
+		t.Log("no pipes here")
+	}
 	all, err := crds.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ var mergeKeys = map[string][]string{
 func diff(have, want any, at []step) []gap {
 	here := at[:len(at):len(at)]
 	switch h := have.(type) {
-	case nil:
+	case nil: // blanks tells of those that count
 		return nil
 	case tree:
 		return diffTree(h, want, here)

@@ -91,7 +91,7 @@ func (s *stream) unwrap(o *object) (all []*object) {
 			delete(labels, key)
 		}
 		for _, component := range listOf(view{value: rest}.at("spec", "components").value) {
-			delete(component.(tree), "template")
+			delete(view{value: component}.mapping(), "template")
 		}
 		s.leftOver(o, rest)
 	}

@@ -77,8 +77,14 @@ func TestCorpus(t *testing.T) {
 			if out.Jobs == 0 || out.Flawed {
 				return
 			}
-			for _, loss := range losses(t, text, renders(t, out.YAML)+"\n---\n"+string(out.YAML), out.Notes) {
+			made := renders(t, out.YAML)
+			for _, loss := range losses(t, text, made+"\n---\n"+string(out.YAML), out.Notes) {
 				t.Errorf("lost without a word: %s", loss)
+			}
+			if !out.Lossy {
+				for _, gain := range gains(t, string(text), made, out.Notes) {
+					t.Errorf("rendered without a word: %s", gain)
+				}
 			}
 		})
 	}
@@ -135,10 +141,33 @@ func losses(t *testing.T, text []byte, kept string, notes []intake.Note) (out []
 	for _, object := range documents(t, string(text)) {
 		kind := fmt.Sprint(object["kind"])
 		walk(object, "", "", func(path, key, value string) {
+			if wordKey(key) == "word" {
+				for _, word := range lostWords(path, value, kept, notes) {
+					out = append(out, path+": "+word)
+				}
+				return
+			}
 			if !pairs[key+"="+amount(value)] && !toldOf(notes, kind, path) && !unsaid.MatchString(path) {
 				out = append(out, path+": "+value)
 			}
 		})
+	}
+	return out
+}
+
+// lostWords are those of a program's word, or of a shell's text, that no job has and no note shows: that a line says what
+// became of the program tells of none of its words. An option that became a field is shown by its name.
+func lostWords(path, value, kept string, notes []intake.Note) (out []string) {
+	for _, word := range strings.Fields(value) {
+		word = strings.Trim(word, `"';\\`)
+		name, _, _ := strings.Cut(strings.ReplaceAll(word, "_", "-"), "=")
+		told := slices.ContainsFunc(notes, func(n intake.Note) bool {
+			goes := n.Verdict == intake.Dropped || n.Verdict == intake.NotKept || n.Verdict == intake.Beside || n.Field == "" && n.Verdict == intake.Moved
+			return strings.Contains(n.Why, word) || strings.Contains(n.Why, name) || strings.Contains(n.Value, word) || goes && strings.HasPrefix(path, n.Field)
+		})
+		if !strings.Contains(kept, word) && !told {
+			out = append(out, word)
+		}
 	}
 	return out
 }

@@ -44,7 +44,7 @@ func readDLRoverJob(s *stream, o *object) (*draft, error) {
 func (d *draft) dlroverProgram(pod, c view) {
 	p := newProgram(c)
 	if words := p.words(); len(words) > 4 && words[0] == "sh" && words[1] == "-c" && words[3] == "dlrover-run" {
-		d.dlroverCall(words[4:], pod, c)
+		d.dlroverCall(p, pod, c)
 		return
 	}
 	p.take("nnodes")
@@ -73,11 +73,13 @@ func trainerWords(c view) view {
 	return c.at("args")
 }
 
-func (d *draft) dlroverCall(words []string, pod, c view) {
-	if n, err := strconv.ParseInt(words[0], 10, 64); err == nil {
+func (d *draft) dlroverCall(p *program, pod, c view) {
+	words := p.words()
+	if n, err := strconv.ParseInt(words[4], 10, 64); err == nil {
 		d.set("spec.workers.min", n, c.at("args"))
 	}
-	call := &program{args: words[1:], start: 0, launcher: "dlrover-run", shell: -1, taken: map[string]string{}, flags: map[string]bool{}}
+	call := *p // which has been taken nothing of yet
+	call.command, call.args, call.from, call.start, call.shell, call.launcher = nil, words[5:], p.from[5:], 0, -1, "dlrover-run"
 	call.take("network-check", "exclude-straggler", "node-unit", "max-restarts", "nproc-per-node", "rdzv-conf")
 	for field, flag := range map[string]string{"networkCheck": "network-check", "excludeStraggler": "exclude-straggler"} {
 		if call.flags[flag] {
@@ -87,10 +89,10 @@ func (d *draft) dlroverCall(words []string, pod, c view) {
 	if s := (setting{call.taken["node-unit"], c.at("args")}); s.text != "" {
 		d.whole("spec.dlrover.nodeUnit", s)
 	}
-	d.launcherSettings(call, c)
+	d.launcherSettings(&call, c)
 	if call.args = slices.Clone(call.args); len(call.args) > 0 && call.args[0] == "--no_python" {
 		call.command, call.args = call.args[1:], nil
 	}
-	d.script(call, pod, c)
+	d.script(&call, pod, c)
 	call.set(d, c)
 }

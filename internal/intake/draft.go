@@ -28,11 +28,13 @@ type draft struct {
 	role      string            // that the template is of
 	templates map[string]view   // of roles other than the workers
 
-	lost     int64             // pods of templates that the job has no place for
-	mistakes []schema.Error    // what the schema refuses of it
-	erred    map[string]bool   // those, by path and message
-	awaits   map[string]string // which field waits for a placeholder, by its place
-	waits    bool              // for a value that nobody has filled in
+	lost     int64               // pods of templates that the job has no place for
+	mistakes []schema.Error      // what the schema refuses of it
+	erred    map[string]bool     // those, by path and message
+	awaits   map[string][]string // which fields wait for a placeholder, by its place
+	waits    bool                // for a value that nobody has filled in
+	holes    map[string]bool     // placeholders by which those within a longer variable are known; nil until they are asked for
+	said     map[string]bool     // variables of torchrun that the source gives, or has an option for
 
 	objects []tree // what it renders
 	notes   []Note
@@ -41,7 +43,7 @@ type draft struct {
 
 // newDraft starts a job of a framework and target from an object.
 func newDraft(s *stream, o *object, framework, target, name string) *draft {
-	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, role: schema.RoleWorker, templates: map[string]view{}, erred: map[string]bool{}, awaits: map[string]string{}}
+	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, role: schema.RoleWorker, templates: map[string]view{}, erred: map[string]bool{}, awaits: map[string][]string{}, said: map[string]bool{}}
 	d.own(o)
 	metadata := o.view().at("metadata")
 	d.set("metadata.name", name, metadata.at("name"))

@@ -22,7 +22,11 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 			d.set("spec.workers."+field, n, spec.at(key))
 		}
 	}
-	d.backoff(spec)
+	if !worker.at("restartPolicy").given() {
+		d.note(worker, Dropped, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made again where they were killed")
+	}
+	d.endless(spec)
+	d.cleaning(spec)
 	d.ending(spec)
 	c := d.worker(worker.at("template"))
 	endpoint := spec.at("rdzvEndpoint")
@@ -86,6 +90,24 @@ func (d *draft) backoff(policy view) {
 	}
 	if ok {
 		d.set("spec.failure.restarts", n, limit)
+	}
+}
+
+// endless is backoff of the operators that count failures only where there is a limit.
+func (d *draft) endless(policy view) {
+	if d.backoff(policy); !policy.at("backoffLimit").given() {
+		d.set("spec.failure.restarts", schema.None, policy)
+	}
+}
+
+// cleaning reads which pods an operator deletes when the job is over: none, where nobody says.
+func (d *draft) cleaning(policy view) {
+	v := policy.at("cleanPodPolicy")
+	switch word := v.text(); word {
+	case "":
+		d.set("spec.cleanPods", schema.None, policy)
+	case "None", "Running", "All":
+		d.set("spec.cleanPods", strings.ToLower(word), v)
 	}
 }
 

@@ -16,6 +16,13 @@ func fill(object tree) {
 			"backoffLimit": int64(6), "completionMode": "NonIndexed", "suspend": false, "parallelism": int64(1), "manualSelector": false,
 			"podReplacementPolicy": "TerminatingOrFailed",
 		})
+	case "PyTorchJob", "MPIJob", "MXJob":
+		defaults(v.at("spec").mapping(), tree{"runPolicy": tree{}})
+		defaults(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
+	case "ElasticJob":
+		if strings.HasPrefix(v.at("apiVersion").text(), "elastic.pytorch.org/") {
+			defaults(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
+		}
 	case "PersistentVolumeClaim", "PersistentVolume":
 		defaults(v.at("spec").mapping(), tree{"volumeMode": "Filesystem"})
 	case "ServiceAccount":

@@ -51,6 +51,12 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	policy := spec.at("runPolicy")
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
 	d.backoff(policy)
+	if policy.at("cleanPodPolicy").given() {
+		d.cleaning(policy)
+	} else {
+		d.cleaning(spec) // where the first operator has it
+		spec.at("cleanPodPolicy").moved()
+	}
 	d.ending(policy)
 	slots := int64(1)
 	if n, ok := spec.at("slotsPerWorker").number(); ok {

@@ -32,6 +32,17 @@ spec: {pytorchReplicaSpecs: {Worker: {template: {metadata: {annotations: ` + ann
 	}
 }
 
+// TestWrapped: what a wrapper holds may be anything, and what is a job among it is read.
+func TestWrapped(t *testing.T) {
+	for _, component := range []string{"1", "x", "[]", "null", "{}", "{template: 1}", "{template: {kind: [], spec: 1}}"} {
+		text := "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: w}\nspec: {components: [" + component +
+			", {template: {apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, " + strings.TrimSpace(pytorchSpec("", "")) + "}}]}\n"
+		if out := intake.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}}); out.Jobs != 1 {
+			t.Errorf("%s: %d jobs: want the one beside it\n%s", component, out.Jobs, lines(out.Notes))
+		}
+	}
+}
+
 // TestLinear: what import does for each field that it mends must not depend on how many there are. Allocations stand for
 // the time, which nobody can assert.
 func TestLinear(t *testing.T) {

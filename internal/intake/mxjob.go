@@ -25,8 +25,12 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 	policy := spec.at("runPolicy")
 	if !policy.given() {
 		policy = spec
+		for _, key := range []string{"cleanPodPolicy", "activeDeadlineSeconds", "ttlSecondsAfterFinished"} {
+			spec.at(key).moved() // into runPolicy
+		}
 	}
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
+	d.cleaning(policy)
 	d.ending(policy)
 	d.parameterServers(all)
 	d.surroundings()

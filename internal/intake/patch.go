@@ -137,7 +137,7 @@ func (d *draft) takesFilled(o *object, sound tree, field string, at graft) bool 
 func filled(value any) any {
 	return rebuilt(value, func(scalar any) any {
 		if text, ok := scalar.(string); ok {
-			return unfilled.ReplaceAllString(text, "1")
+			return without(text, "1", false)
 		}
 		return scalar
 	})

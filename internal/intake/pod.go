@@ -60,15 +60,22 @@ func (d *draft) grace(pod view) {
 // other chips. Network cards, such as vpc.amazonaws.com/efa, and what virtualises devices are extended resources too.
 var isAccelerator = regexp.MustCompile(`(?i)^[a-z0-9.-]+/(gpu|[vrx]?gpu|gpu\.shared|mig-[0-9]+g\.[0-9]+gb.*|i915|xe|tpu|v[2-6][a-z]?|npu|gaudi|hpu|mlu|dcu|ascend[0-9a-z-]*|neuron|neuroncore|neurondevice|[a-z0-9-]+[_-]gpu|gpu[_-][a-z0-9-]+)$|^nvidia\.com/(gb|[abhlt])[0-9]+[a-z0-9_-]*$`)
 
+// isShare knows the names of parts of accelerators that are not counted in pieces: memory, cores and shares of them.
+var isShare = regexp.MustCompile(`(?i)[-_](mem|memory|cores?|percent|percentage|ratio|milli)([-_].*)?$`)
+
 // gpuOf is the resource name of a container's accelerators, "" for none. An amount of 0 is none, and gpuResource has one
-// name: a second kind is an extended resource like any other.
+// name: a second kind is an extended resource like any other. A vendor's own name goes before those made of it.
 func gpuOf(c view) string {
 	for _, list := range []string{"limits", "requests"} {
 		amounts := c.at("resources", list)
-		for _, name := range sortedKeys(amounts.mapping()) {
-			if isAccelerator.MatchString(name) && amounts.at(name).text() != "0" {
-				return name
-			}
+		names := slices.DeleteFunc(sortedKeys(amounts.mapping()), func(name string) bool {
+			return !isAccelerator.MatchString(name) || isShare.MatchString(name) || amounts.at(name).text() == "0"
+		})
+		if i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, "/gpu") }); i >= 0 {
+			return names[i]
+		}
+		if len(names) > 0 {
+			return names[0]
 		}
 	}
 	return ""
@@ -208,13 +215,17 @@ func orElse(v, other view) view {
 	return other
 }
 
-// security reads the user of the processes and their rights: the image's and the container runtime's own, where nobody
-// says otherwise.
+// security reads the user of the pod's processes and their rights: the image's and the container runtime's own, where
+// nobody says otherwise. What the container that trains says of itself alone stays its own, in podTemplate: the pod's
+// other containers may be another user's.
 func (d *draft) security(pod, c view) {
 	for key, unsaid := range map[string]string{"runAsUser": "image", "runAsGroup": "image", "fsGroup": schema.None} {
 		v := pod.at("securityContext", key)
-		if own := c.at("securityContext", key); own.given() && key != "fsGroup" {
-			v = own
+		if own := c.at("securityContext", key); own.given() && key != "fsGroup" && d.bySSH(c) {
+			v = own // whose keys tegen makes, for a user whom it has to know
+		}
+		if key == "runAsUser" && someRoot(pod) && !d.bySSH(c) {
+			v = view{object: v.object} // the field would forbid root in all of the pod
 		}
 		n, isNumber := v.number()
 		switch {
@@ -237,6 +248,14 @@ func (d *draft) security(pod, c view) {
 	if !drops || c.at("securityContext", "allowPrivilegeEscalation").value != false || profile.text() != "RuntimeDefault" {
 		d.set("spec.security.restricted", false, c)
 	}
+}
+
+// someRoot says whether one of a pod's containers is root's by itself, and is not forbidden to be.
+func someRoot(pod view) bool {
+	return !pod.at("securityContext", "runAsNonRoot").given() &&
+		slices.ContainsFunc(append(pod.at("initContainers").items(), pod.at("containers").items()...), func(c view) bool {
+			return c.at("securityContext", "runAsUser").text() == "0"
+		})
 }
 
 // env reads the variables of the worker, but those of names that the caller has read already.

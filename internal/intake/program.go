@@ -1,8 +1,8 @@
 package intake
 
 import (
+	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,11 +14,15 @@ import (
 type program struct {
 	command, args []string
 	start         int    // of the launcher's options among all words; -1 where no launcher is seen
+	inText        int    // the same among the words of the text that a shell reads
 	launcher      string // its name
 	shell         int    // the word that a shell reads, -1 for none
+	from          []view // where the words stood, in the order of both
 	taken         map[string]string
+	at            map[string]view   // where the options stood that were taken
 	flags         map[string]bool   // options without a value that were taken
 	left          map[string]string // options that a shell has yet to fill in, and which stay
+	unread        string            // why options of a launcher that a shell starts stay where they are, "" where they were read
 }
 
 // launchers are the programs that start training processes, and the modules that python runs in their place.
@@ -29,15 +33,15 @@ var launchers = map[string]string{
 }
 
 func newProgram(c view) *program {
-	p := &program{command: c.at("command").texts(), args: c.at("args").texts(), start: -1, shell: -1, taken: map[string]string{}, flags: map[string]bool{}, left: map[string]string{}}
+	p := &program{
+		command: c.at("command").texts(), args: c.at("args").texts(), start: -1, inText: -1, shell: -1,
+		from:  append(c.at("command").items(), c.at("args").items()...),
+		taken: map[string]string{}, at: map[string]view{}, flags: map[string]bool{}, left: map[string]string{},
+	}
 	words := p.words()
 	if i := shellWord(words); i >= 0 {
 		p.shell = i
-		for _, word := range shellWords.FindAllString(words[i], -1) {
-			if name := launchers[path.Base(word)]; name != "" {
-				p.launcher = name
-			}
-		}
+		p.readShell()
 		return p
 	}
 	for i, word := range words {
@@ -55,12 +59,9 @@ func newProgram(c view) *program {
 	return p
 }
 
-// shellWords are those of a simple command; what a shell would do to more than these stays the shell's.
-var shellWords = regexp.MustCompile(`[^\s;&|()]+`)
-
 // shellWord is the index of the text in sh -c TEXT, -1 for other commands.
 func shellWord(words []string) int {
-	if len(words) < 3 || !slices.Contains([]string{"sh", "bash", "dash", "ash"}, path.Base(words[0])) {
+	if len(words) < 3 || !isShell(words[0]) {
 		return -1
 	}
 	for i, word := range words[1 : len(words)-1] {
@@ -76,6 +77,7 @@ func (p *program) words() []string { return slices.Concat(p.command, p.args) }
 // drop removes words from i on; those of the command and those of the arguments stay apart.
 func (p *program) drop(i, n int) {
 	for range n {
+		p.from = slices.Delete(slices.Clone(p.from), i, i+1)
 		if i < len(p.command) {
 			p.command = slices.Delete(slices.Clone(p.command), i, i+1)
 		} else {
@@ -106,25 +108,27 @@ func (p *program) take(names ...string) {
 			return
 		}
 		name, value, inline := option(word)
-		n := 1
-		if !inline && !slices.Contains(bare, name) {
-			n = 2
-			if i+1 < len(p.words()) {
-				value = p.words()[i+1]
-			}
+		n, at := 1, p.from[i]
+		if rest := p.words()[i+1:]; !inline && len(rest) > 0 && takesNext(name, rest[0]) {
+			n, value, at = 2, rest[0], p.from[i+1]
 		}
 		if !slices.Contains(names, name) {
 			i += n
 			continue
 		}
-		p.keep(name, value, inline || n == 2)
-		p.drop(i, min(n, len(p.words())-i))
+		p.keep(name, value, at, inline || n == 2)
+		p.drop(i, n)
 	}
 }
 
-func (p *program) keep(name, value string, hasValue bool) {
+// takesNext says whether the word behind an option is its value.
+func takesNext(name, next string) bool {
+	return !slices.Contains(bare, name) && !strings.HasPrefix(next, "-")
+}
+
+func (p *program) keep(name, value string, at view, hasValue bool) {
 	if hasValue {
-		p.taken[name] = value
+		p.taken[name], p.at[name] = value, at
 	} else {
 		p.flags[name] = true
 	}
@@ -134,27 +138,6 @@ func (p *program) keep(name, value string, hasValue bool) {
 func option(word string) (name, value string, inline bool) {
 	name, value, inline = strings.Cut(strings.TrimLeft(word, "-"), "=")
 	return strings.ReplaceAll(name, "_", "-"), value, inline
-}
-
-// takeFromShell takes options out of the text that a shell reads, where they stand as plain words. One whose value the
-// shell has yet to put in stays: the shell goes on putting it in.
-func (p *program) takeFromShell(names []string) {
-	if p.launcher == "" {
-		return
-	}
-	for _, name := range names {
-		re := regexp.MustCompile(`(^|\s)--?` + strings.ReplaceAll(regexp.QuoteMeta(name), "-", "[-_]") + `(?:=|\s+)("[^"]*"|'[^']*'|[^\s'";&|()]+)`)
-		text := p.words()[p.shell]
-		m := re.FindStringSubmatch(text)
-		switch {
-		case m == nil:
-		case strings.ContainsAny(m[2], "$`"):
-			p.left[name] = strings.Trim(m[2], `"'`)
-		default:
-			p.taken[name] = strings.Trim(m[2], `"'`)
-			p.say(strings.TrimLeft(re.ReplaceAllString(text, ""), " "))
-		}
-	}
 }
 
 // say replaces the text that a shell reads.
@@ -173,22 +156,41 @@ func (p *program) takeInOrder(names ...string) {
 	for _, name := range names {
 		if words := p.words(); p.shell < 0 && p.start >= 0 && p.start < len(words) {
 			if first, value, inline := option(words[p.start]); inline && first == name && strings.HasPrefix(words[p.start], "-") {
-				p.keep(name, value, true)
+				p.keep(name, value, p.from[p.start], true)
 				p.drop(p.start, 1)
 			}
 		}
 	}
 }
 
-// set gives the draft what is left, and says that the words which were taken are kept elsewhere.
+// set gives the draft what is left, and says that the words which were taken are kept elsewhere: those that no field
+// has are told where they are read.
 func (p *program) set(d *draft, c view) {
 	d.set("spec.command", p.command, c.at("command"))
 	d.set("spec.args", p.args, c.at("args"))
-	if p.shell >= 0 && len(p.taken) > 0 {
-		d.note(trainerWords(c), Moved, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(sortedKeys(p.taken), ", --"))
+	p.origins(d, c)
+	kept := slices.DeleteFunc(sortedKeys(p.taken), func(name string) bool { return slices.Contains(staticOptions, name) })
+	if p.shell >= 0 && len(kept) > 0 {
+		d.note(trainerWords(c), Moved, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(kept, ", --"))
 	}
 	if len(p.taken)+len(p.flags) > 0 {
 		c.at("command").moved()
 		c.at("args").moved()
+	}
+}
+
+// origins says of each word of the job where it stood, as far as it is still what it was.
+func (p *program) origins(d *draft, c view) {
+	all := append(c.at("command").items(), c.at("args").items()...)
+	for _, list := range []struct {
+		field string
+		words []string
+	}{{"spec.command", p.command}, {"spec.args", p.args}} {
+		for i, word := range list.words {
+			if n := slices.IndexFunc(all, func(v view) bool { return v.text() == word }); n >= 0 {
+				d.origin[fmt.Sprintf("%s[%d]", list.field, i)] = all[n]
+				all = all[n+1:]
+			}
+		}
 	}
 }

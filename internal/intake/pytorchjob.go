@@ -34,7 +34,8 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	}
 	policy := spec.at("runPolicy")
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
-	d.backoff(policy)
+	d.endless(policy)
+	d.cleaning(policy)
 	d.ending(policy)
 	c := d.worker(worker.at("template"))
 	d.torch(worker.at("template", "spec"), c, d.elasticPolicy(spec))

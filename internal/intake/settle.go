@@ -27,6 +27,7 @@ func (d *draft) settle() {
 		d.notes = append(d.notes, d.wrong(e)...)
 	}
 	d.placeholders()
+	d.blanks()
 	d.compare(refused)
 	d.shorten(sound)
 	d.yaml = manifest.AppendJSON(nil, ordered(d.job))
@@ -142,7 +143,7 @@ func (d *draft) compare(refused map[string]string) {
 		extra := slices.DeleteFunc(added(o, twin), func(g gap) bool {
 			return given[g.String()] || i > 0 && g.want != nil // which is told as not kept
 		})
-		if text := summary(o, extra); text != "" {
+		if text := d.summary(o, extra); text != "" {
 			d.notes = append(d.notes, o.note(Adds, "%s", text))
 		}
 		for _, g := range extra {
@@ -151,18 +152,22 @@ func (d *draft) compare(refused map[string]string) {
 	}
 }
 
-// quiet are variables that tegen sets for the launcher, and what says the same as another field.
-var quiet = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|PET_.*|TEGEN_.*|TORCH_.*|HOME|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
+// quiet are variables that tegen sets for its own use, and what says the same as another field.
+var quiet = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
 
 // summary lists in one line what a job renders beyond what was there, less what changes no behaviour.
-func summary(o *object, all []gap) string {
+func (d *draft) summary(o *object, all []gap) string {
 	var out []string
-	restricted := ""
+	restricted, torchrun := "", []string(nil)
 	for _, g := range all {
 		path := g.steps()
 		last := g.path[len(g.path)-1]
 		switch {
 		case slices.Contains(path, "labels") && (reserved(last.name) || isGangKey(last.name)), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
+		case strings.HasPrefix(last.value, "PET_"):
+			if !d.said[last.value] {
+				torchrun = append(torchrun, torchVariable(g))
+			}
 		case quiet.MatchString(last.value), o.knows(path), g.have == stopgaps["spec.image"]:
 		case last.name == "readOnlyRootFilesystem" && g.have == false: // as it is where nobody says
 		case slices.Contains(path, "securityContext"):
@@ -182,10 +187,27 @@ func summary(o *object, all []gap) string {
 			}
 		}
 	}
+	if torchrun = slices.DeleteFunc(torchrun, func(text string) bool { return text == "" }); len(torchrun) > 0 {
+		out = append(out, "for torchrun "+strings.Join(torchrun, " "))
+	}
 	if restricted != "" {
 		out = append(out, restricted)
 	}
 	return strings.Join(out, ", ")
+}
+
+// torchVariable is a variable that torchrun reads, with its value, "" where that is torchrun's own. The name of the run
+// and the tuning of the rendezvous say nothing where no rendezvous was.
+func torchVariable(g gap) string {
+	name, value := g.path[len(g.path)-1].value, view{value: g.have}.at("value").text()
+	switch name + "=" + value {
+	case "PET_MAX_RESTARTS=0", "PET_NPROC_PER_NODE=1", "PET_NNODES=1:1":
+		return ""
+	}
+	if name == "PET_RDZV_ID" || name == "PET_RDZV_CONF" {
+		return ""
+	}
+	return name + "=" + value
 }
 
 // shortPath is a path without the way to a pod's container.

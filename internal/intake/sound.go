@@ -22,8 +22,10 @@ func (d *draft) sound() tree {
 		mended := map[string]bool{}
 		for _, e := range mistakes(err) {
 			if uncarried(e) && !mended[e.Path] { // it is left out of the job too
-				d.note(d.from(e.Path), Dropped, "%s: %s", e.Path, e.Msg)
-				d.from(e.Path).moved()
+				if !strings.HasPrefix(e.Path, "spec.resources.") { // which podTemplate can say, and compare tells what it cannot
+					d.note(d.from(e.Path), Dropped, "%s: %s", e.Path, e.Msg)
+					d.from(e.Path).moved()
+				}
 				remove(d.job, undotted(e.Path))
 			} else {
 				d.mistake(e, round > 0)

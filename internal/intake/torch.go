@@ -11,6 +11,9 @@ import (
 // torchOptions are torchrun's options that fields of the schema stand for.
 var torchOptions = []string{"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts", "node-rank", "master-addr", "master-port"}
 
+// staticOptions are those of a rendezvous in which the pods' own numbers say who is who. No field stands for them.
+var staticOptions = []string{"node-rank", "master-addr", "master-port"}
+
 // torchVariables are what tegen tells torchrun and the tutorial's images by; fields of the schema stand for them.
 var torchVariables = []string{
 	"TEGEN_RUN_UID", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "PET_RDZV_ID", "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_CONF",
@@ -30,34 +33,32 @@ type setting struct {
 func (d *draft) torch(pod, c view, told map[string]setting) {
 	p := newProgram(c)
 	p.take(torchOptions...)
+	if n, _ := d.get("spec.workers.replicas").number(); n > 1 && !d.toldByController() {
+		p.take("standalone") // with which torchrun would wait for the others at an address of its own
+	}
 	byEntrypoint := c.at("env").item("name", "RDZV_ENDPOINT").given()
+	for _, name := range []string{"PET_NNODES", "PET_RDZV_BACKEND", "PET_MAX_RESTARTS"} {
+		d.said[name] = byEntrypoint // by variables of the tutorial's, or by its images
+	}
 	get := func(option, variable, tutorial string) setting {
-		if text, ok := p.taken[option]; ok { // an option wins over a variable
-			return setting{text, trainerWords(c)}
-		}
-		if s, ok := told[option]; ok {
-			return s
-		}
-		for _, name := range []string{variable, tutorial} {
-			if e := c.at("env").item("name", name); name != "" && e.given() {
-				return setting{e.at("value").text(), e}
-			}
-		}
-		return setting{}
+		s, stays := p.setting(option, variable, tutorial, c, told)
+		d.said[variable] = d.said[variable] || stays || s.text != ""
+		return s
 	}
 	d.nodes(get("nnodes", "PET_NNODES", ""), c)
-	d.processes(get("nproc-per-node", "PET_NPROC_PER_NODE", ""))
-	d.meeting(get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT"))
+	if processes := get("nproc-per-node", "PET_NPROC_PER_NODE", ""); processes.text != "" || !d.said["PET_NPROC_PER_NODE"] && !p.mentions("nproc-per-node") {
+		d.processes(processes)
+	}
+	backend, endpoint := get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT")
+	if before := byEntrypoint || p.torchelastic(); backend.text == "" && endpoint.text != "" && before {
+		backend = setting{schema.BackendEtcd, endpoint.from} // which is all that was known before torchrun
+	}
+	d.meeting(backend, endpoint)
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
 	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
-	_, static := p.taken["master-addr"]
-	_, byShell := p.left["master-addr"]
-	if (static || byShell) && p.taken["rdzv-backend"] == "" {
-		d.note(trainerWords(c), Moved, "a static rendezvous with one master becomes c10d, which replaces lost workers")
-	}
-	if s := get("max-restarts", "PET_MAX_RESTARTS", ""); s.text != "" {
-		d.whole("spec.rendezvous.maxRestarts", s)
-	}
+	d.static(backend, p, c)
+	d.restarts(get("max-restarts", "PET_MAX_RESTARTS", ""), p)
+	d.meetsAll(p, c)
 	d.torchProgram(p, pod, c, byEntrypoint)
 	read := torchVariables
 	if d.get("spec.launcher").text() == schema.LauncherTegen {
@@ -70,6 +71,25 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 		}
 	}
 	d.env(c, read...)
+}
+
+// setting is what says an option of the launcher, and whether the option stays where a shell reads it, which says more.
+func (p *program) setting(option, variable, tutorial string, c view, told map[string]setting) (s setting, stays bool) {
+	if text, ok := p.taken[option]; ok { // an option wins over a variable
+		return setting{text, p.at[option]}, false
+	}
+	if _, stays = p.left[option]; stays {
+		return setting{}, true
+	}
+	if s, ok := told[option]; ok {
+		return s, false
+	}
+	for _, name := range []string{variable, tutorial} {
+		if e := c.at("env").item("name", name); name != "" && e.given() {
+			return setting{e.at("value").text(), e}, false
+		}
+	}
+	return setting{}, false
 }
 
 func (d *draft) whole(field string, s setting) {
@@ -135,10 +155,9 @@ func (d *draft) meeting(backend, endpoint setting) {
 	host, port, _ := strings.Cut(endpoint.text, ":")
 	name, _, _ := strings.Cut(host, ".")
 	switch {
-	case backend.text == "" && endpoint.text != "": // the tutorial's images know nothing but etcd
-		backend = setting{schema.BackendEtcd, endpoint.from}
-	case backend.text == "static":
-		d.note(backend.from, Moved, "a static rendezvous becomes c10d, which replaces lost workers")
+	case backend.text == "" && endpoint.text != "": // torchrun's own
+		backend = setting{schema.BackendC10d, endpoint.from}
+	case backend.text == "static": // which is told with the options that go with it
 		return
 	}
 	d.set("spec.rendezvous.backend", backend.text, backend.from)
@@ -204,7 +223,7 @@ func (d *draft) runID(s setting) {
 
 // torchProgram reads what the workers run, and who starts it.
 func (d *draft) torchProgram(p *program, pod, c view, byEntrypoint bool) {
-	launches := p.launcher == "torchrun" && p.shell < 0
+	launches := p.launcher == "torchrun" && p.shell < 0 && !p.torchelastic()
 	if len(p.command) == 1 && p.command[0] == "torchrun" && len(p.args) > 0 && !strings.HasPrefix(p.args[0], "-") {
 		p.command = nil
 	} else if len(p.command) > 2 && p.command[0] == "torchrun" && p.command[1] == "--no_python" {

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/schema"
@@ -66,17 +67,31 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 		d.note(shared, Moved, "the TrainJob's own number, %s, stands for it", own.text())
 		shared.moved()
 	}
-	if n, ok := spec.at("trainer", "numProcPerNode").number(); ok {
-		d.set("spec.workers.processes", n, spec.at("trainer", "numProcPerNode"))
-	} else {
-		d.set("spec.workers.processes", "auto", spec)
-	}
+	d.processesOf(spec.at("trainer", "numProcPerNode"), policy.at("torch", "numProcPerNode"))
 	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
 		d.note(spec.at("runtimeRef"), Moved, "the runtime becomes a TrainingRuntime of the job's own")
 		spec.at("runtimeRef").moved()
 		runtime.at("kind").moved()
 		runtime.at("metadata", "name").moved()
 	}
+}
+
+// processesOf reads how many processes each node has: the runtime says it where the TrainJob does not.
+func (d *draft) processesOf(own, shared view) {
+	v := orElse(own, shared)
+	n, isNumber := v.number()
+	switch word := v.text(); {
+	case isNumber:
+		d.set("spec.workers.processes", n, v)
+	case word == "cpu" || word == "gpu":
+		d.set("spec.workers.processes", word, v)
+	default:
+		d.set("spec.workers.processes", "auto", v)
+	}
+	if own.given() && shared.given() && own.text() != shared.text() {
+		d.note(shared, Moved, "the TrainJob's own number, %s, stands for it", own.text())
+	}
+	shared.moved()
 }
 
 // override puts what a TrainJob says of its pods into the runtime's template, where tegen writes it.
@@ -97,10 +112,27 @@ func (d *draft) override(template, trainer view) {
 		}
 		v.moved()
 	}
-	if v := trainer.at("env"); v.given() {
-		c.mapping()["env"] = append(listOf(c.mapping()["env"]), listOf(clone(v.value))...)
-		v.moved()
+	for _, e := range trainer.at("env").items() {
+		d.overrideVariable(c, e)
 	}
+	trainer.at("env").moved()
+}
+
+// overrideVariable puts a variable of the TrainJob in the place of the runtime's of that name, or behind all of those.
+func (d *draft) overrideVariable(c, e view) {
+	shared := c.at("env").item("name", e.at("name").text())
+	list := listOf(c.mapping()["env"])
+	i := slices.IndexFunc(list, func(item any) bool {
+		return shared.given() && (view{value: item}).at("name").text() == e.at("name").text()
+	})
+	if i < 0 {
+		c.mapping()["env"] = append(list, clone(e.value))
+		return
+	}
+	if line(shared.value) != nil && string(line(shared.value)) != string(line(e.value)) {
+		d.note(shared, Moved, "the TrainJob's own %s stands for it", e.at("name").text())
+	}
+	list[i] = clone(e.value)
 }
 
 // podGroupPolicy reads the gang that Trainer makes, of all nodes.

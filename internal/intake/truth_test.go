@@ -20,11 +20,7 @@ var long = "registry.example/" + strings.Repeat("a/", 40) + "b:"
 // TestTruth: what import says of a manifest is so. Each case names lines that must be there, some that must not be, and
 // what the job must hold.
 func TestTruth(t *testing.T) {
-	for name, c := range map[string]struct {
-		in                 string
-		told, untold, jobs []string // regular expressions
-		flawed, lossy      bool
-	}{
+	for name, c := range map[string]claim{
 		"a master stays where torchrun does not start the program": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {" +
 				"Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: {" + trainsAlone + "}}}, " +
@@ -134,34 +130,43 @@ func TestTruth(t *testing.T) {
 			told: []string{`env\[0\]\.value: \(not shown\): warning: DB_PASSWORD`, `warning: API_KEY`}, untold: []string{"s3cr3t", "warning: MAX", "warning: TOKENIZERS", "warning: HF"}, lossy: true, // an init container without an image
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			out := intake.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(c.in)}})
-			notes := lines(out.Notes)
-			for _, want := range c.told {
-				if !regexp.MustCompile(want).MatchString(notes) {
-					t.Errorf("no line like %s", want)
-				}
-			}
-			for _, not := range c.untold {
-				if m := regexp.MustCompile(not).FindString(notes); m != "" {
-					t.Errorf("a line says %s", m)
-				}
-			}
-			for _, want := range c.jobs {
-				if !regexp.MustCompile(want).Match(out.YAML) {
-					t.Errorf("nothing in the job is like %s", want)
-				}
-			}
-			if out.Jobs != 1 || out.Flawed != c.flawed || out.Lossy != c.lossy {
-				t.Errorf("%d jobs, flawed %v, lossy %v: want 1, %v, %v", out.Jobs, out.Flawed, out.Lossy, c.flawed, c.lossy)
-			}
-			if !out.Flawed {
-				renders(t, out.YAML)
-			}
-			if t.Failed() {
-				t.Logf("%s%s", out.YAML, notes)
-			}
-		})
+		t.Run(name, c.check)
+	}
+}
+
+// claim is what import is to say of a manifest.
+type claim struct {
+	in                 string
+	told, untold, jobs []string // regular expressions
+	flawed, lossy      bool
+}
+
+func (c claim) check(t *testing.T) {
+	out := intake.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(c.in)}})
+	notes := lines(out.Notes)
+	for _, want := range c.told {
+		if !regexp.MustCompile(want).MatchString(notes) {
+			t.Errorf("no line like %s", want)
+		}
+	}
+	for _, not := range c.untold {
+		if m := regexp.MustCompile(not).FindString(notes); m != "" {
+			t.Errorf("a line says %s", m)
+		}
+	}
+	for _, want := range c.jobs {
+		if !regexp.MustCompile(want).Match(out.YAML) {
+			t.Errorf("nothing in the job is like %s", want)
+		}
+	}
+	if out.Jobs != 1 || out.Flawed != c.flawed || out.Lossy != c.lossy {
+		t.Errorf("%d jobs, flawed %v, lossy %v: want 1, %v, %v", out.Jobs, out.Flawed, out.Lossy, c.flawed, c.lossy)
+	}
+	if !out.Flawed {
+		renders(t, out.YAML)
+	}
+	if t.Failed() {
+		t.Logf("%s%s", out.YAML, notes)
 	}
 }
 

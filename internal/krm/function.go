@@ -59,7 +59,7 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {
 		inputs = append(slices.Clone(inputs), config.job)
 	}
-	bundles, err := renderItems(inputs, config.generators)
+	bundles, err := renderItems(inputs, config.generators, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -189,8 +189,9 @@ func parseConfig(n *yaml.Node) (config, error) {
 	return out, nil
 }
 
-// renderItems renders the TrainingJobs among items, merged with the Environment among them.
-func renderItems(items []*yaml.Node, only []string) ([]render.Bundle, error) {
+// renderItems renders the TrainingJobs among items, merged with the Environment among them. place, where there is one, says
+// where a job was written, if it knows. The lines of an item are nobody's: it was written anew on its way here.
+func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) string) ([]render.Bundle, error) {
 	var inputs []*yaml.Node
 	var sources []schema.Source
 	for i, n := range items {
@@ -209,6 +210,17 @@ func renderItems(items []*yaml.Node, only []string) ([]render.Bundle, error) {
 	jobs, err := schema.Load(sources)
 	if err != nil {
 		return nil, err
+	}
+	for _, job := range jobs {
+		item := job.Source()
+		job.Relocate(func() string {
+			if place != nil {
+				if at := place(job); at != "" {
+					return at
+				}
+			}
+			return item
+		})
 	}
 	return render.Jobs(jobs, only)
 }

@@ -13,7 +13,7 @@ import (
 
 const header = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 
-// TestTransformers: a file of any form among the transformers is refused as kustomize refuses it.
+// TestTransformers: a file of any form among the transformers is refused where kustomize or the function refuses it.
 func TestTransformers(t *testing.T) {
 	for what, c := range map[string]struct {
 		files map[string]string
@@ -21,20 +21,23 @@ func TestTransformers(t *testing.T) {
 	}{
 		"a list": {map[string]string{
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "- a\n", "tegen.yaml": generator,
-		}, "a.yaml"},
+		}, "resources from 'a.yaml': missing Resource metadata"},
 		"a text": {map[string]string{
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "a\n", "tegen.yaml": generator,
-		}, "a.yaml"},
+		}, "resources from 'a.yaml': missing Resource metadata"},
+		"no YAML": {map[string]string{
+			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "a: {\n", "tegen.yaml": generator,
+		}, "a.yaml: yaml: line 1"},
 		"nothing": {map[string]string{
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "", "tegen.yaml": generator,
-		}, "a"},
+		}, ""},
 		"labels in a list": {map[string]string{
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n", "tegen.yaml": strings.Replace(generator, "  name: tegen\n", "  name: tegen\n  labels: [{}]\n", 1),
-		}, ""},
+		}, "tegen.yaml: line 5: Generator.metadata.labels: must be a mapping, not a list"},
 	} {
 		c.files["job.yaml"] = job
-		_, err := overlay(t, folder(t, c.files))
-		if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+		out, err := overlay(t, folder(t, c.files))
+		if c.says == "" && (err != nil || !strings.Contains(out, "kind: Job\n")) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v, want %q", what, err, c.says)
 		}
 	}

@@ -42,6 +42,7 @@ func readList(in []byte) (*list, error) {
 		}
 		seen[key] = true
 		switch key {
+		case "apiVersion", "kind":
 		case "items":
 			if l.items, err = itemsOf(value); err != nil {
 				return nil, err
@@ -53,9 +54,18 @@ func readList(in []byte) (*list, error) {
 			if err := checkObject(value, key); err != nil {
 				return nil, err
 			}
+			if err := selfContained(value, key); err != nil {
+				return nil, err
+			}
 			l.config = value
 		case "results":
+			if err := selfContained(value, key); err != nil {
+				return nil, err
+			}
 			l.results = value
+		default:
+			return nil, fmt.Errorf("line %d: %s: a ResourceList has apiVersion, kind, items, functionConfig and results, and nothing else",
+				root.Content[i].Line, key)
 		}
 	}
 	return l, nil
@@ -89,7 +99,8 @@ func itemsOf(value *yaml.Node) ([]*yaml.Node, error) {
 		return nil, fmt.Errorf("line %d: items: must be a list of objects, not %s", value.Line, sortOf(value))
 	}
 	for i, item := range value.Content {
-		if err := checkObject(item, fmt.Sprintf("items[%d]", i)); err != nil {
+		path := fmt.Sprintf("items[%d]", i)
+		if err := errors.Join(checkObject(item, path), selfContained(item, path)); err != nil {
 			return nil, err
 		}
 	}
@@ -126,6 +137,32 @@ func checkObject(n *yaml.Node, path string) error {
 		}
 	}
 	return err
+}
+
+// selfContained refuses an alias of what stands outside of a part of the list. Parts are printed in another order than they
+// are read, and some are left out: the alias would stand above its anchor, or without one. path is where the part stands.
+func selfContained(part *yaml.Node, path string) error {
+	anchors := map[*yaml.Node]bool{}
+	var aliases []*yaml.Node
+	var walk func(*yaml.Node)
+	walk = func(n *yaml.Node) {
+		switch {
+		case n.Kind == yaml.AliasNode:
+			aliases = append(aliases, n)
+		case n.Anchor != "":
+			anchors[n] = true
+		}
+		for _, below := range n.Content {
+			walk(below)
+		}
+	}
+	walk(part)
+	for _, n := range aliases {
+		if !anchors[n.Alias] {
+			return fmt.Errorf("line %d: *%s in %s stands for what is written outside of it: write it out here", n.Line, n.Value, path)
+		}
+	}
+	return nil
 }
 
 // formats are the annotations in which items say which file they belong to: kpt's of today, those of old, or both.

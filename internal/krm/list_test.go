@@ -29,6 +29,11 @@ func TestNoList(t *testing.T) {
 		{"a text for items", listHead + "items: hello\n", `line 3: items: must be a list of objects, not "hello"`},
 		{"a mapping for items", listHead + "items: {a: b}\n", "line 3: items: must be a list of objects, not a mapping"},
 		{"items twice", listHead + "items: []\nitems:\n" + item(job), "line 4: items stands there twice"},
+		{"a key that nothing is known of", listHead + "items: []\nextra: 1\n", "line 4: extra: a ResourceList has apiVersion, kind, items, functionConfig and results"},
+		{"an alias of the configuration", listHead + "functionConfig: {kind: ConfigMap, metadata: {name: &n abc}}\nitems:\n- kind: ConfigMap\n  metadata: {name: *n}\n", "line 6: *n in items[0] stands for what is written outside of it"},
+		{"an alias of another item", listHead + "items:\n- {kind: a, data: &d {b: c}}\n- {kind: b, data: *d}\n", "line 5: *d in items[1] stands for"},
+		{"an alias of an item in the configuration", listHead + "items:\n- {kind: a, data: &d {b: c}}\nfunctionConfig: {kind: ConfigMap, data: *d}\n", "line 5: *d in functionConfig stands for"},
+		{"an alias of an item in results", listHead + "items:\n- {kind: &k a}\nresults: [{message: *k}]\n", "line 5: *k in results stands for"},
 		{"an item that is a text", listHead + "items:\n- x\n", `line 4: items[0]: must be an object, not "x"`},
 		{"an item that is nothing", listHead + "items:\n-\n", "line 4: items[0]: must be an object, not nothing"},
 		{"an item that is another", listHead + "items:\n- &a {kind: x}\n- *a\n", "line 5: items[1]: must be an object, not an alias of another"},
@@ -73,6 +78,7 @@ func TestPassesThrough(t *testing.T) {
 - apiVersion: v1
   kind: Odd
 - {kind: Other, metadata: null}
+- {kind: &k Own, metadata: {name: *k}}
 functionConfig:
   apiVersion: v1
   kind: ConfigMap # what for

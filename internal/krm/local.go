@@ -30,7 +30,7 @@ func localOnly(dir string, above []string) error {
 	refuse := func(what, remedy string) error {
 		return fmt.Errorf("reading %s: %s: %s", filepath.Join(dir, file), what, remedy)
 	}
-	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil || len(k.HelmChartInflationGenerator) > 0 {
+	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil {
 		return refuse("helm charts", "a program of its own fetches them: render them before")
 	}
 	for _, entry := range named(&k) {
@@ -65,7 +65,6 @@ func localOnly(dir string, above []string) error {
 // named are all the files and directories that a kustomization names.
 func named(k *types.Kustomization) []string {
 	out := slices.Concat(k.Resources, k.Components, k.Generators, k.Transformers, k.Validators, k.Configurations, k.Crds)
-	out = append(out, k.Bases...)               //nolint:staticcheck // deprecated, and read all the same
 	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // deprecated, and read all the same
 		out = append(out, string(p))
 	}
@@ -89,7 +88,7 @@ func named(k *types.Kustomization) []string {
 
 // sources are the files of a generated ConfigMap or Secret, without the keys that they are given.
 func sources(s types.KvPairSources) []string {
-	out := append(slices.Clone(s.EnvSources), s.EnvSource)
+	out := slices.Clone(s.EnvSources)
 	for _, f := range s.FileSources {
 		if _, path, ok := strings.Cut(f, "="); ok {
 			f = path
@@ -152,8 +151,9 @@ func (fs overlaidFS) ReadFile(path string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	data = manifest.JoinSurrogates(data)
+	// Only in a file of inputs: any other may be what a ConfigMap is generated of, byte for byte.
 	if bytes.Contains(data, []byte(contract.APIVersion)) {
+		data = manifest.JoinSurrogates(data)
 		data = bytes.ReplaceAll(data, []byte(localConfig), []byte("internal."+localConfig))
 	}
 	return data, nil

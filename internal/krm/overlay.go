@@ -122,12 +122,16 @@ func readFile(dir string) (name string, t types.Kustomization, err error) {
 		if err != nil {
 			return name, t, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
 		}
+		t.FixKustomization() // what stands in fields of old goes into today's, bases into resources
 		return name, t, nil
 	}
 	return "", t, nil
 }
 
 func readKustomization(dir string) (*kustomization, error) {
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved // by which kustomize asks for its files
+	}
 	k := &kustomization{dir: dir, nested: map[int]*kustomization{}}
 	var err error
 	if k.file, k.types, err = readFile(dir); err != nil {
@@ -168,9 +172,10 @@ func readKustomization(dir string) (*kustomization, error) {
 
 // functionConfig returns the configuration of tegen that a transformer entry holds or names, nil where it is another's.
 func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
-	text := []byte(entry)
+	text, at := []byte(entry), "a transformer in "+relative(filepath.Join(k.dir, k.file))
 	if !strings.Contains(entry, "\n") {
 		path := filepath.Join(k.dir, entry)
+		at = relative(path)
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
@@ -187,11 +192,17 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 		}
 	}
 	parsed, err := yaml.Parse(string(text))
+	if errors.Is(err, io.EOF) { // an empty file, which kustomize takes for no transformer at all
+		return nil, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}
 	n := parsed.YNode() // of any form: what is no object is kustomize's to refuse
 	if apiVersion(n) == contract.APIVersion && (kind(n) == contract.KindGenerator || kind(n) == contract.KindCheck) {
+		if err := checkObject(n, kind(n)); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", at, err)
+		}
 		return n, nil
 	}
 	return nil, nil
@@ -209,7 +220,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := k.unmet(first, files, sources)
+	more, err := k.unmet(variant{first, files}, sources, items)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +314,7 @@ func (k *kustomization) render(items []*yaml.Node, sources []schema.Source) ([]r
 	if err != nil {
 		return nil, err
 	}
-	bundles, err := renderItems(items, cfg.generators)
+	bundles, err := renderItems(items, cfg.generators, k.place(sources))
 	var mistakes schema.Errors
 	if errors.As(err, &mistakes) {
 		return nil, k.withPositions(sources, mistakes)
@@ -405,60 +416,4 @@ func stream(nodes []*yaml.Node) ([]byte, error) {
 		return nil, fmt.Errorf("printing what the overlay holds: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-// withPositions finds the mistakes again in the files as they were written, where they have lines. What only
-// kustomize's patches made wrong has none there.
-func (k *kustomization) withPositions(sources []schema.Source, fallback schema.Errors) error {
-	all := slices.Clone(sources)
-	for _, path := range inputFiles(k.dir, k.types.Resources) {
-		text, err := readRegular(path)
-		if err != nil || !bytes.Contains(text, []byte("tegen.dev/")) {
-			continue
-		}
-		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+contract.KindTrainingJob)) {
-			continue // the given jobs stand for these
-		}
-		all = append(all, schema.Source{Name: relative(path), Data: manifest.JoinSurrogates(text)})
-	}
-	if _, err := schema.Load(all); err != nil {
-		return err
-	}
-	lines := make([]string, len(fallback))
-	for i, m := range fallback {
-		lines[i] = "after the patches of " + filepath.Base(k.dir) + ": " + itemError(m)
-	}
-	return errors.New(strings.Join(lines, "\n"))
-}
-
-// inputFiles are the files among resources, those of the directories among them included.
-func inputFiles(dir string, resources []string) []string {
-	var out []string
-	for _, name := range resources {
-		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-		case !info.IsDir():
-			out = append(out, path)
-		default:
-			if _, below, err := readFile(path); err == nil {
-				out = append(out, inputFiles(path, below.Resources)...)
-			}
-		}
-	}
-	return out
-}
-
-// relative names a file as a person here would.
-func relative(path string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	short, err := filepath.Rel(here, path)
-	if err != nil || strings.HasPrefix(short, filepath.Join("..", "..")) {
-		return path
-	}
-	return short
 }

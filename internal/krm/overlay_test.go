@@ -238,6 +238,10 @@ func (k kustomize) same(t *testing.T) {
 			"job.yaml":           job, "tegen.yaml": generator,
 			"labels.yaml": labels,
 		},
+		"a ConfigMap of a file with characters in two escapes": {
+			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: settings, namespace: ml, files: [config.json]}]\ntransformers: [tegen.yaml]\n",
+			"job.yaml":           job, "tegen.yaml": generator, "config.json": `{"a": "\ud83d\ude00"}`,
+		},
 		"a generated ConfigMap that the job names": {
 			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: scripts, namespace: ml, literals: [main.py=pass]}]\ntransformers: [tegen.yaml]\n",
 			"job.yaml": strings.Replace(job, "  command: [python, train.py]\n", "  script: {configMap: {name: scripts}}\n", 1) +

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,54 +12,125 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// patchMark is the annotation by which kustomize itself says what the target of a patch selects.
-const patchMark = "internal.tegen.dev/patch-"
+// patchMark is the annotation by which kustomize itself says what the target of a patch selects. Of this prefix it keeps
+// annotations that a patch would replace.
+const patchMark = "internal.config.kubernetes.io/tegen-patch-"
 
-// unmet finds the patches whose target selects nothing, which kustomize leaves out without a word. Jobs given from
-// outside may be a part of those that the overlay is for, so with them it is a note; else it is an error.
-func (k *kustomization) unmet(
-	first types.Kustomization, files map[string][]byte, sources []schema.Source,
-) (notes []string, err error) {
-	targeted := map[int]bool{}
-	for i, p := range first.Patches {
-		if p.Target != nil {
-			targeted[i] = true
+// aimed is a patch with a target, and where it stands.
+type aimed struct {
+	folder *folder
+	list   string // the field of the kustomization
+	index  int
+	target *types.Selector
+}
+
+// folder is a kustomization that is built as a part of an overlay.
+type folder struct {
+	dir, file string
+	types     types.Kustomization
+	component bool // many overlays may use it, and not all have what each of its patches is for
+}
+
+// fields of a kustomization whose patches may select nothing. One of patchesStrategicMerge, which names its object, is
+// an error of kustomize's own then.
+const (
+	fieldPatches = "patches"
+	fieldJSON    = "patchesJson6902"
+)
+
+// unmet finds the patches whose target selects nothing, which kustomize leaves out without a word: those of the overlay,
+// and of the bases and components that it is built of. Jobs given from outside may be a part of those that the overlay
+// is for, so with them it is a note, as it is of a component; else it is an error. items are what was built.
+func (k *kustomization) unmet(v variant, sources []schema.Source, items []*yaml.Node) (notes []string, err error) {
+	top := &folder{dir: k.dir, file: k.file, types: v.types}
+	open := map[int]aimed{}
+	for i, a := range top.aims(map[string]bool{}) {
+		if a.folder != top || a.list != fieldPatches || !k.selects(a.target, items) {
+			open[i] = a
 		}
 	}
-	if len(targeted) == 0 {
+	if len(open) == 0 {
 		return nil, nil
 	}
-	variants := []variant{{first, files}}
+	variants := []variant{v}
 	if len(sources) > 0 {
-		variants = append(variants, given(first, sources))
+		variants = append(variants, given(v.types, sources))
 	}
 	for _, keep := range []bool{false, true} { // alone, and where an earlier patch makes what a later one selects
 		for _, v := range variants {
-			met, err := k.met(v, targeted, keep)
+			met, err := k.met(v, open, keep)
 			if err != nil {
 				return nil, err
 			}
-			maps.DeleteFunc(targeted, func(i int, _ bool) bool { return met[i] })
+			maps.DeleteFunc(open, func(i int, _ aimed) bool { return met[i] })
 		}
-		if len(targeted) == 0 {
+		if len(open) == 0 {
 			return nil, nil
 		}
 	}
 	var errs []error
-	for _, i := range slices.Sorted(maps.Keys(targeted)) {
-		at, selects := k.position(i), targetText(first.Patches[i].Target)
-		what := fmt.Sprintf("patches[%d]: nothing matches its target (%s), so it changes nothing", i, selects)
-		notes = append(notes, at+": note: "+what)
-		errs = append(errs, fmt.Errorf("%s: %s: mend the target, or remove the patch", at, what))
+	for _, i := range slices.Sorted(maps.Keys(open)) {
+		a := open[i]
+		what := fmt.Sprintf("%s[%d]: nothing matches its target (%s), so it changes nothing", a.list, a.index, targetText(a.target))
+		if a.folder.component || len(sources) > 0 {
+			notes = append(notes, a.position()+": note: "+what)
+		} else {
+			errs = append(errs, fmt.Errorf("%s: %s: mend the target, or remove the patch", a.position(), what))
+		}
 	}
-	if len(sources) > 0 {
-		return notes, nil
+	return notes, errors.Join(errs...)
+}
+
+// selects says of a patch of the overlay itself whether one of the things that were built was surely its target: the
+// kind stands there, and the name with what was put around it. It spares most overlays a second build.
+func (k *kustomization) selects(s *types.Selector, items []*yaml.Node) bool {
+	if s.Namespace+s.LabelSelector+s.AnnotationSelector != "" { // which may have changed behind the patch
+		return false
 	}
-	return nil, errors.Join(errs...)
+	is := func(want, got string) bool { return want == "" || want == got }
+	return slices.ContainsFunc(items, func(n *yaml.Node) bool {
+		group, version, ok := strings.Cut(apiVersion(n), "/")
+		if !ok {
+			group, version = "", group
+		}
+		return is(s.Group, group) && is(s.Version, version) && is(s.Kind, kind(n)) &&
+			(s.Name == "" || k.types.NamePrefix+s.Name+k.types.NameSuffix == name(n))
+	})
+}
+
+// aims are the patches with a target of a folder, and of those that are built with it. seen are the folders so far.
+func (f *folder) aims(seen map[string]bool) (all []aimed) {
+	lists := map[string][]types.Patch{
+		fieldPatches: f.types.Patches,
+		fieldJSON:    f.types.PatchesJson6902, //nolint:staticcheck // deprecated, and read all the same
+	}
+	for _, list := range slices.Sorted(maps.Keys(lists)) {
+		for i, p := range lists[list] {
+			if p.Target != nil {
+				all = append(all, aimed{f, list, i, p.Target})
+			}
+		}
+	}
+	for i, entry := range slices.Concat(f.types.Resources, f.types.Components) {
+		dir, err := filepath.EvalSymlinks(filepath.Join(f.dir, entry)) // as kustomize names it
+		if err != nil || seen[dir] {
+			continue // what is rendered already stands in memory alone
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		seen[dir] = true
+		below := &folder{dir: dir, component: f.component || i >= len(f.types.Resources)}
+		if below.file, below.types, err = readFile(dir); err == nil && below.file != "" {
+			all = append(all, below.aims(seen)...)
+		}
+	}
+	return all
 }
 
 // variant is a kustomization with files that exist in memory only.
@@ -67,28 +139,40 @@ type variant struct {
 	files map[string][]byte
 }
 
-// met builds a variant with a mark in place of each targeted patch, or behind it, and returns the patches whose mark
-// is somewhere.
-func (k *kustomization) met(v variant, targeted map[int]bool, keep bool) (map[int]bool, error) {
-	var patches []types.Patch
-	for i, p := range v.types.Patches {
-		if keep {
-			patches = append(patches, p)
+// met builds a variant with a mark in place of each open patch, or behind it, and returns the patches whose mark is
+// somewhere.
+func (k *kustomization) met(v variant, open map[int]aimed, keep bool) (map[int]bool, error) {
+	of := map[string]map[int]aimed{}
+	folders := map[string]*folder{}
+	for i, a := range open {
+		if of[a.folder.dir] == nil {
+			of[a.folder.dir] = map[int]aimed{}
 		}
-		if targeted[i] {
-			// What a merge patch is called does not matter where it has a target.
-			text := "apiVersion: v1\nkind: Mark\nmetadata:\n  name: mark\n  annotations: {" + patchMark + strconv.Itoa(i) + ": met}\n"
-			patches = append(patches, types.Patch{Patch: text, Target: p.Target})
-		}
+		of[a.folder.dir][i], folders[a.folder.dir] = a, a.folder
 	}
-	v.types.Patches = patches
+	v.files = maps.Clone(v.files)
+	for dir, f := range folders {
+		if dir == k.dir {
+			v.types = marked(v.types, of[dir], keep)
+			continue
+		}
+		text, err := sigsyaml.Marshal(marked(f.types, of[dir], keep))
+		if err != nil {
+			return nil, fmt.Errorf("building %s: %w", k.dir, err)
+		}
+		name, err := filepath.Rel(k.dir, filepath.Join(dir, f.file))
+		if err != nil {
+			return nil, fmt.Errorf("building %s: %w", k.dir, err)
+		}
+		v.files[name] = text
+	}
 	nodes, err := k.kustomize(v.types, v.files)
 	if err != nil {
 		return nil, err
 	}
 	met := map[int]bool{}
 	for _, n := range nodes {
-		for i := range targeted {
+		for i := range open {
 			if field(annotations(n), patchMark+strconv.Itoa(i)) != nil {
 				met[i] = true
 			}
@@ -97,9 +181,51 @@ func (k *kustomization) met(v variant, targeted map[int]bool, keep bool) (map[in
 	return met, nil
 }
 
-// position is where a patch stands in the overlay's file.
-func (k *kustomization) position(patch int) string {
-	path := filepath.Join(k.dir, k.file)
+// marked is a kustomization with marks for some of its patches. Those for patchesJson6902 go into transformers, which
+// run behind them: they are no JSON patches, since these cannot add an annotation to whatever is there.
+func marked(t types.Kustomization, open map[int]aimed, keep bool) types.Kustomization {
+	mark := func(list string, index int) (text string, is bool) {
+		for i, a := range open {
+			if a.list == list && a.index == index {
+				// What a merge patch is called does not matter where it has a target.
+				return "apiVersion: v1\nkind: Mark\nmetadata:\n  name: mark\n  annotations: {" + patchMark + strconv.Itoa(i) + ": met}\n", true
+			}
+		}
+		return "", false
+	}
+	var patches []types.Patch
+	for i, p := range t.Patches {
+		if keep {
+			patches = append(patches, p)
+		}
+		if text, is := mark(fieldPatches, i); is {
+			patches = append(patches, types.Patch{Patch: text, Target: p.Target})
+		}
+	}
+	t.Patches = patches
+	for i, p := range t.PatchesJson6902 { //nolint:staticcheck // deprecated, and read all the same
+		if text, is := mark(fieldJSON, i); is {
+			t.Transformers = append(slices.Clone(t.Transformers), transformer(text, p.Target, i))
+		}
+	}
+	return t
+}
+
+// transformer is a patch as kustomize's own plugin.
+func transformer(patch string, target *types.Selector, i int) string {
+	text, err := sigsyaml.Marshal(map[string]any{
+		"apiVersion": "builtin", "kind": "PatchTransformer", "metadata": map[string]string{"name": "mark-" + strconv.Itoa(i)},
+		"patch": patch, "target": target,
+	})
+	if err != nil {
+		panic(err) // texts alone
+	}
+	return string(text)
+}
+
+// position is where a patch stands in its file.
+func (a aimed) position() string {
+	path := filepath.Join(a.folder.dir, a.folder.file)
 	text, err := readRegular(path)
 	if err != nil {
 		return relative(path)
@@ -108,11 +234,11 @@ func (k *kustomization) position(patch int) string {
 	if err != nil {
 		return relative(path)
 	}
-	list := target(field(root.YNode(), "patches"))
-	if list == nil || patch >= len(list.Content) {
+	list := target(field(root.YNode(), a.list))
+	if list == nil || a.index >= len(list.Content) {
 		return relative(path)
 	}
-	return fmt.Sprintf("%s:%d:%d", relative(path), list.Content[patch].Line, list.Content[patch].Column)
+	return fmt.Sprintf("%s:%d:%d", relative(path), list.Content[a.index].Line, list.Content[a.index].Column)
 }
 
 // targetText is a target as it is written, without what it leaves open.

@@ -88,7 +88,10 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 	if len(only) > 0 {
 		return b, nil
 	}
-	return b, Broken(job.Position()+": ", refs.Check(all))
+	if broken := refs.Check(all); len(broken) > 0 {
+		return b, Broken(job.Position()+": ", broken)
+	}
+	return b, nil
 }
 
 // Broken makes one error of references that do not resolve, a line each after a prefix; nil of none.

@@ -48,7 +48,12 @@ var stopParts = map[string]func(){
 	},
 	"one fails, one is stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
-		deaf := filepath.Join(os.Getenv("TEST_DIR"), "deaf")
+		dir := os.Getenv("TEST_DIR")
+		if dir == "" { // or the file would be left where the tests are
+			say("there is no TEST_DIR")
+			os.Exit(1)
+		}
+		deaf := filepath.Join(dir, "deaf")
 		if os.Getenv("LOCAL_RANK") == "0" {
 			if err := os.WriteFile(deaf, nil, 0o600); err != nil {
 				say(err)
@@ -123,7 +128,10 @@ func playAgent() {
 	}
 	restarts, _ := strconv.Atoi(os.Getenv("TEST_RESTARTS"))
 	err = Run(context.Background(), Config{
-		Command: []string{self}, Environ: []string{"TEGEN_TEST_PART=" + os.Getenv("TEST_WORKER"), fmt.Sprintf("AGENT=%d", os.Getpid())}, RunID: "imagenet",
+		Command: []string{self}, RunID: "imagenet",
+		Environ: []string{
+			"TEGEN_TEST_PART=" + os.Getenv("TEST_WORKER"), fmt.Sprintf("AGENT=%d", os.Getpid()), "TEST_DIR=" + os.Getenv("TEST_DIR"),
+		},
 		Agent: rendezvous.Agent{Role: "default", Workers: workers}, Signals: DefaultSignals(), Grace: grace, MaxRestarts: restarts,
 		Guard: []string{self, "guard"}, Log: slog.New(slog.DiscardHandler), Logs: Logs{Out: os.Stdout, Err: os.Stderr, Dir: os.Getenv("TEST_DIR")},
 		Open: func(context.Context) (rendezvous.Backend, error) { return f, nil },

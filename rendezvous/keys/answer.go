@@ -51,30 +51,89 @@ func (b *budget) take(ctx context.Context, bytes int) (release func(), err error
 	return sync.OnceFunc(func() { b.left.Release(n) }), nil
 }
 
-// weigh is about how many bytes an answer keeps in memory, and whether it is a listing.
+// room is what a request holds of a budget; its zero value is nothing.
+type room struct {
+	of      *budget
+	bytes   int
+	release func()
+}
+
+// enough says whether it holds so many bytes of a budget, or needs none.
+func (r *room) enough(of *budget, bytes int) bool {
+	return bytes <= free || r.of == of && bytes <= r.bytes
+}
+
+// need sees to it that the request holds so many bytes. It gives back what it holds before it waits for more: requests
+// that wait for each other would all wait in vain.
+func (r *room) need(ctx context.Context, of *budget, bytes int) error {
+	if r.enough(of, bytes) {
+		return nil
+	}
+	r.free()
+	release, err := of.take(ctx, bytes)
+	if err == nil {
+		*r = room{of, bytes, release}
+	}
+	return err
+}
+
+func (r *room) free() {
+	if r.release != nil {
+		r.release()
+	}
+	*r = room{}
+}
+
+// weigh is about how many bytes an answer keeps in memory, and whether it is a listing. Of a listing the values are those
+// of the tree, and the text of one at a time is made.
 func (k *Keys) weigh(key string, recursive bool) (bytes int, list bool) {
 	key, err := k.clean(key)
 	if err != nil {
 		return 0, false
 	}
 	k.mu.RLock()
-	defer k.mu.RUnlock()
 	n := k.tree.at(key)
-	if n == nil {
-		return 0, false
+	if n == nil || !n.record.Dir {
+		value := n.value()
+		k.mu.RUnlock()
+		return nodeText + len(key) + textSize(value), false
 	}
-	if !n.record.Dir {
-		return n.weight(), false
+	defer k.mu.RUnlock()
+	longest := 0
+	add := func(n *node) {
+		bytes += n.weight()
+		longest = max(longest, len(n.record.value))
 	}
-	bytes = n.weight()
+	add(n)
 	for _, c := range n.children {
 		if recursive {
-			c.each(func(n *node) { bytes += n.weight() })
+			c.each(add)
 		} else {
-			bytes += c.weight()
+			add(c)
 		}
 	}
-	return bytes, bytes > listing
+	return bytes + longestText*longest, bytes > listing
+}
+
+// answerWeight is what a write may be answered: what is there now, and where it is not what was expected, the error that
+// says so.
+func (x *httpCall) answerWeight() int {
+	key, err := x.clean(x.key)
+	if err != nil {
+		return 0
+	}
+	x.mu.RLock()
+	value := x.tree.at(key).value()
+	x.mu.RUnlock()
+	return 2*nodeText + 2*len(key) + len(value) + textSize(value)
+}
+
+// value is that of a file, none where there is no node.
+func (n *node) value() string {
+	if n == nil {
+		return ""
+	}
+	return n.record.value
 }
 
 // weight is of a node as it is shown: the struct, and the strings that it may be the last to hold.
@@ -174,7 +233,12 @@ func (t *pieces) json(v any) {
 	if err != nil { // a time beyond the year 9999: TTLs are limited to less
 		panic(err)
 	}
-	t.put(string(b))
+	if len(b) < piece/2 {
+		t.put(string(b))
+		return
+	}
+	t.flush()
+	_, _ = t.Write(b) // as in flush
 }
 
 // node writes what json.Marshal would, the nodes in it one by one.

@@ -71,168 +71,215 @@ func allow(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 	return false
 }
 
+// httpCall is a request for keys, and what it holds of the room for what is under way.
+type httpCall struct {
+	*Keys
+	w    http.ResponseWriter
+	r    *http.Request
+	key  string
+	held room
+}
+
 func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 	if !allow(w, r, http.MethodHead, http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete) {
 		return
 	}
+	x := &httpCall{Keys: k, w: w, r: r, key: key}
+	defer x.held.free()
+	switch r.Method {
+	case http.MethodPost: // of which nothing is read
+		x.refuse(fail(CodeUnsupported, "keys in order", 0))
+	case http.MethodPut, http.MethodDelete:
+		x.write()
+	default:
+		x.look()
+	}
+}
+
+// write does a PUT or DELETE. Before anything of it is read there is room for what it brings and for what it will be
+// answered, which is the whole value that is there: so a request that waits for room has taken none of the memory.
+func (x *httpCall) write() {
 	// A value and a previous one, each of whose bytes a form may write as three, and the other fields.
-	most := 6*k.o.MaxValue + 4096
-	r.Body = http.MaxBytesReader(w, r.Body, int64(most))
-	release, err := k.small.take(r.Context(), k.bodyWeight(r, most))
-	if err != nil {
-		k.refuse(w, err)
+	most := 6*x.o.MaxValue + 4096
+	x.r.Body = http.MaxBytesReader(x.w, x.r.Body, int64(most))
+	if err := x.held.need(x.r.Context(), x.small, x.bodyWeight(most)+x.answerWeight()); err != nil {
+		x.refuse(err)
 		return
 	}
-	defer release()
-	q, refused := parse(r)
-	if refused == nil && (r.Method == http.MethodPost || q.wait && q.stream) {
-		refused = fail(CodeUnsupported, "keys in order, and streams", 0)
-	}
+	q, refused := parse(x.r)
 	if refused != nil {
-		k.refuse(w, refused)
+		x.refuse(refused)
 		return
 	}
 	var e *Event
-	switch {
-	case r.Method == http.MethodPut:
-		e, err = k.Put(r.Context(), key, q.put)
-	case r.Method == http.MethodDelete:
-		e, err = k.Delete(r.Context(), key, q.remove)
-	case q.wait:
-		k.poll(w, r, key, q)
-		return
-	default:
-		k.read(w, r, key, q)
-		return
+	var err error
+	if x.r.Method == http.MethodPut {
+		e, err = x.Put(x.r.Context(), x.key, q.put)
+	} else {
+		e, err = x.Delete(x.r.Context(), x.key, q.remove)
 	}
 	if err != nil {
-		k.refuse(w, err)
+		x.refuse(err)
 		return
 	}
-	k.answer(w, e, q.silent)
+	x.answer(e, q.silent)
 }
 
-// bodyWeight is what a request brings, twice: as it comes, and as it is read.
-func (k *Keys) bodyWeight(r *http.Request, most int) int {
-	if r.ContentLength < 0 { // it does not say
+// bodyWeight is what a request brings, twice: as it comes, and as it is read. Only of PUT the body is read.
+func (x *httpCall) bodyWeight(most int) int {
+	switch {
+	case x.r.Method != http.MethodPut:
+		return 0
+	case x.r.ContentLength < 0: // it does not say
 		return 2 * most
 	}
-	return 2 * int(min(r.ContentLength, int64(most)))
+	return 2 * int(min(x.r.ContentLength, int64(most)))
+}
+
+// look does a GET or HEAD.
+func (x *httpCall) look() {
+	q, refused := parse(x.r)
+	if refused == nil && q.wait && q.stream {
+		refused = fail(CodeUnsupported, "streams", 0)
+	}
+	switch {
+	case refused != nil:
+		x.refuse(refused)
+	case q.wait:
+		x.poll(q)
+	default:
+		x.read(q.recursive)
+	}
 }
 
 // read answers what is there, once there is room for the answer.
-func (k *Keys) read(w http.ResponseWriter, r *http.Request, key string, q request) {
-	room := k.small
-	weight, list := k.weigh(key, q.recursive)
-	if list {
-		room = k.listings
-	}
-	release, err := room.take(r.Context(), weight)
+func (x *httpCall) read(recursive bool) {
+	list, err := x.roomToRead(recursive)
 	if err != nil {
-		k.refuse(w, err)
+		x.refuse(err)
 		return
 	}
-	defer release()
-	e, err := k.Get(r.Context(), key, q.recursive)
+	e, err := x.Get(x.r.Context(), x.key, recursive)
 	if err != nil {
-		k.refuse(w, err)
+		x.refuse(err)
 		return
 	}
 	if !list {
-		k.answer(w, e, false)
+		x.answer(e, false)
 		return
 	}
-	k.header(w, e.Index)
-	k.raft(w, e.Index)
-	out := pace(w)
-	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
+	x.header(e.Index)
+	x.raft(e.Index)
+	out := pace(x.w)
+	x.w.WriteHeader(http.StatusOK)
+	if x.r.Method != http.MethodHead {
 		out.stream(e)
 	}
 	out.end()
 }
 
+// roomToRead waits for room for what is there, and says whether it is a listing. There may be more once there is room.
+func (x *httpCall) roomToRead(recursive bool) (list bool, err error) {
+	for {
+		weight, list := x.weigh(x.key, recursive)
+		of := x.small
+		if list {
+			of = x.listings
+		}
+		if x.held.enough(of, weight) {
+			return list, nil
+		}
+		if err := x.held.need(x.r.Context(), of, weight); err != nil {
+			return list, err
+		}
+	}
+}
+
 // answer writes an event; with silent only its action, unless it is a reading or a deletion.
-func (k *Keys) answer(w http.ResponseWriter, e *Event, silent bool) {
+func (x *httpCall) answer(e *Event, silent bool) {
 	status := http.StatusOK
 	if e.Created() {
 		status = http.StatusCreated
 	}
-	k.header(w, e.Index)
-	k.raft(w, e.Index)
+	x.header(e.Index)
+	x.raft(e.Index)
 	switch e.Action {
 	case actionCreate, actionSet, actionUpdate, actionSwap:
 		if silent {
 			e = &Event{Action: e.Action}
 		}
 	}
-	body(w, status, e)
+	x.body(status, e)
 }
 
 // refuse writes an error. A wait or request that this process cannot end is cut off: clients then try the next of
 // machines, while they would take an empty answer for a mistake.
-func (k *Keys) refuse(w http.ResponseWriter, err error) {
+func (x *httpCall) refuse(err error) {
 	var e *Error
 	if !errors.As(err, &e) {
 		panic(http.ErrAbortHandler)
 	}
-	k.header(w, e.Index)
-	body(w, e.Status(), e)
+	x.header(e.Index)
+	x.body(e.Status(), e)
 }
 
-func (k *Keys) header(w http.ResponseWriter, index uint64) {
-	h := w.Header()
+func (x *httpCall) header(index uint64) {
+	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("X-Etcd-Cluster-Id", *k.cluster.Load())
+	h.Set("X-Etcd-Cluster-Id", *x.cluster.Load())
 	h.Set("X-Etcd-Index", strconv.FormatUint(index, 10))
 }
 
-func (k *Keys) raft(w http.ResponseWriter, index uint64) {
-	w.Header().Set("X-Raft-Index", strconv.FormatUint(index, 10))
-	w.Header().Set("X-Raft-Term", strconv.FormatUint(k.term.Load(), 10))
+func (x *httpCall) raft(index uint64) {
+	x.w.Header().Set("X-Raft-Index", strconv.FormatUint(index, 10))
+	x.w.Header().Set("X-Raft-Term", strconv.FormatUint(x.term.Load(), 10))
 }
 
-func body(w http.ResponseWriter, status int, v any) {
+// body writes an answer. Nearly always there is room for it already; where somebody else has made it longer meanwhile,
+// and no room comes, it is cut off: what was asked for may have happened, which no other answer would say.
+func (x *httpCall) body(status int, v interface{ textSize() int }) {
+	if err := x.held.need(x.r.Context(), x.small, v.textSize()); err != nil {
+		panic(http.ErrAbortHandler)
+	}
 	b, err := json.Marshal(v)
 	if err != nil { // a time beyond the year 9999: TTLs are limited to less
 		panic(err)
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
-	out := pace(w)
-	w.WriteHeader(status)
-	_, _ = out.Write(append(b, '\n')) // the client has gone
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
+	out := pace(x.w)
+	x.w.WriteHeader(status)
+	_, _ = out.Write(b) // the client has gone
+	_, _ = out.Write([]byte{'\n'})
 	out.end()
 }
 
 // poll answers a wait. The headers go out at once: clients look at the index before the event comes.
-func (k *Keys) poll(w http.ResponseWriter, r *http.Request, key string, q request) {
-	watch, err := k.Watch(r.Context(), key, q.recursive, q.since)
+func (x *httpCall) poll(q request) {
+	watch, err := x.Watch(x.r.Context(), x.key, q.recursive, q.since)
 	if err != nil {
-		k.refuse(w, err)
+		x.refuse(err)
 		return
 	}
 	defer watch.Stop()
-	k.header(w, watch.Index)
-	k.raft(w, watch.Index)
-	head := pace(w)
-	w.WriteHeader(http.StatusOK)
+	x.header(watch.Index)
+	x.raft(watch.Index)
+	head := pace(x.w)
+	x.w.WriteHeader(http.StatusOK)
 	if head.end(); head.err != nil {
 		return
 	}
-	e, err := watch.Next(r.Context())
+	e, err := watch.Next(x.r.Context())
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	release, err := k.small.take(r.Context(), e.size())
-	if err != nil {
+	if err := x.held.need(x.r.Context(), x.small, e.textSize()); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	defer release()
-	b, err := k.said.of(e)
+	b, err := x.said.of(e)
 	if err != nil { // as in body
 		panic(err)
 	}
-	out := pace(w)
+	out := pace(x.w)
 	_, _ = out.Write(b) // the client has gone
 	out.end()
 }

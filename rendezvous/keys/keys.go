@@ -118,6 +118,7 @@ type Keys struct {
 	troubled atomic.Int64      // when the store last did not answer, ns since 1970
 
 	caughtUp atomic.Bool // since it was last loaded
+	isOpen   atomic.Bool // Open has returned, or is about to
 
 	mu      sync.RWMutex
 	tree    *tree
@@ -163,7 +164,15 @@ func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error
 		k.Close()
 		return nil, fmt.Errorf("catching up with the store: %w", err)
 	}
+	k.isOpen.Store(true)
 	return k, nil
+}
+
+// advanced tells whoever waits for Open that it gets on.
+func (k *Keys) advanced() {
+	if !k.isOpen.Load() {
+		k.o.Advanced()
+	}
 }
 
 // EndWaits ends all waits, and those that are still to come. All else goes on.
@@ -220,7 +229,7 @@ func (k *Keys) loadAt(ctx context.Context, rev int64) error {
 		if err != nil {
 			return err
 		}
-		k.o.Advanced()
+		k.advanced()
 		size := 0
 		for _, kv := range r.Kvs {
 			size += len(kv.Value)
@@ -333,7 +342,7 @@ func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 			changes = append(changes, c)
 		}
 	}
-	k.o.Advanced()
+	k.advanced()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.next = rev + 1
@@ -385,7 +394,7 @@ func (k *Keys) seen(h *etcdserverpb.ResponseHeader, index, before uint64) error 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.stale && before <= k.tree.index { // else it has been loaded meanwhile
-		k.o.Log.Error("the store is not the one it was, and is read anew", "index", index, "was", before)
+		k.o.Log.Error("store was replaced; reloading", "index", index, "was", before)
 		k.stale = true
 		k.rewatch()
 	}

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,7 +30,8 @@ type node struct {
 	made, last uint64    // createdIndex, modifiedIndex
 	parent     *node
 	children   map[string]*node
-	held       *usage // by the run that the node is in, the run's directory counted; nil outside of runs
+	verdict    atomic.Int64 // whether a closed run was found in it: twice the revision that it was looked at, and one if so
+	held       *usage       // by the run that the node is in, the run's directory counted; nil outside of runs
 }
 
 // change is a key of the store that was written, or with no record deleted.

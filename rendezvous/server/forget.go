@@ -76,7 +76,11 @@ func (s *Server) forgetEnded(ctx context.Context, k *keys.Keys) {
 			if min(time.Since(seen.at), s.used.since(e.Path)) < patience {
 				continue
 			}
-			if err := k.Forget(ctx, e); err != nil && !missing(err) && ctx.Err() == nil {
+			err := k.Forget(ctx, e)
+			if status(err) == http.StatusPreconditionFailed { // it has begun anew
+				continue
+			}
+			if err != nil && !missing(err) && ctx.Err() == nil {
 				s.log.Warn("forgetting a run that has ended", "run", e.Path, "error", err)
 				continue
 			}
@@ -109,9 +113,14 @@ func (s *Server) limit(ctx context.Context, path string) error {
 	return err
 }
 
-func missing(err error) bool {
-	var e *keys.Error
-	return errors.As(err, &e) && e.Status() == http.StatusNotFound
+func missing(err error) bool { return status(err) == http.StatusNotFound }
+
+// status is that of an error of the keys, 0 of others.
+func status(err error) int {
+	if e := new(keys.Error); errors.As(err, &e) {
+		return e.Status()
+	}
+	return 0
 }
 
 // uses is when each run was last asked for here.
@@ -188,16 +197,14 @@ func (u *uses) since(path string) time.Duration {
 	return time.Since(at)
 }
 
-// torchStates is where backend etcd-v2 keeps the states of its runs, unless it is told otherwise: of those elsewhere only
-// writes are seen.
-const torchStates = "/torch/elastic/rendezvous/"
-
-// usedPath is what a request for a key uses: the directory of its run, or the state of one.
+// usedPath is what a request for a key uses: the directory of its run, or the state of one of backend etcd-v2, unless that
+// keeps its states elsewhere: of those only writes are seen.
 func usedPath(key string) (string, bool) {
 	if dir, _, ok := runPath(key); ok {
 		return dir, true
 	}
-	return key, strings.HasPrefix(key, torchStates)
+	_, ok := keys.StateOf(key)
+	return key, ok
 }
 
 // runPath is the directory of the run that a key is in.

@@ -60,13 +60,16 @@ func TestForgetEnded(t *testing.T) {
 	}
 	const v2, kv = "/torch/elastic/rendezvous/", "/torch/elastic/store/"
 	values := map[string]string{
-		"/p/run_closed/rdzv/active_version":                `{"status": "closed"}`,
-		"/p/run_asked/rdzv/active_version":                 `{"status": "closed"}`,
-		"/p/run_final/rdzv/active_version":                 `{"status": "final", "version": "1"}`,
-		v2 + "closed":                                      state("\x88"),
-		v2 + "open":                                        state("\x89"),
-		kv + b64("torch.rendezvous.closed.0/MASTER_ADDR"):  "a",
-		kv + b64("torch.rendezvous.closed2.0/MASTER_ADDR"): "b",
+		"/p/run_closed/rdzv/active_version":                     `{"status": "closed"}`,
+		"/p/run_asked/rdzv/active_version":                      `{"status": "closed"}`,
+		"/p/run_final/rdzv/active_version":                      `{"status": "final", "version": "1"}`,
+		v2 + "closed":                                           state("\x88"),
+		v2 + "open":                                             state("\x89"),
+		kv + b64("torch.rendezvous.closed.0/MASTER_ADDR"):       "a",
+		kv + b64("torch.rendezvous.closed2.0/MASTER_ADDR"):      "b",
+		kv + b64("torch.rendezvous.closed.v2.0/MASTER_ADDR"):    "c",
+		v2 + "team/closed2":                                     state("\x88"),
+		kv + b64("torch.rendezvous.team/closed2.0/MASTER_ADDR"): "d",
 	}
 	for path, value := range values {
 		if code := put(t, s, path, url.Values{"value": {value}}.Encode()); code != http.StatusCreated {
@@ -77,7 +80,7 @@ func TestForgetEnded(t *testing.T) {
 		_, err := s.opened.Load().keys.Get(t.Context(), path, false) // which is nobody's use
 		return err == nil
 	}
-	for end := time.Now().Add(gone + 15*time.Second); there("/p/run_closed") || there(v2+"closed"); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(gone + 15*time.Second); there("/p/run_closed") || there(v2+"closed") || there(v2+"team/closed2"); time.Sleep(200 * time.Millisecond) {
 		r, err := http.Get("http://" + s.Address(doorKeys) + "/v2/keys/p/run_asked/rdzv/active_version")
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +91,8 @@ func TestForgetEnded(t *testing.T) {
 		}
 	}
 	for path := range values {
-		want := !strings.Contains(path, "run_closed") && path != v2+"closed" && path != kv+b64("torch.rendezvous.closed.0/MASTER_ADDR")
+		want := !strings.Contains(path, "run_closed") && path != v2+"closed" && path != kv+b64("torch.rendezvous.closed.0/MASTER_ADDR") &&
+			path != v2+"team/closed2" && path != kv+b64("torch.rendezvous.team/closed2.0/MASTER_ADDR")
 		if there(path) != want {
 			t.Errorf("%s is there: %t", path, !want)
 		}

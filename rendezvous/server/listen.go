@@ -16,7 +16,7 @@ func guarded(at net.Addr, names []string, next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !ours(r.Host, names) {
-			reply(w, http.StatusForbidden, "the Host of this request is not this machine: a door on a loopback address answers to localhost, "+
+			reply(w, http.StatusForbidden, "the Host of this request is not this machine: a listener on a loopback address answers to localhost, "+
 				"to loopback addresses and to the hosts of --advertise-client-urls")
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestForeignHost: a door on a loopback address answers to this machine's names alone, or the page of a foreign site whose
+// TestForeignHost: a listener on a loopback address answers to this machine's names alone, or the page of a foreign site whose
 // name leads here could write.
 func TestForeignHost(t *testing.T) {
 	s := begin(t, func(c *Config) { c.Hosts = []string{"meet"} })

@@ -85,7 +85,8 @@ var (
 	runsDesc        = prometheus.NewDesc("tegen_rendezvous_runs", "Runs that are known.", byDoor, nil)
 	keysDesc        = prometheus.NewDesc("tegen_rendezvous_keys", "Keys of all runs.", byDoor, nil)
 	bytesDesc       = prometheus.NewDesc("tegen_rendezvous_bytes", "Bytes of all keys and values.", byDoor, nil)
-	readyDesc       = prometheus.NewDesc("tegen_rendezvous_ready", "1 where new runs are taken.", nil, nil)
+	fullDesc        = prometheus.NewDesc("tegen_rendezvous_store_full", "1 where the store's disk has no room for writes.", nil, nil)
+	readyDesc       = prometheus.NewDesc("tegen_rendezvous_ready", "1 where the store answers, and new runs are taken unless its disk is full.", nil, nil)
 )
 
 // Describe names no metric: which there are depends on the doors that are open.
@@ -103,6 +104,9 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		ready = 1
 	}
 	gauge(readyDesc, ready)
+	if full, known := g.s.full(); known {
+		gauge(fullDesc, full)
+	}
 	if !g.s.open.Load() {
 		return
 	}

@@ -113,7 +113,7 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	if l := s.doors[doorC10d]; l != nil { // in memory: whatever becomes of the store
 		s.c10d = tcpstore.New(s.config.TCPStore, s.log.With("door", doorC10d), s.metrics.c10d())
-		s.serve(doorC10d, func() error { return s.c10d.Serve(l) })
+		s.serve(doorC10d, func() error { return s.c10d.Serve(buffered{l}) })
 	}
 	if l := s.doors[doorKeys]; l != nil {
 		if err := s.openKeys(ctx, background, l); err != nil {

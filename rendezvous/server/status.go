@@ -90,6 +90,18 @@ func (s *Server) ready(ctx context.Context) error {
 	return nil
 }
 
+// full is 1 where the store's disk has no room for writes, so that it takes none, or does not open. It is not known before
+// the store has been opened.
+func (s *Server) full() (gauge float64, known bool) {
+	if behind := s.opened.Load(); behind != nil {
+		if behind.store.Room() != nil {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 1, s.closed.Load() != nil // which is set for nothing else
+}
+
 func (s *Server) statusHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, "ok") })

@@ -7,7 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +38,11 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 	}
 	select {
 	case <-ctx.Done():
-		return s.Close()
+		err := s.Close()
+		if dir := filepath.Dir(e.Listen); strings.HasPrefix(filepath.Base(dir), tempPrefix) {
+			_ = os.Remove(dir) // whoever made it may have been killed
+		}
+		return err
 	case err = <-s.server.Err():
 	case <-s.server.Server.StopNotify():
 		err = errors.New("etcd has stopped")
@@ -54,6 +63,9 @@ type child struct {
 
 func launch(log *zap.Logger, command []string) (*child, error) {
 	c := &child{cmd: exec.Command(command[0], command[1:]...), ready: make(chan struct{}), ended: make(chan struct{})}
+	if limit := memoryOfStore(); limit > 0 {
+		c.cmd.Env = append(os.Environ(), "GOMEMLIMIT="+strconv.FormatInt(limit, 10))
+	}
 	apart(c.cmd)
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
@@ -96,6 +108,18 @@ func launch(log *zap.Logger, command []string) (*child, error) {
 	return c, nil
 }
 
+// memoryOfStore is the part of this process's soft limit on memory that the store's process gets, and 0 without one. This
+// process keeps the rest: both are in one container. A third is for the store, whose file is mapped and is no part of it;
+// the keys are here, and what is under way to clients.
+var memoryOfStore = sync.OnceValue(func() int64 {
+	all := debug.SetMemoryLimit(-1)
+	if all == math.MaxInt64 {
+		return 0
+	}
+	debug.SetMemoryLimit(all - all/3)
+	return all / 3
+})
+
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
 // hear passes a line of its log on, and remembers what it ends with. A trace of Go's is for those who look for it.
@@ -105,11 +129,14 @@ func (c *child) hear(log *zap.Logger, line string) {
 	}
 	var said map[string]any
 	if json.Unmarshal([]byte(line), &said) != nil {
-		c.mu.Lock()
-		if c.last == "" {
-			c.last = strings.TrimPrefix(line, "tegen-rendezvous: ") // which the one that started it says, too
+		own, isOwn := strings.CutPrefix(line, "tegen-rendezvous: ") // which the one that started it says, too
+		if isOwn || strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			c.mu.Lock()
+			if c.last == "" {
+				c.last = own
+			}
+			c.mu.Unlock()
 		}
-		c.mu.Unlock()
 		log.Debug("the store says", zap.String("line", line))
 		return
 	}
@@ -137,10 +164,10 @@ func (c *child) hear(log *zap.Logger, line string) {
 func (c *child) reason() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last != "" {
-		return c.last
+	if state := c.cmd.ProcessState.String(); c.last == "" || strings.HasPrefix(state, "signal: ") { // as of the kernel, which needs memory
+		return state
 	}
-	return c.cmd.ProcessState.String()
+	return c.last
 }
 
 // patience is how long a store has to write its last words.

@@ -79,8 +79,11 @@ func (p Process) Open(ctx context.Context) (*Store, error) {
 // longestSocket is what fits into an address of a socket (unix(7)).
 const longestSocket = 100
 
-// place finds a directory for the socket: that of the data, which nobody else may enter, or where its path is too long a
-// new one.
+// notInURL is what a socket's path may not have: it is part of a URL, of a pattern of files, and of a target of gRPC.
+const notInURL = `%?#[]*\`
+
+// place finds a directory for the socket: that of the data, which nobody else may enter, or where its path is too long or
+// is no part of a URL a new one.
 func (s *supervisor) place() error {
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
@@ -92,32 +95,56 @@ func (s *supervisor) place() error {
 	}
 	// A name of its own: the store of a process that was killed may still be ending, and takes its socket away then.
 	name := strings.ToLower(rand.Text()[:8]) + socketSuffix
-	if s.socket = filepath.Join(dir, name); len(s.socket) <= longestSocket {
-		return sweep(dir)
+	if s.socket = filepath.Join(dir, name); len(s.socket) <= longestSocket && !strings.ContainsAny(dir, notInURL) {
+		_, err := sweep(dir)
+		return err
 	}
-	if s.own, err = os.MkdirTemp("", "tegen-store-"); err != nil {
+	sweepTemp()
+	if s.own, err = os.MkdirTemp("", tempPrefix); err != nil {
 		return fmt.Errorf("making a directory for the store's socket: %w", err)
 	}
 	s.socket = filepath.Join(s.own, name)
 	return nil
 }
 
-const socketSuffix = ".store.sock"
+const (
+	socketSuffix = ".store.sock"
+	tempPrefix   = "tegen-store-" // of directories for sockets
+)
 
-// sweep removes sockets that nobody listens at any more.
-func sweep(dir string) error {
-	old, err := filepath.Glob(filepath.Join(dir, "*"+socketSuffix))
+// sweep removes sockets that nobody listens at any more, and says whether there were any.
+func sweep(dir string) (found bool, err error) {
+	files, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("looking for sockets of earlier stores: %w", err)
+		return false, fmt.Errorf("looking for sockets of earlier stores: %w", err)
 	}
-	for _, path := range old {
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		if !strings.HasSuffix(path, socketSuffix) {
+			continue
+		}
 		if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 			_ = c.Close()
 		} else if errors.Is(err, syscall.ECONNREFUSED) {
-			_ = os.Remove(path) // a file without content, should it stay
+			found = os.Remove(path) == nil || found // a file without content, should it stay
 		}
 	}
-	return nil
+	return found, nil
+}
+
+// sweepTemp removes directories of stores that were killed with whoever started them. One without a socket may be of a
+// store that is about to start; where only the other one was killed, the store has removed it (Main).
+func sweepTemp() {
+	all, _ := os.ReadDir(os.TempDir()) // without them there is nothing to remove
+	for _, e := range all {
+		if !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		dir := filepath.Join(os.TempDir(), e.Name())
+		if found, _ := sweep(dir); found { // others' cannot be read
+			_ = os.Remove(dir) // it is not empty where another socket is in use
+		}
+	}
 }
 
 func (s *supervisor) clear() error {

@@ -21,8 +21,8 @@ func working(pid int) (w work, ok bool) {
 	if err != nil {
 		return w, false
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name in it may hold anything
-	f := strings.Fields(rest)
+	text := string(stat)
+	f := strings.Fields(text[strings.LastIndex(text, ") ")+1:]) // the name before it may hold anything
 	if len(f) < 13 {
 		return w, false
 	}

@@ -33,8 +33,7 @@ const (
 func (s *Store) tend(log *zap.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	// Of its own that are still in use it cannot take the lock, and stops there.
-	purged, failed := fileutil.PurgeFileWithDoneNotify(zap.NewNop(), filepath.Join(s.server.Config().Dir, "member", "wal"), "wal", 1, often, ctx.Done())
+	running.Go(func() { purge(ctx, log, filepath.Join(s.server.Config().Dir, "member", "wal"), purgeAgain) })
 	running.Go(func() {
 		tick := time.NewTicker(often)
 		defer tick.Stop()
@@ -43,8 +42,6 @@ func (s *Store) tend(log *zap.Logger) {
 			select {
 			case <-ctx.Done():
 				return
-			case err := <-failed:
-				log.Warn("removing old files of the store's log", zap.Error(err))
 			case <-tick.C:
 			}
 			if err := t.look(ctx); err != nil && ctx.Err() == nil {
@@ -55,7 +52,28 @@ func (s *Store) tend(log *zap.Logger) {
 	s.stop = func() {
 		cancel()
 		running.Wait()
-		<-purged
+	}
+}
+
+// purgeAgain is the pause after an error: the log grows by less than what is left free for it.
+const purgeAgain = 5 * time.Second
+
+// purge removes files of the log that a snapshot has made superfluous, until the context ends. etcd's own ends with the
+// first error, which may pass.
+func purge(ctx context.Context, log *zap.Logger, dir string, pause time.Duration) {
+	for ctx.Err() == nil {
+		// Of its own that are still in use it cannot take the lock, and stops there.
+		ended, failed := fileutil.PurgeFileWithDoneNotify(zap.NewNop(), dir, "wal", 1, often, ctx.Done())
+		<-ended
+		select {
+		case err := <-failed:
+			log.Warn("removing old files of the store's log", zap.Error(err), zap.Duration("again", pause))
+		default: // it ends with the context
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 	}
 }
 

@@ -22,6 +22,9 @@ func newArrivals() *arrivals {
 	return &arrivals{epoll: epoll}
 }
 
+// ordered says whether it tells of connections.
+func (a *arrivals) ordered() bool { return a.epoll >= 0 }
+
 // watch lasts until the connection is closed.
 func (a *arrivals) watch(raw syscall.RawConn, id int32) {
 	if a.epoll < 0 || raw == nil {

@@ -11,6 +11,7 @@ type arrivals struct{}
 func newArrivals() *arrivals                   { return &arrivals{} }
 func (*arrivals) watch(syscall.RawConn, int32) {}
 func (*arrivals) drain(func(id int32))         {}
+func (*arrivals) ordered() bool                { return false }
 func (*arrivals) close()                       {}
 
 func (c *conn) Read(p []byte) (int, error) { return c.net.Read(p) }

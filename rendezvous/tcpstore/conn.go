@@ -27,6 +27,7 @@ type conn struct {
 	out     net.Buffers
 	waiting int // bytes in out and under way
 	stopped bool
+	silent  chan struct{} // closed once nothing more is written, and nothing is kept for it
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -34,7 +35,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	if err != nil {
 		host = nc.RemoteAddr().String()
 	}
-	c := &conn{server: s, net: nc, host: host}
+	c := &conn{server: s, net: nc, host: host, silent: make(chan struct{})}
 	if sc, ok := nc.(syscall.Conn); ok {
 		if c.raw, err = sc.SyscallConn(); err != nil {
 			c.raw = nil
@@ -101,45 +102,79 @@ func (c *conn) first() (Request, error) {
 func (c *conn) send(r Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.stopped {
+		return
+	}
+	c.server.unsent.add(r)
 	c.out = append(c.out, r...)
 	c.waiting += r.Len()
 	c.changed.Broadcast()
 }
 
-// room waits until the client has read most of its replies; false where it never will.
-func (c *conn) room() bool {
-	c.mu.Lock()
-	full := c.waiting > backlog && !c.stopped
-	c.mu.Unlock()
-	if full {
-		c.server.stall(c, true)
-		defer c.server.stall(c, false)
-	}
+// unread is how many bytes wait for its client.
+func (c *conn) unread() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.waiting
+}
+
+// room waits until the client has read most of its replies; false where it never will. Meanwhile nobody waits for what it
+// has sent.
+func (c *conn) room() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stalled := false
 	for c.waiting > backlog && !c.stopped {
-		c.changed.Wait()
+		if stalled {
+			c.changed.Wait()
+			continue
+		}
+		stalled = true
+		c.stall(true)
+	}
+	if stalled {
+		c.stall(false)
 	}
 	return !c.stopped
 }
 
+// stall tells the server, whose lock comes before this one's.
+func (c *conn) stall(stalled bool) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	c.server.stall(c, stalled)
+}
+
 // write sends what is queued until the connection is stopped.
 func (c *conn) write() {
+	var sending [][]byte // as it was queued: what is written goes out of the buffers
 	for {
 		c.mu.Lock()
+		c.server.unsent.remove(sending)
 		for len(c.out) == 0 && !c.stopped {
 			c.changed.Wait()
 		}
 		out, n := c.out, c.waiting
 		c.out = nil
+		clear(sending)
+		sending = append(sending[:0], out...)
 		stopped := c.stopped
 		c.mu.Unlock()
 		if stopped {
+			c.server.unsent.remove(sending)
+			c.mu.Lock()
+			c.waiting = 0
+			c.mu.Unlock()
+			close(c.silent)
 			return
 		}
-		if _, err := out.WriteTo(c.net); err != nil {
+		err := c.transmit(out)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.server.refused(c, refuse("slow", "replies were not read for %s", c.server.limits.Unread))
+		}
+		if err != nil {
 			c.stop() // the reader finds it closed
-			return
+			continue
 		}
 		c.mu.Lock()
 		c.waiting -= n

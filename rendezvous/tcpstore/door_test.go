@@ -131,7 +131,7 @@ func TestRefused(t *testing.T) {
 			bad := connect(t, address)
 			bad.send(c.sent)
 			bad.cut()
-			until(t, func() bool { return refused(c.reason) == 1 })
+			until(t, func() bool { return refused(c.reason) == 1 && s.Stats().Connections == 1 }) // and what it kept has gone
 			other.send(`0c 01 "/mine" "v" 03 "/mine"`)
 			other.want(`01 "v"`)
 			_ = other.Close()

@@ -25,6 +25,7 @@ type host struct {
 type turn struct {
 	id      int32
 	place   *list.Element // nil where nothing is known to have come
+	passed  time.Time     // until then nobody waits for it
 	stalled bool          // it reads no more before its client does
 	wake    chan struct{} // it may be the first now
 }
@@ -55,7 +56,7 @@ func (s *Server) read(c *conn, once func() (n int, again bool)) (again bool) {
 }
 
 func (s *Server) enqueue(c *conn) {
-	if c.turn.place == nil && !c.turn.stalled {
+	if c.turn.place == nil && !c.turn.stalled && (c.turn.passed.IsZero() || time.Now().After(c.turn.passed)) {
 		c.turn.place = s.hosts[c.host].queue.PushBack(c)
 	}
 }
@@ -108,8 +109,24 @@ func (s *Server) awaitTurn(c *conn, replied bool) {
 			s.mu.Lock()
 		case <-over.C:
 			s.mu.Lock()
+			if queue.Front() != c.turn.place {
+				s.pass(queue)
+			}
 			return
 		}
+	}
+}
+
+// busy is how long nobody waits for a connection that has kept another one waiting for too long: one that sends without a
+// pause is first in its host's queue for ever, and each request of the others would wait.
+const busy = time.Second
+
+// pass lets others go before the one that is first; the lock is held.
+func (s *Server) pass(queue *list.List) {
+	if first := queue.Front(); first != nil {
+		c := first.Value.(*conn)
+		c.turn.passed = time.Now().Add(busy)
+		s.dequeue(c)
 	}
 }
 
@@ -127,8 +144,8 @@ func (s *Server) stall(c *conn, stalled bool) {
 	defer s.mu.Unlock()
 	if c.turn.stalled = stalled; stalled {
 		s.dequeue(c)
-	} else {
-		s.enqueue(c) // until it finds that there is nothing
+	} else if c.raw != nil && s.arrivals.ordered() {
+		s.enqueue(c) // until a read finds that there is nothing
 	}
 }
 

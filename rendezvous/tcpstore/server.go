@@ -21,6 +21,8 @@ type Limits struct {
 	Bounds
 	Connections int
 	Partial     int           // bytes of messages that have not yet come whole, over all connections
+	Unsent      int           // bytes of replies that clients have not read, over all connections; who has most is cut off
+	Unread      time.Duration // for which a client may read nothing of replies that are under way
 	First       time.Duration // from the connection to its first whole message; none is asked for afterwards
 	DeadPeer    time.Duration // until a machine that no longer answers is given up
 }
@@ -30,9 +32,17 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Lengths:     Lengths{Key: 64 << 10, Value: 16 << 20, List: 128 << 10, Message: 64 << 20},
-		Bounds:      Bounds{Runs: 10_000, Keys: 1 << 20, RunBytes: 256 << 20, Bytes: 512 << 20, MemberWaits: 64, Waits: 1 << 17},
-		Connections: 20_000, Partial: 256 << 20, First: 30 * time.Second, DeadPeer: 90 * time.Second,
-	}
+		Bounds:      Bounds{Runs: 10_000, Keys: 1 << 20, MemberWaits: 64, Waits: 1 << 17},
+		Connections: 20_000, First: 30 * time.Second, DeadPeer: 90 * time.Second, Unread: 60 * time.Second,
+	}.Sized(512 << 20)
+}
+
+// Sized has room for so many bytes of keys and values in all, and half as much each for one run, so that it cannot take
+// the others' room; for messages that come; and for replies that wait, so that one of all values of a run may.
+func (l Limits) Sized(bytes int) Limits {
+	l.Bytes, l.RunBytes = bytes, bytes/2
+	l.Partial, l.Unsent = bytes/2+1<<20, bytes/2+1<<20
+	return l
 }
 
 // Observer is told what happens, for metrics. Its functions return at once; each may be nil.
@@ -43,11 +53,13 @@ type Observer struct {
 
 // Server serves any number of listeners from one store. Make it with New.
 type Server struct {
-	limits  Limits
-	log     *slog.Logger
-	observe Observer
-	partial atomic.Int64
-	warned  atomic.Int64 // when a refusal was last logged, in Unix seconds
+	limits    Limits
+	log       *slog.Logger
+	observe   Observer
+	partial   atomic.Int64
+	unsent    unsent
+	relieving atomic.Bool  // somebody is being cut off
+	warned    atomic.Int64 // when a refusal was last logged, in Unix seconds
 
 	mu        sync.Mutex
 	store     *Store
@@ -76,6 +88,7 @@ func New(l Limits, log *slog.Logger, o Observer) *Server {
 	return &Server{
 		limits: l, log: log, observe: o, store: NewStore(l.Bounds), listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
 		hosts: map[string]*host{}, byID: map[int32]*conn{}, arrivals: newArrivals(), idle: make(chan struct{}),
+		unsent: unsent{values: map[*byte]*holders{}},
 	}
 }
 
@@ -198,6 +211,7 @@ func (s *Server) do(c *conn, q Request) error {
 		d.To.Owner.(*conn).send(d.Reply)
 	}
 	s.mu.Unlock()
+	s.relieve()
 	s.observe.Request(q.Op, c.decoder.Dialect(), time.Since(start))
 	return err
 }
@@ -253,13 +267,14 @@ type Stats struct {
 	Sums
 	Connections int
 	Partial     int // bytes of messages under way
+	Unsent      int // bytes of replies that clients have not read
 }
 
 // Stats counts.
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{s.store.Sums(), len(s.conns), int(s.partial.Load())}
+	return Stats{s.store.Sums(), len(s.conns), int(s.partial.Load()), s.unsent.sum()}
 }
 
 // Shutdown stops accepting, waits until the last run has gone by itself, at most for the context's time, and cuts what

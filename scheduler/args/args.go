@@ -1,6 +1,5 @@
-// Package args reads the args of plugins in a KubeSchedulerConfiguration. In
-// goes what kube-scheduler hands to a plugin; a field that the plugin does not
-// have is an error, where kube-scheduler's own decoder ignores it: a seed that
+// Package args reads the args of plugins in a KubeSchedulerConfiguration. In goes what kube-scheduler hands to a
+// plugin; a field that the plugin does not have is an error, where kube-scheduler's own decoder ignores it: a seed that
 // is misspelt would be no seed, and nobody would be told.
 package args
 

@@ -29,8 +29,8 @@ func decode(t *testing.T, text string) *schedconfig.KubeSchedulerConfiguration {
 	return c
 }
 
-// TestDefault holds the text against kube-scheduler's own decoder and rules, which know all of it but what our
-// plugins are.
+// TestDefault holds the text against kube-scheduler's own decoder and rules, which know all of it but what our plugins
+// are.
 func TestDefault(t *testing.T) {
 	c := decode(t, config.Default("ml"))
 	if err := validation.ValidateKubeSchedulerConfiguration(c); err != nil {
@@ -55,7 +55,8 @@ func TestDefault(t *testing.T) {
 		enabled := pluginNames(p.Plugins.MultiPoint.Enabled)
 		for plugin, want := range map[string]bool{
 			"TegenGang": true, "TegenGangGate": true, names.PrioritySort: false, names.DefaultPreemption: false,
-			names.NodeResourcesFit: true, names.TaintToleration: true, names.VolumeBinding: true, names.DefaultBinder: true,
+			names.NodeResourcesFit: true, names.TaintToleration: true, names.VolumeBinding: true,
+			names.DefaultBinder: true,
 		} {
 			if slices.Contains(enabled, plugin) != want {
 				t.Errorf("profile %s: plugin %s enabled: %t", name, plugin, !want)
@@ -63,8 +64,10 @@ func TestDefault(t *testing.T) {
 		}
 		// A '*' there would keep TegenGang out as well (expandMultiPointPlugins in pkg/scheduler/framework/runtime).
 		for point, set := range map[string]schedconfig.PluginSet{
-			"preEnqueue": p.Plugins.PreEnqueue, "queueSort": p.Plugins.QueueSort, "preFilter": p.Plugins.PreFilter, "filter": p.Plugins.Filter,
-			"postFilter": p.Plugins.PostFilter, "reserve": p.Plugins.Reserve, "permit": p.Plugins.Permit, "postBind": p.Plugins.PostBind,
+			"preEnqueue": p.Plugins.PreEnqueue, "queueSort": p.Plugins.QueueSort, "preFilter": p.Plugins.PreFilter,
+			"filter":     p.Plugins.Filter,
+			"postFilter": p.Plugins.PostFilter, "reserve": p.Plugins.Reserve, "permit": p.Plugins.Permit,
+			"postBind": p.Plugins.PostBind,
 		} {
 			if len(set.Enabled)+len(set.Disabled) > 0 {
 				t.Errorf("profile %s: %s says %+v of its own", name, point, set)
@@ -103,7 +106,9 @@ func TestDefaultNamespace(t *testing.T) {
 
 // TestStrict: the decoder that judges the text above catches what it is here to catch.
 func TestStrict(t *testing.T) {
-	text := strings.Replace(config.Default("ml"), "  leaderElect: true\n", "  leaderElect: true\n  leaderElects: true\n", 1)
+	text := strings.Replace(
+		config.Default("ml"), "  leaderElect: true\n", "  leaderElect: true\n  leaderElects: true\n", 1,
+	)
 	if _, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil); err == nil {
 		t.Error("an unknown field is accepted")
 	}

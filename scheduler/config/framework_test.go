@@ -67,14 +67,16 @@ func TestFramework(t *testing.T) {
 	for _, profile := range decode(t, config.Default("ml")).Profiles {
 		t.Run(profile.SchedulerName, func(t *testing.T) {
 			f, err := frameworkruntime.NewFramework(t.Context(), registry, &profile,
-				frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(client, 0)),
+				frameworkruntime.WithClientSet(client),
+				frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(client, 0)),
 				frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()))
 			if err != nil {
 				t.Fatal(err)
 			}
 			at := f.ListPlugins()
 			for point, want := range map[string][]string{
-				"QueueSort": pluginNames(at.QueueSort.Enabled), "Permit": pluginNames(at.Permit.Enabled), "PostBind": pluginNames(at.PostBind.Enabled),
+				"QueueSort": pluginNames(at.QueueSort.Enabled), "Permit": pluginNames(at.Permit.Enabled),
+				"PostBind": pluginNames(at.PostBind.Enabled),
 			} {
 				if diff := cmp.Diff([]string{"TegenGang"}, want); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", point, diff)
@@ -88,7 +90,8 @@ func TestFramework(t *testing.T) {
 					t.Errorf("%s: %q", point, got)
 				}
 			}
-			if filters := pluginNames(at.Filter.Enabled); !slices.Contains(filters, names.NodeResourcesFit) || !slices.Contains(filters, names.TaintToleration) {
+			filters := pluginNames(at.Filter.Enabled)
+			if !slices.Contains(filters, names.NodeResourcesFit) || !slices.Contains(filters, names.TaintToleration) {
 				t.Errorf("Filter: %q", filters)
 			}
 			scores := pluginNames(at.Score.Enabled)

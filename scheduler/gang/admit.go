@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // refusedKey marks in a pod's cycle that its gang found no room, for PostFilter.
@@ -17,8 +17,8 @@ const refusedKey fwk.StateKey = Name + "/refused"
 
 // refused is what a gang asked for in vain.
 type refused struct {
-	gang  ledger.Key
-	wants []ledger.Want
+	gang  gangcache.Key
+	wants []gangcache.Want
 }
 
 // Clone is asked for by the framework. What was refused does not change.
@@ -26,30 +26,35 @@ func (r *refused) Clone() fwk.StateData { return r }
 
 // PreFilter looks for room for a pod's whole gang before the pod takes its own place, and refuses the pod where there
 // is none. Pods without a gang pass.
-func (g *Gang) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if !g.synced() { // kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone
-		if !cache.WaitForCacheSync(ctx.Done(), g.synced) {
+func (g *Gang) PreFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo,
+) (*fwk.PreFilterResult, *fwk.Status) {
+	// kube-scheduler waits for its own handlers; a pod of a gang not known here would be evicted alone.
+	if !g.shared.synced() {
+		if !cache.WaitForCacheSync(ctx.Done(), g.shared.synced) {
 			return nil, fwk.AsStatus(fmt.Errorf("reading the pods of gangs: %w", context.Cause(ctx)))
 		}
 	}
-	uid := uidOf(pod)
-	key, ok := g.ledger.GangOf(uid)
-	if !ok || rehearsing(state) {
+	if inDryRun(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	if v := g.ledger.Admit(uid); !v.OK {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, v.Reason)
+	uid := uidOf(pod)
+	attempt := g.shared.cache.Attempt(uid)
+	if !attempt.OK {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, attempt.Reason)
 	}
-	if wants := g.ledger.Wanted(uid); len(wants) > 0 {
-		if s := g.look(ctx, state, uid, key, wants); !s.IsSuccess() {
-			return nil, s
+	node := attempt.Node
+	if len(attempt.Wants) > 0 {
+		var status *fwk.Status
+		if node, status = g.look(ctx, state, uid, attempt); !status.IsSuccess() {
+			return nil, status
 		}
 	}
-	if node, ok := g.ledger.Planned(uid); ok && node != "" {
-		state.Write(plannedKey, planned(node))
-		return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
+	if node == "" {
+		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	return nil, fwk.NewStatus(fwk.Skip)
+	state.Write(plannedKey, planned(node))
+	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 }
 
 // plannedKey marks in a pod's cycle the node that its gang's round has for it, for Filter.
@@ -60,8 +65,8 @@ type planned string
 // Clone is asked for by the framework.
 func (p planned) Clone() fwk.StateData { return p }
 
-// Filter holds a pod to the node of its gang's round: kube-scheduler tries a node that the pod was nominated for, or that
-// a pod of the same signature left over, whatever PreFilter named.
+// Filter holds a pod to the node of its gang's round: kube-scheduler tries a node that the pod was nominated for, or
+// that a pod of the same signature left over, whatever PreFilter named.
 func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	data, err := state.Read(plannedKey)
 	if err != nil {
@@ -76,56 +81,66 @@ func (*Gang) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node
 // PreFilterExtensions is nil: adding or removing a pod on a node changes nothing for a gang.
 func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// look rehearses the placement of what a gang's group wants. Where it works out a round begins; where it does not the
-// gang is told why.
-func (g *Gang) look(ctx context.Context, state fwk.CycleState, uid ledger.UID, key ledger.Key, wants []ledger.Want) *fwk.Status {
-	g.withdraw(wants)
-	plan, shortage, err := g.rehearse(ctx, wants)
+// look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the gang is
+// told why.
+func (g *Gang) look(
+	ctx context.Context, state fwk.CycleState, uid gangcache.UID, attempt gangcache.Attempt,
+) (node string, status *fwk.Status) {
+	wants := attempt.Wants
+	g.shared.suspendNominations(wants)
+	plan, shortage, err := g.dryRun(ctx, wants)
 	if err != nil {
-		g.promise(wants)
-		return fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", key, err))
+		g.shared.nominate(wants)
+		return "", fwk.AsStatus(fmt.Errorf("looking for room for gang %s: %w", attempt.Gang, err))
 	}
 	if shortage != nil {
-		g.promise(wants)
+		g.shared.nominate(wants)
 		message := shortage.String()
-		state.Write(refusedKey, &refused{gang: key, wants: wants})
-		g.reports.refused(uid, wants, message)
-		return fwk.NewStatus(fwk.Unschedulable, message)
+		state.Write(refusedKey, &refused{gang: attempt.Gang, wants: wants})
+		g.shared.reports.refused(uid, wants, message)
+		return "", fwk.NewStatus(fwk.Unschedulable, message)
 	}
-	g.fulfil(wants)
-	g.apply(g.ledger.Start(uid, plan.nodes(g.ledger.Pinned(uid))))
-	return nil
+	g.shared.clearNominations(wants)
+	node, change := g.shared.cache.Start(uid, plan.nodes(attempt.Pin))
+	g.shared.apply(change)
+	return node, nil
 }
 
 // PostFilter makes room by preemption: for a whole gang that found none, or for a single pod. A member that found no
 // place although its gang had found room ends the attempt.
-func (g *Gang) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (g *Gang) PostFilter(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	if data, err := state.Read(refusedKey); err == nil {
 		r := data.(*refused)
 		return g.preempt(ctx, pod, r.gang, r.wants)
 	}
 	uid := uidOf(pod)
-	key, member := g.ledger.GangOf(uid)
-	if _, planned := g.ledger.Planned(uid); planned {
-		g.apply(g.ledger.Fail(uid))
-		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s lost the room that it had found, and tries again", key))
-	}
-	if member && !g.ledger.Admit(uid).OK {
+	switch attempt := g.shared.cache.Attempt(uid); {
+	case attempt.Planned:
+		g.shared.apply(g.shared.cache.Fail(uid))
+		return nil, fwk.NewStatus(fwk.Unschedulable, lostRoom(attempt.Gang))
+	case !attempt.OK:
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	own := ledger.Key{Namespace: pod.Namespace, Name: pod.Name}
-	if n := g.leaving(own); n > 0 {
+	own := gangcache.Key{Namespace: pod.Namespace, Name: pod.Name}
+	if n := g.shared.leaving(own); n > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("%d evicted pods are still leaving", n))
 	}
 	result, status := g.preempter.PostFilter(ctx, state, pod, nodes)
-	// Without a result it was not looked for victims: those of an earlier attempt are still leaving, or it may have none.
+	// Without a result it was not looked for victims: those of an earlier attempt are still leaving, or it may have
+	// none.
 	if status.IsSuccess() || !status.IsRejected() || result == nil {
 		return result, status
 	}
 	// No node has room even without the pods that may be evicted one by one: perhaps without a whole gang.
-	alone := []ledger.Want{{Min: 1, Need: 1, Candidates: []ledger.UID{uid}}}
+	alone := []gangcache.Want{{Min: 1, Need: 1, Candidates: []gangcache.UID{uid}}}
 	if whole, s := g.preempt(ctx, pod, own, alone); s.IsSuccess() {
 		return whole, s
 	}
 	return result, status
+}
+
+func lostRoom(key gangcache.Key) string {
+	return fmt.Sprintf("gang %s lost the room that it had found, and tries again", key)
 }

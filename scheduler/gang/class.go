@@ -33,7 +33,10 @@ type class struct {
 // make every pod a class of its own.
 func shape(pod *corev1.Pod) (string, error) {
 	labels := maps.Clone(pod.Labels)
-	for _, numbering := range []string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"} {
+	for _, numbering := range []string{
+		"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index",
+		"statefulset.kubernetes.io/pod-name",
+	} {
 		delete(labels, numbering)
 	}
 	spec := pod.Spec
@@ -42,9 +45,12 @@ func shape(pod *corev1.Pod) (string, error) {
 		Labels    map[string]string
 		Spec      corev1.PodSpec
 	}{pod.Namespace, labels, corev1.PodSpec{
-		Containers: requests(spec.Containers), InitContainers: requests(spec.InitContainers), Overhead: spec.Overhead, Resources: spec.Resources,
-		NodeSelector: spec.NodeSelector, NodeName: spec.NodeName, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
-		TopologySpreadConstraints: spec.TopologySpreadConstraints, Volumes: spec.Volumes, ResourceClaims: spec.ResourceClaims, Priority: spec.Priority,
+		Containers: requests(spec.Containers), InitContainers: requests(spec.InitContainers), Overhead: spec.Overhead,
+		Resources:    spec.Resources,
+		NodeSelector: spec.NodeSelector, NodeName: spec.NodeName, Affinity: spec.Affinity,
+		Tolerations:               spec.Tolerations,
+		TopologySpreadConstraints: spec.TopologySpreadConstraints, Volumes: spec.Volumes,
+		ResourceClaims: spec.ResourceClaims, Priority: spec.Priority,
 		HostNetwork: spec.HostNetwork,
 	}})
 	if err != nil {
@@ -57,18 +63,20 @@ func shape(pod *corev1.Pod) (string, error) {
 func requests(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, len(containers))
 	for i, c := range containers {
-		out[i] = corev1.Container{Image: c.Image, Ports: c.Ports, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		out[i] = corev1.Container{
+			Image: c.Image, Ports: c.Ports, Resources: c.Resources, RestartPolicy: c.RestartPolicy,
+		}
 	}
 	return out
 }
 
 // class is the class of a pod, prepared when its first pod is met.
-func (st *stage) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
+func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
 	key, err := shape(pod)
 	if err != nil {
 		return nil, err
 	}
-	if c := st.classes[key]; c != nil {
+	if c := sim.classes[key]; c != nil {
 		return c, nil
 	}
 	info, err := framework.NewPodInfo(pod)
@@ -77,26 +85,26 @@ func (st *stage) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
 	}
 	c := &class{pod: pod, info: info, state: framework.NewCycleState(), reasons: map[string]int{}}
 	c.coupled, c.soft = couples(&pod.Spec)
-	c.state.Write(rehearsalKey, rehearsal{})
-	result, status, _ := st.fw.RunPreFilterPlugins(ctx, c.state, pod)
+	c.state.Write(dryRunKey, dryRunMark{})
+	result, status, _ := sim.fw.RunPreFilterPlugins(ctx, c.state, pod)
 	switch {
 	case status.IsRejected():
 		c.refusal = status
-		c.reasons[status.Message()] = len(st.nodes)
+		c.reasons[status.Message()] = len(sim.nodes)
 	case !status.IsSuccess():
 		return nil, status.AsError()
 	case !result.AllNodes():
 		c.allowed = result.NodeNames
 	}
-	for _, m := range st.moves {
-		if err := st.tell(ctx, c, m); err != nil {
+	for _, m := range sim.moves {
+		if err := sim.update(ctx, c, m); err != nil {
 			return nil, err
 		}
 	}
-	if err := st.rank(ctx, c); err != nil {
+	if err := sim.rank(ctx, c); err != nil {
 		return nil, err
 	}
-	st.classes[key] = c
+	sim.classes[key] = c
 	return c, nil
 }
 
@@ -117,29 +125,30 @@ func couples(spec *corev1.PodSpec) (must, better bool) {
 	return must, better
 }
 
-// rank orders the nodes that a class is to fill: those that take a pod of it, by the profile's scores. Pods whose places
-// depend on each other try all nodes as they come, and so does preemption, which has put them in an order of its own.
-func (st *stage) rank(ctx context.Context, c *class) error {
+// rank orders the nodes that a class is to fill: those that take a pod of it, by the profile's scores. Pods whose
+// places depend on each other try all nodes as they come, and so does preemption, which has put them in an order of its
+// own.
+func (sim *simulation) rank(ctx context.Context, c *class) error {
 	if c.refusal != nil {
 		return nil
 	}
-	if c.coupled || st.ordered {
-		for i := range st.nodes {
+	if c.coupled || sim.ordered {
+		for i := range sim.nodes {
 			c.order = append(c.order, i)
 		}
 		return nil
 	}
 	index := map[string]int{}
 	var feasible []fwk.NodeInfo
-	rest := len(st.nodes)
-	for k := range st.nodes {
-		i := (st.start + k) % len(st.nodes)
-		n := st.nodes[i]
+	rest := len(sim.nodes)
+	for k := range sim.nodes {
+		i := (sim.start + k) % len(sim.nodes)
+		n := sim.nodes[i]
 		if len(feasible) == scored {
 			rest = k
 			break
 		}
-		switch status := st.takes(ctx, c, i); {
+		switch status := sim.takes(ctx, c, i); {
 		case status.IsSuccess():
 			index[n.Node().Name] = i
 			feasible = append(feasible, n)
@@ -152,10 +161,10 @@ func (st *stage) rank(ctx context.Context, c *class) error {
 	if len(feasible) == 0 {
 		return nil
 	}
-	if status := st.fw.RunPreScorePlugins(ctx, c.state, c.pod, feasible); !status.IsSuccess() {
+	if status := sim.fw.RunPreScorePlugins(ctx, c.state, c.pod, feasible); !status.IsSuccess() {
 		return status.AsError()
 	}
-	scores, status := st.fw.RunScorePlugins(ctx, c.state, c.pod, feasible)
+	scores, status := sim.fw.RunScorePlugins(ctx, c.state, c.pod, feasible)
 	if !status.IsSuccess() {
 		return status.AsError()
 	}
@@ -165,8 +174,8 @@ func (st *stage) rank(ctx context.Context, c *class) error {
 	for _, s := range scores {
 		c.order = append(c.order, index[s.Name])
 	}
-	for k := rest; k < len(st.nodes); k++ { // should those not have room for all
-		c.order = append(c.order, (st.start+k)%len(st.nodes))
+	for k := rest; k < len(sim.nodes); k++ { // should those not have room for all
+		c.order = append(c.order, (sim.start+k)%len(sim.nodes))
 	}
 	return nil
 }

@@ -1,13 +1,11 @@
-// Package gang is the plugin TegenGang: pods that declare a gang are placed
-// together or not at all. A gang is declared by Koordinator's annotations or by
-// a PodGroup of scheduling.k8s.io, so that one set of manifests works on
+// Package gang is the plugin TegenGang: pods that declare a gang are placed together or not at all. A gang is declared
+// by Koordinator's annotations or by a PodGroup of scheduling.k8s.io, so that one set of manifests works on
 // Koordinator's scheduler and on this one.
 //
-// What may happen to a gang is decided in package ledger. Here its decisions
-// meet kube-scheduler: one member of a gang looks for room on behalf of all
-// (fit.go), the others enter the queue once there is room, hold their places
-// until the minimum is reached (permit.go), and bind together. A gang without
-// room holds nothing; one pod of it waits for a change in the cluster.
+// What may happen to a gang is decided in package gangcache. Here its decisions meet kube-scheduler: one member of a
+// gang looks for room on behalf of all (simulation.go), the others enter the queue once there is room, hold their
+// places until the minimum is reached (permit.go), and bind together. A gang without room holds nothing; one pod of it
+// waits for a change in the cluster.
 package gang
 
 import (
@@ -29,7 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 
 	"github.com/tegen-dev/tegen/scheduler/args"
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // Name of the plugin in a KubeSchedulerConfiguration. GangScheduling is kube-scheduler's own.
@@ -65,30 +63,32 @@ func (a Args) waiting() (time.Duration, error) {
 	return time.Duration(*a.DefaultWaitingTimeSeconds) * time.Second, nil
 }
 
-// Gang is the plugin of one profile. All profiles of a process share one ledger: preemption must know the gangs of all.
+// Gang is the plugin of one profile. All profiles of a process share one gang cache: preemption must know the gangs of
+// all.
 type Gang struct {
-	*office
+	shared    *coordinator
 	profile   framework.Framework
 	preempter *defaultpreemption.DefaultPreemption // for pods without a gang
 }
 
-// office is what the profiles share.
-type office struct {
-	ledger  *ledger.Ledger
+// coordinator is what the profiles share.
+type coordinator struct {
+	cache   *gangcache.Cache
 	waiting time.Duration
 	native  bool // PodGroups are this plugin's business, not kube-scheduler's own
+	metrics *gangMetrics
 	reports *reporter
 	groups  *podGroups
-	binds   *turnstile
-	synced  func() bool // all pods that there were at the start are in the ledger
+	binds   *bindLimiter
+	synced  func() bool // all pods that there were at the start are in the gang cache
 
-	mu       sync.RWMutex
-	handle   framework.Framework          // of the first profile: queue, waiting pods and clients are the process's
-	profiles map[string]bool              // names of the profiles that have the plugin
-	pods     map[ledger.UID]*corev1.Pod   // members as they were last seen
-	ended    map[ledger.UID]bool          // members that have succeeded
-	evicted  map[ledger.Key][]*corev1.Pod // pods that were told to leave to make room for a gang
-	promised map[ledger.UID]promise       // members for which room is kept until those have left
+	mu        sync.RWMutex
+	handle    framework.Framework             // of the first profile: queue, waiting pods and clients are the process's
+	profiles  map[string]bool                 // names of the profiles that have the plugin
+	pods      map[gangcache.UID]*corev1.Pod   // members as they were last seen
+	ended     map[gangcache.UID]bool          // members that have succeeded
+	evicted   map[gangcache.Key][]*corev1.Pod // pods that are being evicted to make room for a gang
+	nominated map[gangcache.UID]nomination    // members for which room is kept until those have left
 }
 
 // newGang makes the plugin of a profile. kube-scheduler makes the plugins of one profile after another.
@@ -97,18 +97,20 @@ func (s *scheduler) newGang(ctx context.Context, configuration runtime.Object, h
 	if !ok {
 		return nil, fmt.Errorf("%s needs the framework of kube-scheduler, not %T", Name, handle)
 	}
-	if s.office == nil {
-		o, err := open(ctx, configuration, f)
+	if s.coordinator == nil {
+		c, err := s.open(ctx, configuration, f)
 		if err != nil {
 			return nil, err
 		}
-		s.office = o
+		s.coordinator = c
 	}
-	return s.office.join(ctx, f)
+	return s.coordinator.join(ctx, f)
 }
 
 // open makes what the profiles share, and starts to watch.
-func open(ctx context.Context, configuration runtime.Object, handle framework.Framework) (*office, error) {
+func (s *scheduler) open(
+	ctx context.Context, configuration runtime.Object, handle framework.Framework,
+) (*coordinator, error) {
 	var a Args
 	if err := args.Decode(configuration, &a); err != nil {
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
@@ -117,38 +119,40 @@ func open(ctx context.Context, configuration runtime.Object, handle framework.Fr
 	if err != nil {
 		return nil, fmt.Errorf("reading the args of %s: %w", Name, err)
 	}
-	o := &office{
-		ledger: ledger.New(), waiting: waiting, handle: handle,
+	c := &coordinator{
+		cache: gangcache.New(), waiting: waiting, handle: handle,
 		native:   !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload),
-		profiles: map[string]bool{}, pods: map[ledger.UID]*corev1.Pod{}, ended: map[ledger.UID]bool{},
-		evicted: map[ledger.Key][]*corev1.Pod{}, promised: map[ledger.UID]promise{},
+		profiles: map[string]bool{}, pods: map[gangcache.UID]*corev1.Pod{}, ended: map[gangcache.UID]bool{},
+		evicted: map[gangcache.Key][]*corev1.Pod{}, nominated: map[gangcache.UID]nomination{},
 	}
-	o.reports = newReporter(o)
-	o.binds = newTurnstile(func(uid ledger.UID) { o.answer(uid, time.Millisecond) })
-	register(o.ledger.Stats)
-	if err := o.watch(ctx); err != nil {
+	c.metrics = newMetrics(s.registry, c.cache.Stats)
+	c.reports = newReporter(c, s.election.leads)
+	c.binds = newBindLimiter(func(uid gangcache.UID) { c.answer(uid, time.Millisecond) })
+	if err := c.watch(ctx); err != nil {
 		return nil, err
 	}
-	go o.reports.run(ctx)
-	if o.native {
-		o.groups = newPodGroups(o)
-		go o.groups.run(ctx)
+	go c.reports.run(ctx)
+	if c.native {
+		c.groups = newPodGroups(c)
+		go c.groups.run(ctx)
 	}
-	return o, nil
+	return c, nil
 }
 
 // join makes the plugin of one more profile.
-func (o *office) join(ctx context.Context, handle framework.Framework) (*Gang, error) {
-	o.mu.Lock()
-	o.profiles[handle.ProfileName()] = true
-	o.mu.Unlock()
+func (c *coordinator) join(ctx context.Context, handle framework.Framework) (*Gang, error) {
+	c.mu.Lock()
+	c.profiles[handle.ProfileName()] = true
+	c.mu.Unlock()
 	// The values that kube-scheduler gives its own preemption where a configuration says nothing.
 	args := &config.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
-	preempter, err := defaultpreemption.New(ctx, args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
+	preempter, err := defaultpreemption.New(
+		ctx, args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("making the preemption of single pods: %w", err)
 	}
-	g := &Gang{office: o, profile: handle, preempter: preempter}
+	g := &Gang{shared: c, profile: handle, preempter: preempter}
 	preempter.IsEligiblePod = g.goesAlone
 	return g, nil
 }
@@ -156,37 +160,37 @@ func (o *office) join(ctx context.Context, handle framework.Framework) (*Gang, e
 // Name is the plugin's.
 func (*Gang) Name() string { return Name }
 
-func uidOf(pod *corev1.Pod) ledger.UID { return ledger.UID(pod.UID) }
+func uidOf(pod *corev1.Pod) gangcache.UID { return gangcache.UID(pod.UID) }
 
-// apply carries out what follows from an entry in the ledger. It must not be called with a lock held.
-func (o *office) apply(c ledger.Change) {
-	for _, uid := range c.Reject {
-		o.answer(uid, time.Millisecond)
+// apply carries out a change that the gang cache returned. It must not be called with a lock held.
+func (c *coordinator) apply(change gangcache.Change) {
+	for _, uid := range change.Reject {
+		c.answer(uid, time.Millisecond)
 	}
-	o.binds.enter(c.Allow...)
-	o.wake(c.Wake)
-	for _, a := range c.Admitted {
-		o.reports.placed(a)
+	c.binds.add(change.Allow...)
+	c.wake(change.Wake)
+	for _, a := range change.Admitted {
+		c.reports.placed(a)
 	}
-	if len(c.Later) > 0 {
-		time.AfterFunc(c.After, func() { o.wake(c.Later) })
+	if len(change.Later) > 0 {
+		time.AfterFunc(change.After, func() { c.wake(change.Later) })
 	}
 }
 
-// answer tells a pod that waits for its gang what was decided. One that the framework does not count among those that
-// wait yet, as Permit has only just returned, is told after a pause, which doubles up to a second.
-func (o *office) answer(uid ledger.UID, pause time.Duration) {
-	bind, letGo := o.ledger.Answer(uid)
+// answer lets a waiting pod bind or rejects it, as was decided. One that the framework does not count among those that
+// wait yet, as Permit has only just returned, is answered after a pause, which doubles up to a second.
+func (c *coordinator) answer(uid gangcache.UID, pause time.Duration) {
+	bind, letGo := c.cache.Answer(uid)
 	if !bind && !letGo {
-		o.binds.leave(uid)
+		c.binds.done(uid)
 		return
 	}
-	w := o.handle.GetWaitingPod(types.UID(uid))
+	w := c.handle.GetWaitingPod(types.UID(uid))
 	switch {
 	case w == nil && pause < time.Second:
-		time.AfterFunc(pause, func() { o.answer(uid, 2*pause) })
+		time.AfterFunc(pause, func() { c.answer(uid, 2*pause) })
 	case w == nil:
-		o.binds.leave(uid)
+		c.binds.done(uid)
 	case bind:
 		w.Allow(Name)
 	default:
@@ -195,17 +199,17 @@ func (o *office) answer(uid ledger.UID, pause time.Duration) {
 }
 
 // wake lets pods be tried. Those that the queue does not know yet are tried when they enter it.
-func (o *office) wake(uids []ledger.UID) {
+func (c *coordinator) wake(uids []gangcache.UID) {
 	if len(uids) == 0 {
 		return
 	}
 	pods := make(map[string]*corev1.Pod, len(uids))
-	o.mu.RLock()
+	c.mu.RLock()
 	for _, uid := range uids {
-		if p := o.pods[uid]; p != nil {
+		if p := c.pods[uid]; p != nil {
 			pods[p.Namespace+"/"+p.Name] = p
 		}
 	}
-	o.mu.RUnlock()
-	o.handle.Activate(klog.Background(), pods)
+	c.mu.RUnlock()
+	c.handle.Activate(klog.Background(), pods)
 }

@@ -9,7 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// TestLateAnswer: what is decided for a pod before the framework counts it among those that wait reaches it all the same.
+// TestLateAnswer: what is decided for a pod before the framework counts it among those that wait reaches it all the
+// same.
 func TestLateAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
@@ -17,12 +18,13 @@ func TestLateAnswer(t *testing.T) {
 		binds  bool
 	}{
 		"lets go": {
-			reason: "the gang lost a pod that it needs", happen: func(g *Gang, gang []*corev1.Pod) { g.gone(gang[1]) },
+			reason: "the gang lost a pod that it needs",
+			happen: func(g *Gang, gang []*corev1.Pod) { g.shared.gone(gang[1]) },
 		},
 		"binds": {
 			reason: "the gang asks for less", happen: func(g *Gang, gang []*corev1.Pod) {
 				for i := range gang {
-					g.seen(gang[i], worker(gang[i].Name, "g", 1, 1, "", 100))
+					g.shared.seen(gang[i], worker(gang[i].Name, "g", 1, 1, "", 100))
 				}
 			}, binds: true,
 		},
@@ -31,7 +33,7 @@ func TestLateAnswer(t *testing.T) {
 			g := newPlugin(t, []*corev1.Node{machine("x", 2)}, nil)
 			gang := workers("g", 2, 2, 1)
 			for _, p := range gang {
-				g.seen(nil, p)
+				g.shared.seen(nil, p)
 			}
 			if _, status := g.PreFilter(t.Context(), framework.NewCycleState(), gang[0], nil); status.IsRejected() {
 				t.Fatalf("the gang does not fit: %v", status)
@@ -63,7 +65,7 @@ func TestPermitAfterRound(t *testing.T) {
 	g := newPlugin(t, []*corev1.Node{machine("x", 2)}, nil)
 	gang := workers("g", 2, 2, 1)
 	for _, p := range gang {
-		g.seen(nil, p)
+		g.shared.seen(nil, p)
 	}
 	if status, wait := g.Permit(t.Context(), nil, gang[0], "x"); !status.IsRejected() {
 		t.Errorf("it may hold its place for %v: %v", wait, status)

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 const podGroupScheduled = "PodGroupScheduled" // the condition of k8s.io/api/scheduling
@@ -30,33 +30,34 @@ const podGroupScheduled = "PodGroupScheduled" // the condition of k8s.io/api/sch
 // (k8s.io/api/scheduling, 1.36 and 1.37).
 var versions = []string{"v1", "v1beta1", "v1alpha3", "v1alpha2"}
 
-// podGroups enters into the ledger what the cluster's own PodGroups ask for, in whatever version the cluster serves.
+// podGroups records in the gang cache what the cluster's own PodGroups ask for, in whatever version the cluster serves.
 type podGroups struct {
-	office *office
+	coordinator *coordinator
 
-	queue workqueue.TypedRateLimitingInterface[ledger.Key]
+	queue workqueue.TypedRateLimitingInterface[gangcache.Key]
 
 	mu       sync.Mutex
-	verdicts map[ledger.Key]string // that are not written yet
+	messages map[gangcache.Key]string // that are not written yet
 }
 
-func newPodGroups(o *office) *podGroups {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ledger.Key]())
-	return &podGroups{office: o, queue: queue, verdicts: map[ledger.Key]string{}}
+func newPodGroups(c *coordinator) *podGroups {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[gangcache.Key]())
+	return &podGroups{coordinator: c, queue: queue, messages: map[gangcache.Key]string{}}
 }
 
 // run watches PodGroups once the cluster serves them, until the context ends.
 func (p *podGroups) run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	version := ""
-	_ = wait.PollUntilContextCancel(ctx, time.Minute, true, func(context.Context) (bool, error) { // it ends with the context only
+	// It ends with the context only.
+	_ = wait.PollUntilContextCancel(ctx, time.Minute, true, func(context.Context) (bool, error) {
 		version = p.served()
 		return version != "", nil
 	})
 	if version == "" {
 		return
 	}
-	client, err := dynamic.NewForConfig(p.office.handle.KubeConfig())
+	client, err := dynamic.NewForConfig(p.coordinator.handle.KubeConfig())
 	if err != nil {
 		logger.Error(err, "Making a client for PodGroups; they are not watched")
 		return
@@ -83,7 +84,7 @@ func (p *podGroups) run(ctx context.Context) {
 
 // served is the newest version of PodGroups that the cluster serves and this scheduler knows, "" for none.
 func (p *podGroups) served() string {
-	discovery := p.office.handle.ClientSet().Discovery()
+	discovery := p.coordinator.handle.ClientSet().Discovery()
 	for _, v := range versions {
 		list, err := discovery.ServerResourcesForGroupVersion("scheduling.k8s.io/" + v)
 		if err != nil {
@@ -99,15 +100,20 @@ func (p *podGroups) served() string {
 }
 
 // minCount is what a PodGroup asks for; its pods are on their own where it asks for nothing.
-func (p *podGroups) minCount(u *unstructured.Unstructured) (ledger.Spec, error) {
-	spec := ledger.Spec{Min: 1, Mode: ledger.Strict, Policy: ledger.WaitingAndRunning, Waiting: p.office.waiting}
+func (p *podGroups) minCount(u *unstructured.Unstructured) (gangcache.Spec, error) {
+	spec := gangcache.Spec{
+		Min: 1, Mode: gangcache.Strict, Policy: gangcache.WaitingAndRunning, Waiting: p.coordinator.waiting,
+	}
 	gang, found, err := unstructured.NestedMap(u.Object, "spec", "schedulingPolicy", "gang")
 	if err != nil || !found {
 		return spec, err
 	}
 	n, _, err := unstructured.NestedInt64(gang, "minCount")
-	if err != nil || n < 1 || n > ledger.MaxMembers {
-		return spec, fmt.Errorf("PodGroup %s: spec.schedulingPolicy.gang.minCount must be a number from 1 to %d", u.GetName(), ledger.MaxMembers)
+	if err != nil || n < 1 || n > gangcache.MaxMembers {
+		return spec, fmt.Errorf(
+			"PodGroup %s: spec.schedulingPolicy.gang.minCount must be a number from 1 to %d", u.GetName(),
+			gangcache.MaxMembers,
+		)
 	}
 	spec.Min = int(n)
 	return spec, nil
@@ -118,9 +124,9 @@ func (p *podGroups) put(obj any) {
 	if !ok {
 		return
 	}
-	key := ledger.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
+	key := gangcache.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
 	spec, err := p.minCount(u)
-	p.office.apply(p.office.ledger.Rule(key, spec, err, time.Now()))
+	p.coordinator.apply(p.coordinator.cache.SetPodGroup(key, spec, err, time.Now()))
 }
 
 func (p *podGroups) drop(obj any) {
@@ -131,21 +137,21 @@ func (p *podGroups) drop(obj any) {
 	if !ok {
 		return
 	}
-	key := ledger.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
-	p.office.apply(p.office.ledger.Unrule(key, time.Now()))
+	key := gangcache.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
+	p.coordinator.apply(p.coordinator.cache.RemovePodGroup(key, time.Now()))
 }
 
-// judge has it written into a PodGroup's conditions that it has no room, or with an empty message that it has its
-// minimum. Nothing waits for it; of several verdicts the last is written last.
-func (p *podGroups) judge(key ledger.Key, message string) {
+// report writes into a PodGroup's conditions that it has no room, or with an empty message that it has its minimum.
+// Nothing waits for it; of several messages for one PodGroup the last is written last.
+func (p *podGroups) report(key gangcache.Key, message string) {
 	p.mu.Lock()
-	p.verdicts[key] = message
+	p.messages[key] = message
 	p.mu.Unlock()
 	p.queue.Add(key)
 }
 
-// next writes one verdict; false where there will be no more. One that is refused, as another writer was faster, is
-// written again.
+// next writes one condition; false where there will be no more. One that is refused because another writer was faster
+// is written again.
 func (p *podGroups) next(ctx context.Context, client dynamic.NamespaceableResourceInterface) bool {
 	key, shutdown := p.queue.Get()
 	if shutdown {
@@ -153,13 +159,16 @@ func (p *podGroups) next(ctx context.Context, client dynamic.NamespaceableResour
 	}
 	defer p.queue.Done(key)
 	p.mu.Lock()
-	message, ok := p.verdicts[key]
-	delete(p.verdicts, key)
+	message, ok := p.messages[key]
+	delete(p.messages, key)
 	p.mu.Unlock()
 	if !ok {
 		return true
 	}
-	c := metav1.Condition{Type: podGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled", Message: "the gang has the places it needs"}
+	c := metav1.Condition{
+		Type: podGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled",
+		Message: "the gang has the places it needs",
+	}
 	if message != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Unschedulable", message
 	}
@@ -170,8 +179,8 @@ func (p *podGroups) next(ctx context.Context, client dynamic.NamespaceableResour
 	}
 	klog.FromContext(ctx).Error(err, "Writing the condition of a PodGroup; trying again", "podGroup", key.String())
 	p.mu.Lock()
-	if _, newer := p.verdicts[key]; !newer {
-		p.verdicts[key] = message
+	if _, newer := p.messages[key]; !newer {
+		p.messages[key] = message
 	}
 	p.mu.Unlock()
 	p.queue.AddRateLimited(key)
@@ -198,7 +207,8 @@ func write(ctx context.Context, client dynamic.ResourceInterface, name string, c
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": u.GetResourceVersion()}, // another writer's conditions are not overwritten
+		// another writer's conditions are not overwritten
+		"metadata": map[string]any{"resourceVersion": u.GetResourceVersion()},
 		"status":   status.Status,
 	})
 	if err != nil {

@@ -14,26 +14,28 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
-// promise is room that is kept for a member until the pods have left that made it: without it a pod of lower priority,
-// such as the successor of an evicted one, would take it.
-type promise struct {
+// nomination is room that is kept for a member until the pods have left that made it: without it a pod of lower
+// priority, such as the successor of an evicted one, would take it.
+type nomination struct {
 	info  fwk.PodInfo
 	node  string
-	group string // as ledger.Tie has it
+	group string // as in gangcache.Membership
 }
 
 // goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum.
 func (g *Gang) goesAlone(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
-	t := g.ledger.Tied(uidOf(victim.GetPod()))
+	t := g.shared.cache.Membership(uidOf(victim.GetPod()))
 	return t.Group == "" || t.Spare
 }
 
 // preempt evicts pods of lower priority so that all that is wanted fits: as few and as unimportant ones as it finds,
 // and of a gang only what it can spare or the whole. It returns the node on which the pod itself will have room.
-func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wants []ledger.Want) (*fwk.PostFilterResult, *fwk.Status) {
+func (g *Gang) preempt(
+	ctx context.Context, pod *corev1.Pod, key gangcache.Key, wants []gangcache.Want,
+) (*fwk.PostFilterResult, *fwk.Status) {
 	no := func(format string, args ...any) (*fwk.PostFilterResult, *fwk.Status) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf(format, args...))
 	}
@@ -44,13 +46,13 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 	if p := pod.Spec.PreemptionPolicy; p != nil && *p == corev1.PreemptNever {
 		return no("its preemptionPolicy is Never")
 	}
-	if n := g.leaving(key); n > 0 {
+	if n := g.shared.leaving(key); n > 0 {
 		return no("%d evicted pods are still leaving", n)
 	}
-	g.fulfil(wants) // what was promised did not come true
+	g.shared.clearNominations(wants) // their nominations did not come true
 	members := []*corev1.Pod{pod}
 	for _, w := range wants {
-		members = append(members, g.podsOf(w.Candidates)...)
+		members = append(members, g.shared.podsOf(w.Candidates)...)
 	}
 	r, err := g.newRemoval(lowest(members))
 	if err != nil {
@@ -59,21 +61,23 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 	if len(r.pods) == 0 {
 		return never("no pods of lower priority could make room")
 	}
-	st, err := g.newStage()
+	sim, err := g.newSimulation()
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	if err := r.from(ctx, st); err != nil {
+	if err := r.from(ctx, sim); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	p, short, err := st.placeAll(ctx, wants, func(uids []ledger.UID) []*corev1.Pod { return g.membersOr(pod, uids) })
+	p, short, err := sim.placeAll(ctx, wants, func(uids []gangcache.UID) []*corev1.Pod {
+		return g.membersOr(pod, uids)
+	})
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(err)
 	case short != nil:
 		return never("evicting all pods of lower priority would not make room")
 	}
-	victims, err := r.victims(ctx, st, p)
+	victims, err := r.victims(ctx, sim, p)
 	switch {
 	case err != nil:
 		return nil, fwk.AsStatus(err)
@@ -84,47 +88,51 @@ func (g *Gang) preempt(ctx context.Context, pod *corev1.Pod, key ledger.Key, wan
 }
 
 // membersOr are the members of a gang, or the pod itself where it has none.
-func (g *Gang) membersOr(pod *corev1.Pod, uids []ledger.UID) []*corev1.Pod {
-	if _, ok := g.ledger.GangOf(uidOf(pod)); !ok {
+func (g *Gang) membersOr(pod *corev1.Pod, uids []gangcache.UID) []*corev1.Pod {
+	if _, ok := g.shared.cache.GangOf(uidOf(pod)); !ok {
 		return []*corev1.Pod{pod}
 	}
-	return g.podsOf(uids)
+	return g.shared.podsOf(uids)
 }
 
 // leaving is how many of the pods that were evicted for a gang still hold their places.
-func (o *office) leaving(key ledger.Key) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	lister := o.handle.SharedInformerFactory().Core().V1().Pods().Lister()
-	o.evicted[key] = slices.DeleteFunc(o.evicted[key], func(p *corev1.Pod) bool {
+func (c *coordinator) leaving(key gangcache.Key) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lister := c.handle.SharedInformerFactory().Core().V1().Pods().Lister()
+	c.evicted[key] = slices.DeleteFunc(c.evicted[key], func(p *corev1.Pod) bool {
 		now, err := lister.Pods(p.Namespace).Get(p.Name)
 		return err != nil || now.UID != p.UID || now.Spec.NodeName == ""
 	})
-	n := len(o.evicted[key])
+	n := len(c.evicted[key])
 	if n == 0 {
-		delete(o.evicted, key)
+		delete(c.evicted, key)
 	}
 	return n
 }
 
-// evict tells pods to leave, in the background, and keeps the room for those it was made for.
-func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key ledger.Key, p *plan, victims []*corev1.Pod) *fwk.PostFilterResult {
+// evict evicts pods, in the background, and keeps the room for those it was made for.
+func (g *Gang) evict(
+	ctx context.Context, pod *corev1.Pod, key gangcache.Key, p *plan, victims []*corev1.Pod,
+) *fwk.PostFilterResult {
 	logger := klog.FromContext(ctx)
-	target := p.names[p.spots[0].node]
-	g.mu.Lock()
-	g.evicted[key] = victims
-	for _, s := range p.spots {
+	target := p.names[p.assignments[0].node]
+	g.shared.mu.Lock()
+	g.shared.evicted[key] = victims
+	for _, s := range p.assignments {
 		if s.pod.UID == pod.UID {
 			target = p.names[s.node]
 			continue // the framework keeps the room of the pod that it is scheduling
 		}
 		if info, err := framework.NewPodInfo(s.pod); err == nil {
-			g.promised[uidOf(s.pod)] = promise{info, p.names[s.node], g.ledger.Tied(uidOf(s.pod)).Group}
+			g.shared.nominated[uidOf(s.pod)] = nomination{
+				info, p.names[s.node], g.shared.cache.Membership(uidOf(s.pod)).Group,
+			}
 		}
 	}
-	g.mu.Unlock()
-	for _, s := range p.spots {
-		g.keep(uidOf(s.pod))
+	g.shared.mu.Unlock()
+	for _, s := range p.assignments {
+		g.shared.keep(uidOf(s.pod))
 	}
 	logger.V(2).Info("Evicting pods to make room for a gang", "gang", key.String(), "pods", len(victims))
 	background := klog.NewContext(context.WithoutCancel(ctx), logger)
@@ -132,8 +140,8 @@ func (g *Gang) evict(ctx context.Context, pod *corev1.Pod, key ledger.Key, p *pl
 	return framework.NewPostFilterResultWithNominatedNode(target)
 }
 
-// evictAll tells pods to leave. Where that is refused the pod is tried again after a pause: it may find others.
-func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key ledger.Key, target string, victims []*corev1.Pod) {
+// evictAll evicts pods. Where an eviction is refused the pod is tried again after a pause: it may find others.
+func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key, target string, victims []*corev1.Pod) {
 	errs := make([]error, len(victims))
 	g.profile.Parallelizer().Until(ctx, len(victims), func(i int) {
 		errs[i] = g.preempter.Executor.PreemptPod(ctx, candidate(target), preemptor{pod}, victims[i], Name)
@@ -141,12 +149,13 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key ledger.Key, ta
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return
 	}
-	g.mu.Lock()
-	g.evicted[key] = slices.DeleteFunc(g.evicted[key], func(p *corev1.Pod) bool { // nobody waits for those to leave
+	g.shared.mu.Lock()
+	// Nobody waits for those to leave whose eviction was refused.
+	g.shared.evicted[key] = slices.DeleteFunc(g.shared.evicted[key], func(p *corev1.Pod) bool {
 		i := slices.Index(victims, p)
 		return i >= 0 && errs[i] != nil
 	})
-	g.mu.Unlock()
+	g.shared.mu.Unlock()
 	time.AfterFunc(refusedPause, func() {
 		g.profile.Activate(klog.FromContext(ctx), map[string]*corev1.Pod{pod.Namespace + "/" + pod.Name: pod})
 	})
@@ -155,69 +164,71 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key ledger.Key, ta
 // refusedPause is how long after a refused eviction the next is asked for: what refuses it is seldom over at once.
 const refusedPause = 5 * time.Second
 
-// breakPromises gives up what is kept for a gang's group that cannot be tried: nobody would give it up later. It forgets
-// what the gang had evicted too.
-func (o *office) breakPromises(key ledger.Key, group string) {
-	o.mu.Lock()
-	delete(o.evicted, key)
+// dropNominations gives up what is kept for a gang's group that cannot be tried: nobody would give it up later. It
+// forgets what the gang had evicted too.
+func (c *coordinator) dropNominations(key gangcache.Key, group string) {
+	c.mu.Lock()
+	delete(c.evicted, key)
 	var broken []*corev1.Pod
-	for uid, p := range o.promised {
+	for uid, p := range c.nominated {
 		if p.group == group {
 			broken = append(broken, p.info.GetPod())
-			delete(o.promised, uid)
+			delete(c.nominated, uid)
 		}
 	}
-	o.mu.Unlock()
+	c.mu.Unlock()
 	for _, pod := range broken {
-		o.handle.DeleteNominatedPodIfExists(pod)
+		c.handle.DeleteNominatedPodIfExists(pod)
 	}
 }
 
-// keep makes the scheduler count a promised place as taken.
-func (o *office) keep(uid ledger.UID) {
-	o.mu.RLock()
-	p, ok := o.promised[uid]
-	o.mu.RUnlock()
+// keep makes the scheduler count a nominated place as taken.
+func (c *coordinator) keep(uid gangcache.UID) {
+	c.mu.RLock()
+	p, ok := c.nominated[uid]
+	c.mu.RUnlock()
 	if ok {
-		o.handle.AddNominatedPod(klog.Background(), p.info, &fwk.NominatingInfo{NominatedNodeName: p.node, NominatingMode: fwk.ModeOverride})
+		c.handle.AddNominatedPod(
+			klog.Background(), p.info, &fwk.NominatingInfo{NominatedNodeName: p.node, NominatingMode: fwk.ModeOverride},
+		)
 	}
 }
 
-// promise keeps again what was withdrawn.
-func (o *office) promise(wants []ledger.Want) {
+// nominate restores the nominations that were suspended.
+func (c *coordinator) nominate(wants []gangcache.Want) {
 	for _, w := range wants {
 		for _, uid := range w.Candidates {
-			o.keep(uid)
+			c.keep(uid)
 		}
 	}
 }
 
-// withdraw stops to count the places that are kept for those who now look for places themselves.
-func (o *office) withdraw(wants []ledger.Want) {
+// suspendNominations stops to count the places that are kept for members that now look for places themselves.
+func (c *coordinator) suspendNominations(wants []gangcache.Want) {
 	for _, w := range wants {
-		for _, pod := range o.podsOf(w.Candidates) {
-			o.handle.DeleteNominatedPodIfExists(pod)
+		for _, pod := range c.podsOf(w.Candidates) {
+			c.handle.DeleteNominatedPodIfExists(pod)
 		}
 	}
 }
 
-// fulfil forgets what was promised, and does not count it any more.
-func (o *office) fulfil(wants []ledger.Want) {
-	o.withdraw(wants)
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// clearNominations ends the nominations of those who now have their places, or cannot get them.
+func (c *coordinator) clearNominations(wants []gangcache.Want) {
+	c.suspendNominations(wants)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, w := range wants {
 		for _, uid := range w.Candidates {
-			delete(o.promised, uid)
+			delete(c.nominated, uid)
 		}
 	}
 }
 
-// victim is a pod that may be removed, where it is on the stage.
+// victim is a pod that may be removed, where it is in the simulation.
 type victim struct {
-	info fwk.PodInfo
-	node int
-	tie  ledger.Tie
+	info       fwk.PodInfo
+	node       int
+	membership gangcache.Membership
 }
 
 func (v *victim) pod() *corev1.Pod { return v.info.GetPod() }
@@ -230,7 +241,7 @@ type removal struct {
 	pdbs     *budgets
 }
 
-// lowest is the priority of the least important of pods: what none of them may evict is not evicted for any.
+// lowest returns the lowest priority among pods, which bounds what may be evicted.
 func lowest(pods []*corev1.Pod) int32 {
 	out := int32(math.MaxInt32)
 	for _, p := range pods {
@@ -254,15 +265,17 @@ func (g *Gang) newRemoval(priority int32) (*removal, error) {
 	for _, n := range snapshot {
 		r.original[n.Node().Name] = n
 		for _, info := range n.GetPods() {
-			v := &victim{info: info, tie: g.ledger.Tied(uidOf(info.GetPod()))}
+			v := &victim{info: info, membership: g.shared.cache.Membership(uidOf(info.GetPod()))}
 			if corev1helpers.PodPriority(v.pod()) >= priority {
-				protected[v.tie.Group] = true
+				protected[v.membership.Group] = true
 				continue
 			}
 			r.pods = append(r.pods, v)
 		}
 	}
-	r.pods = slices.DeleteFunc(r.pods, func(v *victim) bool { return v.tie.Group != "" && protected[v.tie.Group] && !v.tie.Spare })
+	r.pods = slices.DeleteFunc(r.pods, func(v *victim) bool {
+		return v.membership.Group != "" && protected[v.membership.Group] && !v.membership.Spare
+	})
 	for _, v := range r.pods {
 		name := v.pod().Spec.NodeName
 		r.byNode[name] = append(r.byNode[name], v)
@@ -270,8 +283,8 @@ func (g *Gang) newRemoval(priority int32) (*removal, error) {
 	return r, nil
 }
 
-// from takes the pods off a stage, whose nodes it orders so that those are filled first where least is lost.
-func (r *removal) from(ctx context.Context, st *stage) error {
+// from takes the pods out of a simulation, whose nodes it orders so that those are filled first where least is lost.
+func (r *removal) from(ctx context.Context, sim *simulation) error {
 	cost := func(n fwk.NodeInfo) (highest, count int) {
 		for _, v := range r.byNode[n.Node().Name] {
 			highest = max(highest, int(corev1helpers.PodPriority(v.pod())))
@@ -279,16 +292,18 @@ func (r *removal) from(ctx context.Context, st *stage) error {
 		}
 		return highest, count
 	}
-	st.ordered = true
-	slices.SortStableFunc(st.nodes, func(a, b fwk.NodeInfo) int {
+	sim.ordered = true
+	slices.SortStableFunc(sim.nodes, func(a, b fwk.NodeInfo) int {
 		highestA, countA := cost(a)
 		highestB, countB := cost(b)
-		return cmp.Or(cmp.Compare(min(countA, 1), min(countB, 1)), cmp.Compare(highestA, highestB), cmp.Compare(countA, countB))
+		return cmp.Or(
+			cmp.Compare(min(countA, 1), min(countB, 1)), cmp.Compare(highestA, highestB), cmp.Compare(countA, countB),
+		)
 	})
-	for i, n := range st.nodes {
+	for i, n := range sim.nodes {
 		for _, v := range r.byNode[n.Node().Name] {
 			v.node = i
-			if err := st.move(ctx, move{pod: v.info, node: i, taken: true}); err != nil {
+			if err := sim.move(ctx, move{pod: v.info, node: i, taken: true}); err != nil {
 				return err
 			}
 		}

@@ -13,13 +13,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 // ends marks a pod as one that another made leave.
 func ends(p *corev1.Pod) {
 	p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler}}
+	p.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+	}}
 }
 
 // full says of every node that pods on it are in the way.
@@ -31,7 +33,8 @@ func full(nodes ...string) *framework.NodeToStatus {
 	return m
 }
 
-// TestAlone asks for whom a single pod of priority 100 has others evicted while the pod that it had evicted leaves node y.
+// TestAlone asks for whom a single pod of priority 100 has others evicted while the pod that it had evicted leaves node
+// y.
 func TestAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason  string
@@ -57,7 +60,7 @@ func TestAlone(t *testing.T) {
 			if result != nil {
 				t.Errorf("%s: its nomination is overwritten with %+v", c.reason, result.NominatingInfo)
 			}
-			if diff := cmp.Diff(0, len(g.evicted)); diff != "" {
+			if diff := cmp.Diff(0, len(g.shared.evicted)); diff != "" {
 				t.Errorf("%s: evictions (-want +got):\n%s", c.reason, diff)
 			}
 		})
@@ -78,14 +81,15 @@ func TestNominations(t *testing.T) {
 			gang[0].Status.NominatedNodeName = "x"
 			g := newPlugin(t, []*corev1.Node{machine("x", 1)}, []*corev1.Pod{c.running})
 			for _, p := range gang {
-				g.seen(nil, p)
+				g.shared.seen(nil, p)
 			}
 			state := framework.NewCycleState()
 			if _, status := g.PreFilter(t.Context(), state, gang[0], nil); !status.IsRejected() {
 				t.Fatalf("the gang fits: %v", status)
 			}
 			result, status := g.PostFilter(t.Context(), state, gang[0], full("x"))
-			if status.IsSuccess() || result == nil || result.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
+			if status.IsSuccess() || result == nil ||
+				result.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
 				t.Errorf("%s: the nomination stays: %+v, %v", c.reason, result, status)
 			}
 		})
@@ -99,12 +103,14 @@ func evicts(t *testing.T, outcome error) (g *Gang, gang []*corev1.Pod, try func(
 	gang = workers("g", 2, 2, 1)
 	g = newPlugin(t, []*corev1.Node{machine("x", 2)}, []*corev1.Pod{running}, running)
 	done := make(chan bool, 1)
-	g.preempter.Executor.PreemptPod = func(context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *corev1.Pod, string) error {
+	g.preempter.Executor.PreemptPod = func(
+		context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *corev1.Pod, string,
+	) error {
 		done <- true
 		return outcome
 	}
 	for _, p := range gang {
-		g.seen(nil, p)
+		g.shared.seen(nil, p)
 	}
 	try = func() *fwk.Status {
 		state := framework.NewCycleState()
@@ -130,7 +136,8 @@ func TestRefusedEviction(t *testing.T) {
 	if status := try(); !status.IsSuccess() {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
-	for end := time.Now().Add(10 * time.Second); g.leaving(ledger.Key{Namespace: "a", Name: "g"}) > 0; time.Sleep(time.Millisecond) {
+	key := gangcache.Key{Namespace: "a", Name: "g"}
+	for end := time.Now().Add(10 * time.Second); g.shared.leaving(key) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("after 10 s the pod that stays is still waited for")
 		}
@@ -140,29 +147,31 @@ func TestRefusedEviction(t *testing.T) {
 	}
 }
 
-// TestPromises: what is kept for a gang is given up when the gang cannot be placed any more, and nothing is remembered of
-// pods that have gone.
-func TestPromises(t *testing.T) {
+// TestDroppedNominations: what is kept for a gang is given up when the gang cannot be placed any more, and nothing is
+// remembered of pods that have gone.
+func TestDroppedNominations(t *testing.T) {
 	g, gang, try := evicts(t, nil)
 	if status := try(); !status.IsSuccess() {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
-	if len(g.promised) != 1 {
-		t.Fatalf("room is kept for %d members beside the leader, want 1", len(g.promised))
+	if len(g.shared.nominated) != 1 {
+		t.Fatalf("room is kept for %d members beside the leader, want 1", len(g.shared.nominated))
 	}
-	if status := try(); status.IsSuccess() || len(g.promised) != 1 {
-		t.Fatalf("while the pod leaves room is kept for %d members: %v", len(g.promised), status)
+	if status := try(); status.IsSuccess() || len(g.shared.nominated) != 1 {
+		t.Fatalf("while the pod leaves room is kept for %d members: %v", len(g.shared.nominated), status)
 	}
-	g.gone(gang[0])
-	if len(g.promised) != 0 {
+	g.shared.gone(gang[0])
+	if len(g.shared.nominated) != 0 {
 		t.Error("room is kept for a gang that lacks pods")
 	}
 	leaving := gang[1].DeepCopy()
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} // a finalizer keeps it for a while
-	g.reports.refused(uidOf(gang[1]), nil, "no room")
-	g.seen(gang[1], leaving)
-	g.gone(leaving)
-	if n := len(g.promised) + len(g.evicted) + len(g.pods) + len(g.reports.said) + len(g.reports.verdict); n != 0 {
-		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v", n, g.promised, g.evicted, g.reports.said, g.reports.verdict)
+	g.shared.reports.refused(uidOf(gang[1]), nil, "no room")
+	g.shared.seen(gang[1], leaving)
+	g.shared.gone(leaving)
+	c, r := g.shared, g.shared.reports
+	if n := len(c.nominated) + len(c.evicted) + len(c.pods) + len(r.last) + len(r.verdict); n != 0 {
+		t.Errorf("%d facts are remembered of pods that have gone: %v %v %v %v",
+			n, c.nominated, c.evicted, r.last, r.verdict)
 	}
 }

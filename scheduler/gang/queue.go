@@ -15,7 +15,7 @@ func (g *Gang) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	if s := g.preempter.PreEnqueue(ctx, pod); !s.IsSuccess() || gated(g.profile) {
 		return s
 	}
-	return g.gate(pod)
+	return g.shared.gate(pod)
 }
 
 // Less orders the queue by priority, then by time: that of a gang is when it had its pods, so that gangs take turns as
@@ -25,8 +25,8 @@ func (g *Gang) Less(a, b fwk.QueuedPodInfo) bool {
 	if pa, pb := corev1helpers.PodPriority(podA), corev1helpers.PodPriority(podB); pa != pb {
 		return pa > pb
 	}
-	orderA, gangA := g.ledger.Order(uidOf(podA))
-	orderB, gangB := g.ledger.Order(uidOf(podB))
+	orderA, gangA := g.shared.cache.Order(uidOf(podA))
+	orderB, gangB := g.shared.cache.Order(uidOf(podB))
 	switch {
 	case gangA && gangB:
 		return orderA.Compare(orderB) < 0
@@ -41,7 +41,9 @@ func (g *Gang) Less(a, b fwk.QueuedPodInfo) bool {
 // EventsToRegister names what can make room for a gang that found none: other events leave it where it is.
 func (g *Gang) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	on := func(resource fwk.EventResource, action fwk.ActionType, hint fwk.QueueingHintFn) fwk.ClusterEventWithHint {
-		return fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: resource, ActionType: action}, QueueingHintFn: hint}
+		return fwk.ClusterEventWithHint{
+			Event: fwk.ClusterEvent{Resource: resource, ActionType: action}, QueueingHintFn: hint,
+		}
 	}
 	const volumes = fwk.Add | fwk.Update
 	return []fwk.ClusterEventWithHint{
@@ -60,7 +62,7 @@ func (g *Gang) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 
 // hintAny tries a pod again that may enter the queue at all.
 func (g *Gang) hintAny(_ klog.Logger, pod *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	if !g.ledger.Admit(uidOf(pod)).OK {
+	if !g.shared.cache.Admit(uidOf(pod)).OK {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
@@ -78,8 +80,8 @@ func (g *Gang) hintPod(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) 
 	return g.hintAny(logger, pod, oldObj, newObj)
 }
 
-// hintNeighbour tries a pod again that wants to be near others, or spread among them, when one came to a node or has other
-// labels: it may be what the pod lacked.
+// hintNeighbour tries a pod again that wants to be near others, or spread among them, when one came to a node or has
+// other labels: it may be what the pod lacked.
 func (g *Gang) hintNeighbour(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 	a := pod.Spec.Affinity
 	shuns := oldObj != nil && a != nil && a.PodAntiAffinity != nil // one pod more only takes room from it
@@ -110,7 +112,7 @@ func (g *Gang) hintOwn(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) 
 
 // SignPod adds the gang to a pod's signature: its members may share one ranking of the nodes, other pods do not join.
 func (g *Gang) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	m, ok := g.member(pod)
+	m, ok := g.shared.member(pod)
 	if !ok {
 		return nil, nil
 	}

@@ -13,9 +13,11 @@ import (
 // TestEvents: who leads a gang without room is tried again after what can make room for it, and not after what cannot.
 func TestEvents(t *testing.T) {
 	near := func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "data"}}},
-		}}}
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}
+		p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = []corev1.PodAffinityTerm{{
+			TopologyKey:   corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "data"}},
+		}}
 	}
 	placed, pending := worker("other", "data", 0, 1, "x", 1), worker("other", "data", 0, 1, "", 1)
 	for name, c := range map[string]struct {
@@ -25,21 +27,28 @@ func TestEvents(t *testing.T) {
 		old, now *corev1.Pod
 		again    bool
 	}{
-		"a pod to be near to":        {"it may be placed beside it", fwk.Add, near, nil, placed, true},
-		"a pod that is not placed":   {"it is near to nothing", fwk.Add, near, nil, pending, false},
-		"any pod":                    {"one more pod takes room", fwk.Add, asIs, nil, placed, false},
-		"a pod to keep away from":    {"one more pod takes room", fwk.Add, apart, nil, placed, false},
-		"a pod that is not shunned":  {"it may be placed beside it now", fwk.UpdatePodLabel, apart, placed, placed, true},
-		"a pod has left":             {"its room is free", fwk.Delete, asIs, placed, nil, true},
-		"a pod that was not placed":  {"it held nothing", fwk.Delete, asIs, pending, nil, false},
-		"its own tolerations":        {"a node may be open to it", fwk.UpdatePodToleration, asIs, worker("g-0", "g", 2, 1, "", 100), worker("g-0", "g", 2, 1, "", 100), true},
-		"the tolerations of another": {"they open no node to it", fwk.UpdatePodToleration, asIs, pending, pending, false},
+		"a pod to be near to":      {"it may be placed beside it", fwk.Add, near, nil, placed, true},
+		"a pod that is not placed": {"it is near to nothing", fwk.Add, near, nil, pending, false},
+		"any pod":                  {"one more pod takes room", fwk.Add, asIs, nil, placed, false},
+		"a pod to keep away from":  {"one more pod takes room", fwk.Add, apart, nil, placed, false},
+		"a pod that is not shunned": {
+			"it may be placed beside it now", fwk.UpdatePodLabel, apart, placed, placed, true,
+		},
+		"a pod has left":            {"its room is free", fwk.Delete, asIs, placed, nil, true},
+		"a pod that was not placed": {"it held nothing", fwk.Delete, asIs, pending, nil, false},
+		"its own tolerations": {
+			"a node may be open to it", fwk.UpdatePodToleration, asIs, worker("g-0", "g", 2, 1, "", 100),
+			worker("g-0", "g", 2, 1, "", 100), true,
+		},
+		"the tolerations of another": {
+			"they open no node to it", fwk.UpdatePodToleration, asIs, pending, pending, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newPlugin(t, []*corev1.Node{machine("x", 1)}, nil)
 			gang := workers("g", 2, 2, 1, c.with)
 			for _, p := range gang {
-				g.seen(nil, p)
+				g.shared.seen(nil, p)
 			}
 			events, err := g.EventsToRegister(t.Context())
 			if err != nil {
@@ -78,7 +87,7 @@ func TestPlannedNode(t *testing.T) {
 	g := newPlugin(t, []*corev1.Node{machine("x", 8), machine("y", 8)}, nil)
 	gang := workers("g", 2, 2, 1, apart)
 	for _, p := range gang {
-		g.seen(nil, p)
+		g.shared.seen(nil, p)
 	}
 	state := framework.NewCycleState()
 	result, status, _ := g.profile.RunPreFilterPlugins(t.Context(), state, gang[0])
@@ -91,26 +100,28 @@ func TestPlannedNode(t *testing.T) {
 	}
 	for _, n := range nodes {
 		name := n.Node().Name
-		if fits := g.profile.RunFilterPlugins(t.Context(), state, gang[0], n).IsSuccess(); fits != result.NodeNames.Has(name) {
+		fits := g.profile.RunFilterPlugins(t.Context(), state, gang[0], n).IsSuccess()
+		if fits != result.NodeNames.Has(name) {
 			t.Errorf("node %s takes the pod: %t", name, fits)
 		}
 	}
 }
 
-// TestGate: of a gang that has its pods one may be tried; the gate holds the others back, and TegenGang where there is no gate.
+// TestGate: of a gang that has its pods one may be tried; the gate holds the others back, and TegenGang where there is
+// no gate.
 func TestGate(t *testing.T) {
 	g := newPlugin(t, []*corev1.Node{machine("x", 8)}, nil)
 	gang := workers("g", 3, 3, 1, asIs)
-	gate := &Gate{&scheduler{office: g.office}}
+	gate := &Gate{&scheduler{coordinator: g.shared}}
 	if gate.PreEnqueue(t.Context(), gang[0]).IsSuccess() {
 		t.Error("a member is let in whose gang is not known")
 	}
 	for _, p := range gang {
-		g.seen(nil, p)
+		g.shared.seen(nil, p)
 	}
 	for name, pre := range map[string]fwk.PreEnqueuePlugin{
 		"the gate":               gate,
-		"TegenGang without gate": &Gang{office: g.office, profile: ungated{g.profile}, preempter: g.preempter},
+		"TegenGang without gate": &Gang{shared: g.shared, profile: ungated{g.profile}, preempter: g.preempter},
 	} {
 		let := 0
 		for _, p := range gang {

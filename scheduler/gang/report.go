@@ -15,44 +15,45 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 const (
-	// gathering is how long a gang may lack pods before they are told: controllers create them one after another.
+	// gathering is how long a gang may lack pods before that is reported: controllers create them one after another.
 	gathering = 3 * time.Second
-	// repeat is how often at most a pod is told something new: what there is room for may change with every pod that goes.
+	// repeat is how often at most something new is reported of a pod: what there is room for may change with every pod
+	// that goes.
 	repeat = 10 * time.Second
-	// reporters is how many pods are told at a time.
+	// reporters is how many pods are reported on at a time.
 	reporters = 8
 )
 
-// saying is what was said, and when.
-type saying struct {
+// reported is a message, and when it was reported.
+type reported struct {
 	message string
 	at      time.Time
 }
 
-// reporter tells users why the pods of a gang are not placed. kube-scheduler reports on the one pod that it tried; the
-// reporter says the same of the others, as an event and as the condition PodScheduled, which autoscalers of clusters
-// count. It works in the background, pod by pod, and says nothing twice.
+// reporter reports to users why the pods of a gang are not placed. kube-scheduler reports on the one pod that it tried;
+// the reporter says the same of the others, as an event and as the condition PodScheduled, which autoscalers of
+// clusters count. It works in the background, pod by pod, and repeats nothing.
 type reporter struct {
-	office *office
-	queue  workqueue.TypedRateLimitingInterface[ledger.UID]
+	coordinator *coordinator
+	queue       workqueue.TypedRateLimitingInterface[gangcache.UID]
 
-	leads func() bool
+	leads func(context.Context) bool
 
 	mu      sync.Mutex
-	said    map[ledger.UID]saying // of a pod, last
-	verdict map[ledger.Key]string // why a gang found no room
+	last    map[gangcache.UID]reported // what was reported of a pod
+	verdict map[gangcache.Key]string   // why a gang found no room
 }
 
-func newReporter(o *office) *reporter {
+func newReporter(c *coordinator, leads func(context.Context) bool) *reporter {
 	return &reporter{
-		office: o,
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ledger.UID]()),
-		leads:  new(election).leads,
-		said:   map[ledger.UID]saying{}, verdict: map[ledger.Key]string{},
+		coordinator: c,
+		queue:       workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[gangcache.UID]()),
+		leads:       leads,
+		last:        map[gangcache.UID]reported{}, verdict: map[gangcache.Key]string{},
 	}
 }
 
@@ -91,41 +92,41 @@ func (r *reporter) next(ctx context.Context) bool {
 
 // look reports on a pod of a gang that cannot be tried: at once where something must be mended, after a while where
 // pods are missing that may be on their way.
-func (r *reporter) look(uid ledger.UID) {
-	switch hurdle, broken := r.office.ledger.Hurdle(uid); {
+func (r *reporter) look(uid gangcache.UID, blocked string, broken bool) {
+	switch {
 	case broken:
 		r.queue.Add(uid)
-	case hurdle != "":
+	case blocked != "":
 		r.queue.AddAfter(uid, gathering)
 	}
 }
 
 // forget drops what is known of a pod that has gone.
-func (r *reporter) forget(uid ledger.UID) {
+func (r *reporter) forget(uid gangcache.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.said, uid)
+	delete(r.last, uid)
 }
 
 // close drops what is known of a gang that has no pods any more.
-func (r *reporter) close(key ledger.Key) {
+func (r *reporter) close(key gangcache.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.verdict, key)
 }
 
 // refused reports to the other members of a gang what kube-scheduler says of the one that it tried.
-func (r *reporter) refused(uid ledger.UID, wants []ledger.Want, message string) {
-	refusals.Inc()
+func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message string) {
+	r.coordinator.metrics.refusals.Inc()
 	r.mu.Lock()
-	r.said[uid] = saying{message, time.Now()}
+	r.last[uid] = reported{message, time.Now()}
 	for _, w := range wants {
 		r.verdict[w.Gang] = message
 	}
 	r.mu.Unlock()
 	for _, w := range wants {
 		if w.Gang.Native {
-			r.office.groups.judge(w.Gang, message)
+			r.coordinator.groups.report(w.Gang, message)
 		}
 		for _, other := range w.Candidates {
 			if other != uid {
@@ -136,34 +137,34 @@ func (r *reporter) refused(uid ledger.UID, wants []ledger.Want, message string) 
 }
 
 // placed ends a gang's refusal.
-func (r *reporter) placed(a ledger.Admission) {
-	admissions.Inc()
-	admissionSeconds.Observe(a.Waited.Seconds())
+func (r *reporter) placed(a gangcache.Admission) {
+	r.coordinator.metrics.admissions.Inc()
+	r.coordinator.metrics.admissionSeconds.Observe(a.Waited.Seconds())
 	r.close(a.Gang)
 	if a.Gang.Native {
-		r.office.groups.judge(a.Gang, "")
+		r.coordinator.groups.report(a.Gang, "")
 	}
 }
 
 // message is what there is to say of a pod, "" for nothing: it is placed or being placed, or kube-scheduler says it.
-func (r *reporter) message(uid ledger.UID) string {
-	if hurdle, _ := r.office.ledger.Hurdle(uid); hurdle != "" {
-		return hurdle
+func (r *reporter) message(uid gangcache.UID) string {
+	if blocked, _ := r.coordinator.cache.BlockingReason(uid); blocked != "" {
+		return blocked
 	}
-	if r.office.ledger.Admit(uid).OK {
+	v := r.coordinator.cache.Admit(uid)
+	if v.OK {
 		return ""
 	}
-	key, _ := r.office.ledger.GangOf(uid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.verdict[key]
+	return r.verdict[v.Gang]
 }
 
-// report tells a pod what there is to say of it, unless it was told; again is when to look at it once more.
-func (r *reporter) report(ctx context.Context, uid ledger.UID) (again time.Duration, err error) {
-	r.office.mu.RLock()
-	pod := r.office.pods[uid]
-	r.office.mu.RUnlock()
+// report writes what there is to say of a pod, unless it was reported; again is when to look at it once more.
+func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Duration, err error) {
+	r.coordinator.mu.RLock()
+	pod := r.coordinator.pods[uid]
+	r.coordinator.mu.RUnlock()
 	if pod == nil || pod.Spec.NodeName != "" {
 		return 0, nil
 	}
@@ -171,11 +172,11 @@ func (r *reporter) report(ctx context.Context, uid ledger.UID) (again time.Durat
 	if message == "" {
 		return 0, nil
 	}
-	if !r.leads() {
-		return repeat, nil // the scheduler that leads says it, and this one may have to take over
+	if !r.leads(ctx) {
+		return repeat, nil // the scheduler that leads reports it, and this one may have to take over
 	}
 	r.mu.Lock()
-	last := r.said[uid]
+	last := r.last[uid]
 	r.mu.Unlock()
 	if last.message == message {
 		return 0, nil
@@ -183,29 +184,34 @@ func (r *reporter) report(ctx context.Context, uid ledger.UID) (again time.Durat
 	if wait := time.Until(last.at.Add(repeat)); wait > 0 {
 		return wait, nil
 	}
-	if err := r.say(ctx, pod, message); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.write(ctx, pod, message); err != nil && !apierrors.IsNotFound(err) {
 		return 0, fmt.Errorf("reporting on pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	r.mu.Lock()
-	r.said[uid] = saying{message, time.Now()}
+	r.last[uid] = reported{message, time.Now()}
 	r.mu.Unlock()
 	return 0, nil
 }
 
-// say writes the message where users and autoscalers look.
-func (r *reporter) say(ctx context.Context, pod *corev1.Pod, message string) error {
+// write puts the message where users and autoscalers look.
+func (r *reporter) write(ctx context.Context, pod *corev1.Pod, message string) error {
 	note := message
 	if len(note) > validation.NoteLengthLimit {
 		note = strings.ToValidUTF8(note[:validation.NoteLengthLimit], "") // cut inside a character, it would be none
 	}
-	r.office.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note)
+	r.coordinator.handle.EventRecorder().Eventf(
+		pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", "%s", note,
+	)
 	status := pod.Status.DeepCopy()
 	changed := podutil.UpdatePodCondition(status, &corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
-		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.PodScheduled),
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		Message: message,
+		ObservedGeneration: podutil.CalculatePodConditionObservedGeneration(
+			&pod.Status, pod.Generation, corev1.PodScheduled,
+		),
 	})
 	if !changed {
 		return nil
 	}
-	return util.PatchPodStatus(ctx, r.office.handle.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
+	return util.PatchPodStatus(ctx, r.coordinator.handle.ClientSet(), pod.Name, pod.Namespace, &pod.Status, status)
 }

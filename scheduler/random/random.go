@@ -1,7 +1,6 @@
-// Package random is the Score plugin TegenRandom: of the nodes that fit a pod
-// each is as likely as any other. It takes the place of schedulers that bind
-// pods to a random ready node and know nothing of resources, taints or races:
-// which nodes fit is decided by kube-scheduler's own filters before it is asked.
+// Package random is the Score plugin TegenRandom: of the nodes that fit a pod each is as likely as any other. It takes
+// the place of schedulers that bind pods to a random ready node and know nothing of resources, taints or races: which
+// nodes fit is decided by kube-scheduler's own filters before it is asked.
 package random
 
 import (
@@ -80,7 +79,9 @@ func (r *Random) ScoreExtensions() fwk.ScoreExtensions { return r }
 
 // NormalizeScore gives the node with the highest lot the best score and no other the same: nodes of one score would be
 // chosen among by kube-scheduler's own dice, which know no seed.
-func (*Random) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+func (*Random) NormalizeScore(
+	_ context.Context, _ fwk.CycleState, _ *corev1.Pod, scores fwk.NodeScoreList,
+) *fwk.Status {
 	order := make([]int, len(scores))
 	for i := range order {
 		order[i] = i

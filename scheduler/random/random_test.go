@@ -24,7 +24,8 @@ const (
 
 func TestEachNodeIsAsLikely(t *testing.T) {
 	nodes := nodes(20)
-	// Names as a Deployment's, a Job's and a StatefulSet's pods have them: those that are almost equal are the hard ones.
+	// Names as a Deployment's, a Job's and a StatefulSet's pods have them: those that are almost equal are the hard
+	// ones.
 	named := map[string]func(i int) string{
 		"numbered":   func(i int) string { return fmt.Sprintf("worker-%d", i) },
 		"of one end": func(i int) string { return fmt.Sprintf("%d-worker", i) },
@@ -43,14 +44,17 @@ func TestEachNodeIsAsLikely(t *testing.T) {
 				sum += d * d / expected
 			}
 			if sum > chiSquared999 || sum < chiSquared001 {
-				t.Errorf("pods %s, seed %d: chi-squared %.1f, want one from %.1f to %.1f: %v", style, seed, sum, chiSquared001, chiSquared999, counts)
+				t.Errorf(
+					"pods %s, seed %d: chi-squared %.1f, want one from %.1f to %.1f: %v", style, seed, sum,
+					chiSquared001, chiSquared999, counts,
+				)
 			}
 		}
 	}
 }
 
-// TestNeighboursAreIndependent looks at the second of two pods by the node of the first: pods of one job must not follow
-// each other around.
+// TestNeighboursAreIndependent looks at the second of two pods by the node of the first: pods of one job must not
+// follow each other around.
 func TestNeighboursAreIndependent(t *testing.T) {
 	nodes := nodes(20)
 	r := seeded(t, 7)
@@ -109,7 +113,9 @@ func TestOrderOfNodesDoesNotMatter(t *testing.T) {
 	for i := range 50 {
 		p := pod("team", fmt.Sprintf("w-%d", i))
 		shuffled := slices.Clone(given)
-		rand.New(rand.NewPCG(uint64(i), 0)).Shuffle(len(shuffled), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
+		rand.New(rand.NewPCG(uint64(i), 0)).Shuffle(len(shuffled), func(a, b int) {
+			shuffled[a], shuffled[b] = shuffled[b], shuffled[a]
+		})
 		if a, b := choice(t, r, p, given), choice(t, r, p, shuffled); a != b {
 			t.Fatalf("pod %s goes to %s, and with the nodes in another order to %s", p.Name, a, b)
 		}
@@ -122,7 +128,9 @@ func TestOtherNodesDoNotMatter(t *testing.T) {
 	for i := range 100 {
 		p := pod("team", fmt.Sprintf("w-%d", i))
 		chosen := choice(t, r, p, all)
-		fewer := slices.DeleteFunc(slices.Clone(all), func(n fwk.NodeInfo) bool { return n.Node().Name != chosen && len(n.Node().Name)%2 == 0 })
+		fewer := slices.DeleteFunc(slices.Clone(all), func(n fwk.NodeInfo) bool {
+			return n.Node().Name != chosen && len(n.Node().Name)%2 == 0
+		})
 		if got := choice(t, r, p, fewer); got != chosen {
 			t.Fatalf("pod %s goes to %s, and to %s where some of the others do not fit", p.Name, chosen, got)
 		}
@@ -136,14 +144,20 @@ func TestScores(t *testing.T) {
 			best := 0
 			for _, s := range list {
 				if s.Score < fwk.MinScore || s.Score > fwk.MaxScore {
-					t.Fatalf("of %d nodes %s has score %d, want one from %d to %d", n, s.Name, s.Score, fwk.MinScore, fwk.MaxScore)
+					t.Fatalf(
+						"of %d nodes %s has score %d, want one from %d to %d", n, s.Name, s.Score, fwk.MinScore,
+						fwk.MaxScore,
+					)
 				}
 				if s.Score == fwk.MaxScore {
 					best++
 				}
 			}
 			if best != 1 {
-				t.Fatalf("of %d nodes %d have the best score: kube-scheduler throws dice among those, which know no seed", n, best)
+				t.Fatalf(
+					"of %d nodes %d have the best score: kube-scheduler throws dice among those, which know no seed", n,
+					best,
+				)
 			}
 		}
 	}
@@ -154,7 +168,8 @@ func TestScoresOfOneLot(t *testing.T) {
 	if s := (&Random{}).NormalizeScore(t.Context(), nil, nil, list); !s.IsSuccess() {
 		t.Fatal(s.AsError())
 	}
-	if i := slices.IndexFunc(list, func(s fwk.NodeScore) bool { return s.Score == fwk.MaxScore }); list[i].Name != "a" || list[0].Score == list[2].Score {
+	i := slices.IndexFunc(list, func(s fwk.NodeScore) bool { return s.Score == fwk.MaxScore })
+	if list[i].Name != "a" || list[0].Score == list[2].Score {
 		t.Errorf("equal lots are ordered by name, got %v", list)
 	}
 	if s := (&Random{}).NormalizeScore(t.Context(), nil, nil, nil); !s.IsSuccess() {
@@ -243,5 +258,7 @@ func scores(t *testing.T, r *Random, p *corev1.Pod, nodes []fwk.NodeInfo) fwk.No
 // choice is the node that kube-scheduler would take where no other plugin scores.
 func choice(t *testing.T, r any, p *corev1.Pod, nodes []fwk.NodeInfo) string {
 	t.Helper()
-	return slices.MaxFunc(scores(t, r.(*Random), p, nodes), func(a, b fwk.NodeScore) int { return int(a.Score - b.Score) }).Name
+	return slices.MaxFunc(scores(t, r.(*Random), p, nodes), func(a, b fwk.NodeScore) int {
+		return int(a.Score - b.Score)
+	}).Name
 }

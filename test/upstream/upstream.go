@@ -1,28 +1,143 @@
 // Package upstream finds the CustomResourceDefinitions of other projects for the tests that hold rendered manifests
-// against them. In goes the repository's root; out comes a folder of YAML files. The repository holds no copy of them, so
-// that a test must be ready for ErrAbsent, and then say how much nobody has judged.
+// against them, and fetches them. The repository holds no copy of them: lock.yaml says of each where it comes from and
+// its digest. In goes the repository's root; out come files of exactly those digests, or, where some are not on this
+// machine, ErrAbsent beside the others. A test must be ready for that, and then say how much nobody has judged.
 package upstream
 
 import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
-// ErrAbsent says that this machine has no such definitions.
-var ErrAbsent = errors.New("no CRDs of other projects beside the checkout; name their directory in TEGEN_CRDS")
+// ErrAbsent says that this machine lacks definitions.
+var ErrAbsent = errors.New("CRDs of other projects are not on this machine: run 'make crds'")
 
-// Dir is the folder of the definitions: TEGEN_CRDS, which then must be there, or one beside the checkout, or ErrAbsent.
-func Dir(root string) (string, error) {
-	if dir := os.Getenv("TEGEN_CRDS"); dir != "" {
-		return dir, nil
+//go:embed lock.yaml
+var locked []byte
+
+// definition is a file of the lock.
+type definition struct {
+	name, sha256, source string
+	release              string // of what, for people
+}
+
+// store is a lock and the folders that may hold its files.
+type store struct {
+	definitions []definition
+	beside      string // the folder beside the checkout, which is read first
+	cache       string // what make crds fills
+}
+
+func open(root string, lock []byte) (*store, error) {
+	var projects []struct {
+		Project, Version, Source string
+		Files                    map[string]string
 	}
-	dir := filepath.Join(root, "..", "shared", "crds")
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", ErrAbsent
+	if err := yaml.UnmarshalStrict(lock, &projects); err != nil {
+		return nil, fmt.Errorf("reading the lock of CRDs: %w", err)
 	}
-	return dir, nil
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("looking for a cache folder: %w", err)
+	}
+	s := &store{beside: filepath.Join(root, "..", "shared", "crds"), cache: filepath.Join(cache, "tegen", "crds")}
+	for _, p := range projects {
+		source := strings.ReplaceAll(p.Source, "{version}", p.Version)
+		for name, digest := range p.Files {
+			from := source
+			if path.Ext(source) != ".yaml" {
+				from += "/" + name
+			}
+			s.definitions = append(s.definitions, definition{name, digest, from, p.Project + " " + p.Version})
+		}
+	}
+	slices.SortFunc(s.definitions, func(a, b definition) int { return strings.Compare(a.name, b.name) })
+	return s, nil
+}
+
+// Files are the paths of the definitions that are on this machine, sorted by name.
+func Files(root string) ([]string, error) {
+	s, err := open(root, locked)
+	if err != nil {
+		return nil, err
+	}
+	return s.files()
+}
+
+func (s *store) files() (found []string, err error) {
+	var missing []string
+	for _, d := range s.definitions {
+		file, err := s.find(d)
+		switch {
+		case errors.Is(err, ErrAbsent):
+			missing = append(missing, d.name)
+		case err != nil:
+			return nil, err
+		default:
+			found = append(found, file)
+		}
+	}
+	if missing != nil {
+		return found, fmt.Errorf("%w (%s)", ErrAbsent, strings.Join(missing, ", "))
+	}
+	return found, nil
+}
+
+// find takes no file but one of the locked digest, and tells the others only where there is no such file.
+func (s *store) find(d definition) (string, error) {
+	var wrong error
+	for _, file := range []string{filepath.Join(s.beside, d.name), s.cached(d)} {
+		text, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = d.check(text)
+		}
+		if err == nil {
+			return file, nil
+		}
+		wrong = errors.Join(wrong, fmt.Errorf("reading %s: %w", file, err))
+	}
+	if wrong != nil {
+		return "", fmt.Errorf("%w: run 'make crds'", wrong)
+	}
+	return "", ErrAbsent
+}
+
+// cached is a path of its own for each digest: checkouts of different locks share the folder.
+func (s *store) cached(d definition) string {
+	return filepath.Join(s.cache, d.sha256[:min(16, len(d.sha256))], d.name)
+}
+
+// check refuses any text but the locked one.
+func (d definition) check(text []byte) error {
+	sum := sha256.Sum256(text)
+	if got := hex.EncodeToString(sum[:]); got != d.sha256 {
+		return fmt.Errorf("its SHA-256 is %s, and test/upstream/lock.yaml wants %s for %s", got, d.sha256, d.release)
+	}
+	return nil
+}
+
+// Absent ends a test that lacks definitions. Where CI=true, something must have fetched them before.
+func Absent(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
 }
 
 // OlderDLRover is the file of the definition that DLRover's documents install.

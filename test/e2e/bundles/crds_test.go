@@ -26,8 +26,8 @@ const defineTimeout = 2 * time.Minute
 type definitions map[schema.GroupKind]*unstructured.Unstructured
 
 // definitionsFor reads the definitions of the custom resources in the bundles:
-// tegen's own, and other projects'. The error is upstream.ErrAbsent, beside the
-// own ones, where those of others are not on this machine.
+// tegen's own, and other projects'. The error is upstream.ErrAbsent, beside
+// those that there are, where some are not on this machine.
 func definitionsFor(all []*bundle) (definitions, error) {
 	wanted := map[schema.GroupKind]bool{}
 	for _, b := range all {
@@ -36,23 +36,20 @@ func definitionsFor(all []*bundle) (definitions, error) {
 		}
 	}
 	found := definitions{}
-	if err := found.read(ownCRDs, wanted); err != nil {
+	own, err := filepath.Glob(filepath.Join(ownCRDs, "*.yaml"))
+	if err != nil || len(own) == 0 {
+		return nil, fmt.Errorf("reading CRDs: no YAML files in %s (%w)", ownCRDs, err)
+	}
+	others, absent := upstream.Files(root)
+	if err := found.read(append(own, others...), wanted); err != nil {
 		return nil, err
 	}
-	dir, err := upstream.Dir(root)
-	if err != nil {
-		return found, err
-	}
-	return found, found.read(dir, wanted)
+	return found, absent
 }
 
-// read adds the wanted definitions of a folder. Those of an API version that no
+// read adds the wanted definitions of files. Those of an API version that no
 // server has any more (v1beta1) are left out, as are those set aside.
-func (d definitions) read(dir string, wanted map[schema.GroupKind]bool) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("reading CRDs: no YAML files in %s (%w)", dir, err)
-	}
+func (d definitions) read(files []string, wanted map[schema.GroupKind]bool) error {
 	for _, file := range files {
 		if _, aside := upstream.SetAside[filepath.Base(file)]; aside {
 			continue

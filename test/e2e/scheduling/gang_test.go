@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
@@ -29,7 +29,7 @@ func testGangs(l *lab) {
 
 	l.story("elastic", func(l *lab, ns string) {
 		l.nodes(ns, 1, 2)
-		g := of(ns, "g", 6, 3, 1, ledger.TotalNumber, "3", ledger.MatchPolicy, "waiting-and-running")
+		g := of(ns, "g", 6, 3, 1, gangcache.TotalNumber, "3", gangcache.MatchPolicy, "waiting-and-running")
 		l.create(g, 0, 4)
 		l.told(g, "gang elastic/g needs 3 pods at once and has room for 2")
 		l.stays(g, 0)
@@ -70,7 +70,7 @@ func testGangs(l *lab) {
 	l.story("rejoins", func(l *lab, ns string) {
 		l.nodes(ns, 1, 4)
 		for _, policy := range []string{"once-satisfied", "waiting-and-running"} {
-			g := of(ns, policy, 2, 2, 1, ledger.MatchPolicy, policy)
+			g := of(ns, policy, 2, 2, 1, gangcache.MatchPolicy, policy)
 			l.create(g, 0, 2)
 			l.runs(g, 2)
 			l.delete(ns, policy+"-0")
@@ -82,7 +82,7 @@ func testGangs(l *lab) {
 
 	l.story("finishing", func(l *lab, ns string) {
 		l.nodes(ns, 1, 4)
-		g := of(ns, "g", 3, 3, 1, ledger.MatchPolicy, "waiting-and-running")
+		g := of(ns, "g", 3, 3, 1, gangcache.MatchPolicy, "waiting-and-running")
 		l.create(g, 0, 3)
 		l.runs(g, 3)
 		l.finish(ns, "g-0")
@@ -94,7 +94,7 @@ func testGangs(l *lab) {
 
 	l.story("only-waiting", func(l *lab, ns string) {
 		l.nodes(ns, 1, 4)
-		g := of(ns, "g", 2, 2, 1, ledger.MatchPolicy, "only-waiting")
+		g := of(ns, "g", 2, 2, 1, gangcache.MatchPolicy, "only-waiting")
 		l.create(g, 0, 2)
 		l.runs(g, 2)
 		l.delete(ns, "g-0")
@@ -115,7 +115,7 @@ func testGangs(l *lab) {
 
 	l.story("not-strict", func(l *lab, ns string) {
 		l.nodes(ns, 1, 2)
-		g := of(ns, "g", 3, 3, 1, ledger.ModeKey, "NonStrict", ledger.WaitingTime, "5s")
+		g := of(ns, "g", 3, 3, 1, gangcache.ModeKey, "NonStrict", gangcache.WaitingTime, "5s")
 		l.create(g, 0, 3)
 		single := gang{namespace: ns, name: "single", gpus: 2}
 		l.until("the gang tries", func() bool { return len(l.events(ns)) > 0 }, l.sight(g))
@@ -129,7 +129,7 @@ func testGangs(l *lab) {
 	l.story("groups", func(l *lab, ns string) {
 		l.nodes(ns, 1, 3)
 		list := fmt.Sprintf(`["%s/a","%s/b"]`, ns, ns)
-		a, b := of(ns, "a", 2, 2, 1, ledger.GroupsKey, list), of(ns, "b", 2, 2, 1, ledger.GroupsKey, list)
+		a, b := of(ns, "a", 2, 2, 1, gangcache.GroupsKey, list), of(ns, "b", 2, 2, 1, gangcache.GroupsKey, list)
 		l.create(a, 0, 2)
 		l.told(a, "gang groups/a waits for gang groups/b of its group, which has no pods")
 		l.create(b, 0, 2)
@@ -165,7 +165,7 @@ func testGangs(l *lab) {
 		l.stays(g, 0)
 		l.drop(g)
 		g.name = "tolerant"
-		g.annotations[ledger.Name] = g.name
+		g.annotations[gangcache.Name] = g.name
 		g.with = func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists}}
 		}
@@ -202,16 +202,16 @@ func testMalformed(l *lab) {
 	for name, c := range map[string]struct {
 		key, value, says string
 	}{
-		"word":          {ledger.MinMembers, "four", "it must be a number from 1 to 100000"},
-		"above-total":   {ledger.TotalNumber, "1", "it must not be below min-available, 2"},
-		"negative":      {ledger.MinMembers, "-1", "it must be a number from 1 to 100000"},
-		"empty":         {ledger.MinMembers, "", "it must be a number from 1 to 100000"},
-		"huge":          {ledger.MinMembers, "1000000000", "it must be a number from 1 to 100000"},
-		"nameless":      {ledger.Name, "", "a gang needs a name that its pods share"},
-		"mode":          {ledger.ModeKey, "strict", "it must be one of Strict, NonStrict"},
-		"groups":        {ledger.GroupsKey, "a,b", "it must be a JSON list of namespace/name"},
-		"waiting-time":  {ledger.WaitingTime, "forever", "it must be a positive duration"},
-		"match-policy":  {ledger.MatchPolicy, "any", "it must be one of once-satisfied"},
+		"word":          {gangcache.MinMembers, "four", "it must be a number from 1 to 100000"},
+		"above-total":   {gangcache.TotalNumber, "1", "it must not be below min-available, 2"},
+		"negative":      {gangcache.MinMembers, "-1", "it must be a number from 1 to 100000"},
+		"empty":         {gangcache.MinMembers, "", "it must be a number from 1 to 100000"},
+		"huge":          {gangcache.MinMembers, "1000000000", "it must be a number from 1 to 100000"},
+		"nameless":      {gangcache.Name, "", "a gang needs a name that its pods share"},
+		"mode":          {gangcache.ModeKey, "strict", "it must be one of Strict, NonStrict"},
+		"groups":        {gangcache.GroupsKey, "a,b", "it must be a JSON list of namespace/name"},
+		"waiting-time":  {gangcache.WaitingTime, "forever", "it must be a positive duration"},
+		"match-policy":  {gangcache.MatchPolicy, "any", "it must be one of once-satisfied"},
 		"one-bad-among": {"", "", "pod g-1: annotation gang.scheduling.koordinator.sh/mode"},
 	} {
 		l.story(name, func(l *lab, ns string) {
@@ -222,7 +222,7 @@ func testMalformed(l *lab) {
 			} else {
 				g.with = func(p *corev1.Pod) {
 					if p.Name == "g-1" {
-						p.Annotations[ledger.Prefix+ledger.ModeKey] = "lax"
+						p.Annotations[gangcache.Prefix+gangcache.ModeKey] = "lax"
 					}
 				}
 			}

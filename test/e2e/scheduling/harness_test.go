@@ -20,7 +20,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/tegen-dev/tegen/scheduler/config"
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
@@ -199,7 +199,7 @@ type gang struct {
 
 // of is a gang with a minimum.
 func of(namespace, name string, pods, minimum, gpus int, more ...string) gang {
-	g := gang{namespace: namespace, name: name, pods: pods, gpus: gpus, annotations: map[string]string{ledger.Name: name, ledger.MinMembers: fmt.Sprint(minimum)}}
+	g := gang{namespace: namespace, name: name, pods: pods, gpus: gpus, annotations: map[string]string{gangcache.Name: name, gangcache.MinMembers: fmt.Sprint(minimum)}}
 	for i := 0; i < len(more); i += 2 {
 		g.annotations[more[i]] = more[i+1]
 	}
@@ -225,7 +225,7 @@ func (g gang) pod(i int) *corev1.Pod {
 		pod.Spec.SchedulerName = "tegen-scheduler"
 	}
 	for k, v := range g.annotations {
-		pod.Annotations[ledger.Prefix+k] = v
+		pod.Annotations[gangcache.Prefix+k] = v
 	}
 	if g.with != nil {
 		g.with(pod)

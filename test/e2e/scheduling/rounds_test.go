@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
-	"github.com/tegen-dev/tegen/scheduler/gang/ledger"
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
@@ -48,15 +48,15 @@ type auditor struct {
 
 func (a *auditor) see(e watch.Event) {
 	pod, ok := e.Object.(*corev1.Pod)
-	if !ok || pod.Annotations[ledger.Prefix+ledger.Name] == "" || !slices.Contains(a.namespaces, pod.Namespace) {
+	if !ok || pod.Annotations[gangcache.Prefix+gangcache.Name] == "" || !slices.Contains(a.namespaces, pod.Namespace) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := pod.Namespace + "/" + pod.Annotations[ledger.Prefix+ledger.Name]
+	key := pod.Namespace + "/" + pod.Annotations[gangcache.Prefix+gangcache.Name]
 	g := a.gangs[key]
 	if g == nil {
-		minimum, _ := strconv.Atoi(pod.Annotations[ledger.Prefix+ledger.MinMembers])
+		minimum, _ := strconv.Atoi(pod.Annotations[gangcache.Prefix+gangcache.MinMembers])
 		g = &account{min: minimum, bound: map[string]string{}}
 		a.gangs[key] = g
 	}
@@ -190,12 +190,12 @@ func (l *lab) round(ns string, round int, dice *rand.Rand, room int) {
 	var order []int // of the gangs, once for each pod
 	for i := range 3 + dice.IntN(4) {
 		pods := 1 + dice.IntN(room)
-		g := of(ns, fmt.Sprintf("r%d-%c", round, 'a'+i), pods, 1+dice.IntN(pods), 1, ledger.WaitingTime, "2s")
+		g := of(ns, fmt.Sprintf("r%d-%c", round, 'a'+i), pods, 1+dice.IntN(pods), 1, gangcache.WaitingTime, "2s")
 		if dice.IntN(4) == 0 {
-			g.annotations[ledger.MatchPolicy] = "waiting-and-running"
+			g.annotations[gangcache.MatchPolicy] = "waiting-and-running"
 		}
 		if dice.IntN(6) == 0 {
-			g.annotations[ledger.ModeKey] = "NonStrict"
+			g.annotations[gangcache.ModeKey] = "NonStrict"
 		}
 		gangs = append(gangs, g)
 		for range pods {
@@ -212,7 +212,7 @@ func (l *lab) round(ns string, round int, dice *rand.Rand, room int) {
 	l.createAll(pods)
 	l.until(fmt.Sprintf("every gang of round %d has run", round), func() bool {
 		gangs = slices.DeleteFunc(gangs, func(g gang) bool {
-			minimum, _ := strconv.Atoi(g.annotations[ledger.MinMembers])
+			minimum, _ := strconv.Atoi(g.annotations[gangcache.MinMembers])
 			if len(l.bound(g)) < minimum {
 				return false
 			}

@@ -1,5 +1,5 @@
-// Package image makes the images of tests on a real node without a registry, Docker or a base image: archives in the
-// OCI layout, which 'ctr images import' and 'kind load image-archive' take.
+// Package image makes the images of tests on a real node without a registry, Docker or a base image: archives as 'docker
+// save' writes them, which 'ctr images import', 'kind load image-archive' and 'docker load' take.
 //
 // One image, worker, stands for every image of a training: it holds Debian's torch, OpenMPI and ssh as they are
 // installed on this machine, and the files of root/. The others hold one program of this repository or of the cluster's.
@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // The images.
@@ -61,7 +64,7 @@ func For(name string) string {
 const unusedFor = time.Hour
 
 // format is part of every key. It must change with what archives are written by: this package's code.
-const format = "1"
+const format = "2"
 
 // CacheDir is a folder for archives that all checkouts share.
 func CacheDir() (string, error) {
@@ -99,7 +102,7 @@ func Build(ctx context.Context, progress io.Writer, dir string, images ...string
 type recipe struct {
 	image  string
 	layers []layer
-	config config
+	config v1.Config
 }
 
 // layer is a part of an image that is kept where another part changes.
@@ -130,7 +133,7 @@ func keyOf(parts ...string) string {
 
 // file is the archive's name. That of its first layer, by far the largest, is a part of its own.
 func (r recipe) file() (string, error) {
-	config, err := r.config.encode(nil)
+	config, err := json.Marshal(r.configFile())
 	if err != nil {
 		return "", err
 	}
@@ -178,26 +181,19 @@ func (r recipe) build(ctx context.Context, progress io.Writer, dir string) (stri
 }
 
 func (r recipe) write(ctx context.Context, file *os.File, dir string) error {
-	w := &archiveWriter{file: file}
+	var layers []v1.Layer
 	for i, l := range r.layers {
+		var olds []string // the first layer is the same in all of these, so any will do
 		if i == 0 {
-			// The layer is the same in all of these, so any will do.
-			if olds, _ := filepath.Glob(filepath.Join(dir, r.prefix()+"*.tar")); len(olds) > 0 {
-				if err := w.copyFirstLayer(olds[0]); err != nil {
-					return err
-				}
-				continue
-			}
+			olds, _ = filepath.Glob(filepath.Join(dir, r.prefix()+"*.tar"))
 		}
-		entries, err := l.entries()
+		layer, err := l.blob(ctx, olds)
 		if err != nil {
 			return err
 		}
-		if err := w.addLayer(ctx, entries); err != nil {
-			return err
-		}
+		layers = append(layers, layer)
 	}
-	return w.finish(r.config, Reference(r.image))
+	return r.archive(file, layers)
 }
 
 // prune removes archives of an image, whole or partial, that have not been used for some time. What cannot be removed

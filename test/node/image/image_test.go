@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 func TestFor(t *testing.T) {
@@ -70,65 +72,43 @@ func sample(top string, built *int) recipe {
 			{key: keyOfEntries(bottom), entries: func() ([]entry, error) { *built++; return bottom, nil }},
 			{key: keyOfEntries(above), entries: func() ([]entry, error) { return above, nil }},
 		},
-		config: config{User: nobody, Env: []string{searchPath}, Entrypoint: []string{"/program"}, WorkingDir: "/usr"},
+		config: v1.Config{User: nobody, Env: []string{searchPath}, Entrypoint: []string{"/program"}, WorkingDir: "/usr"},
 	}
 }
 
-// What containerd and kind read: every digest and size holds, and nothing is beside what is referred to.
+// What containerd, kind and docker read: every digest and size holds, and nothing is beside what is referred to.
 func TestArchive(t *testing.T) {
 	path, err := sample("one", new(int)).build(t.Context(), io.Discard, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := untar(t, read(t, path))
-	if got, want := string(files["oci-layout"]), `{"imageLayoutVersion":"1.0.0"}`; got != want {
-		t.Errorf("oci-layout is %s", got)
+	img, err := tarball.ImageFromPath(path, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	seen := map[string]bool{"oci-layout": true, "index.json": true}
-	blob := func(d descriptor, mediaType string) []byte {
-		t.Helper()
-		data := files[blobName(d.Digest)]
-		sum := sha256.Sum256(data)
-		if got := "sha256:" + hex.EncodeToString(sum[:]); got != d.Digest || int64(len(data)) != d.Size || d.MediaType != mediaType {
-			t.Errorf("%+v (want %s) describes %d bytes of %s", d, mediaType, len(data), got)
-		}
-		seen[blobName(d.Digest)] = true
-		return data
+	c, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
 	}
-	var top index
-	decode(t, files["index.json"], &top)
-	if len(top.Manifests) != 1 {
-		t.Fatalf("the index has %d manifests", len(top.Manifests))
-	}
-	if got := top.Manifests[0].Annotations["io.containerd.image.name"]; got != "localhost/tegen-test/sample:1" {
-		t.Errorf("the image is called %s", got)
-	}
-	var m manifest
-	decode(t, blob(top.Manifests[0], manifestType), &m)
-	var c struct {
-		OS, Architecture string
-		Config           config
-		RootFS           struct {
-			Type    string
-			DiffIDs []string `json:"diff_ids"`
-		}
-	}
-	decode(t, blob(m.Config, configType), &c)
 	if diff := cmp.Diff(sample("", new(int)).config, c.Config); diff != "" || c.OS != "linux" || c.Architecture == "" {
 		t.Errorf("configuration %+v (-want +got):\n%s", c, diff)
 	}
-	var digests []string
-	for _, l := range m.Layers {
-		blob(l, layerType)
-		digests = append(digests, l.Digest)
+	files := untar(t, read(t, path))
+	var m tarball.Manifest
+	if err := json.Unmarshal(files["manifest.json"], &m); err != nil || len(m) != 1 {
+		t.Fatalf("%s: %v", files["manifest.json"], err)
 	}
-	if diff := cmp.Diff(digests, c.RootFS.DiffIDs); diff != "" || len(digests) != 2 {
-		t.Errorf("the configuration names other layers than the manifest (-manifest +configuration):\n%s", diff)
+	if diff := cmp.Diff([]string{"localhost/tegen-test/sample:1"}, m[0].RepoTags); diff != "" {
+		t.Errorf("the image's names (-want +got):\n%s", diff)
 	}
-	for name := range files {
-		if !seen[name] {
-			t.Errorf("nothing refers to %s", name)
+	for i, name := range m[0].Layers {
+		sum := sha256.Sum256(files[name])
+		if got := "sha256:" + hex.EncodeToString(sum[:]); got != c.RootFS.DiffIDs[i].String() {
+			t.Errorf("the configuration names %s, and %s holds %s", c.RootFS.DiffIDs[i], name, got)
 		}
+	}
+	if want := len(m[0].Layers) + len([]string{m[0].Config, "manifest.json"}); len(files) != want || len(m[0].Layers) != 2 {
+		t.Errorf("%d layers, and %d files, want %d: nothing refers to some", len(m[0].Layers), len(files), want)
 	}
 }
 
@@ -260,13 +240,6 @@ func read(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-func decode(t *testing.T, data []byte, into any) {
-	t.Helper()
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatalf("%s: %v", data, err)
-	}
 }
 
 func names(t *testing.T, dir string) []string {

@@ -2,6 +2,8 @@ package image
 
 import (
 	"archive/tar"
+	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,6 +32,16 @@ func file(path string, mode fs.FileMode, data string) entry {
 
 func link(path, target string) entry {
 	return entry{path: path, mode: fs.ModeSymlink | 0o777, link: target}
+}
+
+// streamLayer is what writeLayer writes, for a reader that may stop early.
+func streamLayer(ctx context.Context, entries []entry) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		buffer := bufio.NewWriterSize(w, 1<<20)
+		w.CloseWithError(cmp.Or(writeLayer(ctx, buffer, entries), buffer.Flush()))
+	}()
+	return r
 }
 
 // writeLayer writes the entries as a tar file, sorted, so that a folder is before what it holds and equal layers are

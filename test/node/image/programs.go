@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
@@ -45,7 +47,7 @@ func (p program) recipe(ctx context.Context, progress io.Writer, image string) (
 	byPath := map[string]entry{target: {path: target, mode: 0o755, source: source}}
 	addFolders(byPath)
 	entries := slices.Collect(maps.Values(byPath))
-	c := config{User: nobody, Env: []string{searchPath}}
+	c := v1.Config{User: nobody, Env: []string{searchPath}}
 	if p.command {
 		c.Entrypoint = []string{target}
 	}

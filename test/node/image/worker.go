@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // packageList holds the packages of the worker's image, one a line. test/node/setup.sh installs them.
@@ -51,7 +53,7 @@ func workerRecipe(ctx context.Context) (recipe, error) {
 			{key: debianKey(packages), entries: func() ([]entry, error) { return debianEntries(ctx, packages) }},
 			{key: keyOfEntries(top), entries: func() ([]entry, error) { return top, nil }},
 		},
-		config: config{
+		config: v1.Config{
 			User: nobody,
 			Env: []string{
 				searchPath,

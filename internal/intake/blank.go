@@ -1,0 +1,40 @@
+package intake
+
+import "slices"
+
+// needed are fields that nobody writes without a value but to fill one in later.
+var needed = []string{
+	"image", "replicas", "parallelism", "completions", "numNodes", "minReplicas", "maxReplicas", "minAvailable",
+	"nprocPerNode", "nProcPerNode", "numProcPerNode", "slotsPerWorker",
+}
+
+// blanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an amount
+// for 0 then, and of other fields its own default. Anywhere else a field without a value is one that is not there.
+func (d *draft) blanks() {
+	for _, o := range d.workload {
+		if !o.made {
+			d.blank(o.view(), "")
+		}
+	}
+}
+
+func (d *draft) blank(v view, above string) {
+	for _, key := range sortedKeys(v.mapping()) {
+		child := v.at(key)
+		switch {
+		case child.given():
+			d.blank(child, key)
+		case above == "limits" || above == "requests" || slices.Contains(needed, key):
+			d.note(child, Flaw, "has no value: put one there, or take the line out")
+			d.waits = true
+		case texts[above]:
+			d.note(child, Flaw, "has no value: an empty text was taken")
+		}
+	}
+	for _, item := range v.items() {
+		if !item.given() && texts[above] {
+			d.note(item, Flaw, "has no value: an empty text was taken")
+		}
+		d.blank(item, above)
+	}
+}

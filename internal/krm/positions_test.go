@@ -1,0 +1,84 @@
+package krm_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// TestPositions: what is told of a job has the place where it was written, whatever an overlay calls it; where that is
+// not known, no line at all.
+func TestPositions(t *testing.T) {
+	other := strings.Replace(job, "name: resnet", "name: bert", 1)
+	rename := "patches:\n- target: {kind: TrainingJob}\n  options: {allowNameChange: true}\n  patch: |\n    - {op: replace, path: /metadata/name, value: x}\n"
+	for what, c := range map[string]struct {
+		files map[string]string
+		given string
+		want  map[string]string // by the name at the end
+	}{
+		"its own": {
+			files: map[string]string{"kustomization.yaml": "resources: [job.yaml]\n", "job.yaml": "# what for\n" + job},
+			want:  map[string]string{"ml/resnet": "job.yaml:2:1"},
+		},
+		"the second of a file": {
+			files: map[string]string{"kustomization.yaml": "resources: [job.yaml]\n", "job.yaml": configMap + "---\n" + job},
+			want:  map[string]string{"ml/resnet": "job.yaml:9:1"},
+		},
+		"of a base, with prefixes, a suffix and a namespace": {
+			files: map[string]string{
+				"kustomization.yaml": "resources: [base]\nnamePrefix: a-\nnameSuffix: -c\nnamespace: prod\n", "base/kustomization.yaml": "resources: [job.yaml, bert.yaml]\nnamePrefix: b-\n",
+				"base/job.yaml": job, "base/bert.yaml": other,
+			},
+			want: map[string]string{"prod/a-b-resnet-c": "base/job.yaml:1:1", "prod/a-b-bert-c": "base/bert.yaml:1:1"},
+		},
+		"of a component that renames": {
+			files: map[string]string{
+				"kustomization.yaml": "resources: [job.yaml]\ncomponents: [c]\n", "job.yaml": job,
+				"c/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [bert.yaml]\nnamePrefix: c-\n", "c/bert.yaml": other,
+			},
+			want: map[string]string{"ml/c-resnet": "job.yaml:1:1", "ml/c-bert": "c/bert.yaml:1:1"},
+		},
+		"two of a name": {
+			files: map[string]string{
+				"kustomization.yaml": "resources: [job.yaml, other.yaml]\n", "job.yaml": job, "other.yaml": strings.Replace(job, "namespace: ml", "namespace: nlp", 1),
+			},
+			want: map[string]string{"ml/resnet": "job.yaml:1:1", "nlp/resnet": "other.yaml:1:1"},
+		},
+		"given, of the name of one": {
+			files: map[string]string{"kustomization.yaml": "resources: [job.yaml]\nnamePrefix: a-\n", "job.yaml": "\n\n" + job},
+			given: "# new\n" + job,
+			want:  map[string]string{"ml/a-resnet": "given.yaml:2:1"},
+		},
+		"a patch's name": {
+			files: map[string]string{"kustomization.yaml": "resources: [job.yaml]\n" + rename, "job.yaml": job},
+			want:  map[string]string{"ml/x": "TrainingJob/x"},
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c.files["kustomization.yaml"] += "transformers: [tegen.yaml]\n"
+			c.files["tegen.yaml"] = generator
+			dir := folder(t, c.files)
+			t.Chdir(dir)
+			var given []schema.Source
+			if c.given != "" {
+				given = []schema.Source{{Name: "given.yaml", Data: []byte(c.given)}}
+			}
+			out, err := krm.Overlay(".", given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(out.Bundles) != len(c.want) {
+				t.Errorf("%d jobs, want %d", len(out.Bundles), len(c.want))
+			}
+			for _, b := range out.Bundles {
+				id := b.Job.Metadata.Namespace + "/" + b.Job.Metadata.Name
+				if got := b.Job.Position(); got != filepath.FromSlash(c.want[id]) {
+					t.Errorf("%s stands at %q, want %q", id, got, c.want[id])
+				}
+			}
+		})
+	}
+}

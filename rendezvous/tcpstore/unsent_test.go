@@ -1,0 +1,145 @@
+package tcpstore
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUnsent: replies that nobody reads have a limit over all connections, and who lets most come together is cut off,
+// while all others are served.
+func TestUnsent(t *testing.T) {
+	const value, clients, limit = 8 << 20, 20, 24 << 20
+	s, address, refused := counting(t, func(l *Limits) { l.Unsent = limit })
+	setter := connect(t, address)
+	setter.send(greeting)
+	for i := range clients {
+		setter.say(Set, "/k", strings.Repeat(string(rune('a'+i)), value))
+		setter.send(`04 "/n" #1`)
+		setter.want(fmt.Sprintf("#%d", i+1))
+		deaf := connect(t, address)
+		deaf.send(greeting + `03 "/k"`)
+		until(t, func() bool { return s.Stats().Unsent <= limit })
+	}
+	until(t, func() bool { return refused("memory") >= clients/2 })
+	reads := connect(t, address)
+	reads.send(greeting)
+	reads.say(Get, "/k")
+	if n, err := io.CopyN(io.Discard, reads, 8+value); err != nil {
+		t.Errorf("who reads has %d bytes, %v", n, err)
+	}
+}
+
+// TestSharedValue: a value that many are sent at a time is in memory once, and nobody is cut off for it.
+func TestSharedValue(t *testing.T) {
+	const value, clients = 4 << 20, 12
+	s, address, refused := counting(t, func(l *Limits) { l.Unsent = 2 * value })
+	setter := connect(t, address)
+	setter.send(greeting)
+	setter.say(Set, "/k", strings.Repeat("x", value))
+	setter.send(`04 "/n" #1`)
+	setter.want("#1")
+	var all []client
+	for range clients {
+		c := connect(t, address)
+		c.send(greeting + `03 "/k" 03 "/k"`)
+		all = append(all, c)
+	}
+	time.Sleep(200 * time.Millisecond)
+	for _, c := range all {
+		if n, err := io.CopyN(io.Discard, c, 2*(8+value)); err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	}
+	until(t, func() bool { return s.Stats().Unsent == 0 })
+	if refused("memory") != 0 {
+		t.Errorf("%d were cut off", refused("memory"))
+	}
+}
+
+// TestDeaf: who reads nothing of a long reply for a while is cut off, and who reads slowly is not.
+func TestDeaf(t *testing.T) {
+	const value = 16 << 20
+	_, address, refused := counting(t, func(l *Limits) { l.Unread = time.Second })
+	deaf, slow := connect(t, address), connect(t, address)
+	deaf.send(greeting)
+	deaf.say(Set, "/k", strings.Repeat("x", value))
+	deaf.send(`03 "/k"`)
+	slow.send(greeting + `06 #1 "/k"`)
+	slow.want("00")
+	slow.send(`03 "/k"`)
+	for left := int64(8 + value); left > 0; time.Sleep(30 * time.Millisecond) {
+		n, err := io.CopyN(io.Discard, slow, min(left, value/100))
+		if left -= n; err != nil {
+			t.Fatalf("who reads slowly misses %d bytes: %v", left, err)
+		}
+	}
+	if refused("slow") != 1 {
+		t.Errorf("%d were cut off", refused("slow"))
+	}
+}
+
+// plain is a connection that the system's order of arrival is not known of.
+type plain struct{ net.Conn }
+
+type plainListener struct{ net.Listener }
+
+func (l plainListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return plain{c}, err
+}
+
+// TestNoOrder: where nobody knows in which order bytes came, who has read its replies at last keeps nobody waiting.
+func TestNoOrder(t *testing.T) {
+	s := New(DefaultLimits(), nil, Observer{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.Serve(plainListener{l}) }()
+	t.Cleanup(func() { _ = s.Close() })
+	stalls, other := connect(t, l.Addr().String()), connect(t, l.Addr().String())
+	stalls.send(greeting)
+	stalls.say(Set, "/big", strings.Repeat("x", 8<<20))
+	for range 4 {
+		stalls.send(`03 "/big"`)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if _, err := io.CopyN(io.Discard, stalls, 4*(8+8<<20)); err != nil {
+		t.Fatal(err)
+	}
+	other.send(greeting)
+	quickly(t, other)
+}
+
+// TestBusyNeighbour: who sends without a pause does not make each request of its host's other clients wait.
+func TestBusyNeighbour(t *testing.T) {
+	_, address := start(t, nil)
+	busy, other := connect(t, address), connect(t, address)
+	busy.send(greeting)
+	go func() {
+		many := bytes.Repeat(message(Set, "/k", "v"), 10_000)
+		for _, err := busy.Write(many); err == nil; _, err = busy.Write(many) {
+		}
+	}()
+	other.send(greeting)
+	time.Sleep(100 * time.Millisecond)
+	quickly(t, other)
+}
+
+// quickly counts to 40, each time after the reply.
+func quickly(t *testing.T, c client) {
+	t.Helper()
+	begin := time.Now()
+	for i := range 40 {
+		c.send(`04 "/n" #1`)
+		c.want(fmt.Sprintf("#%d", i+1))
+	}
+	if took := time.Since(begin); took > 20*patience {
+		t.Errorf("40 requests took %s", took)
+	}
+}

@@ -1,0 +1,90 @@
+package gangcache
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sums are the counters of a gang.
+type sums struct {
+	Bad, Pending, Planned, Bound, Waiting, Allowed, Leaving int
+}
+
+// checkSums holds the sums of every gang against a recount, and what was looked up earlier against looking it up now.
+func checkSums(t *testing.T, cache *Cache) {
+	t.Helper()
+	for key, g := range cache.gangs {
+		var want sums
+		var oldest, leader, worst *Member
+		for uid, m := range g.members {
+			if cache.of[uid] != g {
+				t.Errorf("gang %s has pod %s, which the index has elsewhere", key, uid)
+			}
+			if oldest == nil || senior(m, oldest) < 0 {
+				oldest = m
+			}
+			if m.Problem != nil {
+				want.Bad++
+				if worst == nil || older(m, worst) < 0 {
+					worst = m
+				}
+			}
+			switch h := g.reserved[uid]; {
+			case m.State == Bound:
+				want.Bound++
+			case m.State != Pending:
+				if h != unplaced {
+					t.Errorf("gang %s: pod %s holds a place and wants none", key, uid)
+				}
+			case h == unplaced:
+				want.Pending++
+				if g.plans(uid) {
+					want.Planned++
+				}
+				if leader == nil || older(m, leader) < 0 {
+					leader = m
+				}
+			case h == waiting:
+				want.Waiting++
+			case h == allowed:
+				want.Allowed++
+			case h == leaving:
+				want.Leaving++
+			}
+		}
+		got := sums{g.bad, g.pending, g.planned, g.bound, g.held[waiting], g.held[allowed], g.held[leaving]}
+		if want != got {
+			t.Errorf("gang %s, sums against a recount (-want +got):\n%s", key, cmp.Diff(want, got))
+		}
+		if g.eldest.first() != oldest || g.candidate() != leader || g.mistaken.first() != worst {
+			t.Errorf(
+				"gang %s: oldest %v, leader %v, worst %v; want %v, %v, %v", key, g.eldest.first(), g.candidate(),
+				g.mistaken.first(), oldest, leader, worst,
+			)
+		}
+		if g.first.IsZero() != (want.Waiting == 0) {
+			t.Errorf("gang %s: %d pods wait, and the first does since %v", key, want.Waiting, g.first)
+		}
+		checkIndex(t, cache, g)
+	}
+}
+
+func checkIndex(t *testing.T, cache *Cache, g *gang) {
+	t.Helper()
+	for _, key := range g.spec.Groups {
+		if !cache.naming[key][g] {
+			t.Errorf("gang %s names %s, and the index does not know", g.key, key)
+		}
+	}
+	for other := range cache.naming[g.key] {
+		if cache.gangs[other.key] != other {
+			t.Errorf("the index has gang %s, which is gone", other.key)
+		}
+	}
+	for uid := range g.reserved {
+		if g.members[uid] == nil {
+			t.Errorf("gang %s: pod %s is gone and holds a place", g.key, uid)
+		}
+	}
+}

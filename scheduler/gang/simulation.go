@@ -1,0 +1,340 @@
+package gang
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
+)
+
+// dryRunKey marks a cycle state of a dry run, in which this plugin must not begin another.
+const dryRunKey fwk.StateKey = Name + "/dryRun"
+
+type dryRunMark struct{}
+
+// Clone is asked for by the framework.
+func (m dryRunMark) Clone() fwk.StateData { return m }
+
+func inDryRun(state fwk.CycleState) bool {
+	_, err := state.Read(dryRunKey)
+	return err == nil
+}
+
+// simulation is a private copy of the cluster's snapshot on which pods are placed one after another with the profile's
+// own filters: resources, taints, affinity, topology, volumes. What filters do not see, such as the second claim on one
+// volume, is found when the pods are placed in earnest.
+type simulation struct {
+	fw      framework.Framework
+	nodes   []fwk.NodeInfo // the snapshot's, or a copy where something was placed or removed
+	copied  []bool
+	classes map[string]*class
+	start   int    // the node that is looked at first
+	ordered bool   // the nodes are in the order in which they are to be filled
+	moves   []move // what changed against the snapshot, for classes that are met later
+}
+
+// move is a pod placed on a node, or removed from it.
+type move struct {
+	pod   fwk.PodInfo
+	node  int
+	taken bool
+}
+
+// assignment is where a dry run placed a pod.
+type assignment struct {
+	pod  *corev1.Pod
+	node int
+}
+
+// plan is a dry run that worked out.
+type plan struct {
+	assignments []assignment
+	names       []string // of the nodes by index
+	pinning     bool     // its pods go to its nodes: others might not work out, or would be no better
+}
+
+// nodes are the pods of the plan, each with the node it must be placed on where that matters.
+func (p *plan) nodes(pin bool) map[gangcache.UID]string {
+	out := make(map[gangcache.UID]string, len(p.assignments))
+	for _, s := range p.assignments {
+		node := ""
+		if pin || p.pinning {
+			node = p.names[s.node]
+		}
+		out[uidOf(s.pod)] = node
+	}
+	return out
+}
+
+// shortage is a dry run that did not work out.
+type shortage struct {
+	gang    string
+	placed  int
+	want    gangcache.Want
+	pod     string
+	reasons map[string]int
+}
+
+func (s *shortage) String() string {
+	reasons := make([]string, 0, len(s.reasons))
+	for _, r := range slices.Sorted(maps.Keys(s.reasons)) {
+		reasons = append(reasons, fmt.Sprintf("%d %s", s.reasons[r], r))
+	}
+	why := ""
+	if len(reasons) > 0 {
+		why = ": " + strings.Join(reasons, ", ")
+	}
+	have := s.want.Min - s.want.Need
+	return fmt.Sprintf(
+		"gang %s needs %d pods at once and has room for %d, none for pod %s%s", s.gang, s.want.Min, have+s.placed,
+		s.pod, why,
+	)
+}
+
+// dryRun finds a place for what is wanted, all of it or nothing.
+func (g *Gang) dryRun(ctx context.Context, wants []gangcache.Want) (*plan, *shortage, error) {
+	sim, err := g.newSimulation()
+	if err != nil {
+		return nil, nil, err
+	}
+	return sim.placeAll(ctx, wants, g.shared.podsOf)
+}
+
+// podsOf are the members as they were last seen, without those that have gone since.
+func (o *coordinator) podsOf(uids []gangcache.UID) []*corev1.Pod {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	out := make([]*corev1.Pod, 0, len(uids))
+	for _, uid := range uids {
+		if p := o.pods[uid]; p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (g *Gang) newSimulation() (*simulation, error) {
+	snapshot, err := g.profile.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, fmt.Errorf("reading the snapshot: %w", err)
+	}
+	return &simulation{
+		fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{},
+		start: rand.IntN(max(len(snapshot), 1)),
+	}, nil
+}
+
+func (sim *simulation) placeAll(
+	ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod,
+) (*plan, *shortage, error) {
+	p := &plan{names: make([]string, len(sim.nodes))}
+	for i, n := range sim.nodes {
+		p.names[i] = n.Node().Name
+	}
+	queues := make([]queue, len(wants))
+	for i, w := range wants {
+		queues[i] = queue{want: w, pods: pods(w.Candidates)}
+	}
+	for _, i := range bySize(queues) {
+		q := &queues[i]
+		placed, err := sim.placeNext(ctx, p, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !placed {
+			return nil, q.shortage(), nil
+		}
+	}
+	p.pinning = p.pinning || len(sim.classes) > 1
+	return p, nil, nil
+}
+
+// queue is the members of one gang that may fill its need, those of the most demanding kind first.
+type queue struct {
+	want   gangcache.Want
+	pods   []*corev1.Pod
+	placed int
+	failed *class // the first that found no place
+}
+
+// bySize orders the members that each gang needs first, largest first: what is small finds a place beside what is
+// large, and not the other way round. It returns the gang of each in that order, and orders the gangs' pods alike.
+func bySize(queues []queue) []int {
+	type item struct {
+		gang int
+		size float64
+	}
+	sizes := map[*corev1.Pod]float64{}
+	var all []*corev1.Pod
+	for _, q := range queues {
+		all = append(all, q.pods...)
+	}
+	measure(all, sizes)
+	var items []item
+	for i, q := range queues {
+		first := q.pods[:min(q.want.Need, len(q.pods))]
+		slices.SortStableFunc(first, func(a, b *corev1.Pod) int { return cmp.Compare(sizes[b], sizes[a]) })
+		for _, pod := range first {
+			items = append(items, item{i, sizes[pod]})
+		}
+		for range q.want.Need - len(first) { // they have gone meanwhile, and are missed below
+			items = append(items, item{gang: i})
+		}
+	}
+	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(b.size, a.size) })
+	out := make([]int, len(items))
+	for i, it := range items {
+		out[i] = it.gang
+	}
+	return out
+}
+
+// measure gives each pod a size: of each resource its share of what all of them ask for, so that what is rare weighs
+// more, added up.
+func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) {
+	total := map[corev1.ResourceName]float64{}
+	asks := make([]corev1.ResourceList, len(pods))
+	for i, pod := range pods {
+		asks[i] = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+		for name, q := range asks[i] {
+			total[name] += q.AsApproximateFloat64()
+		}
+	}
+	for i, pod := range pods {
+		for name, q := range asks[i] {
+			if total[name] > 0 {
+				sizes[pod] += q.AsApproximateFloat64() / total[name]
+			}
+		}
+	}
+}
+
+// placeNext places the next member of a gang that finds a place; false where none does.
+func (sim *simulation) placeNext(ctx context.Context, p *plan, q *queue) (bool, error) {
+	for len(q.pods) > 0 {
+		pod := q.pods[0]
+		q.pods = q.pods[1:]
+		c, err := sim.class(ctx, pod)
+		if err != nil {
+			return false, err
+		}
+		node, err := sim.place(ctx, c, pod)
+		if err != nil {
+			return false, err
+		}
+		if node >= 0 {
+			p.assignments = append(p.assignments, assignment{pod, node})
+			p.pinning = p.pinning || c.coupled || !c.soft
+			q.placed++
+			return true, nil
+		}
+		q.failed = cmp.Or(q.failed, c)
+	}
+	return false, nil
+}
+
+func (q *queue) shortage() *shortage {
+	s := &shortage{gang: q.want.Gang.String(), placed: q.placed, want: q.want}
+	if q.failed != nil {
+		s.pod, s.reasons = q.failed.pod.Name, q.failed.reasons
+	}
+	return s
+}
+
+// update brings what PreFilter computed for a class up to date with a move.
+func (sim *simulation) update(ctx context.Context, c *class, m move) error {
+	if c.refusal != nil {
+		return nil
+	}
+	run := sim.fw.RunPreFilterExtensionAddPod
+	if m.taken {
+		run = sim.fw.RunPreFilterExtensionRemovePod
+	}
+	return run(ctx, c.state, c.pod, m.pod, sim.nodes[m.node]).AsError()
+}
+
+// place finds the first node that takes a pod and puts it there; -1 where none does.
+func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (int, error) {
+	if c.refusal != nil {
+		return -1, nil
+	}
+	for {
+		for ; c.next < len(c.order); c.next++ {
+			node := c.order[c.next]
+			status := sim.takes(ctx, c, node)
+			switch {
+			case status.IsSuccess():
+				return node, sim.put(ctx, c, pod, node)
+			case !status.IsRejected():
+				return -1, status.AsError()
+			}
+			c.blame(status)
+		}
+		if !c.coupled || !c.moved {
+			return -1, nil
+		}
+		c.next, c.moved = 0, false
+		clear(c.reasons)
+	}
+}
+
+// takes runs the filters of a class on a node.
+func (sim *simulation) takes(ctx context.Context, c *class, node int) *fwk.Status {
+	n := sim.nodes[node]
+	if c.allowed != nil && !c.allowed.Has(n.Node().Name) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) that its volumes or claims rule out")
+	}
+	return sim.fw.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, n)
+}
+
+// put places a pod on a node of the simulation.
+func (sim *simulation) put(ctx context.Context, c *class, pod *corev1.Pod, node int) error {
+	info := c.info
+	if pod != c.pod {
+		var err error
+		if info, err = framework.NewPodInfo(pod); err != nil {
+			return fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
+		}
+	}
+	return sim.move(ctx, move{pod: info, node: node})
+}
+
+// move carries out a move and updates the classes met so far.
+func (sim *simulation) move(ctx context.Context, m move) error {
+	if !sim.copied[m.node] {
+		sim.nodes[m.node], sim.copied[m.node] = sim.nodes[m.node].Snapshot(), true
+	}
+	if m.taken {
+		if err := sim.nodes[m.node].RemovePod(klog.FromContext(ctx), m.pod.GetPod()); err != nil {
+			return fmt.Errorf("taking pod %s off its node: %w", m.pod.GetPod().Name, err)
+		}
+	} else {
+		sim.nodes[m.node].AddPodInfo(m.pod)
+	}
+	sim.moves = append(sim.moves, m)
+	for _, c := range sim.classes {
+		c.moved = true
+	}
+	return sim.updateAll(ctx, m)
+}
+
+// updateAll updates the classes met so far with a move.
+func (sim *simulation) updateAll(ctx context.Context, m move) error {
+	for _, c := range sim.classes {
+		if err := sim.update(ctx, c, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package schema
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// printed is the local disk of what a store prints, and of the log that it writes before its data.
+const printed = "1Gi"
+
+// EtcdDisk is the local disk that a member of the rendered etcd needs: for its database with its log and snapshots, or
+// only for what it prints.
+func (s *Spec) EtcdDisk() resource.Quantity {
+	disk, e := resource.MustParse(printed), &s.Rendezvous.Etcd
+	if e.Storage == nil {
+		disk.Add(e.Quota)
+	}
+	return disk
+}
+
+// CompanionDisk is the local disk that a pod of the companion needs: for its store with its log and snapshots, or only
+// for what it prints.
+func (s *Spec) CompanionDisk() resource.Quantity {
+	z, disk := &s.Rendezvous, resource.MustParse(printed)
+	if z.Backend == BackendC10d || z.Companion.Etcd != nil || z.Companion.Storage != nil {
+		return disk
+	}
+	// The store's file, of which there are two for as long as one is written anew, and its log; the file's limit is the
+	// memory, and at least 512Mi. 14,000 swaps of 43 kB took 129 MiB of disk and 280 MiB of memory at most (bench/README.md).
+	twice := s.CompanionMemory()
+	if twice.Add(s.CompanionMemory()); disk.Cmp(twice) < 0 {
+		return twice
+	}
+	return disk
+}
+
+// CompanionMemory is the memory that a companion may have; the usual one where its author wants no limit.
+func (s *Spec) CompanionMemory() resource.Quantity {
+	if limit := s.Roles.Companion.Resources.MemoryLimit(); limit != nil {
+		return *limit
+	}
+	usual := jobShape().field("spec").shape
+	for _, name := range []string{"roles", RoleCompanion, "resources"} {
+		usual = usual.field(name).shape
+	}
+	return resource.MustParse(usual.field("memory").value.text)
+}
+
+// storeDisks refuses less local disk than a store fills: its pod would be evicted, and the run of all with it.
+func (r *ruling) storeDisks() {
+	s := &r.Spec
+	switch {
+	case s.Rendezvous.Store == StoreEtcd && s.Rendezvous.Etcd.Storage == nil:
+		r.storeDisk(RoleEtcd, s.EtcdDisk(), "spec.rendezvous.etcd.quota for its database, and "+printed+" for its log", "lower the quota")
+	case s.Rendezvous.Store == StoreCompanion && s.Rendezvous.Companion.Storage == nil:
+		r.storeDisk(RoleCompanion, s.CompanionDisk(), "its store, two files of up to its memory, and what it prints", "lower its memory")
+	}
+}
+
+func (r *ruling) storeDisk(role string, needs resource.Quantity, what, otherwise string) {
+	own := r.Spec.Role(role).Resources
+	limit := own.DiskLimit()
+	if limit == nil || limit.Cmp(needs) >= 0 {
+		return
+	}
+	at := "spec.roles." + role + ".resources."
+	if r.given(at + "limits.ephemeralStorage") {
+		at += "limits."
+	}
+	r.fail(at+"ephemeralStorage", "order", "%s is below %s: %s; give it that much, or %s", limit, &needs, what, otherwise)
+}

@@ -1,0 +1,39 @@
+package schema
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// placeholder is what a copied example leaves to be filled in: <NAME> anywhere, <a name> where it is a whole text or a
+// whole part of a path or list.
+var placeholder = regexp.MustCompile(`<[A-Z][A-Z0-9_-]+>|(?:^|[/=:,@-])(<[A-Za-z][A-Za-z0-9 _-]*>)(?:$|[/=:,@.-])`)
+
+// Placeholders finds such in a text, and says where each starts and ends. Among the words of a program, and in its
+// variables, <pad> is a token of a model and no placeholder: there one has a capital, a space, a _ or "your" in it.
+func Placeholders(text string, inProgram bool) (all [][2]int) {
+	for at := 0; at < len(text); {
+		m := placeholder.FindStringSubmatchIndex(text[at:])
+		if m == nil {
+			break
+		}
+		from, to := at+m[0], at+m[1]
+		if m[2] >= 0 {
+			from, to = at+m[2], at+m[3]
+		}
+		if word := text[from:to]; !inProgram || strings.ToLower(word) != word || strings.ContainsAny(word, " _") || strings.Contains(word, "your") {
+			all = append(all, [2]int{from, to})
+		}
+		at = to
+	}
+	return all
+}
+
+// isProgram says whether a field is a part of what a container runs, in a job or its podTemplate.
+func isProgram(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "."), func(step string) bool {
+		name, _, _ := strings.Cut(step, "[")
+		return name == "command" || name == "args" || name == "env"
+	})
+}

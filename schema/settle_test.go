@@ -214,8 +214,10 @@ func TestTaken(t *testing.T) {
 		{"resources: {ephemeralStorage: 20Gi}", "caps: {ephemeralStorage: 1Gi}", "spec.resources: the Environment leaves ephemeral-storage 1Gi of 20Gi to each worker"},
 		{"gitops: false", "caps: {cpu: 500m}", ""}, // a default is nobody's wish
 		{"resources: {cpu: 2}", "caps: {cpu: 2}", ""},
-		{"framework: mxnet, target: job, failure: {deadline: 1h}, roles: {server: {resources: {cpu: 16, memory: 64Gi}}}", "caps: {cpu: 2, memory: 4Gi}",
-			"spec.roles.server.resources: the Environment leaves cpu 2 of 16, memory 4Gi of 64Gi to each server"},
+		{
+			"framework: mxnet, target: job, failure: {deadline: 1h}, roles: {server: {resources: {cpu: 16, memory: 64Gi}}}", "caps: {cpu: 2, memory: 4Gi}",
+			"spec.roles.server.resources: the Environment leaves cpu 2 of 16, memory 4Gi of 64Gi to each server",
+		},
 	} {
 		job := loadOne(t, settleHead+"workers: {replicas: 2}, "+c.spec+"}\n---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {"+c.env+"}\n")
 		if got := strings.Join(job.takenNotes(), "\n"); got != c.want {

@@ -20,8 +20,10 @@ func TestSources(t *testing.T) {
 		but             [][2]string // what the source says, and what is said here in its place
 		objects         string
 	}{
-		{"imagenet", "pytorch/elastic f8d2b6b: kubernetes/imagenet.yaml, etcd.yaml, storage.yaml, README.md",
-			[][2]string{{"<BUCKET>/petctl/<USER>/<JOB_ID>", "torchelastic-shared-data/petctl/alice/imagenet"}}, tutorialPod("imagenet-worker-1") + tutorialPod("imagenet-worker-2") + `
+		{
+			"imagenet", "pytorch/elastic f8d2b6b: kubernetes/imagenet.yaml, etcd.yaml, storage.yaml, README.md",
+			[][2]string{{"<BUCKET>/petctl/<USER>/<JOB_ID>", "torchelastic-shared-data/petctl/alice/imagenet"}},
+			tutorialPod("imagenet-worker-1") + tutorialPod("imagenet-worker-2") + `
 kind: Service
 metadata: {name: imagenet-worker-1}
 spec: {selector: {job-name: imagenet, worker: "1"}, clusterIP: None}
@@ -37,7 +39,8 @@ spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 5Gi}}}
 kind: Job
 metadata: {name: imagenet-prefetch-data}
 spec: {template: {spec: {containers: [{env: [{value: "http://cs231n.stanford.edu/tiny-imagenet-200.zip"}]}]}}}
-`},
+`,
+		},
 		{"storage-efs", "the same, storage.yaml", nil, `
 kind: PersistentVolume
 metadata: {name: efs-pv}

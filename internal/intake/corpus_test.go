@@ -159,7 +159,7 @@ func losses(t *testing.T, text []byte, kept string, notes []intake.Note) (out []
 // became of the program tells of none of its words. An option that became a field is shown by its name.
 func lostWords(path, value, kept string, notes []intake.Note) (out []string) {
 	for _, word := range strings.Fields(value) {
-		word = strings.Trim(word, `"';\\`)
+		word = strings.Trim(word, `"';\`)
 		name, _, _ := strings.Cut(strings.ReplaceAll(word, "_", "-"), "=")
 		told := slices.ContainsFunc(notes, func(n intake.Note) bool {
 			goes := n.Verdict == intake.Dropped || n.Verdict == intake.NotKept || n.Verdict == intake.Beside || n.Field == "" && n.Verdict == intake.Moved

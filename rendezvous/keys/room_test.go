@@ -90,8 +90,12 @@ func TestTextSize(t *testing.T) {
 		value string
 		slack int
 	}{
-		{"gASVBgAAAAA+/=", 0}, {`{"status": "final"}`, 0}, {"\x00\x01\x1f<>&\x7f", 0}, {"\u2028\u2029é\U0001f600\ufffd", 3},
-		{"\xff\xc3", 0}, {"\n\t\r", 12},
+		{"gASVBgAAAAA+/=", 0},
+		{`{"status": "final"}`, 0},
+		{"\x00\x01\x1f<>&\x7f", 0},
+		{"\u2028\u2029é\U0001f600\ufffd", 3},
+		{"\xff\xc3", 0},
+		{"\n\t\r", 12},
 	} {
 		b, err := json.Marshal(c.value)
 		if err != nil {

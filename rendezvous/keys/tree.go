@@ -190,7 +190,7 @@ func (t *tree) remove(p string) *node {
 
 // count adds to what all nodes take, and to what those of the node's run do.
 func (t *tree) count(n *node, keys, bytes int) {
-	t.usage.add(keys, bytes)
+	t.add(keys, bytes)
 	if n.held != nil {
 		n.held.add(keys, bytes)
 	}

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		<-c.ended
-		fmt.Println(c.reason(), debug.SetMemoryLimit(-1))
+		_, _ = fmt.Fprintln(os.Stdout, c.reason(), debug.SetMemoryLimit(-1))
 		return
 	case os.Getenv(asStore) != "":
 		if d, err := time.ParseDuration(os.Getenv(asSlow)); err == nil {

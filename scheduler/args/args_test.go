@@ -33,7 +33,8 @@ func TestDecode(t *testing.T) {
 		{"YAML", &runtime.Unknown{Raw: []byte("seed: 7\n"), ContentType: runtime.ContentTypeYAML}, seed(7), ""},
 		{"a misspelt field is not ignored", &runtime.Unknown{Raw: []byte(`{"sed": 7}`)}, args{}, `unknown field "sed"`},
 		{
-			"nor is one that is given twice", &runtime.Unknown{Raw: []byte(`{"seed": 7, "seed": 8}`)}, args{},
+			"nor is one that is given twice", &runtime.Unknown{Raw: []byte(`{"seed": 7, "seed": 8}`)},
+			args{},
 			`"seed" already set`,
 		},
 		{"one of another case is read", &runtime.Unknown{Raw: []byte(`{"Seed": 7}`)}, seed(7), ""},
@@ -41,7 +42,8 @@ func TestDecode(t *testing.T) {
 		{"a word", &runtime.Unknown{Raw: []byte(`{"seed": "x"}`)}, args{}, "cannot unmarshal string"},
 		{"no args but a list", &runtime.Unknown{Raw: []byte(`[7]`)}, args{}, "cannot unmarshal array"},
 		{
-			"another encoding", &runtime.Unknown{ContentType: runtime.ContentTypeProtobuf}, args{},
+			"another encoding", &runtime.Unknown{ContentType: runtime.ContentTypeProtobuf},
+			args{},
 			"application/vnd.kubernetes.protobuf",
 		},
 		{"another object", &corev1.Pod{}, args{}, "*v1.Pod"},

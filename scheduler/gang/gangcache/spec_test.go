@@ -152,21 +152,25 @@ func TestFromAnnotationsMissing(t *testing.T) {
 		want        string
 	}{
 		{
-			"a name alone", map[string]string{Name: "g"},
+			"a name alone",
+			map[string]string{Name: "g"},
 			`annotation gang.scheduling.koordinator.sh/min-available is "": ` +
 				`a gang needs a number of pods from 1 to 100000`,
 		},
 		{
-			"a total is no minimum", map[string]string{Name: "g", TotalNumber: "4"},
+			"a total is no minimum",
+			map[string]string{Name: "g", TotalNumber: "4"},
 			`annotation gang.scheduling.koordinator.sh/min-available is "": ` +
 				`a gang needs a number of pods from 1 to 100000`,
 		},
 		{
-			"no name", map[string]string{MinMembers: "4"},
+			"no name",
+			map[string]string{MinMembers: "4"},
 			`annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`,
 		},
 		{
-			"of two errors the first is reported", map[string]string{ModeKey: "?", WaitingTime: "?"},
+			"of two errors the first is reported",
+			map[string]string{ModeKey: "?", WaitingTime: "?"},
 			`annotation gang.scheduling.koordinator.sh/name is "": a gang needs a name that its pods share`,
 		},
 	} {
@@ -188,7 +192,8 @@ func TestDeclared(t *testing.T) {
 		{"most pods have none", nil, false},
 		{
 			"other annotations, Koordinator's among them, declare no gang",
-			map[string]string{"gang.scheduling.koordinator.sh/timeout": "x", Name: "g"}, false,
+			map[string]string{"gang.scheduling.koordinator.sh/timeout": "x", Name: "g"},
+			false,
 		},
 		{
 			"a pod with a part of a declaration must not be placed as if it had none",

@@ -37,7 +37,7 @@ func describe(open func() (io.ReadCloser, error)) (b blob, err error) {
 	if err != nil {
 		return b, err
 	}
-	defer content.Close() //nolint:errcheck // it is read only
+	defer content.Close()
 	b.open = open
 	b.hash, b.size, err = v1.SHA256(content)
 	return b, err

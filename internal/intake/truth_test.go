@@ -74,6 +74,15 @@ func TestTruth(t *testing.T) {
 			jobs:   []string{`replicas: \$NODES`, `image: \$IMAGE`, `IPC_LOCK`, `path: /dev/infiniband`, `hostIPC: true`, `vpc.amazonaws.com/efa: \$EFA`},
 			flawed: true,
 		},
+		"more nodes than pods": {
+			in:   "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker, namespace: train}\nspec: {completionMode: Indexed, completions: 2, parallelism: 2, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: 'a/b:1', command: [torchrun, --nnodes=4, t.py]}]}}}\n",
+			told: []string{`parallelism: 2: flaw: spec\.workers\.replicas: 2 is below min 4`}, untold: []string{"1 is below", "imported", "default", "not kept"}, jobs: []string{`min: 4`, `replicas: 2`}, flawed: true,
+		},
+		"other nodes than an elastic policy has": {
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j, namespace: train}\nspec: {elasticPolicy: {minReplicas: 1, maxReplicas: 3}, pytorchReplicaSpecs: {Worker: {replicas: 3, restartPolicy: OnFailure, template: {spec: {" +
+				"containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, --nnodes=2, t.py]}]}}}}}\n",
+			told: []string{`replicas: 3: flaw: spec\.workers\.replicas: 3 is above max 2`}, untold: []string{"1 is below", "imported", `Job .*name: "j": not kept`}, flawed: true, lossy: true,
+		},
 		"a job without a program keeps the rest": {
 			in: "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: j}\nspec: {mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: l, image: 'a/b:1', command: [bash, -c, 'x; y']}]}}}, " +
 				"Worker: {template: {spec: {containers: [{name: w, image: 'a/b:1', securityContext: {capabilities: {add: [IPC_LOCK]}}}]}}}}}\n",

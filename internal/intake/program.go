@@ -22,6 +22,7 @@ type program struct {
 	at            map[string]view   // where the options stood that were taken
 	flags         map[string]bool   // options without a value that were taken
 	left          map[string]string // options that a shell has yet to fill in, and which stay
+	byController  bool              // the pods' controller says who is who: options that hold its variables alone are taken from a shell too
 	unread        string            // why options of a launcher that a shell starts stay where they are, "" where they were read
 }
 

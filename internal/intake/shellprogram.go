@@ -103,6 +103,9 @@ func (p *program) takeFromShell(names []string) {
 		if next := i + 1; !inline && next < len(s.tokens) && !s.tokens[next].ends && takesNext(name, s.tokens[next].text) {
 			n, value, opens = 2, s.tokens[next].text, opens || s.tokens[next].opens
 		}
+		if p.byController && opens && masterValue.MatchString(value) {
+			value, opens = asKubernetesHas(value), false
+		}
 		switch {
 		case !slices.Contains(names, name):
 		case opens:

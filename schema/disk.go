@@ -18,8 +18,8 @@ func (s *Spec) EtcdDisk() resource.Quantity {
 // CompanionDisk is the local disk that a pod of the companion needs: for its store with its log and snapshots, or only
 // for what it prints.
 func (s *Spec) CompanionDisk() resource.Quantity {
-	z, disk := &s.Rendezvous, resource.MustParse(printed)
-	if z.Backend == BackendC10d || z.Companion.Etcd != nil || z.Companion.Storage != nil {
+	disk := resource.MustParse(printed)
+	if !s.storesInCompanion() {
 		return disk
 	}
 	// The store's file, of which there are two for as long as one is written anew, and its log; the file's limit is the
@@ -31,11 +31,27 @@ func (s *Spec) CompanionDisk() resource.Quantity {
 	return disk
 }
 
-// CompanionMemory is the memory that a companion may have; the usual one where its author wants no limit.
+// storesInCompanion says whether a companion writes a store to the disk of its pod.
+func (s *Spec) storesInCompanion() bool {
+	z := &s.Rendezvous
+	return z.Store == StoreCompanion && z.Backend != BackendC10d && z.Companion.Etcd == nil && z.Companion.Storage == nil
+}
+
+// CompanionMemory is the memory that a companion may have; where its author wants no limit, what it asks for or the
+// usual one, whichever is more.
 func (s *Spec) CompanionMemory() resource.Quantity {
-	if limit := s.Roles.Companion.Resources.MemoryLimit(); limit != nil {
+	own := &s.Roles.Companion.Resources
+	if limit := own.MemoryLimit(); limit != nil {
 		return *limit
 	}
+	memory := usualCompanionMemory()
+	if asked := find(own.Requested(), resourceMemory); asked != nil && asked.Cmp(memory) > 0 {
+		return *asked
+	}
+	return memory
+}
+
+func usualCompanionMemory() resource.Quantity {
 	usual := jobShape().field("spec").shape
 	for _, name := range []string{"roles", RoleCompanion, "resources"} {
 		usual = usual.field(name).shape
@@ -49,8 +65,8 @@ func (r *ruling) storeDisks() {
 	switch {
 	case s.Rendezvous.Store == StoreEtcd && s.Rendezvous.Etcd.Storage == nil:
 		r.storeDisk(RoleEtcd, s.EtcdDisk(), "spec.rendezvous.etcd.quota for its database, and "+printed+" for its log", "lower the quota")
-	case s.Rendezvous.Store == StoreCompanion && s.Rendezvous.Companion.Storage == nil:
-		r.storeDisk(RoleCompanion, s.CompanionDisk(), "its store, two files of up to its memory, and what it prints", "lower its memory")
+	case s.storesInCompanion():
+		r.storeDisk(RoleCompanion, s.CompanionDisk(), "its store, two files of up to its memory, and 1Gi at least for its log and what it prints", "let storage of its own hold it")
 	}
 }
 

@@ -18,6 +18,9 @@ func TestStoreDisks(t *testing.T) {
 		strings.Replace(companion, "%s", "", 1) + "{ephemeralStorage: 1Gi, memory: 2Gi}}}":                                              "1Gi is below 4Gi",
 		strings.Replace(companion, "%s", "", 1) + "{ephemeralStorage: 1Gi, memory: none}}}":                                             "",
 		strings.Replace(companion, "%s", ", companion: {storage: {size: 1Gi}}", 1) + "{ephemeralStorage: 500Mi}}}":                      "",
+		strings.Replace(companion, "%s", ", companion: {etcd: {endpoints: [http://e:2379]}}", 1) + "{ephemeralStorage: 500Mi}}}":        "",
+		strings.Replace(companion, "backend: etcd%s", "backend: c10d", 1) + "{ephemeralStorage: 500Mi}}}":                               "",
+		strings.Replace(companion, "%s", "", 1) + "{ephemeralStorage: 1Gi, requests: {memory: 4Gi}}}}":                                  "1Gi is below 8Gi",
 	} {
 		_, errs := load(t, settleHead+"workers: {replicas: 2}, "+spec+"}\n")
 		if (want == "") != (errs == nil) || errs != nil && !strings.Contains(errs.Error(), want) {

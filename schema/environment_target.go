@@ -10,8 +10,8 @@ func passedOver(trees ...*node) (foreign, lacking []string) {
 	if t == nil {
 		return nil, nil
 	}
-	if firstText("master", "", workersOf(trees)) == "true" { // where workers meet at the Master
-		foreign = append(foreign, "rendezvous")
+	if firstText("master", "", workersOf(trees)) == "true" { // where workers meet at the Master, each pod one process
+		foreign = append(foreign, "rendezvous", "workers.processes")
 	}
 	for field, reason := range t.Lacks {
 		switch {

@@ -113,7 +113,7 @@ func hubName(image string) string {
 // would have it, so that this is no error.
 func (s *Spec) imageNotes() (notes []string) {
 	name, launcher := hubName(s.Image), s.LaunchedBy()
-	if l := s.Launch(); launcher == "" && l != nil {
+	if l := s.Launch(); launcher == "" && l != nil && l.Program != "" {
 		launcher = path.Base(l.Program)
 	}
 	lacks := ""

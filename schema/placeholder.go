@@ -10,8 +10,12 @@ import (
 // whole part of a path or list.
 var placeholder = regexp.MustCompile(`<[A-Z][A-Z0-9_-]+>|(?:^|[/=:,@-])(<[A-Za-z][A-Za-z0-9 _-]*>)(?:$|[/=:,@.-])`)
 
+// tokens of models that are written like a placeholder in capitals.
+var tokens = []string{"<BOS>", "<CLS>", "<EOS>", "<MASK>", "<PAD>", "<SEP>", "<UNK>"}
+
 // Placeholders finds such in a text, and says where each starts and ends. Among the words of a program, and in its
-// variables, <pad> is a token of a model and no placeholder: there one has a capital, a space, a _ or "your" in it.
+// variables, <pad> and <end_of_turn> are tokens of a model and no placeholders: there one has a capital, a space or
+// "your" in it, or is with a _ a part of a path.
 func Placeholders(text string, inProgram bool) (all [][2]int) {
 	for at := 0; at < len(text); {
 		m := placeholder.FindStringSubmatchIndex(text[at:])
@@ -22,7 +26,11 @@ func Placeholders(text string, inProgram bool) (all [][2]int) {
 		if m[2] >= 0 {
 			from, to = at+m[2], at+m[3]
 		}
-		if word := text[from:to]; !inProgram || strings.ToLower(word) != word || strings.ContainsAny(word, " _") || strings.Contains(word, "your") {
+		word := text[from:to]
+		inPath := from > 0 && strings.ContainsRune("/:@", rune(text[from-1])) || strings.HasPrefix(text[to:], "/")
+		named := strings.ToLower(word) != word && !slices.Contains(tokens, word) || strings.Contains(word, " ") ||
+			strings.Contains(word, "your") || inPath && strings.Contains(word, "_")
+		if !inProgram || named {
 			all = append(all, [2]int{from, to})
 		}
 		at = to

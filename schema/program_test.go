@@ -25,6 +25,7 @@ func TestLaunchIn(t *testing.T) {
 		"timeout¦-s¦KILL¦-k¦10¦1h¦/opt/conda/bin/torchrun¦train.py":      "torchrun",
 		"nice¦-n¦5¦numactl¦--cpunodebind=0¦accelerate¦launch¦train.py":   "accelerate launch",
 		"env¦A=b¦python3¦-u¦-m¦torch.distributed.run¦train.py":           "torch.distributed.run",
+		"bash¦-c¦env -u NCCL_DEBUG torchrun train.py":                    "torchrun",
 		"sh¦-c¦if ! torchrun train.py; then exit 1; fi":                  "torchrun",
 		"sh¦-c¦until timeout $LIMIT torchrun train.py; do sleep 1; done": "torchrun",
 		"sh¦-c¦{ time torchrun train.py; }":                              "torchrun",

@@ -19,6 +19,9 @@ func (r *ruling) launch() {
 		}
 	}
 	for _, f := range launchFields(s) {
+		if f.field == "workers.processes" && s.Workers.Master && f.value == "auto" {
+			continue // the operator counts one for each pod then, and the option says how many torchrun starts there
+		}
 		if o := l.Option(f.option); o != nil && o.Value != f.value && r.given("spec."+f.field) {
 			r.fail(o.path, "order", "--%s=%s is not spec.%s %s: say it once", f.option, o.Value, f.field, f.value)
 		}

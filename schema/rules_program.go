@@ -26,7 +26,7 @@ const (
 // programs that start another one, with their options and amounts.
 const (
 	shellWords = `(?:then|do|else|if|elif|while|until|!|\{)`
-	starters   = `(?:(?:\S*/)?(?:env|exec|command|nohup|time|timeout|nice|numactl|stdbuf|taskset|tini|dumb-init)(?:\s+(?:-[sk]\s+\w+|-\S*|["']?[$0-9]\S*))*|[A-Za-z_]\w*=\S*)`
+	starters   = `(?:(?:\S*/)?(?:env|exec|command|nohup|time|timeout|nice|numactl|stdbuf|taskset|tini|dumb-init)(?:\s+(?:-[sku]\s+\w+|-\S*|["']?[$0-9]\S*))*|[A-Za-z_]\w*=\S*)`
 )
 
 // ownLaunch finds one where a command begins, in what a shell is to run or in the words of a command: not in the arguments

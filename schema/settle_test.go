@@ -195,6 +195,10 @@ func TestMasterInEnvironment(t *testing.T) {
 			}
 		}
 	}
+	env := "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {workers: {processes: 4}}}\n"
+	if n := loadOne(t, settleHead+master+"}\n"+env).Spec.Workers.Processes; n.IntVal != 1 {
+		t.Errorf("an environment's processes: %s", n.String())
+	}
 	for _, says := range []string{"{port: 23456, maxRestarts: 9}", "{backend: etcd-v2}", "{companion: {name: meet}}", "{store: etcd}"} {
 		_, errs := load(t, settleHead+master+", rendezvous: "+says+"}\n")
 		if len(errs) != 1 || errs[0].Path != "spec.rendezvous" || !strings.Contains(errs[0].Msg, "leave it out") {

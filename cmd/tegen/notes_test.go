@@ -176,12 +176,17 @@ func TestNoteOfImage(t *testing.T) {
 		{"pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", "", ""},
 		{"python:3.12-slim", "launcher: entrypoint, ", ""},
 		{"alpine:3.20", "framework: mxnet, ", ""},
+		{"pytorch/pytorch:2.4.0", "launcher: entrypoint, args: [--lr=1], ", ""},
 		{"pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", "framework: horovod, ", "horovodrun"},
 		{"pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", "framework: dlrover, target: elasticjob, ", "dlrover-run"},
 		{"horovod/horovod:0.28.1", "framework: horovod, ", ""},
 		{"horovod/horovod-ray:0.28.1", "framework: horovod, ", "sshd"},
 	} {
-		text := jobHead + c.spec + "image: '" + c.image + "', command: [python, train.py], workers: {replicas: 2}, failure: {deadline: 1h}}\n"
+		command := "command: [python, train.py], "
+		if strings.Contains(c.spec, "args:") { // of the image's own entrypoint
+			command = ""
+		}
+		text := jobHead + c.spec + command + "image: '" + c.image + "', workers: {replicas: 2}, failure: {deadline: 1h}}\n"
 		if strings.Contains(c.spec, "dlrover") {
 			text = strings.Replace(text, "failure: {deadline: 1h}", "suspend: false", 1)
 		}

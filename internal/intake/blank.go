@@ -9,7 +9,7 @@ var needed = []string{
 }
 
 // blanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an amount
-// for 0 then, and of other fields its own default. Anywhere else a field without a value is one that is not there.
+// for 0 then, or refuses an empty text, and of other fields takes its own default. Anywhere else a field without a value is one that is not there.
 func (d *draft) blanks() {
 	for _, o := range d.workload {
 		if !o.made {
@@ -21,10 +21,11 @@ func (d *draft) blanks() {
 func (d *draft) blank(v view, above string) {
 	for _, key := range sortedKeys(v.mapping()) {
 		child := v.at(key)
+		amount := above == "limits" || above == "requests" || slices.Contains(needed, key)
 		switch {
-		case child.given():
+		case child.given() && (child.value != "" || !amount):
 			d.blank(child, key)
-		case above == "limits" || above == "requests" || slices.Contains(needed, key):
+		case amount:
 			d.note(child, Flaw, "has no value: put one there, or take the line out")
 			d.waits = true
 		case texts[above]:

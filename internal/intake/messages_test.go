@@ -23,6 +23,8 @@ func TestMessages(t *testing.T) {
 		"template":    {"kind: Job\nspec: {{ .Values.spec }}\n  x: 1\n", "unread: parsing YAML: "},
 		"in braces":   {"kind: Job\nspec: {{ .Values.spec }}\n  x: 1\n", "it has {{ }} of a template in it: import what the template makes"},
 		"a template":  {"kind: Job\nspec: {{ .Values.spec }}\n  x: 1\n", "it has {{ }} of a template in it: import what the template makes"},
+		"no mode":     {"apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: x}\nspec: {mxReplicaSpecs: {Worker: {" + pod + "}}}\n", "MXJob x: not kept: spec.jobMode says nothing"},
+		"tuning":      {"apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: x}\nspec: {jobMode: MXTune}\n", "MXJob x: not kept: jobMode MXTune searches for kernels"},
 		"no name":     {"apiVersion: v1\nkind: ConfigMap\n", "x.yaml:1: ConfigMap: beside"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,11 @@ import (
 // readMXJob reads a job of Kubeflow's operator for MXNet. Older versions have the fields of runPolicy in the spec.
 func readMXJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
-	if mode := spec.at("jobMode").text(); mode != "MXTrain" {
+	switch mode := spec.at("jobMode").text(); mode {
+	case "MXTrain":
+	case "":
+		return nil, errors.New("spec.jobMode says nothing: only MXTrain, which trains, is read, and so put it there")
+	default:
 		return nil, errors.New("jobMode " + mode + " searches for kernels and does not train: only MXTrain is read")
 	}
 	roleOf := func(name string) role {
@@ -22,6 +26,9 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 		return nil, errors.New("it has no role Worker")
 	}
 	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJob, o.name)
+	if !all.server.template.given() {
+		d.note(spec.at("mxReplicaSpecs"), Dropped, "it trained without servers: this target always has a Scheduler and a Server, which are rendered, and of which the workers are told")
+	}
 	policy := spec.at("runPolicy")
 	if !policy.given() {
 		policy = spec

@@ -37,7 +37,7 @@ func TestPlaceholders(t *testing.T) {
 			untold: []string{"flaw", "refused"},
 		},
 		"what somebody is to fill in": {
-			in:     head + `image: "a/b:1", command: [torchrun, t.py, "--a=<your-bucket>", "<a name>", "--c=<my_name>"], env: [{name: T, value: "<HF_token>"}]` + tail,
+			in:     head + `image: "a/b:1", command: [torchrun, t.py, "--a=<your-bucket>", "<a name>", "s3://<my_name>/c"], env: [{name: T, value: "<HF_token>"}]` + tail,
 			told:   []string{`command\[2\]: .*flaw`, `command\[3\]: .*flaw`, `command\[4\]: .*flaw`, `env\[0\]\.value: .*flaw`},
 			flawed: true,
 		},

@@ -83,18 +83,19 @@ func gpuOf(c view) string {
 
 // compute reads what a container asks for and is limited to. Where it says nothing, nothing is rendered.
 func (d *draft) compute(r view, field string) {
+	asks := r.at("requests", "cpu").text() != "" || r.at("requests", "memory").text() != ""
 	for name, key := range map[string]string{"cpu": "cpu", "memory": "memory", "ephemeralStorage": "ephemeral-storage"} {
 		limit, request := r.at("limits", key), r.at("requests", key)
 		switch {
-		case !limit.given() && !request.given():
+		case limit.text() == "" && request.text() == "":
 			d.set(field+"."+name, schema.None, r)
-		case !limit.given():
+		case limit.text() == "":
 			d.set(field+"."+name, request.text(), request)
 			d.set(field+".limits."+name, schema.None, request)
-		case !request.given() && (r.at("requests", "cpu").given() || r.at("requests", "memory").given()): // it asks for some, and not for this
+		case request.text() == "" && asks: // it asks for some, and not for this
 			d.set(field+"."+name, limit.text(), limit)
 			d.set(field+".requests."+name, schema.None, limit)
-		case !request.given() || equalScalars(request.value, limit.value, []step{{name: "limits"}}):
+		case request.text() == "" || equalScalars(request.value, limit.value, []step{{name: "limits"}}):
 			d.set(field+"."+name, limit.text(), limit)
 		default:
 			d.set(field+"."+name, limit.text(), limit)

@@ -22,6 +22,7 @@ type program struct {
 	at            map[string]view   // where the options stood that were taken
 	flags         map[string]bool   // options without a value that were taken
 	left          map[string]string // options that a shell has yet to fill in, and which stay
+	byController  bool              // the pods' controller says who is who: options that hold its variables alone are taken from a shell too
 	unread        string            // why options of a launcher that a shell starts stay where they are, "" where they were read
 }
 
@@ -56,17 +57,52 @@ func newProgram(c view) *program {
 			break
 		}
 	}
+	if p.start < 0 {
+		p.startedByOther(words)
+	}
 	return p
 }
 
-// shellWord is the index of the text in sh -c TEXT, -1 for other commands.
+// startedByOther looks for a launcher that another program starts: env, or one that measures it. Which words are that
+// program's is not known, so that the options stay.
+func (p *program) startedByOther(words []string) {
+	for i, word := range words {
+		name := launchers[path.Base(word)]
+		switch {
+		case i == 0 && slices.Contains(naming, path.Base(word)), strings.HasSuffix(word, ".py"), strings.HasSuffix(word, ".sh"):
+			return
+		case i > 0 && name != "":
+			p.launcher = name
+			p.unread = fmt.Sprintf("%s is started by %s: what options it has is not read, and they stay there", name, words[0])
+			return
+		}
+	}
+}
+
+// shellWord is the index of the text in sh -c TEXT, -1 for other commands: those that a shell reads from a file.
 func shellWord(words []string) int {
-	if len(words) < 3 || !isShell(words[0]) {
+	if len(words) == 0 || !isShell(words[0]) {
 		return -1
 	}
-	for i, word := range words[1 : len(words)-1] {
-		if strings.HasPrefix(word, "-") && strings.HasSuffix(word, "c") && !strings.HasPrefix(word, "--") {
-			return i + 2
+	reads := false // a text, which is the first word that is no option
+	for i := 1; i < len(words); i++ {
+		switch word := words[i]; {
+		case word == "--" && reads && i+1 < len(words):
+			return i + 1
+		case word == "--":
+			return -1
+		case word == "--rcfile" || word == "--init-file":
+			i++
+		case strings.HasPrefix(word, "--"):
+		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "+"):
+			reads = reads || word[0] == '-' && strings.Contains(word, "c")
+			if strings.HasSuffix(word, "o") || strings.HasSuffix(word, "O") { // what it sets has a word of its own
+				i++
+			}
+		case reads:
+			return i
+		default:
+			return -1
 		}
 	}
 	return -1

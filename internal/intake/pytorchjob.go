@@ -8,12 +8,13 @@ import (
 )
 
 // readPyTorchJob reads a job of Kubeflow's training operator. Where torchrun starts the processes, a master becomes one
-// more worker: its rendezvous needs none. Any other program meets by what the operator tells of the master, which stays.
+// more worker: its rendezvous needs none. Any other program meets by what the operator tells of the master, which
+// stays; so does one of which torchrun's own words tell more than options that a rendezvous needs none of.
 func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	roles := spec.at("pytorchReplicaSpecs")
 	worker, master := roles.at("Worker"), roles.at("Master")
-	stays := master.given() && !spec.at("elasticPolicy").given() && !runsTorchrun(master) && !runsTorchrun(worker)
+	stays := master.given() && !spec.at("elasticPolicy").given() && needMaster(master, worker)
 	if !worker.given() && master.given() && !stays {
 		all := roles.mapping()
 		all["Worker"] = all["Master"]
@@ -43,16 +44,12 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	case stays:
 		delete(d.get("spec").mapping(), "rendezvous") // nobody reads it
 	case master.given():
+		d.unset(trainerWords(c), "an operator that has a Master")
 		d.readdress(addresses{o.name + "-worker-", "", o.name + "-worker-", "", 1}, addresses{o.name + "-master-", "", o.name + "-worker-", "", 0})
 	}
 	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
 	d.surroundings()
 	return d, nil
-}
-
-// runsTorchrun says whether the processes of a role's pods are torchrun's.
-func runsTorchrun(role view) bool {
-	return newProgram(trainerOf(role.at("template", "spec"))).launcher == "torchrun"
 }
 
 // staying counts a master that stays among the workers, and gives the role that is read as their template.

@@ -39,15 +39,16 @@ func TestShellText(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, left  string // left is "" where all of it stays
 		told, jobs  []string
-		lossy, sole bool // sole: one pod
+		unlike      string // no line of the job
+		lossy, sole bool   // sole: one pod
 	}{
 		"continued lines": {
 			text: "torchrun \\\n--nproc_per_node=8 \\\n--nnodes=2 \\\ntrain.py --lr 1", left: "torchrun \\\ntrain.py --lr 1",
-			told: []string{`moved: of torchrun's options, --nnodes, --nproc-per-node became fields`}, jobs: []string{`processes: 8`, `replicas: 2`},
+			told: []string{`moved: of torchrun's options, --nnodes, --nproc-per-node became fields`}, jobs: []string{`processes: 8`},
 		},
 		"the program's own options": {
 			text: "torchrun --nnodes=2 --nproc_per_node=1 train.py --max_restarts=7 --nnodes 4", left: "torchrun train.py --max_restarts=7 --nnodes 4",
-			jobs: []string{`maxRestarts: 0`, `replicas: 2`},
+			jobs: []string{`maxRestarts: 0`}, unlike: `min: |max: `,
 		},
 		"two launchers": {
 			text: "torchrun --nproc_per_node=1 --nnodes=1 prep.py && torchrun --nproc_per_node=8 --nnodes=2 train.py",
@@ -58,7 +59,7 @@ func TestShellText(t *testing.T) {
 			told: []string{`warning: more than one launcher`, `dropped: without --nnodes`}, lossy: true,
 		},
 		"a comment": {
-			text: "# torchrun --nnodes=9 was too many\npython t.py --nnodes=4 --rdzv_id=x", jobs: []string{`replicas: 2`},
+			text: "# torchrun --nnodes=9 was too many\npython t.py --nnodes=4 --rdzv_id=x", unlike: `min: |max: |id: x`,
 		},
 		"a comment behind a command": {
 			text: "torchrun --nnodes 2 train.py # --max_restarts=5", left: "torchrun train.py # --max_restarts=5", jobs: []string{`maxRestarts: 0`},
@@ -82,6 +83,10 @@ func TestShellText(t *testing.T) {
 		"options in a variable": {
 			text: "ARGS=\"--nnodes 2 --nproc_per_node 8\"\ntorchrun $ARGS train.py", told: []string{`warning: what options \$ARGS holds`},
 		},
+		"options in a variable between others": {
+			text: "torchrun --nnodes=2 $DIST_ARGS --nproc_per_node=4 --max_restarts=3 train.py", left: "torchrun $DIST_ARGS --nproc_per_node=4 --max_restarts=3 train.py",
+			told: []string{`warning: what options \$DIST_ARGS holds`}, unlike: `maxRestarts|processes: `,
+		},
 		"a script in a variable": {
 			text: "torchrun --nnodes=2 $SCRIPT --nnodes=7", left: "torchrun $SCRIPT --nnodes=7",
 		},
@@ -92,7 +97,7 @@ func TestShellText(t *testing.T) {
 			text: "torchrun --nnodes=2 --nproc_per_node=$(nvidia-smi -L | wc -l) --rdzv_id=a train.py", left: "torchrun --nproc_per_node=$(nvidia-smi -L | wc -l) train.py", jobs: []string{`id: a`},
 		},
 		"a pipeline": {
-			text: "torchrun --nnodes=2 train.py 2>&1 | tee --append --nproc_per_node=4", left: "torchrun train.py 2>&1 | tee --append --nproc_per_node=4", jobs: []string{`processes: 1|replicas: 2`},
+			text: "torchrun --nnodes=2 train.py 2>&1 | tee --append --nproc_per_node=4", left: "torchrun train.py 2>&1 | tee --append --nproc_per_node=4", unlike: `processes: `,
 		},
 		"one pod of its own": {text: "torchrun --standalone --nproc_per_node=2 train.py", left: "torchrun --standalone train.py", sole: true},
 		"pods of their own": {
@@ -119,6 +124,9 @@ func TestShellText(t *testing.T) {
 					t.Errorf("nothing in the job is like %s", want)
 				}
 			}
+			if c.unlike != "" && regexp.MustCompile(c.unlike).Match(out.YAML) {
+				t.Errorf("something in the job is like %s", c.unlike)
+			}
 			if out.Lossy != c.lossy || out.Flawed {
 				t.Errorf("flawed %v, lossy %v: want false, %v", out.Flawed, out.Lossy, c.lossy)
 			}
@@ -137,6 +145,28 @@ func TestShellText(t *testing.T) {
 				t.Logf("%s%s", out.YAML, notes)
 			}
 		})
+	}
+}
+
+// TestShellOptions: a shell reads the first word that is no option as text only where it has the option c.
+func TestShellOptions(t *testing.T) {
+	for words, read := range map[string]bool{
+		"bash -c TEXT": true, "bash -euo pipefail -c TEXT": true, "sh -ec TEXT -c": true, "bash -c -x TEXT": true, "bash +o posix -lc -- TEXT": true,
+		"bash run.sh -c TEXT": false, "bash -o pipefail run.sh -c TEXT": false, "bash --norc run.sh -ec TEXT": false, "bash -- run.sh -c TEXT": false,
+	} {
+		command := strings.Fields(words)
+		for i, word := range command {
+			if word == "TEXT" {
+				command[i] = "torchrun --nnodes=2 --max_restarts=7 t.py"
+			}
+		}
+		out := intake.Jobs([]schema.Source{{Name: "in.yaml", Data: podsOf(t, 2, nil, command...)}})
+		if got := strings.Contains(string(out.YAML), "maxRestarts: 7"); got != read {
+			t.Errorf("%s: text %v, want %v\n%s%s", words, got, read, out.YAML, lines(out.Notes))
+		}
+		if told := strings.Contains(lines(out.Notes), "dropped: what it starts is not read"); told == read {
+			t.Errorf("%s: a line says that its script is not read: %v", words, told)
+		}
 	}
 }
 
@@ -163,6 +193,33 @@ func TestTorchrunTold(t *testing.T) {
 		"one pod":                {in: podsOf(t, 1, nil, "torchrun", "train.py"), untold: `dropped|PET_NNODES`, rendered: restarts + "0"},
 		"its own restarts":       {in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--max-restarts=5", "train.py"), untold: `PET_MAX|PET_NNODES`, rendered: restarts + "5"},
 		"restarts as a variable": {in: podsOf(t, 1, map[string]string{"PET_MAX_RESTARTS": "2"}, "torchrun", "train.py"), untold: `PET_MAX`, rendered: restarts + "2"},
+		"torchrun of one node in each of two pods": {
+			in: podsOf(t, 2, nil, "torchrun", "--nnodes=1", "--nproc_per_node=4", "a.py"), told: `dropped: with --nnodes=1 torchrun trains in each pod for itself: it is told of all 2 now`,
+			untold: `flaw|refused`, rendered: "PET_NNODES\n          value: \"2:2\"", lossy: true,
+		},
+		"torchrun of one node that a shell starts in each of two pods": {
+			in: podsOf(t, 2, nil, "sh", "-c", "torchrun --nnodes 1:1 a.py"), told: `dropped: with --nnodes=1:1 torchrun trains in each pod for itself`,
+			rendered: "PET_NNODES\n          value: \"2:2\"", lossy: true,
+		},
+		"torchrun behind env": {
+			in: podsOf(t, 1, nil, "env", "A=b", "torchrun", "--nproc_per_node=4", "a.py"), told: `warning: torchrun is started by env: what options it has is not read`,
+			untold: `flaw|dropped`, rendered: "- env\n        - A=b\n        - torchrun\n        - --nproc_per_node=4\n        - a.py\n",
+		},
+		"torchrun behind what measures it, in two pods": {
+			in:   podsOf(t, 2, nil, "nsys", "profile", "-o", "x", "torchrun", "--nproc_per_node=4", "--max-restarts=2", "a.py"),
+			told: `dropped: without --nnodes torchrun trains in each pod for itself`, untold: `flaw`, rendered: "- --max-restarts=2\n", lossy: true,
+		},
+		"a program that is told the name of a launcher": {
+			in: podsOf(t, 1, nil, "python", "train.py", "--launcher", "torchrun"), untold: `warning|flaw`, rendered: restarts + "0",
+		},
+		"torchrun as the image's entrypoint is told": {
+			in:     []byte(strings.Replace(string(podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--nproc_per_node=4", "a.py")), "command:", "args:", 1)),
+			untold: `dropped|flaw`, rendered: "args:\n        - torchrun\n        - a.py\n",
+		},
+		"a module as the image's entrypoint is told": {
+			in:     []byte(strings.Replace(string(podsOf(t, 2, nil, "-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=4", "a.py")), "command:", "args:", 1)),
+			untold: `dropped|flaw`, rendered: "args:\n        - -m\n        - torch.distributed.run\n        - a.py\n",
+		},
 		"an elastic job": {
 			in: podsOf(t, 2, nil, "torchrun", "--nnodes=1:2", "train.py"), told: `dropped: nobody says --max-restarts`, rendered: restarts + "1", lossy: true,
 		},

@@ -103,6 +103,9 @@ func (p *program) takeFromShell(names []string) {
 		if next := i + 1; !inline && next < len(s.tokens) && !s.tokens[next].ends && takesNext(name, s.tokens[next].text) {
 			n, value, opens = 2, s.tokens[next].text, opens || s.tokens[next].opens
 		}
+		if p.byController && opens && masterValue.MatchString(value) {
+			value, opens = asKubernetesHas(value), false
+		}
 		switch {
 		case !slices.Contains(names, name):
 		case opens:
@@ -117,11 +120,23 @@ func (p *program) takeFromShell(names []string) {
 	p.say(b.String() + text[done:])
 }
 
-// mayHoldOptions says whether the first of these words is a variable that stands for more than the training script,
-// which has a word of its own behind it, or none at all.
+// mayHoldOptions says whether the first of these words is a variable that stands for more than the training script: one
+// with that script, a word of its own, behind it, with nothing behind it, or with options of the launcher's before a script.
 func mayHoldOptions(tokens []shellToken) bool {
 	if t := tokens[0]; t.ends || !strings.HasPrefix(t.text, "$") || !t.opens || strings.Contains(t.text, "/") {
 		return false
 	}
-	return len(tokens) == 1 || tokens[1].ends || !strings.HasPrefix(tokens[1].text, "-")
+	launchers := false
+	for i, t := range tokens[1:] {
+		name, _, _ := option(t.text)
+		switch isOption := strings.HasPrefix(t.text, "-"); {
+		case t.ends:
+			return i == 0
+		case i == 0 && !isOption, launchers && (strings.HasSuffix(t.text, ".py") || t.text == "-m"):
+			return true
+		case isOption && slices.Contains(torchOptions, name):
+			launchers = true
+		}
+	}
+	return len(tokens) == 1
 }

@@ -53,7 +53,7 @@ func (d *draft) mistake(e schema.Error, later bool) {
 		return
 	}
 	again := func(first schema.Error) bool {
-		return first.Path != e.Path && (strings.HasPrefix(first.Path, e.Path) || strings.HasPrefix(e.Path, first.Path))
+		return strings.HasPrefix(first.Path, e.Path) || strings.HasPrefix(e.Path, first.Path)
 	}
 	if later && (e.Rule != "required" && !(view{value: d.job}).walk(undotted(e.Path)).given() || slices.ContainsFunc(d.mistakes, again)) {
 		return
@@ -89,6 +89,11 @@ var stopgaps = map[string]any{
 
 // mend takes a refused field out of a job, or puts one in that does for the comparison.
 func mend(job tree, e schema.Error) {
+	if e.Rule == "order" && e.Path == "spec.workers.replicas" { // any number is right without the bounds
+		remove(job, []string{"spec", "workers", "min"})
+		remove(job, []string{"spec", "workers", "max"})
+		return
+	}
 	if gap, ok := stopgaps[e.Path]; ok && !strings.HasPrefix(e.Rule, "one-of") {
 		put(job, strings.Split(e.Path, "."), clone(gap))
 		return

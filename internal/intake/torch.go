@@ -32,7 +32,11 @@ type setting struct {
 // what its controller is told, by the names of those options, or from the environment, whichever has it.
 func (d *draft) torch(pod, c view, told map[string]setting) {
 	p := newProgram(c)
-	p.take(torchOptions...)
+	master := d.get("spec.workers.master").isTrue()
+	p.byController = d.toldByController() || d.workload[0].view().at("spec", "plugins", "pytorch").given()
+	if !master { // which needs all that the program says
+		p.take(torchOptions...)
+	}
 	if n, _ := d.get("spec.workers.replicas").number(); n > 1 && !d.toldByController() {
 		p.take("standalone") // with which torchrun would wait for the others at an address of its own
 	}
@@ -45,7 +49,9 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 		d.said[variable] = d.said[variable] || stays || s.text != ""
 		return s
 	}
-	d.nodes(get("nnodes", "PET_NNODES", ""), c)
+	if nodes := get("nnodes", "PET_NNODES", ""); !d.eachAlone(nodes) {
+		d.nodes(nodes, c)
+	}
 	if processes := get("nproc-per-node", "PET_NPROC_PER_NODE", ""); processes.text != "" || !d.said["PET_NPROC_PER_NODE"] && !p.mentions("nproc-per-node") {
 		d.processes(processes)
 	}
@@ -223,8 +229,9 @@ func (d *draft) runID(s setting) {
 
 // torchProgram reads what the workers run, and who starts it.
 func (d *draft) torchProgram(p *program, pod, c view, byEntrypoint bool) {
-	launches := p.launcher == "torchrun" && p.shell < 0 && !p.torchelastic()
-	if len(p.command) == 1 && p.command[0] == "torchrun" && len(p.args) > 0 && !strings.HasPrefix(p.args[0], "-") {
+	launches := p.launcher == "torchrun" && p.start >= 0 && len(p.command) > 0 && !p.torchelastic() && !d.get("spec.workers.master").isTrue()
+	if !launches { // somebody else starts it, as it stands: a shell, another program, what its image has for an entrypoint
+	} else if len(p.command) == 1 && p.command[0] == "torchrun" && len(p.args) > 0 && !strings.HasPrefix(p.args[0], "-") {
 		p.command = nil
 	} else if len(p.command) > 2 && p.command[0] == "torchrun" && p.command[1] == "--no_python" {
 		p.command = p.command[2:]

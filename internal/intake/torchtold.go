@@ -89,6 +89,16 @@ func (d *draft) meetsAll(p *program, c view) {
 	}
 }
 
+// eachAlone tells of torchrun that is told of one node where there are several pods: each trained for itself.
+func (d *draft) eachAlone(nodes setting) bool {
+	n, _ := d.get("spec.workers.replicas").number()
+	if n < 2 || nodes.text != "1" && nodes.text != "1:1" {
+		return false
+	}
+	d.note(nodes.from, Dropped, "with --nnodes=%s torchrun trains in each pod for itself: it is told of all %d now, and they train as one", nodes.text, n)
+	return true
+}
+
 // toldByController says whether the pods' controller tells torchrun of all of them, in the source too.
 func (d *draft) toldByController() bool {
 	return slices.Contains([]string{schema.TargetPyTorchJob, schema.TargetTrainJob}, d.get("spec.target").text())

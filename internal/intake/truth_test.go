@@ -36,6 +36,33 @@ func TestTruth(t *testing.T) {
 				"Worker: {template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py]}]}}}}}\n",
 			told: []string{`Master: .*moved: the master becomes one more worker`}, jobs: []string{`replicas: 2`},
 		},
+		"a master whose variables stand in options that a shell reads": {
+			in:   withMaster("", `torchrun --nnodes $WORLD_SIZE --nproc_per_node 8 --rdzv_backend=c10d --rdzv_endpoint="${MASTER_ADDR}:$MASTER_PORT" a.py`),
+			told: []string{`Master: .*moved: the master becomes one more worker`}, untold: []string{"dropped"}, jobs: []string{`- torchrun a\.py`, `replicas: 2`},
+		},
+		"a master by whose variables the ranks are told": {
+			in:   withMaster("", "torchrun --nnodes=$WORLD_SIZE --node_rank $RANK --master_addr $MASTER_ADDR --master_port ${MASTER_PORT} a.py"),
+			told: []string{`dropped: .*--node-rank, --master-addr, --master-port say who is who`}, jobs: []string{`- torchrun a\.py`, `replicas: 2`}, lossy: true,
+		},
+		"a master whose variables the text reads elsewhere": {
+			in:     withMaster("", "export NODES=$WORLD_SIZE; torchrun --nnodes $NODES --nproc_per_node 4 --node_rank $RANK --master_addr $MASTER_ADDR a.py"),
+			untold: []string{"becomes", "dropped", "not kept"},
+			jobs:   []string{`master: true`, `replicas: 2`, `launcher: entrypoint`, `processes: auto`, `- export NODES=\$WORLD_SIZE; torchrun --nnodes \$NODES --nproc_per_node 4 --node_rank \$RANK --master_addr \$MASTER_ADDR a\.py`},
+		},
+		"a lone master whose variables torchrun's script is given": {
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Master: {restartPolicy: OnFailure, template: {spec: {containers: [" +
+				"{name: pytorch, image: 'a/b:1', command: [torchrun, --nproc_per_node=2, a.py, --world, $(WORLD_SIZE)]}]}}}}}\n",
+			untold: []string{"becomes"}, jobs: []string{`master: true`, `- --nproc_per_node=2\n`},
+		},
+		"an elastic job that reads a master's variables": {
+			in:   withMaster("elasticPolicy: {rdzvBackend: c10d}, ", "torchrun --nnodes $WORLD_SIZE a.py --rank $RANK"),
+			told: []string{`dropped: the program reads RANK, which`}, jobs: []string{`- torchrun a\.py --rank \$RANK`}, lossy: true,
+		},
+		"a plugin that alone sets a master's variables": {
+			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: volcano, plugins: {pytorch: ['--port=23456']}, tasks: [{name: worker, replicas: 2, template: {spec: {restartPolicy: Never, containers: [" +
+				"{name: c, image: 'a/b:1', command: [bash, -c, 'torchrun --nnodes=$WORLD_SIZE --node_rank=$RANK --master_addr=$MASTER_ADDR a.py --port $MASTER_PORT']}]}}}]}\n",
+			told: []string{`command: .*dropped: the program reads MASTER_PORT, which the plugin pytorch alone sets`, `plugins\.pytorch.*not kept`}, jobs: []string{`- torchrun a\.py --port \$MASTER_PORT`}, lossy: true,
+		},
 		"a flaw keeps the rest": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: $NODES, template: {spec: {hostIPC: true, volumes: [{name: ib, hostPath: {path: /dev/infiniband}}], " +
 				"containers: [{name: pytorch, image: $IMAGE, command: [torchrun, t.py], securityContext: {capabilities: {add: [IPC_LOCK]}}, resources: {limits: {vpc.amazonaws.com/efa: $EFA}}, volumeMounts: [{name: ib, mountPath: /dev/infiniband}]}]}}}}}\n",
@@ -46,6 +73,15 @@ func TestTruth(t *testing.T) {
 			untold: []string{"not kept", "refused"},
 			jobs:   []string{`replicas: \$NODES`, `image: \$IMAGE`, `IPC_LOCK`, `path: /dev/infiniband`, `hostIPC: true`, `vpc.amazonaws.com/efa: \$EFA`},
 			flawed: true,
+		},
+		"more nodes than pods": {
+			in:   "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker, namespace: train}\nspec: {completionMode: Indexed, completions: 2, parallelism: 2, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: 'a/b:1', command: [torchrun, --nnodes=4, t.py]}]}}}\n",
+			told: []string{`parallelism: 2: flaw: spec\.workers\.replicas: 2 is below min 4`}, untold: []string{"1 is below", "imported", "default", "not kept"}, jobs: []string{`min: 4`, `replicas: 2`}, flawed: true,
+		},
+		"other nodes than an elastic policy has": {
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j, namespace: train}\nspec: {elasticPolicy: {minReplicas: 1, maxReplicas: 3}, pytorchReplicaSpecs: {Worker: {replicas: 3, restartPolicy: OnFailure, template: {spec: {" +
+				"containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, --nnodes=2, t.py]}]}}}}}\n",
+			told: []string{`replicas: 3: flaw: spec\.workers\.replicas: 3 is above max 2`}, untold: []string{"1 is below", "imported", `Job .*name: "j": not kept`}, flawed: true, lossy: true,
 		},
 		"a job without a program keeps the rest": {
 			in: "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: j}\nspec: {mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: l, image: 'a/b:1', command: [bash, -c, 'x; y']}]}}}, " +
@@ -132,6 +168,12 @@ func TestTruth(t *testing.T) {
 	} {
 		t.Run(name, c.check)
 	}
+}
+
+// withMaster is a PyTorchJob of a Master and a Worker in which a shell reads the same text, with fields of its spec.
+func withMaster(fields, text string) string {
+	role := ": {replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [bash, -c, '" + text + "'], resources: {limits: {nvidia.com/gpu: 8}}}]}}}"
+	return "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {" + fields + "pytorchReplicaSpecs: {Master" + role + ", Worker" + role + "}}\n"
 }
 
 // claim is what import is to say of a manifest.

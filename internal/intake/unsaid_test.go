@@ -55,6 +55,18 @@ func TestAmounts(t *testing.T) {
 			in:   "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j, creationTimestamp: null}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: , template: {metadata: {creationTimestamp: null}, spec: {nodeSelector: , containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py], env: [{name: X, value: }]}]}}}}}\n",
 			told: []string{`Worker\.replicas: flaw: has no value`}, untold: []string{"creationTimestamp", "nodeSelector", "value: flaw"}, flawed: true,
 		},
+		"an amount that is an empty text": {
+			in:   "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: 'a/b:1', command: [python, t.py], resources: {requests: {cpu: ''}, limits: {memory: '', cpu: 2}}}]}}}\n",
+			told: []string{`limits\.memory: "": flaw: has no value`, `requests\.cpu: "": flaw: has no value`}, untold: []string{"4Gi"}, jobs: []string{`memory: none`, `cpu: "?2"?\n`}, flawed: true, lossy: true,
+		},
+		"an image that is an empty text": {
+			in:   "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: '', command: [python, t.py]}]}}}\n",
+			told: []string{`image: "": flaw: has no value`}, flawed: true,
+		},
+		"an MXJob without servers": {
+			in:   "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: j}\nspec: {jobMode: MXTrain, mxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: mxnet, image: 'a/b:1', command: [python, t.py]}]}}}}}\n",
+			told: []string{`mxReplicaSpecs: .*dropped: it trained without servers`}, lossy: true,
+		},
 		"a label without a value": {
 			in:   "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, nodeSelector: {pool: }, " + trainsBash + "}}}\n",
 			told: []string{`nodeSelector\.pool: flaw: has no value: an empty text`, `"c": moved`}, jobs: []string{`pool: ""`},

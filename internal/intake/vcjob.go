@@ -23,6 +23,9 @@ func readVCJob(s *stream, o *object) (*draft, error) {
 	d.keptFor(spec)
 	c := d.worker(task.at("template"))
 	d.torch(task.at("template", "spec"), c, nil)
+	if plugin := spec.at("plugins", "pytorch"); plugin.given() {
+		d.unset(trainerWords(c), "the plugin pytorch")
+	}
 	d.readdress(addresses{o.name + "-" + task.at("name").text() + "-", o.name, d.name() + "-worker-", d.name(), 0})
 	d.vcGang(spec, task.at("template", "spec", "schedulerName"))
 	d.surroundings()

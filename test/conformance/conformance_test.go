@@ -70,6 +70,7 @@ var accepted = []acceptance{
 	{"container-security-context-user-group-id", "Job", "worker", "resources-none", "This author wants the image's own user."},
 	{"container-resources", "Job", "worker", "resources-none", "This author asks for no CPU and no memory, or for no limit."},
 	{"container-ephemeral-storage-request-and-limit", "Job", "worker", "resources-none", "This author asks for no local disk."},
+	{"container-resources", "Job", "worker", "resources-requests", "This author says one side of each amount, and wants no other."},
 	{"container-resources", "StatefulSet", "rendezvous", "roles-companion", "This author wants no limit for the companion."},
 	{"container-resources", "Job", "server", "roles-mxnet", "The sidecar is this author's own, and asks for nothing."},
 	{"container-ephemeral-storage-request-and-limit", "Job", "server", "roles-mxnet", "The sidecar is this author's own, and asks for nothing."},

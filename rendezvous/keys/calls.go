@@ -82,9 +82,8 @@ func (k *Keys) room(t *tree, w *plan) *Error {
 		}
 		return nil
 	}
-	if n, _ := t.walk(w.head.Key); n.held != nil {
-		id, _ := Match(w.head.Key)
-		if err := refused(fmt.Sprintf("run %q", id), *n.held, 2); err != nil {
+	if s := t.shares[ownerOf(w.head.Key).at]; s != nil {
+		if err := refused(s.of.whose, s.usage, 2); err != nil {
 			return err
 		}
 	}

@@ -74,17 +74,6 @@ func (n *node) run(id string) Run {
 	return r
 }
 
-// Match says whether a path of this API is about a run, and which: for logs.
-func Match(p string) (id string, ok bool) {
-	for p != "/" && p != "." && p != "" {
-		if id, ok = strings.CutPrefix(path.Base(p), runPrefix); ok {
-			return id, true
-		}
-		p = path.Dir(p)
-	}
-	return "", false
-}
-
 // Ended is a run that is closed: nobody can join it any more.
 type Ended struct {
 	Path    string // of the run's directory, or of its state

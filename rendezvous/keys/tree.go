@@ -13,7 +13,8 @@ type tree struct {
 	root  *node
 	index uint64 // revision of the last change
 	usage
-	due deadlines
+	shares map[string]*share // by their owners' paths, those with nodes
+	due    deadlines
 }
 
 // usage is what nodes take.
@@ -31,7 +32,7 @@ type node struct {
 	parent     *node
 	children   map[string]*node
 	verdict    atomic.Int64 // whether a closed run was found in it: twice the revision that it was looked at, and one if so
-	held       *usage       // by the run that the node is in, the run's directory counted; nil outside of runs
+	held       *share       // that it counts for, as a run's directory does for the run; nil outside of runs
 }
 
 // change is a key of the store that was written, or with no record deleted.
@@ -42,7 +43,7 @@ type change struct {
 }
 
 func newTree() *tree {
-	return &tree{root: &node{path: "/", record: record{Dir: true}, children: map[string]*node{}}}
+	return &tree{root: &node{path: "/", record: record{Dir: true}, children: map[string]*node{}}, shares: map[string]*share{}}
 }
 
 // at is a node, or nil.
@@ -143,10 +144,8 @@ func (t *tree) put(c change, now time.Time, grace *time.Duration) {
 	for _, name := range names(c.path) {
 		child := n.children[name]
 		if child == nil { // its parents are written before it, unless somebody else wrote the store
-			child = &node{path: path.Join(n.path, name), parent: n, record: record{Dir: true}, held: n.held}
-			if child.held == nil && strings.HasPrefix(name, runPrefix) {
-				child.held = &usage{}
-			}
+			child = &node{path: path.Join(n.path, name), parent: n, record: record{Dir: true}}
+			t.hold(child)
 			if n.children == nil {
 				n.children = map[string]*node{}
 			}
@@ -192,7 +191,9 @@ func (t *tree) remove(p string) *node {
 func (t *tree) count(n *node, keys, bytes int) {
 	t.add(keys, bytes)
 	if n.held != nil {
-		n.held.add(keys, bytes)
+		if n.held.add(keys, bytes); n.held.keys == 0 {
+			delete(t.shares, n.held.of.at)
+		}
 	}
 }
 

@@ -203,6 +203,43 @@ func TestRunLimits(t *testing.T) {
 	}
 }
 
+// TestRunLimitsOfV2: so does a run of backend etcd-v2, whose keys have their run in their names.
+func TestRunLimitsOfV2(t *testing.T) {
+	d := open(t, embedded(t), Options{MaxBytes: 8000})
+	long := strings.Repeat("x", 1000)
+	last := ""
+	for i := range 8 {
+		_, err := d.Put(t.Context(), toldAt("b", fmt.Sprintf("0/%d", i)), Put{Value: long})
+		if err != nil {
+			last = err.Error()
+			break
+		}
+	}
+	if !strings.Contains(last, `run "b"`) {
+		t.Errorf("run b could take the others' room: %q", last)
+	}
+	put(t, d.Keys, toldAt("other.1", "0/a"), Put{Value: long})
+	put(t, d.Keys, torchStates+"other.1", Put{Value: long})
+	put(t, d.Keys, "/p/run_c/k", Put{Value: long})
+	if _, err := d.Put(t.Context(), torchStates+"b", Put{Value: long}); err == nil {
+		t.Error("its state is not counted")
+	}
+	if _, err := d.Delete(t.Context(), toldAt("b", "0/0"), Delete{}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, d.Keys, torchStates+"b", Put{Value: long})
+}
+
+// TestFullRunIsNamed: where a run's directory holds one that looks like another's, it is the run that is full.
+func TestFullRunIsNamed(t *testing.T) {
+	d := open(t, embedded(t), Options{MaxBytes: 400})
+	put(t, d.Keys, "/run_a/run_b/k", Put{Value: strings.Repeat("x", 100)})
+	_, err := d.Put(t.Context(), "/run_a/run_b/l", Put{Value: strings.Repeat("x", 100)})
+	if err == nil || !strings.Contains(err.Error(), `run "a"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestOtherPaths: what is beside the keys.
 func TestOtherPaths(t *testing.T) {
 	s := embedded(t)

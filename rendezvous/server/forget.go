@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -200,19 +199,9 @@ func (u *uses) since(path string) time.Duration {
 // usedPath is what a request for a key uses: the directory of its run, or the state of one of backend etcd-v2, unless that
 // keeps its states elsewhere: of those only writes are seen.
 func usedPath(key string) (string, bool) {
-	if dir, _, ok := runPath(key); ok {
+	if dir, _, ok := keys.RunPath(key); ok {
 		return dir, true
 	}
 	_, ok := keys.StateOf(key)
 	return key, ok
-}
-
-// runPath is the directory of the run that a key is in.
-func runPath(key string) (dir, id string, ok bool) {
-	i := strings.Index(key, "/run_")
-	if i < 0 {
-		return "", "", false
-	}
-	id, _, _ = strings.Cut(key[i+len("/run_"):], "/")
-	return key[:i] + "/run_" + id, id, true
 }

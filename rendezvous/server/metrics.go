@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
 
@@ -115,8 +116,8 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		k := behind.keys
 		gauge(connectionsDesc, float64(g.s.metrics.connections.Load()), doorKeys)
 		gauge(waitsDesc, float64(k.Waits()), doorKeys)
-		keys, bytes := k.Size()
-		gauge(keysDesc, float64(keys), doorKeys)
+		count, bytes := k.Size()
+		gauge(keysDesc, float64(count), doorKeys)
 		gauge(bytesDesc, float64(bytes), doorKeys)
 		if runs, err := k.Runs(ctx); err == nil { // otherwise it is not ready, which is said
 			gauge(runsDesc, float64(len(runs)), doorKeys)
@@ -166,7 +167,7 @@ func (s *Server) observe(r *http.Request, a *answer, took time.Duration) {
 		return
 	}
 	s.used.note(used, time.Now())
-	dir, run, ok := runPath(path)
+	dir, run, ok := keys.RunPath(path)
 	if !ok {
 		return
 	}

@@ -206,19 +206,6 @@ func TestEndOfRequests(t *testing.T) {
 	}
 }
 
-// TestRunPath holds it against keys that only look alike.
-func TestRunPath(t *testing.T) {
-	for key, want := range map[string]string{
-		"/torchelastic/p2p/run_a/rdzv/v_1": "/torchelastic/p2p/run_a a", "/run_a": "/run_a a", "/run_a/": "/run_a a", "/rerun_a": " ",
-		"/a/run_a.b/run_c": "/a/run_a.b a.b", "": " ",
-	} {
-		dir, id, _ := runPath(key)
-		if got := dir + " " + id; got != want {
-			t.Errorf("%s: got %q, want %q", key, got, want)
-		}
-	}
-}
-
 // TestStart: what cannot be opened leaves nothing open.
 func TestStart(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -21,10 +21,7 @@ type request struct {
 func parse(r *http.Request) (request, *Error) {
 	var q request
 	if err := r.ParseForm(); err != nil {
-		if big := new(http.MaxBytesError); errors.As(err, &big) {
-			return q, exceeded(http.StatusRequestEntityTooLarge, "a body is longer than %d bytes", big.Limit)
-		}
-		return q, fail(CodeForm, err.Error(), 0)
+		return q, badBody(err)
 	}
 	f := fields{form: r.Form}
 	q.put.PrevIndex = f.index("prevIndex")
@@ -61,6 +58,14 @@ func parse(r *http.Request) (request, *Error) {
 	}
 	q.remove = Delete{Dir: q.put.Dir, Recursive: q.recursive, PrevValue: q.put.PrevValue, PrevIndex: q.put.PrevIndex}
 	return q, f.err
+}
+
+// badBody is the answer where a body does not come, or is none.
+func badBody(err error) *Error {
+	if big := new(http.MaxBytesError); errors.As(err, &big) {
+		return exceeded(http.StatusRequestEntityTooLarge, "a body is longer than %d bytes", big.Limit)
+	}
+	return fail(CodeForm, err.Error(), 0)
 }
 
 // fields reads values and keeps the first mistake.

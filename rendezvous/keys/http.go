@@ -3,10 +3,12 @@ package keys
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Handler answers /v2/keys, /v2/machines and /version. Paths need not be clean; a ServeMux before it would redirect those
@@ -86,6 +88,13 @@ func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 	}
 	x := &httpCall{Keys: k, w: w, r: r, key: key}
 	defer x.held.free()
+	x.awaitBody(time.Time{})
+	if r.Method != http.MethodPut {
+		if err := x.ignoreBody(); err != nil {
+			x.refuse(err)
+			return
+		}
+	}
 	switch r.Method {
 	case http.MethodPost: // of which nothing is read
 		x.refuse(fail(CodeUnsupported, "keys in order", 0))
@@ -96,13 +105,36 @@ func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 	}
 }
 
+// awaitBody limits how long the body is awaited, as what is left of it after the answer. Zero is for all other times:
+// once there is no body left net/http reads on, and takes a deadline that is over for a client that has gone. A writer
+// without deadlines has no slow client either.
+func (x *httpCall) awaitBody(until time.Time) {
+	_ = http.NewResponseController(x.w).SetReadDeadline(until)
+}
+
+// ignoreBody reads a body that says nothing, as that of a GET, before there is room for the answer: net/http would read it
+// while the answer holds that.
+func (x *httpCall) ignoreBody() error {
+	if x.r.ContentLength == 0 {
+		return nil
+	}
+	x.awaitBody(time.Now().Add(patience))
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.r.Body, free)); err != nil {
+		return badBody(err)
+	}
+	x.awaitBody(time.Time{})
+	return nil
+}
+
 // write does a PUT or DELETE. Before anything of it is read there is room for what it brings and for what it will be
 // answered, which is the whole value that is there: so a request that waits for room has taken none of the memory.
 func (x *httpCall) write() {
 	// A value and a previous one, each of whose bytes a form may write as three, and the other fields.
 	most := 6*x.o.MaxValue + 4096
 	x.r.Body = http.MaxBytesReader(x.w, x.r.Body, int64(most))
-	if err := x.held.need(x.r.Context(), x.small, x.bodyWeight(most)+x.answerWeight()); err != nil {
+	err := x.held.need(x.r.Context(), x.small, x.bodyWeight(most)+x.answerWeight())
+	x.awaitBody(time.Now().Add(patience))
+	if err != nil {
 		x.refuse(err)
 		return
 	}
@@ -111,8 +143,8 @@ func (x *httpCall) write() {
 		x.refuse(refused)
 		return
 	}
+	x.awaitBody(time.Time{})
 	var e *Event
-	var err error
 	if x.r.Method == http.MethodPut {
 		e, err = x.Put(x.r.Context(), x.key, q.put)
 	} else {

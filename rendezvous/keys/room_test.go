@@ -57,6 +57,23 @@ func TestUnreadBodies(t *testing.T) {
 	}
 }
 
+// TestBodiesThatDoNotCome: nobody has room while a body is awaited that is not asked for.
+func TestBodiesThatDoNotCome(t *testing.T) {
+	d := open(t, embedded(t), Options{MaxAnswer: 64 << 10})
+	put(t, d.Keys, "/k", Put{Value: strings.Repeat("x", 20_000)})
+	for _, request := range []string{"GET /v2/keys/k", "DELETE /v2/keys/k?prevValue=q"} {
+		t.Run(request, func(t *testing.T) {
+			d.ask(t, request+"\nContent-Length: 1000\r\n")
+			time.Sleep(100 * time.Millisecond)
+			begin := time.Now()
+			r := d.do(t, http.MethodGet, "/v2/keys/k", "")
+			if took := time.Since(begin); r.Status != http.StatusOK || took > patience/2 {
+				t.Errorf("another's reading: %d after %s", r.Status, took)
+			}
+		})
+	}
+}
+
 // TestUnreadAnswers: answers that nobody reads take no more memory than there is for them, whatever the request was, and
 // counted as the text that they are: of a control character JSON makes six bytes.
 func TestUnreadAnswers(t *testing.T) {

@@ -139,8 +139,8 @@ func (s *Server) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			// Only for what has a body: on a long poll the deadline would end the request. A writer without deadlines has
-			// no slow client either.
+			// For what is no request for keys: those have deadlines of their own, as their bodies may come later. A writer
+			// without deadlines has no slow client either.
 			_ = http.NewResponseController(w).SetReadDeadline(start.Add(headerTimeout))
 		}
 		if path, ok := usedPath(keyPath(r)); ok {

@@ -112,8 +112,8 @@ func (x *httpCall) awaitBody(until time.Time) {
 	_ = http.NewResponseController(x.w).SetReadDeadline(until)
 }
 
-// ignoreBody reads a body that says nothing, as that of a GET, before there is room for the answer: net/http would read it
-// while the answer holds that.
+// ignoreBody reads a body that says nothing, as that of a GET, before there is room for the answer: net/http would read
+// it while the answer holds that.
 func (x *httpCall) ignoreBody() error {
 	if x.r.ContentLength == 0 {
 		return nil

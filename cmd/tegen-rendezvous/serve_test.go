@@ -191,7 +191,7 @@ func TestServe(t *testing.T) {
 		`tegen_rendezvous_requests_total{action="create",code="201",door="etcd-v2"} 2`,
 		`tegen_rendezvous_requests_total{action="COMPARE_SET",code="",door="c10d"} 1`,
 		`tegen_rendezvous_runs{door="etcd-v2"} 1`, `tegen_rendezvous_runs{door="c10d"} 1`, `tegen_rendezvous_connections{door="c10d"} 1`,
-		`tegen_rendezvous_keys{door="c10d"} 1`, `tegen_rendezvous_ready 1`, "tegen_rendezvous_store_full 0", `tegen_rendezvous_waits{door="etcd-v2"} 0`, "tegen_rendezvous_build_info{",
+		`tegen_rendezvous_keys{door="c10d"} 1`, `tegen_rendezvous_unsent_bytes{door="c10d"} 0`, `tegen_rendezvous_ready 1`, "tegen_rendezvous_store_full 0", `tegen_rendezvous_waits{door="etcd-v2"} 0`, "tegen_rendezvous_build_info{",
 		`tegen_rendezvous_request_seconds_count{action="create",door="etcd-v2"} 2`,
 	} {
 		if !strings.Contains(expect(t, http.StatusOK, code, body), line) {

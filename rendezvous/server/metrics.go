@@ -85,6 +85,7 @@ var (
 	runsDesc        = prometheus.NewDesc("tegen_rendezvous_runs", "Runs that are known.", byDoor, nil)
 	keysDesc        = prometheus.NewDesc("tegen_rendezvous_keys", "Keys of all runs.", byDoor, nil)
 	bytesDesc       = prometheus.NewDesc("tegen_rendezvous_bytes", "Bytes of all keys and values.", byDoor, nil)
+	unsentDesc      = prometheus.NewDesc("tegen_rendezvous_unsent_bytes", "Bytes of replies that clients have not read, in part those of values that are stored.", byDoor, nil)
 	fullDesc        = prometheus.NewDesc("tegen_rendezvous_store_full", "1 where the store's disk has no room for writes.", nil, nil)
 	readyDesc       = prometheus.NewDesc("tegen_rendezvous_ready", "1 where the store answers, and new runs are taken unless its disk is full.", nil, nil)
 )
@@ -128,6 +129,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		gauge(runsDesc, float64(sums.Runs), doorC10d)
 		gauge(keysDesc, float64(sums.Keys), doorC10d)
 		gauge(bytesDesc, float64(sums.Bytes+sums.Partial), doorC10d)
+		gauge(unsentDesc, float64(sums.Unsent), doorC10d)
 	}
 }
 

@@ -12,6 +12,10 @@ import (
 // backlog is how many bytes of replies may wait for a client before no more requests of it are read.
 const backlog = 1 << 20
 
+// keptParts is how long a list of parts under way may have grown and be used again: a longer one would outlive by far
+// the one burst of replies that needed it.
+const keptParts = 1 << 10
+
 // conn is a client: one goroutine reads and carries out, another writes, because replies also come from what others do.
 type conn struct {
 	server  *Server
@@ -25,7 +29,8 @@ type conn struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	out     net.Buffers
-	waiting int // bytes in out and under way
+	sending [][]byte // what is under way, as it was queued: what is written goes out of the buffers
+	waiting int      // bytes in out and under way
 	stopped bool
 	silent  chan struct{} // closed once nothing more is written, and nothing is kept for it
 }
@@ -111,11 +116,11 @@ func (c *conn) send(r Reply) {
 	c.changed.Broadcast()
 }
 
-// unread is how many bytes wait for its client.
+// unread is how many bytes are kept because its client has not read them: its share of those that others are sent, too.
 func (c *conn) unread() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.waiting
+	return c.server.unsent.share(c.out) + c.server.unsent.share(c.sending)
 }
 
 // room waits until the client has read most of its replies; false where it never will. Meanwhile nobody waits for what it
@@ -147,25 +152,11 @@ func (c *conn) stall(stalled bool) {
 
 // write sends what is queued until the connection is stopped.
 func (c *conn) write() {
-	var sending [][]byte // as it was queued: what is written goes out of the buffers
+	defer close(c.silent)
+	sent := 0
 	for {
-		c.mu.Lock()
-		c.server.unsent.remove(sending)
-		for len(c.out) == 0 && !c.stopped {
-			c.changed.Wait()
-		}
-		out, n := c.out, c.waiting
-		c.out = nil
-		clear(sending)
-		sending = append(sending[:0], out...)
-		stopped := c.stopped
-		c.mu.Unlock()
-		if stopped {
-			c.server.unsent.remove(sending)
-			c.mu.Lock()
-			c.waiting = 0
-			c.mu.Unlock()
-			close(c.silent)
+		out, bytes := c.take(sent)
+		if out == nil {
 			return
 		}
 		err := c.transmit(out)
@@ -174,13 +165,41 @@ func (c *conn) write() {
 		}
 		if err != nil {
 			c.stop() // the reader finds it closed
-			continue
 		}
-		c.mu.Lock()
-		c.waiting -= n
-		c.changed.Broadcast()
-		c.mu.Unlock()
+		sent = bytes
 	}
+}
+
+// take gives back what was sent before it waits for more: a client may ask for nothing more for hours, and what it was
+// sent may long have been replaced by others. It returns nil once the connection is stopped.
+func (c *conn) take(sent int) (out net.Buffers, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.let()
+	c.waiting -= sent
+	c.changed.Broadcast()
+	for len(c.out) == 0 && !c.stopped {
+		c.changed.Wait()
+	}
+	out, bytes, c.out = c.out, c.waiting, nil
+	c.sending = append(c.sending, out...)
+	if c.stopped {
+		c.let()
+		c.waiting = 0
+		return nil, 0
+	}
+	return out, bytes
+}
+
+// let lets go of the replies that were under way; the lock is held.
+func (c *conn) let() {
+	c.server.unsent.remove(c.sending)
+	if cap(c.sending) > keptParts {
+		c.sending = nil
+		return
+	}
+	clear(c.sending)
+	c.sending = c.sending[:0]
 }
 
 // stop closes the connection; reader and writer end by it.

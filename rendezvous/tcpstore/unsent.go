@@ -1,7 +1,11 @@
 package tcpstore
 
 import (
+	"errors"
+	"maps"
 	"net"
+	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -61,26 +65,51 @@ func (u *unsent) remove(parts [][]byte) {
 	}
 }
 
+// share is what parts that were added take, each divided among all replies that hold it.
+func (u *unsent) share(parts [][]byte) (bytes int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, b := range parts {
+		if len(b) <= small {
+			bytes += len(b)
+			continue
+		}
+		h := u.values[&b[0]]
+		bytes += h.bytes / h.replies
+	}
+	return bytes
+}
+
 func (u *unsent) sum() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.bytes
 }
 
-// transmit writes replies to a client that has to take them: each piece has its time. A client that is cut off does not
-// come back, and its run ends; so one that takes a piece now and then is left alone.
+// transmit writes replies to a client that has to take them. A client that is cut off does not come back, and its run
+// ends; so one that takes a piece now and then is left alone, as small as it may be.
 func (c *conn) transmit(out net.Buffers) error {
 	for len(out) > 0 {
-		if err := c.net.SetWriteDeadline(time.Now().Add(c.server.limits.Unread)); err != nil {
-			return err
-		}
 		var next net.Buffers
 		next, out = cutAt(out, part)
-		if _, err := next.WriteTo(c.net); err != nil {
+		if err := c.transmitPart(next); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// transmitPart goes on with what is left for as long as the client has taken anything within the time.
+func (c *conn) transmitPart(out net.Buffers) error {
+	for {
+		if err := c.net.SetWriteDeadline(time.Now().Add(c.server.limits.Unread)); err != nil {
+			return err
+		}
+		n, err := out.WriteTo(c.net) // which takes out of the buffers what it has written
+		if err == nil || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+	}
 }
 
 // cutAt splits buffers after so many bytes.
@@ -118,9 +147,10 @@ func (s *Server) relieve() {
 
 func (s *Server) mostUnsent() (worst *conn) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock() // to look at all that waits may take a while
 	most := 0
-	for c := range s.conns {
+	for _, c := range conns {
 		if n := c.unread(); n > most {
 			worst, most = c, n
 		}

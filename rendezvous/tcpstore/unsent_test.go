@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 )
 
 // TestUnsent: replies that nobody reads have a limit over all connections, and who lets most come together is cut off,
@@ -28,8 +30,9 @@ func TestUnsent(t *testing.T) {
 	until(t, func() bool { return refused("memory") >= clients/2 })
 	reads := connect(t, address)
 	reads.send(greeting)
-	reads.say(Get, "/k")
-	if n, err := io.CopyN(io.Discard, reads, 8+value); err != nil {
+	reads.say(Set, "/less", strings.Repeat("z", value/8)) // of two that keep as much either may be cut off
+	reads.say(Get, "/less")
+	if n, err := io.CopyN(io.Discard, reads, 8+value/8); err != nil {
 		t.Errorf("who reads has %d bytes, %v", n, err)
 	}
 }
@@ -142,4 +145,106 @@ func quickly(t *testing.T, c client) {
 	if took := time.Since(begin); took > 20*patience {
 		t.Errorf("40 requests took %s", took)
 	}
+}
+
+// TestIdleClient: a value that was replaced is gone, though a client that was sent it asks for nothing more.
+func TestIdleClient(t *testing.T) {
+	const value = 4 << 20
+	s, address := start(t, nil)
+	reader := connect(t, address)
+	reader.send(greeting + state("a"))
+	reader.want(`"Y2FuaW1hZGFt"`)
+	reader.say(Set, prefix+"a.0/k", strings.Repeat("x", value))
+	reader.say(Get, prefix+"a.0/k")
+	if n, err := io.CopyN(io.Discard, reader, 8+value); err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	old := stored(t, s, value)
+	setter := connect(t, address)
+	setter.send(greeting + `01 "/torch.rendezvous.a.0/k" "v" 03 "/torch.rendezvous.a.0/k"`)
+	setter.want(`"v"`)
+	until(t, func() bool {
+		runtime.GC()
+		return old.Value() == nil
+	})
+}
+
+// stored points to the one value that long.
+func stored(t *testing.T, s *Server, bytes int) weak.Pointer[byte] {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, slot := range s.store.slots {
+		if len(slot.value) == bytes {
+			return weak.Make(&slot.value[0])
+		}
+	}
+	t.Fatalf("no value has %d bytes", bytes)
+	return weak.Pointer[byte]{}
+}
+
+// TestSharersAndHoarders: of those that do not read it is who keeps most for itself that is cut off: a value that ten
+// are sent counts for each of them a tenth.
+func TestSharersAndHoarders(t *testing.T) {
+	const shared, own, sharers, hoarders = 8 << 20, 6 << 20, 10, 5
+	s, address, refused := counting(t, func(l *Limits) { l.Unsent = shared + 2*own + 1<<20 })
+	setter := connect(t, address)
+	setter.send(greeting)
+	setter.say(Set, "/k", strings.Repeat("x", shared))
+	setter.send(`04 "/n" #1`)
+	setter.want("#1")
+	unread := func() client {
+		c := connect(t, address)
+		if err := c.Conn.(*net.TCPConn).SetReadBuffer(256 << 10); err != nil {
+			t.Fatal(err)
+		}
+		c.send(greeting)
+		return c
+	}
+	var all []client
+	for range sharers {
+		c := unread()
+		c.say(Get, "/k")
+		all = append(all, c)
+	}
+	until(t, func() bool {
+		s.unsent.mu.Lock()
+		defer s.unsent.mu.Unlock()
+		for _, h := range s.unsent.values {
+			return h.replies == sharers
+		}
+		return false
+	})
+	for i := range hoarders {
+		c, key := unread(), fmt.Sprintf("/%d", i)
+		c.say(Set, key, strings.Repeat("y", own))
+		c.say(Get, key)
+	}
+	until(t, func() bool { return refused("memory") >= hoarders-2 })
+	for i, c := range all {
+		if n, err := io.CopyN(io.Discard, c, 8+shared); err != nil {
+			t.Errorf("sharer %d has %d bytes, %v", i, n, err)
+		}
+	}
+}
+
+// TestSlowPart: who takes anything of a part in time is not cut off, however long all of the part takes; who then takes
+// nothing is.
+func TestSlowPart(t *testing.T) {
+	const once, times = 8 << 10, part / 2 / (8 << 10)
+	s, _, refused := counting(t, func(l *Limits) { l.Unread = 200 * time.Millisecond })
+	theirs, ours := net.Pipe()
+	s.open(ours)
+	t.Cleanup(func() { _ = theirs.Close() })
+	c := client{t, theirs}
+	c.send(greeting)
+	c.say(Set, "/k", strings.Repeat("x", part))
+	c.send(`03 "/k"`)
+	for i := range times {
+		time.Sleep(50 * time.Millisecond)
+		if n, err := io.CopyN(io.Discard, c, once); err != nil {
+			t.Fatalf("after %d of %d readings it is sent %d bytes, %v", i, times, n, err)
+		}
+	}
+	until(t, func() bool { return refused("slow") == 1 })
 }

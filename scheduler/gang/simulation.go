@@ -112,12 +112,12 @@ func (g *Gang) dryRun(ctx context.Context, wants []gangcache.Want) (*plan, *shor
 }
 
 // podsOf are the members as they were last seen, without those that have gone since.
-func (o *coordinator) podsOf(uids []gangcache.UID) []*corev1.Pod {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
+func (c *coordinator) podsOf(uids []gangcache.UID) []*corev1.Pod {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	out := make([]*corev1.Pod, 0, len(uids))
 	for _, uid := range uids {
-		if p := o.pods[uid]; p != nil {
+		if p := c.pods[uid]; p != nil {
 			out = append(out, p)
 		}
 	}

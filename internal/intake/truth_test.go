@@ -50,7 +50,7 @@ func TestTruth(t *testing.T) {
 			jobs:   []string{`master: true`, `replicas: 2`, `launcher: entrypoint`, `processes: auto`, `- export NODES=\$WORLD_SIZE; torchrun --nnodes \$NODES --nproc_per_node 4 --node_rank \$RANK --master_addr \$MASTER_ADDR a\.py`},
 		},
 		"a master of torchrun whose options are not read": {
-			in:   withMaster("", `ARGS="--nnodes 2 --master_addr j-master-0"; torchrun $ARGS a.py`),
+			in:     withMaster("", `ARGS="--nnodes 2 --master_addr j-master-0"; torchrun $ARGS a.py`),
 			untold: []string{"becomes", "dropped", "not kept"}, jobs: []string{`master: true`, `j-master-0`},
 		},
 		"a lone master whose variables torchrun's script is given": {

@@ -22,7 +22,8 @@ func asKubernetesHas(value string) string {
 }
 
 // needMaster says whether the program of one of these roles meets the others by what the operator tells of the Master.
-// torchrun needs it only where its words read such a variable beyond the options that fields of the job stand for.
+// torchrun needs it only where its words read such a variable beyond the options that fields of the job stand for, or
+// have options that are not read.
 func needMaster(roles ...view) bool {
 	torchrun := false
 	for _, role := range roles {
@@ -30,7 +31,7 @@ func needMaster(roles ...view) bool {
 		torchrun = torchrun || p.launcher == "torchrun"
 		p.byController = true
 		p.take(torchOptions...)
-		if len(p.reads()) > 0 {
+		if len(p.reads()) > 0 || p.unread != "" {
 			return true
 		}
 	}
@@ -48,6 +49,7 @@ func (p *program) reads() []string {
 func (d *draft) unset(from view, setter string) {
 	p := &program{command: d.get("spec.command").texts(), args: d.get("spec.args").texts()}
 	if names := p.reads(); len(names) > 0 {
-		d.note(from, Dropped, "the program reads %s, which %s alone sets, and no TrainingJob: have torchrun meet without them, or set them in spec.env", strings.Join(names, ", "), setter)
+		d.note(from, Dropped, "the program reads %s, which %s alone sets, and no TrainingJob: have torchrun meet without them, or set them in spec.env",
+			strings.Join(names, ", "), setter)
 	}
 }

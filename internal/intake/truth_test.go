@@ -49,6 +49,10 @@ func TestTruth(t *testing.T) {
 			untold: []string{"becomes", "dropped", "not kept"},
 			jobs:   []string{`master: true`, `replicas: 2`, `launcher: entrypoint`, `processes: auto`, `- export NODES=\$WORLD_SIZE; torchrun --nnodes \$NODES --nproc_per_node 4 --node_rank \$RANK --master_addr \$MASTER_ADDR a\.py`},
 		},
+		"a master of torchrun whose options are not read": {
+			in:     withMaster("", `ARGS="--nnodes 2 --master_addr j-master-0"; torchrun $ARGS a.py`),
+			untold: []string{"becomes", "dropped", "not kept"}, jobs: []string{`master: true`, `j-master-0`},
+		},
 		"a lone master whose variables torchrun's script is given": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Master: {restartPolicy: OnFailure, template: {spec: {containers: [" +
 				"{name: pytorch, image: 'a/b:1', command: [torchrun, --nproc_per_node=2, a.py, --world, $(WORLD_SIZE)]}]}}}}}\n",

@@ -124,7 +124,7 @@ var Features = []Feature{
 	written("env", "environment variables of the workers"),
 	{"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max", elastic},
 	written("workers.firstIndex", "pods counted from 1"),
-	{"workers.master", "a Master, for programs without a launcher", "workers.master", func(r *ruling) []string { return when(r.Spec.Workers.Master, "workers.master") }},
+	{"workers.master", "a Master, for programs that meet at it by themselves", "workers.master", func(r *ruling) []string { return when(r.Spec.Workers.Master, "workers.master") }},
 	writtenOf("resources", "resources", "requests that are not the limits, or none", "requests", "limits"),
 	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port", "id", "etcd", "companion", "keepAlive", "keepAliveAttempts"),
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),

@@ -76,19 +76,14 @@ func (s *Server) opensTo(background context.Context, behind *opened) {
 // openStore ends with an error once nothing has advanced for the configured time. A store of our own looks after that
 // itself while it starts; of its keys each part that has come counts.
 func (s *Server) openStore(ctx context.Context) (*opened, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	st, err := s.config.Store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stuck := time.AfterFunc(s.config.StoreTimeout, func() {
-		cancel(fmt.Errorf("the store has not answered for %s", s.config.StoreTimeout))
-	})
-	defer stuck.Stop()
+	ctx, advanced, stop := whileAdvancing(ctx, s.config.StoreTimeout, st.Room)
+	defer stop()
 	options := s.config.Keys
-	options.Advanced = func() { stuck.Reset(s.config.StoreTimeout) }
-	options.Room = st.Room
+	options.Advanced, options.Room = advanced, st.Room
 	k, err := keys.Open(ctx, st.Client, options)
 	if err == nil {
 		return &opened{st, k}, nil
@@ -97,6 +92,29 @@ func (s *Server) openStore(ctx context.Context) (*opened, error) {
 		err = cause
 	}
 	return nil, errors.Join(fmt.Errorf("opening the keys: %w", err), st.Close())
+}
+
+// whileAdvancing is a context that ends once nothing has advanced for a time. On a full disk a tenth of it is enough: a
+// store that has ended there does not start again, and the other endpoints wait for this one.
+func whileAdvancing(ctx context.Context, patience time.Duration, room func() error) (_ context.Context, advanced, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stuck := time.AfterFunc(patience, func() {
+		cancel(fmt.Errorf("the store has not answered for %s", patience))
+	})
+	full := time.AfterFunc(patience/10, func() {
+		if err := room(); err != nil {
+			cancel(err)
+		}
+	})
+	advanced = func() {
+		stuck.Reset(patience)
+		full.Reset(patience / 10)
+	}
+	return ctx, advanced, func() {
+		stuck.Stop()
+		full.Stop()
+		cancel(nil)
+	}
 }
 
 // close lets go of what is behind the door. etcd logs the end of its own listeners as errors.

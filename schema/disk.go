@@ -66,7 +66,7 @@ func (r *ruling) storeDisks() {
 	case s.Rendezvous.Store == StoreEtcd && s.Rendezvous.Etcd.Storage == nil:
 		r.storeDisk(RoleEtcd, s.EtcdDisk(), "spec.rendezvous.etcd.quota for its database, and "+printed+" for its log", "lower the quota")
 	case s.storesInCompanion():
-		r.storeDisk(RoleCompanion, s.CompanionDisk(), "its store, two files of up to its memory, and 1Gi at least for its log and what it prints", "let storage of its own hold it")
+		r.storeDisk(RoleCompanion, s.CompanionDisk(), "its store, two files of up to its memory, and at least 1Gi with its log and what it prints", "set spec.rendezvous.companion.storage")
 	}
 }
 

@@ -9,7 +9,8 @@ var needed = []string{
 }
 
 // blanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an amount
-// for 0 then, or refuses an empty text, and of other fields takes its own default. Anywhere else a field without a value is one that is not there.
+// for 0 then, or refuses an empty text, and of other fields takes its own default. Anywhere else a field without a value
+// is one that is not there.
 func (d *draft) blanks() {
 	for _, o := range d.workload {
 		if !o.made {

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
-const companionData = "/var/lib/" + contract.Rendezvous
+const companionData = "/var/lib/" + names.Rendezvous
 
 // companionName is the name of the Service that workers dial, and of what runs behind it.
 func companionName(job *schema.Job) string {
@@ -59,7 +59,7 @@ func companion(job *schema.Job) []runtime.Object {
 	replicas := companionReplicas(job)
 	out := []runtime.Object{
 		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
-			port("status", contract.RendezvousStatusPort)),
+			port("status", names.RendezvousStatusPort)),
 		// Not the headless one: this name has an address before there is a pod, so that workers that come first are refused,
 		// which torch tries again; of a name that does not resolve that is not known.
 		&corev1.Service{
@@ -174,7 +174,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 	// The collector works harder before the kernel kills: what is kept, and what is on its way, is less than this.
 	env := []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.FormatInt(memory.Value()*6/10, 10)}}
 	if c.Etcd != nil && c.Etcd.Password != nil {
-		env = append(env, corev1.EnvVar{Name: contract.RendezvousPassword, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		env = append(env, corev1.EnvVar{Name: names.RendezvousPassword, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: c.Etcd.Password.Name}, Key: c.Etcd.Password.Key,
 		}}})
 	}
@@ -186,7 +186,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 		Env:             env,
 		Ports: []corev1.ContainerPort{
 			{Name: "rendezvous", ContainerPort: companionPort(job), Protocol: corev1.ProtocolTCP},
-			{Name: "status", ContainerPort: contract.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
+			{Name: "status", ContainerPort: names.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:       serving(&job.Spec.Roles.Companion, job.Spec.CompanionDisk()),
 		StartupProbe:    probe("/readyz", 2, 900), // a large log takes its time; serve itself ends when it gets no further
@@ -201,7 +201,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 func companionFlags(job *schema.Job) []string {
 	z := &job.Spec.Rendezvous
 	memory := job.Spec.CompanionMemory()
-	status := fmt.Sprintf("--listen-status=:%d", contract.RendezvousStatusPort)
+	status := fmt.Sprintf("--listen-status=:%d", names.RendezvousStatusPort)
 	if z.Backend == schema.BackendC10d {
 		return []string{
 			"--listen-client=",
@@ -251,6 +251,6 @@ func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer) 
 	return policy(job, componentCompanion,
 		[]networkingv1.NetworkPolicyIngressRule{
 			{From: members, Ports: tcp(int(companionPort(job)))},
-			{Ports: tcp(contract.RendezvousStatusPort)},
+			{Ports: tcp(names.RendezvousStatusPort)},
 		}, out)
 }

@@ -12,7 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/tegen-dev/tegen/generators"
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -399,7 +399,7 @@ func TestExpected(t *testing.T) {
 	var got string
 	for _, obj := range objs {
 		if j, ok := obj.(*batchv1.Job); ok {
-			got = j.Annotations[contract.Expects]
+			got = j.Annotations[names.Expects]
 		}
 	}
 	want := "ConfigMap/c1,ConfigMap/c2,ConfigMap/c3,PersistentVolumeClaim/p1,PriorityClass/urgent,Secret/pull,Secret/s1,Secret/s2,Secret/s3,Secret/s4,Service/tracker,ServiceAccount/robot"

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -31,7 +31,7 @@ func etcdPort(job *schema.Job) int32 {
 	if p := job.Spec.Rendezvous.Port; p != 0 {
 		return p
 	}
-	return contract.EtcdClientPort
+	return names.EtcdClientPort
 }
 
 func etcdImage(job *schema.Job) string {
@@ -49,7 +49,7 @@ func etcd(job *schema.Job) []runtime.Object {
 	client := port("client", etcdPort(job))
 	out := []runtime.Object{
 		headless(job, etcdPeerName(job), componentEtcd, selector(job, componentEtcd),
-			port("peer", contract.EtcdPeerPort)),
+			port("peer", names.EtcdPeerPort)),
 		&corev1.Service{
 			ObjectMeta: meta(job, etcdName(job), componentEtcd),
 			Spec:       corev1.ServiceSpec{Selector: selector(job, componentEtcd), Ports: []corev1.ServicePort{client}},
@@ -167,8 +167,8 @@ func etcdContainer(job *schema.Job) corev1.Container {
 		}}},
 		Ports: []corev1.ContainerPort{
 			{Name: "client", ContainerPort: etcdPort(job), Protocol: corev1.ProtocolTCP},
-			{Name: "peer", ContainerPort: contract.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
-			{Name: "metrics", ContainerPort: contract.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
+			{Name: "peer", ContainerPort: names.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: names.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:       serving(&job.Spec.Roles.Etcd, job.Spec.EtcdDisk()),
 		StartupProbe:    startup,
@@ -189,19 +189,19 @@ func etcdFlags(job *schema.Job) []string {
 	members := make([]string, e.Replicas)
 	for i := range members {
 		name := fmt.Sprintf("%s-%d", etcdName(job), i)
-		members[i] = fmt.Sprintf("%s=%s://%s.%s:%d", name, scheme, name, etcdPeerName(job), contract.EtcdPeerPort)
+		members[i] = fmt.Sprintf("%s=%s://%s.%s:%d", name, scheme, name, etcdPeerName(job), names.EtcdPeerPort)
 	}
 	flags := []string{
 		"--name=$(POD_NAME)",
 		"--data-dir=" + etcdData + "/data", // a directory of its own: the mount point's rights are not etcd's to set
 		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", scheme, etcdPort(job)),
 		fmt.Sprintf("--advertise-client-urls=%s://%s:%d", scheme, etcdName(job), etcdPort(job)),
-		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", scheme, contract.EtcdPeerPort),
-		fmt.Sprintf("--initial-advertise-peer-urls=%s://$(POD_NAME).%s:%d", scheme, etcdPeerName(job), contract.EtcdPeerPort),
+		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", scheme, names.EtcdPeerPort),
+		fmt.Sprintf("--initial-advertise-peer-urls=%s://$(POD_NAME).%s:%d", scheme, etcdPeerName(job), names.EtcdPeerPort),
 		"--initial-cluster=" + strings.Join(members, ","),
 		"--initial-cluster-state=new",
 		"--initial-cluster-token=" + job.Metadata.Namespace + "-" + etcdName(job),
-		fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", contract.EtcdMetricsPort),
+		fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", names.EtcdMetricsPort),
 		fmt.Sprintf("--quota-backend-bytes=%d", e.Quota.Value()),
 		"--auto-compaction-mode=periodic",
 		fmt.Sprintf("--auto-compaction-retention=%ds", seconds(e.Compaction)),

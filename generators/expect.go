@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -60,15 +60,15 @@ func dialling(address string) corev1.PodSpec {
 }
 
 // expectNames adds to what an object expects.
-func expectNames(m *metav1.ObjectMeta, names []string) {
-	if len(names) == 0 {
+func expectNames(m *metav1.ObjectMeta, expected []string) {
+	if len(expected) == 0 {
 		return
 	}
-	if others := m.Annotations[contract.Expects]; others != "" {
-		names = append(names, strings.Split(others, ",")...)
+	if others := m.Annotations[names.Expects]; others != "" {
+		expected = append(expected, strings.Split(others, ",")...)
 	}
-	slices.Sort(names)
-	annotate(m, contract.Expects, strings.Join(slices.Compact(names), ","))
+	slices.Sort(expected)
+	annotate(m, names.Expects, strings.Join(slices.Compact(expected), ","))
 }
 
 func expectOfVolume(job *schema.Job, v corev1.VolumeSource) (names []string) {

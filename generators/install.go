@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Installation is a tegen-scheduler as a cluster runs it. internal/install has checked it, so that nothing can be wrong
@@ -25,7 +25,7 @@ type Installation struct {
 
 const (
 	schedulerPort      = 10259 // kube-scheduler's own, for HTTPS
-	schedulerConfigDir = "/etc/" + contract.Scheduler
+	schedulerConfigDir = "/etc/" + names.Scheduler
 	schedulerUser      = int64(65534) // images/tegen-scheduler's
 )
 
@@ -56,7 +56,7 @@ func (i *Installation) meta(name string) metav1.ObjectMeta {
 
 // clusterMeta names an object that is not in the namespace after it: another installation has objects of its own.
 func (i *Installation) clusterMeta(part string) metav1.ObjectMeta {
-	m := i.meta(contract.Scheduler + "." + i.Namespace + "." + part)
+	m := i.meta(names.Scheduler + "." + i.Namespace + "." + part)
 	m.Namespace = ""
 	m.Labels["tegen.dev/namespace"] = i.Namespace
 	return m
@@ -64,18 +64,18 @@ func (i *Installation) clusterMeta(part string) metav1.ObjectMeta {
 
 func (i *Installation) labels() map[string]string {
 	return map[string]string{
-		"app.kubernetes.io/name":       contract.Scheduler,
-		"app.kubernetes.io/instance":   contract.Scheduler,
+		"app.kubernetes.io/name":       names.Scheduler,
+		"app.kubernetes.io/instance":   names.Scheduler,
 		"app.kubernetes.io/component":  componentScheduler,
-		"app.kubernetes.io/part-of":    contract.ManagedBy,
-		"app.kubernetes.io/managed-by": contract.ManagedBy,
+		"app.kubernetes.io/part-of":    names.ManagedBy,
+		"app.kubernetes.io/managed-by": names.ManagedBy,
 		"app.kubernetes.io/version":    version(i.Image),
 	}
 }
 
 func (i *Installation) selector() map[string]string {
 	return map[string]string{
-		"app.kubernetes.io/instance":  contract.Scheduler,
+		"app.kubernetes.io/instance":  names.Scheduler,
 		"app.kubernetes.io/component": componentScheduler,
 	}
 }
@@ -94,7 +94,7 @@ const criticalClass = "system-cluster-critical"
 // does, a namespace other than kube-system has none without a quota that names the class.
 func (i *Installation) quota() *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{
-		ObjectMeta: i.meta(contract.Scheduler),
+		ObjectMeta: i.meta(names.Scheduler),
 		Spec: corev1.ResourceQuotaSpec{
 			Hard: corev1.ResourceList{corev1.ResourcePods: quantity(2 * int64(i.Replicas))}, // old and new ones, in a rollout
 			ScopeSelector: &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{
@@ -107,17 +107,17 @@ func (i *Installation) quota() *corev1.ResourceQuota {
 // config has the hash of its text in its name: another text is another ConfigMap, and so a rollout.
 func (i *Installation) config() *corev1.ConfigMap {
 	m := i.meta(i.configName())
-	annotate(&m, contract.ContentHash, contentHash(i.Config))
+	annotate(&m, names.ContentHash, contentHash(i.Config))
 	return &corev1.ConfigMap{ObjectMeta: m, Immutable: ptr(true), Data: map[string]string{"config.yaml": i.Config}}
 }
 
-func (i *Installation) configName() string { return contract.Scheduler + "-" + contentHash(i.Config) }
+func (i *Installation) configName() string { return names.Scheduler + "-" + contentHash(i.Config) }
 
 // network lets everyone ask for health and metrics, which the scheduler grants to those whom the API server lets read
 // /metrics. Where the API server is, no policy could know.
 func (i *Installation) network() *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
-		ObjectMeta: i.meta(contract.Scheduler),
+		ObjectMeta: i.meta(names.Scheduler),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: i.selector()},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
@@ -129,7 +129,7 @@ func (i *Installation) network() *networkingv1.NetworkPolicy {
 
 func (i *Installation) budget() *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: i.meta(contract.Scheduler),
+		ObjectMeta: i.meta(names.Scheduler),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable:             ptr(intstr.FromInt32(1)), // of a single replica too: a node must be drainable
 			Selector:                   &metav1.LabelSelector{MatchLabels: i.selector()},
@@ -140,7 +140,7 @@ func (i *Installation) budget() *policyv1.PodDisruptionBudget {
 
 func (i *Installation) deployment() *appsv1.Deployment {
 	return &appsv1.Deployment{
-		ObjectMeta: i.meta(contract.Scheduler),
+		ObjectMeta: i.meta(names.Scheduler),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &i.Replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: i.selector()},
@@ -155,7 +155,7 @@ func (i *Installation) deployment() *appsv1.Deployment {
 
 func (i *Installation) podSpec() corev1.PodSpec {
 	return corev1.PodSpec{
-		ServiceAccountName:            contract.Scheduler,
+		ServiceAccountName:            names.Scheduler,
 		AutomountServiceAccountToken:  ptr(true), // to watch pods and bind them is all its work
 		EnableServiceLinks:            ptr(false),
 		PriorityClassName:             criticalClass,
@@ -186,7 +186,7 @@ func (i *Installation) container() corev1.Container {
 	resources := fixed(resource.MustParse("2"), resource.MustParse("1Gi"), resource.MustParse("256Mi"))
 	resources.Requests[corev1.ResourceCPU] = resource.MustParse("250m") // one of them only stands by, and bursts of pods are short
 	return corev1.Container{
-		Name:            contract.Scheduler,
+		Name:            names.Scheduler,
 		Image:           i.Image,
 		Args:            []string{"--config=" + schedulerConfigDir + "/config.yaml"}, // to which the image's entrypoint is the program
 		Ports:           []corev1.ContainerPort{{Name: "https", ContainerPort: schedulerPort, Protocol: corev1.ProtocolTCP}},

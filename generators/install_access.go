@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // account carries no token by itself: the Deployment's pods ask for one.
 func (i *Installation) account() *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{ObjectMeta: i.meta(contract.Scheduler), AutomountServiceAccountToken: ptr(false)}
+	return &corev1.ServiceAccount{ObjectMeta: i.meta(names.Scheduler), AutomountServiceAccountToken: ptr(false)}
 }
 
 // access is what the scheduler may do. Kubernetes keeps the roles of its own scheduler in step with what the framework
@@ -23,7 +23,7 @@ func (i *Installation) access() []runtime.Object {
 		{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups/status"}, Verbs: []string{"patch"}},
 	}}
-	lease := &rbacv1.Role{ObjectMeta: i.meta(contract.Scheduler), Rules: []rbacv1.PolicyRule{
+	lease := &rbacv1.Role{ObjectMeta: i.meta(names.Scheduler), Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}}, // which no name can limit
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{i.Lease}, Verbs: []string{"get", "update"}},
 	}}
@@ -35,7 +35,7 @@ func (i *Installation) access() []runtime.Object {
 		i.clusterBinding("kube-scheduler", "system:kube-scheduler"),
 		i.clusterBinding("volume-scheduler", "system:volume-scheduler"), // to bind claims that wait for a first consumer
 		lease,
-		i.binding(i.meta(contract.Scheduler), lease.Name),
+		i.binding(i.meta(names.Scheduler), lease.Name),
 		i.binding(authentication, "extension-apiserver-authentication-reader"),
 	}
 }
@@ -57,5 +57,5 @@ func (i *Installation) binding(meta metav1.ObjectMeta, role string) *rbacv1.Role
 }
 
 func (i *Installation) subjects() []rbacv1.Subject {
-	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: contract.Scheduler, Namespace: i.Namespace}}
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: names.Scheduler, Namespace: i.Namespace}}
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -47,7 +47,7 @@ func hashedAll[T named](job *schema.Job, build func(suffix string) []T, immutabl
 	all = build("-" + hash)
 	for _, o := range all {
 		m := o.GetObjectMeta()
-		annotations := map[string]string{contract.ContentHash: hash}
+		annotations := map[string]string{names.ContentHash: hash}
 		maps.Copy(annotations, m.GetAnnotations())
 		m.SetAnnotations(annotations)
 	}

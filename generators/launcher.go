@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -15,7 +15,7 @@ import (
 const launcherDir = "/tegen/bin"
 
 // launcherWords start the launcher; what it starts comes behind.
-func launcherWords() []string { return []string{launcherDir + "/" + contract.Rendezvous, "run"} }
+func launcherWords() []string { return []string{launcherDir + "/" + names.Rendezvous, "run"} }
 
 // launcherSettings are the launcher's own options, in torchrun's spelling.
 func launcherSettings(job *schema.Job) [][2]string {
@@ -44,7 +44,7 @@ func installLauncher(job *schema.Job) corev1.Container {
 		Name:            "install-launcher",
 		Image:           job.Spec.Images.Rendezvous,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-		Args:            []string{"install", launcherDir + "/" + contract.Rendezvous}, // to which the image's entrypoint is the program
+		Args:            []string{"install", launcherDir + "/" + names.Rendezvous}, // to which the image's entrypoint is the program
 		Resources:       small(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{{Name: "launcher", MountPath: launcherDir}},

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -61,7 +61,7 @@ func labels(job *schema.Job, component string) map[string]string {
 		"app.kubernetes.io/instance":   job.Metadata.Name,
 		"app.kubernetes.io/component":  component,
 		"app.kubernetes.io/part-of":    job.Metadata.Name,
-		"app.kubernetes.io/managed-by": contract.ManagedBy,
+		"app.kubernetes.io/managed-by": names.ManagedBy,
 	}
 	maps.Copy(l, job.Metadata.Labels)
 	return l

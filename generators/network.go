@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -38,10 +38,10 @@ func network(job *schema.Job) []runtime.Object {
 		out = append(out, policy(job, componentEtcd,
 			[]networkingv1.NetworkPolicyIngressRule{
 				{From: append(members, etcd), Ports: tcp(client)},
-				{From: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(contract.EtcdPeerPort)},
+				{From: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(names.EtcdPeerPort)},
 			},
 			[]networkingv1.NetworkPolicyEgressRule{
-				{To: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(client, contract.EtcdPeerPort)},
+				{To: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(client, names.EtcdPeerPort)},
 				{Ports: dns()},
 			}))
 	}

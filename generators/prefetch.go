@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -171,7 +171,7 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 		},
 	}
 	if job.Spec.HashedNames {
-		annotate(&j.ObjectMeta, contract.ContentHash, hash)
+		annotate(&j.ObjectMeta, names.ContentHash, hash)
 	}
 	maps.Copy(j.Labels, workloadLabels(job)) // first in its queue, since it is made first, and no higher than the job
 	expect(job, &j.ObjectMeta, template.Spec)

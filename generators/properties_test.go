@@ -26,7 +26,7 @@ import (
 // properties hold for whatever any job renders to. Each returns what is wrong, so that TestPropertiesCatch can show that
 // it is able to.
 var properties = map[string]func(job *schema.Job, objs []runtime.Object) []string{
-	"names":       names,
+	"names":       dnsNames,
 	"namespaces":  namespaces,
 	"selectors":   selectors,
 	"references":  references,
@@ -52,7 +52,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-func names(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func dnsNames(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	bad := func(what, name string, msgs []string) {
 		for _, m := range msgs {
 			wrong = append(wrong, fmt.Sprintf("%s %q: %s", what, name, m))

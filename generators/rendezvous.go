@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -22,7 +22,7 @@ func c10dPort(job *schema.Job) int32 {
 	if p := job.Spec.Rendezvous.Port; p != 0 {
 		return p
 	}
-	return contract.C10dPort
+	return names.C10dPort
 }
 
 // torchWorker is a worker of torchelastic; first is the address of the first worker.

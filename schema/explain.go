@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Field documents one field of the schema.
@@ -21,7 +21,7 @@ type Field struct {
 // The empty path is the document itself.
 func Explain(kind, path string) (Field, []Field, error) {
 	s := jobShape()
-	if kind == contract.KindEnvironment {
+	if kind == names.KindEnvironment {
 		s = environmentShape()
 	}
 	at := Field{Path: path, Type: s.typeWords()}

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 func TestExplain(t *testing.T) {
-	at, below, err := Explain(contract.KindTrainingJob, "spec.storage")
+	at, below, err := Explain(names.KindTrainingJob, "spec.storage")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,13 +25,13 @@ func TestExplain(t *testing.T) {
 	if f := found["spec.storage.name"]; f.Default != "data" {
 		t.Errorf("a literal default: %+v", f)
 	}
-	if f, _, err := Explain(contract.KindTrainingJob, "spec.workers.min"); err != nil || f.Default != "as spec.workers.replicas" {
+	if f, _, err := Explain(names.KindTrainingJob, "spec.workers.min"); err != nil || f.Default != "as spec.workers.replicas" {
 		t.Errorf("a default that follows another field: %+v, %v", f, err)
 	}
-	if _, _, err := Explain(contract.KindTrainingJob, "spec.rendezvos.port"); err == nil || !strings.Contains(err.Error(), `did you mean "rendezvous"?`) {
+	if _, _, err := Explain(names.KindTrainingJob, "spec.rendezvos.port"); err == nil || !strings.Contains(err.Error(), `did you mean "rendezvous"?`) {
 		t.Errorf("a misspelt path: %v", err)
 	}
-	if _, _, err := Explain(contract.KindEnvironment, "spec.overrides.workers"); err != nil {
+	if _, _, err := Explain(names.KindEnvironment, "spec.overrides.workers"); err != nil {
 		t.Errorf("a path of an environment: %v", err)
 	}
 }
@@ -45,8 +45,8 @@ func TestDocumented(t *testing.T) {
 		"runAsUser runAsGroup labels annotations") {
 		named[name] = true
 	}
-	for _, path := range Paths(contract.KindTrainingJob) {
-		f, _, err := Explain(contract.KindTrainingJob, path)
+	for _, path := range Paths(names.KindTrainingJob) {
+		f, _, err := Explain(names.KindTrainingJob, path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // dialect is what a gang scheduler can be told.
@@ -29,7 +29,7 @@ var dialects = map[string]dialect{
 		longest: 25 * time.Minute, why: "that Koordinator handles", // koordinator#1919
 	},
 	GangTegen: {
-		scheduler: contract.Scheduler, fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		scheduler: names.Scheduler, fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
 		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait",
 	},
 	GangCoscheduling: {

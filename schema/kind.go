@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
-var ownKinds = []string{contract.KindTrainingJob, contract.KindEnvironment}
+var ownKinds = []string{names.KindTrainingJob, names.KindEnvironment}
 
 // importedKinds are those of which 'tegen import' makes jobs.
 var importedKinds = []string{"Job", "Pod", "JobSet", "PyTorchJob", "TrainJob", "ElasticJob", "MPIJob", "MXJob", "MxJob"}
@@ -22,7 +22,7 @@ func kindOf(root *node) (string, Errors) {
 	if kind != nil && slices.Contains(ownKinds, kind.text) {
 		return kind.text, nil
 	}
-	own := version != nil && strings.HasPrefix(version.text, strings.Split(contract.APIVersion, "/")[0]+"/")
+	own := version != nil && strings.HasPrefix(version.text, strings.Split(names.APIVersion, "/")[0]+"/")
 	imported := kind != nil && !own && slices.Contains(importedKinds, kind.text)
 	if kind != nil && !imported {
 		if meant := nearest(kind.text, ownKinds); meant != "" {
@@ -44,9 +44,9 @@ func headErrors(root *node, imported bool) (errs Errors) {
 	}
 	switch {
 	case version == nil:
-		fail("apiVersion", "required", "required field is missing: %s", contract.APIVersion)
-	case version.text != contract.APIVersion:
-		fail("apiVersion", "kind", "must be %s, not %s%s", contract.APIVersion, version.show(), hint)
+		fail("apiVersion", "required", "required field is missing: %s", names.APIVersion)
+	case version.text != names.APIVersion:
+		fail("apiVersion", "kind", "must be %s, not %s%s", names.APIVersion, version.show(), hint)
 	}
 	if kind == nil {
 		fail("kind", "required", "required field is missing: one of %s", strings.Join(ownKinds, ", "))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Launch is an author's own call of torchrun or dlrover-run, found among the words of command and args. A shell's one
@@ -58,7 +58,7 @@ func (s *Spec) LaunchedBy() string {
 	case s.Torchrun():
 		return LauncherTorchrun
 	case s.TegenRun():
-		return contract.Rendezvous
+		return names.Rendezvous
 	case s.Horovodrun():
 		return "horovodrun"
 	case s.Framework == FrameworkDLRover && s.Launch() == nil:

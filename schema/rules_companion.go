@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // leased says whether agents are missed when a lease in etcd ends.
@@ -37,7 +37,7 @@ func (r *ruling) companion() {
 	if _, ok := z.Conf["is_host"]; ok {
 		r.failKey("spec.rendezvous.conf", "is_host", "reserved", "is set by spec.rendezvous.store: the companion is the host, and no worker")
 	}
-	if z.Port == contract.RendezvousStatusPort {
+	if z.Port == names.RendezvousStatusPort {
 		r.fail("spec.rendezvous.port", "reserved", "%d is where the companion serves its status", z.Port)
 	}
 	r.companionName()
@@ -125,8 +125,8 @@ func (r *ruling) tegenLauncher() {
 		r.fail(at, "requires", "launcher tegen does not meet in etcd-v2, whose state only Python reads: %s", instead)
 	}
 	for key := range s.Rendezvous.Conf {
-		if confKeys[key] == "" && key != "password" && !slices.Contains(contract.LauncherConf, key) {
-			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s", strings.Join(contract.LauncherConf, ", "))
+		if confKeys[key] == "" && key != "password" && !slices.Contains(names.LauncherConf, key) {
+			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s", strings.Join(names.LauncherConf, ", "))
 		}
 	}
 }

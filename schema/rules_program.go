@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Launches says whether a command is torchrun already, by one of its names, and needs no other.
@@ -148,7 +148,7 @@ func (r *ruling) launchedTwice() {
 func (r *ruling) runnable() {
 	s := &r.Spec
 	words, at := s.Command, "spec.command[0]"
-	if len(words) == 0 && s.Script == nil && slices.Contains([]string{"horovodrun", BPSLaunch, contract.Rendezvous}, s.LaunchedBy()) {
+	if len(words) == 0 && s.Script == nil && slices.Contains([]string{"horovodrun", BPSLaunch, names.Rendezvous}, s.LaunchedBy()) {
 		words, at = s.Args, "spec.args[0]" // these start programs; torchrun and dlrover-run read a script by themselves
 	}
 	r.startable(words, at)

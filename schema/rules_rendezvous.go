@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // store holds the backend and who serves it together.
@@ -79,7 +79,7 @@ func (r *ruling) rendezvous() {
 		if field, ok := confKeys[key]; ok {
 			r.failKey("spec.rendezvous.conf", key, "reserved", "is set by %s", field)
 		} else if key == "password" {
-			r.failKey("spec.rendezvous.conf", key, "secret", "would be in the manifest for all to read: launcher tegen takes it from the variable %s, which spec.env can have from a Secret", contract.RendezvousPassword)
+			r.failKey("spec.rendezvous.conf", key, "secret", "would be in the manifest for all to read: launcher tegen takes it from the variable %s, which spec.env can have from a Secret", names.RendezvousPassword)
 		} else if !confKey.MatchString(key) {
 			r.failKey("spec.rendezvous.conf", key, "format", "is not a key of --rdzv-conf: lower-case letters, digits and '_'")
 		}
@@ -94,7 +94,7 @@ func (r *ruling) etcd() {
 	if z.Store != StoreEtcd || r.Spec.Workers.Master {
 		return
 	}
-	if z.Port == contract.EtcdPeerPort || z.Port == contract.EtcdMetricsPort {
+	if z.Port == names.EtcdPeerPort || z.Port == names.EtcdMetricsPort {
 		r.fail("spec.rendezvous.port", "reserved", "%d is where etcd talks to its members or serves its metrics", z.Port)
 	}
 	if strings.HasPrefix(z.Etcd.Name, r.Metadata.Name+"-worker") {

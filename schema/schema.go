@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
@@ -32,7 +32,7 @@ func Load(sources []Source) ([]*Job, error) {
 		switch kind, mistakes := kindOf(d.root); {
 		case mistakes != nil:
 			errs = append(errs, mistakes...)
-		case kind == contract.KindTrainingJob:
+		case kind == names.KindTrainingJob:
 			jobs, unread = append(jobs, d.root), append(unread, d.errs)
 		case env != nil:
 			errs = append(errs, d.root.fail("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.at.file, env.root.at.line))

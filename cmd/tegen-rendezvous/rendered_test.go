@@ -23,12 +23,12 @@ import (
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 )
 
-const installed = "/tegen/bin/" + contract.Rendezvous
+const installed = "/tegen/bin/" + names.Rendezvous
 
 // renderedPod is what the manifests say of a pod that this program runs in.
 type renderedPod struct {
@@ -67,7 +67,7 @@ func (c *renderedContainer) ours() string {
 	switch {
 	case len(words) > 1 && words[0] == installed:
 		return words[1]
-	case len(c.Command) == 0 && len(words) > 0 && strings.Contains(c.Image, contract.Rendezvous+":"):
+	case len(c.Command) == 0 && len(words) > 0 && strings.Contains(c.Image, names.Rendezvous+":"):
 		return words[0]
 	}
 	return ""
@@ -292,16 +292,16 @@ func checkRun(c *renderedContainer, args []string, grace time.Duration) error {
 // TestLauncherConf: the keys that a job may hand through are those that the launcher takes, less what fields set.
 func TestLauncherConf(t *testing.T) {
 	fields := []string{"cacert", "cert", "join_timeout", "key", "last_call_timeout", "password", "protocol", "timeout"}
-	var names []string
+	var got []string
 	for _, s := range rdzvSettings {
-		names = append(names, s.names...)
+		got = append(got, s.names...)
 	}
-	slices.Sort(names)
-	want := slices.Sorted(slices.Values(slices.Concat(fields, contract.LauncherConf)))
-	if diff := cmp.Diff(want, names); diff != "" {
+	slices.Sort(got)
+	want := slices.Sorted(slices.Values(slices.Concat(fields, names.LauncherConf)))
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
-	o, _, err := parse(map[string]string{contract.RendezvousPassword: "p"}, "--rdzv-backend=etcd-v3", "--rdzv-endpoint=e:1", "--rdzv-id=r", "--rdzv-conf=user=u", "c")
+	o, _, err := parse(map[string]string{names.RendezvousPassword: "p"}, "--rdzv-backend=etcd-v3", "--rdzv-endpoint=e:1", "--rdzv-id=r", "--rdzv-conf=user=u", "c")
 	if err != nil || o.conf.password != "p" {
 		t.Errorf("password %q, %v", o.conf.password, err)
 	}

@@ -133,7 +133,7 @@ var imports = []struct {
 		[]string{"k8s.io", module + "/schema", module + "/generators"},
 	},
 	{
-		"internal/contract", "everything may import it because it imports nothing of the project",
+		"internal/names", "everything may import it because it imports nothing of the project",
 		[]string{module},
 	},
 	{

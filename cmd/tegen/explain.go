@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -25,9 +25,9 @@ func newExplainCmd(s streams) *cobra.Command {
 	var environment, targets bool
 	kind := func() string {
 		if environment {
-			return contract.KindEnvironment
+			return names.KindEnvironment
 		}
-		return contract.KindTrainingJob
+		return names.KindTrainingJob
 	}
 	cmd := &cobra.Command{
 		Use:     "explain [FIELD]",
@@ -66,7 +66,7 @@ func runExplain(w io.Writer, kind, path string) error {
 	}
 	var out strings.Builder
 	if path == "" {
-		fmt.Fprintf(&out, "%s of %s\n", kind, contract.APIVersion)
+		fmt.Fprintf(&out, "%s of %s\n", kind, names.APIVersion)
 	} else {
 		describe(&out, "", at)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tegen-dev/tegen/internal/intake"
+	"github.com/tegen-dev/tegen/internal/importer"
 )
 
 const importLong = `import reads manifests of training jobs, of tegen or of anyone else, and prints the
@@ -68,7 +68,7 @@ func runImport(s streams, files []string, strict bool) error {
 			return fmt.Errorf("reading %s: it has more than %d MiB: import it in parts", src.Name, maxManifests>>20)
 		}
 	}
-	out := intake.Jobs(sources)
+	out := importer.Jobs(sources)
 	if _, err := s.out.Write(out.YAML); err != nil {
 		return fmt.Errorf("writing jobs: %w", err)
 	}

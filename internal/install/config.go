@@ -17,7 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -199,7 +199,7 @@ func (d *document) leaderElection(namespace string) {
 	l := &d.config.LeaderElection
 	if child(d.root, "leaderElection") == nil {
 		d.fail("leaderElection", "required", "is missing, and with it the Lease by which one of the replicas leads: write {leaderElect: true, resourceName: %s, resourceNamespace: %s}",
-			contract.Scheduler, namespace)
+			names.Scheduler, namespace)
 		return
 	}
 	if l.LeaderElect != nil && !*l.LeaderElect {
@@ -210,9 +210,9 @@ func (d *document) leaderElection(namespace string) {
 	}
 	switch {
 	case l.ResourceName == "":
-		d.fail("leaderElection.resourceName", "required", "is missing: kube-scheduler would take %s, the name of the cluster's own Lease; write resourceName: %s", clusterLease, contract.Scheduler)
+		d.fail("leaderElection.resourceName", "required", "is missing: kube-scheduler would take %s, the name of the cluster's own Lease; write resourceName: %s", clusterLease, names.Scheduler)
 	case l.ResourceName == clusterLease && namespace == systemNamespace:
-		d.fail("leaderElection.resourceName", "leader", "must not be %s in %s, the Lease of the cluster's own scheduler, which would then stand by for this one; write %s", clusterLease, systemNamespace, contract.Scheduler)
+		d.fail("leaderElection.resourceName", "leader", "must not be %s in %s, the Lease of the cluster's own scheduler, which would then stand by for this one; write %s", clusterLease, systemNamespace, names.Scheduler)
 	case len(validation.IsDNS1123Subdomain(l.ResourceName)) > 0:
 		d.fail("leaderElection.resourceName", "format", "must be the name of a Lease, of lower case letters, digits, '-' and '.', not %q", l.ResourceName)
 	}
@@ -243,9 +243,9 @@ func (d *document) profiles() {
 		path := fmt.Sprintf("profiles[%d].schedulerName", i)
 		switch name := p.SchedulerName; {
 		case name == nil || *name == "":
-			d.fail(path, "required", "is missing: write the name that pods give in spec.schedulerName, such as %s", contract.Scheduler)
+			d.fail(path, "required", "is missing: write the name that pods give in spec.schedulerName, such as %s", names.Scheduler)
 		case *name == clusterProfile:
-			d.fail(path, "profile", "must not be %s: the cluster's own scheduler places the same pods; give it another name, such as %s", clusterProfile, contract.Scheduler)
+			d.fail(path, "profile", "must not be %s: the cluster's own scheduler places the same pods; give it another name, such as %s", clusterProfile, names.Scheduler)
 		default:
 			if first, ok := seen[*name]; ok {
 				d.fail(path, "profile", "must differ from profiles[%d].schedulerName, %q: a pod names one profile; rename or remove one", first, *name)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tegen-dev/tegen/generators"
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/scheduler/config"
@@ -41,7 +41,7 @@ func releasedImage(version string) string {
 	if !release.MatchString(version) {
 		return ""
 	}
-	return "ghcr.io/tegen-dev/" + contract.Scheduler + ":" + version
+	return "ghcr.io/tegen-dev/" + names.Scheduler + ":" + version
 }
 
 // maxReplicas is a bound against slips: one replica schedules, all others hold the same caches and wait.
@@ -77,7 +77,7 @@ func Scheduler(o Options, file *schema.Source) ([]runtime.Object, error) {
 	}
 	i.Config, i.Lease = string(file.Data), lease
 	objects := generators.Install(i)
-	return objects, render.Broken(contract.Scheduler+": ", refs.Check(objects))
+	return objects, render.Broken(names.Scheduler+": ", refs.Check(objects))
 }
 
 // sorted puts the mistakes of one file in the order of its lines.

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/install"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/scheduler/config"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -57,11 +57,11 @@ func TestDefaultImage(t *testing.T) {
 
 // TestDefaultConfig: what schema calls the scheduler of tegen's gangs is a profile of the default configuration.
 func TestDefaultConfig(t *testing.T) {
-	if !strings.Contains(config.Default("ml"), "\n- schedulerName: "+contract.Scheduler+"\n") {
-		t.Errorf("no profile %s", contract.Scheduler)
+	if !strings.Contains(config.Default("ml"), "\n- schedulerName: "+names.Scheduler+"\n") {
+		t.Errorf("no profile %s", names.Scheduler)
 	}
 	g := &schema.Gang{Scheduler: schema.GangTegen}
-	if g.SchedulerName() != contract.Scheduler {
+	if g.SchedulerName() != names.Scheduler {
 		t.Errorf("gangs of tegen ask for %s", g.SchedulerName())
 	}
 }

@@ -16,8 +16,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
@@ -130,7 +130,7 @@ type config struct {
 
 // isJob says whether an item is the job that the configuration is.
 func (c config) isJob(n *yaml.Node) bool {
-	return isInput(n) && kind(n) == contract.KindTrainingJob && name(n) == name(c.job) && namespace(n) == namespace(c.job)
+	return isInput(n) && kind(n) == names.KindTrainingJob && name(n) == name(c.job) && namespace(n) == namespace(c.job)
 }
 
 // generatorConfig is a Generator; a ConfigMap with the same names under data is kpt's short form of it.
@@ -153,12 +153,12 @@ func parseConfig(n *yaml.Node) (config, error) {
 	}
 	kind, version := kind(n), apiVersion(n)
 	switch {
-	case isInput(n) && kind == contract.KindTrainingJob:
+	case isInput(n) && kind == names.KindTrainingJob:
 		return config{job: n}, nil
-	case version == contract.APIVersion && (kind == contract.KindGenerator || kind == contract.KindCheck), kind == "ConfigMap":
+	case version == names.APIVersion && (kind == names.KindGenerator || kind == names.KindCheck), kind == "ConfigMap":
 	default:
 		return config{}, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s", kind, version,
-			contract.KindGenerator, contract.KindCheck, contract.KindTrainingJob, contract.APIVersion)
+			names.KindGenerator, names.KindCheck, names.KindTrainingJob, names.APIVersion)
 	}
 	text, err := texts([]*yaml.Node{n})
 	if err != nil {
@@ -170,9 +170,9 @@ func parseConfig(n *yaml.Node) (config, error) {
 	}
 	var out config
 	switch kind {
-	case contract.KindCheck:
+	case names.KindCheck:
 		out.check = true
-	case contract.KindGenerator:
+	case names.KindGenerator:
 		out.generators = append(g.Generators, g.Spec.Generators...) // with spec or without: nothing else stands there
 	default:
 		for name := range strings.SplitSeq(g.Data.Generators, ",") {

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 const (
@@ -83,8 +83,8 @@ func annotations(n *yaml.Node) *yaml.Node { return field(field(n, "metadata"), "
 
 // isInput knows inputs by their group, so that the schema refuses another version, which would pass through otherwise.
 func isInput(n *yaml.Node) bool {
-	group, _, _ := strings.Cut(contract.APIVersion, "/")
-	known := kind(n) == contract.KindTrainingJob || kind(n) == contract.KindEnvironment
+	group, _, _ := strings.Cut(names.APIVersion, "/")
+	known := kind(n) == names.KindTrainingJob || kind(n) == names.KindEnvironment
 	return known && strings.HasPrefix(apiVersion(n), group+"/")
 }
 
@@ -116,7 +116,7 @@ func itemName(n *yaml.Node, i int) string {
 
 // madeFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
 func madeFor(n *yaml.Node) string {
-	if label(n, "app.kubernetes.io/managed-by") != contract.ManagedBy {
+	if label(n, "app.kubernetes.io/managed-by") != names.ManagedBy {
 		return ""
 	}
 	home := namespace(n)

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // localOnly refuses a kustomization that names what is not on this disk: kustomize would fetch it with git or over
@@ -152,7 +152,7 @@ func (fs overlaidFS) ReadFile(path string) ([]byte, error) {
 		}
 	}
 	// Only in a file of inputs: any other may be what a ConfigMap is generated of, byte for byte.
-	if bytes.Contains(data, []byte(contract.APIVersion)) {
+	if bytes.Contains(data, []byte(names.APIVersion)) {
 		data = manifest.JoinSurrogates(data)
 		data = bytes.ReplaceAll(data, []byte(localConfig), []byte("internal."+localConfig))
 	}

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
@@ -51,7 +51,7 @@ func Overlay(dir string, sources []schema.Source) (*Output, error) {
 		return nil, err
 	}
 	if !k.renders() {
-		return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers, nor below it", filepath.Join(dir, k.file), contract.KindGenerator, contract.APIVersion)
+		return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers, nor below it", filepath.Join(dir, k.file), names.KindGenerator, names.APIVersion)
 	}
 	out, err := k.build(sources)
 	if err != nil {
@@ -157,7 +157,7 @@ func readKustomization(dir string) (*kustomization, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case config != nil && kind(config) == contract.KindCheck:
+		case config != nil && kind(config) == names.KindCheck:
 			// Overlay checks all that comes out.
 		case config != nil && k.config == nil:
 			k.config = config
@@ -199,7 +199,7 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}
 	n := parsed.YNode() // of any form: what is no object is kustomize's to refuse
-	if apiVersion(n) == contract.APIVersion && (kind(n) == contract.KindGenerator || kind(n) == contract.KindCheck) {
+	if apiVersion(n) == names.APIVersion && (kind(n) == names.KindGenerator || kind(n) == names.KindCheck) {
 		if err := checkObject(n, kind(n)); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", at, err)
 		}
@@ -228,7 +228,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	var bundles []render.Bundle
 	if k.config != nil {
 		if len(sources) > 0 && len(k.nested) == 0 {
-			items = slices.DeleteFunc(items, func(n *yaml.Node) bool { return kind(n) == contract.KindTrainingJob && isInput(n) })
+			items = slices.DeleteFunc(items, func(n *yaml.Node) bool { return kind(n) == names.KindTrainingJob && isInput(n) })
 			given := given(first, sources)
 			more, err := k.kustomize(given.types, given.files)
 			if err != nil {

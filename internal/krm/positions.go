@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -27,7 +27,7 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 		if err != nil || !bytes.Contains(text, []byte("tegen.dev/")) {
 			continue
 		}
-		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+contract.KindTrainingJob)) {
+		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob)) {
 			continue // the given jobs stand for these
 		}
 		all = append(all, schema.Source{Name: relative(path), Data: manifest.JoinSurrogates(text)})
@@ -147,7 +147,7 @@ func called(all []stand, t *types.Kustomization) []stand {
 
 // standing are the jobs of a file, as far as it can be read.
 func standing(file string, text []byte) (all []stand) {
-	if !bytes.Contains(text, []byte(contract.APIVersion)) {
+	if !bytes.Contains(text, []byte(names.APIVersion)) {
 		return nil
 	}
 	for dec := yaml.NewDecoder(bytes.NewReader(text)); ; {
@@ -158,7 +158,7 @@ func standing(file string, text []byte) (all []stand) {
 		if len(doc.Content) == 0 {
 			continue
 		}
-		if n := doc.Content[0]; isInput(n) && kind(n) == contract.KindTrainingJob {
+		if n := doc.Content[0]; isInput(n) && kind(n) == names.KindTrainingJob {
 			home := namespace(n)
 			if home == "" {
 				home = "default"

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kind "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -189,7 +189,7 @@ var controllers = []needed{
 		},
 		serves:     "`gang: {scheduler: tegen}`, `placement: {scheduler: random}`",
 		gang:       schema.GangTegen,
-		schedulers: []string{contract.Scheduler, "random"},
+		schedulers: []string{names.Scheduler, "random"},
 	},
 	{
 		Controller: Controller{

@@ -14,8 +14,8 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -123,7 +123,7 @@ type Totals struct {
 
 // New is the plan of jobs.
 func New(jobs []*Job) *Plan {
-	return &Plan{APIVersion: contract.APIVersion, Kind: "Plan", Jobs: jobs}
+	return &Plan{APIVersion: names.APIVersion, Kind: "Plan", Jobs: jobs}
 }
 
 // Of is the plan of a job that became these objects.
@@ -147,7 +147,7 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 			}
 			version, kind := gvk.ToAPIVersionAndKind()
 			j.Objects = append(j.Objects, Object{c.Name, version, kind, meta.GetNamespace(), meta.GetName()})
-			if text := meta.GetAnnotations()[contract.Expects]; text != "" {
+			if text := meta.GetAnnotations()[names.Expects]; text != "" {
 				j.Expects = append(j.Expects, strings.Split(text, ",")...)
 			}
 			if q := meta.GetLabels()[queueLabel]; q != "" {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // workload is an object that makes pods, or a Pod, and what its pods look like.
@@ -110,7 +110,7 @@ func (c *checker) governing(w *workload) {
 // ownService requires the Service that carries the hostname of a bare worker:
 // its peers dial it by that name.
 func (c *checker) ownService(w *workload) {
-	if w.kind != "Pod" || w.pod.Labels["app.kubernetes.io/managed-by"] != contract.ManagedBy || w.pod.Labels["worker"] == "" {
+	if w.kind != "Pod" || w.pod.Labels["app.kubernetes.io/managed-by"] != names.ManagedBy || w.pod.Labels["worker"] == "" {
 		return
 	}
 	to := id{"Service", w.namespace, w.name}
@@ -294,7 +294,7 @@ func (o *object) expectsPods() bool {
 
 func (o *object) expectsAny(is func(kind, name string) bool) bool {
 	for _, notes := range o.notes {
-		for entry := range strings.SplitSeq(notes[contract.Expects], ",") {
+		for entry := range strings.SplitSeq(notes[names.Expects], ",") {
 			if kind, name, ok := strings.Cut(strings.TrimSpace(entry), "/"); ok && is(kind, name) {
 				return true
 			}
@@ -307,7 +307,7 @@ func (o *object) expectsAny(is func(kind, name string) bool) bool {
 // excuse nothing and say nothing.
 func (c *checker) annotation(from *object) {
 	for _, notes := range from.notes {
-		value := notes[contract.Expects]
+		value := notes[names.Expects]
 		if strings.TrimSpace(value) == "" {
 			continue
 		}
@@ -315,7 +315,7 @@ func (c *checker) annotation(from *object) {
 			entry = strings.TrimSpace(entry)
 			kind, name, ok := strings.Cut(entry, "/")
 			if !ok || !kindLike(kind) || !nameLike(name) {
-				c.broken(from, place{path: "metadata.annotations", name: contract.Expects}, "\""+entry+"\"",
+				c.broken(from, place{path: "metadata.annotations", name: names.Expects}, "\""+entry+"\"",
 					"an entry is Kind/name, such as Secret/hf-token, and entries are separated by commas; correct or remove it")
 			}
 		}

@@ -3,7 +3,7 @@
 // Input is the final set: typed objects for the built-in kinds and
 // *unstructured.Unstructured for the rest, which are known by kind and name
 // only. Output is one Broken for every reference that does not resolve, in the
-// set or among the objects an annotation (contract.Expects) gives as existing.
+// set or among the objects an annotation (names.Expects) gives as existing.
 // Invariant: the result depends on the objects and never on their order, and
 // its cost grows with the number of objects, not with its square.
 package refs
@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Broken is one reference that does not resolve.
@@ -159,7 +159,7 @@ func (c *checker) result() []Broken {
 func remedy(missing id, near string) string {
 	if near == "" {
 		return "; add it, or list " + missing.kind + "/" + missing.name +
-			" in the annotation " + contract.Expects + " if the cluster has it"
+			" in the annotation " + names.Expects + " if the cluster has it"
 	}
 	missing.name = near
 	return "; did a prefix or patch rename it? nearest: " + missing.String()
@@ -270,7 +270,7 @@ func (c *checker) selection(from *object, at place, sel *metav1.LabelSelector) b
 	}
 	c.broken(from, at, "pods "+from.namespace+"/"+formatSelector(sel),
 		"the selector matches the labels of no pod or pod template in the namespace; correct either, or list the workload in the annotation "+
-			contract.Expects+" if the cluster has it")
+			names.Expects+" if the cluster has it")
 	return false
 }
 
@@ -304,7 +304,7 @@ func (c *checker) claim(from *object, p *corev1.PersistentVolumeClaim) {
 func (c *checker) volume(from *object, p *corev1.PersistentVolume) {
 	ref := p.Spec.ClaimRef
 	// A volume of someone else may be bound to a claim of someone else.
-	if ref == nil || p.Labels["app.kubernetes.io/managed-by"] != contract.ManagedBy {
+	if ref == nil || p.Labels["app.kubernetes.io/managed-by"] != names.ManagedBy {
 		return
 	}
 	c.need(from, place{path: "spec.claimRef"}, id{"PersistentVolumeClaim", orDefault(ref.Namespace), ref.Name})

@@ -17,8 +17,8 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -78,8 +78,8 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 					b.ids = append(b.ids, objectID("Service", w.GetNamespace(), name))
 				}
 			}
-			if m, err := meta.Accessor(obj); err == nil && m.GetAnnotations()[contract.Expects] != "" {
-				b.Expects = append(b.Expects, strings.Split(m.GetAnnotations()[contract.Expects], ",")...)
+			if m, err := meta.Accessor(obj); err == nil && m.GetAnnotations()[names.Expects] != "" {
+				b.Expects = append(b.Expects, strings.Split(m.GetAnnotations()[names.Expects], ",")...)
 			}
 		}
 		b.Files = append(b.Files, File{concern.Name, text})

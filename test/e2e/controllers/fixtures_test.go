@@ -22,8 +22,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
-	"github.com/tegen-dev/tegen/internal/contract"
 	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
@@ -161,7 +161,7 @@ func (f *fixture) edited(edits []edit) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", f.name, err)
 		}
-		if content["kind"] == contract.KindTrainingJob {
+		if content["kind"] == names.KindTrainingJob {
 			for _, e := range edits {
 				e(content)
 			}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tegen-dev/tegen/internal/intake"
+	"github.com/tegen-dev/tegen/internal/importer"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -60,12 +60,12 @@ func TestImported(t *testing.T) {
 // importedTutorial renders what import makes of the manifests.
 func importedTutorial(t *testing.T) (file string) {
 	t.Helper()
-	name := filepath.Join(root, "internal/intake/testdata/torchelastic-pods.yaml")
+	name := filepath.Join(root, "internal/importer/testdata/torchelastic-pods.yaml")
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := intake.Jobs([]schema.Source{{Name: name, Data: []byte(tutorial.Replace(string(text)))}})
+	out := importer.Jobs([]schema.Source{{Name: name, Data: []byte(tutorial.Replace(string(text)))}})
 	for _, n := range out.Notes {
 		t.Log(n)
 	}

@@ -13,7 +13,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tegen-dev/tegen/internal/contract"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Object is one document of a file.
@@ -64,11 +64,11 @@ func (o *Object) IsNamespace() bool { return o.GetAPIVersion() == "v1" && o.GetK
 
 // Expects are the names of what the object leaves to the cluster to have of a kind.
 func (o *Object) Expects(kind string) []string {
-	var names []string
-	for entry := range strings.SplitSeq(o.GetAnnotations()[contract.Expects], ",") {
+	var expected []string
+	for entry := range strings.SplitSeq(o.GetAnnotations()[names.Expects], ",") {
 		if of, name, ok := strings.Cut(entry, "/"); ok && of == kind {
-			names = append(names, name)
+			expected = append(expected, name)
 		}
 	}
-	return names
+	return expected
 }

@@ -1,0 +1,42 @@
+package importer
+
+import "slices"
+
+// needed are fields that nobody writes without a value but to fill one in later.
+var needed = []string{
+	"image", "replicas", "parallelism", "completions", "numNodes", "minReplicas", "maxReplicas", "minAvailable",
+	"nprocPerNode", "nProcPerNode", "numProcPerNode", "slotsPerWorker",
+}
+
+// blanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an amount
+// for 0 then, or refuses an empty text, and of other fields takes its own default. Anywhere else a field without a value
+// is one that is not there.
+func (d *draft) blanks() {
+	for _, o := range d.workload {
+		if !o.made {
+			d.blank(o.view(), "")
+		}
+	}
+}
+
+func (d *draft) blank(v view, above string) {
+	for _, key := range sortedKeys(v.mapping()) {
+		child := v.at(key)
+		amount := above == "limits" || above == "requests" || slices.Contains(needed, key)
+		switch {
+		case child.given() && (child.value != "" || !amount):
+			d.blank(child, key)
+		case amount:
+			d.note(child, Flaw, "has no value: put one there, or take the line out")
+			d.waits = true
+		case texts[above]:
+			d.note(child, Flaw, "has no value: an empty text was taken")
+		}
+	}
+	for _, item := range v.items() {
+		if !item.given() && texts[above] {
+			d.note(item, Flaw, "has no value: an empty text was taken")
+		}
+		d.blank(item, above)
+	}
+}

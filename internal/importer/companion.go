@@ -1,0 +1,109 @@
+package importer
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// companion reads the tegen-rendezvous of the stream that serves an endpoint, and says whether there is one.
+func (d *draft) companion(name, port, backend string, from view) bool {
+	service := d.stream.find("", "Service", d.namespace(), name)
+	if service == nil {
+		return false
+	}
+	server := d.stream.behind(service, func(template view) bool { return companionOf(template).given() })
+	if server == nil {
+		return false
+	}
+	d.set("spec.rendezvous.store", schema.StoreCompanion, from)
+	if name != d.name()+"-rendezvous" {
+		d.set("spec.rendezvous.companion.name", name, from)
+	}
+	usual := int64(names.EtcdClientPort)
+	if backend == schema.BackendC10d {
+		usual = names.C10dPort
+	}
+	if n, err := strconv.ParseInt(port, 10, 64); err == nil && n != usual {
+		d.set("spec.rendezvous.port", n, from)
+	}
+	d.serves(server.view().at("spec"))
+	return true
+}
+
+// companionOf is the container that serves the rendezvous.
+func companionOf(template view) view {
+	c := template.at("spec", "containers").item("name", "rendezvous")
+	if words := c.at("args").texts(); len(words) == 0 || words[0] != "serve" {
+		return view{}
+	}
+	return c
+}
+
+// serves reads the workload of a companion.
+func (d *draft) serves(v view) {
+	const at = "spec.rendezvous.companion."
+	c := companionOf(v.at("template"))
+	d.set("spec.images.rendezvous", c.at("image").text(), c.at("image"))
+	d.compute(c.at("resources"), "spec.roles.companion.resources")
+	d.nodesFor("spec.roles.companion", v.at("template", "spec"))
+	if claims := v.at("volumeClaimTemplates").items(); len(claims) == 1 {
+		claim := claims[0].at("spec")
+		d.set(at+"storage.size", claim.at("resources", "requests", "storage").text(), claim)
+		d.set(at+"storage.storageClass", claim.at("storageClassName").text(), claim.at("storageClassName"))
+	}
+	for _, word := range c.at("args").items() {
+		switch name, value, _ := option(word.text()); name {
+		case "endpoints":
+			var list []any
+			for endpoint := range strings.SplitSeq(value, ",") {
+				list = append(list, endpoint)
+			}
+			d.set(at+"etcd.endpoints", list, word)
+			if n, ok := v.at("replicas").number(); ok {
+				d.set(at+"replicas", n, v.at("replicas"))
+			}
+		case "user":
+			d.set(at+"etcd.user", value, word)
+		}
+	}
+	if secret := v.at("template", "spec", "volumes").item("name", "tls").at("secret", "secretName"); secret.given() {
+		d.set(at+"etcd.tls.secret", secret.text(), secret)
+	}
+	if key := c.at("env").item("name", names.RendezvousPassword).at("valueFrom", "secretKeyRef"); key.given() {
+		d.set(at+"etcd.password", tree{"name": key.at("name").text(), "key": key.at("key").text()}, key)
+	}
+}
+
+// tegenRun reads a program that tegen's launcher starts, and leaves what it starts; it says whether there is that launcher.
+func (d *draft) tegenRun(p *program, pod view, c view) bool {
+	words := p.words()
+	if len(words) < 2 || path.Base(words[0]) != names.Rendezvous || words[1] != "run" {
+		return false
+	}
+	p.drop(0, 2)
+	if end := slices.Index(p.words(), "--"); end >= 0 {
+		for end > 0 && ownSetting(p.words()[0]) {
+			p.drop(0, 1)
+			end--
+		}
+		p.drop(end, 1)
+	}
+	if len(p.command) == 0 { // the controller had to put its options before everything
+		p.command, p.args = p.args, nil
+	}
+	install := pod.at("initContainers").item("name", "install-launcher").at("image")
+	d.set("spec.images.rendezvous", install.text(), install)
+	d.set("spec.launcher", schema.LauncherTegen, c)
+	return true
+}
+
+// ownSetting says whether a word is an option that the generators set by themselves: gracePeriod says it too.
+func ownSetting(word string) bool {
+	name, value, _ := option(word)
+	return name == "monitor-interval" && value == "1" || name == "shutdown-timeout"
+}

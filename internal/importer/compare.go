@@ -1,0 +1,345 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// step leads from a mapping or list to a value in it. An item of a list that is merged by a key has that key and value.
+type step struct {
+	name       string // a field, or "[0]"
+	key, value string
+}
+
+// gap is a field of one object that another has not, or has otherwise.
+type gap struct {
+	path []step
+	have any
+	want any // nil where there is none
+}
+
+func (g gap) steps() []string {
+	out := make([]string, len(g.path))
+	for i, s := range g.path {
+		out[i] = s.name
+	}
+	return out
+}
+
+func (g gap) String() string { return dotted(g.steps()) + ": " + gist(g.have) }
+
+// mergeKeys are what items of lists are told apart by, as strategic merging does; other lists are one value.
+var mergeKeys = map[string][]string{
+	"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"}, "imagePullSecrets": {"name"},
+	"volumeMounts": {"mountPath"}, "ports": {"containerPort", "port"}, "replicatedJobs": {"name"}, "tasks": {"name"},
+	"replicaSpecs": {"mxReplicaType"},
+}
+
+// diff finds what of have is not in want. want has the API's defaults filled in; have has not, so that nobody is told
+// of a field that nobody wrote.
+func diff(have, want any, at []step) []gap {
+	here := at[:len(at):len(at)]
+	switch h := have.(type) {
+	case nil: // blanks tells of those that count
+		return nil
+	case tree:
+		return diffTree(h, want, here)
+	case []any:
+		return diffList(h, want, here)
+	}
+	if equalScalars(have, want, at) {
+		return nil
+	}
+	return []gap{{at, have, want}}
+}
+
+func diffTree(have tree, want any, at []step) (out []gap) {
+	w, ok := want.(tree)
+	if len(have) == 0 {
+		if ok || want == nil && !meaningful(at) {
+			return nil
+		}
+		return []gap{{at, have, want}}
+	}
+	if !ok && len(at) > 0 && (want != nil || wholesale[at[len(at)-1].name]) {
+		return []gap{{at, have, want}}
+	}
+	for _, key := range sortedKeys(have) {
+		out = append(out, diff(have[key], w[key], append(at, step{name: key}))...)
+	}
+	return out
+}
+
+// wholesale are mappings of which a part alone tells nobody anything.
+var wholesale = map[string]bool{"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true, "readinessProbe": true, "startupProbe": true, "lifecycle": true}
+
+// idle are fields that say nothing where they are empty. Anywhere else an empty value says something that its absence
+// does not: plugins.ssh: [] asks Volcano for ssh.
+var idle = map[string]bool{
+	"metadata": true, "labels": true, "annotations": true, "finalizers": true, "ownerReferences": true, "spec": true, "template": true,
+	"resources": true, "limits": true, "requests": true, "securityContext": true, "nodeSelector": true, "affinity": true, "tolerations": true,
+	"env": true, "envFrom": true, "command": true, "args": true, "ports": true, "volumes": true, "volumeMounts": true, "volumeDevices": true,
+	"imagePullSecrets": true, "initContainers": true, "hostAliases": true, "schedulingGates": true, "topologySpreadConstraints": true,
+	"strategy": true, "updateStrategy": true, "runPolicy": true, "policies": true, "parameters": true, "mountOptions": true,
+	"value": true, "subPath": true, "namespace": true, "schedulerName": true, "priorityClassName": true, "nodeName": true, "hostname": true,
+	"subdomain": true, "serviceAccountName": true, "serviceAccount": true, "medium": true, "imagePullPolicy": true, "workingDir": true,
+	"key": true, "operator": true, "effect": true, "name": true, "image": true, "volumeName": true, "queue": true, "priorityClass": true,
+}
+
+// meaningful says whether an empty value at a place says something that its absence does not. The keys of labels and
+// the like are anyone's, and an item of a list is there, whatever is in it.
+func meaningful(at []step) bool {
+	n := len(at)
+	if n == 0 {
+		return false
+	}
+	return n > 1 && texts[at[n-2].name] || !idle[at[n-1].name]
+}
+
+func diffList(have []any, want any, at []step) (out []gap) {
+	w, ok := want.([]any)
+	if len(have) == 0 && len(w) == 0 {
+		if ok || !meaningful(at) {
+			return nil
+		}
+		return []gap{{at, have, want}}
+	}
+	field := ""
+	if len(at) > 0 {
+		field = at[len(at)-1].name
+	}
+	keys := mergeKeys[field]
+	if keys == nil || len(have) == 0 || ambiguous(have, keys) {
+		return diffPlaces(have, w, want, at)
+	}
+	partners := partnersOf(field, have, w)
+	for i, item := range have {
+		key, value := mergeKey(item, keys)
+		other := partners(i)
+		here := append(at[:len(at):len(at)], step{"[" + strconv.Itoa(i) + "]", key, value})
+		switch {
+		case other == nil && siblings[field]:
+			out = append(out, leaves(item, here)...)
+			continue
+		case other == nil:
+			out = append(out, gap{here, item, nil})
+			continue
+		}
+		out = append(out, diff(item, other, here)...)
+	}
+	return out
+}
+
+// siblings are lists of templates of pods, of which tegen renders one.
+var siblings = map[string]bool{"replicatedJobs": true, "tasks": true}
+
+// leaves are all values below one, each a gap: of a template that nothing renders, every field is worth a line.
+func leaves(value any, at []step) (out []gap) {
+	switch x := value.(type) {
+	case tree:
+		for _, key := range sortedKeys(x) {
+			out = append(out, leaves(x[key], append(at[:len(at):len(at)], step{name: key}))...)
+		}
+	case []any:
+		if !slices.ContainsFunc(x, isTree) {
+			return []gap{{at, value, nil}}
+		}
+		for i, item := range x {
+			out = append(out, leaves(item, append(at[:len(at):len(at)], step{name: "[" + strconv.Itoa(i) + "]"}))...)
+		}
+	default:
+		return []gap{{at, value, nil}}
+	}
+	return out
+}
+
+// partner is the item of a list that one of another list is compared with, nil for none. The one template of pods that
+// tegen renders stands for the one that trains in another list, whatever its name.
+func partner(field string, have, want []any, i int) any { return partnersOf(field, have, want)(i) }
+
+// partnersOf is partner for all items of a list, each of which it looks at once.
+func partnersOf(field string, have, want []any) func(int) any {
+	keys := mergeKeys[field]
+	if keys == nil {
+		return func(i int) any {
+			if i < len(want) {
+				return want[i]
+			}
+			return nil
+		}
+	}
+	if siblings[field] && min(len(have), len(want)) == 1 {
+		one := trainingIndex(view{value: have}.items())
+		other := want[trainingIndex(view{value: want}.items())]
+		return func(i int) any {
+			if i == one {
+				return other
+			}
+			return nil
+		}
+	}
+	known := map[string]any{}
+	for _, item := range want {
+		if _, value := mergeKey(item, keys); value != "" && known[value] == nil {
+			known[value] = item
+		}
+	}
+	return func(i int) any {
+		_, value := mergeKey(have[i], keys)
+		return known[value]
+	}
+}
+
+// counterpart is what the value at a path of have is compared with.
+func counterpart(have, want any, path []step) any {
+	field := ""
+	for _, s := range path {
+		switch h := have.(type) {
+		case tree:
+			w, _ := want.(tree)
+			have, want = h[s.name], w[s.name]
+		case []any:
+			i, ok := indexIn(s.name, len(h))
+			if !ok {
+				return nil
+			}
+			have, want = h[i], partner(field, h, listOf(want), i)
+		}
+		field = s.name
+	}
+	return want
+}
+
+// ambiguous says whether two items of a list have one key, such as the port of two protocols.
+func ambiguous(list []any, keys []string) bool {
+	seen := map[string]bool{}
+	for _, item := range list {
+		_, value := mergeKey(item, keys)
+		if seen[value] {
+			return true
+		}
+		seen[value] = true
+	}
+	return false
+}
+
+func mergeKey(item any, keys []string) (key, value string) {
+	m, _ := item.(tree)
+	for _, key := range keys {
+		if m[key] != nil {
+			return key, fmt.Sprint(m[key])
+		}
+	}
+	return "", ""
+}
+
+// diffPlaces compares a list of which each item has its place: where the number of items differs, or one has more than
+// its own, all of it differs.
+func diffPlaces(have, w []any, want any, at []step) (out []gap) {
+	if len(have) != len(w) {
+		return []gap{{at, have, want}}
+	}
+	for i := range have {
+		here := append(at[:len(at):len(at)], step{name: "[" + strconv.Itoa(i) + "]"})
+		below := diff(have[i], w[i], here)
+		if len(below) == 0 && len(diff(w[i], have[i], here)) > 0 {
+			return []gap{{at, have, want}}
+		}
+		out = append(out, below...)
+	}
+	return out
+}
+
+// amounts are the mappings and fields whose values are quantities: 1024Mi is 1Gi.
+var amounts = []string{"limits", "requests", "capacity", "sizeLimit", "minResources"}
+
+func equalScalars(have, want any, at []step) bool {
+	if want == nil {
+		return have == "" && !meaningful(at)
+	}
+	if have == want {
+		return true
+	}
+	if slices.ContainsFunc(at, func(s step) bool { return slices.Contains(amounts, s.name) }) {
+		h, err := resource.ParseQuantity(fmt.Sprint(have))
+		w, wantErr := resource.ParseQuantity(fmt.Sprint(want))
+		return err == nil && wantErr == nil && h.Cmp(w) == 0
+	}
+	_, haveText := have.(string)
+	_, wantText := want.(string)
+	return haveText == wantText && fmt.Sprint(have) == fmt.Sprint(want) // 1 and 1.0 are one number
+}
+
+// gaps are the fields of an object that its twin has not, less those whose meaning is kept in another form.
+func gaps(o *object, twin tree) []gap {
+	have, want := pair(o.Object, twin)
+	out := diff(have, want, nil)
+	for i, g := range out {
+		if last := len(g.path) - 1; g.path[last].name == renamed {
+			g.path[last].name = "name"
+			out[i] = gap{g.path, g.path[last-1].value, g.have}
+		}
+	}
+	return slices.DeleteFunc(out, func(g gap) bool {
+		steps := g.steps()
+		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
+			return true
+		}
+		return g.want == stopgaps["spec.image"] || o.knows(steps)
+	})
+}
+
+// added are the fields of a twin that its object has not, defaults aside.
+func added(o *object, twin tree) []gap {
+	want, have := pair(twin, o.Object)
+	return slices.DeleteFunc(diff(want, have, nil), func(g gap) bool { return g.path[len(g.path)-1].name == renamed })
+}
+
+// pair prepares two objects for diff: pods side by side, and the API's defaults in the second.
+func pair(have, want tree) (tree, tree) {
+	have, want = clone(have).(tree), clone(want).(tree)
+	fill(want)
+	alignPods(have, want, "")
+	return have, want
+}
+
+func clone(value any) any { return rebuilt(value, func(scalar any) any { return scalar }) }
+
+// rebuilt is a copy in which another stands for each scalar.
+func rebuilt(value any, scalar func(any) any) any {
+	switch x := value.(type) {
+	case tree:
+		out := make(tree, len(x))
+		for key, v := range x {
+			out[key] = rebuilt(v, scalar)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, v := range x {
+			out[i] = rebuilt(v, scalar)
+		}
+		return out
+	}
+	return scalar(value)
+}
+
+func (g gap) reason() string {
+	if g.want != nil {
+		_, want := gists(g.have, g.want)
+		return "tegen renders " + want
+	}
+	return "nothing in a TrainingJob says it"
+}
+
+func (g gap) note(o *object, why string) Note {
+	v := view{o, realPath(o, g.steps()), g.have}
+	n := v.note(NotKept, "%s", why)
+	if g.want != nil && n.Value != hidden {
+		n.Value, _ = gists(g.have, g.want)
+	}
+	return n
+}

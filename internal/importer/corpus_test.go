@@ -1,0 +1,231 @@
+package importer_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tegen-dev/tegen/internal/importer"
+	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// corpus is a folder beside the repository: manifests that others published. None of them is in the repository.
+const corpus = "../../../shared/corpus"
+
+var (
+	imageLine    = regexp.MustCompile(`(?m)^(\s*(?:- )?image: *["']?)([^\s"'#]+)`)
+	nameOfOthers = regexp.MustCompile(`(?m)^(\s*)generateName: *(.*?)-? *$`)
+)
+
+// prepared is a manifest with a tag on each image that has none, and a name where an API server would make one up.
+func prepared(text []byte) []byte {
+	text = imageLine.ReplaceAllFunc(text, func(line []byte) []byte {
+		m := imageLine.FindSubmatch(line)
+		image := string(m[2])
+		if strings.ContainsAny(image, "$@<{") || strings.Contains(image[strings.LastIndex(image, "/")+1:], ":") && !strings.HasSuffix(image, ":latest") {
+			return line
+		}
+		return []byte(string(m[1]) + strings.TrimSuffix(image, ":latest") + ":v1")
+	})
+	return nameOfOthers.ReplaceAll(text, []byte("${1}name: $2"))
+}
+
+// TestCorpus holds import against published manifests: it ends, what it calls sound renders, what it calls complete has
+// lost nothing without a word, and it refuses few.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpus, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Skip("the manifests of others are not on this machine: nothing is compared with them")
+	}
+	var table strings.Builder
+	refused, sound, strict := 0, 0, 0
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = prepared(text)
+			out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: text}})
+			t.Logf("%s%s", out.YAML, lines(out.Notes))
+			verdict := "renders, --strict too"
+			switch {
+			case out.Jobs == 0:
+				refused++
+				verdict = "refused: " + out.Notes[len(out.Notes)-1].Why
+			case out.Flawed:
+				verdict = "must be mended: " + blocker(out.Notes)
+			case out.Lossy:
+				sound++
+				verdict = "renders, and --strict fails"
+			default:
+				sound++
+				strict++
+			}
+			fmt.Fprintf(&table, "%-90s %s\n", name, verdict)
+			if out.Jobs == 0 || out.Flawed {
+				return
+			}
+			made := renders(t, out.YAML)
+			for _, loss := range losses(t, text, made+"\n---\n"+string(out.YAML), out.Notes) {
+				t.Errorf("lost without a word: %s", loss)
+			}
+			if !out.Lossy {
+				for _, gain := range gains(t, string(text), made, out.Notes) {
+					t.Errorf("rendered without a word: %s", gain)
+				}
+			}
+		})
+	}
+	t.Logf("%s%d files: %d refused, %d that render, %d of them with nothing lost", table.String(), len(files), refused, sound, strict)
+	if refused >= 5 {
+		t.Errorf("%d of %d files are refused", refused, len(files))
+	}
+}
+
+func lines(notes []importer.Note) string {
+	var b strings.Builder
+	for _, n := range notes {
+		fmt.Fprintln(&b, n)
+	}
+	return b.String()
+}
+
+// blocker is the first note that says what must be mended, or all of them where none does, which is a mistake.
+func blocker(notes []importer.Note) string {
+	for _, n := range notes {
+		if n.Verdict == importer.Refused || n.Verdict == importer.Flaw && strings.Contains(n.Why, "placeholder") {
+			return n.Field + ": " + n.Why
+		}
+	}
+	return lines(notes)
+}
+
+// renders is what jobs that were called sound become.
+func renders(t *testing.T, text []byte) string {
+	t.Helper()
+	jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: text}})
+	if err != nil {
+		t.Fatalf("it does not load: %v", err)
+	}
+	bundles, err := render.Jobs(jobs, nil)
+	if err != nil {
+		t.Fatalf("it does not render: %v", err)
+	}
+	var b strings.Builder
+	if err := render.Write(&b, bundles); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// losses are the values of manifests that are neither in a text under the same key, nor below or above a place that a
+// note names. It looks with other eyes than import does: it compares no objects.
+func losses(t *testing.T, text []byte, kept string, notes []importer.Note) (out []string) {
+	t.Helper()
+	pairs := map[string]bool{}
+	for _, object := range documents(t, kept) {
+		walk(object, "", "", func(_, key, value string) { pairs[key+"="+amount(value)] = true })
+	}
+	for _, object := range documents(t, string(text)) {
+		kind := fmt.Sprint(object["kind"])
+		walk(object, "", "", func(path, key, value string) {
+			if wordKey(key) == "word" {
+				for _, word := range lostWords(path, value, kept, notes) {
+					out = append(out, path+": "+word)
+				}
+				return
+			}
+			if !pairs[key+"="+amount(value)] && !toldOf(notes, kind, path) && !unsaid.MatchString(path) {
+				out = append(out, path+": "+value)
+			}
+		})
+	}
+	return out
+}
+
+// lostWords are those of a program's word, or of a shell's text, that no job has and no note shows: that a line says what
+// became of the program tells of none of its words. An option that became a field is shown by its name.
+func lostWords(path, value, kept string, notes []importer.Note) (out []string) {
+	for _, word := range strings.Fields(value) {
+		word = strings.Trim(word, `"';\`)
+		name, _, _ := strings.Cut(strings.ReplaceAll(word, "_", "-"), "=")
+		told := slices.ContainsFunc(notes, func(n importer.Note) bool {
+			goes := n.Verdict == importer.Dropped || n.Verdict == importer.NotKept || n.Verdict == importer.Beside || n.Field == "" && n.Verdict == importer.Moved
+			return strings.Contains(n.Why, word) || strings.Contains(n.Why, name) || strings.Contains(n.Value, word) || goes && strings.HasPrefix(path, n.Field)
+		})
+		if !strings.Contains(kept, word) && !told {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// unsaid are places that need no word: they are no part of what runs, name what the pod alone knows, or are idle.
+var unsaid = regexp.MustCompile(`^(kind|apiVersion)$|\.(volumes|volumeMounts)\[[0-9]+\]\.name$|\.resources$`)
+
+// amount is a quantity in one spelling.
+func amount(text string) string {
+	if q, err := resource.ParseQuantity(text); err == nil {
+		return q.String()
+	}
+	return text
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+func toldOf(notes []importer.Note, kind, path string) bool {
+	return slices.ContainsFunc(notes, func(n importer.Note) bool {
+		whole := n.Field == "" && (n.Verdict == importer.Beside || n.Verdict == importer.NotKept || n.Verdict == importer.Moved) && strings.HasPrefix(n.Object, kind)
+		return whole || n.Field != "" && n.Verdict != importer.Adds && (strings.HasPrefix(path, n.Field) || strings.HasPrefix(n.Field, path))
+	})
+}
+
+func documents(t *testing.T, text string) (out []map[string]any) {
+	t.Helper()
+	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var object map[string]any
+		if dec.Decode(&object) != nil {
+			return out
+		}
+		out = append(out, object)
+	}
+}
+
+// walk visits the scalars of a value, and what is empty, with the path and the key that it stands under.
+func walk(value any, path, key string, visit func(path, key, value string)) {
+	switch x := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(x)) {
+			below := strings.TrimPrefix(path+"."+name, ".")
+			if !plain.MatchString(name) {
+				below = path + "[" + strconv.Quote(name) + "]"
+			}
+			walk(x[name], below, name, visit)
+		}
+		if len(x) == 0 {
+			visit(path, key, "{}")
+		}
+	case []any:
+		for i, item := range x {
+			walk(item, fmt.Sprintf("%s[%d]", path, i), key, visit)
+		}
+		if len(x) == 0 {
+			visit(path, key, "[]")
+		}
+	case nil:
+	default:
+		visit(path, key, strings.TrimSpace(fmt.Sprint(x)))
+	}
+}

@@ -1,0 +1,187 @@
+package importer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// draft is a TrainingJob in the making.
+type draft struct {
+	stream *stream
+	job    tree
+	origin map[string]view // where a field of the job comes from, by its path
+
+	workload  []*object         // what it was read from, in the order in which its twins are rendered
+	trainer   string            // the name of the container that trains
+	volume    map[string]string // what the rendered pods call the volumes of the input's
+	taken     map[string]bool   // names of volumes
+	numbered  int               // how many of them are numbered
+	others    int64             // pods of roles other than the workers
+	template  view              // of the workers' pods, or the first of them; while its patch is made, that of another role
+	role      string            // that the template is of
+	templates map[string]view   // of roles other than the workers
+
+	lost     int64               // pods of templates that the job has no place for
+	mistakes []schema.Error      // what the schema refuses of it
+	erred    map[string]bool     // those, by path and message
+	awaits   map[string][]string // which fields wait for a placeholder, by its place
+	waits    bool                // for a value that nobody has filled in
+	holes    map[string]bool     // placeholders by which those within a longer variable are known; nil until they are asked for
+	said     map[string]bool     // variables of torchrun that the source gives, or has an option for
+
+	objects []tree // what it renders
+	notes   []Note
+	yaml    []byte
+}
+
+// newDraft starts a job of a framework and target from an object.
+func newDraft(s *stream, o *object, framework, target, name string) *draft {
+	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, role: schema.RoleWorker, templates: map[string]view{}, erred: map[string]bool{}, awaits: map[string][]string{}, said: map[string]bool{}}
+	d.own(o)
+	metadata := o.view().at("metadata")
+	d.set("metadata.name", name, metadata.at("name"))
+	d.set("metadata.namespace", o.namespace, metadata.at("namespace"))
+	d.set("spec.framework", framework, o.view())
+	d.set("spec.target", target, o.view())
+	if metadata.at("annotations", names.ContentHash).given() {
+		d.set("spec.hashedNames", true, metadata.at("annotations"))
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		d.keys(metadata.at(field), "metadata."+field)
+	}
+	return d
+}
+
+// own takes an object as part of the workload.
+func (d *draft) own(o *object) {
+	o.draft = d
+	d.workload = append(d.workload, o)
+}
+
+func (d *draft) name() string      { return d.get("metadata.name").text() }
+func (d *draft) namespace() string { return d.workload[0].namespace }
+
+// set gives a field of the job its value, unless there is nothing to say; from is where it stood.
+func (d *draft) set(field string, value any, from view) {
+	switch x := value.(type) {
+	case string:
+		if x == "" {
+			return
+		}
+	case []string:
+		if len(x) == 0 {
+			return
+		}
+		list := make([]any, len(x))
+		for i, text := range x {
+			list[i] = text
+		}
+		value = list
+	case nil:
+		return
+	}
+	put(d.job, strings.Split(field, "."), value)
+	d.origin[field] = from
+}
+
+// add appends an item to a list of the job.
+func (d *draft) add(field string, item any, from view) {
+	list, _ := d.get(field).value.([]any)
+	d.origin[fmt.Sprintf("%s[%d]", field, len(list))] = from
+	first, known := d.origin[field]
+	d.set(field, append(list, item), from)
+	if known {
+		d.origin[field] = first
+	}
+}
+
+// get is a field of the job.
+func (d *draft) get(field string) view {
+	return view{value: d.job}.at(strings.Split(field, ".")...)
+}
+
+// keys copies those of a mapping of labels or annotations that authors may set.
+func (d *draft) keys(v view, field string) {
+	for _, key := range sortedKeys(v.mapping()) {
+		if !reserved(key) && !isGangKey(key) {
+			d.put(field, key, v.at(key).text(), v.at(key))
+		}
+	}
+}
+
+// put sets one key of a mapping, which may hold dots.
+func (d *draft) put(field, key, value string, from view) {
+	m, _ := d.get(field).value.(tree)
+	if m == nil {
+		m = tree{}
+	}
+	m[key] = value
+	d.set(field, m, from)
+	d.origin[field+"["+strconv.Quote(key)+"]"] = from
+}
+
+// The annotations by which autoscalers are told to leave a pod where it is.
+const (
+	safeToEvict  = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+	doNotDisrupt = "karpenter.sh/do-not-disrupt"
+)
+
+// reserved says whether tegen, a controller or a tool sets a key of labels or annotations.
+func reserved(key string) bool {
+	for _, prefix := range []string{
+		"app.kubernetes.io/", "trainer.kubeflow.org/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "tegen.dev/",
+		"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/", "kustomize.config.k8s.io/", "kubectl.kubernetes.io/",
+	} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"controller-uid", "job-name", "worker", safeToEvict, doNotDisrupt}, key)
+}
+
+// note puts a note about a place of the input beside the job.
+func (d *draft) note(v view, verdict Verdict, format string, args ...any) {
+	d.notes = append(d.notes, v.note(verdict, format, args...))
+}
+
+// from is where a field of the job, or the nearest above it, came from.
+func (d *draft) from(path string) view {
+	for path != "" {
+		if v, ok := d.origin[path]; ok {
+			return v
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return d.workload[0].view()
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// span is whole seconds as the schema writes durations.
+func span(seconds int64) string {
+	d := time.Duration(seconds) * time.Second
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// seconds sets a duration that the source holds in seconds.
+func (d *draft) seconds(field string, v view) {
+	if n, ok := v.number(); ok {
+		d.set(field, span(n), v)
+	}
+}
+
+// head is the start of every job's text.
+var head = tree{"apiVersion": names.APIVersion, "kind": names.KindTrainingJob}

@@ -1,0 +1,114 @@
+package importer_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/importer"
+)
+
+// TestGains: the search finds what was put in, and not what a line tells of.
+func TestGains(t *testing.T) {
+	const bare = "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, command: [python, t.py]}]}}}}}\n"
+	const more = "kind: PyTorchJob\nspec: {runPolicy: {backoffLimit: 6}, pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, args: [t.py, --fast], command: [python]}]}}}}}\n"
+	found := gains(t, bare, more, nil)
+	want := []string{"spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].args[1]: --fast", "spec.runPolicy.backoffLimit: 6"}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	told := []importer.Note{{Verdict: importer.Adds, Why: "runPolicy.backoffLimit 6"}}
+	if found = gains(t, bare, more, told); len(found) != 1 {
+		t.Errorf("a line tells of the limit: %v", found)
+	}
+}
+
+// TestLostWords: a line about a program hides none of its words.
+func TestLostWords(t *testing.T) {
+	moved := []importer.Note{{Field: "spec.command", Verdict: importer.Moved, Why: "of torchrun's options, --nnodes became a field"}}
+	got := lostWords("spec.command[2]", "torchrun --nnodes=2 --fast t.py", "args: [t.py], torchrun", moved)
+	if diff := cmp.Diff([]string{"--fast"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got = lostWords("spec.command[2]", "--fast", "", []importer.Note{{Field: "spec.command", Verdict: importer.Dropped}}); got != nil {
+		t.Errorf("what was dropped is told: %v", got)
+	}
+}
+
+// gains are the values that jobs render in pods and policies, that their source has not under the same key, and of which
+// no note tells. Like losses it compares no objects: the two look at the same from both sides.
+func gains(t *testing.T, source, rendered string, notes []importer.Note) (out []string) {
+	t.Helper()
+	had := map[string]bool{}
+	for _, object := range documents(t, source) {
+		walk(object, "", "", func(_, key, value string) { had[wordKey(key)+"="+amount(value)] = true })
+	}
+	for _, object := range documents(t, rendered) {
+		walk(object, "", "", func(path, key, value string) {
+			same := had[wordKey(key)+"="+amount(value)] || wordKey(key) == "word" && strings.Contains(source, value)
+			if within := inPod.FindString(path); within != "" && !same && !changesNothing(path, value) && !toldOfGain(notes, path) {
+				out = append(out, path+": "+value)
+			}
+		})
+	}
+	return out
+}
+
+// wordKey takes a program's words together: between command and args they may move.
+func wordKey(key string) string {
+	if key == "command" || key == "args" {
+		return "word"
+	}
+	return key
+}
+
+// inPod is where a value changes what runs, how often, and what is left of it.
+var inPod = regexp.MustCompile(`(^|\.)(template\.spec\.(containers|initContainers|volumes|[a-zA-Z]+)|runPolicy|policies|podFailurePolicy|successPolicy|backoffLimit|backoffLimitPerIndex|cleanPodPolicy|maxRetry|ttlSecondsAfterFinished|activeDeadlineSeconds)([.\[]|$)`)
+
+// idleGains are rendered values, by path and value, that change nothing where the source does not say them.
+var idleGains = []struct{ path, value, why string }{
+	{`\.name$`, `^(worker|scheduler|server|launcher|main|pytorch|mxnet|dshm|tmp|data-?[0-9]*)$`, "a name that only the pod knows"},
+	{`\.serviceAccountName$`, `^default$`, "Kubernetes' own"},
+	{`\.(automountServiceAccountToken|enableServiceLinks)$`, `^true$`, "Kubernetes' own"},
+	{`\.restartPolicy$`, `^OnFailure$`, "the operators' own for PyTorchJobs"},
+	{`\.terminationGracePeriodSeconds$`, `^30$`, "Kubernetes' own"},
+	{`\.readOnlyRootFilesystem$`, `^false$`, "Kubernetes' own"},
+	{`\.cleanPodPolicy$`, `^None$`, "the operators' own"},
+	{`\.suspend$`, `^false$`, "the operators' own"},
+	{`\.requests\.`, ``, "Kubernetes copies limits"},
+	{`\.imagePullPolicy$`, `^IfNotPresent$`, "Kubernetes' own for an image with a tag"},
+	{`\.securityContext$`, `^\{\}$`, "it says nothing"},
+	{`\.env\[[0-9]+\]\.(name|value)$`, `^(TORCH_DISABLE_SHARE_RDZV_TCP_STORE|1)$`, "of the rendezvous, which a line of what is added names"},
+}
+
+func changesNothing(path, value string) bool {
+	return slices.ContainsFunc(idleGains, func(g struct{ path, value, why string }) bool {
+		return regexp.MustCompile(g.path).MatchString(path) && regexp.MustCompile(g.value).MatchString(value)
+	})
+}
+
+// toldOfGain says whether a line of what is added names a step of a path below the pod's, or a line tells of the value
+// at that very place.
+func toldOfGain(notes []importer.Note, path string) bool {
+	steps := regexp.MustCompile(`[A-Za-z]+`).FindAllString(path, -1)
+	for _, n := range notes {
+		if n.Verdict != importer.Adds {
+			if n.Field != "" && strings.HasSuffix(n.Field, "."+path[strings.LastIndex(path, ".")+1:]) {
+				return true
+			}
+			continue
+		}
+		for _, step := range steps {
+			if !everywhere[step] && regexp.MustCompile(`\b`+step+`\b`).MatchString(n.Why) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// everywhere are steps that lead to all of a pod.
+var everywhere = map[string]bool{"spec": true, "template": true, "containers": true, "metadata": true, "name": true, "value": true, "Worker": true, "Master": true, "tasks": true, "replicatedJobs": true}

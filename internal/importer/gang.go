@@ -1,0 +1,141 @@
+package importer
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// Keys by which pods join a gang, and jobs a queue.
+const (
+	koordinator  = "gang.scheduling.koordinator.sh/"
+	coscheduling = "scheduling.x-k8s.io/pod-group"
+	volcano      = "scheduling.k8s.io/group-name"
+	kueue        = "kueue.x-k8s.io/"
+)
+
+// isGangKey says whether a label or annotation is a gang scheduler's.
+func isGangKey(key string) bool {
+	for _, prefix := range []string{
+		koordinator, "pod-group.scheduling.sigs.k8s.io", coscheduling, volcano, "scheduling.volcano.sh/", "volcano.sh/task-spec", kueue + "queue-name",
+		kueue + "priority-class", kueue + "managed", kueue + "pod-group-name", kueue + "pod-group-total-count",
+		kueue + "elastic-job",
+	} {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// gang reads what makes the pods of a template a gang, or holds them in a queue.
+func (d *draft) gang(t view) {
+	labels, annotations := t.at("metadata", "labels"), t.at("metadata", "annotations")
+	group := t.at("spec", "schedulingGroup", "podGroupName")
+	switch name := annotations.at(koordinator + "name"); {
+	case name.given():
+		d.koordinator(t, annotations, name)
+	case labels.at(coscheduling).given():
+		d.podGroup(schema.GangCoscheduling, "scheduling.x-k8s.io", labels.at(coscheduling))
+	case annotations.at(volcano).given():
+		d.podGroup(schema.GangVolcano, "scheduling.volcano.sh", annotations.at(volcano))
+	case group.given():
+		d.podGroup(schema.GangKubernetes, "scheduling.k8s.io", group)
+	default:
+		d.queue(t)
+	}
+}
+
+// koordinator reads the annotations of a gang of Koordinator's, which tegen's own scheduler reads too.
+func (d *draft) koordinator(t, annotations, name view) {
+	key := func(name string) view { return annotations.at(koordinator + name) }
+	scheduler := t.at("spec", "schedulerName").text()
+	if scheduler == "tegen-scheduler" {
+		d.set("spec.gang.scheduler", schema.GangTegen, name)
+	} else {
+		d.set("spec.gang.scheduler", schema.GangKoordinator, name)
+	}
+	if scheduler == "" {
+		d.note(name, Flaw, "the pods name no schedulerName, and the default scheduler reads no gangs: tegen names koord-scheduler")
+	}
+	d.gangName(name)
+	if n, err := strconv.ParseInt(key("min-available").text(), 10, 64); err == nil {
+		d.least(n, key("min-available"))
+	}
+	d.set("spec.gang.mode", key("mode").text(), key("mode"))
+	d.set("spec.gang.matchPolicy", key("match-policy").text(), key("match-policy"))
+	if wait, err := time.ParseDuration(key("waiting-time").text()); err == nil {
+		d.set("spec.gang.waitTimeout", span(int64(wait.Seconds())), key("waiting-time"))
+	}
+	var groups []string
+	if json.Unmarshal([]byte(key("groups").text()), &groups) == nil {
+		d.set("spec.gang.groups", groups, key("groups"))
+	}
+}
+
+// least sets the minimum of the gang. The default is the minimum of workers, whatever that is.
+func (d *draft) least(n int64, from view) { d.set("spec.gang.minAvailable", n, from) }
+
+func (d *draft) gangName(name view) {
+	text := name.text()
+	if d.others > 0 { // each role is a gang of its own
+		text = strings.TrimSuffix(text, "-worker")
+	}
+	if text != d.name() {
+		d.set("spec.gang.name", text, name)
+	}
+}
+
+// podGroup reads the object that says how many pods of a gang are placed together.
+func (d *draft) podGroup(scheduler, group string, name view) {
+	d.set("spec.gang.scheduler", scheduler, name)
+	d.gangName(name)
+	o := d.stream.find(group, "PodGroup", d.namespace(), name.text())
+	if o == nil {
+		d.note(name, NotKept, "the PodGroup is not in the input: its minimum is taken for that of the workers")
+		if scheduler == schema.GangKubernetes {
+			d.set("spec.kubernetesVersion", "1.36", name) // the first that has such groups
+		}
+		return
+	}
+	spec := o.view().at("spec")
+	least := spec.at("minMember")
+	if scheduler == schema.GangKubernetes {
+		least = spec.at("schedulingPolicy", "gang", "minCount")
+		version := map[string]string{"v1alpha2": "1.36", "v1beta1": "1.37"}[o.gvk.Version]
+		d.set("spec.kubernetesVersion", version, o.view().at("apiVersion"))
+	}
+	if n, ok := least.number(); ok {
+		d.least(n-d.others, least)
+	}
+	d.seconds("spec.gang.waitTimeout", spec.at("scheduleTimeoutSeconds"))
+	d.set("spec.gang.queue", spec.at("queue").text(), spec.at("queue"))
+	if class := spec.at("priorityClassName"); class.given() && !d.get("spec.placement.priorityClass").given() {
+		d.set("spec.gang.priority", class.text(), class)
+	}
+}
+
+// queue reads Kueue's labels, of the workload, or of bare pods, which are a group of their own name.
+func (d *draft) queue(t view) {
+	labels := view{}
+	for _, o := range d.workload {
+		if l := o.view().at("metadata", "labels"); l.at(kueue + "queue-name").given() {
+			labels = l
+		}
+	}
+	queue := labels.at(kueue + "queue-name")
+	if !queue.given() {
+		return
+	}
+	d.set("spec.gang.scheduler", schema.GangKueue, queue)
+	d.set("spec.gang.queue", queue.text(), queue)
+	d.set("spec.gang.priority", labels.at(kueue+"priority-class").text(), labels.at(kueue+"priority-class"))
+	if name := t.at("metadata", "labels", kueue+"pod-group-name"); name.given() {
+		d.gangName(name)
+	}
+	d.set("spec.gang.minAvailable", d.get("spec.workers.replicas").value, queue)
+	delete(d.get("spec").mapping(), "suspend") // Kueue's own means
+}

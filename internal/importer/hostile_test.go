@@ -1,0 +1,79 @@
+package importer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tegen-dev/tegen/internal/importer"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// TestHostile: whatever a manifest holds, import ends with notes and not with a panic.
+func TestHostile(t *testing.T) {
+	for name, annotations := range map[string]string{
+		"an empty key":          `{"": 1}`,
+		"a key like an index":   `{"[0]": 1, "[": 2, "[]": 3, "]": 4}`,
+		"a key that breaks":     `{"a\nb": 1, "a.b[c]": 2}`,
+		"a key of dots":         `{".": 1, "..": 2}`,
+		"values of other kinds": `{a: {"": 1}, b: ["", 1], c: null}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, place := range []string{"metadata: {name: x, annotations: %s}", "metadata: {name: x}\nextra: %s"} {
+				text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n" + fmt.Sprintf(place, annotations) + `
+spec: {pytorchReplicaSpecs: {Worker: {template: {metadata: {annotations: ` + annotations + `}, spec: {nodeSelector: ` + annotations + `, containers: [{name: pytorch, image: "a/b:1", command: [torchrun, t.py]}]}}}}}
+`
+				out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
+				if out.Jobs != 1 || len(out.Notes) == 0 {
+					t.Errorf("%d jobs, %d notes: want one job, and a word about what is in it", out.Jobs, len(out.Notes))
+				}
+			}
+		})
+	}
+}
+
+// TestWrapped: what a wrapper holds may be anything, and what is a job among it is read.
+func TestWrapped(t *testing.T) {
+	for _, component := range []string{"1", "x", "[]", "null", "{}", "{template: 1}", "{template: {kind: [], spec: 1}}"} {
+		text := "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: w}\nspec: {components: [" + component +
+			", {template: {apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, " + strings.TrimSpace(pytorchSpec("", "")) + "}}]}\n"
+		if out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}}); out.Jobs != 1 {
+			t.Errorf("%s: %d jobs: want the one beside it\n%s", component, out.Jobs, lines(out.Notes))
+		}
+	}
+}
+
+// TestLinear: what import does for each field that it mends must not depend on how many there are. Allocations stand for
+// the time, which nobody can assert.
+func TestLinear(t *testing.T) {
+	for name, text := range map[string]func(fields string) string{
+		"annotations": func(f string) string { return "metadata: {name: j, annotations: {" + f + "}}\n" + pytorchSpec("", "") },
+		"labels of the pods": func(f string) string {
+			return "metadata: {name: j}\n" + pytorchSpec("metadata: {labels: {"+f+"}}, ", "")
+		},
+		"node selector": func(f string) string { return "metadata: {name: j}\n" + pytorchSpec("", "nodeSelector: {"+f+"}, ") },
+		"unknown":       func(f string) string { return "metadata: {name: j}\n" + pytorchSpec("", "unknown: {"+f+"}, ") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocations := func(n int) float64 {
+				var fields []string
+				for i := range n {
+					fields = append(fields, fmt.Sprintf("k%d: %d", i, i))
+				}
+				source := []schema.Source{{Name: "in.yaml", Data: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n" + text(strings.Join(fields, ", ")))}}
+				return testing.AllocsPerRun(1, func() { importer.Jobs(source) })
+			}
+			few, many := allocations(100), allocations(800)
+			t.Logf("100 fields: %.0f allocations, 800: %.0f", few, many)
+			if many > 10*few {
+				t.Errorf("100 fields take %.0f allocations, and 800 take %.0f", few, many)
+			}
+		})
+	}
+}
+
+// pytorchSpec is a job of one worker, with further fields of its template and of its pods.
+func pytorchSpec(template, pod string) string {
+	return "spec: {pytorchReplicaSpecs: {Worker: {template: {" + template + "spec: {" + pod +
+		`containers: [{name: pytorch, image: "a/b:1", command: [torchrun, t.py]}]}}}}}` + "\n"
+}

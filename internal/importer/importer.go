@@ -1,0 +1,162 @@
+// Package importer takes over what others wrote: manifests of training jobs in, the TrainingJobs that render to the same
+// objects out, and a note for whatever they do not say. What is kept is not a matter of belief: each job is rendered,
+// the result compared with what was read, field by field, and every field that differs is a note, unless it was
+// translated into fields of another form.
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// Result is what came out of manifests.
+type Result struct {
+	YAML   []byte // TrainingJobs, in the order of the input
+	Jobs   int
+	Notes  []Note
+	Flawed bool // a job among them does not load as it is
+	Lossy  bool // something of the input is neither in the jobs nor in what they render
+}
+
+// Note is one thing that a person should know, on one line.
+type Note struct {
+	File   string
+	Line   int
+	Object string // Kind namespace/name
+	Field  string // empty for the whole object
+	Value  string // what was there, shortened
+	Verdict
+	Why string
+}
+
+// Verdict is what became of it.
+type Verdict string
+
+// The verdicts.
+const (
+	NotKept Verdict = "not kept" // neither the job nor what it renders has it
+	Flaw    Verdict = "flaw"     // it was wrong already, and is mended, or must be
+	Moved   Verdict = "moved"    // its meaning is kept in another form
+	Adds    Verdict = "adds"     // the job renders more than there was
+	Beside  Verdict = "beside"   // not part of the job: it stays a manifest of its own
+	Unread  Verdict = "unread"   // could not be read
+	Dropped Verdict = "dropped"  // what the job is loses a part of its meaning without it
+	Refused Verdict = "refused"  // it was not wrong, but no TrainingJob may say it: the job must be changed
+	Warning Verdict = "warning"  // kept as it was, and worth a second look
+)
+
+func (n Note) String() string {
+	parts := []string{n.at()}
+	for _, part := range []string{n.Object, n.Field, n.Value} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(append(parts, string(n.Verdict), n.Why), ": ")
+}
+
+func (n Note) at() string {
+	if n.Line == 0 {
+		return n.File
+	}
+	return fmt.Sprintf("%s:%d", n.File, n.Line)
+}
+
+// Jobs reads every training job that the sources hold.
+func Jobs(sources []schema.Source) Result {
+	s := &stream{}
+	for _, src := range sources {
+		s.read(src)
+	}
+	drafts := s.drafts()
+	for _, d := range drafts {
+		d.settle()
+	}
+	out := Result{Jobs: len(drafts), Notes: s.notes}
+	for i, d := range drafts {
+		if i > 0 {
+			out.YAML = append(out.YAML, manifest.Separator...)
+		}
+		out.YAML = append(out.YAML, d.yaml...)
+		out.Notes = append(out.Notes, d.notes...)
+	}
+	wrong := together(drafts)
+	out.Notes = append(out.Notes, wrong...)
+	out.Flawed = len(wrong) > 0 || slices.ContainsFunc(drafts, func(d *draft) bool { return d.waits || len(d.mistakes) > 0 })
+	out.Notes = append(out.Notes, s.rest(drafts)...)
+	tidy(&out)
+	return out
+}
+
+// together holds the finished jobs against the schema, and renders them, as a person's next command will.
+func together(drafts []*draft) (notes []Note) {
+	sources := make([]schema.Source, len(drafts))
+	for i, d := range drafts {
+		sources[i] = schema.Source{Name: fmt.Sprint(i), Data: d.yaml}
+	}
+	if len(sources) == 0 {
+		return nil
+	}
+	jobs, err := schema.Load(sources)
+	for _, e := range mistakes(err) {
+		i, _ := strconv.Atoi(e.File)
+		if d := drafts[i]; !d.erred[e.Path+e.Msg] {
+			e.Msg = located(e, d, drafts[:i])
+			notes = append(notes, d.wrong(e)...)
+		}
+	}
+	if err == nil {
+		notes = append(notes, unrendered(jobs, drafts)...)
+	}
+	return notes
+}
+
+// unrendered tells why jobs that load do not render: something in one leads nowhere.
+func unrendered(jobs []*schema.Job, drafts []*draft) (notes []Note) {
+	_, err := render.Jobs(jobs, nil)
+	if err == nil {
+		return nil
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		d, why := drafts[0], line
+		if file, rest, ok := strings.Cut(line, ":"); ok {
+			if i, err := strconv.Atoi(file); err == nil && i < len(drafts) {
+				d, why = drafts[i], position.ReplaceAllString(rest, "")
+			}
+		}
+		notes = append(notes, d.workload[0].note(Refused, "what it renders does not hold together: %s", why))
+	}
+	return notes
+}
+
+var position = regexp.MustCompile(`^[0-9]+:[0-9]+: `)
+
+// located says of which job a name is already by its place in the input: the schema knows its place in the output.
+func located(e schema.Error, d *draft, before []*draft) string {
+	for _, other := range before {
+		if e.Rule == "duplicate" && e.Path == "metadata.name" && other.name() == d.name() && sameNamespace(other.namespace(), d.namespace()) {
+			n := other.workload[0].view().at("metadata", "name").note(Flaw, "")
+			return fmt.Sprintf("%q is the name of the job at %s already", d.name(), n.at())
+		}
+	}
+	return e.Msg
+}
+
+// tidy puts the notes in the order of the input, each once.
+func tidy(out *Result) {
+	slices.SortStableFunc(out.Notes, func(a, b Note) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Object, b.Object), strings.Compare(a.Field, b.Field))
+	})
+	out.Notes = slices.Compact(out.Notes)
+	for _, n := range out.Notes {
+		out.Lossy = out.Lossy || slices.Contains([]Verdict{NotKept, Dropped, Unread}, n.Verdict)
+	}
+}

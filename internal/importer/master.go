@@ -1,0 +1,55 @@
+package importer
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// masterVariable is one of those by which a controller tells a job's pods who is who: Kubeflow's operator where there is a
+// Master, and Volcano's plugin for PyTorch.
+var masterVariable = regexp.MustCompile(`\b(WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\b`)
+
+// masterValue is an option's value that holds nothing but such variables, or numbers beside them.
+var masterValue = regexp.MustCompile(`^(?:` + masterPart + `)(?::(?:` + masterPart + `))?$`)
+
+const masterPart = `\$(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)|\$\{(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\}|[0-9]+`
+
+// asKubernetesHas spells the variables of such a value as a container's own words do, where no shell reads them: what is
+// read of an option need not know the two apart.
+func asKubernetesHas(value string) string {
+	return masterVariable.ReplaceAllString(strings.NewReplacer("{", "", "}", "").Replace(value), "($1)")
+}
+
+// needMaster says whether the program of one of these roles meets the others by what the operator tells of the Master.
+// torchrun needs it only where its words read such a variable beyond the options that fields of the job stand for, or
+// have options that are not read.
+func needMaster(roles ...view) bool {
+	torchrun := false
+	for _, role := range roles {
+		p := newProgram(trainerOf(role.at("template", "spec")))
+		torchrun = torchrun || p.launcher == "torchrun"
+		p.byController = true
+		p.take(torchOptions...)
+		if len(p.reads()) > 0 || p.unread != "" {
+			return true
+		}
+	}
+	return !torchrun
+}
+
+// reads are the variables of a Master that the words name.
+func (p *program) reads() []string {
+	found := masterVariable.FindAllString(strings.Join(p.words(), " "), -1)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// unset tells of variables of a Master that the program goes on reading where nobody sets them any more.
+func (d *draft) unset(from view, setter string) {
+	p := &program{command: d.get("spec.command").texts(), args: d.get("spec.args").texts()}
+	if names := p.reads(); len(names) > 0 {
+		d.note(from, Dropped, "the program reads %s, which %s alone sets, and no TrainingJob: have torchrun meet without them, or set them in spec.env",
+			strings.Join(names, ", "), setter)
+	}
+}

@@ -1,0 +1,177 @@
+package importer
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// unfilled is what templates leave where somebody is to put a value, beside what schema.Placeholders finds. $(NAME) is
+// none: the kubelet puts a variable there.
+var unfilled = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}`)
+
+// stands are words that stand for a value.
+var stands = regexp.MustCompile(`^(?:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-][A-Z0-9_-]+)(?::.*)?$`)
+
+func placeholder(text string) bool { return len(holes(text, false)) > 0 || stands.MatchString(text) }
+
+// holes are the placeholders of a text.
+func holes(text string, inProgram bool) (out []string) {
+	for _, at := range schema.Placeholders(text, inProgram) {
+		out = append(out, text[at[0]:at[1]])
+	}
+	return append(out, unfilled.FindAllString(text, -1)...)
+}
+
+// without is a text with something else in the place of each placeholder.
+func without(text, instead string, inProgram bool) string {
+	for _, hole := range holes(text, inProgram) {
+		text = strings.ReplaceAll(text, hole, instead)
+	}
+	return text
+}
+
+// wholly says whether a text is nothing but placeholders and what joins them.
+func wholly(text string, inProgram bool) bool {
+	rest := without(text, "", inProgram)
+	return rest != text && strings.Trim(rest, ":/.-_@,= ") == "" || stands.MatchString(text)
+}
+
+// placeholders tells of every value of the workload that nobody has filled in, once: what the schema refuses anyway is
+// told with the field that it became.
+func (d *draft) placeholders() {
+	for _, o := range d.workload {
+		if !o.made {
+			d.unfilled(o.view())
+		}
+	}
+}
+
+func (d *draft) unfilled(v view) {
+	switch x := v.value.(type) {
+	case tree:
+		for _, key := range sortedKeys(x) {
+			d.unfilled(v.at(key))
+		}
+	case []any:
+		for _, item := range v.items() {
+			d.unfilled(item)
+		}
+	case string:
+		if !d.isUnfilled(v, x) {
+			return
+		}
+		where := ""
+		if fields := d.awaits[v.key()]; len(fields) > 0 {
+			where = ", or into " + strings.Join(fields, " and ") + " of the job"
+		}
+		d.note(v, Flaw, "a placeholder that nobody has filled in: put the value in its place%s", where)
+		d.waits = d.waits || wholly(x, isProgramWord(v))
+		if n := len(v.path); !strings.HasPrefix(v.path[n-1], "[") { // a word is compared with the others of its program
+			v.moved()
+		}
+	}
+}
+
+// await says which field of the job waits for the placeholders of a value of the source, and whether there are any. Of a
+// program of many words it does not say which word the field waits for.
+func (d *draft) await(field string, from view) (found bool) {
+	switch x := from.value.(type) {
+	case tree:
+		for _, key := range sortedKeys(x) {
+			found = d.await(field, from.at(key)) || found
+		}
+	case []any:
+		if n := len(from.path); n > 0 && (from.path[n-1] == "command" || from.path[n-1] == "args") {
+			field = ""
+		}
+		for _, item := range from.items() {
+			found = d.await(field, item) || found
+		}
+	case string:
+		if found = d.isUnfilled(from, x); found && field != "" && !slices.Contains(d.awaits[from.key()], field) {
+			d.awaits[from.key()] = append(d.awaits[from.key()], field)
+		}
+	}
+	return found
+}
+
+// isProgramWord says whether a value is a word of a program, or a variable's.
+func isProgramWord(v view) bool {
+	n := len(v.path)
+	return n > 1 && (v.path[n-2] == "command" || v.path[n-2] == "args" || v.path[n-1] == "value" && slices.Contains(v.path, "env"))
+}
+
+// isUnfilled looks at where a text stands: a shell's text has variables of its own, and an annotation any text.
+func (d *draft) isUnfilled(v view, text string) bool {
+	n := len(v.path)
+	if n == 0 || !placeholder(text) {
+		return false
+	}
+	switch {
+	case isProgramWord(v) && v.path[n-1] == "value":
+		return wholly(text, true) || slices.ContainsFunc(holes(text, true), func(hole string) bool { return d.holesElsewhere()[hole] })
+	case isProgramWord(v):
+		return !d.readByShell(v) && (wholly(text, true) || wholly(text[strings.Index(text, "=")+1:], true) || strings.Contains(text, "${"))
+	case slices.Contains(v.path, "annotations"):
+		return wholly(text, false)
+	}
+	return true
+}
+
+// holesElsewhere are the placeholders of all values of the workload but those of variables which hold more.
+func (d *draft) holesElsewhere() map[string]bool {
+	if d.holes != nil {
+		return d.holes
+	}
+	d.holes = map[string]bool{}
+	var look func(v view)
+	look = func(v view) {
+		switch x := v.value.(type) {
+		case tree:
+			for key := range x {
+				look(v.at(key))
+			}
+		case []any:
+			for _, item := range v.items() {
+				look(item)
+			}
+		case string:
+			if d.isUnfilled(v, x) {
+				for _, hole := range holes(x, isProgramWord(v)) {
+					d.holes[hole] = true
+				}
+			}
+		}
+	}
+	for _, o := range d.workload {
+		look(o.view())
+	}
+	return d.holes
+}
+
+// readByShell says whether a word of a container's program is the text that a shell reads.
+func (d *draft) readByShell(v view) bool {
+	n := len(v.path)
+	c := v.object.view().walk(v.path[:n-2])
+	i, ok := indexIn(v.path[n-1], 1<<20)
+	if v.path[n-2] == "args" {
+		i += len(c.at("command").items())
+	}
+	return ok && i == shellWord(append(c.at("command").texts(), c.at("args").texts()...))
+}
+
+// amount sets a field to a number of the source, or to the placeholder that stands for one.
+func (d *draft) amount(field string, v view) bool {
+	if n, ok := v.number(); ok {
+		d.set(field, n, v)
+		return true
+	}
+	if placeholder(v.text()) {
+		d.set(field, v.text(), v)
+		return true
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package importer_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/tegen-dev/tegen/internal/importer"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// TestPlaceholders: what nobody has filled in is told once, with the fields of the job that wait for it and no others;
+// the tokens of a model and a shell's own variables are none.
+func TestPlaceholders(t *testing.T) {
+	const head = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, "
+	const tail = "}]}}}}}\n"
+	for name, c := range map[string]struct {
+		in           string
+		told, untold []string
+		flawed       bool
+	}{
+		"each word waits for its own field": {
+			in: head + `image: "a/b:1", command: [torchrun, --nproc_per_node=$GPUS, --nnodes=$NODES, train.py, "<IMAGE>"]` + tail,
+			told: []string{
+				`command\[1\]: .*flaw: .*, or into spec\.workers\.processes of the job`,
+				`command\[2\]: .*flaw: .*, or into spec\.workers\.m(ax|in) and spec\.workers\.m(ax|in) of the job`,
+				`command\[4\]: .*flaw: .*, or into spec\.command\[2\] of the job`,
+			},
+			flawed: true,
+		},
+		"one placeholder in two words": {
+			in:     head + `image: "a/b:1", command: [python, train.py], args: [--a=<A_NAME>, --b, "<A_NAME>"]` + tail,
+			told:   []string{`args\[0\]: .*or into spec\.args\[0\] of the job`, `args\[2\]: .*or into spec\.args\[2\] of the job`},
+			flawed: true,
+		},
+		"tokens of a model": {
+			in:     head + `image: "a/b:1", command: [torchrun, t.py, --pad_token=<pad>, --image_token, "<image>"], env: [{name: BOS, value: "<s>"}]` + tail,
+			untold: []string{"flaw", "refused"},
+		},
+		"what somebody is to fill in": {
+			in:     head + `image: "a/b:1", command: [torchrun, t.py, "--a=<your-bucket>", "<a name>", "s3://<my_name>/c"], env: [{name: T, value: "<HF_token>"}]` + tail,
+			told:   []string{`command\[2\]: .*flaw`, `command\[3\]: .*flaw`, `command\[4\]: .*flaw`, `env\[0\]\.value: .*flaw`},
+			flawed: true,
+		},
+		"a shell's own variable": {
+			in:     head + `image: "a/b:1", command: [torchrun, t.py], env: [{name: X, value: "for f in *; do echo ${f}; done"}]` + tail,
+			untold: []string{"flaw", "refused"},
+		},
+		"a variable that stands elsewhere too": {
+			in:     head + `image: "${REGISTRY}/b:1", command: [torchrun, t.py], env: [{name: X, value: "see ${REGISTRY} for more"}]` + tail,
+			told:   []string{`image: .*flaw`, `env\[0\]\.value: .*flaw`},
+			flawed: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(c.in)}})
+			notes := lines(out.Notes)
+			for _, want := range c.told {
+				if !regexp.MustCompile(want).MatchString(notes) {
+					t.Errorf("no line like %s", want)
+				}
+			}
+			for _, not := range c.untold {
+				if regexp.MustCompile(not).MatchString(notes) {
+					t.Errorf("a line says %s", not)
+				}
+			}
+			if out.Flawed != c.flawed {
+				t.Errorf("flawed %v, want %v", out.Flawed, c.flawed)
+			}
+			if !out.Flawed {
+				renders(t, out.YAML)
+			}
+			if t.Failed() {
+				t.Logf("%s%s", out.YAML, notes)
+			}
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package importer
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// alignPods walks two objects side by side to their pod specs, and makes those comparable: the container that trains has
+// one name in both, and a mount brings the volume that it mounts, whose name is the pod's own affair.
+func alignPods(have, want any, field string) {
+	switch h := have.(type) {
+	case tree:
+		w, _ := want.(tree)
+		if _, isPod := h["containers"].([]any); isPod {
+			nameTrainers(h, w)
+			resolveMounts(h)
+			resolveMounts(w)
+			accountName(h)
+			accountName(w)
+			return
+		}
+		for key, value := range h {
+			alignPods(value, w[key], key)
+		}
+	case []any:
+		partners := partnersOf(field, h, listOf(want))
+		for i, value := range h {
+			alignPods(value, partners(i), "")
+		}
+	}
+}
+
+// renamed is the name of a training container in the other object.
+const renamed = "name in the other"
+
+// nameTrainers gives the training container of want the name that have calls it by, and leaves a word about it.
+func nameTrainers(have, want tree) {
+	h, w := trainer(have), trainer(want)
+	if h != nil && w != nil && h["name"] != w["name"] {
+		h[renamed] = w["name"]
+		w["name"] = h["name"]
+	}
+}
+
+// containerNames are what targets call the training container.
+var containerNames = []string{"worker", "pytorch", "mxnet", "node", "elasticjob-worker", "mpi-launcher", "launcher", "elastic-trainer-worker", "main", "trainer"}
+
+// trainer is the container of a pod that trains: by its name, by its accelerators, or the first.
+func trainer(pod tree) tree {
+	list, _ := pod["containers"].([]any)
+	containers := make([]tree, 0, len(list))
+	for _, item := range list {
+		if c, ok := item.(tree); ok {
+			containers = append(containers, c)
+		}
+	}
+	for _, name := range containerNames {
+		if i := slices.IndexFunc(containers, func(c tree) bool { return c["name"] == name }); i >= 0 {
+			return containers[i]
+		}
+	}
+	for _, c := range containers {
+		if gpuOf(view{value: c}) != "" {
+			return c
+		}
+	}
+	if len(containers) == 0 {
+		return nil
+	}
+	return containers[0]
+}
+
+// resolveMounts puts into each mount the volume that it names, and leaves in the list what nobody mounts.
+func resolveMounts(pod tree) {
+	v := view{value: pod}
+	mounted := map[string]bool{}
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, c := range v.at(list).items() {
+			for _, m := range c.at("volumeMounts").items() {
+				name := m.at("name").text()
+				volume := v.at("volumes").item("name", name)
+				if !volume.given() {
+					continue
+				}
+				mounted[name] = true
+				source, _ := clone(volume.value).(tree)
+				delete(source, "name")
+				m.mapping()["volume"] = source
+				delete(m.mapping(), "name")
+			}
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(listOf(pod["volumes"])), func(item any) bool {
+		return mounted[view{value: item}.at("name").text()]
+	})
+	if delete(pod, "volumes"); len(left) > 0 {
+		pod["volumes"] = left
+	}
+}
+
+func listOf(value any) []any {
+	list, _ := value.([]any)
+	return list
+}
+
+// accountName leaves one of the two names of one field.
+func accountName(pod tree) {
+	if old, ok := pod["serviceAccount"]; ok && (pod["serviceAccountName"] == nil || pod["serviceAccountName"] == old) {
+		pod["serviceAccountName"] = old
+		delete(pod, "serviceAccount")
+	}
+}
+
+// realPath turns a path through a mount to its volume into one that the object has.
+func realPath(o *object, steps []string) []string {
+	i := slices.Index(steps, "volume")
+	if i < 3 || steps[i-2] != "volumeMounts" {
+		return steps
+	}
+	name := o.view().walk(steps[:i]).at("name").text()
+	pod := o.view().walk(steps[:i-4])
+	for j, v := range pod.at("volumes").items() {
+		if v.at("name").text() == name {
+			return append(append(slices.Clone(steps[:i-4]), "volumes", "["+strconv.Itoa(j)+"]"), steps[i+1:]...)
+		}
+	}
+	return steps
+}
+
+// walk follows a path with indices.
+func (v view) walk(steps []string) view {
+	for _, s := range steps {
+		list, isList := v.value.([]any)
+		if !isList {
+			v = v.at(s)
+			continue
+		}
+		i, ok := indexIn(s, len(list))
+		if !ok {
+			return view{object: v.object, path: v.path}
+		}
+		v = view{v.object, append(v.path[:len(v.path):len(v.path)], s), list[i]}
+	}
+	return v
+}
+
+// indexIn reads a step "[0]" into a list of a length. What stands in brackets is a key anywhere else.
+func indexIn(s string, length int) (int, bool) {
+	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
+		return 0, false
+	}
+	i, err := strconv.Atoi(s[1 : len(s)-1])
+	return i, err == nil && i >= 0 && i < length
+}

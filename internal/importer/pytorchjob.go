@@ -1,0 +1,147 @@
+package importer
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// readPyTorchJob reads a job of Kubeflow's training operator. Where torchrun starts the processes, a master becomes one
+// more worker: its rendezvous needs none. Any other program meets by what the operator tells of the master, which
+// stays; so does one of which torchrun's own words tell more than options that a rendezvous needs none of.
+func readPyTorchJob(s *stream, o *object) (*draft, error) {
+	spec := o.view().at("spec")
+	roles := spec.at("pytorchReplicaSpecs")
+	worker, master := roles.at("Worker"), roles.at("Master")
+	stays := master.given() && !spec.at("elasticPolicy").given() && needMaster(master, worker)
+	if !worker.given() && master.given() && !stays {
+		all := roles.mapping()
+		all["Worker"] = all["Master"]
+		delete(all, "Master")
+		s.notes = append(s.notes, roles.note(Moved, "the only master becomes the only worker"))
+		worker, master = roles.at("Worker"), view{}
+	}
+	if !worker.given() && !stays {
+		return nil, errors.New("it has neither a Worker nor a Master in spec.pytorchReplicaSpecs")
+	}
+	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetPyTorchJob, o.name)
+	d.roleReplicas(worker)
+	switch {
+	case stays:
+		worker = d.staying(master, worker)
+	case master.given():
+		d.master(master, worker)
+	}
+	policy := spec.at("runPolicy")
+	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
+	d.endless(policy)
+	d.cleaning(policy)
+	d.ending(policy)
+	c := d.worker(worker.at("template"))
+	d.torch(worker.at("template", "spec"), c, d.elasticPolicy(spec))
+	switch {
+	case stays:
+		delete(d.get("spec").mapping(), "rendezvous") // nobody reads it
+	case master.given():
+		d.unset(trainerWords(c), "an operator that has a Master")
+		d.readdress(addresses{o.name + "-worker-", "", o.name + "-worker-", "", 1}, addresses{o.name + "-master-", "", o.name + "-worker-", "", 0})
+	}
+	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
+	d.surroundings()
+	return d, nil
+}
+
+// staying counts a master that stays among the workers, and gives the role that is read as their template.
+func (d *draft) staying(master, worker view) view {
+	d.set("spec.workers.master", true, master)
+	d.set("spec.launcher", schema.LauncherEntrypoint, master)
+	if !worker.given() {
+		d.set("spec.workers.replicas", int64(1), master)
+		return master
+	}
+	if n, ok := d.get("spec.workers.replicas").number(); ok {
+		d.set("spec.workers.replicas", n+1, worker.at("replicas"))
+	}
+	return worker
+}
+
+// master counts the master as a worker, and tells what in it is not like the workers.
+func (d *draft) master(master, worker view) {
+	if n, ok := d.get("spec.workers.replicas").number(); ok {
+		d.set("spec.workers.replicas", n+1, worker.at("replicas"))
+	}
+	d.note(master, Moved, "the master becomes one more worker: torchrun's rendezvous needs none")
+	if n, ok := d.get("spec.workers.replicas").number(); ok && worker.at("replicas").given() {
+		d.note(worker.at("replicas"), Moved, "with the master there are %d", n)
+	}
+	have, want := pair(master.mapping(), worker.mapping())
+	for _, g := range diff(have, want, nil) {
+		if steps := g.steps(); steps[0] != "replicas" {
+			v := view{master.object, append(master.path[:len(master.path):len(master.path)], steps...), g.have}
+			d.notes = append(d.notes, v.note(NotKept, "the master becomes a worker, and the workers have it not"))
+		}
+	}
+	master.moved()
+	worker.at("replicas").moved()
+}
+
+// elasticPolicy is what the operator makes variables of, by the names of torchrun's options.
+func (d *draft) elasticPolicy(spec view) map[string]setting {
+	told := map[string]setting{"nproc-per-node": {"auto", spec}}
+	tell := func(option, text string, from view) {
+		if text != "" {
+			told[option] = setting{text, from}
+		}
+	}
+	policy := spec.at("elasticPolicy")
+	for _, key := range []view{policy.at("nProcPerNode"), spec.at("nprocPerNode")} {
+		tell("nproc-per-node", key.text(), key)
+	}
+	low, high := policy.at("minReplicas"), policy.at("maxReplicas")
+	if low.given() || high.given() {
+		least, most := low.text(), high.text()
+		if least == "" {
+			least = most
+		} else if most == "" {
+			most = least
+		}
+		tell("nnodes", least+":"+most, policy)
+	}
+	tell("rdzv-backend", policy.at("rdzvBackend").text(), policy.at("rdzvBackend"))
+	tell("rdzv-id", policy.at("rdzvId").text(), policy.at("rdzvId"))
+	tell("max-restarts", policy.at("maxRestarts").text(), policy.at("maxRestarts"))
+	if host := policy.at("rdzvHost"); host.given() {
+		endpoint := host.text()
+		if port := policy.at("rdzvPort"); port.given() {
+			endpoint += ":" + port.text()
+		}
+		tell("rdzv-endpoint", endpoint, host)
+	}
+	var pairs []string
+	for _, p := range policy.at("rdzvConf").items() {
+		pairs = append(pairs, p.at("key").text()+"="+p.at("value").text())
+	}
+	tell("rdzv-conf", strings.Join(pairs, ","), policy.at("rdzvConf"))
+	return told
+}
+
+// schedulingPolicy reads the gang of which an operator that was started with a gang scheduler's name makes a PodGroup.
+func (d *draft) schedulingPolicy(policy view, scheduler string) {
+	if !policy.given() {
+		return
+	}
+	kind := schema.GangVolcano
+	if policy.at("scheduleTimeoutSeconds").given() || strings.HasPrefix(scheduler, "scheduler-plugins") {
+		kind = schema.GangCoscheduling
+	}
+	d.set("spec.gang.scheduler", kind, policy)
+	if n, ok := policy.at("minAvailable").number(); ok {
+		d.least(n-d.others, policy.at("minAvailable"))
+	} else {
+		d.set("spec.gang.minAvailable", d.get("spec.workers.replicas").value, policy)
+	}
+	d.set("spec.gang.queue", policy.at("queue").text(), policy.at("queue"))
+	d.set("spec.gang.priority", policy.at("priorityClass").text(), policy.at("priorityClass"))
+	d.seconds("spec.gang.waitTimeout", policy.at("scheduleTimeoutSeconds"))
+}

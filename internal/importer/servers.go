@@ -1,0 +1,191 @@
+package importer
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// roles are the pod templates of a job whose pods have roles, and how many pods each has.
+type roles struct {
+	scheduler, server, worker role
+}
+
+type role struct {
+	template, replicas view
+}
+
+// count is one where nobody says otherwise.
+func (r role) count() int64 {
+	if n, ok := r.replicas.number(); ok {
+		return n
+	}
+	return 1
+}
+
+// nodeVariables make a process a node of ps-lite; tegen and the operators set them.
+var nodeVariables = []string{
+	"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER", "DMLC_WORKER_ID", "DMLC_USE_KUBERNETES", "MX_CONFIG",
+}
+
+// parameterServers reads the workers and, where there are any, the servers, which the scheduler must be like.
+func (d *draft) parameterServers(all roles) {
+	d.set("spec.workers.replicas", all.worker.count(), all.worker.replicas)
+	d.amount("spec.workers.replicas", all.worker.replicas)
+	if all.server.template.given() {
+		d.others = 1 + all.server.count()
+		d.set("spec.servers.replicas", all.server.count(), all.server.replicas)
+	}
+	c := d.worker(all.worker.template)
+	p := newProgram(c)
+	d.script(p, all.worker.template.at("spec"), c)
+	p.set(d, c)
+	d.env(c, append(slices.Clone(nodeVariables), d.interfaceOf(c)...)...)
+	if all.server.template.given() {
+		d.servers(trainerOf(all.server.template.at("spec")), c)
+	}
+	d.roleOf(schema.RoleServer, all.server.template, c)
+	d.roleOf(schema.RoleScheduler, all.scheduler.template, c)
+	d.lends(c, "scheduler", all.scheduler)
+	d.lends(c, "server", all.server)
+	for _, port := range trainerOf(all.scheduler.template.at("spec")).at("ports").items() {
+		if n, ok := port.at("containerPort").number(); ok {
+			d.set("spec.servers.port", n, port.at("containerPort"))
+		}
+	}
+}
+
+// lends tells of a role that says nothing of what it runs, and is rendered with the worker's words.
+func (d *draft) lends(worker view, name string, r role) {
+	c := trainerOf(r.template.at("spec"))
+	if !r.template.given() || c.at("command").given() {
+		return
+	}
+	var lent []string
+	for _, field := range []string{"command", "args"} {
+		if worker.at(field).given() && !c.at(field).given() {
+			lent = append(lent, field)
+		}
+	}
+	if len(lent) > 0 {
+		d.note(c, Dropped, "the image's own command: a TrainingJob has the %s run the worker's %s in its place", name, strings.Join(lent, " and "))
+	}
+}
+
+// interfaceOf is the variable that says to ps-lite what others say to NCCL.
+func (d *draft) interfaceOf(c view) []string {
+	if env := c.at("env"); env.item("name", "DMLC_INTERFACE").at("value").text() == env.item("name", "NCCL_SOCKET_IFNAME").at("value").text() {
+		return []string{"DMLC_INTERFACE"}
+	}
+	return nil
+}
+
+// servers reads in what the servers' container is not like the workers'.
+func (d *draft) servers(c, worker view) {
+	command, args := c.at("command"), c.at("args")
+	sameCommand := slices.Equal(command.texts(), worker.at("command").texts())
+	switch own := args.texts(); {
+	case sameCommand && slices.Equal(own, worker.at("args").texts()):
+	case sameCommand && len(own) > 0:
+		if d.get("spec.script").given() && len(own) > 0 {
+			own = own[1:]
+		}
+		d.set("spec.servers.args", own, args)
+	default:
+		d.set("spec.servers.command", command.texts(), command)
+		d.set("spec.servers.args", own, args)
+	}
+}
+
+// readRoleJobs reads Jobs that are the roles of one job.
+func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
+	if framework != schema.FrameworkMXNet && framework != schema.FrameworkByteScheduler {
+		return nil, errors.New("Jobs of framework " + framework + " are not read")
+	}
+	jobs := map[string]*object{}
+	root := rootOf(first)
+	for _, o := range s.objects {
+		if o.is("batch", "Job") && o.draft == nil && sameNamespace(o.namespace, first.namespace) && rootOf(o) == root && (root != "" || o == first) {
+			forgetController(o)
+			jobs[variable(o, "DMLC_ROLE")] = o
+		}
+	}
+	worker := jobs["worker"]
+	if root == "" {
+		worker = first
+	}
+	if worker == nil {
+		return nil, errors.New("it is a role of ps-lite, and the workers are not in the input")
+	}
+	roleOf := func(o *object) role {
+		if o == nil {
+			return role{}
+		}
+		spec := o.view().at("spec")
+		return role{spec.at("template"), spec.at("parallelism")}
+	}
+	all := roles{roleOf(jobs["scheduler"]), roleOf(jobs["server"]), roleOf(worker)}
+	var order []*object
+	for _, o := range []*object{jobs["scheduler"], jobs["server"], worker} { // as they are rendered
+		if o != nil {
+			order = append(order, o)
+		}
+	}
+	d := newDraft(s, order[0], framework, schema.TargetJob, strings.TrimSuffix(unhashed(worker), "-worker"))
+	for _, o := range order[1:] {
+		d.own(o)
+	}
+	spec := worker.view().at("spec")
+	if len(order) == 1 {
+		d.set("spec.mxnet.mode", schema.MXNetLocal, spec)
+		d.jobSpec(spec)
+	}
+	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.ending(spec)
+	d.parameterServers(all)
+	if framework == schema.FrameworkByteScheduler {
+		d.set("spec.bytescheduler.mode", schema.ModeBytePS, spec)
+	}
+	d.surroundings()
+	return d, nil
+}
+
+// rootOf is the name of the scheduler that a Job's pods dial, by which those of one job are known.
+func rootOf(o *object) string { return variable(o, "DMLC_PS_ROOT_URI") }
+
+func variable(o *object, name string) string {
+	return trainerOf(o.view().at("spec", "template", "spec")).at("env").item("name", name).at("value").text()
+}
+
+// roleOf reads in what the pods of a role are set up apart from the workers.
+func (d *draft) roleOf(name string, template, worker view) {
+	if !template.given() {
+		return
+	}
+	d.templates[name] = template
+	pod, at := template.at("spec"), "spec.roles."+name
+	c := trainerOf(pod)
+	d.compute(c.at("resources"), at+".resources")
+	if image := c.at("image"); image.text() != worker.at("image").text() {
+		d.set(at+".image", image.text(), image)
+	}
+	if dir := c.at("workingDir"); dir.given() {
+		d.set(at+".workingDir", dir.text(), dir)
+	} else { // it would have the workers' own, which podTemplate then gives to them alone
+		delete(d.get("spec").mapping(), "workingDir")
+	}
+	d.nodesFor(at, pod)
+}
+
+// nodesFor reads on which nodes the pods of a role may be.
+func (d *draft) nodesFor(at string, pod view) {
+	for _, key := range sortedKeys(pod.at("nodeSelector").mapping()) {
+		v := pod.at("nodeSelector", key)
+		d.put(at+".nodeSelector", key, v.text(), v)
+	}
+	for _, t := range pod.at("tolerations").items() {
+		d.add(at+".tolerations", tolerationOf(t), t)
+	}
+}

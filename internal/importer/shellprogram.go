@@ -1,0 +1,142 @@
+package importer
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// readShell looks for the launcher in the text that a shell reads. Its options can be taken only where it is the only
+// one, and started by a plain command.
+func (p *program) readShell() {
+	s, ok := scanShell(p.words()[p.shell])
+	plain, hidden := s.launchers()
+	for _, i := range plain {
+		p.launcher = or(p.launcher, launchers[path.Base(s.tokens[i].text)])
+	}
+	p.launcher = or(p.launcher, hidden)
+	switch {
+	case p.launcher == "":
+	case !ok:
+		p.unread = "a quote or bracket in it is not closed: what options its launcher has is not read, and they stay there"
+	case len(plain) > 1:
+		p.unread = "more than one launcher is started in it: what options they have is not read, and they stay there"
+	case hidden != "":
+		p.unread = hidden + " stands in quotes, a variable or a here-document of it: what options it has is not read, and they stay there"
+	default:
+		p.inText = plain[0] + 1
+	}
+}
+
+// launchers are the words that start one, and the name of one that something else than a plain command starts.
+func (s *shellScanner) launchers() (plain []int, hidden string) {
+	first, script := 0, false
+	for i, t := range s.tokens {
+		if i == first {
+			script = false
+		}
+		switch name := launchers[path.Base(t.text)]; {
+		case t.ends:
+			first = i + 1
+		case slices.Contains(naming, path.Base(s.tokens[first].text)) || script:
+		case name != "" && !t.opens:
+			plain = append(plain, i)
+			script = true // what follows are its words
+		case hiddenLauncher(t) != "":
+			hidden = or(hidden, hiddenLauncher(t))
+		default:
+			script = strings.HasSuffix(t.text, ".py")
+		}
+	}
+	for _, text := range s.data {
+		hidden = or(hidden, launcherWithin(text))
+	}
+	return plain, hidden
+}
+
+// naming are commands that start none of the programs they name.
+var naming = []string{"echo", "printf", "which", "type"}
+
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+// hiddenLauncher is the launcher that a word holds among others, or that a variable is set to.
+func hiddenLauncher(t shellToken) string {
+	if text := assignment.ReplaceAllString(t.text, ""); text != t.text || strings.ContainsAny(text, " \t\n`(") {
+		return launcherWithin(text)
+	}
+	return ""
+}
+
+var looseWord = regexp.MustCompile("[^\\s;&|()\"'`]+")
+
+func launcherWithin(text string) string {
+	for _, word := range looseWord.FindAllString(text, -1) {
+		if name := launchers[path.Base(word)]; name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// takeFromShell takes options out of the text that a shell reads: from the words between the launcher and the first
+// that is no option, each with the space before it. One whose value the shell has yet to put in stays: the shell goes
+// on putting it in.
+func (p *program) takeFromShell(names []string) {
+	if p.inText < 0 {
+		return
+	}
+	text := p.words()[p.shell]
+	s, _ := scanShell(text)
+	var b strings.Builder
+	done := 0
+	for i := p.inText; i < len(s.tokens); {
+		t := s.tokens[i]
+		if t.ends || !strings.HasPrefix(t.text, "-") || t.text == "--" {
+			if mayHoldOptions(s.tokens[i:]) {
+				p.unread = "what options " + t.text + " holds is not read, and they stay there"
+			}
+			break
+		}
+		name, value, inline := option(t.text)
+		n, opens := 1, t.opens
+		if next := i + 1; !inline && next < len(s.tokens) && !s.tokens[next].ends && takesNext(name, s.tokens[next].text) {
+			n, value, opens = 2, s.tokens[next].text, opens || s.tokens[next].opens
+		}
+		if p.byController && opens && masterValue.MatchString(value) {
+			value, opens = asKubernetesHas(value), false
+		}
+		switch {
+		case !slices.Contains(names, name):
+		case opens:
+			p.left[name] = value
+		default:
+			p.keep(name, value, p.from[p.shell], inline || n == 2)
+			b.WriteString(text[done:s.tokens[i-1].to])
+			done = s.tokens[i+n-1].to
+		}
+		i += n
+	}
+	p.say(b.String() + text[done:])
+}
+
+// mayHoldOptions says whether the first of these words is a variable that stands for more than the training script: one
+// with that script, a word of its own, behind it, with nothing behind it, or with options of the launcher's before a script.
+func mayHoldOptions(tokens []shellToken) bool {
+	if t := tokens[0]; t.ends || !strings.HasPrefix(t.text, "$") || !t.opens || strings.Contains(t.text, "/") {
+		return false
+	}
+	launchers := false
+	for i, t := range tokens[1:] {
+		name, _, _ := option(t.text)
+		switch isOption := strings.HasPrefix(t.text, "-"); {
+		case t.ends:
+			return i == 0
+		case i == 0 && !isOption, launchers && (strings.HasSuffix(t.text, ".py") || t.text == "-m"):
+			return true
+		case isOption && slices.Contains(torchOptions, name):
+			launchers = true
+		}
+	}
+	return len(tokens) == 1
+}

@@ -1,0 +1,196 @@
+package importer
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// sound is the job as far as it loads: a copy in which something else stands where the schema refuses a value, so that
+// all the rest can be rendered and compared. What was refused is told where the job is written.
+func (d *draft) sound() tree {
+	job := clone(d.job).(tree)
+	for round := range 50 {
+		text := ordered(job)
+		_, err := schema.Load([]schema.Source{{Name: "job", Data: text}})
+		if err == nil {
+			return job
+		}
+		mended := map[string]bool{}
+		for _, e := range mistakes(err) {
+			if uncarried(e) && !mended[e.Path] { // it is left out of the job too
+				if !strings.HasPrefix(e.Path, "spec.resources.") { // which podTemplate can say, and compare tells what it cannot
+					d.note(d.from(e.Path), Dropped, "%s: %s", e.Path, e.Msg)
+					d.from(e.Path).moved()
+				}
+				remove(d.job, undotted(e.Path))
+			} else {
+				d.mistake(e, round > 0)
+			}
+			if !mended[e.Path] { // or what is above it would go too
+				mend(job, e)
+			}
+			mended[e.Path] = true
+		}
+		if bytes.Equal(ordered(job), text) { // nothing that mend knows of
+			break
+		}
+	}
+	return d.bare()
+}
+
+// uncarried says whether a job's target has no place for a setting that other targets have.
+func uncarried(e schema.Error) bool {
+	return e.Rule == "target" && strings.Count(e.Path, ".") > 1
+}
+
+// mistake keeps a mistake of the job, once; what only the mending of another brought about is none.
+func (d *draft) mistake(e schema.Error, later bool) {
+	if d.erred[e.Path+e.Msg] {
+		return
+	}
+	again := func(first schema.Error) bool {
+		return strings.HasPrefix(first.Path, e.Path) || strings.HasPrefix(e.Path, first.Path)
+	}
+	if later && (e.Rule != "required" && !(view{value: d.job}).walk(undotted(e.Path)).given() || slices.ContainsFunc(d.mistakes, again)) {
+		return
+	}
+	d.erred[e.Path+e.Msg] = true
+	d.mistakes = append(d.mistakes, e)
+	d.from(e.Path).untold()
+}
+
+// bare is the least job of that framework and target: something to hold the rest against.
+func (d *draft) bare() tree {
+	job := tree{"metadata": tree{"name": "imported"}, "spec": tree{"workers": tree{"replicas": int64(1)}, "command": []any{"true"}}}
+	mend(job, schema.Error{Path: "spec.image"})
+	for _, field := range []string{"framework", "target"} {
+		put(job, []string{"spec", field}, d.get("spec."+field).value)
+	}
+	if _, err := schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}}); err != nil {
+		return nil
+	}
+	return job
+}
+
+// stopgaps are values that the schema takes where it misses one, for the comparison alone.
+var stopgaps = map[string]any{
+	"spec.image":               "tegen.invalid/image:v0",
+	"metadata.name":            "imported",
+	"spec.workers":             tree{"replicas": int64(1)},
+	"spec.workers.replicas":    int64(1),
+	"spec.kubernetesVersion":   "1.36",
+	"spec.gang.queue":          "queue",
+	"spec.rendezvous.endpoint": "store.invalid:2379",
+}
+
+// mend takes a refused field out of a job, or puts one in that does for the comparison.
+func mend(job tree, e schema.Error) {
+	if e.Rule == "order" && e.Path == "spec.workers.replicas" { // any number is right without the bounds
+		remove(job, []string{"spec", "workers", "min"})
+		remove(job, []string{"spec", "workers", "max"})
+		return
+	}
+	if gap, ok := stopgaps[e.Path]; ok && !strings.HasPrefix(e.Rule, "one-of") {
+		put(job, strings.Split(e.Path, "."), clone(gap))
+		return
+	}
+	switch e.Path {
+	case "", "metadata":
+		put(job, []string{"metadata", "name"}, "imported")
+	case "spec": // nothing to run, or no image
+		put(job, []string{"spec", "command"}, []any{"true"})
+		if !(view{value: job}).at("spec", "image").given() {
+			put(job, []string{"spec", "image"}, stopgaps["spec.image"])
+		}
+	default:
+		if steps := undotted(e.Path); e.Rule != "required" && len(steps) > 1 {
+			remove(job, steps)
+		}
+	}
+}
+
+// remove deletes a field, or the item that holds it where it is one of a list's; the deepest that is there goes.
+func remove(t tree, steps []string) {
+	at := steps
+	for i := len(steps) - 1; i > 1; i-- { // an item without one of its fields is mostly none
+		if strings.HasPrefix(steps[i], "[") {
+			at = steps[:i+1]
+			break
+		}
+	}
+	for len(at) > 2 && !(view{value: t}).walk(at).given() {
+		at = at[:len(at)-1]
+	}
+	parent := view{value: t}.walk(at[:len(at)-1])
+	last := at[len(at)-1]
+	if m := parent.mapping(); m != nil {
+		delete(m, last)
+		return
+	}
+	list, _ := parent.value.([]any)
+	if i, ok := indexIn(last, len(list)); ok {
+		grand := view{value: t}.walk(at[:len(at)-2]).mapping()
+		if list = slices.Delete(slices.Clone(list), i, i+1); len(list) > 0 {
+			grand[at[len(at)-2]] = list
+		} else {
+			delete(grand, at[len(at)-2])
+		}
+	}
+}
+
+// verdict says whose mistake it is. A flaw is what was wrong in the source: a value that nobody filled in, or two values
+// of it that cannot both be right. Anything else is a rule of a TrainingJob that the source could not know.
+func (d *draft) verdict(e schema.Error) Verdict {
+	value := view{value: d.job}.walk(undotted(e.Path))
+	_, given := d.origin[e.Path]
+	switch {
+	case holdsPlaceholder(value.value) && e.Rule != "unknown-field":
+		return Flaw
+	case !given || strings.Contains(e.Msg, "(the default)") || d.lost > 0:
+		return Refused
+	case e.Rule == "duplicate" && (e.Path == "metadata.name" || strings.HasSuffix(e.Path, ".mountPath")):
+		return Flaw
+	case e.Rule == "order" && !slices.ContainsFunc(fieldName.FindAllString(e.Msg, -1), func(field string) bool { return !d.knows(field) }):
+		return Flaw
+	}
+	return Refused
+}
+
+// knows says whether a field has its value from the source.
+func (d *draft) knows(field string) bool {
+	from, ok := d.origin[field]
+	return ok && from.given()
+}
+
+func holdsPlaceholder(value any) bool {
+	switch x := value.(type) {
+	case string:
+		return placeholder(x)
+	case tree:
+		return slices.ContainsFunc(sortedKeys(x), func(key string) bool { return holdsPlaceholder(x[key]) })
+	case []any:
+		return slices.ContainsFunc(x, holdsPlaceholder)
+	}
+	return false
+}
+
+// wrong tells of a mistake of the job at the place that it came from. What waits for a placeholder of the source is told
+// there.
+func (d *draft) wrong(e schema.Error) (notes []Note) {
+	from, verdict := d.from(e.Path), d.verdict(e)
+	value := view{value: d.job}.walk(undotted(e.Path))
+	switch {
+	case verdict == Flaw && strings.HasPrefix(e.Path, "spec.podTemplate") && holdsPlaceholder(value.value):
+		return nil
+	case verdict == Flaw && holdsPlaceholder(value.value) && d.await(e.Path, from):
+		return nil
+	}
+	return []Note{from.note(verdict, "%s: %s", e.Path, e.Msg)}
+}
+
+// fieldName is a field of a job in a message.
+var fieldName = regexp.MustCompile(`spec(?:\.[a-zA-Z]+)+`)

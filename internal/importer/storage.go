@@ -1,0 +1,172 @@
+package importer
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// claim is where a PersistentVolumeClaim comes from, as far as the stream tells; one that it does not hold exists.
+func (s *stream) claim(d *draft, name view) tree {
+	pvc := s.find("", "PersistentVolumeClaim", d.namespace(), name.text())
+	if pvc == nil {
+		return tree{"claim": name.text()}
+	}
+	v := pvc.view().at("spec")
+	size := v.at("resources", "requests", "storage").text()
+	if pv := s.volumeOf(pvc); pv != nil {
+		if kind, source := pinned(pv); source != nil {
+			source["claim"], source["volume"] = name.text(), pv.name
+			if size != "" {
+				source["size"] = size
+			}
+			s.unpinned(pvc, pv)
+			return tree{kind: source}
+		}
+		return tree{"claim": name.text()}
+	}
+	class := v.at("storageClassName").text()
+	if sc := s.find("storage.k8s.io", "StorageClass", "", class); sc != nil {
+		if kind, source := provisioned(sc); source != nil {
+			source["claim"], source["size"] = name.text(), size
+			return tree{kind: source}
+		}
+	}
+	modes := v.at("accessModes").texts()
+	if len(modes) != 1 || v.at("volumeName").given() || !slices.Contains([]string{"ReadWriteMany", "ReadWriteOnce", "ReadOnlyMany"}, modes[0]) {
+		return tree{"claim": name.text()}
+	}
+	source := tree{"claim": name.text(), "size": size, "accessMode": modes[0]}
+	if class != "" {
+		source["storageClass"] = class
+	}
+	return tree{"dynamic": source}
+}
+
+// unpinned names the flaw of a volume that is bound by its class alone.
+func (s *stream) unpinned(pvc, pv *object) {
+	class := pv.view().at("spec", "storageClassName")
+	if class.text() == "" || pv.view().at("spec", "claimRef").given() || len(pv.meant) > 0 {
+		return
+	}
+	s.notes = append(s.notes, class.note(Flaw, "any claim of this class may take the volume: tegen binds claim and volume to each other, without a class"))
+	class.moved()
+	pvc.view().at("spec", "storageClassName").moved()
+	if sc := s.find("storage.k8s.io", "StorageClass", "", class.text()); sc != nil {
+		sc.give("claim and volume name each other and need no class", nil)
+		for _, key := range []string{"provisioner", "volumeBindingMode"} { // which a bound volume does not ask for
+			sc.view().at(key).moved()
+		}
+	}
+}
+
+// volumeOf is the PersistentVolume that a claim binds to: by the claim's word, by its own, or as one of its class.
+func (s *stream) volumeOf(pvc *object) *object {
+	spec := pvc.view().at("spec")
+	for _, o := range s.objects {
+		ref := o.view().at("spec", "claimRef")
+		class := o.view().at("spec", "storageClassName")
+		switch {
+		case !o.is("", "PersistentVolume"):
+		case o.name == spec.at("volumeName").text(),
+			ref.at("name").text() == pvc.name && sameNamespace(ref.at("namespace").text(), pvc.namespace),
+			!ref.given() && class.given() && class.text() == spec.at("storageClassName").text():
+			return o
+		}
+	}
+	return nil
+}
+
+// pinned is a PersistentVolume as a source of storage, nil where there is none of its kind.
+func pinned(pv *object) (string, tree) {
+	v := pv.view().at("spec")
+	handle := v.at("csi", "volumeHandle").text()
+	switch {
+	case v.at("csi", "driver").text() == "efs.csi.aws.com":
+		parts := strings.SplitN(handle, ":", 3)
+		source := tree{"fileSystem": parts[0]}
+		for i, key := range []string{"path", "accessPoint"} {
+			if len(parts) > i+1 && parts[i+1] != "" {
+				source[key] = parts[i+1]
+			}
+		}
+		return "efs", source
+	case v.at("csi", "driver").text() == "fsx.csi.aws.com":
+		attributes := v.at("csi", "volumeAttributes")
+		return "fsx", tree{"fileSystem": handle, "dnsName": attributes.at("dnsname").text(), "mountName": attributes.at("mountname").text()}
+	case v.at("nfs").given():
+		return "nfs", tree{"server": v.at("nfs", "server").text(), "path": v.at("nfs", "path").text()}
+	case v.at("hostPath").given():
+		return "hostPath", tree{"path": v.at("hostPath", "path").text()}
+	}
+	return "", nil
+}
+
+// provisioned is a StorageClass of one file system as a source of storage.
+func provisioned(class *object) (string, tree) {
+	v := class.view().at("parameters")
+	switch class.view().at("provisioner").text() {
+	case "efs.csi.aws.com":
+		provision := tree{}
+		for _, key := range []string{"directoryPerms", "basePath"} {
+			if p := v.at(key); p.given() {
+				provision[key] = p.text()
+			}
+		}
+		for _, key := range []string{"gidRangeStart", "gidRangeEnd"} {
+			if n, ok := v.at(key).number(); ok {
+				provision[key] = n
+			}
+		}
+		if v.at("provisioningMode").text() == "efs-ap" {
+			return "efs", tree{"fileSystem": v.at("fileSystemId").text(), "provision": provision}
+		}
+	case "fsx.csi.aws.com":
+		provision := tree{"subnet": v.at("subnetId").text(), "deploymentType": v.at("deploymentType").text()}
+		var groups []any
+		for _, group := range strings.Split(v.at("securityGroupIds").text(), ",") {
+			groups = append(groups, group)
+		}
+		provision["securityGroups"] = groups
+		return "fsx", tree{"provision": provision}
+	}
+	return "", nil
+}
+
+// dataset is what a prefetch Job of tegen's fetches into a volume.
+func (s *stream) dataset(d *draft, item tree) tree {
+	for _, o := range s.objects {
+		c := o.view().at("spec", "template", "spec", "containers").item("name", "fetch")
+		url := c.at("env").item("name", "DATASET_URL").at("value")
+		mount := c.at("volumeMounts").item("name", item["name"].(string))
+		if !o.is("batch", "Job") || !url.given() || !mount.given() || !sameNamespace(o.namespace, d.namespace()) || !s.fetchesFor(d, o) {
+			continue
+		}
+		env := func(name string) string { return c.at("env").item("name", name).at("value").text() }
+		out := tree{"url": unescaped(url.text())}
+		if sum := env("DATASET_SHA256"); sum != "" {
+			out["sha256"] = sum
+		}
+		mountPath := path.Clean(mount.at("mountPath").text())
+		if below := strings.Trim(strings.TrimPrefix(env("DATASET_DIR"), mountPath), "/"); below != "" {
+			out["path"] = below
+		}
+		if env("DATASET_FORMAT") == "file" {
+			out["unpack"] = false
+		}
+		if n, ok := o.view().at("spec", "activeDeadlineSeconds").number(); ok {
+			out["deadline"] = span(n)
+		}
+		d.set("spec.images.fetch", c.at("image").text(), c.at("image"))
+		return out
+	}
+	return nil
+}
+
+// unescaped is what the kubelet makes of an argument or a variable without references: two dollar signs are one.
+func unescaped(text string) string { return strings.ReplaceAll(text, "$$", "$") }
+
+// fetchesFor says whether a prefetch Job belongs to the draft's job.
+func (s *stream) fetchesFor(d *draft, o *object) bool {
+	return strings.HasPrefix(o.name, d.name()+"-prefetch-")
+}

@@ -1,0 +1,184 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// readTrainJob reads a TrainJob of Kubeflow Trainer and the runtime that it runs on, of the namespace or of the cluster,
+// which has its pods' template.
+func readTrainJob(s *stream, o *object) (*draft, error) {
+	spec := o.view().at("spec")
+	name, kind := spec.at("runtimeRef", "name").text(), spec.at("runtimeRef", "kind").text()
+	namespace := o.namespace
+	if kind == "" {
+		kind = "ClusterTrainingRuntime" // the API's default
+	}
+	if kind == "ClusterTrainingRuntime" {
+		namespace = ""
+	}
+	shared := s.find(o.gvk.Group, kind, namespace, name)
+	var runtime *object
+	if shared != nil {
+		runtime = shared.copy() // several may run on it, each with words of its own
+	} else {
+		runtime = s.absent(o, kind, name)
+		shared = runtime
+	}
+	child, others := s.trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
+	if !child.given() {
+		return nil, fmt.Errorf("the %s %s that it runs on has no spec.template.spec.replicatedJobs", kind, name)
+	}
+	name = o.name
+	if runtime.name == o.name { // as tegen renders them: the hash stands on the runtime
+		name = unhashed(runtime)
+	}
+	d := newDraft(s, runtime, schema.FrameworkTorchelastic, schema.TargetTrainJob, name)
+	d.own(o)
+	shared.draft = d
+	d.lost = others
+	d.policy(runtime.view().at("spec", "mlPolicy"))
+	d.set("metadata.namespace", o.namespace, o.view().at("metadata", "namespace"))
+	for _, field := range []string{"labels", "annotations"} {
+		d.keys(o.view().at("metadata", field), "metadata."+field)
+	}
+	d.jobSpec(child.at("template", "spec"))
+	d.nodesOf(spec, runtime.view().at("spec", "mlPolicy"), o)
+	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.seconds("spec.failure.deadline", spec.at("activeDeadlineSeconds"))
+	d.podGroupPolicy(runtime.view().at("spec"))
+	template := child.at("template", "spec", "template")
+	d.override(template, spec.at("trainer"))
+	c := d.worker(template)
+	d.torch(template.at("spec"), c, nil)
+	d.surroundings()
+	return d, nil
+}
+
+// nodesOf reads how many nodes train, and how many processes on each; without a number Trainer counts accelerators.
+func (d *draft) nodesOf(spec, policy view, o *object) {
+	for _, v := range []view{policy.at("numNodes"), spec.at("trainer", "numNodes")} {
+		d.amount("spec.workers.replicas", v)
+	}
+	if own, shared := spec.at("trainer", "numNodes"), policy.at("numNodes"); own.given() && shared.given() && own.text() != shared.text() {
+		d.note(shared, Moved, "the TrainJob's own number, %s, stands for it", own.text())
+		shared.moved()
+	}
+	d.processesOf(spec.at("trainer", "numProcPerNode"), policy.at("torch", "numProcPerNode"))
+	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
+		d.note(spec.at("runtimeRef"), Moved, "the runtime becomes a TrainingRuntime of the job's own")
+		spec.at("runtimeRef").moved()
+		runtime.at("kind").moved()
+		runtime.at("metadata", "name").moved()
+	}
+}
+
+// processesOf reads how many processes each node has: the runtime says it where the TrainJob does not.
+func (d *draft) processesOf(own, shared view) {
+	v := orElse(own, shared)
+	n, isNumber := v.number()
+	switch word := v.text(); {
+	case isNumber:
+		d.set("spec.workers.processes", n, v)
+	case word == "cpu" || word == "gpu":
+		d.set("spec.workers.processes", word, v)
+	default:
+		d.set("spec.workers.processes", "auto", v)
+	}
+	if own.given() && shared.given() && own.text() != shared.text() {
+		d.note(shared, Moved, "the TrainJob's own number, %s, stands for it", own.text())
+	}
+	shared.moved()
+}
+
+// override puts what a TrainJob says of its pods into the runtime's template, where tegen writes it.
+func (d *draft) override(template, trainer view) {
+	c := trainerOf(template.at("spec"))
+	if c.mapping() == nil {
+		return
+	}
+	for _, field := range []string{"image", "command", "args", "resourcesPerNode"} {
+		v := trainer.at(field)
+		if !v.given() {
+			continue
+		}
+		if field == "resourcesPerNode" {
+			c.mapping()["resources"] = clone(v.value)
+		} else {
+			c.mapping()[field] = clone(v.value)
+		}
+		v.moved()
+	}
+	for _, e := range trainer.at("env").items() {
+		d.overrideVariable(c, e)
+	}
+	trainer.at("env").moved()
+}
+
+// overrideVariable puts a variable of the TrainJob in the place of the runtime's of that name, or behind all of those.
+func (d *draft) overrideVariable(c, e view) {
+	shared := c.at("env").item("name", e.at("name").text())
+	list := listOf(c.mapping()["env"])
+	i := slices.IndexFunc(list, func(item any) bool {
+		return shared.given() && (view{value: item}).at("name").text() == e.at("name").text()
+	})
+	if i < 0 {
+		c.mapping()["env"] = append(list, clone(e.value))
+		return
+	}
+	if line(shared.value) != nil && string(line(shared.value)) != string(line(e.value)) {
+		d.note(shared, Moved, "the TrainJob's own %s stands for it", e.at("name").text())
+	}
+	list[i] = clone(e.value)
+}
+
+// podGroupPolicy reads the gang that Trainer makes, of all nodes.
+func (d *draft) podGroupPolicy(spec view) {
+	policy := spec.at("podGroupPolicy")
+	replicas := d.get("spec.workers.replicas").value
+	if v := policy.at("coscheduling"); v.given() {
+		d.set("spec.gang.scheduler", schema.GangCoscheduling, v)
+		d.set("spec.gang.minAvailable", replicas, v)
+		seconds, ok := v.at("scheduleTimeoutSeconds").number()
+		if !ok {
+			seconds = 60 // the API's default
+		}
+		d.set("spec.gang.waitTimeout", span(seconds), v)
+	}
+	if v := policy.at("volcano"); v.given() {
+		queue := spec.at("template", "metadata", "annotations", "scheduling.volcano.sh/queue-name")
+		d.set("spec.gang.scheduler", schema.GangVolcano, v)
+		d.set("spec.gang.minAvailable", replicas, v)
+		d.set("spec.gang.queue", queue.text(), queue)
+	}
+}
+
+// absent stands for a runtime that the input names and does not hold: one Job of pods with the container that Trainer
+// gives a TrainJob's program to. What else the runtime says of the pods, nobody here knows.
+func (s *stream) absent(o *object, kind, name string) *object {
+	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Dropped,
+		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' prints", kind, name, strings.ToLower(kind), name))
+	o.view().at("spec", "runtimeRef").moved()
+	container := tree{"name": "node"}
+	template := tree{"spec": tree{"template": tree{"spec": tree{"containers": []any{container}}}}}
+	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{"name": "node", "template": template}}}}}
+	runtime := o.reform("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", spec, []place{{[]string{"spec"}, []string{"spec", "runtimeRef"}}})
+	metadata, _ := runtime.Object["metadata"].(tree)
+	delete(metadata, "annotations")
+	delete(metadata, "labels")
+	runtime.made = true
+	return runtime
+}
+
+// policy tells of a framework that Trainer tells the pods about, and tegen's runtime does not: it is torch's.
+func (d *draft) policy(policy view) {
+	for _, key := range sortedKeys(policy.mapping()) {
+		if key != "numNodes" && key != "torch" {
+			d.note(policy.at(key), Dropped, "only mlPolicy.torch is rendered: the pods are told nothing of %s", key)
+			policy.at(key).moved()
+		}
+	}
+}

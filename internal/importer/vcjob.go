@@ -1,0 +1,116 @@
+package importer
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// readVCJob reads Volcano's own Job: its task that trains. Any other is not kept.
+func readVCJob(s *stream, o *object) (*draft, error) {
+	spec := o.view().at("spec")
+	task, others := s.trainingItem(spec.at("tasks"))
+	if !task.given() {
+		return nil, errors.New("it has no spec.tasks")
+	}
+	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetVCJob, unhashed(o))
+	d.lost = others
+	d.set("spec.workers.replicas", int64(1), task)
+	d.amount("spec.workers.replicas", task.at("replicas"))
+	d.vcFailure(spec, task)
+	d.keptFor(spec)
+	c := d.worker(task.at("template"))
+	d.torch(task.at("template", "spec"), c, nil)
+	if plugin := spec.at("plugins", "pytorch"); plugin.given() {
+		d.unset(trainerWords(c), "the plugin pytorch")
+	}
+	d.readdress(addresses{o.name + "-" + task.at("name").text() + "-", o.name, d.name() + "-worker-", d.name(), 0})
+	d.vcGang(spec, task.at("template", "spec", "schedulerName"))
+	d.surroundings()
+	return d, nil
+}
+
+// vcFailure reads how often pods are replaced: with maxRetry failures the job fails, 3 where nobody says otherwise. Where
+// no policy has them made again, Volcano leaves those that failed as they are, and the others go on.
+func (d *draft) vcFailure(spec, task view) {
+	all := slices.Concat(task.at("policies").items(), spec.at("policies").items())
+	retries, ok := spec.at("maxRetry").number()
+	if !ok || retries == 0 {
+		retries = 3
+	}
+	pod := task.at("template", "spec")
+	inPlace := pod.at("restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
+	if !pod.at("restartPolicy").given() {
+		d.note(pod, Dropped, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods that failed are made again, and counted")
+	}
+	switch restarts := slices.ContainsFunc(all, restartsPods); {
+	case restarts || inPlace:
+		d.set("spec.failure.restarts", max(retries-1, 0), spec.at("maxRetry"))
+	default:
+		d.set("spec.failure.restartsPerWorker", int64(0), spec)
+		if !slices.ContainsFunc(all, func(policy view) bool { return strings.HasPrefix(policy.at("action").text(), "Restart") }) {
+			spec.at("maxRetry").moved() // which counts nothing then
+		}
+	}
+	var codes []any
+	for _, policy := range spec.at("policies").items() {
+		if code := policy.at("exitCode"); code.given() && policy.at("action").text() == "TerminateJob" {
+			codes = append(codes, code.value)
+		}
+	}
+	if len(codes) > 0 {
+		d.set("spec.failure.fatalExitCodes", codes, spec.at("policies"))
+	}
+}
+
+// restartsPods says whether a policy has pods that failed made again.
+func restartsPods(policy view) bool {
+	events := append(policy.at("events").texts(), policy.at("event").text())
+	failed := slices.Contains(events, "PodFailed") || slices.Contains(events, "*") || policy.at("exitCode").given()
+	return failed && strings.HasPrefix(policy.at("action").text(), "Restart")
+}
+
+// vcGang reads the gang that Volcano makes of every Job: its minimum is all pods where nobody says otherwise. One of the
+// fewest workers that train, in no queue, is what every Job renders.
+func (d *draft) vcGang(spec, scheduler view) {
+	if name := spec.at("schedulerName"); name.text() != "volcano" {
+		d.set("spec.placement.scheduler", name.text(), name)
+	}
+	if class := spec.at("priorityClassName"); class.given() {
+		d.set("spec.placement.priorityClass", class.text(), class)
+	}
+	least, ok := spec.at("minAvailable").number()
+	share := ok && d.lost > 0 // it counts the pods of all tasks
+	if share {
+		least = max(least-d.lost, 1)
+		spec.at("minAvailable").moved()
+	}
+	if !ok {
+		least, _ = d.get("spec.workers.replicas").number()
+	}
+	fewest := d.get("spec.workers.min")
+	if !fewest.given() {
+		fewest = d.get("spec.workers.replicas")
+	}
+	// A launcher that waits for more is the source's own mistake, which the schema finds.
+	if n, _ := fewest.number(); least < n && (d.lost > 0 || d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
+		without := ""
+		if share {
+			without = "without the pods of other tasks "
+		}
+		d.note(spec.at("minAvailable"), Dropped, "%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without, least, n)
+		spec.at("minAvailable").moved()
+		least = n
+	} else if share {
+		d.note(spec.at("minAvailable"), Moved, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
+	}
+	queue := spec.at("queue")
+	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {
+		return
+	}
+	d.set("spec.gang.scheduler", schema.GangVolcano, spec)
+	d.set("spec.gang.queue", queue.text(), queue)
+	d.set("spec.gang.minAvailable", least, spec.at("minAvailable"))
+}

@@ -1,0 +1,47 @@
+// Package names holds the names that tegen's parts and binaries share: API
+// identifiers, labels, annotations, environment variables, ports and paths. A
+// name that only one file reads does not belong here. It imports nothing of
+// the project, so that everything may import it.
+package names
+
+// The API that authors write.
+const (
+	APIVersion      = "tegen.dev/v1alpha1"
+	KindTrainingJob = "TrainingJob"
+	KindEnvironment = "Environment"
+	KindGenerator   = "Generator" // configuration of the KRM function
+	KindCheck       = "Check"     // configuration of the KRM function that only checks references
+)
+
+// Labels and annotations of the product's own domain.
+const (
+	// Expects is an annotation on a workload: a comma-separated list of Kind/name that must exist in its
+	// namespace before the bundle is applied, because no object of the bundle provides them.
+	Expects = "tegen.dev/expects"
+	// ContentHash is an annotation on objects whose name carries a hash of their immutable part.
+	ContentHash = "tegen.dev/content-hash"
+)
+
+// ManagedBy is the value of app.kubernetes.io/managed-by on every object that tegen renders.
+const ManagedBy = "tegen"
+
+// Scheduler is the name of the scheduler of gangs: of its program, its objects, and the profile that pods ask for.
+const Scheduler = "tegen-scheduler"
+
+// Rendezvous is the name of the rendezvous service and launcher: of its program, and of its image.
+const Rendezvous = "tegen-rendezvous"
+
+// RendezvousPassword is the variable that 'tegen-rendezvous serve' and 'run' read the password of an etcd from.
+const RendezvousPassword = "TEGEN_RENDEZVOUS_PASSWORD"
+
+// LauncherConf are the keys of --rdzv-conf that 'tegen-rendezvous run' takes and no field of a job sets. It ends at any other.
+var LauncherConf = []string{"etcd_prefix", "exit_barrier_timeout", "prefix", "read_timeout", "ttl", "user"}
+
+// Ports of the rendezvous. 2379, 2380 and 2381 are etcd's own conventions, 29400 is torchrun's default.
+const (
+	EtcdClientPort       = 2379
+	EtcdPeerPort         = 2380
+	EtcdMetricsPort      = 2381
+	RendezvousStatusPort = 2381
+	C10dPort             = 29400
+)

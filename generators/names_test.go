@@ -71,7 +71,7 @@ func TestLongestGivenNames(t *testing.T) {
 	for what, spec := range cases {
 		t.Run(what, func(t *testing.T) {
 			j := load(t, job(spec...))
-			for _, wrong := range append(names(j, objects(j)), references(j, objects(j))...) {
+			for _, wrong := range append(dnsNames(j, objects(j)), references(j, objects(j))...) {
 				t.Error(wrong)
 			}
 		})
@@ -87,7 +87,7 @@ func TestLongestGivenNames(t *testing.T) {
 			if err != nil {
 				return // refused is as good as shortened
 			}
-			for _, wrong := range names(jobs[0], objects(jobs[0])) {
+			for _, wrong := range dnsNames(jobs[0], objects(jobs[0])) {
 				t.Error(wrong)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 )
 
 // gang holds the numbers of a gang against those of the workers.
-func (r *ruling) gang() {
+func (r *validation) gang() {
 	g := r.Spec.Gang
 	if !g.Active() {
 		return
@@ -34,7 +34,7 @@ func (r *ruling) gang() {
 
 // countsRoles are the schedulers that know a minimum of each role. Volcano's PodGroup has one for each task
 // (minTaskMember), which controllers that make it themselves leave out.
-func (r *ruling) countsRoles() string {
+func (r *validation) countsRoles() string {
 	if slices.Contains(groupers[r.Spec.Target], GangVolcano) {
 		return "koordinator or tegen"
 	}
@@ -42,7 +42,7 @@ func (r *ruling) countsRoles() string {
 }
 
 // gangDialect holds what is asked against what the scheduler can be told.
-func (r *ruling) gangDialect() {
+func (r *validation) gangDialect() {
 	g := r.Spec.Gang
 	if !g.Active() {
 		return
@@ -72,7 +72,7 @@ func (r *ruling) gangDialect() {
 }
 
 // gangQueue is what Kueue needs: it finds queue and priority in labels, and the job's suspension is its own means.
-func (r *ruling) gangQueue() {
+func (r *validation) gangQueue() {
 	g := r.Spec.Gang
 	if g.Queue == "" {
 		r.fail("spec.gang.queue", "required", "required field is missing: the LocalQueue in which the job waits")
@@ -88,7 +88,7 @@ func (r *ruling) gangQueue() {
 }
 
 // gangVersion knows the minor releases whose API differs (KEP-4671): v1alpha2 in 1.36, v1beta1 in 1.37.
-func (r *ruling) gangVersion() {
+func (r *validation) gangVersion() {
 	version := r.Spec.KubernetesVersion
 	_, text, _ := strings.Cut(version, ".")
 	minor, _ := strconv.Atoi(text)
@@ -104,7 +104,7 @@ func (r *ruling) gangVersion() {
 
 // gangPlacement keeps all pods of a gang with one scheduler and one priority. An author may name the gang's scheduler as
 // the cluster calls it, which may even be default-scheduler, but not another gang scheduler.
-func (r *ruling) gangPlacement() {
+func (r *validation) gangPlacement() {
 	g, p := r.Spec.Gang, &r.Spec.Placement
 	if !g.Active() {
 		return
@@ -127,7 +127,7 @@ func (r *ruling) gangPlacement() {
 }
 
 // gangGroup holds the group against the gang.
-func (r *ruling) gangGroup() {
+func (r *validation) gangGroup() {
 	g := r.Spec.Gang
 	if !g.Active() || len(g.Groups) == 0 {
 		return
@@ -164,7 +164,7 @@ var gangKeys = []string{
 
 // foreignGang refuses those keys where they would declare a second gang, or a queue beside a field suspend. Those of
 // metadata land on every object; in a pod template they are the author's business as long as no gang is asked for.
-func (r *ruling) foreignGang() {
+func (r *validation) foreignGang() {
 	mappings := []string{"metadata.labels", "metadata.annotations"}
 	if r.Spec.Gang.Active() {
 		for _, p := range r.patches() {

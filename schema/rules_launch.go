@@ -7,7 +7,7 @@ import (
 
 // launch holds an author's own call of a launcher against the fields that say the same: options win over variables, and
 // what a scheduler places must be what rendezvous waits for.
-func (r *ruling) launch() {
+func (r *validation) launch() {
 	s := &r.Spec
 	l := s.Launch()
 	if l == nil || s.Framework == FrameworkDLRover && !l.dlrover() {
@@ -45,7 +45,7 @@ func launchFields(s *Spec) []launchField {
 
 // unreached refuses fields that an author's dlrover-run does not get to know: torchrun reads variables, but its master
 // and its examples go by options.
-func (r *ruling) unreached(l *Launch) {
+func (r *validation) unreached(l *Launch) {
 	fields := append(launchFields(&r.Spec),
 		launchField{field: "rendezvous.lastCall", option: "rdzv_conf"},
 		launchField{field: "rendezvous.joinTimeout", option: "rdzv_conf"},
@@ -67,7 +67,7 @@ func (r *ruling) unreached(l *Launch) {
 var nodeRange = regexp.MustCompile(`^([0-9]+)(?::(.*))?$`)
 
 // launchNodes reads --nnodes: MIN:MAX, or one number for both.
-func (r *ruling) launchNodes(l *Launch) {
+func (r *validation) launchNodes(l *Launch) {
 	s := &r.Spec
 	o := l.Option("nnodes")
 	if o == nil {

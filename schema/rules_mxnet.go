@@ -6,7 +6,7 @@ import (
 )
 
 // mxnet holds the mode against what is asked for: mode local is a worker alone, mode dist has servers too.
-func (r *ruling) mxnet() {
+func (r *validation) mxnet() {
 	s := &r.Spec
 	if s.Framework != FrameworkMXNet {
 		return
@@ -36,7 +36,7 @@ func (r *ruling) mxnet() {
 }
 
 // mxnetNames is where a job of framework mxnet says what not each of its targets has.
-func mxnetNames(r *ruling) (paths []string) {
+func mxnetNames(r *validation) (paths []string) {
 	if r.Spec.Framework != FrameworkMXNet {
 		return when(r.given("spec.mxnet"), "mxnet")
 	}
@@ -49,7 +49,7 @@ func mxnetNames(r *ruling) (paths []string) {
 // lostPods refuses what would be done after the loss of a pod where nothing can be done: neither do nodes of ps-lite
 // turn to a new scheduler, nor does a new server have the weights, and the scheduler never answers a node beyond those
 // that it has counted (dmlc/ps-lite, src/van.cc).
-func (r *ruling) lostPods() {
+func (r *validation) lostPods() {
 	t := r.row
 	if !r.Spec.ParameterServers() || t == nil {
 		return
@@ -62,7 +62,7 @@ func (r *ruling) lostPods() {
 }
 
 // bytePS holds a job of BytePS to what BytePS has.
-func (r *ruling) bytePS() {
+func (r *validation) bytePS() {
 	s := &r.Spec
 	if !s.BytePS() {
 		return
@@ -90,7 +90,7 @@ func (r *ruling) bytePS() {
 }
 
 // bytePSProgram refuses launchers of others, bash -c before them or not, and arguments that no server reads.
-func (r *ruling) bytePSProgram() {
+func (r *validation) bytePSProgram() {
 	s := &r.Spec
 	if !s.BytePS() {
 		return
@@ -111,7 +111,7 @@ var dmlcEnv = []string{
 }
 
 // nodeEnv refuses variables that tegen or an operator sets.
-func (r *ruling) nodeEnv() {
+func (r *validation) nodeEnv() {
 	if !r.Spec.ParameterServers() {
 		return
 	}
@@ -135,7 +135,7 @@ func (r *ruling) nodeEnv() {
 }
 
 // bareEnv refuses the ways around the row of target mxjob-mlkube.
-func (r *ruling) bareEnv() {
+func (r *validation) bareEnv() {
 	if r.Spec.Target != TargetMXJobMlkube {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // store holds the backend and who serves it together.
-func (r *ruling) store() {
+func (r *validation) store() {
 	z := &r.Spec.Rendezvous
 	if r.Spec.Workers.Master { // master refuses the whole section, as it does in the rules below
 		return
@@ -62,7 +62,7 @@ var confKeys = map[string]string{
 
 var confKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-func (r *ruling) rendezvous() {
+func (r *validation) rendezvous() {
 	z := &r.Spec.Rendezvous
 	if r.Spec.Workers.Master {
 		return
@@ -89,7 +89,7 @@ func (r *ruling) rendezvous() {
 var etcdVersion = regexp.MustCompile(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
 
 // etcd refuses a server that would not speak the backend's API: v2 was removed in 3.6 (etcd CHANGELOG-3.6).
-func (r *ruling) etcd() {
+func (r *validation) etcd() {
 	z := &r.Spec.Rendezvous
 	if z.Store != StoreEtcd || r.Spec.Workers.Master {
 		return

@@ -8,7 +8,7 @@ import (
 )
 
 // resources holds what is in memory and on the local disk against the limits of both.
-func (r *ruling) resources() {
+func (r *validation) resources() {
 	res := &r.Spec.Resources
 	memory, disk, inMemory := res.MemoryLimit(), res.DiskLimit(), res.Shm.DeepCopy()
 	if memory != nil && inMemory.Cmp(*memory) > 0 {
@@ -36,7 +36,7 @@ func (r *ruling) resources() {
 }
 
 // accelerators refuses workers whose accelerators would wait for a CPU and memory that nobody has thought of.
-func (r *ruling) accelerators() {
+func (r *validation) accelerators() {
 	res := &r.Spec.Resources
 	var missing []string
 	for _, name := range []string{"cpu", "memory"} {
@@ -53,7 +53,7 @@ func (r *ruling) accelerators() {
 }
 
 // requests refuses what an API server refuses: more asked for than the limit allows.
-func (r *ruling) requests() {
+func (r *validation) requests() {
 	r.requestsOf("spec.resources", &r.Spec.Resources.Compute)
 	for _, name := range roleNames {
 		role := r.Spec.Role(name)
@@ -61,7 +61,7 @@ func (r *ruling) requests() {
 	}
 }
 
-func (r *ruling) requestsOf(at string, c *Compute) {
+func (r *validation) requestsOf(at string, c *Compute) {
 	asked, limits := c.Requested(), c.Limited()
 	fields := map[string]string{resourceCPU: "cpu", resourceMemory: "memory", resourceDisk: "ephemeralStorage"}
 	for _, name := range []string{resourceCPU, resourceMemory, resourceDisk} {

@@ -174,7 +174,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 	if unsound["spec"] {
 		return loaded{nil, c.errs, unsound}
 	}
-	texts := &ruling{root: root, bad: c.bad} // while every item has its place
+	texts := &validation{root: root, bad: c.bad} // while every item has its place
 	texts.text(root, nil)
 	c.errs = append(c.errs, texts.errs...)
 	root.without(c.bad)
@@ -196,7 +196,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 		c.errs = append(c.errs, env.checkImages(job, s, unsound)...)
 	}
 	settle(job, root, hashing)
-	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
+	return loaded{job, append(c.errs, validate(job, root, unsound)...), unsound}
 }
 
 // parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as

@@ -25,7 +25,7 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 	before := len(c.errs)
 	switch {
 	case n.kind == unknownKind:
-		c.spoil(n)
+		c.markInvalid(n)
 		return
 	case n.kind == nullKind:
 		c.fail(n.at, p, "no-value", "has no value: write one")
@@ -44,11 +44,11 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 		return // its fields speak for themselves
 	}
 	if len(c.errs) > before && s.kind != listKind || n.kind != s.kind && s.scalar == nil {
-		c.spoil(n)
+		c.markInvalid(n)
 	}
 }
 
-func (c *checker) spoil(n *node) {
+func (c *checker) markInvalid(n *node) {
 	if c.bad == nil {
 		c.bad = map[*node]bool{}
 	}

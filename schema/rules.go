@@ -88,11 +88,11 @@ var rules = append([]rule{
 	{(*validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 }, featureRules()...)
 
-// validate asks every rule that reads sound parts only.
-func validate(job *Job, root *node, unsound parts) Errors {
+// validate asks every rule that depends on valid parts only.
+func validate(job *Job, root *node, invalid parts) Errors {
 	r := &validation{Job: job, root: root, row: rowOf(&job.Spec)}
 	for _, rule := range rules {
-		if len(unsound) == 0 || !slices.ContainsFunc(strings.Fields(rule.dependsOn), unsound.touch) {
+		if len(invalid) == 0 || !slices.ContainsFunc(strings.Fields(rule.dependsOn), invalid.touch) {
 			rule.check(r)
 		}
 	}

@@ -91,7 +91,7 @@ func (r *validation) dlroverProgram() {
 func dlroverNames(jobs []loaded, roots []*node) (errs Errors) {
 	first := map[string]string{}
 	for i, l := range jobs {
-		if l.job == nil || l.job.Spec.Framework != FrameworkDLRover || l.unsound.touch("metadata") {
+		if l.job == nil || l.job.Spec.Framework != FrameworkDLRover || l.invalid.touch("metadata") {
 			continue
 		}
 		m := l.job.Metadata

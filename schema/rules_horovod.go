@@ -270,7 +270,7 @@ func (s *Spec) listening() (ports []int32, fields []string) {
 func sharedPorts(jobs []loaded, roots []*node) (errs Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
-		if l.job == nil || !l.job.Spec.Network.Host || slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.unsound.touch) {
+		if l.job == nil || !l.job.Spec.Network.Host || slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.invalid.touch) {
 			continue
 		}
 		ports, fields := l.job.Spec.listening()

@@ -130,7 +130,7 @@ func clashes(jobs []loaded, roots []*node) Errors {
 	var errs Errors
 	names, runs := map[string]int{}, map[string]int{}
 	for i, l := range jobs {
-		if l.job == nil || l.unsound.touch("metadata") {
+		if l.job == nil || l.invalid.touch("metadata") {
 			continue
 		}
 		m := l.job.Metadata
@@ -141,7 +141,7 @@ func clashes(jobs []loaded, roots []*node) Errors {
 		}
 		names[m.Namespace+"/"+m.Name] = i
 		id := l.job.Spec.Rendezvous.ID
-		if id == "" || l.unsound.touch("rendezvous.id") {
+		if id == "" || l.invalid.touch("rendezvous.id") {
 			continue
 		}
 		if first, ok := runs[id]; ok {

@@ -77,7 +77,7 @@ func (r *validation) storeDisk(role string, needs resource.Quantity, what, other
 		return
 	}
 	at := "spec.roles." + role + ".resources."
-	if r.given(at + "limits.ephemeralStorage") {
+	if r.isSet(at + "limits.ephemeralStorage") {
 		at += "limits."
 	}
 	r.fail(at+"ephemeralStorage", "order", "%s is below %s: %s; give it that much, or %s", limit, &needs, what, otherwise)

@@ -109,10 +109,10 @@ func (r *validation) failKey(mapping, key, rule, format string, args ...any) {
 	r.errs = append(r.errs, Error{File: at.file, Line: at.line, Col: at.col, Path: keyPath(mapping, key), Rule: rule, Msg: fmt.Sprintf(format, args...)})
 }
 
-// given says whether somebody wrote the field, be it the author or an environment.
-func (r *validation) given(dotted string) bool { return r.root.given(dotted) }
+// isSet says whether somebody wrote the field, be it the author or an environment.
+func (r *validation) isSet(dotted string) bool { return r.root.isSet(dotted) }
 
-func (n *node) given(dotted string) bool {
+func (n *node) isSet(dotted string) bool {
 	for _, name := range strings.Split(dotted, ".") {
 		name, index, item := strings.Cut(name, "[")
 		e := n.entry(name)
@@ -182,7 +182,7 @@ func (r *validation) script() {
 		return
 	}
 	switch {
-	case s.S3 == "" && r.given("spec.script.fetch"):
+	case s.S3 == "" && r.isSet("spec.script.fetch"):
 		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
 		r.fail("spec.script.fetch", "requires", "the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
@@ -233,11 +233,11 @@ func (r *validation) workers() {
 	switch {
 	case w.Replicas == 0:
 		r.fail("spec.workers", "requires", "needs replicas, or max")
-	case w.Replicas > w.Max && !r.given("spec.workers.min"):
+	case w.Replicas > w.Max && !r.isSet("spec.workers.min"):
 		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
-	case w.Max < w.Min && r.given("spec.workers.max"):
+	case w.Max < w.Min && r.isSet("spec.workers.max"):
 		r.fail("spec.workers.max", "order", "%d is below min %d", w.Max, w.Min)
-	case w.Replicas < w.Min && r.given("spec.workers.replicas"):
+	case w.Replicas < w.Min && r.isSet("spec.workers.replicas"):
 		r.fail("spec.workers.replicas", "order", "%d is below min %d", w.Replicas, w.Min)
 	case w.Replicas > w.Max:
 		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
@@ -258,7 +258,7 @@ func (r *validation) master() {
 	case w.Min != w.Max:
 		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go", w.Min, w.Max)
 	}
-	if n := r.root.below("spec", "rendezvous"); w.Master && r.given("spec.rendezvous") && !n.environment {
+	if n := r.root.below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.environment {
 		r.fail("spec.rendezvous", "requires", "the workers meet at the Master, and nothing reads this: leave it out")
 	}
 	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil { // an author's own torchrun starts them, and an image's entrypoint may
@@ -288,7 +288,7 @@ func (r *validation) failure() {
 		}
 		seen[code] = true
 	}
-	if r.given("spec.failure.restarts") && f.RestartsPerWorker != nil {
+	if r.isSet("spec.failure.restarts") && f.RestartsPerWorker != nil {
 		r.fail("spec.failure.restartsPerWorker", "one-of", "only one of restarts, restartsPerWorker may be given")
 	}
 }

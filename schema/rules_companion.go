@@ -23,7 +23,7 @@ func (r *validation) companion() {
 	}
 	if z.Store != StoreCompanion {
 		// An environment may say how companions are wherever there is one: a job of one worker has none.
-		if alone := r.Spec.Workers.Max == 1 && !r.given("spec.rendezvous.store"); r.given("spec.rendezvous.companion") && (!alone || r.asked.companion) {
+		if alone := r.Spec.Workers.Max == 1 && !r.isSet("spec.rendezvous.store"); r.isSet("spec.rendezvous.companion") && (!alone || r.asked.companion) {
 			r.fail("spec.rendezvous.companion", "requires", "no companion is rendered with store %s", z.Store)
 		}
 		return
@@ -114,7 +114,7 @@ func (r *validation) tegenLauncher() {
 		r.fail("spec.launcher", "requires", "launcher tegen "+noRendezvousImage)
 	}
 	at := "spec.rendezvous.backend"
-	if !r.given(at) {
+	if !r.isSet(at) {
 		at = "spec.rendezvous"
 	}
 	const instead = "set backend: etcd-v3 with store: etcd, or backend: etcd with store: companion"
@@ -141,7 +141,7 @@ func (r *validation) keepAlive() {
 	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
 		at := "spec.rendezvous." + field
 		switch {
-		case !r.given(at):
+		case !r.isSet(at):
 			continue
 		case !z.Dynamic() && !leased:
 			r.fail(at, "requires", "only backend c10d and etcd-v2, and etcd-v3 with launcher tegen, can be told, and %s cannot", z.Backend)

@@ -49,7 +49,7 @@ func (r *validation) gangDialect() {
 	}
 	d := dialects[g.Scheduler]
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
-		if r.given("spec.gang."+field) && !slices.Contains(d.fields, field) {
+		if r.isSet("spec.gang."+field) && !slices.Contains(d.fields, field) {
 			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler, strings.Join(dialectsWith(field), " and "))
 		}
 	}
@@ -60,7 +60,7 @@ func (r *validation) gangDialect() {
 	case wait.Duration < shortestWait:
 		r.fail("spec.gang.waitTimeout", "range", "%s is below %ds: to schedule the members alone takes seconds, and the gang would be given up each time", short(wait), int(shortestWait.Seconds()))
 	}
-	if r.Spec.namesGang() && r.given("spec.gang.name") {
+	if r.Spec.namesGang() && r.isSet("spec.gang.name") {
 		r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out", r.Spec.Target, g.Scheduler)
 	}
 	switch g.Scheduler {
@@ -82,7 +82,7 @@ func (r *validation) gangQueue() {
 			r.fail("spec.gang."+field, "range", "has %d characters: Kueue reads it from a label, which holds 63", len(value))
 		}
 	}
-	if r.given("spec.suspend") {
+	if r.isSet("spec.suspend") {
 		r.fail("spec.suspend", "requires", "Kueue suspends the job until it is admitted and would undo this: leave it out, or stop the queue (stopPolicy)")
 	}
 }
@@ -119,7 +119,7 @@ func (r *validation) gangPlacement() {
 	}
 	for _, patch := range r.patches() {
 		for _, field := range []string{"schedulerName", "priorityClassName", "priority", "schedulingGroup"} {
-			if at := patch.at + ".spec." + field; Trains(patch.role) && r.given(at) {
+			if at := patch.at + ".spec." + field; Trains(patch.role) && r.isSet(at) {
 				r.fail(at, "reserved", "all pods of a gang have the same: it is set by spec.gang and spec.placement")
 			}
 		}

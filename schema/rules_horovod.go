@@ -72,7 +72,7 @@ func (r *validation) horovodElastic() {
 	case !s.Horovodrun() || s.Workers.Replicas == 0:
 	case !s.Elastic():
 		for _, field := range []string{"spec.horovod.elasticTimeout", "spec.horovod.resetLimit"} {
-			if r.given(field) {
+			if r.isSet(field) {
 				r.fail(field, "requires", "only an elastic job has it: set spec.workers.min below max")
 			}
 		}
@@ -98,7 +98,7 @@ func (r *validation) horovodUser() {
 
 // horovodAlone refuses settings of an ssh that is not there.
 func (r *validation) horovodAlone() {
-	if s := &r.Spec; s.Horovodrun() && s.Workers.Replicas != 0 && !s.OverSSH() && r.given("spec.ssh") {
+	if s := &r.Spec; s.Horovodrun() && s.Workers.Replicas != 0 && !s.OverSSH() && r.isSet("spec.ssh") {
 		r.fail("spec.ssh", "requires", "one worker starts its processes without ssh: leave it out")
 	}
 }
@@ -183,7 +183,7 @@ func (r *validation) horovodVariable(at, name string) {
 // mpiGang knows that the MPI operator puts the pods of a gang under the scheduler that it was started with, whatever
 // their templates say (decoratePodTemplateSpec in pkg/controller/podgroup.go).
 func (r *validation) mpiGang() {
-	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.given("spec.placement.scheduler") {
+	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.isSet("spec.placement.scheduler") {
 		r.fail("spec.placement.scheduler", "requires", "the MPI operator sets the scheduler of a gang itself: leave it out")
 	}
 }
@@ -198,13 +198,13 @@ func (r *validation) byteScheduler() {
 		r.bytePSTarget()
 		return
 	}
-	if r.given("spec.horovod.controller") {
+	if r.isSet("spec.horovod.controller") {
 		r.fail("spec.horovod.controller", "requires", "ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out")
 	}
-	if r.given("spec.servers") {
+	if r.isSet("spec.servers") {
 		r.fail("spec.servers", "requires", "mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps")
 	}
-	if r.given("spec.bytescheduler.rootPort") && !b.PartitionTuning {
+	if r.isSet("spec.bytescheduler.rootPort") && !b.PartitionTuning {
 		r.fail("spec.bytescheduler.rootPort", "requires", "only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
 	}
 	if b.PartitionTuning && r.Spec.OverSSH() && b.RootPort == r.Spec.SSH.Port {

@@ -14,23 +14,23 @@ func (r *validation) mxnet() {
 	if s.MXNet.Mode == MXNetLocal {
 		if s.Workers.Replicas > 1 {
 			at := "spec.workers.replicas"
-			if !r.given(at) {
+			if !r.isSet(at) {
 				at = "spec.workers.max"
 			}
 			r.fail(at, "requires", "mode local is one worker alone, not %d: set 1, or mxnet.mode: dist", s.Workers.Replicas)
 		}
-		if r.given("spec.servers") {
+		if r.isSet("spec.servers") {
 			r.fail("spec.servers", "requires", "mode local has no servers: leave this out, or set mxnet.mode: dist")
 		}
 	}
 	if s.Target != TargetMXJobMlkube && s.Target != TargetMXJob { // whose row refuses both
 		for _, field := range []string{"spec.mxnet.group", "spec.mxnet.runtimeID"} {
-			if r.given(field) {
+			if r.isSet(field) {
 				r.fail(field, "requires", "only target %s has one", TargetMXJobMlkube)
 			}
 		}
 	}
-	if r.given("spec.workers.processes") {
+	if r.isSet("spec.workers.processes") {
 		r.fail("spec.workers.processes", "requires", "MXNet trains on all accelerators of a worker in one process: leave this out")
 	}
 }
@@ -38,12 +38,12 @@ func (r *validation) mxnet() {
 // mxnetNames is where a job of framework mxnet says what not each of its targets has.
 func mxnetNames(r *validation) (paths []string) {
 	if r.Spec.Framework != FrameworkMXNet {
-		return when(r.given("spec.mxnet"), "mxnet")
+		return when(r.isSet("spec.mxnet"), "mxnet")
 	}
 	return slices.Concat(
 		when(r.Spec.MXNet.Mode == MXNetLocal, "mxnet.mode"),
-		when(r.given("spec.mxnet.group"), "mxnet.group"),
-		when(r.given("spec.mxnet.runtimeID"), "mxnet.runtimeID"))
+		when(r.isSet("spec.mxnet.group"), "mxnet.group"),
+		when(r.isSet("spec.mxnet.runtimeID"), "mxnet.runtimeID"))
 }
 
 // lostPods refuses what would be done after the loss of a pod where nothing can be done: neither do nodes of ps-lite
@@ -55,7 +55,7 @@ func (r *validation) lostPods() {
 		return
 	}
 	for _, field := range []string{"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes", "failure.ignoreDisruptions"} {
-		if at := "spec." + field; t.Carries(field) && r.given(at) {
+		if at := "spec." + field; t.Carries(field) && r.isSet(at) {
 			r.fail(at, "requires", "ps-lite takes no pod back that it has lost, so that the first failure ends the job: leave this out")
 		}
 	}
@@ -68,19 +68,19 @@ func (r *validation) bytePS() {
 		return
 	}
 	for _, section := range []string{"ssh", "horovod"} {
-		if r.given("spec." + section) {
+		if r.isSet("spec." + section) {
 			r.fail("spec."+section, "requires", "belongs to mode horovod: leave this out")
 		}
 	}
 	for _, field := range []string{"partition", "credit", "creditTuning", "partitionTuning", "rootPort", "timeline", "debug"} {
-		if at := "spec.bytescheduler." + field; r.given(at) {
+		if at := "spec.bytescheduler." + field; r.isSet(at) {
 			r.fail(at, "requires", "belongs to mode horovod: leave this out; what BytePS itself reads, spec.env can set")
 		}
 	}
 	if g := s.Gang; g != nil && g.Scheduler == GangKueue {
 		r.fail("spec.gang.scheduler", "requires", "%s: use another scheduler", mxnetJob["gang.scheduler=kueue"])
 	}
-	if r.given("spec.workers.processes") {
+	if r.isSet("spec.workers.processes") {
 		r.fail("spec.workers.processes", "requires", "bpslaunch starts a process for each accelerator: leave this out")
 	}
 	forced := slices.ContainsFunc(s.Env, func(e Env) bool { return e.Name == "BYTEPS_FORCE_DISTRIBUTED" })
@@ -139,13 +139,13 @@ func (r *validation) bareEnv() {
 	if r.Spec.Target != TargetMXJobMlkube {
 		return
 	}
-	if len(r.Spec.Env) > 0 && !r.given("spec.env") {
+	if len(r.Spec.Env) > 0 && !r.isSet("spec.env") {
 		r.fail("spec.target", "target", "the environment gives workers variables, which target %s cannot carry: %s; targets %s, %s can", TargetMXJobMlkube, mlkubeEnv, TargetJob, TargetMXJob)
 	}
 	for at := range r.patchedEnv() {
 		r.fail(at, "target", "target %s cannot carry this: %s; envFrom can", TargetMXJobMlkube, mlkubeEnv)
 	}
-	if r.given("spec.gang.priority") {
+	if r.isSet("spec.gang.priority") {
 		r.fail("spec.gang.priority", "target", "target %s cannot carry this: %s", TargetMXJobMlkube, mlkubePods)
 	}
 }

@@ -20,7 +20,7 @@ func (r *validation) store() {
 		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd, etcd-v2 or etcd-v3; c10d needs none")
 	case z.Backend != BackendC10d && z.Store == StoreWorker:
 		at := "spec.rendezvous.backend"
-		if r.given("spec.rendezvous.store") {
+		if r.isSet("spec.rendezvous.store") {
 			at = "spec.rendezvous.store"
 		}
 		rendered := "etcd"
@@ -36,7 +36,7 @@ func (r *validation) store() {
 	if z.Store == StoreExternal && z.Port != 0 {
 		r.fail("spec.rendezvous.port", "requires", "the port of an external store stands in its endpoint")
 	}
-	if z.Store != StoreEtcd && r.given("spec.rendezvous.etcd") {
+	if z.Store != StoreEtcd && r.isSet("spec.rendezvous.etcd") {
 		r.fail("spec.rendezvous.etcd", "requires", "no etcd is rendered with store %s", z.Store)
 	}
 }

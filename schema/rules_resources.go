@@ -41,7 +41,7 @@ func (r *validation) accelerators() {
 	var missing []string
 	for _, name := range []string{"cpu", "memory"} {
 		request := r.root.below("spec", "resources", "requests", name)
-		if said := request != nil && request.text != None; !said && !r.given("spec.resources."+name) && !r.given("spec.resources.limits."+name) {
+		if said := request != nil && request.text != None; !said && !r.isSet("spec.resources."+name) && !r.isSet("spec.resources.limits."+name) {
 			missing = append(missing, name)
 		}
 	}
@@ -71,7 +71,7 @@ func (r *validation) requestsOf(at string, c *Compute) {
 			continue
 		}
 		field := at + ".requests." + fields[name]
-		if !r.given(field) {
+		if !r.isSet(field) {
 			field = at + ".limits." + fields[name]
 		}
 		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit", q.String(), limit.String())

@@ -62,7 +62,7 @@ func (r *validation) claims() {
 
 // volume checks one source.
 func (r *validation) volume(v *Storage, at string) {
-	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 && r.given(at+".dynamic.accessMode") { // an environment of one node may say so
+	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 && r.isSet(at+".dynamic.accessMode") { // an environment of one node may say so
 		r.fail(at+".dynamic.accessMode", "requires", "ReadWriteOnce serves the pods of one node, and there are %d workers: use ReadWriteMany", r.Spec.Workers.Replicas)
 	}
 	if e := v.EFS; e != nil {

@@ -178,7 +178,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 	texts.text(root, nil)
 	c.errs = append(c.errs, texts.errs...)
 	root.without(c.bad)
-	hashing := root.given("spec.hashedNames")
+	hashing := root.isSet("spec.hashedNames")
 	followUser(root)
 	complete(root, s)
 	job := &Job{asked: asked}

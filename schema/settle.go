@@ -20,7 +20,7 @@ type asked struct {
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
 func askedOf(root *node, env *Environment) asked {
-	a := asked{companion: root.given("spec.rendezvous.companion")}
+	a := asked{companion: root.isSet("spec.rendezvous.companion")}
 	if gpu := root.below("spec", "resources", "gpu"); gpu != nil {
 		a.gpu, _ = strconv.ParseInt(gpu.text, 10, 64)
 	}

@@ -175,14 +175,14 @@ var Features = []Feature{
 
 // written is a feature that is used wherever its field is given, in the author's file or by an environment.
 func written(field, doc string) Feature {
-	return Feature{field, doc, "target", func(r *validation) []string { return when(r.given("spec."+field), field) }}
+	return Feature{field, doc, "target", func(r *validation) []string { return when(r.isSet("spec."+field), field) }}
 }
 
 // writtenOf is a feature that is used wherever one of some fields of a section is given.
 func writtenOf(name, section, doc string, fields ...string) Feature {
 	return Feature{name, doc, "target", func(r *validation) (paths []string) {
 		for _, field := range fields {
-			paths = append(paths, when(r.given("spec."+section+"."+field), section+"."+field)...)
+			paths = append(paths, when(r.isSet("spec."+section+"."+field), section+"."+field)...)
 		}
 		return paths
 	}}
@@ -201,7 +201,7 @@ func tegenRun(r *validation) []string { return when(r.Spec.TegenRun(), "launcher
 func elastic(r *validation) []string {
 	w := &r.Spec.Workers
 	field := "workers.min"
-	if !r.given("spec.workers.min") {
+	if !r.isSet("spec.workers.min") {
 		field = "workers.max"
 	}
 	return when(w.Min < w.Max, field)
@@ -228,7 +228,7 @@ func fetchedData(r *validation) (paths []string) {
 // ownGroup passes over the default, which is rendered for every target.
 func ownGroup(r *validation) []string {
 	group := r.Spec.Security.RunAsGroup
-	return when(r.given("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
+	return when(r.isSet("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
 }
 
 func when(used bool, field string) []string {
@@ -276,7 +276,7 @@ func (r *validation) target() {
 			names = append(names, t.Name)
 		}
 	}
-	if r.given("spec.target") {
+	if r.isSet("spec.target") {
 		r.fail("spec.target", "target", "framework %s has no target %s: one of %s", s.Framework, s.Target, strings.Join(names, ", "))
 		return
 	}

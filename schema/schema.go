@@ -1,6 +1,6 @@
 // Package schema turns what authors write into what generators read: bytes in, checked and completed *Job out, or every
 // mistake with its position. The CUE files hold the contract (job.cue: shapes, defaults.cue: defaults, environment.cue:
-// an overlay's facts), settle.go the defaults that depend on other fields, and rules.go what must hold between fields.
+// an overlay's facts), finalize.go the defaults that depend on other fields, and rules.go what must hold between fields.
 // After Load nothing can be wrong with a job, so generators return no error. The package reads no files and starts nothing.
 package schema
 
@@ -195,7 +195,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 		env.apply(job)
 		c.errs = append(c.errs, env.checkImages(job, s, invalid)...)
 	}
-	settle(job, root, hashing)
+	finalize(job, root, hashing)
 	return loaded{job, append(c.errs, validate(job, root, invalid)...), invalid}
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// scalar is what a definition allows for one string, number or truth value.
+// scalar is what a definition allows for one string, number or boolean.
 type scalar struct {
 	value     cue.Value
 	kinds     cue.Kind
@@ -128,14 +128,14 @@ func describe(v cue.Value) string {
 		low, high := bounds(v)
 		switch {
 		case low != "" && high != "":
-			return fmt.Sprintf("a whole number from %s to %s", low, high)
+			return fmt.Sprintf("an integer from %s to %s", low, high)
 		case low != "":
-			return fmt.Sprintf("a whole number of at least %s", low)
+			return fmt.Sprintf("an integer of at least %s", low)
 		}
 	}
 	switch v.IncompleteKind() {
 	case cue.IntKind:
-		return "a whole number"
+		return "an integer"
 	case cue.BoolKind:
 		return "true or false"
 	case cue.StringKind:

@@ -92,7 +92,7 @@ func stringify(v view) (notes []Note) {
 
 func word(value any) string {
 	if _, ok := value.(bool); ok {
-		return "a truth value"
+		return "a boolean"
 	}
 	return "a number"
 }

@@ -164,7 +164,7 @@ func kindWord(k reflect.Kind) string {
 	case reflect.String:
 		return "a string"
 	}
-	return "a whole number"
+	return "an integer"
 }
 
 // valueWord says what encoding/json found: "number 1.5" and the like.
@@ -176,7 +176,7 @@ func valueWord(value string) string {
 	case "object":
 		return "a mapping"
 	case "bool":
-		return "a truth value"
+		return "a boolean"
 	}
 	return "a " + first
 }

@@ -55,12 +55,12 @@ func optimizeMode(mode string) string {
 }
 
 func dlroverTemplate(job *schema.Job) corev1.PodTemplateSpec {
-	t := workerTrainee(job)
-	t.command, t.args = dlroverProgram(job)
+	spec := workerPodSpec(job)
+	spec.command, spec.args = dlroverProgram(job)
 	if gpu := corev1.ResourceName(job.Spec.Resources.GPUResource); job.Spec.Resources.GPU > 0 {
-		t.resources.Requests[gpu] = t.resources.Limits[gpu] // the master counts requests
+		spec.resources.Requests[gpu] = spec.resources.Limits[gpu] // the master counts requests
 	}
-	template := workerTemplate(job, t)
+	template := workerTemplate(job, spec)
 	template.Spec.RestartPolicy = corev1.RestartPolicyAlways // not of the pods, which get Never: the master makes failed ones again
 	template.Spec.TerminationGracePeriodSeconds = nil        // the master drops it
 	return patched(job, componentWorker, template)

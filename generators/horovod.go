@@ -31,18 +31,18 @@ func horovodJobName(job *schema.Job) string {
 // horovodTemplate is the same for all pods: the script tells them apart by their index.
 func horovodTemplate(job *schema.Job, name string) corev1.PodTemplateSpec {
 	hosts := horovodHosts(job, name)
-	t := workerTrainee(job)
-	t.env = byteSchedulerEnv(job, hosts[0])
+	spec := workerPodSpec(job)
+	spec.env = byteSchedulerEnv(job, hosts[0])
 	if !job.Spec.OverSSH() {
-		t.command, t.args = []string{"horovodrun"}, horovodrun(job, []string{"localhost"})
-		t.ports = byteSchedulerPorts(job)
-		return workerTemplate(job, t)
+		spec.command, spec.args = []string{"horovodrun"}, horovodrun(job, []string{"localhost"})
+		spec.ports = byteSchedulerPorts(job)
+		return workerTemplate(job, spec)
 	}
-	t.command = []string{"sh", sshDir + "/worker.sh"}
-	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
-	t.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), t.env...)
-	t.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
-	template := withSSH(job, name, workerTemplate(job, t))
+	spec.command = []string{"sh", sshDir + "/worker.sh"}
+	spec.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
+	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), spec.env...)
+	spec.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
+	template := withSSH(job, name, workerTemplate(job, spec))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
 	return template
 }

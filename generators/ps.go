@@ -33,17 +33,17 @@ func psRoles(job *schema.Job) []role {
 func psJobs(job *schema.Job) []runtime.Object {
 	return objects(hashedAll(job, func(suffix string) (jobs []*batchv1.Job) {
 		if !job.Spec.ParameterServers() {
-			return []*batchv1.Job{workerJob(job, workerName(job)+suffix, workerTemplate(job, psTrainee(job, componentWorker)))}
+			return []*batchv1.Job{workerJob(job, workerName(job)+suffix, workerTemplate(job, psPodSpec(job, componentWorker)))}
 		}
 		service := roleName(job, componentScheduler)
 		root := inService(job, service+suffix+"-0", service)
 		for _, r := range psRoles(job) {
-			t := psTrainee(job, r.component)
-			t.env = append(psEnv(job, r.component, root), t.env...)
+			spec := psPodSpec(job, r.component)
+			spec.env = append(psEnv(job, r.component, root), spec.env...)
 			if r.component == componentScheduler {
-				t.ports = []corev1.ContainerPort{{Name: "ps-root", ContainerPort: job.Spec.Servers.Port, Protocol: corev1.ProtocolTCP}}
+				spec.ports = []corev1.ContainerPort{{Name: "ps-root", ContainerPort: job.Spec.Servers.Port, Protocol: corev1.ProtocolTCP}}
 			}
-			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, t)))
+			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, spec)))
 		}
 		return jobs
 	}, jobImmutable)...)
@@ -67,19 +67,19 @@ func psEnv(job *schema.Job, component, root string) []corev1.EnvVar {
 	return env
 }
 
-// psTrainee is a pod of a role, but for what makes it a node. Servers and the scheduler run the workers' script, which
+// psPodSpec is a pod of a role without the variables that make it a node of ps-lite. Servers and the scheduler run the workers' script, which
 // its DMLC_ROLE turns into one, on the workers' volumes.
-func psTrainee(job *schema.Job, component string) trainee {
-	t := workerTrainee(job)
-	t.command, t.args = program(job)
+func psPodSpec(job *schema.Job, component string) rolePodSpec {
+	spec := workerPodSpec(job)
+	spec.command, spec.args = program(job)
 	if component != componentWorker {
-		t = traineeOf(job, component)
-		t.command, t.args = serverProgram(job)
+		spec = podSpecOf(job, component)
+		spec.command, spec.args = serverProgram(job)
 	}
 	if i := job.Spec.Network.Interface; i != "" && job.Spec.ParameterServers() {
-		t.env = []corev1.EnvVar{{Name: "DMLC_INTERFACE", Value: i}}
+		spec.env = []corev1.EnvVar{{Name: "DMLC_INTERFACE", Value: i}}
 	}
-	return t
+	return spec
 }
 
 // serverProgram is their command, or the workers' with arguments of their own; bpslaunch alone makes a server of BytePS.

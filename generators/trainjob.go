@@ -51,7 +51,7 @@ func trainJob(job *schema.Job, name string) *apis.TrainJob {
 // trainingRuntime names Job and container as the controller's torch plugin does when it builds PET_MASTER_ADDR. It has
 // no time to live: the controller runs a failed TrainJob again whose JobSet is gone.
 func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
-	worker := workerTrainee(job)
+	worker := workerPodSpec(job)
 	worker.command, worker.args = program(job)
 	set := jobSetSpec(job, "node", workerJobSpec(job, workerTemplate(job, worker)))
 	set.ReplicatedJobs[0].Template.Labels = map[string]string{trainJobStep: "trainer"}

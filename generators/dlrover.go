@@ -67,7 +67,7 @@ func dlroverTemplate(job *schema.Job) corev1.PodTemplateSpec {
 }
 
 // dlroverScript starts dlrover-run for at least as many nodes as its first argument says. The most is NODE_NUM, which
-// the master sets to the replicas: the kubelet knows it too late to put it into args. Nothing of an author's is in the
+// the master sets to the replicas: the kubelet resolves it too late for args. Nothing of an author's is in the
 // script, and $NODE_NUM is no ${NODE_NUM}, which Flux would replace.
 const dlroverScript = `set -eu
 nodes="$1:$NODE_NUM"

@@ -84,7 +84,7 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 	default:
 		args = append(args, "--hostfile", hostfilePath(job))
 	}
-	if job.Spec.Framework == schema.FrameworkHorovod { // ByteScheduler's, 0.16.1, knows none of these
+	if job.Spec.Framework == schema.FrameworkHorovod { // ByteScheduler's, 0.16.1, has none of these
 		args = append(args, "--start-timeout", strconv.FormatInt(seconds(h.StartTimeout), 10), "--"+h.Controller)
 		if i := job.Spec.Network.Interface; i != "" {
 			args = append(args, "--network-interfaces", i)
@@ -95,7 +95,7 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 
 // launcherVariables is what horovodrun and the mpirun that it becomes read from the environment.
 //
-// mpirun cuts a host's name at its first dot before it dials, and nobody knows a pod by the rest; that of Open MPI 5 dials
+// mpirun cuts a host's name at its first dot before it dials, and the first part of a pod's name does not resolve; that of Open MPI 5 dials
 // the whole name, and then misses the host's slots. horovodrun, from 0.16.1 to 0.28.1, has no option against it
 // (horovod/runner/mpi_run.py). Open MPI up to 4 reads the one variable, and 5 the other (src/util/proc_info.c in PRRTE).
 func launcherVariables(job *schema.Job) (env []corev1.EnvVar) {

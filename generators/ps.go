@@ -13,7 +13,7 @@ import (
 
 // Roles beside the workers of jobs that train with ps-lite, as MXNet and BytePS do.
 const (
-	componentScheduler = "scheduler" // counts and introduces the others; there is one
+	componentScheduler = "scheduler" // counts the others and gives each their addresses; there is one
 	componentServer    = "server"    // holds a share of the parameters
 )
 
@@ -28,7 +28,7 @@ func psRoles(job *schema.Job) []role {
 
 // psJobs are an Indexed Job for each role, or that of a worker alone. With ps-lite the first failure ends a role's Job:
 // neither do the others turn to a new scheduler, nor does a new server have the weights of the lost one, and a new
-// worker hangs, since the scheduler does not answer more nodes than it was told of (dmlc/ps-lite, src/van.cc). A failed
+// worker hangs, since the scheduler does not answer more nodes than DMLC_NUM_WORKER says (dmlc/ps-lite, src/van.cc). A failed
 // Job says so, a replaced pod would not. What runs of the other roles then waits in vain until failure.deadline.
 func psJobs(job *schema.Job) []runtime.Object {
 	return objects(hashedAll(job, func(suffix string) (jobs []*batchv1.Job) {

@@ -71,7 +71,7 @@ func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
 	return r
 }
 
-// podGroupPolicy is the gang as Trainer knows it: a PodGroup of all nodes, named after the TrainJob. Other dialects
+// podGroupPolicy is the gang in Trainer's form: a PodGroup of all nodes, named after the TrainJob. Other dialects
 // stand on the pods.
 func podGroupPolicy(job *schema.Job) *apis.PodGroupPolicy {
 	g := job.Spec.Gang

@@ -61,7 +61,7 @@ func companion(job *schema.Job) []runtime.Object {
 		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
 			port("status", names.RendezvousStatusPort)),
 		// Not the headless one: this name has an address before there is a pod, so that workers that come first are refused,
-		// which torch tries again; of a name that does not resolve that is not known.
+		// which torch tries again; whether torch retries an unresolved name is unknown.
 		&corev1.Service{
 			ObjectMeta: meta(job, companionName(job), componentCompanion),
 			Spec: corev1.ServiceSpec{

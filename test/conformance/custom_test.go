@@ -204,7 +204,7 @@ func customResources(files []string) ([]customResource, error) {
 // hold evaluates custom resources by every definition of their kind and version,
 // and returns what is wrong, and the resources that no definition is there for.
 func hold(ctx context.Context, resources []customResource, definitions []*crds.Definition) (wrong []string, unevaluated []customResource) {
-	evaluators := make([]*celrules.Judge, len(definitions))
+	evaluators := make([]*celrules.Evaluator, len(definitions))
 	for i, d := range definitions {
 		evaluators[i] = celrules.New(d)
 	}

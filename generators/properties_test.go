@@ -349,7 +349,7 @@ func helpersAsLittle(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	return wrong
 }
 
-// acceleratorLimits: an extended resource is a whole number under limits alone, and only workers hold one.
+// acceleratorLimits: an extended resource is an integer under limits alone, and only workers hold one.
 func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {

@@ -228,16 +228,16 @@ func TestAlternativesExist(t *testing.T) {
 	}
 }
 
-// TestRulesReadFields: the parts that rules say they read are fields, or a mistake in one would silence nothing.
-func TestRulesReadFields(t *testing.T) {
+// TestDependsOn: what rules depend on are fields, or a mistake in one would silence nothing.
+func TestDependsOn(t *testing.T) {
 	for i, rule := range rules {
-		for _, part := range strings.Fields(rule.reads) {
+		for _, part := range strings.Fields(rule.dependsOn) {
 			path := "spec." + part
 			if part == "metadata" {
 				path = part
 			}
 			if _, _, err := Explain("TrainingJob", path); err != nil {
-				t.Errorf("rule %d reads %s: %v", i, part, err)
+				t.Errorf("rule %d depends on %s: %v", i, part, err)
 			}
 		}
 	}

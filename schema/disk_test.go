@@ -22,7 +22,7 @@ func TestStoreDisks(t *testing.T) {
 		strings.Replace(companion, "backend: etcd%s", "backend: c10d", 1) + "{ephemeralStorage: 500Mi}}}":                               "",
 		strings.Replace(companion, "%s", "", 1) + "{ephemeralStorage: 1Gi, requests: {memory: 4Gi}}}}":                                  "1Gi is below 8Gi",
 	} {
-		_, errs := load(t, settleHead+"workers: {replicas: 2}, "+spec+"}\n")
+		_, errs := load(t, jobHead+"workers: {replicas: 2}, "+spec+"}\n")
 		if (want == "") != (errs == nil) || errs != nil && !strings.Contains(errs.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, errs, want)
 		}

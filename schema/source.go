@@ -43,13 +43,13 @@ const (
 )
 
 var kindWords = [...]string{
-	"something", "nothing", "a truth value", "a whole number", "a number", "a string", "a list", "a mapping",
+	"something", "nothing", "a boolean", "an integer", "a number", "a string", "a list", "a mapping",
 }
 
 // node is a YAML value without anchors, tags and comments, which knows where it was written.
 type node struct {
 	kind   kind
-	text   string // of a scalar; numbers and truth values as JSON writes them
+	text   string // of a scalar; numbers and booleans as JSON writes them
 	fields []entry
 	items  []*node
 	at     position

@@ -13,7 +13,7 @@ import (
 
 // Loose is an object as it was written, with whatever fields it has.
 type Loose struct {
-	Object map[string]any // values as kubectl reads them, keys as they were written; whole numbers are int64
+	Object map[string]any // values as kubectl reads them, keys as they were written; integers are int64
 	Twice  []Twice        // keys that stand twice in one mapping, of which the last counts
 
 	doc  document

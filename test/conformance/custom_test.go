@@ -204,9 +204,9 @@ func customResources(files []string) ([]customResource, error) {
 // hold judges custom resources by every definition of their kind and version,
 // and returns what is wrong, and the resources that no definition is there for.
 func hold(ctx context.Context, resources []customResource, definitions []*crds.Definition) (wrong []string, unjudged []customResource) {
-	judges := make([]*celrules.Judge, len(definitions))
+	evaluators := make([]*celrules.Evaluator, len(definitions))
 	for i, d := range definitions {
-		judges[i] = celrules.New(d)
+		evaluators[i] = celrules.New(d)
 	}
 	for _, r := range resources {
 		gvk := r.object.GroupVersionKind()
@@ -216,7 +216,7 @@ func hold(ctx context.Context, resources []customResource, definitions []*crds.D
 		}
 		var versions []string
 		judged := false
-		for _, j := range judges {
+		for _, j := range evaluators {
 			if _, aside := upstream.SetAside[filepath.Base(j.File)]; aside || j.Kind != gvk.GroupKind() {
 				continue
 			}

@@ -44,7 +44,7 @@ e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and roo
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
-	TEGEN_UPDATE=1 go test ./cmd/tegen ./internal/plan ./scheduler/gang/gangcache ./rendezvous ./rendezvous/etcdv3 -run 'Golden|Script' -count=1
+	TEGEN_UPDATE=1 go test ./cmd/tegen ./internal/plan ./scheduler/gang/gangcache ./rendezvous/torchetcd ./rendezvous/etcdv3 -run 'Golden|Script' -count=1
 
 .PHONY: crds
 crds: ## Fetch the CRDs of other projects that the tests judge by, into a cache (90 MB of Go modules at first)
@@ -73,7 +73,7 @@ fmt: ## Format Go and CUE
 .PHONY: fuzz
 fuzz: ## Fuzz the loader and the doors of the rendezvous, each for FUZZTIME (default 10m)
 	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./rendezvous -run '^$$' -fuzz FuzzParseState -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	go test ./rendezvous/torchetcd -run '^$$' -fuzz FuzzParseState -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/keys -run '^$$' -fuzz FuzzHandler -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/tcpstore -run '^$$' -fuzz FuzzStore -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/tcpstore -run '^$$' -fuzz FuzzDecoder -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)

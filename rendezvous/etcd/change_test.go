@@ -11,23 +11,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
 // quick are times that do not keep a test waiting for half a minute.
-var quick = rendezvous.Timings{KeepAliveTTL: 2 * time.Second, Renew: 500 * time.Millisecond, PeerPoll: time.Second}
+var quick = torchetcd.Timings{KeepAliveTTL: 2 * time.Second, Renew: 500 * time.Millisecond, PeerPoll: time.Second}
 
 // state is what the store holds.
-func (r *run) state() rendezvous.State {
+func (r *run) state() torchetcd.State {
 	r.t.Helper()
 	a := r.agent(0)
 	got, err := a.client.get(r.t.Context(), path.Join(a.protocol.Dir, "active_version"))
-	if code(err) == rendezvous.CodeNotFound {
-		return rendezvous.State{}
+	if code(err) == torchetcd.CodeNotFound {
+		return torchetcd.State{}
 	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	s, err := rendezvous.ParseState(got.Node.Value)
+	s, err := torchetcd.ParseState(got.Node.Value)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func (r *run) state() rendezvous.State {
 }
 
 // until waits for a state.
-func (r *run) until(what string, ok func(rendezvous.State) bool) {
+func (r *run) until(what string, ok func(torchetcd.State) bool) {
 	r.t.Helper()
 	for range 400 {
 		if ok(r.state()) {
@@ -46,8 +47,8 @@ func (r *run) until(what string, ok func(rendezvous.State) bool) {
 	r.t.Fatalf("there is no state with %s, but %s", what, r.state().Raw)
 }
 
-func participants(n int) func(rendezvous.State) bool {
-	return func(s rendezvous.State) bool { return s.Participants == n }
+func participants(n int) func(torchetcd.State) bool {
+	return func(s torchetcd.State) bool { return s.Participants == n }
 }
 
 // over waits until worlds are.
@@ -186,7 +187,7 @@ func TestTooFew(t *testing.T) {
 		if _, err := r.agent(2).Join(t.Context()); !errors.Is(err, rendezvous.ErrTimeout) {
 			t.Errorf("Join returns %v", err)
 		}
-		if s := r.state(); s.Participants != 0 || s.Status == rendezvous.Closed {
+		if s := r.state(); s.Participants != 0 || s.Status == torchetcd.Closed {
 			t.Errorf("it leaves %s", s.Raw)
 		}
 		r.world(others...)
@@ -205,7 +206,7 @@ func TestLeave(t *testing.T) {
 		r.over(three[1:]...)
 		began := time.Now()
 		r.world(agents[1:]...)
-		if took := time.Since(began); took > rendezvous.Defaults().KeepAliveTTL {
+		if took := time.Since(began); took > torchetcd.Defaults().KeepAliveTTL {
 			t.Errorf("it took %s", took)
 		}
 		// Nobody is left to hold the others up by.
@@ -238,16 +239,16 @@ func TestFail(t *testing.T) {
 // TestChanged: a world is over once somebody waits, and once the active version is gone or is another; not when the run
 // is closed, as its workers may be about to succeed.
 func TestChanged(t *testing.T) {
-	for name, change := range map[string]func(s rendezvous.State) url.Values{
-		"waiting": func(s rendezvous.State) url.Values {
+	for name, change := range map[string]func(s torchetcd.State) url.Values{
+		"waiting": func(s torchetcd.State) url.Values {
 			s.Waiting++
 			return url.Values{"value": {s.String()}}
 		},
-		"joinable": func(rendezvous.State) url.Values {
+		"joinable": func(torchetcd.State) url.Values {
 			return url.Values{"value": {`{"status": "joinable", "version": "7", "participants": [0]}`}}
 		},
-		"final":   func(rendezvous.State) url.Values { return url.Values{"value": {foreign}} },
-		"missing": func(rendezvous.State) url.Values { return url.Values{"value": {""}, "ttl": {"1"}} },
+		"final":   func(torchetcd.State) url.Values { return url.Values{"value": {foreign}} },
+		"missing": func(torchetcd.State) url.Values { return url.Values{"value": {""}, "ttl": {"1"}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, r *run) {
@@ -282,7 +283,7 @@ const foreign = `{"status": "final", "version": "7", "participants": [0], "keep_
 // TestBarrierEnds: whoever waits for the others does so no longer once they are in another world, which is not closed, or
 // once one of them has closed the run.
 func TestBarrierEnds(t *testing.T) {
-	for name, want := range map[string]rendezvous.Status{"another world": rendezvous.Final, "closed": rendezvous.Closed} {
+	for name, want := range map[string]torchetcd.Status{"another world": torchetcd.Final, "closed": torchetcd.Closed} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, r *run) {
 				r.Min, r.Max, r.timings = 2, 3, quick
@@ -290,7 +291,7 @@ func TestBarrierEnds(t *testing.T) {
 				worlds := r.world(agents...)
 				finished := make(chan error, 1)
 				go func() { finished <- agents[0].Finish(t.Context()) }()
-				if want == rendezvous.Closed {
+				if want == torchetcd.Closed {
 					if err := agents[1].Fail(t.Context()); err != nil {
 						t.Error(err)
 					}
@@ -321,7 +322,7 @@ func TestBarrierGivesUp(t *testing.T) {
 		if err := agents[1].Finish(ctx); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(rendezvous.Closed, r.state().Status); diff != "" {
+		if diff := cmp.Diff(torchetcd.Closed, r.state().Status); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})

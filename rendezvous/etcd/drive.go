@@ -9,18 +9,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
 // driver gives a machine its clock, its dice and its store. One goroutine steps it; each request has one of its own.
 type driver struct {
 	client  *client
 	log     *slog.Logger
-	machine *rendezvous.Machine
+	machine *torchetcd.Machine
 	began   time.Time
 
 	orders   chan order
-	answers  chan rendezvous.Event
+	answers  chan torchetcd.Event
 	done     chan struct{}
 	watching map[int]context.CancelFunc
 	timer    *time.Timer
@@ -39,16 +39,16 @@ type order struct {
 // outcome is what became of an order.
 type outcome struct {
 	kind    string
-	world   rendezvous.Membership
+	world   torchetcd.Membership
 	changed <-chan struct{}
 }
 
-func newDriver(c *client, log *slog.Logger, p rendezvous.Protocol) *driver {
+func newDriver(c *client, log *slog.Logger, p torchetcd.Protocol) *driver {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	return &driver{
-		client: c, log: log, machine: rendezvous.New(p), began: time.Now(), timer: timer,
-		orders: make(chan order), answers: make(chan rendezvous.Event), done: make(chan struct{}),
+		client: c, log: log, machine: torchetcd.New(p), began: time.Now(), timer: timer,
+		orders: make(chan order), answers: make(chan torchetcd.Event), done: make(chan struct{}),
 		watching: map[int]context.CancelFunc{},
 	}
 }
@@ -58,21 +58,21 @@ func (d *driver) run(ctx context.Context) {
 	defer close(d.done)
 	defer d.timer.Stop()
 	for {
-		var e rendezvous.Event
+		var e torchetcd.Event
 		select {
 		case <-ctx.Done():
 			return
 		case o := <-d.orders:
 			d.asker = o.reply
 			d.over() // whoever asks for something else has left its world
-			e = rendezvous.Event{Kind: o.kind, Until: time.Since(d.began) + o.until}
+			e = torchetcd.Event{Kind: o.kind, Until: time.Since(d.began) + o.until}
 		case e = <-d.answers:
 			if cancel := d.watching[e.ID]; cancel != nil {
 				cancel()
 				delete(d.watching, e.ID)
 			}
 		case <-d.timer.C:
-			e.Kind = rendezvous.EventTick
+			e.Kind = torchetcd.EventTick
 		}
 		e.Now, e.Chance = time.Since(d.began), rand.Float64()
 		for _, a := range d.machine.Step(e) {
@@ -81,26 +81,26 @@ func (d *driver) run(ctx context.Context) {
 	}
 }
 
-func (d *driver) act(ctx context.Context, a rendezvous.Action) {
+func (d *driver) act(ctx context.Context, a torchetcd.Action) {
 	switch a.Kind {
-	case rendezvous.Alarm:
+	case torchetcd.Alarm:
 		d.timer.Stop()
 		if a.At != 0 {
 			d.timer.Reset(max(0, a.At-time.Since(d.began)))
 		}
-	case rendezvous.Drop:
+	case torchetcd.Drop:
 		if cancel := d.watching[a.ID]; cancel != nil {
 			cancel()
 			delete(d.watching, a.ID)
 		}
-	case rendezvous.Formed:
+	case torchetcd.Formed:
 		d.changed = make(chan struct{})
 		d.log.Info("a world has formed", "version", a.World.Version, "rank", a.World.Rank, "size", a.World.Size)
 		d.reply(outcome{kind: a.Kind, world: a.World, changed: d.changed})
-	case rendezvous.Changed:
+	case torchetcd.Changed:
 		d.log.Info("the world is over")
 		d.over()
-	case rendezvous.Ended, rendezvous.TimedOut, rendezvous.Withdrawn:
+	case torchetcd.Ended, torchetcd.TimedOut, torchetcd.Withdrawn:
 		d.reply(outcome{kind: a.Kind})
 	default:
 		d.request(ctx, a)
@@ -123,9 +123,9 @@ func (d *driver) reply(o outcome) {
 }
 
 // request makes a request, and answers it in any case.
-func (d *driver) request(ctx context.Context, a rendezvous.Action) {
+func (d *driver) request(ctx context.Context, a torchetcd.Action) {
 	asking := ctx
-	if a.Kind == rendezvous.Watch {
+	if a.Kind == torchetcd.Watch {
 		var cancel context.CancelFunc
 		asking, cancel = context.WithCancel(ctx)
 		d.watching[a.ID] = cancel
@@ -136,39 +136,39 @@ func (d *driver) request(ctx context.Context, a rendezvous.Action) {
 		case err == nil && d.silent.Swap(false):
 			d.log.Info("the store answers again")
 		case err == nil || asking.Err() != nil:
-		case a.Kind != rendezvous.Watch && !d.silent.Swap(true): // watches end by themselves now and then
+		case a.Kind != torchetcd.Watch && !d.silent.Swap(true): // watches end by themselves now and then
 			d.log.Warn("the store does not answer; workers go on meanwhile", "request", a.Kind, "key", a.Key, "error", err)
 		default:
 			d.log.Debug("the store did not answer", "request", a.Kind, "key", a.Key, "error", err)
 		}
 		select {
-		case d.answers <- rendezvous.Event{Kind: rendezvous.EventAnswer, ID: a.ID, Reply: r}:
+		case d.answers <- torchetcd.Event{Kind: torchetcd.EventAnswer, ID: a.ID, Reply: r}:
 		case <-ctx.Done():
 		}
 	}()
 }
 
 // perform carries out a request of a machine.
-func perform(ctx context.Context, c *client, a rendezvous.Action) (rendezvous.Reply, error) {
+func perform(ctx context.Context, c *client, a torchetcd.Action) (torchetcd.Reply, error) {
 	var got answer
 	var err error
 	switch a.Kind {
-	case rendezvous.Get, rendezvous.List:
+	case torchetcd.Get, torchetcd.List:
 		got, err = c.get(ctx, a.Key)
-	case rendezvous.Watch:
+	case torchetcd.Watch:
 		got, err = c.watch(ctx, a.Key, a.Index, true)
-	case rendezvous.Delete:
+	case torchetcd.Delete:
 		got, err = c.remove(ctx, a.Key, url.Values{"prevValue": {a.Previous}})
 	default:
 		got, err = c.put(ctx, a.Key, options(a))
 	}
 	if err != nil {
 		if n := code(err); n != 0 {
-			return rendezvous.Reply{Code: n, Index: index(err)}, nil
+			return torchetcd.Reply{Code: n, Index: index(err)}, nil
 		}
-		return rendezvous.Reply{Code: rendezvous.Lost}, err
+		return torchetcd.Reply{Code: torchetcd.Lost}, err
 	}
-	r := rendezvous.Reply{Key: got.Node.Key, Value: got.Node.Value, Modified: got.Node.ModifiedIndex, Index: got.index}
+	r := torchetcd.Reply{Key: got.Node.Key, Value: got.Node.Value, Modified: got.Node.ModifiedIndex, Index: got.index}
 	switch got.Action {
 	case "delete", "compareAndDelete", "expire":
 		r.Gone = true
@@ -180,25 +180,25 @@ func perform(ctx context.Context, c *client, a rendezvous.Action) (rendezvous.Re
 }
 
 // options are the form of a write.
-func options(a rendezvous.Action) url.Values {
+func options(a torchetcd.Action) url.Values {
 	o := url.Values{}
 	if a.TTL > 0 {
 		o.Set("ttl", seconds(a.TTL))
 	}
 	switch a.Kind {
-	case rendezvous.Mkdir:
+	case torchetcd.Mkdir:
 		o.Set("dir", "true")
 		o.Set("prevExist", "false")
 		return o
-	case rendezvous.Refresh:
+	case torchetcd.Refresh:
 		o.Set("refresh", "true")
 		o.Set("prevExist", "true")
 		return o
-	case rendezvous.Create:
+	case torchetcd.Create:
 		o.Set("prevExist", "false")
-	case rendezvous.Swap:
+	case torchetcd.Swap:
 		o.Set("prevValue", a.Previous)
-	case rendezvous.SwapAt:
+	case torchetcd.SwapAt:
 		o.Set("prevIndex", strconv.FormatUint(a.Index, 10))
 		o.Set("prevExist", "true")
 	}

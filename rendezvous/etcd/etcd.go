@@ -1,6 +1,6 @@
 // Package etcd is an agent's part in PyTorch's etcd rendezvous, over etcd's v2 keys API: it forms one world with the
-// agents of torch's legacy backend of that name, of 1.13 and of 2.x. What is decided is decided by the machine of package
-// rendezvous; here are its store, its clock, and what the members of a world tell each other once it has formed.
+// agents of torch's legacy backend of that name, of 1.13 and of 2.x. Package
+// torchetcd decides; here are its store, its clock, and what the members of a world tell each other once it has formed.
 package etcd
 
 import (
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
 // DefaultPrefix is where torch keeps all runs.
@@ -28,14 +29,14 @@ const runTTL = 2 * time.Hour
 
 // Config is where the store is, and what is not the same for all agents of a run.
 type Config struct {
-	Endpoints          []string           // host:port or URLs of members of the cluster; at least one
-	Prefix             string             // torch's etcd_prefix; DefaultPrefix if empty
-	TLS                *tls.Config        // if not nil, endpoints without a scheme are https
-	Username, Password string             // sent as basic authentication if not empty
-	MasterPort         int                // where rank 0's worker is to listen; 0 is any free port
-	Timeout            time.Duration      // of a request that is no watch; 10 s if zero
-	Timings            rendezvous.Timings // those that are zero are rendezvous.Defaults'
-	Log                *slog.Logger       // nowhere if nil
+	Endpoints          []string          // host:port or URLs of members of the cluster; at least one
+	Prefix             string            // torch's etcd_prefix; DefaultPrefix if empty
+	TLS                *tls.Config       // if not nil, endpoints without a scheme are https
+	Username, Password string            // sent as basic authentication if not empty
+	MasterPort         int               // where rank 0's worker is to listen; 0 is any free port
+	Timeout            time.Duration     // of a request that is no watch; 10 s if zero
+	Timings            torchetcd.Timings // those that are zero are torchetcd.Defaults'
+	Log                *slog.Logger      // nowhere if nil
 }
 
 var (
@@ -48,7 +49,7 @@ type Agent struct {
 	config   Config
 	settings rendezvous.Settings
 	self     rendezvous.Agent
-	protocol rendezvous.Protocol
+	protocol torchetcd.Protocol
 	client   *client
 	driver   *driver
 	stop     context.CancelFunc
@@ -56,8 +57,8 @@ type Agent struct {
 	tasks    sync.WaitGroup
 	ready    bool // the run's directories are there
 
-	world   rendezvous.Membership // of version 0 where there is none
-	changed <-chan struct{}       // of that world
+	world   torchetcd.Membership // of version 0 where there is none
+	changed <-chan struct{}      // of that world
 }
 
 var _ rendezvous.Backend = (*Agent)(nil)
@@ -85,7 +86,7 @@ func Open(c Config, s rendezvous.Settings, self rendezvous.Agent) (*Agent, error
 		return nil, fmt.Errorf("opening a rendezvous: %w", err)
 	}
 	a := &Agent{config: c, settings: s, self: self}
-	a.protocol = rendezvous.Protocol{
+	a.protocol = torchetcd.Protocol{
 		Dir: path.Join(a.runDir(), "rdzv"), Token: hex.EncodeToString(token[:]),
 		Min: s.Min, Max: s.Max, LastCall: s.LastCall, Timings: c.Timings,
 	}
@@ -104,19 +105,19 @@ func (a *Agent) Requests() Requests { return a.client.requests() }
 // Join waits for a world, as Backend says.
 func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 	until := time.Now().Add(a.settings.Join)
-	a.world = rendezvous.Membership{}
+	a.world = torchetcd.Membership{}
 	if err := a.prepare(ctx, until); err != nil {
 		return rendezvous.World{}, err
 	}
 	for {
-		o, err := a.driver.order(ctx, rendezvous.EventJoin, time.Until(until))
+		o, err := a.driver.order(ctx, torchetcd.EventJoin, time.Until(until))
 		if err != nil {
 			return rendezvous.World{}, a.abandon(err)
 		}
 		switch o.kind {
-		case rendezvous.Ended:
+		case torchetcd.Ended:
 			return rendezvous.World{}, fmt.Errorf("joining run %s: %w", a.settings.RunID, rendezvous.ErrClosed)
-		case rendezvous.Formed:
+		case torchetcd.Formed:
 		default:
 			return rendezvous.World{}, fmt.Errorf("joining run %s: %w", a.settings.RunID, rendezvous.ErrTimeout)
 		}
@@ -165,7 +166,7 @@ func within(ctx context.Context, changed <-chan struct{}) (context.Context, cont
 
 // abandon takes the agent out of what others wait for, and says why.
 func (a *Agent) abandon(why error) error {
-	ctx, cancel := context.WithTimeout(a.running, 2*rendezvous.Defaults().Withdraw)
+	ctx, cancel := context.WithTimeout(a.running, 2*torchetcd.Defaults().Withdraw)
 	defer cancel()
 	if err := a.leave(ctx); err != nil {
 		a.config.Log.Warn("could not take this agent out of the rendezvous", "error", err)
@@ -174,8 +175,8 @@ func (a *Agent) abandon(why error) error {
 }
 
 func (a *Agent) leave(ctx context.Context) error {
-	a.world = rendezvous.Membership{}
-	_, err := a.driver.order(ctx, rendezvous.EventLeave, 0)
+	a.world = torchetcd.Membership{}
+	_, err := a.driver.order(ctx, torchetcd.EventLeave, 0)
 	return err
 }
 
@@ -215,9 +216,9 @@ func (a *Agent) mkdirs(ctx context.Context) error {
 		}
 		_, err := a.client.put(ctx, dir, o)
 		switch n := code(err); {
-		case n == rendezvous.CodeExists && dir == a.runDir():
+		case n == torchetcd.CodeExists && dir == a.runDir():
 			err = a.refreshRun(ctx)
-		case n == rendezvous.CodeExists:
+		case n == torchetcd.CodeExists:
 			err = nil
 		}
 		if err != nil {
@@ -271,10 +272,10 @@ func (a *Agent) Fail(ctx context.Context) error { return a.close(ctx) }
 
 // close closes the run, with time of its own: the caller's may have gone on waiting for others.
 func (a *Agent) close(ctx context.Context) error {
-	a.world = rendezvous.Membership{}
+	a.world = torchetcd.Membership{}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.config.Timeout)
 	defer cancel()
-	if _, err := a.driver.order(ctx, rendezvous.EventClose, 0); err != nil {
+	if _, err := a.driver.order(ctx, torchetcd.EventClose, 0); err != nil {
 		return fmt.Errorf("closing run %s: %w", a.settings.RunID, err)
 	}
 	return nil
@@ -296,7 +297,7 @@ func (a *Agent) Close() error {
 	return nil
 }
 
-func (a *Agent) exchange(m rendezvous.Membership) exchange {
-	look := cmp.Or(a.config.Timings.KeepAliveTTL, rendezvous.Defaults().KeepAliveTTL)
+func (a *Agent) exchange(m torchetcd.Membership) exchange {
+	look := cmp.Or(a.config.Timings.KeepAliveTTL, torchetcd.Defaults().KeepAliveTTL)
 	return exchange{Membership: m, client: a.client, dir: a.protocol.VersionDir(m.Version), look: look}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
 // each runs a test against every kind of store.
@@ -38,7 +39,7 @@ type run struct {
 	t       *testing.T
 	address string
 	log     *buffer
-	timings rendezvous.Timings
+	timings torchetcd.Timings
 }
 
 // agent opens an agent, of a role and with workers of its number.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
 // Keys that the members of a world tell each other things by, torch's EtcdStore. Torch 1.13 has no slash before a rank
@@ -36,7 +37,7 @@ var errMemberGone = errors.New("a member of the world is gone")
 
 // exchange is what the members of one world tell each other.
 type exchange struct {
-	rendezvous.Membership
+	torchetcd.Membership
 	client *client
 	dir    string        // of the version
 	whole  bool          // it ends when a member is gone, as then the world does not come about
@@ -248,7 +249,7 @@ func (x exchange) count(ctx context.Context) error {
 		n := 0
 		a, err := x.client.get(ctx, key)
 		switch {
-		case code(err) == rendezvous.CodeNotFound:
+		case code(err) == torchetcd.CodeNotFound:
 			_, err = x.client.put(ctx, key, url.Values{"value": {encode("1")}, "prevExist": {"false"}})
 		case err == nil:
 			if n, err = strconv.Atoi(decode(a.Node.Value)); err != nil {
@@ -303,7 +304,7 @@ func (x exchange) await(ctx context.Context, name string) (string, error) {
 		if err == nil {
 			return decode(a.Node.Value), nil
 		}
-		if n := code(err); n != rendezvous.CodeNotFound {
+		if n := code(err); n != torchetcd.CodeNotFound {
 			if n != 0 || sleep(ctx, time.Second) != nil {
 				return "", fmt.Errorf("waiting for %s: %w", name, err)
 			}
@@ -326,7 +327,7 @@ func (x exchange) until(ctx context.Context, ok func(map[string]string) (bool, e
 		dir := path.Join(x.dir, "kv")
 		a, err := x.client.get(ctx, dir)
 		at := a.index
-		if code(err) == rendezvous.CodeNotFound {
+		if code(err) == torchetcd.CodeNotFound {
 			at, err = index(err), nil
 		}
 		if err != nil {
@@ -376,7 +377,7 @@ func (x exchange) open(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	if s, err := rendezvous.ParseState(a.Node.Value); err == nil && s.Status == rendezvous.Closed {
+	if s, err := torchetcd.ParseState(a.Node.Value); err == nil && s.Status == torchetcd.Closed {
 		return rendezvous.ErrClosed
 	}
 	return nil

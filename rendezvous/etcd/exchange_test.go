@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
 // peer is what an agent of torch does once a world is final: it tells, waits for what it needs, and says what it got.
@@ -198,7 +199,7 @@ func expected(n int) []seen {
 func member(r *run, members string, rank int) exchange {
 	r.t.Helper()
 	a := r.agent(rank)
-	m := rendezvous.Membership{Version: 1, Rank: rank, Size: len(members)}
+	m := torchetcd.Membership{Version: 1, Rank: rank, Size: len(members)}
 	for i, kind := range members {
 		token := ""
 		if kind == 'g' {

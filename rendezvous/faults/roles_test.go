@@ -21,6 +21,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/etcdv3"
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
 // storeSpec is what a store's process is told.
@@ -191,7 +192,7 @@ func open(ctx context.Context, spec agentSpec) (rendezvous.Backend, error) {
 	self := rendezvous.Agent{ID: spec.Name, Host: "127.0.0.1", Role: "default", Workers: 1}
 	said := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if spec.Backend == "etcd" {
-		times := rendezvous.Defaults() // with shorter ones, or little would happen in the time that the test has
+		times := torchetcd.Defaults() // with shorter ones, or little would happen in the time that the test has
 		times.StateTTL, times.KeepAliveTTL = 5*time.Second, 4*time.Second
 		times.Renew, times.PeerPoll, times.Retry = own(1500*time.Millisecond), own(time.Second), own(300*time.Millisecond)
 		return etcd.Open(etcd.Config{Endpoints: []string{spec.Endpoint}, Timings: times, Log: said}, settings, self)

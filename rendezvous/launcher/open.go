@@ -16,6 +16,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/etcd"
 	"github.com/tegen-dev/tegen/rendezvous/etcdv3"
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
 // open connects to the run.
@@ -73,7 +74,7 @@ func (o *Options) endpoints() (all []string) {
 
 // timings are torch's but for what the flags say. torch's agents look only at whether keep-alives exist, so theirs and
 // ours may differ.
-func (o *Options) timings() (t rendezvous.Timings) {
+func (o *Options) timings() (t torchetcd.Timings) {
 	t.PeerPoll = o.monitor.Duration
 	if o.conf.ttl > 0 {
 		t.KeepAliveTTL, t.Renew = o.conf.ttl, o.conf.ttl/2

@@ -1,4 +1,4 @@
-package rendezvous
+package torchetcd
 
 import (
 	"encoding/json"

@@ -1,4 +1,7 @@
-package rendezvous
+// Package torchetcd decides an agent's part in PyTorch's etcd rendezvous. A Machine takes events, the answers of the
+// store among them, and returns actions, the requests to the store among them. It has no clock, network or randomness:
+// each event carries the time and a random number. Package etcd runs it.
+package torchetcd
 
 import (
 	"path"

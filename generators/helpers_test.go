@@ -21,7 +21,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// load reads the one job of a YAML text, completed as every door of the product completes it.
+// load reads the one job of a YAML text, completed as every command of the product completes it.
 func load(t testing.TB, text string) *schema.Job {
 	t.Helper()
 	jobs := loadAll(t, schema.Source{Name: "job.yaml", Data: []byte(text)})
@@ -49,7 +49,7 @@ func source(t testing.TB, file string) schema.Source {
 	return schema.Source{Name: file, Data: text}
 }
 
-// job is a TrainingJob that lacks nothing, with more lines of spec, which may replace the ones given here.
+// job is a TrainingJob that lacks nothing, with more lines of spec, which may replace those listed here.
 func job(spec ...string) string { return namedJob("resnet", spec...) }
 
 func namedJob(name string, spec ...string) string {

@@ -16,7 +16,7 @@ import (
 // psRoles are the roles of ps-lite in the order of their Jobs.
 var psRoles = []string{"scheduler", "server", "worker"}
 
-// TestParameterServers: every pod knows its role, the numbers of the others, and the one pod that is the scheduler,
+// TestParameterServers: every pod gets its role, the numbers of the others, and the one pod that is the scheduler,
 // whose name resolves before it is ready.
 func TestParameterServers(t *testing.T) {
 	for _, hashed := range []bool{false, true} {

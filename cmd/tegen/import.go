@@ -22,22 +22,22 @@ error has a line for whatever differs:
 
   file:line: object: field: value: verdict: why
 
-  not kept  neither the job nor what it renders has it
-  dropped   without it the job means something else
-  flaw      it was wrong already: it was mended, or must be, such as ${NODES}
-  refused   it was not wrong, but no TrainingJob may say it: the job must be mended
-  moved     its meaning is kept in another form
-  adds      the job renders more than there was, such as a rendezvous
-  beside    not part of the job: keep it beside
-  warning   kept as it was, such as a secret in plain sight, whose value no line shows
-  unread    could not be read
+  dropped     neither the job nor what it renders has it
+  changed     the job means something else here, such as another launcher
+  error       the source was wrong: it was corrected, or must be, such as ${NODES}
+  refused     the source was right, but no TrainingJob may have it: correct the job
+  translated  its meaning is kept in another form
+  added       the job renders more than there was, such as a rendezvous
+  beside      not part of the job: keep it beside
+  warning     kept as it was, such as a secret in plain text, whose value no line shows
+  unread      could not be read
 
 Status, and what clusters and kubectl write into metadata for themselves, is left
 out without a word. "-" reads standard input.
 
-Exit codes: 0 when every job that was printed can be rendered, whatever was not
-kept; 1 when there was none, or one must be mended first (a flaw or refusal names
-the field); with --strict also when anything was dropped or not kept.`
+Exit codes: 0 when every job that was printed can be rendered, whatever was
+dropped; 1 when there was none, or one must be corrected first (a line with error
+or refused names the field); with --strict also when anything was dropped or changed.`
 
 const importExample = `  tegen import job.yaml > training.yaml
   kubectl get pytorchjob resnet -o yaml | tegen import - --strict
@@ -54,7 +54,7 @@ func newImportCmd(s streams) *cobra.Command {
 		ValidArgsFunction: yamlFiles,
 		RunE:              func(_ *cobra.Command, files []string) error { return runImport(s, files, strict) },
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail when anything was dropped or not kept")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail when anything was dropped or changed")
 	return cmd
 }
 
@@ -80,10 +80,10 @@ func runImport(s streams, files []string, strict bool) error {
 	switch {
 	case out.Jobs == 0:
 		return errors.New("nothing to import: there is no training job in the input")
-	case out.Flawed:
-		return errors.New("a job must be mended before it can be rendered: see the flaws and refusals above")
+	case out.Invalid:
+		return errors.New("a job must be corrected before it can be rendered: see the lines with error or refused above")
 	case strict && out.Lossy:
-		return errors.New("not everything was kept: see above")
+		return errors.New("something was dropped or changed: see above")
 	}
 	return nil
 }

@@ -15,64 +15,66 @@ import (
 )
 
 const (
-	unknown     = "is not a field of this CRD, so an API server drops it without a word; remove it, or install a CRD that has it"
+	unknown = "is not a field of this CRD, so an API server drops it without a word; " +
+		"remove it, or install a CRD that has it"
 	unknownMeta = "is not a field of metadata, so an API server drops it without a word; remove it"
-	statusApart = "is written through a subresource of its own, so an API server drops it from what creates the object; remove it"
+	statusApart = "is written through a subresource of its own, " +
+		"so an API server drops it from what creates the object; remove it"
 )
 
-// Check says which fields of an object of the definition's kind an API server
-// would drop or refuse, sorted by field.
+// Check returns the fields of an object of the definition's kind that an API
+// server would drop or refuse, sorted by field.
 func (d *Definition) Check(u *unstructured.Unstructured) []Finding {
 	_, findings := d.Admit(u)
 	return findings
 }
 
-// Admit is Check, and gives the object as an API server would store it: with
+// Admit is Check, and returns the object as an API server would store it: with
 // defaults, without what it drops. It is nil where something was refused.
 func (d *Definition) Admit(u *unstructured.Unstructured) (map[string]any, []Finding) {
-	j := judgement{definition: d, object: object(u, d.namespaced)}
+	e := evaluation{definition: d, object: object(u, d.namespaced)}
 	name := u.GroupVersionKind().Version
 	v := d.versions[name]
 	if v == nil {
-		j.refuse(mistake{field: "apiVersion", why: d.notServed(name)})
-		return nil, j.findings
+		e.refuse(mistake{field: "apiVersion", why: d.notServed(name)})
+		return nil, e.findings
 	}
 	stored := u.DeepCopy().Object
-	j.coerce(v, stored)
-	if !j.refused { // an API server does not read on either where it cannot decode
-		j.validate(v, stored)
+	e.coerce(v, stored)
+	if !e.refused { // an API server does not read on either where it cannot decode
+		e.validate(v, stored)
 	}
-	slices.SortFunc(j.findings, Compare)
-	j.findings = slices.Compact(j.findings)
-	if j.refused {
+	slices.SortFunc(e.findings, Compare)
+	e.findings = slices.Compact(e.findings)
+	if e.refused {
 		stored = nil
 	}
-	return stored, j.findings
+	return stored, e.findings
 }
 
-// Refuse words an error that a further validator has of the object.
+// Refuse turns the error of a further validator into a finding.
 func (d *Definition) Refuse(u *unstructured.Unstructured, err *field.Error) Finding {
 	m := fieldMistake(err)
 	return Finding{object(u, d.namespaced), orRoot(m.field), d.File, Refused, m.why}
 }
 
-// judgement is what one definition says of one object.
-type judgement struct {
+// evaluation is an object held against one definition.
+type evaluation struct {
 	definition *Definition
 	object     string
 	findings   []Finding
 	refused    bool
 }
 
-func (j *judgement) refuse(m mistake) {
-	j.refused = true
-	j.add(m.field, Refused, m.why)
+func (e *evaluation) refuse(m mistake) {
+	e.refused = true
+	e.add(m.field, Refused, m.why)
 }
 
-func (j *judgement) drop(at, why string) { j.add(at, Dropped, why) }
+func (e *evaluation) drop(at, why string) { e.add(at, Dropped, why) }
 
-func (j *judgement) add(at string, verdict Verdict, why string) {
-	j.findings = append(j.findings, Finding{j.object, orRoot(at), j.definition.File, verdict, why})
+func (e *evaluation) add(at string, verdict Verdict, why string) {
+	e.findings = append(e.findings, Finding{e.object, orRoot(at), e.definition.File, verdict, why})
 }
 
 // orRoot names what is a matter of the whole object.
@@ -80,56 +82,56 @@ func orRoot(field string) string { return cmp.Or(field, "(root)") }
 
 // coerce makes of the object what an API server decodes, and records what is
 // lost on the way.
-func (j *judgement) coerce(v *version, obj map[string]any) {
+func (e *evaluation) coerce(v *version, obj map[string]any) {
 	meta, found, lost, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
-		j.refuse(decodeMistake(err))
+		e.refuse(decodeMistake(err))
 		return
 	}
 	for _, path := range lost {
-		j.drop(path, unknownMeta)
+		e.drop(path, unknownMeta)
 	}
 	setDefaults(obj, v.schema)
-	if !j.definition.keepsUnknown {
+	if !e.definition.keepsUnknown {
 		track := schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 		for _, path := range pruning.PruneWithOptions(obj, v.schema, true, track) {
-			j.drop(path, unknown)
+			e.drop(path, unknown)
 		}
 		dropNulls(obj, v.schema)
 	}
 	// Objects within the object, where the schema declares some, have metadata of their own.
 	ferr, lost := objectmeta.CoerceWithOptions(nil, obj, v.schema, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	if ferr != nil {
-		j.refuse(fieldMistake(ferr))
+		e.refuse(fieldMistake(ferr))
 		return
 	}
 	for _, path := range lost {
-		j.drop(path, unknown)
+		e.drop(path, unknown)
 	}
 	if found {
 		if err := objectmeta.SetObjectMeta(obj, meta); err != nil {
-			j.refuse(mistake{field: "metadata", why: err.Error()})
+			e.refuse(mistake{field: "metadata", why: err.Error()})
 		}
 	}
 	if _, ok := obj["status"]; ok && v.statusApart {
-		j.drop("status", statusApart)
+		e.drop("status", statusApart)
 		delete(obj, "status")
 	}
 }
 
-func (j *judgement) validate(v *version, obj map[string]any) {
+func (e *evaluation) validate(v *version, obj map[string]any) {
 	u := &unstructured.Unstructured{Object: obj}
-	if j.definition.namespaced && u.GetNamespace() == "" {
+	if e.definition.namespaced && u.GetNamespace() == "" {
 		u = u.DeepCopy()
 		u.SetNamespace(metav1.NamespaceDefault) // kubectl, and whatever applies a manifest, gives it one
 	}
-	errs := validation.ValidateObjectMetaAccessor(u, j.definition.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := validation.ValidateObjectMetaAccessor(u, e.definition.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, objectmeta.Validate(nil, obj, v.schema, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.schema, obj)...)
 	for _, err := range errs {
-		j.refuse(fieldMistake(err))
+		e.refuse(fieldMistake(err))
 	}
 	for _, m := range validateSchema(v.openAPI, obj) {
-		j.refuse(m)
+		e.refuse(m)
 	}
 }

@@ -1,15 +1,15 @@
-// Package crds says what an API server would make of custom resources, by the
-// CustomResourceDefinitions that it has: which fields it would drop without a
-// word, and what it would refuse.
+// Package crds predicts what an API server does with custom resources, by the
+// CustomResourceDefinitions that it has: which fields it drops silently, and
+// what it refuses.
 //
 // Input is the text of definitions (apiextensions v1, and v1beta1 of old
 // controllers) and objects of any origin. Output is one Finding for every field
 // at fault. The steps are those of an API server, in its order: fill in the
-// schema's defaults, prune, validate; rules in CEL are for package celrules,
-// which links far more.
-// Invariant: each definition judges alone, so where two files define one kind,
-// as two releases of a controller do, both verdicts are told; and no object
-// that was given is changed.
+// schema's defaults, prune, validate; package celrules evaluates rules in CEL,
+// which link far more.
+// Invariant: each definition is evaluated alone, so where two files define one
+// kind, as two releases of a controller do, both verdicts are reported; and no
+// input object is changed.
 package crds
 
 import (
@@ -36,7 +36,7 @@ const (
 type Finding struct {
 	Object  string // "ElasticJob.elastic.pytorch.org training/bert"
 	Field   string // "spec.replicaSpecs.Worker.replicas"
-	File    string // of the definition that says so
+	File    string // of the definition with that rule
 	Verdict Verdict
 	Why     string // the rule, and the remedy
 }
@@ -49,14 +49,14 @@ func (f Finding) String() string {
 // hold a line end.
 var inOneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
-// Undefined are the custom resources of one kind that no definition is for.
+// Undefined is the custom resources of one kind that has no definition.
 type Undefined struct {
 	Kind    schema.GroupKind
 	Objects []string // "training/bert", in the order of the input
 }
 
-// Check judges every custom resource among the objects by every definition of
-// its kind, and names those that have none. Findings are sorted by object,
+// Check evaluates every custom resource among the objects against every
+// definition of its kind, and names those that have none. Findings are sorted by object,
 // field and file.
 func Check(definitions []*Definition, objects []runtime.Object) ([]Finding, []Undefined) {
 	byKind := map[schema.GroupKind][]*Definition{}
@@ -101,9 +101,9 @@ var builtIn = []string{
 	"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
 }
 
-// Custom says whether an API server knows the object's kind only by a CRD.
-// Files that are never applied are not meant for one: those of kustomize, and
-// what is marked as local.
+// Custom reports whether only a CRD defines the object's kind in an API server.
+// Files that are never applied do not count: those of kustomize, and what is
+// marked as local.
 func Custom(u *unstructured.Unstructured) bool {
 	group := u.GroupVersionKind().Group
 	return strings.Contains(group, ".") && !slices.Contains(builtIn, group) && group != "kustomize.config.k8s.io" &&

@@ -229,7 +229,7 @@ func TestLegacy(t *testing.T) {
 	}
 }
 
-// TestCheckAll judges by each file that defines a kind, and names what no file does.
+// TestCheckAll evaluates against each file that defines a kind, and names what no file does.
 func TestCheckAll(t *testing.T) {
 	text, err := os.ReadFile("testdata/runs.yaml")
 	if err != nil {

@@ -99,7 +99,7 @@ status:
 `
 
 func TestOwnElasticJob(t *testing.T) {
-	judgeOwn(t, "elastic.pytorch.org_elasticjobs.yaml", elasticJob, []ownCase{
+	testOwn(t, "elastic.pytorch.org_elasticjobs.yaml", elasticJob, []ownCase{
 		{"all fields", "imagenet,", "imagenet,", nil},
 		{"only what is required", "  minReplicas: 1\n  maxReplicas: 3\n", "", nil},
 		{"an IPv6 endpoint", "etcd-service:2379", `"[fd00::1]:2379"`, nil},
@@ -142,12 +142,12 @@ status: {phase: Running, replicaStatuses: []}
 func TestOwnMxJob(t *testing.T) {
 	local := mxJob[:strings.Index(mxJob, "  jobMode:")] +
 		"  jobMode: local\n  replicaSpecs:\n  - {replicas: 1, template: {spec: {containers: [{name: mxnet}]}}}\n"
-	judgeOwn(t, "mlkube.io_mxjobs.yaml", local, []ownCase{
+	testOwn(t, "mlkube.io_mxjobs.yaml", local, []ownCase{
 		{"a local job", "jobMode", "jobMode", nil},
 		{"a local job of two", "replicas: 1", "replicas: 2", []string{"spec.replicaSpecs: a local job is one WORKER with one replica"}},
 		{"a local server", "- {", "- {mxReplicaType: SERVER, ", []string{"spec.replicaSpecs: a local job is one WORKER with one replica"}},
 	})
-	judgeOwn(t, "mlkube.io_mxjobs.yaml", mxJob, []ownCase{
+	testOwn(t, "mlkube.io_mxjobs.yaml", mxJob, []ownCase{
 		{"a distributed job", "dist\n", "dist\n", nil},
 		{"a mode that is none", "dist\n", "ps\n", []string{`spec.jobMode: must be one of "local", "dist", not "ps"`}},
 		{"no scheduler", "mxReplicaType: SCHEDULER", "mxReplicaType: WORKER", []string{`spec.replicaSpecs[2]: {"mxReplicaType":"WORKER"} is in the list already; change or drop one of the two`}},
@@ -169,8 +169,8 @@ func TestRoot(t *testing.T) {
 		"{type: object, minProperties: 9}": "(root): must have at least 9 properties",
 		"{type: object, x-kubernetes-validations: [{rule: 'self.kind != \"Walk\"', message: no walks}]}": "(root): no walks",
 	} {
-		judge := celrules.New(read(t, "walks.yaml", mutate(t, minimal, "{type: object}", schema))[0])
-		findings := judge.Check(t.Context(), resource(t, "apiVersion: example.com/v1\nkind: Walk\nmetadata: {name: a}\n"))
+		evaluator := celrules.New(read(t, "walks.yaml", mutate(t, minimal, "{type: object}", schema))[0])
+		findings := evaluator.Check(t.Context(), resource(t, "apiVersion: example.com/v1\nkind: Walk\nmetadata: {name: a}\n"))
 		if len(findings) != 1 || findings[0].Field+": "+findings[0].Why != want {
 			t.Errorf("%s: %v, want %s", schema, findings, want)
 		}
@@ -182,12 +182,12 @@ type ownCase struct {
 	want           []string // up to a pattern
 }
 
-func judgeOwn(t *testing.T, file, sample string, cases []ownCase) {
+func testOwn(t *testing.T, file, sample string, cases []ownCase) {
 	t.Helper()
-	judge := celrules.New(definitions(t, own+"/"+file)[0])
+	evaluator := celrules.New(definitions(t, own+"/"+file)[0])
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			findings := judge.Check(t.Context(), resource(t, mutate(t, sample, tc.old, tc.new)))
+			findings := evaluator.Check(t.Context(), resource(t, mutate(t, sample, tc.old, tc.new)))
 			if len(findings) != len(tc.want) {
 				t.Fatalf("%d findings, want %d: %v", len(findings), len(tc.want), findings)
 			}

@@ -74,7 +74,7 @@ func Read(file string, text []byte) ([]*Definition, error) {
 
 // parse gives a definition the form that both of its API versions share inside
 // an API server, with the defaults of its own: in v1beta1, one schema may stand
-// for all versions, and unknown fields are kept unless it says otherwise.
+// for all versions, and unknown fields are kept by default.
 func parse(file string, u *unstructured.Unstructured) (*Definition, error) {
 	text, err := u.MarshalJSON()
 	if err != nil {

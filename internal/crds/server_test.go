@@ -83,7 +83,7 @@ func (s server) decode(obj map[string]any) (stored map[string]any, fields []stri
 // same object.
 func TestAsServer(t *testing.T) {
 	const file = "testdata/runs.yaml"
-	judge, oracle := definitions(t, file)[0], newServer(t, file)
+	evaluator, oracle := definitions(t, file)[0], newServer(t, file)
 	good := resource(t, run)
 	tried, refused := 0, 0
 	for _, path := range paths(good.Object["spec"], nil) {
@@ -91,7 +91,7 @@ func TestAsServer(t *testing.T) {
 			u := good.DeepCopy()
 			u.Object["spec"] = set(u.Object["spec"], path, value)
 			tried++
-			stored, findings := judge.Admit(u)
+			stored, findings := evaluator.Admit(u)
 			wantStored, want, rest := oracle.decode(u.Object)
 			at := fmt.Sprintf("%v = %v", path, value)
 			var got []string

@@ -41,7 +41,7 @@ func (d *draft) readdress(all ...addresses) {
 
 func (d *draft) rename(rename func(string) string, a addresses) {
 	tell := func(from view) {
-		d.note(from, Moved, "the pods %s0 and so on are called %s%d and so on, and are dialled by these names", a.pod, a.newPod, a.shift)
+		d.note(from, Translated, "the pods %s0 and so on are called %s%d and so on, and are dialled by these names", a.pod, a.newPod, a.shift)
 		from.moved()
 	}
 	for i, e := range d.get("spec.env").items() {

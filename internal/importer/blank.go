@@ -27,15 +27,15 @@ func (d *draft) blank(v view, above string) {
 		case child.given() && (child.value != "" || !amount):
 			d.blank(child, key)
 		case amount:
-			d.note(child, Flaw, "has no value: put one there, or take the line out")
+			d.note(child, Error, "has no value: put one there, or take the line out")
 			d.waits = true
 		case texts[above]:
-			d.note(child, Flaw, "has no value: an empty text was taken")
+			d.note(child, Error, "has no value: an empty text was taken")
 		}
 	}
 	for _, item := range v.items() {
 		if !item.given() && texts[above] {
-			d.note(item, Flaw, "has no value: an empty text was taken")
+			d.note(item, Error, "has no value: an empty text was taken")
 		}
 		d.blank(item, above)
 	}

@@ -332,12 +332,12 @@ func (g gap) reason() string {
 		_, want := gists(g.have, g.want)
 		return "tegen renders " + want
 	}
-	return "nothing in a TrainingJob says it"
+	return "a TrainingJob has no field for it"
 }
 
 func (g gap) note(o *object, why string) Note {
 	v := view{o, realPath(o, g.steps()), g.have}
-	n := v.note(NotKept, "%s", why)
+	n := v.note(Dropped, "%s", why)
 	if g.want != nil && n.Value != hidden {
 		n.Value, _ = gists(g.have, g.want)
 	}

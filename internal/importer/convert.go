@@ -77,7 +77,7 @@ func (s *stream) unwrap(o *object) (all []*object) {
 		all = append(all, job)
 	}
 	if len(all) > 0 {
-		s.notes = append(s.notes, o.note(Dropped, "what it holds is read without it: nobody counts its pods, tries it again or deletes it as one"))
+		s.notes = append(s.notes, o.note(Changed, "what it holds is read without it: nobody counts its pods, tries it again or deletes it as one"))
 		rest := clone(o.Object).(tree)
 		for _, key := range []string{"apiVersion", "kind"} {
 			delete(rest, key)
@@ -101,7 +101,7 @@ func (s *stream) unwrap(o *object) (all []*object) {
 // leftOver tells of what a conversion did not take over.
 func (s *stream) leftOver(o *object, rest tree) {
 	for _, g := range leaves(rest, nil) {
-		s.notes = append(s.notes, view{o, g.steps(), g.have}.note(NotKept, "nothing in a TrainingJob says it"))
+		s.notes = append(s.notes, view{o, g.steps(), g.have}.note(Dropped, "a TrainingJob has no field for it"))
 	}
 }
 
@@ -152,10 +152,10 @@ func (s *stream) roleless(o *object, r replicas) *object {
 			delete(view{value: rest}.at("spec", "runPolicy").mapping(), key)
 		}
 	}
-	s.notes = append(s.notes, role.note(Dropped, "the pods become those of a Job, whose program is not told %s, by which %s meets", r.tells, r.frames))
+	s.notes = append(s.notes, role.note(Changed, "the pods become those of a Job, whose program is not told %s, by which %s meets", r.tells, r.frames))
 	for _, other := range sortedKeys(all) {
 		if other != name {
-			s.notes = append(s.notes, o.view().at("spec", field[0], other).note(Dropped, "a TrainingJob of this framework has workers alone: the pods of this role are not rendered"))
+			s.notes = append(s.notes, o.view().at("spec", field[0], other).note(Changed, "a TrainingJob of this framework has workers alone: the pods of this role are not rendered"))
 		}
 	}
 	delete(view{value: rest}.at("spec").mapping(), field[0])
@@ -164,7 +164,7 @@ func (s *stream) roleless(o *object, r replicas) *object {
 	}
 	for _, key := range sortedKeys(role.mapping()) {
 		if key != "replicas" && key != "template" {
-			s.notes = append(s.notes, role.at(key).note(NotKept, "nothing in a TrainingJob says it"))
+			s.notes = append(s.notes, role.at(key).note(Dropped, "a TrainingJob has no field for it"))
 		}
 	}
 	s.leftOver(o, rest)
@@ -191,10 +191,10 @@ func (s *stream) hyperPod(o *object) *object {
 			delete(rest["spec"].(tree), key)
 		}
 	}
-	s.notes = append(s.notes, o.note(Dropped, "it becomes a PyTorchJob of Kubeflow's operator: HyperPod's own agent and its restarts on other nodes go"))
+	s.notes = append(s.notes, o.note(Changed, "it becomes a PyTorchJob of Kubeflow's operator: HyperPod's own agent and its restarts on other nodes go"))
 	for i, other := range all {
 		if i != trainingIndex(all) {
-			s.notes = append(s.notes, other.note(Dropped, "a TrainingJob has workers alone: the pods of this role are not rendered"))
+			s.notes = append(s.notes, other.note(Changed, "a TrainingJob has workers alone: the pods of this role are not rendered"))
 		}
 	}
 	delete(rest["spec"].(tree), "replicaSpecs")
@@ -203,7 +203,7 @@ func (s *stream) hyperPod(o *object) *object {
 	}
 	for _, key := range sortedKeys(worker.mapping()) {
 		if key != "replicas" && key != "template" && key != "name" {
-			s.notes = append(s.notes, worker.at(key).note(NotKept, "nothing in a TrainingJob says it"))
+			s.notes = append(s.notes, worker.at(key).note(Dropped, "a TrainingJob has no field for it"))
 		}
 	}
 	s.leftOver(o, rest)

@@ -64,7 +64,7 @@ func TestCorpus(t *testing.T) {
 			case out.Jobs == 0:
 				refused++
 				verdict = "refused: " + out.Notes[len(out.Notes)-1].Why
-			case out.Flawed:
+			case out.Invalid:
 				verdict = "must be mended: " + blocker(out.Notes)
 			case out.Lossy:
 				sound++
@@ -74,7 +74,7 @@ func TestCorpus(t *testing.T) {
 				strict++
 			}
 			fmt.Fprintf(&table, "%-90s %s\n", name, verdict)
-			if out.Jobs == 0 || out.Flawed {
+			if out.Jobs == 0 || out.Invalid {
 				return
 			}
 			made := renders(t, out.YAML)
@@ -105,7 +105,7 @@ func lines(notes []importer.Note) string {
 // blocker is the first note that says what must be mended, or all of them where none does, which is a mistake.
 func blocker(notes []importer.Note) string {
 	for _, n := range notes {
-		if n.Verdict == importer.Refused || n.Verdict == importer.Flaw && strings.Contains(n.Why, "placeholder") {
+		if n.Verdict == importer.Refused || n.Verdict == importer.Error && strings.Contains(n.Why, "placeholder") {
 			return n.Field + ": " + n.Why
 		}
 	}
@@ -162,7 +162,7 @@ func lostWords(path, value, kept string, notes []importer.Note) (out []string) {
 		word = strings.Trim(word, `"';\`)
 		name, _, _ := strings.Cut(strings.ReplaceAll(word, "_", "-"), "=")
 		told := slices.ContainsFunc(notes, func(n importer.Note) bool {
-			goes := n.Verdict == importer.Dropped || n.Verdict == importer.NotKept || n.Verdict == importer.Beside || n.Field == "" && n.Verdict == importer.Moved
+			goes := n.Verdict == importer.Changed || n.Verdict == importer.Dropped || n.Verdict == importer.Beside || n.Field == "" && n.Verdict == importer.Translated
 			return strings.Contains(n.Why, word) || strings.Contains(n.Why, name) || strings.Contains(n.Value, word) || goes && strings.HasPrefix(path, n.Field)
 		})
 		if !strings.Contains(kept, word) && !told {
@@ -187,8 +187,8 @@ var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 func toldOf(notes []importer.Note, kind, path string) bool {
 	return slices.ContainsFunc(notes, func(n importer.Note) bool {
-		whole := n.Field == "" && (n.Verdict == importer.Beside || n.Verdict == importer.NotKept || n.Verdict == importer.Moved) && strings.HasPrefix(n.Object, kind)
-		return whole || n.Field != "" && n.Verdict != importer.Adds && (strings.HasPrefix(path, n.Field) || strings.HasPrefix(n.Field, path))
+		whole := n.Field == "" && (n.Verdict == importer.Beside || n.Verdict == importer.Dropped || n.Verdict == importer.Translated) && strings.HasPrefix(n.Object, kind)
+		return whole || n.Field != "" && n.Verdict != importer.Added && (strings.HasPrefix(path, n.Field) || strings.HasPrefix(n.Field, path))
 	})
 }
 

@@ -61,7 +61,7 @@ func (d *draft) dlroverProgram(pod, c view) {
 	if program.Launch() == nil && trainerWords(c).given() {
 		c.at("command").moved()
 		c.at("args").moved()
-		d.note(trainerWords(c), Moved, "tegen starts it with dlrover-run, which the image must have")
+		d.note(trainerWords(c), Translated, "tegen starts it with dlrover-run, which the image must have")
 	}
 }
 

@@ -23,7 +23,7 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 		}
 	}
 	if !worker.at("restartPolicy").given() {
-		d.note(worker, Dropped, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made again where they were killed")
+		d.note(worker, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made again where they were killed")
 	}
 	d.endless(spec)
 	d.cleaning(spec)
@@ -53,7 +53,7 @@ func (d *draft) elasticProgram(pod, c view) {
 	case entrypoint || p.start < 0 || words[0] != "torchrun":
 		d.set("spec.launcher", schema.LauncherEntrypoint, c)
 		if p.launcher == "" {
-			d.note(c.at("command"), Adds, "args get options of torchrun, as the controller gives them some of its own: it must start training as torchrun does")
+			d.note(c.at("command"), Added, "args get options of torchrun, as the controller gives them some of its own: it must start training as torchrun does")
 		}
 	case len(words) > 2 && words[1] == "--no_python":
 		p.command, p.args = words[2:], nil
@@ -84,7 +84,7 @@ func (d *draft) backoff(policy view) {
 	limit := policy.at("backoffLimit")
 	n, ok := limit.number()
 	if n > mostRestarts {
-		d.note(limit, Dropped, "spec.failure.restarts ends at %d", mostRestarts)
+		d.note(limit, Changed, "spec.failure.restarts ends at %d", mostRestarts)
 		limit.moved()
 		n = mostRestarts
 	}

@@ -77,9 +77,9 @@ func etcdFlaws(c view, backend string) (notes []Note) {
 			}
 			switch {
 			case strings.HasPrefix(strings.TrimLeft(word.text(), "-"), "advertise-client-urls") && strings.Contains(value.text(), "//0.0.0.0"):
-				notes = append(notes, value.note(Flaw, "clients that reconnect dial what etcd advertises, and 0.0.0.0 is none of its addresses: tegen advertises the Service's name"))
+				notes = append(notes, value.note(Error, "clients that reconnect dial what etcd advertises, and 0.0.0.0 is none of its addresses: tegen advertises the Service's name"))
 			case strings.HasPrefix(strings.TrimLeft(word.text(), "-"), "enable-v2") && floating.MatchString(c.at("image").text()):
-				notes = append(notes, c.at("image").note(Flaw, "etcd 3.6 and newer refuse --enable-v2, and latest is such a one: tegen pins the last that has it"))
+				notes = append(notes, c.at("image").note(Error, "etcd 3.6 and newer refuse --enable-v2, and latest is such a one: tegen pins the last that has it"))
 			}
 		}
 	}

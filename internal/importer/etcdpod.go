@@ -27,7 +27,7 @@ func (d *draft) foreignEtcd(server, service *object, backend string) {
 	d.nodesFor("spec.roles.etcd", pod)
 	dataDir, unknown := d.etcdOptions(c)
 	for _, v := range unknown {
-		d.note(v, NotKept, "spec.rendezvous.etcd has no field for it")
+		d.note(v, Dropped, "spec.rendezvous.etcd has no field for it")
 	}
 	c.at("command").moved()
 	c.at("args").moved()

@@ -20,7 +20,7 @@ func TestGains(t *testing.T) {
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	told := []importer.Note{{Verdict: importer.Adds, Why: "runPolicy.backoffLimit 6"}}
+	told := []importer.Note{{Verdict: importer.Added, Why: "runPolicy.backoffLimit 6"}}
 	if found = gains(t, bare, more, told); len(found) != 1 {
 		t.Errorf("a line tells of the limit: %v", found)
 	}
@@ -28,13 +28,13 @@ func TestGains(t *testing.T) {
 
 // TestLostWords: a line about a program hides none of its words.
 func TestLostWords(t *testing.T) {
-	moved := []importer.Note{{Field: "spec.command", Verdict: importer.Moved, Why: "of torchrun's options, --nnodes became a field"}}
+	moved := []importer.Note{{Field: "spec.command", Verdict: importer.Translated, Why: "of torchrun's options, --nnodes became a field"}}
 	got := lostWords("spec.command[2]", "torchrun --nnodes=2 --fast t.py", "args: [t.py], torchrun", moved)
 	if diff := cmp.Diff([]string{"--fast"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got = lostWords("spec.command[2]", "--fast", "", []importer.Note{{Field: "spec.command", Verdict: importer.Dropped}}); got != nil {
-		t.Errorf("what was dropped is told: %v", got)
+	if got = lostWords("spec.command[2]", "--fast", "", []importer.Note{{Field: "spec.command", Verdict: importer.Changed}}); got != nil {
+		t.Errorf("what was changed is reported: %v", got)
 	}
 }
 
@@ -95,7 +95,7 @@ func changesNothing(path, value string) bool {
 func toldOfGain(notes []importer.Note, path string) bool {
 	steps := regexp.MustCompile(`[A-Za-z]+`).FindAllString(path, -1)
 	for _, n := range notes {
-		if n.Verdict != importer.Adds {
+		if n.Verdict != importer.Added {
 			if n.Field != "" && strings.HasSuffix(n.Field, "."+path[strings.LastIndex(path, ".")+1:]) {
 				return true
 			}

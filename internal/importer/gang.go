@@ -59,7 +59,7 @@ func (d *draft) koordinator(t, annotations, name view) {
 		d.set("spec.gang.scheduler", schema.GangKoordinator, name)
 	}
 	if scheduler == "" {
-		d.note(name, Flaw, "the pods name no schedulerName, and the default scheduler reads no gangs: tegen names koord-scheduler")
+		d.note(name, Error, "the pods name no schedulerName, and the default scheduler reads no gangs: tegen names koord-scheduler")
 	}
 	d.gangName(name)
 	if n, err := strconv.ParseInt(key("min-available").text(), 10, 64); err == nil {
@@ -95,7 +95,7 @@ func (d *draft) podGroup(scheduler, group string, name view) {
 	d.gangName(name)
 	o := d.stream.find(group, "PodGroup", d.namespace(), name.text())
 	if o == nil {
-		d.note(name, NotKept, "the PodGroup is not in the input: its minimum is taken for that of the workers")
+		d.note(name, Dropped, "the PodGroup is not in the input: its minimum is taken for that of the workers")
 		if scheduler == schema.GangKubernetes {
 			d.set("spec.kubernetesVersion", "1.36", name) // the first that has such groups
 		}

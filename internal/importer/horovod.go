@@ -43,7 +43,7 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	}
 	d := newDraft(s, o, framework, schema.TargetMPIJob, o.name)
 	if o.gvk.Version != "v2beta1" {
-		d.note(o.view().at("apiVersion"), Dropped, "kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must have sshd")
+		d.note(o.view().at("apiVersion"), Changed, "kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must have sshd")
 		o.view().at("apiVersion").moved()
 	}
 	d.others = 1
@@ -75,14 +75,14 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	case path.Base(words[0]) == "sshd":
 		for _, v := range []view{w.at("command"), w.at("args")} {
 			if v.given() {
-				d.note(v, Moved, "the workers run sshd with a configuration of tegen's")
+				d.note(v, Translated, "the workers run sshd with a configuration of tegen's")
 			}
 		}
 	default:
-		d.note(trainerWords(w), Dropped, "the workers run sshd and nothing else")
+		d.note(trainerWords(w), Changed, "the workers run sshd and nothing else")
 	}
 	if !w.at("env").item("name", "TEGEN_SSH_DIR").given() {
-		d.note(launcher, Moved, "the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
+		d.note(launcher, Translated, "the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
 	}
 	d.horovodrun(c, launcher.at("template", "spec"))
 	d.horovodEnv(c)
@@ -109,19 +109,19 @@ var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0
 func (d *draft) horovodrun(c, pod view) {
 	words, at := launcherWords(c), trainerWords(c)
 	if len(words) == 0 {
-		d.note(at, Dropped, "no horovodrun and no mpirun could be read in it: say in spec.command what each process runs")
+		d.note(at, Changed, "no horovodrun and no mpirun could be read in it: say in spec.command what each process runs")
 		return
 	}
 	if before := beforeLauncher(c, words[0]); len(before) > 0 {
-		note := at.note(NotKept, "what runs before the launcher is no part of a TrainingJob")
+		note := at.note(Dropped, "what runs before the launcher is no part of a TrainingJob")
 		note.Value = gist(before)
 		d.notes = append(d.notes, note)
 	}
 	if path.Base(words[0]) != "horovodrun" {
 		if d.isHorovod(c, words) {
-			d.note(at, Moved, "%s becomes horovodrun", path.Base(words[0]))
+			d.note(at, Translated, "%s becomes horovodrun", path.Base(words[0]))
 		} else {
-			d.note(at, Dropped, "a TrainingJob starts processes by horovodrun alone: %s and its options go, and the image must have Horovod", path.Base(words[0]))
+			d.note(at, Changed, "a TrainingJob starts processes by horovodrun alone: %s and its options go, and the image must have Horovod", path.Base(words[0]))
 		}
 		d.set("spec.horovod.controller", "mpi", at)
 	}
@@ -195,7 +195,7 @@ func (d *draft) horovodOption(name, value, written string, at view) {
 	switch {
 	case slices.Contains(plumbing, name):
 		if !known.MatchString(value) && !strings.Contains(value, d.name()+"-worker") {
-			note := at.note(Moved, "tegen says by itself where the workers are")
+			note := at.note(Translated, "tegen says by itself where the workers are")
 			note.Value = written
 			d.notes = append(d.notes, note)
 		}
@@ -216,7 +216,7 @@ func (d *draft) horovodOption(name, value, written string, at view) {
 			d.add("spec.env", tree{"name": name, "value": value}, at)
 		}
 	default:
-		note := at.note(NotKept, "a TrainingJob has no word for this option of the launcher")
+		note := at.note(Dropped, "a TrainingJob has no field for this option of the launcher")
 		note.Value = written
 		d.notes = append(d.notes, note)
 	}
@@ -260,7 +260,7 @@ func (d *draft) count(options [][3]string, at view) {
 		}
 	}
 	if np != "" && np != fewest {
-		note := at.note(NotKept, "tegen starts %s processes, one for each place", fewest)
+		note := at.note(Dropped, "tegen starts %s processes, one for each place", fewest)
 		note.Value = "-np " + np
 		d.notes = append(d.notes, note)
 	}

@@ -19,11 +19,11 @@ import (
 
 // Result is what came out of manifests.
 type Result struct {
-	YAML   []byte // TrainingJobs, in the order of the input
-	Jobs   int
-	Notes  []Note
-	Flawed bool // a job among them does not load as it is
-	Lossy  bool // something of the input is neither in the jobs nor in what they render
+	YAML    []byte // TrainingJobs, in the order of the input
+	Jobs    int
+	Notes   []Note
+	Invalid bool // a job among them does not load as it is
+	Lossy   bool // something of the input is neither in the jobs nor in what they render
 }
 
 // Note is one thing that a person should know, on one line.
@@ -42,15 +42,15 @@ type Verdict string
 
 // The verdicts.
 const (
-	NotKept Verdict = "not kept" // neither the job nor what it renders has it
-	Flaw    Verdict = "flaw"     // it was wrong already, and is mended, or must be
-	Moved   Verdict = "moved"    // its meaning is kept in another form
-	Adds    Verdict = "adds"     // the job renders more than there was
-	Beside  Verdict = "beside"   // not part of the job: it stays a manifest of its own
-	Unread  Verdict = "unread"   // could not be read
-	Dropped Verdict = "dropped"  // what the job is loses a part of its meaning without it
-	Refused Verdict = "refused"  // it was not wrong, but no TrainingJob may say it: the job must be changed
-	Warning Verdict = "warning"  // kept as it was, and worth a second look
+	Dropped    Verdict = "dropped"    // neither the job nor what it renders has it
+	Changed    Verdict = "changed"    // the job means something else here
+	Error      Verdict = "error"      // the source was wrong: it was corrected, or must be
+	Refused    Verdict = "refused"    // the source was right, but the schema refuses it: the job must be corrected
+	Translated Verdict = "translated" // its meaning is kept in another form
+	Added      Verdict = "added"      // the job renders more than the source had
+	Beside     Verdict = "beside"     // not part of the job: it stays a manifest of its own
+	Warning    Verdict = "warning"    // kept as it was, and worth a second look
+	Unread     Verdict = "unread"     // could not be read
 )
 
 func (n Note) String() string {
@@ -90,7 +90,7 @@ func Jobs(sources []schema.Source) Result {
 	}
 	wrong := together(drafts)
 	out.Notes = append(out.Notes, wrong...)
-	out.Flawed = len(wrong) > 0 || slices.ContainsFunc(drafts, func(d *draft) bool { return d.waits || len(d.mistakes) > 0 })
+	out.Invalid = len(wrong) > 0 || slices.ContainsFunc(drafts, func(d *draft) bool { return d.waits || len(d.mistakes) > 0 })
 	out.Notes = append(out.Notes, s.rest(drafts)...)
 	tidy(&out)
 	return out
@@ -143,7 +143,7 @@ var position = regexp.MustCompile(`^[0-9]+:[0-9]+: `)
 func located(e schema.Error, d *draft, before []*draft) string {
 	for _, other := range before {
 		if e.Rule == "duplicate" && e.Path == "metadata.name" && other.name() == d.name() && sameNamespace(other.namespace(), d.namespace()) {
-			n := other.workload[0].view().at("metadata", "name").note(Flaw, "")
+			n := other.workload[0].view().at("metadata", "name").note(Error, "")
 			return fmt.Sprintf("%q is the name of the job at %s already", d.name(), n.at())
 		}
 	}
@@ -157,6 +157,6 @@ func tidy(out *Result) {
 	})
 	out.Notes = slices.Compact(out.Notes)
 	for _, n := range out.Notes {
-		out.Lossy = out.Lossy || slices.Contains([]Verdict{NotKept, Dropped, Unread}, n.Verdict)
+		out.Lossy = out.Lossy || slices.Contains([]Verdict{Dropped, Changed, Unread}, n.Verdict)
 	}
 }

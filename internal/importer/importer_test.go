@@ -42,39 +42,39 @@ func TestGolden(t *testing.T) {
 			}
 			files.Compare(t, name+".yaml", out.YAML)
 			files.Compare(t, name+".txt", []byte(notes.String()))
-			if source, err := os.ReadFile(path); err == nil && !out.Flawed && !out.Lossy {
+			if source, err := os.ReadFile(path); err == nil && !out.Invalid && !out.Lossy {
 				for _, gain := range gains(t, string(source), renders(t, out.YAML), out.Notes) {
 					t.Errorf("rendered without a word: %s", gain)
 				}
 			}
-			if _, err := schema.Load([]schema.Source{{Name: name, Data: out.YAML}}); (err != nil) != out.Flawed {
-				t.Errorf("flawed is %v, and loading the result says %v", out.Flawed, err)
+			if _, err := schema.Load([]schema.Source{{Name: name, Data: out.YAML}}); (err != nil) != out.Invalid {
+				t.Errorf("invalid is %v, and loading the result says %v", out.Invalid, err)
 			}
 		})
 	}
 	files.Orphans(t, ".")
 }
 
-// TestFlaws names what is known to be wrong in others' examples: each must be told, whatever else is.
-func TestFlaws(t *testing.T) {
+// TestErrors names what is known to be wrong in others' examples: each must be told, whatever else is.
+func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
-		"an annotation that is a number":     {"dlrover-gang.yaml", `min-available"\]: 2: flaw: must be a string`},
-		"a gang below the rendezvous":        {"dlrover-gang.yaml", `flaw: spec\.gang\.minAvailable: 2 is below spec\.workers\.min 3`},
-		"two processes on one accelerator":   {"dlrover-gang.yaml", `flaw: spec\.command\[2\]: --nproc_per_node=2 is above spec\.resources\.gpu 1`},
-		"a gang that no scheduler reads":     {"dlrover-gang.yaml", `flaw: the pods name no schedulerName`},
-		"kind in a pod template":             {"elasticjob.yaml", `template\.kind: "Pod": not kept: no pod template has this field`},
-		"apiVersion in a pod template":       {"elasticjob.yaml", `template\.apiVersion: "v1": not kept: no pod template has this field`},
-		"etcd latest with the v2 API":        {"torchelastic-pods.yaml", `"quay\.io/coreos/etcd:latest": flaw: etcd 3\.6`},
-		"an address that nobody has":         {"torchelastic-pods.yaml", `"http://0\.0\.0\.0:2379": flaw: .*advertises`},
-		"a key that stands twice":            {"torchelastic-pods.yaml", `spec\.volumes\[0\]\.name: flaw: the key stands twice`},
-		"a volume that anyone may take":      {"torchelastic-pods.yaml", `storageClassName: "efs-sc": flaw: any claim`},
-		"a placeholder":                      {"torchelastic-pods.yaml", `flaw: spec\.script\.s3: must be an S3 URI.*placeholders`},
-		"a worker that is unlike the others": {"torchelastic-pods.yaml", `volumeMounts\[2\].*not kept: the workers of a job are alike`},
-		"a sidecar of a foreign etcd":        {"etcd-pod.yaml", `Pod etcd: spec\.containers\[1\].*not kept`},
-		"a class's parameters":               {"etcd-pod.yaml", `StorageClass efs-sc: parameters\.fileSystemId: "fs-9": not kept`},
-		"the one that trains among several":  {"driver.yaml", `replicatedJobs\[0\]\.name: "driver": dropped: .*that of "trainers"`},
-		"a sibling, field by field":          {"driver.yaml", `replicatedJobs\[0\].*\.image: "busybox:1\.36": not kept`},
-		"a role without a command":           {"mxjob.yaml", `mxReplicaSpecs\.Scheduler.*dropped: the image's own command: a TrainingJob has the scheduler run the worker's command and args`},
+		"an annotation that is a number":     {"dlrover-gang.yaml", `min-available"\]: 2: error: must be a string`},
+		"a gang below the rendezvous":        {"dlrover-gang.yaml", `error: spec\.gang\.minAvailable: 2 is below spec\.workers\.min 3`},
+		"two processes on one accelerator":   {"dlrover-gang.yaml", `error: spec\.command\[2\]: --nproc_per_node=2 is above spec\.resources\.gpu 1`},
+		"a gang that no scheduler reads":     {"dlrover-gang.yaml", `error: the pods name no schedulerName`},
+		"kind in a pod template":             {"elasticjob.yaml", `template\.kind: "Pod": dropped: no pod template has this field`},
+		"apiVersion in a pod template":       {"elasticjob.yaml", `template\.apiVersion: "v1": dropped: no pod template has this field`},
+		"etcd latest with the v2 API":        {"torchelastic-pods.yaml", `"quay\.io/coreos/etcd:latest": error: etcd 3\.6`},
+		"an address that nobody has":         {"torchelastic-pods.yaml", `"http://0\.0\.0\.0:2379": error: .*advertises`},
+		"a key that stands twice":            {"torchelastic-pods.yaml", `spec\.volumes\[0\]\.name: error: the key stands twice`},
+		"a volume that anyone may take":      {"torchelastic-pods.yaml", `storageClassName: "efs-sc": error: any claim`},
+		"a placeholder":                      {"torchelastic-pods.yaml", `error: spec\.script\.s3: must be an S3 URI.*placeholders`},
+		"a worker that is unlike the others": {"torchelastic-pods.yaml", `volumeMounts\[2\].*dropped: the workers of a job are alike`},
+		"a sidecar of a foreign etcd":        {"etcd-pod.yaml", `Pod etcd: spec\.containers\[1\].*dropped`},
+		"a class's parameters":               {"etcd-pod.yaml", `StorageClass efs-sc: parameters\.fileSystemId: "fs-9": dropped`},
+		"the one that trains among several":  {"driver.yaml", `replicatedJobs\[0\]\.name: "driver": changed: .*that of "trainers"`},
+		"a sibling, field by field":          {"driver.yaml", `replicatedJobs\[0\].*\.image: "busybox:1\.36": dropped`},
+		"a role without a command":           {"mxjob.yaml", `mxReplicaSpecs\.Scheduler.*changed: the image's own command: a TrainingJob has the scheduler run the worker's command and args`},
 		"an image without a version":         {"pytorchjob.yaml", `refused: spec\.image: must be an image with a tag`},
 	} {
 		found := false
@@ -123,8 +123,8 @@ metadata: {name: a-name-that-is-much-longer-than-forty-characters}
 spec: {pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{}, 3, {name: x, env: 5, volumeMounts: [{}], args: {}}]}}}}}
 `
 	out := importer.Jobs([]schema.Source{{Name: "broken.yaml", Data: []byte(text)}})
-	if out.Jobs != 2 || !out.Flawed || !out.Lossy {
-		t.Errorf("%d jobs, flawed %v, lossy %v: want 2 jobs, both true", out.Jobs, out.Flawed, out.Lossy)
+	if out.Jobs != 2 || !out.Invalid || !out.Lossy {
+		t.Errorf("%d jobs, invalid %v, lossy %v: want 2 jobs, both true", out.Jobs, out.Invalid, out.Lossy)
 	}
 	for _, n := range out.Notes {
 		if n.Line == 0 && n.Verdict != importer.Unread {

@@ -59,10 +59,10 @@ func readPlainJob(s *stream, o *object) *draft {
 	}
 	switch m, ok := all.number(); {
 	case ok && m != n:
-		d.note(all, Dropped, "of %d pods in all, %d run at a time: a TrainingJob starts all of its workers at once, and has %d", m, n, n)
+		d.note(all, Changed, "of %d pods in all, %d run at a time: a TrainingJob starts all of its workers at once, and has %d", m, n, n)
 		all.moved()
 	case !ok && n > 1:
-		d.note(at, Dropped, "the first pod that ends well ends this Job: a TrainingJob waits for all of its workers")
+		d.note(at, Changed, "the first pod that ends well ends this Job: a TrainingJob waits for all of its workers")
 		at.moved()
 	}
 	spec.at("completionMode").moved()

@@ -88,7 +88,7 @@ func (s *stream) trainingItem(list view) (item view, others int64) {
 	for i, other := range items {
 		if i != trainingIndex(items) {
 			others += podsOf(other)
-			s.notes = append(s.notes, other.at("name").note(Dropped, "a TrainingJob has one template of pods, which is that of %s: these pods are not rendered", gist(item.at("name").value)))
+			s.notes = append(s.notes, other.at("name").note(Changed, "a TrainingJob has one template of pods, which is that of %s: these pods are not rendered", gist(item.at("name").value)))
 		}
 	}
 	return item, others
@@ -115,10 +115,10 @@ func (d *draft) children(child view) {
 		return
 	}
 	d.set("spec.workers.replicas", replicas*pods, child.at("replicas"))
-	d.note(child.at("replicas"), Dropped, "a TrainingJob renders one Job: these %d, each with an index and a place of its own, become one of %d pods", replicas, replicas*pods)
+	d.note(child.at("replicas"), Changed, "a TrainingJob renders one Job: these %d, each with an index and a place of its own, become one of %d pods", replicas, replicas*pods)
 	for _, v := range []view{job.at("parallelism"), job.at("completions")} {
 		if v.given() {
-			d.note(v, Moved, "they are among the %d pods of the one Job", replicas*pods)
+			d.note(v, Translated, "they are among the %d pods of the one Job", replicas*pods)
 		}
 	}
 	for _, v := range []view{child.at("replicas"), job.at("parallelism"), job.at("completions"), job.at("completionMode")} {

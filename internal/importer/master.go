@@ -49,7 +49,7 @@ func (p *program) reads() []string {
 func (d *draft) unset(from view, setter string) {
 	p := &program{command: d.get("spec.command").texts(), args: d.get("spec.args").texts()}
 	if names := p.reads(); len(names) > 0 {
-		d.note(from, Dropped, "the program reads %s, which %s alone sets, and no TrainingJob: have torchrun meet without them, or set them in spec.env",
+		d.note(from, Changed, "the program reads %s, which %s alone sets, and no TrainingJob: have torchrun meet without them, or set them in spec.env",
 			strings.Join(names, ", "), setter)
 	}
 }

@@ -92,7 +92,7 @@ func mutate(t *testing.T, docs []*yaml.Node, n *yaml.Node, i int) {
 	out := importer.Jobs([]schema.Source{{Name: "mutant.yaml", Data: input.Bytes()}})
 	found := string(out.YAML)
 	for _, note := range out.Notes { // without the change there is none
-		if note.Verdict != importer.Adds {
+		if note.Verdict != importer.Added {
 			return
 		}
 	}

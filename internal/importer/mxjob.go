@@ -27,7 +27,7 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 	}
 	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJob, o.name)
 	if !all.server.template.given() {
-		d.note(spec.at("mxReplicaSpecs"), Dropped, "it trained without servers: this target always has a Scheduler and a Server, which are rendered, and of which the workers are told")
+		d.note(spec.at("mxReplicaSpecs"), Changed, "it trained without servers: this target always has a Scheduler and a Server, which are rendered, and of which the workers are told")
 	}
 	policy := spec.at("runPolicy")
 	if !policy.given() {
@@ -42,7 +42,7 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 	d.parameterServers(all)
 	d.surroundings()
 	if o.gvk.Version != "v1" {
-		d.note(o.view().at("apiVersion"), Moved, "only kubeflow.org/v1 is rendered")
+		d.note(o.view().at("apiVersion"), Translated, "only kubeflow.org/v1 is rendered")
 		o.view().at("apiVersion").moved()
 	}
 	return d, nil

@@ -67,7 +67,7 @@ func (d *draft) unfilled(v view) {
 		if fields := d.awaits[v.key()]; len(fields) > 0 {
 			where = ", or into " + strings.Join(fields, " and ") + " of the job"
 		}
-		d.note(v, Flaw, "a placeholder that nobody has filled in: put the value in its place%s", where)
+		d.note(v, Error, "a placeholder that nobody has filled in: put the value in its place%s", where)
 		d.waits = d.waits || wholly(x, isProgramWord(v))
 		if n := len(v.path); !strings.HasPrefix(v.path[n-1], "[") { // a word is compared with the others of its program
 			v.moved()

@@ -16,39 +16,39 @@ func TestPlaceholders(t *testing.T) {
 	for name, c := range map[string]struct {
 		in           string
 		told, untold []string
-		flawed       bool
+		invalid      bool
 	}{
 		"each word waits for its own field": {
 			in: head + `image: "a/b:1", command: [torchrun, --nproc_per_node=$GPUS, --nnodes=$NODES, train.py, "<IMAGE>"]` + tail,
 			told: []string{
-				`command\[1\]: .*flaw: .*, or into spec\.workers\.processes of the job`,
-				`command\[2\]: .*flaw: .*, or into spec\.workers\.m(ax|in) and spec\.workers\.m(ax|in) of the job`,
-				`command\[4\]: .*flaw: .*, or into spec\.command\[2\] of the job`,
+				`command\[1\]: .*error: .*, or into spec\.workers\.processes of the job`,
+				`command\[2\]: .*error: .*, or into spec\.workers\.m(ax|in) and spec\.workers\.m(ax|in) of the job`,
+				`command\[4\]: .*error: .*, or into spec\.command\[2\] of the job`,
 			},
-			flawed: true,
+			invalid: true,
 		},
 		"one placeholder in two words": {
-			in:     head + `image: "a/b:1", command: [python, train.py], args: [--a=<A_NAME>, --b, "<A_NAME>"]` + tail,
-			told:   []string{`args\[0\]: .*or into spec\.args\[0\] of the job`, `args\[2\]: .*or into spec\.args\[2\] of the job`},
-			flawed: true,
+			in:      head + `image: "a/b:1", command: [python, train.py], args: [--a=<A_NAME>, --b, "<A_NAME>"]` + tail,
+			told:    []string{`args\[0\]: .*or into spec\.args\[0\] of the job`, `args\[2\]: .*or into spec\.args\[2\] of the job`},
+			invalid: true,
 		},
 		"tokens of a model": {
 			in:     head + `image: "a/b:1", command: [torchrun, t.py, --pad_token=<pad>, --image_token, "<image>"], env: [{name: BOS, value: "<s>"}]` + tail,
-			untold: []string{"flaw", "refused"},
+			untold: []string{"error", "refused"},
 		},
 		"what somebody is to fill in": {
-			in:     head + `image: "a/b:1", command: [torchrun, t.py, "--a=<your-bucket>", "<a name>", "s3://<my_name>/c"], env: [{name: T, value: "<HF_token>"}]` + tail,
-			told:   []string{`command\[2\]: .*flaw`, `command\[3\]: .*flaw`, `command\[4\]: .*flaw`, `env\[0\]\.value: .*flaw`},
-			flawed: true,
+			in:      head + `image: "a/b:1", command: [torchrun, t.py, "--a=<your-bucket>", "<a name>", "s3://<my_name>/c"], env: [{name: T, value: "<HF_token>"}]` + tail,
+			told:    []string{`command\[2\]: .*error`, `command\[3\]: .*error`, `command\[4\]: .*error`, `env\[0\]\.value: .*error`},
+			invalid: true,
 		},
 		"a shell's own variable": {
 			in:     head + `image: "a/b:1", command: [torchrun, t.py], env: [{name: X, value: "for f in *; do echo ${f}; done"}]` + tail,
-			untold: []string{"flaw", "refused"},
+			untold: []string{"error", "refused"},
 		},
 		"a variable that stands elsewhere too": {
-			in:     head + `image: "${REGISTRY}/b:1", command: [torchrun, t.py], env: [{name: X, value: "see ${REGISTRY} for more"}]` + tail,
-			told:   []string{`image: .*flaw`, `env\[0\]\.value: .*flaw`},
-			flawed: true,
+			in:      head + `image: "${REGISTRY}/b:1", command: [torchrun, t.py], env: [{name: X, value: "see ${REGISTRY} for more"}]` + tail,
+			told:    []string{`image: .*error`, `env\[0\]\.value: .*error`},
+			invalid: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,10 +64,10 @@ func TestPlaceholders(t *testing.T) {
 					t.Errorf("a line says %s", not)
 				}
 			}
-			if out.Flawed != c.flawed {
-				t.Errorf("flawed %v, want %v", out.Flawed, c.flawed)
+			if out.Invalid != c.invalid {
+				t.Errorf("invalid %v, want %v", out.Invalid, c.invalid)
 			}
-			if !out.Flawed {
+			if !out.Invalid {
 				renders(t, out.YAML)
 			}
 			if t.Failed() {

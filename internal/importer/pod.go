@@ -114,7 +114,7 @@ func (d *draft) resources(r view) {
 	}
 	limit, request := r.at("limits", name), r.at("requests", name)
 	if request.given() && request.text() != limit.text() {
-		d.note(request, Flaw, "an API server refuses accelerators of which the limit is not what is requested: the two are made one")
+		d.note(request, Error, "an API server refuses accelerators of which the limit is not what is requested: the two are made one")
 		request.moved()
 	}
 	if !limit.given() {
@@ -231,7 +231,7 @@ func (d *draft) security(pod, c view) {
 		n, isNumber := v.number()
 		switch {
 		case key == "runAsUser" && d.bySSH(c) && (!isNumber || n == 0):
-			d.note(orElse(v, c), Dropped, "ssh needs a user whom tegen knows, and not root: the processes run as user 65534")
+			d.note(orElse(v, c), Changed, "ssh needs a user whom tegen knows, and not root: the processes run as user 65534")
 			v.moved()
 		case key == "runAsGroup" && d.bySSH(c) && !isNumber:
 		case !d.amount("spec.security."+key, v):
@@ -272,7 +272,7 @@ func (d *draft) env(c view, read ...string) {
 			continue
 		}
 		if last[name] != i {
-			d.note(e, Flaw, "%s is set again below, and the last one counts: this one was left out", name)
+			d.note(e, Error, "%s is set again below, and the last one counts: this one was left out", name)
 			e.moved()
 			continue
 		}

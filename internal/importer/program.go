@@ -207,7 +207,7 @@ func (p *program) set(d *draft, c view) {
 	p.origins(d, c)
 	kept := slices.DeleteFunc(sortedKeys(p.taken), func(name string) bool { return slices.Contains(staticOptions, name) })
 	if p.shell >= 0 && len(kept) > 0 {
-		d.note(trainerWords(c), Moved, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(kept, ", --"))
+		d.note(trainerWords(c), Translated, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(kept, ", --"))
 	}
 	if len(p.taken)+len(p.flags) > 0 {
 		c.at("command").moved()

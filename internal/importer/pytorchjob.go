@@ -19,7 +19,7 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 		all := roles.mapping()
 		all["Worker"] = all["Master"]
 		delete(all, "Master")
-		s.notes = append(s.notes, roles.note(Moved, "the only master becomes the only worker"))
+		s.notes = append(s.notes, roles.note(Translated, "the only master becomes the only worker"))
 		worker, master = roles.at("Worker"), view{}
 	}
 	if !worker.given() && !stays {
@@ -71,15 +71,15 @@ func (d *draft) master(master, worker view) {
 	if n, ok := d.get("spec.workers.replicas").number(); ok {
 		d.set("spec.workers.replicas", n+1, worker.at("replicas"))
 	}
-	d.note(master, Moved, "the master becomes one more worker: torchrun's rendezvous needs none")
+	d.note(master, Translated, "the master becomes one more worker: torchrun's rendezvous needs none")
 	if n, ok := d.get("spec.workers.replicas").number(); ok && worker.at("replicas").given() {
-		d.note(worker.at("replicas"), Moved, "with the master there are %d", n)
+		d.note(worker.at("replicas"), Translated, "with the master there are %d", n)
 	}
 	have, want := pair(master.mapping(), worker.mapping())
 	for _, g := range diff(have, want, nil) {
 		if steps := g.steps(); steps[0] != "replicas" {
 			v := view{master.object, append(master.path[:len(master.path):len(master.path)], steps...), g.have}
-			d.notes = append(d.notes, v.note(NotKept, "the master becomes a worker, and the workers have it not"))
+			d.notes = append(d.notes, v.note(Dropped, "the master becomes a worker, and the workers lack it"))
 		}
 	}
 	master.moved()

@@ -13,7 +13,7 @@ func (o *object) give(why string, heir func() tree) {
 
 // replaced tells what took an object's place, and each field that it did not take over.
 func (o *object) replaced() []Note {
-	notes := []Note{o.note(Moved, "%s", o.becomes)}
+	notes := []Note{o.note(Translated, "%s", o.becomes)}
 	var heir tree
 	if o.heir != nil {
 		heir = o.heir()
@@ -31,7 +31,7 @@ func (o *object) replaced() []Note {
 		if dotted(g.steps()) == "metadata.namespace" {
 			continue // it was found in the job's
 		}
-		notes = append(notes, g.note(o, "what takes its place has it not"))
+		notes = append(notes, g.note(o, "its replacement lacks it"))
 	}
 	return notes
 }

@@ -23,7 +23,7 @@ func TestUsers(t *testing.T) {
 		},
 		"the pod's user": {
 			pod:  `securityContext: {runAsUser: 1000}, containers: [` + trains + `}, {name: side, image: "c/b:1"}]`,
-			jobs: []string{`security:\n    runAsUser: 1000\n`}, told: `adds: .*HOME .*"/tmp"`,
+			jobs: []string{`security:\n    runAsUser: 1000\n`}, told: `added: .*HOME .*"/tmp"`,
 		},
 		"root among them": {
 			pod:     `securityContext: {runAsUser: 1000}, initContainers: [{name: chown, image: "b/b:1", securityContext: {runAsUser: 0}}], containers: [` + trains + `}]`,
@@ -47,8 +47,8 @@ func TestUsers(t *testing.T) {
 			if !regexp.MustCompile(c.told).MatchString(lines(out.Notes)) {
 				t.Errorf("no line like %s", c.told)
 			}
-			if out.Flawed || out.Lossy {
-				t.Errorf("flawed %v, lossy %v", out.Flawed, out.Lossy)
+			if out.Invalid || out.Lossy {
+				t.Errorf("invalid %v, lossy %v", out.Invalid, out.Lossy)
 			}
 			text := renders(t, out.YAML)
 			if c.notJobs != nil && regexp.MustCompile(`runAsNonRoot`).MatchString(text) {

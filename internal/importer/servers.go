@@ -70,7 +70,7 @@ func (d *draft) lends(worker view, name string, r role) {
 		}
 	}
 	if len(lent) > 0 {
-		d.note(c, Dropped, "the image's own command: a TrainingJob has the %s run the worker's %s in its place", name, strings.Join(lent, " and "))
+		d.note(c, Changed, "the image's own command: a TrainingJob has the %s run the worker's %s in its place", name, strings.Join(lent, " and "))
 	}
 }
 

@@ -117,7 +117,7 @@ func (d *draft) compare(refused map[string]string) {
 			continue
 		}
 		if twin == nil {
-			d.notes = append(d.notes, o.note(NotKept, "nothing could be rendered to compare it with: mend the job and render it"))
+			d.notes = append(d.notes, o.note(Dropped, "nothing could be rendered to compare it with: correct the job and render it"))
 			continue
 		}
 		for _, g := range gaps(o, twin) {
@@ -126,14 +126,14 @@ func (d *draft) compare(refused map[string]string) {
 			case i == 0:
 				common[at] = true
 			case !common[at] && o.gvk.Kind == "Pod":
-				why = "the workers of a job are alike, and others have it not"
+				why = "the workers of a job are alike, and the other workers lack it"
 			}
 			if r := refused[at]; r != "" && g.want == nil {
 				why = r
 			}
 			note := g.note(o, why)
 			if namesContainer(g.path) && g.want != nil {
-				note.Verdict, note.Why = Moved, fmt.Sprintf("what runs is the same in a container called %v", g.want)
+				note.Verdict, note.Why = Translated, fmt.Sprintf("what runs is the same in a container called %v", g.want)
 			}
 			d.notes = append(d.notes, note)
 		}
@@ -144,7 +144,7 @@ func (d *draft) compare(refused map[string]string) {
 			return given[g.String()] || i > 0 && g.want != nil // which is told as not kept
 		})
 		if text := d.summary(o, extra); text != "" {
-			d.notes = append(d.notes, o.note(Adds, "%s", text))
+			d.notes = append(d.notes, o.note(Added, "%s", text))
 		}
 		for _, g := range extra {
 			given[g.String()] = true

@@ -44,7 +44,7 @@ func TestShellText(t *testing.T) {
 	}{
 		"continued lines": {
 			text: "torchrun \\\n--nproc_per_node=8 \\\n--nnodes=2 \\\ntrain.py --lr 1", left: "torchrun \\\ntrain.py --lr 1",
-			told: []string{`moved: of torchrun's options, --nnodes, --nproc-per-node became fields`}, jobs: []string{`processes: 8`},
+			told: []string{`translated: of torchrun's options, --nnodes, --nproc-per-node became fields`}, jobs: []string{`processes: 8`},
 		},
 		"the program's own options": {
 			text: "torchrun --nnodes=2 --nproc_per_node=1 train.py --max_restarts=7 --nnodes 4", left: "torchrun train.py --max_restarts=7 --nnodes 4",
@@ -56,7 +56,7 @@ func TestShellText(t *testing.T) {
 		},
 		"two launchers that say nothing of nodes": {
 			text: "torchrun --nproc_per_node=4 prep.py; torchrun --nproc_per_node=8 train.py",
-			told: []string{`warning: more than one launcher`, `dropped: without --nnodes`}, lossy: true,
+			told: []string{`warning: more than one launcher`, `changed: without --nnodes`}, lossy: true,
 		},
 		"a comment": {
 			text: "# torchrun --nnodes=9 was too many\npython t.py --nnodes=4 --rdzv_id=x", unlike: `min: |max: |id: x`,
@@ -101,7 +101,7 @@ func TestShellText(t *testing.T) {
 		},
 		"one pod of its own": {text: "torchrun --standalone --nproc_per_node=2 train.py", left: "torchrun --standalone train.py", sole: true},
 		"pods of their own": {
-			text: "torchrun --standalone --nproc_per_node=2 train.py", left: "torchrun train.py", told: []string{`dropped: by --standalone`}, lossy: true,
+			text: "torchrun --standalone --nproc_per_node=2 train.py", left: "torchrun train.py", told: []string{`changed: by --standalone`}, lossy: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestShellText(t *testing.T) {
 			if c.unlike != "" && regexp.MustCompile(c.unlike).Match(out.YAML) {
 				t.Errorf("something in the job is like %s", c.unlike)
 			}
-			if out.Lossy != c.lossy || out.Flawed {
-				t.Errorf("flawed %v, lossy %v: want false, %v", out.Flawed, out.Lossy, c.lossy)
+			if out.Lossy != c.lossy || out.Invalid {
+				t.Errorf("invalid %v, lossy %v: want false, %v", out.Invalid, out.Lossy, c.lossy)
 			}
 			want := c.left
 			if want == "" {
@@ -164,7 +164,7 @@ func TestShellOptions(t *testing.T) {
 		if got := strings.Contains(string(out.YAML), "maxRestarts: 7"); got != read {
 			t.Errorf("%s: text %v, want %v\n%s%s", words, got, read, out.YAML, lines(out.Notes))
 		}
-		if told := strings.Contains(lines(out.Notes), "dropped: what it starts is not read"); told == read {
+		if told := strings.Contains(lines(out.Notes), "changed: what it starts is not read"); told == read {
 			t.Errorf("%s: a line says that its script is not read: %v", words, told)
 		}
 	}
@@ -181,69 +181,69 @@ func TestTorchrunTold(t *testing.T) {
 		lossy          bool
 	}{
 		"torchrun that knows of no other pod": {
-			in: podsOf(t, 2, nil, "torchrun", "--nproc_per_node=2", "train.py"), told: `dropped: without --nnodes torchrun trains in each pod for itself`,
+			in: podsOf(t, 2, nil, "torchrun", "--nproc_per_node=2", "train.py"), told: `changed: without --nnodes torchrun trains in each pod for itself`,
 			rendered: restarts + "0", lossy: true,
 		},
 		"a script": {
-			in: podsOf(t, 2, nil, "bash", "run.sh"), told: `dropped: what it starts is not read`, rendered: restarts + "0", lossy: true,
+			in: podsOf(t, 2, nil, "bash", "run.sh"), told: `changed: what it starts is not read`, rendered: restarts + "0", lossy: true,
 		},
 		"a program": {
-			in: podsOf(t, 2, nil, "python", "train.py"), told: `adds: .*for torchrun PET_RDZV_BACKEND=c10d .*PET_NNODES=2:2`, rendered: restarts + "0",
+			in: podsOf(t, 2, nil, "python", "train.py"), told: `added: .*for torchrun PET_RDZV_BACKEND=c10d .*PET_NNODES=2:2`, rendered: restarts + "0",
 		},
-		"one pod":                {in: podsOf(t, 1, nil, "torchrun", "train.py"), untold: `dropped|PET_NNODES`, rendered: restarts + "0"},
+		"one pod":                {in: podsOf(t, 1, nil, "torchrun", "train.py"), untold: `changed|PET_NNODES`, rendered: restarts + "0"},
 		"its own restarts":       {in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--max-restarts=5", "train.py"), untold: `PET_MAX|PET_NNODES`, rendered: restarts + "5"},
 		"restarts as a variable": {in: podsOf(t, 1, map[string]string{"PET_MAX_RESTARTS": "2"}, "torchrun", "train.py"), untold: `PET_MAX`, rendered: restarts + "2"},
 		"torchrun of one node in each of two pods": {
-			in: podsOf(t, 2, nil, "torchrun", "--nnodes=1", "--nproc_per_node=4", "a.py"), told: `dropped: with --nnodes=1 torchrun trains in each pod for itself: it is told of all 2 now`,
-			untold: `flaw|refused`, rendered: "PET_NNODES\n          value: \"2:2\"", lossy: true,
+			in: podsOf(t, 2, nil, "torchrun", "--nnodes=1", "--nproc_per_node=4", "a.py"), told: `changed: with --nnodes=1 torchrun trains in each pod for itself: it is told of all 2 now`,
+			untold: `error|refused`, rendered: "PET_NNODES\n          value: \"2:2\"", lossy: true,
 		},
 		"torchrun of one node that a shell starts in each of two pods": {
-			in: podsOf(t, 2, nil, "sh", "-c", "torchrun --nnodes 1:1 a.py"), told: `dropped: with --nnodes=1:1 torchrun trains in each pod for itself`,
+			in: podsOf(t, 2, nil, "sh", "-c", "torchrun --nnodes 1:1 a.py"), told: `changed: with --nnodes=1:1 torchrun trains in each pod for itself`,
 			rendered: "PET_NNODES\n          value: \"2:2\"", lossy: true,
 		},
 		"torchrun behind env": {
 			in: podsOf(t, 1, nil, "env", "A=b", "torchrun", "--nproc_per_node=4", "a.py"), told: `warning: torchrun is started by env: what options it has is not read`,
-			untold: `flaw|dropped`, rendered: "- env\n        - A=b\n        - torchrun\n        - --nproc_per_node=4\n        - a.py\n",
+			untold: `error|changed`, rendered: "- env\n        - A=b\n        - torchrun\n        - --nproc_per_node=4\n        - a.py\n",
 		},
 		"torchrun behind what measures it, in two pods": {
 			in:   podsOf(t, 2, nil, "nsys", "profile", "-o", "x", "torchrun", "--nproc_per_node=4", "--max-restarts=2", "a.py"),
-			told: `dropped: without --nnodes torchrun trains in each pod for itself`, untold: `flaw`, rendered: "- --max-restarts=2\n", lossy: true,
+			told: `changed: without --nnodes torchrun trains in each pod for itself`, untold: `error`, rendered: "- --max-restarts=2\n", lossy: true,
 		},
 		"a program that is told the name of a launcher": {
-			in: podsOf(t, 1, nil, "python", "train.py", "--launcher", "torchrun"), untold: `warning|flaw`, rendered: restarts + "0",
+			in: podsOf(t, 1, nil, "python", "train.py", "--launcher", "torchrun"), untold: `warning|error`, rendered: restarts + "0",
 		},
 		"torchrun as the image's entrypoint is told": {
 			in:     []byte(strings.Replace(string(podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--nproc_per_node=4", "a.py")), "command:", "args:", 1)),
-			untold: `dropped|flaw`, rendered: "args:\n        - torchrun\n        - a.py\n",
+			untold: `changed|error`, rendered: "args:\n        - torchrun\n        - a.py\n",
 		},
 		"a module as the image's entrypoint is told": {
 			in:     []byte(strings.Replace(string(podsOf(t, 2, nil, "-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=4", "a.py")), "command:", "args:", 1)),
-			untold: `dropped|flaw`, rendered: "args:\n        - -m\n        - torch.distributed.run\n        - a.py\n",
+			untold: `changed|error`, rendered: "args:\n        - -m\n        - torch.distributed.run\n        - a.py\n",
 		},
 		"an elastic job": {
-			in: podsOf(t, 2, nil, "torchrun", "--nnodes=1:2", "train.py"), told: `dropped: nobody says --max-restarts`, rendered: restarts + "1", lossy: true,
+			in: podsOf(t, 2, nil, "torchrun", "--nnodes=1:2", "train.py"), told: `changed: nobody says --max-restarts`, rendered: restarts + "1", lossy: true,
 		},
 		"torchelastic before torchrun": {
-			in: podsOf(t, 2, nil, "python", "-m", "torchelastic.distributed.launch", "--nnodes=1:2", "train.py"), untold: "dropped", rendered: restarts + "3",
+			in: podsOf(t, 2, nil, "python", "-m", "torchelastic.distributed.launch", "--nnodes=1:2", "train.py"), untold: "changed", rendered: restarts + "3",
 		},
 		"ranks by the pods' numbers": {
 			in:   podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--node_rank=$(JOB_COMPLETION_INDEX)", "--master_addr=j-worker-0.j-worker", "--master_port=29500", "train.py"),
-			told: `dropped: --node-rank, --master-addr, --master-port say who is who`, rendered: restarts + "0", lossy: true,
+			told: `changed: --node-rank, --master-addr, --master-port say who is who`, rendered: restarts + "0", lossy: true,
 		},
 		"such ranks that a shell reads": {
 			in:   podsOf(t, 2, nil, "bash", "-c", "torchrun --nnodes=2 --node_rank=$JOB_COMPLETION_INDEX --master_addr=j-worker-0.j-worker train.py"),
-			told: `dropped: --node-rank, --master-addr say who is who`, untold: `master-addr.* became`, rendered: restarts + "0", lossy: true,
+			told: `changed: --node-rank, --master-addr say who is who`, untold: `master-addr.* became`, rendered: restarts + "0", lossy: true,
 		},
 		"a backend called static": {
-			in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--rdzv_backend=static", "--rdzv_endpoint=a:1", "train.py"), told: `dropped: a static rendezvous`, rendered: restarts + "0", lossy: true,
+			in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--rdzv_backend=static", "--rdzv_endpoint=a:1", "train.py"), told: `changed: a static rendezvous`, rendered: restarts + "0", lossy: true,
 		},
 		"c10d, which passes over ranks": {
-			in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--node_rank=0", "--rdzv_backend=c10d", "train.py"), untold: "dropped", rendered: restarts + "0",
+			in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--node_rank=0", "--rdzv_backend=c10d", "train.py"), untold: "changed", rendered: restarts + "0",
 		},
 		"a PyTorchJob, whose operator tells torchrun of the others": {
 			in: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {elasticPolicy: {minReplicas: 2, maxReplicas: 2}, pytorchReplicaSpecs: {" +
 				"Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py]}]}}}}}\n"),
-			untold: "dropped", rendered: "maxRestarts: 0",
+			untold: "changed", rendered: "maxRestarts: 0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,8 +258,8 @@ func TestTorchrunTold(t *testing.T) {
 			if text := renders(t, out.YAML); !strings.Contains(text, c.rendered) {
 				t.Errorf("nothing that is rendered holds %q", c.rendered)
 			}
-			if out.Lossy != c.lossy || out.Flawed {
-				t.Errorf("flawed %v, lossy %v: want false, %v", out.Flawed, out.Lossy, c.lossy)
+			if out.Lossy != c.lossy || out.Invalid {
+				t.Errorf("invalid %v, lossy %v: want false, %v", out.Invalid, out.Lossy, c.lossy)
 			}
 			if t.Failed() {
 				t.Logf("%s%s", out.YAML, notes)
@@ -278,10 +278,10 @@ func TestTutorial(t *testing.T) {
 	filled := regexp.MustCompile(`<(BUCKET|USER|JOB_ID)>`).ReplaceAllString(string(text), "name")
 	filled = strings.Replace(filled, "    - {name: dshm, mountPath: /scratch}\n", "", 1)
 	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(filled)}})
-	if out.Flawed || out.Lossy {
-		t.Errorf("flawed %v, lossy %v", out.Flawed, out.Lossy)
+	if out.Invalid || out.Lossy {
+		t.Errorf("invalid %v, lossy %v", out.Invalid, out.Lossy)
 	}
-	if notes := lines(out.Notes); regexp.MustCompile(`dropped|not kept|warning|PET_`).MatchString(notes) || t.Failed() {
+	if notes := lines(out.Notes); regexp.MustCompile(`changed|dropped|warning|PET_`).MatchString(notes) || t.Failed() {
 		t.Errorf("%s%s", out.YAML, notes)
 	}
 	if text := renders(t, out.YAML); !strings.Contains(text, "PET_MAX_RESTARTS\n      value: \"3\"") {

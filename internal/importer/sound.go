@@ -23,7 +23,7 @@ func (d *draft) sound() tree {
 		for _, e := range mistakes(err) {
 			if uncarried(e) && !mended[e.Path] { // it is left out of the job too
 				if !strings.HasPrefix(e.Path, "spec.resources.") { // which podTemplate can say, and compare tells what it cannot
-					d.note(d.from(e.Path), Dropped, "%s: %s", e.Path, e.Msg)
+					d.note(d.from(e.Path), Changed, "%s: %s", e.Path, e.Msg)
 					d.from(e.Path).moved()
 				}
 				remove(d.job, undotted(e.Path))
@@ -149,13 +149,13 @@ func (d *draft) verdict(e schema.Error) Verdict {
 	_, given := d.origin[e.Path]
 	switch {
 	case holdsPlaceholder(value.value) && e.Rule != "unknown-field":
-		return Flaw
+		return Error
 	case !given || strings.Contains(e.Msg, "(the default)") || d.lost > 0:
 		return Refused
 	case e.Rule == "duplicate" && (e.Path == "metadata.name" || strings.HasSuffix(e.Path, ".mountPath")):
-		return Flaw
+		return Error
 	case e.Rule == "order" && !slices.ContainsFunc(fieldName.FindAllString(e.Msg, -1), func(field string) bool { return !d.knows(field) }):
-		return Flaw
+		return Error
 	}
 	return Refused
 }
@@ -184,9 +184,9 @@ func (d *draft) wrong(e schema.Error) (notes []Note) {
 	from, verdict := d.from(e.Path), d.verdict(e)
 	value := view{value: d.job}.walk(undotted(e.Path))
 	switch {
-	case verdict == Flaw && strings.HasPrefix(e.Path, "spec.podTemplate") && holdsPlaceholder(value.value):
+	case verdict == Error && strings.HasPrefix(e.Path, "spec.podTemplate") && holdsPlaceholder(value.value):
 		return nil
-	case verdict == Flaw && holdsPlaceholder(value.value) && d.await(e.Path, from):
+	case verdict == Error && holdsPlaceholder(value.value) && d.await(e.Path, from):
 		return nil
 	}
 	return []Note{from.note(verdict, "%s: %s", e.Path, e.Msg)}

@@ -49,7 +49,7 @@ func (s *stream) unpinned(pvc, pv *object) {
 	if class.text() == "" || pv.view().at("spec", "claimRef").given() || len(pv.meant) > 0 {
 		return
 	}
-	s.notes = append(s.notes, class.note(Flaw, "any claim of this class may take the volume: tegen binds claim and volume to each other, without a class"))
+	s.notes = append(s.notes, class.note(Error, "any claim of this class may take the volume: tegen binds claim and volume to each other, without a class"))
 	class.moved()
 	pvc.view().at("spec", "storageClassName").moved()
 	if sc := s.find("storage.k8s.io", "StorageClass", "", class.text()); sc != nil {

@@ -30,7 +30,7 @@ func (s *stream) read(src schema.Source) {
 		for _, t := range l.Twice {
 			s.notes = append(s.notes, Note{
 				File: l.Stream(), Line: t.Line, Object: o.String(), Field: dotted(t.Path),
-				Verdict: Flaw, Why: "the key stands twice in one mapping, which strict readers refuse: the last one was taken",
+				Verdict: Error, Why: "the key stands twice in one mapping, which strict readers refuse: the last one was taken",
 			})
 		}
 		if notes := stringify(o.view()); len(notes) > 0 {
@@ -54,7 +54,7 @@ func stringify(v view) (notes []Note) {
 	mend := func(child view, put func(string)) {
 		switch child.value.(type) {
 		case bool, int64, float64:
-			note := child.note(Flaw, "must be a string, and is %s, which an API server refuses or drops: it was put in quotes", word(child.value))
+			note := child.note(Error, "must be a string, and is %s, which an API server refuses or drops: it was put in quotes", word(child.value))
 			if text := child.object.Text(child.path); text != "" {
 				note.Value = text
 			}
@@ -92,7 +92,7 @@ func stringify(v view) (notes []Note) {
 
 func word(value any) string {
 	if _, ok := value.(bool); ok {
-		return "a truth value"
+		return "a boolean"
 	}
 	return "a number"
 }
@@ -144,7 +144,7 @@ func (s *stream) drafts() (all []*draft) {
 		}
 		if i < 0 {
 			if unknownJob(o) {
-				s.notes = append(s.notes, o.note(NotKept, "this kind is not read"))
+				s.notes = append(s.notes, o.note(Dropped, "this kind is not read"))
 				o.told = true
 			}
 			continue
@@ -152,7 +152,7 @@ func (s *stream) drafts() (all []*draft) {
 		d, err := readers()[i].read(s, o)
 		if err != nil {
 			if !errors.Is(err, errNotTraining) {
-				s.notes = append(s.notes, o.note(NotKept, "%v", err))
+				s.notes = append(s.notes, o.note(Dropped, "%v", err))
 				o.told = true
 			}
 			continue

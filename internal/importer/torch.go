@@ -107,7 +107,7 @@ func (d *draft) whole(field string, s setting) {
 	case placeholder(s.text): // no shell would put a value in
 		d.set(field, s.text, s.from)
 	case s.text != "":
-		d.note(s.from, Dropped, "%q is known only where it runs, and %s is a number", s.text, field)
+		d.note(s.from, Changed, "%q is known only where it runs, and %s is a number", s.text, field)
 	}
 }
 
@@ -136,7 +136,7 @@ func (d *draft) nodes(s setting, c view) {
 		case strings.HasPrefix(bound.text, "$"): // the number of pods, which only their environment knows
 			replicas := d.get("spec.workers.replicas")
 			d.set("spec.workers."+bound.field, replicas.value, s.from)
-			d.note(s.from, Moved, "%s in --nnodes is taken for the number of workers, %s", bound.text, replicas.text())
+			d.note(s.from, Translated, "%s in --nnodes is taken for the number of workers, %s", bound.text, replicas.text())
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (d *draft) meeting(backend, endpoint setting) {
 	case backend.text == schema.BackendC10d && (firstWorker.MatchString(name) || strings.HasPrefix(name, d.workload[0].name)):
 		d.firstWorker(host, port, endpoint.from)
 	case strings.Contains(endpoint.text, "$"):
-		d.note(endpoint.from, Moved, "%s is known only where it runs: the first worker's own name is rendered", endpoint.text)
+		d.note(endpoint.from, Translated, "%s is known only where it runs: the first worker's own name is rendered", endpoint.text)
 	default:
 		d.set("spec.rendezvous.store", schema.StoreExternal, endpoint.from)
 		d.set("spec.rendezvous.endpoint", endpoint.text, endpoint.from)
@@ -221,7 +221,7 @@ func (d *draft) runID(s setting) {
 	switch {
 	case id == "" || id == d.name() && id != s.text:
 	case strings.Contains(id, "$"):
-		d.note(s.from, Moved, "%s is known only where it runs: each run is named anew", id)
+		d.note(s.from, Translated, "%s is known only where it runs: each run is named anew", id)
 	default:
 		d.set("spec.rendezvous.id", id, s.from)
 	}

@@ -24,9 +24,9 @@ func (d *draft) static(backend setting, p *program, c view) {
 	}
 	switch {
 	case len(given) > 0:
-		d.note(trainerWords(c), Dropped, "%s say who is who: the workers meet by %s, whose ranks do not follow the pods' numbers", strings.Join(given, ", "), d.backend())
+		d.note(trainerWords(c), Changed, "%s say who is who: the workers meet by %s, whose ranks do not follow the pods' numbers", strings.Join(given, ", "), d.backend())
 	case backend.text == "static":
-		d.note(backend.from, Dropped, "a static rendezvous: the workers meet by %s, whose ranks do not follow the pods' numbers", d.backend())
+		d.note(backend.from, Changed, "a static rendezvous: the workers meet by %s, whose ranks do not follow the pods' numbers", d.backend())
 	}
 }
 
@@ -46,7 +46,7 @@ func (d *draft) restarts(s setting, p *program) {
 	case low != high:
 		at := d.from("spec.workers.min")
 		d.set(field, int64(1), at)
-		d.note(at, Dropped, "nobody says --max-restarts, and torchrun's own is 0: an elastic TrainingJob starts the processes of a pod again at least once")
+		d.note(at, Changed, "nobody says --max-restarts, and torchrun's own is 0: an elastic TrainingJob starts the processes of a pod again at least once")
 	default:
 		d.set(field, int64(0), d.workload[0].view())
 	}
@@ -77,11 +77,11 @@ func (d *draft) meetsAll(p *program, c view) {
 	}
 	switch {
 	case p.flags["standalone"]:
-		d.note(at, Dropped, "by --standalone torchrun trains in each pod for itself: it goes, and all %d train as one", n)
+		d.note(at, Changed, "by --standalone torchrun trains in each pod for itself: it goes, and all %d train as one", n)
 	case p.launcher == "torchrun" && !p.mentions("nnodes"):
-		d.note(at, Dropped, "without --nnodes torchrun trains in each pod for itself: it is told of all %d now, and they train as one", n)
+		d.note(at, Changed, "without --nnodes torchrun trains in each pod for itself: it is told of all %d now, and they train as one", n)
 	case p.launcher == "" && opaque(p):
-		verdict := Dropped
+		verdict := Changed
 		if len(p.command) == 0 { // of an image's own program nothing says that it trains
 			verdict = Warning
 		}
@@ -95,7 +95,7 @@ func (d *draft) eachAlone(nodes setting) bool {
 	if n < 2 || nodes.text != "1" && nodes.text != "1:1" {
 		return false
 	}
-	d.note(nodes.from, Dropped, "with --nnodes=%s torchrun trains in each pod for itself: it is told of all %d now, and they train as one", nodes.text, n)
+	d.note(nodes.from, Changed, "with --nnodes=%s torchrun trains in each pod for itself: it is told of all %d now, and they train as one", nodes.text, n)
 	return true
 }
 

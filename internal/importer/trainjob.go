@@ -64,12 +64,12 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 		d.amount("spec.workers.replicas", v)
 	}
 	if own, shared := spec.at("trainer", "numNodes"), policy.at("numNodes"); own.given() && shared.given() && own.text() != shared.text() {
-		d.note(shared, Moved, "the TrainJob's own number, %s, stands for it", own.text())
+		d.note(shared, Translated, "the TrainJob's own number, %s, stands for it", own.text())
 		shared.moved()
 	}
 	d.processesOf(spec.at("trainer", "numProcPerNode"), policy.at("torch", "numProcPerNode"))
 	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
-		d.note(spec.at("runtimeRef"), Moved, "the runtime becomes a TrainingRuntime of the job's own")
+		d.note(spec.at("runtimeRef"), Translated, "the runtime becomes a TrainingRuntime of the job's own")
 		spec.at("runtimeRef").moved()
 		runtime.at("kind").moved()
 		runtime.at("metadata", "name").moved()
@@ -89,7 +89,7 @@ func (d *draft) processesOf(own, shared view) {
 		d.set("spec.workers.processes", "auto", v)
 	}
 	if own.given() && shared.given() && own.text() != shared.text() {
-		d.note(shared, Moved, "the TrainJob's own number, %s, stands for it", own.text())
+		d.note(shared, Translated, "the TrainJob's own number, %s, stands for it", own.text())
 	}
 	shared.moved()
 }
@@ -130,7 +130,7 @@ func (d *draft) overrideVariable(c, e view) {
 		return
 	}
 	if line(shared.value) != nil && string(line(shared.value)) != string(line(e.value)) {
-		d.note(shared, Moved, "the TrainJob's own %s stands for it", e.at("name").text())
+		d.note(shared, Translated, "the TrainJob's own %s stands for it", e.at("name").text())
 	}
 	list[i] = clone(e.value)
 }
@@ -159,7 +159,7 @@ func (d *draft) podGroupPolicy(spec view) {
 // absent stands for a runtime that the input names and does not hold: one Job of pods with the container that Trainer
 // gives a TrainJob's program to. What else the runtime says of the pods, nobody here knows.
 func (s *stream) absent(o *object, kind, name string) *object {
-	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Dropped,
+	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Changed,
 		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' prints", kind, name, strings.ToLower(kind), name))
 	o.view().at("spec", "runtimeRef").moved()
 	container := tree{"name": "node"}
@@ -177,7 +177,7 @@ func (s *stream) absent(o *object, kind, name string) *object {
 func (d *draft) policy(policy view) {
 	for _, key := range sortedKeys(policy.mapping()) {
 		if key != "numNodes" && key != "torch" {
-			d.note(policy.at(key), Dropped, "only mlPolicy.torch is rendered: the pods are told nothing of %s", key)
+			d.note(policy.at(key), Changed, "only mlPolicy.torch is rendered: the pods are told nothing of %s", key)
 			policy.at(key).moved()
 		}
 	}

@@ -43,7 +43,7 @@ func (d *draft) vcFailure(spec, task view) {
 	pod := task.at("template", "spec")
 	inPlace := pod.at("restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
 	if !pod.at("restartPolicy").given() {
-		d.note(pod, Dropped, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods that failed are made again, and counted")
+		d.note(pod, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods that failed are made again, and counted")
 	}
 	switch restarts := slices.ContainsFunc(all, restartsPods); {
 	case restarts || inPlace:
@@ -100,11 +100,11 @@ func (d *draft) vcGang(spec, scheduler view) {
 		if share {
 			without = "without the pods of other tasks "
 		}
-		d.note(spec.at("minAvailable"), Dropped, "%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without, least, n)
+		d.note(spec.at("minAvailable"), Changed, "%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without, least, n)
 		spec.at("minAvailable").moved()
 		least = n
 	} else if share {
-		d.note(spec.at("minAvailable"), Moved, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
+		d.note(spec.at("minAvailable"), Translated, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 	}
 	queue := spec.at("queue")
 	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {

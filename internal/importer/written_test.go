@@ -36,9 +36,9 @@ spec:
 func TestWritten(t *testing.T) {
 	out, notes := indexed(t, "{tag: 1.10, sum: 0123456, y: 12e4}", "command: [python, t.py, 1e-4, 00017, on], env: [{name: N, value: yes}]", "[]")
 	for written, note := range map[string]string{
-		`tag: "1.10"`: ".tag: 1.10: flaw", `sum: "0123456"`: ".sum: 0123456: flaw", `"y": "12e4"`: ".y: 12e4: flaw",
-		`- "1e-4"`: "command[2]: 1e-4: flaw", `- "00017"`: "command[3]: 00017: flaw", `- "on"`: "command[4]: on: flaw",
-		`name: "N"`: "env[0].name: N: flaw", `value: "yes"`: "env[0].value: yes: flaw",
+		`tag: "1.10"`: ".tag: 1.10: error", `sum: "0123456"`: ".sum: 0123456: error", `"y": "12e4"`: ".y: 12e4: error",
+		`- "1e-4"`: "command[2]: 1e-4: error", `- "00017"`: "command[3]: 00017: error", `- "on"`: "command[4]: on: error",
+		`name: "N"`: "env[0].name: N: error", `value: "yes"`: "env[0].value: yes: error",
 	} {
 		if !strings.Contains(string(out.YAML), written) {
 			t.Errorf("no %s in the job:\n%s", written, out.YAML)
@@ -55,7 +55,7 @@ func TestRoom(t *testing.T) {
 	for _, size := range []string{"4Gi", "160Gi"} {
 		out, notes := indexed(t, "{}", mounts, "[{name: m, emptyDir: {medium: Memory, sizeLimit: "+size+"}}, {name: s, emptyDir: {sizeLimit: "+size+"}}]")
 		want := "  resources:\n    cpu: none\n    memory: none\n    ephemeralStorage: none\n    shm: " + size + "\n    tmp: none\n"
-		if out.Flawed || !strings.Contains(string(out.YAML), want) || strings.Contains(string(out.YAML), "volumes:") {
+		if out.Invalid || !strings.Contains(string(out.YAML), want) || strings.Contains(string(out.YAML), "volumes:") {
 			t.Errorf("want a sound job with %q, got\n%s%s", want, out.YAML, notes)
 		}
 	}
@@ -77,8 +77,8 @@ func TestNothingAdded(t *testing.T) {
 
 func TestRequestedAccelerators(t *testing.T) {
 	out, notes := indexed(t, "{}", "command: [python, t.py], resources: {requests: {nvidia.com/gpu: 2}}", "[]")
-	if !strings.Contains(string(out.YAML), "gpu: 2\n") || strings.Contains(string(out.YAML), "containers:") || !strings.Contains(notes, `requests["nvidia.com/gpu"]: 2: flaw`) {
-		t.Errorf("want spec.resources.gpu 2 and a flaw, got\n%s%s", out.YAML, notes)
+	if !strings.Contains(string(out.YAML), "gpu: 2\n") || strings.Contains(string(out.YAML), "containers:") || !strings.Contains(notes, `requests["nvidia.com/gpu"]: 2: error`) {
+		t.Errorf("want spec.resources.gpu 2 and a error, got\n%s%s", out.YAML, notes)
 	}
 }
 
@@ -96,7 +96,7 @@ spec:
 		strings.NewReplacer("NUMBER", "2", "LABEL", "second", "VARIABLE", "ONLY2").Replace(pod)
 	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
 	for _, n := range out.Notes {
-		if n.Object == "Pod p-worker-2" && n.Verdict == importer.Adds && strings.Contains(n.Why, "ONLY1") && strings.Contains(n.Why, "first") && !strings.Contains(n.Why, "/tmp") {
+		if n.Object == "Pod p-worker-2" && n.Verdict == importer.Added && strings.Contains(n.Why, "ONLY1") && strings.Contains(n.Why, "first") && !strings.Contains(n.Why, "/tmp") {
 			return
 		}
 	}

@@ -1,5 +1,5 @@
 // Package podpatch is the escape hatch of a job: fields of the pod template that the schema does not name, as a partial
-// PodTemplateSpec in JSON. Validate says what in it no pod template has, with paths; Apply merges what Validate
+// PodTemplateSpec in JSON. Validate returns the fields that no pod template has, with paths; Apply merges what Validate
 // accepted by Kubernetes' strategic rules (containers by name, volumes by name) and therefore cannot fail. A patch holds
 // no null, which would delete: the schema refuses those everywhere.
 package podpatch
@@ -140,7 +140,7 @@ func reserved(t *corev1.PodTemplateSpec, own, image string) (out []Mistake) {
 	return out
 }
 
-// tegens says whether a variable is one that the rendezvous or the launcher depends on.
+// tegens reports whether the rendezvous or the launcher depends on a variable.
 func tegens(e corev1.EnvVar) bool {
 	return strings.HasPrefix(e.Name, "PET_") || strings.HasPrefix(e.Name, "TEGEN_")
 }
@@ -164,10 +164,10 @@ func kindWord(k reflect.Kind) string {
 	case reflect.String:
 		return "a string"
 	}
-	return "a whole number"
+	return "an integer"
 }
 
-// valueWord says what encoding/json found: "number 1.5" and the like.
+// valueWord names what encoding/json found: "number 1.5" and the like.
 func valueWord(value string) string {
 	first, _, _ := strings.Cut(value, " ")
 	switch first {
@@ -176,7 +176,7 @@ func valueWord(value string) string {
 	case "object":
 		return "a mapping"
 	case "bool":
-		return "a truth value"
+		return "a boolean"
 	}
 	return "a " + first
 }

@@ -1,8 +1,8 @@
 // Package celrules adds the last step of an API server to package crds: the
-// rules in CEL that a definition holds (x-kubernetes-validations). Input is a
+// CEL rules of a definition (x-kubernetes-validations). Input is a
 // definition and an object, output the findings of both. It stands apart
 // because CEL and the part of k8s.io/apiserver around it are a third of what the
-// command links; tests judge what is rendered with it, the command does without.
+// command links; tests evaluate what is rendered with it, the command does without.
 package celrules
 
 import (
@@ -16,37 +16,37 @@ import (
 	"github.com/tegen-dev/tegen/internal/crds"
 )
 
-// Judge is a definition with its rules compiled, which takes far longer than
+// Evaluator is a definition with its rules compiled, which takes far longer than
 // asking them. It is not for concurrent use.
-type Judge struct {
+type Evaluator struct {
 	*crds.Definition
 	compiled map[string]*cel.Validator // by version
 }
 
-// New makes a judge of a definition.
-func New(d *crds.Definition) *Judge {
-	return &Judge{Definition: d, compiled: map[string]*cel.Validator{}}
+// New makes an evaluator of a definition.
+func New(d *crds.Definition) *Evaluator {
+	return &Evaluator{Definition: d, compiled: map[string]*cel.Validator{}}
 }
 
 // Check is the definition's own, and then its rules. They are not asked about
 // an object that is refused already: they may read what is not there.
-func (j *Judge) Check(ctx context.Context, u *unstructured.Unstructured) []crds.Finding {
-	stored, findings := j.Admit(u)
+func (e *Evaluator) Check(ctx context.Context, u *unstructured.Unstructured) []crds.Finding {
+	stored, findings := e.Admit(u)
 	if stored == nil {
 		return findings
 	}
 	version := u.GroupVersionKind().Version
-	rules, ok := j.compiled[version]
+	rules, ok := e.compiled[version]
 	if !ok {
-		rules = cel.NewValidator(j.Schema(version), true, celconfig.PerCallLimit)
-		j.compiled[version] = rules
+		rules = cel.NewValidator(e.Schema(version), true, celconfig.PerCallLimit)
+		e.compiled[version] = rules
 	}
 	if rules == nil {
 		return findings
 	}
-	errs, _ := rules.Validate(ctx, nil, j.Schema(version), stored, nil, celconfig.RuntimeCELCostBudget)
+	errs, _ := rules.Validate(ctx, nil, e.Schema(version), stored, nil, celconfig.RuntimeCELCostBudget)
 	for _, err := range errs {
-		findings = append(findings, j.Refuse(u, err))
+		findings = append(findings, e.Refuse(u, err))
 	}
 	slices.SortFunc(findings, crds.Compare)
 	return findings

@@ -69,8 +69,8 @@ func importedTutorial(t *testing.T) (file string) {
 	for _, n := range out.Notes {
 		t.Log(n)
 	}
-	if out.Jobs != 1 || out.Flawed || out.Lossy { // tegen import --strict
-		t.Fatalf("%d jobs, one to be mended: %t, something was lost: %t\n%s", out.Jobs, out.Flawed, out.Lossy, out.YAML)
+	if out.Jobs != 1 || out.Invalid || out.Lossy { // tegen import --strict
+		t.Fatalf("%d jobs, invalid: %t, something was lost: %t\n%s", out.Jobs, out.Invalid, out.Lossy, out.YAML)
 	}
 	job := strings.Replace(string(out.YAML), "  name: imagenet\n", "  name: imagenet\n  namespace: imported\n", 1)
 	return manifest(t, "imported.yaml", job, "kind")

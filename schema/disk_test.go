@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStoreDisks: a store has the disk that it fills, and where somebody says less, he is told of what else to lower.
+// TestStoreDisks: a store has the disk that it fills, and where somebody says less, the error names what else to lower.
 func TestStoreDisks(t *testing.T) {
 	const companion = "images: {rendezvous: 'r:1'}, rendezvous: {store: companion, backend: etcd%s}, roles: {companion: {resources: "
 	for spec, want := range map[string]string{

@@ -119,7 +119,7 @@ func (env *Environment) equip(spec, overrides, defaults *node) {
 		total := &node{kind: stringKind, text: None, at: e.value.at}
 		if e.value.text != None {
 			q, err := resource.ParseQuantity(e.value.text)
-			if err != nil { // told of the environment already
+			if err != nil { // reported of the environment already
 				continue
 			}
 			q.Mul(int64(count))

@@ -150,7 +150,7 @@ func (s *Spec) defaultProcesses() int32 {
 }
 
 // defaultStore is the store of a job that names none. A store in worker 0 ends the run with that pod, so that it is the
-// companion wherever its image is named and workers have somebody to meet, or where the author says how the companion
+// companion wherever its image is named and there is more than one worker, or where the author says how the companion
 // is to be. worker 0 needs no image but the job's own.
 func (s *Spec) defaultStore(asked bool) string {
 	t := rowOf(s)

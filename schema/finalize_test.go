@@ -207,7 +207,7 @@ func TestMasterInEnvironment(t *testing.T) {
 	}
 }
 
-// TestTaken: what an environment takes away of what an author wrote is told, whichever way either said it.
+// TestTaken: what an environment takes away of what an author wrote is reported, whichever way either said it.
 func TestTaken(t *testing.T) {
 	for _, c := range []struct{ spec, env, want string }{
 		{"resources: {limits: {cpu: 32, memory: 64Gi}, requests: {cpu: 16}}", "caps: {cpu: 2, memory: 4Gi}", "spec.resources: the Environment leaves cpu 2 of 32, memory 4Gi of 64Gi to each worker"},

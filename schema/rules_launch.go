@@ -59,7 +59,7 @@ func (r *validation) unreached(l *Launch) {
 	}
 	for _, f := range fields {
 		if r.isSet("spec."+f.field) && l.Option(f.option) == nil {
-			r.fail("spec."+f.field, "requires", "the command starts %s itself, which this does not reach: add --%s there, or leave the launcher to tegen", l.Program, f.option)
+			r.fail("spec."+f.field, "requires", "the command starts %s itself, so this field has no effect: add --%s there, or leave the launcher to tegen", l.Program, f.option)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (r *validation) lostPods() {
 	}
 	for _, field := range []string{"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes", "failure.ignoreDisruptions"} {
 		if at := "spec." + field; t.Carries(field) && r.isSet(at) {
-			r.fail(at, "requires", "ps-lite takes no pod back that it has lost, so that the first failure ends the job: leave this out")
+			r.fail(at, "requires", "ps-lite cannot re-admit a lost pod, so that the first failure ends the job: leave this out")
 		}
 	}
 }

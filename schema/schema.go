@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
@@ -78,15 +79,14 @@ type loaded struct {
 
 // readAll parses the documents of all sources, in their order.
 func readAll(sources []Source) ([]document, Errors) {
-	var texts []Source
-	var lines []int
+	var texts []yamldoc.Document
 	var errs Errors
 	for _, src := range sources {
-		t, l, e := split(src)
-		texts, lines, errs = append(texts, t...), append(lines, l...), append(errs, e...)
+		t, e := split(src)
+		texts, errs = append(texts, t...), append(errs, e...)
 	}
 	docs := make([]document, len(texts))
-	parallel(len(texts), func(i int) { docs[i] = parse(texts[i], lines[i]) })
+	parallel(len(texts), func(i int) { docs[i] = parse(texts[i]) })
 	return docs, errs
 }
 

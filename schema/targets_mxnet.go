@@ -18,11 +18,11 @@ var (
 		"mxnet":                     "an MXJob has servers always, and its operator names the pods",
 		"gang.scheduler=kueue":      "Kueue ended its support of MXJob (kueue#4077)",
 		"gang.scheduler=kubernetes": "its pod templates are older than the gangs of Kubernetes itself and lose the field",
-		"failure.restarts":          "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
-		"failure.restarts=" + None:  "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
-		"failure.restartsPerWorker": "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
+		"failure.restarts":          "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",
+		"failure.restarts=" + None:  "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",
+		"failure.restartsPerWorker": "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",
 		"failure.fatalExitCodes":    "with ps-lite any failure ends a job, and an MXJob is never of mode local",
-		"failure.ignoreDisruptions": "ps-lite takes no pod back that it has lost, and an MXJob is never of mode local",
+		"failure.ignoreDisruptions": "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",
 	})
 
 	mxjobMlkube = union(others(FrameworkMXNet), countedWorkers, lacks{

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // list is a ResourceList: what kustomize and kpt hand a function and take back. Items are nodes as they were parsed, so
@@ -26,7 +26,7 @@ type list struct {
 // readList parses a ResourceList, and refuses what would otherwise be left out without a word: a second document,
 // items that are no objects.
 func readList(in []byte) (*list, error) {
-	root, err := onlyDocument(bytes.ReplaceAll(manifest.JoinSurrogates(in), []byte("\r\n"), []byte("\n")))
+	root, err := onlyDocument(bytes.ReplaceAll(yamldoc.JoinSurrogates(in), []byte("\r\n"), []byte("\n")))
 	if err != nil {
 		return nil, err
 	}

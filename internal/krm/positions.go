@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -30,7 +30,7 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob)) {
 			continue // the given jobs stand for these
 		}
-		all = append(all, schema.Source{Name: relative(path), Data: manifest.JoinSurrogates(text)})
+		all = append(all, schema.Source{Name: relative(path), Data: yamldoc.JoinSurrogates(text)})
 	}
 	if _, err := schema.Load(all); err != nil {
 		return err
@@ -118,7 +118,7 @@ func written(all []stand, dir string, t *types.Kustomization) []stand {
 		}
 		if !info.IsDir() {
 			if text, err := readRegular(path); err == nil {
-				all = append(all, standing(relative(path), manifest.JoinSurrogates(text))...)
+				all = append(all, standing(relative(path), yamldoc.JoinSurrogates(text))...)
 			}
 			continue
 		}

@@ -72,9 +72,9 @@ func casesIn(t *testing.T, file string) (cases []dependsCase) {
 		t.Fatal(err)
 	}
 	var env *node
-	docs, lines, _ := split(Source{file, text})
-	for i, doc := range docs {
-		d := parse(doc, lines[i])
+	docs, _ := split(Source{file, text})
+	for _, doc := range docs {
+		d := parse(doc)
 		if d.root == nil || d.errs != nil {
 			continue
 		}

@@ -22,28 +22,28 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 		return role{r.at("template"), r.at("replicas")}
 	}
 	all := roles{roleOf("Scheduler"), roleOf("Server"), roleOf("Worker")}
-	if !all.worker.template.given() {
+	if !all.worker.template.isSet() {
 		return nil, errors.New("it has no role Worker")
 	}
 	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJob, o.name)
-	if !all.server.template.given() {
+	if !all.server.template.isSet() {
 		d.note(spec.at("mxReplicaSpecs"), Changed, "it trained without servers: this target always has a Scheduler and a Server, which are rendered, and of which the workers are told")
 	}
 	policy := spec.at("runPolicy")
-	if !policy.given() {
+	if !policy.isSet() {
 		policy = spec
 		for _, key := range []string{"cleanPodPolicy", "activeDeadlineSeconds", "ttlSecondsAfterFinished"} {
-			spec.at(key).moved() // into runPolicy
+			spec.at(key).markTranslated() // into runPolicy
 		}
 	}
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
-	d.cleaning(policy)
-	d.ending(policy)
+	d.readCleanPods(policy)
+	d.readEnding(policy)
 	d.parameterServers(all)
-	d.surroundings()
+	d.switchOffExtras()
 	if o.gvk.Version != "v1" {
 		d.note(o.view().at("apiVersion"), Translated, "only kubeflow.org/v1 is rendered")
-		o.view().at("apiVersion").moved()
+		o.view().at("apiVersion").markTranslated()
 	}
 	return d, nil
 }
@@ -53,7 +53,7 @@ func readMlkube(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	var all roles
 	for _, r := range spec.at("replicaSpecs").items() {
-		defaults(r.mapping(), tree{"mxReplicaType": "WORKER"}) // the API's own
+		setMissing(r.mapping(), tree{"mxReplicaType": "WORKER"}) // the API's own
 		found := role{r.at("template"), r.at("replicas")}
 		switch strings.ToUpper(r.at("mxReplicaType").text()) {
 		case "SCHEDULER":
@@ -64,7 +64,7 @@ func readMlkube(s *stream, o *object) (*draft, error) {
 			all.worker = found
 		}
 	}
-	if !all.worker.template.given() {
+	if !all.worker.template.isSet() {
 		return nil, errors.New("it has no role WORKER")
 	}
 	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJobMlkube, o.name)
@@ -72,9 +72,9 @@ func readMlkube(s *stream, o *object) (*draft, error) {
 	d.set("spec.mxnet.group", o.gvk.Group, o.view().at("apiVersion"))
 	d.set("spec.mxnet.runtimeID", spec.at("RuntimeId").text(), spec.at("RuntimeId"))
 	d.parameterServers(all)
-	if port := spec.at("replicaSpecs").item("mxReplicaType", "SCHEDULER").at("PsRootPort"); port.given() {
+	if port := spec.at("replicaSpecs").item("mxReplicaType", "SCHEDULER").at("PsRootPort"); port.isSet() {
 		d.set("spec.servers.port", port.value, port)
 	}
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }

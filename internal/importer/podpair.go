@@ -13,7 +13,7 @@ func alignPods(have, want any, field string) {
 	case tree:
 		w, _ := want.(tree)
 		if _, isPod := h["containers"].([]any); isPod {
-			nameTrainers(h, w)
+			alignContainerNames(h, w)
 			resolveMounts(h)
 			resolveMounts(w)
 			accountName(h)
@@ -34,9 +34,9 @@ func alignPods(have, want any, field string) {
 // renamed is the name of a training container in the other object.
 const renamed = "name in the other"
 
-// nameTrainers gives the training container of want the name that have calls it by, and leaves a word about it.
-func nameTrainers(have, want tree) {
-	h, w := trainer(have), trainer(want)
+// alignContainerNames gives the training container of want the name that have calls it by, and leaves a word about it.
+func alignContainerNames(have, want tree) {
+	h, w := trainingContainerIn(have), trainingContainerIn(want)
 	if h != nil && w != nil && h["name"] != w["name"] {
 		h[renamed] = w["name"]
 		w["name"] = h["name"]
@@ -46,8 +46,8 @@ func nameTrainers(have, want tree) {
 // containerNames are what targets call the training container.
 var containerNames = []string{"worker", "pytorch", "mxnet", "node", "elasticjob-worker", "mpi-launcher", "launcher", "elastic-trainer-worker", "main", "trainer"}
 
-// trainer is the container of a pod that trains: by its name, by its accelerators, or the first.
-func trainer(pod tree) tree {
+// trainingContainerIn is the container of a pod that trains: by its name, by its accelerators, or the first.
+func trainingContainerIn(pod tree) tree {
 	list, _ := pod["containers"].([]any)
 	containers := make([]tree, 0, len(list))
 	for _, item := range list {
@@ -80,7 +80,7 @@ func resolveMounts(pod tree) {
 			for _, m := range c.at("volumeMounts").items() {
 				name := m.at("name").text()
 				volume := v.at("volumes").item("name", name)
-				if !volume.given() {
+				if !volume.isSet() {
 					continue
 				}
 				mounted[name] = true

@@ -78,9 +78,6 @@ func defaultPod(pod tree) {
 			setMissing(volume.at(kind).mapping(), tree{"defaultMode": int64(0o644)})
 		}
 	}
-	for _, t := range v.at("tolerations").items() {
-		setMissing(t.mapping(), tree{"operator": "Equal"})
-	}
 }
 
 func defaultContainer(c view) {

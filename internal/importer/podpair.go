@@ -16,8 +16,10 @@ func alignPods(have, want any, field string) {
 			alignContainerNames(h, w)
 			resolveMounts(h)
 			resolveMounts(w)
-			accountName(h)
-			accountName(w)
+			for _, pod := range []tree{h, w} {
+				accountName(pod)
+				tolerationOperators(pod)
+			}
 			return
 		}
 		for key, value := range h {
@@ -109,6 +111,15 @@ func accountName(pod tree) {
 	if old, ok := pod["serviceAccount"]; ok && (pod["serviceAccountName"] == nil || pod["serviceAccountName"] == old) {
 		pod["serviceAccountName"] = old
 		delete(pod, "serviceAccount")
+	}
+}
+
+// tolerationOperators leaves out the operator that Kubernetes takes where there is none.
+func tolerationOperators(pod tree) {
+	for _, t := range (view{value: pod}).at("tolerations").items() {
+		if operator := t.at("operator").text(); operator == "Equal" || operator == "" {
+			delete(t.mapping(), "operator")
+		}
 	}
 }
 

@@ -39,6 +39,12 @@ func TestUnsaid(t *testing.T) {
 			in:         "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: volcano, policies: [{event: PodFailed, action: RestartPod}], tasks: [{name: worker, template: {spec: {restartPolicy: Never, " + trainsBash + "}}}]}\n",
 			unreported: []string{"policies", "restartsPerWorker"}, jobs: []string{`restarts: 2`},
 		},
+		"a toleration without its operator": {
+			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, " +
+				"parallelism: 1, template: {spec: {restartPolicy: Never, " +
+				"tolerations: [{key: pool, value: gpu, effect: NoSchedule}], " + trainsBash + "}}}\n",
+			jobs: []string{`placement:\n +tolerations:`}, unreported: []string{"tolerations"},
+		},
 	} {
 		t.Run(name, c.check)
 	}

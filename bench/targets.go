@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// target is what tegen is to reach. A missed one is printed like a met one: the bench measures, it does not judge.
+// target is what tegen is to reach. A missed one is printed like a met one: the bench measures, it passes no verdict.
 type target struct {
 	words  string
 	a, b   point // a's figure in terms of b's; alone if b is zero
@@ -29,7 +29,7 @@ var targets = []target{
 	{"4000 jobs in at most 200 MB", point{"tegen", 4000}, point{}, "%.0f MB", 200, false},
 }
 
-// row judges by wall time, which is what people wait for. Beside it stands the same of user CPU, which other load on the
+// row compares wall time, which is what people wait for. Beside it stands the same of user CPU, which other load on the
 // machine bends far less.
 func (t target) row(r report) []string {
 	a, b := r.of(t.a.tool, t.a.jobs), r.of(t.b.tool, t.b.jobs)

@@ -13,7 +13,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// podForms are jobs of bare pods that differ in what the pods are told.
+// podForms are jobs of bare pods that differ in the options that their pods get.
 var podForms = map[string][]string{
 	"c10d":       {},
 	"entrypoint": {"launcher: entrypoint", "command: []"},

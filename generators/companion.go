@@ -61,7 +61,7 @@ func companion(job *schema.Job) []runtime.Object {
 		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
 			port("status", names.RendezvousStatusPort)),
 		// Not the headless one: this name has an address before there is a pod, so that workers that come first are refused,
-		// which torch tries again; of a name that does not resolve that is not known.
+		// which torch tries again; whether torch retries an unresolved name is unknown.
 		&corev1.Service{
 			ObjectMeta: meta(job, companionName(job), componentCompanion),
 			Spec: corev1.ServiceSpec{
@@ -212,7 +212,7 @@ func companionFlags(job *schema.Job) []string {
 			fmt.Sprintf("--max-bytes=%d", memory.Value()/4),
 		}
 	}
-	doors := []string{
+	listeners := []string{
 		fmt.Sprintf("--listen-client=:%d", etcdPort(job)),
 		fmt.Sprintf("--advertise-client-urls=http://%s:%d", companionName(job), etcdPort(job)), // the Service: what clients dial when they connect again
 		"--listen-c10d=",
@@ -223,9 +223,9 @@ func companionFlags(job *schema.Job) []string {
 	e := z.Companion.Etcd
 	if e == nil {
 		// A directory of its own: the mount point's rights are not the program's to set.
-		return append([]string{"--store=embedded", "--data-dir=" + companionData + "/data"}, doors...)
+		return append([]string{"--store=embedded", "--data-dir=" + companionData + "/data"}, listeners...)
 	}
-	flags := append([]string{"--store=etcd", "--endpoints=" + strings.Join(e.Endpoints, ",")}, doors...)
+	flags := append([]string{"--store=etcd", "--endpoints=" + strings.Join(e.Endpoints, ",")}, listeners...)
 	if e.TLS != nil {
 		flags = append(flags, "--cacert="+tlsDir+"/ca.crt", "--cert="+tlsDir+"/tls.crt", "--key="+tlsDir+"/tls.key")
 	}
@@ -235,8 +235,8 @@ func companionFlags(job *schema.Job) []string {
 	return flags
 }
 
-// companionPolicy lets in the members alone where there is neither encryption nor a password, which c10d knows nothing
-// of; its status, which says no secret and changes nothing, is for whoever watches the cluster.
+// companionPolicy lets in the members alone where there is neither encryption nor a password: c10d has neither;
+// its status, which says no secret and changes nothing, is for whoever watches the cluster.
 func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
 	var out []networkingv1.NetworkPolicyEgressRule
 	if e := job.Spec.Rendezvous.Companion.Etcd; e != nil {

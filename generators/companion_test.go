@@ -96,7 +96,7 @@ func TestCompanion(t *testing.T) {
 			find[*policyv1.PodDisruptionBudget](t, objs, name)
 			host := slices.ContainsFunc(strings.Split(env(t, worker(t, objs))["PET_RDZV_CONF"], ","), func(p string) bool { return p == "is_host=0" })
 			if host != (c.port == 29400) {
-				t.Errorf("is_host=0 is told: %t", host)
+				t.Errorf("is_host=0 is set: %t", host)
 			}
 		})
 	}
@@ -152,7 +152,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestTegenLauncher: workers start what their pod was given, by the author's words, whatever the target.
+// TestTegenLauncher: workers start the launcher that the job asks for, whatever the target.
 func TestTegenLauncher(t *testing.T) {
 	const program = "/tegen/bin/tegen-rendezvous"
 	for _, c := range []struct {

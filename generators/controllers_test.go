@@ -153,7 +153,7 @@ func TestOneJobSpec(t *testing.T) {
 	}
 }
 
-// TestProcessesOfTrainJob: a number is told to Trainer; what torchrun counts is left for it to count.
+// TestProcessesOfTrainJob: a number is a field of Trainer's; what torchrun counts is left for it to count.
 func TestProcessesOfTrainJob(t *testing.T) {
 	for processes, want := range map[string]*int32{"3": new(int32(3)), "auto": nil, "cpu": nil} {
 		j := controllerJob(t, "trainjob", "workers: {replicas: 2, processes: "+processes+"}")

@@ -55,19 +55,19 @@ func optimizeMode(mode string) string {
 }
 
 func dlroverTemplate(job *schema.Job) corev1.PodTemplateSpec {
-	t := workerTrainee(job)
-	t.command, t.args = dlroverProgram(job)
+	spec := workerPodSpec(job)
+	spec.command, spec.args = dlroverProgram(job)
 	if gpu := corev1.ResourceName(job.Spec.Resources.GPUResource); job.Spec.Resources.GPU > 0 {
-		t.resources.Requests[gpu] = t.resources.Limits[gpu] // the master counts requests
+		spec.resources.Requests[gpu] = spec.resources.Limits[gpu] // the master counts requests
 	}
-	template := workerTemplate(job, t)
+	template := workerTemplate(job, spec)
 	template.Spec.RestartPolicy = corev1.RestartPolicyAlways // not of the pods, which get Never: the master makes failed ones again
 	template.Spec.TerminationGracePeriodSeconds = nil        // the master drops it
 	return patched(job, componentWorker, template)
 }
 
 // dlroverScript starts dlrover-run for at least as many nodes as its first argument says. The most is NODE_NUM, which
-// the master sets to the replicas: the kubelet knows it too late to put it into args. Nothing of an author's is in the
+// the master sets to the replicas: the kubelet resolves it too late for args. Nothing of an author's is in the
 // script, and $NODE_NUM is no ${NODE_NUM}, which Flux would replace.
 const dlroverScript = `set -eu
 nodes="$1:$NODE_NUM"

@@ -13,9 +13,9 @@ import (
 // torchElasticJob is the job of TorchElastic's controller, which makes pods and Services <job>-worker-<i>.
 func torchElasticJob(job *schema.Job) []runtime.Object {
 	w := &job.Spec.Workers
-	t := workerTrainee(job)
-	t.command, t.args = elasticJobProgram(job)
-	template := workerTemplate(job, t)
+	spec := workerPodSpec(job)
+	spec.command, spec.args = elasticJobProgram(job)
+	template := workerTemplate(job, spec)
 	template = patched(job, componentWorker, template)
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	expect(job, &m, template.Spec, dialling(endpoint(job, "")))

@@ -13,7 +13,7 @@ import (
 )
 
 // expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
-// schema or in the escape hatch, and no generator renders. The reference check takes them as given, and people see what
+// schema or in the escape hatch, and no generator renders. The reference check assumes that they exist, and people see what
 // to create first.
 func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
 	names := expectOfQueue(m.Labels)

@@ -39,7 +39,7 @@ func TestScaledGang(t *testing.T) {
 	}
 }
 
-// TestResizable: Kueue is told of a Job whose workers may become more or fewer, and of nothing else: it refuses the key on
+// TestResizable: the key that lets Kueue resize is on a Job whose workers may become more or fewer: Kueue refuses it on
 // other kinds, and on a Job of a fixed size it does harm only.
 func TestResizable(t *testing.T) {
 	for _, target := range schema.Targets {

@@ -134,7 +134,7 @@ func koordinatorGangs(t *testing.T, pods []podIn) {
 	}
 }
 
-// queued requires a queue for every object that Kueue knows, and no field suspend beside it.
+// queued requires a queue for every object that Kueue supports, and no field suspend beside it.
 func queued(t *testing.T, target schema.Target, objects []map[string]any) {
 	t.Helper()
 	found := 0
@@ -177,7 +177,7 @@ type podIn struct {
 	spec        map[string]any
 }
 
-var trainers = []string{"launcher", "scheduler", "server", componentWorker} // TestRoleNames knows them
+var trainers = []string{"launcher", "scheduler", "server", componentWorker} // TestRoleNames lists them
 
 // podsIn finds whatever has containers and, beside it, metadata that names the component of a role.
 func podsIn(objects ...map[string]any) (found []podIn) {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +21,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// load reads the one job of a YAML text, completed as every door of the product completes it.
+// load reads the one job of a YAML text, completed as every command of the product completes it.
 func load(t testing.TB, text string) *schema.Job {
 	t.Helper()
 	jobs := loadAll(t, schema.Source{Name: "job.yaml", Data: []byte(text)})
@@ -51,7 +49,7 @@ func source(t testing.TB, file string) schema.Source {
 	return schema.Source{Name: file, Data: text}
 }
 
-// job is a TrainingJob that lacks nothing, with more lines of spec, which may replace the ones given here.
+// job is a TrainingJob that lacks nothing, with more lines of spec, which may replace those listed here.
 func job(spec ...string) string { return namedJob("resnet", spec...) }
 
 func namedJob(name string, spec ...string) string {
@@ -126,23 +124,20 @@ type pod struct {
 func pods(objs []runtime.Object) []pod {
 	var out []pod
 	for _, obj := range objs {
-		switch o := obj.(type) {
-		case *corev1.Pod:
-			out = append(out, pod{"Pod/" + o.Name, o.Namespace, o.Labels, o.Spec})
-		case *batchv1.Job:
-			out = append(out, pod{"Job/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
-		case *appsv1.StatefulSet:
-			out = append(out, pod{"StatefulSet/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
-		case *appsv1.Deployment:
-			out = append(out, pod{"Deployment/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
-		case apis.Workload:
-			for _, set := range o.PodSets() {
-				spec := set.Template.Spec
-				if set.Foreign {
-					spec = corev1.PodSpec{} // no matter of ours
-				}
-				out = append(out, pod{o.GetName() + "/" + set.Path, o.GetNamespace(), set.Template.Labels, spec})
+		w := apis.WorkloadOf(obj)
+		if w == nil {
+			continue
+		}
+		for _, set := range w.PodSets() {
+			spec := set.Template.Spec
+			if set.Foreign {
+				spec = corev1.PodSpec{} // no matter of ours
 			}
+			from := w.GetName() + "/" + set.Path
+			if kind := reflect.TypeOf(obj).Elem().Name(); apis.IsBuiltIn(kind) {
+				from = kind + "/" + w.GetName()
+			}
+			out = append(out, pod{from, w.GetNamespace(), set.Template.Labels, spec})
 		}
 	}
 	return out

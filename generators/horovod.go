@@ -31,18 +31,18 @@ func horovodJobName(job *schema.Job) string {
 // horovodTemplate is the same for all pods: the script tells them apart by their index.
 func horovodTemplate(job *schema.Job, name string) corev1.PodTemplateSpec {
 	hosts := horovodHosts(job, name)
-	t := workerTrainee(job)
-	t.env = byteSchedulerEnv(job, hosts[0])
+	spec := workerPodSpec(job)
+	spec.env = byteSchedulerEnv(job, hosts[0])
 	if !job.Spec.OverSSH() {
-		t.command, t.args = []string{"horovodrun"}, horovodrun(job, []string{"localhost"})
-		t.ports = byteSchedulerPorts(job)
-		return workerTemplate(job, t)
+		spec.command, spec.args = []string{"horovodrun"}, horovodrun(job, []string{"localhost"})
+		spec.ports = byteSchedulerPorts(job)
+		return workerTemplate(job, spec)
 	}
-	t.command = []string{"sh", sshDir + "/worker.sh"}
-	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
-	t.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), t.env...)
-	t.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
-	template := withSSH(job, name, workerTemplate(job, t))
+	spec.command = []string{"sh", sshDir + "/worker.sh"}
+	spec.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
+	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), spec.env...)
+	spec.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
+	template := withSSH(job, name, workerTemplate(job, spec))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
 	return template
 }
@@ -84,7 +84,7 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 	default:
 		args = append(args, "--hostfile", hostfilePath(job))
 	}
-	if job.Spec.Framework == schema.FrameworkHorovod { // ByteScheduler's, 0.16.1, knows none of these
+	if job.Spec.Framework == schema.FrameworkHorovod { // ByteScheduler's, 0.16.1, has none of these
 		args = append(args, "--start-timeout", strconv.FormatInt(seconds(h.StartTimeout), 10), "--"+h.Controller)
 		if i := job.Spec.Network.Interface; i != "" {
 			args = append(args, "--network-interfaces", i)
@@ -95,7 +95,7 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 
 // launcherVariables is what horovodrun and the mpirun that it becomes read from the environment.
 //
-// mpirun cuts a host's name at its first dot before it dials, and nobody knows a pod by the rest; that of Open MPI 5 dials
+// mpirun cuts a host's name at its first dot before it dials, and the first part of a pod's name does not resolve; that of Open MPI 5 dials
 // the whole name, and then misses the host's slots. horovodrun, from 0.16.1 to 0.28.1, has no option against it
 // (horovod/runner/mpi_run.py). Open MPI up to 4 reads the one variable, and 5 the other (src/util/proc_info.c in PRRTE).
 func launcherVariables(job *schema.Job) (env []corev1.EnvVar) {

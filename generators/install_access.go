@@ -28,7 +28,7 @@ func (i *Installation) access() []runtime.Object {
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{i.Lease}, Verbs: []string{"get", "update"}},
 	}}
 	authentication := i.clusterMeta("authentication-reader")
-	authentication.Namespace = metav1.NamespaceSystem // where the API server says how it knows those who ask for metrics
+	authentication.Namespace = metav1.NamespaceSystem // where the API server says how it authenticates those who ask for metrics
 	return []runtime.Object{
 		groups,
 		i.clusterBinding("podgroups", groups.Name),

@@ -136,7 +136,7 @@ func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.Job
 }
 
 // patched merges the author's escape hatch of a role, in which the role's own container is called like the role, and then
-// gives that container the name by which the target's API knows it, and the first place, where some controllers and people
+// gives that container the name that the target's API expects, and the first place, where some controllers and people
 // look.
 func patched(job *schema.Job, role string, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	own := template.Spec.Containers[0].Name

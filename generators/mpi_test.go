@@ -58,7 +58,7 @@ func TestMpirunIsToldToKeepNames(t *testing.T) {
 }
 
 // TestMpirunDials has the real mpirun dial what is rendered, with the flags that the real horovodrun gives it: the names
-// that it hands to ssh are whole, for nobody knows pods by less.
+// that it hands to ssh are whole, for no shorter name of a pod resolves.
 func TestMpirunDials(t *testing.T) {
 	need(t, "mpirun")
 	for _, spec := range [][]string{{"framework: bytescheduler"}, {"framework: horovod", "horovod: {controller: mpi}"}} {
@@ -85,21 +85,21 @@ exit 1
 		for line := range strings.Lines(read(t, filepath.Join(dir, "dialed"))) {
 			i := strings.Index(line, "resnet-worker-")
 			if i < 0 || !strings.Contains(line[:i], "-p 12345") {
-				t.Fatalf("ssh was given %s", line)
+				t.Fatalf("ssh got %s", line)
 			}
 			got = append(got, strings.Fields(line[i:])[0])
 		}
 		slices.Sort(got)
 		if diff := cmp.Diff([]string{"resnet-worker-0" + domain, "resnet-worker-1" + domain, "resnet-worker-2" + domain}, got); diff != "" {
-			t.Errorf("%q: ssh was told to dial (-want +got):\n%s\n%s", spec, diff, out)
+			t.Errorf("%q: ssh dialled (-want +got):\n%s\n%s", spec, diff, out)
 		}
 	}
 }
 
-// TestByteSchedulersHorovodrun: Horovod 0.16.1, the first with a horovodrun, knows these options and no others
+// TestByteSchedulersHorovodrun: Horovod 0.16.1, the first with a horovodrun, has these options and no others
 // (parse_args in horovod/run/run.py). It takes a timeout under another name than later ones, so a variable has it.
 func TestByteSchedulersHorovodrun(t *testing.T) {
-	knows := []string{"-np", "-p", "-H"}
+	options := []string{"-np", "-p", "-H"}
 	for _, spec := range [][]string{{"workers: {replicas: 2, processes: 4}"}, {"target: mpijob"}, {"network: {host: true, interface: ens5}"}} {
 		c := mpiLauncher(t, append(spec, "framework: bytescheduler", "horovod: {startTimeout: 7m}", "command: [python]", "args: [train.py]")...)
 		if c.Args[0] != "horovodrun" {
@@ -107,8 +107,8 @@ func TestByteSchedulersHorovodrun(t *testing.T) {
 		}
 		rest := c.Args[1:]
 		for ; len(rest) > 1 && strings.HasPrefix(rest[0], "-"); rest = rest[2:] {
-			if !slices.Contains(knows, rest[0]) {
-				t.Errorf("%q: horovodrun is given %s", spec, rest[0])
+			if !slices.Contains(options, rest[0]) {
+				t.Errorf("%q: horovodrun got %s", spec, rest[0])
 			}
 		}
 		if diff := cmp.Diff([]string{"python", "train.py"}, rest); diff != "" {

@@ -39,11 +39,11 @@ func mpiJob(job *schema.Job) []runtime.Object {
 
 // mpiWorker only serves.
 func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
-	t := workerTrainee(job)
-	t.command = []string{"sh", sshDir + "/worker.sh"}
-	t.env = sshEnv(job)
-	t.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
-	template := withSSH(job, workerName(job), workerTemplate(job, t))
+	spec := workerPodSpec(job)
+	spec.command = []string{"sh", sshDir + "/worker.sh"}
+	spec.env = sshEnv(job)
+	spec.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
+	template := withSSH(job, workerName(job), workerTemplate(job, spec))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
 	return template
 }
@@ -51,11 +51,11 @@ func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
 // mpiLauncher holds no accelerator. horovodrun hands its own environment on to the processes, so it has the workers'.
 func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
 	hosts := horovodHosts(job, workerName(job))
-	t := traineeOf(job, componentLauncher)
-	t.command = []string{"sh", sshDir + "/launcher.sh"}
-	t.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
-	t.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), byteSchedulerEnv(job, hosts[0])...)
-	return withSSH(job, workerName(job), workerTemplate(job, t))
+	spec := podSpecOf(job, componentLauncher)
+	spec.command = []string{"sh", sshDir + "/launcher.sh"}
+	spec.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
+	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), byteSchedulerEnv(job, hosts[0])...)
+	return withSSH(job, workerName(job), workerTemplate(job, spec))
 }
 
 // launcherCreation is when the launcher is made: a member of a gang with the others, or the gang would wait for it, and it

@@ -76,7 +76,7 @@ func TestLongestGivenNames(t *testing.T) {
 			}
 		})
 	}
-	// A volume's name is made of the namespace and the claim's where it is not given.
+	// A volume's name is made of the namespace and the claim's where none is set.
 	for what, text := range map[string]string{
 		"claim of a volume":       job("storage: [{mountPath: /data, nfs: {server: nfs, path: /x, claim: " + long + "}}]"),
 		"claim of a class":        job("storage: [{mountPath: /data, efs: {fileSystem: fs-01234567, claim: " + long + ", provision: {}}}]"),

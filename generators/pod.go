@@ -35,7 +35,7 @@ func podSpec(job *schema.Job, role *schema.RolePods) corev1.PodSpec {
 	return spec
 }
 
-// ownSecurity is that of pods with images that tegen knows: where the author's run as their image's user, these do not.
+// ownSecurity is that of pods with images of tegen's choice: where the author's run as their image's user, these do not.
 func ownSecurity(s *schema.Security) *corev1.PodSecurityContext {
 	number := func(id schema.ID) int64 {
 		if id.Number == nil {
@@ -94,7 +94,7 @@ func evictionAnnotations(job *schema.Job) map[string]string {
 	}
 }
 
-// fixed are requests that equal limits: what a pod is promised is what it gets.
+// fixed are requests that equal limits: the node reserves all that a pod may use.
 func fixed(cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
 	list := corev1.ResourceList{
 		corev1.ResourceCPU:              cpu,
@@ -133,10 +133,10 @@ func small(job *schema.Job) corev1.ResourceRequirements {
 	r := helperAmounts()
 	for _, role := range []string{componentWorker, componentServer} {
 		own := job.Spec.Role(role).Resources
-		promised := own.Limited() // which Kubernetes takes for the request where there is none
-		maps.Copy(promised, own.Requested())
+		requests := own.Limited() // which Kubernetes takes for the request where there is none
+		maps.Copy(requests, own.Requested())
 		for name := range r.Requests {
-			if q, ok := promised[string(name)]; !ok && role == componentWorker {
+			if q, ok := requests[string(name)]; !ok && role == componentWorker {
 				delete(r.Requests, name)
 				delete(r.Limits, name)
 			} else if ok && name == corev1.ResourceCPU && q.Cmp(r.Requests[name]) < 0 {

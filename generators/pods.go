@@ -14,7 +14,7 @@ import (
 func torchPods(job *schema.Job) []runtime.Object {
 	var out []runtime.Object
 	for _, i := range podWorkerNumbers(job) {
-		// The pod's own hostname, so that worker 0 knows itself for the host of the store.
+		// The pod's own hostname, so that worker 0 recognizes itself as the host of the store.
 		template := workerTemplate(job, torchWorker(job, podWorkerName(job, job.Spec.Workers.FirstIndex)))
 		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		template.Spec.ActiveDeadlineSeconds = deadline(job)

@@ -29,7 +29,7 @@ func program(job *schema.Job) (command, args []string) {
 	if len(command) == 0 {
 		return []string{"torchrun"}, args
 	}
-	// The command is run as it is, python or not. torch 1.13 knows the option by this spelling only.
+	// The command is run as it is, python or not. torch 1.13 accepts the option in this spelling only.
 	return append([]string{"torchrun", "--no_python"}, command...), args
 }
 

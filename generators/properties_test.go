@@ -3,6 +3,7 @@ package generators_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,14 +101,17 @@ func dnsNames(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		}
 	}
 	for _, obj := range objs {
-		if w, ok := obj.(apis.Workload); ok {
+		if w := apis.WorkloadOf(obj); w != nil {
 			for _, name := range w.Services() {
 				bad("Service", name, validation.IsDNS1035Label(name))
 			}
 			for _, set := range w.PodSets() {
-				name := fmt.Sprintf("%s%d", set.Prefix, set.First+set.Replicas-1)
-				if set.ByJobs {
-					name += "-abcde" // JobSet's webhook counts the random end
+				name := set.Name
+				if set.Numbered {
+					name += fmt.Sprintf("-%d", set.First+set.Numbers()-1)
+				}
+				if !apis.IsBuiltIn(reflect.TypeOf(obj).Elem().Name()) { // Kubernetes' own controllers make room for the random end
+					name += strings.Repeat("-abcde", set.Random) // JobSet's webhook counts it
 				}
 				bad("pod", name, validation.IsDNS1123Label(name))
 			}
@@ -313,7 +317,7 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 // tegens are the containers that tegen makes; an author's podTemplate may bring others.
 var tegens = append([]string{"etcd", "rendezvous", "install-launcher", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server", "launcher", "generate", "store"}, trainers...)
 
-// limits: what a container is promised is what it gets, unless its author says otherwise of its role.
+// limits: a container's requests equal its limits, unless its author says otherwise of its role.
 func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
@@ -349,7 +353,7 @@ func helpersAsLittle(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	return wrong
 }
 
-// acceleratorLimits: an extended resource is a whole number under limits alone, and only workers hold one.
+// acceleratorLimits: an extended resource is an integer under limits alone, and only workers hold one.
 func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
@@ -388,7 +392,7 @@ func images(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	return wrong
 }
 
-// secrets: tegen knows names of Secrets, never their content.
+// secrets: tegen handles names of Secrets, never their content.
 func secrets(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, obj := range objs {
 		if s, ok := obj.(*corev1.Secret); ok && len(s.Data)+len(s.StringData) > 0 {

@@ -13,7 +13,7 @@ import (
 
 // Roles beside the workers of jobs that train with ps-lite, as MXNet and BytePS do.
 const (
-	componentScheduler = "scheduler" // counts and introduces the others; there is one
+	componentScheduler = "scheduler" // counts the others and gives each their addresses; there is one
 	componentServer    = "server"    // holds a share of the parameters
 )
 
@@ -28,22 +28,22 @@ func psRoles(job *schema.Job) []role {
 
 // psJobs are an Indexed Job for each role, or that of a worker alone. With ps-lite the first failure ends a role's Job:
 // neither do the others turn to a new scheduler, nor does a new server have the weights of the lost one, and a new
-// worker hangs, since the scheduler does not answer more nodes than it was told of (dmlc/ps-lite, src/van.cc). A failed
+// worker hangs, since the scheduler does not answer more nodes than DMLC_NUM_WORKER says (dmlc/ps-lite, src/van.cc). A failed
 // Job says so, a replaced pod would not. What runs of the other roles then waits in vain until failure.deadline.
 func psJobs(job *schema.Job) []runtime.Object {
 	return objects(hashedAll(job, func(suffix string) (jobs []*batchv1.Job) {
 		if !job.Spec.ParameterServers() {
-			return []*batchv1.Job{workerJob(job, workerName(job)+suffix, workerTemplate(job, psTrainee(job, componentWorker)))}
+			return []*batchv1.Job{workerJob(job, workerName(job)+suffix, workerTemplate(job, psPodSpec(job, componentWorker)))}
 		}
 		service := roleName(job, componentScheduler)
 		root := inService(job, service+suffix+"-0", service)
 		for _, r := range psRoles(job) {
-			t := psTrainee(job, r.component)
-			t.env = append(psEnv(job, r.component, root), t.env...)
+			spec := psPodSpec(job, r.component)
+			spec.env = append(psEnv(job, r.component, root), spec.env...)
 			if r.component == componentScheduler {
-				t.ports = []corev1.ContainerPort{{Name: "ps-root", ContainerPort: job.Spec.Servers.Port, Protocol: corev1.ProtocolTCP}}
+				spec.ports = []corev1.ContainerPort{{Name: "ps-root", ContainerPort: job.Spec.Servers.Port, Protocol: corev1.ProtocolTCP}}
 			}
-			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, t)))
+			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, spec)))
 		}
 		return jobs
 	}, jobImmutable)...)
@@ -67,19 +67,19 @@ func psEnv(job *schema.Job, component, root string) []corev1.EnvVar {
 	return env
 }
 
-// psTrainee is a pod of a role, but for what makes it a node. Servers and the scheduler run the workers' script, which
+// psPodSpec is a pod of a role without the variables that make it a node of ps-lite. Servers and the scheduler run the workers' script, which
 // its DMLC_ROLE turns into one, on the workers' volumes.
-func psTrainee(job *schema.Job, component string) trainee {
-	t := workerTrainee(job)
-	t.command, t.args = program(job)
+func psPodSpec(job *schema.Job, component string) rolePodSpec {
+	spec := workerPodSpec(job)
+	spec.command, spec.args = program(job)
 	if component != componentWorker {
-		t = traineeOf(job, component)
-		t.command, t.args = serverProgram(job)
+		spec = podSpecOf(job, component)
+		spec.command, spec.args = serverProgram(job)
 	}
 	if i := job.Spec.Network.Interface; i != "" && job.Spec.ParameterServers() {
-		t.env = []corev1.EnvVar{{Name: "DMLC_INTERFACE", Value: i}}
+		spec.env = []corev1.EnvVar{{Name: "DMLC_INTERFACE", Value: i}}
 	}
-	return t
+	return spec
 }
 
 // serverProgram is their command, or the workers' with arguments of their own; bpslaunch alone makes a server of BytePS.

@@ -16,7 +16,7 @@ import (
 // psRoles are the roles of ps-lite in the order of their Jobs.
 var psRoles = []string{"scheduler", "server", "worker"}
 
-// TestParameterServers: every pod knows its role, the numbers of the others, and the one pod that is the scheduler,
+// TestParameterServers: every pod gets its role, the numbers of the others, and the one pod that is the scheduler,
 // whose name resolves before it is ready.
 func TestParameterServers(t *testing.T) {
 	for _, hashed := range []bool{false, true} {
@@ -138,7 +138,7 @@ func TestFirstOperator(t *testing.T) {
 		return all[*apis.MxJob](objs)[0]
 	}
 	sets := with("  mxnet: {runtimeID: 1kkf}\n").PodSets()
-	if len(sets) != 3 || sets[2].Prefix != "example-dist-job-worker-1kkf-" || sets[2].Replicas != 3 {
+	if len(sets) != 3 || sets[2].Name != "example-dist-job-worker-1kkf" || sets[2].Replicas != 3 {
 		t.Errorf("pods of %+v", sets)
 	}
 	a, b := with(""), with("")

@@ -16,16 +16,16 @@ import (
 // pyTorchJob is the job of Kubeflow's training operator, which makes pods and Services <job>-worker-<i> and sets
 // torchrun's variables by itself (kubeflow/trainer release-1.9, pkg/controller.v1/pytorch).
 func pyTorchJob(job *schema.Job) []runtime.Object {
-	t := workerTrainee(job)
-	t.command, t.args = program(job)
-	t.env, t.set = pyTorchEnv(job), []string{"PYTHONUNBUFFERED"}
+	spec := workerPodSpec(job)
+	spec.command, spec.args = program(job)
+	spec.env, spec.set = pyTorchEnv(job), []string{"PYTHONUNBUFFERED"}
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
-		t.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
+		spec.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}
 	if job.Spec.Workers.Master {
-		t.ports = nil // the operator adds the port that it tells the workers
+		spec.ports = nil // the operator adds the port that it tells the workers
 	}
-	template := patched(job, componentWorker, workerTemplate(job, t))
+	template := patched(job, componentWorker, workerTemplate(job, spec))
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	maps.Copy(m.Labels, workloadLabels(job))
 	if job.Spec.Workers.Master {

@@ -26,14 +26,14 @@ func c10dPort(job *schema.Job) int32 {
 }
 
 // torchWorker is a worker of torchelastic; first is the address of the first worker.
-func torchWorker(job *schema.Job, first string) trainee {
-	t := workerTrainee(job)
-	t.command, t.args = program(job)
-	t.env = rendezvousEnv(job, first)
+func torchWorker(job *schema.Job, first string) rolePodSpec {
+	spec := workerPodSpec(job)
+	spec.command, spec.args = program(job)
+	spec.env = rendezvousEnv(job, first)
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
-		t.ports = []corev1.ContainerPort{{Name: "rendezvous", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
+		spec.ports = []corev1.ContainerPort{{Name: "rendezvous", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
 	}
-	return t
+	return spec
 }
 
 // endpoint is what every worker dials, host:port; first is the address of the first worker.

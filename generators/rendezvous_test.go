@@ -13,7 +13,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// TestRendezvousEnvironment holds what each worker is told against the combinations that exist.
+// TestRendezvousEnvironment checks the variables of each worker in all combinations that exist.
 func TestRendezvousEnvironment(t *testing.T) {
 	const fullName = "resnet-worker-0.resnet-worker.ml.svc.cluster.local"
 	type row struct {

@@ -115,7 +115,7 @@ func pinned(job *schema.Job, claim, name string, size resource.Quantity, source 
 }
 
 // clusterName names what belongs to a claim but has no namespace itself. Claims may be as long as such names can be, so
-// the longest are cut, and told apart by a hash.
+// the longest are cut, and a hash distinguishes them.
 func clusterName(job *schema.Job, claim string) string {
 	const longest = 253
 	name := job.Metadata.Namespace + "-" + claim

@@ -79,12 +79,12 @@ func workersOnly(job *schema.Job) []role {
 
 func isWorkerService(job *schema.Job, name string) bool { return name == workerName(job) }
 
-// isJobName knows the Service that a controller names like its custom resource: the job's own name, or one with a hash.
+// isJobName recognizes the Service that a controller names like its custom resource: the job's own name, or one with a hash.
 func isJobName(job *schema.Job, name string) bool {
 	return isHashed(job, name, job.Metadata.Name)
 }
 
-// isHashed knows a name, and the same with a hash where the job's names have one.
+// isHashed recognizes a name, and the same with a hash where the job's names have one.
 func isHashed(job *schema.Job, name, plain string) bool {
 	rest, ours := strings.CutPrefix(name, plain)
 	return ours && (rest == "" || job.Spec.HashedNames && nameHash.MatchString(rest))

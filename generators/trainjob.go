@@ -51,7 +51,7 @@ func trainJob(job *schema.Job, name string) *apis.TrainJob {
 // trainingRuntime names Job and container as the controller's torch plugin does when it builds PET_MASTER_ADDR. It has
 // no time to live: the controller runs a failed TrainJob again whose JobSet is gone.
 func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
-	worker := workerTrainee(job)
+	worker := workerPodSpec(job)
 	worker.command, worker.args = program(job)
 	set := jobSetSpec(job, "node", workerJobSpec(job, workerTemplate(job, worker)))
 	set.ReplicatedJobs[0].Template.Labels = map[string]string{trainJobStep: "trainer"}
@@ -71,7 +71,7 @@ func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
 	return r
 }
 
-// podGroupPolicy is the gang as Trainer knows it: a PodGroup of all nodes, named after the TrainJob. Other dialects
+// podGroupPolicy is the gang in Trainer's form: a PodGroup of all nodes, named after the TrainJob. Other dialects
 // stand on the pods.
 func podGroupPolicy(job *schema.Job) *apis.PodGroupPolicy {
 	g := job.Spec.Gang

@@ -15,8 +15,8 @@ import (
 // worker makes the training pods, by the target's means.
 func worker(job *schema.Job) []runtime.Object { return targetOf(job).workloads(job) }
 
-// trainee is what tells the pods of one role from another's.
-type trainee struct {
+// rolePodSpec is what sets the pods of one role apart from those of the others.
+type rolePodSpec struct {
 	component     string
 	role          schema.Role
 	command, args []string
@@ -27,42 +27,42 @@ type trainee struct {
 	bare          bool // its controller cannot bear any variables
 }
 
-// workerTrainee is a worker, but for what its framework tells it.
-func workerTrainee(job *schema.Job) trainee {
-	t := traineeOf(job, componentWorker)
+// workerPodSpec is a worker without what its framework adds.
+func workerPodSpec(job *schema.Job) rolePodSpec {
+	spec := podSpecOf(job, componentWorker)
 	if r := &job.Spec.Resources; r.GPU > 0 {
-		t.resources.Limits[corev1.ResourceName(r.GPUResource)] = quantity(r.GPU) // a limit alone: the request follows it
+		spec.resources.Limits[corev1.ResourceName(r.GPUResource)] = quantity(r.GPU) // a limit alone: the request follows it
 	}
-	return t
+	return spec
 }
 
-// traineeOf is a pod of a role as far as its author's own words on the role go.
-func traineeOf(job *schema.Job, component string) trainee {
-	t := trainee{component: component, role: job.Spec.Role(component)}
-	t.resources = asked(&t.role.Resources)
-	return t
+// podSpecOf is a pod of a role with what the job says of that role.
+func podSpecOf(job *schema.Job, component string) rolePodSpec {
+	spec := rolePodSpec{component: component, role: job.Spec.Role(component)}
+	spec.resources = asked(&spec.role.Resources)
+	return spec
 }
 
 // workerTemplate is the pod of a role.
-func workerTemplate(job *schema.Job, t trainee) corev1.PodTemplateSpec {
-	m := metav1.ObjectMeta{Labels: podLabels(job, t.component), Annotations: evictionAnnotations(job)}
-	maps.Copy(m.Labels, gangLabels(job, t.component))
-	for k, v := range gangAnnotations(job, t.component) {
+func workerTemplate(job *schema.Job, spec rolePodSpec) corev1.PodTemplateSpec {
+	m := metav1.ObjectMeta{Labels: podLabels(job, spec.component), Annotations: evictionAnnotations(job)}
+	maps.Copy(m.Labels, gangLabels(job, spec.component))
+	for k, v := range gangAnnotations(job, spec.component) {
 		annotate(&m, k, v)
 	}
-	pod := podSpec(job, &t.role.RolePods)
+	pod := podSpec(job, &spec.role.RolePods)
 	pod.SecurityContext = trainingSecurity(&job.Spec.Security)
-	place(job, t, &pod)
+	place(job, spec, &pod)
 	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod))
-	container := workerContainer(job, t)
-	pod.Volumes, container.VolumeMounts = workerVolumes(job, t)
+	container := workerContainer(job, spec)
+	pod.Volumes, container.VolumeMounts = workerVolumes(job, spec)
 	pod.InitContainers = initContainers(job)
 	pod.Containers = []corev1.Container{container}
 	return corev1.PodTemplateSpec{ObjectMeta: m, Spec: pod}
 }
 
 // place says who places the pods of a role, and on which network.
-func place(job *schema.Job, t trainee, pod *corev1.PodSpec) {
+func place(job *schema.Job, spec rolePodSpec, pod *corev1.PodSpec) {
 	p := &job.Spec.Placement
 	pod.SchedulerName = job.Spec.SchedulerName()
 	pod.PriorityClassName = job.Spec.PodPriority()
@@ -70,7 +70,7 @@ func place(job *schema.Job, t trainee, pod *corev1.PodSpec) {
 	if p.PreemptionPolicy != "" {
 		pod.PreemptionPolicy = ptr(corev1.PreemptionPolicy(p.PreemptionPolicy))
 	}
-	if p.RuntimeClass != "" && t.component == componentWorker { // the handler of accelerators, which other nodes lack
+	if p.RuntimeClass != "" && spec.component == componentWorker { // the handler of accelerators, which other nodes lack
 		pod.RuntimeClassName = &p.RuntimeClass
 	}
 	if job.Spec.Network.Host {
@@ -79,17 +79,17 @@ func place(job *schema.Job, t trainee, pod *corev1.PodSpec) {
 	}
 }
 
-func workerContainer(job *schema.Job, t trainee) corev1.Container {
+func workerContainer(job *schema.Job, spec rolePodSpec) corev1.Container {
 	return corev1.Container{
-		Name:            t.component,
-		Image:           t.role.Image,
+		Name:            spec.component,
+		Image:           spec.role.Image,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-		Command:         t.command,
-		Args:            t.args,
-		WorkingDir:      t.role.WorkingDir,
-		Env:             workerEnv(job, t),
-		Ports:           t.ports,
-		Resources:       t.resources,
+		Command:         spec.command,
+		Args:            spec.args,
+		WorkingDir:      spec.role.WorkingDir,
+		Env:             workerEnv(job, spec),
+		Ports:           spec.ports,
+		Resources:       spec.resources,
 		SecurityContext: trainingRights(&job.Spec.Security),
 	}
 }
@@ -102,14 +102,14 @@ func trainingRights(s *schema.Security) *corev1.SecurityContext {
 }
 
 // workerEnv puts what tegen sets first, so that an author's values may refer to it, and lets an author's HOME win.
-func workerEnv(job *schema.Job, t trainee) []corev1.EnvVar {
-	if t.bare {
+func workerEnv(job *schema.Job, spec rolePodSpec) []corev1.EnvVar {
+	if spec.bare {
 		return nil
 	}
-	env := t.env
+	env := spec.env
 	var own []corev1.EnvVar
 	named := map[string]bool{}
-	for _, name := range t.set {
+	for _, name := range spec.set {
 		named[name] = true
 	}
 	for _, e := range job.Spec.Env {
@@ -158,8 +158,8 @@ func optional(r *schema.KeyRef) *bool {
 	return ptr(true)
 }
 
-func workerVolumes(job *schema.Job, t trainee) ([]corev1.Volume, []corev1.VolumeMount) {
-	volumes, mounts := scratchSpace(job, t)
+func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1.VolumeMount) {
+	volumes, mounts := scratchSpace(job, spec)
 	for i := range job.Spec.Storage {
 		v := &job.Spec.Storage[i]
 		volumes = append(volumes, mountable(job, v))
@@ -179,10 +179,10 @@ func workerVolumes(job *schema.Job, t trainee) ([]corev1.Volume, []corev1.Volume
 }
 
 // scratchSpace is what a pod of a role has at /dev/shm and /tmp, unless the author wants nothing there.
-func scratchSpace(job *schema.Job, t trainee) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+func scratchSpace(job *schema.Job, spec rolePodSpec) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	r := &job.Spec.Resources
 	if shm := r.Shm.OrNil(); shm != nil {
-		if memory, limited := t.resources.Limits[corev1.ResourceMemory]; limited && memory.Cmp(*shm) < 0 { // other roles may have less than a worker
+		if memory, limited := spec.resources.Limits[corev1.ResourceMemory]; limited && memory.Cmp(*shm) < 0 { // other roles may have less than a worker
 			shm = &memory
 		}
 		volumes = append(volumes, corev1.Volume{Name: "dshm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
@@ -194,7 +194,7 @@ func scratchSpace(job *schema.Job, t trainee) (volumes []corev1.Volume, mounts [
 		return volumes, mounts
 	}
 	size := r.Tmp.OrNil()
-	if disk, limited := t.resources.Limits[corev1.ResourceEphemeralStorage]; limited && (size == nil || disk.Cmp(*size) < 0) {
+	if disk, limited := spec.resources.Limits[corev1.ResourceEphemeralStorage]; limited && (size == nil || disk.Cmp(*size) < 0) {
 		size = &disk
 	}
 	return append(volumes, scratchOf("tmp", size)), append(mounts, corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"})

@@ -25,7 +25,7 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 	before := len(c.errs)
 	switch {
 	case n.kind == unknownKind:
-		c.spoil(n)
+		c.markInvalid(n)
 		return
 	case n.kind == nullKind:
 		c.fail(n.at, p, "no-value", "has no value: write one")
@@ -44,11 +44,11 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 		return // its fields speak for themselves
 	}
 	if len(c.errs) > before && s.kind != listKind || n.kind != s.kind && s.scalar == nil {
-		c.spoil(n)
+		c.markInvalid(n)
 	}
 }
 
-func (c *checker) spoil(n *node) {
+func (c *checker) markInvalid(n *node) {
 	if c.bad == nil {
 		c.bad = map[*node]bool{}
 	}
@@ -103,17 +103,17 @@ func (c *checker) mapping(n *node, s *shape, p *place, parent position) {
 }
 
 func (c *checker) oneOf(n *node, s *shape, p *place, parent position) {
-	var given []entry
+	var set []entry
 	for _, e := range n.fields {
 		if slices.Contains(s.oneOf, e.key) {
-			given = append(given, e)
+			set = append(set, e)
 		}
 	}
 	switch {
-	case len(given) > 1:
-		c.fail(given[1].at, &place{parent: p, name: given[1].key}, "one-of", "only one of %s may be given; %s stands on line %d",
-			strings.Join(s.oneOf, ", "), given[0].key, given[0].at.line)
-	case len(given) == 0 && s.exact:
+	case len(set) > 1:
+		c.fail(set[1].at, &place{parent: p, name: set[1].key}, "one-of", "only one of %s may be given; %s stands on line %d",
+			strings.Join(s.oneOf, ", "), set[0].key, set[0].at.line)
+	case len(set) == 0 && s.exact:
 		c.fail(parent, p, "one-of", "one of %s is needed", strings.Join(s.oneOf, ", "))
 	}
 }

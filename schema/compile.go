@@ -17,7 +17,7 @@ import (
 var cueFiles embed.FS
 
 // The CUE files hold the contract. CUE evaluates them once in a process: definitions, references and conjunctions
-// become shapes. What is left for each job is a walk over its tree, in which CUE judges every scalar that its
+// become shapes. What is left for each job is a walk over its tree, in which CUE evaluates every scalar that its
 // definition restricts. Evaluating the whole of #Effective for each job instead costs over ten times as much
 // (docs/design.md, BenchmarkEffective), and its messages for one mistake are several (cue#1902, cue#3607).
 
@@ -105,8 +105,8 @@ func evaluate(ctx *cue.Context, names ...string) (cue.Value, error) {
 }
 
 type compiler struct {
-	root  cue.Value
-	judge *judge
+	root      cue.Value
+	evaluator *evaluator
 }
 
 func newCompiler() *compiler {
@@ -115,12 +115,12 @@ func newCompiler() *compiler {
 	if err != nil {
 		panic(fmt.Errorf("compiling the schema: %w", err))
 	}
-	return &compiler{root: root, judge: &judge{ctx: ctx}}
+	return &compiler{root: root, evaluator: &evaluator{ctx: ctx}}
 }
 
 func (c *compiler) definition(name string) *shape {
-	c.judge.mu.Lock() // an environment may be compiled while jobs are checked
-	defer c.judge.mu.Unlock()
+	c.evaluator.mu.Lock() // an environment may be compiled while jobs are checked
+	defer c.evaluator.mu.Unlock()
 	return c.shape(c.root.LookupPath(cue.ParsePath(name)))
 }
 
@@ -133,7 +133,7 @@ func (c *compiler) shape(v cue.Value) *shape {
 	case cue.TopKind:
 		return &shape{kind: mapKind, open: true}
 	default:
-		return &shape{kind: stringKind, scalar: newScalar(v, c.judge)}
+		return &shape{kind: stringKind, scalar: newScalar(v, c.evaluator)}
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *Spec) takenNames(role string) []string {
 }
 
 // containerNames refuses a second container of a name: the names of a pod's containers are unique.
-func (r *ruling) containerNames() {
+func (r *validation) containerNames() {
 	for _, p := range r.patches() {
 		fail := func(list string, i int, name, remedy string) {
 			why := "is the name of the " + p.role + "'s own container"

@@ -60,7 +60,7 @@ func usualCompanionMemory() resource.Quantity {
 }
 
 // storeDisks refuses less local disk than a store fills: its pod would be evicted, and the run of all with it.
-func (r *ruling) storeDisks() {
+func (r *validation) storeDisks() {
 	s := &r.Spec
 	switch {
 	case s.Rendezvous.Store == StoreEtcd && s.Rendezvous.Etcd.Storage == nil:
@@ -70,14 +70,14 @@ func (r *ruling) storeDisks() {
 	}
 }
 
-func (r *ruling) storeDisk(role string, needs resource.Quantity, what, otherwise string) {
+func (r *validation) storeDisk(role string, needs resource.Quantity, what, otherwise string) {
 	own := r.Spec.Role(role).Resources
 	limit := own.DiskLimit()
 	if limit == nil || limit.Cmp(needs) >= 0 {
 		return
 	}
 	at := "spec.roles." + role + ".resources."
-	if r.given(at + "limits.ephemeralStorage") {
+	if r.isSet(at + "limits.ephemeralStorage") {
 		at += "limits."
 	}
 	r.fail(at+"ephemeralStorage", "order", "%s is below %s: %s; give it that much, or %s", limit, &needs, what, otherwise)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStoreDisks: a store has the disk that it fills, and where somebody says less, he is told of what else to lower.
+// TestStoreDisks: a store has the disk that it fills, and where somebody says less, the error names what else to lower.
 func TestStoreDisks(t *testing.T) {
 	const companion = "images: {rendezvous: 'r:1'}, rendezvous: {store: companion, backend: etcd%s}, roles: {companion: {resources: "
 	for spec, want := range map[string]string{
@@ -22,7 +22,7 @@ func TestStoreDisks(t *testing.T) {
 		strings.Replace(companion, "backend: etcd%s", "backend: c10d", 1) + "{ephemeralStorage: 500Mi}}}":                               "",
 		strings.Replace(companion, "%s", "", 1) + "{ephemeralStorage: 1Gi, requests: {memory: 4Gi}}}}":                                  "1Gi is below 8Gi",
 	} {
-		_, errs := load(t, settleHead+"workers: {replicas: 2}, "+spec+"}\n")
+		_, errs := load(t, jobHead+"workers: {replicas: 2}, "+spec+"}\n")
 		if (want == "") != (errs == nil) || errs != nil && !strings.Contains(errs.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, errs, want)
 		}

@@ -17,7 +17,7 @@ type Environment struct {
 	Spec     EnvironmentSpec `json:"spec"`
 
 	root     *node
-	unsound  parts             // of jobs, that it is wrong about
+	invalid  parts             // of jobs, that it is wrong about
 	reported map[position]bool // where its own mistakes are: merged into jobs, they are not theirs
 }
 
@@ -119,7 +119,7 @@ func (env *Environment) equip(spec, overrides, defaults *node) {
 		total := &node{kind: stringKind, text: None, at: e.value.at}
 		if e.value.text != None {
 			q, err := resource.ParseQuantity(e.value.text)
-			if err != nil { // told of the environment already
+			if err != nil { // reported of the environment already
 				continue
 			}
 			q.Mul(int64(count))
@@ -261,8 +261,8 @@ func (env *Environment) rewrite(image string) string {
 }
 
 // checkImages holds what rewrites made of a job's images against the schema, since they may end in no image at all.
-func (env *Environment) checkImages(job *Job, s *shape, unsound parts) (errs Errors) {
-	if len(env.Spec.Images) == 0 || unsound.touch("image") || unsound.touch("images") || unsound.touch("roles") {
+func (env *Environment) checkImages(job *Job, s *shape, invalid parts) (errs Errors) {
+	if len(env.Spec.Images) == 0 || invalid.touch("image") || invalid.touch("images") || invalid.touch("roles") {
 		return nil
 	}
 	image := s.field("spec").shape.field("image").shape.scalar

@@ -36,7 +36,7 @@ func (es Errors) Error() string {
 		lines = append(lines, e.Error())
 	}
 	if len(es) > most {
-		lines = append(lines, fmt.Sprintf("%s: and %d mistakes more", es[most], len(es)-most-1))
+		lines = append(lines, fmt.Sprintf("%s: and %d more errors", es[most], len(es)-most-1))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -109,6 +109,7 @@ func TestNothingHides(t *testing.T) {
 func TestDocumentMarkers(t *testing.T) {
 	for _, text := range []string{
 		job("a") + "---\n" + job("b"),
+		job("a") + "---\t# the second\n" + job("b"),
 		"--- # first\n" + job("a") + "...\n---\n" + job("b") + "---\n",
 		"# a comment\n---\n" + job("a") + "\n---\n# only a comment\n---\n" + job("b"),
 	} {

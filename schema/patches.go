@@ -34,7 +34,7 @@ type patch struct {
 }
 
 // patches are the escape hatches of the workers and of all other roles that have one.
-func (r *ruling) patches() (all []patch) {
+func (r *validation) patches() (all []patch) {
 	for _, name := range append([]string{RoleWorker}, roleNames...) {
 		p := patch{role: name, at: "spec.roles." + name + ".podTemplate", raw: r.Spec.Role(name).PodTemplate}
 		if name == RoleWorker {
@@ -57,7 +57,7 @@ func (s *Spec) Patched() bool {
 }
 
 // patch is the escape hatch of the workers.
-func (r *ruling) patch() podPatch {
+func (r *validation) patch() podPatch {
 	for _, p := range r.patches() {
 		if p.role == RoleWorker {
 			return p.podPatch
@@ -72,7 +72,7 @@ func Trains(role string) bool {
 }
 
 // patchedContainers are the escape hatches' containers that are the training pods' own, by their paths.
-func (r *ruling) patchedContainers() map[string]patchedContainer {
+func (r *validation) patchedContainers() map[string]patchedContainer {
 	all := map[string]patchedContainer{}
 	for _, p := range r.patches() {
 		for i, c := range p.Spec.Containers {
@@ -85,7 +85,7 @@ func (r *ruling) patchedContainers() map[string]patchedContainer {
 }
 
 // patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
-func (r *ruling) patchedEnv() map[string]string {
+func (r *validation) patchedEnv() map[string]string {
 	all := map[string]string{}
 	for at, c := range r.patchedContainers() {
 		for i, e := range c.Env {
@@ -96,7 +96,7 @@ func (r *ruling) patchedEnv() map[string]string {
 }
 
 // podTemplate asks the one package that knows pod templates what in the escape hatches is none of theirs.
-func (r *ruling) podTemplate() {
+func (r *validation) podTemplate() {
 	for _, p := range r.patches() {
 		image := "spec.image"
 		if i := slices.Index(roleNames, p.role); i >= 0 {

@@ -38,7 +38,7 @@ var podReleases = map[[2]string]podRelease{
 }
 
 // podFields refuses fields of the escape hatch that the target's controller would lose.
-func (r *ruling) podFields() {
+func (r *validation) podFields() {
 	release, old := podReleases[[2]string{r.Spec.Framework, r.Spec.Target}]
 	for _, p := range r.patches() {
 		if old && Trains(p.role) { // the others' pods are made by no controller of the target's
@@ -47,7 +47,7 @@ func (r *ruling) podFields() {
 	}
 }
 
-func (r *ruling) lostOf(p patch, release podRelease) {
+func (r *validation) lostOf(p patch, release podRelease) {
 	var patch struct {
 		Spec map[string]json.RawMessage `json:"spec"`
 	}
@@ -77,7 +77,7 @@ func fieldsOf(raw json.RawMessage) (fields map[string]json.RawMessage) {
 	return fields
 }
 
-func (r *ruling) lost(at string, fields map[string]json.RawMessage, known, version string) {
+func (r *validation) lost(at string, fields map[string]json.RawMessage, known, version string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(strings.Fields(known), name) {
 			r.fail(at+"."+name, "target", "target %s of framework %s cannot carry this: its controller makes pods of Kubernetes %s, which had no such field", r.Spec.Target, r.Spec.Framework, version)

@@ -120,10 +120,10 @@ func (s *Spec) has(role string) bool {
 func (s *Spec) MakesKeys() bool { return s.OverSSH() && s.SSH.Secret == "" && s.Target == TargetJob }
 
 // roles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have them.
-func (r *ruling) roles() {
+func (r *validation) roles() {
 	for _, row := range roleTable {
 		at := "spec.roles." + row.name
-		if n := r.root.below("spec", "roles", row.name); r.given(at) && !n.environment && !r.Spec.has(row.name) && r.row != nil && r.row.Carries("roles."+row.name) {
+		if n := r.root.below("spec", "roles", row.name); r.isSet(at) && !n.environment && !r.Spec.has(row.name) && r.row != nil && r.row.Carries("roles."+row.name) {
 			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", row.name, row.comesWith, r.Spec.othersWords())
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Spec) othersWords() string {
 }
 
 // nodes checks the node selector and the tolerations of each role.
-func (r *ruling) nodes() {
+func (r *validation) nodes() {
 	r.nodesOf("spec.placement", r.Spec.Placement.NodeSelector, r.Spec.Placement.Tolerations)
 	for _, name := range roleNames {
 		role := r.Spec.Role(name)
@@ -152,7 +152,7 @@ func (r *ruling) nodes() {
 	}
 }
 
-func (r *ruling) nodesOf(section string, selector map[string]string, tolerations []Toleration) {
+func (r *validation) nodesOf(section string, selector map[string]string, tolerations []Toleration) {
 	for key := range selector {
 		r.key(section+".nodeSelector", key)
 	}

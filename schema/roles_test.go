@@ -52,7 +52,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachOfNone: accelerators that an override takes away bring nothing, and a mistake in what comes with them is told once.
+// TestEachOfNone: accelerators that an override takes away bring nothing, and a mistake in what comes with them is reported once.
 func TestEachOfNone(t *testing.T) {
 	text := strings.Replace(job("a"), "workers:", "resources: {gpu: 8}\n  workers:", 1)
 	jobs, errs := load(t, text, eachEnvironment+"  overrides: {resources: {gpu: 0}}\n")
@@ -90,7 +90,7 @@ func TestRolesOfEnvironment(t *testing.T) {
 	}
 }
 
-// TestTaintNote: who taints every node is told which pods lack a toleration; who taints accelerators is not.
+// TestTaintNote: the note to who taints every node names the pods that lack a toleration; taints of accelerators need no note.
 func TestTaintNote(t *testing.T) {
 	const etcd = "rendezvous: {backend: etcd, store: etcd}\n  "
 	const team = "placement: {tolerations: [{key: team, operator: Exists}]}\n  "

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ruling is what a rule works with: the job as generators would see it, and its tree for positions.
-type ruling struct {
+// validation is what a rule works with: the job as generators would see it, and its tree for positions.
+type validation struct {
 	*Job
 	root *node
 	row  *Target        // of the table of targets; nil where the framework has no such target
@@ -19,100 +19,100 @@ type ruling struct {
 	errs Errors
 }
 
-// rule is one thing that must hold between fields, and the parts of a job that it reads.
+// rule is one thing that must hold between fields, and the parts of a job that it depends on.
 type rule struct {
-	holds func(*ruling)
-	reads string
+	check     func(*validation)
+	dependsOn string
 }
 
 // rules are in the order of job.cue. CUE can say most of them, but not in words that name both sides, and not at the
 // price of a comparison.
 var rules = append([]rule{
-	{(*ruling).target, "framework target"},
-	{(*ruling).names, "metadata createNamespace"},
-	{(*ruling).program, "framework launcher bytescheduler.mode command args script"},
-	{(*ruling).launchedTwice, "framework launcher bytescheduler.mode command args"},
-	{(*ruling).runnable, "framework launcher bytescheduler.mode command args script servers.command"},
-	{(*ruling).script, "script framework launcher bytescheduler.mode command args identity"},
-	{(*ruling).environment, "env launcher target network.collective checkpoint"},
-	{(*ruling).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
-	{(*ruling).master, "framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous"},
-	{(*ruling).resources, "resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage"},
-	{(*ruling).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
-	{(*ruling).requests, "resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles"},
-	{(*ruling).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
-	{(*ruling).store, "workers.master rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
-	{(*ruling).rendezvous, "workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
-	{(*ruling).etcd, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
-	{(*ruling).companion, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion images.rendezvous metadata target"},
-	{(*ruling).storeDisks, "workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles"},
-	{(*ruling).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
-	{(*ruling).keepAlive, "workers.master framework target rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts"},
-	{(*ruling).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
-	{(*ruling).elasticJob, "framework target launcher command args rendezvous podTemplate"},
-	{(*ruling).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
-	{(*ruling).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
-	{(*ruling).dlroverProgram, "framework command args"},
-	{(*ruling).gang, "gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
-	{(*ruling).gangDialect, "gang target kubernetesVersion suspend"},
-	{(*ruling).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
-	{(*ruling).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
-	{(*ruling).foreignGang, "gang metadata podTemplate roles"},
-	{(*ruling).volumes, "storage workers.replicas"},
-	{(*ruling).claims, "storage metadata"},
-	{(*ruling).datasets, "storage"},
-	{(*ruling).checkpoint, "checkpoint storage"},
-	{(*ruling).nodes, "placement roles"},
-	{(*ruling).roles, "roles framework target mxnet.mode bytescheduler.mode rendezvous.store storage ssh workers"},
-	{(*ruling).failure, "failure framework launcher"},
-	{(*ruling).podTemplate, "podTemplate roles"},
-	{(*ruling).containerNames, "framework target podTemplate roles"},
-	{(*ruling).podFields, "framework target podTemplate roles"},
-	{(*ruling).podNames, "target hashedNames metadata workers.replicas workers.max"},
-	{(*ruling).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
-	{(*ruling).mxnet, "framework target mxnet servers workers"},
-	{(*ruling).bytePS, "framework bytescheduler ssh horovod workers env gang"},
-	{(*ruling).bytePSProgram, "framework bytescheduler.mode command args servers"},
-	{(*ruling).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
-	{(*ruling).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate roles"},
-	{(*ruling).bareEnv, "framework target env podTemplate roles gang"},
-	{(*ruling).horovodProgram, "framework bytescheduler.mode command args"},
-	{(*ruling).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
-	{(*ruling).horovodElastic, "framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface"},
-	{(*ruling).horovodUser, "framework target bytescheduler.mode workers security.runAsUser"},
-	{(*ruling).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
-	{(*ruling).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
-	{(*ruling).horovodEnvironment, "framework target bytescheduler.mode env podTemplate roles"},
-	{(*ruling).mpiGang, "target gang placement.scheduler"},
-	{(*ruling).hostListFits, "framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu"},
-	{(*ruling).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
+	{(*validation).target, "framework target"},
+	{(*validation).names, "metadata createNamespace"},
+	{(*validation).program, "framework launcher bytescheduler.mode command args script"},
+	{(*validation).launchedTwice, "framework launcher bytescheduler.mode command args"},
+	{(*validation).runnable, "framework launcher bytescheduler.mode command args script servers.command"},
+	{(*validation).script, "script framework launcher bytescheduler.mode command args identity"},
+	{(*validation).environment, "env launcher target network.collective checkpoint"},
+	{(*validation).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
+	{(*validation).master, "framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous"},
+	{(*validation).resources, "resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage"},
+	{(*validation).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
+	{(*validation).requests, "resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles"},
+	{(*validation).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
+	{(*validation).store, "workers.master rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
+	{(*validation).rendezvous, "workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
+	{(*validation).etcd, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
+	{(*validation).companion, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion images.rendezvous metadata target"},
+	{(*validation).storeDisks, "workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles"},
+	{(*validation).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
+	{(*validation).keepAlive, "workers.master framework target launcher rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts"},
+	{(*validation).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
+	{(*validation).elasticJob, "framework target launcher command args rendezvous.backend rendezvous.id podTemplate"},
+	{(*validation).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
+	{(*validation).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
+	{(*validation).dlroverProgram, "framework command args"},
+	{(*validation).gang, "gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
+	{(*validation).gangDialect, "gang target kubernetesVersion suspend"},
+	{(*validation).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
+	{(*validation).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
+	{(*validation).foreignGang, "gang metadata podTemplate roles"},
+	{(*validation).volumes, "storage workers.replicas"},
+	{(*validation).claims, "storage metadata"},
+	{(*validation).datasets, "storage"},
+	{(*validation).checkpoint, "checkpoint storage"},
+	{(*validation).nodes, "placement roles"},
+	{(*validation).roles, "roles framework target mxnet.mode bytescheduler.mode rendezvous.store storage ssh workers"},
+	{(*validation).failure, "failure framework launcher"},
+	{(*validation).podTemplate, "podTemplate roles"},
+	{(*validation).containerNames, "framework target podTemplate roles"},
+	{(*validation).podFields, "framework target podTemplate roles"},
+	{(*validation).podNames, "target hashedNames metadata workers.replicas workers.max"},
+	{(*validation).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
+	{(*validation).mxnet, "framework target mxnet servers workers"},
+	{(*validation).bytePS, "framework bytescheduler ssh horovod workers env gang"},
+	{(*validation).bytePSProgram, "framework bytescheduler.mode command args servers"},
+	{(*validation).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
+	{(*validation).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate roles"},
+	{(*validation).bareEnv, "framework target env podTemplate roles gang"},
+	{(*validation).horovodProgram, "framework bytescheduler.mode command args"},
+	{(*validation).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
+	{(*validation).horovodElastic, "framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface"},
+	{(*validation).horovodUser, "framework target bytescheduler.mode workers security.runAsUser"},
+	{(*validation).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
+	{(*validation).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
+	{(*validation).horovodEnvironment, "framework target bytescheduler.mode horovod.controller workers.max env podTemplate roles"},
+	{(*validation).mpiGang, "target gang placement.scheduler"},
+	{(*validation).hostListFits, "framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu"},
+	{(*validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 }, featureRules()...)
 
-// check asks every rule that reads sound parts only.
-func check(job *Job, root *node, unsound parts) Errors {
-	r := &ruling{Job: job, root: root, row: rowOf(&job.Spec)}
+// validate asks every rule that depends on valid parts only.
+func validate(job *Job, root *node, invalid parts) Errors {
+	r := &validation{Job: job, root: root, row: rowOf(&job.Spec)}
 	for _, rule := range rules {
-		if len(unsound) == 0 || !slices.ContainsFunc(strings.Fields(rule.reads), unsound.touch) {
-			rule.holds(r)
+		if len(invalid) == 0 || !slices.ContainsFunc(strings.Fields(rule.dependsOn), invalid.touch) {
+			rule.check(r)
 		}
 	}
 	return r.errs
 }
 
-func (r *ruling) fail(path, rule, format string, args ...any) {
+func (r *validation) fail(path, rule, format string, args ...any) {
 	r.errs = append(r.errs, r.root.fail(path, rule, format, args...))
 }
 
 // failKey reports a mistake in a key of a mapping that takes any.
-func (r *ruling) failKey(mapping, key, rule, format string, args ...any) {
+func (r *validation) failKey(mapping, key, rule, format string, args ...any) {
 	at := r.root.findKey(mapping, key)
 	r.errs = append(r.errs, Error{File: at.file, Line: at.line, Col: at.col, Path: keyPath(mapping, key), Rule: rule, Msg: fmt.Sprintf(format, args...)})
 }
 
-// given says whether somebody wrote the field, be it the author or an environment.
-func (r *ruling) given(dotted string) bool { return r.root.given(dotted) }
+// isSet says whether somebody wrote the field, be it the author or an environment.
+func (r *validation) isSet(dotted string) bool { return r.root.isSet(dotted) }
 
-func (n *node) given(dotted string) bool {
+func (n *node) isSet(dotted string) bool {
 	for _, name := range strings.Split(dotted, ".") {
 		name, index, item := strings.Cut(name, "[")
 		e := n.entry(name)
@@ -130,7 +130,7 @@ func (n *node) given(dotted string) bool {
 // reservedLabels are keys that tegen or a controller sets itself.
 var reservedLabels = []string{"app.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "controller-uid", "job-name", "worker"}
 
-func (r *ruling) names() {
+func (r *validation) names() {
 	if r.Spec.CreateNamespace && r.Metadata.Namespace == "default" {
 		r.fail("spec.createNamespace", "requires", "namespace default exists in every cluster: set metadata.namespace")
 	}
@@ -154,14 +154,14 @@ func keyPath(mapping, key string) string {
 	return mapping + strings.TrimPrefix((&place{parent: &place{name: "x"}, name: key}).String(), "x")
 }
 
-func (r *ruling) key(mapping, key string) {
-	if msgs := validation.IsQualifiedName(key); len(msgs) > 0 {
+func (r *validation) key(mapping, key string) {
+	if msgs := utilvalidation.IsQualifiedName(key); len(msgs) > 0 {
 		r.failKey(mapping, key, "format", "is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
 	}
 }
 
 // program needs something that tegen's launcher is to start: it knows nothing of the image's entrypoint.
-func (r *ruling) program() {
+func (r *validation) program() {
 	s := &r.Spec
 	launcher, otherwise := s.LaunchedBy(), ""
 	if launcher == LauncherTorchrun || s.TegenRun() {
@@ -176,13 +176,13 @@ func (r *ruling) program() {
 	}
 }
 
-func (r *ruling) script() {
+func (r *validation) script() {
 	s := r.Spec.Script
 	if s == nil {
 		return
 	}
 	switch {
-	case s.S3 == "" && r.given("spec.script.fetch"):
+	case s.S3 == "" && r.isSet("spec.script.fetch"):
 		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
 		r.fail("spec.script.fetch", "requires", "the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
@@ -200,7 +200,7 @@ func (r *ruling) script() {
 	}
 }
 
-func (r *ruling) environment() {
+func (r *validation) environment() {
 	seen := map[string]bool{}
 	for i, e := range r.Spec.Env {
 		at := fmt.Sprintf("spec.env[%d].name", i)
@@ -228,16 +228,16 @@ var tutorialEnv = map[string]bool{
 	"ETCD_PROTOCOL": true, "ETCD_CACERT": true, "ETCD_CERT": true, "ETCD_KEY": true,
 }
 
-func (r *ruling) workers() {
+func (r *validation) workers() {
 	w := &r.Spec.Workers
 	switch {
 	case w.Replicas == 0:
 		r.fail("spec.workers", "requires", "needs replicas, or max")
-	case w.Replicas > w.Max && !r.given("spec.workers.min"):
+	case w.Replicas > w.Max && !r.isSet("spec.workers.min"):
 		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
-	case w.Max < w.Min && r.given("spec.workers.max"):
+	case w.Max < w.Min && r.isSet("spec.workers.max"):
 		r.fail("spec.workers.max", "order", "%d is below min %d", w.Max, w.Min)
-	case w.Replicas < w.Min && r.given("spec.workers.replicas"):
+	case w.Replicas < w.Min && r.isSet("spec.workers.replicas"):
 		r.fail("spec.workers.replicas", "order", "%d is below min %d", w.Replicas, w.Min)
 	case w.Replicas > w.Max:
 		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
@@ -249,7 +249,7 @@ func (r *ruling) workers() {
 
 // master needs a program that meets by the operator's variables: torchrun takes its rendezvous from those of the
 // elastic policy, which a job with a Master has not.
-func (r *ruling) master() {
+func (r *validation) master() {
 	w := &r.Spec.Workers
 	switch {
 	case !w.Master:
@@ -258,7 +258,7 @@ func (r *ruling) master() {
 	case w.Min != w.Max:
 		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go", w.Min, w.Max)
 	}
-	if n := r.root.below("spec", "rendezvous"); w.Master && r.given("spec.rendezvous") && !n.environment {
+	if n := r.root.below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.environment {
 		r.fail("spec.rendezvous", "requires", "the workers meet at the Master, and nothing reads this: leave it out")
 	}
 	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil { // an author's own torchrun starts them, and an image's entrypoint may
@@ -266,7 +266,7 @@ func (r *ruling) master() {
 	}
 }
 
-func (r *ruling) processes() {
+func (r *validation) processes() {
 	processes, res := r.Spec.Workers.Processes, &r.Spec.Resources
 	switch {
 	case processes.StrVal == "gpu" && res.GPU == 0 && !r.Spec.Horovodrun(): // of which horovodSlots tells
@@ -276,7 +276,7 @@ func (r *ruling) processes() {
 	}
 }
 
-func (r *ruling) failure() {
+func (r *validation) failure() {
 	f := &r.Spec.Failure
 	seen := map[int32]bool{}
 	for i, code := range f.FatalExitCodes {
@@ -288,13 +288,13 @@ func (r *ruling) failure() {
 		}
 		seen[code] = true
 	}
-	if r.given("spec.failure.restarts") && f.RestartsPerWorker != nil {
+	if r.isSet("spec.failure.restarts") && f.RestartsPerWorker != nil {
 		r.fail("spec.failure.restartsPerWorker", "one-of", "only one of restarts, restartsPerWorker may be given")
 	}
 }
 
 // text looks at every string of a job, the escape hatch and annotations included.
-func (r *ruling) text(n *node, p *place) {
+func (r *validation) text(n *node, p *place) {
 	fail := func(rule, format string, args ...any) {
 		r.errs = append(r.errs, Error{File: n.at.file, Line: n.at.line, Col: n.at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
 	}

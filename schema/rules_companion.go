@@ -16,14 +16,14 @@ func (s *Spec) leased() bool { return s.Rendezvous.Backend == BackendEtcdV3 && s
 const noRendezvousImage = "needs spec.images.rendezvous, which has no default: build the image with 'make image', push it to your registry, and name it in the job or in an Environment's defaults"
 
 // companion holds the settings of the rendered tegen-rendezvous together.
-func (r *ruling) companion() {
+func (r *validation) companion() {
 	z := &r.Spec.Rendezvous
 	if r.Spec.Workers.Master {
 		return
 	}
 	if z.Store != StoreCompanion {
 		// An environment may say how companions are wherever there is one: a job of one worker has none.
-		if alone := r.Spec.Workers.Max == 1 && !r.given("spec.rendezvous.store"); r.given("spec.rendezvous.companion") && (!alone || r.asked.companion) {
+		if alone := r.Spec.Workers.Max == 1 && !r.isSet("spec.rendezvous.store"); r.isSet("spec.rendezvous.companion") && (!alone || r.asked.companion) {
 			r.fail("spec.rendezvous.companion", "requires", "no companion is rendered with store %s", z.Store)
 		}
 		return
@@ -47,7 +47,7 @@ func (r *ruling) companion() {
 	}
 }
 
-func (r *ruling) companionName() {
+func (r *validation) companionName() {
 	const at = "spec.rendezvous.companion.name"
 	name := r.Spec.Rendezvous.Companion.Name
 	if strings.HasPrefix(name, r.Metadata.Name+"-worker") {
@@ -60,7 +60,7 @@ func (r *ruling) companionName() {
 
 // companionPods refuses what c10d's clients could not live with: they never connect again, and their server's data is
 // in its memory, so that a second pod would split the run and a kept volume serve nobody.
-func (r *ruling) companionPods() {
+func (r *validation) companionPods() {
 	z := &r.Spec.Rendezvous
 	const at = "spec.rendezvous.companion"
 	switch c := &z.Companion; {
@@ -79,7 +79,7 @@ func (r *ruling) companionPods() {
 
 // companionEtcd holds addresses and Secrets of an etcd that exists together. The companion's image has no certificate
 // authorities of its own.
-func (r *ruling) companionEtcd(e *CompanionEtcd) {
+func (r *validation) companionEtcd(e *CompanionEtcd) {
 	const at = "spec.rendezvous.companion.etcd"
 	if len(e.Endpoints) == 0 {
 		r.fail(at+".endpoints", "requires", "is empty: name at least one endpoint")
@@ -105,7 +105,7 @@ func (r *ruling) companionEtcd(e *CompanionEtcd) {
 }
 
 // tegenLauncher holds tegen's launcher to the protocols that it speaks: torch's legacy etcd, and its own on etcd v3.
-func (r *ruling) tegenLauncher() {
+func (r *validation) tegenLauncher() {
 	s := &r.Spec
 	if !s.TegenRun() || r.row == nil || !r.row.Carries("launcher="+LauncherTegen) {
 		return
@@ -114,7 +114,7 @@ func (r *ruling) tegenLauncher() {
 		r.fail("spec.launcher", "requires", "launcher tegen "+noRendezvousImage)
 	}
 	at := "spec.rendezvous.backend"
-	if !r.given(at) {
+	if !r.isSet(at) {
 		at = "spec.rendezvous"
 	}
 	const instead = "set backend: etcd-v3 with store: etcd, or backend: etcd with store: companion"
@@ -132,7 +132,7 @@ func (r *ruling) tegenLauncher() {
 }
 
 // keepAlive refuses an interval that nobody reads, and a lease that etcd does not know.
-func (r *ruling) keepAlive() {
+func (r *validation) keepAlive() {
 	z := &r.Spec.Rendezvous
 	if r.row == nil || !r.row.Carries("rendezvous") || r.Spec.Workers.Master {
 		return
@@ -141,7 +141,7 @@ func (r *ruling) keepAlive() {
 	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
 		at := "spec.rendezvous." + field
 		switch {
-		case !r.given(at):
+		case !r.isSet(at):
 			continue
 		case !z.Dynamic() && !leased:
 			r.fail(at, "requires", "only backend c10d and etcd-v2, and etcd-v3 with launcher tegen, can be told, and %s cannot", z.Backend)

@@ -6,7 +6,7 @@ import (
 )
 
 // podNames holds the names that JobSet's controller derives against the length of a hostname.
-func (r *ruling) podNames() {
+func (r *validation) podNames() {
 	if length := r.hashedPodName(); r.Spec.HashedNames && length > longestHostname {
 		r.fail("spec.hashedNames", "length", "pods of target %s would have names of %d characters, above %d: make metadata.name %d shorter, or leave the hash out", r.Spec.Target, length, longestHostname, length-longestHostname)
 	}
@@ -34,7 +34,7 @@ func (j *Job) hashFits() bool {
 
 // trainJobProcesses refuses what Trainer would count otherwise than torchrun: it takes a resource for an accelerator if
 // its name has "gpu" in it, and CPUs only where there is none (kubeflow/trainer v2.3.0, pkg/runtime/runtime.go).
-func (r *ruling) trainJobProcesses() {
+func (r *validation) trainJobProcesses() {
 	p, res := r.Spec.Workers.Processes, &r.Spec.Resources
 	if r.Spec.Target != TargetTrainJob || p.IntVal > 0 || res.GPU == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 const dlroverName = 37
 
 // dlrover holds the settings of DLRover together.
-func (r *ruling) dlrover() {
+func (r *validation) dlrover() {
 	d, w := &r.Spec.DLRover, &r.Spec.Workers
 	if r.Spec.Framework != FrameworkDLRover {
 		return
@@ -34,7 +34,7 @@ func (r *ruling) dlrover() {
 }
 
 // dlroverMaster refuses what the master would not pass on to the workers, or would change.
-func (r *ruling) dlroverMaster() {
+func (r *validation) dlroverMaster() {
 	if r.Spec.Framework != FrameworkDLRover {
 		return
 	}
@@ -80,7 +80,7 @@ var masterEnv = []string{
 }
 
 // dlroverProgram refuses another's launcher.
-func (r *ruling) dlroverProgram() {
+func (r *validation) dlroverProgram() {
 	if l := r.Spec.Launch(); r.Spec.Framework == FrameworkDLRover && l != nil && !l.dlrover() {
 		r.fail("spec.command", "requires", "%s knows nothing of DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
 	}
@@ -91,7 +91,7 @@ func (r *ruling) dlroverProgram() {
 func dlroverNames(jobs []loaded, roots []*node) (errs Errors) {
 	first := map[string]string{}
 	for i, l := range jobs {
-		if l.job == nil || l.job.Spec.Framework != FrameworkDLRover || l.unsound.touch("metadata") {
+		if l.job == nil || l.job.Spec.Framework != FrameworkDLRover || l.invalid.touch("metadata") {
 			continue
 		}
 		m := l.job.Metadata

@@ -7,7 +7,7 @@ import (
 
 // elasticJob holds a job to what TorchElastic's controller does on its own: it hands --rdzv_backend=etcd,
 // --rdzv_endpoint, --rdzv_id and --nnodes to every container before its args, and nothing else.
-func (r *ruling) elasticJob() {
+func (r *validation) elasticJob() {
 	s := &r.Spec
 	if s.Framework != FrameworkTorchelastic || s.Target != TargetElasticJob {
 		return

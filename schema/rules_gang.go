@@ -8,7 +8,7 @@ import (
 )
 
 // gang holds the numbers of a gang against those of the workers.
-func (r *ruling) gang() {
+func (r *validation) gang() {
 	g := r.Spec.Gang
 	if !g.Active() {
 		return
@@ -34,7 +34,7 @@ func (r *ruling) gang() {
 
 // countsRoles are the schedulers that know a minimum of each role. Volcano's PodGroup has one for each task
 // (minTaskMember), which controllers that make it themselves leave out.
-func (r *ruling) countsRoles() string {
+func (r *validation) countsRoles() string {
 	if slices.Contains(groupers[r.Spec.Target], GangVolcano) {
 		return "koordinator or tegen"
 	}
@@ -42,14 +42,14 @@ func (r *ruling) countsRoles() string {
 }
 
 // gangDialect holds what is asked against what the scheduler can be told.
-func (r *ruling) gangDialect() {
+func (r *validation) gangDialect() {
 	g := r.Spec.Gang
 	if !g.Active() {
 		return
 	}
 	d := dialects[g.Scheduler]
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
-		if r.given("spec.gang."+field) && !slices.Contains(d.fields, field) {
+		if r.isSet("spec.gang."+field) && !slices.Contains(d.fields, field) {
 			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler, strings.Join(dialectsWith(field), " and "))
 		}
 	}
@@ -60,7 +60,7 @@ func (r *ruling) gangDialect() {
 	case wait.Duration < shortestWait:
 		r.fail("spec.gang.waitTimeout", "range", "%s is below %ds: to schedule the members alone takes seconds, and the gang would be given up each time", short(wait), int(shortestWait.Seconds()))
 	}
-	if r.Spec.namesGang() && r.given("spec.gang.name") {
+	if r.Spec.namesGang() && r.isSet("spec.gang.name") {
 		r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out", r.Spec.Target, g.Scheduler)
 	}
 	switch g.Scheduler {
@@ -72,7 +72,7 @@ func (r *ruling) gangDialect() {
 }
 
 // gangQueue is what Kueue needs: it finds queue and priority in labels, and the job's suspension is its own means.
-func (r *ruling) gangQueue() {
+func (r *validation) gangQueue() {
 	g := r.Spec.Gang
 	if g.Queue == "" {
 		r.fail("spec.gang.queue", "required", "required field is missing: the LocalQueue in which the job waits")
@@ -82,13 +82,13 @@ func (r *ruling) gangQueue() {
 			r.fail("spec.gang."+field, "range", "has %d characters: Kueue reads it from a label, which holds 63", len(value))
 		}
 	}
-	if r.given("spec.suspend") {
+	if r.isSet("spec.suspend") {
 		r.fail("spec.suspend", "requires", "Kueue suspends the job until it is admitted and would undo this: leave it out, or stop the queue (stopPolicy)")
 	}
 }
 
 // gangVersion knows the minor releases whose API differs (KEP-4671): v1alpha2 in 1.36, v1beta1 in 1.37.
-func (r *ruling) gangVersion() {
+func (r *validation) gangVersion() {
 	version := r.Spec.KubernetesVersion
 	_, text, _ := strings.Cut(version, ".")
 	minor, _ := strconv.Atoi(text)
@@ -104,7 +104,7 @@ func (r *ruling) gangVersion() {
 
 // gangPlacement keeps all pods of a gang with one scheduler and one priority. An author may name the gang's scheduler as
 // the cluster calls it, which may even be default-scheduler, but not another gang scheduler.
-func (r *ruling) gangPlacement() {
+func (r *validation) gangPlacement() {
 	g, p := r.Spec.Gang, &r.Spec.Placement
 	if !g.Active() {
 		return
@@ -119,7 +119,7 @@ func (r *ruling) gangPlacement() {
 	}
 	for _, patch := range r.patches() {
 		for _, field := range []string{"schedulerName", "priorityClassName", "priority", "schedulingGroup"} {
-			if at := patch.at + ".spec." + field; Trains(patch.role) && r.given(at) {
+			if at := patch.at + ".spec." + field; Trains(patch.role) && r.isSet(at) {
 				r.fail(at, "reserved", "all pods of a gang have the same: it is set by spec.gang and spec.placement")
 			}
 		}
@@ -127,7 +127,7 @@ func (r *ruling) gangPlacement() {
 }
 
 // gangGroup holds the group against the gang.
-func (r *ruling) gangGroup() {
+func (r *validation) gangGroup() {
 	g := r.Spec.Gang
 	if !g.Active() || len(g.Groups) == 0 {
 		return
@@ -164,7 +164,7 @@ var gangKeys = []string{
 
 // foreignGang refuses those keys where they would declare a second gang, or a queue beside a field suspend. Those of
 // metadata land on every object; in a pod template they are the author's business as long as no gang is asked for.
-func (r *ruling) foreignGang() {
+func (r *validation) foreignGang() {
 	mappings := []string{"metadata.labels", "metadata.annotations"}
 	if r.Spec.Gang.Active() {
 		for _, p := range r.patches() {

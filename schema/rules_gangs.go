@@ -8,7 +8,7 @@ import (
 // gangsOf are the jobs with a gang of which all is known that rules between gangs read.
 func gangsOf(jobs []loaded) (indexes []int) {
 	for i, l := range jobs {
-		if l.job != nil && l.job.Spec.Gang.Active() && !slices.ContainsFunc([]string{"metadata", "gang", "placement", "framework", "target"}, l.unsound.touch) {
+		if l.job != nil && l.job.Spec.Gang.Active() && !slices.ContainsFunc([]string{"metadata", "gang", "placement", "framework", "target"}, l.invalid.touch) {
 			indexes = append(indexes, i)
 		}
 	}

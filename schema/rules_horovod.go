@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -38,7 +37,7 @@ func (s *Spec) Slots() int64 {
 var hostLauncher = regexp.MustCompile(`(?:^|[\s;&|("'/])(horovodrun|mpirun|mpiexec)(?:$|[\s;&|)"'])`)
 
 // horovodProgram refuses a launcher of the author's.
-func (r *ruling) horovodProgram() {
+func (r *validation) horovodProgram() {
 	s := &r.Spec
 	if !s.Horovodrun() {
 		return
@@ -59,20 +58,20 @@ func (r *ruling) horovodProgram() {
 }
 
 // horovodSlots needs a number of processes: -np is their sum.
-func (r *ruling) horovodSlots() {
+func (r *validation) horovodSlots() {
 	if p := r.Spec.Workers.Processes.StrVal; r.Spec.Horovodrun() && (p == "cpu" || p != "" && r.Spec.Resources.GPU == 0) {
 		r.fail("spec.workers.processes", "requires", "horovodrun counts no CPUs: give the number of processes of a worker")
 	}
 }
 
 // horovodElastic holds what elastic needs, and what nothing else reads.
-func (r *ruling) horovodElastic() {
+func (r *validation) horovodElastic() {
 	s := &r.Spec
 	switch {
 	case !s.Horovodrun() || s.Workers.Replicas == 0:
 	case !s.Elastic():
 		for _, field := range []string{"spec.horovod.elasticTimeout", "spec.horovod.resetLimit"} {
-			if r.given(field) {
+			if r.isSet(field) {
 				r.fail(field, "requires", "only an elastic job has it: set spec.workers.min below max")
 			}
 		}
@@ -85,7 +84,7 @@ func (r *ruling) horovodElastic() {
 
 // horovodUser refuses root: sshd would then change its user and root directory, which takes capabilities that no pod of a
 // restricted namespace has.
-func (r *ruling) horovodUser() {
+func (r *validation) horovodUser() {
 	const at, remedy = "spec.security.runAsUser", "give a number other than 0, which needs no line in the image's passwd file"
 	switch user := r.Spec.Security.RunAsUser; {
 	case !r.Spec.Horovodrun():
@@ -97,15 +96,15 @@ func (r *ruling) horovodUser() {
 }
 
 // horovodAlone refuses settings of an ssh that is not there.
-func (r *ruling) horovodAlone() {
-	if s := &r.Spec; s.Horovodrun() && s.Workers.Replicas != 0 && !s.OverSSH() && r.given("spec.ssh") {
+func (r *validation) horovodAlone() {
+	if s := &r.Spec; s.Horovodrun() && s.Workers.Replicas != 0 && !s.OverSSH() && r.isSet("spec.ssh") {
 		r.fail("spec.ssh", "requires", "one worker starts its processes without ssh: leave it out")
 	}
 }
 
 // horovodFailure knows with what horovodrun exits: with gloo it raises an error, whatever its processes exit with; mpirun
 // exits like the first process that failed.
-func (r *ruling) horovodFailure() {
+func (r *validation) horovodFailure() {
 	if !r.Spec.Horovodrun() || r.Spec.Framework == FrameworkByteScheduler || r.Spec.Horovod.Controller != "gloo" {
 		return
 	}
@@ -137,7 +136,7 @@ var operatorEnv = []string{
 }
 
 // horovodEnvironment refuses variables that tegen, horovodrun or an operator sets, and those that no process would see.
-func (r *ruling) horovodEnvironment() {
+func (r *validation) horovodEnvironment() {
 	if !r.Spec.Horovodrun() {
 		return
 	}
@@ -163,7 +162,7 @@ func (r *ruling) horovodEnvironment() {
 	}
 }
 
-func (r *ruling) horovodVariable(at, name string) {
+func (r *validation) horovodVariable(at, name string) {
 	switch {
 	case strings.HasPrefix(name, "TEGEN_"), name == "JOB_COMPLETION_INDEX":
 		r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, spec.horovod and spec.workers", name)
@@ -182,76 +181,9 @@ func (r *ruling) horovodVariable(at, name string) {
 
 // mpiGang knows that the MPI operator puts the pods of a gang under the scheduler that it was started with, whatever
 // their templates say (decoratePodTemplateSpec in pkg/controller/podgroup.go).
-func (r *ruling) mpiGang() {
-	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.given("spec.placement.scheduler") {
+func (r *validation) mpiGang() {
+	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.isSet("spec.placement.scheduler") {
 		r.fail("spec.placement.scheduler", "requires", "the MPI operator sets the scheduler of a gang itself: leave it out")
-	}
-}
-
-// byteScheduler holds settings that nothing would read.
-func (r *ruling) byteScheduler() {
-	if r.Spec.Framework != FrameworkByteScheduler {
-		return
-	}
-	b := &r.Spec.ByteScheduler
-	if b.Mode == ModeBytePS {
-		r.bytePSTarget()
-		return
-	}
-	if r.given("spec.horovod.controller") {
-		r.fail("spec.horovod.controller", "requires", "ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out")
-	}
-	if r.given("spec.servers") {
-		r.fail("spec.servers", "requires", "mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps")
-	}
-	if r.given("spec.bytescheduler.rootPort") && !b.PartitionTuning {
-		r.fail("spec.bytescheduler.rootPort", "requires", "only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
-	}
-	if b.PartitionTuning && r.Spec.OverSSH() && b.RootPort == r.Spec.SSH.Port {
-		r.fail("spec.bytescheduler.rootPort", "duplicate", "%d is the port of ssh, on which worker 0 listens too: give each a port of its own", b.RootPort)
-	}
-}
-
-// longestArgument is what Linux takes as one argument, without the byte that ends it (MAX_ARG_STRLEN in execve(2)).
-const longestArgument = 128<<10 - 1
-
-// hostListFits holds the list of hosts, which Horovod 0.16 reads from no file, to what one argument has room for.
-func (r *ruling) hostListFits() {
-	if length, fit := r.hostList(); length > longestArgument {
-		r.fail("spec.workers", "range", "the names of %d hosts are %d bytes, and horovodrun takes them as one argument, which has %d at most: that is %d workers with names of this length", r.Spec.Workers.Max, length, longestArgument, fit)
-	}
-}
-
-// hostList is the length of that list, 0 where there is none, and how many workers fit into one argument.
-func (j *Job) hostList() (length int, fit int32) {
-	s, m := &j.Spec, &j.Metadata
-	if s.Framework != FrameworkByteScheduler || !s.OverSSH() {
-		return 0, 0
-	}
-	rest := len(m.Name) + len("-worker-") // of each host, but for its number
-	switch {
-	case s.Target == TargetMPIJob:
-		rest += len("." + m.Name + "." + m.Namespace + ".svc")
-	case s.HashedNames:
-		rest += len("-01234567")
-		fallthrough
-	default:
-		rest += len("." + m.Name + "-worker." + m.Namespace + ".svc." + s.Network.ClusterDomain)
-	}
-	rest += len(fmt.Sprintf(":%d,", s.Slots()))
-	length = -1 // no comma behind the last
-	for i := range s.Workers.Max {
-		if length += rest + len(strconv.Itoa(int(i))); length <= longestArgument {
-			fit++
-		}
-	}
-	return length, fit
-}
-
-// bytePSTarget refuses targets that MXNet does not have, whose pods BytePS's are.
-func (r *ruling) bytePSTarget() {
-	if TargetOf(FrameworkMXNet, r.Spec.Target) == nil {
-		r.fail("spec.bytescheduler.mode", "target", "target %s has no roles of a scheduler and servers: target job has", r.Spec.Target)
 	}
 }
 
@@ -270,7 +202,7 @@ func (s *Spec) listening() (ports []int32, fields []string) {
 func sharedPorts(jobs []loaded, roots []*node) (errs Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
-		if l.job == nil || !l.job.Spec.Network.Host || slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.unsound.touch) {
+		if l.job == nil || !l.job.Spec.Network.Host || slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.invalid.touch) {
 			continue
 		}
 		ports, fields := l.job.Spec.listening()

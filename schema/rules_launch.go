@@ -7,7 +7,7 @@ import (
 
 // launch holds an author's own call of a launcher against the fields that say the same: options win over variables, and
 // what a scheduler places must be what rendezvous waits for.
-func (r *ruling) launch() {
+func (r *validation) launch() {
 	s := &r.Spec
 	l := s.Launch()
 	if l == nil || s.Framework == FrameworkDLRover && !l.dlrover() {
@@ -22,7 +22,7 @@ func (r *ruling) launch() {
 		if f.field == "workers.processes" && s.Workers.Master && f.value == "auto" {
 			continue // the operator counts one for each pod then, and the option says how many torchrun starts there
 		}
-		if o := l.Option(f.option); o != nil && o.Value != f.value && r.given("spec."+f.field) {
+		if o := l.Option(f.option); o != nil && o.Value != f.value && r.isSet("spec."+f.field) {
 			r.fail(o.path, "order", "--%s=%s is not spec.%s %s: say it once", f.option, o.Value, f.field, f.value)
 		}
 	}
@@ -45,7 +45,7 @@ func launchFields(s *Spec) []launchField {
 
 // unreached refuses fields that an author's dlrover-run does not get to know: torchrun reads variables, but its master
 // and its examples go by options.
-func (r *ruling) unreached(l *Launch) {
+func (r *validation) unreached(l *Launch) {
 	fields := append(launchFields(&r.Spec),
 		launchField{field: "rendezvous.lastCall", option: "rdzv_conf"},
 		launchField{field: "rendezvous.joinTimeout", option: "rdzv_conf"},
@@ -58,8 +58,8 @@ func (r *ruling) unreached(l *Launch) {
 		fields = append(fields, launchField{field: "dlrover.excludeStraggler", option: "exclude_straggler"})
 	}
 	for _, f := range fields {
-		if r.given("spec."+f.field) && l.Option(f.option) == nil {
-			r.fail("spec."+f.field, "requires", "the command starts %s itself, which this does not reach: add --%s there, or leave the launcher to tegen", l.Program, f.option)
+		if r.isSet("spec."+f.field) && l.Option(f.option) == nil {
+			r.fail("spec."+f.field, "requires", "the command starts %s itself, so this field has no effect: add --%s there, or leave the launcher to tegen", l.Program, f.option)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (r *ruling) unreached(l *Launch) {
 var nodeRange = regexp.MustCompile(`^([0-9]+)(?::(.*))?$`)
 
 // launchNodes reads --nnodes: MIN:MAX, or one number for both.
-func (r *ruling) launchNodes(l *Launch) {
+func (r *validation) launchNodes(l *Launch) {
 	s := &r.Spec
 	o := l.Option("nnodes")
 	if o == nil {

@@ -116,7 +116,7 @@ func launchIn(words []string) (at int, match []string) {
 
 // launchedTwice refuses a launcher of the author's where tegen puts one before the command: each would start its own
 // processes, and the inner one knows nothing of the others.
-func (r *ruling) launchedTwice() {
+func (r *validation) launchedTwice() {
 	s := &r.Spec
 	by := s.LaunchedBy()
 	if by == "" || s.Torchrun() && Launches(s.Command) {
@@ -145,7 +145,7 @@ func (r *ruling) launchedTwice() {
 }
 
 // runnable refuses what cannot be started: a script that no interpreter is named for, or a line in place of words.
-func (r *ruling) runnable() {
+func (r *validation) runnable() {
 	s := &r.Spec
 	words, at := s.Command, "spec.command[0]"
 	if len(words) == 0 && s.Script == nil && slices.Contains([]string{"horovodrun", BPSLaunch, names.Rendezvous}, s.LaunchedBy()) {
@@ -155,7 +155,7 @@ func (r *ruling) runnable() {
 	r.startable(s.Servers.Command, "spec.servers.command[0]")
 }
 
-func (r *ruling) startable(words []string, at string) {
+func (r *validation) startable(words []string, at string) {
 	if len(words) == 0 || strings.Contains(words[0], "$(") { // what a variable holds nobody knows here
 		return
 	}

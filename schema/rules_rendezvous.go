@@ -10,7 +10,7 @@ import (
 )
 
 // store holds the backend and who serves it together.
-func (r *ruling) store() {
+func (r *validation) store() {
 	z := &r.Spec.Rendezvous
 	if r.Spec.Workers.Master { // master refuses the whole section, as it does in the rules below
 		return
@@ -20,7 +20,7 @@ func (r *ruling) store() {
 		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd, etcd-v2 or etcd-v3; c10d needs none")
 	case z.Backend != BackendC10d && z.Store == StoreWorker:
 		at := "spec.rendezvous.backend"
-		if r.given("spec.rendezvous.store") {
+		if r.isSet("spec.rendezvous.store") {
 			at = "spec.rendezvous.store"
 		}
 		rendered := "etcd"
@@ -36,7 +36,7 @@ func (r *ruling) store() {
 	if z.Store == StoreExternal && z.Port != 0 {
 		r.fail("spec.rendezvous.port", "requires", "the port of an external store stands in its endpoint")
 	}
-	if z.Store != StoreEtcd && r.given("spec.rendezvous.etcd") {
+	if z.Store != StoreEtcd && r.isSet("spec.rendezvous.etcd") {
 		r.fail("spec.rendezvous.etcd", "requires", "no etcd is rendered with store %s", z.Store)
 	}
 }
@@ -62,7 +62,7 @@ var confKeys = map[string]string{
 
 var confKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-func (r *ruling) rendezvous() {
+func (r *validation) rendezvous() {
 	z := &r.Spec.Rendezvous
 	if r.Spec.Workers.Master {
 		return
@@ -89,7 +89,7 @@ func (r *ruling) rendezvous() {
 var etcdVersion = regexp.MustCompile(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
 
 // etcd refuses a server that would not speak the backend's API: v2 was removed in 3.6 (etcd CHANGELOG-3.6).
-func (r *ruling) etcd() {
+func (r *validation) etcd() {
 	z := &r.Spec.Rendezvous
 	if z.Store != StoreEtcd || r.Spec.Workers.Master {
 		return
@@ -130,7 +130,7 @@ func clashes(jobs []loaded, roots []*node) Errors {
 	var errs Errors
 	names, runs := map[string]int{}, map[string]int{}
 	for i, l := range jobs {
-		if l.job == nil || l.unsound.touch("metadata") {
+		if l.job == nil || l.invalid.touch("metadata") {
 			continue
 		}
 		m := l.job.Metadata
@@ -141,7 +141,7 @@ func clashes(jobs []loaded, roots []*node) Errors {
 		}
 		names[m.Namespace+"/"+m.Name] = i
 		id := l.job.Spec.Rendezvous.ID
-		if id == "" || l.unsound.touch("rendezvous.id") {
+		if id == "" || l.invalid.touch("rendezvous.id") {
 			continue
 		}
 		if first, ok := runs[id]; ok {

@@ -8,7 +8,7 @@ import (
 )
 
 // resources holds what is in memory and on the local disk against the limits of both.
-func (r *ruling) resources() {
+func (r *validation) resources() {
 	res := &r.Spec.Resources
 	memory, disk, inMemory := res.MemoryLimit(), res.DiskLimit(), res.Shm.DeepCopy()
 	if memory != nil && inMemory.Cmp(*memory) > 0 {
@@ -36,12 +36,12 @@ func (r *ruling) resources() {
 }
 
 // accelerators refuses workers whose accelerators would wait for a CPU and memory that nobody has thought of.
-func (r *ruling) accelerators() {
+func (r *validation) accelerators() {
 	res := &r.Spec.Resources
 	var missing []string
 	for _, name := range []string{"cpu", "memory"} {
 		request := r.root.below("spec", "resources", "requests", name)
-		if said := request != nil && request.text != None; !said && !r.given("spec.resources."+name) && !r.given("spec.resources.limits."+name) {
+		if said := request != nil && request.text != None; !said && !r.isSet("spec.resources."+name) && !r.isSet("spec.resources.limits."+name) {
 			missing = append(missing, name)
 		}
 	}
@@ -53,7 +53,7 @@ func (r *ruling) accelerators() {
 }
 
 // requests refuses what an API server refuses: more asked for than the limit allows.
-func (r *ruling) requests() {
+func (r *validation) requests() {
 	r.requestsOf("spec.resources", &r.Spec.Resources.Compute)
 	for _, name := range roleNames {
 		role := r.Spec.Role(name)
@@ -61,7 +61,7 @@ func (r *ruling) requests() {
 	}
 }
 
-func (r *ruling) requestsOf(at string, c *Compute) {
+func (r *validation) requestsOf(at string, c *Compute) {
 	asked, limits := c.Requested(), c.Limited()
 	fields := map[string]string{resourceCPU: "cpu", resourceMemory: "memory", resourceDisk: "ephemeralStorage"}
 	for _, name := range []string{resourceCPU, resourceMemory, resourceDisk} {
@@ -71,7 +71,7 @@ func (r *ruling) requestsOf(at string, c *Compute) {
 			continue
 		}
 		field := at + ".requests." + fields[name]
-		if !r.given(field) {
+		if !r.isSet(field) {
 			field = at + ".limits." + fields[name]
 		}
 		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit", q.String(), limit.String())

@@ -11,7 +11,7 @@ import (
 // taken are the mount paths that tegen itself uses in a worker.
 var taken = []string{"/", "/dev", "/dev/shm", "/proc", "/sys", "/tmp", "/tegen"}
 
-func (r *ruling) volumes() {
+func (r *validation) volumes() {
 	names, mounts := map[string]int{}, map[string]int{}
 	for i := range r.Spec.Storage {
 		v := &r.Spec.Storage[i]
@@ -46,7 +46,7 @@ var takenNames = map[string]bool{
 }
 
 // claims refuses two volumes that ask for one claim in two ways.
-func (r *ruling) claims() {
+func (r *validation) claims() {
 	first := map[string]int{}
 	for i := range r.Spec.Storage {
 		v := &r.Spec.Storage[i]
@@ -61,8 +61,8 @@ func (r *ruling) claims() {
 }
 
 // volume checks one source.
-func (r *ruling) volume(v *Storage, at string) {
-	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 && r.given(at+".dynamic.accessMode") { // an environment of one node may say so
+func (r *validation) volume(v *Storage, at string) {
+	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 && r.isSet(at+".dynamic.accessMode") { // an environment of one node may say so
 		r.fail(at+".dynamic.accessMode", "requires", "ReadWriteOnce serves the pods of one node, and there are %d workers: use ReadWriteMany", r.Spec.Workers.Replicas)
 	}
 	if e := v.EFS; e != nil {
@@ -96,7 +96,7 @@ var variable = regexp.MustCompile(`\$\([^)]*\)?`)
 // upward is a URL whose last part names no file.
 var upward = regexp.MustCompile(`/\.\.?([?#].*)?$`)
 
-func (r *ruling) datasets() {
+func (r *validation) datasets() {
 	for i := range r.Spec.Storage {
 		v := &r.Spec.Storage[i]
 		at := fmt.Sprintf("spec.storage[%d]", i)
@@ -116,7 +116,7 @@ func (r *ruling) datasets() {
 	}
 }
 
-func (r *ruling) checkpoint() {
+func (r *validation) checkpoint() {
 	if r.Spec.Checkpoint == nil {
 		return
 	}

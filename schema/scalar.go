@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// scalar is what a definition allows for one string, number or truth value.
+// scalar is what a definition allows for one string, number or boolean.
 type scalar struct {
-	value cue.Value
-	kinds cue.Kind
-	judge *judge
-	seen  sync.Map // scalarKey to bool: jobs repeat each other's values
+	value     cue.Value
+	kinds     cue.Kind
+	evaluator *evaluator
+	seen      sync.Map // scalarKey to bool: jobs repeat each other's values
 
 	// The rest is asked of CUE when a value first comes by: few of the schema's fields occur in a job.
 	once   sync.Once
@@ -29,17 +29,17 @@ type scalarKey struct {
 	text string
 }
 
-// judge lets one goroutine at a time into the CUE evaluator, which is not safe for more.
-type judge struct {
+// evaluator lets one goroutine at a time into the CUE evaluator, which is not safe for more.
+type evaluator struct {
 	mu  sync.Mutex
 	ctx *cue.Context
 }
 
-func newScalar(v cue.Value, j *judge) *scalar {
-	return &scalar{value: v, kinds: v.IncompleteKind(), judge: j}
+func newScalar(v cue.Value, e *evaluator) *scalar {
+	return &scalar{value: v, kinds: v.IncompleteKind(), evaluator: e}
 }
 
-// look asks CUE what kind of restriction the definition is. The judge is held.
+// look asks CUE what kind of restriction the definition is. The evaluator is locked.
 func (s *scalar) look() {
 	op, _ := cue.Dereference(s.value).Expr()
 	s.free = op == cue.NoOp && !s.value.IsConcrete()
@@ -48,16 +48,16 @@ func (s *scalar) look() {
 
 // enum returns the only values allowed, if they are listed.
 func (s *scalar) enum() []string {
-	s.judge.mu.Lock()
-	defer s.judge.mu.Unlock()
+	s.evaluator.mu.Lock()
+	defer s.evaluator.mu.Unlock()
 	return literals(s.value)
 }
 
 // words end a sentence that begins with "must be".
 func (s *scalar) words() string {
 	enum := s.enum()
-	s.judge.mu.Lock()
-	defer s.judge.mu.Unlock()
+	s.evaluator.mu.Lock()
+	defer s.evaluator.mu.Unlock()
 	if words := attribute(s.value, "must"); words != "" {
 		return words
 	}
@@ -128,14 +128,14 @@ func describe(v cue.Value) string {
 		low, high := bounds(v)
 		switch {
 		case low != "" && high != "":
-			return fmt.Sprintf("a whole number from %s to %s", low, high)
+			return fmt.Sprintf("an integer from %s to %s", low, high)
 		case low != "":
-			return fmt.Sprintf("a whole number of at least %s", low)
+			return fmt.Sprintf("an integer of at least %s", low)
 		}
 	}
 	switch v.IncompleteKind() {
 	case cue.IntKind:
-		return "a whole number"
+		return "an integer"
 	case cue.BoolKind:
 		return "true or false"
 	case cue.StringKind:
@@ -178,8 +178,8 @@ func (s *scalar) kindFits(k kind) bool {
 // allows says whether CUE accepts the value.
 func (s *scalar) allows(n *node) bool {
 	s.once.Do(func() {
-		s.judge.mu.Lock()
-		defer s.judge.mu.Unlock()
+		s.evaluator.mu.Lock()
+		defer s.evaluator.mu.Unlock()
 		s.look()
 	})
 	if s.free {
@@ -189,9 +189,9 @@ func (s *scalar) allows(n *node) bool {
 	if known, ok := s.seen.Load(key); ok {
 		return known.(bool)
 	}
-	s.judge.mu.Lock()
-	ok := s.value.Unify(s.judge.encode(n)).Validate(cue.Concrete(true)) == nil
-	s.judge.mu.Unlock()
+	s.evaluator.mu.Lock()
+	ok := s.value.Unify(s.evaluator.encode(n)).Validate(cue.Concrete(true)) == nil
+	s.evaluator.mu.Unlock()
 	if ok {
 		ok = parses(s.format, n.text)
 	}
@@ -199,22 +199,22 @@ func (s *scalar) allows(n *node) bool {
 	return ok
 }
 
-func (j *judge) encode(n *node) cue.Value {
+func (e *evaluator) encode(n *node) cue.Value {
 	switch n.kind {
 	case boolKind:
-		return j.ctx.Encode(n.text == "true")
+		return e.ctx.Encode(n.text == "true")
 	case intKind:
 		i, err := strconv.ParseInt(n.text, 10, 64)
 		if err == nil {
-			return j.ctx.Encode(i)
+			return e.ctx.Encode(i)
 		}
 	case floatKind:
 		f, err := strconv.ParseFloat(n.text, 64)
 		if err == nil {
-			return j.ctx.Encode(f)
+			return e.ctx.Encode(f)
 		}
 	}
-	return j.ctx.Encode(n.text)
+	return e.ctx.Encode(n.text)
 }
 
 // maxDuration keeps every number of seconds within the API's 32 bits.

@@ -1,6 +1,6 @@
 // Package schema turns what authors write into what generators read: bytes in, checked and completed *Job out, or every
 // mistake with its position. The CUE files hold the contract (job.cue: shapes, defaults.cue: defaults, environment.cue:
-// an overlay's facts), settle.go the defaults that depend on other fields, and rules.go what must hold between fields.
+// an overlay's facts), finalize.go the defaults that depend on other fields, and rules.go what must hold between fields.
 // After Load nothing can be wrong with a job, so generators return no error. The package reads no files and starts nothing.
 package schema
 
@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
@@ -69,24 +70,23 @@ func Load(sources []Source) ([]*Job, error) {
 }
 
 // loaded is a job as far as it could be loaded. job is nil where nothing could; what was wrong with the parts named in
-// unsound is in errs, and nothing more can be said about them.
+// invalid is in errs, and no rule depends on them any more.
 type loaded struct {
 	job     *Job
 	errs    Errors
-	unsound parts
+	invalid parts
 }
 
 // readAll parses the documents of all sources, in their order.
 func readAll(sources []Source) ([]document, Errors) {
-	var texts []Source
-	var lines []int
+	var texts []yamldoc.Document
 	var errs Errors
 	for _, src := range sources {
-		t, l, e := split(src)
-		texts, lines, errs = append(texts, t...), append(lines, l...), append(errs, e...)
+		t, e := split(src)
+		texts, errs = append(texts, t...), append(errs, e...)
 	}
 	docs := make([]document, len(texts))
-	parallel(len(texts), func(i int) { docs[i] = parse(texts[i], lines[i]) })
+	parallel(len(texts), func(i int) { docs[i] = parse(texts[i]) })
 	return docs, errs
 }
 
@@ -125,7 +125,7 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 	s := environmentShape()
 	c.check(root, s, nil, root.at)
 	root.without(c.bad)
-	env := &Environment{root: root, unsound: parts{}, reported: map[position]bool{}}
+	env := &Environment{root: root, invalid: parts{}, reported: map[position]bool{}}
 	if spec := root.field("spec"); spec == nil || spec.kind != mapKind {
 		root.fields = append(root.fields, entry{key: "spec", value: &node{kind: mapKind}})
 	}
@@ -133,15 +133,7 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 		completeIn(storage, s.field("spec").shape.field("storage").shape, root)
 	}
 	for _, e := range append(unread, c.errs...) { // what jobs would have got from a part that is broken, they do not lack
-		for _, part := range []string{"spec.defaults.", "spec.overrides."} {
-			if name, ok := strings.CutPrefix(e.Path, part); ok {
-				name, _, _ = strings.Cut(name, ".")
-				env.unsound[name] = true
-			}
-		}
-		if strings.HasPrefix(e.Path, "spec.accelerator.each") {
-			env.unsound["resources"] = true
-		}
+		env.invalid.reach(e.Path)
 		env.reported[position{e.File, e.Line, e.Col}] = true
 	}
 	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {
@@ -164,39 +156,40 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 		}
 	}
 	c.check(root, s, nil, root.at)
-	unsound := unsoundParts(append(unread, c.errs...), s.field("spec").shape)
+	invalid := invalidParts(append(unread, c.errs...), s.field("spec").shape)
 	if env != nil && len(env.reported) > 0 {
-		maps.Copy(unsound, env.unsound)
+		maps.Copy(invalid, env.invalid)
 		c.errs = slices.DeleteFunc(c.errs, func(e Error) bool {
 			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.reported[position{e.File, e.Line, e.Col}]
 		})
 	}
-	if unsound["spec"] {
-		return loaded{nil, c.errs, unsound}
+	invalid.derive(root)
+	if invalid["spec"] {
+		return loaded{nil, c.errs, invalid}
 	}
-	texts := &ruling{root: root, bad: c.bad} // while every item has its place
+	texts := &validation{root: root, bad: c.bad} // while every item has its place
 	texts.text(root, nil)
 	c.errs = append(c.errs, texts.errs...)
 	root.without(c.bad)
-	hashing := root.given("spec.hashedNames")
+	hashing := root.isSet("spec.hashedNames")
 	followUser(root)
 	complete(root, s)
 	job := &Job{asked: asked}
 	if errs := decode(root, job); errs != nil {
 		if len(c.errs)+len(unread) == 0 {
-			return loaded{nil, errs, unsound}
+			return loaded{nil, errs, invalid}
 		}
-		return loaded{nil, c.errs, unsound}
+		return loaded{nil, c.errs, invalid}
 	}
 	job.at = root.at
 	tidy(job)
 	fill(&job.Spec)
 	if env != nil {
 		env.apply(job)
-		c.errs = append(c.errs, env.checkImages(job, s, unsound)...)
+		c.errs = append(c.errs, env.checkImages(job, s, invalid)...)
 	}
-	settle(job, root, hashing)
-	return loaded{job, append(c.errs, check(job, root, unsound)...), unsound}
+	finalize(job, root, hashing)
+	return loaded{job, append(c.errs, validate(job, root, invalid)...), invalid}
 }
 
 // parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as
@@ -213,9 +206,9 @@ func (p parts) touch(part string) bool {
 	return false
 }
 
-// unsoundParts are those in which mistakes were found. A field that nobody knows is most likely one of its neighbours,
+// invalidParts are those in which mistakes were found. A field that nobody knows is most likely one of its neighbours,
 // mistyped, or one that stands elsewhere.
-func unsoundParts(errs Errors, spec *shape) parts {
+func invalidParts(errs Errors, spec *shape) parts {
 	out := parts{}
 	for _, e := range errs {
 		path, isSpec := strings.CutPrefix(e.Path, "spec.")

@@ -20,8 +20,8 @@ type Feature struct {
 	Name string // a field of the spec, or field=value; the key in Target.Lacks
 	Doc  string // a few words for docs/support.md
 
-	reads string                 // the parts that used looks at
-	used  func(*ruling) []string // the paths where a job uses it
+	dependsOn string                     // the parts that used depends on
+	used      func(*validation) []string // the paths where a job uses it
 }
 
 // Targets lists every framework with every target, in the order of docs/support.md.
@@ -124,7 +124,7 @@ var Features = []Feature{
 	written("env", "environment variables of the workers"),
 	{"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max", elastic},
 	written("workers.firstIndex", "pods counted from 1"),
-	{"workers.master", "a Master, for programs that meet at it by themselves", "workers.master", func(r *ruling) []string { return when(r.Spec.Workers.Master, "workers.master") }},
+	{"workers.master", "a Master, for programs that meet at it by themselves", "workers.master", func(r *validation) []string { return when(r.Spec.Workers.Master, "workers.master") }},
 	writtenOf("resources", "resources", "requests that are not the limits, or none", "requests", "limits"),
 	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port", "id", "etcd", "companion", "keepAlive", "keepAliveAttempts"),
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),
@@ -136,7 +136,7 @@ var Features = []Feature{
 	written("bytescheduler", "tuning of ByteScheduler, BytePS"),
 	written("dlrover", "strategy of DLRover"),
 	gangOf(GangKoordinator), gangOf(GangCoscheduling), gangOf(GangVolcano), gangOf(GangKueue), gangOf(GangKubernetes), gangOf(GangTegen),
-	{"suspend", "no training pod starts", "suspend", func(r *ruling) []string { return when(r.Spec.Suspend, "suspend") }},
+	{"suspend", "no training pod starts", "suspend", func(r *validation) []string { return when(r.Spec.Suspend, "suspend") }},
 	written("storage", "volumes"),
 	{"storage.dataset", "datasets fetched before training", "storage", fetchedData},
 	written("checkpoint", "a place for checkpoints"),
@@ -164,25 +164,32 @@ var Features = []Feature{
 	written("ttlAfterFinished", "finished jobs are deleted"),
 	written("cleanPods", "pods that are deleted when the job is over"),
 	written("hashedNames", "names that change with the template"),
-	written("roles.server", "resources, nodes and pods of the parameter servers"),
-	written("roles.scheduler", "resources, nodes and pods of their scheduler"),
-	written("roles.launcher", "resources, nodes and pods of the launcher"),
-	written("roles.etcd", "resources, nodes and pods of an etcd"),
-	written("roles.companion", "resources, nodes and pods of a companion"),
-	written("roles.helper", "resources, nodes and pods of what prepares the job"),
+	roleOf("roles.server", "resources, nodes and pods of the parameter servers"),
+	roleOf("roles.scheduler", "resources, nodes and pods of their scheduler"),
+	roleOf("roles.launcher", "resources, nodes and pods of the launcher"),
+	roleOf("roles.etcd", "resources, nodes and pods of an etcd"),
+	roleOf("roles.companion", "resources, nodes and pods of a companion"),
+	roleOf("roles.helper", "resources, nodes and pods of what prepares the job"),
 	written("podTemplate", "any further field of the workers' pods"),
 }
 
 // written is a feature that is used wherever its field is given, in the author's file or by an environment.
 func written(field, doc string) Feature {
-	return Feature{field, doc, "target", func(r *ruling) []string { return when(r.given("spec."+field), field) }}
+	return Feature{field, doc, "target", func(r *validation) []string { return when(r.isSet("spec."+field), field) }}
+}
+
+// roleOf is a feature that is used wherever a role is spoken of. Its refusal names the roles that the job has instead.
+func roleOf(field, doc string) Feature {
+	f := written(field, doc)
+	f.dependsOn += " workers.max rendezvous.store storage ssh"
+	return f
 }
 
 // writtenOf is a feature that is used wherever one of some fields of a section is given.
 func writtenOf(name, section, doc string, fields ...string) Feature {
-	return Feature{name, doc, "target", func(r *ruling) (paths []string) {
+	return Feature{name, doc, "target", func(r *validation) (paths []string) {
 		for _, field := range fields {
-			paths = append(paths, when(r.given("spec."+section+"."+field), section+"."+field)...)
+			paths = append(paths, when(r.isSet("spec."+section+"."+field), section+"."+field)...)
 		}
 		return paths
 	}}
@@ -190,35 +197,35 @@ func writtenOf(name, section, doc string, fields ...string) Feature {
 
 // gangOf is a dialect of gang scheduling.
 func gangOf(scheduler string) Feature {
-	return Feature{"gang.scheduler=" + scheduler, "gang of " + scheduler, "gang", func(r *ruling) []string {
+	return Feature{"gang.scheduler=" + scheduler, "gang of " + scheduler, "gang", func(r *validation) []string {
 		return when(r.Spec.Gang != nil && r.Spec.Gang.Scheduler == scheduler, "gang.scheduler")
 	}}
 }
 
 // tegenRun passes over frameworks that have no launcher to choose, since launcher says so already.
-func tegenRun(r *ruling) []string { return when(r.Spec.TegenRun(), "launcher") }
+func tegenRun(r *validation) []string { return when(r.Spec.TegenRun(), "launcher") }
 
-func elastic(r *ruling) []string {
+func elastic(r *validation) []string {
 	w := &r.Spec.Workers
 	field := "workers.min"
-	if !r.given("spec.workers.min") {
+	if !r.isSet("spec.workers.min") {
 		field = "workers.max"
 	}
 	return when(w.Min < w.Max, field)
 }
 
 // endless passes over targets that count no restarts, since failure.restarts says so already.
-func endless(r *ruling) []string {
+func endless(r *validation) []string {
 	return when(r.Spec.Failure.Restarts.None && (r.row == nil || r.row.Carries("failure.restarts")), "failure.restarts")
 }
 
 // perWorker passes over a Volcano Job whose failed pods stay as they are, which needs no counting.
-func perWorker(r *ruling) []string {
+func perWorker(r *validation) []string {
 	n := r.Spec.Failure.RestartsPerWorker
 	return when(n != nil && (*n > 0 || r.Spec.Target != TargetVCJob), "failure.restartsPerWorker")
 }
 
-func fetchedData(r *ruling) (paths []string) {
+func fetchedData(r *validation) (paths []string) {
 	for i := range r.Spec.Storage {
 		paths = append(paths, when(r.Spec.Storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))...)
 	}
@@ -226,9 +233,9 @@ func fetchedData(r *ruling) (paths []string) {
 }
 
 // ownGroup passes over the default, which is rendered for every target.
-func ownGroup(r *ruling) []string {
+func ownGroup(r *validation) []string {
 	group := r.Spec.Security.RunAsGroup
-	return when(r.given("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
+	return when(r.isSet("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
 }
 
 func when(used bool, field string) []string {
@@ -265,7 +272,7 @@ func (t *Target) Carries(feature string) bool {
 }
 
 // target refuses a target that the framework does not have.
-func (r *ruling) target() {
+func (r *validation) target() {
 	s := &r.Spec
 	if r.row != nil {
 		return
@@ -276,7 +283,7 @@ func (r *ruling) target() {
 			names = append(names, t.Name)
 		}
 	}
-	if r.given("spec.target") {
+	if r.isSet("spec.target") {
 		r.fail("spec.target", "target", "framework %s has no target %s: one of %s", s.Framework, s.Target, strings.Join(names, ", "))
 		return
 	}
@@ -287,12 +294,12 @@ func (r *ruling) target() {
 func featureRules() []rule {
 	out := make([]rule, len(Features))
 	for i, f := range Features {
-		out[i] = rule{func(r *ruling) { r.carries(f) }, "framework target mxnet.mode bytescheduler.mode " + f.reads}
+		out[i] = rule{func(r *validation) { r.carries(f) }, "framework target mxnet.mode bytescheduler.mode " + f.dependsOn}
 	}
 	return out
 }
 
-func (r *ruling) carries(f Feature) {
+func (r *validation) carries(f Feature) {
 	t := r.row
 	if t == nil || t.Carries(f.Name) {
 		return

@@ -20,7 +20,7 @@ const patience = 10 * time.Minute
 // figure is what one trial took.
 type figure struct {
 	// First and Last are when the API had the first binding and the last, since the scheduler became leader. Of a gang that
-	// is refused they are when the first pod was told and the last, since that was made.
+	// is refused they are when the first pod was reported and the last, since that was made.
 	First, Last time.Duration
 	// CPU of the scheduler, user and system, from before the first pod was made.
 	CPU time.Duration
@@ -73,7 +73,7 @@ func (b *bench) place(ctx context.Context, s *standby, t trial, profiles string)
 	if err := b.create(ctx, t, s.contender, t.pods, 0); err != nil {
 		return f, err
 	}
-	if err := s.settle(ctx, t.pods); err != nil {
+	if err := s.awaitIdle(ctx, t.pods); err != nil {
 		return f, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -139,7 +139,7 @@ func (b *bench) bindings(ctx context.Context, n int) (<-chan moments, error) {
 	return out, nil
 }
 
-// follow shows the objects that change until it is told that this was the last. The API server closes watches whose
+// follow shows the objects that change until last says that this was the last. The API server closes watches whose
 // reader a busy machine slows down; it goes on where such a one ended.
 func (b *bench) follow(ctx context.Context, of interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)

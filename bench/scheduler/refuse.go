@@ -13,7 +13,7 @@ import (
 
 // refuse makes a gang that does not fit, under a scheduler that leads already. Its last pod is made when the API has all
 // others, and the clock starts before the request that makes it. The gang is refused when an event or a condition says
-// of it how many pods it needs and for how many there is room; all are told when every pod has that condition.
+// of it how many pods it needs and for how many there is room; all are reported when every pod has that condition.
 func (b *bench) refuse(ctx context.Context, s *standby, t trial, gpus int) (f figure, err error) {
 	cpu, err := s.cpu()
 	if err != nil {
@@ -24,7 +24,7 @@ func (b *bench) refuse(ctx context.Context, s *standby, t trial, gpus int) (f fi
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	told, err := b.refusals(ctx, t)
+	reported, err := b.refusals(ctx, t)
 	if err != nil {
 		return f, err
 	}
@@ -37,7 +37,7 @@ func (b *bench) refuse(ctx context.Context, s *standby, t trial, gpus int) (f fi
 	}
 	var m moments
 	select {
-	case m = <-told:
+	case m = <-reported:
 	case <-ctx.Done():
 		return f, fmt.Errorf("waiting for the gang to be refused: %w", context.Cause(ctx))
 	}

@@ -133,7 +133,7 @@ func TestReport(t *testing.T) {
 		"| tegen-scheduler: 500 pods on 20 nodes: at least 0.95 of kube-scheduler | 1.00 | met | 1.00 |",
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes: at least 0.90 of kube-scheduler without gangs | 0.50 | missed | 0.50 |",
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes: ahead of kube-scheduler, in-tree gangs | 2.00 | met | 2.00 |",
-		"| tegen-scheduler: 1 gang of 100 on 20 nodes, which do not fit: refused within 1s | 40 ms, all pods told after 2.00 s | met | |",
+		"| tegen-scheduler: 1 gang of 100 on 20 nodes, which do not fit: refused within 1s | 40 ms, all pods reported after 2.00 s | met | |",
 		"| time per pod of 500 pods at most 1.3 of that of 100, on 20 nodes | 0.80, kube-scheduler 1.00 | met | 0.80, kube-scheduler 1.00 |",
 	} {
 		if !strings.Contains(squeeze(got.String()), squeeze(want)) {

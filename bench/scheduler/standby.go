@@ -99,8 +99,8 @@ func (s *standby) lead(ctx context.Context) (time.Time, error) {
 	return when, nil
 }
 
-// settle waits until the scheduler has all pods in its queue, and neither it nor the API server has work left of that.
-func (s *standby) settle(ctx context.Context, pods int) error {
+// awaitIdle waits until the scheduler has all pods in its queue, and neither it nor the API server has work left of that.
+func (s *standby) awaitIdle(ctx context.Context, pods int) error {
 	const interval, idle = 250 * time.Millisecond, 40 * time.Millisecond
 	used := func() (time.Duration, error) {
 		own, err := s.cpu()

@@ -7,8 +7,8 @@ import (
 	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
-// target is what tegen-scheduler is to reach. A missed one is printed like a met one: the bench measures, it does not
-// judge.
+// target is what tegen-scheduler is to reach. A missed one is printed like a met one: the bench measures, it passes no
+// verdict.
 type target struct {
 	words    string
 	measured string
@@ -76,13 +76,13 @@ func (r report) atLeast(t, other trial, least float64) []target {
 	}}
 }
 
-// refusal judges by the first that is heard.
+// refusal counts the first that is reported.
 func (r report) refusal(t trial) target {
 	fs := r.results[t]
 	first := duration(medianOf(fs, figure.first))
 	return target{
 		words:    fmt.Sprintf("%s: refused within %v", t, mostRefusal),
-		measured: fmt.Sprintf("%s, all pods told after %s", markdown.Seconds(first), markdown.Seconds(duration(medianOf(fs, figure.last)))),
+		measured: fmt.Sprintf("%s, all pods reported after %s", markdown.Seconds(first), markdown.Seconds(duration(medianOf(fs, figure.last)))),
 		met:      first < mostRefusal,
 	}
 }

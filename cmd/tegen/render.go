@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/krm"
-	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/internal/tree"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -211,7 +211,7 @@ func read(stdin io.Reader, files []string, limit int64) ([]schema.Source, error)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", printable(name), err)
 		}
-		sources[i] = schema.Source{Name: printable(name), Data: manifest.JoinSurrogates(data)}
+		sources[i] = schema.Source{Name: printable(name), Data: yamldoc.JoinSurrogates(data)}
 	}
 	return sources, nil
 }

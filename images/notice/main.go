@@ -39,7 +39,7 @@ type module struct {
 // notice is the licences of all that packages link, by module.
 func notice(packages []string) (string, error) {
 	if len(packages) == 0 {
-		return "", errors.New("no package given")
+		return "", errors.New("no package named")
 	}
 	goroot, err := run("env", "GOROOT")
 	if err != nil {

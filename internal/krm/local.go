@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // localOnly refuses a kustomization that names what is not on this disk: kustomize would fetch it with git or over
@@ -153,7 +153,7 @@ func (fs overlaidFS) ReadFile(path string) ([]byte, error) {
 	}
 	// Only in a file of inputs: any other may be what a ConfigMap is generated of, byte for byte.
 	if bytes.Contains(data, []byte(names.APIVersion)) {
-		data = manifest.JoinSurrogates(data)
+		data = yamldoc.JoinSurrogates(data)
 		data = bytes.ReplaceAll(data, []byte(localConfig), []byte("internal."+localConfig))
 	}
 	return data, nil

@@ -11,10 +11,9 @@ import (
 	"sync"
 
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -30,7 +29,7 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob)) {
 			continue // the given jobs stand for these
 		}
-		all = append(all, schema.Source{Name: relative(path), Data: manifest.JoinSurrogates(text)})
+		all = append(all, schema.Source{Name: relative(path), Data: yamldoc.JoinSurrogates(text)})
 	}
 	if _, err := schema.Load(all); err != nil {
 		return err
@@ -118,7 +117,7 @@ func written(all []stand, dir string, t *types.Kustomization) []stand {
 		}
 		if !info.IsDir() {
 			if text, err := readRegular(path); err == nil {
-				all = append(all, standing(relative(path), manifest.JoinSurrogates(text))...)
+				all = append(all, standing(relative(path), yamldoc.JoinSurrogates(text))...)
 			}
 			continue
 		}
@@ -150,20 +149,16 @@ func standing(file string, text []byte) (all []stand) {
 	if !bytes.Contains(text, []byte(names.APIVersion)) {
 		return nil
 	}
-	for dec := yaml.NewDecoder(bytes.NewReader(text)); ; {
-		var doc yaml.Node
-		if dec.Decode(&doc) != nil {
-			return all
-		}
-		if len(doc.Content) == 0 {
+	for _, doc := range yamldoc.Split(file, text) {
+		n, err := doc.Parse()
+		if err != nil || n == nil || !isInput(n) || kind(n) != names.KindTrainingJob {
 			continue
 		}
-		if n := doc.Content[0]; isInput(n) && kind(n) == names.KindTrainingJob {
-			home := namespace(n)
-			if home == "" {
-				home = "default"
-			}
-			all = append(all, stand{name(n), home, fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column)})
+		home := namespace(n)
+		if home == "" {
+			home = "default"
 		}
+		all = append(all, stand{name(n), home, fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column)})
 	}
+	return all
 }

@@ -4,19 +4,21 @@ import (
 	"errors"
 	"fmt"
 
-	yamlv3 "go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Loose is an object as it was written, with whatever fields it has.
 type Loose struct {
-	Object map[string]any // values as kubectl reads them, keys as they were written; whole numbers are int64
+	Object map[string]any // values as kubectl reads them, keys as they were written; integers are int64
 	Twice  []Twice        // keys that stand twice in one mapping, of which the last counts
 
 	doc  document
-	root *yamlv3.Node // nil where positions are unknown
-	at   path         // of the object in its document
+	root *yaml.Node   // nil where positions are unknown
+	at   yamldoc.Path // of the object in its document
 }
 
 // Twice is a key that stands twice in one mapping.
@@ -28,34 +30,33 @@ type Twice struct {
 // Line is that of the value at a path of the object, or of as much of the path as there is. An index is "[0]".
 func (l *Loose) Line(steps []string) int {
 	if l.root == nil {
-		return l.doc.firstLine()
+		return l.doc.FirstLine()
 	}
-	return l.doc.lineBelow(l.root, l.at.add(steps...))
+	_, line := yamldoc.At(l.root, l.at.Add(steps...))
+	return line
 }
 
-// Text is the scalar at a path as it was written, without quotes: 1.10, where the value is 1.1. It is "" for anything else.
+// Text is the scalar at a path as it was written, without quotes: 1.10, where the value is 1.1. It is "" for anything
+// else.
 func (l *Loose) Text(steps []string) string {
-	node := l.root
-	for _, step := range l.at.add(steps...) {
-		if node == nil {
-			return ""
-		}
-		node, _ = child(node, step)
+	if l.root == nil {
+		return ""
 	}
-	if node = target(node); node == nil || node.Kind != yamlv3.ScalarNode {
+	node, _ := yamldoc.At(l.root, l.at.Add(steps...))
+	if node = yamldoc.Target(node); node == nil || node.Kind != yaml.ScalarNode {
 		return ""
 	}
 	return node.Value
 }
 
 // Stream is the name under which the text was read.
-func (l *Loose) Stream() string { return l.doc.name }
+func (l *Loose) Stream() string { return l.doc.Stream }
 
 // ReadLoosely parses a stream of YAML documents with less ado than Read: unknown kinds and fields are what they are, a
 // key that stands twice is reported and read, and a document that cannot be read hides no other. The items of lists of
 // objects come one by one.
 func ReadLoosely(name string, data []byte) (objects []*Loose, errs []error) {
-	for _, doc := range splitDocuments(name, data) {
+	for _, doc := range documents(name, data, false) {
 		found, wrong := doc.readLoosely()
 		objects, errs = append(objects, found...), append(errs, wrong...)
 	}
@@ -63,9 +64,9 @@ func ReadLoosely(name string, data []byte) (objects []*Loose, errs []error) {
 }
 
 func (d document) readLoosely() ([]*Loose, []error) {
-	text, err := yaml.YAMLToJSON(d.text)
+	text, err := d.json(d.JSON)
 	if err != nil {
-		return nil, []error{d.syntaxError(err)}
+		return nil, []error{err}
 	}
 	if string(text) == "null" {
 		return nil, nil
@@ -74,9 +75,10 @@ func (d document) readLoosely() ([]*Loose, []error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil {
 		return nil, []error{d.errorAt(nil, errors.New("reading a document: want a mapping with apiVersion and kind"))}
 	}
-	whole := &Loose{Object: object, doc: d, root: d.root()}
-	if whole.root != nil {
-		whole.Twice = d.twice(whole.root, nil)
+	whole := &Loose{Object: object, doc: d}
+	if root, err := d.Parse(); err == nil && root != nil {
+		whole.root = root
+		whole.Twice = twice(whole.root, nil)
 		keepKeys(whole.root, object)
 	}
 	return whole.items()
@@ -91,14 +93,14 @@ func (l *Loose) items() (out []*Loose, errs []error) {
 	}
 	list, isList := l.Object["items"].([]any)
 	if !isList && kind == "List" && l.Object["items"] != nil {
-		return nil, []error{l.doc.errorAt(l.at.add("items"), errors.New("reading List: items: want a list"))}
+		return nil, []error{l.doc.errorAt(l.at.Add("items"), errors.New("reading List: items: want a list"))}
 	}
 	if !isList {
 		return []*Loose{l}, nil
 	}
 	for i, item := range list {
 		object, ok := item.(map[string]any)
-		at := l.at.add("items").index(i)
+		at := l.at.Add("items").Index(i)
 		if !ok {
 			errs = append(errs, l.doc.errorAt(at, fmt.Errorf("reading %s: %s: want a mapping", kind, at)))
 			continue
@@ -113,41 +115,41 @@ func (l *Loose) items() (out []*Loose, errs []error) {
 }
 
 // twice finds keys that stand twice in one mapping.
-func (d document) twice(node *yamlv3.Node, at path) (out []Twice) {
-	if node.Kind == yamlv3.SequenceNode {
+func twice(node *yaml.Node, at yamldoc.Path) (out []Twice) {
+	if node.Kind == yaml.SequenceNode {
 		for i, item := range node.Content {
-			out = append(out, d.twice(item, at.index(i))...)
+			out = append(out, twice(item, at.Index(i))...)
 		}
 		return out
 	}
-	if node.Kind != yamlv3.MappingNode { // an alias was looked at where it is anchored
+	if node.Kind != yaml.MappingNode { // an alias was looked at where it is anchored
 		return nil
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
-		here := at.add(key.Value)
+		here := at.Add(key.Value)
 		if seen[key.Value] {
-			out = append(out, Twice{here, d.line + key.Line - 1})
+			out = append(out, Twice{here, key.Line})
 		}
 		seen[key.Value] = true
-		out = append(out, d.twice(value, here)...)
+		out = append(out, twice(value, here)...)
 	}
 	return out
 }
 
 // keepKeys gives keys back that YAML 1.1 takes for something else than text: y is "true" to it.
-func keepKeys(node *yamlv3.Node, value any) {
-	node = target(node)
+func keepKeys(node *yaml.Node, value any) {
+	node = yamldoc.Target(node)
 	switch x := value.(type) {
 	case []any:
-		for i := 0; node.Kind == yamlv3.SequenceNode && i < min(len(x), len(node.Content)); i++ {
+		for i := 0; node.Kind == yaml.SequenceNode && i < min(len(x), len(node.Content)); i++ {
 			keepKeys(node.Content[i], x[i])
 		}
 	case map[string]any:
-		for i := 0; node.Kind == yamlv3.MappingNode && i+1 < len(node.Content); i += 2 {
-			key := target(node.Content[i])
-			if _, ok := x[key.Value]; !ok && key.Kind == yamlv3.ScalarNode && key.Style == 0 && key.Tag != mergeTag {
+		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+			key := yamldoc.Target(node.Content[i])
+			if _, ok := x[key.Value]; !ok && key.Kind == yaml.ScalarNode && key.Style == 0 && key.Tag != yamldoc.MergeTag {
 				keepKey(x, key.Value)
 			}
 			keepKeys(node.Content[i+1], x[key.Value])
@@ -157,7 +159,7 @@ func keepKeys(node *yamlv3.Node, value any) {
 
 func keepKey(object map[string]any, written string) {
 	var alone map[string]any
-	if yaml.Unmarshal([]byte(written+": 0"), &alone) != nil {
+	if sigsyaml.Unmarshal([]byte(written+": 0"), &alone) != nil {
 		return
 	}
 	for read := range alone {

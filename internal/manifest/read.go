@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Read parses a stream of YAML documents as kubectl does. Kinds of this
@@ -28,13 +28,12 @@ func ReadPrinted(name string, data []byte) ([]runtime.Object, error) {
 	return read(name, data, true)
 }
 
-func read(name string, data []byte, loosely bool) ([]runtime.Object, error) {
+func read(name string, data []byte, lenient bool) ([]runtime.Object, error) {
 	var objs []runtime.Object
-	for _, doc := range splitDocuments(name, data) {
-		doc.loose = loosely
-		text, err := doc.json()
+	for _, doc := range documents(name, data, lenient) {
+		text, err := doc.json(doc.StrictJSON)
 		if err != nil {
-			return nil, doc.syntaxError(err)
+			return nil, err
 		}
 		if string(text) == "null" {
 			continue
@@ -49,18 +48,9 @@ func read(name string, data []byte, loosely bool) ([]runtime.Object, error) {
 	return objs, nil
 }
 
-// json is the document's content as JSON. What a cluster printed as JSON is
-// taken as it is: a YAML parser takes several times as long and as much memory.
-func (d document) json() ([]byte, error) {
-	if text := bytes.TrimSpace(d.text); d.loose && json.Valid(text) {
-		return text, nil
-	}
-	return yaml.YAMLToJSONStrict(d.text)
-}
-
 // decode appends the object that the JSON text at a path of the document describes,
 // or those of a List.
-func (d document) decode(objs []runtime.Object, at path, text []byte) ([]runtime.Object, error) {
+func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([]runtime.Object, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -73,7 +63,7 @@ func (d document) decode(objs []runtime.Object, at path, text []byte) ([]runtime
 	}
 	gv, err := schema.ParseGroupVersion(head.APIVersion)
 	if err != nil {
-		return nil, d.errorAt(at.add("apiVersion"), fmt.Errorf("reading %s: %w", head.Kind, err))
+		return nil, d.errorAt(at.Add("apiVersion"), fmt.Errorf("reading %s: %w", head.Kind, err))
 	}
 	if head.APIVersion == "v1" && head.Kind == "List" {
 		return d.decodeList(objs, at, text)
@@ -90,7 +80,7 @@ func (d document) decode(objs []runtime.Object, at path, text []byte) ([]runtime
 		return append(objs, u), nil
 	}
 	strict, err := kjson.UnmarshalStrict(text, obj)
-	if err == nil && len(strict) > 0 && !d.loose {
+	if err == nil && len(strict) > 0 && !d.lenient {
 		err = strict[0]
 	}
 	if err != nil && !namesField(text, err) {
@@ -103,7 +93,7 @@ func (d document) decode(objs []runtime.Object, at path, text []byte) ([]runtime
 			if errors.As(err, &wrongType) {
 				err = fmt.Errorf("got %s", gotWord(wrongType.Value))
 			}
-			return nil, d.errorAt(at.add(field...), fmt.Errorf("reading %s: %s: %w", head.Kind, field, err))
+			return nil, d.errorAt(at.Add(field...), fmt.Errorf("reading %s: %s: %w", head.Kind, field, err))
 		}
 	}
 	if err != nil {
@@ -113,7 +103,7 @@ func (d document) decode(objs []runtime.Object, at path, text []byte) ([]runtime
 	return append(objs, obj), nil
 }
 
-func (d document) decodeList(objs []runtime.Object, at path, text []byte) ([]runtime.Object, error) {
+func (d document) decodeList(objs []runtime.Object, at yamldoc.Path, text []byte) ([]runtime.Object, error) {
 	var list struct {
 		Items []json.RawMessage `json:"items"`
 	}
@@ -122,7 +112,7 @@ func (d document) decodeList(objs []runtime.Object, at path, text []byte) ([]run
 	}
 	for i, item := range list.Items {
 		var err error
-		if objs, err = d.decode(objs, at.add("items").index(i), item); err != nil {
+		if objs, err = d.decode(objs, at.Add("items").Index(i), item); err != nil {
 			return nil, err
 		}
 	}

@@ -102,7 +102,7 @@ func TestReadErrors(t *testing.T) {
 		{"kind: Pod\napiVersion: 1\n", "x.yaml:2: reading a document: apiVersion: got a number, want a string"},
 		{"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n- kind: Pod\n", "x.yaml:6: reading a document: apiVersion or kind is missing"},
 		{"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  spec:\n    bad: 1\n", `x.yaml:7: reading Pod: unknown field "spec.bad"`},
-		{"# c\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: b\n  c.d: no\n", "x.yaml:6: reading ConfigMap: data.c.d: got true or false, want a string"},
+		{"# c\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: b\n  c.d: no\n", "x.yaml:6: reading ConfigMap: data[\"c.d\"]: got true or false, want a string"},
 		{pod + "  - name: b\n    env:\n    - {name: A}\n    - name: B\n      value: 3\n  - name: c\n", "x.yaml:10: reading Pod: spec.containers[1].env[1].value: got a number, want a string"},
 		{pod + "  - image:\n      a: b\n", "x.yaml:6: reading Pod: spec.containers[1].image: got a mapping, want a string"},
 		{pod + "  - image: []\n", "x.yaml:6: reading Pod: spec.containers[1].image: got a list, want a string"},

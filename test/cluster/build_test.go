@@ -34,7 +34,7 @@ func TestCacheKey(t *testing.T) {
 		}
 		seen[key] = change
 	}
-	if moved := cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOMOD = "/elsewhere/go.mod" }), "-s"); moved != base {
+	if elsewhere := cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOMOD = "/elsewhere/go.mod" }), "-s"); elsewhere != base {
 		t.Error("two checkouts of one version build their programs twice")
 	}
 }

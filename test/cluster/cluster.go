@@ -30,7 +30,7 @@ import (
 // Options of a control plane. The zero value is etcd, kube-apiserver, kube-controller-manager, the stock
 // kube-scheduler and KWOK, with every feature gate and API at its default.
 type Options struct {
-	// Gates are feature gates, given to kube-apiserver, kube-controller-manager and kube-scheduler.
+	// Gates are feature gates of kube-apiserver, kube-controller-manager and kube-scheduler.
 	Gates map[string]bool
 	// APIs are group/versions to serve besides the default ones, such as "scheduling.k8s.io/v1alpha2".
 	APIs []string
@@ -38,7 +38,7 @@ type Options struct {
 	NoScheduler bool
 	// NoControllers leaves kube-controller-manager out. Then nobody makes ServiceAccounts, and pods are admitted without.
 	NoControllers bool
-	// Address, where one is given, is an address of this machine that kube-apiserver listens on, so that real nodes can
+	// Address, where one is set, is an address of this machine that kube-apiserver listens on, so that real nodes can
 	// join. Then KWOK is left out, the Service "kubernetes" leads there, and the loss of a node is noticed as it is by
 	// default. The zero value is the loopback interface, and no node can reach it.
 	Address string
@@ -208,7 +208,7 @@ func (c *Cluster) Err() error {
 	}
 }
 
-// Process is the running program of a name, such as "kwok" or one given to Run; nil where there is none.
+// Process is the running program of a name, such as "kwok" or one that Run started; nil where there is none.
 func (c *Cluster) Process(name string) *Process {
 	for _, p := range c.processes() {
 		if p.name == name && p.alive() {

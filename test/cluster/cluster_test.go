@@ -70,7 +70,7 @@ func TestArgs(t *testing.T) {
 			nil,
 		},
 		{
-			"the caller's take the place of ours: a list given twice would be both", controllerManager,
+			"the caller's take the place of ours: a list set twice would be both", controllerManager,
 			Options{Args: map[string][]string{controllerManager: {"--controllers=job-controller"}}},
 			[]string{"--leader-elect=false", "--controllers=job-controller"},
 			[]string{"--controllers=*"},

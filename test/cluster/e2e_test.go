@@ -217,7 +217,7 @@ func testStatefulSet(t *testing.T, c *Cluster) {
 	})
 }
 
-// testJob sees that a Job runs until its pods are told to end. One succeeds with them; of the other one pod fails, and
+// testJob sees that a Job runs until its pods are asked to end. One succeeds with them; of the other one pod fails, and
 // the rest, which hold a finalizer of the Job controller's, go.
 func testJob(t *testing.T, c *Cluster) {
 	ctx, jobs := t.Context(), c.Client().BatchV1().Jobs("default")

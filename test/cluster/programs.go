@@ -99,7 +99,7 @@ func (l layout) args(program string, o Options) []string {
 	return replaced(args, o.Args[program])
 }
 
-// replaced are arguments with the caller's in place of those of the same flags: a list given twice would be both.
+// replaced are arguments with the caller's in place of those of the same flags: a list set twice would be both.
 func replaced(args, own []string) []string {
 	flag := func(arg string) string {
 		name, _, _ := strings.Cut(arg, "=")

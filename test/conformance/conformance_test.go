@@ -1,5 +1,5 @@
 // Package conformance checks the rendered manifests under golden against two
-// judges that share no code with tegen: the schemas of one Kubernetes release,
+// evaluators that share no code with tegen: the schemas of one Kubernetes release,
 // through kubeconform, and the practices kube-score knows. The golden
 // comparison says that output did not change; this says that it is right.
 //
@@ -32,7 +32,7 @@ const (
 	scoreMod   = root + "/score.mod"
 	schemasMod = "schemas.mod"
 
-	// scoredKubernetes is the release kube-score judges API versions by. It
+	// scoredKubernetes is the release kube-score evaluates API versions by. It
 	// stays with the minor version pinned in schemas.mod.
 	scoredKubernetes = "v1.36"
 )
@@ -105,9 +105,9 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judges := newJudges(t)
+	evaluators := newEvaluators(t)
 
-	findings, checked, err := judges.conform(files)
+	findings, checked, err := evaluators.conform(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +121,14 @@ func TestGolden(t *testing.T) {
 	var critical []finding
 	unscored := false
 	for _, file := range files {
-		found, err := judges.score(file)
+		found, err := evaluators.score(file)
 		if err != nil {
 			t.Error(err)
 			unscored = true
 		}
 		critical = append(critical, found...)
 	}
-	open, stale := settle(critical, accepted)
+	open, stale := reconcile(critical, accepted)
 	for _, f := range open {
 		t.Errorf("critical: %v", f)
 	}
@@ -140,11 +140,11 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestJudgesCatch shows that each judge still rejects what it is here to
+// TestEvaluatorsCatch shows that each evaluator still rejects what it is here to
 // reject; a green TestGolden is worth nothing without it.
-func TestJudgesCatch(t *testing.T) {
+func TestEvaluatorsCatch(t *testing.T) {
 	requireConformance(t)
-	judges := newJudges(t)
+	evaluators := newEvaluators(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		t.Helper()
@@ -157,7 +157,7 @@ func TestJudgesCatch(t *testing.T) {
 
 	t.Run("the sample passes", func(t *testing.T) {
 		file := write("sample", sample)
-		findings, checked, err := judges.conform([]string{file})
+		findings, checked, err := evaluators.conform([]string{file})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestJudgesCatch(t *testing.T) {
 		for _, f := range findings {
 			t.Error(f)
 		}
-		critical, err := judges.score(file)
+		critical, err := evaluators.score(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestJudgesCatch(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			file := write("mutated", mutate(t, tc.old, tc.new))
-			findings, _, err := judges.conform([]string{file})
+			findings, _, err := evaluators.conform([]string{file})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +218,7 @@ func TestJudgesCatch(t *testing.T) {
 		{"headless Service missing", "  serviceName: demo\n", "  serviceName: other\n", "StatefulSet", "statefulset-has-servicename"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			critical, err := judges.score(write("mutated", mutate(t, tc.old, tc.new)))
+			critical, err := evaluators.score(write("mutated", mutate(t, tc.old, tc.new)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,14 +250,14 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestReconcile(t *testing.T) {
 	missing := finding{check: "pod-probes", kind: "Job", name: "a", component: "ranks"}
 	other := finding{check: "pod-probes", kind: "Job", name: "b", component: "shards"}
 	rows := []acceptance{
 		{check: "pod-probes", kind: "Job", component: "ranks"},
 		{check: "pod-probes", kind: "Job", component: "loader"},
 	}
-	open, stale := settle([]finding{missing, other}, rows)
+	open, stale := reconcile([]finding{missing, other}, rows)
 	if !slices.Equal(open, []finding{other}) {
 		t.Errorf("open = %v, want only %v", open, other)
 	}
@@ -273,9 +273,9 @@ func requireConformance(t *testing.T) {
 	}
 }
 
-// settle sets the critical findings against the accepted ones and returns the
+// reconcile sets the critical findings against the accepted ones and returns the
 // findings that remain and the rows that nothing triggered.
-func settle(critical []finding, rows []acceptance) (open []finding, stale []acceptance) {
+func reconcile(critical []finding, rows []acceptance) (open []finding, stale []acceptance) {
 	used := make([]bool, len(rows))
 	for _, f := range critical {
 		i := slices.IndexFunc(rows, func(a acceptance) bool {

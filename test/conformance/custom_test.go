@@ -24,7 +24,7 @@ import (
 // ownCRDs are the definitions that tegen brings along.
 const ownCRDs = root + "/overlays/crds"
 
-// customGroups are the API groups whose objects TestCustomResources judges by
+// customGroups are the API groups whose objects TestCustomResources evaluates by
 // CRDs. kubeconform has no schemas for them and leaves them out.
 var customGroups = []string{
 	"batch.volcano.sh",
@@ -42,7 +42,7 @@ var customGroups = []string{
 }
 
 // builtInGroups are those of Kubernetes itself whose objects are read as custom
-// resources are. They have no CRDs; kubeconform judges them.
+// resources are. They have no CRDs; kubeconform evaluates them.
 var builtInGroups = []string{"scheduling.k8s.io"}
 
 // TestCustomResources holds every custom resource of the goldens against every
@@ -58,7 +58,7 @@ func TestCustomResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(resources) == 0 {
-		t.Errorf("no custom resource in %d goldens: nothing would be judged", len(files))
+		t.Errorf("no custom resource in %d goldens: nothing would be evaluated", len(files))
 	}
 	own, err := crds.ReadDir(ownCRDs)
 	if err != nil {
@@ -69,20 +69,20 @@ func TestCustomResources(t *testing.T) {
 	if err != nil && !absent {
 		t.Fatal(err)
 	}
-	wrong, unjudged := hold(t.Context(), resources, slices.Concat(own, others))
+	wrong, unevaluated := hold(t.Context(), resources, slices.Concat(own, others))
 	for _, w := range wrong {
 		t.Error(w)
 	}
 	if absent {
-		upstream.Absent(t, fmt.Errorf("%d of %d custom resources are not judged: %w", len(unjudged), len(resources), err))
+		upstream.Absent(t, fmt.Errorf("%d of %d custom resources are not evaluated: %w", len(unevaluated), len(resources), err))
 	}
-	for _, r := range unjudged {
+	for _, r := range unevaluated {
 		t.Errorf("%s: no CRD in %s or of other projects defines the kind", r, ownCRDs)
 	}
 }
 
 // TestCustomGroups: a group that no definition is for would be left out by
-// kubeconform and judged by nobody.
+// kubeconform and evaluated by nobody.
 func TestCustomGroups(t *testing.T) {
 	own, err := crds.ReadDir(ownCRDs)
 	if err != nil {
@@ -201,9 +201,9 @@ func customResources(files []string) ([]customResource, error) {
 	return all, nil
 }
 
-// hold judges custom resources by every definition of their kind and version,
+// hold evaluates custom resources by every definition of their kind and version,
 // and returns what is wrong, and the resources that no definition is there for.
-func hold(ctx context.Context, resources []customResource, definitions []*crds.Definition) (wrong []string, unjudged []customResource) {
+func hold(ctx context.Context, resources []customResource, definitions []*crds.Definition) (wrong []string, unevaluated []customResource) {
 	evaluators := make([]*celrules.Evaluator, len(definitions))
 	for i, d := range definitions {
 		evaluators[i] = celrules.New(d)
@@ -211,11 +211,11 @@ func hold(ctx context.Context, resources []customResource, definitions []*crds.D
 	for _, r := range resources {
 		gvk := r.object.GroupVersionKind()
 		if !slices.Contains(customGroups, gvk.Group) {
-			wrong = append(wrong, fmt.Sprintf("%s: nobody judges the group: add it to customGroups, with a CRD", r))
+			wrong = append(wrong, fmt.Sprintf("%s: nobody evaluates the group: add it to customGroups, with a CRD", r))
 			continue
 		}
 		var versions []string
-		judged := false
+		evaluated := false
 		for _, j := range evaluators {
 			if _, aside := upstream.SetAside[filepath.Base(j.File)]; aside || j.Kind != gvk.GroupKind() {
 				continue
@@ -224,18 +224,18 @@ func hold(ctx context.Context, resources []customResource, definitions []*crds.D
 			if !j.Serves(gvk.Version) {
 				continue
 			}
-			judged = true
+			evaluated = true
 			for _, f := range j.Check(ctx, r.object) {
 				wrong = append(wrong, r.file+": "+f.String())
 			}
 		}
 		switch {
-		case judged:
+		case evaluated:
 		case versions == nil:
-			unjudged = append(unjudged, r)
+			unevaluated = append(unevaluated, r)
 		default:
 			wrong = append(wrong, fmt.Sprintf("%s: no CRD serves %s: %s", r, gvk.Version, strings.Join(versions, ", ")))
 		}
 	}
-	return wrong, unjudged
+	return wrong, unevaluated
 }

@@ -101,7 +101,7 @@ func TestWalk(t *testing.T) {
 	}
 	// One more of the kind, which is set aside, has nothing to say.
 	all := append(define(t, "probes.yaml", probe), define(t, upstream.OlderDLRover, strings.Replace(probe, "mode:", "mood:", 1))...)
-	wrong, unjudged := hold(t.Context(), resources, all)
+	wrong, unevaluated := hold(t.Context(), resources, all)
 	for i := range wrong {
 		wrong[i] = strings.TrimPrefix(wrong[i], dir+string(filepath.Separator))
 	}
@@ -112,17 +112,17 @@ func TestWalk(t *testing.T) {
 		"c/base.yaml: Probe.mlkube.io default/required: spec.most: probes.yaml: is required; add it",
 		"c/base.yaml: Probe.mlkube.io default/cel: spec: probes.yaml: least must not exceed most",
 		"d/base.yaml: Probe.mlkube.io version: no CRD serves v2: probes.yaml",
-		"e/base.yaml: Probe.example.com group: nobody judges the group: add it to customGroups, with a CRD",
+		"e/base.yaml: Probe.example.com group: nobody evaluates the group: add it to customGroups, with a CRD",
 	}
 	if diff := cmp.Diff(want, wrong); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if len(unjudged) != 1 || unjudged[0].object.GetName() != "kind" {
-		t.Errorf("without a definition: %v", unjudged)
+	if len(unevaluated) != 1 || unevaluated[0].object.GetName() != "kind" {
+		t.Errorf("without a definition: %v", unevaluated)
 	}
 }
 
-// TestSkips: kubeconform leaves out what TestCustomResources judges, and nothing else.
+// TestSkips: kubeconform leaves out what TestCustomResources evaluates, and nothing else.
 func TestSkips(t *testing.T) {
 	_, files := goldens(t, map[string]string{
 		"a/base.yaml": "---\napiVersion: mlkube.io/v1\nkind: B\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  kind: A\n" +
@@ -139,10 +139,10 @@ func TestSkips(t *testing.T) {
 }
 
 // TestJudgesOfCustom: a custom resource neither hides what stands beside it from
-// the other judges nor is taken for a mistake by them.
+// the other evaluators nor is taken for a mistake by them.
 func TestJudgesOfCustom(t *testing.T) {
 	requireConformance(t)
-	judges := newJudges(t)
+	evaluators := newEvaluators(t)
 	const (
 		job    = "---\napiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: demo}\nspec: {minAvailable: 1}\n"
 		gang   = "---\napiVersion: scheduling.k8s.io/v1alpha2\nkind: PodGroup\nmetadata: {name: demo}\nspec: {schedulingPolicy: {gang: {minCount: 1}}}\n"
@@ -159,12 +159,12 @@ func TestJudgesOfCustom(t *testing.T) {
 		{"beside good ones", sample + job + gang + policy, nil, nil},
 		{"beside a bad one", mutate(t, "  replicas: 2\n", "  replicaz: 2\n") + job, []string{"StatefulSet"}, nil},
 		{"of Kubernetes itself, and bad", job + strings.Replace(gang, "minCount", "minimum", 1), []string{"PodGroup"}, nil},
-		{"of a group that nobody judges", strings.Replace(job, "batch.volcano.sh", "batch.example.com", 1), []string{"Job"}, nil},
+		{"of a group that nobody evaluates", strings.Replace(job, "batch.volcano.sh", "batch.example.com", 1), []string{"Job"}, nil},
 		{"none, and selectors of no pods", sample + policy, nil, []string{"networkpolicy-targets-pod", "service-targets-pod"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, files := goldens(t, map[string]string{"case/base.yaml": tc.text})
-			findings, _, err := judges.conform(files)
+			findings, _, err := evaluators.conform(files)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func TestJudgesOfCustom(t *testing.T) {
 			for _, f := range findings {
 				kinds = append(kinds, f.kind)
 			}
-			critical, err := judges.score(filepath.Join(dir, "case/base.yaml"))
+			critical, err := evaluators.score(filepath.Join(dir, "case/base.yaml"))
 			if err != nil {
 				t.Fatal(err)
 			}

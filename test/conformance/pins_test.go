@@ -20,7 +20,7 @@ func TestPins(t *testing.T) {
 	}
 	for _, module := range []string{"k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/apiserver"} {
 		if product[module] != product["k8s.io/api"] {
-			t.Errorf("%s is %s and k8s.io/api %s: custom resources would be judged by another release than built-in kinds",
+			t.Errorf("%s is %s and k8s.io/api %s: custom resources would be evaluated by another release than built-in kinds",
 				module, product[module], product["k8s.io/api"])
 		}
 	}
@@ -39,7 +39,7 @@ func TestPins(t *testing.T) {
 		t.Errorf(".goreleaser.yaml lacks %q: a released scheduler would call itself by another release than it is made of", want)
 	}
 	if !strings.HasPrefix(kubernetes, scoredKubernetes+".") {
-		t.Errorf("kube-score judges by %s, but the schemas are those of %s", scoredKubernetes, kubernetes)
+		t.Errorf("kube-score evaluates by %s, but the schemas are those of %s", scoredKubernetes, kubernetes)
 	}
 }
 

@@ -16,7 +16,7 @@ func mutate(t *testing.T, old, replacement string) string {
 	return strings.Replace(sample, old, replacement, 1)
 }
 
-// sample is a deployment both judges pass, of the kinds tegen writes.
+// sample is a deployment both evaluators pass, of the kinds tegen writes.
 const sample = `---
 apiVersion: v1
 kind: ConfigMap

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// machine is what the first process of a node is told.
+// machine is what the first process of a node reads.
 type machine struct {
 	Dir     string   `json:"dir"`
 	Socket  string   `json:"socket"`

@@ -97,13 +97,13 @@ func (c *Client) AddNode(ctx context.Context, labels map[string]string, taints [
 		texts = append(texts, taints[i].ToString())
 	}
 	if len(texts) > 0 {
-		flags = append(flags, "--register-with-taints="+strings.Join(texts, ",")) // given twice, the last one holds
+		flags = append(flags, "--register-with-taints="+strings.Join(texts, ",")) // the last of several holds
 	}
 	err = c.call(ctx, "add", flags, &name)
 	return name, err
 }
 
-// CutOff ends a node as a power cut does: kubelet, runtime and pods are gone at once, and nobody is told. Its Node stays.
+// CutOff ends a node as a power cut does: kubelet, runtime and pods are gone at once, without notice. Its Node stays.
 func (c *Client) CutOff(ctx context.Context, name string) error {
 	return c.call(ctx, "cut", []string{name}, nil)
 }

@@ -42,7 +42,7 @@ func ownMounts() error {
 	return nil
 }
 
-// reap waits for one of the children of a process that is the first of its namespace, orphans that were given to it
+// reap waits for one of the children of a process that is the first of its namespace, orphans that it inherited
 // included, and returns which.
 func reap() (pid int, status syscall.WaitStatus, err error) {
 	for {

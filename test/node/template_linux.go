@@ -39,7 +39,7 @@ func Template(ctx context.Context, progress io.Writer, cache string, archives []
 		return template, nil
 	}
 	begin := time.Now()
-	// Its sockets want a short path, and the rename the same file system: what is imported is moved, or copied in full.
+	// Its sockets want a short path, and the rename the same file system: what is imported is renamed, or copied in full.
 	dir, err := os.MkdirTemp(TempDir(), "tegen-template-")
 	if err != nil {
 		return "", fmt.Errorf("importing images: %w", err)

@@ -127,8 +127,8 @@ func (r *run) variables() []string {
 type kind string
 
 const (
-	torchrun  kind = "torch"    // PyTorch's, told everything by options
-	variables kind = "variable" // PyTorch's, told everything by variables
+	torchrun  kind = "torch"    // PyTorch's, with options alone
+	variables kind = "variable" // PyTorch's, with variables alone
 	tegen     kind = "tegen"    // ours
 )
 
@@ -140,7 +140,7 @@ func (r *run) start(k kind) string {
 	switch k {
 	case torchrun:
 		env, command = r.version.torchrunEnv(), []string{python, "-m", "torch.distributed.run"}
-		if r.version != torch113 { // which knows no such option
+		if r.version != torch113 { // which lacks the option
 			command = append(command, "--local_addr=127.0.0.1")
 		}
 		command = append(append(command, r.options()...), train)

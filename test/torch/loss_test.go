@@ -13,16 +13,16 @@ import (
 // TestNodeLoss: nodes are lost, rank 0 and another, and a replacement comes each time.
 func TestNodeLoss(t *testing.T) {
 	start(t)
-	t.Run("door1/1.13/mixed", func(t *testing.T) {
+	t.Run("keys/1.13/mixed", func(t *testing.T) {
 		r := newRun(t, torch113, "etcd", serve(t).address, "2:3")
 		losses(r, torchrun, tegen, torchrun)
 	})
 	for _, v := range []version{torch26, torch214} {
-		t.Run("door1/"+v.name, func(t *testing.T) {
+		t.Run("keys/"+v.name, func(t *testing.T) {
 			r := newRun(t, v, "etcd", serve(t).address, "2:3")
 			losses(r, torchrun, torchrun, torchrun)
 		})
-		t.Run("door2/"+v.name, func(t *testing.T) {
+		t.Run("tcpstore/"+v.name, func(t *testing.T) {
 			r := newRun(t, v, "c10d", serve(t).tcpstore, "2:3")
 			r.conf += ",is_host=0"
 			losses(r, torchrun, torchrun, torchrun)
@@ -179,7 +179,7 @@ func (r *run) replaced(name string) kind {
 // storeLoss kills the store under a world of two, starts it again where it was, and lets a third agent join.
 //
 // An agent of torch that looks at its store while nobody listens there ends, and torch 1.13 closes the run as it does,
-// be the store a real etcd or ours: python-etcd knows no other machine to go on with. So the agents look seldom here,
+// be the store a real etcd or ours: python-etcd has no other machine to go on with. So the agents look seldom here,
 // and the store is back before the first of them has. Their last call is as long, less the keep-alives' 5 seconds that
 // pass at least before anybody is missed: with a shorter one, those who look late find a new world without them again
 // and again, and each time break it.

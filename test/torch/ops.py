@@ -98,7 +98,7 @@ def waiting(a, b):
     fresh.delete_key("w1")
     attempt("wait for what is gone again", lambda: client().wait(["w1"], HURRY))
 
-    # Whoever waits for two is told of each once: that the first is deleted again does not take it back.
+    # Whoever waits for two hears of each once: that the first is deleted again does not take it back.
     patient, writer = client(), client()
     writer.add("w5", 0)
     done = []

@@ -31,7 +31,7 @@ type process struct {
 
 var started atomic.Int64
 
-// spawn starts a program with nothing of our environment but what is given. It is killed with all that it started when
+// spawn starts a program with nothing of our environment but what is listed. It is killed with all that it started when
 // the test ends, which shows the end of its log if it has failed.
 func spawn(t *testing.T, name string, env []string, program string, args ...string) *process {
 	t.Helper()

@@ -38,8 +38,8 @@ func newServer(t *testing.T, args ...string) *server {
 	return s
 }
 
-// gateways starts two servers without a store of their own on one etcd. Each tells its clients of both where it is told
-// to; otherwise clients are to stay where they came, as they do with a Service.
+// gateways starts two servers without a store of their own on one etcd. Each tells its clients of both where a flag says,
+// or to stay where they came, as they do with a Service.
 func gateways(t *testing.T, advertise bool) (both [2]*server) {
 	t.Helper()
 	endpoint := etcdV3(t)

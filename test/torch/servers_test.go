@@ -33,7 +33,7 @@ func freePort(t *testing.T) string {
 type server struct {
 	*process
 	t        *testing.T
-	address  string // of the HTTP door, or of the whole
+	address  string // of the HTTP listener, or of the whole
 	tcpstore string
 	ready    string // URL that says 200
 	command  []string

@@ -1,6 +1,6 @@
 """A worker that sums in a loop and writes down each sum, so that a reader can tell that a world is whole.
 
-In every step the workers add up rank + 1, whether they were told to stop, and a number that rank 0 drew when the world
+In every step the workers add up rank + 1, whether they were asked to stop, and a number that rank 0 drew when the world
 began. The first is the proof: it is n(n+1)/2 only if the ranks are exactly 0 to n-1. The second makes all stop after
 the same step. The third names the world, whatever ports and counters its agents chose.
 """
@@ -43,4 +43,4 @@ while time.monotonic() - began < 600:  # whoever started us may be gone
     step += 1
     time.sleep(0.2)
 else:
-    raise SystemExit("nobody has told the workers to stop")
+    raise SystemExit("nobody has asked the workers to stop")

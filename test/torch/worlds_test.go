@@ -10,14 +10,14 @@ func TestEtcd(t *testing.T) {
 	httpWorlds(t, etcd34(t).address)
 }
 
-// TestDoor1: torch finds its peers by the v2 keys API.
-func TestDoor1(t *testing.T) {
+// TestKeysAPI: torch meets by the v2 keys API.
+func TestKeysAPI(t *testing.T) {
 	start(t)
 	httpWorlds(t, serve(t).address)
 }
 
-// TestDoor2: torch finds its peers by the TCPStore, told by options or by variables alone.
-func TestDoor2(t *testing.T) {
+// TestTCPStore: torch meets by the TCPStore, configured by options or by variables alone.
+func TestTCPStore(t *testing.T) {
 	start(t)
 	s := serve(t)
 	for _, v := range versions {
@@ -37,7 +37,7 @@ func TestDoor2(t *testing.T) {
 func TestMixed(t *testing.T) {
 	start(t)
 	t.Run("etcd", func(t *testing.T) { mixedWorlds(t, etcd34(t).address) })
-	t.Run("door1", func(t *testing.T) { mixedWorlds(t, serve(t).address) })
+	t.Run("keys", func(t *testing.T) { mixedWorlds(t, serve(t).address) })
 }
 
 // httpWorlds forms a world of each version with each backend that speaks etcd's v2 API.

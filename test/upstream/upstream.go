@@ -1,7 +1,7 @@
 // Package upstream finds the CustomResourceDefinitions of other projects for the tests that hold rendered manifests
 // against them, and fetches them. The repository holds no copy of them: lock.yaml says of each where it comes from and
 // its digest. In goes the repository's root; out come files of exactly those digests, or, where some are not on this
-// machine, ErrAbsent beside the others. A test must be ready for that, and then say how much nobody has judged.
+// machine, ErrAbsent beside the others. A test must be ready for that, and then say how much nobody has evaluated.
 package upstream
 
 import (
@@ -143,7 +143,7 @@ func Absent(t testing.TB, err error) {
 // OlderDLRover is the file of the definition that DLRover's documents install.
 const OlderDLRover = "dlrover_manifests-bundle_elastic.iml.github.io_elasticjobs.yaml"
 
-// SetAside are definitions, by the names of their files, that judge no manifest, each with its reason.
+// SetAside are definitions, by the names of their files, that evaluate no manifest, each with its reason.
 var SetAside = map[string]string{
 	OlderDLRover: "An older one of the same version, which loses suspension and the annotations of pods: docs/targets.md says which to install, and TestOlderDLRover what this one does.",
 }

@@ -34,7 +34,7 @@ func Main[O any](name string, parse func(args []string) (O, error), run func(con
 	}
 }
 
-// Numbers reads a flag's list of whole numbers from 1, each once, and sorts it.
+// Numbers reads a flag's list of integers from 1, each once, and sorts it.
 func Numbers(name, text string, most int) ([]int, error) {
 	var out []int
 	for s := range strings.SplitSeq(text, ",") {

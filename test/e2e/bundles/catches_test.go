@@ -8,7 +8,7 @@ import (
 )
 
 // catches shows that the server refuses or warns of what it is here for, and
-// that it is told; a green TestBundles is worth nothing without it. That
+// that it gets; a green TestBundles is worth nothing without it. That
 // namespaces enforce their standard is shown whenever one is labelled.
 func (s *server) catches(t *testing.T) {
 	const (

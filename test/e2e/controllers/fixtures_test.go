@@ -182,16 +182,16 @@ func moveTo(namespace string) edit {
 		if err != nil || !found {
 			return
 		}
-		moved := make([]any, len(groups))
+		renamed := make([]any, len(groups))
 		for i, group := range groups {
 			_, name, _ := strings.Cut(group, "/")
-			moved[i] = namespace + "/" + name
+			renamed[i] = namespace + "/" + name
 		}
-		set(moved, "spec", "gang", "groups")(job)
+		set(renamed, "spec", "gang", "groups")(job)
 	}
 }
 
-// foreign names the kind of which pods come that no core controller knows; "" where there is none.
+// foreign names the kind whose pods no core controller makes; "" where there is none.
 func (b *bundle) foreign() string {
 	for _, j := range b.jobs {
 		for _, s := range j.PodSets {

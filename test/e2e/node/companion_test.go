@@ -21,7 +21,7 @@ import (
 // looked is by when every agent has seen the store again: each watches it, and asks anew a second after it did not answer.
 const looked = 6 * time.Second
 
-// TestCompanionEtcd is scenario 2 on the companion's first door: agents that meet in its etcd, which has a volume. Workers
+// TestCompanionEtcd is scenario 2 on the companion's etcd API: agents that meet in its etcd, which has a volume. Workers
 // are replaced, and between them the companion, which nobody who trains may notice.
 func TestCompanionEtcd(t *testing.T) {
 	w := begin(t)
@@ -47,7 +47,7 @@ func TestCompanionEtcd(t *testing.T) {
 	j.finish(world)
 }
 
-// TestCompanionC10d is scenario 3, the loss of rank 0, and scenario 2 on the companion's second door: it keeps its runs in
+// TestCompanionC10d is scenario 3, the loss of rank 0, and scenario 2 on the companion's TCPStore: it keeps its runs in
 // memory, and clients of c10d never connect again, so that all workers are replaced and go on from the checkpoint.
 func TestCompanionC10d(t *testing.T) {
 	w := begin(t)

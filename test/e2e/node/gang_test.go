@@ -32,8 +32,8 @@ func TestGang(t *testing.T) {
 
 	four := w.job(t, scenario, rendered(t, "gang-tegen-accelerators", "base"), "gang-of-four")
 	four.apply()
-	told := four.awaitUnplaced(4, `gang training/gang-of-four needs 4 pods at once and has room for 2, none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
-	four.took("four workers for two accelerators, apply to all being told why they wait", four.applied, told)
+	reported := four.awaitUnplaced(4, `gang training/gang-of-four needs 4 pods at once and has room for 2, none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
+	four.took("four workers for two accelerators, apply to a reported reason on all that wait", four.applied, reported)
 	four.deleteByLabel(patience)
 
 	two := w.job(t, scenario, rendered(t, "gang-tegen-accelerators", "base"), "gang-of-two")
@@ -99,9 +99,9 @@ func (w *world) installScheduler(t *testing.T) {
 	})
 }
 
-// awaitUnplaced waits until so many workers have no node and were told why, in a condition and in an event, and sees
+// awaitUnplaced waits until so many workers have no node and a reported reason, in a condition and in an event, and sees
 // that it stays so.
-func (j *job) awaitUnplaced(n int, words string) (told time.Time) {
+func (j *job) awaitUnplaced(n int, words string) (reported time.Time) {
 	j.t.Helper()
 	why := regexp.MustCompile(words)
 	check := func() error {
@@ -126,14 +126,14 @@ func (j *job) awaitUnplaced(n int, words string) (told time.Time) {
 		}
 		return nil
 	}
-	eventually(j.t, fmt.Sprintf("%d workers of %s to be told why they have no node", n, j.name), patience, check)
-	told = time.Now()
-	for until := told.Add(stillness); time.Now().Before(until); time.Sleep(poll) {
+	eventually(j.t, fmt.Sprintf("%d workers of %s to have no node and a reported reason", n, j.name), patience, check)
+	reported = time.Now()
+	for until := reported.Add(stillness); time.Now().Before(until); time.Sleep(poll) {
 		if err := check(); err != nil {
 			j.t.Fatalf("%d workers have no node, and a moment later: %v", n, err)
 		}
 	}
-	return told
+	return reported
 }
 
 // checkWarned is an error unless a pod has a warning with these words, which kubectl describe shows.

@@ -161,7 +161,7 @@ for line in open(os.environ["TEGEN_HOSTFILE"]):
 	}
 }
 
-// awaitRanks waits until every rank has told the sum over all, which it has by the controller, and holds that each host has as many as it has slots.
+// awaitRanks waits until every rank has reported the sum over all, which it has by the controller, and holds that each host has as many as it has slots.
 func (j *job) awaitRanks(controller string, size int) (at time.Time) {
 	j.t.Helper()
 	var ranks map[int]event

@@ -16,7 +16,7 @@ import (
 // pool is where the jobs of the fixture node-loss are placed, and nobody else.
 const pool, poolValue = "pool", "training"
 
-// TestNodeLoss is scenario 4: one of two nodes is lost, with a worker of each of two jobs, and nobody is told. The job that
+// TestNodeLoss is scenario 4: one of two nodes is lost, with a worker of each of two jobs, without notice. The job that
 // tegen-rendezvous starts and the one that torchrun starts go through it together, so their times compare.
 func TestNodeLoss(t *testing.T) {
 	w := begin(t)
@@ -46,7 +46,7 @@ func TestNodeLoss(t *testing.T) {
 	for _, j := range jobs {
 		j.awaitGivenUp(gone[j], cut)
 	}
-	// Until somebody says that the node is off, as Kubernetes has it: before, nobody knows whether its pods still run.
+	// Until somebody says that the node is off, as Kubernetes has it: before, it is unknown whether its pods still run.
 	off := time.Now()
 	w.kubectl(t, "taint", "node", lost, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
 	for _, j := range jobs {
@@ -114,7 +114,7 @@ func (j *job) awaitGivenUp(gone *corev1.Pod, cut time.Time) {
 	j.took("lost node to its pod being given up", cut, time.Now())
 	j.awaitSteps(1, time.Now(), patience)
 	if pods := j.podsOf("worker"); len(pods) != 2 {
-		j.t.Errorf("%s has %d workers, want that which trains and that which nobody knows of", j.name, len(pods))
+		j.t.Errorf("%s has %d workers, want one that trains and one in an unknown state", j.name, len(pods))
 	}
 }
 

@@ -86,7 +86,7 @@ func (j *job) nodeOf(e event) string {
 			return pod.Spec.NodeName
 		}
 	}
-	j.t.Fatalf("nobody knows pod %s", e.Pod)
+	j.t.Fatalf("no pod %s", e.Pod)
 	return ""
 }
 

@@ -16,7 +16,7 @@ func testGangs(l *lab) {
 		l.nodes(ns, 2, 1)
 		whole := of(ns, "whole", 4, 4, 1)
 		l.create(whole, 0, 4)
-		l.told(whole, "gang literal/whole needs 4 pods at once and has room for 2", "2 Insufficient nvidia.com/gpu")
+		l.reported(whole, "gang literal/whole needs 4 pods at once and has room for 2", "2 Insufficient nvidia.com/gpu")
 		l.stays(whole, 0)
 		l.drop(whole)
 
@@ -31,7 +31,7 @@ func testGangs(l *lab) {
 		l.nodes(ns, 1, 2)
 		g := of(ns, "g", 6, 3, 1, gangcache.TotalNumber, "3", gangcache.MatchPolicy, "waiting-and-running")
 		l.create(g, 0, 4)
-		l.told(g, "gang elastic/g needs 3 pods at once and has room for 2")
+		l.reported(g, "gang elastic/g needs 3 pods at once and has room for 2")
 		l.stays(g, 0)
 		l.nodes(ns, 1, 2)
 		l.runs(g, 4)
@@ -100,7 +100,7 @@ func testGangs(l *lab) {
 		l.delete(ns, "g-0")
 		l.gone(g, 1)
 		l.create(g, 2, 3)
-		l.told(g, "gang only-waiting/g waits for its pods: 1 of at least 2 are there")
+		l.reported(g, "gang only-waiting/g waits for its pods: 1 of at least 2 are there")
 		l.stays(g, 1)
 	})
 
@@ -108,7 +108,7 @@ func testGangs(l *lab) {
 		l.nodes(ns, 1, 4)
 		g := of(ns, "g", 4, 4, 1)
 		l.create(g, 0, 3)
-		l.told(g, "gang gathering/g waits for its pods: 3 of at least 4 are there")
+		l.reported(g, "gang gathering/g waits for its pods: 3 of at least 4 are there")
 		l.create(g, 3, 4)
 		l.runs(g, 4)
 	})
@@ -131,9 +131,9 @@ func testGangs(l *lab) {
 		list := fmt.Sprintf(`["%s/a","%s/b"]`, ns, ns)
 		a, b := of(ns, "a", 2, 2, 1, gangcache.GroupsKey, list), of(ns, "b", 2, 2, 1, gangcache.GroupsKey, list)
 		l.create(a, 0, 2)
-		l.told(a, "gang groups/a waits for gang groups/b of its group, which has no pods")
+		l.reported(a, "gang groups/a waits for gang groups/b of its group, which has no pods")
 		l.create(b, 0, 2)
-		l.told(b, "needs 2 pods at once")
+		l.reported(b, "needs 2 pods at once")
 		l.stays(a, 0)
 		l.stays(b, 0)
 		l.nodes(ns, 1, 1)
@@ -161,7 +161,7 @@ func testGangs(l *lab) {
 		l.nodes(ns, 1, 1, corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule})
 		g := of(ns, "g", 2, 2, 1)
 		l.create(g, 0, 2)
-		l.told(g, "has room for 1", "had untolerated taint")
+		l.reported(g, "has room for 1", "had untolerated taint")
 		l.stays(g, 0)
 		l.drop(g)
 		g.name = "tolerant"
@@ -182,7 +182,7 @@ func testGangs(l *lab) {
 			}}}}
 		}
 		l.create(g, 0, 3)
-		l.told(g, "has room for 2", "anti-affinity")
+		l.reported(g, "has room for 2", "anti-affinity")
 		l.stays(g, 0)
 		more := l.nodes(ns, 1, 8)
 		l.runs(g, 3)
@@ -227,7 +227,7 @@ func testMalformed(l *lab) {
 				}
 			}
 			l.create(g, 0, 2)
-			l.told(g, "is not placed", c.says)
+			l.reported(g, "is not placed", c.says)
 			beside := of(ns, "beside", 2, 2, 1)
 			l.create(beside, 0, 2)
 			l.runs(beside, 2)

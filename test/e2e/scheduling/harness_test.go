@@ -1,5 +1,5 @@
 // Package scheduling holds tegen-scheduler against a real control plane: what
-// users were promised of gangs and of random placement, seen from the API.
+// the documents say of gangs and of random placement, seen from the API.
 package scheduling
 
 import (

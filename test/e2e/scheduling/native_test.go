@@ -35,11 +35,11 @@ func (l *lab) podGroup(namespace, name string, minimum int64) {
 	}
 }
 
-// judged waits until a PodGroup's condition PodGroupScheduled has a status and a message with a word.
-func (l *lab) judged(namespace, name, status, word string) {
+// conditionIs waits until a PodGroup's condition PodGroupScheduled has a status and a message with a word.
+func (l *lab) conditionIs(namespace, name, status, word string) {
 	l.t.Helper()
 	var conditions []any
-	l.until(fmt.Sprintf("PodGroup %s is judged %s", name, status), func() bool {
+	l.until(fmt.Sprintf("condition of PodGroup %s is %s", name, status), func() bool {
 		u, err := l.Dynamic().Resource(podGroups).Namespace(namespace).Get(l.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			l.t.Fatal(err)
@@ -61,14 +61,14 @@ func TestNative(t *testing.T) {
 		l.nodes(ns, 2, 1)
 		g := native(ns, "g", 4)
 		l.create(g, 0, 4)
-		l.told(g, "is not placed: there is no PodGroup native/g")
+		l.reported(g, "is not placed: there is no PodGroup native/g")
 		l.podGroup(ns, "g", 4)
-		l.told(g, "gang native/g needs 4 pods at once and has room for 2")
-		l.judged(ns, "g", "False", "has room for 2")
+		l.reported(g, "gang native/g needs 4 pods at once and has room for 2")
+		l.conditionIs(ns, "g", "False", "has room for 2")
 		l.stays(g, 0)
 		l.nodes(ns, 2, 1)
 		l.runs(g, 4)
-		l.judged(ns, "g", "True", "")
+		l.conditionIs(ns, "g", "True", "")
 		l.finish(ns, "g-1")
 		l.delete(ns, "g-0")
 		l.gone(g, 3)

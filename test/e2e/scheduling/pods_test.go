@@ -193,13 +193,13 @@ func (l *lab) events(namespace string) []string {
 	return out
 }
 
-// told waits until every pod of a gang that has no node has an event and a condition that contain the words.
-func (l *lab) told(g gang, words ...string) {
+// reported waits until every pod of a gang that has no node has an event and a condition that contain the words.
+func (l *lab) reported(g gang, words ...string) {
 	l.t.Helper()
 	has := func(s string) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(s, w) })
 	}
-	l.until(fmt.Sprintf("all pods of gang %s are told %q", g.name, words), func() bool {
+	l.until(fmt.Sprintf("all pods of gang %s report %q", g.name, words), func() bool {
 		waiting := slices.DeleteFunc(l.pods(g), func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
 		if slices.ContainsFunc(waiting, func(p *corev1.Pod) bool { return !has(scheduled(p)) }) {
 			return false

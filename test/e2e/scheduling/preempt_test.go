@@ -77,7 +77,7 @@ func testPreemption(l *lab) {
 		l.runs(low, 2)
 		g := of(ns, "g", 3, 3, 1).priority("high")
 		l.create(g, 0, 3)
-		l.told(g, "needs 3 pods at once")
+		l.reported(g, "needs 3 pods at once")
 		l.stays(low, 2) // nothing is evicted for a gang that would not fit even then
 	})
 

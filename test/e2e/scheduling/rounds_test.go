@@ -77,10 +77,10 @@ func (a *auditor) see(e watch.Event) {
 	case was && node != pod.Spec.NodeName:
 		a.problems = append(a.problems, fmt.Sprintf("pod %s moved from %s to %s", pod.Name, node, pod.Spec.NodeName))
 	}
-	g.judge()
+	g.evaluate()
 }
 
-func (g *account) judge() {
+func (g *account) evaluate() {
 	whole := len(g.bound) == 0 || len(g.bound) >= g.min
 	switch {
 	case whole && !g.partial.IsZero():

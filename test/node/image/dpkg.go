@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// record is what dpkg knows of an installed package.
+// record is what dpkg records of an installed package.
 type record struct {
 	name, version string
 	query         string // the name as dpkg-query wants it, with the architecture where there can be several

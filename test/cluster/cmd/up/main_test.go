@@ -16,7 +16,7 @@ func TestParseGates(t *testing.T) {
 		{"on and off", []string{"A=true", "B=false"}, map[string]bool{"A": true, "B": false}},
 		{"no value", []string{"A"}, nil},
 		{"no name", []string{"=true"}, nil},
-		{"no truth value", []string{"A=maybe"}, nil},
+		{"no boolean", []string{"A=maybe"}, nil},
 	}
 	for _, tt := range tests {
 		got, err := parseGates(tt.args)

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Pause is the program of a pod's sandbox: it holds the pod's namespaces until it is told to end, and reaps what its
+// Pause is the program of a pod's sandbox: it holds the pod's namespaces until a signal ends it, and reaps what its
 // containers leave behind where they share its process namespace.
 package main
 

@@ -1,4 +1,4 @@
-// Command fetch brings the CustomResourceDefinitions of other projects that tests judge by onto this machine, as
+// Command fetch brings the CustomResourceDefinitions of other projects that tests evaluate by onto this machine, as
 // test/upstream/lock.yaml pins them. It runs in the repository's root and says on standard error what it fetched.
 package main
 

@@ -4,7 +4,7 @@ The scheduler listens where DMLC_PS_ROOT_URI and _PORT say. Servers and workers 
 are reached, and get their ranks and the list of servers once all are there. Each worker pushes rank + 1 to every server
 and pulls the sum over all workers, n(n+1)/2. The scheduler ends when all have said goodbye, and so do they when it has.
 
-What is read, where who listens and how ranks are given is as in dmlc/ps-lite (src/van.cc, src/zmq_van.h): no variable asks
+What is read, who listens where and how ranks are assigned is as in dmlc/ps-lite (src/van.cc, src/zmq_van.h): no variable asks
 for a rank there, DMLC_WORKER_ID is BytePS's. It differs in this: ps-lite misses nobody and waits for ever for a peer that
 is lost, where this one fails; a port of one's own cannot be asked for; and the messages are simpler.
 """
@@ -83,7 +83,7 @@ def schedule():
         if len(peers[known["role"]]) == count(known["role"]):
             raise RuntimeError(f"one {known['role']} too many: {known}")
         peers[known["role"]].append((known, peer))
-    # All are counted before any is told to go on: servers wait for workers, not for the scheduler.
+    # All are counted before any may go on: servers wait for workers, not for the scheduler.
     ranks = {role: rank_all([known for known, _ in group]) for role, group in peers.items()}
     for role, group in peers.items():
         for rank, (_, peer) in zip(ranks[role], group):
@@ -111,25 +111,25 @@ def leave(scheduler):
 
 def serve():
     listener = listen("", 0)
-    scheduler, told = register("server", listener)
+    scheduler, reply = register("server", listener)
     workers = [accept(listener) for _ in range(count("worker"))]
     total = sum(worker.receive()["push"] for worker in workers)
     for worker in workers:
         worker.send(pull=total)
-    tell("mxnet", role="server", rank=told["rank"], sum=total)
+    tell("mxnet", role="server", rank=reply["rank"], sum=total)
     leave(scheduler)
 
 
 def work():
-    scheduler, told = register("worker", listen("", 0))
-    servers = [dial(*address) for address in told["servers"]]
+    scheduler, reply = register("worker", listen("", 0))
+    servers = [dial(*address) for address in reply["servers"]]
     for server in servers:
-        server.send(push=told["rank"] + 1)
+        server.send(push=reply["rank"] + 1)
     sums = {server.receive()["pull"] for server in servers}
     expected = count("worker") * (count("worker") + 1) // 2
     if sums != {expected}:
         raise RuntimeError(f"the servers' sums are {sorted(sums)}, not {expected}")
-    tell("mxnet", role="worker", rank=told["rank"], sum=expected, servers=len(servers), number=os.environ.get("DMLC_WORKER_ID"))
+    tell("mxnet", role="worker", rank=reply["rank"], sum=expected, servers=len(servers), number=os.environ.get("DMLC_WORKER_ID"))
     leave(scheduler)
 
 

@@ -14,24 +14,24 @@ import (
 	"testing"
 )
 
-// judges holds the built programs and the schemas.
-type judges struct {
+// evaluators holds the built programs and the schemas.
+type evaluators struct {
 	kubeconform string
 	kubeScore   string
 	schemas     string
 }
 
-func newJudges(t *testing.T) judges {
+func newEvaluators(t *testing.T) evaluators {
 	t.Helper()
-	j := judges{
+	e := evaluators{
 		kubeconform: toolPath(t, toolsMod, "kubeconform"),
 		kubeScore:   toolPath(t, scoreMod, "kube-score"),
 		schemas:     t.TempDir(),
 	}
-	if _, err := writeSchemas(j.schemas, openAPI(t), groupVersions); err != nil {
+	if _, err := writeSchemas(e.schemas, openAPI(t), groupVersions); err != nil {
 		t.Fatal(err)
 	}
-	return j
+	return e
 }
 
 // openAPI is the document that describes all of one Kubernetes release.
@@ -78,7 +78,7 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 
 // conform runs kubeconform over all files at once and returns every object it
 // does not find valid, and how many objects it saw.
-func (j judges) conform(files []string) (findings []finding, checked int, err error) {
+func (e evaluators) conform(files []string) (findings []finding, checked int, err error) {
 	skip := slices.Clone(ofOtherReleases)
 	for _, file := range files {
 		kinds, err := skips(file)
@@ -92,10 +92,10 @@ func (j judges) conform(files []string) (findings []finding, checked int, err er
 		"-strict", "-summary", "-output", "json",
 		"-skip", strings.Join(slices.Compact(skip), ","),
 		// Naming a location replaces the default one, which is on the network.
-		"-schema-location", filepath.ToSlash(j.schemas) + "/{{ .ResourceKind }}{{ .KindSuffix }}.json",
+		"-schema-location", filepath.ToSlash(e.schemas) + "/{{ .ResourceKind }}{{ .KindSuffix }}.json",
 		"-kubernetes-version", "master", // unused by that location
 	}
-	out, runErr := output(exec.Command(j.kubeconform, append(args, files...)...))
+	out, runErr := output(exec.Command(e.kubeconform, append(args, files...)...))
 	var report struct {
 		Resources []struct {
 			Filename, Kind, Name, Status, Msg string
@@ -131,8 +131,8 @@ var ofOtherReleases = []string{
 var head = regexp.MustCompile(`(?m)^(apiVersion|kind): (\S+)$`)
 
 // skips are the kinds, with group and version, that a file has no schemas for:
-// those of customGroups, which TestCustomResources judges. A group that nobody
-// judges is not among them, so that kubeconform reports it. The text is read line
+// those of customGroups, which TestCustomResources evaluates. A group that nobody
+// evaluates is not among them, so that kubeconform reports it. The text is read line
 // by line, since tegen's own reader refuses what kubeconform is here to find; a
 // kind that this overlooks is reported too.
 func skips(file string) ([]string, error) {
@@ -165,10 +165,10 @@ const gradeCritical = 1
 // score runs kube-score over one file and returns its critical findings. Each
 // file is one whole deployment: scored together, the NetworkPolicy of one case
 // would cover for its absence in another.
-func (j judges) score(file string) ([]finding, error) {
+func (e evaluators) score(file string) ([]finding, error) {
 	// Without the annotations switched off a manifest could excuse itself, and
 	// the table of accepted findings would not be the whole truth.
-	out, runErr := output(exec.Command(j.kubeScore, "score", "--output-format", "json",
+	out, runErr := output(exec.Command(e.kubeScore, "score", "--output-format", "json",
 		"--kubernetes-version", scoredKubernetes, "--disable-ignore-checks-annotations", file))
 	var objects []struct {
 		TypeMeta struct {

@@ -9,7 +9,7 @@ import (
 
 // The defaults that depend on another field are in this file; all others are in defaults.cue. They are filled in at four
 // times: before an environment and defaults.cue have their say (besides), between the two (followUser), before an
-// environment changes what is decoded (fill), and after that (settle).
+// environment changes what is decoded (fill), and after that (finalize).
 
 // asked is what an author's own file says, before an environment has a say.
 type asked struct {
@@ -20,7 +20,7 @@ type asked struct {
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
 func askedOf(root *node, env *Environment) asked {
-	a := asked{companion: root.given("spec.rendezvous.companion")}
+	a := asked{companion: root.isSet("spec.rendezvous.companion")}
 	if gpu := root.below("spec", "resources", "gpu"); gpu != nil {
 		a.gpu, _ = strconv.ParseInt(gpu.text, 10, 64)
 	}
@@ -120,8 +120,8 @@ func (s *Spec) defaultAttempts() int32 {
 	return 3
 }
 
-// settle fills in what depends on what the target can carry, and on what the environment has left of the job.
-func settle(job *Job, root *node, hashing bool) {
+// finalize fills in what depends on what the target can carry, and on what the environment has left of the job.
+func finalize(job *Job, root *node, hashing bool) {
 	s := &job.Spec
 	if p := &s.Workers.Processes; *p == (intstr.IntOrString{}) {
 		*p = intstr.FromInt32(s.defaultProcesses())
@@ -150,7 +150,7 @@ func (s *Spec) defaultProcesses() int32 {
 }
 
 // defaultStore is the store of a job that names none. A store in worker 0 ends the run with that pod, so that it is the
-// companion wherever its image is named and workers have somebody to meet, or where the author says how the companion
+// companion wherever its image is named and there is more than one worker, or where the author says how the companion
 // is to be. worker 0 needs no image but the job's own.
 func (s *Spec) defaultStore(asked bool) string {
 	t := rowOf(s)

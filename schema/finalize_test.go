@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-const settleHead = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\nspec: {image: 'x:1', command: [python, train.py], "
+const jobHead = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\nspec: {image: 'x:1', command: [python, train.py], "
 
 func loadOne(t *testing.T, text string) *Job {
 	t.Helper()
@@ -32,14 +32,14 @@ func TestDefaultProcesses(t *testing.T) {
 		"framework: mxnet, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}":                       "1", // it has one for all
 		"target: pytorchjob, launcher: entrypoint, workers: {max: 2, master: true}" + gpus:                         "1", // each pod is one
 	} {
-		p := loadOne(t, settleHead+spec+"}\n").Spec.Workers.Processes
+		p := loadOne(t, jobHead+spec+"}\n").Spec.Workers.Processes
 		if p.String() != want {
 			t.Errorf("%s: %s processes, want %s", spec, &p, want)
 		}
 	}
 	const laptop = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: laptop}\nspec: {overrides: {resources: {gpu: 0}}}\n"
 	for processes, want := range map[string]string{"": "1", ", processes: gpu": "1", ", processes: auto": "1", ", processes: 8": "8"} {
-		p := loadOne(t, settleHead+"workers: {replicas: 2"+processes+"}, resources: {gpu: 8, cpu: 1, memory: 4Gi}}\n"+laptop).Spec.Workers.Processes
+		p := loadOne(t, jobHead+"workers: {replicas: 2"+processes+"}, resources: {gpu: 8, cpu: 1, memory: 4Gi}}\n"+laptop).Spec.Workers.Processes
 		if p.String() != want {
 			t.Errorf("{%s} without its accelerators: %s processes, want %s", processes, &p, want)
 		}
@@ -60,14 +60,14 @@ func TestDefaultStore(t *testing.T) {
 		"framework: horovod, workers: {replicas: 2}" + image:                         StoreWorker,
 		"workers: {replicas: 2}, rendezvous: {store: external, endpoint: 'e.x:123'}": StoreExternal,
 	} {
-		if got := loadOne(t, settleHead+spec+"}\n").Spec.Rendezvous.Store; got != want {
+		if got := loadOne(t, jobHead+spec+"}\n").Spec.Rendezvous.Store; got != want {
 			t.Errorf("%s: store %s, want %s", spec, got, want)
 		}
 	}
 	// An environment says how companions are: a job that has none is no mistake of its author's.
 	const env = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {images: {rendezvous: 'r:1'}, rendezvous: {companion: {name: meet}}}}\n"
 	for workers, want := range map[int]string{1: StoreWorker, 2: StoreCompanion} {
-		if got := loadOne(t, fmt.Sprintf("%sworkers: {replicas: %d}}\n%s", settleHead, workers, env)).Spec.Rendezvous.Store; got != want {
+		if got := loadOne(t, fmt.Sprintf("%sworkers: {replicas: %d}}\n%s", jobHead, workers, env)).Spec.Rendezvous.Store; got != want {
 			t.Errorf("%d workers where companions have settings: store %s, want %s", workers, got, want)
 		}
 	}
@@ -79,11 +79,11 @@ func TestDefaultHash(t *testing.T) {
 		"gitops: false": false, "gitops: true": true, "gitops: true, hashedNames: false": false, "hashedNames: true": true,
 		"gitops: true, target: pods": false, "gitops: true, target: pytorchjob": false, "gitops: true, target: jobset": true,
 	} {
-		if got := loadOne(t, settleHead+"workers: {replicas: 2}, "+spec+"}\n").Spec.HashedNames; got != want {
+		if got := loadOne(t, jobHead+"workers: {replicas: 2}, "+spec+"}\n").Spec.HashedNames; got != want {
 			t.Errorf("%s: hashedNames %t", spec, got)
 		}
 	}
-	long := strings.Replace(settleHead, "name: a,", "name: a23456789012345678901234567890123456789,", 1)
+	long := strings.Replace(jobHead, "name: a,", "name: a23456789012345678901234567890123456789,", 1)
 	if loadOne(t, long+"workers: {replicas: 2}, gitops: true, target: jobset}\n").Spec.HashedNames {
 		t.Error("a name that has no room for a hash has one by default")
 	}
@@ -93,13 +93,13 @@ func TestDefaultHash(t *testing.T) {
 // of them in a pod may have more.
 func TestProcessesOfMaster(t *testing.T) {
 	const rest = "target: pytorchjob, launcher: entrypoint, workers: {max: 2, master: true%s}, resources: {gpu: 8, cpu: 1, memory: 4Gi}}\n"
-	text := settleHead + fmt.Sprintf(rest, ", processes: 8")
+	text := jobHead + fmt.Sprintf(rest, ", processes: 8")
 	if _, errs := load(t, text); len(errs) != 1 || errs[0].Path != "spec.workers.processes" {
 		t.Errorf("8 processes of a program that starts none: %v", errs)
 	}
 	torchrun := strings.NewReplacer("[python, train.py]", "[torchrun, train.py]")
 	for processes, want := range map[string]string{"": "8", ", processes: 4": "4"} {
-		if p := loadOne(t, torchrun.Replace(settleHead+fmt.Sprintf(rest, processes))).Spec.Workers.Processes; p.String() != want {
+		if p := loadOne(t, torchrun.Replace(jobHead+fmt.Sprintf(rest, processes))).Spec.Workers.Processes; p.String() != want {
 			t.Errorf("torchrun of the author's {%s}: %s processes, want %s", processes, &p, want)
 		}
 	}
@@ -117,7 +117,7 @@ func TestBesides(t *testing.T) {
 		"{requests: {cpu: none}}":                           "- 4Gi, 1 4Gi",
 		"{requests: {cpu: 2}, limits: {cpu: 3}}":            "2 4Gi, 3 4Gi",
 	} {
-		jobs, errs := load(t, settleHead+"workers: {replicas: 2}, resources: "+resources+", roles: {etcd: {resources: "+
+		jobs, errs := load(t, jobHead+"workers: {replicas: 2}, resources: "+resources+", roles: {etcd: {resources: "+
 			strings.ReplaceAll(resources, "gpu: 8, ", "")+"}}, rendezvous: {backend: etcd-v2, store: etcd}}\n")
 		if want == "" {
 			if len(errs) != 2 {
@@ -142,7 +142,7 @@ func TestBesides(t *testing.T) {
 
 // TestAcceleratorsWithout: memory that is not asked for is no memory that a worker with accelerators is limited to.
 func TestAcceleratorsWithout(t *testing.T) {
-	_, errs := load(t, settleHead+"workers: {replicas: 2}, resources: {gpu: 8, cpu: 8, requests: {memory: none}}}\n")
+	_, errs := load(t, jobHead+"workers: {replicas: 2}, resources: {gpu: 8, cpu: 8, requests: {memory: none}}}\n")
 	if len(errs) != 1 || !strings.Contains(errs[0].Msg, "without memory") {
 		t.Errorf("no request of memory: %v", errs)
 	}
@@ -171,12 +171,12 @@ func TestBesidesEnvironment(t *testing.T) {
 		"{gpu: 2, requests: {cpu: 500m}}":  "500m 56Gi, - 56Gi",
 		"{gpu: 2, cpu: 8}":                 "8 56Gi, 8 56Gi",
 	} {
-		if got := sides(&loadOne(t, settleHead+"workers: {replicas: 2}, resources: "+resources+"}\n"+env).Spec.Resources.Compute); got != want {
+		if got := sides(&loadOne(t, jobHead+"workers: {replicas: 2}, resources: "+resources+"}\n"+env).Spec.Resources.Compute); got != want {
 			t.Errorf("%s: %s, want %s", resources, got, want)
 		}
 	}
 	const half = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {resources: {requests: {cpu: 500m}}}}\n"
-	if got := sides(&loadOne(t, settleHead+"workers: {replicas: 2}}\n"+half).Spec.Resources.Compute); got != "500m 4Gi, - 4Gi" {
+	if got := sides(&loadOne(t, jobHead+"workers: {replicas: 2}}\n"+half).Spec.Resources.Compute); got != "500m 4Gi, - 4Gi" {
 		t.Errorf("an environment's request: %s", got)
 	}
 }
@@ -190,24 +190,24 @@ func TestMasterInEnvironment(t *testing.T) {
 			"{images: {rendezvous: 'r:1'}, rendezvous: {companion: {name: meet}}}",
 		} {
 			env := "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {" + part + ": " + says + "}\n"
-			if s := loadOne(t, settleHead+master+"}\n"+env).Spec.Rendezvous; s.Endpoint != "" || s.Companion.Name != "" {
+			if s := loadOne(t, jobHead+master+"}\n"+env).Spec.Rendezvous; s.Endpoint != "" || s.Companion.Name != "" {
 				t.Errorf("%s %s: %+v", part, says, s)
 			}
 		}
 	}
 	env := "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {workers: {processes: 4}}}\n"
-	if n := loadOne(t, settleHead+master+"}\n"+env).Spec.Workers.Processes; n.IntVal != 1 {
+	if n := loadOne(t, jobHead+master+"}\n"+env).Spec.Workers.Processes; n.IntVal != 1 {
 		t.Errorf("an environment's processes: %s", n.String())
 	}
 	for _, says := range []string{"{port: 23456, maxRestarts: 9}", "{backend: etcd-v2}", "{companion: {name: meet}}", "{store: etcd}"} {
-		_, errs := load(t, settleHead+master+", rendezvous: "+says+"}\n")
+		_, errs := load(t, jobHead+master+", rendezvous: "+says+"}\n")
 		if len(errs) != 1 || errs[0].Path != "spec.rendezvous" || !strings.Contains(errs[0].Msg, "leave it out") {
 			t.Errorf("%s: %v", says, errs)
 		}
 	}
 }
 
-// TestTaken: what an environment takes away of what an author wrote is told, whichever way either said it.
+// TestTaken: what an environment takes away of what an author wrote is reported, whichever way either said it.
 func TestTaken(t *testing.T) {
 	for _, c := range []struct{ spec, env, want string }{
 		{"resources: {limits: {cpu: 32, memory: 64Gi}, requests: {cpu: 16}}", "caps: {cpu: 2, memory: 4Gi}", "spec.resources: the Environment leaves cpu 2 of 32, memory 4Gi of 64Gi to each worker"},
@@ -223,7 +223,7 @@ func TestTaken(t *testing.T) {
 			"spec.roles.server.resources: the Environment leaves cpu 2 of 16, memory 4Gi of 64Gi to each server",
 		},
 	} {
-		job := loadOne(t, settleHead+"workers: {replicas: 2}, "+c.spec+"}\n---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {"+c.env+"}\n")
+		job := loadOne(t, jobHead+"workers: {replicas: 2}, "+c.spec+"}\n---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {"+c.env+"}\n")
 		if got := strings.Join(job.takenNotes(), "\n"); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.spec, c.env, got, c.want)
 		}

@@ -1,8 +1,9 @@
-package manifest
+package yamldoc
 
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -15,11 +16,11 @@ func JoinSurrogates(data []byte) []byte {
 		return data
 	}
 	var out []byte
-	for _, doc := range splitDocuments("", data) {
-		if bytes.HasPrefix(bytes.TrimLeft(doc.text, " \t\r\n-"), []byte("{")) && json.Valid(content(doc.text)) {
-			out = appendJoined(out, doc.text)
+	for _, doc := range Split("", data) {
+		if bytes.HasPrefix(bytes.TrimLeft(doc.Text, " \t\r\n-"), []byte("{")) && json.Valid(content(doc.Text)) {
+			out = appendJoined(out, doc.Text)
 		} else {
-			out = append(out, doc.text...)
+			out = append(out, doc.Text...)
 		}
 	}
 	return out
@@ -55,9 +56,8 @@ func pair(text []byte) (rune, bool) {
 	if len(text) < 2*size || text[1] != 'u' || text[size] != '\\' || text[size+1] != 'u' {
 		return 0, false
 	}
-	p := printer{in: text, pos: 2}
-	high := p.hex4()
-	p.pos = size + 2
-	r := utf16.DecodeRune(high, p.hex4())
+	high, _ := strconv.ParseUint(string(text[2:size]), 16, 16) // JSON's escapes are four digits
+	low, _ := strconv.ParseUint(string(text[size+2:2*size]), 16, 16)
+	r := utf16.DecodeRune(rune(high), rune(low))
 	return r, r != utf8.RuneError
 }

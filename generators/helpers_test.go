@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,23 +124,20 @@ type pod struct {
 func pods(objs []runtime.Object) []pod {
 	var out []pod
 	for _, obj := range objs {
-		switch o := obj.(type) {
-		case *corev1.Pod:
-			out = append(out, pod{"Pod/" + o.Name, o.Namespace, o.Labels, o.Spec})
-		case *batchv1.Job:
-			out = append(out, pod{"Job/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
-		case *appsv1.StatefulSet:
-			out = append(out, pod{"StatefulSet/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
-		case *appsv1.Deployment:
-			out = append(out, pod{"Deployment/" + o.Name, o.Namespace, o.Spec.Template.Labels, o.Spec.Template.Spec})
-		case apis.Workload:
-			for _, set := range o.PodSets() {
-				spec := set.Template.Spec
-				if set.Foreign {
-					spec = corev1.PodSpec{} // no matter of ours
-				}
-				out = append(out, pod{o.GetName() + "/" + set.Path, o.GetNamespace(), set.Template.Labels, spec})
+		w := apis.WorkloadOf(obj)
+		if w == nil {
+			continue
+		}
+		for _, set := range w.PodSets() {
+			spec := set.Template.Spec
+			if set.Foreign {
+				spec = corev1.PodSpec{} // no matter of ours
 			}
+			from := w.GetName() + "/" + set.Path
+			if kind := reflect.TypeOf(obj).Elem().Name(); apis.IsBuiltIn(kind) {
+				from = kind + "/" + w.GetName()
+			}
+			out = append(out, pod{from, w.GetNamespace(), set.Template.Labels, spec})
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package generators_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,14 +101,17 @@ func dnsNames(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		}
 	}
 	for _, obj := range objs {
-		if w, ok := obj.(apis.Workload); ok {
+		if w := apis.WorkloadOf(obj); w != nil {
 			for _, name := range w.Services() {
 				bad("Service", name, validation.IsDNS1035Label(name))
 			}
 			for _, set := range w.PodSets() {
-				name := fmt.Sprintf("%s%d", set.Prefix, set.First+set.Replicas-1)
-				if set.ByJobs {
-					name += "-abcde" // JobSet's webhook counts the random end
+				name := set.Name
+				if set.Numbered {
+					name += fmt.Sprintf("-%d", set.First+set.Numbers()-1)
+				}
+				if !apis.IsBuiltIn(reflect.TypeOf(obj).Elem().Name()) { // Kubernetes' own controllers make room for the random end
+					name += strings.Repeat("-abcde", set.Random) // JobSet's webhook counts it
 				}
 				bad("pod", name, validation.IsDNS1123Label(name))
 			}

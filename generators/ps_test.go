@@ -138,7 +138,7 @@ func TestFirstOperator(t *testing.T) {
 		return all[*apis.MxJob](objs)[0]
 	}
 	sets := with("  mxnet: {runtimeID: 1kkf}\n").PodSets()
-	if len(sets) != 3 || sets[2].Prefix != "example-dist-job-worker-1kkf-" || sets[2].Replicas != 3 {
+	if len(sets) != 3 || sets[2].Name != "example-dist-job-worker-1kkf" || sets[2].Replicas != 3 {
 		t.Errorf("pods of %+v", sets)
 	}
 	a, b := with(""), with("")

@@ -38,17 +38,20 @@ type DLRoverReplicaSpec struct {
 // DLRoverMaster is the role of the master, which the controller makes without being asked.
 const DLRoverMaster = "dlrover-master"
 
-// podSetsOf are the pods of the roles, and the master with the job's own labels, as the controller makes it where the
+// podSets are the pods of the roles, and the master with the job's own labels, as the controller makes it where the
 // job has no template of one.
-func (s *DLRoverJobSpec) podSetsOf(m *metav1.ObjectMeta) []PodSet {
+func (s *DLRoverJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	master := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: m.Labels, Annotations: m.Annotations}}
 	size := corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("1"),
 		corev1.ResourceMemory:           resource.MustParse("2Gi"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("2Gi"),
 	}
-	master.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: size, Limits: size}}}
-	all := []PodSet{{Path: "metadata", Template: &master, Replicas: 1, Prefix: DLRoverMasterService(m.Name) + "-", Foreign: true}}
+	amounts := corev1.ResourceRequirements{Requests: size, Limits: size}
+	master.Spec.Containers = []corev1.Container{{Name: "main", Resources: amounts}}
+	all := []PodSet{{
+		Path: "metadata", Template: &master, Replicas: 1, Name: DLRoverMasterService(m.Name), Numbered: true, Foreign: true,
+	}}
 	if s.BrainService != "" {
 		all[0].Dials = []Dial{{"spec.brainService", s.BrainService}}
 	}
@@ -61,7 +64,8 @@ func (s *DLRoverJobSpec) podSetsOf(m *metav1.ObjectMeta) []PodSet {
 			Path:     fmt.Sprintf("spec.replicaSpecs.%s.template", role),
 			Template: &r.Template,
 			Replicas: orOne(r.Replicas),
-			Prefix:   fmt.Sprintf("%s-edljob-%s-", m.Name, role),
+			Name:     fmt.Sprintf("%s-edljob-%s", m.Name, role),
+			Numbered: true,
 		})
 	}
 	return all
@@ -70,7 +74,7 @@ func (s *DLRoverJobSpec) podSetsOf(m *metav1.ObjectMeta) []PodSet {
 // DLRoverMasterService is the name of the Service of a job's master.
 func DLRoverMasterService(job string) string { return "elasticjob-" + job + "-" + DLRoverMaster }
 
-func (s *DLRoverJobSpec) services(name string) []string {
-	workers := s.podSetsOf(&metav1.ObjectMeta{Name: name})[1:]
-	return append([]string{DLRoverMasterService(name)}, numbered(workers)...)
+func (s *DLRoverJobSpec) services(m *metav1.ObjectMeta) []string {
+	workers := s.podSets(m)[1:]
+	return append([]string{DLRoverMasterService(m.Name)}, numbered(workers)...)
 }

@@ -1,6 +1,9 @@
 package apis
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // TorchElasticJobKind is the one version of TorchElastic's controller (pytorch/elastic v0.2.2,
 // kubernetes/api/v1alpha1/elasticjob_types.go). The fields of kubeflow/common's RunPolicy stand in the spec itself.
@@ -22,10 +25,10 @@ type TorchElasticJobSpec struct {
 }
 
 // The controller names a pod and its Service <job>-worker-<index>.
-func (s *TorchElasticJobSpec) podSets(name string) []PodSet {
-	return kubeflowPodSets(name, "spec.replicaSpecs", s.ReplicaSpecs, Dial{"spec.rdzvEndpoint", s.RdzvEndpoint})
+func (s *TorchElasticJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
+	return kubeflowPodSets(m.Name, "spec.replicaSpecs", s.ReplicaSpecs, Dial{"spec.rdzvEndpoint", s.RdzvEndpoint})
 }
 
-func (s *TorchElasticJobSpec) services(name string) []string {
-	return numbered(s.podSets(name))
+func (s *TorchElasticJobSpec) services(m *metav1.ObjectMeta) []string {
+	return numbered(s.podSets(m))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -56,29 +57,20 @@ func (s *JobSetSpec) subdomain(name string) string {
 	return name
 }
 
-func (s *JobSetSpec) services(name string) []string { return []string{s.subdomain(name)} }
+func (s *JobSetSpec) services(m *metav1.ObjectMeta) []string { return []string{s.subdomain(m.Name)} }
 
-func (s *JobSetSpec) podSets(name string) (all []PodSet) {
+func (s *JobSetSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 	for i := range s.ReplicatedJobs {
 		j := &s.ReplicatedJobs[i]
 		for n := range max(j.Replicas, 1) {
-			all = append(all, PodSet{
-				Path:      fmt.Sprintf("spec.replicatedJobs[%d].template.spec.template", i),
-				Template:  &j.Template.Spec.Template,
-				Replicas:  parallelism(&j.Template.Spec),
-				Prefix:    fmt.Sprintf("%s-%s-%d-", name, j.Name, n),
-				Random:    true,
-				ByJobs:    true,
-				Subdomain: s.subdomain(name),
-			})
+			job := fmt.Sprintf("%s-%s-%d", m.Name, j.Name, n)
+			set := jobSpecSet(fmt.Sprintf("spec.replicatedJobs[%d].template.spec.template", i), &j.Template.Spec, job)
+			if !set.Numbered && j.Template.Spec.CompletionMode == nil { // JobSet's webhook sets it
+				set.Numbered, set.Labels = true, append(set.Labels, indexLabel)
+			}
+			set.Jobs, set.Subdomain = []string{job}, s.subdomain(m.Name)
+			all = append(all, set)
 		}
 	}
 	return all
-}
-
-func parallelism(j *batchv1.JobSpec) int32 {
-	if j.Parallelism == nil {
-		return 1
-	}
-	return *j.Parallelism
 }

@@ -45,27 +45,10 @@ func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec, dials ...D
 			Path:     fmt.Sprintf("%s.%s.template", path, role),
 			Template: &r.Template,
 			Replicas: orOne(r.Replicas),
-			Prefix:   fmt.Sprintf("%s-%s-", name, strings.ToLower(role)),
+			Name:     fmt.Sprintf("%s-%s", name, strings.ToLower(role)),
+			Numbered: true,
 			Dials:    dials,
 		})
 	}
 	return all
-}
-
-// numbered are the names of all pods, where each has a Service of its own name.
-func numbered(sets []PodSet) (names []string) {
-	for _, set := range sets {
-		for i := range set.Replicas {
-			names = append(names, fmt.Sprintf("%s%d", set.Prefix, set.First+i))
-		}
-	}
-	return names
-}
-
-// orOne is a number of replicas where leaving it out means one.
-func orOne(n *int32) int32 {
-	if n == nil {
-		return 1
-	}
-	return *n
 }

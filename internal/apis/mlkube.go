@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -32,36 +33,39 @@ type MxReplicaSpec struct {
 	Template      *corev1.PodTemplateSpec `json:"template"`
 }
 
-// prefix starts the names of the Jobs of a role, each of one pod (pkg/trainer/replicas.go).
-func (s *MxJobSpec) prefix(name string, r *MxReplicaSpec) string {
-	return fmt.Sprintf("%s-%s-%s-", name, strings.ToLower(r.MxReplicaType), s.RuntimeID)
+// podName starts the names of the Jobs of a role, each of one pod (pkg/trainer/replicas.go).
+func (s *MxJobSpec) podName(name string, r *MxReplicaSpec) string {
+	return fmt.Sprintf("%s-%s-%s", name, strings.ToLower(r.MxReplicaType), s.RuntimeID)
 }
 
-// services: the scheduler's, whom the others dial.
-func (s *MxJobSpec) services(name string) (all []string) {
+// services are that of the scheduler, which the others dial.
+func (s *MxJobSpec) services(m *metav1.ObjectMeta) (all []string) {
 	for i := range s.ReplicaSpecs {
 		if r := &s.ReplicaSpecs[i]; r.MxReplicaType == "SCHEDULER" {
-			all = append(all, s.prefix(name, r)+"0")
+			all = append(all, s.podName(m.Name, r)+"-0")
 		}
 	}
 	return all
 }
 
-func (s *MxJobSpec) podSets(name string) (all []PodSet) {
+func (s *MxJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 	for i := range s.ReplicaSpecs {
 		r := &s.ReplicaSpecs[i]
 		if r.Template == nil {
 			continue
 		}
-		all = append(all, PodSet{
+		set := PodSet{
 			Path:     fmt.Sprintf("spec.replicaSpecs[%d].template", i),
 			Template: r.Template,
 			Replicas: orOne(r.Replicas),
-			Prefix:   s.prefix(name, r),
-			Random:   true,
+			Name:     s.podName(m.Name, r),
+			Numbered: true,
+			Random:   1,
 			ByJobs:   true,
-			JobEach:  true,
-		})
+			Labels:   jobLabels(""),
+		}
+		set.Jobs = numbered([]PodSet{set})
+		all = append(all, set)
 	}
 	return all
 }

@@ -1,6 +1,9 @@
 package apis
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // MPIJobKind is the MPI operator's own API, which is not training-operator's kubeflow.org/v1 MPIJob
 // (kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1).
@@ -25,19 +28,22 @@ const (
 )
 
 // services is the one Service, for the launcher and the workers (newJobService in pkg/controller).
-func (s *MPIJobSpec) services(name string) []string { return []string{name} }
+func (s *MPIJobSpec) services(m *metav1.ObjectMeta) []string { return []string{m.Name} }
 
-func (s *MPIJobSpec) podSets(name string) (all []PodSet) {
+func (s *MPIJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 	if launcher, ok := s.MPIReplicaSpecs[MPILauncher]; ok {
+		job := m.Name + "-launcher"
 		all = append(all, PodSet{
 			Path:      "spec.mpiReplicaSpecs." + MPILauncher + ".template",
 			Template:  &launcher.Template,
 			Replicas:  1,
-			Prefix:    name + "-launcher-",
-			Single:    true, // newLauncherPodTemplate names the host like the Job
-			Random:    true,
+			Name:      job,
+			Random:    1,
+			Host:      job, // newLauncherPodTemplate names the host like the Job
+			Subdomain: m.Name,
 			ByJobs:    true,
-			Subdomain: name,
+			Jobs:      []string{job},
+			Labels:    jobLabels(job),
 		})
 	}
 	if worker, ok := s.MPIReplicaSpecs[MPIWorker]; ok {
@@ -45,8 +51,9 @@ func (s *MPIJobSpec) podSets(name string) (all []PodSet) {
 			Path:      "spec.mpiReplicaSpecs." + MPIWorker + ".template",
 			Template:  &worker.Template,
 			Replicas:  orOne(worker.Replicas),
-			Prefix:    name + "-worker-",
-			Subdomain: name,
+			Name:      m.Name + "-worker",
+			Numbered:  true,
+			Subdomain: m.Name,
 		})
 	}
 	return all

@@ -1,6 +1,9 @@
 package apis
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // MXJobKind is MXJob as the training operator had it until v1.8.1, its last release with this kind (kubeflow/trainer
 // v1.8.1, pkg/apis/kubeflow.org/v1/mxnet_types.go).
@@ -17,8 +20,8 @@ type MXJobSpec struct {
 }
 
 // The controller makes a headless Service for each pod, of the pod's name (pkg/controller.v1/common/service.go).
-func (s *MXJobSpec) services(name string) []string { return numbered(s.podSets(name)) }
+func (s *MXJobSpec) services(m *metav1.ObjectMeta) []string { return numbered(s.podSets(m)) }
 
-func (s *MXJobSpec) podSets(name string) []PodSet {
-	return kubeflowPodSets(name, "spec.mxReplicaSpecs", s.MXReplicaSpecs)
+func (s *MXJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
+	return kubeflowPodSets(m.Name, "spec.mxReplicaSpecs", s.MXReplicaSpecs)
 }

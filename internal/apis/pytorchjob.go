@@ -1,6 +1,9 @@
 package apis
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // PyTorchJobKind is the one version of PyTorchJob (kubeflow/trainer v1.9.4, pkg/apis/kubeflow.org/v1).
 var PyTorchJobKind = schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}
@@ -34,13 +37,13 @@ type PyTorchConf struct {
 	Value string `json:"value"`
 }
 
-func (s *PyTorchJobSpec) podSets(name string) []PodSet {
+func (s *PyTorchJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	var dials []Dial
 	if e := s.ElasticPolicy; e != nil && e.RDZVHost != "" {
 		dials = []Dial{{"spec.elasticPolicy.rdzvHost", e.RDZVHost}}
 	}
-	return kubeflowPodSets(name, "spec.pytorchReplicaSpecs", s.PyTorchReplicaSpecs, dials...)
+	return kubeflowPodSets(m.Name, "spec.pytorchReplicaSpecs", s.PyTorchReplicaSpecs, dials...)
 }
 
 // The operator makes a headless Service for each pod, of the pod's name.
-func (s *PyTorchJobSpec) services(name string) []string { return numbered(s.podSets(name)) }
+func (s *PyTorchJobSpec) services(m *metav1.ObjectMeta) []string { return numbered(s.podSets(m)) }

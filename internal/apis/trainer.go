@@ -76,15 +76,17 @@ type JobSetTemplate struct {
 	Spec     JobSetSpec        `json:"spec"`
 }
 
-func (s *TrainingRuntimeSpec) services(name string) []string { return s.Template.Spec.services(name) }
+func (s *TrainingRuntimeSpec) services(m *metav1.ObjectMeta) []string {
+	return s.Template.Spec.services(m)
+}
 
 // podSets are those of the TrainJob that has the runtime's own name, as tegen renders them.
-func (s *TrainingRuntimeSpec) podSets(name string) []PodSet {
-	all := s.Template.Spec.podSets(name)
+func (s *TrainingRuntimeSpec) podSets(m *metav1.ObjectMeta) []PodSet {
+	all := s.Template.Spec.podSets(m)
 	for i := range all {
 		all[i].Path = "spec.template." + all[i].Path
 		if s.MLPolicy != nil && s.MLPolicy.NumNodes != nil {
-			all[i].Replicas = *s.MLPolicy.NumNodes
+			all[i].Replicas, all[i].Completions = *s.MLPolicy.NumNodes, *s.MLPolicy.NumNodes
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -48,26 +49,27 @@ type VCTask struct {
 const VCRunAnnotation = "scheduling.k8s.io/group-name"
 
 // services has the one of the svc plugin.
-func (s *VCJobSpec) services(name string) []string {
+func (s *VCJobSpec) services(m *metav1.ObjectMeta) []string {
 	if _, ok := s.Plugins["svc"]; ok {
-		return []string{name}
+		return []string{m.Name}
 	}
 	return nil
 }
 
-func (s *VCJobSpec) podSets(name string) (all []PodSet) {
+func (s *VCJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		set := PodSet{
 			Path:        fmt.Sprintf("spec.tasks[%d].template", i),
 			Template:    &t.Template,
 			Replicas:    t.Replicas,
-			Prefix:      fmt.Sprintf("%s-%s-", name, t.Name),
+			Name:        fmt.Sprintf("%s-%s", m.Name, t.Name),
+			Numbered:    true,
 			Annotations: []string{VCRunAnnotation},
 			Subdomain:   t.Template.Spec.Subdomain,
 		}
 		if _, ok := s.Plugins["svc"]; ok && set.Subdomain == "" {
-			set.Subdomain = name
+			set.Subdomain = m.Name
 		}
 		all = append(all, set)
 	}

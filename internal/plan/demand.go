@@ -36,12 +36,10 @@ func demandOf(pod *corev1.Pod) demand {
 }
 
 func hostPorts(pod *corev1.Pod) (ports []hostPort) {
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			for _, p := range containers[i].Ports {
-				if p.HostPort != 0 {
-					ports = append(ports, hostPort{p.HostIP, protocol(p.Protocol), p.HostPort})
-				}
+	for c := range containers(pod) {
+		for _, p := range c.Ports {
+			if p.HostPort != 0 {
+				ports = append(ports, hostPort{p.HostIP, protocol(p.Protocol), p.HostPort})
 			}
 		}
 	}

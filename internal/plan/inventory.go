@@ -131,7 +131,8 @@ func (inv *Inventory) bind(nodes map[string]*node, key string, pod *corev1.Pod) 
 	if job, ok := cutRandom(key, 5); ok {
 		inv.named[job+random] = append(inv.named[job+random], pod)
 		if deployment, ok := cutRandom(job, 10); ok {
-			inv.named[deployment+twiceRandom] = append(inv.named[deployment+twiceRandom], pod)
+			name := deployment + random + random
+			inv.named[name] = append(inv.named[name], pod)
 		}
 	}
 	if n := nodes[pod.Spec.NodeName]; n != nil && pod.Status.Phase != corev1.PodSucceeded {

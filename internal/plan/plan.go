@@ -134,45 +134,17 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 		Selector: instanceLabel + "=" + job.Metadata.Name,
 		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{}, Controllers: []Controller{},
 	}
-	domain := job.Spec.Network.ClusterDomain
-	services := map[string]bool{}
+	b := builder{Job: j, domain: job.Spec.Network.ClusterDomain, services: map[string]bool{}}
 	var objects []runtime.Object
-	held := false // by an object that names another for its pods, as a TrainJob does its runtime
 	for _, c := range concerns {
 		for _, obj := range c.Objects {
-			meta, ok := obj.(metav1.Object)
-			gvk, err := manifest.GVK(obj)
-			if !ok || err != nil {
-				continue
-			}
-			version, kind := gvk.ToAPIVersionAndKind()
-			j.Objects = append(j.Objects, Object{c.Name, version, kind, meta.GetNamespace(), meta.GetName()})
-			if text := meta.GetAnnotations()[names.Expects]; text != "" {
-				j.Expects = append(j.Expects, strings.Split(text, ",")...)
-			}
-			if q := meta.GetLabels()[queueLabel]; q != "" {
-				j.Queue = q
-			}
-			if s, ok := obj.(*corev1.Service); ok {
-				services[s.Name] = true
-				j.addService(s, domain)
-			}
-			if w := apis.WorkloadOf(obj); w != nil {
-				for _, name := range w.Services() {
-					services[name] = true
-				}
-			}
-			sets := podSets(obj, kind)
-			j.addPods(sets)
-			held = held || len(sets) == 0 && suspended(obj)
+			b.add(c.Name, obj)
 		}
+		objects = append(objects, c.Objects...)
 	}
 	for _, s := range j.PodSets {
-		s.address(domain, services)
-		s.Suspended = s.Suspended || held && !s.Helper
-	}
-	for _, c := range concerns {
-		objects = append(objects, c.Objects...)
+		s.address(b.domain, b.services)
+		s.Suspended = s.Suspended || b.suspended && !s.Helper
 	}
 	j.require(job, objects)
 	slices.Sort(j.Expects)
@@ -181,6 +153,45 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 	j.total()
 	j.note()
 	return j
+}
+
+// builder collects what a job's objects are.
+type builder struct {
+	*Job
+	domain    string
+	services  map[string]bool
+	suspended bool // an object is that names another for its pods, as a TrainJob does its runtime
+}
+
+// add enters an object of a concern, with its pods and what names them.
+func (b *builder) add(concern string, obj runtime.Object) {
+	meta, ok := obj.(metav1.Object)
+	gvk, err := manifest.GVK(obj)
+	if !ok || err != nil {
+		return
+	}
+	version, kind := gvk.ToAPIVersionAndKind()
+	b.Objects = append(b.Objects, Object{concern, version, kind, meta.GetNamespace(), meta.GetName()})
+	if text := meta.GetAnnotations()[names.Expects]; text != "" {
+		b.Expects = append(b.Expects, strings.Split(text, ",")...)
+	}
+	if q := meta.GetLabels()[queueLabel]; q != "" {
+		b.Queue = q
+	}
+	if s, ok := obj.(*corev1.Service); ok {
+		b.services[s.Name] = true
+		b.addService(s, b.domain)
+	}
+	w := apis.WorkloadOf(obj)
+	if w == nil {
+		return
+	}
+	for _, name := range w.Services() {
+		b.services[name] = true
+	}
+	sets := podSets(w, gvk)
+	b.addPods(sets)
+	b.suspended = b.suspended || len(sets) == 0 && w.Suspended()
 }
 
 // instanceLabel is on every pod and object of a job.

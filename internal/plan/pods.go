@@ -1,185 +1,97 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	kind "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/apis"
 )
 
-// Ends of names that controllers add: five random letters, and for Deployments the ReplicaSet's hash before them.
-const (
-	random      = "-*"
-	twiceRandom = "-*-*"
-)
+// random stands for the letters that controllers add to names: five of them, and for Deployments the ReplicaSet's hash
+// before them.
+const random = "-*"
 
-// podSets are the pods that come of an object, a set for each template; none for objects of other kinds.
-func podSets(obj runtime.Object, kind string) []*PodSet {
-	meta, ok := obj.(metav1.Object)
-	if !ok {
-		return nil
-	}
-	from := source{owner: kind + "/" + meta.GetName(), namespace: meta.GetNamespace(), name: meta.GetName()}
-	switch o := obj.(type) {
-	case *corev1.Pod:
-		template := &corev1.PodTemplateSpec{ObjectMeta: o.ObjectMeta, Spec: o.Spec}
-		from.owner = kind // a set of bare pods has many
-		from.suspended = len(o.Spec.SchedulingGates) > 0
-		return []*PodSet{from.named(template, 1, o.Name, "")}
-	case *batchv1.Job:
-		from.suspended = o.Spec.Suspend != nil && *o.Spec.Suspend
-		return []*PodSet{from.job(&o.Spec)}
-	case *appsv1.StatefulSet:
-		first := int32(0)
-		if o.Spec.Ordinals != nil {
-			first = o.Spec.Ordinals.Start
-		}
-		s := from.numbered(&o.Spec.Template, replicas(o.Spec.Replicas), o.Name+"-", first, "")
-		s.pod.Spec.Subdomain = o.Spec.ServiceName
-		return []*PodSet{s}
-	case *appsv1.Deployment:
-		return []*PodSet{from.named(&o.Spec.Template, replicas(o.Spec.Replicas), o.Name, twiceRandom)}
-	}
-	w := apis.WorkloadOf(obj)
-	if w == nil {
-		return nil
-	}
-	if kind == "Job" { // Volcano's, which is not the one that kubectl means
-		from.owner = "Job." + obj.GetObjectKind().GroupVersionKind().Group + "/" + from.name
-	}
-	from.suspended = suspended(obj)
-	var all []*PodSet
+// podSets are the pods of a workload of some kind, a set for each template.
+func podSets(w apis.Workload, of kind.GroupVersionKind) (all []*PodSet) {
+	suspended := w.Suspended()
 	for _, p := range w.PodSets() {
-		suffix := ""
-		if p.Random {
-			suffix = random
+		if p.Uncounted {
+			continue
 		}
-		s := from.numbered(p.Template, p.Replicas, p.Prefix, p.First, suffix)
-		if p.Single {
-			host := strings.TrimSuffix(p.Prefix, "-")
-			s.Pods = []Pod{{Name: host + suffix, Address: host}}
-		}
-		s.pod.Spec.Subdomain = p.Subdomain
-		s.Jobs = childJobs(&p)
+		s := podSet(&p, w.GetNamespace())
+		s.Owner, s.Suspended, s.Finishes, s.Jobs = owner(w, of), suspended, s.Helper && p.ByJobs, p.Jobs
 		all = append(all, s)
 	}
 	return all
 }
 
-// childJobs are the names of the Jobs that a controller makes between its object and the pods.
-func childJobs(p *apis.PodSet) (names []string) {
+// owner is Kind/name of what makes pods, with the group where Kubernetes has a kind of that name too. A set of bare
+// pods comes of many objects.
+func owner(w apis.Workload, of kind.GroupVersionKind) string {
 	switch {
-	case !p.ByJobs:
-		return nil
-	case !p.JobEach:
-		return []string{strings.TrimSuffix(p.Prefix, "-")}
+	case of.Kind == "Pod":
+		return of.Kind
+	case apis.IsBuiltIn(of.Kind) && strings.Contains(of.Group, "."):
+		return of.Kind + "." + of.Group + "/" + w.GetName()
 	}
-	for i := range p.Replicas {
-		names = append(names, p.Prefix+strconv.Itoa(int(p.First+i)))
-	}
-	return names
+	return of.Kind + "/" + w.GetName()
 }
 
-// source is the object that pods come of.
-type source struct {
-	owner, namespace, name string
-	suspended              bool
-}
-
-func (f source) job(spec *batchv1.JobSpec) *PodSet {
-	n := replicas(spec.Parallelism)
-	if spec.Completions != nil {
-		n = min(n, *spec.Completions) // the pods at one time
-	}
-	var s *PodSet
-	if mode := spec.CompletionMode; mode != nil && *mode == batchv1.IndexedCompletion {
-		s = f.numbered(&spec.Template, n, f.name+"-", 0, random)
-	} else {
-		s = f.named(&spec.Template, n, f.name, random)
-	}
-	s.Finishes = s.Helper
-	return s
-}
-
-func replicas(n *int32) int32 {
-	if n == nil {
-		return 1
-	}
-	return *n
-}
-
-// named are pods that are not told apart by a number.
-func (f source) named(template *corev1.PodTemplateSpec, n int32, name, suffix string) *PodSet {
-	s := f.set(template, n)
-	for range n {
-		s.Pods = append(s.Pods, Pod{Name: name + suffix, Address: s.pod.Spec.Hostname})
-	}
-	if suffix == "" && s.pod.Spec.Hostname == "" {
-		s.Pods[0].Address = name
-	}
-	return s
-}
-
-// numbered are pods with a number in name and hostname.
-func (f source) numbered(template *corev1.PodTemplateSpec, n int32, prefix string, first int32, suffix string) *PodSet {
-	s := f.set(template, n)
-	for i := range n {
-		host := prefix + strconv.Itoa(int(first+i))
-		s.Pods = append(s.Pods, Pod{Name: host + suffix, Address: host})
-	}
-	return s
-}
-
-// set has no pods yet.
-func (f source) set(template *corev1.PodTemplateSpec, n int32) *PodSet {
-	pod := &corev1.Pod{}
-	if template != nil { // a controller may have one of its own
-		pod.ObjectMeta, pod.Spec = *template.ObjectMeta.DeepCopy(), *template.Spec.DeepCopy()
-	}
-	pod.Namespace = f.namespace
+// podSet has all of a set but what the object knows of it.
+func podSet(p *apis.PodSet, namespace string) *PodSet {
+	pod := &corev1.Pod{ObjectMeta: *p.Template.ObjectMeta.DeepCopy(), Spec: *p.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Spec.Subdomain = namespace, p.Subdomain
 	complete(pod)
 	role := pod.Labels["app.kubernetes.io/component"]
 	s := &PodSet{
-		Role: role, Owner: f.owner, Helper: generators.Helps(role), Suspended: f.suspended, Replicas: n,
-		Pods: []Pod{}, Ports: []Port{}, Each: requests(pod), pod: pod,
+		Role: cmp.Or(role, "pod"), Helper: generators.Helps(role), Replicas: p.Replicas,
+		Pods: podsOf(p), Ports: []Port{}, Each: requests(pod), pod: pod,
 	}
-	if s.Role == "" {
-		s.Role = "pod"
-	}
-	s.All = times(s.Each, n)
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			for _, p := range containers[i].Ports {
-				s.Ports = append(s.Ports, Port{p.Name, p.ContainerPort, protocol(p.Protocol)})
-			}
+	s.All = times(s.Each, s.Replicas)
+	for c := range containers(pod) {
+		for _, p := range c.Ports {
+			s.Ports = append(s.Ports, Port{p.Name, p.ContainerPort, protocol(p.Protocol)})
 		}
 	}
 	return s
 }
 
-// suspended looks where custom resources have the field.
-func suspended(obj runtime.Object) bool {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return false
+// podsOf are the pods of a set with their hostnames in place of addresses. That of a bare pod is its name by default.
+func podsOf(p *apis.PodSet) []Pod {
+	pods := make([]Pod, p.Replicas)
+	for i := range pods {
+		name, host := p.Name, p.Host
+		if p.Numbered {
+			name += "-" + strconv.Itoa(int(p.First)+i)
+			host = name
+		} else if p.Random == 0 {
+			host = cmp.Or(host, name)
+		}
+		pods[i] = Pod{Name: name + strings.Repeat(random, p.Random), Address: host}
 	}
-	for _, path := range [][]string{{"spec", "suspend"}, {"spec", "runPolicy", "suspend"}} {
-		if on, _, err := unstructured.NestedBool(content, path...); err == nil && on {
-			return true
+	return pods
+}
+
+// containers are all of a pod, the first ones first.
+func containers(pod *corev1.Pod) iter.Seq[*corev1.Container] {
+	return func(yield func(*corev1.Container) bool) {
+		for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
 		}
 	}
-	return false
 }
 
 // addPods makes one set of bare pods, or of an object's sets, that are alike.

@@ -23,21 +23,18 @@ func requests(pod *corev1.Pod) corev1.ResourceList {
 // complete does to a pod what an API server would: a limit alone is a request too, and on the node's network a
 // container's port is the node's.
 func complete(pod *corev1.Pod) {
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			c := &containers[i]
-			for name, q := range c.Resources.Limits {
-				if _, ok := c.Resources.Requests[name]; !ok {
-					if c.Resources.Requests == nil {
-						c.Resources.Requests = corev1.ResourceList{}
-					}
-					c.Resources.Requests[name] = q
+	for c := range containers(pod) {
+		for name, q := range c.Resources.Limits {
+			if _, ok := c.Resources.Requests[name]; !ok {
+				if c.Resources.Requests == nil {
+					c.Resources.Requests = corev1.ResourceList{}
 				}
+				c.Resources.Requests[name] = q
 			}
-			for p := range c.Ports {
-				if pod.Spec.HostNetwork && c.Ports[p].HostPort == 0 {
-					c.Ports[p].HostPort = c.Ports[p].ContainerPort
-				}
+		}
+		for p := range c.Ports {
+			if pod.Spec.HostNetwork && c.Ports[p].HostPort == 0 {
+				c.Ports[p].HostPort = c.Ports[p].ContainerPort
 			}
 		}
 	}

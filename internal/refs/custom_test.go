@@ -71,3 +71,55 @@ metadata: {name: data, namespace: ml}
 		})
 	}
 }
+
+// TestControllersOfJobs: what a controller of Jobs names and labels counts, and nothing that it does not.
+func TestControllersOfJobs(t *testing.T) {
+	const launcher = `
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: net, namespace: ml}
+spec:
+  mpiReplicaSpecs:
+    Launcher: {template: {spec: {containers: [{name: mpi}]}}}
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: mpi, env: [{name: MASTER_ADDR, value: HOST}]}]}}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: set, namespace: ml}
+spec:
+  replicatedJobs:
+  - name: worker
+    template: {spec: {parallelism: 2, completions: 4, template: {spec: {containers: [{name: worker}]}}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: net, namespace: ml}
+spec: {selector: {matchLabels: {LABEL}}}
+`
+	const job = "batch.kubernetes.io/job-name: "
+	for _, tc := range []struct{ name, host, label, want string }{
+		{"the launcher", "net-launcher.net", job + "net-launcher", ""},
+		{"no launcher by number", "net-launcher-0.net", job + "net-launcher", "Pod ml/net-launcher-0"},
+		{"a pod of a later completion", "set-worker-0-3.set", job + "set-worker-0", ""},
+		{"no such completion", "set-worker-0-4.set", job + "set-worker-0", "Pod ml/set-worker-0-4"},
+		{"an index", "net-worker-1.net", job + "set-worker-0, batch.kubernetes.io/job-completion-index: '3'", ""},
+		{"no such Job", "net-worker-1.net", job + "set-worker-1", "pods ml/batch.kubernetes.io/job-name=set-worker-1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			text := strings.NewReplacer("HOST", tc.host, "LABEL", tc.label).Replace(launcher)
+			objects, err := manifest.Read("bundle.yaml", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, b := range refs.Check(objects) {
+				got = append(got, b.To)
+			}
+			if strings.Join(got, ", ") != tc.want {
+				t.Errorf("broken: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

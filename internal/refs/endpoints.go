@@ -197,7 +197,7 @@ func (c *checker) shortHost(w *workload, at place, host, port string) {
 		return
 	}
 	to := id{"Service", w.namespace, host}
-	if !c.has(to) && c.gives(w.namespace, "", host) {
+	if !c.has(to) && c.hasHost(w.namespace, "", host) {
 		c.refuse(&w.object, at, to, "it is the hostname of a pod, which resolves in that pod alone; write "+
 			host+"."+"<its headless Service>")
 		return
@@ -207,11 +207,11 @@ func (c *checker) shortHost(w *workload, at place, host, port string) {
 
 // ownHost reports whether every pod of w has that hostname.
 func (w *workload) ownHost(host string) bool {
-	if !w.numbers.on {
-		return host == w.spec.Hostname || w.kind == "Pod" && host == w.name
+	if !w.set.Numbered {
+		return host == w.set.Host || w.kind == "Pod" && host == w.name
 	}
 	base, n, ok := cutOrdinal(host)
-	return ok && base == w.numbers.base && w.kind != "CronJob" && w.numbers.count == 1 && w.numbers.has(n)
+	return ok && base == w.set.Name && base != "" && w.set.Numbers() == 1 && w.set.HasNumber(n)
 }
 
 // pairHost checks a host of two names: pod.service of the namespace or
@@ -229,7 +229,7 @@ func (c *checker) pairHost(w *workload, at place, first, second, port string) {
 	case variable && c.namespaces[second]:
 	case c.has(id{"Service", second, first}):
 		c.endpoint(w, at, elsewhere)
-	case variable || c.gives(w.namespace, "", first):
+	case variable || c.hasHost(w.namespace, "", first):
 		c.endpoint(w, at, inNamespace)
 	case port != "" && c.namespaces[second]:
 		// Without a port it could be wandb.ai, seen from a namespace "ai".
@@ -254,7 +254,7 @@ func (c *checker) endpoint(w *workload, at place, e endpoint) {
 		c.refuse(&w.object, at, to, "Service "+e.service+" has no port "+e.port+", only "+portList(svc)+"; correct the port or add it to the Service")
 	}
 	// The pods behind a Service without selector are not in the set.
-	if !dnsLabel(e.pod) || len(svc.Spec.Selector) == 0 || c.gives(e.namespace, e.service, e.pod) {
+	if !dnsLabel(e.pod) || len(svc.Spec.Selector) == 0 || c.hasHost(e.namespace, e.service, e.pod) {
 		return
 	}
 	if !w.expects(to) {
@@ -282,9 +282,9 @@ func portList(s *corev1.Service) string {
 	return strings.Join(list, ", ")
 }
 
-// gives reports whether some pod has that hostname behind the Service, or
+// hasHost reports whether some pod has that hostname behind the Service, or
 // behind any when service is "".
-func (c *checker) gives(namespace, service, host string) bool {
+func (c *checker) hasHost(namespace, service, host string) bool {
 	if c.hostnames[hostname{namespace, service, host}] {
 		return true
 	}
@@ -292,54 +292,34 @@ func (c *checker) gives(namespace, service, host string) bool {
 	if !ok {
 		return false
 	}
-	for _, numbers := range c.sets[[2]string{namespace, base}] {
-		if numbers.has(n) && (service == "" || service == numbers.subdomain) {
+	for _, w := range c.numbered[[2]string{namespace, base}] {
+		if w.set.HasNumber(n) && (service == "" || service == w.set.Subdomain) {
 			return true
 		}
 	}
-	for _, obj := range c.numbered(namespace, base) {
-		if obj == nil {
-			return true // known by name only
-		}
-		if numbers := numbersOf(obj); numbers.has(n) && (service == "" || service == numbers.subdomain) {
-			return true
-		}
-	}
-	return false
+	return c.opaque[[2]string{namespace, base}]
 }
 
-// numbered returns the objects whose pods are named base-0, base-1 and so on.
-func (x *index) numbered(namespace, base string) []runtime.Object {
-	var all []runtime.Object
-	for _, kind := range [...]string{"StatefulSet", "Job"} {
-		if obj, ok := x.objects[id{kind, namespace, base}]; ok {
-			all = append(all, obj)
-		}
-	}
-	return all
-}
-
-// nobody says why no pod has the hostname.
+// nobody explains why no pod has the hostname.
 func (c *checker) nobody(e endpoint) string {
-	base, _, ok := cutOrdinal(e.pod)
-	if ok {
-		for _, n := range c.sets[[2]string{e.namespace, base}] {
-			return "the pods " + base + "-* are numbered from " + itoa(n.first) + ", there are " + itoa(n.count) + ", and their names are behind Service " + n.subdomain + "; correct the address or add pods"
-		}
-		for _, obj := range c.numbered(e.namespace, base) {
-			n := numbersOf(obj)
-			if n.on && n.subdomain == e.service {
-				return "the pods of " + base + " are numbered from " + itoa(n.first) + " and there are " + itoa(n.count) + "; correct the number or add pods"
-			}
-			if n.on && n.subdomain != "" {
-				return "the pods of " + base + " have names behind Service " + n.subdomain + ", not " + e.service + "; correct the address or their subdomain"
+	if base, _, ok := cutOrdinal(e.pod); ok {
+		for _, w := range c.numbered[[2]string{e.namespace, base}] {
+			switch w.set.Subdomain {
+			case e.service:
+				return "the pods of " + base + " are numbered from " + itoa(int(w.set.First)) + " and there are " +
+					itoa(int(w.set.Numbers())) + "; correct the number or add pods"
+			case "":
+			default:
+				return "the pods of " + base + " have names behind Service " + w.set.Subdomain + ", not " + e.service +
+					"; correct the address or their subdomain"
 			}
 		}
 	}
 	if _, pod := c.objects[id{"Pod", e.namespace, e.pod}]; pod {
 		return "the pod gets a name in DNS only with spec.hostname set and spec.subdomain " + e.service + "; set both"
 	}
-	return "no pod of the set has that hostname behind Service " + e.service + "; correct the address, or the hostname and subdomain of the pods"
+	return "no pod of the set has that hostname behind Service " + e.service +
+		"; correct the address, or the hostname and subdomain of the pods"
 }
 
 // mask replaces $(VAR), ${VAR} and $VAR by '*'.

@@ -1,5 +1,7 @@
 package refs
 
+import "strings"
+
 // podGroups are the keys by which pods join a PodGroup, and which group's.
 var podGroups = []struct {
 	key   string
@@ -15,10 +17,7 @@ var podGroups = []struct {
 // podGroup requires the PodGroup that pods say they belong to: without it their scheduler leaves them pending.
 func (c *checker) podGroup(w *workload) {
 	const consequence = "without it the pods stay pending"
-	metadata := "metadata"
-	if w.kind != "Pod" {
-		metadata = w.path[:len(w.path)-len("spec")] + metadata
-	}
+	metadata := strings.TrimSuffix(w.path, "spec") + "metadata"
 	for _, g := range podGroups {
 		name, list := w.pod.Annotations[g.key], "annotations"
 		if g.label {

@@ -2,12 +2,11 @@ package refs
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,12 +49,14 @@ type index struct {
 	workloads  []*workload
 	pods       map[label][]*workload
 	hostnames  map[hostname]bool
-	// sets has the pods of custom resources under their names without number,
-	// and made the Services that controllers of custom resources make.
-	sets map[[2]string][]numbers
+	// numbered has the workloads whose pods are named <key>-<number>, and opaque
+	// the names of objects known by name only whose pods may be.
+	numbered map[[2]string][]*workload
+	opaque   map[[2]string]bool
+	// made has the Services that controllers of custom resources make.
 	made map[id]bool
-	// claims has the StatefulSets that make claims named <key>-<ordinal>.
-	claims map[id][]id
+	// claims has the workloads that make claims named <key>-<number>.
+	claims map[id][]*workload
 }
 
 func newIndex(objs []runtime.Object) *index {
@@ -65,9 +66,10 @@ func newIndex(objs []runtime.Object) *index {
 		namespaces: map[string]bool{},
 		pods:       map[label][]*workload{},
 		hostnames:  map[hostname]bool{},
-		sets:       map[[2]string][]numbers{},
+		numbered:   map[[2]string][]*workload{},
+		opaque:     map[[2]string]bool{},
 		made:       map[id]bool{},
-		claims:     map[id][]id{},
+		claims:     map[id][]*workload{},
 	}
 	for _, obj := range objs {
 		meta, ok := obj.(metav1.Object)
@@ -81,7 +83,8 @@ func newIndex(objs []runtime.Object) *index {
 
 func (x *index) add(obj runtime.Object, meta metav1.Object) {
 	key := idOf(obj, meta)
-	foreign, custom := customResource(obj)
+	made := apis.WorkloadOf(obj)
+	custom := isCustom(obj)
 	// A custom resource without a namespace may be cluster-scoped.
 	if key.namespace != "" && (!custom || meta.GetNamespace() != "") {
 		x.namespaces[key.namespace] = true
@@ -93,41 +96,29 @@ func (x *index) add(obj runtime.Object, meta metav1.Object) {
 		}
 		if custom {
 			x.objects[key] = nil
+			if apis.IsBuiltIn(key.kind) {
+				x.opaque[[2]string{key.namespace, key.name}] = true
+			}
 		} else {
 			x.objects[key] = obj
 		}
 	}
-	if foreign != nil {
-		x.addCustom(foreign, key)
-	} else if w := workloadOf(obj, key); w != nil {
-		x.addPods(w)
+	if made == nil {
+		return
 	}
-}
-
-// customResource says whether an object is a custom resource, and returns it
-// as one that makes pods, if it is known to.
-func customResource(obj runtime.Object) (apis.Workload, bool) {
-	w := apis.WorkloadOf(obj)
-	_, foreign := obj.(*unstructured.Unstructured)
-	return w, foreign || w != nil
-}
-
-// addCustom enters the pods and Services that a controller makes of a custom
-// resource.
-func (x *index) addCustom(obj apis.Workload, key id) {
-	for _, name := range obj.Services() {
+	for _, name := range made.Services() {
 		x.made[id{"Service", key.namespace, name}] = true
 	}
-	for _, set := range obj.PodSets() {
-		base := strings.TrimSuffix(set.Prefix, "-")
-		n := numbers{on: true, base: base, first: int(set.First), count: int(set.Replicas), subdomain: set.Subdomain}
-		x.sets[[2]string{key.namespace, base}] = append(x.sets[[2]string{key.namespace, base}], n)
-		x.addPods(&workload{
-			object: object{id: key, notes: [3]map[string]string{obj.GetAnnotations(), set.Template.Annotations}},
-			path:   set.Path + ".spec", pod: &set.Template.ObjectMeta, spec: &set.Template.Spec,
-			numbers: n, byJobs: set.ByJobs, given: set.Annotations, dials: set.Dials,
-		})
+	for _, set := range made.PodSets() {
+		x.addPods(newWorkload(obj, made, key, &set))
 	}
+}
+
+// isCustom reports whether an object is known by kind and name only.
+func isCustom(obj runtime.Object) bool {
+	_, foreign := obj.(*unstructured.Unstructured)
+	_, custom := obj.(apis.Workload)
+	return foreign || custom
 }
 
 // addPods enters the pods that w makes under all they can be found by.
@@ -141,20 +132,21 @@ func (x *index) addPods(w *workload) {
 	for k, v := range w.pod.Labels {
 		post(k, v)
 	}
-	switch w.kind {
-	case "Job":
-		post(legacyJobName, w.name)
-		post(batchv1.JobNameLabel, w.name)
-	case "StatefulSet":
-		post(appsv1.StatefulSetPodNameLabel, w.name) // for all ordinals, see posted
+	for _, l := range w.set.Labels {
+		if l.Value != "" {
+			post(l.Key, strings.TrimSuffix(l.Value, "-")) // for all numbers, see posted
+		}
 	}
-	if w.spec.Hostname != "" && !w.numbers.on {
-		x.hostnames[hostname{w.namespace, w.numbers.subdomain, w.spec.Hostname}] = true
-		x.hostnames[hostname{w.namespace, "", w.spec.Hostname}] = true
+	if set := w.set; set.Numbered && set.Name != "" {
+		base := [2]string{w.namespace, set.Name}
+		x.numbered[base] = append(x.numbered[base], w)
+	} else if !set.Numbered && set.Host != "" {
+		x.hostnames[hostname{w.namespace, set.Subdomain, set.Host}] = true
+		x.hostnames[hostname{w.namespace, "", set.Host}] = true
 	}
-	for i := range w.claims {
-		key := id{"PersistentVolumeClaim", w.namespace, w.claims[i].Name + "-" + w.name}
-		x.claims[key] = append(x.claims[key], w.id)
+	for i := range w.set.Claims {
+		key := id{"PersistentVolumeClaim", w.namespace, w.set.Claims[i].Name + "-" + w.name}
+		x.claims[key] = append(x.claims[key], w)
 	}
 }
 
@@ -177,11 +169,7 @@ func (x *index) has(i id) bool {
 			return false
 		}
 		i.name = base
-		for _, set := range x.claims[i] {
-			if obj := x.objects[set]; obj == nil || numbersOf(obj).has(n) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(x.claims[i], func(w *workload) bool { return w.set.HasNumber(n) })
 	}
 	return false
 }
@@ -195,48 +183,6 @@ func (x *index) names() map[id][]string {
 		names[key] = append(names[key], i.name)
 	}
 	return names
-}
-
-// numbers are the ordinals at the end of the pod names of a StatefulSet or an
-// Indexed Job, and the subdomain of any pods.
-type numbers struct {
-	on           bool
-	base         string // of the names, before the number
-	first, count int
-	subdomain    string
-}
-
-func (n numbers) has(ordinal int) bool {
-	return n.on && n.first <= ordinal && ordinal < n.first+n.count
-}
-
-// numbersOf returns the numbering of an object that numbers its pods. The pods
-// of a CronJob's Jobs have numbers too, but names that nobody knows beforehand.
-func numbersOf(obj runtime.Object) numbers {
-	switch o := obj.(type) {
-	case *appsv1.StatefulSet:
-		n := numbers{on: true, count: 1, subdomain: o.Spec.ServiceName}
-		if o.Spec.Replicas != nil {
-			n.count = int(*o.Spec.Replicas)
-		}
-		if o.Spec.Ordinals != nil {
-			n.first = int(o.Spec.Ordinals.Start)
-		}
-		return n
-	case *batchv1.Job:
-		return jobNumbers(&o.Spec)
-	case *batchv1.CronJob:
-		return jobNumbers(&o.Spec.JobTemplate.Spec)
-	}
-	return numbers{}
-}
-
-func jobNumbers(j *batchv1.JobSpec) numbers {
-	n := numbers{subdomain: j.Template.Spec.Subdomain}
-	if mode := j.CompletionMode; mode != nil && *mode == batchv1.IndexedCompletion && j.Completions != nil {
-		n.on, n.count = true, int(*j.Completions)
-	}
-	return n
 }
 
 // cutOrdinal splits etcd-2 into etcd and 2.
@@ -255,42 +201,15 @@ func parseOrdinal(s string) (int, bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == s
 }
 
-// workloadOf returns nil for an object without pods.
-func workloadOf(obj runtime.Object, key id) *workload {
-	w := &workload{object: object{id: key}, path: "spec.template.spec"}
-	template := func(meta *metav1.ObjectMeta, t *corev1.PodTemplateSpec, sel *metav1.LabelSelector) {
-		w.notes = [3]map[string]string{meta.Annotations, t.Annotations}
-		w.pod, w.spec, w.selector = &t.ObjectMeta, &t.Spec, sel
+// newWorkload is the pods of one template of an object.
+func newWorkload(obj runtime.Object, of apis.Workload, key id, set *apis.PodSet) *workload {
+	w := &workload{object: object{id: key}, path: "spec", pod: &set.Template.ObjectMeta, spec: &set.Template.Spec, set: set}
+	w.notes = [3]map[string]string{of.GetAnnotations(), set.Template.Annotations}
+	if set.Path != "" {
+		w.path = set.Path + ".spec"
 	}
-	switch o := obj.(type) {
-	case *corev1.Pod:
-		w.path, w.pod, w.spec = "spec", &o.ObjectMeta, &o.Spec
-		w.notes[0] = o.Annotations
-	case *batchv1.Job:
-		template(&o.ObjectMeta, &o.Spec.Template, nil)
-		if o.Spec.ManualSelector != nil && *o.Spec.ManualSelector {
-			w.selector = o.Spec.Selector
-		}
-	case *batchv1.CronJob:
-		w.path = "spec.jobTemplate.spec.template.spec"
-		template(&o.ObjectMeta, &o.Spec.JobTemplate.Spec.Template, nil)
-		w.notes[2] = o.Spec.JobTemplate.Annotations
-	case *appsv1.StatefulSet:
-		template(&o.ObjectMeta, &o.Spec.Template, o.Spec.Selector)
-		w.claims = o.Spec.VolumeClaimTemplates
-	case *appsv1.Deployment:
-		template(&o.ObjectMeta, &o.Spec.Template, o.Spec.Selector)
-	case *appsv1.ReplicaSet:
-		template(&o.ObjectMeta, &o.Spec.Template, o.Spec.Selector)
-	case *appsv1.DaemonSet:
-		template(&o.ObjectMeta, &o.Spec.Template, o.Spec.Selector)
-	default:
-		return nil
-	}
-	w.numbers = numbersOf(obj)
-	w.numbers.base = w.name
-	if w.kind != "StatefulSet" { // whose controller overwrites the template's
-		w.numbers.subdomain = w.spec.Subdomain
+	if c, ok := obj.(*batchv1.CronJob); ok { // which has a template of Jobs around that of pods
+		w.notes[2] = c.Spec.JobTemplate.Annotations
 	}
 	return w
 }

@@ -3,16 +3,13 @@ package refs
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// The Job controller still adds these beside the prefixed ones.
-const (
-	legacyJobName       = "job-name"
-	legacyControllerUID = "controller-uid"
+	"github.com/tegen-dev/tegen/internal/apis"
 )
 
 // selected yields the workloads of the namespace with a pod that sel selects.
@@ -93,7 +90,7 @@ func (w *workload) satisfies(e metav1.LabelSelectorRequirement) bool {
 	case metav1.LabelSelectorOpIn:
 		return in
 	case metav1.LabelSelectorOpNotIn:
-		return !in || w.ordinalLabel(e.Key) && w.numbers.count > len(e.Values)
+		return !in || w.numbersLabel(e.Key) && int(w.set.Numbers()) > len(e.Values)
 	case metav1.LabelSelectorOpExists:
 		return w.carries(e.Key)
 	case metav1.LabelSelectorOpDoesNotExist:
@@ -108,44 +105,34 @@ func (w *workload) labelled(key, value string) bool {
 	if v, ok := w.pod.Labels[key]; ok && v == value {
 		return true
 	}
-	switch {
-	case w.ordinalLabel(key):
-		if key == appsv1.StatefulSetPodNameLabel {
-			base, n, ok := cutOrdinal(value)
-			return ok && base == w.name && w.numbers.has(n)
-		}
-		n, ok := parseOrdinal(value)
-		return ok && w.numbers.has(n)
-	case key == legacyJobName || key == batchv1.JobNameLabel:
-		return w.kind == "Job" && value == w.name
+	l := w.added(key)
+	if l == nil || !l.Numbered {
+		return l != nil && l.Value != "" && l.Value == value
 	}
-	return false
+	number, ours := strings.CutPrefix(value, l.Value)
+	n, ok := parseOrdinal(number)
+	return ours && ok && w.set.HasNumber(n)
 }
 
 // carries reports whether every pod of w has the label key.
 func (w *workload) carries(key string) bool {
-	if _, ok := w.pod.Labels[key]; ok || w.ordinalLabel(key) {
-		return true
-	}
-	switch key {
-	case legacyJobName, legacyControllerUID, batchv1.JobNameLabel, batchv1.ControllerUidLabel:
-		return w.kind == "Job" || w.kind == "CronJob" || w.byJobs
-	case appsv1.DefaultDeploymentUniqueLabelKey:
-		return w.kind == "Deployment"
-	case appsv1.ControllerRevisionHashLabelKey:
-		return w.kind == "StatefulSet" || w.kind == "DaemonSet"
-	}
-	return false
+	_, ok := w.pod.Labels[key]
+	return ok || w.added(key) != nil
 }
 
-// ordinalLabel reports whether the controller gives each pod of w its own value
-// of the label.
-func (w *workload) ordinalLabel(key string) bool {
-	switch key {
-	case batchv1.JobCompletionIndexAnnotation:
-		return w.kind != "StatefulSet" && w.numbers.on && (w.byJobs || w.kind == "Job" || w.kind == "CronJob")
-	case appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel:
-		return w.kind == "StatefulSet"
+// numbersLabel reports whether the controller puts a label on the pods of w in
+// which each has its own number.
+func (w *workload) numbersLabel(key string) bool {
+	l := w.added(key)
+	return l != nil && l.Numbered
+}
+
+// added is the label that the controller puts on the pods of w, nil for none.
+func (w *workload) added(key string) *apis.Label {
+	for i := range w.set.Labels {
+		if w.set.Labels[i].Key == key {
+			return &w.set.Labels[i]
+		}
 	}
-	return false
+	return nil
 }

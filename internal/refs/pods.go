@@ -16,15 +16,10 @@ import (
 // workload is an object that makes pods, or a Pod, and what its pods look like.
 type workload struct {
 	object
-	path     string // of the pod spec
-	pod      *metav1.ObjectMeta
-	spec     *corev1.PodSpec
-	selector *metav1.LabelSelector // nil where the controller makes its own
-	claims   []corev1.PersistentVolumeClaim
-	numbers  numbers
-	byJobs   bool        // a custom resource's pods that Jobs make
-	given    []string    // annotations that its controller puts on them
-	dials    []apis.Dial // what fields of a custom resource tell the pods
+	path string // of the pod spec
+	pod  *metav1.ObjectMeta
+	spec *corev1.PodSpec
+	set  *apis.PodSet
 }
 
 // container is a container with the list it is in.
@@ -50,7 +45,7 @@ func (c *checker) workload(w *workload) {
 		c.need(&w.object, place{path: w.path, list: "imagePullSecrets", name: s.Name}, id{"Secret", w.namespace, s.Name})
 	}
 	c.need(&w.object, place{path: w.path, list: "serviceAccountName"}, id{"ServiceAccount", w.namespace, w.spec.ServiceAccountName})
-	for _, d := range w.dials {
+	for _, d := range w.set.Dials {
 		c.qualified(w, place{path: d.Path}, d.Address)
 		c.addresses(w, place{path: d.Path}, d.Address, true)
 	}
@@ -65,20 +60,22 @@ func (c *checker) workload(w *workload) {
 // ownSelector compares with the template alone, as the API server does: labels
 // that the controller adds come later.
 func (c *checker) ownSelector(w *workload) {
-	if w.selector == nil {
+	selector := w.set.Selector
+	if selector == nil {
 		return
 	}
-	template := &workload{pod: w.pod}
-	if !template.matches(w.selector) {
+	template := &workload{pod: w.pod, set: &apis.PodSet{}}
+	if !template.matches(selector) {
 		c.broken(&w.object, place{path: strings.TrimSuffix(w.path, "template.spec") + "selector"},
-			"pods "+w.namespace+"/"+formatSelector(w.selector),
-			"the selector does not match the template's labels ("+labels.Set(w.pod.Labels).String()+"), so the API server refuses the object; make them agree")
+			"pods "+w.namespace+"/"+formatSelector(selector),
+			"the selector does not match the template's labels ("+labels.Set(w.pod.Labels).String()+"), "+
+				"so the API server refuses the object; make them agree")
 	}
 }
 
 // governing checks the Service that names the pods in DNS.
 func (c *checker) governing(w *workload) {
-	name := w.numbers.subdomain
+	name := w.set.Subdomain
 	if name == "" {
 		c.ownService(w)
 		return
@@ -147,12 +144,7 @@ func (c *checker) podVolume(w *workload, v *corev1.Volume) {
 }
 
 func (w *workload) claimTemplate(volume string) bool {
-	for i := range w.claims {
-		if w.claims[i].Name == volume {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.set.Claims, func(c corev1.PersistentVolumeClaim) bool { return c.Name == volume })
 }
 
 // needKeys requires a ConfigMap or Secret and the keys a volume mounts from it.
@@ -266,7 +258,7 @@ func (c *checker) fieldRef(w *workload, at place, path string) {
 		ok = w.carries(key)
 	case "metadata.annotations":
 		_, ok = w.pod.Annotations[key]
-		ok = ok || key == batchv1.JobCompletionIndexAnnotation && w.ordinalLabel(key) || slices.Contains(w.given, key)
+		ok = ok || key == batchv1.JobCompletionIndexAnnotation && w.numbersLabel(key) || slices.Contains(w.set.Annotations, key)
 	}
 	if !ok {
 		c.broken(&w.object, at, path, "neither the pod template nor the controller sets it, so it reads as the empty string; add it to the template")
@@ -275,21 +267,15 @@ func (c *checker) fieldRef(w *workload, at place, path string) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// expects reports whether the object's annotation gives to as existing.
+// expects reports whether the object's annotation lists to as existing.
 func (o *object) expects(to id) bool {
 	return o.expectsAny(func(kind, name string) bool { return kind == to.kind && name == to.name })
 }
 
-// expectsPods reports whether the annotation gives something that makes pods,
+// expectsPods reports whether the annotation lists something that makes pods,
 // whose labels are unknown: a selector may mean those.
 func (o *object) expectsPods() bool {
-	return o.expectsAny(func(kind, _ string) bool {
-		switch kind {
-		case "Pod", "Job", "CronJob", "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet":
-			return true
-		}
-		return false
-	})
+	return o.expectsAny(func(kind, _ string) bool { return apis.IsBuiltIn(kind) })
 }
 
 func (o *object) expectsAny(is func(kind, name string) bool) bool {

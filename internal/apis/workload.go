@@ -1,0 +1,202 @@
+package apis
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Workload is a pod, or an object whose controller makes pods.
+type Workload interface {
+	metav1.Object
+	// PodSets are the pods, a set for each template.
+	PodSets() []PodSet
+	// Services are the names of the Services that the controller makes, all headless.
+	Services() []string
+	// Suspended reports whether the controller makes no pods yet, or the scheduler leaves the pod alone.
+	Suspended() bool
+}
+
+// WorkloadOf returns an object, typed or read as a map, as a workload; nil for an object of another kind. An object of
+// Kubernetes itself has to be typed.
+func WorkloadOf(obj runtime.Object) Workload {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		obj = Decode(u.GroupVersionKind(), u.Object)
+	}
+	if w, ok := obj.(Workload); ok {
+		return w
+	}
+	for _, k := range builtIn {
+		if w := k.open(obj); w != nil {
+			return w
+		}
+	}
+	return nil
+}
+
+// IsBuiltIn reports whether Kubernetes itself has a workload of that kind.
+func IsBuiltIn(kind string) bool {
+	for _, k := range builtIn {
+		if k.name == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// PodSet is pods of one template.
+type PodSet struct {
+	Path     string // of the template in the object, such as spec.template; "" where the object is the pod
+	Template *corev1.PodTemplateSpec
+	Replicas int32 // at one time
+	// Completions are the pods that run one after the other, where these are more.
+	Completions int32
+	// Uncounted reports that only the cluster knows how many pods there are, and when.
+	Uncounted bool
+
+	// Name starts the pods' names: "imagenet-worker"; "" where nobody knows it beforehand.
+	Name string
+	// Numbered reports that a dash and a number, counted from First, follow in name and hostname.
+	Numbered bool
+	First    int32
+	// Random counts the groups of random letters that follow in the name, not in the hostname.
+	Random int
+	// Host is the hostname of pods without numbers; "" where each has its own.
+	Host string
+	// Subdomain is the Service behind which the hostnames resolve; "" where each pod has a Service of its own name.
+	Subdomain string
+
+	// ByJobs reports that Jobs make the pods: the object itself, or those between it and the pods, which Jobs names.
+	ByJobs bool
+	Jobs   []string
+	// Labels and Annotations are what the controller puts on the pods beside the template's.
+	Labels      []Label
+	Annotations []string
+	// Selector is what the API server compares with the template; nil where the controller makes its own.
+	Selector *metav1.LabelSelector
+	// Claims are templates of which each pod has a claim of its own, in place of the volume of that name.
+	Claims []corev1.PersistentVolumeClaim
+	// Foreign reports that the template is the controller's own, as far as it is known: it is not in the object.
+	Foreign bool
+	// Dials are the addresses that the controller passes to the pods from fields of its own.
+	Dials []Dial
+}
+
+// Label is a label that a controller puts on pods. Without value and number nobody knows its value beforehand.
+type Label struct {
+	Key, Value string
+	Numbered   bool // the value ends in the pod's number
+}
+
+// Dial is host:port in a field of a custom resource.
+type Dial struct{ Path, Address string }
+
+// Numbers is how many numbers the names of the pods have.
+func (p *PodSet) Numbers() int32 {
+	if !p.Numbered {
+		return 0
+	}
+	return max(p.Replicas, p.Completions)
+}
+
+// HasNumber reports whether a pod has that number.
+func (p *PodSet) HasNumber(n int) bool {
+	return int(p.First) <= n && n < int(p.First+p.Numbers())
+}
+
+// numbered are the names of all pods, where each has a Service of its own name.
+func numbered(sets []PodSet) (names []string) {
+	for _, set := range sets {
+		for i := range set.Replicas {
+			names = append(names, fmt.Sprintf("%s-%d", set.Name, set.First+i))
+		}
+	}
+	return names
+}
+
+// jobLabels are what the controller of a Job puts on its pods; name is "" where several Jobs make them.
+func jobLabels(name string) []Label {
+	return []Label{
+		{Key: legacyJobName, Value: name}, {Key: batchv1.JobNameLabel, Value: name},
+		{Key: legacyControllerUID}, {Key: batchv1.ControllerUidLabel},
+	}
+}
+
+// The Job controller still adds these beside the prefixed ones.
+const (
+	legacyJobName       = "job-name"
+	legacyControllerUID = "controller-uid"
+)
+
+// indexLabel is on the pods of an Indexed Job, as an annotation too.
+var indexLabel = Label{Key: batchv1.JobCompletionIndexAnnotation, Numbered: true}
+
+// builtInKind is a kind of Kubernetes itself.
+type builtInKind struct {
+	name string
+	open func(runtime.Object) Workload // nil for an object of another kind
+}
+
+// builtInOf is the kind of a Go type of Kubernetes, which is named like it. All have pods of one template.
+func builtInOf[O metav1.Object](podSet func(O) PodSet, suspended func(O) bool) builtInKind {
+	return builtInKind{reflect.TypeFor[O]().Elem().Name(), func(obj runtime.Object) Workload {
+		o, ok := obj.(O)
+		if !ok {
+			return nil
+		}
+		return builtInWorkload[O]{o, o, podSet, suspended}
+	}}
+}
+
+type builtInWorkload[O metav1.Object] struct {
+	metav1.Object
+	object    O
+	podSet    func(O) PodSet
+	suspended func(O) bool
+}
+
+func (w builtInWorkload[O]) PodSets() []PodSet  { return []PodSet{w.podSet(w.object)} }
+func (w builtInWorkload[O]) Services() []string { return nil }
+func (w builtInWorkload[O]) Suspended() bool    { return w.suspended != nil && w.suspended(w.object) }
+
+// PodSets asks the spec for the pods that its controller makes.
+func (c *Custom[S]) PodSets() []PodSet {
+	if s, ok := any(&c.Spec).(podMaker); ok {
+		return s.podSets(&c.ObjectMeta)
+	}
+	return nil
+}
+
+// Services asks the spec for the Services that its controller makes.
+func (c *Custom[S]) Services() []string {
+	if s, ok := any(&c.Spec).(podMaker); ok {
+		return s.services(&c.ObjectMeta)
+	}
+	return nil
+}
+
+// podMaker is the spec of a custom resource whose controller makes pods.
+type podMaker interface {
+	podSets(m *metav1.ObjectMeta) []PodSet
+	services(m *metav1.ObjectMeta) []string
+}
+
+// Suspended looks where custom resources have the field.
+func (c *Custom[S]) Suspended() bool {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
+	if err != nil {
+		return false
+	}
+	for _, path := range []string{"spec.suspend", "spec.runPolicy.suspend"} {
+		if on, _, err := unstructured.NestedBool(content, strings.Split(path, ".")...); err == nil && on {
+			return true
+		}
+	}
+	return false
+}

@@ -164,18 +164,25 @@ var Features = []Feature{
 	written("ttlAfterFinished", "finished jobs are deleted"),
 	written("cleanPods", "pods that are deleted when the job is over"),
 	written("hashedNames", "names that change with the template"),
-	written("roles.server", "resources, nodes and pods of the parameter servers"),
-	written("roles.scheduler", "resources, nodes and pods of their scheduler"),
-	written("roles.launcher", "resources, nodes and pods of the launcher"),
-	written("roles.etcd", "resources, nodes and pods of an etcd"),
-	written("roles.companion", "resources, nodes and pods of a companion"),
-	written("roles.helper", "resources, nodes and pods of what prepares the job"),
+	roleOf("roles.server", "resources, nodes and pods of the parameter servers"),
+	roleOf("roles.scheduler", "resources, nodes and pods of their scheduler"),
+	roleOf("roles.launcher", "resources, nodes and pods of the launcher"),
+	roleOf("roles.etcd", "resources, nodes and pods of an etcd"),
+	roleOf("roles.companion", "resources, nodes and pods of a companion"),
+	roleOf("roles.helper", "resources, nodes and pods of what prepares the job"),
 	written("podTemplate", "any further field of the workers' pods"),
 }
 
 // written is a feature that is used wherever its field is given, in the author's file or by an environment.
 func written(field, doc string) Feature {
 	return Feature{field, doc, "target", func(r *validation) []string { return when(r.isSet("spec."+field), field) }}
+}
+
+// roleOf is a feature that is used wherever a role is spoken of. Its refusal names the roles that the job has instead.
+func roleOf(field, doc string) Feature {
+	f := written(field, doc)
+	f.dependsOn += " workers.max rendezvous.store storage ssh"
+	return f
 }
 
 // writtenOf is a feature that is used wherever one of some fields of a section is given.

@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/rendezvous/daemon"
 )
 
 // Exit codes.
@@ -33,12 +35,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd.SetArgs(args)
 	err := cmd.Execute()
 	var usage usageError
+	var mistake daemon.UsageError
 	var coded interface{ ExitCode() int } // an agent's, which says how it ended
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &usage):
-		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\nSee 'tegen-rendezvous --help'.\n", err) // there is nowhere left to report to
+	case errors.As(err, &usage), errors.As(err, &mistake):
+		// There is nowhere left to report an error of this to.
+		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\nSee 'tegen-rendezvous --help'.\n", err)
 		return exitUsage
 	case errors.As(err, &coded):
 		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\n", err)
@@ -94,6 +98,7 @@ func newRootCmd(s streams) *cobra.Command {
 		newRunCmd(s),
 		newInstallCmd(),
 		newStoreCmd(s),
+		newGuardCmd(s),
 		newVersionCmd(s),
 	)
 	return cmd
@@ -113,7 +118,8 @@ func newVersionCmd(s streams) *cobra.Command {
 		Short: "Print the version and how it was built",
 		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(s.out, "tegen-rendezvous %s\n%s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(s.out, "tegen-rendezvous %s\n%s %s/%s\n",
+				buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

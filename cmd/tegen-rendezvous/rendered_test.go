@@ -18,13 +18,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/rendezvous/daemon"
+	"github.com/tegen-dev/tegen/rendezvous/launcher"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 )
 
@@ -185,7 +186,7 @@ func TestRendered(t *testing.T) {
 				var err error
 				switch words := slices.Concat(c.Command, c.Args); command {
 				case "serve":
-					err = checkServe(t, &c, words[1:], pod.grace())
+					err = checkServe(&c, words[1:], pod.grace())
 				case "run":
 					err = checkRun(&c, words[2:], pod.grace())
 				case "install":
@@ -215,96 +216,84 @@ func (p *renderedPod) grace() time.Duration {
 	return time.Duration(*p.Grace) * time.Second
 }
 
-func checkServe(t *testing.T, c *renderedContainer, args []string, grace time.Duration) error {
-	var o serveOptions
-	cmd := &cobra.Command{}
-	o.flags(cmd)
-	if err := cmd.ParseFlags(args); err != nil {
+func checkServe(c *renderedContainer, args []string, grace time.Duration) error {
+	var o daemon.Options
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if rest := cmd.Flags().Args(); len(rest) > 0 {
+	if rest := flags.Args(); len(rest) > 0 {
 		return fmt.Errorf("arguments %q are left", rest)
 	}
-	password := ""
+	env := map[string]string{}
 	for _, v := range c.Env {
 		switch {
-		case v.Name == passwordVariable && v.ValueFrom != nil:
-			password = "from a Secret"
-		case strings.HasPrefix(v.Name, prefix):
+		case v.Name == names.RendezvousPassword && v.ValueFrom != nil:
+			env[v.Name] = "from a Secret"
+		case strings.HasPrefix(v.Name, "TEGEN_RENDEZVOUS_"):
 			return fmt.Errorf("variable %s has value %q", v.Name, v.Value)
 		}
 	}
-	t.Setenv(passwordVariable, password)
-	o.etcd = server.Files{} // which are in Secrets
-	if _, err := o.config(slog.New(slog.DiscardHandler), zap.NewNop()); err != nil {
+	o.Etcd = server.Files{} // which are in Secrets
+	if err := o.Complete(flags, lookup(env)); err != nil {
 		return err
 	}
-	ports := map[string]string{"status": o.status, "rendezvous": o.client}
-	if o.client == "" {
-		ports["rendezvous"] = o.c10d
+	if _, err := o.Config(slog.New(slog.DiscardHandler), zap.NewNop()); err != nil {
+		return err
+	}
+	ports := map[string]string{"status": o.ListenStatus, "rendezvous": o.ListenClient}
+	if o.ListenClient == "" {
+		ports["rendezvous"] = o.ListenC10d
 	}
 	for _, p := range c.Ports {
 		if _, port, _ := net.SplitHostPort(ports[p.Name]); port != fmt.Sprint(p.Port) {
 			return fmt.Errorf("port %s is %d, and it listens on %q", p.Name, p.Port, ports[p.Name])
 		}
 	}
-	if o.client != "" && o.c10d != "" || len(c.Ports) != 2 {
-		return fmt.Errorf("doors %q and %q are open, and ports are %v", o.client, o.c10d, c.Ports)
+	if o.ListenClient != "" && o.ListenC10d != "" || len(c.Ports) != 2 {
+		return fmt.Errorf("doors %q and %q are open, and ports are %v", o.ListenClient, o.ListenC10d, c.Ports)
 	}
-	for _, raw := range o.advertise {
-		if u, err := url.Parse(raw); err != nil || !strings.HasSuffix(o.client, ":"+u.Port()) {
-			return fmt.Errorf("it listens on %s and tells %s", o.client, raw)
+	for _, raw := range o.AdvertiseClientURLs {
+		if u, err := url.Parse(raw); err != nil || !strings.HasSuffix(o.ListenClient, ":"+u.Port()) {
+			return fmt.Errorf("it listens on %s and tells %s", o.ListenClient, raw)
 		}
 	}
 	want := []renderedProbe{{probed{"/readyz", "status"}}, {probed{"/readyz", "status"}}, {probed{"/healthz", "status"}}}
 	if diff := cmp.Diff(want, []renderedProbe{c.Startup, c.Readiness, c.Liveness}); diff != "" {
 		return fmt.Errorf("probes (-want +got):\n%s", diff)
 	}
-	if o.c10d != "" && grace <= o.drain {
-		return fmt.Errorf("it is killed after %s, and drains for %s", grace, o.drain)
+	if o.ListenC10d != "" && grace <= o.DrainTimeout {
+		return fmt.Errorf("it is killed after %s, and drains for %s", grace, o.DrainTimeout)
 	}
 	return nil
 }
 
 func checkRun(c *renderedContainer, args []string, grace time.Duration) error {
-	known := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	newRunOptions().add(known)
+	o, flags := launcher.NewOptions(), pflag.NewFlagSet("run", pflag.ContinueOnError)
+	o.AddFlags(flags)
 	env := map[string]string{}
 	for _, v := range c.Env {
 		env[v.Name] = v.Value
-		if flag, ok := strings.CutPrefix(v.Name, "PET_"); ok && known.Lookup(strings.ToLower(flag)) == nil {
+		if flag, ok := strings.CutPrefix(v.Name, "PET_"); ok && flags.Lookup(strings.ToLower(flag)) == nil {
 			return fmt.Errorf("nothing reads %s", v.Name)
 		}
 	}
-	o, command, err := parse(env, args...)
-	if err != nil {
+	if err := errors.Join(flags.Parse(args), o.Complete(flags, lookup(env))); err != nil {
 		return err
 	}
-	if len(command) == 0 {
+	if flags.NArg() == 0 {
 		return errors.New("it has no command to start")
 	}
-	if o.shutdown.Duration >= grace {
-		return fmt.Errorf("it is killed after %s, and leaves its processes %s", grace, o.shutdown)
+	if limit := o.ShutdownTimeout(); limit >= grace {
+		return fmt.Errorf("it is killed after %s, and leaves its processes %s", grace, limit)
 	}
 	return nil
 }
 
-// TestLauncherConf: the keys that a job may hand through are those that the launcher takes, less what fields set.
-func TestLauncherConf(t *testing.T) {
-	fields := []string{"cacert", "cert", "join_timeout", "key", "last_call_timeout", "password", "protocol", "timeout"}
-	var got []string
-	for _, s := range rdzvSettings {
-		got = append(got, s.names...)
-	}
-	slices.Sort(got)
-	want := slices.Sorted(slices.Values(slices.Concat(fields, names.LauncherConf)))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
-	}
-	o, _, err := parse(map[string]string{names.RendezvousPassword: "p"}, "--rdzv-backend=etcd-v3", "--rdzv-endpoint=e:1", "--rdzv-id=r", "--rdzv-conf=user=u", "c")
-	if err != nil || o.conf.password != "p" {
-		t.Errorf("password %q, %v", o.conf.password, err)
-	}
+// lookup is os.LookupEnv of another environment.
+func lookup(env map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 }
 
 // here makes rendered arguments of serve start on any machine.

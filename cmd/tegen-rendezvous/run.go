@@ -1,22 +1,13 @@
 package main
 
 import (
-	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
-	"os/exec"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tegen-dev/tegen/rendezvous"
 	"github.com/tegen-dev/tegen/rendezvous/agent"
+	"github.com/tegen-dev/tegen/rendezvous/launcher"
 )
 
 const runLong = `run starts the workers of this machine, and keeps them in step with those of
@@ -47,74 +38,37 @@ const runExample = `  # Two workers on this machine, with nothing installed
     --rdzv-backend etcd-v3 --rdzv-endpoint etcd:2379 --rdzv-id imagenet -- python train.py`
 
 func newRunCmd(s streams) *cobra.Command {
-	o := newRunOptions()
+	o := launcher.NewOptions()
 	cmd := &cobra.Command{
 		Use:     "run [flags] [--] COMMAND [ARGUMENT...]",
 		Short:   "Start the workers of this machine, in step with those of others",
 		Long:    runLong,
 		Example: runExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.guard {
-				return agent.Guard(s.in)
-			}
-			if err := o.complete(cmd.Flags(), os.LookupEnv); err != nil {
+			if err := o.Complete(cmd.Flags(), os.LookupEnv); err != nil {
 				return usageError{err}
 			}
 			if len(args) == 0 {
 				return usagef("no command given: tegen-rendezvous run [flags] -- COMMAND")
 			}
-			if _, err := exec.LookPath(args[0]); err != nil { // before others wait for us
-				return fmt.Errorf("finding the command: %w", err)
+			guard, err := guardProgram()
+			if err != nil {
+				return err
 			}
-			return runRun(cmd.Context(), s, o, args)
+			return o.Run(cmd.Context(), launcher.Process{
+				Command: args, Environ: os.Environ(), Guard: guard, Out: s.out, Err: s.err,
+			})
 		},
 	}
-	o.add(cmd.Flags())
+	o.AddFlags(cmd.Flags())
 	return cmd
 }
 
-func runRun(ctx context.Context, s streams, o *runOptions, command []string) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	var mu sync.Mutex // standard output and error may be one pipe, and a log's line may come into a worker's
-	out, errs := lockedWriter{&mu, s.out}, lockedWriter{&mu, s.err}
-	log := slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: logLevel(os.Getenv("LOGLEVEL"))}))
-	if o.standalone {
-		o.rdzvID = "standalone-" + strings.ToLower(rand.Text()[:8])
-	}
-	host, _ := os.Hostname()
-	self := rendezvous.Agent{
-		ID: fmt.Sprintf("%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8])), Host: o.address(), Role: o.role, Workers: o.workers,
-	}
-	guard, err := guardCommand()
-	if err != nil {
-		return err
-	}
-	err = agent.Run(ctx, agent.Config{
-		Command: command, Environ: workersEnviron(os.Environ()), RunID: o.rdzvID, Agent: self, MaxRestarts: o.maxRestarts, Signals: o.signalList,
-		Grace: o.shutdown.Duration, Barrier: o.conf.barrier, ErrorFile: os.Getenv("TORCHELASTIC_ERROR_FILE"), Guard: guard, Log: log.With("run", o.rdzvID),
-		Logs: agent.Logs{
-			Out: out, Err: errs, Prefix: o.prefix, Show: o.show(), Dir: o.logDir, Redirects: o.redirectStreams, Tee: o.teeStreams,
-		},
-		Open: func(ctx context.Context) (rendezvous.Backend, error) { return o.open(ctx, self, log) },
-	})
-	switch {
-	case errors.Is(err, rendezvous.ErrClosed):
-		return fmt.Errorf("%w; one that has ended is not joined again: give another --rdzv-id", err)
-	case errors.Is(err, rendezvous.ErrTimeout):
-		return fmt.Errorf("%w; --nnodes asks for at least %d, and join_timeout in --rdzv-conf says how long they have", err, o.least)
-	}
-	return err
-}
+// guardCommand is what run starts to end its workers' processes after it was killed.
+const guardCommand = "guard"
 
-// workersEnviron is what workers inherit: all but the store's password, which is for this agent alone.
-func workersEnviron(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(v string) bool { return strings.HasPrefix(v, passwordVariable+"=") })
-}
-
-// guardCommand is this binary again. PID 1 needs none: with it ends all that runs in its container.
-func guardCommand() ([]string, error) {
+// guardProgram is this binary again. PID 1 needs none: with it ends all that runs in its container.
+func guardProgram() ([]string, error) {
 	if os.Getpid() == 1 {
 		return nil, nil
 	}
@@ -122,31 +76,15 @@ func guardCommand() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	return []string{self, "run", "--guard"}, nil
+	return []string{self, guardCommand}, nil
 }
 
-// lockedWriter is one of several that take turns.
-type lockedWriter struct {
-	mu *sync.Mutex
-	to io.Writer
-}
-
-func (w lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(p)
-}
-
-// logLevel reads torch's variable: Python's names, in any case.
-func logLevel(name string) slog.Level {
-	switch strings.ToUpper(name) {
-	case "DEBUG":
-		return slog.LevelDebug
-	case "WARNING", "WARN":
-		return slog.LevelWarn
-	case "ERROR", "CRITICAL", "FATAL":
-		return slog.LevelError
-	default:
-		return slog.LevelInfo
+func newGuardCmd(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:    guardCommand,
+		Short:  "End the processes of workers after run, which starts this",
+		Hidden: true,
+		Args:   nothing,
+		RunE:   func(*cobra.Command, []string) error { return agent.Guard(s.in) },
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,7 +21,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/zap"
 
 	"github.com/tegen-dev/tegen/rendezvous/server"
 	"github.com/tegen-dev/tegen/rendezvous/store"
@@ -420,18 +418,5 @@ func TestLinks(t *testing.T) {
 			strings.HasPrefix(path, "github.com/tegen-dev/tegen/generators") || path == "testing" {
 			t.Errorf("it links %s", path)
 		}
-	}
-}
-
-// TestLimitsOfTCPStore: what is under way on the TCPStore is bounded by the room that there is for keys and values.
-func TestLimitsOfTCPStore(t *testing.T) {
-	o := serveOptions{store: "embedded", dataDir: t.TempDir(), c10d: "127.0.0.1:0", bytes: 128 << 20}
-	c, err := o.config(slog.New(slog.DiscardHandler), zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	const most = 65 << 20
-	if l := c.TCPStore; l.Bytes != 128<<20 || l.RunBytes != 64<<20 || l.Partial > most || l.Unsent > most {
-		t.Errorf("of 128 MiB one run may take %d, messages under way %d and replies %d", l.RunBytes, l.Partial, l.Unsent)
 	}
 }

@@ -3,13 +3,13 @@ package importer
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -205,25 +205,7 @@ func (v view) note(verdict Verdict, format string, args ...any) Note {
 	}
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-
-func dotted(path []string) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch {
-		case strings.HasPrefix(step, "["):
-			b.WriteString(step)
-		case !plainKey.MatchString(step):
-			b.WriteString("[" + strconv.Quote(step) + "]")
-		default:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(step)
-		}
-	}
-	return b.String()
-}
+func dotted(path []string) string { return yamldoc.Path(path).String() }
 
 // mistakes are the lines of an error of schema.Load.
 func mistakes(err error) schema.Errors {

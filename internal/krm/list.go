@@ -30,10 +30,10 @@ func readList(in []byte) (*list, error) {
 	if err != nil {
 		return nil, err
 	}
-	if root == nil || root.Kind != yaml.MappingNode || textOf(field(root, "kind")) != "ResourceList" {
+	if root == nil || root.Kind != yaml.MappingNode || textOf(yamldoc.Field(root, "kind")) != "ResourceList" {
 		return nil, errors.New("standard input holds no ResourceList; 'tegen render FILE' renders a file")
 	}
-	l := &list{version: textOf(field(root, "apiVersion"))}
+	l := &list{version: textOf(yamldoc.Field(root, "apiVersion"))}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i].Value, root.Content[i+1]
@@ -74,21 +74,29 @@ func readList(in []byte) (*list, error) {
 // onlyDocument is the content of a stream of one document, nil of one that is empty.
 func onlyDocument(in []byte) (*yaml.Node, error) {
 	var only *yaml.Node
-	for dec := yaml.NewDecoder(bytes.NewReader(in)); ; {
-		var doc yaml.Node
-		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-			return only, nil
-		} else if err != nil {
-			return nil, err
-		}
+	for _, doc := range yamldoc.Split("standard input", in) {
+		root, err := parse(doc)
 		switch {
-		case len(doc.Content) == 0 || absent(doc.Content[0]):
+		case err != nil:
+			return nil, err
+		case absent(root):
 		case only != nil:
-			return nil, fmt.Errorf("line %d: a second document: a function is handed one ResourceList", doc.Content[0].Line)
+			return nil, fmt.Errorf("line %d: a second document: a function is handed one ResourceList", root.Line)
 		default:
-			only = doc.Content[0]
+			only = root
 		}
 	}
+	return only, nil
+}
+
+// parse names the line of an error, and leaves the name of the file to its caller.
+func parse(doc yamldoc.Document) (*yaml.Node, error) {
+	root, err := doc.Parse()
+	var at *yamldoc.Error
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("line %d: %s", at.Line, at.Msg)
+	}
+	return root, err
 }
 
 func itemsOf(value *yaml.Node) ([]*yaml.Node, error) {
@@ -110,7 +118,7 @@ func itemsOf(value *yaml.Node) ([]*yaml.Node, error) {
 // checkObject holds what tells objects apart to its form. path is where the object stands.
 func checkObject(n *yaml.Node, path string) error {
 	must := func(n *yaml.Node, kind yaml.Kind, path, what string) error {
-		if absent(n) || target(n).Kind == kind {
+		if absent(n) || yamldoc.Target(n).Kind == kind {
 			return nil
 		}
 		return fmt.Errorf("line %d: %s: must be %s, not %s", n.Line, path, what, sortOf(n))
@@ -118,20 +126,20 @@ func checkObject(n *yaml.Node, path string) error {
 	if n.Kind != yaml.MappingNode { // null too, and an alias, whose object would be there twice
 		return fmt.Errorf("line %d: %s: must be an object, not %s", n.Line, path, sortOf(n))
 	}
-	metadata := field(n, "metadata")
-	err := errors.Join(must(field(n, "apiVersion"), yaml.ScalarNode, path+".apiVersion", "a text"),
-		must(field(n, "kind"), yaml.ScalarNode, path+".kind", "a text"),
+	metadata := yamldoc.Field(n, "metadata")
+	err := errors.Join(must(yamldoc.Field(n, "apiVersion"), yaml.ScalarNode, path+".apiVersion", "a text"),
+		must(yamldoc.Field(n, "kind"), yaml.ScalarNode, path+".kind", "a text"),
 		must(metadata, yaml.MappingNode, path+".metadata", "a mapping"),
-		must(field(metadata, "name"), yaml.ScalarNode, path+".metadata.name", "a text"),
-		must(field(metadata, "namespace"), yaml.ScalarNode, path+".metadata.namespace", "a text"))
+		must(yamldoc.Field(metadata, "name"), yaml.ScalarNode, path+".metadata.name", "a text"),
+		must(yamldoc.Field(metadata, "namespace"), yaml.ScalarNode, path+".metadata.namespace", "a text"))
 	for _, name := range []string{"labels", "annotations"} {
-		texts := field(metadata, name)
+		texts := yamldoc.Field(metadata, name)
 		at := path + ".metadata." + name
 		if wrong := must(texts, yaml.MappingNode, at, "a mapping"); wrong != nil || absent(texts) {
 			err = errors.Join(err, wrong)
 			continue
 		}
-		texts = target(texts)
+		texts = yamldoc.Target(texts)
 		for i := 0; i+1 < len(texts.Content); i += 2 {
 			err = errors.Join(err, must(texts.Content[i+1], yaml.ScalarNode, at+"."+texts.Content[i].Value, "a text"))
 		}
@@ -178,7 +186,7 @@ func (l *list) formats() formats {
 	for _, n := range l.items {
 		a := annotations(n)
 		has := func(keys ...string) bool {
-			return slices.ContainsFunc(keys, func(k string) bool { return field(a, k) != nil })
+			return slices.ContainsFunc(keys, func(k string) bool { return yamldoc.Field(a, k) != nil })
 		}
 		f.internal = f.internal || has(pathAnnotation, indexAnnotation, "internal.config.kubernetes.io/id")
 		f.legacy = f.legacy || has(legacyPath, legacyIndex, "config.k8s.io/id")

@@ -24,6 +24,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -191,14 +192,10 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 				filepath.Join(k.dir, k.file), entry)
 		}
 	}
-	parsed, err := yaml.Parse(string(text))
-	if errors.Is(err, io.EOF) { // an empty file, which kustomize takes for no transformer at all
-		return nil, nil
-	}
+	n, err := parse(yamldoc.Document{Line: 1, Text: text}) // of any form: kustomize refuses what is no object
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}
-	n := parsed.YNode() // of any form: what is no object is kustomize's to refuse
 	if apiVersion(n) == names.APIVersion && (kind(n) == names.KindGenerator || kind(n) == names.KindCheck) {
 		if err := checkObject(n, kind(n)); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", at, err)
@@ -403,7 +400,7 @@ func (k *kustomization) kustomize(variant types.Kustomization, files map[string]
 func stream(nodes []*yaml.Node) ([]byte, error) {
 	var applied []*yaml.RNode
 	for _, n := range nodes {
-		if !isLocal(n) && textOf(field(annotations(n), "internal."+localConfig)) != "true" {
+		if !isLocal(n) && textOf(yamldoc.Field(annotations(n), "internal."+localConfig)) != "true" {
 			applied = append(applied, yaml.NewRNode(n))
 		}
 	}

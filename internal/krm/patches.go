@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -173,7 +174,7 @@ func (k *kustomization) met(v variant, open map[int]aimed, keep bool) (map[int]b
 	met := map[int]bool{}
 	for _, n := range nodes {
 		for i := range open {
-			if field(annotations(n), patchMark+strconv.Itoa(i)) != nil {
+			if yamldoc.Field(annotations(n), patchMark+strconv.Itoa(i)) != nil {
 				met[i] = true
 			}
 		}
@@ -230,11 +231,11 @@ func (a aimed) position() string {
 	if err != nil {
 		return relative(path)
 	}
-	root, err := yaml.Parse(string(text))
+	root, err := parse(yamldoc.Document{Line: 1, Text: text})
 	if err != nil {
 		return relative(path)
 	}
-	list := target(field(root.YNode(), a.list))
+	list := yamldoc.Target(yamldoc.Field(root, a.list))
 	if list == nil || a.index >= len(list.Content) {
 		return relative(path)
 	}

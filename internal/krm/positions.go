@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
@@ -150,20 +149,16 @@ func standing(file string, text []byte) (all []stand) {
 	if !bytes.Contains(text, []byte(names.APIVersion)) {
 		return nil
 	}
-	for dec := yaml.NewDecoder(bytes.NewReader(text)); ; {
-		var doc yaml.Node
-		if dec.Decode(&doc) != nil {
-			return all
-		}
-		if len(doc.Content) == 0 {
+	for _, doc := range yamldoc.Split(file, text) {
+		n, err := doc.Parse()
+		if err != nil || n == nil || !isInput(n) || kind(n) != names.KindTrainingJob {
 			continue
 		}
-		if n := doc.Content[0]; isInput(n) && kind(n) == names.KindTrainingJob {
-			home := namespace(n)
-			if home == "" {
-				home = "default"
-			}
-			all = append(all, stand{name(n), home, fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column)})
+		home := namespace(n)
+		if home == "" {
+			home = "default"
 		}
+		all = append(all, stand{name(n), home, fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column)})
 	}
+	return all
 }

@@ -1,4 +1,4 @@
-package main
+package launcher
 
 import (
 	"fmt"
@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// mostProcesses is far more than machines have use for; each is a process with files and pipes of its own, and one zero too
-// many would take the machine down.
+// mostProcesses is far more than machines have use for. Each is a process with files and pipes of its own, and one zero
+// too many would take the machine down.
 const mostProcesses = 1024
 
 // parseProcesses reads --nproc-per-node.
-func parseProcesses(text string) (int, error) {
+func parseProcesses(text string, lookup func(string) (string, bool)) (int, error) {
 	switch text {
 	case "cpu":
 		return runtime.GOMAXPROCS(0), nil // of the container, where torchrun counts those of the host
 	case "gpu":
-		n := accelerators("/dev", os.LookupEnv)
+		n := accelerators("/dev", lookup)
 		if n == 0 {
 			return 0, fmt.Errorf("gpu: no NVIDIA or AMD accelerator is visible on this machine")
 		}
 		return n, nil
 	case "auto":
-		if n := accelerators("/dev", os.LookupEnv); n > 0 {
+		if n := accelerators("/dev", lookup); n > 0 {
 			return n, nil
 		}
 		return runtime.GOMAXPROCS(0), nil

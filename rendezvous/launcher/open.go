@@ -1,9 +1,7 @@
-package main
+package launcher
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,8 +20,10 @@ import (
 )
 
 // open connects to the run.
-func (o *runOptions) open(ctx context.Context, self rendezvous.Agent, log *slog.Logger) (rendezvous.Backend, error) {
-	settings := rendezvous.Settings{RunID: o.rdzvID, Min: o.least, Max: o.most, Join: o.conf.join, LastCall: o.conf.lastCall}
+func (o *Options) open(ctx context.Context, self rendezvous.Agent, log *slog.Logger) (rendezvous.Backend, error) {
+	settings := rendezvous.Settings{
+		RunID: o.rdzvID, Min: o.least, Max: o.most, Join: o.conf.join, LastCall: o.conf.lastCall,
+	}
 	if o.standalone {
 		return openStandalone(ctx, settings, self, o.v3Options(log))
 	}
@@ -41,7 +41,10 @@ func (o *runOptions) open(ctx context.Context, self rendezvous.Agent, log *slog.
 		}
 		return a, nil
 	}
-	s, err := connect(ctx, store.External{Endpoints: o.endpoints(), TLS: secure, Username: o.conf.user, Password: o.conf.password}, o.conf.join, log)
+	external := store.External{
+		Endpoints: o.endpoints(), TLS: secure, Username: o.conf.user, Password: o.conf.password,
+	}
+	s, err := connect(ctx, external, o.conf.join, log)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +52,7 @@ func (o *runOptions) open(ctx context.Context, self rendezvous.Agent, log *slog.
 }
 
 // endpoints are those of --rdzv-endpoint, with torch's port where they have none.
-func (o *runOptions) endpoints() (all []string) {
+func (o *Options) endpoints() (all []string) {
 	for part := range strings.SplitSeq(o.endpoint, ",") {
 		scheme, host, ok := strings.Cut(strings.TrimSpace(part), "://")
 		if !ok {
@@ -71,7 +74,7 @@ func (o *runOptions) endpoints() (all []string) {
 
 // timings are torch's but for what the flags say. torch's agents look only at whether keep-alives exist, so theirs and
 // ours may differ.
-func (o *runOptions) timings() (t torchetcd.Timings) {
+func (o *Options) timings() (t torchetcd.Timings) {
 	t.PeerPoll = o.monitor.Duration
 	if o.conf.ttl > 0 {
 		t.KeepAliveTTL, t.Renew = o.conf.ttl, o.conf.ttl/2
@@ -79,7 +82,7 @@ func (o *runOptions) timings() (t torchetcd.Timings) {
 	return t
 }
 
-func (o *runOptions) v3Options(log *slog.Logger) etcdv3.Options {
+func (o *Options) v3Options(log *slog.Logger) etcdv3.Options {
 	options := etcdv3.Options{Prefix: o.conf.prefix, Lease: o.conf.ttl, Log: log}
 	if o.masterPort > 0 {
 		options.Port = func() (int, error) { return o.masterPort, nil }
@@ -107,7 +110,9 @@ func connect(ctx context.Context, e store.External, limit time.Duration, log *sl
 }
 
 // openStandalone starts a store that goes with the agent.
-func openStandalone(ctx context.Context, s rendezvous.Settings, self rendezvous.Agent, options etcdv3.Options) (rendezvous.Backend, error) {
+func openStandalone(
+	ctx context.Context, s rendezvous.Settings, self rendezvous.Agent, options etcdv3.Options,
+) (rendezvous.Backend, error) {
 	dir, err := os.MkdirTemp("", "tegen-rendezvous-")
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for the store: %w", err)
@@ -116,10 +121,12 @@ func openStandalone(ctx context.Context, s rendezvous.Settings, self rendezvous.
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return newV3(embedded.Client, s, self, options, func() error { return errors.Join(embedded.Close(), os.RemoveAll(dir)) })
+	return newV3(embedded.Client, s, self, options, func() error {
+		return errors.Join(embedded.Close(), os.RemoveAll(dir))
+	})
 }
 
-// owner is a backend with the client that is its alone.
+// owner is a backend that also closes its client.
 type owner struct {
 	rendezvous.Backend
 	release func() error
@@ -127,36 +134,12 @@ type owner struct {
 
 func (o owner) Close() error { return errors.Join(o.Backend.Close(), o.release()) }
 
-func newV3(c *clientv3.Client, s rendezvous.Settings, self rendezvous.Agent, options etcdv3.Options, release func() error) (rendezvous.Backend, error) {
+func newV3(
+	c *clientv3.Client, s rendezvous.Settings, self rendezvous.Agent, options etcdv3.Options, release func() error,
+) (rendezvous.Backend, error) {
 	b, err := etcdv3.New(c, s, self, options)
 	if err != nil {
 		return nil, errors.Join(err, release())
 	}
 	return owner{b, release}, nil
-}
-
-// tls is nil where the store is spoken to in the clear.
-func (c *rdzvConf) tls() (*tls.Config, error) {
-	if c.protocol != "https" && c.cacert == "" && c.cert == "" {
-		return nil, nil
-	}
-	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.cacert != "" {
-		pem, err := os.ReadFile(c.cacert)
-		if err != nil {
-			return nil, fmt.Errorf("reading cacert: %w", err)
-		}
-		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("reading cacert %s: it holds no certificate", c.cacert)
-		}
-	}
-	if c.cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
-		if err != nil {
-			return nil, fmt.Errorf("reading cert and key: %w", err)
-		}
-		t.Certificates = []tls.Certificate{pair}
-	}
-	return t, nil
 }

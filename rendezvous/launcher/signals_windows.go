@@ -1,3 +1,3 @@
-package main
+package launcher
 
 const usr1, usr2 = 10, 12

@@ -231,7 +231,8 @@ type podIn struct {
 	spec        map[string]any
 }
 
-var trainers = []string{"launcher", "scheduler", "server", componentWorker} // TestRoleNames lists them
+// trainers are the roles whose pods are a gang's.
+var trainers = slices.DeleteFunc(schema.RoleNames(), func(role string) bool { return !schema.Trains(role) })
 
 // podsIn finds whatever has containers and, beside it, metadata that names the component of a role.
 func podsIn(objects ...map[string]any) (found []podIn) {

@@ -133,17 +133,6 @@ func (s *Spec) PodPriority() string {
 	return s.Placement.PriorityClass
 }
 
-// Components are the kinds of pods that train together, as the label of their component says.
-func (s *Spec) Components() []string {
-	switch {
-	case s.ParameterServers():
-		return []string{"scheduler", "server", "worker"}
-	case s.Target == TargetMPIJob: // elsewhere the first worker launches
-		return []string{"launcher", "worker"}
-	}
-	return []string{"worker"}
-}
-
 // GangName is the name of the job's gang within its namespace.
 func (j *Job) GangName() string {
 	if g := j.Spec.Gang; g != nil && g.Name != "" {

@@ -174,7 +174,7 @@ func perform(ctx context.Context, c *client, a torchetcd.Action) (torchetcd.Repl
 		r.Gone = true
 	}
 	for _, n := range got.Node.Nodes {
-		r.Names = append(r.Names, n.Key)
+		r.Names, r.Values = append(r.Names, n.Key), append(r.Values, n.Value)
 	}
 	return r, nil
 }

@@ -1,10 +1,9 @@
 // Package etcd is an agent's part in PyTorch's etcd rendezvous, over etcd's v2 keys API: it forms one world with the
-// agents of torch's legacy backend of that name, of 1.13 and of 2.x. Package
-// torchetcd decides; here are its store, its clock, and what the members of a world tell each other once it has formed.
+// agents of torch's legacy backend of that name, of 1.13 and of 2.x. Package torchetcd decides; here are its store, its
+// clock and its randomness.
 package etcd
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -144,9 +143,14 @@ func (a *Agent) meet(ctx context.Context, o outcome, until time.Time) (rendezvou
 	defer cancel()
 	ctx, release := within(ctx, o.changed)
 	defer release()
-	x := a.exchange(o.world)
-	x.whole = true
-	w, err := x.run(ctx, a.self, a.config.MasterPort)
+	port := a.config.MasterPort
+	if port == 0 && o.world.Rank == 0 {
+		var err error
+		if port, err = freePort(ctx); err != nil {
+			return rendezvous.World{}, err
+		}
+	}
+	w, err := a.exchange(ctx, o.world).Join(a.self, port)
 	w.Changed = o.changed
 	return w, err
 }
@@ -257,7 +261,7 @@ func (a *Agent) Finish(ctx context.Context) error {
 	if a.world.Version != 0 {
 		waiting, release := within(ctx, a.changed)
 		defer release()
-		if err := a.exchange(a.world).barrier(waiting); err != nil {
+		if err := a.exchange(waiting, a.world).Finish(); err != nil {
 			a.config.Log.Warn("not all agents have finished", "error", err)
 			if errors.Is(context.Cause(waiting), errOver) {
 				return a.Leave(ctx)
@@ -295,9 +299,4 @@ func (a *Agent) Close() error {
 	a.tasks.Wait()
 	a.client.close()
 	return nil
-}
-
-func (a *Agent) exchange(m torchetcd.Membership) exchange {
-	look := cmp.Or(a.config.Timings.KeepAliveTTL, torchetcd.Defaults().KeepAliveTTL)
-	return exchange{Membership: m, client: a.client, dir: a.protocol.VersionDir(m.Version), look: look}
 }

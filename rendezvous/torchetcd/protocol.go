@@ -1,6 +1,6 @@
-// Package torchetcd decides an agent's part in PyTorch's etcd rendezvous. A Machine takes events, the answers of the
-// store among them, and returns actions, the requests to the store among them. It has no clock, network or randomness:
-// each event carries the time and a random number. Package etcd runs it.
+// Package torchetcd decides an agent's part in PyTorch's etcd rendezvous. A Machine forms worlds: it takes events, the
+// answers of the store among them, and returns actions, the requests to the store among them. An Exchange is what the
+// members of a world then tell each other. Neither has a clock, network or randomness of its own. Package etcd runs them.
 package torchetcd
 
 import (
@@ -93,11 +93,14 @@ type Reply struct {
 	Modified uint64   // of Get, Watch and Swap: the index at which the key was written
 	Index    uint64   // of Get: the store's, from which a watch misses nothing
 	Names    []string // of List: the keys in the directory
+	Values   []string // of List: their values
 }
 
-// Codes of etcd's v2 API that machines tell apart, and Lost where the request may or may not have been carried out.
+// Codes of etcd's v2 API that machines tell apart, Lost where the request may or may not have been carried out, and
+// Expired where a watch has shown nothing in its time.
 const (
 	Lost           = -1
+	Expired        = -2
 	CodeNotFound   = 100
 	CodeCompare    = 101
 	CodeExists     = 105
@@ -114,6 +117,7 @@ type Action struct {
 	Index    uint64        // of SwapAt: at which the key must have been written; of Watch: the first event to be shown
 	TTL      time.Duration // of Create, Swap, Set and Refresh; 0 is for ever
 	At       time.Duration // of Alarm: when to tick, instead of any time said before; 0 is never
+	For      time.Duration // of Pause, and of Watch in an Exchange: how long
 	World    Membership    // of Formed
 }
 
@@ -132,6 +136,7 @@ const (
 
 	Drop  = "drop" // a watch: its answer is not wanted any more
 	Alarm = "alarm"
+	Pause = "pause" // only in an Exchange: reply after a time
 
 	Formed    = "formed"    // a world; answers join
 	Changed   = "changed"   // the world is over

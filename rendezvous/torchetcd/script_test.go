@@ -24,7 +24,16 @@ import (
 //	tick A…                                 lets time pass until the alarm of each machine, and ticks it
 //	put KEY [ttl=10s] VALUE                 writes a key, as an agent of torch would; rm KEY removes it
 //	store                                   shows all keys
-func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
+//
+// Those that begin with members are about an Exchange, see worldScript.
+func TestScripts(t *testing.T) {
+	golden.Transcripts(t, func(t *testing.T, transcript string) string {
+		if strings.Contains(transcript, "\nmembers ") {
+			return playWorld(t, transcript)
+		}
+		return play(t, transcript)
+	})
+}
 
 // play carries out the commands of a transcript, and returns it with the answers.
 func play(t *testing.T, transcript string) string {
@@ -221,6 +230,7 @@ func (a Action) text() string {
 	add(a.Value != "", "%s", a.Value)
 	add(a.Index > 0, "@%d", a.Index)
 	add(a.TTL > 0, "ttl=%s", a.TTL)
+	add(a.For > 0, "for %s", a.For)
 	add(a.Kind == Alarm, "at %s", a.At)
 	add(a.Kind == Formed, "version %d: %d of %d, known %v", a.World.Version, a.World.Rank, a.World.Size, a.World.Known())
 	return strings.Join(words, " ")

@@ -78,3 +78,15 @@ func (s *DLRoverJobSpec) services(m *metav1.ObjectMeta) []string {
 	workers := s.podSets(m)[1:]
 	return append([]string{DLRoverMasterService(m.Name)}, numbered(workers)...)
 }
+
+var dlrover = Controller{
+	Name:  "DLRover's ElasticJob controller",
+	Since: "v0.5.0",
+	Note:  "the definition in its manifests/bases loses suspension and the pods' annotations, so that of crd/bases is put in its place; the image is that of its main branch",
+	Install: []string{
+		"git clone --branch v0.6.1 https://github.com/intelligent-machine-learning/dlrover.git && cd dlrover/go/elasticjob/config && " +
+			"kubectl apply --server-side -k manifests/bases && kubectl apply --server-side -f crd/bases/elastic.iml.github.io_elasticjobs.yaml",
+	},
+	Check:  "kubectl get pods -n dlrover",
+	Serves: "`framework: dlrover`",
+}

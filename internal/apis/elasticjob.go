@@ -32,3 +32,15 @@ func (s *TorchElasticJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 func (s *TorchElasticJobSpec) services(m *metav1.ObjectMeta) []string {
 	return numbered(s.podSets(m))
 }
+
+var torchElastic = Controller{
+	Name:  "TorchElastic's controller",
+	Since: "v0.2.0",
+	Note:  "its own definition is refused since Kubernetes 1.22 and is left out here, for that of tegen's overlays/crds",
+	Install: []string{
+		"kubectl apply -k overlays/crds",
+		"git clone --branch v0.2.2 https://github.com/pytorch/elastic.git && cd elastic/kubernetes/config/default && sed -i '/crd/d' kustomization.yaml && kubectl apply -k .",
+	},
+	Check:  "kubectl get pods -n elastic-job",
+	Serves: "`target: elasticjob` of torchelastic",
+}

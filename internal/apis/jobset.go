@@ -74,3 +74,11 @@ func (s *JobSetSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 	}
 	return all
 }
+
+var jobSetController = Controller{
+	Name:    "JobSet",
+	Since:   "v0.12.0",
+	Install: []string{"kubectl apply --server-side -f https://github.com/kubernetes-sigs/jobset/releases/download/v0.12.0/manifests.yaml"},
+	Check:   "kubectl get deployment -n jobset-system jobset-controller-manager",
+	Serves:  "`target: jobset`",
+}

@@ -83,3 +83,12 @@ type WorkloadRef struct {
 	WorkloadName string `json:"workloadName"`
 	TemplateName string `json:"templateName"`
 }
+
+var schedulerPlugins = Controller{
+	Name:    "scheduler-plugins, as a second scheduler",
+	Since:   "v0.34.7",
+	Install: []string{"helm install scheduler-plugins scheduler-plugins --repo https://scheduler-plugins.sigs.k8s.io --version 0.34.7"},
+	Check:   "kubectl get pods -A -l component=scheduler",
+	Serves:  "`gang: {scheduler: coscheduling}`",
+	Gang:    "coscheduling",
+}

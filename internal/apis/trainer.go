@@ -91,3 +91,11 @@ func (s *TrainingRuntimeSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	}
 	return all
 }
+
+var trainer = Controller{
+	Name:    "Kubeflow Trainer",
+	Since:   "v2.3.0",
+	Install: []string{`kubectl apply --server-side -k "https://github.com/kubeflow/trainer.git/manifests/overlays/manager?ref=v2.3.0"`},
+	Check:   "kubectl get pods -n kubeflow-system",
+	Serves:  "`target: trainjob`, which brings its runtime along",
+}

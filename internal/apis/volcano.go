@@ -75,3 +75,12 @@ func (s *VCJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 	}
 	return all
 }
+
+var volcano = Controller{
+	Name:    "Volcano",
+	Since:   "v1.15.1",
+	Install: []string{"helm install volcano volcano --repo https://volcano-sh.github.io/helm-charts --version 1.15.1 -n volcano-system --create-namespace"},
+	Check:   "kubectl get pods -n volcano-system",
+	Serves:  "`target: vcjob`, `gang: {scheduler: volcano}`",
+	Gang:    "volcano",
+}

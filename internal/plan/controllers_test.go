@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
@@ -47,7 +48,7 @@ func TestControllers(t *testing.T) {
 			for _, c := range planned.Controllers {
 				used[c.Name] = true
 				crds = append(crds, c.CRDs...)
-				gangs[rowOf(t, c.Name).gang] = true
+				gangs[rowOf(t, c.Name).Gang] = true
 			}
 			for _, c := range concerns {
 				for _, obj := range c.Objects {
@@ -55,8 +56,7 @@ func TestControllers(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					// All kinds that tegen renders form their plural so.
-					if crd := strings.ToLower(of.Kind) + "s." + of.Group; !slices.Contains(builtin, of.Group) && !slices.Contains(crds, crd) {
+					if crd := apis.CRD(of.GroupKind()); !slices.Contains(builtin, of.Group) && !slices.Contains(crds, crd) {
 						t.Errorf("%s: a %s of %s, and the plan names no %s, but %q", file, of.Kind, of.Group, crd, crds)
 					}
 				}

@@ -39,8 +39,8 @@ type Config struct {
 }
 
 var (
-	errDropped = errors.New("the agent has let go of the store")
-	errOver    = errors.New("the world is over")
+	errAgentClosed = errors.New("the agent is closed")
+	errOver        = errors.New("the world is over")
 )
 
 // Agent is a rendezvous.Backend.
@@ -109,7 +109,7 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 		return rendezvous.World{}, err
 	}
 	for {
-		o, err := a.driver.order(ctx, torchetcd.EventJoin, time.Until(until))
+		o, err := a.driver.call(ctx, torchetcd.EventJoin, time.Until(until))
 		if err != nil {
 			return rendezvous.World{}, a.abandon(err)
 		}
@@ -120,7 +120,7 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 		default:
 			return rendezvous.World{}, fmt.Errorf("joining run %s: %w", a.settings.RunID, rendezvous.ErrTimeout)
 		}
-		w, err := a.meet(ctx, o, until)
+		w, err := a.exchangeInfo(ctx, o, until)
 		switch {
 		case err == nil:
 			a.world, a.changed = o.world, o.changed
@@ -137,8 +137,8 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 	}
 }
 
-// meet tells the members of a new world what they need of each other, until one of them is gone.
-func (a *Agent) meet(ctx context.Context, o outcome, until time.Time) (rendezvous.World, error) {
+// exchangeInfo tells the members of a new world what they need of each other, until one of them is gone.
+func (a *Agent) exchangeInfo(ctx context.Context, o outcome, until time.Time) (rendezvous.World, error) {
 	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
 	defer cancel()
 	ctx, release := within(ctx, o.changed)
@@ -180,7 +180,7 @@ func (a *Agent) abandon(why error) error {
 
 func (a *Agent) leave(ctx context.Context) error {
 	a.world = torchetcd.Membership{}
-	_, err := a.driver.order(ctx, torchetcd.EventLeave, 0)
+	_, err := a.driver.call(ctx, torchetcd.EventLeave, 0)
 	return err
 }
 
@@ -206,7 +206,7 @@ func (a *Agent) prepare(ctx context.Context, until time.Time) error {
 		select {
 		case <-time.After(time.Second):
 		case <-a.running.Done():
-			return errDropped
+			return errAgentClosed
 		case <-ctx.Done():
 			return fmt.Errorf("joining run %s: %w (%w)", a.settings.RunID, context.Cause(ctx), last)
 		}
@@ -283,7 +283,7 @@ func (a *Agent) close(ctx context.Context) error {
 	a.world = torchetcd.Membership{}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.config.Timeout)
 	defer cancel()
-	if _, err := a.driver.order(ctx, torchetcd.EventClose, 0); err != nil {
+	if _, err := a.driver.call(ctx, torchetcd.EventClose, 0); err != nil {
 		return fmt.Errorf("closing run %s: %w", a.settings.RunID, err)
 	}
 	return nil

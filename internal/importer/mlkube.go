@@ -12,7 +12,7 @@ func readMlkube(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	var all roles
 	for _, r := range spec.at("replicaSpecs").items() {
-		defaults(r.mapping(), tree{"mxReplicaType": "WORKER"}) // the API's own
+		setMissing(r.mapping(), tree{"mxReplicaType": "WORKER"}) // the API's own
 		found := role{r.at("template"), r.at("replicas")}
 		switch strings.ToUpper(r.at("mxReplicaType").text()) {
 		case "SCHEDULER":
@@ -23,7 +23,7 @@ func readMlkube(s *stream, o *object) (*draft, error) {
 			all.worker = found
 		}
 	}
-	if !all.worker.template.given() {
+	if !all.worker.template.isSet() {
 		return nil, errors.New("it has no role WORKER")
 	}
 	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJobMlkube, o.name)
@@ -31,9 +31,9 @@ func readMlkube(s *stream, o *object) (*draft, error) {
 	d.set("spec.mxnet.group", o.gvk.Group, o.view().at("apiVersion"))
 	d.set("spec.mxnet.runtimeID", spec.at("RuntimeId").text(), spec.at("RuntimeId"))
 	d.parameterServers(all)
-	if port := spec.at("replicaSpecs").item("mxReplicaType", "SCHEDULER").at("PsRootPort"); port.given() {
+	if port := spec.at("replicaSpecs").item("mxReplicaType", "SCHEDULER").at("PsRootPort"); port.isSet() {
 		d.set("spec.servers.port", port.value, port)
 	}
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }

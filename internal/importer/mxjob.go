@@ -21,28 +21,28 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 		return role{r.at("template"), r.at("replicas")}
 	}
 	all := roles{roleOf("Scheduler"), roleOf("Server"), roleOf("Worker")}
-	if !all.worker.template.given() {
+	if !all.worker.template.isSet() {
 		return nil, errors.New("it has no role Worker")
 	}
 	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJob, o.name)
-	if !all.server.template.given() {
+	if !all.server.template.isSet() {
 		d.note(spec.at("mxReplicaSpecs"), Changed, "it trained without servers: this target always has a Scheduler and a Server, which are rendered, and of which the workers are told")
 	}
 	policy := spec.at("runPolicy")
-	if !policy.given() {
+	if !policy.isSet() {
 		policy = spec
 		for _, key := range []string{"cleanPodPolicy", "activeDeadlineSeconds", "ttlSecondsAfterFinished"} {
-			spec.at(key).moved() // into runPolicy
+			spec.at(key).markTranslated() // into runPolicy
 		}
 	}
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
-	d.cleaning(policy)
-	d.ending(policy)
+	d.readCleanPods(policy)
+	d.readEnding(policy)
 	d.parameterServers(all)
-	d.surroundings()
+	d.switchOffExtras()
 	if o.gvk.Version != "v1" {
 		d.note(o.view().at("apiVersion"), Translated, "only kubeflow.org/v1 is rendered")
-		o.view().at("apiVersion").moved()
+		o.view().at("apiVersion").markTranslated()
 	}
 	return d, nil
 }

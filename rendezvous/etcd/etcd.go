@@ -191,10 +191,14 @@ func (a *Agent) prepare(ctx context.Context, until time.Time) error {
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
 	defer cancel()
+	var last error // of the store, and not of the end of the context
 	for try := 0; ; try++ {
 		err := errors.Join(a.client.discover(ctx), a.mkdirs(ctx))
 		if err == nil {
 			break
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
 		}
 		if try%30 == 0 { // about twice a minute
 			a.config.Log.Warn("the store does not answer yet", "error", err)
@@ -204,7 +208,7 @@ func (a *Agent) prepare(ctx context.Context, until time.Time) error {
 		case <-a.running.Done():
 			return errDropped
 		case <-ctx.Done():
-			return fmt.Errorf("joining run %s: %w (%w)", a.settings.RunID, context.Cause(ctx), err)
+			return fmt.Errorf("joining run %s: %w (%w)", a.settings.RunID, context.Cause(ctx), last)
 		}
 	}
 	a.ready = true

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	short   = 12 * time.Second       // where nobody says how long
+	short   = 9 * time.Second       // where nobody says how long
 	quiet   = 90 * time.Second       // in which those that are left must find each other; two cores may run 50 agents
-	between = 400 * time.Millisecond // two faults, at most
+	between = 300 * time.Millisecond // two faults, at most
 )
 
 func TestMain(m *testing.M) {
@@ -63,7 +63,10 @@ type stage struct {
 
 func TestFaults(t *testing.T) {
 	for _, backend := range []string{"etcd", "etcd-v3"} {
-		t.Run(backend, func(t *testing.T) { run(t, backend) })
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			run(t, backend)
+		})
 	}
 }
 

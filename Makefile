@@ -44,9 +44,12 @@ e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about
 e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and root)
 	test/node/kind.sh
 
+# The packages whose tests compare with golden files, found by what they call.
+GOLDEN = $(shell grep -rlE 'golden[.](Open|Transcripts)\>|"TEGEN_UPDATE"' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
+
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
-	TEGEN_UPDATE=1 go test ./cmd/tegen ./internal/plan ./scheduler/gang/gangcache ./rendezvous/torchetcd ./rendezvous/etcdv3 -run 'Golden|Script' -count=1
+	TEGEN_UPDATE=1 go test $(GOLDEN) -run 'Golden|Script' -count=1
 
 .PHONY: crds
 crds: ## Fetch the CRDs of other projects that the tests judge by, into a cache (90 MB of Go modules at first)

@@ -227,18 +227,3 @@ func TestAlternativesExist(t *testing.T) {
 		t.Errorf("%d alternatives: the attributes are not read", found)
 	}
 }
-
-// TestDependsOn: what rules depend on are fields, or a mistake in one would silence nothing.
-func TestDependsOn(t *testing.T) {
-	for i, rule := range rules {
-		for _, part := range strings.Fields(rule.dependsOn) {
-			path := "spec." + part
-			if part == "metadata" {
-				path = part
-			}
-			if _, _, err := Explain("TrainingJob", path); err != nil {
-				t.Errorf("rule %d depends on %s: %v", i, part, err)
-			}
-		}
-	}
-}

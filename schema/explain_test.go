@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,22 +37,25 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestDocumented: every field of a job has its sentence, unless its name is all that there is to say.
+// TestDocumented: every field has sentences of documentation, and an optional one says what happens without it where
+// defaults.cue does not.
 func TestDocumented(t *testing.T) {
-	named := map[string]bool{}
-	for _, name := range strings.Fields("apiVersion kind metadata spec name key value optional cpu memory size claim volume path server fileSystem accessPoint " +
-		"storageClass accessMode medium subPath readOnly configMap role serviceAccount dnsName mountName subnet securityGroups deploymentType directoryPerms " +
-		"basePath gidRangeStart gidRangeEnd provision operator effect scheduler priorityClass runtimeClass nodeSelector tolerations storage shm ephemeralStorage " +
-		"runAsUser runAsGroup labels annotations") {
-		named[name] = true
-	}
-	for _, path := range Paths(names.KindTrainingJob) {
-		f, _, err := Explain(names.KindTrainingJob, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name := path[strings.LastIndex(path, ".")+1:]; f.Doc == "" && !named[name] && !strings.Contains(path, "podTemplate.") {
-			t.Errorf("%s has no sentence in job.cue", path)
+	for _, kind := range []string{names.KindTrainingJob, names.KindEnvironment} {
+		for _, path := range Paths(kind) {
+			f, below, err := Explain(kind, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !sentences.MatchString(f.Doc) {
+				t.Errorf("%s %s: want sentences in the CUE file, got %q", kind, path, f.Doc)
+			}
+			ofJob := strings.HasPrefix(path, "spec.defaults.") || strings.HasPrefix(path, "spec.overrides.")
+			optional := !ofJob && !f.Required && f.Default == "" && len(below) == 0 && f.Type != "a mapping"
+			if optional && !strings.Contains(f.Doc, "Default") {
+				t.Errorf("%s %s: want a default in defaults.cue or in its sentences, got %q", kind, path, f.Doc)
+			}
 		}
 	}
 }
+
+var sentences = regexp.MustCompile(`^[A-Za-z].*\.$`)

@@ -69,10 +69,6 @@ func (s *Spec) LaunchedBy() string {
 	return ""
 }
 
-// BPSLaunch makes a process of each role of BytePS, which it reads from DMLC_ROLE: the workers' programs, one for each
-// accelerator, or a server, or the scheduler (bytedance/byteps, launcher/launch.py).
-const BPSLaunch = "bpslaunch"
-
 // bpslaunch says whether a word is that launcher, by one of its names.
 func (w word) bpslaunch() bool {
 	return w.arg < 1 && (path.Base(w.text) == BPSLaunch || strings.HasSuffix(w.text, "launcher/launch.py"))

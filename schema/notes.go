@@ -34,15 +34,6 @@ func (j *Job) Notes() (notes []string) {
 	return append(notes, j.runNotes()...)
 }
 
-// workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).
-// All users of Horovod's may enter theirs, /horovod/examples, and /examples before.
-func (s *Spec) workingDirNote() string {
-	if s.Framework != FrameworkByteScheduler || !s.Horovodrun() || s.Security.RunAsUser.Number == nil || s.Security.RunAsUser.Is(0) {
-		return ""
-	}
-	return fmt.Sprintf("ByteScheduler's own Dockerfiles end in a working directory under /root, which user %d cannot enter, and the one for PyTorch installs a Horovod that has no horovodrun: docs/images.md says what to change", *s.Security.RunAsUser.Number)
-}
-
 // storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of
 // them, which are more failures than the job has left. No default can say it: one that grew with the workers would also
 // start a program that is wrong many times over. Who sets 0 wants to see the first failure.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -185,73 +184,6 @@ func (r *validation) horovodVariable(at, name string) {
 func (r *validation) mpiGang() {
 	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.isSet("spec.placement.scheduler") {
 		r.fail("spec.placement.scheduler", "requires", "the MPI operator sets the scheduler of a gang itself: leave it out")
-	}
-}
-
-// byteScheduler holds settings that nothing would read.
-func (r *validation) byteScheduler() {
-	if r.Spec.Framework != FrameworkByteScheduler {
-		return
-	}
-	b := &r.Spec.ByteScheduler
-	if b.Mode == ModeBytePS {
-		r.bytePSTarget()
-		return
-	}
-	if r.isSet("spec.horovod.controller") {
-		r.fail("spec.horovod.controller", "requires", "ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out")
-	}
-	if r.isSet("spec.servers") {
-		r.fail("spec.servers", "requires", "mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps")
-	}
-	if r.isSet("spec.bytescheduler.rootPort") && !b.PartitionTuning {
-		r.fail("spec.bytescheduler.rootPort", "requires", "only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
-	}
-	if b.PartitionTuning && r.Spec.OverSSH() && b.RootPort == r.Spec.SSH.Port {
-		r.fail("spec.bytescheduler.rootPort", "duplicate", "%d is the port of ssh, on which worker 0 listens too: give each a port of its own", b.RootPort)
-	}
-}
-
-// longestArgument is what Linux takes as one argument, without the byte that ends it (MAX_ARG_STRLEN in execve(2)).
-const longestArgument = 128<<10 - 1
-
-// hostListFits holds the list of hosts, which Horovod 0.16 reads from no file, to what one argument has room for.
-func (r *validation) hostListFits() {
-	if length, fit := r.hostList(); length > longestArgument {
-		r.fail("spec.workers", "range", "the names of %d hosts are %d bytes, and horovodrun takes them as one argument, which has %d at most: that is %d workers with names of this length", r.Spec.Workers.Max, length, longestArgument, fit)
-	}
-}
-
-// hostList is the length of that list, 0 where there is none, and how many workers fit into one argument.
-func (j *Job) hostList() (length int, fit int32) {
-	s, m := &j.Spec, &j.Metadata
-	if s.Framework != FrameworkByteScheduler || !s.OverSSH() {
-		return 0, 0
-	}
-	rest := len(m.Name) + len("-worker-") // of each host, but for its number
-	switch {
-	case s.Target == TargetMPIJob:
-		rest += len("." + m.Name + "." + m.Namespace + ".svc")
-	case s.HashedNames:
-		rest += len("-01234567")
-		fallthrough
-	default:
-		rest += len("." + m.Name + "-worker." + m.Namespace + ".svc." + s.Network.ClusterDomain)
-	}
-	rest += len(fmt.Sprintf(":%d,", s.Slots()))
-	length = -1 // no comma behind the last
-	for i := range s.Workers.Max {
-		if length += rest + len(strconv.Itoa(int(i))); length <= longestArgument {
-			fit++
-		}
-	}
-	return length, fit
-}
-
-// bytePSTarget refuses targets that MXNet does not have, whose pods BytePS's are.
-func (r *validation) bytePSTarget() {
-	if TargetOf(FrameworkMXNet, r.Spec.Target) == nil {
-		r.fail("spec.bytescheduler.mode", "target", "target %s has no roles of a scheduler and servers: target job has", r.Spec.Target)
 	}
 }
 

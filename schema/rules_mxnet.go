@@ -61,50 +61,6 @@ func (r *validation) lostPods() {
 	}
 }
 
-// bytePS holds a job of BytePS to what BytePS has.
-func (r *validation) bytePS() {
-	s := &r.Spec
-	if !s.BytePS() {
-		return
-	}
-	for _, section := range []string{"ssh", "horovod"} {
-		if r.isSet("spec." + section) {
-			r.fail("spec."+section, "requires", "belongs to mode horovod: leave this out")
-		}
-	}
-	for _, field := range []string{"partition", "credit", "creditTuning", "partitionTuning", "rootPort", "timeline", "debug"} {
-		if at := "spec.bytescheduler." + field; r.isSet(at) {
-			r.fail(at, "requires", "belongs to mode horovod: leave this out; what BytePS itself reads, spec.env can set")
-		}
-	}
-	if g := s.Gang; g != nil && g.Scheduler == GangKueue {
-		r.fail("spec.gang.scheduler", "requires", "%s: use another scheduler", mxnetJob["gang.scheduler=kueue"])
-	}
-	if r.isSet("spec.workers.processes") {
-		r.fail("spec.workers.processes", "requires", "bpslaunch starts a process for each accelerator: leave this out")
-	}
-	forced := slices.ContainsFunc(s.Env, func(e Env) bool { return e.Name == "BYTEPS_FORCE_DISTRIBUTED" })
-	if s.Workers.Replicas == 1 && !forced { // bytedance/byteps, byteps/common/global.cc
-		r.fail("spec.workers", "requires", "one worker of BytePS never calls its servers, which would wait for ever: at least 2, or BYTEPS_FORCE_DISTRIBUTED in spec.env")
-	}
-}
-
-// bytePSProgram refuses launchers of others, bash -c before them or not, and arguments that no server reads.
-func (r *validation) bytePSProgram() {
-	s := &r.Spec
-	if !s.BytePS() {
-		return
-	}
-	for _, w := range s.words() {
-		if w.arg < 1 && (hostLauncher.MatchString(w.text) || launcherWord.MatchString(w.text)) {
-			r.fail(w.path, "requires", "%s knows nothing of BytePS's servers: leave it and its options out, tegen starts bpslaunch", w.text)
-		}
-	}
-	if len(s.Servers.Args) > 0 && len(s.Servers.Command) == 0 {
-		r.fail("spec.servers.args", "requires", "bpslaunch serves without any: leave them out, or give a command too")
-	}
-}
-
 // dmlcEnv are the variables that make a process a node of ps-lite.
 var dmlcEnv = []string{
 	"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER", "DMLC_WORKER_ID", "DMLC_USE_KUBERNETES", "MX_CONFIG",
@@ -131,21 +87,5 @@ func (r *validation) nodeEnv() {
 	}
 	for at, name := range r.patchedEnv() {
 		check(at+".name", name)
-	}
-}
-
-// bareEnv refuses the ways around the row of target mxjob-mlkube.
-func (r *validation) bareEnv() {
-	if r.Spec.Target != TargetMXJobMlkube {
-		return
-	}
-	if len(r.Spec.Env) > 0 && !r.isSet("spec.env") {
-		r.fail("spec.target", "target", "the environment gives workers variables, which target %s cannot carry: %s; targets %s, %s can", TargetMXJobMlkube, mlkubeEnv, TargetJob, TargetMXJob)
-	}
-	for at := range r.patchedEnv() {
-		r.fail(at, "target", "target %s cannot carry this: %s; envFrom can", TargetMXJobMlkube, mlkubeEnv)
-	}
-	if r.isSet("spec.gang.priority") {
-		r.fail("spec.gang.priority", "target", "target %s cannot carry this: %s", TargetMXJobMlkube, mlkubePods)
 	}
 }

@@ -133,15 +133,7 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 		completeIn(storage, s.field("spec").shape.field("storage").shape, root)
 	}
 	for _, e := range append(unread, c.errs...) { // what jobs would have got from a part that is broken, they do not lack
-		for _, part := range []string{"spec.defaults.", "spec.overrides."} {
-			if name, ok := strings.CutPrefix(e.Path, part); ok {
-				name, _, _ = strings.Cut(name, ".")
-				env.invalid[name] = true
-			}
-		}
-		if strings.HasPrefix(e.Path, "spec.accelerator.each") {
-			env.invalid["resources"] = true
-		}
+		env.invalid.reach(e.Path)
 		env.reported[position{e.File, e.Line, e.Col}] = true
 	}
 	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {
@@ -171,6 +163,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.reported[position{e.File, e.Line, e.Col}]
 		})
 	}
+	invalid.derive(root)
 	if invalid["spec"] {
 		return loaded{nil, c.errs, invalid}
 	}

@@ -23,8 +23,3 @@ var mpijobLacks = lacks{
 	"failure.ignoreDisruptions": "the MPI operator makes lost workers again without counting them, and counts every launcher that is lost",
 	"hashedNames":               "all names of the MPI operator start with the job's, and it makes a changed one no new job",
 }
-
-// byteSchedulerLacks is what ByteScheduler's Horovod cannot do.
-var byteSchedulerLacks = lacks{
-	"workers.min": "ByteScheduler patches Horovod 0.16, and elastic came with 0.20",
-}

@@ -33,17 +33,6 @@ func (c *Custom[S]) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// Kind is a custom resource's group, version and kind with what makes an empty one.
-type Kind struct {
-	schema.GroupVersionKind
-	make func() runtime.Object
-}
-
-// kind registers nothing: it only pairs a name with a type, for the list in kinds.go.
-func kind[S any](gvk schema.GroupVersionKind) Kind {
-	return Kind{gvk, func() runtime.Object { return new(Custom[S]) }}
-}
-
 // New is an object of a kind.
 func New[S any](gvk schema.GroupVersionKind, meta metav1.ObjectMeta, spec S) *Custom[S] {
 	c := &Custom[S]{ObjectMeta: meta, Spec: spec}

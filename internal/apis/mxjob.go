@@ -25,3 +25,13 @@ func (s *MXJobSpec) services(m *metav1.ObjectMeta) []string { return numbered(s.
 func (s *MXJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	return kubeflowPodSets(m.Name, "spec.mxReplicaSpecs", s.MXReplicaSpecs)
 }
+
+var trainingOperatorMXJob = Controller{
+	Name:  "Kubeflow Training Operator with MXJob",
+	Since: "v1.8.1",
+	Note:  "it is the last release that has MXJob",
+	Install: []string{`kubectl apply --server-side -k ` +
+		`"github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.8.1"`},
+	Check:  "kubectl get deployment -n kubeflow training-operator",
+	Serves: "`target: mxjob`",
+}

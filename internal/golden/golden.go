@@ -26,6 +26,9 @@ func Open(t testing.TB, root string) *Dir {
 	if updating() && os.Getenv("CI") == "true" {
 		t.Fatal("TEGEN_UPDATE is set where CI=true: golden files are updated by people, who read the difference")
 	}
+	if !strings.Contains(t.Name(), "Golden") && !strings.Contains(t.Name(), "Script") {
+		t.Fatal("'make golden' runs the tests whose names have Golden or Script in them: name this one so")
+	}
 	return &Dir{root: root, seen: map[string]bool{}}
 }
 

@@ -40,14 +40,14 @@ func (d *draft) readdress(all ...addresses) {
 }
 
 func (d *draft) rename(rename func(string) string, a addresses) {
-	tell := func(from view) {
+	add := func(from view) {
 		d.note(from, Translated, "the pods %s0 and so on are called %s%d and so on, and are dialled by these names", a.pod, a.newPod, a.shift)
-		from.moved()
+		from.markTranslated()
 	}
 	for i, e := range d.get("spec.env").items() {
 		if value := e.at("value").text(); rename(value) != value {
 			e.mapping()["value"] = rename(value)
-			tell(d.origin[fmt.Sprintf("spec.env[%d]", i)].at("value"))
+			add(d.origin[fmt.Sprintf("spec.env[%d]", i)].at("value"))
 		}
 	}
 	for _, field := range []string{"spec.command", "spec.args"} {
@@ -58,15 +58,7 @@ func (d *draft) rename(rename func(string) string, a addresses) {
 			}
 		}
 		if changed {
-			tell(d.origin[field])
+			add(d.origin[field])
 		}
 	}
-}
-
-// or is a text, or another where that is empty.
-func or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }

@@ -8,35 +8,35 @@ var needed = []string{
 	"nprocPerNode", "nProcPerNode", "numProcPerNode", "slotsPerWorker",
 }
 
-// blanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an amount
+// reportBlanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an amount
 // for 0 then, or refuses an empty text, and of other fields takes its own default. Anywhere else a field without a value
 // is one that is not there.
-func (d *draft) blanks() {
+func (d *draft) reportBlanks() {
 	for _, o := range d.workload {
-		if !o.made {
-			d.blank(o.view(), "")
+		if !o.synthetic {
+			d.reportBlank(o.view(), "")
 		}
 	}
 }
 
-func (d *draft) blank(v view, above string) {
+func (d *draft) reportBlank(v view, above string) {
 	for _, key := range sortedKeys(v.mapping()) {
 		child := v.at(key)
 		amount := above == "limits" || above == "requests" || slices.Contains(needed, key)
 		switch {
-		case child.given() && (child.value != "" || !amount):
-			d.blank(child, key)
+		case child.isSet() && (child.value != "" || !amount):
+			d.reportBlank(child, key)
 		case amount:
 			d.note(child, Error, "has no value: put one there, or take the line out")
-			d.waits = true
+			d.incomplete = true
 		case texts[above]:
 			d.note(child, Error, "has no value: an empty text was taken")
 		}
 	}
 	for _, item := range v.items() {
-		if !item.given() && texts[above] {
+		if !item.isSet() && texts[above] {
 			d.note(item, Error, "has no value: an empty text was taken")
 		}
-		d.blank(item, above)
+		d.reportBlank(item, above)
 	}
 }

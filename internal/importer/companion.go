@@ -16,7 +16,7 @@ func (d *draft) companion(name, port, backend string, from view) bool {
 	if service == nil {
 		return false
 	}
-	server := d.stream.behind(service, func(template view) bool { return companionOf(template).given() })
+	server := d.stream.behind(service, func(template view) bool { return companionOf(template).isSet() })
 	if server == nil {
 		return false
 	}
@@ -31,7 +31,7 @@ func (d *draft) companion(name, port, backend string, from view) bool {
 	if n, err := strconv.ParseInt(port, 10, 64); err == nil && n != usual {
 		d.set("spec.rendezvous.port", n, from)
 	}
-	d.serves(server.view().at("spec"))
+	d.readCompanion(server.view().at("spec"))
 	return true
 }
 
@@ -44,8 +44,8 @@ func companionOf(template view) view {
 	return c
 }
 
-// serves reads the workload of a companion.
-func (d *draft) serves(v view) {
+// readCompanion reads the workload of a companion.
+func (d *draft) readCompanion(v view) {
 	const at = "spec.rendezvous.companion."
 	c := companionOf(v.at("template"))
 	d.set("spec.images.rendezvous", c.at("image").text(), c.at("image"))
@@ -71,10 +71,10 @@ func (d *draft) serves(v view) {
 			d.set(at+"etcd.user", value, word)
 		}
 	}
-	if secret := v.at("template", "spec", "volumes").item("name", "tls").at("secret", "secretName"); secret.given() {
+	if secret := v.at("template", "spec", "volumes").item("name", "tls").at("secret", "secretName"); secret.isSet() {
 		d.set(at+"etcd.tls.secret", secret.text(), secret)
 	}
-	if key := c.at("env").item("name", names.RendezvousPassword).at("valueFrom", "secretKeyRef"); key.given() {
+	if key := c.at("env").item("name", names.RendezvousPassword).at("valueFrom", "secretKeyRef"); key.isSet() {
 		d.set(at+"etcd.password", tree{"name": key.at("name").text(), "key": key.at("key").text()}, key)
 	}
 }

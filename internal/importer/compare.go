@@ -29,7 +29,7 @@ func (g gap) steps() []string {
 	return out
 }
 
-func (g gap) String() string { return dotted(g.steps()) + ": " + gist(g.have) }
+func (g gap) String() string { return dotted(g.steps()) + ": " + summary(g.have) }
 
 // mergeKeys are what items of lists are told apart by, as strategic merging does; other lists are one value.
 var mergeKeys = map[string][]string{
@@ -59,12 +59,12 @@ func diff(have, want any, at []step) []gap {
 func diffTree(have tree, want any, at []step) (out []gap) {
 	w, ok := want.(tree)
 	if len(have) == 0 {
-		if ok || want == nil && !meaningful(at) {
+		if ok || want == nil && !emptyHasMeaning(at) {
 			return nil
 		}
 		return []gap{{at, have, want}}
 	}
-	if !ok && len(at) > 0 && (want != nil || wholesale[at[len(at)-1].name]) {
+	if !ok && len(at) > 0 && (want != nil || atomicFields[at[len(at)-1].name]) {
 		return []gap{{at, have, want}}
 	}
 	for _, key := range sortedKeys(have) {
@@ -73,12 +73,12 @@ func diffTree(have tree, want any, at []step) (out []gap) {
 	return out
 }
 
-// wholesale are mappings of which a part alone tells nobody anything.
-var wholesale = map[string]bool{"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true, "readinessProbe": true, "startupProbe": true, "lifecycle": true}
+// atomicFields are mappings of which a part alone tells nobody anything.
+var atomicFields = map[string]bool{"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true, "readinessProbe": true, "startupProbe": true, "lifecycle": true}
 
-// idle are fields that say nothing where they are empty. Anywhere else an empty value says something that its absence
+// emptyIsUnset are fields that say nothing where they are empty. Anywhere else an empty value says something that its absence
 // does not: plugins.ssh: [] asks Volcano for ssh.
-var idle = map[string]bool{
+var emptyIsUnset = map[string]bool{
 	"metadata": true, "labels": true, "annotations": true, "finalizers": true, "ownerReferences": true, "spec": true, "template": true,
 	"resources": true, "limits": true, "requests": true, "securityContext": true, "nodeSelector": true, "affinity": true, "tolerations": true,
 	"env": true, "envFrom": true, "command": true, "args": true, "ports": true, "volumes": true, "volumeMounts": true, "volumeDevices": true,
@@ -89,20 +89,20 @@ var idle = map[string]bool{
 	"key": true, "operator": true, "effect": true, "name": true, "image": true, "volumeName": true, "queue": true, "priorityClass": true,
 }
 
-// meaningful says whether an empty value at a place says something that its absence does not. The keys of labels and
+// emptyHasMeaning says whether an empty value at a place says something that its absence does not. The keys of labels and
 // the like are anyone's, and an item of a list is there, whatever is in it.
-func meaningful(at []step) bool {
+func emptyHasMeaning(at []step) bool {
 	n := len(at)
 	if n == 0 {
 		return false
 	}
-	return n > 1 && texts[at[n-2].name] || !idle[at[n-1].name]
+	return n > 1 && texts[at[n-2].name] || !emptyIsUnset[at[n-1].name]
 }
 
 func diffList(have []any, want any, at []step) (out []gap) {
 	w, ok := want.([]any)
 	if len(have) == 0 && len(w) == 0 {
-		if ok || !meaningful(at) {
+		if ok || !emptyHasMeaning(at) {
 			return nil
 		}
 		return []gap{{at, have, want}}
@@ -121,7 +121,7 @@ func diffList(have []any, want any, at []step) (out []gap) {
 		other := partners(i)
 		here := append(at[:len(at):len(at)], step{"[" + strconv.Itoa(i) + "]", key, value})
 		switch {
-		case other == nil && siblings[field]:
+		case other == nil && podTemplateLists[field]:
 			out = append(out, leaves(item, here)...)
 			continue
 		case other == nil:
@@ -133,8 +133,8 @@ func diffList(have []any, want any, at []step) (out []gap) {
 	return out
 }
 
-// siblings are lists of templates of pods, of which tegen renders one.
-var siblings = map[string]bool{"replicatedJobs": true, "tasks": true}
+// podTemplateLists are lists of templates of pods, of which tegen renders one.
+var podTemplateLists = map[string]bool{"replicatedJobs": true, "tasks": true}
 
 // leaves are all values below one, each a gap: of a template that nothing renders, every field is worth a line.
 func leaves(value any, at []step) (out []gap) {
@@ -171,7 +171,7 @@ func partnersOf(field string, have, want []any) func(int) any {
 			return nil
 		}
 	}
-	if siblings[field] && min(len(have), len(want)) == 1 {
+	if podTemplateLists[field] && min(len(have), len(want)) == 1 {
 		one := trainingIndex(view{value: have}.items())
 		other := want[trainingIndex(view{value: want}.items())]
 		return func(i int) any {
@@ -193,8 +193,8 @@ func partnersOf(field string, have, want []any) func(int) any {
 	}
 }
 
-// counterpart is what the value at a path of have is compared with.
-func counterpart(have, want any, path []step) any {
+// counterpartAt is what the value at a path of have is compared with.
+func counterpartAt(have, want any, path []step) any {
 	field := ""
 	for _, s := range path {
 		switch h := have.(type) {
@@ -258,7 +258,7 @@ var amounts = []string{"limits", "requests", "capacity", "sizeLimit", "minResour
 
 func equalScalars(have, want any, at []step) bool {
 	if want == nil {
-		return have == "" && !meaningful(at)
+		return have == "" && !emptyHasMeaning(at)
 	}
 	if have == want {
 		return true
@@ -273,9 +273,9 @@ func equalScalars(have, want any, at []step) bool {
 	return haveText == wantText && fmt.Sprint(have) == fmt.Sprint(want) // 1 and 1.0 are one number
 }
 
-// gaps are the fields of an object that its twin has not, less those whose meaning is kept in another form.
-func gaps(o *object, twin tree) []gap {
-	have, want := pair(o.Object, twin)
+// gaps are the fields of an object that its counterpart has not, less those whose meaning is kept in another form.
+func gaps(o *object, counterpart tree) []gap {
+	have, want := pair(o.Object, counterpart)
 	out := diff(have, want, nil)
 	for i, g := range out {
 		if last := len(g.path) - 1; g.path[last].name == renamed {
@@ -288,20 +288,20 @@ func gaps(o *object, twin tree) []gap {
 		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
 			return true
 		}
-		return g.want == stopgaps["spec.image"] || o.knows(steps)
+		return g.want == fallbacks["spec.image"] || o.isTranslated(steps)
 	})
 }
 
-// added are the fields of a twin that its object has not, defaults aside.
-func added(o *object, twin tree) []gap {
-	want, have := pair(twin, o.Object)
+// added are the fields of a counterpart that its object has not, defaults aside.
+func added(o *object, counterpart tree) []gap {
+	want, have := pair(counterpart, o.Object)
 	return slices.DeleteFunc(diff(want, have, nil), func(g gap) bool { return g.path[len(g.path)-1].name == renamed })
 }
 
 // pair prepares two objects for diff: pods side by side, and the API's defaults in the second.
 func pair(have, want tree) (tree, tree) {
 	have, want = clone(have).(tree), clone(want).(tree)
-	fill(want)
+	applyDefaults(want)
 	alignPods(have, want, "")
 	return have, want
 }
@@ -329,7 +329,7 @@ func rebuilt(value any, scalar func(any) any) any {
 
 func (g gap) reason() string {
 	if g.want != nil {
-		_, want := gists(g.have, g.want)
+		_, want := summaries(g.have, g.want)
 		return "tegen renders " + want
 	}
 	return "a TrainingJob has no field for it"
@@ -338,8 +338,8 @@ func (g gap) reason() string {
 func (g gap) note(o *object, why string) Note {
 	v := view{o, realPath(o, g.steps()), g.have}
 	n := v.note(Dropped, "%s", why)
-	if g.want != nil && n.Value != hidden {
-		n.Value, _ = gists(g.have, g.want)
+	if g.want != nil && n.Value != redacted {
+		n.Value, _ = summaries(g.have, g.want)
 	}
 	return n
 }

@@ -68,7 +68,7 @@ func (s *stream) unwrap(o *object) (all []*object) {
 		}
 		for _, key := range []string{kueue + "queue-name", kueue + "priority-class"} {
 			at := o.view().at("metadata", "labels", key)
-			if own := job.view().at("metadata", "labels", key); !at.given() || own.given() {
+			if own := job.view().at("metadata", "labels", key); !at.isSet() || own.isSet() {
 				continue
 			}
 			put(held, []string{"metadata", "labels", key}, at.value)
@@ -136,7 +136,7 @@ func (s *stream) roleless(o *object, r replicas) *object {
 	name := r.roles[i]
 	role := o.view().at("spec", field[0], name)
 	count := any(int64(1))
-	if role.at("replicas").given() {
+	if role.at("replicas").isSet() {
 		count = role.at("replicas").value
 	}
 	job := o.reform("batch/v1", "Job", tree{"completionMode": "Indexed", "completions": count, "parallelism": count, "template": clone(role.at("template").value)}, []place{
@@ -146,7 +146,7 @@ func (s *stream) roleless(o *object, r replicas) *object {
 		{[]string{"spec", "completionMode"}, role.path},
 	})
 	for _, key := range []string{"backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "suspend"} {
-		if v := o.view().at("spec", "runPolicy", key); v.given() {
+		if v := o.view().at("spec", "runPolicy", key); v.isSet() {
 			job.view().at("spec").mapping()[key] = v.value
 			job.places = append(job.places, place{[]string{"spec", key}, v.path})
 			delete(view{value: rest}.at("spec", "runPolicy").mapping(), key)
@@ -180,13 +180,13 @@ func (s *stream) hyperPod(o *object) *object {
 	}
 	worker := all[trainingIndex(all)]
 	role := tree{"template": clone(worker.at("template").value)}
-	if worker.at("replicas").given() {
+	if worker.at("replicas").isSet() {
 		role["replicas"] = worker.at("replicas").value
 	}
 	spec := tree{"pytorchReplicaSpecs": tree{"Worker": role}}
 	places := []place{{[]string{"spec", "pytorchReplicaSpecs", "Worker"}, worker.path}}
 	for _, key := range []string{"nprocPerNode", "runPolicy"} {
-		if v := o.view().at("spec", key); v.given() {
+		if v := o.view().at("spec", key); v.isSet() {
 			spec[key] = clone(v.value)
 			delete(rest["spec"].(tree), key)
 		}

@@ -48,7 +48,7 @@ func TestCorpus(t *testing.T) {
 		t.Skip("the manifests of others are not on this machine: nothing is compared with them")
 	}
 	var table strings.Builder
-	refused, sound, strict := 0, 0, 0
+	refused, valid, strict := 0, 0, 0
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
@@ -67,10 +67,10 @@ func TestCorpus(t *testing.T) {
 			case out.Invalid:
 				verdict = "must be mended: " + blocker(out.Notes)
 			case out.Lossy:
-				sound++
+				valid++
 				verdict = "renders, and --strict fails"
 			default:
-				sound++
+				valid++
 				strict++
 			}
 			fmt.Fprintf(&table, "%-90s %s\n", name, verdict)
@@ -88,7 +88,7 @@ func TestCorpus(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%s%d files: %d refused, %d that render, %d of them with nothing lost", table.String(), len(files), refused, sound, strict)
+	t.Logf("%s%d files: %d refused, %d that render, %d of them with nothing lost", table.String(), len(files), refused, valid, strict)
 	if refused >= 5 {
 		t.Errorf("%d of %d files are refused", refused, len(files))
 	}
@@ -147,7 +147,7 @@ func losses(t *testing.T, text []byte, kept string, notes []importer.Note) (out 
 				}
 				return
 			}
-			if !pairs[key+"="+amount(value)] && !toldOf(notes, kind, path) && !unsaid.MatchString(path) {
+			if !pairs[key+"="+amount(value)] && !reportsPath(notes, kind, path) && !unsaid.MatchString(path) {
 				out = append(out, path+": "+value)
 			}
 		})
@@ -161,11 +161,11 @@ func lostWords(path, value, kept string, notes []importer.Note) (out []string) {
 	for _, word := range strings.Fields(value) {
 		word = strings.Trim(word, `"';\`)
 		name, _, _ := strings.Cut(strings.ReplaceAll(word, "_", "-"), "=")
-		told := slices.ContainsFunc(notes, func(n importer.Note) bool {
+		fromController := slices.ContainsFunc(notes, func(n importer.Note) bool {
 			goes := n.Verdict == importer.Changed || n.Verdict == importer.Dropped || n.Verdict == importer.Beside || n.Field == "" && n.Verdict == importer.Translated
 			return strings.Contains(n.Why, word) || strings.Contains(n.Why, name) || strings.Contains(n.Value, word) || goes && strings.HasPrefix(path, n.Field)
 		})
-		if !strings.Contains(kept, word) && !told {
+		if !strings.Contains(kept, word) && !fromController {
 			out = append(out, word)
 		}
 	}
@@ -185,7 +185,7 @@ func amount(text string) string {
 
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-func toldOf(notes []importer.Note, kind, path string) bool {
+func reportsPath(notes []importer.Note, kind, path string) bool {
 	return slices.ContainsFunc(notes, func(n importer.Note) bool {
 		whole := n.Field == "" && (n.Verdict == importer.Beside || n.Verdict == importer.Dropped || n.Verdict == importer.Translated) && strings.HasPrefix(n.Object, kind)
 		return whole || n.Field != "" && n.Verdict != importer.Added && (strings.HasPrefix(path, n.Field) || strings.HasPrefix(n.Field, path))

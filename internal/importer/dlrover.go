@@ -13,7 +13,7 @@ import (
 func readDLRoverJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	worker := spec.at("replicaSpecs", "worker")
-	if !worker.given() {
+	if !worker.isSet() {
 		return nil, errors.New("it has no spec.replicaSpecs.worker")
 	}
 	d := newDraft(s, o, schema.FrameworkDLRover, schema.TargetElasticJob, o.name)
@@ -30,12 +30,12 @@ func readDLRoverJob(s *stream, o *object) (*draft, error) {
 		d.set("spec.failure.restartsPerWorker", n, worker.at("restartCount"))
 	}
 	c := d.worker(worker.at("template"))
-	if class := worker.at("priority"); class.given() && !d.get("spec.placement.priorityClass").given() {
+	if class := worker.at("priority"); class.isSet() && !d.get("spec.placement.priorityClass").isSet() {
 		d.set("spec.placement.priorityClass", class.text(), class)
 	}
 	d.dlroverProgram(worker.at("template", "spec"), c)
 	d.env(c)
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
@@ -53,21 +53,21 @@ func (d *draft) dlroverProgram(pod, c view) {
 		text, ok = p.left["nnodes"]
 	}
 	if least, _, _ := strings.Cut(text, ":"); ok && !strings.Contains(least, "$") {
-		d.whole("spec.workers.min", setting{least, trainerWords(c)})
+		d.setInteger("spec.workers.min", setting{least, programOf(c)})
 	}
 	d.set("spec.command", c.at("command").texts(), c.at("command"))
 	d.set("spec.args", c.at("args").texts(), c.at("args"))
 	program := schema.Spec{Framework: schema.FrameworkDLRover, Command: c.at("command").texts(), Args: c.at("args").texts()}
-	if program.Launch() == nil && trainerWords(c).given() {
-		c.at("command").moved()
-		c.at("args").moved()
-		d.note(trainerWords(c), Translated, "tegen starts it with dlrover-run, which the image must have")
+	if program.Launch() == nil && programOf(c).isSet() {
+		c.at("command").markTranslated()
+		c.at("args").markTranslated()
+		d.note(programOf(c), Translated, "tegen starts it with dlrover-run, which the image must have")
 	}
 }
 
-// trainerWords is where a container's program stands.
-func trainerWords(c view) view {
-	if c.at("command").given() {
+// programOf is where a container's program stands.
+func programOf(c view) view {
+	if c.at("command").isSet() {
 		return c.at("command")
 	}
 	return c.at("args")
@@ -87,7 +87,7 @@ func (d *draft) dlroverCall(p *program, pod, c view) {
 		}
 	}
 	if s := (setting{call.taken["node-unit"], c.at("args")}); s.text != "" {
-		d.whole("spec.dlrover.nodeUnit", s)
+		d.setInteger("spec.dlrover.nodeUnit", s)
 	}
 	d.launcherSettings(&call, c)
 	if call.args = slices.Clone(call.args); len(call.args) > 0 && call.args[0] == "--no_python" {

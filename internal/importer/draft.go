@@ -18,23 +18,23 @@ type draft struct {
 	job    tree
 	origin map[string]view // where a field of the job comes from, by its path
 
-	workload  []*object         // what it was read from, in the order in which its twins are rendered
-	trainer   string            // the name of the container that trains
-	volume    map[string]string // what the rendered pods call the volumes of the input's
-	taken     map[string]bool   // names of volumes
-	numbered  int               // how many of them are numbered
-	others    int64             // pods of roles other than the workers
-	template  view              // of the workers' pods, or the first of them; while its patch is made, that of another role
-	role      string            // that the template is of
-	templates map[string]view   // of roles other than the workers
+	workload      []*object         // what it was read from, in the order in which its counterparts are rendered
+	container     string            // the name of the container that trains
+	volume        map[string]string // the rendered names of the input's volumes
+	taken         map[string]bool   // names of volumes that are in use
+	numbered      int               // how many of them have a number
+	otherRolePods int64             // pods of roles other than the workers
+	template      view              // the workers' pod template; while another role's patch is made, that role's
+	role          string            // the role of the template
+	templates     map[string]view   // the templates of the other roles
 
-	lost     int64               // pods of templates that the job has no place for
-	mistakes []schema.Error      // what the schema refuses of it
-	erred    map[string]bool     // those, by path and message
-	awaits   map[string][]string // which fields wait for a placeholder, by its place
-	waits    bool                // for a value that nobody has filled in
-	holes    map[string]bool     // placeholders by which those within a longer variable are known; nil until they are asked for
-	said     map[string]bool     // variables of torchrun that the source gives, or has an option for
+	unrenderedPods int64               // pods of templates that the job has no place for
+	invalid        []schema.Error      // what the schema refuses of it
+	recorded       map[string]bool     // the same, by path and message
+	waitingFields  map[string][]string // which fields wait for a placeholder, by the place of the placeholder
+	incomplete     bool                // it waits for a value that nobody has filled in
+	elsewhere      map[string]bool     // placeholders outside of longer variables; nil until asked for
+	torchSet       map[string]bool     // variables of torchrun that the source sets, or has an option for
 
 	objects []tree // what it renders
 	notes   []Note
@@ -43,14 +43,18 @@ type draft struct {
 
 // newDraft starts a job of a framework and target from an object.
 func newDraft(s *stream, o *object, framework, target, name string) *draft {
-	d := &draft{stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{}, role: schema.RoleWorker, templates: map[string]view{}, erred: map[string]bool{}, awaits: map[string][]string{}, said: map[string]bool{}}
-	d.own(o)
+	d := &draft{
+		stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{},
+		role: schema.RoleWorker, templates: map[string]view{}, recorded: map[string]bool{},
+		waitingFields: map[string][]string{}, torchSet: map[string]bool{},
+	}
+	d.addWorkload(o)
 	metadata := o.view().at("metadata")
 	d.set("metadata.name", name, metadata.at("name"))
 	d.set("metadata.namespace", o.namespace, metadata.at("namespace"))
 	d.set("spec.framework", framework, o.view())
 	d.set("spec.target", target, o.view())
-	if metadata.at("annotations", names.ContentHash).given() {
+	if metadata.at("annotations", names.ContentHash).isSet() {
 		d.set("spec.hashedNames", true, metadata.at("annotations"))
 	}
 	for _, field := range []string{"labels", "annotations"} {
@@ -59,8 +63,8 @@ func newDraft(s *stream, o *object, framework, target, name string) *draft {
 	return d
 }
 
-// own takes an object as part of the workload.
-func (d *draft) own(o *object) {
+// addWorkload takes an object as part of the workload.
+func (d *draft) addWorkload(o *object) {
 	o.draft = d
 	d.workload = append(d.workload, o)
 }
@@ -164,8 +168,8 @@ func (d *draft) from(path string) view {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// span is whole seconds as the schema writes durations.
-func span(seconds int64) string {
+// durationText is whole seconds as the schema writes durations.
+func durationText(seconds int64) string {
 	d := time.Duration(seconds) * time.Second
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -179,7 +183,7 @@ func span(seconds int64) string {
 // seconds sets a duration that the source holds in seconds.
 func (d *draft) seconds(field string, v view) {
 	if n, ok := v.number(); ok {
-		d.set(field, span(n), v)
+		d.set(field, durationText(n), v)
 	}
 }
 

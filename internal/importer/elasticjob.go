@@ -12,7 +12,7 @@ import (
 func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	worker := spec.at("replicaSpecs", "Worker")
-	if !worker.given() {
+	if !worker.isSet() {
 		return nil, errors.New("it has no spec.replicaSpecs.Worker")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetElasticJob, o.name)
@@ -22,18 +22,18 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 			d.set("spec.workers."+field, n, spec.at(key))
 		}
 	}
-	if !worker.at("restartPolicy").given() {
+	if !worker.at("restartPolicy").isSet() {
 		d.note(worker, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made again where they were killed")
 	}
-	d.endless(spec)
-	d.cleaning(spec)
-	d.ending(spec)
+	d.readUnboundedBackoff(spec)
+	d.readCleanPods(spec)
+	d.readEnding(spec)
 	c := d.worker(worker.at("template"))
 	endpoint := spec.at("rdzvEndpoint")
-	d.meeting(setting{schema.BackendEtcd, endpoint}, setting{endpoint.text(), endpoint})
+	d.readRendezvous(setting{schema.BackendEtcd, endpoint}, setting{endpoint.text(), endpoint})
 	d.elasticProgram(worker.at("template", "spec"), c)
 	d.env(c)
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
@@ -70,22 +70,22 @@ func (d *draft) launcherSettings(p *program, c view) {
 	d.processes(get("nproc-per-node"))
 	d.conf(get("rdzv-conf"))
 	if s := get("max-restarts"); s.text != "" {
-		d.whole("spec.rendezvous.maxRestarts", s)
+		d.setInteger("spec.rendezvous.maxRestarts", s)
 	}
 }
 
 // roleReplicas reads how many pods a role has: one where nobody says otherwise.
 func (d *draft) roleReplicas(role view) {
 	d.set("spec.workers.replicas", int64(1), role)
-	d.amount("spec.workers.replicas", role.at("replicas"))
+	d.setNumber("spec.workers.replicas", role.at("replicas"))
 }
 
-func (d *draft) backoff(policy view) {
+func (d *draft) readBackoff(policy view) {
 	limit := policy.at("backoffLimit")
 	n, ok := limit.number()
 	if n > mostRestarts {
 		d.note(limit, Changed, "spec.failure.restarts ends at %d", mostRestarts)
-		limit.moved()
+		limit.markTranslated()
 		n = mostRestarts
 	}
 	if ok {
@@ -93,15 +93,15 @@ func (d *draft) backoff(policy view) {
 	}
 }
 
-// endless is backoff of the operators that count failures only where there is a limit.
-func (d *draft) endless(policy view) {
-	if d.backoff(policy); !policy.at("backoffLimit").given() {
+// readUnboundedBackoff is backoff of the operators that count failures only where there is a limit.
+func (d *draft) readUnboundedBackoff(policy view) {
+	if d.readBackoff(policy); !policy.at("backoffLimit").isSet() {
 		d.set("spec.failure.restarts", schema.None, policy)
 	}
 }
 
-// cleaning reads which pods an operator deletes when the job is over: none, where nobody says.
-func (d *draft) cleaning(policy view) {
+// readCleanPods reads which pods an operator deletes when the job is over: none, where nobody says.
+func (d *draft) readCleanPods(policy view) {
 	v := policy.at("cleanPodPolicy")
 	switch word := v.text(); word {
 	case "":

@@ -47,7 +47,7 @@ func (s *stream) behind(service *object, wanted func(view) bool) *object {
 		if o.gvk.Kind != "Pod" {
 			template = o.view().at("spec", "template")
 		}
-		if !template.at("spec", "containers").given() || !sameNamespace(o.namespace, service.namespace) || !wanted(template) {
+		if !template.at("spec", "containers").isSet() || !sameNamespace(o.namespace, service.namespace) || !wanted(template) {
 			continue
 		}
 		matches := len(selector.mapping()) > 0
@@ -61,13 +61,13 @@ func (s *stream) behind(service *object, wanted func(view) bool) *object {
 	return nil
 }
 
-func isEtcd(template view) bool { return etcdOf(template).given() }
+func isEtcd(template view) bool { return etcdOf(template).isSet() }
 
 var floating = regexp.MustCompile(`(^|/)[^:@/]+(:latest)?$`)
 
-// etcdFlaws names what has kept etcds of samples from working: clients dial what a member advertises, and the v2 API
+// etcdErrors names what has kept etcds of samples from working: clients dial what a member advertises, and the v2 API
 // ended with etcd 3.5 (etcd CHANGELOG-3.6).
-func etcdFlaws(c view, backend string) (notes []Note) {
+func etcdErrors(c view, backend string) (notes []Note) {
 	for _, list := range []string{"command", "args"} {
 		items := c.at(list).items()
 		for i, word := range items {
@@ -121,7 +121,7 @@ func (d *draft) etcdStorage(claim view) {
 // certificates reads the Secrets of the members and of the workers.
 func (d *draft) certificates(members view) {
 	secret := members.at("volumes").item("name", "tls").at("secret", "secretName")
-	if !secret.given() {
+	if !secret.isSet() {
 		return
 	}
 	d.set("spec.rendezvous.etcd.tls.secret", secret.text(), secret)

@@ -16,10 +16,10 @@ func (d *draft) foreignEtcd(server, service *object, backend string) {
 	}
 	pod := template.at("spec")
 	c := etcdOf(template)
-	flaws := etcdFlaws(c, backend)
-	d.notes = append(d.notes, flaws...)
-	if image := c.at("image"); slices.ContainsFunc(flaws, func(n Note) bool { return n.Field == dotted(image.path) }) {
-		image.moved() // told, and replaced
+	errors := etcdErrors(c, backend)
+	d.notes = append(d.notes, errors...)
+	if image := c.at("image"); slices.ContainsFunc(errors, func(n Note) bool { return n.Field == dotted(image.path) }) {
+		image.markTranslated() // reported, and replaced
 	} else {
 		d.etcdImage(image, backend)
 	}
@@ -29,30 +29,30 @@ func (d *draft) foreignEtcd(server, service *object, backend string) {
 	for _, v := range unknown {
 		d.note(v, Dropped, "spec.rendezvous.etcd has no field for it")
 	}
-	c.at("command").moved()
-	c.at("args").moved()
+	c.at("command").markTranslated()
+	c.at("args").markTranslated()
 	d.etcdData(pod, c, dataDir)
 
-	service.give("a Service of that name is rendered with spec.rendezvous.etcd", func() tree {
+	service.replaceWith("a Service of that name is rendered with spec.rendezvous.etcd", func() tree {
 		return d.renderedAs("Service", service.name)
 	})
-	server.give("a StatefulSet takes its place: see spec.rendezvous.etcd", func() tree {
+	server.replaceWith("a StatefulSet takes its place: see spec.rendezvous.etcd", func() tree {
 		return etcdAs(server.gvk.Kind, c.at("name").text(), d.renderedAs("StatefulSet", service.name))
 	})
 	selector := service.view().at("spec", "selector")
-	selector.moved()
+	selector.markTranslated()
 	for _, p := range service.view().at("spec", "ports").items() {
-		p.at("name").moved()
-		p.at("targetPort").moved()
+		p.at("name").markTranslated()
+		p.at("targetPort").markTranslated()
 	}
-	server.view().at("spec", "selector").moved()
-	server.view().at("spec", "serviceName").moved()
+	server.view().at("spec", "selector").markTranslated()
+	server.view().at("spec", "serviceName").markTranslated()
 	for key := range selector.mapping() {
-		server.view().at("metadata", "labels", key).moved()
-		template.at("metadata", "labels", key).moved()
+		server.view().at("metadata", "labels", key).markTranslated()
+		template.at("metadata", "labels", key).markTranslated()
 	}
 	for _, p := range c.at("ports").items() {
-		p.at("name").moved()
+		p.at("name").markTranslated()
 	}
 }
 
@@ -140,10 +140,10 @@ func (d *draft) etcdOptions(c view) (dataDir string, unknown []view) {
 // compaction is the history that etcd keeps; a number without a unit is one of hours (etcd: auto-compaction-retention).
 func compaction(text string) (string, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
-		return span(n * 3600), true
+		return durationText(n * 3600), true
 	}
 	history, err := time.ParseDuration(text)
-	return span(int64(history / time.Second)), err == nil && history >= time.Second
+	return durationText(int64(history / time.Second)), err == nil && history >= time.Second
 }
 
 // etcdData reads the volume that holds etcd's data: a claim of the input becomes one of each member.
@@ -154,8 +154,8 @@ func (d *draft) etcdData(pod, c view, dataDir string) {
 			continue
 		}
 		volume := pod.at("volumes").item("name", mount.at("name").text())
-		if scratch := volume.at("emptyDir"); scratch.given() && len(scratch.mapping()) == 0 {
-			mount.moved()
+		if scratch := volume.at("emptyDir"); scratch.isSet() && len(scratch.mapping()) == 0 {
+			mount.markTranslated()
 		}
 		name := volume.at("persistentVolumeClaim", "claimName").text()
 		claim := d.stream.find("", "PersistentVolumeClaim", d.namespace(), name)
@@ -163,12 +163,12 @@ func (d *draft) etcdData(pod, c view, dataDir string) {
 			continue
 		}
 		d.etcdStorage(claim.view().at("spec"))
-		mount.moved()
+		mount.markTranslated()
 		server := d.get("spec.rendezvous.etcd.name").text()
 		if server == "" {
 			server = d.name() + "-etcd"
 		}
-		claim.give("each member of etcd is given a new claim of its own: see spec.rendezvous.etcd.storage", func() tree {
+		claim.replaceWith("each member of etcd is given a new claim of its own: see spec.rendezvous.etcd.storage", func() tree {
 			templates := view{value: d.renderedAs("StatefulSet", server)}.at("spec", "volumeClaimTemplates").items()
 			if len(templates) == 0 {
 				return nil

@@ -2,8 +2,11 @@ package importer_test
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,11 +43,79 @@ func TestFixtures(t *testing.T) {
 			for _, n := range out.Notes {
 				t.Error(n)
 			}
-			if diff := cmp.Diff(string(want), string(rendered(t, out.YAML))); diff != "" {
-				t.Errorf("imported as\n%s(-want +got):\n%s", out.YAML, diff)
+			got := rendered(t, out.YAML)
+			if bytes.Equal(want, got) {
+				return
 			}
+			for _, place := range differences(t, string(want), string(got)) {
+				t.Errorf("%s; internal/importer must read this field of what is rendered", place)
+			}
+			t.Errorf("imported as\n%s(-rendered +rendered after import):\n%s", out.YAML, cmp.Diff(string(want), string(got)))
 		})
 	}
+}
+
+// TestDifferences: the message of a failed round trip shows each place that differs, and where in a long value.
+func TestDifferences(t *testing.T) {
+	const before = "kind: A\nmetadata: {name: x}\nspec: {a: 1, list: [{p: 1}, {p: 2}], text: %s1}\n---\nkind: B\nmetadata: {name: y}\n"
+	const after = "kind: A\nmetadata: {name: x}\nspec: {b: 1, list: [{p: 1}, {p: 3}], text: %s2}\n"
+	long := strings.Repeat("abcdefghij", 30)
+	got := differences(t, fmt.Sprintf(before, long), fmt.Sprintf(after, long))
+	want := []string{
+		`A x: spec.a: rendered "1", after import nothing`,
+		`A x: spec.list[1].p: rendered "2", after import "3"`,
+		`A x: spec.text: rendered "…abcdefghij1", after import "…abcdefghij2"`,
+		`A x: spec.b: rendered nothing, after import "1"`,
+		`B y: kind: rendered "B", after import nothing`,
+		`B y: metadata.name: rendered "y", after import nothing`,
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// differences are the places at which two streams of objects differ, each with both values.
+func differences(t *testing.T, before, after string) (out []string) {
+	t.Helper()
+	scalars := func(stream string) map[string]string {
+		all := map[string]string{}
+		for _, object := range documents(t, stream) {
+			metadata, _ := object["metadata"].(map[string]any)
+			walk(object, "", "", func(path, _, value string) {
+				all[fmt.Sprintf("%v %v: %s", object["kind"], metadata["name"], path)] = value
+			})
+		}
+		return all
+	}
+	was, is := scalars(before), scalars(after)
+	for _, place := range slices.Sorted(maps.Keys(was)) {
+		if value, ok := is[place]; !ok {
+			out = append(out, fmt.Sprintf("%s: rendered %q, after import nothing", place, was[place]))
+		} else if value != was[place] {
+			a, b := cutToDifference(was[place], value)
+			out = append(out, fmt.Sprintf("%s: rendered %q, after import %q", place, a, b))
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(is)) {
+		if _, ok := was[place]; !ok {
+			out = append(out, fmt.Sprintf("%s: rendered nothing, after import %q", place, is[place]))
+		}
+	}
+	return out
+}
+
+// cutToDifference leaves of two texts ten characters before the first that differs, and all behind.
+func cutToDifference(a, b string) (string, string) {
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	if same <= 10 {
+		return a, b
+	}
+	return "…" + a[same-10:], "…" + b[same-10:]
 }
 
 func rendered(t *testing.T, jobs []byte) []byte {

@@ -20,8 +20,8 @@ func TestGains(t *testing.T) {
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	told := []importer.Note{{Verdict: importer.Added, Why: "runPolicy.backoffLimit 6"}}
-	if found = gains(t, bare, more, told); len(found) != 1 {
+	fromController := []importer.Note{{Verdict: importer.Added, Why: "runPolicy.backoffLimit 6"}}
+	if found = gains(t, bare, more, fromController); len(found) != 1 {
 		t.Errorf("a line tells of the limit: %v", found)
 	}
 }
@@ -49,7 +49,7 @@ func gains(t *testing.T, source, rendered string, notes []importer.Note) (out []
 	for _, object := range documents(t, rendered) {
 		walk(object, "", "", func(path, key, value string) {
 			same := had[wordKey(key)+"="+amount(value)] || wordKey(key) == "word" && strings.Contains(source, value)
-			if within := inPod.FindString(path); within != "" && !same && !changesNothing(path, value) && !toldOfGain(notes, path) {
+			if within := inPod.FindString(path); within != "" && !same && !changesNothing(path, value) && !reportsGain(notes, path) {
 				out = append(out, path+": "+value)
 			}
 		})
@@ -90,9 +90,9 @@ func changesNothing(path, value string) bool {
 	})
 }
 
-// toldOfGain says whether a line of what is added names a step of a path below the pod's, or a line tells of the value
+// reportsGain says whether a line of what is added names a step of a path below the pod's, or a line tells of the value
 // at that very place.
-func toldOfGain(notes []importer.Note, path string) bool {
+func reportsGain(notes []importer.Note, path string) bool {
 	steps := regexp.MustCompile(`[A-Za-z]+`).FindAllString(path, -1)
 	for _, n := range notes {
 		if n.Verdict != importer.Added {

@@ -36,13 +36,13 @@ func (d *draft) gang(t view) {
 	labels, annotations := t.at("metadata", "labels"), t.at("metadata", "annotations")
 	group := t.at("spec", "schedulingGroup", "podGroupName")
 	switch name := annotations.at(koordinator + "name"); {
-	case name.given():
+	case name.isSet():
 		d.koordinator(t, annotations, name)
-	case labels.at(coscheduling).given():
+	case labels.at(coscheduling).isSet():
 		d.podGroup(schema.GangCoscheduling, "scheduling.x-k8s.io", labels.at(coscheduling))
-	case annotations.at(volcano).given():
+	case annotations.at(volcano).isSet():
 		d.podGroup(schema.GangVolcano, "scheduling.volcano.sh", annotations.at(volcano))
-	case group.given():
+	case group.isSet():
 		d.podGroup(schema.GangKubernetes, "scheduling.k8s.io", group)
 	default:
 		d.queue(t)
@@ -63,12 +63,12 @@ func (d *draft) koordinator(t, annotations, name view) {
 	}
 	d.gangName(name)
 	if n, err := strconv.ParseInt(key("min-available").text(), 10, 64); err == nil {
-		d.least(n, key("min-available"))
+		d.gangMinimum(n, key("min-available"))
 	}
 	d.set("spec.gang.mode", key("mode").text(), key("mode"))
 	d.set("spec.gang.matchPolicy", key("match-policy").text(), key("match-policy"))
 	if wait, err := time.ParseDuration(key("waiting-time").text()); err == nil {
-		d.set("spec.gang.waitTimeout", span(int64(wait.Seconds())), key("waiting-time"))
+		d.set("spec.gang.waitTimeout", durationText(int64(wait.Seconds())), key("waiting-time"))
 	}
 	var groups []string
 	if json.Unmarshal([]byte(key("groups").text()), &groups) == nil {
@@ -76,12 +76,12 @@ func (d *draft) koordinator(t, annotations, name view) {
 	}
 }
 
-// least sets the minimum of the gang. The default is the minimum of workers, whatever that is.
-func (d *draft) least(n int64, from view) { d.set("spec.gang.minAvailable", n, from) }
+// gangMinimum sets the minimum of the gang. The default is the minimum of workers, whatever that is.
+func (d *draft) gangMinimum(n int64, from view) { d.set("spec.gang.minAvailable", n, from) }
 
 func (d *draft) gangName(name view) {
 	text := name.text()
-	if d.others > 0 { // each role is a gang of its own
+	if d.otherRolePods > 0 { // each role is a gang of its own
 		text = strings.TrimSuffix(text, "-worker")
 	}
 	if text != d.name() {
@@ -109,11 +109,11 @@ func (d *draft) podGroup(scheduler, group string, name view) {
 		d.set("spec.kubernetesVersion", version, o.view().at("apiVersion"))
 	}
 	if n, ok := least.number(); ok {
-		d.least(n-d.others, least)
+		d.gangMinimum(n-d.otherRolePods, least)
 	}
 	d.seconds("spec.gang.waitTimeout", spec.at("scheduleTimeoutSeconds"))
 	d.set("spec.gang.queue", spec.at("queue").text(), spec.at("queue"))
-	if class := spec.at("priorityClassName"); class.given() && !d.get("spec.placement.priorityClass").given() {
+	if class := spec.at("priorityClassName"); class.isSet() && !d.get("spec.placement.priorityClass").isSet() {
 		d.set("spec.gang.priority", class.text(), class)
 	}
 }
@@ -122,18 +122,18 @@ func (d *draft) podGroup(scheduler, group string, name view) {
 func (d *draft) queue(t view) {
 	labels := view{}
 	for _, o := range d.workload {
-		if l := o.view().at("metadata", "labels"); l.at(kueue + "queue-name").given() {
+		if l := o.view().at("metadata", "labels"); l.at(kueue + "queue-name").isSet() {
 			labels = l
 		}
 	}
 	queue := labels.at(kueue + "queue-name")
-	if !queue.given() {
+	if !queue.isSet() {
 		return
 	}
 	d.set("spec.gang.scheduler", schema.GangKueue, queue)
 	d.set("spec.gang.queue", queue.text(), queue)
 	d.set("spec.gang.priority", labels.at(kueue+"priority-class").text(), labels.at(kueue+"priority-class"))
-	if name := t.at("metadata", "labels", kueue+"pod-group-name"); name.given() {
+	if name := t.at("metadata", "labels", kueue+"pod-group-name"); name.isSet() {
 		d.gangName(name)
 	}
 	d.set("spec.gang.minAvailable", d.get("spec.workers.replicas").value, queue)

@@ -17,7 +17,7 @@ func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 	d := newDraft(s, o, framework, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
 	d.jobSpec(spec)
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
-	d.ending(spec)
+	d.readEnding(spec)
 	c := d.worker(spec.at("template"))
 	pod := spec.at("template", "spec")
 	if keys := pod.at("volumes").item("name", "ssh-keys").at("secret", "secretName"); keys.text() != d.name()+"-ssh" {
@@ -25,7 +25,7 @@ func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 	}
 	d.horovodrun(c, pod)
 	d.horovodEnv(c)
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
@@ -33,31 +33,31 @@ func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 func readMPIJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	launcher, worker := spec.at("mpiReplicaSpecs", "Launcher"), spec.at("mpiReplicaSpecs", "Worker")
-	if !launcher.given() || !worker.given() {
+	if !launcher.isSet() || !worker.isSet() {
 		return nil, errors.New("it has no Launcher and Worker in spec.mpiReplicaSpecs: where the launcher trains alone, or one template serves for all, there is nothing to start by ssh")
 	}
-	c := trainerOf(launcher.at("template", "spec"))
+	c := trainingContainer(launcher.at("template", "spec"))
 	framework := schema.FrameworkHorovod
-	if c.at("env").item("name", "USE_BYTESCHEDULER").given() {
+	if c.at("env").item("name", "USE_BYTESCHEDULER").isSet() {
 		framework = schema.FrameworkByteScheduler
 	}
 	d := newDraft(s, o, framework, schema.TargetMPIJob, o.name)
 	if o.gvk.Version != "v2beta1" {
 		d.note(o.view().at("apiVersion"), Changed, "kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must have sshd")
-		o.view().at("apiVersion").moved()
+		o.view().at("apiVersion").markTranslated()
 	}
-	d.others = 1
+	d.otherRolePods = 1
 	d.roleReplicas(worker)
 	policy := spec.at("runPolicy")
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
-	d.backoff(policy)
-	if policy.at("cleanPodPolicy").given() {
-		d.cleaning(policy)
+	d.readBackoff(policy)
+	if policy.at("cleanPodPolicy").isSet() {
+		d.readCleanPods(policy)
 	} else {
-		d.cleaning(spec) // where the first operator has it
-		spec.at("cleanPodPolicy").moved()
+		d.readCleanPods(spec) // where the first operator has it
+		spec.at("cleanPodPolicy").markTranslated()
 	}
-	d.ending(policy)
+	d.readEnding(policy)
 	slots := int64(1)
 	if n, ok := spec.at("slotsPerWorker").number(); ok {
 		slots = n
@@ -67,27 +67,27 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	d.grace(launcher.at("template", "spec")) // the workers' own podTemplate can say
 	d.roleOf(schema.RoleLauncher, launcher.at("template"), w)
 	for _, v := range []view{c.at("command"), c.at("args"), w.at("command"), w.at("args")} {
-		v.moved() // ssh and the host file are tegen's to set up
+		v.markTranslated() // ssh and the host file are tegen's to set up
 	}
 	own := []string{"sh", "/tegen/ssh/worker.sh"}
 	switch words := append(w.at("command").texts(), w.at("args").texts()...); {
 	case len(words) == 0 || slices.Equal(words, own):
 	case path.Base(words[0]) == "sshd":
 		for _, v := range []view{w.at("command"), w.at("args")} {
-			if v.given() {
+			if v.isSet() {
 				d.note(v, Translated, "the workers run sshd with a configuration of tegen's")
 			}
 		}
 	default:
-		d.note(trainerWords(w), Changed, "the workers run sshd and nothing else")
+		d.note(programOf(w), Changed, "the workers run sshd and nothing else")
 	}
-	if !w.at("env").item("name", "TEGEN_SSH_DIR").given() {
+	if !w.at("env").item("name", "TEGEN_SSH_DIR").isSet() {
 		d.note(launcher, Translated, "the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
 	}
 	d.horovodrun(c, launcher.at("template", "spec"))
 	d.horovodEnv(c)
 	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
@@ -107,14 +107,14 @@ var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0
 
 // horovodrun reads the launcher's call: its options, and the program behind them.
 func (d *draft) horovodrun(c, pod view) {
-	words, at := launcherWords(c), trainerWords(c)
+	words, at := launcherWords(c), programOf(c)
 	if len(words) == 0 {
 		d.note(at, Changed, "no horovodrun and no mpirun could be read in it: say in spec.command what each process runs")
 		return
 	}
 	if before := beforeLauncher(c, words[0]); len(before) > 0 {
 		note := at.note(Dropped, "what runs before the launcher is no part of a TrainingJob")
-		note.Value = gist(before)
+		note.Value = summary(before)
 		d.notes = append(d.notes, note)
 	}
 	if path.Base(words[0]) != "horovodrun" {
@@ -204,7 +204,7 @@ func (d *draft) horovodOption(name, value, written string, at view) {
 	case (name == "min-np" || name == "max-np") && err == nil && slots > 0:
 		d.set("spec.workers."+name[:3], n/slots, at)
 	case (name == "elastic-timeout" || name == "start-timeout") && err == nil:
-		d.set("spec.horovod."+name[:len(name)-len("-timeout")]+"Timeout", span(n), at)
+		d.set("spec.horovod."+name[:len(name)-len("-timeout")]+"Timeout", durationText(n), at)
 	case name == "reset-limit" && err == nil:
 		d.set("spec.horovod.resetLimit", n, at)
 	case name == "gloo" || name == "mpi":
@@ -224,7 +224,7 @@ func (d *draft) horovodOption(name, value, written string, at view) {
 
 // slots reads the processes of each worker from what says where they are, where nothing has said it yet.
 func (d *draft) slots(options [][3]string, at view) {
-	if d.get("spec.workers.processes").given() {
+	if d.get("spec.workers.processes").isSet() {
 		return
 	}
 	workers, _ := d.get("spec.workers.replicas").number()
@@ -238,7 +238,7 @@ func (d *draft) slots(options [][3]string, at view) {
 			d.set("spec.workers.processes", n/workers, at)
 		}
 	}
-	if !d.get("spec.workers.processes").given() { // a TrainingJob has one for each accelerator
+	if !d.get("spec.workers.processes").isSet() { // a TrainingJob has one for each accelerator
 		d.set("spec.workers.processes", int64(1), at)
 	}
 }
@@ -282,7 +282,7 @@ func (d *draft) horovodEnv(c view) {
 		}
 		switch seconds, isNumber := e.at("value").number(); {
 		case name == schema.HorovodStartTimeout && isNumber:
-			d.set("spec.horovod.startTimeout", span(seconds), e)
+			d.set("spec.horovod.startTimeout", durationText(seconds), e)
 			read = append(read, name)
 		case (name == schema.KeepHostNames4 || name == schema.KeepHostNames5) && e.at("value").text() == "1": // as tegen sets it
 			read = append(read, name)

@@ -78,7 +78,7 @@ func Jobs(sources []schema.Source) Result {
 	}
 	drafts := s.drafts()
 	for _, d := range drafts {
-		d.settle()
+		d.finalize()
 	}
 	out := Result{Jobs: len(drafts), Notes: s.notes}
 	for i, d := range drafts {
@@ -88,16 +88,16 @@ func Jobs(sources []schema.Source) Result {
 		out.YAML = append(out.YAML, d.yaml...)
 		out.Notes = append(out.Notes, d.notes...)
 	}
-	wrong := together(drafts)
+	wrong := checkTogether(drafts)
 	out.Notes = append(out.Notes, wrong...)
-	out.Invalid = len(wrong) > 0 || slices.ContainsFunc(drafts, func(d *draft) bool { return d.waits || len(d.mistakes) > 0 })
-	out.Notes = append(out.Notes, s.rest(drafts)...)
-	tidy(&out)
+	out.Invalid = len(wrong) > 0 || slices.ContainsFunc(drafts, func(d *draft) bool { return d.incomplete || len(d.invalid) > 0 })
+	out.Notes = append(out.Notes, s.remaining(drafts)...)
+	sortNotes(&out)
 	return out
 }
 
-// together holds the finished jobs against the schema, and renders them, as a person's next command will.
-func together(drafts []*draft) (notes []Note) {
+// checkTogether holds the finished jobs against the schema, and renders them, as a person's next command will.
+func checkTogether(drafts []*draft) (notes []Note) {
 	sources := make([]schema.Source, len(drafts))
 	for i, d := range drafts {
 		sources[i] = schema.Source{Name: fmt.Sprint(i), Data: d.yaml}
@@ -106,21 +106,21 @@ func together(drafts []*draft) (notes []Note) {
 		return nil
 	}
 	jobs, err := schema.Load(sources)
-	for _, e := range mistakes(err) {
+	for _, e := range schemaErrors(err) {
 		i, _ := strconv.Atoi(e.File)
-		if d := drafts[i]; !d.erred[e.Path+e.Msg] {
+		if d := drafts[i]; !d.recorded[e.Path+e.Msg] {
 			e.Msg = located(e, d, drafts[:i])
-			notes = append(notes, d.wrong(e)...)
+			notes = append(notes, d.schemaNotes(e)...)
 		}
 	}
 	if err == nil {
-		notes = append(notes, unrendered(jobs, drafts)...)
+		notes = append(notes, renderErrors(jobs, drafts)...)
 	}
 	return notes
 }
 
-// unrendered tells why jobs that load do not render: something in one leads nowhere.
-func unrendered(jobs []*schema.Job, drafts []*draft) (notes []Note) {
+// renderErrors tells why jobs that load do not render: something in one leads nowhere.
+func renderErrors(jobs []*schema.Job, drafts []*draft) (notes []Note) {
 	_, err := render.Jobs(jobs, nil)
 	if err == nil {
 		return nil
@@ -150,8 +150,8 @@ func located(e schema.Error, d *draft, before []*draft) string {
 	return e.Msg
 }
 
-// tidy puts the notes in the order of the input, each once.
-func tidy(out *Result) {
+// sortNotes puts the notes in the order of the input, each once.
+func sortNotes(out *Result) {
 	slices.SortStableFunc(out.Notes, func(a, b Note) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Object, b.Object), strings.Compare(a.Field, b.Field))
 	})

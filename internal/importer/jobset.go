@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -12,24 +13,24 @@ import (
 func readJobSet(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	child, others := s.trainingItem(spec.at("replicatedJobs"))
-	if !child.given() {
+	if !child.isSet() {
 		return nil, errors.New("it has no spec.replicatedJobs")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJobSet, unhashed(o))
-	d.lost = others
+	d.unrenderedPods = others
 	d.children(child)
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
 	d.seconds("spec.failure.deadline", child.at("template", "spec", "activeDeadlineSeconds"))
-	d.keptFor(spec)
+	d.readTTL(spec)
 	template := child.at("template", "spec", "template")
 	c := d.worker(template)
 	d.torch(template.at("spec"), c, nil)
 	if n, ok := child.at("replicas").number(); !ok || n == 1 {
 		d.readdress(addresses{
-			o.name + "-" + child.at("name").text() + "-0-", or(spec.at("network", "subdomain").text(), o.name), d.name() + "-worker-0-", d.name(), 0,
+			o.name + "-" + child.at("name").text() + "-0-", cmp.Or(spec.at("network", "subdomain").text(), o.name), d.name() + "-worker-0-", d.name(), 0,
 		})
 	}
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
@@ -50,7 +51,7 @@ func trainingIndex(items []view) int {
 			}
 		}
 	}
-	launches := func(item view) bool { return newProgram(trainerOf(podOf(item))).launcher != "" }
+	launches := func(item view) bool { return newProgram(trainingContainer(podOf(item))).launcher != "" }
 	if i := slices.IndexFunc(items, launches); i >= 0 {
 		return i
 	}
@@ -65,7 +66,7 @@ func trainingIndex(items []view) int {
 
 // podOf is the pod of an item: of a task, or of a Job in it.
 func podOf(item view) view {
-	if job := item.at("template", "spec", "template"); job.given() {
+	if job := item.at("template", "spec", "template"); job.isSet() {
 		return job.at("spec")
 	}
 	return item.at("template", "spec")
@@ -73,7 +74,7 @@ func podOf(item view) view {
 
 // accelerators are those of all pods of an item.
 func accelerators(item view) int64 {
-	c := trainerOf(podOf(item))
+	c := trainingContainer(podOf(item))
 	all, _ := c.at("resources", "limits", gpuOf(c)).number()
 	return all * podsOf(item)
 }
@@ -88,7 +89,7 @@ func (s *stream) trainingItem(list view) (item view, others int64) {
 	for i, other := range items {
 		if i != trainingIndex(items) {
 			others += podsOf(other)
-			s.notes = append(s.notes, other.at("name").note(Changed, "a TrainingJob has one template of pods, which is that of %s: these pods are not rendered", gist(item.at("name").value)))
+			s.notes = append(s.notes, other.at("name").note(Changed, "a TrainingJob has one template of pods, which is that of %s: these pods are not rendered", summary(item.at("name").value)))
 		}
 	}
 	return item, others
@@ -117,11 +118,11 @@ func (d *draft) children(child view) {
 	d.set("spec.workers.replicas", replicas*pods, child.at("replicas"))
 	d.note(child.at("replicas"), Changed, "a TrainingJob renders one Job: these %d, each with an index and a place of its own, become one of %d pods", replicas, replicas*pods)
 	for _, v := range []view{job.at("parallelism"), job.at("completions")} {
-		if v.given() {
+		if v.isSet() {
 			d.note(v, Translated, "they are among the %d pods of the one Job", replicas*pods)
 		}
 	}
 	for _, v := range []view{child.at("replicas"), job.at("parallelism"), job.at("completions"), job.at("completionMode")} {
-		v.moved()
+		v.markTranslated()
 	}
 }

@@ -27,7 +27,7 @@ func asKubernetesHas(value string) string {
 func needMaster(roles ...view) bool {
 	torchrun := false
 	for _, role := range roles {
-		p := newProgram(trainerOf(role.at("template", "spec")))
+		p := newProgram(trainingContainer(role.at("template", "spec")))
 		torchrun = torchrun || p.launcher == "torchrun"
 		p.byController = true
 		p.take(torchOptions...)
@@ -45,8 +45,8 @@ func (p *program) reads() []string {
 	return slices.Compact(found)
 }
 
-// unset tells of variables of a Master that the program goes on reading where nobody sets them any more.
-func (d *draft) unset(from view, setter string) {
+// reportUnsetVariables tells of variables of a Master that the program goes on reading where nobody sets them any more.
+func (d *draft) reportUnsetVariables(from view, setter string) {
 	p := &program{command: d.get("spec.command").texts(), args: d.get("spec.args").texts()}
 	if names := p.reads(); len(names) > 0 {
 		d.note(from, Changed, "the program reads %s, which %s alone sets, and no TrainingJob: have torchrun meet without them, or set them in spec.env",

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -22,59 +21,28 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 		return role{r.at("template"), r.at("replicas")}
 	}
 	all := roles{roleOf("Scheduler"), roleOf("Server"), roleOf("Worker")}
-	if !all.worker.template.given() {
+	if !all.worker.template.isSet() {
 		return nil, errors.New("it has no role Worker")
 	}
 	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJob, o.name)
-	if !all.server.template.given() {
+	if !all.server.template.isSet() {
 		d.note(spec.at("mxReplicaSpecs"), Changed, "it trained without servers: this target always has a Scheduler and a Server, which are rendered, and of which the workers are told")
 	}
 	policy := spec.at("runPolicy")
-	if !policy.given() {
+	if !policy.isSet() {
 		policy = spec
 		for _, key := range []string{"cleanPodPolicy", "activeDeadlineSeconds", "ttlSecondsAfterFinished"} {
-			spec.at(key).moved() // into runPolicy
+			spec.at(key).markTranslated() // into runPolicy
 		}
 	}
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
-	d.cleaning(policy)
-	d.ending(policy)
+	d.readCleanPods(policy)
+	d.readEnding(policy)
 	d.parameterServers(all)
-	d.surroundings()
+	d.switchOffExtras()
 	if o.gvk.Version != "v1" {
 		d.note(o.view().at("apiVersion"), Translated, "only kubeflow.org/v1 is rendered")
-		o.view().at("apiVersion").moved()
+		o.view().at("apiVersion").markTranslated()
 	}
-	return d, nil
-}
-
-// readMlkube reads a job of MXNet's first operator. Its RuntimeId is part of names.
-func readMlkube(s *stream, o *object) (*draft, error) {
-	spec := o.view().at("spec")
-	var all roles
-	for _, r := range spec.at("replicaSpecs").items() {
-		defaults(r.mapping(), tree{"mxReplicaType": "WORKER"}) // the API's own
-		found := role{r.at("template"), r.at("replicas")}
-		switch strings.ToUpper(r.at("mxReplicaType").text()) {
-		case "SCHEDULER":
-			all.scheduler = found
-		case "SERVER":
-			all.server = found
-		default:
-			all.worker = found
-		}
-	}
-	if !all.worker.template.given() {
-		return nil, errors.New("it has no role WORKER")
-	}
-	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJobMlkube, o.name)
-	d.set("spec.mxnet.mode", spec.at("jobMode").text(), spec.at("jobMode"))
-	d.set("spec.mxnet.group", o.gvk.Group, o.view().at("apiVersion"))
-	d.set("spec.mxnet.runtimeID", spec.at("RuntimeId").text(), spec.at("RuntimeId"))
-	d.parameterServers(all)
-	if port := spec.at("replicaSpecs").item("mxReplicaType", "SCHEDULER").at("PsRootPort"); port.given() {
-		d.set("spec.servers.port", port.value, port)
-	}
-	d.surroundings()
 	return d, nil
 }

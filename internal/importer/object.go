@@ -3,13 +3,13 @@ package importer
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -21,27 +21,27 @@ type object struct {
 	*manifest.Loose
 	gvk             apischema.GroupVersionKind
 	namespace, name string
-	label           string              // what it is called in notes, where it was brought into another form
+	label           string              // what notes call it, where it was converted from another kind
 	places          []place             // where its values stand in the input, where that is elsewhere
-	made            bool                // up, where the input names it and does not hold it
-	draft           *draft              // that it became the workload of, nil for none
-	told            bool                // that it could not be read
-	becomes         string              // what takes its place, in words, where its form is another
-	heir            func() tree         // what does, in the object's own form, once it is rendered; nil for nothing
-	meant           map[string]struct{} // places whose meaning a draft keeps in another form, with all below them
+	synthetic       bool                // the input names it and does not hold it
+	draft           *draft              // the draft whose workload it is part of, nil for none
+	reported        bool                // a note says already that it could not be read
+	replacedBy      string              // what is rendered in its place, in words, where that is of another kind
+	replacement     func() tree         // the same in the object's own form, once it is rendered; nil for nothing
+	translated      map[string]struct{} // paths whose meaning a draft keeps in another form, with all below them
 }
 
 func newObject(l *manifest.Loose) *object {
-	o := &object{Loose: l, meant: map[string]struct{}{}}
+	o := &object{Loose: l, translated: map[string]struct{}{}}
 	v := o.view()
 	o.gvk = apischema.FromAPIVersionAndKind(v.at("apiVersion").text(), v.at("kind").text())
 	o.name, o.namespace = v.at("metadata", "name").text(), v.at("metadata", "namespace").text()
-	o.forget()
+	o.dropServerFields()
 	return o
 }
 
-// forget drops what the cluster and its tools write for themselves.
-func (o *object) forget() {
+// dropServerFields drops what the cluster and its tools write for themselves.
+func (o *object) dropServerFields() {
 	delete(o.Object, "status")
 	metadata, _ := o.Object["metadata"].(tree)
 	for _, key := range []string{"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"} {
@@ -116,7 +116,7 @@ func (v view) item(key, value string) view {
 	return view{object: v.object, path: v.path}
 }
 
-func (v view) given() bool { return v.value != nil }
+func (v view) isSet() bool { return v.value != nil }
 
 // text is a scalar as its text, "" for anything else.
 func (v view) text() string { return textOf(v.value) }
@@ -155,22 +155,22 @@ func (v view) mapping() tree {
 // key is the place, as sets have it.
 func (v view) key() string { return v.object.String() + "\n" + strings.Join(v.path, "\n") }
 
-// moved says that a draft keeps the meaning of a value in another form, which the comparison would not find.
-func (v view) moved() {
-	if v.given() {
-		v.object.meant[strings.Join(v.path, "\n")] = struct{}{}
+// markTranslated says that a draft keeps the meaning of a value in another form, which the comparison would not find.
+func (v view) markTranslated() {
+	if v.isSet() {
+		v.object.translated[strings.Join(v.path, "\n")] = struct{}{}
 	}
 }
 
-// untold is moved for a value that will be told as a flaw; a list of words is compared as one.
-func (v view) untold() {
+// suppressReport is markTranslated for a value that is reported as an error elsewhere. A list of words is compared as one.
+func (v view) suppressReport() {
 	if n := len(v.path); n > 1 && strings.HasPrefix(v.path[n-1], "[") && !isTree(v.value) {
 		v.path = v.path[:n-1]
 	}
-	v.moved()
+	v.markTranslated()
 	if n := len(v.path); n > 0 && (v.path[n-1] == "command" || v.path[n-1] == "args") { // the words of one program
 		for _, name := range []string{"command", "args"} {
-			view{v.object, append(v.path[:n-1:n-1], name), true}.moved()
+			view{v.object, append(v.path[:n-1:n-1], name), true}.markTranslated()
 		}
 	}
 }
@@ -180,10 +180,10 @@ func isTree(value any) bool {
 	return ok
 }
 
-// knows says whether the meaning of a place is kept in another form.
-func (o *object) knows(steps []string) bool {
+// isTranslated says whether the meaning of a place is kept in another form.
+func (o *object) isTranslated(steps []string) bool {
 	for i := range steps {
-		if _, ok := o.meant[strings.Join(steps[:i+1], "\n")]; ok {
+		if _, ok := o.translated[strings.Join(steps[:i+1], "\n")]; ok {
 			return true
 		}
 	}
@@ -193,10 +193,10 @@ func (o *object) knows(steps []string) bool {
 func (v view) note(verdict Verdict, format string, args ...any) Note {
 	value := ""
 	if len(v.path) > 0 { // a whole object has its name
-		value = gist(v.value)
+		value = summary(v.value)
 	}
 	if v.secret() {
-		value = hidden
+		value = redacted
 	}
 	at := v.object.written(v.path)
 	return Note{
@@ -205,28 +205,10 @@ func (v view) note(verdict Verdict, format string, args ...any) Note {
 	}
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+func dotted(path []string) string { return yamldoc.Path(path).String() }
 
-func dotted(path []string) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch {
-		case strings.HasPrefix(step, "["):
-			b.WriteString(step)
-		case !plainKey.MatchString(step):
-			b.WriteString("[" + strconv.Quote(step) + "]")
-		default:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(step)
-		}
-	}
-	return b.String()
-}
-
-// mistakes are the lines of an error of schema.Load.
-func mistakes(err error) schema.Errors {
+// schemaErrors are the lines of an error of schema.Load.
+func schemaErrors(err error) schema.Errors {
 	var all schema.Errors
 	if errors.As(err, &all) {
 		return all

@@ -8,91 +8,93 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// unfilled is what templates leave where somebody is to put a value, beside what schema.Placeholders finds. $(NAME) is
+// templateVariable is what templates leave where somebody is to put a value, beside what schema.Placeholders finds. $(NAME) is
 // none: the kubelet puts a variable there.
-var unfilled = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}`)
+var templateVariable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}`)
 
-// stands are words that stand for a value.
-var stands = regexp.MustCompile(`^(?:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-][A-Z0-9_-]+)(?::.*)?$`)
+// standIn are words that stand for a value.
+var standIn = regexp.MustCompile(`^(?:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-][A-Z0-9_-]+)(?::.*)?$`)
 
-func placeholder(text string) bool { return len(holes(text, false)) > 0 || stands.MatchString(text) }
+func placeholder(text string) bool {
+	return len(placeholdersIn(text, false)) > 0 || standIn.MatchString(text)
+}
 
-// holes are the placeholders of a text.
-func holes(text string, inProgram bool) (out []string) {
+// placeholdersIn are the placeholders of a text.
+func placeholdersIn(text string, inProgram bool) (out []string) {
 	for _, at := range schema.Placeholders(text, inProgram) {
 		out = append(out, text[at[0]:at[1]])
 	}
-	return append(out, unfilled.FindAllString(text, -1)...)
+	return append(out, templateVariable.FindAllString(text, -1)...)
 }
 
-// without is a text with something else in the place of each placeholder.
-func without(text, instead string, inProgram bool) string {
-	for _, hole := range holes(text, inProgram) {
-		text = strings.ReplaceAll(text, hole, instead)
+// replacePlaceholders is a text with something else in the place of each placeholder.
+func replacePlaceholders(text, instead string, inProgram bool) string {
+	for _, found := range placeholdersIn(text, inProgram) {
+		text = strings.ReplaceAll(text, found, instead)
 	}
 	return text
 }
 
-// wholly says whether a text is nothing but placeholders and what joins them.
-func wholly(text string, inProgram bool) bool {
-	rest := without(text, "", inProgram)
-	return rest != text && strings.Trim(rest, ":/.-_@,= ") == "" || stands.MatchString(text)
+// onlyPlaceholders says whether a text is nothing but placeholders and what joins them.
+func onlyPlaceholders(text string, inProgram bool) bool {
+	rest := replacePlaceholders(text, "", inProgram)
+	return rest != text && strings.Trim(rest, ":/.-_@,= ") == "" || standIn.MatchString(text)
 }
 
-// placeholders tells of every value of the workload that nobody has filled in, once: what the schema refuses anyway is
+// reportPlaceholders tells of every value of the workload that nobody has filled in, once: what the schema refuses anyway is
 // told with the field that it became.
-func (d *draft) placeholders() {
+func (d *draft) reportPlaceholders() {
 	for _, o := range d.workload {
-		if !o.made {
-			d.unfilled(o.view())
+		if !o.synthetic {
+			d.reportUnfilled(o.view())
 		}
 	}
 }
 
-func (d *draft) unfilled(v view) {
+func (d *draft) reportUnfilled(v view) {
 	switch x := v.value.(type) {
 	case tree:
 		for _, key := range sortedKeys(x) {
-			d.unfilled(v.at(key))
+			d.reportUnfilled(v.at(key))
 		}
 	case []any:
 		for _, item := range v.items() {
-			d.unfilled(item)
+			d.reportUnfilled(item)
 		}
 	case string:
 		if !d.isUnfilled(v, x) {
 			return
 		}
 		where := ""
-		if fields := d.awaits[v.key()]; len(fields) > 0 {
+		if fields := d.waitingFields[v.key()]; len(fields) > 0 {
 			where = ", or into " + strings.Join(fields, " and ") + " of the job"
 		}
 		d.note(v, Error, "a placeholder that nobody has filled in: put the value in its place%s", where)
-		d.waits = d.waits || wholly(x, isProgramWord(v))
+		d.incomplete = d.incomplete || onlyPlaceholders(x, isProgramWord(v))
 		if n := len(v.path); !strings.HasPrefix(v.path[n-1], "[") { // a word is compared with the others of its program
-			v.moved()
+			v.markTranslated()
 		}
 	}
 }
 
-// await says which field of the job waits for the placeholders of a value of the source, and whether there are any. Of a
+// recordWaiting says which field of the job waits for the placeholders of a value of the source, and whether there are any. Of a
 // program of many words it does not say which word the field waits for.
-func (d *draft) await(field string, from view) (found bool) {
+func (d *draft) recordWaiting(field string, from view) (found bool) {
 	switch x := from.value.(type) {
 	case tree:
 		for _, key := range sortedKeys(x) {
-			found = d.await(field, from.at(key)) || found
+			found = d.recordWaiting(field, from.at(key)) || found
 		}
 	case []any:
 		if n := len(from.path); n > 0 && (from.path[n-1] == "command" || from.path[n-1] == "args") {
 			field = ""
 		}
 		for _, item := range from.items() {
-			found = d.await(field, item) || found
+			found = d.recordWaiting(field, item) || found
 		}
 	case string:
-		if found = d.isUnfilled(from, x); found && field != "" && !slices.Contains(d.awaits[from.key()], field) {
-			d.awaits[from.key()] = append(d.awaits[from.key()], field)
+		if found = d.isUnfilled(from, x); found && field != "" && !slices.Contains(d.waitingFields[from.key()], field) {
+			d.waitingFields[from.key()] = append(d.waitingFields[from.key()], field)
 		}
 	}
 	return found
@@ -112,21 +114,21 @@ func (d *draft) isUnfilled(v view, text string) bool {
 	}
 	switch {
 	case isProgramWord(v) && v.path[n-1] == "value":
-		return wholly(text, true) || slices.ContainsFunc(holes(text, true), func(hole string) bool { return d.holesElsewhere()[hole] })
+		return onlyPlaceholders(text, true) || slices.ContainsFunc(placeholdersIn(text, true), func(found string) bool { return d.placeholdersElsewhere()[found] })
 	case isProgramWord(v):
-		return !d.readByShell(v) && (wholly(text, true) || wholly(text[strings.Index(text, "=")+1:], true) || strings.Contains(text, "${"))
+		return !d.readByShell(v) && (onlyPlaceholders(text, true) || onlyPlaceholders(text[strings.Index(text, "=")+1:], true) || strings.Contains(text, "${"))
 	case slices.Contains(v.path, "annotations"):
-		return wholly(text, false)
+		return onlyPlaceholders(text, false)
 	}
 	return true
 }
 
-// holesElsewhere are the placeholders of all values of the workload but those of variables which hold more.
-func (d *draft) holesElsewhere() map[string]bool {
-	if d.holes != nil {
-		return d.holes
+// placeholdersElsewhere are the placeholders of all values of the workload but those of variables which hold more.
+func (d *draft) placeholdersElsewhere() map[string]bool {
+	if d.elsewhere != nil {
+		return d.elsewhere
 	}
-	d.holes = map[string]bool{}
+	d.elsewhere = map[string]bool{}
 	var look func(v view)
 	look = func(v view) {
 		switch x := v.value.(type) {
@@ -140,8 +142,8 @@ func (d *draft) holesElsewhere() map[string]bool {
 			}
 		case string:
 			if d.isUnfilled(v, x) {
-				for _, hole := range holes(x, isProgramWord(v)) {
-					d.holes[hole] = true
+				for _, found := range placeholdersIn(x, isProgramWord(v)) {
+					d.elsewhere[found] = true
 				}
 			}
 		}
@@ -149,7 +151,7 @@ func (d *draft) holesElsewhere() map[string]bool {
 	for _, o := range d.workload {
 		look(o.view())
 	}
-	return d.holes
+	return d.elsewhere
 }
 
 // readByShell says whether a word of a container's program is the text that a shell reads.
@@ -163,8 +165,8 @@ func (d *draft) readByShell(v view) bool {
 	return ok && i == shellWord(append(c.at("command").texts(), c.at("args").texts()...))
 }
 
-// amount sets a field to a number of the source, or to the placeholder that stands for one.
-func (d *draft) amount(field string, v view) bool {
+// setNumber sets a field to a number of the source, or to the placeholder that stands for one.
+func (d *draft) setNumber(field string, v view) bool {
 	if n, ok := v.number(); ok {
 		d.set(field, n, v)
 		return true

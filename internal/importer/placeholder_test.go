@@ -14,13 +14,13 @@ func TestPlaceholders(t *testing.T) {
 	const head = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, "
 	const tail = "}]}}}}}\n"
 	for name, c := range map[string]struct {
-		in           string
-		told, untold []string
-		invalid      bool
+		in                   string
+		reported, unreported []string
+		invalid              bool
 	}{
 		"each word waits for its own field": {
 			in: head + `image: "a/b:1", command: [torchrun, --nproc_per_node=$GPUS, --nnodes=$NODES, train.py, "<IMAGE>"]` + tail,
-			told: []string{
+			reported: []string{
 				`command\[1\]: .*error: .*, or into spec\.workers\.processes of the job`,
 				`command\[2\]: .*error: .*, or into spec\.workers\.m(ax|in) and spec\.workers\.m(ax|in) of the job`,
 				`command\[4\]: .*error: .*, or into spec\.command\[2\] of the job`,
@@ -28,38 +28,38 @@ func TestPlaceholders(t *testing.T) {
 			invalid: true,
 		},
 		"one placeholder in two words": {
-			in:      head + `image: "a/b:1", command: [python, train.py], args: [--a=<A_NAME>, --b, "<A_NAME>"]` + tail,
-			told:    []string{`args\[0\]: .*or into spec\.args\[0\] of the job`, `args\[2\]: .*or into spec\.args\[2\] of the job`},
-			invalid: true,
+			in:       head + `image: "a/b:1", command: [python, train.py], args: [--a=<A_NAME>, --b, "<A_NAME>"]` + tail,
+			reported: []string{`args\[0\]: .*or into spec\.args\[0\] of the job`, `args\[2\]: .*or into spec\.args\[2\] of the job`},
+			invalid:  true,
 		},
 		"tokens of a model": {
-			in:     head + `image: "a/b:1", command: [torchrun, t.py, --pad_token=<pad>, --image_token, "<image>"], env: [{name: BOS, value: "<s>"}]` + tail,
-			untold: []string{"error", "refused"},
+			in:         head + `image: "a/b:1", command: [torchrun, t.py, --pad_token=<pad>, --image_token, "<image>"], env: [{name: BOS, value: "<s>"}]` + tail,
+			unreported: []string{"error", "refused"},
 		},
 		"what somebody is to fill in": {
-			in:      head + `image: "a/b:1", command: [torchrun, t.py, "--a=<your-bucket>", "<a name>", "s3://<my_name>/c"], env: [{name: T, value: "<HF_token>"}]` + tail,
-			told:    []string{`command\[2\]: .*error`, `command\[3\]: .*error`, `command\[4\]: .*error`, `env\[0\]\.value: .*error`},
-			invalid: true,
+			in:       head + `image: "a/b:1", command: [torchrun, t.py, "--a=<your-bucket>", "<a name>", "s3://<my_name>/c"], env: [{name: T, value: "<HF_token>"}]` + tail,
+			reported: []string{`command\[2\]: .*error`, `command\[3\]: .*error`, `command\[4\]: .*error`, `env\[0\]\.value: .*error`},
+			invalid:  true,
 		},
 		"a shell's own variable": {
-			in:     head + `image: "a/b:1", command: [torchrun, t.py], env: [{name: X, value: "for f in *; do echo ${f}; done"}]` + tail,
-			untold: []string{"error", "refused"},
+			in:         head + `image: "a/b:1", command: [torchrun, t.py], env: [{name: X, value: "for f in *; do echo ${f}; done"}]` + tail,
+			unreported: []string{"error", "refused"},
 		},
 		"a variable that stands elsewhere too": {
-			in:      head + `image: "${REGISTRY}/b:1", command: [torchrun, t.py], env: [{name: X, value: "see ${REGISTRY} for more"}]` + tail,
-			told:    []string{`image: .*error`, `env\[0\]\.value: .*error`},
-			invalid: true,
+			in:       head + `image: "${REGISTRY}/b:1", command: [torchrun, t.py], env: [{name: X, value: "see ${REGISTRY} for more"}]` + tail,
+			reported: []string{`image: .*error`, `env\[0\]\.value: .*error`},
+			invalid:  true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(c.in)}})
 			notes := lines(out.Notes)
-			for _, want := range c.told {
+			for _, want := range c.reported {
 				if !regexp.MustCompile(want).MatchString(notes) {
 					t.Errorf("no line like %s", want)
 				}
 			}
-			for _, not := range c.untold {
+			for _, not := range c.unreported {
 				if regexp.MustCompile(not).MatchString(notes) {
 					t.Errorf("a line says %s", not)
 				}

@@ -14,8 +14,8 @@ import (
 func (d *draft) worker(t view) view {
 	d.template = t
 	pod := t.at("spec")
-	c := trainerOf(pod)
-	d.trainer = c.at("name").text()
+	c := trainingContainer(pod)
+	d.container = c.at("name").text()
 	d.set("spec.image", c.at("image").text(), c.at("image"))
 	d.set("spec.imagePullPolicy", c.at("imagePullPolicy").text(), c.at("imagePullPolicy"))
 	for _, s := range pod.at("imagePullSecrets").items() {
@@ -31,14 +31,14 @@ func (d *draft) worker(t view) view {
 	if d.get("spec.framework").text() != schema.FrameworkDLRover { // whose master gives every pod 30 seconds
 		d.grace(pod)
 	}
-	if !t.at("metadata", "annotations", doNotDisrupt).given() {
+	if !t.at("metadata", "annotations", doNotDisrupt).isSet() {
 		d.set("spec.disruption.safeToEvict", true, t.at("metadata", "annotations"))
 	}
 	return c
 }
 
-func trainerOf(pod view) view {
-	c := trainer(pod.mapping())
+func trainingContainer(pod view) view {
+	c := trainingContainerIn(pod.mapping())
 	for _, item := range pod.at("containers").items() {
 		if c != nil && item.at("name").text() == c["name"] {
 			return item
@@ -49,11 +49,11 @@ func trainerOf(pod view) view {
 
 // grace is 30 seconds where nobody says otherwise.
 func (d *draft) grace(pod view) {
-	seconds, given := pod.at("terminationGracePeriodSeconds").number()
-	if !given {
+	seconds, present := pod.at("terminationGracePeriodSeconds").number()
+	if !present {
 		seconds = 30
 	}
-	d.set("spec.gracePeriod", span(seconds), pod.at("terminationGracePeriodSeconds"))
+	d.set("spec.gracePeriod", durationText(seconds), pod.at("terminationGracePeriodSeconds"))
 }
 
 // isAccelerator knows the names under which device plugins offer what trains: of vendors' GPUs, parts of such, and of
@@ -113,14 +113,14 @@ func (d *draft) resources(r view) {
 		return
 	}
 	limit, request := r.at("limits", name), r.at("requests", name)
-	if request.given() && request.text() != limit.text() {
+	if request.isSet() && request.text() != limit.text() {
 		d.note(request, Error, "an API server refuses accelerators of which the limit is not what is requested: the two are made one")
-		request.moved()
+		request.markTranslated()
 	}
-	if !limit.given() {
+	if !limit.isSet() {
 		limit = request
 	}
-	if d.amount(field+".gpu", limit) {
+	if d.setNumber(field+".gpu", limit) {
 		d.set(field+".gpuResource", name, limit)
 	}
 }
@@ -128,7 +128,7 @@ func (d *draft) resources(r view) {
 // account reads the ServiceAccount: one that the stream makes is rendered again, any other exists.
 func (d *draft) account(t view) {
 	v := t.at("spec", "serviceAccountName")
-	if !v.given() {
+	if !v.isSet() {
 		v = t.at("spec", "serviceAccount")
 	}
 	name := v.text()
@@ -144,7 +144,7 @@ func (d *draft) account(t view) {
 	if name != d.name() {
 		own = name
 	}
-	if role := made.view().at("metadata", "annotations", "eks.amazonaws.com/role-arn"); role.given() {
+	if role := made.view().at("metadata", "annotations", "eks.amazonaws.com/role-arn"); role.isSet() {
 		d.set("spec.identity.irsa.role", role.text(), role)
 		d.set("spec.identity.irsa.serviceAccount", own, v)
 		return
@@ -179,7 +179,7 @@ func (d *draft) placement(pod view) {
 func tolerationOf(t view) tree {
 	item := tree{}
 	for field, key := range map[string]string{"key": "key", "operator": "operator", "value": "value", "effect": "effect", "seconds": "tolerationSeconds"} {
-		if v := t.at(key); v.given() && v.value != "" {
+		if v := t.at(key); v.isSet() && v.value != "" {
 			item[field] = v.value
 		}
 	}
@@ -205,12 +205,12 @@ func (d *draft) onlyWorkersTolerate(toleration view) bool {
 // bySSH says whether the processes in a container are started by ssh.
 func (d *draft) bySSH(c view) bool {
 	framework := d.get("spec.framework").text()
-	return framework == schema.FrameworkHorovod || framework == schema.FrameworkByteScheduler && !c.at("env").item("name", "DMLC_ROLE").given()
+	return framework == schema.FrameworkHorovod || framework == schema.FrameworkByteScheduler && !c.at("env").item("name", "DMLC_ROLE").isSet()
 }
 
 // orElse is a view, or another where there is nothing.
 func orElse(v, other view) view {
-	if v.given() {
+	if v.isSet() {
 		return v
 	}
 	return other
@@ -222,7 +222,7 @@ func orElse(v, other view) view {
 func (d *draft) security(pod, c view) {
 	for key, unsaid := range map[string]string{"runAsUser": "image", "runAsGroup": "image", "fsGroup": schema.None} {
 		v := pod.at("securityContext", key)
-		if own := c.at("securityContext", key); own.given() && key != "fsGroup" && d.bySSH(c) {
+		if own := c.at("securityContext", key); own.isSet() && key != "fsGroup" && d.bySSH(c) {
 			v = own // whose keys tegen makes, for a user whom it has to know
 		}
 		if key == "runAsUser" && someRoot(pod) && !d.bySSH(c) {
@@ -232,17 +232,17 @@ func (d *draft) security(pod, c view) {
 		switch {
 		case key == "runAsUser" && d.bySSH(c) && (!isNumber || n == 0):
 			d.note(orElse(v, c), Changed, "ssh needs a user whom tegen knows, and not root: the processes run as user 65534")
-			v.moved()
+			v.markTranslated()
 		case key == "runAsGroup" && d.bySSH(c) && !isNumber:
-		case !d.amount("spec.security."+key, v):
+		case !d.setNumber("spec.security."+key, v):
 			d.set("spec.security."+key, unsaid, c)
 		}
 	}
-	if v := c.at("securityContext", "readOnlyRootFilesystem"); v.given() {
+	if v := c.at("securityContext", "readOnlyRootFilesystem"); v.isSet() {
 		d.set("spec.security.readOnlyRootFilesystem", v.value, v)
 	}
 	profile := c.at("securityContext", "seccompProfile", "type")
-	if !profile.given() {
+	if !profile.isSet() {
 		profile = pod.at("securityContext", "seccompProfile", "type")
 	}
 	drops := slices.Contains(c.at("securityContext", "capabilities", "drop").texts(), "ALL")
@@ -253,7 +253,7 @@ func (d *draft) security(pod, c view) {
 
 // someRoot says whether one of a pod's containers is root's by itself, and is not forbidden to be.
 func someRoot(pod view) bool {
-	return !pod.at("securityContext", "runAsNonRoot").given() &&
+	return !pod.at("securityContext", "runAsNonRoot").isSet() &&
 		slices.ContainsFunc(append(pod.at("initContainers").items(), pod.at("containers").items()...), func(c view) bool {
 			return c.at("securityContext", "runAsUser").text() == "0"
 		})
@@ -273,17 +273,17 @@ func (d *draft) env(c view, read ...string) {
 		}
 		if last[name] != i {
 			d.note(e, Error, "%s is set again below, and the last one counts: this one was left out", name)
-			e.moved()
+			e.markTranslated()
 			continue
 		}
 		item := tree{"name": name}
 		from := e.at("valueFrom")
 		switch {
-		case from.at("secretKeyRef").given():
+		case from.at("secretKeyRef").isSet():
 			item["secret"] = keyRef(from.at("secretKeyRef"))
-		case from.at("configMapKeyRef").given():
+		case from.at("configMapKeyRef").isSet():
 			item["configMap"] = keyRef(from.at("configMapKeyRef"))
-		case from.given():
+		case from.isSet():
 			continue // a field of the pod: podTemplate carries it
 		default:
 			item["value"] = e.at("value").text()
@@ -320,7 +320,7 @@ func (d *draft) known(c, e view) bool {
 			return true
 		}
 	case "CHECKPOINT_DIR":
-		if d.outlives(value) {
+		if d.isPersistent(value) {
 			d.set("spec.checkpoint.path", value, e)
 			return true
 		}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,11 +14,12 @@ func alignPods(have, want any, field string) {
 	case tree:
 		w, _ := want.(tree)
 		if _, isPod := h["containers"].([]any); isPod {
-			nameTrainers(h, w)
+			alignContainerNames(h, w)
 			resolveMounts(h)
 			resolveMounts(w)
 			accountName(h)
 			accountName(w)
+			alignOperators(h, w)
 			return
 		}
 		for key, value := range h {
@@ -34,9 +36,9 @@ func alignPods(have, want any, field string) {
 // renamed is the name of a training container in the other object.
 const renamed = "name in the other"
 
-// nameTrainers gives the training container of want the name that have calls it by, and leaves a word about it.
-func nameTrainers(have, want tree) {
-	h, w := trainer(have), trainer(want)
+// alignContainerNames gives the training container of want the name that have calls it by, and leaves a word about it.
+func alignContainerNames(have, want tree) {
+	h, w := trainingContainerIn(have), trainingContainerIn(want)
 	if h != nil && w != nil && h["name"] != w["name"] {
 		h[renamed] = w["name"]
 		w["name"] = h["name"]
@@ -46,8 +48,8 @@ func nameTrainers(have, want tree) {
 // containerNames are what targets call the training container.
 var containerNames = []string{"worker", "pytorch", "mxnet", "node", "elasticjob-worker", "mpi-launcher", "launcher", "elastic-trainer-worker", "main", "trainer"}
 
-// trainer is the container of a pod that trains: by its name, by its accelerators, or the first.
-func trainer(pod tree) tree {
+// trainingContainerIn is the container of a pod that trains: by its name, by its accelerators, or the first.
+func trainingContainerIn(pod tree) tree {
 	list, _ := pod["containers"].([]any)
 	containers := make([]tree, 0, len(list))
 	for _, item := range list {
@@ -80,7 +82,7 @@ func resolveMounts(pod tree) {
 			for _, m := range c.at("volumeMounts").items() {
 				name := m.at("name").text()
 				volume := v.at("volumes").item("name", name)
-				if !volume.given() {
+				if !volume.isSet() {
 					continue
 				}
 				mounted[name] = true
@@ -109,6 +111,22 @@ func accountName(pod tree) {
 	if old, ok := pod["serviceAccount"]; ok && (pod["serviceAccountName"] == nil || pod["serviceAccountName"] == old) {
 		pod["serviceAccountName"] = old
 		delete(pod, "serviceAccount")
+	}
+}
+
+// alignOperators spells the operator that tolerations have by default as have does: in full, or not at all.
+func alignOperators(have, want tree) {
+	others := view{value: want}.at("tolerations").items()
+	for i, t := range (view{value: have}).at("tolerations").items() {
+		if i >= len(others) || others[i].mapping() == nil || cmp.Or(others[i].at("operator").text(), "Equal") != "Equal" {
+			continue
+		}
+		switch t.at("operator").value {
+		case "Equal":
+			others[i].mapping()["operator"] = "Equal"
+		case nil:
+			delete(others[i].mapping(), "operator")
+		}
 	}
 }
 

@@ -16,11 +16,11 @@ var numbered = regexp.MustCompile(`^(.+)-([0-9]+)$`)
 // readPods reads bare pods whose names differ by their number only, as in the torchelastic tutorial.
 func readPods(s *stream, first *object) (*draft, error) {
 	m := numbered.FindStringSubmatch(first.name)
-	if first.view().at("metadata", "ownerReferences").given() || isEtcd(first.view()) {
+	if first.view().at("metadata", "ownerReferences").isSet() || isEtcd(first.view()) {
 		return nil, errNotTraining
 	}
 	if m == nil {
-		if newProgram(trainerOf(first.view().at("spec"))).launcher != "" {
+		if newProgram(trainingContainer(first.view().at("spec"))).launcher != "" {
 			return nil, errors.New("only pods whose names end in their number are read")
 		}
 		return nil, errNotTraining
@@ -34,8 +34,8 @@ func readPods(s *stream, first *object) (*draft, error) {
 	slices.SortStableFunc(pods, func(a, b *object) int { return cmp.Compare(podNumber(a), podNumber(b)) })
 	d := newDraft(s, pods[0], schema.FrameworkTorchelastic, schema.TargetPods, strings.TrimSuffix(m[1], "-worker"))
 	for _, o := range pods[1:] {
-		d.own(o)
-		o.meant = pods[0].meant // what is taken from one is taken from all
+		d.addWorkload(o)
+		o.translated = pods[0].translated // what is taken from one is taken from all
 	}
 	at := pods[0].view()
 	d.set("spec.workers.replicas", int64(len(pods)), at)
@@ -48,7 +48,7 @@ func readPods(s *stream, first *object) (*draft, error) {
 	d.seconds("spec.failure.deadline", at.at("spec", "activeDeadlineSeconds"))
 	c := d.worker(at)
 	d.torch(at.at("spec"), c, nil)
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 

@@ -122,8 +122,8 @@ func (p *program) drop(i, n int) {
 	}
 }
 
-// bare are options of the launchers that take no value.
-var bare = []string{
+// flagOptions are options of the launchers that take no value.
+var flagOptions = []string{
 	"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank", "network-check", "node-check", "comm-perf-test",
 	"auto-config", "auto-tunning", "exclude-straggler", "save-at-breakpoint", "precheck", "numa-affinity", "membind-policy", "gloo", "mpi", "verbose",
 }
@@ -159,7 +159,7 @@ func (p *program) take(names ...string) {
 
 // takesNext says whether the word behind an option is its value.
 func takesNext(name, next string) bool {
-	return !slices.Contains(bare, name) && !strings.HasPrefix(next, "-")
+	return !slices.Contains(flagOptions, name) && !strings.HasPrefix(next, "-")
 }
 
 func (p *program) keep(name, value string, at view, hasValue bool) {
@@ -207,11 +207,11 @@ func (p *program) set(d *draft, c view) {
 	p.origins(d, c)
 	kept := slices.DeleteFunc(sortedKeys(p.taken), func(name string) bool { return slices.Contains(staticOptions, name) })
 	if p.shell >= 0 && len(kept) > 0 {
-		d.note(trainerWords(c), Translated, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(kept, ", --"))
+		d.note(programOf(c), Translated, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(kept, ", --"))
 	}
 	if len(p.taken)+len(p.flags) > 0 {
-		c.at("command").moved()
-		c.at("args").moved()
+		c.at("command").markTranslated()
+		c.at("args").markTranslated()
 	}
 }
 

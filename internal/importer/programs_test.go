@@ -18,7 +18,7 @@ import (
 // TestPrograms gives the containers that train a program of another form than tegen renders there: what runs in the end
 // is that program, or a note names its field. Half of it, joined with half of tegen's, is neither.
 func TestPrograms(t *testing.T) {
-	told := regexp.MustCompile(`\.(command|args)(\[|$)`)
+	fromController := regexp.MustCompile(`\.(command|args)(\[|$)`)
 	for _, name := range forms {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile("../../fixtures/valid/" + name + ".yaml")
@@ -34,7 +34,7 @@ func TestPrograms(t *testing.T) {
 				{"command": []string{"torchrun", "train.py"}},
 			} {
 				out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(programmed(t, stream, program))}})
-				if slices.ContainsFunc(out.Notes, func(n importer.Note) bool { return told.MatchString(n.Field) }) {
+				if slices.ContainsFunc(out.Notes, func(n importer.Note) bool { return fromController.MatchString(n.Field) }) {
 					continue
 				}
 				jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: out.YAML}})

@@ -14,49 +14,49 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	roles := spec.at("pytorchReplicaSpecs")
 	worker, master := roles.at("Worker"), roles.at("Master")
-	stays := master.given() && !spec.at("elasticPolicy").given() && needMaster(master, worker)
-	if !worker.given() && master.given() && !stays {
+	keepMaster := master.isSet() && !spec.at("elasticPolicy").isSet() && needMaster(master, worker)
+	if !worker.isSet() && master.isSet() && !keepMaster {
 		all := roles.mapping()
 		all["Worker"] = all["Master"]
 		delete(all, "Master")
 		s.notes = append(s.notes, roles.note(Translated, "the only master becomes the only worker"))
 		worker, master = roles.at("Worker"), view{}
 	}
-	if !worker.given() && !stays {
+	if !worker.isSet() && !keepMaster {
 		return nil, errors.New("it has neither a Worker nor a Master in spec.pytorchReplicaSpecs")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetPyTorchJob, o.name)
 	d.roleReplicas(worker)
 	switch {
-	case stays:
-		worker = d.staying(master, worker)
-	case master.given():
-		d.master(master, worker)
+	case keepMaster:
+		worker = d.countMaster(master, worker)
+	case master.isSet():
+		d.convertMaster(master, worker)
 	}
 	policy := spec.at("runPolicy")
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
-	d.endless(policy)
-	d.cleaning(policy)
-	d.ending(policy)
+	d.readUnboundedBackoff(policy)
+	d.readCleanPods(policy)
+	d.readEnding(policy)
 	c := d.worker(worker.at("template"))
 	d.torch(worker.at("template", "spec"), c, d.elasticPolicy(spec))
 	switch {
-	case stays:
+	case keepMaster:
 		delete(d.get("spec").mapping(), "rendezvous") // nobody reads it
-	case master.given():
-		d.unset(trainerWords(c), "an operator that has a Master")
+	case master.isSet():
+		d.reportUnsetVariables(programOf(c), "an operator that has a Master")
 		d.readdress(addresses{o.name + "-worker-", "", o.name + "-worker-", "", 1}, addresses{o.name + "-master-", "", o.name + "-worker-", "", 0})
 	}
 	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
-// staying counts a master that stays among the workers, and gives the role that is read as their template.
-func (d *draft) staying(master, worker view) view {
+// countMaster counts a master that stays among the workers, and gives the role that is read as their template.
+func (d *draft) countMaster(master, worker view) view {
 	d.set("spec.workers.master", true, master)
 	d.set("spec.launcher", schema.LauncherEntrypoint, master)
-	if !worker.given() {
+	if !worker.isSet() {
 		d.set("spec.workers.replicas", int64(1), master)
 		return master
 	}
@@ -66,13 +66,13 @@ func (d *draft) staying(master, worker view) view {
 	return worker
 }
 
-// master counts the master as a worker, and tells what in it is not like the workers.
-func (d *draft) master(master, worker view) {
+// convertMaster counts the master as a worker, and tells what in it is not like the workers.
+func (d *draft) convertMaster(master, worker view) {
 	if n, ok := d.get("spec.workers.replicas").number(); ok {
 		d.set("spec.workers.replicas", n+1, worker.at("replicas"))
 	}
 	d.note(master, Translated, "the master becomes one more worker: torchrun's rendezvous needs none")
-	if n, ok := d.get("spec.workers.replicas").number(); ok && worker.at("replicas").given() {
+	if n, ok := d.get("spec.workers.replicas").number(); ok && worker.at("replicas").isSet() {
 		d.note(worker.at("replicas"), Translated, "with the master there are %d", n)
 	}
 	have, want := pair(master.mapping(), worker.mapping())
@@ -82,62 +82,62 @@ func (d *draft) master(master, worker view) {
 			d.notes = append(d.notes, v.note(Dropped, "the master becomes a worker, and the workers lack it"))
 		}
 	}
-	master.moved()
-	worker.at("replicas").moved()
+	master.markTranslated()
+	worker.at("replicas").markTranslated()
 }
 
 // elasticPolicy is what the operator makes variables of, by the names of torchrun's options.
 func (d *draft) elasticPolicy(spec view) map[string]setting {
-	told := map[string]setting{"nproc-per-node": {"auto", spec}}
-	tell := func(option, text string, from view) {
+	fromController := map[string]setting{"nproc-per-node": {"auto", spec}}
+	add := func(option, text string, from view) {
 		if text != "" {
-			told[option] = setting{text, from}
+			fromController[option] = setting{text, from}
 		}
 	}
 	policy := spec.at("elasticPolicy")
 	for _, key := range []view{policy.at("nProcPerNode"), spec.at("nprocPerNode")} {
-		tell("nproc-per-node", key.text(), key)
+		add("nproc-per-node", key.text(), key)
 	}
 	low, high := policy.at("minReplicas"), policy.at("maxReplicas")
-	if low.given() || high.given() {
+	if low.isSet() || high.isSet() {
 		least, most := low.text(), high.text()
 		if least == "" {
 			least = most
 		} else if most == "" {
 			most = least
 		}
-		tell("nnodes", least+":"+most, policy)
+		add("nnodes", least+":"+most, policy)
 	}
-	tell("rdzv-backend", policy.at("rdzvBackend").text(), policy.at("rdzvBackend"))
-	tell("rdzv-id", policy.at("rdzvId").text(), policy.at("rdzvId"))
-	tell("max-restarts", policy.at("maxRestarts").text(), policy.at("maxRestarts"))
-	if host := policy.at("rdzvHost"); host.given() {
+	add("rdzv-backend", policy.at("rdzvBackend").text(), policy.at("rdzvBackend"))
+	add("rdzv-id", policy.at("rdzvId").text(), policy.at("rdzvId"))
+	add("max-restarts", policy.at("maxRestarts").text(), policy.at("maxRestarts"))
+	if host := policy.at("rdzvHost"); host.isSet() {
 		endpoint := host.text()
-		if port := policy.at("rdzvPort"); port.given() {
+		if port := policy.at("rdzvPort"); port.isSet() {
 			endpoint += ":" + port.text()
 		}
-		tell("rdzv-endpoint", endpoint, host)
+		add("rdzv-endpoint", endpoint, host)
 	}
 	var pairs []string
 	for _, p := range policy.at("rdzvConf").items() {
 		pairs = append(pairs, p.at("key").text()+"="+p.at("value").text())
 	}
-	tell("rdzv-conf", strings.Join(pairs, ","), policy.at("rdzvConf"))
-	return told
+	add("rdzv-conf", strings.Join(pairs, ","), policy.at("rdzvConf"))
+	return fromController
 }
 
 // schedulingPolicy reads the gang of which an operator that was started with a gang scheduler's name makes a PodGroup.
 func (d *draft) schedulingPolicy(policy view, scheduler string) {
-	if !policy.given() {
+	if !policy.isSet() {
 		return
 	}
 	kind := schema.GangVolcano
-	if policy.at("scheduleTimeoutSeconds").given() || strings.HasPrefix(scheduler, "scheduler-plugins") {
+	if policy.at("scheduleTimeoutSeconds").isSet() || strings.HasPrefix(scheduler, "scheduler-plugins") {
 		kind = schema.GangCoscheduling
 	}
 	d.set("spec.gang.scheduler", kind, policy)
 	if n, ok := policy.at("minAvailable").number(); ok {
-		d.least(n-d.others, policy.at("minAvailable"))
+		d.gangMinimum(n-d.otherRolePods, policy.at("minAvailable"))
 	} else {
 		d.set("spec.gang.minAvailable", d.get("spec.workers.replicas").value, policy)
 	}

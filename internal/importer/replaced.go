@@ -2,32 +2,32 @@ package importer
 
 import "slices"
 
-// give says that something else takes an object's place. heir is that in the object's own form, asked for once all is
+// replaceWith says that something else takes an object's place. replacement is that in the object's own form, asked for once all is
 // rendered; nil where nothing does.
-func (o *object) give(why string, heir func() tree) {
-	o.becomes, o.heir = why, heir
+func (o *object) replaceWith(why string, replacement func() tree) {
+	o.replacedBy, o.replacement = why, replacement
 	for _, v := range []view{o.view().at("apiVersion"), o.view().at("kind"), o.view().at("metadata", "name")} {
-		v.moved()
+		v.markTranslated()
 	}
 }
 
 // replaced tells what took an object's place, and each field that it did not take over.
 func (o *object) replaced() []Note {
-	notes := []Note{o.note(Translated, "%s", o.becomes)}
-	var heir tree
-	if o.heir != nil {
-		heir = o.heir()
+	notes := []Note{o.note(Translated, "%s", o.replacedBy)}
+	var replacement tree
+	if o.replacement != nil {
+		replacement = o.replacement()
 	}
-	have, want := clone(o.Object).(tree), clone(heir).(tree)
-	fill(want)
+	have, want := clone(o.Object).(tree), clone(replacement).(tree)
+	applyDefaults(want)
 	for _, object := range []tree{have, want} {
 		for _, pod := range []view{view{value: object}.at("spec"), view{value: object}.at("spec", "template", "spec")} {
-			if pod.at("containers").given() {
+			if pod.at("containers").isSet() {
 				resolveMounts(pod.mapping())
 			}
 		}
 	}
-	for _, g := range slices.DeleteFunc(diff(have, want, nil), func(g gap) bool { return o.knows(g.steps()) }) {
+	for _, g := range slices.DeleteFunc(diff(have, want, nil), func(g gap) bool { return o.isTranslated(g.steps()) }) {
 		if dotted(g.steps()) == "metadata.namespace" {
 			continue // it was found in the job's
 		}

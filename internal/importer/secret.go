@@ -12,40 +12,40 @@ var secretName = regexp.MustCompile(`(?i)(^|[_.-])(pass(word|wd|phrase)?|secret|
 // secretValue is how secrets look that say whose they are, and addresses with a password in them.
 var secretValue = regexp.MustCompile(`^(hf_[A-Za-z0-9]{20,}|gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|A[KS]IA[0-9A-Z]{16}|xox[abp]-[\w-]{10,}|sk-[\w-]{20,})$|^[a-z][a-z0-9+.-]*://[^/@:\s]*:[^/@\s]+@`)
 
-// locates are names of variables that say where a secret is, and are none.
-var locates = regexp.MustCompile(`(?i)(file|path|dir|name|url|uri|arn|id)$`)
+// locatesSecret are names of variables that say where a secret is, and are none.
+var locatesSecret = regexp.MustCompile(`(?i)(file|path|dir|name|url|uri|arn|id)$`)
 
 // isSecret says whether a variable's value is written out and should be nobody's to read.
 func isSecret(name, value string) bool {
 	if value == "" || placeholder(value) || strings.HasPrefix(value, "$(") {
 		return false
 	}
-	return secretName.MatchString(name) && !locates.MatchString(name) && !harmless.MatchString(value) || secretValue.MatchString(value)
+	return secretName.MatchString(name) && !locatesSecret.MatchString(name) && !harmlessValue.MatchString(value) || secretValue.MatchString(value)
 }
 
-// harmless are values that are switches, numbers or files.
-var harmless = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|[0-9]|/.*)$`)
+// harmlessValue are values that are switches, numbers or files.
+var harmlessValue = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|[0-9]|/.*)$`)
 
-// hidden stands for a secret.
-const hidden = "(not shown)"
+// redacted stands for a secret.
+const redacted = "(not shown)"
 
-// concealed is a value without the secrets among its variables.
-func concealed(value any) any {
+// redactSecrets is a value without the secrets among its variables.
+func redactSecrets(value any) any {
 	switch x := value.(type) {
 	case tree:
 		out := make(tree, len(x))
 		for key, child := range x {
-			out[key] = concealed(child)
+			out[key] = redactSecrets(child)
 		}
 		name, _ := x["name"].(string)
 		if text, ok := x["value"].(string); ok && isSecret(name, text) {
-			out["value"] = hidden
+			out["value"] = redacted
 		}
 		return out
 	case []any:
 		out := make([]any, len(x))
 		for i, child := range x {
-			out[i] = concealed(child)
+			out[i] = redactSecrets(child)
 		}
 		return out
 	}
@@ -73,7 +73,7 @@ func (s *stream) secrets(v view) {
 			name := item.at("name").text()
 			if len(v.path) > 0 && v.path[len(v.path)-1] == "env" && isSecret(name, item.at("value").text()) {
 				n := item.at("value").note(Warning, "%s holds a secret that everyone who reads the manifest, or the pod, can see: put it into a Secret, and name that in spec.env", name)
-				n.Value = hidden
+				n.Value = redacted
 				s.notes = append(s.notes, n)
 				continue
 			}

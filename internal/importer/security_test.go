@@ -14,7 +14,7 @@ func TestUsers(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod           string
 		jobs, notJobs []string
-		told          string
+		reported      string
 	}{
 		"one container's own user": {
 			pod:     `initContainers: [{name: chown, image: "b/b:1", command: [chown, -R, "1000", /data]}], containers: [` + trains + `, securityContext: {runAsUser: 1000, runAsGroup: 1000}}, {name: side, image: "c/b:1"}]`,
@@ -23,7 +23,7 @@ func TestUsers(t *testing.T) {
 		},
 		"the pod's user": {
 			pod:  `securityContext: {runAsUser: 1000}, containers: [` + trains + `}, {name: side, image: "c/b:1"}]`,
-			jobs: []string{`security:\n    runAsUser: 1000\n`}, told: `added: .*HOME .*"/tmp"`,
+			jobs: []string{`security:\n    runAsUser: 1000\n`}, reported: `added: .*HOME .*"/tmp"`,
 		},
 		"root among them": {
 			pod:     `securityContext: {runAsUser: 1000}, initContainers: [{name: chown, image: "b/b:1", securityContext: {runAsUser: 0}}], containers: [` + trains + `}]`,
@@ -44,8 +44,8 @@ func TestUsers(t *testing.T) {
 					t.Errorf("the job has %s", not)
 				}
 			}
-			if !regexp.MustCompile(c.told).MatchString(lines(out.Notes)) {
-				t.Errorf("no line like %s", c.told)
+			if !regexp.MustCompile(c.reported).MatchString(lines(out.Notes)) {
+				t.Errorf("no line like %s", c.reported)
 			}
 			if out.Invalid || out.Lossy {
 				t.Errorf("invalid %v, lossy %v", out.Invalid, out.Lossy)

@@ -33,9 +33,9 @@ var nodeVariables = []string{
 // parameterServers reads the workers and, where there are any, the servers, which the scheduler must be like.
 func (d *draft) parameterServers(all roles) {
 	d.set("spec.workers.replicas", all.worker.count(), all.worker.replicas)
-	d.amount("spec.workers.replicas", all.worker.replicas)
-	if all.server.template.given() {
-		d.others = 1 + all.server.count()
+	d.setNumber("spec.workers.replicas", all.worker.replicas)
+	if all.server.template.isSet() {
+		d.otherRolePods = 1 + all.server.count()
 		d.set("spec.servers.replicas", all.server.count(), all.server.replicas)
 	}
 	c := d.worker(all.worker.template)
@@ -43,29 +43,29 @@ func (d *draft) parameterServers(all roles) {
 	d.script(p, all.worker.template.at("spec"), c)
 	p.set(d, c)
 	d.env(c, append(slices.Clone(nodeVariables), d.interfaceOf(c)...)...)
-	if all.server.template.given() {
-		d.servers(trainerOf(all.server.template.at("spec")), c)
+	if all.server.template.isSet() {
+		d.servers(trainingContainer(all.server.template.at("spec")), c)
 	}
 	d.roleOf(schema.RoleServer, all.server.template, c)
 	d.roleOf(schema.RoleScheduler, all.scheduler.template, c)
-	d.lends(c, "scheduler", all.scheduler)
-	d.lends(c, "server", all.server)
-	for _, port := range trainerOf(all.scheduler.template.at("spec")).at("ports").items() {
+	d.reportBorrowedCommand(c, "scheduler", all.scheduler)
+	d.reportBorrowedCommand(c, "server", all.server)
+	for _, port := range trainingContainer(all.scheduler.template.at("spec")).at("ports").items() {
 		if n, ok := port.at("containerPort").number(); ok {
 			d.set("spec.servers.port", n, port.at("containerPort"))
 		}
 	}
 }
 
-// lends tells of a role that says nothing of what it runs, and is rendered with the worker's words.
-func (d *draft) lends(worker view, name string, r role) {
-	c := trainerOf(r.template.at("spec"))
-	if !r.template.given() || c.at("command").given() {
+// reportBorrowedCommand tells of a role that says nothing of what it runs, and is rendered with the worker's words.
+func (d *draft) reportBorrowedCommand(worker view, name string, r role) {
+	c := trainingContainer(r.template.at("spec"))
+	if !r.template.isSet() || c.at("command").isSet() {
 		return
 	}
 	var lent []string
 	for _, field := range []string{"command", "args"} {
-		if worker.at(field).given() && !c.at(field).given() {
+		if worker.at(field).isSet() && !c.at(field).isSet() {
 			lent = append(lent, field)
 		}
 	}
@@ -89,7 +89,7 @@ func (d *draft) servers(c, worker view) {
 	switch own := args.texts(); {
 	case sameCommand && slices.Equal(own, worker.at("args").texts()):
 	case sameCommand && len(own) > 0:
-		if d.get("spec.script").given() && len(own) > 0 {
+		if d.get("spec.script").isSet() && len(own) > 0 {
 			own = own[1:]
 		}
 		d.set("spec.servers.args", own, args)
@@ -108,7 +108,7 @@ func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
 	root := rootOf(first)
 	for _, o := range s.objects {
 		if o.is("batch", "Job") && o.draft == nil && sameNamespace(o.namespace, first.namespace) && rootOf(o) == root && (root != "" || o == first) {
-			forgetController(o)
+			dropControllerFields(o)
 			jobs[variable(o, "DMLC_ROLE")] = o
 		}
 	}
@@ -135,7 +135,7 @@ func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
 	}
 	d := newDraft(s, order[0], framework, schema.TargetJob, strings.TrimSuffix(unhashed(worker), "-worker"))
 	for _, o := range order[1:] {
-		d.own(o)
+		d.addWorkload(o)
 	}
 	spec := worker.view().at("spec")
 	if len(order) == 1 {
@@ -143,12 +143,12 @@ func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
 		d.jobSpec(spec)
 	}
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
-	d.ending(spec)
+	d.readEnding(spec)
 	d.parameterServers(all)
 	if framework == schema.FrameworkByteScheduler {
 		d.set("spec.bytescheduler.mode", schema.ModeBytePS, spec)
 	}
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
@@ -156,22 +156,22 @@ func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
 func rootOf(o *object) string { return variable(o, "DMLC_PS_ROOT_URI") }
 
 func variable(o *object, name string) string {
-	return trainerOf(o.view().at("spec", "template", "spec")).at("env").item("name", name).at("value").text()
+	return trainingContainer(o.view().at("spec", "template", "spec")).at("env").item("name", name).at("value").text()
 }
 
 // roleOf reads in what the pods of a role are set up apart from the workers.
 func (d *draft) roleOf(name string, template, worker view) {
-	if !template.given() {
+	if !template.isSet() {
 		return
 	}
 	d.templates[name] = template
 	pod, at := template.at("spec"), "spec.roles."+name
-	c := trainerOf(pod)
+	c := trainingContainer(pod)
 	d.compute(c.at("resources"), at+".resources")
 	if image := c.at("image"); image.text() != worker.at("image").text() {
 		d.set(at+".image", image.text(), image)
 	}
-	if dir := c.at("workingDir"); dir.given() {
+	if dir := c.at("workingDir"); dir.isSet() {
 		d.set(at+".workingDir", dir.text(), dir)
 	} else { // it would have the workers' own, which podTemplate then gives to them alone
 		delete(d.get("spec").mapping(), "workingDir")

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -13,9 +14,9 @@ func (p *program) readShell() {
 	s, ok := scanShell(p.words()[p.shell])
 	plain, hidden := s.launchers()
 	for _, i := range plain {
-		p.launcher = or(p.launcher, launchers[path.Base(s.tokens[i].text)])
+		p.launcher = cmp.Or(p.launcher, launchers[path.Base(s.tokens[i].text)])
 	}
-	p.launcher = or(p.launcher, hidden)
+	p.launcher = cmp.Or(p.launcher, hidden)
 	switch {
 	case p.launcher == "":
 	case !ok:
@@ -44,13 +45,13 @@ func (s *shellScanner) launchers() (plain []int, hidden string) {
 			plain = append(plain, i)
 			script = true // what follows are its words
 		case hiddenLauncher(t) != "":
-			hidden = or(hidden, hiddenLauncher(t))
+			hidden = cmp.Or(hidden, hiddenLauncher(t))
 		default:
 			script = strings.HasSuffix(t.text, ".py")
 		}
 	}
 	for _, text := range s.data {
-		hidden = or(hidden, launcherWithin(text))
+		hidden = cmp.Or(hidden, launcherWithin(text))
 	}
 	return plain, hidden
 }

@@ -6,49 +6,57 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/schema"
 )
 
-// trials is how many bytes of jobs are rendered to find out what may be left out. A job of usual size takes a tenth; one
-// of thousands of fields stays longer than it could be.
-const trials = 1 << 20
+// maxTrialBytes is how many bytes of jobs are loaded to find out what may be left out. A job of usual size takes a tenth;
+// one of thousands of fields stays longer than it could be.
+const maxTrialBytes = 1 << 20
 
-// shortener leaves fields out of a job and its sound copy.
+// shortener leaves fields out of a job and of its valid subset.
 type shortener struct {
-	sound tree
+	valid tree
+	job   *schema.Job // the valid subset as it was loaded
 	want  []generators.Concern
-	left  int // of trials
+	left  int // of maxTrialBytes
 }
 
-// shorten leaves out of the job what does not change what its sound copy renders.
-func (d *draft) shorten(sound tree) {
-	s := &shortener{sound, generated(sound), trials}
-	if s.want == nil {
+// shorten leaves out of the job what does not change what its valid subset renders.
+func (d *draft) shorten(valid tree) {
+	job := loaded(ordered(valid))
+	if job == nil {
 		return
 	}
+	s := &shortener{valid, job, generators.Generate(job), maxTrialBytes}
 	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
-		s.drop(d.get("spec.workers").mapping(), view{value: sound}.at("spec", "workers").mapping(), "replicas")
+		s.drop(d.get("spec.workers").mapping(), view{value: valid}.at("spec", "workers").mapping(), "replicas")
 	}
-	s.tree(d.job, sound)
+	s.tree(d.job, valid)
 }
 
-// same says whether the sound copy still renders what it did.
+// same says whether the valid subset still renders what it did. A job that is completed to the same fields does, and
+// need not be rendered.
 func (s *shortener) same() bool {
 	if s.left <= 0 {
 		return false
 	}
-	s.left -= len(ordered(s.sound))
-	return equality.Semantic.DeepEqual(s.want, generated(s.sound))
+	text := ordered(s.valid)
+	s.left -= len(text)
+	job := loaded(text)
+	return job != nil && (equality.Semantic.DeepEqual(s.job.Spec, job.Spec) &&
+		equality.Semantic.DeepEqual(s.job.Metadata, job.Metadata) ||
+		equality.Semantic.DeepEqual(s.want, generators.Generate(job)))
 }
 
-// whole are mappings that are left out as one or not at all: their keys are the author's, and each renders something.
-var whole = map[string]bool{"podTemplate": true, "labels": true, "annotations": true, "nodeSelector": true, "conf": true}
+// wholeMappings are mappings that are left out as one or not at all: their keys are the author's, and each renders something.
+var wholeMappings = map[string]bool{"podTemplate": true, "labels": true, "annotations": true, "nodeSelector": true, "conf": true}
 
-func (s *shortener) tree(job, sound tree) {
-	for _, key := range sortedKeys(sound) {
-		if key == "podTemplate" || s.drop(job, sound, key) || whole[key] || key == "env" {
+func (s *shortener) tree(job, valid tree) {
+	for _, key := range sortedKeys(valid) {
+		if key == "podTemplate" || s.drop(job, valid, key) || wholeMappings[key] || key == "env" {
 			continue
 		}
-		switch x := sound[key].(type) {
+		switch x := valid[key].(type) {
 		case tree:
 			if below, ok := job[key].(tree); ok {
 				s.tree(below, x)
@@ -59,26 +67,26 @@ func (s *shortener) tree(job, sound tree) {
 	}
 }
 
-func (s *shortener) list(job, sound []any) {
+func (s *shortener) list(job, valid []any) {
 	for i, item := range job {
 		below, ok := item.(tree)
-		if other, also := sound[min(i, len(sound)-1)].(tree); ok && also && len(job) == len(sound) {
+		if other, also := valid[min(i, len(valid)-1)].(tree); ok && also && len(job) == len(valid) {
 			s.tree(below, other)
 		}
 	}
 }
 
-// drop takes a field out of a job and its sound copy, where they agree about it and it changes nothing.
-func (s *shortener) drop(job, sound tree, key string) bool {
-	value, ok := sound[key]
+// drop takes a field out of a job and its valid subset, where they agree about it and it changes nothing.
+func (s *shortener) drop(job, valid tree, key string) bool {
+	value, ok := valid[key]
 	if !ok || !reflect.DeepEqual(value, job[key]) {
 		return false
 	}
-	delete(sound, key)
+	delete(valid, key)
 	if s.same() {
 		delete(job, key)
 		return true
 	}
-	sound[key] = value
+	valid[key] = value
 	return false
 }

@@ -20,7 +20,7 @@ func (s *stream) claim(d *draft, name view) tree {
 			if size != "" {
 				source["size"] = size
 			}
-			s.unpinned(pvc, pv)
+			s.reportUnpinned(pvc, pv)
 			return tree{kind: source}
 		}
 		return tree{"claim": name.text()}
@@ -33,7 +33,7 @@ func (s *stream) claim(d *draft, name view) tree {
 		}
 	}
 	modes := v.at("accessModes").texts()
-	if len(modes) != 1 || v.at("volumeName").given() || !slices.Contains([]string{"ReadWriteMany", "ReadWriteOnce", "ReadOnlyMany"}, modes[0]) {
+	if len(modes) != 1 || v.at("volumeName").isSet() || !slices.Contains([]string{"ReadWriteMany", "ReadWriteOnce", "ReadOnlyMany"}, modes[0]) {
 		return tree{"claim": name.text()}
 	}
 	source := tree{"claim": name.text(), "size": size, "accessMode": modes[0]}
@@ -43,19 +43,19 @@ func (s *stream) claim(d *draft, name view) tree {
 	return tree{"dynamic": source}
 }
 
-// unpinned names the flaw of a volume that is bound by its class alone.
-func (s *stream) unpinned(pvc, pv *object) {
+// reportUnpinned names the flaw of a volume that is bound by its class alone.
+func (s *stream) reportUnpinned(pvc, pv *object) {
 	class := pv.view().at("spec", "storageClassName")
-	if class.text() == "" || pv.view().at("spec", "claimRef").given() || len(pv.meant) > 0 {
+	if class.text() == "" || pv.view().at("spec", "claimRef").isSet() || len(pv.translated) > 0 {
 		return
 	}
 	s.notes = append(s.notes, class.note(Error, "any claim of this class may take the volume: tegen binds claim and volume to each other, without a class"))
-	class.moved()
-	pvc.view().at("spec", "storageClassName").moved()
+	class.markTranslated()
+	pvc.view().at("spec", "storageClassName").markTranslated()
 	if sc := s.find("storage.k8s.io", "StorageClass", "", class.text()); sc != nil {
-		sc.give("claim and volume name each other and need no class", nil)
+		sc.replaceWith("claim and volume name each other and need no class", nil)
 		for _, key := range []string{"provisioner", "volumeBindingMode"} { // which a bound volume does not ask for
-			sc.view().at(key).moved()
+			sc.view().at(key).markTranslated()
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (s *stream) volumeOf(pvc *object) *object {
 		case !o.is("", "PersistentVolume"):
 		case o.name == spec.at("volumeName").text(),
 			ref.at("name").text() == pvc.name && sameNamespace(ref.at("namespace").text(), pvc.namespace),
-			!ref.given() && class.given() && class.text() == spec.at("storageClassName").text():
+			!ref.isSet() && class.isSet() && class.text() == spec.at("storageClassName").text():
 			return o
 		}
 	}
@@ -94,9 +94,9 @@ func pinned(pv *object) (string, tree) {
 	case v.at("csi", "driver").text() == "fsx.csi.aws.com":
 		attributes := v.at("csi", "volumeAttributes")
 		return "fsx", tree{"fileSystem": handle, "dnsName": attributes.at("dnsname").text(), "mountName": attributes.at("mountname").text()}
-	case v.at("nfs").given():
+	case v.at("nfs").isSet():
 		return "nfs", tree{"server": v.at("nfs", "server").text(), "path": v.at("nfs", "path").text()}
-	case v.at("hostPath").given():
+	case v.at("hostPath").isSet():
 		return "hostPath", tree{"path": v.at("hostPath", "path").text()}
 	}
 	return "", nil
@@ -109,7 +109,7 @@ func provisioned(class *object) (string, tree) {
 	case "efs.csi.aws.com":
 		provision := tree{}
 		for _, key := range []string{"directoryPerms", "basePath"} {
-			if p := v.at(key); p.given() {
+			if p := v.at(key); p.isSet() {
 				provision[key] = p.text()
 			}
 		}
@@ -139,7 +139,7 @@ func (s *stream) dataset(d *draft, item tree) tree {
 		c := o.view().at("spec", "template", "spec", "containers").item("name", "fetch")
 		url := c.at("env").item("name", "DATASET_URL").at("value")
 		mount := c.at("volumeMounts").item("name", item["name"].(string))
-		if !o.is("batch", "Job") || !url.given() || !mount.given() || !sameNamespace(o.namespace, d.namespace()) || !s.fetchesFor(d, o) {
+		if !o.is("batch", "Job") || !url.isSet() || !mount.isSet() || !sameNamespace(o.namespace, d.namespace()) || !s.fetchesFor(d, o) {
 			continue
 		}
 		env := func(name string) string { return c.at("env").item("name", name).at("value").text() }
@@ -155,7 +155,7 @@ func (s *stream) dataset(d *draft, item tree) tree {
 			out["unpack"] = false
 		}
 		if n, ok := o.view().at("spec", "activeDeadlineSeconds").number(); ok {
-			out["deadline"] = span(n)
+			out["deadline"] = durationText(n)
 		}
 		d.set("spec.images.fetch", c.at("image").text(), c.at("image"))
 		return out

@@ -27,7 +27,7 @@ func (s *stream) read(src schema.Source) {
 	}
 	for _, l := range found {
 		o := newObject(l)
-		for _, t := range l.Twice {
+		for _, t := range l.Duplicates {
 			s.notes = append(s.notes, Note{
 				File: l.Stream(), Line: t.Line, Object: o.String(), Field: dotted(t.Path),
 				Verdict: Error, Why: "the key stands twice in one mapping, which strict readers refuse: the last one was taken",
@@ -54,7 +54,7 @@ func stringify(v view) (notes []Note) {
 	mend := func(child view, put func(string)) {
 		switch child.value.(type) {
 		case bool, int64, float64:
-			note := child.note(Error, "must be a string, and is %s, which an API server refuses or drops: it was put in quotes", word(child.value))
+			note := child.note(Error, "must be a string, and is %s, which an API server refuses or drops: it was put in quotes", kindOfScalar(child.value))
 			if text := child.object.Text(child.path); text != "" {
 				note.Value = text
 			}
@@ -90,7 +90,7 @@ func stringify(v view) (notes []Note) {
 	return notes
 }
 
-func word(value any) string {
+func kindOfScalar(value any) string {
 	if _, ok := value.(bool); ok {
 		return "a boolean"
 	}
@@ -139,13 +139,13 @@ var errNotTraining = errors.New("not a training job")
 func (s *stream) drafts() (all []*draft) {
 	for _, o := range s.objects {
 		i := slices.IndexFunc(readers(), func(r reader) bool { return o.is(r.group, r.kind) })
-		if o.draft != nil || o.becomes != "" {
+		if o.draft != nil || o.replacedBy != "" {
 			continue
 		}
 		if i < 0 {
 			if unknownJob(o) {
 				s.notes = append(s.notes, o.note(Dropped, "this kind is not read"))
-				o.told = true
+				o.reported = true
 			}
 			continue
 		}
@@ -153,7 +153,7 @@ func (s *stream) drafts() (all []*draft) {
 		if err != nil {
 			if !errors.Is(err, errNotTraining) {
 				s.notes = append(s.notes, o.note(Dropped, "%v", err))
-				o.told = true
+				o.reported = true
 			}
 			continue
 		}
@@ -161,7 +161,7 @@ func (s *stream) drafts() (all []*draft) {
 	}
 	if len(all) == 0 { // a Job that nothing tells from one that fetches data is taken for training where it is alone
 		for _, o := range s.objects {
-			if o.is("batch", "Job") && o.draft == nil && !o.told && !isPrefetch(o) {
+			if o.is("batch", "Job") && o.draft == nil && !o.reported && !isPrefetch(o) {
 				all = append(all, readPlainJob(s, o))
 			}
 		}
@@ -181,25 +181,25 @@ func unknownJob(o *object) bool {
 		return true
 	}
 	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, o.gvk.Kind) &&
-		newProgram(trainerOf(o.view().at("spec", "template", "spec"))).launcher != ""
+		newProgram(trainingContainer(o.view().at("spec", "template", "spec"))).launcher != ""
 }
 
-// rest says what became of the objects that are no workload themselves.
-func (s *stream) rest(drafts []*draft) (notes []Note) {
+// remaining says what became of the objects that are no workload themselves.
+func (s *stream) remaining(drafts []*draft) (notes []Note) {
 	for _, o := range s.objects {
-		if o.draft != nil || o.told {
+		if o.draft != nil || o.reported {
 			continue
 		}
-		if o.becomes != "" {
+		if o.replacedBy != "" {
 			notes = append(notes, o.replaced()...)
 			continue
 		}
-		twin := rendered(drafts, o)
-		if twin == nil {
+		counterpart := rendered(drafts, o)
+		if counterpart == nil {
 			notes = append(notes, o.note(Beside, "not part of a training job: keep it beside"))
 			continue
 		}
-		for _, g := range gaps(o, twin) {
+		for _, g := range gaps(o, counterpart) {
 			notes = append(notes, g.note(o, g.reason()))
 		}
 	}

@@ -30,41 +30,41 @@ type setting struct {
 
 // torch reads a worker of torchelastic: its program, and how it meets the others, from the launcher's own options, from
 // what its controller is told, by the names of those options, or from the environment, whichever has it.
-func (d *draft) torch(pod, c view, told map[string]setting) {
+func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	p := newProgram(c)
 	master := d.get("spec.workers.master").isTrue()
-	p.byController = d.toldByController() || d.workload[0].view().at("spec", "plugins", "pytorch").given()
+	p.byController = d.controllerConfiguresTorchrun() || d.workload[0].view().at("spec", "plugins", "pytorch").isSet()
 	if !master { // which needs all that the program says
 		p.take(torchOptions...)
 	}
-	if n, _ := d.get("spec.workers.replicas").number(); n > 1 && !d.toldByController() {
+	if n, _ := d.get("spec.workers.replicas").number(); n > 1 && !d.controllerConfiguresTorchrun() {
 		p.take("standalone") // with which torchrun would wait for the others at an address of its own
 	}
-	byEntrypoint := c.at("env").item("name", "RDZV_ENDPOINT").given()
+	byEntrypoint := c.at("env").item("name", "RDZV_ENDPOINT").isSet()
 	for _, name := range []string{"PET_NNODES", "PET_RDZV_BACKEND", "PET_MAX_RESTARTS"} {
-		d.said[name] = byEntrypoint // by variables of the tutorial's, or by its images
+		d.torchSet[name] = byEntrypoint // by variables of the tutorial's, or by its images
 	}
 	get := func(option, variable, tutorial string) setting {
-		s, stays := p.setting(option, variable, tutorial, c, told)
-		d.said[variable] = d.said[variable] || stays || s.text != ""
+		s, keepMaster := p.setting(option, variable, tutorial, c, fromController)
+		d.torchSet[variable] = d.torchSet[variable] || keepMaster || s.text != ""
 		return s
 	}
-	if nodes := get("nnodes", "PET_NNODES", ""); !d.eachAlone(nodes) {
+	if nodes := get("nnodes", "PET_NNODES", ""); !d.reportSingleNode(nodes) {
 		d.nodes(nodes, c)
 	}
-	if processes := get("nproc-per-node", "PET_NPROC_PER_NODE", ""); processes.text != "" || !d.said["PET_NPROC_PER_NODE"] && !p.mentions("nproc-per-node") {
+	if processes := get("nproc-per-node", "PET_NPROC_PER_NODE", ""); processes.text != "" || !d.torchSet["PET_NPROC_PER_NODE"] && !p.mentions("nproc-per-node") {
 		d.processes(processes)
 	}
 	backend, endpoint := get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT")
 	if before := byEntrypoint || p.torchelastic(); backend.text == "" && endpoint.text != "" && before {
 		backend = setting{schema.BackendEtcd, endpoint.from} // which is all that was known before torchrun
 	}
-	d.meeting(backend, endpoint)
+	d.readRendezvous(backend, endpoint)
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
 	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
-	d.static(backend, p, c)
+	d.reportStaticRendezvous(backend, p, c)
 	d.restarts(get("max-restarts", "PET_MAX_RESTARTS", ""), p)
-	d.meetsAll(p, c)
+	d.reportSeparateRuns(p, c)
 	d.torchProgram(p, pod, c, byEntrypoint)
 	read := torchVariables
 	if d.get("spec.launcher").text() == schema.LauncherTegen {
@@ -72,7 +72,7 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 	}
 	if byEntrypoint {
 		read = append(read, tutorialVariables...)
-		if size := c.at("env").item("name", "SIZE").at("value"); size.given() && size.text() == d.get("spec.workers.max").text() {
+		if size := c.at("env").item("name", "SIZE").at("value"); size.isSet() && size.text() == d.get("spec.workers.max").text() {
 			read = append(read, "SIZE")
 		}
 	}
@@ -80,25 +80,25 @@ func (d *draft) torch(pod, c view, told map[string]setting) {
 }
 
 // setting is what says an option of the launcher, and whether the option stays where a shell reads it, which says more.
-func (p *program) setting(option, variable, tutorial string, c view, told map[string]setting) (s setting, stays bool) {
+func (p *program) setting(option, variable, tutorial string, c view, fromController map[string]setting) (s setting, keepMaster bool) {
 	if text, ok := p.taken[option]; ok { // an option wins over a variable
 		return setting{text, p.at[option]}, false
 	}
-	if _, stays = p.left[option]; stays {
+	if _, keepMaster = p.left[option]; keepMaster {
 		return setting{}, true
 	}
-	if s, ok := told[option]; ok {
+	if s, ok := fromController[option]; ok {
 		return s, false
 	}
 	for _, name := range []string{variable, tutorial} {
-		if e := c.at("env").item("name", name); name != "" && e.given() {
+		if e := c.at("env").item("name", name); name != "" && e.isSet() {
 			return setting{e.at("value").text(), e}, false
 		}
 	}
 	return setting{}, false
 }
 
-func (d *draft) whole(field string, s setting) {
+func (d *draft) setInteger(field string, s setting) {
 	if n, err := strconv.ParseInt(s.text, 10, 64); err == nil {
 		d.set(field, n, s.from)
 		return
@@ -116,8 +116,8 @@ func (d *draft) nodes(s setting, c view) {
 	low, high, elastic := strings.Cut(s.text, ":")
 	if s.text == "" {
 		for field, name := range map[string]string{"min": "MIN_SIZE", "max": "MAX_SIZE"} {
-			if e := c.at("env").item("name", name); e.given() {
-				d.whole("spec.workers."+field, setting{e.at("value").text(), e})
+			if e := c.at("env").item("name", name); e.isSet() {
+				d.setInteger("spec.workers."+field, setting{e.at("value").text(), e})
 			}
 		}
 		return
@@ -144,20 +144,20 @@ func (d *draft) nodes(s setting, c view) {
 func (d *draft) processes(s setting) {
 	switch s.text {
 	case "": // torchrun's own, where a TrainingJob has one for each accelerator
-		if !d.get("spec.workers.processes").given() {
+		if !d.get("spec.workers.processes").isSet() {
 			d.set("spec.workers.processes", int64(1), d.workload[0].view())
 		}
 	case "auto", "gpu", "cpu":
 		d.set("spec.workers.processes", s.text, s.from)
 	default:
-		d.whole("spec.workers.processes", s)
+		d.setInteger("spec.workers.processes", s)
 	}
 }
 
 var firstWorker = regexp.MustCompile(`^[a-z0-9-]+-worker-[01]$`)
 
-// meeting reads backend and endpoint: served by the first worker, by an etcd of the stream, or by someone else.
-func (d *draft) meeting(backend, endpoint setting) {
+// readRendezvous reads backend and endpoint: served by the first worker, by an etcd of the stream, or by someone else.
+func (d *draft) readRendezvous(backend, endpoint setting) {
 	host, port, _ := strings.Cut(endpoint.text, ":")
 	name, _, _ := strings.Cut(host, ".")
 	switch {
@@ -202,13 +202,13 @@ func (d *draft) conf(s setting) {
 		switch field := confFields[key]; {
 		case !ok:
 		case field != "" && err == nil:
-			d.set("spec.rendezvous."+field, span(n), s.from)
+			d.set("spec.rendezvous."+field, durationText(n), s.from)
 		case key == "keep_alive_interval" && err == nil:
-			d.set("spec.rendezvous.keepAlive", span(n), s.from)
+			d.set("spec.rendezvous.keepAlive", durationText(n), s.from)
 		case key == "keep_alive_max_attempt" && err == nil:
 			d.set("spec.rendezvous.keepAliveAttempts", n, s.from)
 		case key == "is_host" && value == "0" && d.get("spec.rendezvous.store").text() == schema.StoreCompanion:
-		case tlsKeys[key] && d.get("spec.rendezvous.etcd.tls").given():
+		case tlsKeys[key] && d.get("spec.rendezvous.etcd.tls").isSet():
 		default:
 			d.put("spec.rendezvous.conf", key, value, s.from)
 		}
@@ -237,8 +237,8 @@ func (d *draft) torchProgram(p *program, pod, c view, byEntrypoint bool) {
 		p.command = p.command[2:]
 	} else if launches && p.start > len(p.command) { // or tegen would put another in front
 		p.command, p.args = p.words(), nil
-		c.at("command").moved()
-		c.at("args").moved()
+		c.at("command").markTranslated()
+		c.at("args").markTranslated()
 	}
 	if !d.tegenRun(p, pod, c) && (byEntrypoint || !launches) {
 		d.set("spec.launcher", schema.LauncherEntrypoint, c)
@@ -255,9 +255,9 @@ func (d *draft) script(p *program, pod, c view) {
 	first := p.args[0]
 	config := pod.at("volumes").item("name", "script").at("configMap", "name")
 	fetch := pod.at("initContainers").item("name", "fetch-script")
-	mounted := c.at("volumeMounts").item("mountPath", scriptDir).given() && strings.HasPrefix(first, scriptDir+"/")
+	mounted := c.at("volumeMounts").item("mountPath", scriptDir).isSet() && strings.HasPrefix(first, scriptDir+"/")
 	switch command := fetch.at("command").texts(); {
-	case mounted && config.given():
+	case mounted && config.isSet():
 		d.set("spec.script.configMap", tree{"name": config.text(), "key": strings.TrimPrefix(first, scriptDir+"/")}, config)
 	case mounted && len(command) == 5 && command[0] == "aws":
 		d.set("spec.script.s3", unescaped(command[3]), fetch.at("command"))

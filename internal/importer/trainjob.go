@@ -29,7 +29,7 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 		shared = runtime
 	}
 	child, others := s.trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
-	if !child.given() {
+	if !child.isSet() {
 		return nil, fmt.Errorf("the %s %s that it runs on has no spec.template.spec.replicatedJobs", kind, name)
 	}
 	name = o.name
@@ -37,9 +37,9 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 		name = unhashed(runtime)
 	}
 	d := newDraft(s, runtime, schema.FrameworkTorchelastic, schema.TargetTrainJob, name)
-	d.own(o)
+	d.addWorkload(o)
 	shared.draft = d
-	d.lost = others
+	d.unrenderedPods = others
 	d.policy(runtime.view().at("spec", "mlPolicy"))
 	d.set("metadata.namespace", o.namespace, o.view().at("metadata", "namespace"))
 	for _, field := range []string{"labels", "annotations"} {
@@ -54,25 +54,25 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	d.override(template, spec.at("trainer"))
 	c := d.worker(template)
 	d.torch(template.at("spec"), c, nil)
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
 // nodesOf reads how many nodes train, and how many processes on each; without a number Trainer counts accelerators.
 func (d *draft) nodesOf(spec, policy view, o *object) {
 	for _, v := range []view{policy.at("numNodes"), spec.at("trainer", "numNodes")} {
-		d.amount("spec.workers.replicas", v)
+		d.setNumber("spec.workers.replicas", v)
 	}
-	if own, shared := spec.at("trainer", "numNodes"), policy.at("numNodes"); own.given() && shared.given() && own.text() != shared.text() {
+	if own, shared := spec.at("trainer", "numNodes"), policy.at("numNodes"); own.isSet() && shared.isSet() && own.text() != shared.text() {
 		d.note(shared, Translated, "the TrainJob's own number, %s, stands for it", own.text())
-		shared.moved()
+		shared.markTranslated()
 	}
 	d.processesOf(spec.at("trainer", "numProcPerNode"), policy.at("torch", "numProcPerNode"))
 	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
 		d.note(spec.at("runtimeRef"), Translated, "the runtime becomes a TrainingRuntime of the job's own")
-		spec.at("runtimeRef").moved()
-		runtime.at("kind").moved()
-		runtime.at("metadata", "name").moved()
+		spec.at("runtimeRef").markTranslated()
+		runtime.at("kind").markTranslated()
+		runtime.at("metadata", "name").markTranslated()
 	}
 }
 
@@ -88,21 +88,21 @@ func (d *draft) processesOf(own, shared view) {
 	default:
 		d.set("spec.workers.processes", "auto", v)
 	}
-	if own.given() && shared.given() && own.text() != shared.text() {
+	if own.isSet() && shared.isSet() && own.text() != shared.text() {
 		d.note(shared, Translated, "the TrainJob's own number, %s, stands for it", own.text())
 	}
-	shared.moved()
+	shared.markTranslated()
 }
 
 // override puts what a TrainJob says of its pods into the runtime's template, where tegen writes it.
 func (d *draft) override(template, trainer view) {
-	c := trainerOf(template.at("spec"))
+	c := trainingContainer(template.at("spec"))
 	if c.mapping() == nil {
 		return
 	}
 	for _, field := range []string{"image", "command", "args", "resourcesPerNode"} {
 		v := trainer.at(field)
-		if !v.given() {
+		if !v.isSet() {
 			continue
 		}
 		if field == "resourcesPerNode" {
@@ -110,12 +110,12 @@ func (d *draft) override(template, trainer view) {
 		} else {
 			c.mapping()[field] = clone(v.value)
 		}
-		v.moved()
+		v.markTranslated()
 	}
 	for _, e := range trainer.at("env").items() {
 		d.overrideVariable(c, e)
 	}
-	trainer.at("env").moved()
+	trainer.at("env").markTranslated()
 }
 
 // overrideVariable puts a variable of the TrainJob in the place of the runtime's of that name, or behind all of those.
@@ -123,7 +123,7 @@ func (d *draft) overrideVariable(c, e view) {
 	shared := c.at("env").item("name", e.at("name").text())
 	list := listOf(c.mapping()["env"])
 	i := slices.IndexFunc(list, func(item any) bool {
-		return shared.given() && (view{value: item}).at("name").text() == e.at("name").text()
+		return shared.isSet() && (view{value: item}).at("name").text() == e.at("name").text()
 	})
 	if i < 0 {
 		c.mapping()["env"] = append(list, clone(e.value))
@@ -139,16 +139,16 @@ func (d *draft) overrideVariable(c, e view) {
 func (d *draft) podGroupPolicy(spec view) {
 	policy := spec.at("podGroupPolicy")
 	replicas := d.get("spec.workers.replicas").value
-	if v := policy.at("coscheduling"); v.given() {
+	if v := policy.at("coscheduling"); v.isSet() {
 		d.set("spec.gang.scheduler", schema.GangCoscheduling, v)
 		d.set("spec.gang.minAvailable", replicas, v)
 		seconds, ok := v.at("scheduleTimeoutSeconds").number()
 		if !ok {
 			seconds = 60 // the API's default
 		}
-		d.set("spec.gang.waitTimeout", span(seconds), v)
+		d.set("spec.gang.waitTimeout", durationText(seconds), v)
 	}
-	if v := policy.at("volcano"); v.given() {
+	if v := policy.at("volcano"); v.isSet() {
 		queue := spec.at("template", "metadata", "annotations", "scheduling.volcano.sh/queue-name")
 		d.set("spec.gang.scheduler", schema.GangVolcano, v)
 		d.set("spec.gang.minAvailable", replicas, v)
@@ -161,7 +161,7 @@ func (d *draft) podGroupPolicy(spec view) {
 func (s *stream) absent(o *object, kind, name string) *object {
 	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Changed,
 		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' prints", kind, name, strings.ToLower(kind), name))
-	o.view().at("spec", "runtimeRef").moved()
+	o.view().at("spec", "runtimeRef").markTranslated()
 	container := tree{"name": "node"}
 	template := tree{"spec": tree{"template": tree{"spec": tree{"containers": []any{container}}}}}
 	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{"name": "node", "template": template}}}}}
@@ -169,7 +169,7 @@ func (s *stream) absent(o *object, kind, name string) *object {
 	metadata, _ := runtime.Object["metadata"].(tree)
 	delete(metadata, "annotations")
 	delete(metadata, "labels")
-	runtime.made = true
+	runtime.synthetic = true
 	return runtime
 }
 
@@ -178,7 +178,7 @@ func (d *draft) policy(policy view) {
 	for _, key := range sortedKeys(policy.mapping()) {
 		if key != "numNodes" && key != "torch" {
 			d.note(policy.at(key), Changed, "only mlPolicy.torch is rendered: the pods are told nothing of %s", key)
-			policy.at(key).moved()
+			policy.at(key).markTranslated()
 		}
 	}
 }

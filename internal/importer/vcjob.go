@@ -12,23 +12,23 @@ import (
 func readVCJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	task, others := s.trainingItem(spec.at("tasks"))
-	if !task.given() {
+	if !task.isSet() {
 		return nil, errors.New("it has no spec.tasks")
 	}
 	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetVCJob, unhashed(o))
-	d.lost = others
+	d.unrenderedPods = others
 	d.set("spec.workers.replicas", int64(1), task)
-	d.amount("spec.workers.replicas", task.at("replicas"))
+	d.setNumber("spec.workers.replicas", task.at("replicas"))
 	d.vcFailure(spec, task)
-	d.keptFor(spec)
+	d.readTTL(spec)
 	c := d.worker(task.at("template"))
 	d.torch(task.at("template", "spec"), c, nil)
-	if plugin := spec.at("plugins", "pytorch"); plugin.given() {
-		d.unset(trainerWords(c), "the plugin pytorch")
+	if plugin := spec.at("plugins", "pytorch"); plugin.isSet() {
+		d.reportUnsetVariables(programOf(c), "the plugin pytorch")
 	}
 	d.readdress(addresses{o.name + "-" + task.at("name").text() + "-", o.name, d.name() + "-worker-", d.name(), 0})
 	d.vcGang(spec, task.at("template", "spec", "schedulerName"))
-	d.surroundings()
+	d.switchOffExtras()
 	return d, nil
 }
 
@@ -42,7 +42,7 @@ func (d *draft) vcFailure(spec, task view) {
 	}
 	pod := task.at("template", "spec")
 	inPlace := pod.at("restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
-	if !pod.at("restartPolicy").given() {
+	if !pod.at("restartPolicy").isSet() {
 		d.note(pod, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods that failed are made again, and counted")
 	}
 	switch restarts := slices.ContainsFunc(all, restartsPods); {
@@ -51,12 +51,12 @@ func (d *draft) vcFailure(spec, task view) {
 	default:
 		d.set("spec.failure.restartsPerWorker", int64(0), spec)
 		if !slices.ContainsFunc(all, func(policy view) bool { return strings.HasPrefix(policy.at("action").text(), "Restart") }) {
-			spec.at("maxRetry").moved() // which counts nothing then
+			spec.at("maxRetry").markTranslated() // which counts nothing then
 		}
 	}
 	var codes []any
 	for _, policy := range spec.at("policies").items() {
-		if code := policy.at("exitCode"); code.given() && policy.at("action").text() == "TerminateJob" {
+		if code := policy.at("exitCode"); code.isSet() && policy.at("action").text() == "TerminateJob" {
 			codes = append(codes, code.value)
 		}
 	}
@@ -68,7 +68,7 @@ func (d *draft) vcFailure(spec, task view) {
 // restartsPods says whether a policy has pods that failed made again.
 func restartsPods(policy view) bool {
 	events := append(policy.at("events").texts(), policy.at("event").text())
-	failed := slices.Contains(events, "PodFailed") || slices.Contains(events, "*") || policy.at("exitCode").given()
+	failed := slices.Contains(events, "PodFailed") || slices.Contains(events, "*") || policy.at("exitCode").isSet()
 	return failed && strings.HasPrefix(policy.at("action").text(), "Restart")
 }
 
@@ -78,36 +78,36 @@ func (d *draft) vcGang(spec, scheduler view) {
 	if name := spec.at("schedulerName"); name.text() != "volcano" {
 		d.set("spec.placement.scheduler", name.text(), name)
 	}
-	if class := spec.at("priorityClassName"); class.given() {
+	if class := spec.at("priorityClassName"); class.isSet() {
 		d.set("spec.placement.priorityClass", class.text(), class)
 	}
 	least, ok := spec.at("minAvailable").number()
-	share := ok && d.lost > 0 // it counts the pods of all tasks
+	share := ok && d.unrenderedPods > 0 // it counts the pods of all tasks
 	if share {
-		least = max(least-d.lost, 1)
-		spec.at("minAvailable").moved()
+		least = max(least-d.unrenderedPods, 1)
+		spec.at("minAvailable").markTranslated()
 	}
 	if !ok {
 		least, _ = d.get("spec.workers.replicas").number()
 	}
 	fewest := d.get("spec.workers.min")
-	if !fewest.given() {
+	if !fewest.isSet() {
 		fewest = d.get("spec.workers.replicas")
 	}
 	// A launcher that waits for more is the source's own mistake, which the schema finds.
-	if n, _ := fewest.number(); least < n && (d.lost > 0 || d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
+	if n, _ := fewest.number(); least < n && (d.unrenderedPods > 0 || d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
 		without := ""
 		if share {
 			without = "without the pods of other tasks "
 		}
 		d.note(spec.at("minAvailable"), Changed, "%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without, least, n)
-		spec.at("minAvailable").moved()
+		spec.at("minAvailable").markTranslated()
 		least = n
 	} else if share {
 		d.note(spec.at("minAvailable"), Translated, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 	}
 	queue := spec.at("queue")
-	if n, _ := fewest.number(); n == least && !queue.given() && !scheduler.given() {
+	if n, _ := fewest.number(); n == least && !queue.isSet() && !scheduler.isSet() {
 		return
 	}
 	d.set("spec.gang.scheduler", schema.GangVolcano, spec)

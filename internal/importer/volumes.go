@@ -21,20 +21,20 @@ func (d *draft) volumes(pod, c view) {
 		claim, empty := volume.at("persistentVolumeClaim", "claimName"), volume.at("emptyDir")
 		where := path.Clean(m.at("mountPath").text())
 		switch {
-		case where == "/dev/shm" && empty.at("sizeLimit").given() && empty.at("medium").text() == "Memory":
+		case where == "/dev/shm" && empty.at("sizeLimit").isSet() && empty.at("medium").text() == "Memory":
 			d.set("spec.resources.shm", empty.at("sizeLimit").text(), empty.at("sizeLimit"))
 			d.volume[volume.at("name").text()] = "dshm"
-		case where == "/tmp" && empty.given() && empty.at("medium").text() == "" && d.scratch(empty):
+		case where == "/tmp" && empty.isSet() && empty.at("medium").text() == "" && d.readTmp(empty):
 			d.volume[volume.at("name").text()] = "tmp"
 		case where == "/dev/shm" || where == "/tmp":
 			// what no field says, podTemplate carries
 		case where == scriptDir || strings.HasPrefix(where, "/tegen/"):
 			// its program, or certificates: see the framework
-		case claim.given():
+		case claim.isSet():
 			d.mount(m, volume, d.stream.claim(d, claim))
-		case empty.given():
+		case empty.isSet():
 			source := tree{}
-			if v := empty.at("sizeLimit"); v.given() {
+			if v := empty.at("sizeLimit"); v.isSet() {
 				source["size"] = v.text()
 			}
 			if v := empty.at("medium"); v.text() == "Memory" {
@@ -50,10 +50,10 @@ func (d *draft) volumes(pod, c view) {
 	}
 }
 
-// scratch reads the bound of /tmp, and says whether a field can: without one it is what the container may have of local
+// readTmp reads the bound of /tmp, and says whether a field can: without one it is what the container may have of local
 // disk, so that this must be unbounded too.
-func (d *draft) scratch(empty view) bool {
-	if v := empty.at("sizeLimit"); v.given() {
+func (d *draft) readTmp(empty view) bool {
+	if v := empty.at("sizeLimit"); v.isSet() {
 		d.set("spec.resources.tmp", v.text(), v)
 		return true
 	}
@@ -65,7 +65,7 @@ func (d *draft) mount(m, volume view, source tree) {
 	name := d.volumeName(volume)
 	d.volume[volume.at("name").text()] = name
 	item := tree{"name": name, "mountPath": m.at("mountPath").text()}
-	if v := m.at("subPath"); v.given() {
+	if v := m.at("subPath"); v.isSet() {
 		item["subPath"] = v.text()
 	}
 	if m.at("readOnly").isTrue() {
@@ -100,14 +100,14 @@ func (d *draft) volumeName(volume view) string {
 	return name
 }
 
-// outlives says whether a directory is on a volume that pods can write and that outlives them.
-func (d *draft) outlives(dir string) bool {
+// isPersistent says whether a directory is on a volume that pods can write and that outlives them.
+func (d *draft) isPersistent(dir string) bool {
 	dir = path.Clean(dir)
 	best, ok := "", false
 	for _, v := range d.get("spec.storage").items() {
 		mount := path.Clean(v.at("mountPath").text())
 		if (dir == mount || strings.HasPrefix(dir, mount+"/")) && len(mount) > len(best) {
-			best, ok = mount, !v.at("emptyDir").given() && !v.at("readOnly").isTrue()
+			best, ok = mount, !v.at("emptyDir").isSet() && !v.at("readOnly").isTrue()
 		}
 	}
 	return ok

@@ -1,23 +1,19 @@
 package install
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
-	"regexp"
-	"strconv"
-	"strings"
+	"slices"
 
-	yamlv3 "go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -26,15 +22,15 @@ const MaxConfig = 512 << 10
 
 const (
 	configKind      = "KubeSchedulerConfiguration"
-	clusterLease    = "kube-scheduler" // and what kube-scheduler takes where no name is given
+	clusterLease    = "kube-scheduler" // also kube-scheduler's default
 	clusterProfile  = "default-scheduler"
-	systemNamespace = "kube-system" // and what kube-scheduler takes where no namespace is given
+	systemNamespace = "kube-system" // also kube-scheduler's default
 )
 
 // document is a configuration with the positions of its fields.
 type document struct {
 	name   string
-	root   *yamlv3.Node
+	root   *yaml.Node
 	config configv1.KubeSchedulerConfiguration
 	errs   schema.Errors
 }
@@ -64,49 +60,20 @@ func (d *document) fail(path, rule, format string, args ...any) {
 }
 
 // at is the value of a field, or of the nearest that is there around it.
-func (d *document) at(path string) *yamlv3.Node {
-	n := d.root
-	for step := range strings.SplitSeq(strings.ReplaceAll(path, "[", ".["), ".") {
-		next := child(n, step)
-		if next == nil {
-			break
-		}
-		n = next
-	}
-	return n
-}
-
-func child(n *yamlv3.Node, step string) *yamlv3.Node {
-	if n == nil {
+func (d *document) at(path string) *yaml.Node {
+	if d.root == nil {
 		return nil
 	}
-	if index, ok := strings.CutPrefix(step, "["); ok {
-		i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
-		if err != nil || n.Kind != yamlv3.SequenceNode || i >= len(n.Content) {
-			return nil
-		}
-		return n.Content[i]
-	}
-	for i := 0; n.Kind == yamlv3.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == step {
-			return n.Content[i+1]
-		}
-	}
-	return nil
+	return yamldoc.Nearest(d.root, yamldoc.ParsePath(path))
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+): (?s:(.*))`)
-
-// syntax reports what a YAML parser says, at the line that it names.
+// syntax reports what a YAML parser says.
 func (d *document) syntax(err error) {
-	msg := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
-	e := schema.Error{File: d.name, Line: 1, Col: 1, Rule: "yaml"}
-	if m := yamlLine.FindStringSubmatch(msg); m != nil {
-		if line, err := strconv.Atoi(m[1]); err == nil {
-			e.Line, msg = line, m[2]
-		}
+	e := schema.Error{File: d.name, Line: 1, Col: 1, Rule: "yaml", Msg: "cannot be read as YAML: " + err.Error()}
+	var at *yamldoc.Error
+	if errors.As(err, &at) {
+		e.Line, e.Msg = at.Line, "cannot be read as YAML: "+at.Msg
 	}
-	e.Msg = "cannot be read as YAML: " + strings.ReplaceAll(strings.TrimSpace(msg), "\n", "; ")
 	d.errs = append(d.errs, e)
 }
 
@@ -116,25 +83,25 @@ func (d *document) read(text []byte) bool {
 		d.fail("", "size", "is longer than the %d KiB that a ConfigMap has room for", MaxConfig>>10)
 		return false
 	}
-	asJSON, err := yaml.YAMLToJSONStrict(text) // first: the other parser's lines are off by one, and it takes a key twice
+	docs := slices.DeleteFunc(yamldoc.Split(d.name, text), yamldoc.Document.IsBlank)
+	if len(docs) == 0 {
+		docs = []yamldoc.Document{{}}
+	}
+	asJSON, err := docs[0].StrictJSON()
 	if err != nil {
 		d.syntax(err)
 		return false
 	}
-	var root, more yamlv3.Node
-	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(&root); err != nil && !errors.Is(err, io.EOF) {
+	if d.root, err = docs[0].Parse(); err != nil {
 		d.syntax(err)
 		return false
 	}
-	if len(root.Content) > 0 {
-		d.root = root.Content[0]
-	}
-	if d.root == nil || d.root.Kind != yamlv3.MappingNode {
-		d.fail("", "type", "must be a %s: begin with 'apiVersion: %s' and 'kind: %s'", configKind, configv1.SchemeGroupVersion, configKind)
+	if d.root == nil || d.root.Kind != yaml.MappingNode {
+		d.fail("", "type", "must be a %s: begin with 'apiVersion: %s' and 'kind: %s'",
+			configKind, configv1.SchemeGroupVersion, configKind)
 		return false
 	}
-	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+	if len(docs) > 1 {
 		d.fail("", "documents", "must be one document: the scheduler reads no further than '---'")
 		return false
 	}
@@ -145,7 +112,7 @@ func (d *document) read(text []byte) bool {
 func (d *document) ofKind() bool {
 	for _, f := range []struct{ name, want string }{{"apiVersion", configv1.SchemeGroupVersion.String()}, {"kind", configKind}} {
 		got := ""
-		if n := child(d.root, f.name); n != nil {
+		if n := yamldoc.Field(d.root, f.name); n != nil {
 			got = n.Value
 		}
 		if got != f.want {
@@ -197,7 +164,7 @@ func word(t reflect.Type) string {
 // two that schedule would give one place to two pods.
 func (d *document) leaderElection(namespace string) {
 	l := &d.config.LeaderElection
-	if child(d.root, "leaderElection") == nil {
+	if yamldoc.Field(d.root, "leaderElection") == nil {
 		d.fail("leaderElection", "required", "is missing, and with it the Lease by which one of the replicas leads: write {leaderElect: true, resourceName: %s, resourceNamespace: %s}",
 			names.Scheduler, namespace)
 		return

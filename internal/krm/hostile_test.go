@@ -27,7 +27,7 @@ func TestTransformers(t *testing.T) {
 		}, "resources from 'a.yaml': missing Resource metadata"},
 		"no YAML": {map[string]string{
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "a: {\n", "tegen.yaml": generator,
-		}, "a.yaml: yaml: line 1"},
+		}, "a.yaml: line 2"},
 		"nothing": {map[string]string{
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "", "tegen.yaml": generator,
 		}, ""},

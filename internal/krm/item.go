@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 const (
@@ -20,45 +21,23 @@ const (
 	legacyIndex     = "config.kubernetes.io/index"
 )
 
-// target is the node that an alias stands for, and any other itself.
-func target(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
-// absent says whether there is nothing, or a null.
-func absent(n *yaml.Node) bool {
-	n = target(n)
-	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == yaml.NodeTagNull
-}
-
-// field is a mapping's value of a key, nil where it has none or is no mapping.
-func field(n *yaml.Node, key string) *yaml.Node {
-	n = target(n)
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
+// isNull says whether there is nothing, or a null.
+func isNull(n *yaml.Node) bool {
+	n = yamldoc.Target(n)
+	return n == nil || yamldoc.KindOf(n) == yamldoc.Null
 }
 
 // textOf is a scalar's value, "" of anything else.
 func textOf(n *yaml.Node) string {
-	n = target(n)
-	if absent(n) || n.Kind != yaml.ScalarNode {
+	n = yamldoc.Target(n)
+	if isNull(n) || n.Kind != yaml.ScalarNode {
 		return ""
 	}
 	return n.Value
 }
 
-// sortOf is what people call a node of its kind.
-func sortOf(n *yaml.Node) string {
+// describe is a node's kind in words.
+func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		return "an alias of another"
@@ -66,22 +45,22 @@ func sortOf(n *yaml.Node) string {
 		return "a mapping"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case absent(n):
+	case isNull(n):
 		return "nothing"
 	}
 	return strconv.Quote(n.Value)
 }
 
-func apiVersion(n *yaml.Node) string { return textOf(field(n, "apiVersion")) }
-func kind(n *yaml.Node) string       { return textOf(field(n, "kind")) }
-func name(n *yaml.Node) string       { return textOf(field(field(n, "metadata"), "name")) }
-func namespace(n *yaml.Node) string  { return textOf(field(field(n, "metadata"), "namespace")) }
+func apiVersion(n *yaml.Node) string { return textOf(yamldoc.Field(n, "apiVersion")) }
+func kind(n *yaml.Node) string       { return textOf(yamldoc.Field(n, "kind")) }
+func name(n *yaml.Node) string       { return textOf(yamldoc.Field(n, "metadata", "name")) }
+func namespace(n *yaml.Node) string  { return textOf(yamldoc.Field(n, "metadata", "namespace")) }
 func label(n *yaml.Node, key string) string {
-	return textOf(field(field(field(n, "metadata"), "labels"), key))
+	return textOf(yamldoc.Field(n, "metadata", "labels", key))
 }
-func annotations(n *yaml.Node) *yaml.Node { return field(field(n, "metadata"), "annotations") }
+func annotations(n *yaml.Node) *yaml.Node { return yamldoc.Field(n, "metadata", "annotations") }
 
-// isInput knows inputs by their group, so that the schema refuses another version, which would pass through otherwise.
+// isInput goes by the group alone, so that the schema refuses another version, which would pass through otherwise.
 func isInput(n *yaml.Node) bool {
 	group, _, _ := strings.Cut(names.APIVersion, "/")
 	known := kind(n) == names.KindTrainingJob || kind(n) == names.KindEnvironment
@@ -89,9 +68,9 @@ func isInput(n *yaml.Node) bool {
 }
 
 // isLocal says whether nothing applies an item.
-func isLocal(n *yaml.Node) bool { return textOf(field(annotations(n), localConfig)) == "true" }
+func isLocal(n *yaml.Node) bool { return textOf(yamldoc.Field(annotations(n), localConfig)) == "true" }
 
-// markLocal lets an item stay in its repository: no cluster knows its kind.
+// markLocal keeps an item from being applied: no cluster has its kind.
 func markLocal(n *yaml.Node) error {
 	if err := yaml.NewRNode(n).PipeE(yaml.SetAnnotation(localConfig, "true")); err != nil {
 		return fmt.Errorf("marking %s as local: %w", name(n), err)
@@ -101,9 +80,9 @@ func markLocal(n *yaml.Node) error {
 
 // itemName is the file that an item came from, or what tells it from the others.
 func itemName(n *yaml.Node, i int) string {
-	path := field(annotations(n), pathAnnotation)
+	path := yamldoc.Field(annotations(n), pathAnnotation)
 	if path == nil {
-		path = field(annotations(n), legacyPath)
+		path = yamldoc.Field(annotations(n), legacyPath)
 	}
 	if file := textOf(path); file != "" {
 		return file
@@ -114,8 +93,8 @@ func itemName(n *yaml.Node, i int) string {
 	return "items[" + strconv.Itoa(i) + "]"
 }
 
-// madeFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
-func madeFor(n *yaml.Node) string {
+// renderedFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
+func renderedFor(n *yaml.Node) string {
 	if label(n, "app.kubernetes.io/managed-by") != names.ManagedBy {
 		return ""
 	}

@@ -30,15 +30,15 @@ func readList(in []byte) (*list, error) {
 	if err != nil {
 		return nil, err
 	}
-	if root == nil || root.Kind != yaml.MappingNode || textOf(field(root, "kind")) != "ResourceList" {
+	if root == nil || root.Kind != yaml.MappingNode || textOf(yamldoc.Field(root, "kind")) != "ResourceList" {
 		return nil, errors.New("standard input holds no ResourceList; 'tegen render FILE' renders a file")
 	}
-	l := &list{version: textOf(field(root, "apiVersion"))}
+	l := &list{version: textOf(yamldoc.Field(root, "apiVersion"))}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i].Value, root.Content[i+1]
 		if seen[key] {
-			return nil, fmt.Errorf("line %d: %s stands there twice", root.Content[i].Line, key)
+			return nil, fmt.Errorf("line %d: %s is there twice", root.Content[i].Line, key)
 		}
 		seen[key] = true
 		switch key {
@@ -48,7 +48,7 @@ func readList(in []byte) (*list, error) {
 				return nil, err
 			}
 		case "functionConfig":
-			if absent(value) {
+			if isNull(value) {
 				break
 			}
 			if err := checkObject(value, key); err != nil {
@@ -74,29 +74,37 @@ func readList(in []byte) (*list, error) {
 // onlyDocument is the content of a stream of one document, nil of one that is empty.
 func onlyDocument(in []byte) (*yaml.Node, error) {
 	var only *yaml.Node
-	for dec := yaml.NewDecoder(bytes.NewReader(in)); ; {
-		var doc yaml.Node
-		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-			return only, nil
-		} else if err != nil {
-			return nil, err
-		}
+	for _, doc := range yamldoc.Split("standard input", in) {
+		root, err := parse(doc)
 		switch {
-		case len(doc.Content) == 0 || absent(doc.Content[0]):
+		case err != nil:
+			return nil, err
+		case isNull(root):
 		case only != nil:
-			return nil, fmt.Errorf("line %d: a second document: a function is handed one ResourceList", doc.Content[0].Line)
+			return nil, fmt.Errorf("line %d: a second document: a function is handed one ResourceList", root.Line)
 		default:
-			only = doc.Content[0]
+			only = root
 		}
 	}
+	return only, nil
+}
+
+// parse names the line of an error, and leaves the name of the file to its caller.
+func parse(doc yamldoc.Document) (*yaml.Node, error) {
+	root, err := doc.Parse()
+	var at *yamldoc.Error
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("line %d: %s", at.Line, at.Msg)
+	}
+	return root, err
 }
 
 func itemsOf(value *yaml.Node) ([]*yaml.Node, error) {
-	if absent(value) {
+	if isNull(value) {
 		return nil, nil
 	}
 	if value.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("line %d: items: must be a list of objects, not %s", value.Line, sortOf(value))
+		return nil, fmt.Errorf("line %d: items: must be a list of objects, not %s", value.Line, describe(value))
 	}
 	for i, item := range value.Content {
 		path := fmt.Sprintf("items[%d]", i)
@@ -107,31 +115,31 @@ func itemsOf(value *yaml.Node) ([]*yaml.Node, error) {
 	return value.Content, nil
 }
 
-// checkObject holds what tells objects apart to its form. path is where the object stands.
+// checkObject checks the form of what tells objects apart. path is that of the object.
 func checkObject(n *yaml.Node, path string) error {
 	must := func(n *yaml.Node, kind yaml.Kind, path, what string) error {
-		if absent(n) || target(n).Kind == kind {
+		if isNull(n) || yamldoc.Target(n).Kind == kind {
 			return nil
 		}
-		return fmt.Errorf("line %d: %s: must be %s, not %s", n.Line, path, what, sortOf(n))
+		return fmt.Errorf("line %d: %s: must be %s, not %s", n.Line, path, what, describe(n))
 	}
 	if n.Kind != yaml.MappingNode { // null too, and an alias, whose object would be there twice
-		return fmt.Errorf("line %d: %s: must be an object, not %s", n.Line, path, sortOf(n))
+		return fmt.Errorf("line %d: %s: must be an object, not %s", n.Line, path, describe(n))
 	}
-	metadata := field(n, "metadata")
-	err := errors.Join(must(field(n, "apiVersion"), yaml.ScalarNode, path+".apiVersion", "a text"),
-		must(field(n, "kind"), yaml.ScalarNode, path+".kind", "a text"),
+	metadata := yamldoc.Field(n, "metadata")
+	err := errors.Join(must(yamldoc.Field(n, "apiVersion"), yaml.ScalarNode, path+".apiVersion", "a text"),
+		must(yamldoc.Field(n, "kind"), yaml.ScalarNode, path+".kind", "a text"),
 		must(metadata, yaml.MappingNode, path+".metadata", "a mapping"),
-		must(field(metadata, "name"), yaml.ScalarNode, path+".metadata.name", "a text"),
-		must(field(metadata, "namespace"), yaml.ScalarNode, path+".metadata.namespace", "a text"))
+		must(yamldoc.Field(metadata, "name"), yaml.ScalarNode, path+".metadata.name", "a text"),
+		must(yamldoc.Field(metadata, "namespace"), yaml.ScalarNode, path+".metadata.namespace", "a text"))
 	for _, name := range []string{"labels", "annotations"} {
-		texts := field(metadata, name)
+		texts := yamldoc.Field(metadata, name)
 		at := path + ".metadata." + name
-		if wrong := must(texts, yaml.MappingNode, at, "a mapping"); wrong != nil || absent(texts) {
+		if wrong := must(texts, yaml.MappingNode, at, "a mapping"); wrong != nil || isNull(texts) {
 			err = errors.Join(err, wrong)
 			continue
 		}
-		texts = target(texts)
+		texts = yamldoc.Target(texts)
 		for i := 0; i+1 < len(texts.Content); i += 2 {
 			err = errors.Join(err, must(texts.Content[i+1], yaml.ScalarNode, at+"."+texts.Content[i].Value, "a text"))
 		}
@@ -140,7 +148,7 @@ func checkObject(n *yaml.Node, path string) error {
 }
 
 // selfContained refuses an alias of what stands outside of a part of the list. Parts are printed in another order than they
-// are read, and some are left out: the alias would stand above its anchor, or without one. path is where the part stands.
+// are read, and some are left out: the alias would come before its anchor, or without one. path is that of the part.
 func selfContained(part *yaml.Node, path string) error {
 	anchors := map[*yaml.Node]bool{}
 	var aliases []*yaml.Node
@@ -159,7 +167,7 @@ func selfContained(part *yaml.Node, path string) error {
 	walk(part)
 	for _, n := range aliases {
 		if !anchors[n.Alias] {
-			return fmt.Errorf("line %d: *%s in %s stands for what is written outside of it: write it out here", n.Line, n.Value, path)
+			return fmt.Errorf("line %d: *%s in %s is an alias of what is outside of it: write the value out", n.Line, n.Value, path)
 		}
 	}
 	return nil
@@ -168,8 +176,8 @@ func selfContained(part *yaml.Node, path string) error {
 // formats are the annotations in which items say which file they belong to: kpt's of today, those of old, or both.
 type formats struct{ internal, legacy bool }
 
-// formats of the list's items are what its answer is to have. Where there are none to tell, all are given; where no
-// item has a file, none is.
+// formats of the list's items are those of its answer: all of them for a list without items, none where no item has a
+// file.
 func (l *list) formats() formats {
 	if len(l.items) == 0 {
 		return formats{true, true}
@@ -178,7 +186,7 @@ func (l *list) formats() formats {
 	for _, n := range l.items {
 		a := annotations(n)
 		has := func(keys ...string) bool {
-			return slices.ContainsFunc(keys, func(k string) bool { return field(a, k) != nil })
+			return slices.ContainsFunc(keys, func(k string) bool { return yamldoc.Field(a, k) != nil })
 		}
 		f.internal = f.internal || has(pathAnnotation, indexAnnotation, "internal.config.kubernetes.io/id")
 		f.legacy = f.legacy || has(legacyPath, legacyIndex, "config.k8s.io/id")

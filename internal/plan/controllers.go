@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kind "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// Controller is what must run in a cluster beside Kubernetes itself for a job's objects to mean anything.
+// Controller is what must run in a cluster beside Kubernetes itself for a job's objects to have an effect.
 type Controller struct {
 	Name     string   `json:"name"`
 	CRDs     []string `json:"crds"`
@@ -27,194 +27,109 @@ type Controller struct {
 	Check    string   `json:"check"`
 }
 
-// needed is a row of the table: a controller, and the objects, gangs and pods that call for it.
+// needed is a controller with the objects, gangs and pods that need it.
 type needed struct {
-	Controller
-	serves     string            // what of a job calls for it, as docs/targets.md says
-	kinds      map[string]string // Kind.group to the name of its CustomResourceDefinition
-	gang       string            // spec.gang.scheduler
-	schedulers []string          // what pods without a gang call it
-	drivers    []string          // drivers of volumes
+	*apis.Controller
+	kinds      []kind.GroupKind // of custom resources
+	crds       []string         // definitions of what no job renders but the gang needs
+	schedulers []string         // what pods without a gang call it
+	drivers    []string         // drivers of volumes
 }
 
-// controllers is all that jobs may need. Commands are those of the projects' own documents where these still do what they
-// say, at the release beside whose definitions the tests hold what is rendered, or which docs/proof.md saw run; older
-// releases than Since are untried.
-var controllers = []needed{
+// controllers is all that jobs may need, in the order of reports: those of kinds first, then schedulers and drivers.
+var controllers = append(ofKinds(), []needed{
 	{
-		Controller: Controller{
-			Name: "JobSet", Since: "v0.12.0",
-			Install: []string{"kubectl apply --server-side -f https://github.com/kubernetes-sigs/jobset/releases/download/v0.12.0/manifests.yaml"},
-			Check:   "kubectl get deployment -n jobset-system jobset-controller-manager",
-		},
-		serves: "`target: jobset`",
-		kinds:  map[string]string{"JobSet.jobset.x-k8s.io": "jobsets.jobset.x-k8s.io"},
-	},
-	{
-		Controller: Controller{
-			Name: "Kubeflow Trainer", Since: "v2.3.0",
-			Install: []string{`kubectl apply --server-side -k "https://github.com/kubeflow/trainer.git/manifests/overlays/manager?ref=v2.3.0"`},
-			Check:   "kubectl get pods -n kubeflow-system",
-		},
-		serves: "`target: trainjob`, which brings its runtime along",
-		kinds: map[string]string{
-			"TrainJob.trainer.kubeflow.org":        "trainjobs.trainer.kubeflow.org",
-			"TrainingRuntime.trainer.kubeflow.org": "trainingruntimes.trainer.kubeflow.org",
-		},
-	},
-	{
-		Controller: Controller{
-			Name: "Kubeflow Training Operator", Since: "v1.9.0",
-			Install: []string{`kubectl apply --server-side -k "github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.0"`},
-			Check:   "kubectl get deployment -n kubeflow training-operator",
-		},
-		serves: "`target: pytorchjob`",
-		kinds:  map[string]string{"PyTorchJob.kubeflow.org": "pytorchjobs.kubeflow.org"},
-	},
-	{
-		Controller: Controller{
-			Name: "Kubeflow Training Operator with MXJob", Since: "v1.8.1", Note: "it is the last release that has MXJob",
-			Install: []string{`kubectl apply --server-side -k "github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.8.1"`},
-			Check:   "kubectl get deployment -n kubeflow training-operator",
-		},
-		serves: "`target: mxjob`",
-		kinds:  map[string]string{"MXJob.kubeflow.org": "mxjobs.kubeflow.org"},
-	},
-	{
-		Controller: Controller{
-			Name: "MPI Operator", Since: "v0.8.0",
-			Install: []string{"kubectl apply --server-side -f https://raw.githubusercontent.com/kubeflow/mpi-operator/v0.8.0/deploy/v2beta1/mpi-operator.yaml"},
-			Check:   "kubectl get deployment -n mpi-operator mpi-operator",
-		},
-		serves: "`target: mpijob`",
-		kinds:  map[string]string{"MPIJob.kubeflow.org": "mpijobs.kubeflow.org"},
-	},
-	{
-		Controller: Controller{
-			Name: "TorchElastic's controller", Since: "v0.2.0",
-			Note: "its own definition is refused since Kubernetes 1.22 and is left out here, for that of tegen's overlays/crds",
-			Install: []string{
-				"kubectl apply -k overlays/crds",
-				"git clone --branch v0.2.2 https://github.com/pytorch/elastic.git && cd elastic/kubernetes/config/default && sed -i '/crd/d' kustomization.yaml && kubectl apply -k .",
-			},
-			Check: "kubectl get pods -n elastic-job",
-		},
-		serves: "`target: elasticjob` of torchelastic",
-		kinds:  map[string]string{"ElasticJob.elastic.pytorch.org": "elasticjobs.elastic.pytorch.org"},
-	},
-	{
-		Controller: Controller{
-			Name: "DLRover's ElasticJob controller", Since: "v0.5.0",
-			Note: "the definition in its manifests/bases loses suspension and the pods' annotations, so that of crd/bases is put in its place; the image is that of its main branch",
-			Install: []string{
-				"git clone --branch v0.6.1 https://github.com/intelligent-machine-learning/dlrover.git && cd dlrover/go/elasticjob/config && " +
-					"kubectl apply --server-side -k manifests/bases && kubectl apply --server-side -f crd/bases/elastic.iml.github.io_elasticjobs.yaml",
-			},
-			Check: "kubectl get pods -n dlrover",
-		},
-		serves: "`framework: dlrover`",
-		kinds:  map[string]string{"ElasticJob.elastic.iml.github.io": "elasticjobs.elastic.iml.github.io"},
-	},
-	{
-		Controller: Controller{
-			Name: "MXNet's first operator",
-			Note: "it is of 2017 and was never released: its image is to be built of github.com/deepinsight/mxnet-operator, and starts on no Kubernetes " +
-				"since 1.22; target: job does the same without it",
-			Install: []string{"kubectl apply -k overlays/crds"},
-			Check:   "kubectl get deployment mx-job-operator",
-		},
-		serves: "`target: mxjob-mlkube`",
-		kinds:  map[string]string{"MxJob.mxnet.mlkube.io": "mxjobs.mxnet.mlkube.io", "MxJob.mlkube.io": "mxjobs.mlkube.io"},
-	},
-	{
-		Controller: Controller{
-			Name: "Volcano", Since: "v1.15.1",
-			Install: []string{"helm install volcano volcano --repo https://volcano-sh.github.io/helm-charts --version 1.15.1 -n volcano-system --create-namespace"},
-			Check:   "kubectl get pods -n volcano-system",
-		},
-		serves: "`target: vcjob`, `gang: {scheduler: volcano}`",
-		kinds: map[string]string{
-			"Job.batch.volcano.sh": "jobs.batch.volcano.sh", "PodGroup.scheduling.volcano.sh": "podgroups.scheduling.volcano.sh",
-		},
-		gang: schema.GangVolcano,
-	},
-	{
-		Controller: Controller{
-			Name: "scheduler-plugins, as a second scheduler", Since: "v0.34.7",
-			Install: []string{"helm install scheduler-plugins scheduler-plugins --repo https://scheduler-plugins.sigs.k8s.io --version 0.34.7"},
-			Check:   "kubectl get pods -A -l component=scheduler",
-		},
-		serves: "`gang: {scheduler: coscheduling}`",
-		kinds:  map[string]string{"PodGroup.scheduling.x-k8s.io": "podgroups.scheduling.x-k8s.io"},
-		gang:   schema.GangCoscheduling,
-	},
-	{
-		Controller: Controller{
+		Controller: &apis.Controller{
 			Name: "Koordinator", Since: "v1.6.0",
-			Note: "RELEASE is 1.6.0 for mode NonStrict, since 1.8 leaves pods beyond minAvailable pending; it is 1.8.0 for mode Strict, " +
-				"with as many pods as minAvailable, since 1.6 leaves those pending that come in place of lost ones: docs/gangs.md",
-			Install: []string{"helm install koordinator koordinator --repo https://koordinator-sh.github.io/charts --version RELEASE"},
-			Check:   "kubectl get pods -n koordinator-system",
-		},
-		serves: "`gang: {scheduler: koordinator}`",
-		kinds:  map[string]string{"PodGroup.scheduling.sigs.k8s.io": "podgroups.scheduling.sigs.k8s.io"},
-		gang:   schema.GangKoordinator,
-	},
-	{
-		Controller: Controller{
-			Name: "Kueue", CRDs: []string{"localqueues.kueue.x-k8s.io"}, Since: "v0.19.2",
-			Install: []string{"kubectl apply --server-side -f https://github.com/kubernetes-sigs/kueue/releases/download/v0.19.2/manifests.yaml"},
-			Check:   "kubectl get deployment -n kueue-system kueue-controller-manager",
-		},
-		serves: "`gang: {scheduler: kueue}`",
-		gang:   schema.GangKueue,
-	},
-	{
-		Controller: Controller{
-			Name: "Kubernetes' own gangs", Since: "1.36", Note: "they are behind feature gates that are off, and spec.kubernetesVersion says of which release",
-			Requires: []string{
-				"1.36: --feature-gates=GenericWorkload=true,GangScheduling=true of kube-apiserver and kube-scheduler, --runtime-config=scheduling.k8s.io/v1alpha2=true of kube-apiserver",
-				"1.37: --feature-gates=GenericWorkload=true of kube-apiserver and kube-scheduler, --runtime-config=scheduling.k8s.io/v1beta1=true of kube-apiserver",
+			Note: "RELEASE is 1.6.0 for mode NonStrict, since 1.8 leaves pods beyond minAvailable pending; " +
+				"it is 1.8.0 for mode Strict, with as many pods as minAvailable, " +
+				"since 1.6 leaves those pending that come in place of lost ones: docs/gangs.md",
+			Install: []string{
+				"helm install koordinator koordinator --repo https://koordinator-sh.github.io/charts --version RELEASE",
 			},
-			Check: "kubectl get podgroups.scheduling.k8s.io -A",
+			Check:  "kubectl get pods -n koordinator-system",
+			Serves: "`gang: {scheduler: koordinator}`",
+			Gang:   schema.GangKoordinator,
 		},
-		serves: "`gang: {scheduler: kubernetes}`",
-		gang:   schema.GangKubernetes,
+		kinds: []kind.GroupKind{{Group: "scheduling.sigs.k8s.io", Kind: "PodGroup"}},
 	},
 	{
-		Controller: Controller{
+		Controller: &apis.Controller{
+			Name: "Kueue", Since: "v0.19.2",
+			Install: []string{
+				"kubectl apply --server-side " +
+					"-f https://github.com/kubernetes-sigs/kueue/releases/download/v0.19.2/manifests.yaml",
+			},
+			Check:  "kubectl get deployment -n kueue-system kueue-controller-manager",
+			Serves: "`gang: {scheduler: kueue}`",
+			Gang:   schema.GangKueue,
+		},
+		crds: []string{"localqueues.kueue.x-k8s.io"},
+	},
+	{
+		Controller: &apis.Controller{
+			Name: "Kubernetes' own gangs", Since: "1.36",
+			Note: "they are behind feature gates that are off, and spec.kubernetesVersion says of which release",
+			Requires: []string{
+				"1.36: --feature-gates=GenericWorkload=true,GangScheduling=true of kube-apiserver and " +
+					"kube-scheduler, --runtime-config=scheduling.k8s.io/v1alpha2=true of kube-apiserver",
+				"1.37: --feature-gates=GenericWorkload=true of kube-apiserver and kube-scheduler, " +
+					"--runtime-config=scheduling.k8s.io/v1beta1=true of kube-apiserver",
+			},
+			Check:  "kubectl get podgroups.scheduling.k8s.io -A",
+			Serves: "`gang: {scheduler: kubernetes}`",
+			Gang:   schema.GangKubernetes,
+		},
+	},
+	{
+		Controller: &apis.Controller{
 			Name: "tegen-scheduler", Note: "it is of the same release as tegen",
 			Install: []string{"tegen install scheduler --image IMAGE | kubectl apply --server-side -f -"},
 			Check:   "kubectl get pods -A -l app.kubernetes.io/name=tegen-scheduler",
+			Serves:  "`gang: {scheduler: tegen}`, `placement: {scheduler: random}`",
+			Gang:    schema.GangTegen,
 		},
-		serves:     "`gang: {scheduler: tegen}`, `placement: {scheduler: random}`",
-		gang:       schema.GangTegen,
 		schedulers: []string{names.Scheduler, "random"},
 	},
 	{
-		Controller: Controller{
+		Controller: &apis.Controller{
 			Name: "Amazon EFS CSI driver", Since: "v3.4.1",
 			Install: []string{"eksctl create addon --cluster CLUSTER --name aws-efs-csi-driver"},
 			Check:   "kubectl get csidriver efs.csi.aws.com",
+			Serves:  "volumes on `efs`",
 		},
-		serves:  "volumes on `efs`",
 		drivers: []string{"efs.csi.aws.com"},
 	},
 	{
-		Controller: Controller{
+		Controller: &apis.Controller{
 			Name: "Amazon FSx CSI driver", Since: "v1.9.0",
 			Install: []string{"eksctl create addon --cluster CLUSTER --name aws-fsx-csi-driver"},
 			Check:   "kubectl get csidriver fsx.csi.aws.com",
+			Serves:  "volumes on `fsx`",
 		},
-		serves:  "volumes on `fsx`",
 		drivers: []string{"fsx.csi.aws.com"},
 	},
+}...)
+
+// ofKinds are the controllers that stand beside the kinds of custom resources.
+func ofKinds() (all []needed) {
+	for _, k := range apis.Kinds {
+		if k.Controller == nil {
+			continue
+		}
+		i := slices.IndexFunc(all, func(n needed) bool { return n.Controller == k.Controller })
+		if i < 0 {
+			i, all = len(all), append(all, needed{Controller: k.Controller})
+		}
+		all[i].kinds = append(all[i].kinds, k.GroupKind())
+	}
+	return all
 }
 
-// calls says of a controller what a job's object makes of it: whether it is needed, and for which definition.
+// calls reports whether an object needs the controller, and by which definition.
 func (n *needed) calls(obj runtime.Object, of kind.GroupVersionKind) (crd string, is bool) {
-	if crd, is = n.kinds[of.Kind+"."+of.Group]; is {
-		return crd, true
+	if slices.Contains(n.kinds, of.GroupKind()) {
+		return apis.CRD(of.GroupKind()), true
 	}
 	switch o := obj.(type) {
 	case *corev1.PersistentVolume:
@@ -233,9 +148,11 @@ func (j *Job) require(job *schema.Job, objects []runtime.Object) {
 	}
 	for i := range controllers {
 		n := &controllers[i]
-		c, is := n.Controller, n.places(job, j.PodSets)
-		c.CRDs = append([]string{}, n.CRDs...)
-		c.Install = append([]string{}, n.Install...)
+		is := n.places(job, j.PodSets)
+		c := Controller{
+			Name: n.Name, CRDs: append([]string{}, n.crds...), Since: n.Since, Note: n.Note, Requires: n.Requires,
+			Install: append([]string{}, n.Install...), Check: n.Check,
+		}
 		for i, obj := range objects {
 			crd, called := n.calls(obj, kinds[i])
 			is = is || called
@@ -249,15 +166,17 @@ func (j *Job) require(job *schema.Job, objects []runtime.Object) {
 	}
 }
 
-// places says of a scheduler whether a job's pods are for it: its gang, or pods without one that name it.
+// places reports whether a scheduler places a job's pods: its gang, or pods without one that name it.
 func (n *needed) places(job *schema.Job, sets []*PodSet) bool {
 	if job.Spec.Gang.Active() { // of whom pods name the scheduler as they like
-		return n.gang != "" && job.Spec.Gang.Is(n.gang)
+		return n.Gang != "" && job.Spec.Gang.Is(n.Gang)
 	}
-	return slices.ContainsFunc(sets, func(s *PodSet) bool { return slices.Contains(n.schedulers, s.pod.Spec.SchedulerName) })
+	return slices.ContainsFunc(sets, func(s *PodSet) bool {
+		return slices.Contains(n.schedulers, s.pod.Spec.SchedulerName)
+	})
 }
 
-// controllerRows are a job's controllers for people: what there has to be, how it is made, how it is seen.
+// controllerRows are a job's controllers in text: what there has to be, how it is installed, how it is checked.
 func (j *Job) controllerRows() (rows [][]string) {
 	for _, c := range j.Controllers {
 		for _, crd := range c.CRDs {
@@ -278,23 +197,28 @@ func (j *Job) controllerRows() (rows [][]string) {
 	return rows
 }
 
+const docHead = "# What must run in the cluster\n\n" +
+	"Made from the tables that `tegen plan` reads (internal/apis/kinds.go, internal/plan/controllers.go); `make\n" +
+	"golden` writes it anew. Bare pods and Indexed Jobs need nothing but Kubernetes. Everything else needs a\n" +
+	"controller, with definitions of its kinds, and `tegen plan` lists under MUST EXIST what one job needs.\n" +
+	"Commands are those of the projects' own documents, where these still work; `overlays/crds` is tegen's.\n" +
+	"Releases older than the one that is named are untried here.\n"
+
 // Doc is docs/targets.md.
 func Doc() string {
 	var b strings.Builder
-	b.WriteString("# What must run in the cluster\n\nMade from the table that `tegen plan` reads (internal/plan/controllers.go); `make golden` writes it anew. Bare pods and\n" +
-		"Indexed Jobs need nothing but Kubernetes. Everything else needs a controller, with definitions of its kinds, and\n" +
-		"`tegen plan` lists under MUST EXIST what one job needs. Commands are those of the projects' own documents, where these\n" +
-		"still do what they say; `overlays/crds` is tegen's. Releases older than the one that is named are untried here.\n")
+	b.WriteString(docHead)
 	for i := range controllers {
 		controllers[i].doc(&b)
 	}
-	b.WriteString("\nDLRover: see `tegen check --crds` in the README for what an older definition loses. CRDs of the two kinds whose own are\nno longer taken are in [overlays/crds](../overlays/crds).\n")
+	b.WriteString("\nDLRover: see `tegen check --crds` in the README for what an older definition loses. " +
+		"CRDs of the two kinds whose own are\nno longer taken are in [overlays/crds](../overlays/crds).\n")
 	return b.String()
 }
 
 // doc is a row's part of docs/targets.md.
 func (n *needed) doc(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s\n\n- for %s\n", n.Name, n.serves)
+	fmt.Fprintf(b, "\n## %s\n\n- for %s\n", n.Name, n.Serves)
 	if n.Since != "" {
 		fmt.Fprintf(b, "- from %s\n", n.Since)
 	}
@@ -302,7 +226,10 @@ func (n *needed) doc(b *strings.Builder) {
 		fmt.Fprintf(b, "- %s\n", n.Note)
 	}
 	var crds []string
-	for _, crd := range slices.Concat(slices.Collect(maps.Values(n.kinds)), n.CRDs) {
+	for _, k := range n.kinds {
+		crds = append(crds, "`"+apis.CRD(k)+"`")
+	}
+	for _, crd := range n.crds {
 		crds = append(crds, "`"+crd+"`")
 	}
 	if slices.Sort(crds); len(crds) > 0 {

@@ -12,8 +12,16 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Parse returns the document's content with lines of the stream; nil for a document of comments.
-func (d Document) Parse() (root *yaml.Node, failed *Error) {
+// Parse returns the document's content with lines of the stream; nil for a document of comments. Its error is an *Error.
+func (d Document) Parse() (*yaml.Node, error) {
+	root, failed := d.parse()
+	if failed != nil {
+		return nil, failed
+	}
+	return root, nil
+}
+
+func (d Document) parse() (root *yaml.Node, failed *Error) {
 	defer func() { // the parser is fed by strangers; its panic is their mistake, not a crash of ours
 		if r := recover(); r != nil {
 			root, failed = nil, d.fail(d.Line, 1, "yaml", fmt.Sprint(r))
@@ -39,7 +47,7 @@ func shift(n *yaml.Node, lines int) {
 }
 
 // JSON is the document as an API server reads it, by YAML 1.1; "null" for a document of comments. Of a key that stands
-// twice the last value counts.
+// twice the last value counts. Its error is an *Error.
 func (d Document) JSON() ([]byte, error) { return d.json(sigsyaml.YAMLToJSON) }
 
 // StrictJSON is JSON that refuses a key that stands twice.

@@ -96,10 +96,12 @@ func Target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// Field is the value of a key, nil where n has none or is no mapping. Aliases and merge keys are followed.
-func Field(n *yaml.Node, key string) *yaml.Node {
-	value, _ := child(Target(n), key)
-	return value
+// Field is the value at some keys, nil where n has none. Aliases and merge keys are followed.
+func Field(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		n, _ = child(Target(n), key)
+	}
+	return n
 }
 
 // At follows a path as far as n has it. It returns the value there, nil where the path leads further, and the line of

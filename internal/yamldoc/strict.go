@@ -68,7 +68,7 @@ func (d Document) ParseStrict() (*yaml.Node, []*Error) {
 	if line := d.directive(); line > 0 {
 		return nil, []*Error{d.fail(line, 1, "yaml", "directives are not supported: remove the line")}
 	}
-	root, err := d.Parse()
+	root, err := d.parse()
 	if err != nil {
 		return nil, []*Error{d.strictError(err)}
 	}

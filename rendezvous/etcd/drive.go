@@ -19,24 +19,24 @@ type driver struct {
 	machine *torchetcd.Machine
 	began   time.Time
 
-	orders   chan order
+	calls    chan call
 	answers  chan torchetcd.Event
 	done     chan struct{}
 	watching map[int]context.CancelFunc
 	timer    *time.Timer
-	asker    chan<- outcome // who waits for what became of its order
+	asker    chan<- outcome // who waits for what became of its call
 	changed  chan struct{}  // of the world, closed once it is over
 	silent   atomic.Bool    // the store, and that has been said
 }
 
-// order is an event that somebody outside wants to happen.
-type order struct {
+// call is an event that somebody outside wants to happen.
+type call struct {
 	kind  string
 	until time.Duration // from now
 	reply chan<- outcome
 }
 
-// outcome is what became of an order.
+// outcome is what became of a call.
 type outcome struct {
 	kind    string
 	world   torchetcd.Membership
@@ -48,7 +48,7 @@ func newDriver(c *client, log *slog.Logger, p torchetcd.Protocol) *driver {
 	timer.Stop()
 	return &driver{
 		client: c, log: log, machine: torchetcd.New(p), began: time.Now(), timer: timer,
-		orders: make(chan order), answers: make(chan torchetcd.Event), done: make(chan struct{}),
+		calls: make(chan call), answers: make(chan torchetcd.Event), done: make(chan struct{}),
 		watching: map[int]context.CancelFunc{},
 	}
 }
@@ -62,7 +62,7 @@ func (d *driver) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case o := <-d.orders:
+		case o := <-d.calls:
 			d.asker = o.reply
 			d.over() // whoever asks for something else has left its world
 			e = torchetcd.Event{Kind: o.kind, Until: time.Since(d.began) + o.until}
@@ -174,7 +174,7 @@ func perform(ctx context.Context, c *client, a torchetcd.Action) (torchetcd.Repl
 		r.Gone = true
 	}
 	for _, n := range got.Node.Nodes {
-		r.Names = append(r.Names, n.Key)
+		r.Names, r.Values = append(r.Names, n.Key), append(r.Values, n.Value)
 	}
 	return r, nil
 }
@@ -206,19 +206,19 @@ func options(a torchetcd.Action) url.Values {
 	return o
 }
 
-// order has an event happen, and waits for what becomes of it.
-func (d *driver) order(ctx context.Context, kind string, until time.Duration) (outcome, error) {
+// call has an event happen, and waits for what becomes of it.
+func (d *driver) call(ctx context.Context, kind string, until time.Duration) (outcome, error) {
 	reply := make(chan outcome, 1)
 	select {
-	case d.orders <- order{kind: kind, until: until, reply: reply}:
+	case d.calls <- call{kind: kind, until: until, reply: reply}:
 	case <-d.done:
-		return outcome{}, errDropped
+		return outcome{}, errAgentClosed
 	}
 	select {
 	case o := <-reply:
 		return o, nil
 	case <-d.done:
-		return outcome{}, errDropped
+		return outcome{}, errAgentClosed
 	case <-ctx.Done():
 		return outcome{}, context.Cause(ctx)
 	}

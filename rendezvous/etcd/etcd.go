@@ -1,10 +1,9 @@
 // Package etcd is an agent's part in PyTorch's etcd rendezvous, over etcd's v2 keys API: it forms one world with the
-// agents of torch's legacy backend of that name, of 1.13 and of 2.x. Package
-// torchetcd decides; here are its store, its clock, and what the members of a world tell each other once it has formed.
+// agents of torch's legacy backend of that name, of 1.13 and of 2.x. Package torchetcd decides; here are its store, its
+// clock and its randomness.
 package etcd
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -40,8 +39,8 @@ type Config struct {
 }
 
 var (
-	errDropped = errors.New("the agent has let go of the store")
-	errOver    = errors.New("the world is over")
+	errAgentClosed = errors.New("the agent is closed")
+	errOver        = errors.New("the world is over")
 )
 
 // Agent is a rendezvous.Backend.
@@ -110,7 +109,7 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 		return rendezvous.World{}, err
 	}
 	for {
-		o, err := a.driver.order(ctx, torchetcd.EventJoin, time.Until(until))
+		o, err := a.driver.call(ctx, torchetcd.EventJoin, time.Until(until))
 		if err != nil {
 			return rendezvous.World{}, a.abandon(err)
 		}
@@ -121,7 +120,7 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 		default:
 			return rendezvous.World{}, fmt.Errorf("joining run %s: %w", a.settings.RunID, rendezvous.ErrTimeout)
 		}
-		w, err := a.meet(ctx, o, until)
+		w, err := a.exchangeInfo(ctx, o, until)
 		switch {
 		case err == nil:
 			a.world, a.changed = o.world, o.changed
@@ -138,15 +137,20 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 	}
 }
 
-// meet tells the members of a new world what they need of each other, until one of them is gone.
-func (a *Agent) meet(ctx context.Context, o outcome, until time.Time) (rendezvous.World, error) {
+// exchangeInfo tells the members of a new world what they need of each other, until one of them is gone.
+func (a *Agent) exchangeInfo(ctx context.Context, o outcome, until time.Time) (rendezvous.World, error) {
 	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
 	defer cancel()
 	ctx, release := within(ctx, o.changed)
 	defer release()
-	x := a.exchange(o.world)
-	x.whole = true
-	w, err := x.run(ctx, a.self, a.config.MasterPort)
+	port := a.config.MasterPort
+	if port == 0 && o.world.Rank == 0 {
+		var err error
+		if port, err = freePort(ctx); err != nil {
+			return rendezvous.World{}, err
+		}
+	}
+	w, err := a.exchange(ctx, o.world).Join(a.self, port)
 	w.Changed = o.changed
 	return w, err
 }
@@ -176,7 +180,7 @@ func (a *Agent) abandon(why error) error {
 
 func (a *Agent) leave(ctx context.Context) error {
 	a.world = torchetcd.Membership{}
-	_, err := a.driver.order(ctx, torchetcd.EventLeave, 0)
+	_, err := a.driver.call(ctx, torchetcd.EventLeave, 0)
 	return err
 }
 
@@ -187,10 +191,14 @@ func (a *Agent) prepare(ctx context.Context, until time.Time) error {
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
 	defer cancel()
+	var last error // of the store, and not of the end of the context
 	for try := 0; ; try++ {
 		err := errors.Join(a.client.discover(ctx), a.mkdirs(ctx))
 		if err == nil {
 			break
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
 		}
 		if try%30 == 0 { // about twice a minute
 			a.config.Log.Warn("the store does not answer yet", "error", err)
@@ -198,9 +206,9 @@ func (a *Agent) prepare(ctx context.Context, until time.Time) error {
 		select {
 		case <-time.After(time.Second):
 		case <-a.running.Done():
-			return errDropped
+			return errAgentClosed
 		case <-ctx.Done():
-			return fmt.Errorf("joining run %s: %w (%w)", a.settings.RunID, context.Cause(ctx), err)
+			return fmt.Errorf("joining run %s: %w (%w)", a.settings.RunID, context.Cause(ctx), last)
 		}
 	}
 	a.ready = true
@@ -257,7 +265,7 @@ func (a *Agent) Finish(ctx context.Context) error {
 	if a.world.Version != 0 {
 		waiting, release := within(ctx, a.changed)
 		defer release()
-		if err := a.exchange(a.world).barrier(waiting); err != nil {
+		if err := a.exchange(waiting, a.world).Finish(); err != nil {
 			a.config.Log.Warn("not all agents have finished", "error", err)
 			if errors.Is(context.Cause(waiting), errOver) {
 				return a.Leave(ctx)
@@ -275,7 +283,7 @@ func (a *Agent) close(ctx context.Context) error {
 	a.world = torchetcd.Membership{}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.config.Timeout)
 	defer cancel()
-	if _, err := a.driver.order(ctx, torchetcd.EventClose, 0); err != nil {
+	if _, err := a.driver.call(ctx, torchetcd.EventClose, 0); err != nil {
 		return fmt.Errorf("closing run %s: %w", a.settings.RunID, err)
 	}
 	return nil
@@ -295,9 +303,4 @@ func (a *Agent) Close() error {
 	a.tasks.Wait()
 	a.client.close()
 	return nil
-}
-
-func (a *Agent) exchange(m torchetcd.Membership) exchange {
-	look := cmp.Or(a.config.Timings.KeepAliveTTL, torchetcd.Defaults().KeepAliveTTL)
-	return exchange{Membership: m, client: a.client, dir: a.protocol.VersionDir(m.Version), look: look}
 }

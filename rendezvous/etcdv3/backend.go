@@ -14,10 +14,10 @@
 // reads its own assignment. Every write of the leader compares the leader's key and the revision of head/world, so that
 // nothing comes of the batches of a leader that died, or of one that was stopped and does not know that it was replaced.
 //
-// When the leader goes, all see it, but only heirs try to follow: agents that do not know of an older one that lives. The
+// When the leader goes, all see it, but only candidates try to follow: agents that do not know of an older one that lives. The
 // rank below is older by construction; its name is in the assignment, and its key is watched. This replaces the usual
 // range query for the predecessor, for which the store looks at all keys: n agents that join would cost it n².
-// An heir that finds somebody else leading does nothing.
+// A candidate that finds somebody else leading does nothing.
 //
 // A lost member ends the version at once (state forming). The survivors stop their workers and call Join, which says so in
 // their key; an agent is counted for the next version only then, with a port that is free then. Members that have not

@@ -74,9 +74,9 @@ type (
 		world                  *doc
 		worldRev               int64
 	}
-	evTaken     struct{ rev int64 } // another agent has this name; rev is when that was seen
-	evContended struct{ leads int64 }
-	evAssigned  struct {
+	evTaken    struct{ rev int64 } // another agent has this name; rev is when that was seen
+	evElected  struct{ leads int64 }
+	evAssigned struct {
 		dir  string
 		mine *assignment
 	}
@@ -108,9 +108,9 @@ type (
 	}
 	evTimer struct{ kind, seq int }
 
-	actJoin    struct{ entry entry } // → evJoined, evTaken
-	actContend struct{}              // → evContended
-	actUpdate  struct {
+	actJoin     struct{ entry entry } // → evJoined, evTaken
+	actCampaign struct{}              // → evElected
+	actUpdate   struct {
 		entry entry
 		dir   string      // where the mark goes
 		mark  *assignment // nil: none
@@ -174,7 +174,7 @@ type machine struct {
 
 	leaderRev  int64 // of the leader's key, 0: not there
 	leaderSeen int64
-	heir       bool // tries to lead when nobody does: nobody alive is known to come before this agent
+	candidate  bool // tries to lead when nobody does: nobody alive is known to come before this agent
 	lead       *lead
 	seq        int // of the last timer
 
@@ -183,7 +183,7 @@ type machine struct {
 
 func newMachine(id string, r rules, self entry) *machine {
 	self.Intent = joining
-	return &machine{id: id, rules: r, self: self, heir: true, world: doc{State: forming}}
+	return &machine{id: id, rules: r, self: self, candidate: true, world: doc{State: forming}}
 }
 
 // Step takes in one event, and returns what is to be done now, in this order.
@@ -202,7 +202,7 @@ func (m *machine) Step(ev event) []action {
 		m.see(ev.doc, ev.rev)
 	case evLeader:
 		m.leader(ev)
-	case evContended:
+	case evElected:
 		m.elected(ev.leads)
 	case evGone:
 		m.gone(ev)
@@ -308,7 +308,7 @@ func (m *machine) assigned(ev evAssigned) {
 	m.call, m.held, m.last, m.lastDir = nil, m.world.Version, *ev.mine, ev.dir
 	m.self.After = m.held
 	m.do(actWorld{m.world, m.last})
-	if m.heir = m.last.Pred == ""; m.heir {
+	if m.candidate = m.last.Pred == ""; m.candidate {
 		m.do(actUnwatch{})
 	} else {
 		m.do(actWatch{m.last.Pred, m.world.Known})
@@ -331,7 +331,7 @@ func (m *machine) leader(ev evLeader) {
 	if m.lead != nil && m.lead.rev != ev.created {
 		m.stepDown()
 	}
-	m.contend()
+	m.campaign()
 }
 
 // gone: whoever came before this agent is no longer there, so that it is to lead if there is no leader.
@@ -340,14 +340,14 @@ func (m *machine) gone(ev evGone) {
 	case m.created == 0 && ev.id == m.id: // the one that had this agent's name
 		m.do(actJoin{m.self})
 	case ev.id == m.last.Pred:
-		m.heir = true
-		m.contend()
+		m.candidate = true
+		m.campaign()
 	}
 }
 
-func (m *machine) contend() {
-	if m.heir && m.leaderRev == 0 && !m.world.State.over() {
-		m.do(actContend{})
+func (m *machine) campaign() {
+	if m.candidate && m.leaderRev == 0 && !m.world.State.over() {
+		m.do(actCampaign{})
 	}
 }
 

@@ -24,9 +24,9 @@ const (
 	mostPause  = time.Second
 )
 
-// again repeats a request until it goes through, or the session ends; all of them can be repeated without harm. While
+// retry repeats a request until it goes through, or the session ends; all of them can be repeated without harm. While
 // the store is away the lease's time is running out, which ends the session.
-func (s *session) again(what string, f func() error) bool {
+func (s *session) retry(what string, f func() error) bool {
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		s.b.counters.requests.Add(1)
 		err := f()
@@ -68,7 +68,7 @@ func created(key string, rev int64) clientv3.Cmp {
 // grant takes out the agent's lease, and keeps it alive.
 func (s *session) grant() (clientv3.LeaseID, bool) {
 	var r *clientv3.LeaseGrantResponse
-	ok := s.again("taking out a lease", func() (err error) {
+	ok := s.retry("taking out a lease", func() (err error) {
 		r, err = s.b.client.Grant(s.ctx, seconds(s.b.options.Lease))
 		return err
 	})
@@ -110,7 +110,7 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 	} else if kv := r.Responses[0].GetResponseRange().Kvs[0]; clientv3.LeaseID(kv.Lease) == lease {
 		ev.created, written = kv.CreateRevision, kv.ModRevision // by an earlier try
 	} else {
-		s.tell(evTaken{rev})
+		s.report(evTaken{rev})
 		return
 	}
 	h := s.readHead(r.Responses[len(r.Responses)-1].GetResponseRange().Kvs)
@@ -129,7 +129,7 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 // commit runs a transaction until it goes through, and gives up if a lease that it names is not there any more.
 func (s *session) commit(what string, if_ []clientv3.Cmp, then []clientv3.Op, else_ ...clientv3.Op) (*clientv3.TxnResponse, bool) {
 	var r *clientv3.TxnResponse
-	ok := s.again(what, func() (err error) {
+	ok := s.retry(what, func() (err error) {
 		r, err = s.b.client.Txn(s.ctx).If(if_...).Then(then...).Else(else_...).Commit()
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			r, err = nil, nil
@@ -168,22 +168,22 @@ func (s *session) readHead(kvs []*mvccpb.KeyValue) head {
 	return h
 }
 
-// contend makes the agent the leader if there is none.
-func (s *session) contend(lease clientv3.LeaseID, mine int64) {
+// campaign makes the agent the leader if there is none.
+func (s *session) campaign(lease clientv3.LeaseID, mine int64) {
 	k := s.b.keys
 	r, ok := s.own("following the leader", []clientv3.Cmp{absent(k.leader), created(k.agent(s.b.agent.ID), mine)},
 		[]clientv3.Op{clientv3.OpPut(k.leader, s.b.agent.ID, clientv3.WithLease(lease))}, clientv3.OpGet(k.leader))
 	if !ok {
 		return
 	}
-	ev := evContended{}
+	ev := evElected{}
 	if r.Succeeded {
 		s.b.counters.writes.Add(1)
 		ev.leads = r.Header.Revision
 	} else if h := s.readHead(r.Responses[0].GetResponseRange().Kvs); h.leaderLease == lease {
 		ev.leads = h.leader
 	}
-	s.tell(ev)
+	s.report(ev)
 }
 
 // update writes the agent's key, after earlier updates.
@@ -229,7 +229,7 @@ func (s *session) fetch(a actFetch) {
 	s.b.counters.requests.Add(1)
 	r, err := s.b.client.Get(s.ctx, key, clientv3.WithRev(a.rev), clientv3.WithSerializable())
 	if err != nil {
-		ok := s.again("reading the assignment", func() (err error) {
+		ok := s.retry("reading the assignment", func() (err error) {
 			r, err = s.b.client.Get(s.ctx, key)
 			return err
 		})
@@ -296,7 +296,7 @@ func name(key []byte, prefix string) string {
 func (s *session) write(a actWrite, lease, run clientv3.LeaseID) {
 	if run == 0 {
 		var r *clientv3.LeaseGrantResponse
-		if !s.again("taking out the run's lease", func() (err error) {
+		if !s.retry("taking out the run's lease", func() (err error) {
 			r, err = s.b.client.Grant(s.ctx, seconds(s.b.options.TTL))
 			return err
 		}) {
@@ -305,7 +305,7 @@ func (s *session) write(a actWrite, lease, run clientv3.LeaseID) {
 		run = r.ID
 		s.post(func() { s.runLease = run })
 	}
-	s.tell(s.writeAll(a, run))
+	s.report(s.writeAll(a, run))
 }
 
 func (s *session) writeAll(a actWrite, run clientv3.LeaseID) evWritten {
@@ -342,10 +342,10 @@ func (s *session) writeAll(a actWrite, run clientv3.LeaseID) evWritten {
 
 // writeBatches writes assignments, several transactions at a time: they do not wait for each other.
 func (s *session) writeBatches(fence []clientv3.Cmp, ops []clientv3.Op) bool {
-	const abreast = 4
+	const inFlight = 4
 	var g sync.WaitGroup
 	var refused atomic.Bool
-	free := make(chan struct{}, abreast)
+	free := make(chan struct{}, inFlight)
 	for part := range slices.Chunk(ops, batch) {
 		free <- struct{}{}
 		g.Go(func() {

@@ -189,8 +189,8 @@ func (s *session) post(f func()) bool {
 	}
 }
 
-// tell hands an event to the machine.
-func (s *session) tell(ev event) { s.post(func() { s.step(ev) }) }
+// report hands an event to the machine.
+func (s *session) report(ev event) { s.post(func() { s.step(ev) }) }
 
 func (s *session) step(ev event) {
 	for _, a := range s.machine.Step(ev) {
@@ -202,8 +202,8 @@ func (s *session) perform(a action) {
 	switch a := a.(type) {
 	case actJoin:
 		go s.join(s.lease, a.entry)
-	case actContend:
-		go s.contend(s.lease, s.machine.created)
+	case actCampaign:
+		go s.campaign(s.lease, s.machine.created)
 	case actUpdate:
 		s.update(a)
 	case actFetch:
@@ -236,7 +236,7 @@ func (s *session) setTimer(a actTimer) {
 	if t := s.timers[a.kind]; t != nil {
 		t.Stop()
 	}
-	s.timers[a.kind] = time.AfterFunc(a.after, func() { s.tell(evTimer{a.kind, a.seq}) })
+	s.timers[a.kind] = time.AfterFunc(a.after, func() { s.report(evTimer{a.kind, a.seq}) })
 }
 
 // deliver answers Join.

@@ -18,10 +18,10 @@ func (s *session) open(w *watch, key string, rev int64, opts ...clientv3.OpOptio
 	ctx, cancel := context.WithCancel(s.ctx)
 	w.cancel = cancel
 	go func() {
-		told := s.b.client.Watch(ctx, key, append(opts, clientv3.WithRev(rev+1))...)
+		ch := s.b.client.Watch(ctx, key, append(opts, clientv3.WithRev(rev+1))...)
 		s.post(func() {
 			if ctx.Err() == nil {
-				w.WatchChan = told
+				w.WatchChan = ch
 			}
 		})
 	}()
@@ -61,7 +61,7 @@ func (s *session) headChanged(r clientv3.WatchResponse, ok bool) {
 
 func (s *session) rereadHead() {
 	var r *clientv3.GetResponse
-	if !s.again("reading the run's state", func() (err error) {
+	if !s.retry("reading the run's state", func() (err error) {
 		r, err = s.b.client.Get(s.ctx, s.b.keys.head, clientv3.WithPrefix())
 		return err
 	}) {
@@ -124,7 +124,7 @@ func (s *session) predChanged(r clientv3.WatchResponse, ok bool) {
 
 func (s *session) reread(id string) {
 	var r *clientv3.GetResponse
-	if !s.again("reading whom this agent watches", func() (err error) {
+	if !s.retry("reading whom this agent watches", func() (err error) {
 		r, err = s.b.client.Get(s.ctx, s.b.keys.agent(id), clientv3.WithCountOnly())
 		return err
 	}) {

@@ -19,12 +19,21 @@ import (
 //	answer A…                               answers all requests of machines, from the store
 //	lose A…                                 carries them out, and says that nobody knows
 //	cut A…                                  says so without
-//	settle A…                               answers and ticks until the machines only watch, and no alarm is due
+//	drain A…                               answers and ticks until the machines only watch, and no alarm is due
 //	clock 5s                                lets time pass, without a tick
 //	tick A…                                 lets time pass until the alarm of each machine, and ticks it
 //	put KEY [ttl=10s] VALUE                 writes a key, as an agent of torch would; rm KEY removes it
 //	store                                   shows all keys
-func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
+//
+// Those that begin with members are about an Exchange, see worldScript.
+func TestScripts(t *testing.T) {
+	golden.Transcripts(t, func(t *testing.T, transcript string) string {
+		if strings.Contains(transcript, "\nmembers ") {
+			return playWorld(t, transcript)
+		}
+		return play(t, transcript)
+	})
+}
 
 // play carries out the commands of a transcript, and returns it with the answers.
 func play(t *testing.T, transcript string) string {
@@ -152,8 +161,8 @@ func (s *script) tell(m *scripted, verb string, options map[string]string) {
 		s.pass(max(s.now, m.alarm))
 		s.answers = append(s.answers, fmt.Sprintf("at %s", s.now))
 		s.step(m, Event{Kind: EventTick})
-	case "settle":
-		s.settle(m)
+	case "drain":
+		s.drain(m)
 	default:
 		s.t.Fatalf("unknown verb %q", verb)
 	}
@@ -178,7 +187,7 @@ func (s *script) answer(m *scripted, a Action, how string) {
 	s.step(m, Event{Kind: EventAnswer, ID: a.ID, Reply: r})
 }
 
-func (s *script) settle(m *scripted) {
+func (s *script) drain(m *scripted) {
 	for range 1000 {
 		before := len(s.answers)
 		s.tell(m, "answer", nil)
@@ -190,7 +199,7 @@ func (s *script) settle(m *scripted) {
 		}
 		s.tell(m, EventTick, nil)
 	}
-	s.t.Fatalf("machine %s does not settle", m.name)
+	s.t.Fatalf("machine %s does not come to rest", m.name)
 }
 
 func (s *script) step(m *scripted, e Event) {
@@ -221,6 +230,7 @@ func (a Action) text() string {
 	add(a.Value != "", "%s", a.Value)
 	add(a.Index > 0, "@%d", a.Index)
 	add(a.TTL > 0, "ttl=%s", a.TTL)
+	add(a.For > 0, "for %s", a.For)
 	add(a.Kind == Alarm, "at %s", a.At)
 	add(a.Kind == Formed, "version %d: %d of %d, known %v", a.World.Version, a.World.Rank, a.World.Size, a.World.Known())
 	return strings.Join(words, " ")

@@ -80,6 +80,9 @@ func (s *v2) do(a Action) Reply {
 			}
 		}
 		slices.Sort(r.Names)
+		for _, key := range r.Names {
+			r.Values = append(r.Values, s.nodes[key].value)
+		}
 		return r
 	case Create, Mkdir:
 		if ok {

@@ -15,28 +15,28 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// settle finishes a draft: what the schema has no field for goes into podTemplate as far as that can carry it, what is
+// finalize finishes a draft: what the schema has no field for goes into podTemplate as far as that can carry it, what is
 // the default anyway is left out, and what is missing in the end becomes a note.
-func (d *draft) settle() {
-	d.schedulerOfGang()
-	sound := d.sound()
-	d.render(sound)
-	refused := d.patch(sound)
-	d.render(sound)
-	for _, e := range d.mistakes {
-		d.notes = append(d.notes, d.wrong(e)...)
+func (d *draft) finalize() {
+	d.dropGangScheduler()
+	valid := d.validSubset()
+	d.render(valid)
+	refused := d.patch(valid)
+	d.render(valid)
+	for _, e := range d.invalid {
+		d.notes = append(d.notes, d.schemaNotes(e)...)
 	}
-	d.placeholders()
-	d.blanks()
+	d.reportPlaceholders()
+	d.reportBlanks()
 	d.compare(refused)
-	d.shorten(sound)
+	d.shorten(valid)
 	d.yaml = manifest.AppendJSON(nil, ordered(d.job))
 }
 
-// schedulerOfGang leaves out a scheduler that the gang names anyway.
-func (d *draft) schedulerOfGang() {
+// dropGangScheduler leaves out a scheduler that the gang names anyway.
+func (d *draft) dropGangScheduler() {
 	gang := &schema.Gang{Scheduler: d.get("spec.gang.scheduler").text()}
-	if v := d.get("spec.placement"); v.given() && v.at("scheduler").text() == gang.SchedulerName() {
+	if v := d.get("spec.placement"); v.isSet() && v.at("scheduler").text() == gang.SchedulerName() {
 		delete(v.mapping(), "scheduler")
 	}
 }
@@ -70,7 +70,11 @@ func undotted(path string) []string {
 // render sets the objects that a job renders; none where it does not load.
 func (d *draft) render(job tree) {
 	d.objects = nil
-	for _, concern := range generated(job) {
+	j := loaded(ordered(job))
+	if j == nil {
+		return
+	}
+	for _, concern := range generators.Generate(j) {
 		for _, obj := range concern.Objects {
 			text, err := manifest.Append(nil, obj) // whose pruning makes the object what people see
 			var object tree
@@ -81,17 +85,17 @@ func (d *draft) render(job tree) {
 	}
 }
 
-// generated is what a job becomes; nothing where it does not load.
-func generated(job tree) []generators.Concern {
-	jobs, err := schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
+// loaded is the one job of a text, nil where it does not load.
+func loaded(text []byte) *schema.Job {
+	jobs, err := schema.Load([]schema.Source{{Name: "job", Data: text}})
 	if err != nil || len(jobs) != 1 {
 		return nil
 	}
-	return generators.Generate(jobs[0])
+	return jobs[0]
 }
 
-// twins are the rendered objects of the workload's kinds, in the order of the workload.
-func (d *draft) twins() []tree {
+// counterparts are the rendered objects of the workload's kinds, in the order of the workload.
+func (d *draft) counterparts() []tree {
 	out := make([]tree, len(d.workload))
 	used := map[int]bool{}
 	for i, o := range d.workload {
@@ -109,18 +113,18 @@ func (d *draft) twins() []tree {
 
 // compare holds the workload against what is rendered.
 func (d *draft) compare(refused map[string]string) {
-	common := map[string]bool{} // gaps of the first object
-	given := map[string]bool{}  // what the first object is given beyond its own
-	for i, twin := range d.twins() {
+	common := map[string]bool{}  // gaps of the first object
+	present := map[string]bool{} // what the first object is given beyond its own
+	for i, counterpart := range d.counterparts() {
 		o := d.workload[i]
-		if o.made {
+		if o.synthetic {
 			continue
 		}
-		if twin == nil {
+		if counterpart == nil {
 			d.notes = append(d.notes, o.note(Dropped, "nothing could be rendered to compare it with: correct the job and render it"))
 			continue
 		}
-		for _, g := range gaps(o, twin) {
+		for _, g := range gaps(o, counterpart) {
 			at, why := dotted(g.steps()), g.reason()
 			switch {
 			case i == 0:
@@ -140,23 +144,23 @@ func (d *draft) compare(refused map[string]string) {
 		if i > 0 && o.gvk.Kind != "Pod" {
 			continue
 		}
-		extra := slices.DeleteFunc(added(o, twin), func(g gap) bool {
-			return given[g.String()] || i > 0 && g.want != nil // which is told as not kept
+		extra := slices.DeleteFunc(added(o, counterpart), func(g gap) bool {
+			return present[g.String()] || i > 0 && g.want != nil // reported as dropped
 		})
-		if text := d.summary(o, extra); text != "" {
+		if text := d.addedText(o, extra); text != "" {
 			d.notes = append(d.notes, o.note(Added, "%s", text))
 		}
 		for _, g := range extra {
-			given[g.String()] = true
+			present[g.String()] = true
 		}
 	}
 }
 
-// quiet are variables that tegen sets for its own use, and what says the same as another field.
-var quiet = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
+// internalVariables are variables that tegen sets for its own use, and what says the same as another field.
+var internalVariables = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
 
-// summary lists in one line what a job renders beyond what was there, less what changes no behaviour.
-func (d *draft) summary(o *object, all []gap) string {
+// addedText lists in one line what a job renders beyond what was there, less what changes no behaviour.
+func (d *draft) addedText(o *object, all []gap) string {
 	var out []string
 	restricted, torchrun := "", []string(nil)
 	for _, g := range all {
@@ -165,20 +169,20 @@ func (d *draft) summary(o *object, all []gap) string {
 		switch {
 		case slices.Contains(path, "labels") && (reserved(last.name) || isGangKey(last.name)), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
 		case strings.HasPrefix(last.value, "PET_"):
-			if !d.said[last.value] {
+			if !d.torchSet[last.value] {
 				torchrun = append(torchrun, torchVariable(g))
 			}
-		case quiet.MatchString(last.value), o.knows(path), g.have == stopgaps["spec.image"]:
+		case internalVariables.MatchString(last.value), o.isTranslated(path), g.have == fallbacks["spec.image"]:
 		case last.name == "readOnlyRootFilesystem" && g.have == false: // as it is where nobody says
 		case slices.Contains(path, "securityContext"):
 			if restricted == "" || last.name == "runAsUser" {
 				restricted = "a restricted securityContext"
 			}
 			if last.name == "runAsUser" {
-				restricted += ", as user " + gist(g.have)
+				restricted += ", as user " + summary(g.have)
 			}
 		default:
-			text := strings.TrimSpace(shortPath(g.path) + " " + gist(g.have))
+			text := strings.TrimSpace(shortPath(g.path) + " " + summary(g.have))
 			if last.key == "mountPath" {
 				text = last.value
 			}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -8,30 +9,30 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// static tells of a rendezvous by the pods' own numbers, which no job of tegen's has: torchrun is told to meet by c10d
+// reportStaticRendezvous tells of a rendezvous by the pods' own numbers, which no job of tegen's has: torchrun is told to meet by c10d
 // or etcd, and under these passes over a rank and a master.
-func (d *draft) static(backend setting, p *program, c view) {
+func (d *draft) reportStaticRendezvous(backend setting, p *program, c view) {
 	if p.left["rdzv-backend"] != "" || backend.text != "" && backend.text != "static" {
 		return // and torchrun itself has passed over them
 	}
-	var given []string
+	var present []string
 	for _, name := range staticOptions {
 		_, taken := p.taken[name]
 		_, left := p.left[name]
 		if taken || left {
-			given = append(given, "--"+name)
+			present = append(present, "--"+name)
 		}
 	}
 	switch {
-	case len(given) > 0:
-		d.note(trainerWords(c), Changed, "%s say who is who: the workers meet by %s, whose ranks do not follow the pods' numbers", strings.Join(given, ", "), d.backend())
+	case len(present) > 0:
+		d.note(programOf(c), Changed, "%s say who is who: the workers meet by %s, whose ranks do not follow the pods' numbers", strings.Join(present, ", "), d.backend())
 	case backend.text == "static":
 		d.note(backend.from, Changed, "a static rendezvous: the workers meet by %s, whose ranks do not follow the pods' numbers", d.backend())
 	}
 }
 
 func (d *draft) backend() string {
-	return or(d.get("spec.rendezvous.backend").text(), schema.BackendC10d)
+	return cmp.Or(d.get("spec.rendezvous.backend").text(), schema.BackendC10d)
 }
 
 // restarts sets how often torchrun starts the processes of a pod again. Where nobody says, its own number is 0, and
@@ -41,8 +42,8 @@ func (d *draft) restarts(s setting, p *program) {
 	noField := d.get("spec.target").text() == schema.TargetTrainJob // whose controller tells torchrun nothing of them
 	switch low, high := d.bounds(); {
 	case s.text != "":
-		d.whole(field, s)
-	case noField, d.said["PET_MAX_RESTARTS"], p.torchelastic(), p.mentions("max-restarts"):
+		d.setInteger(field, s)
+	case noField, d.torchSet["PET_MAX_RESTARTS"], p.torchelastic(), p.mentions("max-restarts"):
 	case low != high:
 		at := d.from("spec.workers.min")
 		d.set(field, int64(1), at)
@@ -60,19 +61,19 @@ func (p *program) torchelastic() bool {
 // bounds are the fewest workers that train, and the most.
 func (d *draft) bounds() (low, high string) {
 	replicas := d.get("spec.workers.replicas").text()
-	return or(d.get("spec.workers.min").text(), replicas), or(d.get("spec.workers.max").text(), replicas)
+	return cmp.Or(d.get("spec.workers.min").text(), replicas), cmp.Or(d.get("spec.workers.max").text(), replicas)
 }
 
-// meetsAll tells of torchrun in several pods of which nobody told it: each trained for itself, and a TrainingJob's
+// reportSeparateRuns tells of torchrun in several pods of which nobody told it: each trained for itself, and a TrainingJob's
 // workers are told of each other by variables.
-func (d *draft) meetsAll(p *program, c view) {
-	at := orElse(trainerWords(c), c)
+func (d *draft) reportSeparateRuns(p *program, c view) {
+	at := orElse(programOf(c), c)
 	if p.unread != "" {
 		d.note(at, Warning, "%s, and win over the job's fields: see that those say the same", p.unread)
 	}
 	n, _ := d.get("spec.workers.replicas").number()
-	if n < 2 || d.said["PET_NNODES"] || d.toldByController() ||
-		c.at("env").item("name", "MIN_SIZE").given() || c.at("env").item("name", "MAX_SIZE").given() {
+	if n < 2 || d.torchSet["PET_NNODES"] || d.controllerConfiguresTorchrun() ||
+		c.at("env").item("name", "MIN_SIZE").isSet() || c.at("env").item("name", "MAX_SIZE").isSet() {
 		return
 	}
 	switch {
@@ -80,7 +81,7 @@ func (d *draft) meetsAll(p *program, c view) {
 		d.note(at, Changed, "by --standalone torchrun trains in each pod for itself: it goes, and all %d train as one", n)
 	case p.launcher == "torchrun" && !p.mentions("nnodes"):
 		d.note(at, Changed, "without --nnodes torchrun trains in each pod for itself: it is told of all %d now, and they train as one", n)
-	case p.launcher == "" && opaque(p):
+	case p.launcher == "" && isOpaque(p):
 		verdict := Changed
 		if len(p.command) == 0 { // of an image's own program nothing says that it trains
 			verdict = Warning
@@ -89,8 +90,8 @@ func (d *draft) meetsAll(p *program, c view) {
 	}
 }
 
-// eachAlone tells of torchrun that is told of one node where there are several pods: each trained for itself.
-func (d *draft) eachAlone(nodes setting) bool {
+// reportSingleNode tells of torchrun that is told of one node where there are several pods: each trained for itself.
+func (d *draft) reportSingleNode(nodes setting) bool {
 	n, _ := d.get("spec.workers.replicas").number()
 	if n < 2 || nodes.text != "1" && nodes.text != "1:1" {
 		return false
@@ -99,8 +100,8 @@ func (d *draft) eachAlone(nodes setting) bool {
 	return true
 }
 
-// toldByController says whether the pods' controller tells torchrun of all of them, in the source too.
-func (d *draft) toldByController() bool {
+// controllerConfiguresTorchrun says whether the pods' controller tells torchrun of all of them, in the source too.
+func (d *draft) controllerConfiguresTorchrun() bool {
 	return slices.Contains([]string{schema.TargetPyTorchJob, schema.TargetTrainJob}, d.get("spec.target").text())
 }
 
@@ -109,8 +110,8 @@ func (p *program) mentions(option string) bool {
 	return p.unread != "" && strings.Contains(strings.ReplaceAll(strings.Join(p.words(), " "), "_", "-"), "-"+option)
 }
 
-// opaque says whether a program is one of which only the image knows what it starts.
-func opaque(p *program) bool {
+// isOpaque says whether a program is one of which only the image knows what it starts.
+func isOpaque(p *program) bool {
 	words := p.words()
 	if len(p.command) == 0 {
 		return true

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// most is how many characters of a value a note shows.
-const most = 60
+// maxShown is how many characters of a value a note shows.
+const maxShown = 60
 
-// gist is a value as one short line of JSON.
-func gist(value any) string { return window(line(value), 0) }
+// summary is a value as one short line of JSON.
+func summary(value any) string { return window(line(value), 0) }
 
-// gists are two values that differ, each shown so far that the difference is seen.
-func gists(a, b any) (string, string) {
+// summaries are two values that differ, each shown so far that the difference is seen.
+func summaries(a, b any) (string, string) {
 	first, second := line(a), line(b)
 	same := 0
 	for same < min(len(first), len(second)) && first[same] == second[same] {
 		same++
 	}
-	if same < most-1 {
+	if same < maxShown-1 {
 		return window(first, 0), window(second, 0)
 	}
-	from := same - most/3
+	from := same - maxShown/3
 	return window(first, from), window(second, from)
 }
 
@@ -31,8 +31,8 @@ func window(text []rune, from int) string {
 	if from > 0 {
 		before, text = "…", text[from:]
 	}
-	if len(text) > most-len([]rune(before)) {
-		after, text = "…", text[:most-1-len([]rune(before))]
+	if len(text) > maxShown-len([]rune(before)) {
+		after, text = "…", text[:maxShown-1-len([]rune(before))]
 	}
 	return before + string(text) + after
 }
@@ -45,7 +45,7 @@ func line(value any) []rune {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(concealed(value)) != nil {
+	if enc.Encode(redactSecrets(value)) != nil {
 		return nil
 	}
 	return []rune(strings.TrimSuffix(b.String(), "\n"))

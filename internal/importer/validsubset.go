@@ -9,9 +9,9 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// sound is the job as far as it loads: a copy in which something else stands where the schema refuses a value, so that
+// validSubset is the job as far as it loads: a copy in which something else stands where the schema refuses a value, so that
 // all the rest can be rendered and compared. What was refused is told where the job is written.
-func (d *draft) sound() tree {
+func (d *draft) validSubset() tree {
 	job := clone(d.job).(tree)
 	for round := range 50 {
 		text := ordered(job)
@@ -19,54 +19,54 @@ func (d *draft) sound() tree {
 		if err == nil {
 			return job
 		}
-		mended := map[string]bool{}
-		for _, e := range mistakes(err) {
-			if uncarried(e) && !mended[e.Path] { // it is left out of the job too
+		repaired := map[string]bool{}
+		for _, e := range schemaErrors(err) {
+			if targetLacks(e) && !repaired[e.Path] { // it is left out of the job too
 				if !strings.HasPrefix(e.Path, "spec.resources.") { // which podTemplate can say, and compare tells what it cannot
 					d.note(d.from(e.Path), Changed, "%s: %s", e.Path, e.Msg)
-					d.from(e.Path).moved()
+					d.from(e.Path).markTranslated()
 				}
 				remove(d.job, undotted(e.Path))
 			} else {
-				d.mistake(e, round > 0)
+				d.recordInvalid(e, round > 0)
 			}
-			if !mended[e.Path] { // or what is above it would go too
-				mend(job, e)
+			if !repaired[e.Path] { // or what is above it would go too
+				repair(job, e)
 			}
-			mended[e.Path] = true
+			repaired[e.Path] = true
 		}
 		if bytes.Equal(ordered(job), text) { // nothing that mend knows of
 			break
 		}
 	}
-	return d.bare()
+	return d.minimalJob()
 }
 
-// uncarried says whether a job's target has no place for a setting that other targets have.
-func uncarried(e schema.Error) bool {
+// targetLacks says whether a job's target has no place for a setting that other targets have.
+func targetLacks(e schema.Error) bool {
 	return e.Rule == "target" && strings.Count(e.Path, ".") > 1
 }
 
-// mistake keeps a mistake of the job, once; what only the mending of another brought about is none.
-func (d *draft) mistake(e schema.Error, later bool) {
-	if d.erred[e.Path+e.Msg] {
+// recordInvalid keeps a mistake of the job, once; what only the mending of another brought about is none.
+func (d *draft) recordInvalid(e schema.Error, later bool) {
+	if d.recorded[e.Path+e.Msg] {
 		return
 	}
 	again := func(first schema.Error) bool {
 		return strings.HasPrefix(first.Path, e.Path) || strings.HasPrefix(e.Path, first.Path)
 	}
-	if later && (e.Rule != "required" && !(view{value: d.job}).walk(undotted(e.Path)).given() || slices.ContainsFunc(d.mistakes, again)) {
+	if later && (e.Rule != "required" && !(view{value: d.job}).walk(undotted(e.Path)).isSet() || slices.ContainsFunc(d.invalid, again)) {
 		return
 	}
-	d.erred[e.Path+e.Msg] = true
-	d.mistakes = append(d.mistakes, e)
-	d.from(e.Path).untold()
+	d.recorded[e.Path+e.Msg] = true
+	d.invalid = append(d.invalid, e)
+	d.from(e.Path).suppressReport()
 }
 
-// bare is the least job of that framework and target: something to hold the rest against.
-func (d *draft) bare() tree {
+// minimalJob is the least job of that framework and target: something to hold the rest against.
+func (d *draft) minimalJob() tree {
 	job := tree{"metadata": tree{"name": "imported"}, "spec": tree{"workers": tree{"replicas": int64(1)}, "command": []any{"true"}}}
-	mend(job, schema.Error{Path: "spec.image"})
+	repair(job, schema.Error{Path: "spec.image"})
 	for _, field := range []string{"framework", "target"} {
 		put(job, []string{"spec", field}, d.get("spec."+field).value)
 	}
@@ -76,8 +76,8 @@ func (d *draft) bare() tree {
 	return job
 }
 
-// stopgaps are values that the schema takes where it misses one, for the comparison alone.
-var stopgaps = map[string]any{
+// fallbacks are values that the schema takes where it misses one, for the comparison alone.
+var fallbacks = map[string]any{
 	"spec.image":               "tegen.invalid/image:v0",
 	"metadata.name":            "imported",
 	"spec.workers":             tree{"replicas": int64(1)},
@@ -87,14 +87,14 @@ var stopgaps = map[string]any{
 	"spec.rendezvous.endpoint": "store.invalid:2379",
 }
 
-// mend takes a refused field out of a job, or puts one in that does for the comparison.
-func mend(job tree, e schema.Error) {
+// repair takes a refused field out of a job, or puts one in that does for the comparison.
+func repair(job tree, e schema.Error) {
 	if e.Rule == "order" && e.Path == "spec.workers.replicas" { // any number is right without the bounds
 		remove(job, []string{"spec", "workers", "min"})
 		remove(job, []string{"spec", "workers", "max"})
 		return
 	}
-	if gap, ok := stopgaps[e.Path]; ok && !strings.HasPrefix(e.Rule, "one-of") {
+	if gap, ok := fallbacks[e.Path]; ok && !strings.HasPrefix(e.Rule, "one-of") {
 		put(job, strings.Split(e.Path, "."), clone(gap))
 		return
 	}
@@ -103,8 +103,8 @@ func mend(job tree, e schema.Error) {
 		put(job, []string{"metadata", "name"}, "imported")
 	case "spec": // nothing to run, or no image
 		put(job, []string{"spec", "command"}, []any{"true"})
-		if !(view{value: job}).at("spec", "image").given() {
-			put(job, []string{"spec", "image"}, stopgaps["spec.image"])
+		if !(view{value: job}).at("spec", "image").isSet() {
+			put(job, []string{"spec", "image"}, fallbacks["spec.image"])
 		}
 	default:
 		if steps := undotted(e.Path); e.Rule != "required" && len(steps) > 1 {
@@ -122,7 +122,7 @@ func remove(t tree, steps []string) {
 			break
 		}
 	}
-	for len(at) > 2 && !(view{value: t}).walk(at).given() {
+	for len(at) > 2 && !(view{value: t}).walk(at).isSet() {
 		at = at[:len(at)-1]
 	}
 	parent := view{value: t}.walk(at[:len(at)-1])
@@ -146,24 +146,24 @@ func remove(t tree, steps []string) {
 // of it that cannot both be right. Anything else is a rule of a TrainingJob that the source could not know.
 func (d *draft) verdict(e schema.Error) Verdict {
 	value := view{value: d.job}.walk(undotted(e.Path))
-	_, given := d.origin[e.Path]
+	_, present := d.origin[e.Path]
 	switch {
 	case holdsPlaceholder(value.value) && e.Rule != "unknown-field":
 		return Error
-	case !given || strings.Contains(e.Msg, "(the default)") || d.lost > 0:
+	case !present || strings.Contains(e.Msg, "(the default)") || d.unrenderedPods > 0:
 		return Refused
 	case e.Rule == "duplicate" && (e.Path == "metadata.name" || strings.HasSuffix(e.Path, ".mountPath")):
 		return Error
-	case e.Rule == "order" && !slices.ContainsFunc(fieldName.FindAllString(e.Msg, -1), func(field string) bool { return !d.knows(field) }):
+	case e.Rule == "order" && !slices.ContainsFunc(fieldName.FindAllString(e.Msg, -1), func(field string) bool { return !d.comesFromSource(field) }):
 		return Error
 	}
 	return Refused
 }
 
-// knows says whether a field has its value from the source.
-func (d *draft) knows(field string) bool {
+// comesFromSource says whether a field has its value from the source.
+func (d *draft) comesFromSource(field string) bool {
 	from, ok := d.origin[field]
-	return ok && from.given()
+	return ok && from.isSet()
 }
 
 func holdsPlaceholder(value any) bool {
@@ -178,15 +178,15 @@ func holdsPlaceholder(value any) bool {
 	return false
 }
 
-// wrong tells of a mistake of the job at the place that it came from. What waits for a placeholder of the source is told
+// schemaNotes tells of a mistake of the job at the place that it came from. What waits for a placeholder of the source is told
 // there.
-func (d *draft) wrong(e schema.Error) (notes []Note) {
+func (d *draft) schemaNotes(e schema.Error) (notes []Note) {
 	from, verdict := d.from(e.Path), d.verdict(e)
 	value := view{value: d.job}.walk(undotted(e.Path))
 	switch {
 	case verdict == Error && strings.HasPrefix(e.Path, "spec.podTemplate") && holdsPlaceholder(value.value):
 		return nil
-	case verdict == Error && holdsPlaceholder(value.value) && d.await(e.Path, from):
+	case verdict == Error && holdsPlaceholder(value.value) && d.recordWaiting(e.Path, from):
 		return nil
 	}
 	return []Note{from.note(verdict, "%s: %s", e.Path, e.Msg)}

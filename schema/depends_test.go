@@ -1,0 +1,172 @@
+package schema
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDependsOn: what rules depend on are fields, or a mistake in one would silence nothing.
+func TestDependsOn(t *testing.T) {
+	for _, rule := range rules {
+		for _, part := range strings.Fields(rule.dependsOn) {
+			path := "spec." + part
+			if part == "metadata" {
+				path = part
+			}
+			if _, _, err := Explain("TrainingJob", path); err != nil {
+				t.Errorf("a rule depends on %q: %v", rule.dependsOn, err)
+			}
+		}
+	}
+}
+
+// TestDependsOnIsWhole: a rule names all that it depends on. Each value of each fixture is made invalid, one at a time. A
+// rule that is asked all the same must say what it said before, but for what it says of that value.
+func TestDependsOnIsWhole(t *testing.T) {
+	tried, asked := 0, 0
+	for _, file := range append(fixtures(t, "valid"), fixtures(t, "invalid")...) {
+		for _, c := range casesIn(t, file) {
+			before, ok := c.ask()
+			if !ok || len(before.invalid) > 0 {
+				continue
+			}
+			for _, v := range c.values() {
+				after, ok := c.with(v)
+				if !ok {
+					continue
+				}
+				tried++
+				for i, rule := range rules {
+					if slices.ContainsFunc(strings.Fields(rule.dependsOn), after.invalid.touch) {
+						continue
+					}
+					asked++
+					if said, says := about(before.said[i], v), about(after.said[i], v); said != says {
+						t.Errorf("%s: a rule depends on %q, but without %s it says %q, not %q", file, rule.dependsOn, v, says, said)
+					}
+				}
+			}
+		}
+	}
+	if tried < 5000 || asked < 50*tried {
+		t.Errorf("%d mistakes were tried, and rules asked %d times", tried, asked)
+	}
+}
+
+// dependsCase is a job of a fixture, with its environment.
+type dependsCase struct{ job, env *node }
+
+// answers are what every rule says of a job.
+type answers struct {
+	said    [][]Error
+	invalid parts
+}
+
+func casesIn(t *testing.T, file string) (cases []dependsCase) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var env *node
+	docs, _ := split(Source{file, text})
+	for _, doc := range docs {
+		d := parse(doc)
+		if d.root == nil || d.errs != nil {
+			continue
+		}
+		switch kind, errs := kindOf(d.root); {
+		case errs != nil:
+		case kind == "TrainingJob":
+			cases = append(cases, dependsCase{job: d.root})
+		default:
+			env = d.root
+		}
+	}
+	for i := range cases {
+		cases[i].env = env
+	}
+	return cases
+}
+
+// ask loads the job and asks every rule, whatever is invalid. It says whether that could be done.
+func (c dependsCase) ask() (answers, bool) {
+	var env *Environment
+	if c.env != nil {
+		env, _ = loadEnvironment(c.env.clone(), nil)
+	}
+	root := c.job.clone()
+	l := loadJob(root, env, nil)
+	if l.job == nil {
+		return answers{}, false
+	}
+	a := answers{invalid: l.invalid}
+	for _, rule := range rules {
+		v := &validation{Job: l.job, root: root, row: rowOf(&l.job.Spec)}
+		rule.check(v)
+		a.said = append(a.said, v.errs)
+	}
+	return a, true
+}
+
+// value is one of a case: a path in its job or in its environment.
+type value struct {
+	env  bool
+	path []string
+}
+
+func (v value) String() string { return strings.Join(v.path, ".") }
+
+// values are those down to the level of parts.
+func (c dependsCase) values() (all []value) {
+	var walk func(n *node, env bool, levels int, path []string)
+	walk = func(n *node, env bool, levels int, path []string) {
+		if len(path) > 1 {
+			all = append(all, value{env, path})
+		}
+		if len(path) > levels {
+			return
+		}
+		for _, e := range n.fields {
+			if len(path) > 0 || e.key == "spec" {
+				walk(e.value, env, levels, append(slices.Clone(path), e.key))
+			}
+		}
+	}
+	all = append(all, value{false, []string{"metadata"}})
+	walk(c.job, false, 2, nil)
+	if c.env != nil {
+		walk(c.env, true, 3, nil)
+	}
+	return all
+}
+
+// with asks again where a value is null, which is invalid everywhere.
+func (c dependsCase) with(v value) (answers, bool) {
+	n := &c.job
+	if v.env {
+		n = &c.env
+	}
+	*n = (*n).clone()
+	at := *n
+	for _, name := range v.path {
+		at = at.field(name)
+	}
+	at.kind = nullKind
+	return c.ask()
+}
+
+// about leaves out what is said of a value itself.
+func about(errs []Error, v value) string {
+	var out []string
+	for _, e := range errs {
+		if path := v.String(); !strings.HasPrefix(e.Path, path) && !strings.HasPrefix(path, e.Path) {
+			out = append(out, fmt.Sprintf("%s: %s", e.Path, e.Msg))
+		}
+	}
+	slices.Sort(out) // rules look at mappings in Go's order of maps
+	return strings.Join(out, "; ")
+}

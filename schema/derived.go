@@ -1,0 +1,70 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// derived are the parts of a job whose defaults finalize.go makes of other parts.
+var derived = map[string]string{
+	"rendezvous.store":             "rendezvous.backend rendezvous.companion images.rendezvous workers.max workers.master",
+	"rendezvous.keepAliveAttempts": "rendezvous.backend launcher",
+	"workers.processes":            "resources.gpu framework workers.master",
+	"hashedNames":                  "gitops",
+}
+
+// derivedParts adds those that defaults.cue says to equal another.
+var derivedParts = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for part, sources := range derived {
+		all[part] = strings.Fields(sources)
+	}
+	for _, section := range jobShape().field("spec").shape.fields {
+		for _, f := range section.shape.fields {
+			if len(f.same) > 0 && f.same[0] == "spec" {
+				all[section.name+"."+f.name] = []string{strings.Join(f.same[1:], ".")}
+			}
+		}
+	}
+	return all
+})
+
+// derive adds the parts that nobody has set and whose default comes from an invalid part: it is not known either.
+func (p parts) derive(root *node) {
+	for more := true; more && len(p) > 0; {
+		more = false
+		for part, sources := range derivedParts() {
+			if !p.touch(part) && !root.isSet("spec."+part) && slices.ContainsFunc(sources, p.touch) {
+				p[part], more = true, true
+			}
+		}
+	}
+}
+
+// reaches are the parts of jobs that a section of an environment changes.
+var reaches = map[string]string{
+	"namespace":   "metadata",
+	"env":         "env",
+	"accelerator": "resources placement",
+	"caps":        "resources roles storage",
+	"storage":     "storage rendezvous",
+	"anywhere":    "placement gang roles",
+}
+
+// reach adds what a mistake in an environment makes of jobs.
+func (p parts) reach(path string) {
+	names := strings.FieldsFunc(path, func(c rune) bool { return strings.ContainsRune(".[]", c) })
+	if len(names) < 2 || names[0] != "spec" {
+		return
+	}
+	changed := strings.Fields(reaches[names[1]])
+	if says := names[1] == "defaults" || names[1] == "overrides"; says && len(names) > 2 {
+		changed = names[2:3]
+	} else if says {
+		changed = jobShape().field("spec").shape.names()
+	}
+	for _, part := range changed {
+		p[part] = true
+	}
+}

@@ -279,10 +279,11 @@ func TestChanged(t *testing.T) {
 }
 
 // foreign is a world of somebody else's.
-const foreign = `{"status": "final", "version": "7", "participants": [0], "keep_alives": ["/x"], "num_workers_waiting": 0}`
+const foreign = `{"status": "final", "version": "7", "participants": [0], ` +
+	`"keep_alives": ["/x"], "num_workers_waiting": 0}`
 
-// TestBarrierEnds: whoever waits for the others does so no longer once they are in another world, which is not closed, or
-// once one of them has closed the run.
+// TestBarrierEnds: whoever waits for the others does so no longer once they are in another world, which is not closed,
+// or once one of them has closed the run.
 func TestBarrierEnds(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]torchetcd.Status{"another world": torchetcd.Final, "closed": torchetcd.Closed} {

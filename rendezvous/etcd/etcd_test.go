@@ -49,7 +49,8 @@ func (r *run) agent(i int) *Agent {
 	r.t.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})).With("agent", i)
 	a, err := Open(Config{Endpoints: []string{r.address}, Log: log, Timings: r.timings}, r.Settings,
-		rendezvous.Agent{ID: fmt.Sprint(i), Host: fmt.Sprintf("host-%d", i), Role: []string{"even", "odd"}[i%2], Workers: i + 1})
+		rendezvous.Agent{ID: fmt.Sprint(i), Host: fmt.Sprintf("host-%d", i), Role: []string{"even", "odd"}[i%2],
+			Workers: i + 1})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -116,7 +117,8 @@ func (r *run) check(worlds []rendezvous.World, agents []*Agent) {
 	seen := map[int]bool{}
 	for i, w := range worlds {
 		if w.Rank < 0 || w.Rank >= len(worlds) || seen[w.Rank] || w.Size != len(worlds) || w.Version != first.Version {
-			r.t.Fatalf("agent %d of %d is %d of %d in version %d, another in %d", i, len(worlds), w.Rank, w.Size, w.Version, first.Version)
+			r.t.Fatalf("agent %d of %d is %d of %d in version %d, another in %d", i, len(worlds), w.Rank, w.Size,
+				w.Version, first.Version)
 		}
 		seen[w.Rank] = true
 		at[w.Rank] = i

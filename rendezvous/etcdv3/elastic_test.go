@@ -67,8 +67,8 @@ func TestLastCall(t *testing.T) {
 	checkWorld(t, 1, all...)
 }
 
-// TestLost: an agent that goes without a word is missed when its lease is over, whether it leads or not, and another takes
-// its place. Its own world has ended for it by then.
+// TestLost: an agent that goes without a word is missed when its lease is over, whether it leads or not, and another
+// takes its place. Its own world has ended for it by then.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -179,8 +179,8 @@ func TestNobody(t *testing.T) {
 	waitKeys(t, c, runKeys(t), 0)
 }
 
-// TestEnds: a run ends for all when one fails for good, or all have finished; one that leaves after it has finished is not
-// missed. What is left of it is one key, which goes in time, upon which its name can be used again.
+// TestEnds: a run ends for all when one fails for good, or all have finished; one that leaves after it has finished is
+// not missed. What is left of it is one key, which goes in time, upon which its name can be used again.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"fails", "finishes", "again"} {
@@ -255,7 +255,8 @@ func TestRoles(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff([]int{6, base, total, roleBase}, []int{w.Total, w.Base, w.RoleTotal, w.RoleBase}); diff != "" {
+		if diff := cmp.Diff([]int{6, base, total, roleBase},
+			[]int{w.Total, w.Base, w.RoleTotal, w.RoleBase}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", p.id, diff)
 		}
 	}

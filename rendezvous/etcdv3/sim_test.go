@@ -86,8 +86,9 @@ func newSim(seed uint64) *sim {
 	r := rand.New(rand.NewPCG(seed, 0))
 	lo := 1 + r.IntN(5)
 	return &sim{
-		Rand:   r,
-		rules:  rules{lo, lo + r.IntN(5), time.Duration(r.IntN(2)) * time.Second, 500 * time.Millisecond, 3 * time.Second},
+		Rand: r,
+		rules: rules{lo, lo + r.IntN(5), time.Duration(r.IntN(2)) * time.Second, 500 * time.Millisecond,
+			3 * time.Second},
 		agents: map[string]*node{}, entries: map[string]agent{}, places: map[string]map[string]assignment{},
 		written: map[string]map[string]assignment{}, finals: map[int]doc{}, deleted: map[string]int64{},
 	}
@@ -368,7 +369,8 @@ func (n *node) watch(a actWatch) {
 
 func (s *sim) load(n *node) {
 	ev := evLoaded{
-		agents: maps.Clone(s.entries), members: map[string]assignment{}, world: s.world, worldRev: s.worldRev, leader: s.leader, rev: s.rev,
+		agents: maps.Clone(s.entries), members: map[string]assignment{}, world: s.world, worldRev: s.worldRev,
+		leader: s.leader, rev: s.rev,
 	}
 	if s.world != nil {
 		ev.members = maps.Clone(s.places[s.world.Dir])
@@ -428,7 +430,8 @@ func (s *sim) setWorld(d *doc) {
 	}
 }
 
-// check: one membership per version, later ones with higher numbers, every rank taken once, no more and no fewer than may be.
+// check: one membership per version, later ones with higher numbers, every rank taken once, no more and no fewer than
+// may be.
 func (s *sim) check(d doc) {
 	for v := range s.finals {
 		if v >= d.Version {
@@ -440,12 +443,14 @@ func (s *sim) check(d doc) {
 	ranks := map[int]bool{}
 	for id, p := range s.places[d.Dir] {
 		ranks[p.Rank] = p.Rank >= 0 && p.Rank < d.Size
-		if pred, ok := s.places[d.Dir][p.Pred]; ok != (p.Rank > 0) || ok && (pred.Rank != p.Rank-1 || pred.Created >= p.Created) {
+		if pred, ok := s.places[d.Dir][p.Pred]; ok != (p.Rank > 0) || ok &&
+			(pred.Rank != p.Rank-1 || pred.Created >= p.Created) {
 			s.fail("%s watches %q, which is not the older one of the rank below, in %v", id, p.Pred, s.places[d.Dir])
 		}
 	}
 	n := len(s.places[d.Dir])
-	if n != d.Size || n < s.rules.min || n > s.rules.max || len(ranks) != n || slices.Contains(slices.Collect(maps.Values(ranks)), false) {
+	if n != d.Size || n < s.rules.min || n > s.rules.max || len(ranks) != n ||
+		slices.Contains(slices.Collect(maps.Values(ranks)), false) {
 		s.fail("version %d of %+v has %v", d.Version, s.rules, s.places[d.Dir])
 	}
 }

@@ -80,7 +80,8 @@ func run(t *testing.T, backend string) {
 		}
 		length = d
 	}
-	s := &scenario{t: t, backend: backend, rng: rand.New(rand.NewPCG(seed, 0)), reports: make(chan report, 1000), done: map[string]int{}, dir: t.TempDir()}
+	s := &scenario{t: t, backend: backend, rng: rand.New(rand.NewPCG(seed, 0)), reports: make(chan report, 1000),
+		done: map[string]int{}, dir: t.TempDir()}
 	s.most = 5 + s.rng.IntN(int(number(t, "TEGEN_AGENTS", 5))-4)
 	least, most := 2, 2+s.most/2+s.rng.IntN(s.most/2)
 	t.Logf("seed %d: up to %d agents of %d:%d for %s", seed, s.most, least, most, length)
@@ -99,7 +100,8 @@ func run(t *testing.T, backend string) {
 		}
 	}
 	s.converge()
-	t.Logf("seed %d: %d agents, %d worlds seen %d times, faults %v", seed, s.started, len(s.check.worlds), s.finals, s.done)
+	t.Logf("seed %d: %d agents, %d worlds seen %d times, faults %v", seed, s.started, len(s.check.worlds), s.finals,
+		s.done)
 	if s.finals == 0 {
 		t.Error("no agent was ever in a world: nothing was tested")
 	}
@@ -129,7 +131,8 @@ func (s *scenario) fault(least, most int) {
 	case "stop":
 		if !m.stopped && m.cmd.Process.Signal(syscall.SIGSTOP) == nil {
 			m.stopped = true
-			time.AfterFunc(time.Duration(s.rng.Int64N(int64(8*time.Second))), func() { _ = m.cmd.Process.Signal(syscall.SIGCONT) })
+			time.AfterFunc(time.Duration(s.rng.Int64N(int64(8*time.Second))),
+				func() { _ = m.cmd.Process.Signal(syscall.SIGCONT) })
 		}
 	case "cut":
 		m.way.cut()
@@ -236,7 +239,8 @@ func (s *scenario) open() {
 func (s *scenario) join(least, most int) {
 	s.started++
 	m := &member{name: fmt.Sprintf("agent-%d", s.started), way: newProxy(s.t, s.address), gone: make(chan struct{})}
-	spec := agentSpec{Name: m.name, Backend: s.backend, Endpoint: m.way.address(), Min: least, Max: most, Rate: 0.8 + 0.45*s.rng.Float64()}
+	spec := agentSpec{Name: m.name, Backend: s.backend, Endpoint: m.way.address(), Min: least, Max: most,
+		Rate: 0.8 + 0.45*s.rng.Float64()}
 	var out io.ReadCloser
 	m.cmd, m.stdin, out = s.spawn("agent", spec)
 	s.members = append(s.members, m)

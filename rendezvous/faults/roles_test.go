@@ -115,7 +115,8 @@ func playAgent(ctx context.Context, spec agentSpec) error {
 			_, _ = fmt.Fprintln(os.Stderr, err)
 			continue
 		}
-		_ = out.Encode(map[string]any{"Event": "final", "World": sighting{w.Version, w.Rank, w.Size, w.Base, w.Total, fmt.Sprint(w.MasterAddr, ":", w.MasterPort)}})
+		_ = out.Encode(map[string]any{"Event": "final",
+			"World": sighting{w.Version, w.Rank, w.Size, w.Base, w.Total, fmt.Sprint(w.MasterAddr, ":", w.MasterPort)}})
 		select {
 		case <-w.Changed:
 		case order, ok := <-orders:
@@ -188,13 +189,15 @@ const joinTimeout = 30 * time.Second
 // open makes an agent's backend. Its clock is not the others': all that it waits for takes it another time.
 func open(ctx context.Context, spec agentSpec) (rendezvous.Backend, error) {
 	own := func(d time.Duration) time.Duration { return time.Duration(float64(d) / spec.Rate) }
-	settings := rendezvous.Settings{RunID: "faults", Min: spec.Min, Max: spec.Max, Join: joinTimeout, LastCall: own(time.Second)}
+	settings := rendezvous.Settings{RunID: "faults", Min: spec.Min, Max: spec.Max, Join: joinTimeout,
+		LastCall: own(time.Second)}
 	self := rendezvous.Agent{ID: spec.Name, Host: "127.0.0.1", Role: "default", Workers: 1}
 	said := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if spec.Backend == "etcd" {
 		times := torchetcd.Defaults() // with shorter ones, or little would happen in the time that the test has
 		times.StateTTL, times.KeepAliveTTL = 5*time.Second, 4*time.Second
-		times.Renew, times.PeerPoll, times.Retry = own(1500*time.Millisecond), own(time.Second), own(300*time.Millisecond)
+		times.Renew, times.PeerPoll, times.Retry = own(1500*time.Millisecond), own(time.Second),
+			own(300*time.Millisecond)
 		return etcd.Open(etcd.Config{Endpoints: []string{spec.Endpoint}, Timings: times, Log: said}, settings, self)
 	}
 	var s *store.Store
@@ -210,5 +213,6 @@ func open(ctx context.Context, spec agentSpec) (rendezvous.Backend, error) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	return etcdv3.New(s.Client, settings, self, etcdv3.Options{Lease: 3 * time.Second, Pause: own(300 * time.Millisecond), Log: said})
+	return etcdv3.New(s.Client, settings, self,
+		etcdv3.Options{Lease: 3 * time.Second, Pause: own(300 * time.Millisecond), Log: said})
 }

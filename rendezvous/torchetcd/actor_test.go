@@ -214,7 +214,8 @@ func (a *actor) act(action Action) {
 func (m *model) withdrawn(a *actor, kind string) {
 	m.note("%s: %s", a.name, kind)
 	s := m.active()
-	if m.loss == 0 && (s.Status == Joinable || s.Status == Frozen) && slices.Contains(s.Agents, a.name) && a.frozen == 0 && m.now < a.machine.until {
+	if m.loss == 0 && (s.Status == Joinable || s.Status == Frozen) && slices.Contains(s.Agents, a.name) &&
+		a.frozen == 0 && m.now < a.machine.until {
 		m.fail("%s went, and is still in %s", a.name, s.Raw)
 	}
 	if kind == TimedOut && (m.calm || m.rand.IntN(2) == 0) {
@@ -279,7 +280,8 @@ func (a *actor) kill() {
 // start starts an agent of torch.
 func (a *actor) start() {
 	m := a.model
-	a.torch = &torch{min: m.min, max: m.max, lastCall: m.lastCall, dir: "/r", rand: m.rand, now: func() time.Duration { return m.now }}
+	a.torch = &torch{min: m.min, max: m.max, lastCall: m.lastCall, dir: "/r", rand: m.rand,
+		now: func() time.Duration { return m.now }}
 	a.next, a.stop = iter.Pull(a.torch.life())
 	a.resume()
 }

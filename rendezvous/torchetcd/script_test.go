@@ -11,8 +11,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/golden"
 )
 
-// TestScripts plays the transcripts of testdata, which hold what happens to machines and, indented, what they want done.
-// Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
+// TestScripts plays the transcripts of testdata, which hold what happens to machines and, indented, what they want
+// done. Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
 //
 //	machine A min=2 max=3 last-call=30s   makes machines, which are named by letters; ID is the letter
 //	join|leave|close A…                     tells machines; join with until=60s
@@ -232,6 +232,7 @@ func (a Action) text() string {
 	add(a.TTL > 0, "ttl=%s", a.TTL)
 	add(a.For > 0, "for %s", a.For)
 	add(a.Kind == Alarm, "at %s", a.At)
-	add(a.Kind == Formed, "version %d: %d of %d, known %v", a.World.Version, a.World.Rank, a.World.Size, a.World.Known())
+	add(a.Kind == Formed, "version %d: %d of %d, known %v", a.World.Version, a.World.Rank, a.World.Size,
+		a.World.Known())
 	return strings.Join(words, " ")
 }

@@ -13,7 +13,7 @@ import (
 // BenchmarkCompile is the price of the first job of a process.
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		compileJob(newCompiler())
+		compileJob(compileFiles())
 	}
 }
 
@@ -34,7 +34,7 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkEffective is what a job would cost if CUE evaluated all of it: the reason that it does not.
 func BenchmarkEffective(b *testing.B) {
 	ctx := cuecontext.New()
-	root, err := evaluate(ctx, "job.cue", "environment.cue", "defaults.cue")
+	root, err := evaluate(ctx, cueFiles, "job.cue", "environment.cue", "defaults.cue")
 	if err != nil {
 		b.Fatal(err)
 	}

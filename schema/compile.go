@@ -1,20 +1,16 @@
 package schema
 
 import (
-	"embed"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/parser"
 )
-
-//go:embed *.cue
-var cueFiles embed.FS
 
 // The CUE files hold the contract. CUE evaluates them once in a process: definitions, references and conjunctions
 // become shapes. What is left for each job is a walk over its tree, in which CUE evaluates every scalar that its
@@ -52,40 +48,12 @@ func (s *shape) field(name string) *field {
 	return nil
 }
 
-// jobShape and environmentShape evaluate the CUE files, each when it is first needed. They are part of the program: a
-// fault in them is a fault of the build, not of any input, and a test compiles them.
-var (
-	jobShape         = sync.OnceValue(func() *shape { return compileJob(theCompiler()) })
-	environmentShape = sync.OnceValue(func() *shape { return compileEnvironment(theCompiler(), jobShape()) })
-	theCompiler      = sync.OnceValue(newCompiler)
-)
-
-func compileJob(c *compiler) *shape {
-	job := c.definition("#Job")
-	if err := addDefaults(job); err != nil {
-		panic(fmt.Errorf("compiling the schema: %w", err))
-	}
-	return job
-}
-
-func compileEnvironment(c *compiler, job *shape) *shape {
-	env := c.definition("#Environment")
-	// Where an environment keeps volumes, they default as a job's own do.
-	volumes := env.field("spec").shape.field("storage").shape
-	for _, f := range volumes.fields {
-		if own := job.field("spec").shape.field("storage").shape.elem.field(f.name); own != nil {
-			f.shape = own.shape
-		}
-	}
-	return env
-}
-
 // evaluate makes one CUE package of the named files. Without defaults.cue, which addDefaults reads as syntax, it takes
 // half the time.
-func evaluate(ctx *cue.Context, names ...string) (cue.Value, error) {
+func evaluate(ctx *cue.Context, files fs.ReadFileFS, names ...string) (cue.Value, error) {
 	inst := build.NewContext().NewInstance("", nil)
 	for _, name := range names {
-		text, err := cueFiles.ReadFile(name)
+		text, err := files.ReadFile(name)
 		if err != nil {
 			return cue.Value{}, err
 		}
@@ -109,13 +77,15 @@ type compiler struct {
 	evaluator *evaluator
 }
 
-func newCompiler() *compiler {
+// newCompiler evaluates the named files, which are a part of the program: a fault in them panics. formats are what the
+// attribute @format names, for values that CUE has accepted.
+func newCompiler(files fs.ReadFileFS, formats map[string]func(text string) bool, names ...string) *compiler {
 	ctx := cuecontext.New()
-	root, err := evaluate(ctx, "job.cue", "environment.cue")
+	root, err := evaluate(ctx, files, names...)
 	if err != nil {
 		panic(fmt.Errorf("compiling the schema: %w", err))
 	}
-	return &compiler{root: root, evaluator: &evaluator{ctx: ctx}}
+	return &compiler{root: root, evaluator: &evaluator{ctx: ctx, formats: formats}}
 }
 
 func (c *compiler) definition(name string) *shape {

@@ -20,7 +20,7 @@ import (
 func cuePackage(t *testing.T) (*cue.Context, cue.Value) {
 	t.Helper()
 	ctx := cuecontext.New()
-	root, err := evaluate(ctx, "job.cue", "environment.cue", "defaults.cue")
+	root, err := evaluate(ctx, cueFiles, "job.cue", "environment.cue", "defaults.cue")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func drift(t *testing.T, s *shape, typ reflect.Type, at string) {
 	if s.kind == listKind {
 		s = s.elem
 	}
-	if s.scalar != nil || s.elem != nil || typ == reflect.TypeFor[json.RawMessage]() {
+	if s.isScalar() || s.elem != nil || typ == reflect.TypeFor[json.RawMessage]() {
 		return
 	}
 	goFields := jsonFields(typ)
@@ -159,7 +159,7 @@ func TestCUEAgrees(t *testing.T) {
 			if d.root == nil || d.errs != nil || d.root.kind != mapKind || d.root.field("kind") == nil || d.root.field("kind").text != "TrainingJob" {
 				continue
 			}
-			c := checker{}
+			c := newChecker()
 			c.check(d.root, jobShape(), nil, d.root.at)
 			extracted, err := cueyaml.Extract(file, doc.Text)
 			if err != nil {
@@ -186,8 +186,8 @@ func TestCUEAgrees(t *testing.T) {
 func TestWords(t *testing.T) {
 	var walk func(s *shape, at string)
 	walk = func(s *shape, at string) {
-		if s.scalar != nil {
-			if words := s.scalar.words(); words == "" || strings.ContainsAny(words, "^$|&=\\") && !strings.Contains(words, "'=") && !strings.Contains(words, "_@+=") {
+		if s.isScalar() {
+			if words := s.typeWords(); words == "" || strings.ContainsAny(words, "^$|&=\\") && !strings.Contains(words, "'=") && !strings.Contains(words, "_@+=") {
 				t.Errorf("%s: must be %q: give its definition an @must", at, words)
 			}
 			return

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -13,12 +14,12 @@ import (
 // addDefaults reads defaults.cue into the fields of the job's shape. The file has one form only, `name: *value | _`
 // where value is a literal or a reference to another field, so that its syntax says all; TestDefaults holds the result
 // against CUE's own evaluation of #Effective.
-func addDefaults(job *shape) error {
-	text, err := cueFiles.ReadFile("defaults.cue")
+func addDefaults(s *shape, files fs.ReadFileFS, name string) error {
+	text, err := files.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	file, err := parser.ParseFile("defaults.cue", text)
+	file, err := parser.ParseFile(name, text)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func addDefaults(job *shape) error {
 		if !ok {
 			return fmt.Errorf("defaults.cue: %s is not a conjunction", f.Label)
 		}
-		if err := defaultsOf(job, effective.Y, nil); err != nil {
+		if err := defaultsOf(s, effective.Y, nil); err != nil {
 			return err
 		}
 	}

@@ -77,23 +77,11 @@ func (env *Environment) mergeInto(job *node, s *shape) {
 	foreign, lacking := passedOver(overrides, spec, defaults)
 	env.equip(spec, overrides, defaults) // before defaults, which are those of jobs without accelerators too
 	if defaults != nil {
-		merge(spec, defaults.clear(lacking).merged(), specShape, false)
+		merge(spec, defaults.clear(lacking).markMerged(), specShape, false)
 	}
 	if overrides != nil {
-		merge(spec, overrides.clear(foreign).merged(), specShape, true)
+		merge(spec, overrides.clear(foreign).markMerged(), specShape, true)
 	}
-}
-
-// merged marks a tree as an environment's.
-func (n *node) merged() *node {
-	n.environment = true
-	for _, e := range n.fields {
-		e.value.merged()
-	}
-	for _, item := range n.items {
-		item.merged()
-	}
-	return n
 }
 
 // equip gives workers what comes with each of their accelerators, where the job itself does not say it.
@@ -109,7 +97,7 @@ func (env *Environment) equip(spec, overrides, defaults *node) {
 		return
 	}
 	if spec.entry("resources") == nil {
-		spec.fields = append(spec.fields, entry{"resources", each.at, (&node{kind: mapKind, at: each.at}).merged()})
+		spec.fields = append(spec.fields, entry{"resources", each.at, (&node{kind: mapKind, at: each.at}).markMerged()})
 	}
 	resources := spec.field("resources")
 	for _, e := range each.fields {
@@ -125,55 +113,8 @@ func (env *Environment) equip(spec, overrides, defaults *node) {
 			q.Mul(int64(count))
 			total.text = q.String()
 		}
-		resources.fields = append(resources.fields, entry{e.key, e.at, total.merged()})
+		resources.fields = append(resources.fields, entry{e.key, e.at, total.markMerged()})
 	}
-}
-
-// below returns the value at a path, nil where there is none.
-func (n *node) below(names ...string) *node {
-	for _, name := range names {
-		if n == nil {
-			return nil
-		}
-		n = n.field(name)
-	}
-	return n
-}
-
-// merge adds src's fields to dst. Mappings merge field by field; lists, scalars and mappings of alternatives are one
-// value, which override decides about.
-func merge(dst, src *node, s *shape, override bool) {
-	for _, e := range src.fields {
-		here := dst.entry(e.key)
-		if here == nil {
-			dst.fields = append(dst.fields, entry{e.key, e.at, e.value.clone()})
-			continue
-		}
-		child := s.elem
-		if f := s.field(e.key); f != nil {
-			child = f.shape
-		}
-		switch {
-		case child != nil && child.kind == mapKind && child.scalar == nil && !child.open && child.oneOf == nil:
-			merge(here.value, e.value, child, override)
-		case override:
-			here.value, here.at = e.value.clone(), e.at
-		}
-	}
-}
-
-// clone copies a tree, since the fields of mappings are added to.
-func (n *node) clone() *node {
-	c := *n
-	c.fields = slices.Clone(n.fields)
-	for i := range c.fields {
-		c.fields[i].value = c.fields[i].value.clone()
-	}
-	c.items = slices.Clone(n.items)
-	for i := range c.items {
-		c.items[i] = c.items[i].clone()
-	}
-	return &c
 }
 
 // apply changes what is a function of the job's own value: images, caps, sources, and what accelerators need.
@@ -265,10 +206,10 @@ func (env *Environment) checkImages(job *Job, s *shape, invalid parts) (errs Err
 	if len(env.Spec.Images) == 0 || invalid.touch("image") || invalid.touch("images") || invalid.touch("roles") {
 		return nil
 	}
-	image := s.field("spec").shape.field("image").shape.scalar
+	image := s.field("spec").shape.field("image").shape
 	for _, name := range job.Spec.allImages() {
-		if *name != "" && !image.allows(&node{kind: stringKind, text: *name}) {
-			errs = append(errs, env.root.fail("spec.images", "format", "make %q of an image of job %q: must be %s", *name, job.Metadata.Name, image.words()))
+		if *name != "" && !image.allowsText(*name) {
+			errs = append(errs, env.root.fail("spec.images", "format", "make %q of an image of job %q: must be %s", *name, job.Metadata.Name, image.typeWords()))
 		}
 	}
 	return errs

@@ -40,29 +40,3 @@ func workersOf(trees []*node) (all []*node) {
 	}
 	return all
 }
-
-// clear is a copy without some fields.
-func (n *node) clear(paths []string) *node {
-	c := n.clone()
-	for _, path := range paths {
-		c.drop(strings.Split(path, "."))
-	}
-	return c
-}
-
-func (n *node) drop(path []string) {
-	for i := range n.fields {
-		switch {
-		case n.fields[i].key != path[0]:
-		case len(path) > 1:
-			section := n.fields[i].value
-			if section.drop(path[1:]); section.kind == mapKind && len(section.fields) == 0 { // or it would be there, though nobody wrote it
-				n.fields = append(n.fields[:i], n.fields[i+1:]...)
-			}
-			return
-		default:
-			n.fields = append(n.fields[:i], n.fields[i+1:]...)
-			return
-		}
-	}
-}

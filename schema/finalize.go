@@ -171,7 +171,7 @@ func (j *Job) hashesByDefault() bool {
 // fitShm keeps shared memory that the author did not ask for within the memory that it counts against.
 func (s *Spec) fitShm(root *node) {
 	memory, shm := s.Resources.MemoryLimit(), root.below("spec", "resources", "shm")
-	if memory == nil || shm != nil && shm.at.line > 0 && !shm.environment {
+	if memory == nil || shm != nil && shm.at.line > 0 && !shm.merged {
 		return
 	}
 	for i := range s.Storage {

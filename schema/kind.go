@@ -16,7 +16,7 @@ var importedKinds = []string{"Job", "Pod", "JobSet", "PyTorchJob", "TrainJob", "
 // that cannot be known, the errors are all that is wrong with its head.
 func kindOf(root *node) (string, Errors) {
 	if root.kind != mapKind {
-		return "", Errors{root.fail("", "kind", "must be a mapping with apiVersion, kind, metadata and spec, not %s", kindWords[root.kind])}
+		return "", Errors{root.fail("", "kind", "must be a mapping with apiVersion, kind, metadata and spec, not %s", kindWord(root.kind))}
 	}
 	version, kind := root.field("apiVersion"), root.field("kind")
 	if kind != nil && slices.Contains(ownKinds, kind.text) {
@@ -58,14 +58,14 @@ func headErrors(root *node, imported bool) (errs Errors) {
 
 // nameErrors looks at nothing else of the metadata: what else stands there is another kind's.
 func nameErrors(root *node) Errors {
-	n, s, at := root.field("metadata"), jobShape().field("metadata").shape, &place{name: "metadata"}
+	n, s, at := root.field("metadata"), jobShape().field("metadata").shape, (*place)(nil).key("metadata")
 	if n != nil && n.kind == mapKind {
-		n, s, at = n.field("name"), s.field("name").shape, &place{parent: at, name: "name"}
+		n, s, at = n.field("name"), s.field("name").shape, at.key("name")
 	}
 	if n == nil {
 		return Errors{root.fail("metadata.name", "required", "required field is missing")}
 	}
-	var c checker
+	c := newChecker()
 	c.check(n, s, at, root.at)
 	return c.errs
 }

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,21 +110,6 @@ func (r *validation) failKey(mapping, key, rule, format string, args ...any) {
 
 // isSet says whether somebody wrote the field, be it the author or an environment.
 func (r *validation) isSet(dotted string) bool { return r.root.isSet(dotted) }
-
-func (n *node) isSet(dotted string) bool {
-	for _, name := range strings.Split(dotted, ".") {
-		name, index, item := strings.Cut(name, "[")
-		e := n.entry(name)
-		if e == nil || e.at.line == 0 {
-			return false
-		}
-		n = e.value
-		if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); item && err == nil && i < len(n.items) {
-			n = n.items[i]
-		}
-	}
-	return true
-}
 
 // reservedLabels are keys that tegen or a controller sets itself.
 var reservedLabels = []string{"app.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "controller-uid", "job-name", "worker"}
@@ -258,7 +242,7 @@ func (r *validation) master() {
 	case w.Min != w.Max:
 		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go", w.Min, w.Max)
 	}
-	if n := r.root.below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.environment {
+	if n := r.root.below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.merged {
 		r.fail("spec.rendezvous", "requires", "the workers meet at the Master, and nothing reads this: leave it out")
 	}
 	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil { // an author's own torchrun starts them, and an image's entrypoint may
@@ -307,10 +291,10 @@ func (r *validation) text(n *node, p *place) {
 		}
 	}
 	for _, e := range n.fields {
-		r.text(e.value, &place{parent: p, name: e.key})
+		r.text(e.value, p.key(e.key))
 	}
 	for i, item := range n.items {
-		r.text(item, &place{parent: p, item: true, index: i})
+		r.text(item, p.at(i))
 	}
 }
 

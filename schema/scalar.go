@@ -5,10 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"cuelang.org/go/cue"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // scalar is what a definition allows for one string, number or boolean.
@@ -31,8 +29,17 @@ type scalarKey struct {
 
 // evaluator lets one goroutine at a time into the CUE evaluator, which is not safe for more.
 type evaluator struct {
-	mu  sync.Mutex
-	ctx *cue.Context
+	mu      sync.Mutex
+	ctx     *cue.Context
+	formats map[string]func(text string) bool
+}
+
+// isScalar says whether one value stands here, and not a mapping or a list.
+func (s *shape) isScalar() bool { return s.scalar != nil }
+
+// allowsText says whether a string may stand here.
+func (s *shape) allowsText(text string) bool {
+	return s.scalar != nil && s.scalar.allows(&node{kind: stringKind, text: text})
 }
 
 func newScalar(v cue.Value, e *evaluator) *scalar {
@@ -192,8 +199,8 @@ func (s *scalar) allows(n *node) bool {
 	s.evaluator.mu.Lock()
 	ok := s.value.Unify(s.evaluator.encode(n)).Validate(cue.Concrete(true)) == nil
 	s.evaluator.mu.Unlock()
-	if ok {
-		ok = parses(s.format, n.text)
+	if parses := s.evaluator.formats[s.format]; ok && parses != nil {
+		ok = parses(n.text)
 	}
 	s.seen.Store(key, ok)
 	return ok
@@ -215,26 +222,4 @@ func (e *evaluator) encode(n *node) cue.Value {
 		}
 	}
 	return e.ctx.Encode(n.text)
-}
-
-// maxDuration keeps every number of seconds within the API's 32 bits.
-const maxDuration = 10 * 365 * 24 * time.Hour
-
-// parses asks Go's own parser of a format, since a regular expression can only sketch one.
-func parses(format, text string) bool {
-	if text == None && format != "" {
-		return true // where CUE allows the word
-	}
-	switch format {
-	case "bytes":
-		q, err := resource.ParseQuantity(text)
-		return err == nil && q.Value() >= 1<<20
-	case "cpu":
-		q, err := resource.ParseQuantity(text)
-		return err == nil && q.MilliValue() >= 1 && q.Cmp(*resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI)) == 0
-	case "duration":
-		d, err := time.ParseDuration(text)
-		return err == nil && d%time.Second == 0 && d <= maxDuration
-	}
-	return true
 }

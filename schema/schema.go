@@ -6,7 +6,6 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -115,13 +114,8 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-func (n *node) fail(path, rule, format string, args ...any) Error {
-	at := n.find(path)
-	return Error{File: at.file, Line: at.line, Col: at.col, Path: path, Rule: rule, Msg: fmt.Sprintf(format, args...)}
-}
-
 func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
-	var c checker
+	c := newChecker()
 	s := environmentShape()
 	c.check(root, s, nil, root.at)
 	root.without(c.bad)
@@ -145,7 +139,7 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules. It goes on as far as it can: a
 // mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already.
 func loadJob(root *node, env *Environment, unread Errors) loaded {
-	c := checker{}
+	c := newChecker()
 	s := jobShape()
 	asked := askedOf(root, env)
 	if spec := root.field("spec"); spec != nil && spec.kind == mapKind {

@@ -1,0 +1,73 @@
+package schema
+
+import "strings"
+
+// newChecker is a checker whose hints know the whole of a job.
+func newChecker() *checker { return &checker{unknown: meant} }
+
+// meant ends the message about an unknown field with what could have been meant.
+func meant(path, name string, known []string) string {
+	at, here := inJob(path)
+	if other := standsAt[at]; other != "" {
+		return "; it stands at " + here.Replace(other)
+	}
+	if hint := suggest(name, known); hint != "" {
+		return hint
+	}
+	if other := elsewhere(name); other != "" {
+		return "; it stands at " + here.Replace(other)
+	}
+	if len(known) <= 12 {
+		return "; known here: " + strings.Join(known, ", ")
+	}
+	return "; 'tegen explain spec' lists the fields"
+}
+
+// inJob is where a job has what an environment says to all jobs, and the words for that as the environment has it.
+func inJob(path string) (string, *strings.Replacer) {
+	for _, part := range []string{"spec.defaults", "spec.overrides"} {
+		if field, ok := strings.CutPrefix(path, part+"."); ok {
+			return "spec." + field, strings.NewReplacer("spec.", part+".", "spec itself", part+" itself")
+		}
+	}
+	return path, strings.NewReplacer()
+}
+
+// standsAt is where a job says what somebody may look for at another place. The first field of that name would mislead.
+var standsAt = map[string]string{
+	"spec.roles.worker":     "spec itself: image, workingDir, resources, placement, podTemplate",
+	"spec.servers.cpu":      "spec.roles.server.resources, and the scheduler's at spec.roles.scheduler.resources",
+	"spec.servers.memory":   "spec.roles.server.resources, and the scheduler's at spec.roles.scheduler.resources",
+	"spec.servers.image":    "spec.roles.server, and the scheduler's at spec.roles.scheduler",
+	"spec.roles.etcd.image": "spec.images.etcd, or spec.images.etcdV2 for backends etcd and etcd-v2",
+
+	"spec.rendezvous.etcd.cpu":         "spec.roles.etcd.resources",
+	"spec.rendezvous.etcd.memory":      "spec.roles.etcd.resources",
+	"spec.rendezvous.companion.cpu":    "spec.roles.companion.resources",
+	"spec.rendezvous.companion.memory": "spec.roles.companion.resources",
+	"spec.roles.companion.image":       "spec.images.rendezvous",
+	"spec.roles.helper.image":          "spec.images",
+}
+
+// elsewhere returns the path of a job's field that has a name, the one nearest to the top and first in job.cue; "" where
+// there is none.
+func elsewhere(name string) string {
+	type level struct {
+		s    *shape
+		path string
+	}
+	for queue := []level{{jobShape().field("spec").shape, "spec"}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if at.s.kind == listKind {
+			at.s = at.s.elem
+		}
+		for _, f := range at.s.fields {
+			path := at.path + "." + f.name
+			if strings.EqualFold(f.name, name) {
+				return path
+			}
+			queue = append(queue, level{f.shape, path})
+		}
+	}
+	return ""
+}

@@ -1,11 +1,12 @@
 package schema
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // checker walks a document along its shape and collects every mistake. Each place yields at most one message, and no
@@ -25,23 +26,23 @@ func (c *checker) hint(path, name string, known []string) string {
 }
 
 func (c *checker) fail(at position, p *place, rule, format string, args ...any) {
-	c.errs = append(c.errs, Error{File: at.file, Line: at.line, Col: at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
+	c.errs = append(c.errs, at.fail(p.String(), rule, format, args...))
 }
 
 // check reports what s does not allow in n. parent is where a missing field is reported.
 func (c *checker) check(n *node, s *shape, p *place, parent position) {
 	before := len(c.errs)
 	switch {
-	case n.kind == unknownKind:
+	case n.kind == yamldoc.Invalid:
 		c.markInvalid(n)
 		return
-	case n.kind == nullKind:
+	case n.kind == yamldoc.Null:
 		c.fail(n.at, p, "no-value", "has no value: write one")
 	case s.scalar != nil:
 		c.scalar(n, s.scalar, p)
 	case n.kind != s.kind:
 		c.fail(n.at, p, "type", "must be %s, not %s", kindWord(s.kind), kindWord(n.kind))
-	case s.kind == listKind:
+	case s.kind == yamldoc.List:
 		for i, item := range n.items {
 			c.check(item, s.elem, p.at(i), item.at)
 		}
@@ -51,7 +52,7 @@ func (c *checker) check(n *node, s *shape, p *place, parent position) {
 		c.mapping(n, s, p, parent)
 		return // its fields speak for themselves
 	}
-	if len(c.errs) > before && s.kind != listKind || n.kind != s.kind && s.scalar == nil {
+	if len(c.errs) > before && s.kind != yamldoc.List || n.kind != s.kind && s.scalar == nil {
 		c.markInvalid(n)
 	}
 }
@@ -65,7 +66,7 @@ func (c *checker) markInvalid(n *node) {
 
 // values requires a value of every field of a mapping that has no schema.
 func (c *checker) values(n *node, p *place) {
-	if n.kind == nullKind {
+	if n.kind == yamldoc.Null {
 		c.fail(n.at, p, "no-value", "has no value: write one")
 	}
 	for _, e := range n.fields {
@@ -120,22 +121,22 @@ func (c *checker) scalar(n *node, s *scalar, p *place) {
 	}
 	enum := s.enum()
 	switch {
-	case (n.kind == listKind || n.kind == mapKind) && s.kinds == cue.StringKind && enum == nil:
+	case (n.kind == yamldoc.List || n.kind == yamldoc.Map) && s.kinds == cue.StringKind && enum == nil:
 		c.fail(n.at, p, "type", "must be a string, not %s", kindWord(n.kind))
-	case n.kind == listKind || n.kind == mapKind:
+	case n.kind == yamldoc.List || n.kind == yamldoc.Map:
 		c.fail(n.at, p, "type", "must be %s, not %s", s.words(), kindWord(n.kind))
-	case !s.kindFits(n.kind) && enum == nil && s.kindFits(stringKind) && s.allows(&node{kind: stringKind, text: n.text}):
+	case !s.kindFits(n.kind) && enum == nil && s.kindFits(yamldoc.String) && s.allows(&node{kind: yamldoc.String, text: n.text}):
 		c.fail(n.at, p, "type", "must be a string, not %s: write %q with quotes", kindWord(n.kind), n.text)
 	default:
 		rule, hint := "format", ""
 		if enum != nil {
 			rule = "enum"
-			if n.kind == stringKind {
+			if n.kind == yamldoc.String {
 				hint = suggest(n.text, enum)
 			}
 		} else if s.format != "" {
 			rule = s.format
-		} else if n.kind == intKind {
+		} else if n.kind == yamldoc.Int {
 			rule = "range"
 		}
 		c.fail(n.at, p, rule, "must be %s, not %s%s", s.words(), n.show(), hint)

@@ -10,6 +10,8 @@ import (
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/parser"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // The CUE files hold the contract. CUE evaluates them once in a process: definitions, references and conjunctions
@@ -19,7 +21,7 @@ import (
 
 // shape is what one definition allows at one place.
 type shape struct {
-	kind   kind
+	kind   yamldoc.Kind
 	open   bool // a mapping without a schema of its own: any field
 	fields []*field
 	elem   *shape   // of a list, or of a mapping's values
@@ -99,16 +101,16 @@ func (c *compiler) shape(v cue.Value) *shape {
 	case cue.StructKind:
 		return c.mapping(v)
 	case cue.ListKind:
-		return &shape{kind: listKind, elem: c.shape(v.LookupPath(cue.MakePath(cue.AnyIndex)))}
+		return &shape{kind: yamldoc.List, elem: c.shape(v.LookupPath(cue.MakePath(cue.AnyIndex)))}
 	case cue.TopKind:
-		return &shape{kind: mapKind, open: true}
+		return &shape{kind: yamldoc.Map, open: true}
 	default:
-		return &shape{kind: stringKind, scalar: newScalar(v, c.evaluator)}
+		return &shape{kind: yamldoc.String, scalar: newScalar(v, c.evaluator)}
 	}
 }
 
 func (c *compiler) mapping(v cue.Value) *shape {
-	s := &shape{kind: mapKind}
+	s := &shape{kind: yamldoc.Map}
 	for _, a := range cue.Dereference(v).Attributes(cue.DeclAttr) {
 		if a.Name() == "oneof" || a.Name() == "exactly" {
 			s.oneOf, s.exact = strings.Split(a.Contents(), ","), a.Name() == "exactly"

@@ -14,6 +14,8 @@ import (
 	"cuelang.org/go/cue/cuecontext"
 	cueyaml "cuelang.org/go/encoding/yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // cuePackage is the whole schema under CUE's own evaluator, defaults.cue included.
@@ -55,10 +57,10 @@ func TestDrift(t *testing.T) {
 
 func drift(t *testing.T, s *shape, typ reflect.Type, at string) {
 	t.Helper()
-	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice && s.kind == listKind {
+	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice && s.kind == yamldoc.List {
 		typ = typ.Elem()
 	}
-	if s.kind == listKind {
+	if s.kind == yamldoc.List {
 		s = s.elem
 	}
 	if s.isScalar() || s.elem != nil || typ == reflect.TypeFor[json.RawMessage]() {
@@ -156,7 +158,7 @@ func TestCUEAgrees(t *testing.T) {
 		}
 		for _, doc := range docs {
 			d := parse(doc)
-			if d.root == nil || d.errs != nil || d.root.kind != mapKind || d.root.field("kind") == nil || d.root.field("kind").text != "TrainingJob" {
+			if d.root == nil || d.errs != nil || d.root.kind != yamldoc.Map || d.root.field("kind") == nil || d.root.field("kind").text != "TrainingJob" {
 				continue
 			}
 			c := newChecker()

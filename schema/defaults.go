@@ -9,6 +9,8 @@ import (
 	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // addDefaults reads defaults.cue into the fields of the job's shape. The file has one form only, `name: *value | _`
@@ -89,11 +91,11 @@ func defaultOf(f *field, decl *ast.Field, at []string) error {
 			if err != nil {
 				return err
 			}
-			f.value.kind, f.value.text = stringKind, text
+			f.value.kind, f.value.text = yamldoc.String, text
 		case token.TRUE, token.FALSE:
-			f.value.kind = boolKind
+			f.value.kind = yamldoc.Bool
 		default:
-			f.value.kind = intKind
+			f.value.kind = yamldoc.Int
 		}
 	case *ast.Ident: // a sibling
 		f.same = append(at[:len(at)-1:len(at)-1], x.Name)
@@ -126,7 +128,7 @@ func complete(root *node, s *shape) {
 }
 
 func completeIn(n *node, s *shape, root *node) {
-	if s.kind == listKind {
+	if s.kind == yamldoc.List {
 		for _, item := range n.items {
 			completeIn(item, s.elem, root)
 		}
@@ -141,14 +143,14 @@ func completeIn(n *node, s *shape, root *node) {
 			case f.same != nil:
 				child = root.resolve(f.same, s, 0)
 			case f.create:
-				child = &node{kind: mapKind}
+				child = &node{kind: yamldoc.Map}
 			}
 			if child == nil {
 				continue
 			}
-			n.fields = append(n.fields, entry{key: f.name, value: child})
+			n.add(f.name, position{}, child)
 		}
-		if f.shape.scalar == nil && !f.shape.open && f.shape.elem == nil || f.shape.kind == listKind {
+		if f.shape.scalar == nil && !f.shape.open && f.shape.elem == nil || f.shape.kind == yamldoc.List {
 			completeIn(child, f.shape, root)
 		}
 	}

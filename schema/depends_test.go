@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // TestDependsOn: what rules depend on are fields, or a mistake in one would silence nothing.
@@ -155,7 +157,7 @@ func (c dependsCase) with(v value) (answers, bool) {
 	for _, name := range v.path {
 		at = at.field(name)
 	}
-	at.kind = nullKind
+	at.kind = yamldoc.Null
 	return c.ask()
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Environment mirrors #Environment but for its defaults and overrides, which are merged into a job's tree before the
@@ -69,8 +71,8 @@ type EnvironmentStorage struct {
 // mergeInto fills in what a job leaves out and puts the overrides over what it says.
 func (env *Environment) mergeInto(job *node, s *shape) {
 	metadata := job.field("metadata")
-	if ns := env.root.field("spec").field("namespace"); ns != nil && metadata != nil && metadata.kind == mapKind && metadata.field("namespace") == nil {
-		metadata.fields = append(metadata.fields, entry{"namespace", ns.at, ns})
+	if ns := env.root.field("spec").field("namespace"); ns != nil && metadata != nil && metadata.kind == yamldoc.Map && metadata.field("namespace") == nil {
+		metadata.add("namespace", ns.at, ns)
 	}
 	spec, specShape := job.field("spec"), s.field("spec").shape
 	defaults, overrides := env.root.field("spec").field("defaults"), env.root.field("spec").field("overrides")
@@ -93,18 +95,18 @@ func (env *Environment) equip(spec, overrides, defaults *node) {
 			break
 		}
 	}
-	if each == nil || each.kind != mapKind || count < 1 {
+	if each == nil || each.kind != yamldoc.Map || count < 1 {
 		return
 	}
 	if spec.entry("resources") == nil {
-		spec.fields = append(spec.fields, entry{"resources", each.at, (&node{kind: mapKind, at: each.at}).markMerged()})
+		spec.add("resources", each.at, (&node{kind: yamldoc.Map, at: each.at}).markMerged())
 	}
 	resources := spec.field("resources")
 	for _, e := range each.fields {
-		if resources.kind != mapKind || resources.entry(e.key) != nil {
+		if resources.kind != yamldoc.Map || resources.entry(e.key) != nil {
 			continue
 		}
-		total := &node{kind: stringKind, text: None, at: e.value.at}
+		total := &node{kind: yamldoc.String, text: None, at: e.value.at}
 		if e.value.text != None {
 			q, err := resource.ParseQuantity(e.value.text)
 			if err != nil { // reported of the environment already
@@ -113,7 +115,7 @@ func (env *Environment) equip(spec, overrides, defaults *node) {
 			q.Mul(int64(count))
 			total.text = q.String()
 		}
-		resources.fields = append(resources.fields, entry{e.key, e.at, total.markMerged()})
+		resources.add(e.key, e.at, total.markMerged())
 	}
 }
 

@@ -16,6 +16,9 @@ type Error struct {
 	Msg       string // what is wrong and what would be right
 }
 
+// At is where the mistake is.
+func (e Error) At() position { return position{e.File, e.Line, e.Col} }
+
 func (e Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: ", e.File, e.Line, e.Col)

@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // explanation documents one field of a schema.
@@ -21,7 +23,7 @@ func (s *shape) explain(path string, hint func(path, name string, known []string
 	names := strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
 	for i, name := range names {
 		name, _, _ = strings.Cut(name, "[")
-		if s.kind == listKind {
+		if s.kind == yamldoc.List {
 			s = s.elem
 		}
 		here := strings.Join(names[:i], ".")
@@ -41,7 +43,7 @@ func (s *shape) explain(path string, hint func(path, name string, known []string
 		}
 		at, s = f.explain(here), f.shape
 	}
-	if s.kind == listKind {
+	if s.kind == yamldoc.List {
 		s = s.elem
 	}
 	var below []explanation
@@ -67,9 +69,9 @@ func (s *shape) typeWords() string {
 	switch {
 	case s.scalar != nil:
 		return s.scalar.words()
-	case s.kind == listKind && s.elem.scalar != nil:
+	case s.kind == yamldoc.List && s.elem.scalar != nil:
 		return "a list, each " + s.elem.scalar.words()
-	case s.kind == listKind:
+	case s.kind == yamldoc.List:
 		return "a list of mappings" + s.elem.alternatives()
 	case s.elem != nil:
 		return "a mapping of names to values, each " + s.elem.typeWords()

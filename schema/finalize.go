@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // The defaults that depend on another field are in this file; all others are in defaults.cue. They are filled in at four
@@ -41,7 +43,7 @@ func askedOf(root *node, env *Environment) asked {
 func computes(spec *node) map[string]*node {
 	all := map[string]*node{}
 	add := func(role string, n *node) {
-		if n != nil && n.kind == mapKind {
+		if n != nil && n.kind == yamldoc.Map {
 			all[role] = n
 		}
 	}
@@ -58,12 +60,12 @@ func computes(spec *node) map[string]*node {
 func besides(spec *node) {
 	for _, n := range computes(spec) {
 		for _, side := range []*node{n.field("requests"), n.field("limits")} {
-			if side == nil || side.kind != mapKind {
+			if side == nil || side.kind != yamldoc.Map {
 				continue
 			}
 			for _, e := range side.fields {
 				if e.value.text != None && n.entry(e.key) == nil && amountsShape().field(e.key) != nil {
-					n.fields = append(n.fields, entry{key: e.key, value: &node{kind: stringKind, text: None}})
+					n.add(e.key, position{}, &node{kind: yamldoc.String, text: None})
 				}
 			}
 		}
@@ -82,7 +84,7 @@ func followUser(root *node) {
 	}
 	for field, value := range map[string]string{"runAsGroup": imageUser, "fsGroup": None} {
 		if security.field(field) == nil {
-			security.fields = append(security.fields, entry{key: field, value: &node{kind: stringKind, text: value}})
+			security.add(field, position{}, &node{kind: yamldoc.String, text: value})
 		}
 	}
 }
@@ -102,7 +104,7 @@ func fill(s *Spec) {
 
 // defaultsOfVolume fills in what defaults.cue says of a part of a volume.
 func defaultsOfVolume(part string, into any, below ...string) {
-	n, s := &node{kind: mapKind}, jobShape().field("spec").shape.field("storage").shape.elem.field(part).shape
+	n, s := &node{kind: yamldoc.Map}, jobShape().field("spec").shape.field("storage").shape.elem.field(part).shape
 	for _, name := range below {
 		s = s.field(name).shape
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 var ownKinds = []string{names.KindTrainingJob, names.KindEnvironment}
@@ -15,7 +16,7 @@ var importedKinds = []string{"Job", "Pod", "JobSet", "PyTorchJob", "TrainJob", "
 // kindOf says what a document is, or is most likely meant to be: its schema then says what is wrong with the rest. Where
 // that cannot be known, the errors are all that is wrong with its head.
 func kindOf(root *node) (string, Errors) {
-	if root.kind != mapKind {
+	if root.kind != yamldoc.Map {
 		return "", Errors{root.fail("", "kind", "must be a mapping with apiVersion, kind, metadata and spec, not %s", kindWord(root.kind))}
 	}
 	version, kind := root.field("apiVersion"), root.field("kind")
@@ -59,7 +60,7 @@ func headErrors(root *node, imported bool) (errs Errors) {
 // nameErrors looks at nothing else of the metadata: what else stands there is another kind's.
 func nameErrors(root *node) Errors {
 	n, s, at := root.field("metadata"), jobShape().field("metadata").shape, (*place)(nil).key("metadata")
-	if n != nil && n.kind == mapKind {
+	if n != nil && n.kind == yamldoc.Map {
 		n, s, at = n.field("name"), s.field("name").shape, at.key("name")
 	}
 	if n == nil {

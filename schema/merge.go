@@ -3,6 +3,8 @@ package schema
 import (
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // merge adds src's fields to dst. Mappings merge field by field; lists, scalars and mappings of alternatives are one
@@ -11,7 +13,7 @@ func merge(dst, src *node, s *shape, override bool) {
 	for _, e := range src.fields {
 		here := dst.entry(e.key)
 		if here == nil {
-			dst.fields = append(dst.fields, entry{e.key, e.at, e.value.clone()})
+			dst.add(e.key, e.at, e.value.clone())
 			continue
 		}
 		child := s.elem
@@ -19,7 +21,7 @@ func merge(dst, src *node, s *shape, override bool) {
 			child = f.shape
 		}
 		switch {
-		case child != nil && child.kind == mapKind && child.scalar == nil && !child.open && child.oneOf == nil:
+		case child != nil && child.kind == yamldoc.Map && child.scalar == nil && !child.open && child.oneOf == nil:
 			merge(here.value, e.value, child, override)
 		case override:
 			here.value, here.at = e.value.clone(), e.at
@@ -68,7 +70,7 @@ func (n *node) drop(path []string) {
 		case n.fields[i].key != path[0]:
 		case len(path) > 1:
 			section := n.fields[i].value
-			if section.drop(path[1:]); section.kind == mapKind && len(section.fields) == 0 { // or it would be there, though nobody wrote it
+			if section.drop(path[1:]); section.kind == yamldoc.Map && len(section.fields) == 0 { // or it would be there, though nobody wrote it
 				n.fields = append(n.fields[:i], n.fields[i+1:]...)
 			}
 			return

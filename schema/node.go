@@ -19,21 +19,13 @@ type position struct {
 	line, col int
 }
 
-type kind = yamldoc.Kind
-
-const (
-	unknownKind = yamldoc.Invalid // was refused by the reader: says nothing more about itself
-	nullKind    = yamldoc.Null
-	boolKind    = yamldoc.Bool
-	intKind     = yamldoc.Int
-	floatKind   = yamldoc.Float
-	stringKind  = yamldoc.String
-	listKind    = yamldoc.List
-	mapKind     = yamldoc.Map
-)
+// fail is a mistake at the position.
+func (p position) fail(path, rule, format string, args ...any) Error {
+	return Error{File: p.file, Line: p.line, Col: p.col, Path: path, Rule: rule, Msg: fmt.Sprintf(format, args...)}
+}
 
 // kindWord is a kind in a message.
-func kindWord(k kind) string { return kindWords[k] }
+func kindWord(k yamldoc.Kind) string { return kindWords[k] }
 
 var kindWords = [...]string{
 	"something", "nothing", "a boolean", "an integer", "a number", "a string", "a list", "a mapping",
@@ -41,7 +33,7 @@ var kindWords = [...]string{
 
 // node is a YAML value without anchors, tags and comments, which knows where it was written.
 type node struct {
-	kind   kind
+	kind   yamldoc.Kind
 	text   string // of a scalar; numbers and booleans as JSON writes them
 	fields []entry
 	items  []*node
@@ -56,6 +48,11 @@ type entry struct {
 	value *node
 }
 
+// add puts a field behind the others. Without a position it is a default, which nobody wrote.
+func (n *node) add(key string, at position, value *node) {
+	n.fields = append(n.fields, entry{key, at, value})
+}
+
 func (n *node) field(name string) *node {
 	if e := n.entry(name); e != nil {
 		return e.value
@@ -66,18 +63,18 @@ func (n *node) field(name string) *node {
 func newNode(file string, y *yaml.Node) *node {
 	n := &node{kind: yamldoc.KindOf(y), text: y.Value, at: position{file, y.Line, y.Column}}
 	switch n.kind {
-	case mapKind:
+	case yamldoc.Map:
 		n.fields = make([]entry, 0, len(y.Content)/2)
 		for i := 0; i+1 < len(y.Content); i += 2 {
 			key := y.Content[i]
 			n.fields = append(n.fields, entry{key.Value, position{file, key.Line, key.Column}, newNode(file, y.Content[i+1])})
 		}
-	case listKind:
+	case yamldoc.List:
 		n.items = make([]*node, len(y.Content))
 		for i, item := range y.Content {
 			n.items[i] = newNode(file, item)
 		}
-	case boolKind:
+	case yamldoc.Bool:
 		n.text = strings.ToLower(n.text)
 	}
 	return n
@@ -86,13 +83,13 @@ func newNode(file string, y *yaml.Node) *node {
 // appendJSON writes the tree as JSON, the language that every typed field can decode itself from.
 func (n *node) appendJSON(b []byte) []byte {
 	switch n.kind {
-	case nullKind:
+	case yamldoc.Null:
 		return append(b, "null"...)
-	case boolKind, intKind, floatKind:
+	case yamldoc.Bool, yamldoc.Int, yamldoc.Float:
 		return append(b, n.text...)
-	case stringKind:
+	case yamldoc.String:
 		return appendString(b, n.text)
-	case listKind:
+	case yamldoc.List:
 		b = append(b, '[')
 		for i, item := range n.items {
 			if i > 0 {
@@ -147,15 +144,15 @@ func (n *node) show() string {
 	if len(text) > 80 {
 		text = strings.ToValidUTF8(text[:77], "") + "..."
 	}
-	if n.kind == stringKind {
+	if n.kind == yamldoc.String {
 		return fmt.Sprintf("%q", text)
 	}
 	return text
 }
 
+// fail is a mistake at a path, or as near to it as the document goes.
 func (n *node) fail(path, rule, format string, args ...any) Error {
-	at := n.find(path)
-	return Error{File: at.file, Line: at.line, Col: at.col, Path: path, Rule: rule, Msg: fmt.Sprintf(format, args...)}
+	return n.find(path).fail(path, rule, format, args...)
 }
 
 func (n *node) isSet(dotted string) bool {

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // validation is what a rule works with: the job as generators would see it, and its tree for positions.
@@ -105,7 +107,7 @@ func (r *validation) fail(path, rule, format string, args ...any) {
 // failKey reports a mistake in a key of a mapping that takes any.
 func (r *validation) failKey(mapping, key, rule, format string, args ...any) {
 	at := r.root.findKey(mapping, key)
-	r.errs = append(r.errs, Error{File: at.file, Line: at.line, Col: at.col, Path: keyPath(mapping, key), Rule: rule, Msg: fmt.Sprintf(format, args...)})
+	r.errs = append(r.errs, at.fail(keyPath(mapping, key), rule, format, args...))
 }
 
 // isSet says whether somebody wrote the field, be it the author or an environment.
@@ -280,9 +282,9 @@ func (r *validation) failure() {
 // text looks at every string of a job, the escape hatch and annotations included.
 func (r *validation) text(n *node, p *place) {
 	fail := func(rule, format string, args ...any) {
-		r.errs = append(r.errs, Error{File: n.at.file, Line: n.at.line, Col: n.at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
+		r.errs = append(r.errs, n.at.fail(p.String(), rule, format, args...))
 	}
-	if n.kind == stringKind && n.at.line > 0 && !r.bad[n] {
+	if n.kind == yamldoc.String && n.at.line > 0 && !r.bad[n] {
 		if m := Placeholders(n.text, isProgram(p.String())); len(m) > 0 {
 			fail("placeholder", "%s is a placeholder: put the value there", n.text[m[0][0]:m[0][1]])
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"cuelang.org/go/cue"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // scalar is what a definition allows for one string, number or boolean.
@@ -23,7 +25,7 @@ type scalar struct {
 }
 
 type scalarKey struct {
-	kind kind
+	kind yamldoc.Kind
 	text string
 }
 
@@ -39,7 +41,7 @@ func (s *shape) isScalar() bool { return s.scalar != nil }
 
 // allowsText says whether a string may stand here.
 func (s *shape) allowsText(text string) bool {
-	return s.scalar != nil && s.scalar.allows(&node{kind: stringKind, text: text})
+	return s.scalar != nil && s.scalar.allows(&node{kind: yamldoc.String, text: text})
 }
 
 func newScalar(v cue.Value, e *evaluator) *scalar {
@@ -168,15 +170,15 @@ func bounds(v cue.Value) (low, high string) {
 }
 
 // kindFits says whether a YAML value is of a kind that the definition allows at all.
-func (s *scalar) kindFits(k kind) bool {
+func (s *scalar) kindFits(k yamldoc.Kind) bool {
 	switch k {
-	case boolKind:
+	case yamldoc.Bool:
 		return s.kinds&cue.BoolKind != 0
-	case intKind:
+	case yamldoc.Int:
 		return s.kinds&cue.IntKind != 0
-	case floatKind:
+	case yamldoc.Float:
 		return s.kinds&cue.FloatKind != 0
-	case stringKind:
+	case yamldoc.String:
 		return s.kinds&cue.StringKind != 0
 	}
 	return false
@@ -208,14 +210,14 @@ func (s *scalar) allows(n *node) bool {
 
 func (e *evaluator) encode(n *node) cue.Value {
 	switch n.kind {
-	case boolKind:
+	case yamldoc.Bool:
 		return e.ctx.Encode(n.text == "true")
-	case intKind:
+	case yamldoc.Int:
 		i, err := strconv.ParseInt(n.text, 10, 64)
 		if err == nil {
 			return e.ctx.Encode(i)
 		}
-	case floatKind:
+	case yamldoc.Float:
 		f, err := strconv.ParseFloat(n.text, 64)
 		if err == nil {
 			return e.ctx.Encode(f)

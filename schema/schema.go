@@ -120,15 +120,15 @@ func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
 	c.check(root, s, nil, root.at)
 	root.without(c.bad)
 	env := &Environment{root: root, invalid: parts{}, reported: map[position]bool{}}
-	if spec := root.field("spec"); spec == nil || spec.kind != mapKind {
-		root.fields = append(root.fields, entry{key: "spec", value: &node{kind: mapKind}})
+	if spec := root.field("spec"); spec == nil || spec.kind != yamldoc.Map {
+		root.add("spec", position{}, &node{kind: yamldoc.Map})
 	}
-	if storage := root.field("spec").field("storage"); storage != nil && storage.kind == mapKind {
+	if storage := root.field("spec").field("storage"); storage != nil && storage.kind == yamldoc.Map {
 		completeIn(storage, s.field("spec").shape.field("storage").shape, root)
 	}
 	for _, e := range append(unread, c.errs...) { // what jobs would have got from a part that is broken, they do not lack
 		env.invalid.reach(e.Path)
-		env.reported[position{e.File, e.Line, e.Col}] = true
+		env.reported[e.At()] = true
 	}
 	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {
 		return env, errs
@@ -142,7 +142,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 	c := newChecker()
 	s := jobShape()
 	asked := askedOf(root, env)
-	if spec := root.field("spec"); spec != nil && spec.kind == mapKind {
+	if spec := root.field("spec"); spec != nil && spec.kind == yamldoc.Map {
 		besides(spec)
 		if env != nil { // before the check: it may give what is required
 			env.mergeInto(root, s)
@@ -154,7 +154,7 @@ func loadJob(root *node, env *Environment, unread Errors) loaded {
 	if env != nil && len(env.reported) > 0 {
 		maps.Copy(invalid, env.invalid)
 		c.errs = slices.DeleteFunc(c.errs, func(e Error) bool {
-			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.reported[position{e.File, e.Line, e.Col}]
+			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.reported[e.At()]
 		})
 	}
 	invalid.derive(root)

@@ -54,7 +54,7 @@ func parse(text yamldoc.Document) (doc document) {
 		doc.errs = append(doc.errs, read(e))
 	}
 	if y != nil {
-		if root := newNode(text.Stream, y); root.kind != nullKind && root.kind != unknownKind {
+		if root := newNode(text.Stream, y); root.kind != yamldoc.Null && root.kind != yamldoc.Invalid {
 			doc.root = root // what is left may hold further mistakes
 		}
 	}

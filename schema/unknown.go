@@ -1,6 +1,10 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+)
 
 // newChecker is a checker whose hints know the whole of a job.
 func newChecker() *checker { return &checker{unknown: meant} }
@@ -58,7 +62,7 @@ func elsewhere(name string) string {
 	}
 	for queue := []level{{jobShape().field("spec").shape, "spec"}}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
-		if at.s.kind == listKind {
+		if at.s.kind == yamldoc.List {
 			at.s = at.s.elem
 		}
 		for _, f := range at.s.fields {

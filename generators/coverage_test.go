@@ -1,14 +1,13 @@
 package generators_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // TestFixturesCover: there is a fixture, and so a golden file, of every target, of every target suspended where it can
-// be, and of every gang on target job, on jobset and on a custom resource.
+// be, and of every gang. TestGangs and TestSupport try each gang on every target.
 func TestFixturesCover(t *testing.T) {
 	seen := map[string]bool{}
 	eachJob(t, func(_ *testing.T, job *schema.Job) {
@@ -18,14 +17,9 @@ func TestFixturesCover(t *testing.T) {
 		if s.Suspend {
 			seen[s.Framework+" "+s.Target+" suspended"] = true
 		}
-		if s.Gang == nil {
-			return
+		if s.Gang != nil {
+			seen["gang of "+s.Gang.Scheduler] = true
 		}
-		on := s.Target
-		if !slices.Contains([]string{schema.TargetJob, schema.TargetPods, schema.TargetJobSet}, on) {
-			on = "a custom resource"
-		}
-		seen[s.Gang.Scheduler+" on "+on] = true
 	})
 	need := func(what string) {
 		if !seen[what] {
@@ -39,9 +33,7 @@ func TestFixturesCover(t *testing.T) {
 		}
 	}
 	need("bytescheduler job byteps")
-	for _, scheduler := range []string{schema.GangKoordinator, schema.GangCoscheduling, schema.GangVolcano, schema.GangKueue, schema.GangKubernetes, schema.GangTegen} {
-		for _, on := range []string{schema.TargetJob, schema.TargetJobSet, "a custom resource"} {
-			need(scheduler + " on " + on)
-		}
+	for _, d := range schema.Dialects {
+		need("gang of " + d.Name)
 	}
 }

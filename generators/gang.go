@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -24,6 +25,63 @@ const (
 	kueueCountKey    = "kueue.x-k8s.io/pod-group-total-count"
 	kueueElasticKey  = "kueue.x-k8s.io/elastic-job"
 )
+
+// dialect is how a gang is rendered for one scheduler. What is nil is not there.
+type dialect struct {
+	annotations func(job *schema.Job, component string) map[string]string // of the pods of a role
+	labels      func(*schema.Job) map[string]string                       // of all pods
+	objects     func(*schema.Job) []runtime.Object                        // beside the pods
+}
+
+// dialectOf has a row for each of schema.Dialects. It is a function, since what it lists refers to it.
+func dialectOf(scheduler string) dialect {
+	switch scheduler {
+	case schema.GangKoordinator, schema.GangTegen:
+		return dialect{annotations: koordinatorGang}
+	case schema.GangCoscheduling:
+		return dialect{labels: coschedulingLabels, objects: coschedulingGroup}
+	case schema.GangVolcano:
+		return dialect{annotations: volcanoAnnotations, objects: volcanoGroup}
+	case schema.GangKueue:
+		return dialect{annotations: kueueCount, labels: kueueGroup}
+	case schema.GangKubernetes: // by a field of the pods too, see schedulingGroup
+		return dialect{objects: kubernetesGroups}
+	}
+	return dialect{}
+}
+
+// gangDialect is that of the job's gang, empty where the target's controller makes the gang itself.
+func gangDialect(job *schema.Job) dialect {
+	if !job.Spec.Gang.Active() || job.Spec.MakesPodGroup() {
+		return dialect{}
+	}
+	return dialectOf(job.Spec.Gang.Scheduler)
+}
+
+// gang makes the object that says how many pods are placed together, in the dialects that have one.
+func gang(job *schema.Job) []runtime.Object {
+	if d := gangDialect(job); d.objects != nil {
+		return d.objects(job)
+	}
+	return nil
+}
+
+// gangAnnotations are the annotations by which the pods of a role join a gang. Values are strings: a bare number is
+// refused by some API servers' CRDs and dropped by others.
+func gangAnnotations(job *schema.Job, component string) map[string]string {
+	if d := gangDialect(job); d.annotations != nil {
+		return d.annotations(job, component)
+	}
+	return nil
+}
+
+// gangLabels are the labels by which pods join a gang.
+func gangLabels(job *schema.Job) map[string]string {
+	if d := gangDialect(job); d.labels != nil {
+		return d.labels(job)
+	}
+	return nil
+}
 
 // schedulingGroup is the PodGroup of Kubernetes' own gangs.
 func schedulingGroup(job *schema.Job) *corev1.PodSchedulingGroup {
@@ -49,34 +107,14 @@ func gangSum(job *schema.Job, all []role) (sum int32) {
 	return sum
 }
 
-// gangAnnotations are the annotations by which the pods of a role join a gang. Values are strings: a bare number is
-// refused by some API servers' CRDs and dropped by others.
-func gangAnnotations(job *schema.Job, component string) map[string]string {
-	g := job.Spec.Gang
-	switch {
-	case job.Spec.MakesPodGroup():
-	case g.Is(schema.GangKoordinator, schema.GangTegen):
-		return koordinatorGang(job, roles(job), component)
-	case g.Is(schema.GangVolcano):
-		a := map[string]string{volcanoKey: job.GangName()}
-		if len(roles(job)) > 1 {
-			a[volcanoTaskKey] = component
-		}
-		return a
-	case g.Is(schema.GangKueue) && job.Spec.Target == schema.TargetPods:
-		// This alone makes a pod depend on how many there are: Kueue admits the group once that many exist.
-		return map[string]string{kueueCountKey: strconv.Itoa(int(job.Spec.Workers.Replicas))}
-	}
-	return nil
-}
-
 // koordinatorGang declares a gang in Koordinator's keys. Each role is a gang of its own, or workers could stand in for a
 // server, and all are one group, or two jobs could each hold what the other waits for (koordinator#872).
 //
 // The key total-number is left out, which makes it the minimum. Until 1.6 a Strict gang that found no room is tried again
 // when as many of its pods as that have been tried: with more than there are pods, never. With as many as there are, a
 // change of replicas would change the template, and so replace the pods that run.
-func koordinatorGang(job *schema.Job, all []role, component string) map[string]string {
+func koordinatorGang(job *schema.Job, component string) map[string]string {
+	all := roles(job)
 	i := slices.IndexFunc(all, func(r role) bool { return r.component == component })
 	if i < 0 { // a pod that takes no part in training
 		return nil
@@ -99,19 +137,34 @@ func koordinatorGang(job *schema.Job, all []role, component string) map[string]s
 	return a
 }
 
-// gangLabels are the labels by which the pods of a role join a gang.
-func gangLabels(job *schema.Job, _ string) map[string]string {
-	g := job.Spec.Gang
-	switch {
-	case job.Spec.MakesPodGroup():
-	case g.Is(schema.GangCoscheduling):
-		return map[string]string{coschedulingKey: job.GangName()}
-	case g.Is(schema.GangKueue) && job.Spec.Target == schema.TargetPods: // nothing else could carry the queue
-		l := workloadLabels(job)
-		l[kueueGroupKey] = job.GangName()
-		return l
+func coschedulingLabels(job *schema.Job) map[string]string {
+	return map[string]string{coschedulingKey: job.GangName()}
+}
+
+func volcanoAnnotations(job *schema.Job, component string) map[string]string {
+	a := map[string]string{volcanoKey: job.GangName()}
+	if len(roles(job)) > 1 {
+		a[volcanoTaskKey] = component
 	}
-	return nil
+	return a
+}
+
+// kueueCount alone makes a pod depend on how many there are: Kueue admits a group of bare pods once that many exist.
+func kueueCount(job *schema.Job, _ string) map[string]string {
+	if job.Spec.Target != schema.TargetPods {
+		return nil
+	}
+	return map[string]string{kueueCountKey: strconv.Itoa(int(job.Spec.Workers.Replicas))}
+}
+
+// kueueGroup is on bare pods, where nothing else could carry the queue.
+func kueueGroup(job *schema.Job) map[string]string {
+	if job.Spec.Target != schema.TargetPods {
+		return nil
+	}
+	l := workloadLabels(job)
+	l[kueueGroupKey] = job.GangName()
+	return l
 }
 
 // workloadLabels are the labels of the object that a queue holds back: the one that has the field suspend, and every Job

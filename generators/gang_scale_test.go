@@ -19,14 +19,12 @@ var workersLine = regexp.MustCompile(`(?m)^  workers: .*$`)
 // pods, and it would find a minimum in a PodGroup, which is immutable in Kubernetes 1.36.
 func TestScaledGang(t *testing.T) {
 	for _, target := range schema.Targets {
-		for _, scheduler := range []string{
-			schema.GangKoordinator, schema.GangTegen, schema.GangCoscheduling, schema.GangVolcano, schema.GangKueue, schema.GangKubernetes,
-		} {
-			feature := "gang.scheduler=" + scheduler
+		for _, d := range schema.Dialects {
+			feature := "gang.scheduler=" + d.Name
 			if !target.Carries(feature) || !target.Carries("workers.min") {
 				continue
 			}
-			t.Run(target.Framework+"/"+target.Name+"/"+scheduler, func(t *testing.T) {
+			t.Run(target.Framework+"/"+target.Name+"/"+d.Name, func(t *testing.T) {
 				four, six, three := scaled(t, target, feature, 4), scaled(t, target, feature, 6), scaled(t, target, feature, 3)
 				if diff := cmp.Diff(four, six); diff != "" {
 					t.Errorf("four workers become six (-four +six):\n%s", diff)

@@ -12,49 +12,53 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // TestRolesOfGang: where a job has several roles, no pod of one stands in for a pod of another.
 func TestRolesOfGang(t *testing.T) {
 	job := &schema.Job{Metadata: schema.Metadata{Name: "mx", Namespace: "ml"}}
-	job.Spec.Framework, job.Spec.MXNet.Mode = schema.FrameworkMXNet, schema.MXNetDist
-	job.Spec.Workers = schema.Workers{Replicas: 4, Min: 2, Max: 6}
-	job.Spec.Gang = &schema.Gang{Scheduler: schema.GangKoordinator, MinAvailable: 3, Mode: "Strict", MatchPolicy: "waiting-and-running"}
-	all := []role{{"scheduler", 1, 1}, {"server", 2, 2}, {"worker", 4, 2}}
+	job.Spec.Framework, job.Spec.Target, job.Spec.MXNet.Mode = schema.FrameworkMXNet, schema.TargetJob, schema.MXNetDist
+	job.Spec.Workers, job.Spec.Servers.Replicas = schema.Workers{Replicas: 4, Min: 2, Max: 6}, 2
+	job.Spec.Gang = &schema.Gang{
+		Scheduler: schema.GangKoordinator, MinAvailable: 3, Mode: "Strict", MatchPolicy: "waiting-and-running",
+	}
 
 	want := [][2]string{{"mx-scheduler", "1"}, {"mx-server", "2"}, {"mx-worker", "3"}}
 	var got [][2]string
-	for _, r := range all {
-		a := koordinatorGang(job, all, r.component)
+	for _, component := range []string{"scheduler", "server", "worker"} {
+		a := koordinatorGang(job, component)
 		got = append(got, [2]string{a[koordinatorKeys+"name"], a[koordinatorKeys+"min-available"]})
 		if group := a[koordinatorKeys+"groups"]; group != `["ml/mx-scheduler","ml/mx-server","ml/mx-worker"]` {
-			t.Errorf("%s: group %s", r.component, group)
+			t.Errorf("%s: group %s", component, group)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("name and least (-want +got):\n%s", diff)
 	}
-	if a := koordinatorGang(job, all, "prefetch"); a != nil {
+	if a := koordinatorGang(job, "prefetch"); a != nil {
 		t.Errorf("a pod that takes no part: %v", a)
 	}
 	job.Spec.Gang.Groups = []string{"ml/z", "ml/mx-worker", "ml/mx-scheduler", "ml/mx-server"}
-	if got := koordinatorGang(job, all, "worker")[koordinatorKeys+"groups"]; got != `["ml/mx-scheduler","ml/mx-server","ml/mx-worker","ml/z"]` {
-		t.Errorf("the author's group: %s", got)
+	group := koordinatorGang(job, "worker")[koordinatorKeys+"groups"]
+	if group != `["ml/mx-scheduler","ml/mx-server","ml/mx-worker","ml/z"]` {
+		t.Errorf("the author's group: %s", group)
 	}
 
-	group := volcanoGroup(job, all)
-	if diff := cmp.Diff(map[string]int32{"scheduler": 1, "server": 2, "worker": 3}, group.Spec.MinTaskMember); diff != "" || group.Spec.MinMember != 6 {
-		t.Errorf("minMember %d, minTaskMember (-want +got):\n%s", group.Spec.MinMember, diff)
+	spec := volcanoGroup(job)[0].(*apis.Custom[apis.VolcanoPodGroup]).Spec
+	least := map[string]int32{"scheduler": 1, "server": 2, "worker": 3}
+	if diff := cmp.Diff(least, spec.MinTaskMember); diff != "" || spec.MinMember != 6 {
+		t.Errorf("minMember %d, minTaskMember (-want +got):\n%s", spec.MinMember, diff)
 	}
 }
 
 // TestGangs holds every target that carries a dialect to what its scheduler needs, whatever object the pods are in.
 func TestGangs(t *testing.T) {
 	for _, target := range schema.Targets {
-		for _, scheduler := range []string{
-			schema.GangKoordinator, schema.GangTegen, schema.GangCoscheduling, schema.GangVolcano, schema.GangKueue, schema.GangKubernetes,
-		} {
+		for _, d := range schema.Dialects {
+			scheduler := d.Name
 			if !target.Carries("gang.scheduler=" + scheduler) {
 				continue
 			}
@@ -78,6 +82,56 @@ func TestGangs(t *testing.T) {
 			})
 		}
 	}
+}
+
+// keysOfOthers are keys in a gang's pods and objects that no scheduler knows the gang by.
+var keysOfOthers = []string{kueueElasticKey, names.Expects}
+
+// TestDialects: each dialect has a row here, which renders something, and its row in the schema knows all keys by which
+// pods and objects then differ from those of a job without a gang.
+func TestDialects(t *testing.T) {
+	for _, d := range schema.Dialects {
+		if row := dialectOf(d.Name); row.annotations == nil && row.labels == nil && row.objects == nil {
+			t.Errorf("%s has no row", d.Name)
+		}
+		for _, target := range schema.Targets {
+			if !target.Carries("gang.scheduler=" + d.Name) {
+				continue
+			}
+			plain := keysIn(rendered(t, example(target, "")))
+			for key := range keysIn(rendered(t, example(target, "gang.scheduler="+d.Name))) {
+				if !plain[key] && !slices.Contains(d.Keys, key) && !slices.Contains(keysOfOthers, key) {
+					t.Errorf("%s of %s: %s is not among its keys in schema.Dialects", d.Name, target.Name, key)
+				}
+			}
+		}
+	}
+}
+
+// keysIn are the labels and annotations anywhere in a value.
+func keysIn(v any) map[string]bool {
+	keys := map[string]bool{}
+	switch v := v.(type) {
+	case []map[string]any:
+		for _, item := range v {
+			maps.Copy(keys, keysIn(item))
+		}
+	case []any:
+		for _, item := range v {
+			maps.Copy(keys, keysIn(item))
+		}
+	case map[string]any:
+		for name, item := range v {
+			own, _ := item.(map[string]any)
+			if name == "labels" || name == "annotations" {
+				for key := range own {
+					keys[key] = true
+				}
+			}
+			maps.Copy(keys, keysIn(item))
+		}
+	}
+	return keys
 }
 
 // TestRoleNames: generators and schema agree about roles, of which Kueue takes 8 at most (jobset#597).
@@ -177,7 +231,8 @@ type podIn struct {
 	spec        map[string]any
 }
 
-var trainers = []string{"launcher", "scheduler", "server", componentWorker} // TestRoleNames lists them
+// trainers are the roles whose pods are a gang's.
+var trainers = slices.DeleteFunc(schema.RoleNames(), func(role string) bool { return !schema.Trains(role) })
 
 // podsIn finds whatever has containers and, beside it, metadata that names the component of a role.
 func podsIn(objects ...map[string]any) (found []podIn) {

@@ -148,7 +148,16 @@ func (p pod) containers() []corev1.Container {
 }
 
 // trainers are the names that targets give a worker's container.
-var trainers = []string{"worker", "node", "mxnet", "elasticjob-worker", "pytorch", "main"}
+var trainers = containersOf(schema.RoleWorker)
+
+// containersOf are the names that targets give the container of a role.
+func containersOf(role string) (names []string) {
+	for _, target := range schema.Targets {
+		spec := schema.Spec{Framework: target.Framework, Target: target.Name}
+		names = append(names, spec.ContainerOf(role))
+	}
+	return names
+}
 
 // worker is the training container of the first worker.
 func worker(t testing.TB, objs []runtime.Object) corev1.Container {

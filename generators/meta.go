@@ -16,12 +16,12 @@ import (
 
 // Components of a job: the values of app.kubernetes.io/component, and the ends of object names.
 const (
-	componentWorker   = "worker"
-	componentEtcd     = "etcd"
+	componentWorker   = schema.RoleWorker
+	componentEtcd     = schema.RoleEtcd
 	componentPrefetch = "prefetch"
 	componentStorage  = "storage"
 	componentGang     = "gang"
-	componentLauncher = "launcher"
+	componentLauncher = schema.RoleLauncher
 	componentSSH      = "ssh"
 	componentKeygen   = "keygen"
 

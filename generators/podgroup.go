@@ -7,31 +7,17 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// gang makes the object that says how many pods are placed together, in the dialects that have one.
-func gang(job *schema.Job) []runtime.Object {
-	g := job.Spec.Gang
-	switch {
-	case job.Spec.MakesPodGroup():
-	case g.Is(schema.GangCoscheduling):
-		return []runtime.Object{coschedulingGroup(job)}
-	case g.Is(schema.GangVolcano):
-		return []runtime.Object{volcanoGroup(job, roles(job))}
-	case g.Is(schema.GangKubernetes) && job.Spec.KubernetesVersion == "1.36":
-		return kubernetesAlpha(job)
-	case g.Is(schema.GangKubernetes):
-		return kubernetesBeta(job)
+func coschedulingGroup(job *schema.Job) []runtime.Object {
+	return []runtime.Object{
+		apis.New(apis.CoschedulingPodGroupKind, meta(job, job.GangName(), componentGang), apis.CoschedulingPodGroup{
+			MinMember:              gangSum(job, roles(job)),
+			ScheduleTimeoutSeconds: ptr(int32(seconds(job.Spec.Gang.WaitTimeout))),
+		}),
 	}
-	return nil
 }
 
-func coschedulingGroup(job *schema.Job) runtime.Object {
-	return apis.New(apis.CoschedulingPodGroupKind, meta(job, job.GangName(), componentGang), apis.CoschedulingPodGroup{
-		MinMember:              gangSum(job, roles(job)),
-		ScheduleTimeoutSeconds: ptr(int32(seconds(job.Spec.Gang.WaitTimeout))),
-	})
-}
-
-func volcanoGroup(job *schema.Job, all []role) *apis.Custom[apis.VolcanoPodGroup] {
+func volcanoGroup(job *schema.Job) []runtime.Object {
+	all := roles(job)
 	m := meta(job, job.GangName(), componentGang)
 	spec := apis.VolcanoPodGroup{MinMember: gangSum(job, all), Queue: job.Spec.Gang.Queue, PriorityClassName: job.Spec.PodPriority()}
 	if len(all) > 1 { // or workers could stand in for a server
@@ -45,7 +31,7 @@ func volcanoGroup(job *schema.Job, all []role) *apis.Custom[apis.VolcanoPodGroup
 		names = append(names, "PriorityClass/"+spec.PriorityClassName)
 	}
 	expectNames(&m, names)
-	return apis.New(apis.VolcanoPodGroupKind, m, spec)
+	return []runtime.Object{apis.New(apis.VolcanoPodGroupKind, m, spec)}
 }
 
 // volcanoQueue starts what is expected of a queue.
@@ -53,6 +39,14 @@ const volcanoQueue = "Queue.scheduling.volcano.sh/"
 
 // gangTemplate is what Kubernetes' own Workload calls the one kind of PodGroup in it.
 const gangTemplate = "pods"
+
+// kubernetesGroups are the gang of Kubernetes itself, whose API differs between releases.
+func kubernetesGroups(job *schema.Job) []runtime.Object {
+	if job.Spec.KubernetesVersion == "1.36" {
+		return kubernetesAlpha(job)
+	}
+	return kubernetesBeta(job)
+}
 
 // kubernetesAlpha is the gang of 1.36. The priority stands on the pods alone: a group has one only behind a feature gate
 // of its own, WorkloadAwarePreemption, without which the API server refuses the field.

@@ -315,7 +315,16 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 }
 
 // tegens are the containers that tegen makes; an author's podTemplate may bring others.
-var tegens = append([]string{"etcd", "rendezvous", "install-launcher", "fetch", "wait-for-dataset", "fetch-script", "scheduler", "server", "launcher", "generate", "store"}, trainers...)
+var tegens = func() []string {
+	names := []string{
+		schema.ContainerFetch, schema.ContainerGenerate, schema.ContainerStore,
+		"install-launcher", "wait-for-dataset", "fetch-script",
+	}
+	for _, role := range schema.RoleNames() {
+		names = append(names, containersOf(role)...)
+	}
+	return names
+}()
 
 // limits: a container's requests equal its limits, unless its author says otherwise of its role.
 func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {

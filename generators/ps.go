@@ -13,8 +13,8 @@ import (
 
 // Roles beside the workers of jobs that train with ps-lite, as MXNet and BytePS do.
 const (
-	componentScheduler = "scheduler" // counts the others and gives each their addresses; there is one
-	componentServer    = "server"    // holds a share of the parameters
+	componentScheduler = schema.RoleScheduler // counts the others and gives each their addresses; there is one
+	componentServer    = schema.RoleServer    // holds a share of the parameters
 )
 
 // psRoles are the roles of ps-lite, or a worker alone.

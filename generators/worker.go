@@ -46,7 +46,7 @@ func podSpecOf(job *schema.Job, component string) rolePodSpec {
 // workerTemplate is the pod of a role.
 func workerTemplate(job *schema.Job, spec rolePodSpec) corev1.PodTemplateSpec {
 	m := metav1.ObjectMeta{Labels: podLabels(job, spec.component), Annotations: evictionAnnotations(job)}
-	maps.Copy(m.Labels, gangLabels(job, spec.component))
+	maps.Copy(m.Labels, gangLabels(job))
 	for k, v := range gangAnnotations(job, spec.component) {
 		annotate(&m, k, v)
 	}

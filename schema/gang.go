@@ -7,9 +7,22 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
-// dialect is what a gang scheduler can be told.
-type dialect struct {
-	scheduler string        // the name that it installs itself under; "" where the cluster's own places the pods
+// Names of the gang schedulers, as job.cue has them.
+const (
+	GangNone         = "none"
+	GangKoordinator  = "koordinator"
+	GangCoscheduling = "coscheduling"
+	GangVolcano      = "volcano"
+	GangKueue        = "kueue"
+	GangKubernetes   = "kubernetes"
+	GangTegen        = "tegen"
+)
+
+// Dialect is how one gang scheduler is spoken to: what it can be told, and by which keys.
+type Dialect struct {
+	Name      string        // of spec.gang.scheduler
+	Scheduler string        // the name that it installs itself under; "" where the cluster's own places the pods
+	Keys      []string      // labels and annotations by which it knows a pod's gang, or a job's queue
 	fields    []string      // of #Gang, beside scheduler, name, minAvailable and priority
 	longest   time.Duration // that its wait may be
 	why       string        // where that limit comes from
@@ -23,22 +36,72 @@ const permitLimit = 15 * time.Minute
 // shortestWait is what a gang needs at least to be placed at all.
 const shortestWait = 10 * time.Second
 
-var dialects = map[string]dialect{
-	GangKoordinator: {
-		scheduler: "koord-scheduler", fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+// Dialects has a row for each, in the order of docs/support.md. generators/gang.go says how each is rendered.
+var Dialects = []Dialect{
+	{
+		Name: GangKoordinator, Scheduler: "koord-scheduler", Keys: slices.Concat(koordinatorKeys, []string{
+			"gang.scheduling.koordinator.sh/total-number", "pod-group.scheduling.sigs.k8s.io",
+			"pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available",
+			"pod-group.scheduling.sigs.k8s.io/match-policy",
+		}),
+		fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy"},
 		longest: 25 * time.Minute, why: "that Koordinator handles", // koordinator#1919
 	},
-	GangTegen: {
-		scheduler: names.Scheduler, fields: []string{"mode", "groups", "waitTimeout", "matchPolicy"},
-		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait",
-	},
-	GangCoscheduling: {
-		scheduler: "scheduler-plugins-scheduler", fields: []string{"waitTimeout"},
+	{
+		Name: GangCoscheduling, Scheduler: "scheduler-plugins-scheduler", Keys: []string{"scheduling.x-k8s.io/pod-group"},
+		fields:  []string{"waitTimeout"},
 		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait", total: true,
 	},
-	GangVolcano:    {scheduler: "volcano", fields: []string{"queue"}},
-	GangKueue:      {fields: []string{"queue"}},
-	GangKubernetes: {total: true},
+	{
+		Name: GangVolcano, Scheduler: "volcano", Keys: []string{
+			"scheduling.k8s.io/group-name", "volcano.sh/task-spec", "scheduling.volcano.sh/group-name",
+			"scheduling.volcano.sh/queue-name", "scheduling.volcano.sh/group-min-member",
+		},
+		fields: []string{"queue"},
+	},
+	{
+		Name: GangKueue, Keys: []string{
+			"kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class", "kueue.x-k8s.io/managed",
+			"kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count",
+		},
+		fields: []string{"queue"}, total: true,
+	},
+	{Name: GangKubernetes, total: true},
+	{
+		Name: GangTegen, Scheduler: names.Scheduler, Keys: koordinatorKeys,
+		fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait",
+	},
+}
+
+// koordinatorKeys are those that tegen-scheduler reads too.
+var koordinatorKeys = []string{
+	"gang.scheduling.koordinator.sh/name", "gang.scheduling.koordinator.sh/min-available",
+	"gang.scheduling.koordinator.sh/mode", "gang.scheduling.koordinator.sh/groups",
+	"gang.scheduling.koordinator.sh/waiting-time", "gang.scheduling.koordinator.sh/match-policy",
+}
+
+// dialect is the row of the gang's scheduler; an empty one where there is no gang.
+func (g *Gang) dialect() Dialect {
+	if g != nil {
+		for _, d := range Dialects {
+			if d.Name == g.Scheduler {
+				return d
+			}
+		}
+	}
+	return Dialect{}
+}
+
+// dialectsWhere names the dialects of which something holds, sorted.
+func dialectsWhere(holds func(Dialect) bool) (names []string) {
+	for _, d := range Dialects {
+		if holds(d) {
+			names = append(names, d.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Active says whether a job asks for a gang at all.
@@ -51,10 +114,7 @@ func (g *Gang) Is(schedulers ...string) bool {
 
 // SchedulerName is the name under which the gang's scheduler installs itself, "" where the cluster's own places pods.
 func (g *Gang) SchedulerName() string {
-	if g == nil {
-		return ""
-	}
-	return dialects[g.Scheduler].scheduler
+	return g.dialect().Scheduler
 }
 
 // SchedulerName is who places the pods: the author's word, or the gang's scheduler; "" is the cluster's default.
@@ -71,17 +131,6 @@ func (s *Spec) PodPriority() string {
 		return g.Priority
 	}
 	return s.Placement.PriorityClass
-}
-
-// Components are the kinds of pods that train together, as the label of their component says.
-func (s *Spec) Components() []string {
-	switch {
-	case s.ParameterServers():
-		return []string{"scheduler", "server", "worker"}
-	case s.Target == TargetMPIJob: // elsewhere the first worker launches
-		return []string{"launcher", "worker"}
-	}
-	return []string{"worker"}
 }
 
 // GangName is the name of the job's gang within its namespace.

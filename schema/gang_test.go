@@ -1,8 +1,11 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // gangJob is a job of several roles, whether or not its framework has the target.
@@ -66,18 +69,27 @@ func TestNamesOfGangs(t *testing.T) {
 	}
 }
 
-// TestDialects: what a dialect is told are fields of a gang, and no two schedulers have one name.
+// TestDialects: job.cue names the dialects, what one is told are fields of a gang, and no two schedulers have one name.
 func TestDialects(t *testing.T) {
 	seen := map[string]string{}
-	for name, d := range dialects {
+	names := []string{GangNone}
+	for _, d := range Dialects {
+		names = append(names, d.Name)
 		for _, field := range d.fields {
 			if _, _, err := Explain("TrainingJob", "spec.gang."+field); err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v", d.Name, err)
 			}
 		}
-		if other := seen[d.scheduler]; other != "" && d.scheduler != "" {
-			t.Errorf("%s and %s are both %s", name, other, d.scheduler)
+		if other := seen[d.Scheduler]; other != "" && d.Scheduler != "" {
+			t.Errorf("%s and %s are both %s", d.Name, other, d.Scheduler)
 		}
-		seen[d.scheduler] = name
+		seen[d.Scheduler] = d.Name
+	}
+	gang := jobShape().field("spec").shape.field("gang").shape
+	enum := gang.field("scheduler").shape.scalar.enum()
+	slices.Sort(names)
+	slices.Sort(enum)
+	if diff := cmp.Diff(names, enum); diff != "" {
+		t.Errorf("schedulers (-Dialects +job.cue):\n%s", diff)
 	}
 }

@@ -49,14 +49,6 @@ const (
 	ModeHorovod = "horovod"
 	ModeBytePS  = "byteps"
 
-	GangNone         = "none"
-	GangKoordinator  = "koordinator"
-	GangCoscheduling = "coscheduling"
-	GangVolcano      = "volcano"
-	GangKueue        = "kueue"
-	GangKubernetes   = "kubernetes"
-	GangTegen        = "tegen"
-
 	FetchInitContainer = "initContainer"
 	FetchEntrypoint    = "entrypoint"
 )

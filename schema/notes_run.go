@@ -11,7 +11,7 @@ import (
 // takenNotes tell what an environment has left of what the author wrote: the job runs, as another one.
 func (j *Job) takenNotes() (notes []string) {
 	asked, res := &j.asked, &j.Spec.Resources
-	for _, role := range append([]string{RoleWorker}, roleNames...) {
+	for _, role := range RoleNames() {
 		var left []string
 		if role == RoleWorker && asked.gpu > res.GPU {
 			left = append(left, fmt.Sprintf("gpu %d of %d", res.GPU, asked.gpu))

@@ -35,7 +35,7 @@ type patch struct {
 
 // patches are the escape hatches of the workers and of all other roles that have one.
 func (r *validation) patches() (all []patch) {
-	for _, name := range append([]string{RoleWorker}, roleNames...) {
+	for _, name := range RoleNames() {
 		p := patch{role: name, at: "spec.roles." + name + ".podTemplate", raw: r.Spec.Role(name).PodTemplate}
 		if name == RoleWorker {
 			p.at = "spec.podTemplate"
@@ -64,11 +64,6 @@ func (r *validation) patch() podPatch {
 		}
 	}
 	return podPatch{}
-}
-
-// Trains says whether the pods of a role run what the author wrote, or prepare and serve those that do.
-func Trains(role string) bool {
-	return role != RoleEtcd && role != RoleCompanion && role != RoleHelper
 }
 
 // patchedContainers are the escape hatches' containers that are the training pods' own, by their paths.

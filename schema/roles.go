@@ -72,20 +72,40 @@ func (s *Spec) Role(name string) Role {
 // roleRow is what differs between the roles beside the workers.
 type roleRow struct {
 	name      string
-	comesWith string // what gives a job the role
-	image     string // where its image stands
+	comesWith string             // what gives a job the role
+	has       func(s *Spec) bool // whether a job has it
+	trains    bool               // its pods run what the author wrote
+	image     string             // where its image stands
 	pods      func(*Roles) *RolePods
 	own       func(*Roles) *Role // of those that may name an image; nil for the others
 }
 
 // roleTable has them in the order of job.cue.
 var roleTable = []roleRow{
-	{RoleServer, "mxnet.mode dist or bytescheduler.mode byteps", "spec.roles.server.image", nil, func(r *Roles) *Role { return &r.Server }},
-	{RoleScheduler, "mxnet.mode dist or bytescheduler.mode byteps", "spec.roles.scheduler.image", nil, func(r *Roles) *Role { return &r.Scheduler }},
-	{RoleLauncher, "target mpijob", "spec.roles.launcher.image", nil, func(r *Roles) *Role { return &r.Launcher }},
-	{RoleEtcd, "rendezvous.store etcd", "spec.images.etcd or etcdV2", func(r *Roles) *RolePods { return &r.Etcd }, nil},
-	{RoleCompanion, "rendezvous.store companion", "spec.images.rendezvous", func(r *Roles) *RolePods { return &r.Companion }, nil},
-	{RoleHelper, "a dataset, or with ssh keys that are made in the cluster", "spec.images", func(r *Roles) *RolePods { return &r.Helper }, nil},
+	{
+		RoleServer, "mxnet.mode dist or bytescheduler.mode byteps", (*Spec).ParameterServers, true,
+		"spec.roles.server.image", nil, func(r *Roles) *Role { return &r.Server },
+	},
+	{
+		RoleScheduler, "mxnet.mode dist or bytescheduler.mode byteps", (*Spec).ParameterServers, true,
+		"spec.roles.scheduler.image", nil, func(r *Roles) *Role { return &r.Scheduler },
+	},
+	{ // on other targets the first worker launches
+		RoleLauncher, "target mpijob", func(s *Spec) bool { return s.Target == TargetMPIJob }, true,
+		"spec.roles.launcher.image", nil, func(r *Roles) *Role { return &r.Launcher },
+	},
+	{
+		RoleEtcd, "rendezvous.store etcd", func(s *Spec) bool { return s.Rendezvous.Store == StoreEtcd }, false,
+		"spec.images.etcd or etcdV2", func(r *Roles) *RolePods { return &r.Etcd }, nil,
+	},
+	{
+		RoleCompanion, "rendezvous.store companion", func(s *Spec) bool { return s.Rendezvous.Store == StoreCompanion }, false,
+		"spec.images.rendezvous", func(r *Roles) *RolePods { return &r.Companion }, nil,
+	},
+	{
+		RoleHelper, "a dataset, or with ssh keys that are made in the cluster", (*Spec).prepares, false,
+		"spec.images", func(r *Roles) *RolePods { return &r.Helper }, nil,
+	},
 }
 
 // settings are what is said of a role.
@@ -96,6 +116,9 @@ func (row *roleRow) settings(r *Roles) *RolePods {
 	return row.pods(r)
 }
 
+// RoleNames are the roles that a job may have, the workers first.
+func RoleNames() []string { return append([]string{RoleWorker}, roleNames...) }
+
 var roleNames = func() (names []string) {
 	for _, row := range roleTable {
 		names = append(names, row.name)
@@ -103,17 +126,31 @@ var roleNames = func() (names []string) {
 	return names
 }()
 
-// has says whether the job has pods of a role.
+// has says whether the job has pods of a role beside its workers.
 func (s *Spec) has(role string) bool {
-	switch role {
-	case RoleEtcd:
-		return s.Rendezvous.Store == StoreEtcd
-	case RoleCompanion:
-		return s.Rendezvous.Store == StoreCompanion
-	case RoleHelper:
-		return s.MakesKeys() || slices.ContainsFunc(s.Storage, func(v Storage) bool { return v.Dataset != nil })
+	return slices.ContainsFunc(roleTable, func(row roleRow) bool { return row.name == role && row.has(s) })
+}
+
+// Components are the roles whose pods train together, sorted, as the label of their component says.
+func (s *Spec) Components() []string {
+	names := []string{RoleWorker}
+	for _, row := range roleTable {
+		if row.trains && row.has(s) {
+			names = append(names, row.name)
+		}
 	}
-	return slices.Contains(s.Components(), role)
+	slices.Sort(names)
+	return names
+}
+
+// Trains says whether the pods of a role run what the author wrote, or prepare and serve those that do.
+func Trains(role string) bool {
+	return !slices.ContainsFunc(roleTable, func(row roleRow) bool { return row.name == role && !row.trains })
+}
+
+// prepares says whether something is made or fetched before training.
+func (s *Spec) prepares() bool {
+	return s.MakesKeys() || slices.ContainsFunc(s.Storage, func(v Storage) bool { return v.Dataset != nil })
 }
 
 // MakesKeys says whether a pair of keys for ssh is made in the cluster.

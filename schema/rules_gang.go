@@ -23,7 +23,7 @@ func (r *validation) gang() {
 	case g.MinAvailable == w.Replicas:
 	case g.Scheduler == GangKueue:
 		r.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler", w.Replicas, g.MinAvailable, w.Replicas)
-	case len(r.Spec.Components()) > 1 && (dialects[g.Scheduler].total || r.Spec.MakesPodGroup()):
+	case len(r.Spec.Components()) > 1 && (g.dialect().total || r.Spec.MakesPodGroup()):
 		r.fail(at, "requires", "%s of target %s counts the pods of all roles together, so workers could stand in for a %s: set it to %d, or use %s",
 			g.Scheduler, r.Spec.Target, r.Spec.Components()[0], w.Replicas, r.countsRoles())
 	}
@@ -35,10 +35,11 @@ func (r *validation) gang() {
 // countsRoles are the schedulers that know a minimum of each role. Volcano's PodGroup has one for each task
 // (minTaskMember), which controllers that make it themselves leave out.
 func (r *validation) countsRoles() string {
-	if slices.Contains(groupers[r.Spec.Target], GangVolcano) {
-		return "koordinator or tegen"
-	}
-	return "koordinator, tegen or volcano"
+	names := dialectsWhere(func(d Dialect) bool {
+		return !d.total && !slices.Contains(groupers[r.Spec.Target], d.Name)
+	})
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // gangDialect holds what is asked against what the scheduler can be told.
@@ -47,10 +48,11 @@ func (r *validation) gangDialect() {
 	if !g.Active() {
 		return
 	}
-	d := dialects[g.Scheduler]
+	d := g.dialect()
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
 		if r.isSet("spec.gang."+field) && !slices.Contains(d.fields, field) {
-			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler, strings.Join(dialectsWith(field), " and "))
+			takers := dialectsWhere(func(d Dialect) bool { return slices.Contains(d.fields, field) })
+			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler, strings.Join(takers, " and "))
 		}
 	}
 	switch wait := g.WaitTimeout; {
@@ -109,10 +111,12 @@ func (r *validation) gangPlacement() {
 	if !g.Active() {
 		return
 	}
-	for _, name := range dialectNames() {
-		if d := dialects[name]; name != g.Scheduler && g.Scheduler != GangKueue && d.scheduler != "" && d.scheduler == p.Scheduler {
-			r.fail("spec.placement.scheduler", "order", "%s is gang scheduler %s, which knows nothing of a gang of %s: leave it out, or give the name that %s runs under", p.Scheduler, name, g.Scheduler, g.Scheduler)
-		}
+	others := dialectsWhere(func(d Dialect) bool {
+		return d.Scheduler != "" && d.Scheduler == p.Scheduler && d.Name != g.Scheduler && g.Scheduler != GangKueue
+	})
+	for _, name := range others {
+		r.fail("spec.placement.scheduler", "order", "%s is gang scheduler %s, which knows nothing of a gang of %s: leave it out, "+
+			"or give the name that %s runs under", p.Scheduler, name, g.Scheduler, g.Scheduler)
 	}
 	if g.Priority != "" && g.Scheduler != GangKueue && p.PriorityClass != "" && p.PriorityClass != g.Priority {
 		r.fail("spec.gang.priority", "order", "%s is not spec.placement.priorityClass %s: all pods of a gang share one priority", g.Priority, p.PriorityClass)
@@ -148,18 +152,9 @@ func (r *validation) gangGroup() {
 	}
 }
 
-// gangKeys are the labels and annotations by which schedulers know a pod's gang, and Kueue a job's queue.
-var gangKeys = []string{
-	"gang.scheduling.koordinator.sh/name", "gang.scheduling.koordinator.sh/min-available", "gang.scheduling.koordinator.sh/total-number",
-	"gang.scheduling.koordinator.sh/mode", "gang.scheduling.koordinator.sh/groups", "gang.scheduling.koordinator.sh/waiting-time",
-	"gang.scheduling.koordinator.sh/match-policy",
-	"pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available",
-	"pod-group.scheduling.sigs.k8s.io/match-policy",
-	"scheduling.x-k8s.io/pod-group",
-	"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "scheduling.volcano.sh/queue-name", "scheduling.volcano.sh/group-min-member",
-	"volcano.sh/task-spec",
-	"kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class", "kueue.x-k8s.io/managed", "kueue.x-k8s.io/pod-group-name",
-	"kueue.x-k8s.io/pod-group-total-count",
+// isGangKey says whether some scheduler knows a pod's gang, or a job's queue, by a label or annotation.
+func isGangKey(key string) bool {
+	return slices.ContainsFunc(Dialects, func(d Dialect) bool { return slices.Contains(d.Keys, key) })
 }
 
 // foreignGang refuses those keys where they would declare a second gang, or a queue beside a field suspend. Those of
@@ -182,27 +177,9 @@ func (r *validation) foreignGang() {
 			continue
 		}
 		for _, e := range n.fields {
-			if slices.Contains(gangKeys, e.key) {
+			if isGangKey(e.key) {
 				r.failKey(mapping, e.key, "reserved", "is set by spec.gang")
 			}
 		}
 	}
-}
-
-func dialectsWith(field string) (names []string) {
-	for _, name := range dialectNames() {
-		if slices.Contains(dialects[name].fields, field) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func dialectNames() []string {
-	names := make([]string, 0, len(dialects))
-	for name := range dialects {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

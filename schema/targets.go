@@ -117,7 +117,7 @@ var ofJobs = lacks{
 }
 
 // Features lists what targets differ in, in the order of job.cue.
-var Features = []Feature{
+var Features = slices.Concat([]Feature{
 	written("launcher", "who starts the processes"),
 	{"launcher=" + LauncherTegen, "tegen's own launcher", "launcher", tegenRun},
 	written("workingDir", "the directory that the program starts in"),
@@ -135,7 +135,7 @@ var Features = []Feature{
 	written("horovod", "controller and timeouts of Horovod"),
 	written("bytescheduler", "tuning of ByteScheduler, BytePS"),
 	written("dlrover", "strategy of DLRover"),
-	gangOf(GangKoordinator), gangOf(GangCoscheduling), gangOf(GangVolcano), gangOf(GangKueue), gangOf(GangKubernetes), gangOf(GangTegen),
+}, gangFeatures(), []Feature{
 	{"suspend", "no training pod starts", "suspend", func(r *validation) []string { return when(r.Spec.Suspend, "suspend") }},
 	written("storage", "volumes"),
 	{"storage.dataset", "datasets fetched before training", "storage", fetchedData},
@@ -171,7 +171,7 @@ var Features = []Feature{
 	roleOf("roles.companion", "resources, nodes and pods of a companion"),
 	roleOf("roles.helper", "resources, nodes and pods of what prepares the job"),
 	written("podTemplate", "any further field of the workers' pods"),
-}
+})
 
 // written is a feature that is used wherever its field is given, in the author's file or by an environment.
 func written(field, doc string) Feature {
@@ -195,11 +195,14 @@ func writtenOf(name, section, doc string, fields ...string) Feature {
 	}}
 }
 
-// gangOf is a dialect of gang scheduling.
-func gangOf(scheduler string) Feature {
-	return Feature{"gang.scheduler=" + scheduler, "gang of " + scheduler, "gang", func(r *validation) []string {
-		return when(r.Spec.Gang != nil && r.Spec.Gang.Scheduler == scheduler, "gang.scheduler")
-	}}
+// gangFeatures are the dialects of gang scheduling.
+func gangFeatures() (all []Feature) {
+	for _, d := range Dialects {
+		all = append(all, Feature{"gang.scheduler=" + d.Name, "gang of " + d.Name, "gang", func(r *validation) []string {
+			return when(r.Spec.Gang.Is(d.Name), "gang.scheduler")
+		}})
+	}
+	return all
 }
 
 // tegenRun passes over frameworks that have no launcher to choose, since launcher says so already.

@@ -21,18 +21,23 @@ var trainJobLacks = lacks{
 }
 
 // vcJobLacks is from volcano-sh/volcano v1.15.1: the CustomResourceDefinition, and pkg/controllers/job.
-var vcJobLacks = lacks{
-	"gang.scheduler=" + GangKoordinator:  onlyVolcano,
-	"gang.scheduler=" + GangCoscheduling: onlyVolcano,
-	"gang.scheduler=" + GangTegen:        onlyVolcano,
-	"gang.scheduler=" + GangKubernetes:   onlyVolcano,
-	"gang.scheduler=" + GangKueue:        "Kueue does not know Volcano's Job",
-	"suspend":                            "it is stopped and started by Command objects of bus.volcano.sh or by its queue, not by a field",
-	"failure.restarts=" + None:           "a Volcano Job that names no limit has one of 3",
-	"cleanPods":                          "Volcano always deletes those that still run, and no others",
-	"failure.restartsPerWorker":          "Volcano counts the pods of all workers together, so that it can only be 0: then none that failed is made again",
-	"failure.ignoreDisruptions":          "Volcano counts every failed pod, whatever ended it",
-	"failure.deadline":                   "a Volcano Job has no limit on time",
-}
+var vcJobLacks = union(onlyGang(GangVolcano, "its controller makes the gang, which Volcano's own scheduler alone reads"), lacks{
+	"gang.scheduler=" + GangKueue: "Kueue does not know Volcano's Job",
+	"suspend":                     "it is stopped and started by Command objects of bus.volcano.sh or by its queue, not by a field",
+	"failure.restarts=" + None:    "a Volcano Job that names no limit has one of 3",
+	"cleanPods":                   "Volcano always deletes those that still run, and no others",
+	"failure.restartsPerWorker":   "Volcano counts the pods of all workers together, so that it can only be 0: then none that failed is made again",
+	"failure.ignoreDisruptions":   "Volcano counts every failed pod, whatever ended it",
+	"failure.deadline":            "a Volcano Job has no limit on time",
+})
 
-const onlyVolcano = "its controller makes the gang, which Volcano's own scheduler alone reads"
+// onlyGang is a target whose gangs are those of one scheduler.
+func onlyGang(scheduler, reason string) lacks {
+	all := lacks{}
+	for _, d := range Dialects {
+		if d.Name != scheduler {
+			all["gang.scheduler="+d.Name] = reason
+		}
+	}
+	return all
+}

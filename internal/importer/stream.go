@@ -27,7 +27,7 @@ func (s *stream) read(src schema.Source) {
 	}
 	for _, l := range found {
 		o := newObject(l)
-		for _, t := range l.Twice {
+		for _, t := range l.Duplicates {
 			s.notes = append(s.notes, Note{
 				File: l.Stream(), Line: t.Line, Object: o.String(), Field: dotted(t.Path),
 				Verdict: Error, Why: "the key stands twice in one mapping, which strict readers refuse: the last one was taken",

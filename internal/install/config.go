@@ -22,9 +22,9 @@ const MaxConfig = 512 << 10
 
 const (
 	configKind      = "KubeSchedulerConfiguration"
-	clusterLease    = "kube-scheduler" // and what kube-scheduler takes where no name is given
+	clusterLease    = "kube-scheduler" // also kube-scheduler's default
 	clusterProfile  = "default-scheduler"
-	systemNamespace = "kube-system" // and what kube-scheduler takes where no namespace is given
+	systemNamespace = "kube-system" // also kube-scheduler's default
 )
 
 // document is a configuration with the positions of its fields.

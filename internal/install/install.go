@@ -28,15 +28,15 @@ type Options struct {
 	Replicas  int32
 }
 
-// Defaults are the flags' values where none are given; version is that of the program.
+// Defaults are the flags' default values; version is that of the program.
 func Defaults(version string) Options {
 	return Options{Namespace: config.Namespace, Image: releasedImage(version), Replicas: 2}
 }
 
 var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$`)
 
-// releasedImage is the scheduler's image of the same release; "" for a program that was built from between two, whose
-// scheduler nobody published.
+// releasedImage is the scheduler's image of the same release; "" for a program that was built between releases: its
+// scheduler is not published.
 func releasedImage(version string) string {
 	if !release.MatchString(version) {
 		return ""

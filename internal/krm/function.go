@@ -1,6 +1,6 @@
-// Package krm is the door for kustomize and kpt: a list of resources in, the same list with every TrainingJob's objects
-// appended out. It holds the KRM function itself, and the same thing done to a kustomization without starting a
-// process. What kustomize keeps to itself, a function's results, also goes into the error.
+// Package krm is the interface to kustomize and kpt: a list of resources in, the same list with every TrainingJob's
+// objects appended out. It holds the KRM function, and builds a kustomization that has the function in this process.
+// kustomize discards a function's results, so they are also in the error.
 package krm
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// Run is the KRM function: a ResourceList in, a ResourceList out, where there is an error one with results and its
-// items as they were. What is no ResourceList has no answer but the error.
+// Run is the KRM function: a ResourceList in, a ResourceList out. On an error it has the items as they were and results
+// that say why. Input that is no ResourceList gives an error alone.
 func Run(in []byte, out io.Writer) error {
 	l, err := readList(in)
 	if err != nil {
@@ -44,8 +44,7 @@ func Run(in []byte, out io.Writer) error {
 }
 
 // process does what the configuration says: a Generator renders the TrainingJobs among the items, a TrainingJob renders
-// itself, a Check only checks references; none at all is a Generator. It leaves the items as they are unless all went
-// well.
+// itself, a Check only checks references; none at all is a Generator. On an error the items stay as they are.
 func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	config, err := parseConfig(l.config)
 	if err != nil {
@@ -95,7 +94,7 @@ func (l *list) failed(err error) (framework.Results, error) {
 		return results, err
 	}
 	items := map[string]*yaml.ResourceIdentifier{}
-	for i, n := range slices.Backward(l.items) { // the first of a name stands
+	for i, n := range slices.Backward(l.items) { // the first of a name wins
 		items[itemName(n, i)] = &yaml.ResourceIdentifier{
 			TypeMeta: yaml.TypeMeta{APIVersion: apiVersion(n), Kind: kind(n)},
 			NameMeta: yaml.NameMeta{Name: name(n), Namespace: namespace(n)},
@@ -116,7 +115,7 @@ func (l *list) failed(err error) (framework.Results, error) {
 	return results, errors.New(strings.Join(lines, "\n"))
 }
 
-// itemError leaves the position out: an item was written anew on its way here, so its lines are not the file's.
+// itemError leaves the position out: kustomize and kpt print items anew, so its lines are not the file's.
 func itemError(m schema.Error) string {
 	return strings.Replace(m.Error(), fmt.Sprintf("%s:%d:%d: ", m.File, m.Line, m.Col), m.File+": ", 1)
 }
@@ -173,7 +172,7 @@ func parseConfig(n *yaml.Node) (config, error) {
 	case names.KindCheck:
 		out.check = true
 	case names.KindGenerator:
-		out.generators = append(g.Generators, g.Spec.Generators...) // with spec or without: nothing else stands there
+		out.generators = append(g.Generators, g.Spec.Generators...) // with spec or without: the rest is metadata
 	default:
 		for name := range strings.SplitSeq(g.Data.Generators, ",") {
 			if name = strings.TrimSpace(name); name != "" {
@@ -189,8 +188,8 @@ func parseConfig(n *yaml.Node) (config, error) {
 	return out, nil
 }
 
-// renderItems renders the TrainingJobs among items, merged with the Environment among them. place, where there is one, says
-// where a job was written, if it knows. The lines of an item are nobody's: it was written anew on its way here.
+// renderItems renders the TrainingJobs among items, merged with the Environment among them. place, if any, says
+// where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean nothing.
 func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) string) ([]render.Bundle, error) {
 	var inputs []*yaml.Node
 	var sources []schema.Source
@@ -232,7 +231,7 @@ func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) ([]*yaml.Node
 	for _, b := range bundles {
 		jobs[b.Job.Metadata.Namespace+"/"+b.Job.Metadata.Name] = true
 	}
-	old := func(n *yaml.Node) bool { return jobs[madeFor(n)] }
+	old := func(n *yaml.Node) bool { return jobs[renderedFor(n)] }
 	if !whole && slices.ContainsFunc(items, old) {
 		var err error
 		if again, err = identities(bundles); err != nil {

@@ -21,8 +21,8 @@ const (
 	legacyIndex     = "config.kubernetes.io/index"
 )
 
-// absent says whether there is nothing, or a null.
-func absent(n *yaml.Node) bool {
+// isNull says whether there is nothing, or a null.
+func isNull(n *yaml.Node) bool {
 	n = yamldoc.Target(n)
 	return n == nil || yamldoc.KindOf(n) == yamldoc.Null
 }
@@ -30,14 +30,14 @@ func absent(n *yaml.Node) bool {
 // textOf is a scalar's value, "" of anything else.
 func textOf(n *yaml.Node) string {
 	n = yamldoc.Target(n)
-	if absent(n) || n.Kind != yaml.ScalarNode {
+	if isNull(n) || n.Kind != yaml.ScalarNode {
 		return ""
 	}
 	return n.Value
 }
 
-// sortOf is what people call a node of its kind.
-func sortOf(n *yaml.Node) string {
+// describe is a node's kind in words.
+func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		return "an alias of another"
@@ -45,7 +45,7 @@ func sortOf(n *yaml.Node) string {
 		return "a mapping"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case absent(n):
+	case isNull(n):
 		return "nothing"
 	}
 	return strconv.Quote(n.Value)
@@ -60,7 +60,7 @@ func label(n *yaml.Node, key string) string {
 }
 func annotations(n *yaml.Node) *yaml.Node { return yamldoc.Field(n, "metadata", "annotations") }
 
-// isInput knows inputs by their group, so that the schema refuses another version, which would pass through otherwise.
+// isInput goes by the group alone, so that the schema refuses another version, which would pass through otherwise.
 func isInput(n *yaml.Node) bool {
 	group, _, _ := strings.Cut(names.APIVersion, "/")
 	known := kind(n) == names.KindTrainingJob || kind(n) == names.KindEnvironment
@@ -70,7 +70,7 @@ func isInput(n *yaml.Node) bool {
 // isLocal says whether nothing applies an item.
 func isLocal(n *yaml.Node) bool { return textOf(yamldoc.Field(annotations(n), localConfig)) == "true" }
 
-// markLocal lets an item stay in its repository: no cluster knows its kind.
+// markLocal keeps an item from being applied: no cluster has its kind.
 func markLocal(n *yaml.Node) error {
 	if err := yaml.NewRNode(n).PipeE(yaml.SetAnnotation(localConfig, "true")); err != nil {
 		return fmt.Errorf("marking %s as local: %w", name(n), err)
@@ -93,8 +93,8 @@ func itemName(n *yaml.Node, i int) string {
 	return "items[" + strconv.Itoa(i) + "]"
 }
 
-// madeFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
-func madeFor(n *yaml.Node) string {
+// renderedFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
+func renderedFor(n *yaml.Node) string {
 	if label(n, "app.kubernetes.io/managed-by") != names.ManagedBy {
 		return ""
 	}

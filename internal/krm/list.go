@@ -38,7 +38,7 @@ func readList(in []byte) (*list, error) {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i].Value, root.Content[i+1]
 		if seen[key] {
-			return nil, fmt.Errorf("line %d: %s stands there twice", root.Content[i].Line, key)
+			return nil, fmt.Errorf("line %d: %s is there twice", root.Content[i].Line, key)
 		}
 		seen[key] = true
 		switch key {
@@ -48,7 +48,7 @@ func readList(in []byte) (*list, error) {
 				return nil, err
 			}
 		case "functionConfig":
-			if absent(value) {
+			if isNull(value) {
 				break
 			}
 			if err := checkObject(value, key); err != nil {
@@ -79,7 +79,7 @@ func onlyDocument(in []byte) (*yaml.Node, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case absent(root):
+		case isNull(root):
 		case only != nil:
 			return nil, fmt.Errorf("line %d: a second document: a function is handed one ResourceList", root.Line)
 		default:
@@ -100,11 +100,11 @@ func parse(doc yamldoc.Document) (*yaml.Node, error) {
 }
 
 func itemsOf(value *yaml.Node) ([]*yaml.Node, error) {
-	if absent(value) {
+	if isNull(value) {
 		return nil, nil
 	}
 	if value.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("line %d: items: must be a list of objects, not %s", value.Line, sortOf(value))
+		return nil, fmt.Errorf("line %d: items: must be a list of objects, not %s", value.Line, describe(value))
 	}
 	for i, item := range value.Content {
 		path := fmt.Sprintf("items[%d]", i)
@@ -115,16 +115,16 @@ func itemsOf(value *yaml.Node) ([]*yaml.Node, error) {
 	return value.Content, nil
 }
 
-// checkObject holds what tells objects apart to its form. path is where the object stands.
+// checkObject checks the form of what tells objects apart. path is that of the object.
 func checkObject(n *yaml.Node, path string) error {
 	must := func(n *yaml.Node, kind yaml.Kind, path, what string) error {
-		if absent(n) || yamldoc.Target(n).Kind == kind {
+		if isNull(n) || yamldoc.Target(n).Kind == kind {
 			return nil
 		}
-		return fmt.Errorf("line %d: %s: must be %s, not %s", n.Line, path, what, sortOf(n))
+		return fmt.Errorf("line %d: %s: must be %s, not %s", n.Line, path, what, describe(n))
 	}
 	if n.Kind != yaml.MappingNode { // null too, and an alias, whose object would be there twice
-		return fmt.Errorf("line %d: %s: must be an object, not %s", n.Line, path, sortOf(n))
+		return fmt.Errorf("line %d: %s: must be an object, not %s", n.Line, path, describe(n))
 	}
 	metadata := yamldoc.Field(n, "metadata")
 	err := errors.Join(must(yamldoc.Field(n, "apiVersion"), yaml.ScalarNode, path+".apiVersion", "a text"),
@@ -135,7 +135,7 @@ func checkObject(n *yaml.Node, path string) error {
 	for _, name := range []string{"labels", "annotations"} {
 		texts := yamldoc.Field(metadata, name)
 		at := path + ".metadata." + name
-		if wrong := must(texts, yaml.MappingNode, at, "a mapping"); wrong != nil || absent(texts) {
+		if wrong := must(texts, yaml.MappingNode, at, "a mapping"); wrong != nil || isNull(texts) {
 			err = errors.Join(err, wrong)
 			continue
 		}
@@ -148,7 +148,7 @@ func checkObject(n *yaml.Node, path string) error {
 }
 
 // selfContained refuses an alias of what stands outside of a part of the list. Parts are printed in another order than they
-// are read, and some are left out: the alias would stand above its anchor, or without one. path is where the part stands.
+// are read, and some are left out: the alias would come before its anchor, or without one. path is that of the part.
 func selfContained(part *yaml.Node, path string) error {
 	anchors := map[*yaml.Node]bool{}
 	var aliases []*yaml.Node
@@ -167,7 +167,7 @@ func selfContained(part *yaml.Node, path string) error {
 	walk(part)
 	for _, n := range aliases {
 		if !anchors[n.Alias] {
-			return fmt.Errorf("line %d: *%s in %s stands for what is written outside of it: write it out here", n.Line, n.Value, path)
+			return fmt.Errorf("line %d: *%s in %s is an alias of what is outside of it: write the value out", n.Line, n.Value, path)
 		}
 	}
 	return nil
@@ -176,8 +176,8 @@ func selfContained(part *yaml.Node, path string) error {
 // formats are the annotations in which items say which file they belong to: kpt's of today, those of old, or both.
 type formats struct{ internal, legacy bool }
 
-// formats of the list's items are what its answer is to have. Where there are none to tell, all are given; where no
-// item has a file, none is.
+// formats of the list's items are those of its answer: all of them for a list without items, none where no item has a
+// file.
 func (l *list) formats() formats {
 	if len(l.items) == 0 {
 		return formats{true, true}

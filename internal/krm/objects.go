@@ -8,8 +8,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/manifest"
 )
 
-// Objects are the objects of each bundle, in the order of Bundles. Where an overlay went on with them after tegen, they
-// are found by the labels that tell one job's from another's, and nobody knows their concerns any more.
+// Objects are the objects of each bundle, in the order of Bundles. Where further
+// transformers ran after tegen, they are found by the labels that name their job, and come without their concerns.
 func (out *Output) Objects() ([][]generators.Concern, error) {
 	all := make([][]generators.Concern, len(out.Bundles))
 	named := map[string][]int{} // bundles without files, by their job's name
@@ -42,7 +42,7 @@ func (out *Output) Objects() ([][]generators.Concern, error) {
 	return all, nil
 }
 
-// sameNamespace chooses among the bundles of jobs of one name; the first, if the overlay moved them all elsewhere.
+// sameNamespace chooses among the bundles of jobs of one name; the first, if the overlay changed all their namespaces.
 func (out *Output) sameNamespace(among []int, namespaces ...string) int {
 	for _, i := range among {
 		for _, namespace := range namespaces {

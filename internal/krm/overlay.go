@@ -33,7 +33,7 @@ import (
 type Output struct {
 	Bundles []render.Bundle
 	Rest    []byte
-	Notes   []string // what somebody should know of the overlay, each with its place
+	Notes   []string // about the overlay, each with its position
 }
 
 // Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as
@@ -44,7 +44,7 @@ func Overlay(dir string, sources []schema.Source) (*Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the overlay: %w", err)
 	}
-	if err := localOnly(abs, nil); err != nil {
+	if err := refuseRemote(abs, nil); err != nil {
 		return nil, err
 	}
 	k, err := readKustomization(abs)
@@ -61,8 +61,8 @@ func Overlay(dir string, sources []schema.Source) (*Output, error) {
 	return out, out.check(dir)
 }
 
-// check holds the references of everything that the overlay makes against each other: those of the jobs alone were
-// checked as they were rendered, but not what patches and prefixes made of them.
+// check checks the references of everything that the overlay builds: rendering checked those of the jobs alone, before
+// patches and prefixes.
 func (out *Output) check(dir string) error {
 	if len(out.Rest) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (out *Output) Write(w io.Writer) error {
 }
 
 // kustomization is an overlay's file, cut at tegen's place among the transformers. config is nil where tegen is only
-// in the nested kustomizations, which stand by their place among the resources.
+// in the nested kustomizations; their key is the index among the resources.
 type kustomization struct {
 	dir, file     string
 	types         types.Kustomization
@@ -123,7 +123,7 @@ func readFile(dir string) (name string, t types.Kustomization, err error) {
 		if err != nil {
 			return name, t, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
 		}
-		t.FixKustomization() // what stands in fields of old goes into today's, bases into resources
+		t.FixKustomization() // deprecated fields become the current ones: bases become resources
 		return name, t, nil
 	}
 	return "", t, nil
@@ -205,7 +205,7 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 	return nil, nil
 }
 
-// build runs what stands before tegen in kustomize, then tegen, then what stands behind it in kustomize again.
+// build runs the transformers before tegen in kustomize, then tegen, then those behind it in kustomize again.
 func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	first := k.types
 	first.Transformers, first.Validators = k.before, nil
@@ -217,7 +217,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := k.unmet(variant{first, files}, sources, items)
+	more, err := k.unmatched(variant{first, files}, sources, items)
 	if err != nil {
 		return nil, err
 	}
@@ -226,8 +226,8 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	if k.config != nil {
 		if len(sources) > 0 && len(k.nested) == 0 {
 			items = slices.DeleteFunc(items, func(n *yaml.Node) bool { return kind(n) == names.KindTrainingJob && isInput(n) })
-			given := given(first, sources)
-			more, err := k.kustomize(given.types, given.files)
+			own := withSources(first, sources)
+			more, err := k.kustomize(own.types, own.files)
 			if err != nil {
 				return nil, err
 			}
@@ -238,7 +238,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 		}
 		items = slices.DeleteFunc(items, isInput)
 	}
-	var rendered []render.Bundle // those whose objects went on into kustomize
+	var rendered []render.Bundle // those whose objects kustomize has transformed
 	if renamed(items, bundles) {
 		if items, err = k.resolved(first, files, bundles); err != nil {
 			return nil, err
@@ -254,10 +254,10 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 		bundles = nil
 	}
 	rest, err := stream(items)
-	return &Output{append(bundles, emptied(rendered)...), append([]byte{}, rest...), notes}, err
+	return &Output{append(bundles, withoutFiles(rendered)...), append([]byte{}, rest...), notes}, err
 }
 
-// finish runs what stands behind tegen over everything.
+// finish runs the transformers behind tegen over everything.
 func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*yaml.Node, error) {
 	items, err := keep(items, bundles, true)
 	if err != nil {
@@ -275,8 +275,8 @@ func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*
 	return k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all})
 }
 
-// emptied are bundles without their files: the jobs, and nothing that would be written twice.
-func emptied(bundles []render.Bundle) []render.Bundle {
+// withoutFiles are bundles without their files: the jobs, and nothing that would be written twice.
+func withoutFiles(bundles []render.Bundle) []render.Bundle {
 	out := make([]render.Bundle, len(bundles))
 	for i := range bundles {
 		out[i].Job = bundles[i].Job
@@ -305,7 +305,7 @@ func (k *kustomization) buildNested(first *types.Kustomization, sources []schema
 	return files, notes, nil
 }
 
-// render renders the jobs among items. Its mistakes have the positions of the files that the jobs were written in.
+// render renders the jobs among items. Its errors have positions in the files of the jobs.
 func (k *kustomization) render(items []*yaml.Node, sources []schema.Source) ([]render.Bundle, error) {
 	cfg, err := parseConfig(k.config)
 	if err != nil {
@@ -327,8 +327,8 @@ func renamed(items []*yaml.Node, bundles []render.Bundle) bool {
 		names[kind(n)] = append(names[kind(n)], name(n))
 	}
 	for _, b := range bundles {
-		for _, given := range b.Expects {
-			kind, name, _ := strings.Cut(given, "/")
+		for _, expected := range b.Expects {
+			kind, name, _ := strings.Cut(expected, "/")
 			if !slices.Contains(names[kind], name) && slices.ContainsFunc(names[kind], func(n string) bool { return strings.Contains(n, name) }) {
 				return true
 			}
@@ -337,7 +337,7 @@ func renamed(items []*yaml.Node, bundles []render.Bundle) bool {
 	return false
 }
 
-// resolved lets kustomize mend such names, which it does last: the overlay, not hashed yet, and the objects are the
+// resolved has kustomize update such names, its last step: the overlay, without hashes yet, and the objects are the
 // resources of a kustomization around both.
 func (k *kustomization) resolved(first types.Kustomization, files map[string][]byte, bundles []render.Bundle) ([]*yaml.Node, error) {
 	var objects bytes.Buffer
@@ -358,8 +358,8 @@ func (k *kustomization) resolved(first types.Kustomization, files map[string][]b
 	return slices.DeleteFunc(items, isInput), err
 }
 
-// given takes jobs from outside through the overlay's own patches, prefixes, labels and namespace.
-func given(first types.Kustomization, sources []schema.Source) variant {
+// withSources takes jobs from outside through the overlay's own patches, prefixes, labels and namespace.
+func withSources(first types.Kustomization, sources []schema.Source) variant {
 	files := map[string][]byte{}
 	first.Resources, first.Components, first.ConfigMapGenerator, first.SecretGenerator, first.Generators = nil, nil, nil, nil, nil
 	for i, src := range sources {
@@ -371,7 +371,7 @@ func given(first types.Kustomization, sources []schema.Source) variant {
 }
 
 // kustomize builds a variant of the overlay's kustomization, with files that exist in memory only. One that is empty,
-// since the overlay lists tegen alone, makes nothing; to kustomize it is a mistake.
+// since the overlay lists tegen alone, builds nothing; kustomize would refuse it.
 func (k *kustomization) kustomize(variant types.Kustomization, files map[string][]byte) ([]*yaml.Node, error) {
 	if variant.CheckEmpty() != nil {
 		return nil, nil

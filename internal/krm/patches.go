@@ -22,15 +22,15 @@ import (
 // annotations that a patch would replace.
 const patchMark = "internal.config.kubernetes.io/tegen-patch-"
 
-// aimed is a patch with a target, and where it stands.
-type aimed struct {
+// targetedPatch is a patch with a target, and its position.
+type targetedPatch struct {
 	folder *folder
 	list   string // the field of the kustomization
 	index  int
 	target *types.Selector
 }
 
-// folder is a kustomization that is built as a part of an overlay.
+// folder is a kustomization that is a part of an overlay.
 type folder struct {
 	dir, file string
 	types     types.Kustomization
@@ -44,13 +44,13 @@ const (
 	fieldJSON    = "patchesJson6902"
 )
 
-// unmet finds the patches whose target selects nothing, which kustomize leaves out without a word: those of the overlay,
+// unmatched finds the patches whose target selects nothing, which kustomize leaves out without a word: those of the overlay,
 // and of the bases and components that it is built of. Jobs given from outside may be a part of those that the overlay
 // is for, so with them it is a note, as it is of a component; else it is an error. items are what was built.
-func (k *kustomization) unmet(v variant, sources []schema.Source, items []*yaml.Node) (notes []string, err error) {
+func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*yaml.Node) (notes []string, err error) {
 	top := &folder{dir: k.dir, file: k.file, types: v.types}
-	open := map[int]aimed{}
-	for i, a := range top.aims(map[string]bool{}) {
+	open := map[int]targetedPatch{}
+	for i, a := range top.targetedPatches(map[string]bool{}) {
 		if a.folder != top || a.list != fieldPatches || !k.selects(a.target, items) {
 			open[i] = a
 		}
@@ -60,15 +60,15 @@ func (k *kustomization) unmet(v variant, sources []schema.Source, items []*yaml.
 	}
 	variants := []variant{v}
 	if len(sources) > 0 {
-		variants = append(variants, given(v.types, sources))
+		variants = append(variants, withSources(v.types, sources))
 	}
 	for _, keep := range []bool{false, true} { // alone, and where an earlier patch makes what a later one selects
 		for _, v := range variants {
-			met, err := k.met(v, open, keep)
+			matched, err := k.matched(v, open, keep)
 			if err != nil {
 				return nil, err
 			}
-			maps.DeleteFunc(open, func(i int, _ aimed) bool { return met[i] })
+			maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
 		}
 		if len(open) == 0 {
 			return nil, nil
@@ -81,14 +81,14 @@ func (k *kustomization) unmet(v variant, sources []schema.Source, items []*yaml.
 		if a.folder.component || len(sources) > 0 {
 			notes = append(notes, a.position()+": note: "+what)
 		} else {
-			errs = append(errs, fmt.Errorf("%s: %s: mend the target, or remove the patch", a.position(), what))
+			errs = append(errs, fmt.Errorf("%s: %s: correct the target, or remove the patch", a.position(), what))
 		}
 	}
 	return notes, errors.Join(errs...)
 }
 
 // selects says of a patch of the overlay itself whether one of the things that were built was surely its target: the
-// kind stands there, and the name with what was put around it. It spares most overlays a second build.
+// kind is the same, and so is the name with the prefix and suffix. It spares most overlays a second build.
 func (k *kustomization) selects(s *types.Selector, items []*yaml.Node) bool {
 	if s.Namespace+s.LabelSelector+s.AnnotationSelector != "" { // which may have changed behind the patch
 		return false
@@ -104,8 +104,8 @@ func (k *kustomization) selects(s *types.Selector, items []*yaml.Node) bool {
 	})
 }
 
-// aims are the patches with a target of a folder, and of those that are built with it. seen are the folders so far.
-func (f *folder) aims(seen map[string]bool) (all []aimed) {
+// targetedPatches are the patches with a target of a folder, and of those that are built with it. seen are the folders so far.
+func (f *folder) targetedPatches(seen map[string]bool) (all []targetedPatch) {
 	lists := map[string][]types.Patch{
 		fieldPatches: f.types.Patches,
 		fieldJSON:    f.types.PatchesJson6902, //nolint:staticcheck // deprecated, and read all the same
@@ -113,14 +113,14 @@ func (f *folder) aims(seen map[string]bool) (all []aimed) {
 	for _, list := range slices.Sorted(maps.Keys(lists)) {
 		for i, p := range lists[list] {
 			if p.Target != nil {
-				all = append(all, aimed{f, list, i, p.Target})
+				all = append(all, targetedPatch{f, list, i, p.Target})
 			}
 		}
 	}
 	for i, entry := range slices.Concat(f.types.Resources, f.types.Components) {
 		dir, err := filepath.EvalSymlinks(filepath.Join(f.dir, entry)) // as kustomize names it
 		if err != nil || seen[dir] {
-			continue // what is rendered already stands in memory alone
+			continue // what is rendered already is in memory alone
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			continue
@@ -128,7 +128,7 @@ func (f *folder) aims(seen map[string]bool) (all []aimed) {
 		seen[dir] = true
 		below := &folder{dir: dir, component: f.component || i >= len(f.types.Resources)}
 		if below.file, below.types, err = readFile(dir); err == nil && below.file != "" {
-			all = append(all, below.aims(seen)...)
+			all = append(all, below.targetedPatches(seen)...)
 		}
 	}
 	return all
@@ -140,14 +140,14 @@ type variant struct {
 	files map[string][]byte
 }
 
-// met builds a variant with a mark in place of each open patch, or behind it, and returns the patches whose mark is
+// matched builds a variant with a mark in place of each open patch, or behind it, and returns the patches whose mark is
 // somewhere.
-func (k *kustomization) met(v variant, open map[int]aimed, keep bool) (map[int]bool, error) {
-	of := map[string]map[int]aimed{}
+func (k *kustomization) matched(v variant, open map[int]targetedPatch, keep bool) (map[int]bool, error) {
+	of := map[string]map[int]targetedPatch{}
 	folders := map[string]*folder{}
 	for i, a := range open {
 		if of[a.folder.dir] == nil {
-			of[a.folder.dir] = map[int]aimed{}
+			of[a.folder.dir] = map[int]targetedPatch{}
 		}
 		of[a.folder.dir][i], folders[a.folder.dir] = a, a.folder
 	}
@@ -171,25 +171,25 @@ func (k *kustomization) met(v variant, open map[int]aimed, keep bool) (map[int]b
 	if err != nil {
 		return nil, err
 	}
-	met := map[int]bool{}
+	matched := map[int]bool{}
 	for _, n := range nodes {
 		for i := range open {
 			if yamldoc.Field(annotations(n), patchMark+strconv.Itoa(i)) != nil {
-				met[i] = true
+				matched[i] = true
 			}
 		}
 	}
-	return met, nil
+	return matched, nil
 }
 
 // marked is a kustomization with marks for some of its patches. Those for patchesJson6902 go into transformers, which
 // run behind them: they are no JSON patches, since these cannot add an annotation to whatever is there.
-func marked(t types.Kustomization, open map[int]aimed, keep bool) types.Kustomization {
+func marked(t types.Kustomization, open map[int]targetedPatch, keep bool) types.Kustomization {
 	mark := func(list string, index int) (text string, is bool) {
 		for i, a := range open {
 			if a.list == list && a.index == index {
 				// What a merge patch is called does not matter where it has a target.
-				return "apiVersion: v1\nkind: Mark\nmetadata:\n  name: mark\n  annotations: {" + patchMark + strconv.Itoa(i) + ": met}\n", true
+				return "apiVersion: v1\nkind: Mark\nmetadata:\n  name: mark\n  annotations: {" + patchMark + strconv.Itoa(i) + ": matched}\n", true
 			}
 		}
 		return "", false
@@ -224,8 +224,8 @@ func transformer(patch string, target *types.Selector, i int) string {
 	return string(text)
 }
 
-// position is where a patch stands in its file.
-func (a aimed) position() string {
+// position is that of a patch in its file.
+func (a targetedPatch) position() string {
 	path := filepath.Join(a.folder.dir, a.folder.file)
 	text, err := readRegular(path)
 	if err != nil {

@@ -26,11 +26,11 @@ func TestUnmetPatchesBelow(t *testing.T) {
 		"JSON":                          {overlay: old(group + "name: resnet")},
 		"JSON, after the prefix":        {overlay: "namePrefix: a-\n" + old(group+"name: a-resnet")},
 		"JSON, by a label":              {overlay: "commonLabels: {team: vision}\n" + old(group+"name: resnet, labelSelector: team=vision")},
-		"unmet in a base":               {base: patch("kind: TraningJob"), fails: "base/kustomization.yaml:5:3: patches[0]: nothing matches its target (kind: TraningJob)"},
-		"unmet JSON in a base":          {base: old(group + "name: x"), fails: "base/kustomization.yaml:5:3: patchesJson6902[0]: nothing matches its target ("},
+		"unmatched in a base":           {base: patch("kind: TraningJob"), fails: "base/kustomization.yaml:5:3: patches[0]: nothing matches its target (kind: TraningJob)"},
+		"unmatched JSON in a base":      {base: old(group + "name: x"), fails: "base/kustomization.yaml:5:3: patchesJson6902[0]: nothing matches its target ("},
 		"for what only the overlay has": {base: patch("kind: ConfigMap"), fails: "base/kustomization.yaml:5:3: patches[0]: nothing"},
-		"unmet in a component":          {component: patch("name: x"), notes: "component/kustomization.yaml:5:3: note: patches[0]: nothing matches its target (name: x)"},
-		"unmet JSON":                    {overlay: old(group + "name: x"), fails: "kustomization.yaml:8:3: patchesJson6902[0]: nothing"},
+		"unmatched in a component":      {component: patch("name: x"), notes: "component/kustomization.yaml:5:3: note: patches[0]: nothing matches its target (name: x)"},
+		"unmatched JSON":                {overlay: old(group + "name: x"), fails: "kustomization.yaml:8:3: patchesJson6902[0]: nothing"},
 		"before the prefix":             {overlay: "namePrefix: a-\n" + patch("name: a-resnet"), fails: "kustomization.yaml:9:3: patches[0]: nothing"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// withPositions finds the mistakes again in the files as they were written, where they have lines. What only
-// kustomize's patches made wrong has none there.
+// withPositions finds the errors again in the files as they were written, where they have lines. An error that comes
+// from a patch has no line there.
 func (k *kustomization) withPositions(sources []schema.Source, fallback schema.Errors) error {
 	all := slices.Clone(sources)
 	for _, path := range inputFiles(k.dir, k.types.Resources) {
@@ -27,7 +27,7 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 			continue
 		}
 		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob)) {
-			continue // the given jobs stand for these
+			continue // the sources replace these
 		}
 		all = append(all, schema.Source{Name: relative(path), Data: yamldoc.JoinSurrogates(text)})
 	}
@@ -76,21 +76,21 @@ func relative(path string) string {
 	return short
 }
 
-// stand is where a job was written, and what it is called once kustomizations have had it.
-type stand struct{ name, namespace, at string }
+// writtenJob is where a job was written, and its name after all kustomizations.
+type writtenJob struct{ name, namespace, at string }
 
-// place returns what finds the place of a job in the files as they were written, "" where it is none of theirs any more.
-// They are read when the first is asked for: most jobs have nothing to tell.
+// place returns a function that finds the position of a job in the files as they were written, "" where they lack it.
+// The first call reads the files: most runs have no note to print.
 func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string {
-	all := sync.OnceValue(func() []stand {
-		var given []stand
+	all := sync.OnceValue(func() []writtenJob {
+		var own []writtenJob
 		for _, src := range sources {
-			given = append(given, standing(src.Name, src.Data)...)
+			own = append(own, jobsIn(src.Name, src.Data)...)
 		}
-		return append(called(given, &k.types), written(nil, k.dir, &k.types)...) // those given stand for others of the name
+		return append(withNames(own, &k.types), jobsBelow(nil, k.dir, &k.types)...) // the first of a name counts
 	})
 	return func(job *schema.Job) string {
-		var named []stand
+		var named []writtenJob
 		for _, s := range all() {
 			if s.name != job.Metadata.Name {
 				continue
@@ -107,8 +107,8 @@ func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string 
 	}
 }
 
-// written adds the jobs in the files of a kustomization, and of those below it, to those that a component is for.
-func written(all []stand, dir string, t *types.Kustomization) []stand {
+// jobsBelow adds the jobs in the files of a kustomization, and of those below it, to those that a component is for.
+func jobsBelow(all []writtenJob, dir string, t *types.Kustomization) []writtenJob {
 	for i, entry := range slices.Concat(t.Resources, t.Components) {
 		path := filepath.Join(dir, entry)
 		info, err := os.Stat(path)
@@ -117,7 +117,7 @@ func written(all []stand, dir string, t *types.Kustomization) []stand {
 		}
 		if !info.IsDir() {
 			if text, err := readRegular(path); err == nil {
-				all = append(all, standing(relative(path), yamldoc.JoinSurrogates(text))...)
+				all = append(all, jobsIn(relative(path), yamldoc.JoinSurrogates(text))...)
 			}
 			continue
 		}
@@ -125,16 +125,16 @@ func written(all []stand, dir string, t *types.Kustomization) []stand {
 		switch {
 		case err != nil:
 		case i < len(t.Resources):
-			all = append(all, written(nil, path, &below)...)
+			all = append(all, jobsBelow(nil, path, &below)...)
 		default:
-			all = written(all, path, &below)
+			all = jobsBelow(all, path, &below)
 		}
 	}
-	return called(all, t)
+	return withNames(all, t)
 }
 
-// called gives jobs the names that a kustomization gives them.
-func called(all []stand, t *types.Kustomization) []stand {
+// withNames gives jobs the names that a kustomization gives them.
+func withNames(all []writtenJob, t *types.Kustomization) []writtenJob {
 	for i := range all {
 		all[i].name = t.NamePrefix + all[i].name + t.NameSuffix
 		if t.Namespace != "" {
@@ -144,8 +144,8 @@ func called(all []stand, t *types.Kustomization) []stand {
 	return all
 }
 
-// standing are the jobs of a file, as far as it can be read.
-func standing(file string, text []byte) (all []stand) {
+// jobsIn are the jobs of a file; documents that cannot be read are left out.
+func jobsIn(file string, text []byte) (all []writtenJob) {
 	if !bytes.Contains(text, []byte(names.APIVersion)) {
 		return nil
 	}
@@ -158,7 +158,7 @@ func standing(file string, text []byte) (all []stand) {
 		if home == "" {
 			home = "default"
 		}
-		all = append(all, stand{name(n), home, fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column)})
+		all = append(all, writtenJob{name(n), home, fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column)})
 	}
 	return all
 }

@@ -14,15 +14,16 @@ import (
 // Loose is an object as it was written, with whatever fields it has.
 type Loose struct {
 	Object map[string]any // values as kubectl reads them, keys as they were written; integers are int64
-	Twice  []Twice        // keys that stand twice in one mapping, of which the last counts
+	// Duplicates are keys that one mapping has twice; the last value counts.
+	Duplicates []Duplicate
 
 	doc  document
 	root *yaml.Node   // nil where positions are unknown
 	at   yamldoc.Path // of the object in its document
 }
 
-// Twice is a key that stands twice in one mapping.
-type Twice struct {
+// Duplicate is a key that one mapping has twice.
+type Duplicate struct {
 	Path []string // of the second one
 	Line int
 }
@@ -52,9 +53,8 @@ func (l *Loose) Text(steps []string) string {
 // Stream is the name under which the text was read.
 func (l *Loose) Stream() string { return l.doc.Stream }
 
-// ReadLoosely parses a stream of YAML documents with less ado than Read: unknown kinds and fields are what they are, a
-// key that stands twice is reported and read, and a document that cannot be read hides no other. The items of lists of
-// objects come one by one.
+// ReadLoosely parses a stream of YAML documents more leniently than Read: it accepts unknown kinds and fields, reports
+// duplicate keys, and goes on behind a document that cannot be read. The items of lists of objects come one by one.
 func ReadLoosely(name string, data []byte) (objects []*Loose, errs []error) {
 	for _, doc := range documents(name, data, false) {
 		found, wrong := doc.readLoosely()
@@ -78,7 +78,7 @@ func (d document) readLoosely() ([]*Loose, []error) {
 	whole := &Loose{Object: object, doc: d}
 	if root, err := d.Parse(); err == nil && root != nil {
 		whole.root = root
-		whole.Twice = twice(whole.root, nil)
+		whole.Duplicates = duplicates(whole.root, nil)
 		keepKeys(whole.root, object)
 	}
 	return whole.items()
@@ -109,16 +109,16 @@ func (l *Loose) items() (out []*Loose, errs []error) {
 		out, errs = append(out, found...), append(errs, wrong...)
 	}
 	if len(out) > 0 {
-		out[0].Twice = l.Twice
+		out[0].Duplicates = l.Duplicates
 	}
 	return out, errs
 }
 
-// twice finds keys that stand twice in one mapping.
-func twice(node *yaml.Node, at yamldoc.Path) (out []Twice) {
+// duplicates finds keys that one mapping has twice.
+func duplicates(node *yaml.Node, at yamldoc.Path) (out []Duplicate) {
 	if node.Kind == yaml.SequenceNode {
 		for i, item := range node.Content {
-			out = append(out, twice(item, at.Index(i))...)
+			out = append(out, duplicates(item, at.Index(i))...)
 		}
 		return out
 	}
@@ -130,15 +130,15 @@ func twice(node *yaml.Node, at yamldoc.Path) (out []Twice) {
 		key, value := node.Content[i], node.Content[i+1]
 		here := at.Add(key.Value)
 		if seen[key.Value] {
-			out = append(out, Twice{here, key.Line})
+			out = append(out, Duplicate{here, key.Line})
 		}
 		seen[key.Value] = true
-		out = append(out, twice(value, here)...)
+		out = append(out, duplicates(value, here)...)
 	}
 	return out
 }
 
-// keepKeys gives keys back that YAML 1.1 takes for something else than text: y is "true" to it.
+// keepKeys restores keys that YAML 1.1 does not take for text: it reads y as "true".
 func keepKeys(node *yaml.Node, value any) {
 	node = yamldoc.Target(node)
 	switch x := value.(type) {

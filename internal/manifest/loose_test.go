@@ -38,7 +38,7 @@ kind: Nameless
 	if diff := cmp.Diff(map[string]any{"replicas": int64(4), "on": true, "version": 1.1}, spec); diff != "" {
 		t.Errorf("not as it was written (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Twice{{[]string{"spec", "replicas"}, 9}}, objects[0].Twice); diff != "" {
+	if diff := cmp.Diff([]Duplicate{{[]string{"spec", "replicas"}, 9}}, objects[0].Duplicates); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := objects[0].Line([]string{"spec", "nosuch"}); got != 5 {

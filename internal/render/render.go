@@ -1,4 +1,4 @@
-// Package render is the one pipeline behind every door: checked jobs in, the YAML of their objects out, a bundle a job
+// Package render is the one pipeline of every command: checked jobs in, the YAML of their objects out, a bundle a job
 // and a file a concern, in a fixed order. Every reference inside a bundle resolves and no object occurs twice, or
 // nothing comes out. It holds the YAML of all bundles, but the objects of only those that are being encoded.
 package render

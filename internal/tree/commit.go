@@ -23,7 +23,7 @@ func (w *writer) stage(ctx context.Context) error {
 		folder := filepath.Dir(f.path)
 		switch err := w.root.Mkdir(folder, 0o777); {
 		case err == nil:
-			w.made = append(w.made, folder)
+			w.created = append(w.created, folder)
 		case !errors.Is(err, fs.ErrExist):
 			return fmt.Errorf("making a directory: %w", err)
 		}
@@ -123,7 +123,7 @@ func (w *writer) restore(done []*file) error {
 	return errors.Join(errs...)
 }
 
-// clean removes temporary files, and folders in which nothing is: those made for nothing, those whose last file went.
+// clean removes temporary files and empty folders: those created for nothing, those whose last file went.
 // One that holds anything else stays. What cannot be removed the next render finds.
 func (w *writer) clean(failed bool) {
 	for _, f := range w.plan {
@@ -137,7 +137,7 @@ func (w *writer) clean(failed bool) {
 		}
 	}
 	if failed {
-		for _, folder := range w.made {
+		for _, folder := range w.created {
 			_ = w.root.Remove(folder)
 		}
 	}

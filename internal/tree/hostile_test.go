@@ -55,8 +55,8 @@ func TestTwoWriters(t *testing.T) {
 
 // TestBusy: who waits too long for another writer is told so, and has written nothing.
 func TestBusy(t *testing.T) {
-	defer func(before time.Duration) { patience = before }(patience)
-	patience = 50 * time.Millisecond
+	defer func(before time.Duration) { lockTimeout = before }(lockTimeout)
+	lockTimeout = 50 * time.Millisecond
 	dir := t.TempDir()
 	opened(t, dir)
 	err := Write(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: w")}, nil)
@@ -65,7 +65,7 @@ func TestBusy(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	patience = time.Minute
+	lockTimeout = time.Minute
 	if err := Write(ctx, dir, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an interrupted wait ends in %v", err)
 	}

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// patience is how long a write waits for another one's end. One of thousands of jobs takes a second or two.
-var patience = 10 * time.Second
+// lockTimeout is how long a write waits for another one to end. One of thousands of jobs takes a second or two.
+var lockTimeout = 10 * time.Second
 
 var errBusy = errors.New("another tegen is writing there")
 
-// open makes a directory, if need be, and keeps other writers out until it is released, which removes what was made if
-// the write failed.
+// open creates a directory if it is missing, and locks it until release is called, which removes the created
+// directories if the write failed.
 func open(ctx context.Context, dir string) (*writer, func(failed bool), error) {
-	var made []string
+	var created []string
 	undo := func() {
-		for _, d := range made { // the deepest comes first
+		for _, d := range created { // the deepest comes first
 			_ = os.Remove(d)
 		}
 	}
 	for start := time.Now(); ; {
 		more, err := mkdir(dir)
-		made = append(more, made...)
+		created = append(more, created...)
 		if err != nil {
 			undo()
 			return nil, nil, fmt.Errorf("making a directory: %w", err)
@@ -44,8 +44,8 @@ func open(ctx context.Context, dir string) (*writer, func(failed bool), error) {
 		case !errors.Is(err, errBusy):
 			undo()
 			return nil, nil, fmt.Errorf("opening %s: %w", dir, err)
-		case time.Since(start) > patience:
-			return nil, nil, fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another directory", dir, err, patience)
+		case time.Since(start) > lockTimeout:
+			return nil, nil, fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another directory", dir, err, lockTimeout)
 		}
 		select {
 		case <-ctx.Done():

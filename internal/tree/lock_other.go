@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// lock makes a file that no one else has made. One that is left was a killed process's.
+// lock creates a file that must not exist yet. A killed process leaves its file behind.
 func lock(dir string) (unlock func(), err error) {
 	name := filepath.Join(dir, ".tegen-lock")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

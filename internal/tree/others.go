@@ -9,8 +9,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/render"
 )
 
-// Others are the folders in dir that tegen rendered of jobs which are not among bundles. Nobody here can know whether
-// these are gone, or only not rendered this time.
+// Others are the folders in dir that tegen rendered of jobs which are not among bundles. Whether such
+// a job is gone, or only not rendered this time, is unknown.
 func Others(dir string, bundles []render.Bundle) ([]string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -23,10 +23,10 @@ const (
 
 // writer is one write to one directory. Paths in it are relative to that directory, and none leads out of it.
 type writer struct {
-	dir  string
-	root *os.Root
-	plan []*file
-	made []string // folders that were not there before
+	dir     string
+	root    *os.Root
+	plan    []*file
+	created []string // folders that were not there before
 }
 
 // file is one file to be written; content nil means that it goes.
@@ -126,7 +126,7 @@ func (w *writer) planFolder(folder, origin string, files []render.File) error {
 		add(kustomizationFile, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"+list.String())
 	}
 	for _, f := range plan {
-		if err := w.look(f, origin); err != nil {
+		if err := w.inspect(f, origin); err != nil {
 			return err // the others of the folder would say the same
 		}
 	}

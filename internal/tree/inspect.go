@@ -49,8 +49,8 @@ func (w *writer) leftBehind(folder, origin string) ([]string, error) {
 	return names, nil
 }
 
-// look sees what is there now, and refuses to replace what somebody else wrote.
-func (w *writer) look(f *file, origin string) error {
+// inspect finds what is there now, and refuses to replace what somebody else wrote.
+func (w *writer) inspect(f *file, origin string) error {
 	info, err := w.root.Lstat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -127,5 +127,5 @@ func (w *writer) holds(f *file, size int64) (bool, error) {
 	return bytes.Equal(text, f.content), nil
 }
 
-// name is a path as people know it.
+// name is a path for messages.
 func (w *writer) name(path string) string { return filepath.Join(w.dir, path) }

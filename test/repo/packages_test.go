@@ -1,0 +1,145 @@
+// Package repo checks what holds for the repository as a whole: that the linter enforces the table of packages, and
+// that no line is wider than a screen.
+package repo
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+const module = "github.com/tegen-dev/tegen"
+
+// banned are the words of the column "must never import", with the import path that depguard has for each. The clock is
+// no import path: forbidigo bans it.
+var banned = map[string]string{
+	"anything of Kubernetes":  "k8s.io/",
+	"anything of the project": module,
+	"CEL":                     "github.com/google/cel-go",
+	"client-go":               "k8s.io/client-go",
+	"cobra":                   "github.com/spf13/cobra",
+	"cuelang.org/go":          "cuelang.org/go",
+	"generators":              module + "/generators",
+	"io":                      "io",
+	"k8s.io/api":              "k8s.io/api/",
+	"k8s.io/apiserver":        "k8s.io/apiserver",
+	"k8s.io/kubernetes":       "k8s.io/kubernetes",
+	"kyaml":                   "sigs.k8s.io/kustomize/kyaml",
+	"log":                     "log",
+	"math/rand":               "math/rand",
+	"net":                     "net",
+	"os":                      "os",
+	"schema":                  module + "/schema",
+	"time":                    "time",
+}
+
+// row is a line of the table of packages in docs/design.md.
+type row struct{ packages, bans []string }
+
+// TestPackages: depguard enforces every row of the table, every package in it exists, and no package of the product is
+// without a row.
+func TestPackages(t *testing.T) {
+	deniedTo := denied(t)
+	rows := packageRows(t)
+	for _, r := range rows {
+		for _, p := range r.packages {
+			if dir := strings.TrimSuffix(p, "/*"); !isDir(dir) {
+				t.Errorf("docs/design.md has a row for %s, which does not exist", p)
+			}
+			for _, ban := range r.bans {
+				if ban == "the clock" {
+					continue
+				}
+				imports, known := banned[ban]
+				if !known {
+					t.Errorf("row %s of docs/design.md: add %q to banned in test/repo", p, ban)
+				} else if !slices.Contains(deniedTo(p), imports) {
+					t.Errorf("%s must never import %s, and no rule of depguard in .golangci.yml denies %s", p, ban, imports)
+				}
+			}
+		}
+	}
+	for _, p := range productPackages(t) {
+		if !slices.ContainsFunc(rows, func(r row) bool {
+			return slices.ContainsFunc(r.packages, func(pattern string) bool {
+				matched, _ := path.Match(pattern, p)
+				return matched
+			})
+		}) {
+			t.Errorf("package %s has no row in docs/design.md", p)
+		}
+	}
+}
+
+// packageRows reads the table below "## Packages".
+func packageRows(t *testing.T) (rows []row) {
+	t.Helper()
+	_, chapter, found := strings.Cut(read(t, "docs/design.md"), "\n## Packages\n")
+	if !found {
+		t.Fatal("docs/design.md has no chapter Packages")
+	}
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(chapter) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		var r row
+		for _, name := range quoted.FindAllStringSubmatch(cells[1], -1) {
+			r.packages = append(r.packages, name[1])
+		}
+		for ban := range strings.SplitSeq(strings.ReplaceAll(cells[3], " or of ", ", anything of "), ",") {
+			ban = strings.TrimPrefix(strings.TrimSpace(ban), "and ")
+			if ban == "the same" { // as the row before
+				r.bans = append(r.bans, rows[len(rows)-1].bans...)
+			} else {
+				r.bans = append(r.bans, ban)
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// denied tells which import paths depguard denies to a package of the table.
+func denied(t *testing.T) func(name string) []string {
+	t.Helper()
+	var config struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct {
+					Rules map[string]struct {
+						Files []string
+						Deny  []struct{ Pkg string }
+					}
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, ".golangci.yml")), &config); err != nil {
+		t.Fatal(err)
+	}
+	return func(name string) (imports []string) {
+		for _, rule := range config.Linters.Settings.Depguard.Rules {
+			if !slices.ContainsFunc(rule.Files, func(file string) bool { return covers(file, name) }) {
+				continue
+			}
+			for _, d := range rule.Deny {
+				imports = append(imports, d.Pkg)
+			}
+		}
+		return imports
+	}
+}
+
+// covers says whether a rule's glob holds for a whole package, or for all below a directory.
+func covers(file, name string) bool {
+	glob, ours := strings.CutPrefix(file, "${config-path}/")
+	dir := path.Dir(glob)
+	return ours && (dir == name || path.Base(glob) == "**" && strings.HasPrefix(name, dir+"/"))
+}

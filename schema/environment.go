@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -18,9 +19,9 @@ type Environment struct {
 	Metadata Metadata        `json:"metadata"`
 	Spec     EnvironmentSpec `json:"spec"`
 
-	root     *node
-	invalid  parts             // of jobs, that it is wrong about
-	reported map[position]bool // where its own mistakes are: merged into jobs, they are not theirs
+	root     *structural.Node
+	invalid  parts                        // of jobs, that it is wrong about
+	reported map[structural.Position]bool // where its own mistakes are: merged into jobs, they are not theirs
 }
 
 // EnvironmentSpec mirrors #Environment.spec.
@@ -69,53 +70,53 @@ type EnvironmentStorage struct {
 }
 
 // mergeInto fills in what a job leaves out and puts the overrides over what it says.
-func (env *Environment) mergeInto(job *node, s *shape) {
-	metadata := job.field("metadata")
-	if ns := env.root.field("spec").field("namespace"); ns != nil && metadata != nil && metadata.kind == yamldoc.Map && metadata.field("namespace") == nil {
-		metadata.add("namespace", ns.at, ns)
+func (env *Environment) mergeInto(job *structural.Node, s *structural.Schema) {
+	metadata := job.Field("metadata")
+	if ns := env.root.Field("spec").Field("namespace"); ns != nil && metadata != nil && metadata.Kind == yamldoc.Map && metadata.Field("namespace") == nil {
+		metadata.Add("namespace", ns.At, ns)
 	}
-	spec, specShape := job.field("spec"), s.field("spec").shape
-	defaults, overrides := env.root.field("spec").field("defaults"), env.root.field("spec").field("overrides")
+	spec, specSchema := job.Field("spec"), s.Field("spec").Schema
+	defaults, overrides := env.root.Field("spec").Field("defaults"), env.root.Field("spec").Field("overrides")
 	foreign, lacking := passedOver(overrides, spec, defaults)
 	env.equip(spec, overrides, defaults) // before defaults, which are those of jobs without accelerators too
 	if defaults != nil {
-		merge(spec, defaults.clear(lacking).markMerged(), specShape, false)
+		structural.Merge(spec, defaults.Clear(lacking).MarkMerged(), specSchema, false)
 	}
 	if overrides != nil {
-		merge(spec, overrides.clear(foreign).markMerged(), specShape, true)
+		structural.Merge(spec, overrides.Clear(foreign).MarkMerged(), specSchema, true)
 	}
 }
 
 // equip gives workers what comes with each of their accelerators, where the job itself does not say it.
-func (env *Environment) equip(spec, overrides, defaults *node) {
-	each, count := env.root.below("spec", "accelerator", "each"), 0
-	for _, n := range []*node{overrides, spec, defaults} {
-		if gpu := n.below("resources", "gpu"); gpu != nil {
-			count, _ = strconv.Atoi(gpu.text) // what is no number is refused where it stands
+func (env *Environment) equip(spec, overrides, defaults *structural.Node) {
+	each, count := env.root.Below("spec", "accelerator", "each"), 0
+	for _, n := range []*structural.Node{overrides, spec, defaults} {
+		if gpu := n.Below("resources", "gpu"); gpu != nil {
+			count, _ = strconv.Atoi(gpu.Text) // what is no number is refused where it stands
 			break
 		}
 	}
-	if each == nil || each.kind != yamldoc.Map || count < 1 {
+	if each == nil || each.Kind != yamldoc.Map || count < 1 {
 		return
 	}
-	if spec.entry("resources") == nil {
-		spec.add("resources", each.at, (&node{kind: yamldoc.Map, at: each.at}).markMerged())
+	if spec.Entry("resources") == nil {
+		spec.Add("resources", each.At, (&structural.Node{Kind: yamldoc.Map, At: each.At}).MarkMerged())
 	}
-	resources := spec.field("resources")
-	for _, e := range each.fields {
-		if resources.kind != yamldoc.Map || resources.entry(e.key) != nil {
+	resources := spec.Field("resources")
+	for _, e := range each.Fields {
+		if resources.Kind != yamldoc.Map || resources.Entry(e.Key) != nil {
 			continue
 		}
-		total := &node{kind: yamldoc.String, text: None, at: e.value.at}
-		if e.value.text != None {
-			q, err := resource.ParseQuantity(e.value.text)
+		total := &structural.Node{Kind: yamldoc.String, Text: None, At: e.Value.At}
+		if e.Value.Text != None {
+			q, err := resource.ParseQuantity(e.Value.Text)
 			if err != nil { // reported of the environment already
 				continue
 			}
 			q.Mul(int64(count))
-			total.text = q.String()
+			total.Text = q.String()
 		}
-		resources.add(e.key, e.at, total.markMerged())
+		resources.Add(e.Key, e.At, total.MarkMerged())
 	}
 }
 
@@ -204,14 +205,14 @@ func (env *Environment) rewrite(image string) string {
 }
 
 // checkImages holds what rewrites made of a job's images against the schema, since they may end in no image at all.
-func (env *Environment) checkImages(job *Job, s *shape, invalid parts) (errs Errors) {
+func (env *Environment) checkImages(job *Job, s *structural.Schema, invalid parts) (errs Errors) {
 	if len(env.Spec.Images) == 0 || invalid.touch("image") || invalid.touch("images") || invalid.touch("roles") {
 		return nil
 	}
-	image := s.field("spec").shape.field("image").shape
+	image := s.Field("spec").Schema.Field("image").Schema
 	for _, name := range job.Spec.allImages() {
-		if *name != "" && !image.allowsText(*name) {
-			errs = append(errs, env.root.fail("spec.images", "format", "make %q of an image of job %q: must be %s", *name, job.Metadata.Name, image.typeWords()))
+		if *name != "" && !image.Allows(*name) {
+			errs = append(errs, env.root.Errorf("spec.images", "format", "make %q of an image of job %q: must be %s", *name, job.Metadata.Name, image.Words()))
 		}
 	}
 	return errs

@@ -7,17 +7,14 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
-// Field documents one field of the schema.
-type Field = explanation
-
 // Explain returns the field at a dotted path of a TrainingJob, or of an Environment, and the fields directly below it.
 // The empty path is the document itself.
 func Explain(kind, path string) (Field, []Field, error) {
-	s := jobShape()
+	s := jobSchema()
 	if kind == names.KindEnvironment {
-		s = environmentShape()
+		s = environmentSchema()
 	}
-	return s.explain(path, meant)
+	return s.Explain(path, meant)
 }
 
 // Paths returns every path of a kind's schema, sorted, for completion.

@@ -3,11 +3,12 @@ package schema
 import (
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // newChecker is a checker whose hints know the whole of a job.
-func newChecker() *checker { return &checker{unknown: meant} }
+func newChecker() *structural.Checker { return &structural.Checker{Unknown: meant} }
 
 // meant ends the message about an unknown field with what could have been meant.
 func meant(path, name string, known []string) string {
@@ -15,7 +16,7 @@ func meant(path, name string, known []string) string {
 	if other := standsAt[at]; other != "" {
 		return "; it stands at " + here.Replace(other)
 	}
-	if hint := suggest(name, known); hint != "" {
+	if hint := structural.Suggest(name, known); hint != "" {
 		return hint
 	}
 	if other := elsewhere(name); other != "" {
@@ -57,20 +58,20 @@ var standsAt = map[string]string{
 // there is none.
 func elsewhere(name string) string {
 	type level struct {
-		s    *shape
+		s    *structural.Schema
 		path string
 	}
-	for queue := []level{{jobShape().field("spec").shape, "spec"}}; len(queue) > 0; queue = queue[1:] {
+	for queue := []level{{jobSchema().Field("spec").Schema, "spec"}}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
-		if at.s.kind == yamldoc.List {
-			at.s = at.s.elem
+		if at.s.Kind == yamldoc.List {
+			at.s = at.s.Elem
 		}
-		for _, f := range at.s.fields {
-			path := at.path + "." + f.name
-			if strings.EqualFold(f.name, name) {
+		for _, f := range at.s.Fields {
+			path := at.path + "." + f.Name
+			if strings.EqualFold(f.Name, name) {
 				return path
 			}
-			queue = append(queue, level{f.shape, path})
+			queue = append(queue, level{f.Schema, path})
 		}
 	}
 	return ""

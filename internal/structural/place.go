@@ -1,28 +1,28 @@
-package schema
+package structural
 
 import (
 	"regexp"
 	"strconv"
 )
 
-// place is where in a document something stands. It is a list towards the root, since most places are never printed.
-type place struct {
-	parent *place
+// Place is where in a document something stands. It is a list towards the root, since most places are never printed.
+type Place struct {
+	parent *Place
 	name   string // of a field
 	item   bool
 	index  int // of an item
 }
 
-// key is the place of a field below p.
-func (p *place) key(name string) *place { return &place{parent: p, name: name} }
+// Key is the place of a field below p.
+func (p *Place) Key(name string) *Place { return &Place{parent: p, name: name} }
 
-// at is the place of an item below p.
-func (p *place) at(i int) *place { return &place{parent: p, item: true, index: i} }
+// At is the place of an item below p.
+func (p *Place) At(i int) *Place { return &Place{parent: p, item: true, index: i} }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // String returns a.b[0].c, with keys that hold other characters in brackets: metadata.labels["a.b/c"].
-func (p *place) String() string {
+func (p *Place) String() string {
 	if p == nil {
 		return ""
 	}

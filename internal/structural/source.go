@@ -1,4 +1,4 @@
-package schema
+package structural
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// MaxFile is the most bytes that Load reads of a source; it and the limits of yamldoc keep hostile input within bounded
-// time and memory. A job is some kilobytes, a file of 4,000 jobs some megabytes.
+// MaxFile is the most bytes of a source; it and the limits of yamldoc keep hostile input within bounded
+// time and memory. A document is some kilobytes, a file of 4,000 of them some megabytes.
 const (
 	MaxFile  = 8 << 20
 	maxCount = 20000 // documents of a file
@@ -19,14 +19,14 @@ type Source struct {
 	Data []byte
 }
 
-// document is one YAML document: its tree, as far as it could be read, and what could not.
-type document struct {
-	root *node
-	errs Errors
+// Document is one YAML document: its tree, as far as it could be read, and what could not.
+type Document struct {
+	Root *Node
+	Errs Errors
 }
 
-// split cuts a file into its documents.
-func split(src Source) ([]yamldoc.Document, Errors) {
+// Split cuts a file into its documents.
+func Split(src Source) ([]yamldoc.Document, Errors) {
 	fail := func(line int, format string, args ...any) Errors {
 		return Errors{{File: src.Name, Line: line, Col: 1, Rule: "size", Msg: fmt.Sprintf(format, args...)}}
 	}
@@ -47,15 +47,15 @@ func read(e *yamldoc.Error) Error {
 	return Error{File: e.Stream, Line: e.Line, Col: e.Col, Path: e.Path.String(), Rule: e.Rule, Msg: e.Msg}
 }
 
-// parse reads one document. A document of comments only has neither root nor errors.
-func parse(text yamldoc.Document) (doc document) {
+// Parse reads one document. A document of comments only has neither root nor errors.
+func Parse(text yamldoc.Document) (doc Document) {
 	y, errs := text.ParseStrict()
 	for _, e := range errs {
-		doc.errs = append(doc.errs, read(e))
+		doc.Errs = append(doc.Errs, read(e))
 	}
 	if y != nil {
-		if root := newNode(text.Stream, y); root.kind != yamldoc.Null && root.kind != yamldoc.Invalid {
-			doc.root = root // what is left may hold further mistakes
+		if root := newNode(text.Stream, y); root.Kind != yamldoc.Null && root.Kind != yamldoc.Invalid {
+			doc.Root = root // what is left may hold further mistakes
 		}
 	}
 	return doc

@@ -1,4 +1,4 @@
-package schema
+package structural
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ type scalar struct {
 	value     cue.Value
 	kinds     cue.Kind
 	evaluator *evaluator
-	seen      sync.Map // scalarKey to bool: jobs repeat each other's values
+	seen      sync.Map // scalarKey to bool: documents repeat each other's values
 
-	// The rest is asked of CUE when a value first comes by: few of the schema's fields occur in a job.
+	// The rest is asked of CUE when a value first comes by: few of a schema's fields occur in a document.
 	once   sync.Once
 	free   bool // any value of its kind
 	format string
@@ -36,12 +36,20 @@ type evaluator struct {
 	formats map[string]func(text string) bool
 }
 
-// isScalar says whether one value stands here, and not a mapping or a list.
-func (s *shape) isScalar() bool { return s.scalar != nil }
+// Enum returns the only values that may stand here, nil where they are not listed.
+func (s *Schema) Enum() []string {
+	if s.scalar == nil {
+		return nil
+	}
+	return s.scalar.enum()
+}
 
-// allowsText says whether a string may stand here.
-func (s *shape) allowsText(text string) bool {
-	return s.scalar != nil && s.scalar.allows(&node{kind: yamldoc.String, text: text})
+// IsScalar says whether one value stands here, and not a mapping or a list.
+func (s *Schema) IsScalar() bool { return s.scalar != nil }
+
+// Allows says whether a string may stand here.
+func (s *Schema) Allows(text string) bool {
+	return s.scalar != nil && s.scalar.allows(&Node{Kind: yamldoc.String, Text: text})
 }
 
 func newScalar(v cue.Value, e *evaluator) *scalar {
@@ -185,7 +193,7 @@ func (s *scalar) kindFits(k yamldoc.Kind) bool {
 }
 
 // allows says whether CUE accepts the value.
-func (s *scalar) allows(n *node) bool {
+func (s *scalar) allows(n *Node) bool {
 	s.once.Do(func() {
 		s.evaluator.mu.Lock()
 		defer s.evaluator.mu.Unlock()
@@ -194,7 +202,7 @@ func (s *scalar) allows(n *node) bool {
 	if s.free {
 		return true
 	}
-	key := scalarKey{n.kind, n.text}
+	key := scalarKey{n.Kind, n.Text}
 	if known, ok := s.seen.Load(key); ok {
 		return known.(bool)
 	}
@@ -202,26 +210,26 @@ func (s *scalar) allows(n *node) bool {
 	ok := s.value.Unify(s.evaluator.encode(n)).Validate(cue.Concrete(true)) == nil
 	s.evaluator.mu.Unlock()
 	if parses := s.evaluator.formats[s.format]; ok && parses != nil {
-		ok = parses(n.text)
+		ok = parses(n.Text)
 	}
 	s.seen.Store(key, ok)
 	return ok
 }
 
-func (e *evaluator) encode(n *node) cue.Value {
-	switch n.kind {
+func (e *evaluator) encode(n *Node) cue.Value {
+	switch n.Kind {
 	case yamldoc.Bool:
-		return e.ctx.Encode(n.text == "true")
+		return e.ctx.Encode(n.Text == "true")
 	case yamldoc.Int:
-		i, err := strconv.ParseInt(n.text, 10, 64)
+		i, err := strconv.ParseInt(n.Text, 10, 64)
 		if err == nil {
 			return e.ctx.Encode(i)
 		}
 	case yamldoc.Float:
-		f, err := strconv.ParseFloat(n.text, 64)
+		f, err := strconv.ParseFloat(n.Text, 64)
 		if err == nil {
 			return e.ctx.Encode(f)
 		}
 	}
-	return e.ctx.Encode(n.text)
+	return e.ctx.Encode(n.Text)
 }

@@ -1,4 +1,4 @@
-package schema
+package structural
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// addDefaults reads defaults.cue into the fields of the job's shape. The file has one form only, `name: *value | _`
+// AddDefaults reads a file of defaults into the fields of a schema. The file has one form only, `name: *value | _`
 // where value is a literal or a reference to another field, so that its syntax says all; TestDefaults holds the result
 // against CUE's own evaluation of #Effective.
-func addDefaults(s *shape, files fs.ReadFileFS, name string) error {
+func AddDefaults(s *Schema, files fs.ReadFileFS, name string) error {
 	text, err := files.ReadFile(name)
 	if err != nil {
 		return err
@@ -30,18 +30,18 @@ func addDefaults(s *shape, files fs.ReadFileFS, name string) error {
 		if !ok {
 			continue
 		}
-		effective, ok := f.Value.(*ast.BinaryExpr) // #Job & {…}
+		effective, ok := f.Value.(*ast.BinaryExpr) // #Definition & {…}
 		if !ok {
-			return fmt.Errorf("defaults.cue: %s is not a conjunction", f.Label)
+			return fmt.Errorf("%s: %s is not a conjunction", name, f.Label)
 		}
 		if err := defaultsOf(s, effective.Y, nil); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func defaultsOf(s *shape, expr ast.Expr, at []string) error {
+func defaultsOf(s *Schema, expr ast.Expr, at []string) error {
 	switch x := expr.(type) {
 	case *ast.StructLit:
 		for _, elt := range x.Elts {
@@ -53,9 +53,9 @@ func defaultsOf(s *shape, expr ast.Expr, at []string) error {
 			if err != nil {
 				return err
 			}
-			f := s.field(name)
+			f := s.Field(name)
 			if f == nil {
-				return fmt.Errorf("defaults.cue: %s.%s is not in job.cue", strings.Join(at, "."), name)
+				return fmt.Errorf("%s.%s is no field of the definition", strings.Join(at, "."), name)
 			}
 			if err := defaultOf(f, decl, append(at[:len(at):len(at)], name)); err != nil {
 				return err
@@ -65,44 +65,44 @@ func defaultsOf(s *shape, expr ast.Expr, at []string) error {
 	case *ast.ListLit:
 		rest, ok := x.Elts[0].(*ast.Ellipsis)
 		if !ok {
-			return fmt.Errorf("defaults.cue: %s: a list of defaults is [...{}]", strings.Join(at, "."))
+			return fmt.Errorf("%s: a list of defaults is [...{}]", strings.Join(at, "."))
 		}
-		return defaultsOf(s.elem, rest.Type, at)
+		return defaultsOf(s.Elem, rest.Type, at)
 	}
-	return fmt.Errorf("defaults.cue: %s: neither a mapping nor a list", strings.Join(at, "."))
+	return fmt.Errorf("%s: neither a mapping nor a list", strings.Join(at, "."))
 }
 
-func defaultOf(f *field, decl *ast.Field, at []string) error {
+func defaultOf(f *Field, decl *ast.Field, at []string) error {
 	either, ok := decl.Value.(*ast.BinaryExpr)
 	if !ok {
 		f.create = decl.Constraint == token.ILLEGAL // name: {…}, not name?: {…}
-		return defaultsOf(f.shape, decl.Value, at)
+		return defaultsOf(f.Schema, decl.Value, at)
 	}
 	star, ok := either.X.(*ast.UnaryExpr)
 	if !ok || either.Op != token.OR || star.Op != token.MUL {
-		return fmt.Errorf("defaults.cue: %s is not of the form *value | _", strings.Join(at, "."))
+		return fmt.Errorf("%s is not of the form *value | _", strings.Join(at, "."))
 	}
 	switch x := star.X.(type) {
 	case *ast.BasicLit:
-		f.value = &node{text: x.Value}
+		f.Value = &Node{Text: x.Value}
 		switch x.Kind {
 		case token.STRING:
 			text, err := literal.Unquote(x.Value)
 			if err != nil {
 				return err
 			}
-			f.value.kind, f.value.text = yamldoc.String, text
+			f.Value.Kind, f.Value.Text = yamldoc.String, text
 		case token.TRUE, token.FALSE:
-			f.value.kind = yamldoc.Bool
+			f.Value.Kind = yamldoc.Bool
 		default:
-			f.value.kind = yamldoc.Int
+			f.Value.Kind = yamldoc.Int
 		}
 	case *ast.Ident: // a sibling
-		f.same = append(at[:len(at)-1:len(at)-1], x.Name)
+		f.Same = append(at[:len(at)-1:len(at)-1], x.Name)
 	case *ast.SelectorExpr: // from the top, spec.…
-		f.same = selector(x)
+		f.Same = selector(x)
 	default:
-		return fmt.Errorf("defaults.cue: %s: neither a literal nor a reference", strings.Join(at, "."))
+		return fmt.Errorf("%s: neither a literal nor a reference", strings.Join(at, "."))
 	}
 	return nil
 }
@@ -121,58 +121,58 @@ func selector(expr ast.Expr) []string {
 	return nil
 }
 
-// complete adds what an author left out. References are followed from the root; a reference that ends in nothing
+// Complete adds what an author left out. References are followed from the root; a reference that ends in nothing
 // leaves its field out, for the rules to report.
-func complete(root *node, s *shape) {
-	completeIn(root, s, root)
+func Complete(root *Node, s *Schema) {
+	CompleteIn(root, s, root)
 }
 
-func completeIn(n *node, s *shape, root *node) {
-	if s.kind == yamldoc.List {
-		for _, item := range n.items {
-			completeIn(item, s.elem, root)
+func CompleteIn(n *Node, s *Schema, root *Node) {
+	if s.Kind == yamldoc.List {
+		for _, item := range n.Items {
+			CompleteIn(item, s.Elem, root)
 		}
 		return
 	}
-	for _, f := range s.fields {
-		child := n.field(f.name)
+	for _, f := range s.Fields {
+		child := n.Field(f.Name)
 		if child == nil {
 			switch {
-			case f.value != nil:
-				child = f.value
-			case f.same != nil:
-				child = root.resolve(f.same, s, 0)
+			case f.Value != nil:
+				child = f.Value
+			case f.Same != nil:
+				child = root.resolve(f.Same, s, 0)
 			case f.create:
-				child = &node{kind: yamldoc.Map}
+				child = &Node{Kind: yamldoc.Map}
 			}
 			if child == nil {
 				continue
 			}
-			n.add(f.name, position{}, child)
+			n.Add(f.Name, Position{}, child)
 		}
-		if f.shape.scalar == nil && !f.shape.open && f.shape.elem == nil || f.shape.kind == yamldoc.List {
-			completeIn(child, f.shape, root)
+		if f.Schema.scalar == nil && !f.Schema.open && f.Schema.Elem == nil || f.Schema.Kind == yamldoc.List {
+			CompleteIn(child, f.Schema, root)
 		}
 	}
 }
 
 // resolve returns the value of a referenced field: its own, or that of the sibling which it defaults to in turn. Two
 // fields that refer to each other and are both left out have none.
-func (n *node) resolve(ref []string, siblings *shape, hops int) *node {
+func (n *Node) resolve(ref []string, siblings *Schema, hops int) *Node {
 	at := n
 	for _, name := range ref {
 		if at == nil {
 			return nil
 		}
-		at = at.field(name)
+		at = at.Field(name)
 	}
-	if at != nil || hops > len(siblings.fields) {
+	if at != nil || hops > len(siblings.Fields) {
 		return at
 	}
-	if f := siblings.field(ref[len(ref)-1]); f != nil && f.same != nil {
-		return n.resolve(f.same, siblings, hops+1)
+	if f := siblings.Field(ref[len(ref)-1]); f != nil && f.Same != nil {
+		return n.resolve(f.Same, siblings, hops+1)
 	} else if f != nil {
-		return f.value
+		return f.Value
 	}
 	return nil
 }

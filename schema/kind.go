@@ -26,8 +26,8 @@ func kindOf(root *structural.Node) (string, Errors) {
 	if kind != nil && slices.Contains(ownKinds, kind.Text) {
 		return kind.Text, nil
 	}
-	own := version != nil && strings.HasPrefix(version.text, strings.Split(names.APIVersion, "/")[0]+"/")
-	imported := kind != nil && !own && isImported(kind.text)
+	own := version != nil && strings.HasPrefix(version.Text, strings.Split(names.APIVersion, "/")[0]+"/")
+	imported := kind != nil && !own && isImported(kind.Text)
 	if kind != nil && !imported {
 		if meant := structural.Nearest(kind.Text, ownKinds); meant != "" {
 			return meant, nil

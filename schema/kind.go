@@ -9,8 +9,10 @@ import (
 
 var ownKinds = []string{names.KindTrainingJob, names.KindEnvironment}
 
-// importedKinds are those of which 'tegen import' makes jobs.
-var importedKinds = []string{"Job", "Pod", "JobSet", "PyTorchJob", "TrainJob", "ElasticJob", "MPIJob", "MXJob", "MxJob"}
+// isImported reports whether 'tegen import' makes jobs of a kind: of those that it renders.
+func isImported(kind string) bool {
+	return slices.ContainsFunc(Targets, func(t Target) bool { return t.workload() == kind })
+}
 
 // kindOf says what a document is, or is most likely meant to be: its schema then says what is wrong with the rest. Where
 // that cannot be known, the errors are all that is wrong with its head.
@@ -23,7 +25,7 @@ func kindOf(root *node) (string, Errors) {
 		return kind.text, nil
 	}
 	own := version != nil && strings.HasPrefix(version.text, strings.Split(names.APIVersion, "/")[0]+"/")
-	imported := kind != nil && !own && slices.Contains(importedKinds, kind.text)
+	imported := kind != nil && !own && isImported(kind.text)
 	if kind != nil && !imported {
 		if meant := nearest(kind.text, ownKinds); meant != "" {
 			return meant, nil

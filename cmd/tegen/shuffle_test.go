@@ -12,7 +12,7 @@ func TestShuffledFiles(t *testing.T) {
 	files := cases(t, "valid")
 	for _, overlay := range [][]string{nil, {"--overlay", "overlays/eks"}} {
 		var want string
-		for seed := range uint64(5) {
+		for seed := range uint64(2) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
 			got, msg, code := tegen("", append(append([]string{"render"}, files...), overlay...)...)

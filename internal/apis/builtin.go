@@ -31,7 +31,7 @@ func jobOf(j *batchv1.Job) PodSet {
 	return s
 }
 
-// cronJobOf has pods of Jobs whose names nobody knows beforehand.
+// cronJobOf has pods of Jobs whose names are unknown beforehand.
 func cronJobOf(c *batchv1.CronJob) PodSet {
 	s := jobSpecSet("spec.jobTemplate.spec.template", &c.Spec.JobTemplate.Spec, "")
 	s.Uncounted = true

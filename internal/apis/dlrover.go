@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// DLRoverJobKind is DLRover's one API version (intelligent-machine-learning/dlrover v0.6.1, go/elasticjob/api/v1alpha1).
+// DLRoverJobKind is DLRover's one API version (intelligent-machine-learning/dlrover v0.6.1,
+// go/elasticjob/api/v1alpha1).
 var DLRoverJobKind = schema.GroupVersionKind{Group: "elastic.iml.github.io", Version: "v1alpha1", Kind: "ElasticJob"}
 
 // DLRoverJob is a job of DLRover.
@@ -26,7 +27,7 @@ type DLRoverJobSpec struct {
 	ReplicaSpecs         map[string]DLRoverReplicaSpec `json:"replicaSpecs"`
 }
 
-// DLRoverReplicaSpec is one role. The master gives Priority to the pods as their priority class, in place of the
+// DLRoverReplicaSpec is one role. The master sets Priority on the pods as their priority class, in place of the
 // template's.
 type DLRoverReplicaSpec struct {
 	Replicas     *int32                 `json:"replicas,omitempty"`
@@ -50,7 +51,8 @@ func (s *DLRoverJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	amounts := corev1.ResourceRequirements{Requests: size, Limits: size}
 	master.Spec.Containers = []corev1.Container{{Name: "main", Resources: amounts}}
 	all := []PodSet{{
-		Path: "metadata", Template: &master, Replicas: 1, Name: DLRoverMasterService(m.Name), Numbered: true, Foreign: true,
+		Path: "metadata", Template: &master, Replicas: 1, Name: DLRoverMasterService(m.Name), Numbered: true,
+		Foreign: true,
 	}}
 	if s.BrainService != "" {
 		all[0].Dials = []Dial{{"spec.brainService", s.BrainService}}
@@ -82,10 +84,13 @@ func (s *DLRoverJobSpec) services(m *metav1.ObjectMeta) []string {
 var dlrover = Controller{
 	Name:  "DLRover's ElasticJob controller",
 	Since: "v0.5.0",
-	Note:  "the definition in its manifests/bases loses suspension and the pods' annotations, so that of crd/bases is put in its place; the image is that of its main branch",
+	Note: "the definition in its manifests/bases loses suspension and the pods' annotations, so that of crd/bases " +
+		"is put in its place; the image is that of its main branch",
 	Install: []string{
-		"git clone --branch v0.6.1 https://github.com/intelligent-machine-learning/dlrover.git && cd dlrover/go/elasticjob/config && " +
-			"kubectl apply --server-side -k manifests/bases && kubectl apply --server-side -f crd/bases/elastic.iml.github.io_elasticjobs.yaml",
+		"git clone --branch v0.6.1 https://github.com/intelligent-machine-learning/dlrover.git && cd " +
+			"dlrover/go/elasticjob/config && " +
+			"kubectl apply --server-side -k manifests/bases && kubectl apply --server-side -f " +
+			"crd/bases/elastic.iml.github.io_elasticjobs.yaml",
 	},
 	Check:  "kubectl get pods -n dlrover",
 	Serves: "`framework: dlrover`",

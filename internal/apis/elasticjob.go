@@ -6,13 +6,13 @@ import (
 )
 
 // TorchElasticJobKind is the one version of TorchElastic's controller (pytorch/elastic v0.2.2,
-// kubernetes/api/v1alpha1/elasticjob_types.go). The fields of kubeflow/common's RunPolicy stand in the spec itself.
+// kubernetes/api/v1alpha1/elasticjob_types.go). The fields of kubeflow/common's RunPolicy are in the spec itself.
 var TorchElasticJobKind = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}
 
 // TorchElasticJob is a job of TorchElastic's controller.
 type TorchElasticJob = Custom[TorchElasticJobSpec]
 
-// TorchElasticJobSpec is ElasticJob.spec; the one key of ReplicaSpecs that the controller knows is Worker.
+// TorchElasticJobSpec is ElasticJob.spec; the one key of ReplicaSpecs that the controller reads is Worker.
 type TorchElasticJobSpec struct {
 	RdzvEndpoint            string                 `json:"rdzvEndpoint"`
 	MinReplicas             *int32                 `json:"minReplicas,omitempty"`
@@ -36,10 +36,12 @@ func (s *TorchElasticJobSpec) services(m *metav1.ObjectMeta) []string {
 var torchElastic = Controller{
 	Name:  "TorchElastic's controller",
 	Since: "v0.2.0",
-	Note:  "its own definition is refused since Kubernetes 1.22 and is left out here, for that of tegen's overlays/crds",
+	Note: "its own definition is refused since Kubernetes 1.22 and is left out here, for that " +
+		"of tegen's overlays/crds",
 	Install: []string{
 		"kubectl apply -k overlays/crds",
-		"git clone --branch v0.2.2 https://github.com/pytorch/elastic.git && cd elastic/kubernetes/config/default && sed -i '/crd/d' kustomization.yaml && kubectl apply -k .",
+		"git clone --branch v0.2.2 https://github.com/pytorch/elastic.git && cd elastic/kubernetes/config/default && " +
+			"sed -i '/crd/d' kustomization.yaml && kubectl apply -k .",
 	},
 	Check:  "kubectl get pods -n elastic-job",
 	Serves: "`target: elasticjob` of torchelastic",

@@ -38,13 +38,13 @@ type JobSetNetwork struct {
 	PublishNotReadyAddresses *bool  `json:"publishNotReadyAddresses,omitempty"`
 }
 
-// JobSetSuccessPolicy says which Jobs must succeed.
+// JobSetSuccessPolicy selects the Jobs that must succeed.
 type JobSetSuccessPolicy struct {
 	Operator             string   `json:"operator"`
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
 }
 
-// JobSetFailurePolicy says how often all Jobs are made again when one has failed.
+// JobSetFailurePolicy is how often all Jobs are made again when one has failed.
 type JobSetFailurePolicy struct {
 	MaxRestarts int32 `json:"maxRestarts,omitempty"`
 }
@@ -76,9 +76,10 @@ func (s *JobSetSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 }
 
 var jobSetController = Controller{
-	Name:    "JobSet",
-	Since:   "v0.12.0",
-	Install: []string{"kubectl apply --server-side -f https://github.com/kubernetes-sigs/jobset/releases/download/v0.12.0/manifests.yaml"},
-	Check:   "kubectl get deployment -n jobset-system jobset-controller-manager",
-	Serves:  "`target: jobset`",
+	Name:  "JobSet",
+	Since: "v0.12.0",
+	Install: []string{"kubectl apply --server-side -f " +
+		"https://github.com/kubernetes-sigs/jobset/releases/download/v0.12.0/manifests.yaml"},
+	Check:  "kubectl get deployment -n jobset-system jobset-controller-manager",
+	Serves: "`target: jobset`",
 }

@@ -14,7 +14,8 @@ import (
 
 // RunPolicy is how a job runs and what remains of it.
 type RunPolicy struct {
-	CleanPodPolicy          string            `json:"cleanPodPolicy,omitempty"` // None, Running or All: which pods are deleted when it is over
+	// None, Running or All: which pods are deleted when it is over
+	CleanPodPolicy          string            `json:"cleanPodPolicy,omitempty"`
 	TTLSecondsAfterFinished *int32            `json:"ttlSecondsAfterFinished,omitempty"`
 	ActiveDeadlineSeconds   *int64            `json:"activeDeadlineSeconds,omitempty"`
 	BackoffLimit            *int32            `json:"backoffLimit,omitempty"`
@@ -32,8 +33,9 @@ type SchedulingPolicy struct {
 
 // ReplicaSpec is the pods of one role.
 type ReplicaSpec struct {
-	Replicas      *int32                 `json:"replicas,omitempty"`
-	RestartPolicy string                 `json:"restartPolicy,omitempty"` // Always, OnFailure, Never or ExitCode; the template's own is overwritten
+	Replicas *int32 `json:"replicas,omitempty"`
+	// Always, OnFailure, Never or ExitCode; the template's own is overwritten
+	RestartPolicy string                 `json:"restartPolicy,omitempty"`
 	Template      corev1.PodTemplateSpec `json:"template"`
 }
 

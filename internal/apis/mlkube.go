@@ -72,7 +72,8 @@ func (s *MxJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 
 var mxJobOperator = Controller{
 	Name: "MXNet's first operator",
-	Note: "it is of 2017 and was never released: its image is to be built of github.com/deepinsight/mxnet-operator, and starts on no Kubernetes " +
+	Note: "it is of 2017 and was never released: its image is to be built of github.com/deepinsight/mxnet-operator, " +
+		"and starts on no Kubernetes " +
 		"since 1.22; target: job does the same without it",
 	Install: []string{"kubectl apply -k overlays/crds"},
 	Check:   "kubectl get deployment mx-job-operator",

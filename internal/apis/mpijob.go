@@ -60,9 +60,10 @@ func (s *MPIJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 }
 
 var mpiOperator = Controller{
-	Name:    "MPI Operator",
-	Since:   "v0.8.0",
-	Install: []string{"kubectl apply --server-side -f https://raw.githubusercontent.com/kubeflow/mpi-operator/v0.8.0/deploy/v2beta1/mpi-operator.yaml"},
-	Check:   "kubectl get deployment -n mpi-operator mpi-operator",
-	Serves:  "`target: mpijob`",
+	Name:  "MPI Operator",
+	Since: "v0.8.0",
+	Install: []string{"kubectl apply --server-side -f " +
+		"https://raw.githubusercontent.com/kubeflow/mpi-operator/v0.8.0/deploy/v2beta1/mpi-operator.yaml"},
+	Check:  "kubectl get deployment -n mpi-operator mpi-operator",
+	Serves: "`target: mpijob`",
 }

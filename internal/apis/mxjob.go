@@ -27,10 +27,11 @@ func (s *MXJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 }
 
 var trainingOperatorMXJob = Controller{
-	Name:    "Kubeflow Training Operator with MXJob",
-	Since:   "v1.8.1",
-	Note:    "it is the last release that has MXJob",
-	Install: []string{`kubectl apply --server-side -k "github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.8.1"`},
-	Check:   "kubectl get deployment -n kubeflow training-operator",
-	Serves:  "`target: mxjob`",
+	Name:  "Kubeflow Training Operator with MXJob",
+	Since: "v1.8.1",
+	Note:  "it is the last release that has MXJob",
+	Install: []string{`kubectl apply --server-side -k ` +
+		`"github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.8.1"`},
+	Check:  "kubectl get deployment -n kubeflow training-operator",
+	Serves: "`target: mxjob`",
 }

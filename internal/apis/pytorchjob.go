@@ -49,9 +49,10 @@ func (s *PyTorchJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 func (s *PyTorchJobSpec) services(m *metav1.ObjectMeta) []string { return numbered(s.podSets(m)) }
 
 var trainingOperator = Controller{
-	Name:    "Kubeflow Training Operator",
-	Since:   "v1.9.0",
-	Install: []string{`kubectl apply --server-side -k "github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.0"`},
-	Check:   "kubectl get deployment -n kubeflow training-operator",
-	Serves:  "`target: pytorchjob`",
+	Name:  "Kubeflow Training Operator",
+	Since: "v1.9.0",
+	Install: []string{`kubectl apply --server-side -k ` +
+		`"github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.0"`},
+	Check:  "kubectl get deployment -n kubeflow training-operator",
+	Serves: "`target: pytorchjob`",
 }

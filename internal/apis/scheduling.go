@@ -5,7 +5,10 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 // The groups of pods that gang schedulers read. Kubernetes' own changes with each minor release (KEP-4671).
 var (
 	// CoschedulingPodGroupKind is of kubernetes-sigs/scheduler-plugins v0.34.7, apis/scheduling/v1alpha1.
-	CoschedulingPodGroupKind = schema.GroupVersionKind{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"}
+	CoschedulingPodGroupKind = schema.GroupVersionKind{
+		Group: "scheduling.x-k8s.io", Version: "v1alpha1",
+		Kind: "PodGroup",
+	}
 	// VolcanoPodGroupKind is of volcano-sh/apis v1.15, pkg/apis/scheduling/v1beta1.
 	VolcanoPodGroupKind = schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"}
 
@@ -60,7 +63,7 @@ type PodGroupAlpha struct {
 	SchedulingPolicy    GroupPolicy          `json:"schedulingPolicy"`
 }
 
-// PodGroupTemplateRef says what a PodGroup was made of.
+// PodGroupTemplateRef is what a PodGroup was made of.
 type PodGroupTemplateRef struct {
 	Workload WorkloadTemplateRef `json:"workload"`
 }
@@ -78,17 +81,18 @@ type PodGroupBeta struct {
 	PriorityClassName string       `json:"priorityClassName,omitempty"`
 }
 
-// WorkloadRef says what a PodGroup was made of.
+// WorkloadRef is what a PodGroup was made of.
 type WorkloadRef struct {
 	WorkloadName string `json:"workloadName"`
 	TemplateName string `json:"templateName"`
 }
 
 var schedulerPlugins = Controller{
-	Name:    "scheduler-plugins, as a second scheduler",
-	Since:   "v0.34.7",
-	Install: []string{"helm install scheduler-plugins scheduler-plugins --repo https://scheduler-plugins.sigs.k8s.io --version 0.34.7"},
-	Check:   "kubectl get pods -A -l component=scheduler",
-	Serves:  "`gang: {scheduler: coscheduling}`",
-	Gang:    "coscheduling",
+	Name:  "scheduler-plugins, as a second scheduler",
+	Since: "v0.34.7",
+	Install: []string{"helm install scheduler-plugins scheduler-plugins --repo " +
+		"https://scheduler-plugins.sigs.k8s.io --version 0.34.7"},
+	Check:  "kubectl get pods -A -l component=scheduler",
+	Serves: "`gang: {scheduler: coscheduling}`",
+	Gang:   "coscheduling",
 }

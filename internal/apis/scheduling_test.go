@@ -15,13 +15,20 @@ func TestSchedulingTypes(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "g"}
 	for _, c := range []struct{ ours, theirs any }{
 		{
-			New(WorkloadAlphaKind, meta, WorkloadSpec{PodGroupTemplates: []PodGroupTemplate{{Name: "pods", SchedulingPolicy: policy, PriorityClassName: "p"}}}),
+			New(WorkloadAlphaKind, meta, WorkloadSpec{
+				PodGroupTemplates: []PodGroupTemplate{
+					{Name: "pods", SchedulingPolicy: policy, PriorityClassName: "p"},
+				},
+			}),
 			&v1alpha2.Workload{},
 		},
 		{
-			New(PodGroupAlphaKind, meta, PodGroupAlpha{SchedulingPolicy: policy, PodGroupTemplateRef: &PodGroupTemplateRef{
-				Workload: WorkloadTemplateRef{WorkloadName: "g", PodGroupTemplateName: "pods"},
-			}}),
+			New(PodGroupAlphaKind, meta, PodGroupAlpha{
+				SchedulingPolicy: policy,
+				PodGroupTemplateRef: &PodGroupTemplateRef{
+					Workload: WorkloadTemplateRef{WorkloadName: "g", PodGroupTemplateName: "pods"},
+				},
+			}),
 			&v1alpha2.PodGroup{},
 		},
 	} {

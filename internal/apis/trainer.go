@@ -5,11 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kubeflow Trainer's one API version (kubeflow/trainer v2.3.0, pkg/apis/trainer/v1alpha1). A TrainJob says what runs on
-// which TrainingRuntime; the runtime has the pods' template.
+// Kubeflow Trainer's one API version (kubeflow/trainer v2.3.0, pkg/apis/trainer/v1alpha1). A TrainJob names what runs
+// on which TrainingRuntime; the runtime has the pods' template.
 var (
 	TrainJobKind        = schema.GroupVersionKind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainJob"}
-	TrainingRuntimeKind = schema.GroupVersionKind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Kind: "TrainingRuntime"}
+	TrainingRuntimeKind = schema.GroupVersionKind{
+		Group: "trainer.kubeflow.org", Version: "v1alpha1",
+		Kind: "TrainingRuntime",
+	}
 )
 
 // TrainJob is a run of a TrainingRuntime.
@@ -30,7 +33,7 @@ type TrainRuntimeRef struct {
 	Name     string `json:"name"`
 }
 
-// Trainer replaces what the runtime says of the training pods. Without one the controller sets none of torchrun's
+// Trainer overrides the runtime's fields of the training pods. Without one the controller sets none of torchrun's
 // variables (pkg/runtime/framework/plugins/torch/torch.go).
 type Trainer struct {
 	NumNodes       *int32 `json:"numNodes,omitempty"`
@@ -47,7 +50,7 @@ type TrainingRuntimeSpec struct {
 	Template       JobSetTemplate  `json:"template"`
 }
 
-// MLPolicy says which framework's variables the controller sets.
+// MLPolicy selects the framework whose variables the controller sets.
 type MLPolicy struct {
 	NumNodes *int32       `json:"numNodes,omitempty"`
 	Torch    *TorchPolicy `json:"torch,omitempty"`
@@ -93,9 +96,10 @@ func (s *TrainingRuntimeSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 }
 
 var trainer = Controller{
-	Name:    "Kubeflow Trainer",
-	Since:   "v2.3.0",
-	Install: []string{`kubectl apply --server-side -k "https://github.com/kubeflow/trainer.git/manifests/overlays/manager?ref=v2.3.0"`},
-	Check:   "kubectl get pods -n kubeflow-system",
-	Serves:  "`target: trainjob`, which brings its runtime along",
+	Name:  "Kubeflow Trainer",
+	Since: "v2.3.0",
+	Install: []string{`kubectl apply --server-side -k ` +
+		`"https://github.com/kubeflow/trainer.git/manifests/overlays/manager?ref=v2.3.0"`},
+	Check:  "kubectl get pods -n kubeflow-system",
+	Serves: "`target: trainjob`, which brings its runtime along",
 }

@@ -29,7 +29,7 @@ type VCJobSpec struct {
 	Tasks                   []VCTask            `json:"tasks"`
 }
 
-// VCPolicy says what happens at an event or, without one, when a pod fails with the exit code.
+// VCPolicy is the action at an event or, without one, when a pod fails with the exit code.
 type VCPolicy struct {
 	Event    string `json:"event,omitempty"`
 	ExitCode *int32 `json:"exitCode,omitempty"`
@@ -77,10 +77,11 @@ func (s *VCJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 }
 
 var volcano = Controller{
-	Name:    "Volcano",
-	Since:   "v1.15.1",
-	Install: []string{"helm install volcano volcano --repo https://volcano-sh.github.io/helm-charts --version 1.15.1 -n volcano-system --create-namespace"},
-	Check:   "kubectl get pods -n volcano-system",
-	Serves:  "`target: vcjob`, `gang: {scheduler: volcano}`",
-	Gang:    "volcano",
+	Name:  "Volcano",
+	Since: "v1.15.1",
+	Install: []string{"helm install volcano volcano --repo https://volcano-sh.github.io/helm-charts --version 1.15.1 " +
+		"-n volcano-system --create-namespace"},
+	Check:  "kubectl get pods -n volcano-system",
+	Serves: "`target: vcjob`, `gang: {scheduler: volcano}`",
+	Gang:   "volcano",
 }

@@ -60,7 +60,7 @@ type PodSet struct {
 	// Uncounted reports that only the cluster knows how many pods there are, and when.
 	Uncounted bool
 
-	// Name starts the pods' names: "imagenet-worker"; "" where nobody knows it beforehand.
+	// Name starts the pods' names: "imagenet-worker"; "" where it is unknown beforehand.
 	Name string
 	// Numbered reports that a dash and a number, counted from First, follow in name and hostname.
 	Numbered bool
@@ -88,7 +88,7 @@ type PodSet struct {
 	Dials []Dial
 }
 
-// Label is a label that a controller puts on pods. Without value and number nobody knows its value beforehand.
+// Label is a label that a controller puts on pods. Without value and number its value is unknown beforehand.
 type Label struct {
 	Key, Value string
 	Numbered   bool // the value ends in the pod's number
@@ -123,8 +123,10 @@ func numbered(sets []PodSet) (names []string) {
 // jobLabels are what the controller of a Job puts on its pods; name is "" where several Jobs make them.
 func jobLabels(name string) []Label {
 	return []Label{
-		{Key: legacyJobName, Value: name}, {Key: batchv1.JobNameLabel, Value: name},
-		{Key: legacyControllerUID}, {Key: batchv1.ControllerUidLabel},
+		{Key: legacyJobName, Value: name},
+		{Key: batchv1.JobNameLabel, Value: name},
+		{Key: legacyControllerUID},
+		{Key: batchv1.ControllerUidLabel},
 	}
 }
 

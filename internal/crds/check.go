@@ -83,7 +83,8 @@ func orRoot(field string) string { return cmp.Or(field, "(root)") }
 // coerce makes of the object what an API server decodes, and records what is
 // lost on the way.
 func (e *evaluation) coerce(v *version, obj map[string]any) {
-	meta, found, lost, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	meta, found, lost, err := objectmeta.GetObjectMetaWithOptions(obj,
+		objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
 		e.refuse(decodeMistake(err))
 		return
@@ -100,7 +101,8 @@ func (e *evaluation) coerce(v *version, obj map[string]any) {
 		dropNulls(obj, v.schema)
 	}
 	// Objects within the object, where the schema declares some, have metadata of their own.
-	ferr, lost := objectmeta.CoerceWithOptions(nil, obj, v.schema, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	ferr, lost := objectmeta.CoerceWithOptions(nil, obj, v.schema, false,
+		objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	if ferr != nil {
 		e.refuse(fieldMistake(ferr))
 		return
@@ -123,9 +125,10 @@ func (e *evaluation) validate(v *version, obj map[string]any) {
 	u := &unstructured.Unstructured{Object: obj}
 	if e.definition.namespaced && u.GetNamespace() == "" {
 		u = u.DeepCopy()
-		u.SetNamespace(metav1.NamespaceDefault) // kubectl, and whatever applies a manifest, gives it one
+		u.SetNamespace(metav1.NamespaceDefault) // kubectl, and whatever applies a manifest, sets one
 	}
-	errs := validation.ValidateObjectMetaAccessor(u, e.definition.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := validation.ValidateObjectMetaAccessor(u, e.definition.namespaced, validation.NameIsDNSSubdomain,
+		field.NewPath("metadata"))
 	errs = append(errs, objectmeta.Validate(nil, obj, v.schema, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.schema, obj)...)
 	for _, err := range errs {

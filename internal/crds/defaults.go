@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The defaulting of k8s.io/apiextensions-apiserver stands in one package with
+// The defaulting of k8s.io/apiextensions-apiserver is in one package with
 // the validation of defaults, which links CEL and k8s.io/apiserver. These two
 // functions are all of it that is needed here; tests hold them against it.
 

@@ -24,7 +24,7 @@ type Definition struct {
 	served       []string // names of versions, as the file orders them
 }
 
-// version is what a definition says of objects of one apiVersion.
+// version is the part of a definition for objects of one apiVersion.
 type version struct {
 	schema  *schema.Structural // nil where the version has none
 	openAPI *spec.Schema       // the same, for the validator
@@ -41,7 +41,7 @@ func (d *Definition) Schema(name string) *schema.Structural {
 	return nil
 }
 
-// Serves says whether objects of a version can be created.
+// Serves reports whether objects of a version can be created.
 func (d *Definition) Serves(name string) bool { return d.versions[name] != nil }
 
 func define(file string, crd *apiextensions.CustomResourceDefinition) (*Definition, error) {
@@ -104,5 +104,6 @@ func (d *Definition) notServed(name string) string {
 	if len(d.served) == 0 {
 		return "this CRD serves no version at all; install one that serves " + name
 	}
-	return fmt.Sprintf("must be of a version that this CRD serves, %s, not %s; change it, or install a CRD that serves %[2]s", strings.Join(d.served, ", "), name)
+	return fmt.Sprintf("must be of a version that this CRD serves, %s, not %s; change it, or "+
+		"install a CRD that serves %[2]s", strings.Join(d.served, ", "), name)
 }

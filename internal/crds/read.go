@@ -45,7 +45,8 @@ func ReadDir(dir string) ([]*Definition, error) {
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("reading %s: no CustomResourceDefinition in its YAML files: name the directory that holds them", dir)
+		return nil, fmt.Errorf("reading %s: no CustomResourceDefinition in its YAML files: name "+
+			"the directory that holds them", dir)
 	}
 	return all, nil
 }
@@ -60,7 +61,8 @@ func Read(file string, text []byte) ([]*Definition, error) {
 	var all []*Definition
 	for _, obj := range objects {
 		u, ok := obj.(*unstructured.Unstructured)
-		if gvk := obj.GetObjectKind().GroupVersionKind(); !ok || gvk.Group != apiextensions.GroupName || gvk.Kind != "CustomResourceDefinition" {
+		if gvk := obj.GetObjectKind().GroupVersionKind(); !ok || gvk.Group != apiextensions.GroupName ||
+			gvk.Kind != "CustomResourceDefinition" {
 			continue
 		}
 		d, err := parse(file, u)
@@ -72,7 +74,7 @@ func Read(file string, text []byte) ([]*Definition, error) {
 	return all, nil
 }
 
-// parse gives a definition the form that both of its API versions share inside
+// parse converts a definition to the form that both of its API versions share inside
 // an API server, with the defaults of its own: in v1beta1, one schema may stand
 // for all versions, and unknown fields are kept by default.
 func parse(file string, u *unstructured.Unstructured) (*Definition, error) {
@@ -88,16 +90,19 @@ func parse(file string, u *unstructured.Unstructured) (*Definition, error) {
 			return nil, err
 		}
 		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(&in)
-		err = apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&in, &crd, nil)
+		err = apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&in, &crd,
+			nil)
 	case "v1beta1":
 		var in apiextensionsv1beta1.CustomResourceDefinition
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &in); err != nil {
 			return nil, err
 		}
 		apiextensionsv1beta1.SetObjectDefaults_CustomResourceDefinition(&in)
-		err = apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&in, &crd, nil)
+		err = apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(
+			&in, &crd, nil)
 	default:
-		return nil, fmt.Errorf("apiVersion: %s has the versions v1 and v1beta1, not %s", apiextensions.GroupName, version)
+		return nil, fmt.Errorf("apiVersion: %s has the versions v1 and v1beta1, not %s", apiextensions.GroupName,
+			version)
 	}
 	if err != nil {
 		return nil, err

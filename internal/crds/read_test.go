@@ -29,12 +29,30 @@ spec:
 func TestReadRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, old, new, want string }{
 		{"broken YAML", "spec:\n", "spec: [\n", "walks.yaml:"},
-		{"an API version of its own", "k8s.io/v1\n", "k8s.io/v2\n", "walks.yaml: CustomResourceDefinition walks.example.com: apiVersion: apiextensions.k8s.io has the versions v1 and v1beta1, not v2"},
-		{"a wrong type", "served: true", "served: often", "walks.yaml: CustomResourceDefinition walks.example.com: json: cannot unmarshal string into Go struct field"},
-		{"no kind", "kind: Walk, ", "", "spec: group, names.kind and versions say what is defined, and one of them is missing"},
-		{"no schema", "    schema: {openAPIV3Schema: {type: object}}\n", "", "spec.versions[0]: schema.openAPIV3Schema: is missing; an API server takes no definition without one"},
-		{"a schema that is not structural", "{type: object}", "{type: object, properties: {spec: {}}}", "spec.versions[0]: schema.openAPIV3Schema.properties[spec].type: Required value"},
-		{"a keyword that no server takes", "{type: object}", `{type: object, $ref: "#/definitions/a"}`, `spec.versions[0]: schema.openAPIV3Schema: OpenAPIV3Schema '$ref' is not supported`},
+		{
+			"an API version of its own", "k8s.io/v1\n", "k8s.io/v2\n",
+			"walks.yaml: CustomResourceDefinition walks.example.com: apiVersion: apiextensions.k8s.io has the " +
+				"versions v1 and v1beta1, not v2",
+		},
+		{
+			"a wrong type", "served: true", "served: often",
+			"walks.yaml: CustomResourceDefinition walks.example.com: json: cannot unmarshal " +
+				"string into Go struct field",
+		},
+		{"no kind", "kind: Walk, ", "", "spec: group, names.kind and versions say what is " +
+			"defined, and one of them is missing"},
+		{
+			"no schema", "    schema: {openAPIV3Schema: {type: object}}\n", "",
+			"spec.versions[0]: schema.openAPIV3Schema: is missing; an API server takes no definition without one",
+		},
+		{
+			"a schema that is not structural", "{type: object}", "{type: object, properties: {spec: {}}}",
+			"spec.versions[0]: schema.openAPIV3Schema.properties[spec].type: Required value",
+		},
+		{
+			"a keyword that no server takes", "{type: object}", `{type: object, $ref: "#/definitions/a"}`,
+			`spec.versions[0]: schema.openAPIV3Schema: OpenAPIV3Schema '$ref' is not supported`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := crds.Read("walks.yaml", []byte(mutate(t, minimal, tc.old, tc.new)))

@@ -40,7 +40,8 @@ func newServer(t *testing.T, file string) server {
 		t.Fatal(err)
 	}
 	var props apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(in.Spec.Versions[1].Schema.OpenAPIV3Schema, &props, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+		in.Spec.Versions[1].Schema.OpenAPIV3Schema, &props, nil); err != nil {
 		t.Fatal(err)
 	}
 	structural, err := schema.NewStructural(&props)
@@ -87,7 +88,13 @@ func TestAsServer(t *testing.T) {
 	good := resource(t, run)
 	tried, refused := 0, 0
 	for _, path := range paths(good.Object["spec"], nil) {
-		for _, value := range []any{"delete", nil, "text", "", int64(0), int64(7), 1.5, true, []any{}, []any{int64(1), "a"}, map[string]any{}, map[string]any{"a": "b"}} {
+		for _, value := range []any{
+			"delete", nil, "text", "", int64(0), int64(7), 1.5, true,
+			[]any{},
+			[]any{int64(1), "a"},
+			map[string]any{},
+			map[string]any{"a": "b"},
+		} {
 			u := good.DeepCopy()
 			u.Object["spec"] = set(u.Object["spec"], path, value)
 			tried++

@@ -49,7 +49,7 @@ func knownFormat(s *spec.Schema) bool {
 	return false
 }
 
-// mistake is what a schema says of one field.
+// mistake is a violation of a schema by one field.
 type mistake struct {
 	field, why string
 	wrongType  bool

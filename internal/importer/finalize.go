@@ -70,7 +70,11 @@ func undotted(path string) []string {
 // render sets the objects that a job renders; none where it does not load.
 func (d *draft) render(job tree) {
 	d.objects = nil
-	for _, concern := range generated(job) {
+	j := loaded(ordered(job))
+	if j == nil {
+		return
+	}
+	for _, concern := range generators.Generate(j) {
 		for _, obj := range concern.Objects {
 			text, err := manifest.Append(nil, obj) // whose pruning makes the object what people see
 			var object tree
@@ -81,13 +85,13 @@ func (d *draft) render(job tree) {
 	}
 }
 
-// generated is what a job becomes; nothing where it does not load.
-func generated(job tree) []generators.Concern {
-	jobs, err := schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
+// loaded is the one job of a text, nil where it does not load.
+func loaded(text []byte) *schema.Job {
+	jobs, err := schema.Load([]schema.Source{{Name: "job", Data: text}})
 	if err != nil || len(jobs) != 1 {
 		return nil
 	}
-	return generators.Generate(jobs[0])
+	return jobs[0]
 }
 
 // counterparts are the rendered objects of the workload's kinds, in the order of the workload.

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,10 +17,9 @@ func alignPods(have, want any, field string) {
 			alignContainerNames(h, w)
 			resolveMounts(h)
 			resolveMounts(w)
-			for _, pod := range []tree{h, w} {
-				accountName(pod)
-				tolerationOperators(pod)
-			}
+			accountName(h)
+			accountName(w)
+			alignOperators(h, w)
 			return
 		}
 		for key, value := range h {
@@ -114,11 +114,18 @@ func accountName(pod tree) {
 	}
 }
 
-// tolerationOperators leaves out the operator that Kubernetes takes where there is none.
-func tolerationOperators(pod tree) {
-	for _, t := range (view{value: pod}).at("tolerations").items() {
-		if operator := t.at("operator").text(); operator == "Equal" || operator == "" {
-			delete(t.mapping(), "operator")
+// alignOperators spells the operator that tolerations have by default as have does: in full, or not at all.
+func alignOperators(have, want tree) {
+	others := view{value: want}.at("tolerations").items()
+	for i, t := range (view{value: have}).at("tolerations").items() {
+		if i >= len(others) || others[i].mapping() == nil || cmp.Or(others[i].at("operator").text(), "Equal") != "Equal" {
+			continue
+		}
+		switch t.at("operator").value {
+		case "Equal":
+			others[i].mapping()["operator"] = "Equal"
+		case nil:
+			delete(others[i].mapping(), "operator")
 		}
 	}
 }

@@ -6,38 +6,46 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/schema"
 )
 
-// maxTrialBytes is how many bytes of jobs are rendered to find out what may be left out. A job of usual size takes a tenth; one
-// of thousands of fields stays longer than it could be.
+// maxTrialBytes is how many bytes of jobs are loaded to find out what may be left out. A job of usual size takes a tenth;
+// one of thousands of fields stays longer than it could be.
 const maxTrialBytes = 1 << 20
 
-// shortener leaves fields out of a job and its valid subset.
+// shortener leaves fields out of a job and of its valid subset.
 type shortener struct {
-	validSubset tree
-	want        []generators.Concern
-	left        int // of trials
+	valid tree
+	job   *schema.Job // the valid subset as it was loaded
+	want  []generators.Concern
+	left  int // of maxTrialBytes
 }
 
 // shorten leaves out of the job what does not change what its valid subset renders.
 func (d *draft) shorten(valid tree) {
-	s := &shortener{valid, generated(valid), maxTrialBytes}
-	if s.want == nil {
+	job := loaded(ordered(valid))
+	if job == nil {
 		return
 	}
+	s := &shortener{valid, job, generators.Generate(job), maxTrialBytes}
 	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
 		s.drop(d.get("spec.workers").mapping(), view{value: valid}.at("spec", "workers").mapping(), "replicas")
 	}
 	s.tree(d.job, valid)
 }
 
-// same says whether the valid subset still renders what it did.
+// same says whether the valid subset still renders what it did. A job that is completed to the same fields does, and
+// need not be rendered.
 func (s *shortener) same() bool {
 	if s.left <= 0 {
 		return false
 	}
-	s.left -= len(ordered(s.validSubset))
-	return equality.Semantic.DeepEqual(s.want, generated(s.validSubset))
+	text := ordered(s.valid)
+	s.left -= len(text)
+	job := loaded(text)
+	return job != nil && (equality.Semantic.DeepEqual(s.job.Spec, job.Spec) &&
+		equality.Semantic.DeepEqual(s.job.Metadata, job.Metadata) ||
+		equality.Semantic.DeepEqual(s.want, generators.Generate(job)))
 }
 
 // wholeMappings are mappings that are left out as one or not at all: their keys are the author's, and each renders something.

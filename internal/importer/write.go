@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -19,77 +20,102 @@ func ordered(job tree) []byte {
 	for key, value := range head {
 		whole[key] = value
 	}
-	var b bytes.Buffer
-	encode(&b, whole, reflect.TypeFor[schema.Job]())
-	return b.Bytes()
+	var e encoder
+	e.scalars = json.NewEncoder(&e.Buffer)
+	e.scalars.SetEscapeHTML(false)
+	e.value(whole, reflect.TypeFor[schema.Job]())
+	return e.Bytes()
 }
 
-func encode(b *bytes.Buffer, value any, t reflect.Type) {
+type encoder struct {
+	bytes.Buffer
+	scalars *json.Encoder
+}
+
+func (e *encoder) value(value any, t reflect.Type) {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch x := value.(type) {
 	case tree:
-		names, types := fieldsOf(t)
-		keys := sortedKeys(x)
-		slices.SortStableFunc(keys, func(a, b string) int { return rank(names, a) - rank(names, b) })
-		b.WriteByte('{')
-		for i, key := range keys {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			encode(b, key, nil)
-			b.WriteByte(':')
-			encode(b, x[key], types[key])
-		}
-		b.WriteByte('}')
+		e.tree(x, fieldsOf(t))
 	case []any:
 		var elem reflect.Type
 		if t != nil && t.Kind() == reflect.Slice {
 			elem = t.Elem()
 		}
-		b.WriteByte('[')
+		e.WriteByte('[')
 		for i, item := range x {
 			if i > 0 {
-				b.WriteByte(',')
+				e.WriteByte(',')
 			}
-			encode(b, item, elem)
+			e.value(item, elem)
 		}
-		b.WriteByte(']')
+		e.WriteByte(']')
 	default:
-		enc := json.NewEncoder(b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(x); err != nil { // it was read from JSON, or made here
-			panic(err)
-		}
-		b.Truncate(b.Len() - 1) // the encoder's newline
+		e.scalar(x)
 	}
 }
 
-// fieldsOf lists the JSON names of a struct in order, those of embedded structs among them, with their types.
-func fieldsOf(t reflect.Type) (names []string, types map[string]reflect.Type) {
-	types = map[string]reflect.Type{}
-	if t == nil || t.Kind() != reflect.Struct {
-		return nil, types
-	}
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || !f.IsExported() {
-			continue
+func (e *encoder) tree(t tree, of *fields) {
+	keys := sortedKeys(t)
+	slices.SortStableFunc(keys, func(a, b string) int { return of.rank(a) - of.rank(b) })
+	e.WriteByte('{')
+	for i, key := range keys {
+		if i > 0 {
+			e.WriteByte(',')
 		}
-		names = append(names, name)
-		types[name] = f.Type
+		e.scalar(key)
+		e.WriteByte(':')
+		e.value(t[key], of.types[key])
 	}
-	return names, types
+	e.WriteByte('}')
+}
+
+func (e *encoder) scalar(value any) {
+	if err := e.scalars.Encode(value); err != nil { // it was read from JSON, or made here
+		panic(err)
+	}
+	e.Truncate(e.Len() - 1) // the encoder's newline
+}
+
+// fields are those of a struct, by their JSON names.
+type fields struct {
+	ranks map[string]int // nil for a type that is no struct
+	types map[string]reflect.Type
+}
+
+// structs has the fields of each type that was asked for: a job is encoded for every field that might be left out.
+var structs sync.Map
+
+// fieldsOf reads the fields of a struct, those of embedded structs among them.
+func fieldsOf(t reflect.Type) *fields {
+	if known, ok := structs.Load(t); ok {
+		return known.(*fields)
+	}
+	f := &fields{types: map[string]reflect.Type{}}
+	if t != nil && t.Kind() == reflect.Struct {
+		f.ranks = map[string]int{}
+		for _, field := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "" || !field.IsExported() {
+				continue
+			}
+			f.ranks[name] = len(f.ranks)
+			f.types[name] = field.Type
+		}
+	}
+	structs.Store(t, f)
+	return f
 }
 
 // rank of a name that no struct has is behind all others; the name of an item of a pod template is ahead of them.
-func rank(names []string, name string) int {
-	if i := slices.Index(names, name); i >= 0 {
+func (f *fields) rank(name string) int {
+	if i, ok := f.ranks[name]; ok {
 		return i
 	}
-	if names == nil && name == "name" {
+	if f.ranks == nil && name == "name" {
 		return -1
 	}
-	return len(names)
+	return len(f.ranks)
 }

@@ -2,15 +2,20 @@ package krm_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/krm"
@@ -132,61 +137,65 @@ func ids(t *testing.T, stream string) []string {
 	return slices.Sorted(maps.Keys(byID(t, stream)))
 }
 
-// kustomize is the real program, with tegen in its PATH under both of its names.
-type kustomize struct{ program, path string }
+// TestMain makes this program tegen's KRM function too, as kustomize starts it.
+func TestMain(m *testing.M) {
+	if name := filepath.Base(os.Args[0]); name != "tegen" && name != "tegen-fn" {
+		os.Exit(m.Run())
+	}
+	in, err := io.ReadAll(os.Stdin)
+	if err == nil {
+		err = krm.Run(in, os.Stdout)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// kustomize builds as the program does, with what its flags set; tegen is in its PATH under both of its names. It is the
+// library of which Overlay is made too: what they differ in is that here kustomize starts a process.
+type kustomize struct{}
 
 func newKustomize(t *testing.T) kustomize {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds kustomize and tegen")
-	}
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "tegen"), "./cmd/tegen")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building tegen: %v\n%s", err, out)
-	}
-	if err := os.Symlink("tegen", filepath.Join(dir, "tegen-fn")); err != nil {
-		t.Fatal(err)
-	}
-	return kustomize{toolPath(t, "kustomize"), dir + ":" + os.Getenv("PATH")}
-}
-
-// toolPath builds a pinned tool and returns where the build cache keeps it.
-func toolPath(t *testing.T, name string) string {
-	t.Helper()
-	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=tools.mod", name)
-	find.Dir = root
-	var complaint bytes.Buffer
-	find.Stderr = &complaint // what the go command downloads it says there, and that is no part of the path
-	out, err := find.Output()
+	program, err := os.Executable()
 	if err != nil {
-		t.Fatalf("building %s: %v\n%s", name, err, complaint.Bytes())
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// TestToolPath: where nothing is downloaded yet, the go command says more than the path.
-func TestToolPath(t *testing.T) {
-	dir := t.TempDir()
-	script := "#!/bin/sh\necho 'go: downloading example.org/dep v1.0.0' >&2\necho /cache/tool\n"
-	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"tegen", "tegen-fn"} {
+		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	if got := toolPath(t, "kustomize"); got != "/cache/tool" {
-		t.Errorf("the path of a tool that was downloaded just now is %q", got)
-	}
+	return kustomize{}
 }
 
-func (k kustomize) build(t *testing.T, dir string, flags ...string) (stdout, stderr string, err error) {
+// build returns what the program prints. stderr is that of the functions.
+func (kustomize) build(t *testing.T, dir string, flags ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), k.program, append([]string{"build", dir}, flags...)...)
-	cmd.Env = append(os.Environ(), "PATH="+k.path)
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	err = cmd.Run()
-	return out.String(), msg.String(), err
+	options := krusty.MakeDefaultOptions()
+	if slices.Contains(flags, "--enable-alpha-plugins") {
+		options.PluginConfig = types.EnabledPluginConfig(types.BploUseStaticallyLinked)
+	}
+	options.PluginConfig.FnpLoadingOptions.EnableExec = slices.Contains(flags, "--enable-exec")
+	msg, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(before *os.File) { os.Stderr = before }(os.Stderr)
+	os.Stderr = msg // which functions inherit
+	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	printed, readErr := os.ReadFile(msg.Name())
+	if err := errors.Join(readErr, msg.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return "", string(printed) + err.Error(), err
+	}
+	out, err := built.AsYaml()
+	return string(out), string(printed), err
 }
 
 // full are the flags that a kustomization with an executed function needs.

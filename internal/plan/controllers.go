@@ -71,8 +71,8 @@ var controllers = append(ofKinds(), []needed{
 			Name: "Kubernetes' own gangs", Since: "1.36",
 			Note: "they are behind feature gates that are off, and spec.kubernetesVersion says of which release",
 			Requires: []string{
-				"1.36: --feature-gates=GenericWorkload=true,GangScheduling=true of kube-apiserver and kube-scheduler, " +
-					"--runtime-config=scheduling.k8s.io/v1alpha2=true of kube-apiserver",
+				"1.36: --feature-gates=GenericWorkload=true,GangScheduling=true of kube-apiserver and " +
+					"kube-scheduler, --runtime-config=scheduling.k8s.io/v1alpha2=true of kube-apiserver",
 				"1.37: --feature-gates=GenericWorkload=true of kube-apiserver and kube-scheduler, " +
 					"--runtime-config=scheduling.k8s.io/v1beta1=true of kube-apiserver",
 			},
@@ -198,11 +198,11 @@ func (j *Job) controllerRows() (rows [][]string) {
 }
 
 const docHead = "# What must run in the cluster\n\n" +
-	"Made from the tables that `tegen plan` reads (internal/apis/kinds.go and internal/plan/controllers.go); `make golden`\n" +
-	"writes it anew. Bare pods and Indexed Jobs need nothing but Kubernetes. Everything else needs a controller, with\n" +
-	"definitions of its kinds, and `tegen plan` lists under MUST EXIST what one job needs. Commands are those of the\n" +
-	"projects' own documents, where these still work; `overlays/crds` is tegen's. Releases older than the one that is\n" +
-	"named are untried here.\n"
+	"Made from the tables that `tegen plan` reads (internal/apis/kinds.go, internal/plan/controllers.go); `make\n" +
+	"golden` writes it anew. Bare pods and Indexed Jobs need nothing but Kubernetes. Everything else needs a\n" +
+	"controller, with definitions of its kinds, and `tegen plan` lists under MUST EXIST what one job needs.\n" +
+	"Commands are those of the projects' own documents, where these still work; `overlays/crds` is tegen's.\n" +
+	"Releases older than the one that is named are untried here.\n"
 
 // Doc is docs/targets.md.
 func Doc() string {

@@ -21,10 +21,13 @@ func TestGoldenTargets(t *testing.T) {
 }
 
 // builtin are the groups that an API server has by itself.
-var builtin = []string{"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io", "scheduling.k8s.io"}
+var builtin = []string{
+	"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+	"storage.k8s.io", "scheduling.k8s.io",
+}
 
-// TestControllers: no fixture has an object of a custom kind whose definition the plan does not name, or a gang of a dialect
-// whose scheduler it does not; and no row of the table is there for nothing but what no job can have.
+// TestControllers: no fixture has an object of a custom kind whose definition the plan does not name, or a gang of a
+// dialect whose scheduler it does not; and no row of the table is there for nothing but what no job can have.
 func TestControllers(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/valid/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -56,7 +59,8 @@ func TestControllers(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if crd := apis.CRD(of.GroupKind()); !slices.Contains(builtin, of.Group) && !slices.Contains(crds, crd) {
+					if crd := apis.CRD(of.GroupKind()); !slices.Contains(builtin, of.Group) &&
+						!slices.Contains(crds, crd) {
 						t.Errorf("%s: a %s of %s, and the plan names no %s, but %q", file, of.Kind, of.Group, crd, crds)
 					}
 				}
@@ -83,8 +87,8 @@ func rowOf(t *testing.T, name string) *needed {
 	return &controllers[i]
 }
 
-// TestSchedulers: pods that name a scheduler of tegen-scheduler's stay pending without it, gang or not; those of another's
-// gang may call theirs what they like.
+// TestSchedulers: pods that name a scheduler of tegen-scheduler's stay pending without it, gang or not; those of
+// another's gang may call theirs what they like.
 func TestSchedulers(t *testing.T) {
 	const tegen = "tegen-scheduler"
 	for spec, want := range map[string][]string{
@@ -97,7 +101,8 @@ func TestSchedulers(t *testing.T) {
 		"gang: {scheduler: coscheduling}, placement: {scheduler: random}": {"scheduler-plugins, as a second scheduler"},
 		"gang: {scheduler: none}, placement: {scheduler: random}":         {tegen},
 	} {
-		text := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {image: 'x:1', command: [a], workers: {replicas: 2}, " + spec + "}\n"
+		text := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {image: 'x:1', " +
+			"command: [a], workers: {replicas: 2}, " + spec + "}\n"
 		jobs, err := schema.Load([]schema.Source{{Name: spec, Data: []byte(text)}})
 		if err != nil {
 			t.Error(err)
@@ -113,8 +118,8 @@ func TestSchedulers(t *testing.T) {
 	}
 }
 
-// TestCommands: what is printed to be run is one line for a shell each, of a release where there are several; and what a
-// shell cannot do is no command.
+// TestCommands: what is printed to be run is one line for a shell each, of a release where there are several; and what
+// a shell cannot do is no command.
 func TestCommands(t *testing.T) {
 	program := regexp.MustCompile(`^(kubectl|helm|git|eksctl|tegen) `)
 	for _, n := range controllers {

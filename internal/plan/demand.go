@@ -27,7 +27,10 @@ type hostPort struct {
 }
 
 func demandOf(pod *corev1.Pod) demand {
-	d := demand{pod: pod, needs: amountsOf(requests(pod)), affinity: nodeaffinity.GetRequiredNodeAffinity(pod), ports: hostPorts(pod), apart: apart(pod)}
+	d := demand{
+		pod: pod, needs: amountsOf(requests(pod)), affinity: nodeaffinity.GetRequiredNodeAffinity(pod),
+		ports: hostPorts(pod), apart: apart(pod),
+	}
 	for name, need := range d.needs {
 		d.needs[name] = max(need, 0) // an inventory is anybody's text
 	}
@@ -62,9 +65,10 @@ func apart(pod *corev1.Pod) (terms []corev1.PodAffinityTerm) {
 	return terms
 }
 
-// selects says whether a term of the pod from is about the pod to. Of namespaces nothing is known but their names.
+// selects reports whether a term of the pod from selects the pod to. Of namespaces only their names are known.
 func selects(t *corev1.PodAffinityTerm, from, to *corev1.Pod) bool {
-	everywhere := t.NamespaceSelector != nil && len(t.NamespaceSelector.MatchLabels)+len(t.NamespaceSelector.MatchExpressions) == 0
+	everywhere := t.NamespaceSelector != nil && len(t.NamespaceSelector.MatchLabels)+len(
+		t.NamespaceSelector.MatchExpressions) == 0
 	here := len(t.Namespaces) == 0 && t.NamespaceSelector == nil && from.Namespace == to.Namespace
 	if !everywhere && !here && !slices.Contains(t.Namespaces, to.Namespace) {
 		return false
@@ -73,7 +77,7 @@ func selects(t *corev1.PodAffinityTerm, from, to *corev1.Pod) bool {
 	return err == nil && selector.Matches(labels.Set(to.Labels))
 }
 
-// avoids says why two pods cannot share a node, "" where they can.
+// avoids explains why two pods cannot share a node, "" where they can.
 func (d demand) avoids(o demand) string {
 	for _, p := range d.ports {
 		for _, q := range o.ports {
@@ -95,7 +99,7 @@ func (d demand) avoids(o demand) string {
 	return ""
 }
 
-// room says how many pods like this a node takes that does not refuse them, and why not one more.
+// room is how many pods like this a node takes that does not refuse them, and why not one more.
 func (n *node) room(d demand) (int64, []string) {
 	most, why := int64(math.MaxInt32), []string(nil)
 	for name, need := range d.needs {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Fit says whether the pods that training cannot start without have a place, and where.
+// Fit is whether the pods without which training does not start have a place, and where.
 type Fit struct {
 	Fits      bool      `json:"fits"`
 	Heuristic bool      `json:"heuristic"`
@@ -35,7 +35,7 @@ type Missing struct {
 	Reasons []Reason `json:"reasons"`
 }
 
-// Reason counts the nodes of which it holds.
+// Reason counts the nodes to which it applies.
 type Reason struct {
 	Nodes  int    `json:"nodes"`
 	Reason string `json:"reason"`
@@ -59,7 +59,7 @@ func (p *Plan) Fit(inv *Inventory) {
 	}
 }
 
-// Fits says whether every job of the plan does, or was not asked.
+// Fits reports whether every job of the plan fits, or was not asked.
 func (p *Plan) Fits() bool {
 	return !slices.ContainsFunc(p.Jobs, func(j *Job) bool { return j.Fit != nil && !j.Fit.Fits })
 }
@@ -115,7 +115,7 @@ func (inv *Inventory) fit(j *Job) *Fit {
 func (inv *Inventory) placing(s *PodSet, count *SetFit) *placing {
 	p := &placing{demand: demandOf(s.pod), set: s, refused: make([]string, len(inv.nodes))}
 	count.Role, count.Required, count.Replicas = s.Role, s.Required, s.Replicas
-	used := map[string]int{} // where nobody knows the names, several pods have one
+	used := map[string]int{} // several pods have one name where it is unknown
 	for i := range s.Pods {
 		name := s.Pods[i].Name
 		there := inv.named[s.pod.Namespace+"/"+name]
@@ -182,8 +182,8 @@ func tight(a, b int64) int  { return cmp.Compare(a, b) }
 // maxOrders bounds the search: four sets in every order.
 const maxOrders = 24
 
-// search places the sets, the one with fewest nodes to go to first, and says whether all have their minimum. With several
-// sets that is a heuristic, so other orders are tried before it gives up; the first is what is reported then.
+// search places the sets, the one with fewest nodes to go to first, and reports whether all have their minimum. With
+// several sets that is a heuristic, so other orders are tried before it gives up; the first is what is reported then.
 func (inv *Inventory) search(all []*placing, impossible bool) bool {
 	first := slices.Clone(all)
 	slices.SortStableFunc(first, func(a, b *placing) int {
@@ -240,7 +240,7 @@ func (inv *Inventory) share(p *placing) (most float64) {
 	return most
 }
 
-// try places all sets in an order, and says whether all have their minimum.
+// try places all sets in an order, and reports whether all have their minimum.
 func (inv *Inventory) try(order []*placing, s strategy) bool {
 	ok := true
 	for _, p := range order {
@@ -250,7 +250,7 @@ func (inv *Inventory) try(order []*placing, s strategy) bool {
 	return ok
 }
 
-// place gives pods of a set a place, as many as are left and find one.
+// place assigns nodes to pods of a set, to as many as are left and find one.
 func (inv *Inventory) place(p *placing, s strategy) {
 	type candidate struct {
 		node, foreign, others int // 0 others where pods of the set are already
@@ -273,7 +273,9 @@ func (inv *Inventory) place(p *placing, s strategy) {
 			nodes = append(nodes, c)
 		}
 	}
-	slices.SortStableFunc(nodes, func(a, b candidate) int { return cmp.Or(a.foreign-b.foreign, a.others-b.others, s(a.room, b.room)) })
+	slices.SortStableFunc(nodes, func(a, b candidate) int {
+		return cmp.Or(a.foreign-b.foreign, a.others-b.others, s(a.room, b.room))
+	})
 	for _, c := range nodes {
 		count := min(c.room, int64(p.left))
 		if count == 0 {
@@ -285,7 +287,7 @@ func (inv *Inventory) place(p *placing, s strategy) {
 	}
 }
 
-// lacksRoom says whether a set does not fit even alone, which for pods that are alike is a matter of counting.
+// lacksRoom reports whether a set does not fit even alone, which for pods that are alike is a matter of counting.
 func (inv *Inventory) lacksRoom(p *placing) bool {
 	room := int64(0)
 	for i, n := range inv.nodes {

@@ -40,7 +40,8 @@ func (j *Job) verdict(cluster *Cluster) string {
 	text := fmt.Sprintf("yes: a place for all %s", pods(replicas))
 	switch {
 	case !j.Fit.Fits && j.Fit.Heuristic:
-		text = fmt.Sprintf("no: not all of %s have a place in any arrangement that was tried; another may exist", pods(required))
+		text = fmt.Sprintf("no: not all of %s have a place in any arrangement that was tried; another may exist",
+			pods(required))
 	case !j.Fit.Fits:
 		text = fmt.Sprintf("no: not all of %s have a place", pods(required))
 	case present+placed < replicas:

@@ -45,12 +45,15 @@ func planned(t *testing.T, job *schema.Job) {
 		if s.Role == "worker" {
 			workers += s.Replicas
 		}
-		if s.Helper == !slices.Contains([]string{"etcd", "rendezvous", "prefetch"}, s.Role) || int(s.Replicas) != len(s.Pods) || s.Required > s.Replicas {
+		if s.Helper == !slices.Contains([]string{"etcd", "rendezvous", "prefetch"}, s.Role) ||
+			int(s.Replicas) != len(s.Pods) || s.Required > s.Replicas {
 			t.Errorf("%s: helper %t, %d pods of %d, %d required", s.Role, s.Helper, len(s.Pods), s.Replicas, s.Required)
 		}
 		for _, p := range s.Pods {
-			numbered := !strings.HasSuffix(p.Name, "-*-*") // a Deployment's pods differ in what the cluster chooses alone
-			if problems := validation.IsDNS1123Label(strings.ReplaceAll(p.Name, "*", "abcde")); names[p.Name] && numbered || len(problems) > 0 {
+			// a Deployment's pods differ in what the cluster chooses alone
+			numbered := !strings.HasSuffix(p.Name, "-*-*")
+			if problems := validation.IsDNS1123Label(strings.ReplaceAll(p.Name, "*", "abcde")); names[p.Name] &&
+				numbered || len(problems) > 0 {
 				t.Errorf("pod %s twice, or %v", p.Name, problems)
 			}
 			names[p.Name] = true
@@ -78,7 +81,10 @@ func ample(j *Job) *Inventory {
 	inv := &Inventory{}
 	for _, s := range j.PodSets { // roles may want nodes of different labels
 		for range s.Pods {
-			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: s.pod.Spec.NodeSelector}, Status: corev1.NodeStatus{Allocatable: j.Requests.Peak}}
+			n := &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Labels: s.pod.Spec.NodeSelector},
+				Status:     corev1.NodeStatus{Allocatable: j.Requests.Peak},
+			}
 			inv.nodes = append(inv.nodes, &node{Node: n, free: amountsOf(j.Requests.Peak)})
 		}
 	}

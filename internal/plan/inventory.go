@@ -30,14 +30,16 @@ type node struct {
 	pods []demand // on it, those that a plan put there included
 }
 
-// maxYAML is the most bytes of YAML, whose parser needs some 45 bytes of memory for each. JSON is bounded by the caller.
+// maxYAML is the most bytes of YAML, whose parser needs some 45 bytes of memory for each. JSON is bounded by the
+// caller.
 const maxYAML = 64 << 20
 
 // ReadInventory reads Nodes and Pods as kubectl prints them: lists, or documents; YAML or JSON. name stands for the
 // text in errors.
 func ReadInventory(name string, data []byte) (*Inventory, error) {
 	if len(data) > maxYAML && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return nil, fmt.Errorf("reading %s: it has more than %d MiB of YAML: take JSON, 'kubectl get … -o json'", name, maxYAML>>20)
+		return nil, fmt.Errorf("reading %s: it has more than %d MiB of YAML: take JSON, 'kubectl get … -o json'", name,
+			maxYAML>>20)
 	}
 	objects, err := manifest.ReadPrinted(name, data)
 	if err != nil {
@@ -49,7 +51,8 @@ func ReadInventory(name string, data []byte) (*Inventory, error) {
 		return nil, err
 	}
 	if len(inv.nodes) == 0 { // what a command of a pipe failed to print must not look like a cluster that is full
-		return nil, fmt.Errorf("reading %s: no Node in the inventory: give it what 'kubectl get nodes -o yaml' prints", name)
+		return nil, fmt.Errorf("reading %s: no Node in the inventory: give it what 'kubectl get nodes -o yaml' prints",
+			name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(inv.pods)) {
 		inv.bind(nodes, key, inv.pods[key])
@@ -144,7 +147,8 @@ func (inv *Inventory) bind(nodes map[string]*node, key string, pod *corev1.Pod) 
 // (k8s.io/apimachinery/pkg/util/rand).
 func cutRandom(name string, most int) (string, bool) {
 	i := strings.LastIndexByte(name, '-')
-	if i < 0 || i == len(name)-1 || len(name)-i-1 > most || strings.Trim(name[i+1:], "bcdfghjklmnpqrstvwxz2456789") != "" {
+	if i < 0 || i == len(name)-1 || len(name)-i-1 > most ||
+		strings.Trim(name[i+1:], "bcdfghjklmnpqrstvwxz2456789") != "" {
 		return name, false
 	}
 	return name[:i], true
@@ -164,9 +168,12 @@ func (n *node) take(d demand, count int64) {
 	n.pods = n.pods[:len(n.pods)-int(count)]
 }
 
-// refuses says why a node takes no pod like this, whatever is free on it; "" where it would.
+// refuses explains why a node takes no pod like this, whatever is free on it; "" where it would.
 func (n *node) refuses(d demand) string {
-	if n.Spec.Unschedulable && !tolerates(d.pod, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}) {
+	if n.Spec.Unschedulable && !tolerates(d.pod, &corev1.Taint{
+		Key:    corev1.TaintNodeUnschedulable,
+		Effect: corev1.TaintEffectNoSchedule,
+	}) {
 		return "cordoned"
 	}
 	for _, c := range n.Status.Conditions {

@@ -12,7 +12,8 @@ import (
 // TestOrder: objects, pods and Services are reported in the order of the bundle, whatever it is; controllers in that of
 // their tables, and what must exist by name.
 func TestOrder(t *testing.T) {
-	job := load(t, `target: jobset, workers: {replicas: 2}, gang: {scheduler: volcano}, imagePullSecrets: [omega, alpha],
+	job := load(t, `target: jobset, workers: {replicas: 2}, gang: {scheduler: volcano},
+		imagePullSecrets: [omega, alpha],
 		rendezvous: {backend: etcd, store: etcd, etcd: {replicas: 3, storage: {size: 4Gi}}},
 		storage: [{mountPath: /d, efs: {fileSystem: fs-0123456789abcdef0}}]`)
 	bundle := generators.Generate(job)

@@ -1,4 +1,4 @@
-// Package plan says of a job's objects what a cluster will hold once they are applied: the pods with their names,
+// Package plan predicts what a cluster will hold once a job's objects are applied: the pods with their names,
 // addresses, ports and requests, and whether the gang of them fits into the nodes of an inventory. It looks at the
 // objects, never at how they came to be, so that it holds for every target; it asks no cluster, opens no file, and
 // never fails over a job that was rendered.
@@ -27,7 +27,7 @@ type Plan struct {
 	Jobs       []*Job   `json:"jobs"`
 }
 
-// Cluster is what an inventory holds.
+// Cluster is what an inventory lists.
 type Cluster struct {
 	Pods  int    `json:"pods"`
 	Nodes []Node `json:"nodes"`
@@ -93,7 +93,7 @@ type PodSet struct {
 	pod *corev1.Pod // as a scheduler would see it, but for its name
 }
 
-// Pod is one pod to come. A * in its name stands for letters that nobody knows beforehand.
+// Pod is one pod to come. A * in its name stands for letters that are unknown beforehand.
 type Pod struct {
 	Name    string `json:"name"`
 	Address string `json:"address,omitempty"`
@@ -132,7 +132,8 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 		Name: job.Metadata.Name, Namespace: job.Metadata.Namespace,
 		Framework: job.Spec.Framework, Target: job.Spec.Target,
 		Selector: instanceLabel + "=" + job.Metadata.Name,
-		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{}, Controllers: []Controller{},
+		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{},
+		Controllers: []Controller{},
 	}
 	b := builder{Job: j, domain: job.Spec.Network.ClusterDomain, services: map[string]bool{}}
 	var objects []runtime.Object
@@ -223,8 +224,8 @@ func dns(domain string, parts ...string) string {
 	return strings.Join(append(parts, "svc", domain), ".")
 }
 
-// gang says how many pods of each set must run before training starts. The minimum of a role may be spread over several
-// sets, a master before the workers: the first pods count.
+// gang counts the pods of each set that must run before training starts. The minimum of a role may be spread over
+// several sets, a master before the workers: the first pods count.
 func (j *Job) gang(job *schema.Job) {
 	if g := job.Spec.Gang; g != nil && g.Scheduler != schema.GangNone {
 		j.Gang.Scheduler = g.Scheduler

@@ -46,7 +46,7 @@ func owner(w apis.Workload, of kind.GroupVersionKind) string {
 	return of.Kind + "/" + w.GetName()
 }
 
-// podSet has all of a set but what the object knows of it.
+// podSet is a set without what its object sets for all of them.
 func podSet(p *apis.PodSet, namespace string) *PodSet {
 	pod := &corev1.Pod{ObjectMeta: *p.Template.ObjectMeta.DeepCopy(), Spec: *p.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Spec.Subdomain = namespace, p.Subdomain
@@ -130,7 +130,7 @@ func (s *PodSet) address(domain string, services map[string]bool) {
 	}
 }
 
-// note says what the numbers leave out.
+// note lists what the numbers leave out.
 func (j *Job) note() {
 	for _, s := range j.PodSets {
 		for _, what := range unseen(&s.pod.Spec) {
@@ -141,7 +141,7 @@ func (j *Job) note() {
 	}
 }
 
-// unseen is what a scheduler heeds of a pod and this package does not.
+// unseen is what a scheduler reads of a pod and this package does not.
 func unseen(pod *corev1.PodSpec) (what []string) {
 	if pod.RuntimeClassName != nil && pod.Overhead == nil {
 		what = append(what, "the overhead of RuntimeClass "+*pod.RuntimeClassName+" is not counted")

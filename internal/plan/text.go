@@ -54,7 +54,7 @@ func (j *Job) text(out *strings.Builder, cluster *Cluster) {
 	}
 }
 
-// start says what training waits for.
+// start is what training waits for.
 func (j *Job) start() string {
 	text := fmt.Sprintf("starts with %s", pods(j.Gang.Pods))
 	if j.Gang.Scheduler != "" {
@@ -123,7 +123,10 @@ func (j *Job) podRows() [][]string {
 		for _, p := range s.Pods {
 			names = append(names, p.Name)
 		}
-		rows = append(rows, []string{s.Role, s.Owner, fmt.Sprint(s.Replicas), fmt.Sprint(s.Required), strings.Join(ranges(names), ", ")})
+		rows = append(rows, []string{
+			s.Role, s.Owner, fmt.Sprint(s.Replicas), fmt.Sprint(s.Required),
+			strings.Join(ranges(names), ", "),
+		})
 	}
 	return rows
 }

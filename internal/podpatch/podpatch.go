@@ -1,7 +1,7 @@
 // Package podpatch is the escape hatch of a job: fields of the pod template that the schema does not name, as a partial
 // PodTemplateSpec in JSON. Validate returns the fields that no pod template has, with paths; Apply merges what Validate
-// accepted by Kubernetes' strategic rules (containers by name, volumes by name) and therefore cannot fail. A patch holds
-// no null, which would delete: the schema refuses those everywhere.
+// accepted by Kubernetes' strategic rules (containers by name, volumes by name) and therefore cannot fail. A patch
+// holds no null, which would delete: the schema refuses those everywhere.
 package podpatch
 
 import (
@@ -30,8 +30,8 @@ const mostItems = 500
 
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
-// Validate returns every unknown field, or the first value of a wrong type. own is what the patch calls the container that
-// tegen renders, and image where its image stands.
+// Validate returns every unknown field, or the first value of a wrong type. own is what the patch calls the container
+// that tegen renders, and image the field that has its image.
 func Validate(patch []byte, own, image string) []Mistake {
 	template := &corev1.PodTemplateSpec{}
 	strict, err := kjson.UnmarshalStrict(patch, template)
@@ -72,8 +72,11 @@ func rendered(own string) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{c}, InitContainers: []corev1.Container{c}, Volumes: []corev1.Volume{{Name: "v"}},
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "s"}}, HostAliases: []corev1.HostAlias{{IP: "10.0.0.1"}},
-		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{TopologyKey: "t", WhenUnsatisfiable: corev1.DoNotSchedule}},
-		ResourceClaims:            []corev1.PodResourceClaim{{Name: "r"}}, SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+			{TopologyKey: "t", WhenUnsatisfiable: corev1.DoNotSchedule},
+		},
+		ResourceClaims:  []corev1.PodResourceClaim{{Name: "r"}},
+		SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
 	}}
 }
 
@@ -117,7 +120,10 @@ func reserved(t *corev1.PodTemplateSpec, own, image string) (out []Mistake) {
 			out = append(out, Mistake{path, "is set by tegen"})
 		}
 	}
-	for list, containers := range map[string][]corev1.Container{"containers": t.Spec.Containers, "initContainers": t.Spec.InitContainers} {
+	for list, containers := range map[string][]corev1.Container{
+		"containers":     t.Spec.Containers,
+		"initContainers": t.Spec.InitContainers,
+	} {
 		for i, c := range containers {
 			at := fmt.Sprintf("spec.%s[%d]", list, i)
 			ours := list == "containers" && c.Name == own
@@ -130,9 +136,16 @@ func reserved(t *corev1.PodTemplateSpec, own, image string) (out []Mistake) {
 				out = append(out, Mistake{at + ".image", fmt.Sprintf("the %s's image stands in %s", own, image)})
 			case ours:
 			case c.Image == "":
-				out = append(out, Mistake{at + ".image", fmt.Sprintf("required field is missing: %q is a container of its own; tegen's is called %q here", c.Name, own)})
+				out = append(out, Mistake{
+					at + ".image",
+					fmt.Sprintf("required field is missing: %q is a container of its own; tegen's is called %q here",
+						c.Name, own),
+				})
 			case !strings.ContainsAny(tag, ":@") || strings.HasSuffix(tag, ":latest"):
-				out = append(out, Mistake{at + ".image", fmt.Sprintf("must be an image with a tag other than latest, or a digest, not %q", c.Image)})
+				out = append(out, Mistake{
+					at + ".image",
+					fmt.Sprintf("must be an image with a tag other than latest, or a digest, not %q", c.Image),
+				})
 			}
 		}
 	}

@@ -13,16 +13,21 @@ func TestValidate(t *testing.T) {
 	for patch, want := range map[string][]Mistake{
 		`{"spec":{"containers":[{"name":"worker","tty":true}],"hostIPC":false}}`: nil,
 		`{"spec":{"hostIpc":true,"containers":[{"name":"worker","ty":1}]}}`: {
-			{"spec.containers[0].ty", "no pod template has this field"}, {"spec.hostIpc", "no pod template has this field"},
+			{"spec.containers[0].ty", "no pod template has this field"},
+			{"spec.hostIpc", "no pod template has this field"},
 		},
-		`{"spec":{"containers":[{"name":"worker","ports":[` + strings.Repeat(`{"containerPort":1},`, mostItems) + `{"containerPort":2}]}]}}`: {
+		`{"spec":{"containers":[{"name":"worker","ports":[` + strings.Repeat(`{"containerPort":1},`, mostItems) +
+			`{"containerPort":2}]}]}}`: {
 			{"spec.containers[0].ports", "must have at most 500 items"},
 		},
 		`{"spec":{"containers":[{"name":"worker","args":[` + strings.Repeat(`"a",`, mostItems) + `"b"]}]}}`: nil,
-		`{"spec":{"tolerations":"x"}}`:             {{"spec.tolerations", "must be a list, not a string"}},
-		`{"metadata":{"labels":["a"]}}`:            {{"metadata.labels", "must be a mapping, not a list"}},
-		`{"spec":{"restartPolicy":"Always"}}`:      {{"spec.restartPolicy", "is set by tegen"}},
-		`{"spec":{"containers":[{"name":"two"}]}}`: {{"spec.containers[0].image", `required field is missing: "two" is a container of its own; tegen's is called "worker" here`}},
+		`{"spec":{"tolerations":"x"}}`:        {{"spec.tolerations", "must be a list, not a string"}},
+		`{"metadata":{"labels":["a"]}}`:       {{"metadata.labels", "must be a mapping, not a list"}},
+		`{"spec":{"restartPolicy":"Always"}}`: {{"spec.restartPolicy", "is set by tegen"}},
+		`{"spec":{"containers":[{"name":"two"}]}}`: {
+			{"spec.containers[0].image", `required field is missing: "two" is a container of its ` +
+				`own; tegen's is called "worker" here`},
+		},
 	} {
 		got := Validate([]byte(patch), "worker", "spec.image")
 		slices.SortFunc(got, func(a, b Mistake) int { return strings.Compare(a.Path, b.Path) })
@@ -38,7 +43,8 @@ func TestApply(t *testing.T) {
 		Containers: []corev1.Container{{Name: "worker", Image: "x:1", Env: []corev1.EnvVar{{Name: "A", Value: "1"}}}},
 		Volumes:    []corev1.Volume{{Name: "tmp"}},
 	}}
-	got := Apply(template, []byte(`{"spec":{"containers":[{"name":"worker","env":[{"name":"B","value":"2"}]},{"name":"side","image":"y:1"}],"volumes":[{"name":"own"}]}}`))
+	got := Apply(template, []byte(`{"spec":{"containers":[{"name":"worker","env":[{"name":"B","value":"2"}]},`+
+		`{"name":"side","image":"y:1"}],"volumes":[{"name":"own"}]}}`))
 	var names, env, volumes []string
 	for _, c := range got.Spec.Containers {
 		names = append(names, c.Name+" "+c.Image)

@@ -21,7 +21,8 @@ func fleet(n int, broken bool) []runtime.Object {
 		b := newBundle()
 		b.job.Name, b.service.Name = name, name
 		b.job.Spec.Template.Labels = map[string]string{
-			"app.kubernetes.io/managed-by": "tegen", "app.kubernetes.io/part-of": "fleet", "job": name, "role": "worker",
+			"app.kubernetes.io/managed-by": "tegen", "app.kubernetes.io/part-of": "fleet", "job": name,
+			"role": "worker",
 		}
 		b.job.Spec.Template.Spec.Subdomain = name
 		b.service.Spec.Selector = own
@@ -36,10 +37,15 @@ func fleet(n int, broken bool) []runtime.Object {
 		b.env("EPOCHS", "90")
 		b.worker.Args = []string{"--nnodes=1:4", "--rdzv-backend=c10d", "train.py", "--data", "/data"}
 		objs = append(objs, b.job, b.service, conf,
-			&policyv1.PodDisruptionBudget{ObjectMeta: named(name), Spec: policyv1.PodDisruptionBudgetSpec{Selector: matching(own)}},
+			&policyv1.PodDisruptionBudget{
+				ObjectMeta: named(name),
+				Spec:       policyv1.PodDisruptionBudgetSpec{Selector: matching(own)},
+			},
 			&networkingv1.NetworkPolicy{ObjectMeta: named(name), Spec: networkingv1.NetworkPolicySpec{
 				PodSelector: *matching(own),
-				Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: matching(own)}}}},
+				Ingress: []networkingv1.NetworkPolicyIngressRule{
+					{From: []networkingv1.NetworkPolicyPeer{{PodSelector: matching(own)}}},
+				},
 			}})
 	}
 	return objs

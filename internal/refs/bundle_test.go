@@ -118,7 +118,10 @@ func secretKey(name, key string) corev1.EnvVarSource {
 }
 
 func configMapKey(name, key string) corev1.EnvVarSource {
-	return corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: local(name), Key: key}}
+	return corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+		LocalObjectReference: local(name),
+		Key:                  key,
+	}}
 }
 
 func field(path string) corev1.EnvVarSource {

@@ -56,7 +56,8 @@ metadata: {name: data, namespace: ml}
 		{"no such pods", []string{"APP", "nets"}, []string{"pods ml/app=nets"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			text := strings.NewReplacer(append(tc.set, "HOST", "net-worker-0-0.net", "CLAIM", "data", "APP", "net")...).Replace(jobSet)
+			text := strings.NewReplacer(append(tc.set, "HOST", "net-worker-0-0.net", "CLAIM", "data", "APP",
+				"net")...).Replace(jobSet)
 			objects, err := manifest.Read("bundle.yaml", []byte(text))
 			if err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ func (c *checker) endpoints(t container) {
 		if e := &t.Env[i]; e.Value != "" {
 			at := t.at("env", e.Name)
 			c.qualified(t.w, at, e.Value)
-			if says, bare := addressEnv(e.Name); says {
+			if dials, bare := addressEnv(e.Name); dials {
 				c.addresses(t.w, at, e.Value, bare)
 			}
 		}
@@ -31,7 +31,7 @@ func (c *checker) endpoints(t container) {
 }
 
 func (c *checker) arguments(t container, part string, args []string) {
-	says, bare := false, false // of the flag before, whose value this may be
+	dials, bare := false, false // of the flag before, whose value this may be
 	for i, arg := range args {
 		at := t.at(part, itoa(i))
 		if i > 0 && args[i-1] == "-H" { // horovodrun's and mpirun's hosts, each with a number of slots, not with a port
@@ -39,17 +39,17 @@ func (c *checker) arguments(t container, part string, args []string) {
 		}
 		c.qualified(t.w, at, arg)
 		if !strings.HasPrefix(arg, "-") {
-			if says {
+			if dials {
 				c.addresses(t.w, at, arg, bare)
 			}
-			says = false
+			dials = false
 			continue
 		}
 		flag, value, assigned := strings.Cut(arg, "=")
-		says, bare = addressFlag(flag)
-		if says && assigned {
+		dials, bare = addressFlag(flag)
+		if dials && assigned {
 			c.addresses(t.w, at, value, bare)
-			says = false
+			dials = false
 		}
 	}
 }
@@ -58,7 +58,7 @@ var slots = regexp.MustCompile(`:[0-9]+(,|$)`)
 
 // addressEnv reports whether a variable of that name holds addresses, and
 // whether a bare host counts as one.
-func addressEnv(name string) (says, bare bool) {
+func addressEnv(name string) (dials, bare bool) {
 	switch word := name[strings.LastIndexByte(name, '_')+1:]; word {
 	case "ADDR", "HOST", "HOSTS":
 		return true, true
@@ -70,7 +70,7 @@ func addressEnv(name string) (says, bare bool) {
 }
 
 // addressFlag does the same for a command line flag.
-func addressFlag(flag string) (says, bare bool) {
+func addressFlag(flag string) (dials, bare bool) {
 	for _, word := range [...]string{"endpoint", "addr", "host", "url", "server", "peers", "cluster"} {
 		if strings.Contains(flag, word) {
 			word = flag[strings.LastIndexAny(flag, "-_.")+1:]
@@ -246,12 +246,14 @@ func (c *checker) endpoint(w *workload, at place, e endpoint) {
 	}
 	svc, ok := c.objects[to].(*corev1.Service)
 	if c.made[to] {
-		svc = &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"": ""}}} // a controller's: its pods, any port
+		// a controller's: its pods, any port
+		svc = &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"": ""}}}
 	} else if !ok || svc.Spec.Type == corev1.ServiceTypeExternalName {
 		return
 	}
 	if n, ok := parseOrdinal(e.port); ok && !hasPort(svc, n) {
-		c.refuse(&w.object, at, to, "Service "+e.service+" has no port "+e.port+", only "+portList(svc)+"; correct the port or add it to the Service")
+		c.refuse(&w.object, at, to, "Service "+e.service+" has no port "+e.port+", only "+portList(
+			svc)+"; correct the port or add it to the Service")
 	}
 	// The pods behind a Service without selector are not in the set.
 	if !dnsLabel(e.pod) || len(svc.Spec.Selector) == 0 || c.hasHost(e.namespace, e.service, e.pod) {

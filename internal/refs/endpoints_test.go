@@ -24,12 +24,18 @@ func TestEndpoints(t *testing.T) {
 		{"ENDPOINTS", "http://etcd:2379, http://absent:2379", absent, "each of a list counts"},
 		{"PEERS_URL", "etcd-0=http://etcd-0.etcd:2380,etcd-1=http://etcd-1.etcd:2380", "", "etcd's own notation"},
 		{"PEERS_URL", "etcd-3=http://etcd-3.etcd:2380", "Pod training/etcd-3", "three replicas end at 2"},
-		{"PEERS_URL", "etcd-0=http://etcd-0.imagenet:29400", "Pod training/etcd-0", "the pod is behind the other Service"},
+		{
+			"PEERS_URL", "etcd-0=http://etcd-0.imagenet:29400", "Pod training/etcd-0",
+			"the pod is behind the other Service",
+		},
 		{"MASTER_ADDR", "imagenet-0.imagenet", "", "first pod of the Indexed Job"},
 		{"MASTER_ADDR", "imagenet-4.imagenet", "Pod training/imagenet-4", "completions end at 3"},
 		{"MASTER_ADDR", "imagenet-00.imagenet", "Pod training/imagenet-00", "no controller writes 00"},
 		{"MASTER_ADDR", "imagenet-0.absent", absent, "the host is a pod of the set, so this is no outside name"},
-		{"MASTER_ADDR", "imagenet-0", "Service training/imagenet-0", "without its subdomain the name resolves in that pod alone"},
+		{
+			"MASTER_ADDR", "imagenet-0", "Service training/imagenet-0",
+			"without its subdomain the name resolves in that pod alone",
+		},
 		{"MASTER_ADDR", "absent", absent, "a bare host is an address here"},
 		{"MASTER_ADDR", "localhost", "", "the pod itself"},
 		{"MASTER_HOST", "true", "", "a switch, no host"},
@@ -90,7 +96,11 @@ func TestEndpointFlags(t *testing.T) {
 		{[]string{"--rdzv_endpoint=absent:2379"}, []string{"args[0]"}, "assigned"},
 		{[]string{"--rdzv-endpoint", "absent:2379", "train.py"}, []string{"args[1]"}, "following"},
 		{[]string{"--master_addr", "absent"}, []string{"args[1]"}, "a bare host after a flag that ends in addr"},
-		{[]string{"--initial-cluster=etcd-0=http://etcd-0.etcd:2380,etcd-9=http://etcd-9.etcd:2380"}, []string{"args[0]"}, "etcd's own notation"},
+		{
+			[]string{"--initial-cluster=etcd-0=http://etcd-0.etcd:2380,etcd-9=http://etcd-9.etcd:2380"},
+			[]string{"args[0]"},
+			"etcd's own notation",
+		},
 		{[]string{"--initial-cluster-token=absent", "--hostfile", "/etc/hosts"}, nil, "words, not addresses"},
 		{[]string{"--listen-client-urls=http://0.0.0.0:2379"}, nil, "an IP"},
 		{[]string{"--image=absent:2379", "absent:2379"}, nil, "the flag holds no address"},
@@ -123,7 +133,8 @@ func TestPodHostname(t *testing.T) {
 	}
 	pod.Spec.Hostname = ""
 	got := refs.Check(b.objects())
-	if len(got) != 1 || got[0].Why != "the pod gets a name in DNS only with spec.hostname set and spec.subdomain etcd; set both" {
+	if len(got) != 1 || got[0].Why != "the pod gets a name in DNS only with spec.hostname set "+
+		"and spec.subdomain etcd; set both" {
 		t.Errorf("DNS has no name for a pod without spec.hostname: %v", got)
 	}
 }

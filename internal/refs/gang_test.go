@@ -21,19 +21,23 @@ func TestPodGroups(t *testing.T) {
 		group           runtime.Object
 	}{
 		{
-			"coscheduling", "spec.template.metadata.labels[scheduling.x-k8s.io/pod-group]", "PodGroup.scheduling.x-k8s.io",
+			"coscheduling", "spec.template.metadata.labels[scheduling.x-k8s.io/pod-group]",
+			"PodGroup.scheduling.x-k8s.io",
 			func(m *metav1.ObjectMeta, _ *corev1.PodSpec) { m.Labels["scheduling.x-k8s.io/pod-group"] = "g" },
 			apis.New(apis.CoschedulingPodGroupKind, named("g"), apis.CoschedulingPodGroup{MinMember: 4}),
 		},
 		{
-			"koordinator", "spec.template.metadata.labels[pod-group.scheduling.sigs.k8s.io]", "PodGroup.scheduling.sigs.k8s.io",
+			"koordinator", "spec.template.metadata.labels[pod-group.scheduling.sigs.k8s.io]",
+			"PodGroup.scheduling.sigs.k8s.io",
 			func(m *metav1.ObjectMeta, _ *corev1.PodSpec) { m.Labels["pod-group.scheduling.sigs.k8s.io"] = "g" },
 			&unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": map[string]any{"name": "g", "namespace": "training"},
+				"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup",
+				"metadata": map[string]any{"name": "g", "namespace": "training"},
 			}},
 		},
 		{
-			"volcano", "spec.template.metadata.annotations[scheduling.k8s.io/group-name]", "PodGroup.scheduling.volcano.sh",
+			"volcano", "spec.template.metadata.annotations[scheduling.k8s.io/group-name]",
+			"PodGroup.scheduling.volcano.sh",
 			func(m *metav1.ObjectMeta, _ *corev1.PodSpec) {
 				m.Annotations = map[string]string{"scheduling.k8s.io/group-name": "g"}
 			},
@@ -51,8 +55,10 @@ func TestPodGroups(t *testing.T) {
 			b := newBundle()
 			tc.join(&b.job.Spec.Template.ObjectMeta, &b.job.Spec.Template.Spec)
 			b.add(apis.New(apis.JobSetKind, named("g"), apis.JobSetSpec{})) // of that name, but no PodGroup
-			want := []string{"Job training/imagenet: " + tc.field + ": " + tc.to + " training/g: no object of that name is in the set; " +
-				"without it the pods stay pending; add it, or list " + tc.to + "/g in the annotation tegen.dev/expects if the cluster has it"}
+			want := []string{"Job training/imagenet: " + tc.field + ": " + tc.to +
+				" training/g: no object of that name is in the set; " +
+				"without it the pods stay pending; add it, or list " + tc.to +
+				"/g in the annotation tegen.dev/expects if the cluster has it"}
 			var got []string
 			for _, broken := range refs.Check(b.objects()) {
 				got = append(got, broken.String())

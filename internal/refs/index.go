@@ -15,7 +15,7 @@ import (
 )
 
 // id names an object as messages do. The kind of a custom resource carries its
-// group, so that a Knative Service never stands in for a Service.
+// group, so that a Knative Service is never taken for a Service.
 type id struct{ kind, namespace, name string }
 
 func (i id) String() string {
@@ -203,7 +203,10 @@ func parseOrdinal(s string) (int, bool) {
 
 // newWorkload is the pods of one template of an object.
 func newWorkload(obj runtime.Object, of apis.Workload, key id, set *apis.PodSet) *workload {
-	w := &workload{object: object{id: key}, path: "spec", pod: &set.Template.ObjectMeta, spec: &set.Template.Spec, set: set}
+	w := &workload{
+		object: object{id: key}, path: "spec", pod: &set.Template.ObjectMeta, spec: &set.Template.Spec,
+		set: set,
+	}
 	w.notes = [3]map[string]string{of.GetAnnotations(), set.Template.Annotations}
 	if set.Path != "" {
 		w.path = set.Path + ".spec"
@@ -218,10 +221,11 @@ func newWorkload(obj runtime.Object, of apis.Workload, key id, set *apis.PodSet)
 // from a generator leave empty.
 func idOf(obj runtime.Object, meta metav1.Object) id {
 	var kind string
-	// What is no built-in type says itself what it is.
+	// Other types name their kind themselves.
 	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
 		kind = gvk.Kind
-		if strings.Contains(gvk.Group, ".") && (!strings.HasSuffix(gvk.Group, ".k8s.io") || strings.HasSuffix(gvk.Group, ".sigs.k8s.io")) {
+		if strings.Contains(gvk.Group, ".") && (!strings.HasSuffix(gvk.Group, ".k8s.io") ||
+			strings.HasSuffix(gvk.Group, ".sigs.k8s.io")) {
 			kind += "." + gvk.Group
 		}
 	} else {

@@ -42,9 +42,11 @@ func (c *checker) workload(w *workload) {
 		c.podVolume(w, &w.spec.Volumes[i])
 	}
 	for _, s := range w.spec.ImagePullSecrets {
-		c.need(&w.object, place{path: w.path, list: "imagePullSecrets", name: s.Name}, id{"Secret", w.namespace, s.Name})
+		c.need(&w.object, place{path: w.path, list: "imagePullSecrets", name: s.Name},
+			id{"Secret", w.namespace, s.Name})
 	}
-	c.need(&w.object, place{path: w.path, list: "serviceAccountName"}, id{"ServiceAccount", w.namespace, w.spec.ServiceAccountName})
+	c.need(&w.object, place{path: w.path, list: "serviceAccountName"},
+		id{"ServiceAccount", w.namespace, w.spec.ServiceAccountName})
 	for _, d := range w.set.Dials {
 		c.qualified(w, place{path: d.Path}, d.Address)
 		c.addresses(w, place{path: d.Path}, d.Address, true)
@@ -97,22 +99,26 @@ func (c *checker) governing(w *workload) {
 	}
 	switch {
 	case headless && svc.Spec.ClusterIP != corev1.ClusterIPNone:
-		c.refuse(&w.object, at, to, "the Service is not headless, and without a headless one hostname.subdomain does not resolve; set its clusterIP to None")
+		c.refuse(&w.object, at, to, "the Service is not headless, and without a headless one hostname.subdomain does "+
+			"not resolve; set its clusterIP to None")
 	case len(svc.Spec.Selector) == 0 || !w.matches(&metav1.LabelSelector{MatchLabels: svc.Spec.Selector}):
-		c.refuse(&w.object, at, to, "its selector ("+labels.Set(svc.Spec.Selector).String()+") does not select these pods ("+
-			labels.Set(w.pod.Labels).String()+"), so they get no names in DNS; make them agree")
+		c.refuse(&w.object, at, to, "its selector ("+labels.Set(svc.Spec.Selector).String()+
+			") does not select these pods ("+labels.Set(w.pod.Labels).String()+
+			"), so they get no names in DNS; make them agree")
 	}
 }
 
 // ownService requires the Service that carries the hostname of a bare worker:
 // its peers dial it by that name.
 func (c *checker) ownService(w *workload) {
-	if w.kind != "Pod" || w.pod.Labels["app.kubernetes.io/managed-by"] != names.ManagedBy || w.pod.Labels["worker"] == "" {
+	if w.kind != "Pod" || w.pod.Labels["app.kubernetes.io/managed-by"] != names.ManagedBy ||
+		w.pod.Labels["worker"] == "" {
 		return
 	}
 	to := id{"Service", w.namespace, w.name}
 	if !c.has(to) {
-		c.missing(&w.object, place{path: "metadata.name"}, to, "without a headless Service of that name its peers cannot dial this worker")
+		c.missing(&w.object, place{path: "metadata.name"}, to,
+			"without a headless Service of that name its peers cannot dial this worker")
 	}
 }
 
@@ -206,7 +212,8 @@ func (c *checker) mounts(t container) {
 		for j := range t.VolumeMounts[:i] {
 			if trimSlash(t.VolumeMounts[j].MountPath) == trimSlash(m.MountPath) {
 				c.broken(&t.w.object, t.at("volumeMounts", m.Name), "mountPath "+m.MountPath,
-					"volume "+t.VolumeMounts[j].Name+" is mounted there already, and the API server refuses two mounts in one place; move or drop one")
+					"volume "+t.VolumeMounts[j].Name+" is mounted there already, and the API server refuses two "+
+						"mounts in one place; move or drop one")
 				break
 			}
 		}
@@ -258,10 +265,12 @@ func (c *checker) fieldRef(w *workload, at place, path string) {
 		ok = w.carries(key)
 	case "metadata.annotations":
 		_, ok = w.pod.Annotations[key]
-		ok = ok || key == batchv1.JobCompletionIndexAnnotation && w.numbersLabel(key) || slices.Contains(w.set.Annotations, key)
+		ok = ok || key == batchv1.JobCompletionIndexAnnotation && w.numbersLabel(key) ||
+			slices.Contains(w.set.Annotations, key)
 	}
 	if !ok {
-		c.broken(&w.object, at, path, "neither the pod template nor the controller sets it, so it reads as the empty string; add it to the template")
+		c.broken(&w.object, at, path, "neither the pod template nor the controller sets it, so it reads as the empty "+
+			"string; add it to the template")
 	}
 }
 
@@ -302,7 +311,8 @@ func (c *checker) annotation(from *object) {
 			kind, name, ok := strings.Cut(entry, "/")
 			if !ok || !kindLike(kind) || !nameLike(name) {
 				c.broken(from, place{path: "metadata.annotations", name: names.Expects}, "\""+entry+"\"",
-					"an entry is Kind/name, such as Secret/hf-token, and entries are separated by commas; correct or remove it")
+					"an entry is Kind/name, such as Secret/hf-token, and entries are separated "+
+						"by commas; correct or remove it")
 			}
 		}
 	}

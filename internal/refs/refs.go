@@ -3,7 +3,7 @@
 // Input is the final set: typed objects for the built-in kinds and
 // *unstructured.Unstructured for the rest, which are known by kind and name
 // only. Output is one Broken for every reference that does not resolve, in the
-// set or among the objects an annotation (names.Expects) gives as existing.
+// set or among the objects an annotation (names.Expects) lists as existing.
 // Invariant: the result depends on the objects and never on their order, and
 // its cost grows with the number of objects, not with its square.
 package refs
@@ -168,7 +168,8 @@ func remedy(missing id, near string) string {
 func (c *checker) duplicateNames() {
 	for dup := range c.duplicates {
 		c.broken(&object{id: dup}, place{path: "metadata.name"}, dup.String(),
-			"the set has more than one object of this kind, namespace and name, and the last applied would win; rename or drop one")
+			"the set has more than one object of this kind, namespace and name, and the last "+
+				"applied would win; rename or drop one")
 	}
 }
 
@@ -213,9 +214,11 @@ func (c *checker) service(from *object, s *corev1.Service) {
 		p := &s.Spec.Ports[i]
 		// A number needs no containerPort: that field only informs.
 		if p.TargetPort.Type == intstr.String && !c.portNamed(from, sel, p.TargetPort.StrVal) {
-			c.broken(from, place{path: "spec", list: "ports", name: cmp.Or(p.Name, p.TargetPort.StrVal), part: "targetPort"},
+			at := place{path: "spec", list: "ports", name: cmp.Or(p.Name, p.TargetPort.StrVal), part: "targetPort"}
+			c.broken(from, at,
 				"container port "+p.TargetPort.StrVal,
-				"no container that the Service selects has a port of that name; name it in the container's ports or give targetPort a number")
+				"no container that the Service selects has a port of that name; name it in the "+
+					"container's ports or give targetPort a number")
 		}
 	}
 }
@@ -269,7 +272,8 @@ func (c *checker) selection(from *object, at place, sel *metav1.LabelSelector) b
 		return true
 	}
 	c.broken(from, at, "pods "+from.namespace+"/"+formatSelector(sel),
-		"the selector matches the labels of no pod or pod template in the namespace; correct either, or list the workload in the annotation "+
+		"the selector matches the labels of no pod or pod template in the namespace; correct either, or list the "+
+			"workload in the annotation "+
 			names.Expects+" if the cluster has it")
 	return false
 }

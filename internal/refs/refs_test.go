@@ -67,7 +67,9 @@ var podCases = []refCase{{
 	reason: "a pod with a claim that does not exist stays Pending",
 	resolves: func(b *bundle) {
 		b.add(claim("data", "", "gp3"))
-		b.volume("data", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}})
+		b.volume("data", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+			ClaimName: "data",
+		}})
 	},
 	breaks: func(b *bundle) { b.more = nil },
 	want:   []string{jobPod + "volumes[data].persistentVolumeClaim: PersistentVolumeClaim training/data"},
@@ -77,7 +79,9 @@ var podCases = []refCase{{
 	resolves: func(b *bundle) {
 		b.etcd.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 		b.etcd.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
-		b.volume("backup", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-etcd-2"}})
+		b.volume("backup", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+			ClaimName: "data-etcd-2",
+		}})
 	},
 	breaks: func(b *bundle) { b.etcd.Spec.Replicas = ptr(int32(2)) },
 	want:   []string{jobPod + "volumes[backup].persistentVolumeClaim: PersistentVolumeClaim training/data-etcd-2"},
@@ -120,7 +124,10 @@ var podCases = []refCase{{
 	reason: "the API server refuses a mount without volume, and two mounts in one place",
 	resolves: func(b *bundle) {
 		b.volume("shm", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
-		b.worker.VolumeMounts = []corev1.VolumeMount{{Name: "shm", MountPath: "/dev/shm"}, {Name: "shm", MountPath: "/tmp"}}
+		b.worker.VolumeMounts = []corev1.VolumeMount{
+			{Name: "shm", MountPath: "/dev/shm"},
+			{Name: "shm", MountPath: "/tmp"},
+		}
 	},
 	breaks: func(b *bundle) {
 		b.worker.VolumeMounts[1] = corev1.VolumeMount{Name: "scratch", MountPath: "/dev/shm/"}
@@ -185,7 +192,8 @@ var podCases = []refCase{{
 		b.envFrom("RANK", field("metadata.annotations['batch.kubernetes.io/job-completion-index']"))
 		b.envFrom("NAME", field("metadata.name"))
 		etcd := &b.etcd.Spec.Template.Spec.Containers[0]
-		etcd.Env = []corev1.EnvVar{{Name: "POD", ValueFrom: ptr(field("metadata.labels['statefulset.kubernetes.io/pod-name']"))}}
+		etcd.Env = []corev1.EnvVar{{Name: "POD", ValueFrom: ptr(
+			field("metadata.labels['statefulset.kubernetes.io/pod-name']"))}}
 	},
 	breaks: func(b *bundle) {
 		delete(b.job.Spec.Template.Labels, "role")
@@ -204,10 +212,24 @@ var podCases = []refCase{{
 		app := map[string]string{"app": "x"}
 		b.add(
 			&corev1.Pod{ObjectMeta: named("pod"), Spec: corev1.PodSpec{}},
-			&batchv1.CronJob{ObjectMeta: named("cron"), Spec: batchv1.CronJobSpec{JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template(app, "c")}}}},
-			&appsv1.Deployment{ObjectMeta: named("deploy"), Spec: appsv1.DeploymentSpec{Selector: matching(app), Template: template(app, "c")}},
-			&appsv1.ReplicaSet{ObjectMeta: named("rs"), Spec: appsv1.ReplicaSetSpec{Selector: matching(app), Template: template(app, "c")}},
-			&appsv1.DaemonSet{ObjectMeta: named("ds"), Spec: appsv1.DaemonSetSpec{Selector: matching(app), Template: template(app, "c")}},
+			&batchv1.CronJob{
+				ObjectMeta: named("cron"),
+				Spec: batchv1.CronJobSpec{JobTemplate: batchv1.JobTemplateSpec{
+					Spec: batchv1.JobSpec{Template: template(app, "c")},
+				}},
+			},
+			&appsv1.Deployment{
+				ObjectMeta: named("deploy"),
+				Spec:       appsv1.DeploymentSpec{Selector: matching(app), Template: template(app, "c")},
+			},
+			&appsv1.ReplicaSet{
+				ObjectMeta: named("rs"),
+				Spec:       appsv1.ReplicaSetSpec{Selector: matching(app), Template: template(app, "c")},
+			},
+			&appsv1.DaemonSet{
+				ObjectMeta: named("ds"),
+				Spec:       appsv1.DaemonSetSpec{Selector: matching(app), Template: template(app, "c")},
+			},
 		)
 	},
 	breaks: func(b *bundle) {
@@ -258,18 +280,23 @@ var objectCases = []refCase{{
 	name:   "subdomain of unselected pods",
 	reason: "labels of the Job controller count, an index that no pod has does not",
 	resolves: func(b *bundle) {
-		b.service.Spec.Selector = map[string]string{"job-name": "imagenet", "batch.kubernetes.io/job-completion-index": "3"}
+		b.service.Spec.Selector = map[string]string{
+			"job-name": "imagenet",
+			"batch.kubernetes.io/job-completion-index": "3",
+		}
 	},
 	breaks: func(b *bundle) { b.service.Spec.Selector["batch.kubernetes.io/job-completion-index"] = "4" },
 	want: []string{
 		jobPod + "subdomain: Service training/imagenet",
-		"Service training/imagenet: spec.selector: pods training/batch.kubernetes.io/job-completion-index=4,job-name=imagenet",
+		"Service training/imagenet: spec.selector: pods " +
+			"training/batch.kubernetes.io/job-completion-index=4,job-name=imagenet",
 	},
 }, {
 	name:   "Service selector",
 	reason: "a Service that selects nothing has no endpoints; pods of one set have names of their own",
 	resolves: func(b *bundle) {
-		b.add(headless("first", map[string]string{"statefulset.kubernetes.io/pod-name": "etcd-0"}), headless("manual", nil))
+		b.add(headless("first", map[string]string{"statefulset.kubernetes.io/pod-name": "etcd-0"}),
+			headless("manual", nil))
 	},
 	breaks: func(b *bundle) {
 		b.more[0].(*corev1.Service).Spec.Selector["statefulset.kubernetes.io/pod-name"] = "etcd-3"
@@ -291,12 +318,15 @@ var objectCases = []refCase{{
 	name:   "PodDisruptionBudget",
 	reason: "a budget that selects nothing protects nothing",
 	resolves: func(b *bundle) {
-		b.add(&policyv1.PodDisruptionBudget{ObjectMeta: named("pdb"), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"zookeeper", "etcd"}},
-				{Key: "role", Operator: metav1.LabelSelectorOpDoesNotExist},
-			},
-		}}})
+		b.add(&policyv1.PodDisruptionBudget{
+			ObjectMeta: named("pdb"),
+			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"zookeeper", "etcd"}},
+					{Key: "role", Operator: metav1.LabelSelectorOpDoesNotExist},
+				},
+			}},
+		})
 	},
 	breaks: func(b *bundle) {
 		sel := b.more[0].(*policyv1.PodDisruptionBudget).Spec.Selector
@@ -333,7 +363,10 @@ var objectCases = []refCase{{
 	reason: "a pinned pair needs both sides and one class; a StorageClass is the cluster's",
 	resolves: func(b *bundle) {
 		b.add(claim("data", "pv", "efs"), &corev1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: "pv", Labels: map[string]string{"app.kubernetes.io/managed-by": "tegen"}},
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   "pv",
+				Labels: map[string]string{"app.kubernetes.io/managed-by": "tegen"},
+			},
 			Spec: corev1.PersistentVolumeSpec{
 				StorageClassName: "efs",
 				ClaimRef:         &corev1.ObjectReference{Namespace: "training", Name: "data"},
@@ -409,15 +442,22 @@ var controllerCases = []refCase{{
 	name:   "NotIn over ordinals",
 	reason: "some pod of four is neither 0 nor 1; of two, none is",
 	resolves: func(b *bundle) {
-		b.add(&policyv1.PodDisruptionBudget{ObjectMeta: named("rest"), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{"job-name": "imagenet"},
-			MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "batch.kubernetes.io/job-completion-index", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"0", "1"}},
-			},
-		}}})
+		b.add(&policyv1.PodDisruptionBudget{
+			ObjectMeta: named("rest"),
+			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"job-name": "imagenet"},
+				MatchExpressions: []metav1.LabelSelectorRequirement{
+					{
+						Key: "batch.kubernetes.io/job-completion-index", Operator: metav1.LabelSelectorOpNotIn,
+						Values: []string{"0", "1"},
+					},
+				},
+			}},
+		})
 	},
 	breaks: func(b *bundle) { b.job.Spec.Completions = ptr(int32(2)) },
-	want:   []string{"PodDisruptionBudget training/rest: spec.selector: pods training/batch.kubernetes.io/job-completion-index notin (0,1),job-name=imagenet"},
+	want: []string{"PodDisruptionBudget training/rest: spec.selector: pods " +
+		"training/batch.kubernetes.io/job-completion-index notin (0,1),job-name=imagenet"},
 }, {
 	name:   "objects of others",
 	reason: "a volume without tegen's label may be bound to anyone's claim, and generated names are not names yet",
@@ -439,9 +479,12 @@ func TestShuffled(t *testing.T) {
 	b.env("A_ENDPOINT", "etcd:1")
 	b.env("B_ENDPOINT", "imagenet-9.imagenet:29400")
 	b.envFrom("HF_TOKEN", secretKey("hf", "token"))
-	b.volume("data", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}})
+	b.volume("data", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+		ClaimName: "data",
+	}})
 	// Of two objects with one name either could win, so only the name counts.
-	b.add(secret("hf", "token"), secret("hf"), claim("dat", "pv", ""), claim("a-data", "pv", ""), claim("b-data", "pv", ""))
+	b.add(secret("hf", "token"), secret("hf"), claim("dat", "pv", ""), claim("a-data", "pv", ""),
+		claim("b-data", "pv", ""))
 	b.add(headless("etcd", map[string]string{"app": "nothing"}, 1))
 	objs := b.objects()
 	want := refs.Check(objs)

@@ -19,10 +19,14 @@ func TestRename(t *testing.T) {
 	b.etcdService.Name = "eks-" + b.etcdService.Name
 	const renamed = "did a prefix or patch rename it? nearest: Service training/eks-"
 	want := []string{
-		"Job training/imagenet: spec.template.spec.containers[worker].args[0]: Service training/etcd: no object of that name is in the set; " + renamed + "etcd",
-		"Job training/imagenet: spec.template.spec.containers[worker].env[PET_RDZV_ENDPOINT]: Service training/etcd: no object of that name is in the set; " + renamed + "etcd",
-		"Job training/imagenet: spec.template.spec.subdomain: Service training/imagenet: no object of that name is in the set; without it hostname.subdomain does not resolve; " + renamed + "imagenet",
-		"StatefulSet training/etcd: spec.serviceName: Service training/etcd: no object of that name is in the set; without it the pods have no names in DNS; " + renamed + "etcd",
+		"Job training/imagenet: spec.template.spec.containers[worker].args[0]: Service training/etcd: no object of " +
+			"that name is in the set; " + renamed + "etcd",
+		"Job training/imagenet: spec.template.spec.containers[worker].env[PET_RDZV_ENDPOINT]: Service training/etcd: " +
+			"no object of that name is in the set; " + renamed + "etcd",
+		"Job training/imagenet: spec.template.spec.subdomain: Service training/imagenet: no object of that name is " +
+			"in the set; without it hostname.subdomain does not resolve; " + renamed + "imagenet",
+		"StatefulSet training/etcd: spec.serviceName: Service training/etcd: no object of that name is in the set; " +
+			"without it the pods have no names in DNS; " + renamed + "etcd",
 	}
 	var got []string
 	for _, broken := range refs.Check(b.objects()) {
@@ -63,7 +67,9 @@ func TestExpects(t *testing.T) {
 	b.env("MLFLOW_URI", "http://mlflow:5000")
 	b.env("PEER_ADDR", "mlflow-0.mlflow")
 	b.job.Spec.Template.Spec.ServiceAccountName = "trainer"
-	b.volume("data", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}})
+	b.volume("data", corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+		ClaimName: "data",
+	}})
 	if got := refs.Check(b.objects()); len(got) != 4 {
 		t.Errorf("four objects are absent (nothing shows that mlflow-0.mlflow is one): %v", got)
 	}

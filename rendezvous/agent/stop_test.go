@@ -283,7 +283,7 @@ func TestGraceEnds(t *testing.T) {
 }
 
 func TestSignalDuringARestartStops(t *testing.T) {
-	cmd, out := startAgent(t, "one fails, one is stubborn", 2, "TEST_GRACE=6s", "TEST_RESTARTS=5")
+	cmd, out := startAgent(t, "one fails, one is stubborn", 2, "TEST_GRACE=2s", "TEST_RESTARTS=5")
 	out.await(t, "failing", 1)
 	time.Sleep(200 * time.Millisecond)
 	send(t, cmd, syscall.SIGTERM)

@@ -239,6 +239,7 @@ func TestFail(t *testing.T) {
 // TestChanged: a world is over once somebody waits, and once the active version is gone or is another; not when the run
 // is closed, as its workers may be about to succeed.
 func TestChanged(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(s torchetcd.State) url.Values{
 		"waiting": func(s torchetcd.State) url.Values {
 			s.Waiting++
@@ -283,6 +284,7 @@ const foreign = `{"status": "final", "version": "7", "participants": [0], "keep_
 // TestBarrierEnds: whoever waits for the others does so no longer once they are in another world, which is not closed, or
 // once one of them has closed the run.
 func TestBarrierEnds(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]torchetcd.Status{"another world": torchetcd.Final, "closed": torchetcd.Closed} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, r *run) {

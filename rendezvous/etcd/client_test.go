@@ -18,19 +18,18 @@ import (
 
 // TestFailover: an endpoint that does not answer is passed over for the next, and for those that the store names.
 func TestFailover(t *testing.T) {
-	door := openDoor(t)
-	second := httptestServer(t, door, nil)
-	first := httptestServer(t, door, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/v2/machines" {
-				if _, err := fmt.Fprint(w, "http://127.0.0.1:1, "+second.URL+", not a url, "+second.URL); err != nil {
-					t.Error(err)
-				}
-				return
+	t.Parallel()
+	api := companion(t)
+	second := serve(t, api)
+	first := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/machines" {
+			if _, err := fmt.Fprint(w, "http://127.0.0.1:1, "+second.URL+", not a url, "+second.URL); err != nil {
+				t.Error(err)
 			}
-			h.ServeHTTP(w, r)
-		})
-	})
+			return
+		}
+		api.ServeHTTP(w, r)
+	}))
 	c := newClient([]string{strings.TrimPrefix(first.URL, "http://")}, nil, "", "", time.Second)
 	defer c.close()
 	if err := c.discover(t.Context()); err != nil {
@@ -53,10 +52,11 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestSecured: agents come in where the door wants a certificate it knows, and a password. It refuses as etcd 3.4 does
+// TestSecured: agents are let in where the API asks for a known certificate and a password. It refuses as etcd 3.4 does
 // (writeNoAuth in etcdserver/api/v2http/client_auth.go), which asks a guest's role where nobody gives a password.
 func TestSecured(t *testing.T) {
-	door := openDoor(t)
+	t.Parallel()
+	api := companion(t)
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "agent" || password != "secret" {
 			w.Header().Set("Content-Type", "application/json")
@@ -64,7 +64,7 @@ func TestSecured(t *testing.T) {
 			_, _ = w.Write([]byte(`{"message":"Insufficient credentials"}`))
 			return
 		}
-		door.ServeHTTP(w, r)
+		api.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -102,11 +102,11 @@ func TestSecured(t *testing.T) {
 
 // TestStoreReturns: an agent in a world outlives a store that does not answer for a while.
 func TestStoreReturns(t *testing.T) {
-	door := openDoor(t)
-	var down failing
-	s := httptestServer(t, door, func(h http.Handler) http.Handler { down.Handler = h; return &down })
+	t.Parallel()
+	down := failing{Handler: companion(t)}
+	s := serve(t, &down)
 	r := &run{t: t, address: s.Listener.Addr().String(), log: &buffer{}, timings: quick}
-	r.Settings = rendezvous.Settings{RunID: "a", Min: 2, Max: 2, Join: time.Minute, LastCall: time.Second}
+	r.Settings = rendezvous.Settings{RunID: t.Name(), Min: 2, Max: 2, Join: time.Minute, LastCall: time.Second}
 	agents := r.agents(2)
 	worlds := r.world(agents...)
 	down.set(true)

@@ -12,31 +12,31 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
-// driver gives a machine its clock, its dice and its store. One goroutine steps it; each request has one of its own.
+// driver gives a machine its clock, randomness and store. One goroutine steps it; each request has one of its own.
 type driver struct {
 	client  *client
 	log     *slog.Logger
 	machine *torchetcd.Machine
 	began   time.Time
 
-	orders   chan order
+	calls    chan call
 	answers  chan torchetcd.Event
 	done     chan struct{}
 	watching map[int]context.CancelFunc
 	timer    *time.Timer
-	asker    chan<- outcome // who waits for what became of its order
+	asker    chan<- outcome // who waits for what became of its call
 	changed  chan struct{}  // of the world, closed once it is over
-	silent   atomic.Bool    // the store, and that has been said
+	silent   atomic.Bool    // the store does not answer, and this is logged
 }
 
-// order is an event that somebody outside wants to happen.
-type order struct {
+// call is an event that somebody outside wants to happen.
+type call struct {
 	kind  string
 	until time.Duration // from now
 	reply chan<- outcome
 }
 
-// outcome is what became of an order.
+// outcome is what became of a call.
 type outcome struct {
 	kind    string
 	world   torchetcd.Membership
@@ -48,7 +48,7 @@ func newDriver(c *client, log *slog.Logger, p torchetcd.Protocol) *driver {
 	timer.Stop()
 	return &driver{
 		client: c, log: log, machine: torchetcd.New(p), began: time.Now(), timer: timer,
-		orders: make(chan order), answers: make(chan torchetcd.Event), done: make(chan struct{}),
+		calls: make(chan call), answers: make(chan torchetcd.Event), done: make(chan struct{}),
 		watching: map[int]context.CancelFunc{},
 	}
 }
@@ -62,9 +62,9 @@ func (d *driver) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case o := <-d.orders:
+		case o := <-d.calls:
 			d.asker = o.reply
-			d.over() // whoever asks for something else has left its world
+			d.over() // any call leaves the world
 			e = torchetcd.Event{Kind: o.kind, Until: time.Since(d.began) + o.until}
 		case e = <-d.answers:
 			if cancel := d.watching[e.ID]; cancel != nil {
@@ -107,7 +107,7 @@ func (d *driver) act(ctx context.Context, a torchetcd.Action) {
 	}
 }
 
-// over tells whoever works in the world that it has ended.
+// over reports that the world has ended.
 func (d *driver) over() {
 	if d.changed != nil {
 		close(d.changed)
@@ -117,12 +117,12 @@ func (d *driver) over() {
 
 func (d *driver) reply(o outcome) {
 	if d.asker != nil {
-		d.asker <- o // it has room
+		d.asker <- o // it is buffered
 		d.asker = nil
 	}
 }
 
-// request makes a request, and answers it in any case.
+// request makes a request, and always hands the machine a reply.
 func (d *driver) request(ctx context.Context, a torchetcd.Action) {
 	asking := ctx
 	if a.Kind == torchetcd.Watch {
@@ -206,19 +206,19 @@ func options(a torchetcd.Action) url.Values {
 	return o
 }
 
-// order has an event happen, and waits for what becomes of it.
-func (d *driver) order(ctx context.Context, kind string, until time.Duration) (outcome, error) {
+// call has an event happen, and waits for what becomes of it.
+func (d *driver) call(ctx context.Context, kind string, until time.Duration) (outcome, error) {
 	reply := make(chan outcome, 1)
 	select {
-	case d.orders <- order{kind: kind, until: until, reply: reply}:
+	case d.calls <- call{kind: kind, until: until, reply: reply}:
 	case <-d.done:
-		return outcome{}, errDropped
+		return outcome{}, errAgentClosed
 	}
 	select {
 	case o := <-reply:
 		return o, nil
 	case <-d.done:
-		return outcome{}, errDropped
+		return outcome{}, errAgentClosed
 	case <-ctx.Done():
 		return outcome{}, context.Cause(ctx)
 	}

@@ -21,13 +21,15 @@ func each(t *testing.T, test func(*testing.T, *run)) {
 	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &run{t: t, address: store.open(t), log: &buffer{}}
+			r := &run{t: t, address: store.open(t).address, log: &buffer{}}
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("agents:\n%s", r.log)
 				}
 			})
-			r.Settings = rendezvous.Settings{RunID: strings.ReplaceAll(t.Name(), "/", "-"), Min: 1, Max: 8, Join: time.Minute, LastCall: time.Second}
+			r.Settings = rendezvous.Settings{
+				RunID: strings.ReplaceAll(t.Name(), "/", "-"), Min: 1, Max: 8, Join: time.Minute, LastCall: time.Second,
+			}
 			test(t, r)
 		})
 	}
@@ -145,6 +147,7 @@ func (r *run) check(worlds []rendezvous.World, agents []*Agent) {
 
 // TestWorld: agents that come at once form one world, and finish it together.
 func TestWorld(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 3, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			each(t, func(t *testing.T, r *run) {

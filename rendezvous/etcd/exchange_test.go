@@ -210,6 +210,7 @@ func (p peer) recentBarrier(ctx context.Context) error {
 // TestDialects: agents of ours and of torch tell each other all they need, whoever has rank 0, in both of torch's
 // dialects.
 func TestDialects(t *testing.T) {
+	t.Parallel()
 	dialects := map[string]struct {
 		meet    func(peer, context.Context) (ranks, string, error)
 		barrier func(peer, context.Context) error

@@ -21,22 +21,28 @@ import (
 )
 
 // stores are what the tests run against. All share one server of each kind, which is started when the first needs it, and
-// have runs of their own.
-var stores = map[string]*server{"etcd-3.4": {start: startEtcd}, "door": {start: startDoor}}
+// have runs of their own: closing an embedded etcd takes seconds.
+var stores = map[string]*server{"etcd-3.4": {start: startEtcd}, "companion": {start: startCompanion}}
 
 // server is started once, for all tests.
 type server struct {
-	start   func(dir string) (address string, stop func(), err error)
+	start   func(dir string) (started, error)
 	once    sync.Once
-	address string
-	stop    func()
+	started started
 	err     error
+}
+
+// started is a server that runs.
+type started struct {
+	address string
+	handler http.Handler // of the companion, in this process
+	stop    func()
 }
 
 // errNone says that a store is not installed here.
 var errNone = errors.New("no etcd 3.4 is installed: Debian's package etcd-server has one that still speaks v2")
 
-func (s *server) open(t *testing.T) string {
+func (s *server) open(t *testing.T) started {
 	t.Helper()
 	s.once.Do(s.begin)
 	switch {
@@ -45,7 +51,7 @@ func (s *server) open(t *testing.T) string {
 	case s.err != nil:
 		t.Fatal(s.err)
 	}
-	return s.address
+	return s.started
 }
 
 // begin starts the server. Its directory outlives the test that is the first.
@@ -55,9 +61,9 @@ func (s *server) begin() {
 		s.err = err
 		return
 	}
-	s.address, s.stop, s.err = s.start(dir)
-	stop := s.stop
-	s.stop = func() {
+	s.started, s.err = s.start(dir)
+	stop := s.started.stop
+	s.started.stop = func() {
 		if stop != nil {
 			stop()
 		}
@@ -67,59 +73,49 @@ func (s *server) begin() {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "16"); err != nil { // they wait, and reckon little
+	if err := flag.Set("test.parallel", "32"); err != nil { // they wait, and compute little
 		panic(err)
 	}
 	code := m.Run()
 	for _, s := range stores {
-		if s.stop != nil {
-			s.stop()
+		if s.started.stop != nil {
+			s.started.stop()
 		}
 	}
 	os.Exit(code)
 }
 
-// newDoor is the v2 door of the companion, on an etcd of today.
-func newDoor(dir string) (h http.Handler, stop func(), err error) {
+// startCompanion starts the v2 API of the companion, on an etcd of today.
+func startCompanion(dir string) (started, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := store.Embedded{Dir: dir}.Open(ctx)
 	if err != nil {
 		cancel()
-		return nil, nil, err
+		return started{}, err
 	}
 	k, err := keys.Open(ctx, s.Client, keys.Options{})
 	if err != nil {
 		cancel()
-		return nil, nil, errors.Join(err, s.Close())
+		return started{}, errors.Join(err, s.Close())
 	}
-	return k.Handler(), func() { k.Close(); cancel(); _ = s.Close() }, nil
+	h := httptest.NewServer(k.Handler())
+	return started{h.Listener.Addr().String(), k.Handler(), func() {
+		h.CloseClientConnections()
+		h.Close()
+		k.Close()
+		cancel()
+		_ = s.Close()
+	}}, nil
 }
 
-func startDoor(dir string) (address string, stop func(), err error) {
-	h, end, err := newDoor(dir)
-	if err != nil {
-		return "", nil, err
-	}
-	s := httptest.NewServer(h)
-	return s.Listener.Addr().String(), func() { s.CloseClientConnections(); s.Close(); end() }, nil
-}
-
-// openDoor is a door for one test.
-func openDoor(t *testing.T) http.Handler {
+// companion is the v2 API of the companion, to be served by a test in its own way.
+func companion(t *testing.T) http.Handler {
 	t.Helper()
-	h, stop, err := newDoor(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	return h
+	return stores["companion"].open(t).handler
 }
 
-func httptestServer(t *testing.T, h http.Handler, wrap func(http.Handler) http.Handler) *httptest.Server {
+func serve(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
-	if wrap != nil {
-		h = wrap(h)
-	}
 	s := httptest.NewServer(h)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -129,36 +125,37 @@ func httptestServer(t *testing.T, h http.Handler, wrap func(http.Handler) http.H
 }
 
 // startEtcd starts the etcd of the system with its v2 API, which etcd dropped in 3.6.
-func startEtcd(dir string) (address string, stop func(), err error) {
+func startEtcd(dir string) (started, error) {
 	path, err := exec.LookPath("etcd")
 	if err != nil {
-		return "", nil, errNone
+		return started{}, errNone
 	}
 	if out, err := exec.Command(path, "--version").Output(); err != nil || !strings.Contains(string(out), "Version: 3.4") {
-		return "", nil, fmt.Errorf("%w; %s is %q, %w", errNone, path, out, err)
+		return started{}, fmt.Errorf("%w; %s is %q, %w", errNone, path, out, err)
 	}
 	address, err1 := free()
 	peer, err2 := free()
 	if err := errors.Join(err1, err2); err != nil {
-		return "", nil, err
+		return started{}, err
 	}
 	log := &buffer{}
 	c := exec.Command(path, "--enable-v2", "--data-dir", dir, "--log-level", "error",
 		"--listen-client-urls", "http://"+address, "--advertise-client-urls", "http://"+address,
-		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
+		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer,
+		"--initial-cluster", "default=http://"+peer)
 	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
-		return "", nil, err
+		return started{}, err
 	}
-	stop = func() {
+	stop := func() {
 		_ = c.Process.Kill()
 		_ = c.Wait() // it says that it was killed
 	}
 	if err := await(address); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("starting etcd: %w\n%s", err, log)
+		return started{}, fmt.Errorf("starting etcd: %w\n%s", err, log)
 	}
-	return address, stop, nil
+	return started{address: address, stop: stop}, nil
 }
 
 // await waits until a server answers, which for etcd means that it has a leader.

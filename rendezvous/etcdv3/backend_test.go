@@ -3,8 +3,10 @@ package etcdv3
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/url"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -18,42 +20,65 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// open starts a store for one test.
-func open(t testing.TB) *clientv3.Client {
-	t.Helper()
-	s, err := store.Embedded{Dir: t.TempDir()}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s.Client
+// shared is the server of all tests, which have runs of their own: closing an embedded etcd takes seconds. It is reached
+// as one elsewhere is: hundreds of watches at a time are too much for the channels of an in-process client, whose two
+// ends then wait for each other for ever.
+var shared struct {
+	once     sync.Once
+	endpoint string
+	stop     func()
+	err      error
 }
 
-// openTCP starts a store that is reached as one elsewhere is. Hundreds of watches at a time are too much for the channels
-// of an in-process client: its two ends then wait for each other for ever.
-func openTCP(t testing.TB) *clientv3.Client {
-	t.Helper()
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "32"); err != nil { // they wait, and compute little
+		panic(err)
+	}
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	os.Exit(code)
+}
+
+func startShared() {
+	dir, err := os.MkdirTemp("", "tegen-etcd-")
+	if err != nil {
+		shared.err = err
+		return
+	}
 	cfg := embed.NewConfig()
-	cfg.Dir, cfg.LogLevel = t.TempDir(), "panic"
+	cfg.Dir, cfg.LogLevel = dir, "panic"
 	local := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{local}, []url.URL{local}
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{local}, []url.URL{local}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
-		t.Fatal(err)
+		shared.err = err
+		return
 	}
-	t.Cleanup(server.Close)
+	shared.stop = func() {
+		server.Close()
+		_ = os.RemoveAll(dir)
+	}
 	select {
 	case <-server.Server.ReadyNotify():
+		shared.endpoint = server.Clients[0].Addr().String()
 	case <-time.After(time.Minute):
-		t.Fatal("the store does not start")
+		shared.err = errors.New("the store does not start")
 	}
-	c, err := store.External{Endpoints: []string{server.Clients[0].Addr().String()}}.Open(t.Context())
+}
+
+// open returns a client of the server for one test.
+func open(t testing.TB) *clientv3.Client {
+	t.Helper()
+	shared.once.Do(startShared)
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	c, err := store.External{Endpoints: []string{shared.endpoint}}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +168,11 @@ func changed(t testing.TB, peers ...*peer) {
 	}
 }
 
+// settings are those of a test's own run.
+func settings(t testing.TB, least, most int) rendezvous.Settings {
+	return rendezvous.Settings{RunID: t.Name(), Min: least, Max: most, Join: time.Minute}
+}
+
 func crowd(t testing.TB, c *clientv3.Client, s rendezvous.Settings, n int, o Options) []*peer {
 	var all []*peer
 	for i := range n {
@@ -153,28 +183,32 @@ func crowd(t testing.TB, c *clientv3.Client, s rendezvous.Settings, n int, o Opt
 
 // TestWorlds: as many as are needed form a world, ask for another, and finish together.
 func TestWorlds(t *testing.T) {
-	c := open(t)
+	t.Parallel()
 	for _, n := range []int{1, 2, 3, 8} {
-		s := rendezvous.Settings{RunID: fmt.Sprint("run-", n), Min: n, Max: n, Join: time.Minute, LastCall: time.Hour}
-		all := crowd(t, c, s, n, Options{})
-		together(all, join(t))
-		checkWorld(t, 1, all...)
-		again := join(t)
-		together(all, func(p *peer) {
-			if p != all[0] { // which asks for a restart
-				changed(t, p)
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			c, s := open(t), settings(t, n, n)
+			s.LastCall = time.Hour
+			all := crowd(t, c, s, n, Options{})
+			together(all, join(t))
+			checkWorld(t, 1, all...)
+			again := join(t)
+			together(all, func(p *peer) {
+				if p != all[0] { // which asks for a restart
+					changed(t, p)
+				}
+				again(p)
+			})
+			checkWorld(t, 2, all...)
+			together(all, func(p *peer) {
+				if err := p.Finish(within(t)); err != nil {
+					t.Errorf("%s: %v", p.id, err)
+				}
+			})
+			late := newPeer(t, c, s, "late", Options{})
+			if _, err := late.Join(within(t)); !errors.Is(err, rendezvous.ErrClosed) {
+				t.Errorf("a late agent: %v", err)
 			}
-			again(p)
 		})
-		checkWorld(t, 2, all...)
-		together(all, func(p *peer) {
-			if err := p.Finish(within(t)); err != nil {
-				t.Errorf("%s: %v", p.id, err)
-			}
-		})
-		late := newPeer(t, c, s, "late", Options{})
-		if _, err := late.Join(within(t)); !errors.Is(err, rendezvous.ErrClosed) {
-			t.Errorf("a late agent: %v", err)
-		}
 	}
 }

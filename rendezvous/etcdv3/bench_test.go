@@ -31,11 +31,11 @@ func spread(b *testing.B, c *clientv3.Client, all []*peer) {
 func BenchmarkForm(b *testing.B) {
 	for _, n := range []int{64, 256, 1000, 4000} {
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
-			c := openTCP(b)
+			c := open(b)
 			var sum, most Stats
 			for i := range b.N {
 				b.StopTimer()
-				s := rendezvous.Settings{RunID: fmt.Sprint("run", i), Min: n, Max: n, Join: 5 * time.Minute}
+				s := rendezvous.Settings{RunID: fmt.Sprint(b.Name(), b.N, i), Min: n, Max: n, Join: 5 * time.Minute}
 				all := crowd(b, c, s, n, Options{Lease: time.Minute, Port: func() (int, error) { return 1, nil }})
 				spread(b, c, all)
 				call := join(b)
@@ -68,10 +68,10 @@ func BenchmarkRecover(b *testing.B) {
 	for _, n := range []int{8, 64, 256, 1000} {
 		for _, k := range []int{0, n / 2} {
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
-				c := openTCP(b)
+				c := open(b)
 				for i := range b.N {
 					b.StopTimer()
-					s := rendezvous.Settings{RunID: fmt.Sprint("run", i), Min: n - 1, Max: n - 1, Join: 5 * time.Minute}
+					s := rendezvous.Settings{RunID: fmt.Sprint(b.Name(), b.N, i), Min: n - 1, Max: n - 1, Join: 5 * time.Minute}
 					o := Options{Lease: time.Minute, Port: func() (int, error) { return 1, nil }}
 					all := crowd(b, c, s, n, o)
 					all[k].options.Lease = 2 * time.Second

@@ -3,6 +3,7 @@ package etcdv3
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"testing"
 	"time"
@@ -29,8 +30,10 @@ func back(t testing.TB, peers ...*peer) {
 // TestElastic: fewer than may be are waited for until the last call is over; who comes later gets a new world, and who
 // leaves leaves a new one behind at once.
 func TestElastic(t *testing.T) {
+	t.Parallel()
 	c := open(t)
-	s := rendezvous.Settings{RunID: "r", Min: 2, Max: 4, Join: time.Minute, LastCall: 50 * time.Millisecond}
+	s := settings(t, 2, 4)
+	s.LastCall = 50 * time.Millisecond
 	all := crowd(t, c, s, 4, quick)
 	together(all[:2], join(t))
 	checkWorld(t, 1, all[:2]...)
@@ -55,8 +58,11 @@ func TestElastic(t *testing.T) {
 
 // TestLastCall: with a last call that never ends, a world is formed as soon as it is full.
 func TestLastCall(t *testing.T) {
+	t.Parallel()
 	c := open(t)
-	all := crowd(t, c, rendezvous.Settings{RunID: "r", Min: 1, Max: 3, Join: time.Minute, LastCall: time.Hour}, 3, quick)
+	s := settings(t, 1, 3)
+	s.LastCall = time.Hour
+	all := crowd(t, c, s, 3, quick)
 	together(all, join(t))
 	checkWorld(t, 1, all...)
 }
@@ -64,9 +70,9 @@ func TestLastCall(t *testing.T) {
 // TestLost: an agent that goes without a word is missed when its lease is over, whether it leads or not, and another takes
 // its place. Its own world has ended for it by then.
 func TestLost(t *testing.T) {
-	c := openTCP(t)
-	s := rendezvous.Settings{RunID: "r", Min: 3, Max: 3, Join: time.Minute}
-	all := crowd(t, c, s, 5, quick)
+	t.Parallel()
+	c := open(t)
+	all := crowd(t, c, settings(t, 3, 3), 5, quick)
 	all, spare := all[:3], all[3:]
 	together(all, join(t))
 	for i, leader := range []bool{true, false} {
@@ -93,8 +99,9 @@ func TestLost(t *testing.T) {
 
 // TestLease: an agent whose lease is taken away joins anew, as another.
 func TestLease(t *testing.T) {
+	t.Parallel()
 	c := open(t)
-	all := crowd(t, c, rendezvous.Settings{RunID: "r", Min: 2, Max: 2, Join: time.Minute}, 2, quick)
+	all := crowd(t, c, settings(t, 2, 2), 2, quick)
 	together(all, join(t))
 	if _, err := c.Revoke(within(t), all[0].session.lease); err != nil {
 		t.Fatal(err)
@@ -105,8 +112,9 @@ func TestLease(t *testing.T) {
 
 // TestBeyond: who comes when the world is full waits, and costs the others nothing, until there is room.
 func TestBeyond(t *testing.T) {
+	t.Parallel()
 	c := open(t)
-	all := crowd(t, c, rendezvous.Settings{RunID: "r", Min: 2, Max: 2, Join: time.Minute}, 3, quick)
+	all := crowd(t, c, settings(t, 2, 2), 3, quick)
 	together(all[:2], join(t))
 	before := all[1].Stats().Requests
 	joined := make(chan struct{})
@@ -114,7 +122,7 @@ func TestBeyond(t *testing.T) {
 		defer close(joined)
 		join(t)(all[2])
 	}()
-	waitKeys(t, c, "/tegen/rendezvous/r/agents/", 3)
+	waitKeys(t, c, runKeys(t)+"agents/", 3)
 	select {
 	case <-all[0].world.Changed:
 		t.Error("the world at work was disturbed")
@@ -132,6 +140,9 @@ func TestBeyond(t *testing.T) {
 	<-joined
 	checkWorld(t, 2, all[0], all[2])
 }
+
+// runKeys is the prefix of the keys of a test's own run.
+func runKeys(t testing.TB) string { return "/tegen/rendezvous/" + url.PathEscape(t.Name()) + "/" }
 
 // waitKeys waits until there are so many keys.
 func waitKeys(t testing.TB, c *clientv3.Client, prefix string, want int64) {
@@ -151,8 +162,10 @@ func waitKeys(t testing.TB, c *clientv3.Client, prefix string, want int64) {
 
 // TestNobody: where too few come, or the caller has waited for long enough, nothing stays that others would wait for.
 func TestNobody(t *testing.T) {
+	t.Parallel()
 	c := open(t)
-	s := rendezvous.Settings{RunID: "r", Min: 2, Max: 2, Join: 100 * time.Millisecond}
+	s := settings(t, 2, 2)
+	s.Join = 100 * time.Millisecond
 	p := crowd(t, c, s, 1, quick)[0]
 	if _, err := p.Join(within(t)); !errors.Is(err, rendezvous.ErrTimeout) {
 		t.Errorf("%v", err)
@@ -163,56 +176,65 @@ func TestNobody(t *testing.T) {
 	if _, err := p.Join(ctx); !errors.Is(err, stopped) {
 		t.Errorf("%v", err)
 	}
-	waitKeys(t, c, "/tegen/rendezvous/r/", 0)
+	waitKeys(t, c, runKeys(t), 0)
 }
 
 // TestEnds: a run ends for all when one fails for good, or all have finished; one that leaves after it has finished is not
 // missed. What is left of it is one key, which goes in time, upon which its name can be used again.
 func TestEnds(t *testing.T) {
-	c := open(t)
+	t.Parallel()
+	for _, how := range []string{"fails", "finishes", "again"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			testEnds(t, how)
+		})
+	}
+}
+
+func testEnds(t *testing.T, how string) {
 	o := quick
 	o.TTL = 2 * time.Second
-	for _, run := range []string{"fails", "finishes", "again"} {
-		s := rendezvous.Settings{RunID: run, Min: 3, Max: 3, Join: time.Minute}
-		all := crowd(t, c, s, 3, o)
-		together(all, join(t))
-		checkWorld(t, 1, all...)
+	c := open(t)
+	all := crowd(t, c, settings(t, 3, 3), 3, o)
+	together(all, join(t))
+	checkWorld(t, 1, all...)
+	if how == "finishes" {
 		brief, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, errors.New("enough"))
-		if run == "finishes" {
-			if err := all[2].Finish(brief); err == nil || brief.Err() == nil {
-				t.Errorf("one alone has finished: %v", err)
+		defer cancel()
+		if err := all[2].Finish(brief); err == nil || brief.Err() == nil {
+			t.Errorf("one alone has finished: %v", err)
+		}
+	}
+	together(all, func(p *peer) {
+		switch {
+		case how == "fails" && p == all[0]:
+			if err := p.Fail(within(t)); err != nil {
+				t.Error(err)
+			}
+		case how == "fails":
+			changed(t, p)
+			if _, err := p.Join(within(t)); !errors.Is(err, rendezvous.ErrClosed) {
+				t.Errorf("joining what another has closed: %v", err)
+			}
+		case how == "finishes" && p == all[2]:
+		default:
+			if err := p.Finish(within(t)); err != nil {
+				t.Error(err)
 			}
 		}
-		cancel()
-		together(all, func(p *peer) {
-			switch {
-			case run == "fails" && p == all[0]:
-				if err := p.Fail(within(t)); err != nil {
-					t.Error(err)
-				}
-			case run == "fails":
-				changed(t, p)
-				if _, err := p.Join(within(t)); !errors.Is(err, rendezvous.ErrClosed) {
-					t.Errorf("joining what another has closed: %v", err)
-				}
-			case run == "finishes" && p == all[2]:
-			default:
-				if err := p.Finish(within(t)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-		waitKeys(t, c, "/tegen/rendezvous/"+run+"/", 1)
-		waitKeys(t, c, "/tegen/rendezvous/"+run+"/", 0)
-		together(all, join(t))
-		checkWorld(t, 1, all...)
-	}
+	})
+	waitKeys(t, c, runKeys(t), 1)
+	waitKeys(t, c, runKeys(t), 0)
+	together(all, join(t))
+	checkWorld(t, 1, all...)
 }
 
 // TestRoles: workers of a role are counted apart.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	c := open(t)
-	s := rendezvous.Settings{RunID: "a run/with a/../name", Min: 3, Max: 3, Join: time.Minute}
+	s := settings(t, 3, 3)
+	s.RunID = "a run/with a/../name"
 	var all []*peer
 	for i, role := range []string{"trainer", "reader", "trainer"} {
 		p := newPeer(t, c, s, role+"/"+string(rune('a'+i)), quick)
@@ -241,8 +263,9 @@ func TestRoles(t *testing.T) {
 
 // TestTaken: an agent waits for one of its name to be gone.
 func TestTaken(t *testing.T) {
+	t.Parallel()
 	c := open(t)
-	s := rendezvous.Settings{RunID: "r", Min: 1, Max: 1, Join: time.Minute}
+	s := settings(t, 1, 1)
 	first, second := newPeer(t, c, s, "a", quick), newPeer(t, c, s, "a", quick)
 	join(t)(first)
 	if err := first.Close(); err != nil {

@@ -12,6 +12,7 @@ import (
 // TestModel runs agents on a store that is a model, with all that can go wrong, until a million steps have been taken.
 // TEGEN_SEED repeats one history, TEGEN_STEPS says how many are taken.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	if text := os.Getenv("TEGEN_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {

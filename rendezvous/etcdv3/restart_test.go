@@ -1,13 +1,14 @@
 package etcdv3
 
 import (
+	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/tegen-dev/tegen/rendezvous"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
@@ -16,6 +17,7 @@ type restarted struct {
 	t       testing.TB
 	at      store.Embedded
 	running *store.Store
+	clients *relay
 }
 
 func newRestarted(t testing.TB) *restarted {
@@ -28,6 +30,7 @@ func newRestarted(t testing.TB) *restarted {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	r.clients = newRelay(t, r.at.Listen)
 	r.start()
 	t.Cleanup(r.stop)
 	return r
@@ -39,12 +42,15 @@ func (r *restarted) start() {
 	if r.running, err = r.at.Open(within(r.t)); err != nil {
 		r.t.Fatal(err)
 	}
+	r.clients.open()
 }
 
+// stop ends the store. Its clients lose their connections first: etcd waits 7 s for their watches to end.
 func (r *restarted) stop() {
 	if r.running == nil {
 		return
 	}
+	r.clients.cut()
 	if err := r.running.Close(); err != nil {
 		r.t.Error(err)
 	}
@@ -54,7 +60,7 @@ func (r *restarted) stop() {
 // client is one of its own, as each agent's process has.
 func (r *restarted) client() *clientv3.Client {
 	r.t.Helper()
-	s, err := store.External{Endpoints: []string{r.at.Listen}}.Open(within(r.t))
+	s, err := store.External{Endpoints: []string{r.clients.listener.Addr().String()}}.Open(within(r.t))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -62,14 +68,74 @@ func (r *restarted) client() *clientv3.Client {
 	return s.Client
 }
 
+// relay carries connections to a store until it is cut.
+type relay struct {
+	listener net.Listener
+	mu       sync.Mutex
+	closed   bool
+	conns    []net.Conn
+}
+
+func newRelay(t testing.TB, to string) *relay {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{listener: l}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go r.carry(from, to)
+		}
+	}()
+	return r
+}
+
+func (r *relay) carry(from net.Conn, address string) {
+	to, err := net.Dial("tcp", address)
+	if err != nil {
+		_ = from.Close()
+		return
+	}
+	r.mu.Lock()
+	r.conns = append(r.conns, from, to)
+	if r.closed {
+		_, _ = from.Close(), to.Close()
+	}
+	r.mu.Unlock()
+	go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+	_, _ = io.Copy(from, to)
+	_ = from.Close()
+}
+
+func (r *relay) open() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = false
+}
+
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+	r.conns = nil
+}
+
 // TestStoreRestarts: a world outlives a store that is away for less than its leases, and agents find each other again
 // after one that is away for longer. Each has a client of its own.
 func TestStoreRestarts(t *testing.T) {
-	t.Parallel() // the store takes some seconds to end while agents watch
+	t.Parallel()
 	r := newRestarted(t)
-	s := rendezvous.Settings{RunID: "r", Min: 3, Max: 3, Join: time.Minute}
+	s := settings(t, 3, 3)
 	o := quick
-	o.Lease = 6 * time.Second
+	o.Lease = 4 * time.Second
 	var all []*peer
 	for _, id := range []string{"a", "b", "c", "d"} {
 		all = append(all, newPeer(t, r.client(), s, id, o))

@@ -64,8 +64,8 @@ func parse(t *testing.T, f []string) event {
 		return evGone{word}
 	case "leader": // CREATED REVISION
 		return evLeader{n[0], n[1]}
-	case "contended": // LEADS
-		return evContended{n[0]}
+	case "elected": // LEADS
+		return evElected{n[0]}
 	case "world": // STATE VERSION REVISION
 		return evWorld{&doc{Version: int(n[0]), State: state(word), Dir: "dir", Size: 2}, n[1]}
 	case "assigned": // PRED RANK CREATED

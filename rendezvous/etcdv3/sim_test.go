@@ -204,16 +204,16 @@ func (n *node) perform(a action) {
 	switch a := a.(type) {
 	case actJoin:
 		n.request(func() event { return s.join(n, a.entry) })
-	case actContend:
+	case actCampaign:
 		n.request(func() event {
 			if s.leader == 0 && s.agents[n.id] == n {
 				s.rev++
 				s.lead(n)
 			}
 			if s.leads == n && s.leader != 0 {
-				return evContended{s.leader}
+				return evElected{s.leader}
 			}
-			return evContended{}
+			return evElected{}
 		})
 	case actUpdate:
 		if n.updates = append(n.updates, a); len(n.updates) == 1 {

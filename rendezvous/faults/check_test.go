@@ -73,8 +73,8 @@ func (c *checker) step(r report) error {
 	return nil
 }
 
-// settled says whether all these agents work in one world that has a place for each of them, or for as many as it may have.
-func (c *checker) settled(agents []string) bool {
+// converged says whether all these agents work in one world that has a place for each of them, or for as many as it may have.
+func (c *checker) converged(agents []string) bool {
 	version, in := 0, 0
 	for _, a := range agents {
 		if c.working[a] {

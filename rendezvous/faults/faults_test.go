@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	short   = 12 * time.Second       // where nobody says how long
+	short   = 9 * time.Second        // where nobody says how long
 	quiet   = 90 * time.Second       // in which those that are left must find each other; two cores may run 50 agents
-	between = 400 * time.Millisecond // two faults, at most
+	between = 300 * time.Millisecond // two faults, at most
 )
 
 func TestMain(m *testing.M) {
@@ -44,8 +44,8 @@ type member struct {
 	gone    chan struct{}
 }
 
-// stage is a store, its agents, and what was seen of them.
-type stage struct {
+// scenario is a store, its agents, and what was seen of them.
+type scenario struct {
 	t       *testing.T
 	backend string
 	rng     *rand.Rand
@@ -63,7 +63,10 @@ type stage struct {
 
 func TestFaults(t *testing.T) {
 	for _, backend := range []string{"etcd", "etcd-v3"} {
-		t.Run(backend, func(t *testing.T) { run(t, backend) })
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			run(t, backend)
+		})
 	}
 }
 
@@ -77,7 +80,7 @@ func run(t *testing.T, backend string) {
 		}
 		length = d
 	}
-	s := &stage{t: t, backend: backend, rng: rand.New(rand.NewPCG(seed, 0)), reports: make(chan report, 1000), done: map[string]int{}, dir: t.TempDir()}
+	s := &scenario{t: t, backend: backend, rng: rand.New(rand.NewPCG(seed, 0)), reports: make(chan report, 1000), done: map[string]int{}, dir: t.TempDir()}
 	s.most = 5 + s.rng.IntN(int(number(t, "TEGEN_AGENTS", 5))-4)
 	least, most := 2, 2+s.most/2+s.rng.IntN(s.most/2)
 	t.Logf("seed %d: up to %d agents of %d:%d for %s", seed, s.most, least, most, length)
@@ -92,10 +95,10 @@ func run(t *testing.T, backend string) {
 		s.fault(least, most)
 		s.watch(time.Duration(s.rng.Int64N(int64(between))))
 		if s.rng.IntN(20) == 0 {
-			s.settle() // or agents would hardly ever form a world among so many faults
+			s.converge() // or agents would hardly ever form a world among so many faults
 		}
 	}
-	s.settle()
+	s.converge()
 	t.Logf("seed %d: %d agents, %d worlds seen %d times, faults %v", seed, s.started, len(s.check.worlds), s.finals, s.done)
 	if s.finals == 0 {
 		t.Error("no agent was ever in a world: nothing was tested")
@@ -103,7 +106,7 @@ func run(t *testing.T, backend string) {
 }
 
 // fault lets one thing go wrong.
-func (s *stage) fault(least, most int) {
+func (s *scenario) fault(least, most int) {
 	name := []string{"kill", "leave", "stop", "cut", "restart", "store", "join", "join"}[s.rng.IntN(8)]
 	if name == "store" && s.rng.IntN(4) > 0 || name != "join" && len(s.members) == 0 {
 		name = "join"
@@ -142,8 +145,8 @@ func (s *stage) fault(least, most int) {
 	}
 }
 
-// settle ends all faults, and waits until those that are left are in one world.
-func (s *stage) settle() {
+// converge ends all faults, and waits until those that are left are in one world.
+func (s *scenario) converge() {
 	for _, m := range s.members {
 		s.resume(m)
 		m.way.heal()
@@ -155,7 +158,7 @@ func (s *stage) settle() {
 	deadline := time.Now().Add(quiet)
 	for time.Now().Before(deadline) {
 		s.watch(50 * time.Millisecond)
-		s.bury()
+		s.reap()
 		for len(s.members) < least { // one that had given up before
 			s.join(least, most)
 		}
@@ -163,7 +166,7 @@ func (s *stage) settle() {
 		for _, m := range s.members {
 			names = append(names, m.name)
 		}
-		if s.check.settled(names) {
+		if s.check.converged(names) {
 			return
 		}
 	}
@@ -174,7 +177,7 @@ func (s *stage) settle() {
 }
 
 // watch takes in what agents report for a while.
-func (s *stage) watch(d time.Duration) {
+func (s *scenario) watch(d time.Duration) {
 	timer := time.After(d)
 	for {
 		select {
@@ -191,7 +194,7 @@ func (s *stage) watch(d time.Duration) {
 	}
 }
 
-func (s *stage) spawn(role string, spec any) (*exec.Cmd, io.WriteCloser, io.ReadCloser) {
+func (s *scenario) spawn(role string, spec any) (*exec.Cmd, io.WriteCloser, io.ReadCloser) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		s.t.Fatal(err)
@@ -211,7 +214,7 @@ func (s *stage) spawn(role string, spec any) (*exec.Cmd, io.WriteCloser, io.Read
 }
 
 // open starts the store, on the data that an earlier one left, and waits until it serves.
-func (s *stage) open() {
+func (s *scenario) open() {
 	cmd, _, out := s.spawn("store", storeSpec{Backend: s.backend, Listen: s.address, Dir: s.dir})
 	s.store = cmd
 	ready := make(chan error, 1)
@@ -230,7 +233,7 @@ func (s *stage) open() {
 }
 
 // join starts one agent more.
-func (s *stage) join(least, most int) {
+func (s *scenario) join(least, most int) {
 	s.started++
 	m := &member{name: fmt.Sprintf("agent-%d", s.started), way: newProxy(s.t, s.address), gone: make(chan struct{})}
 	spec := agentSpec{Name: m.name, Backend: s.backend, Endpoint: m.way.address(), Min: least, Max: most, Rate: 0.8 + 0.45*s.rng.Float64()}
@@ -256,26 +259,26 @@ func (s *stage) join(least, most int) {
 	}()
 }
 
-func (s *stage) resume(m *member) {
+func (s *scenario) resume(m *member) {
 	if m.stopped {
 		m.stopped = false
 		_ = m.cmd.Process.Signal(syscall.SIGCONT)
 	}
 }
 
-func (s *stage) kill(m *member) {
+func (s *scenario) kill(m *member) {
 	_ = m.cmd.Process.Kill()
 	s.wait(m)
 }
 
 // wait takes in reports until an agent's process is gone.
-func (s *stage) wait(m *member) {
+func (s *scenario) wait(m *member) {
 	deadline := time.Now().Add(30 * time.Second)
 	for {
 		s.watch(10 * time.Millisecond)
 		select {
 		case <-m.gone:
-			s.bury()
+			s.reap()
 			return
 		default:
 		}
@@ -285,8 +288,8 @@ func (s *stage) wait(m *member) {
 	}
 }
 
-// bury forgets agents that have ended.
-func (s *stage) bury() {
+// reap forgets agents that have ended.
+func (s *scenario) reap() {
 	var left []*member
 	for _, m := range s.members {
 		select {
@@ -298,7 +301,7 @@ func (s *stage) bury() {
 	s.members = left
 }
 
-func (s *stage) killAll() {
+func (s *scenario) killAll() {
 	for _, m := range s.members {
 		_ = m.cmd.Process.Kill()
 		go func() {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// read asks for the state, and goes on from it.
+// read reads the state and decides on it.
 func (m *Machine) read() {
 	m.ask(Action{Kind: Get, Key: m.active()}, func(r Reply) {
 		switch r.Code {
 		case 0:
-			if !m.parse(r.Value) { // whoever wrote it may mend it
+			if !m.parse(r.Value) { // its writer may repair it
 				m.retry()
 				return
 			}
@@ -26,15 +26,15 @@ func (m *Machine) read() {
 	})
 }
 
-func (m *Machine) retry() { m.pause(m.spread(m.Timings.Retry), m.read) }
+func (m *Machine) retry() { m.pause(m.jitter(m.Timings.Retry), m.read) }
 
-// spread is a random time around d.
-func (m *Machine) spread(d time.Duration) time.Duration {
+// jitter is a random time around d.
+func (m *Machine) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.5 + m.chance))
 }
 
-// decide goes on from the state that was seen last. All that is to be done follows from it and from what this agent
-// knows of itself, so that a lost answer or a change that came first need nothing but another look.
+// decide acts on the state as last seen. Everything follows from it and from what this agent knows of itself, so that a
+// lost answer or a concurrent change needs nothing but another read.
 func (m *Machine) decide() {
 	switch m.phase {
 	case joining:
@@ -49,8 +49,8 @@ func (m *Machine) decide() {
 	}
 }
 
-// wait lets the next change of a key, or below a directory, lead to another decision. A state that a watch has shown is
-// not the newest where many change it: they are let gather, and read at once.
+// wait decides again at the next change of a key, or below a directory. A state that comes from a watch is not the
+// newest where many change it: after a pause, all their changes are read at once.
 func (m *Machine) wait(recursive bool, atMost time.Duration) {
 	switch {
 	case m.Timings.Poll > 0:
@@ -69,20 +69,20 @@ func (m *Machine) wait(recursive bool, atMost time.Duration) {
 	m.send(Action{Kind: Watch, Key: key, Index: m.index + 1}, func(r Reply) {
 		m.watch, m.resume = 0, nil
 		if m.phase == asked {
-			m.shown(r)
+			m.observed(r)
 		}
 	})
 	m.watch = m.id
 }
 
-// gather is how long changes are let gather, the longer the more agents may make one.
+// gather is how long changes may gather; the longer, the more agents may make one.
 func (m *Machine) gather() time.Duration {
 	t := m.Timings
-	return m.spread(min(max(2, time.Duration(m.state.Participants))*t.Slot, t.Retry))
+	return m.jitter(min(max(2, time.Duration(m.state.Participants))*t.Slot, t.Retry))
 }
 
-// shown goes on from what a watch has shown.
-func (m *Machine) shown(r Reply) {
+// observed decides on an event of a watch.
+func (m *Machine) observed(r Reply) {
 	switch {
 	case r.Code == CodeEventsGone:
 		m.read()
@@ -116,8 +116,8 @@ func (m *Machine) parse(raw string) bool {
 	return err == nil
 }
 
-// attempt does something after a pause, and a look whether it is still to be done. Pauses of different lengths are what
-// lets many agents swap one key.
+// attempt does something after a pause, if a read shows that it is still needed. Pauses of different lengths let many
+// agents swap one key.
 func (m *Machine) attempt(what string, pause time.Duration, do func()) {
 	if m.fresh && m.readied == what+strconv.Itoa(m.state.Version) {
 		m.readied = ""
@@ -136,7 +136,7 @@ func (m *Machine) backoff() time.Duration {
 	return time.Duration(m.chance * float64(m.Timings.Backoff<<min(m.losses, 6)))
 }
 
-// swap changes the state, and goes on from it. Where somebody else was first, or nobody knows, a look will tell.
+// swap changes the state and decides on it. Where another agent was first, or the reply is lost, it reads the state.
 func (m *Machine) swap(next State, ttl time.Duration, won func()) {
 	text := next.String()
 	m.ask(Action{Kind: Swap, Key: m.active(), Previous: m.state.Raw, Value: text, TTL: ttl}, func(r Reply) {
@@ -156,7 +156,7 @@ func (m *Machine) swap(next State, ttl time.Duration, won func()) {
 	})
 }
 
-// again looks at the state after a request that failed, at once where the store has answered.
+// again reads the state after a request that failed, at once where the store has answered.
 func (m *Machine) again(r Reply) {
 	switch r.Code {
 	case 0, CodeNotFound, CodeCompare, CodeExists:
@@ -166,41 +166,41 @@ func (m *Machine) again(r Reply) {
 	}
 }
 
-// place is this agent's rank in the version seen, -1 where it has none.
-func (m *Machine) place() int {
+// ownRank is this agent's rank in the version seen, -1 where it has none.
+func (m *Machine) ownRank() int {
 	s := m.state
 	if i := slices.Index(s.Agents, m.Token); i >= 0 {
 		m.version, m.rank = s.Version, i
 		return i
 	}
-	// Somebody may have dropped the field, and then nobody can move up.
-	if m.version != 0 && m.version == s.Version && m.rank < s.Participants && s.marked() == 0 {
+	// An agent may have dropped the field; then no rank can change.
+	if m.version != 0 && m.version == s.Version && m.rank < s.Participants && s.tokens() == 0 {
 		return m.rank
 	}
 	return -1
 }
 
-// look is what a member does: it looks whether its world is over.
+// look is what a member does: it checks whether its world is over.
 func (m *Machine) look() {
 	s := m.state
 	switch {
 	case s.Status == Closed:
 		m.wait(false, m.Timings.Watch)
 	case s.Status == Final && s.Version == m.version && s.Waiting == 0:
-		m.attend()
+		m.checkNext()
 	default:
 		m.phase = over
 		m.out = append(m.out, Action{Kind: Changed})
 	}
 }
 
-// attend waits for the end of the world, and looks now and then whether the member of the next rank lives: one that dies
-// while nobody's workers fail is missed by no agent of torch. Where all members are of our kind, who take a version that
-// is gone for the end of their world, the one before the dead deletes it. It does so only when it has missed the
-// keep-alive twice, as all of them run out while the store stands still, and are then written again.
-func (m *Machine) attend() {
+// checkNext waits for the end of the world, and checks now and then whether the member of the next rank is alive: no agent
+// of torch notices one that dies while no worker fails. Where all members are ours, to whom a deleted version ends the
+// world, the one before the dead deletes it. It does so only when it has missed the keep-alive twice, as all of them
+// expire while the store stands still, and are then written again.
+func (m *Machine) checkNext() {
 	s := m.state
-	left := m.attendAt - m.now
+	left := m.checkAt - m.now
 	switch {
 	case s.Participants == 1 || !s.Known():
 		m.wait(false, m.Timings.Watch)
@@ -215,24 +215,24 @@ func (m *Machine) attend() {
 			m.destroy(func(Reply) { m.read() })
 			return
 		}
-		m.missed, m.attendAt = gone, m.now+m.Timings.KeepAliveTTL
+		m.missed, m.checkAt = gone, m.now+m.Timings.KeepAliveTTL
 		m.wait(false, m.Timings.KeepAliveTTL)
 	})
 }
 
-// withdraw takes this agent out of what others may wait for. Out of a joinable version it takes its entry, where those
-// after it will notice that they moved up. Otherwise, and once the version is frozen, the version cannot become a world
-// without it, and is deleted: all others read that as one that expired, and make the next. Out of a world it goes as one
-// who wishes for another, so that the others make theirs.
+// withdraw removes this agent from what others may wait for. It removes its entry from a joinable version, if those after
+// it will notice their new ranks. Otherwise, and once the version is frozen, the version cannot become a world without
+// it, and is deleted: all others read that as one that expired, and create the next. From a world it withdraws by
+// announcing that it waits, so that the others form theirs.
 func (m *Machine) withdraw() {
-	s, rank := m.state, m.place()
+	s, rank := m.state, m.ownRank()
 	done := func(Reply) { m.end(m.outcome) }
 	switch {
 	case rank < 0 || s.Status == Closed || s.Status == Setup || s.Status == "":
 		m.end(m.outcome)
 	case s.Status == Joinable:
 		if next, ok := s.without(rank); ok {
-			m.version = 0 // if the answer is lost, whoever has this rank then is another, unless it has our token
+			m.version = 0 // if the answer is lost, the rank may be another agent's, unless it has our token
 			m.swap(next, m.joinableTTL(next), func() { m.end(m.outcome) })
 			return
 		}
@@ -246,7 +246,7 @@ func (m *Machine) withdraw() {
 	}
 }
 
-// destroy deletes the version as it was seen.
+// destroy deletes the version as last seen.
 func (m *Machine) destroy(then func(Reply)) {
 	m.ask(Action{Kind: Delete, Key: m.active(), Previous: m.state.Raw}, func(r Reply) {
 		if r.Code == 0 {

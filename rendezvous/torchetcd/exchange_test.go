@@ -21,7 +21,7 @@ import (
 //	join|finish A…        has members of ours do that; join with role=x, of as many workers as the rank counts from 1
 //	answer A…             answers all requests of members, from the store, and ends pauses
 //	lose|cut|expire A…    carries them out and says that nobody knows; says so without; ends the time of a watch
-//	settle A…             answers until the members only watch, or have returned
+//	drain A…             answers until the members only watch, or have returned
 //	put KEY VALUE         writes a key, by its name where it is one of the exchange; rm KEY removes it
 //	show                  shows all keys
 type worldScript struct {
@@ -132,7 +132,7 @@ func (s *worldScript) tell(m *worldMember, verb, role string) {
 			}
 			return "finished"
 		})
-	case "settle":
+	case "drain":
 		for s.answer(m, "answer") {
 		}
 	default:

@@ -18,19 +18,19 @@ func (m *Machine) join() {
 		m.create()
 	case Closed:
 		m.end(Ended)
-	case Setup: // its TTL ends it if its maker died
+	case Setup: // its TTL ends it if its creator died
 		m.wait(false, m.Timings.Watch)
 	case Joinable:
-		m.joinable(m.place())
+		m.joinable(m.ownRank())
 	case Frozen:
-		m.freeze(m.place())
+		m.freeze(m.ownRank())
 	case Final:
-		m.final(m.place())
+		m.final(m.ownRank())
 	}
 }
 
-// create makes a version and enters it. Its text is like no other: torch's are all the same, so that a maker who was away
-// while its own expired would go on from another's, with a number that has been left behind.
+// create creates a version and enters it. Its text is unique: torch's are all the same, so that a creator whose own
+// expired would continue another's, with a stale number.
 func (m *Machine) create() {
 	maker := json.RawMessage(quote(m.Token + "-" + strconv.Itoa(m.id)))
 	s := State{Status: Setup, others: map[string]json.RawMessage{"maker": maker}}
@@ -45,7 +45,7 @@ func (m *Machine) create() {
 	})
 }
 
-// count takes the next number. One whose answer was lost is never used, which harms nobody.
+// count takes the next number. A number whose reply was lost is never used, which does no harm.
 func (m *Machine) count() {
 	m.ask(Action{Kind: Get, Key: m.counter()}, func(r Reply) {
 		if r.Code == CodeNotFound {
@@ -88,8 +88,8 @@ func (m *Machine) open(version int) {
 	})
 }
 
-// joinableTTL is the TTL of a version that is joinable, or frozen by its last participant: as long as it waits for
-// nobody in particular it has none.
+// joinableTTL is the TTL of a version that is joinable, or frozen by its last participant. It has none while any agent
+// may still come.
 func (m *Machine) joinableTTL(s State) time.Duration {
 	if s.Status == Joinable && s.Participants < m.Min {
 		return 0
@@ -101,7 +101,7 @@ func (m *Machine) joinableTTL(s State) time.Duration {
 func (m *Machine) joinable(rank int) {
 	s := m.state
 	switch {
-	case rank < 0 && s.Participants >= m.Max: // those who have room for more freeze it
+	case rank < 0 && s.Participants >= m.Max: // its participants freeze it
 		m.wait(false, m.Timings.Watch)
 	case rank < 0:
 		m.attempt("join", m.backoff(), func() {
@@ -115,8 +115,8 @@ func (m *Machine) joinable(rank int) {
 	}
 }
 
-// lastCall lets more agents than the minimum come. The agent of rank min-1 keeps the version from expiring, and ends the
-// call; every other has counted the time as well, as it may move up to that rank.
+// lastCall lets more agents than the minimum join. The agent of rank min-1 keeps the version from expiring, and ends the
+// call; every other measures the time as well, as it may get that rank.
 func (m *Machine) lastCall(rank int) {
 	s := m.state
 	if m.called != s.Version {
@@ -138,8 +138,8 @@ func (m *Machine) lastCall(rank int) {
 	}
 }
 
-// freeze confirms that this agent lives. Agents do so in the order of their ranks, each in a slot of time, so that their
-// swaps do not meet.
+// freeze confirms that this agent is alive. Agents do so in the order of their ranks, each in a time slot, so that their
+// swaps do not collide.
 func (m *Machine) freeze(rank int) {
 	s := m.state
 	if rank < 0 {
@@ -153,7 +153,7 @@ func (m *Machine) freeze(rank int) {
 		m.pause(m.slot(rank-len(s.KeepAlives)), func() { m.confirm(key) })
 	case confirmed && left > 0:
 		m.wait(false, m.Timings.Watch)
-	case confirmed: // the last should have done it
+	case confirmed: // by the last, which should have made it final
 		m.attempt("finish", 0, func() { m.swap(m.state.confirmed(""), 0, nil) })
 	default:
 		m.attempt("confirm", m.slot(int(2*m.chance*float64(left))), func() {
@@ -184,7 +184,7 @@ func (m *Machine) slot(n int) time.Duration {
 	return time.Duration((float64(max(n, 0)) + m.chance) * float64(m.Timings.Slot))
 }
 
-// final is the end where this agent is a member of the world, and keeps its entry alive. All others wait for the next.
+// final ends joining where this agent is a live member of the world. All others wait for the next.
 func (m *Machine) final(rank int) {
 	s := m.state
 	if key := m.keepAliveKey(s.Version, rank); rank < 0 || m.alive != key || !slices.Contains(s.KeepAlives, key) {
@@ -192,20 +192,20 @@ func (m *Machine) final(rank int) {
 		return
 	}
 	m.phase, m.until, m.losses = member, 0, 0
-	m.attendAt, m.missed = m.now+m.Timings.KeepAliveTTL, false
+	m.checkAt, m.missed = m.now+m.Timings.KeepAliveTTL, false
 	m.out = append(m.out, Action{Kind: Formed, World: Membership{
 		Version: s.Version, Rank: rank, Size: s.Participants, Agents: s.Agents,
 	}})
 	m.look()
 }
 
-// waiting is for a world that this agent is not, or no longer, a member of. It says so, that the members make room,
-// unless they could not: then it waits until one of them is dead.
+// waiting is for an agent that is not, or no longer, a member of the world. It announces itself, so that the members form
+// another, unless the world is full: then it waits until one of them is dead.
 func (m *Machine) waiting(returning bool) {
 	s := m.state
 	room := returning || s.Participants < m.Max || m.dead == s.Version
 	switch {
-	case returning && s.Known(): // all others take a version that is gone for the end of their world
+	case returning && s.Known(): // to all others a deleted version ends their world
 		m.destroy(func(Reply) { m.read() })
 	case room && m.announced != s.Version:
 		m.attempt("announce", m.backoff(), func() {
@@ -225,8 +225,8 @@ func (m *Machine) waiting(returning bool) {
 	}
 }
 
-// inspect deletes a version of which a member is dead, so that the next can be made; but where agents of torch are
-// members, only once they can have seen that somebody waits: a version of another number tells them nothing.
+// inspect deletes a version of which a member is dead, so that the next can be created; but where agents of torch are
+// members, only once they have polled the announcement: they ignore a version of another number.
 func (m *Machine) inspect(alive []string) {
 	s := m.state
 	there := make(map[string]bool, len(alive))

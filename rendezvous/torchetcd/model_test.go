@@ -48,7 +48,7 @@ func TestModel(t *testing.T) {
 	}
 	sum := playAll(t, count)
 	t.Logf("%d histories: %+v", count, sum)
-	if count == histories && (sum.steps < enough || sum.worlds < histories || sum.settled < histories/2) {
+	if count == histories && (sum.steps < enough || sum.worlds < histories || sum.converged < histories/2) {
 		t.Errorf("the model tests next to nothing: %+v", sum)
 	}
 }
@@ -80,13 +80,13 @@ func playAll(t *testing.T, count uint64) tally {
 }
 
 // tally is what histories were made of.
-type tally struct{ steps, worlds, settled, unsettled int }
+type tally struct{ steps, worlds, converged, diverged int }
 
 func (s *tally) add(o tally) {
 	s.steps += o.steps
 	s.worlds += o.worlds
-	s.settled += o.settled
-	s.unsettled += o.unsettled
+	s.converged += o.converged
+	s.diverged += o.diverged
 }
 
 // Time that agents have to form a world once nobody disturbs them, besides their last call: TTLs run out one after
@@ -130,7 +130,7 @@ func (m *model) run() (tally, error) {
 	m.note("calm")
 	m.calm = true
 	m.play(m.now + 20*time.Second) // until what was late has come, and what was late for that has expired
-	m.settle()
+	m.converge()
 	for _, a := range m.actors {
 		a.kill()
 	}
@@ -138,9 +138,9 @@ func (m *model) run() (tally, error) {
 	return m.sum, m.err
 }
 
-// settle waits until all that can be are in one world, and then that they stay, and then that they end together.
-func (m *model) settle() {
-	for limit := m.now + m.lastCall + bound; m.err == nil && m.now < limit && !m.settled(); {
+// converge waits until all that can are in one world, and then that they stay, and then that they end together.
+func (m *model) converge() {
+	for limit := m.now + m.lastCall + bound; m.err == nil && m.now < limit && !m.converged(); {
 		for m.count(func(a *actor) bool { return a.machine != nil && !a.leaving }) < m.min {
 			m.come()
 		}
@@ -149,16 +149,16 @@ func (m *model) settle() {
 	switch {
 	case m.err != nil:
 		return
-	case !m.settled() && m.hopeless():
-		m.sum.unsettled++
+	case !m.converged() && m.hopeless():
+		m.sum.diverged++
 		return
-	case !m.settled():
+	case !m.converged():
 		m.fail("no world after %s of calm", m.lastCall+bound)
 		return
 	}
-	m.sum.settled++
+	m.sum.converged++
 	version := m.active().Version
-	m.note("settled in version %d", version)
+	m.note("converged in version %d", version)
 	m.play(m.now + stay)
 	if s := m.active(); s.Status != Final || s.Version != version {
 		if !m.hopeless() {
@@ -195,8 +195,8 @@ func (m *model) close() {
 	}
 }
 
-// settled says whether all of our agents are in one world, but for those for whom there is no room.
-func (m *model) settled() bool {
+// converged says whether all of our agents are in one world, but for those for whom there is no room.
+func (m *model) converged() bool {
 	s := m.active()
 	if s.Status != Final || s.Waiting > 0 && s.Participants < m.max {
 		return false

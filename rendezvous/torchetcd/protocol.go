@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Protocol is what a machine is told once.
+// Protocol configures a Machine.
 type Protocol struct {
 	Dir      string // the run's directory of rendezvous keys, torch's PREFIX/run_ID/rdzv
 	Token    string // unique to this machine among all that ever joined the run
@@ -20,18 +20,18 @@ type Protocol struct {
 
 // Timings of the protocol. Those that are zero are as Defaults has them.
 type Timings struct {
-	SetupTTL     time.Duration // of a version being made; torch has 5 s
-	StateTTL     time.Duration // of a version that waits for somebody in particular; torch has 10 s
+	SetupTTL     time.Duration // of a version in setup; torch has 5 s
+	StateTTL     time.Duration // of a version that waits for certain agents; torch has 10 s
 	KeepAliveTTL time.Duration // of a participant's keep-alive; torch has 10 s
 	Renew        time.Duration // between refreshes of the keep-alive, and of a version in its last call; torch has 5 s
-	// PeerPoll is how often torch's agents look whether anybody waits. An agent that waits for them deletes a dead
+	// PeerPoll is the polling interval of torch's agents; ours do not poll. An agent that waits for them deletes a dead
 	// version no earlier, as they would not notice a version of another number; 5 s by torch 1.13's default.
 	PeerPoll time.Duration
 	Retry    time.Duration // pause after an error of the store
 	Backoff  time.Duration // the first random pause before a swap; it doubles with each that is lost
 	Slot     time.Duration // how far apart agents confirm, and how long each in a world lets changes gather
-	Watch    time.Duration // a watch that shows nothing for so long is given up, and the state read
-	Withdraw time.Duration // how long a machine tries to leave nothing behind
+	Watch    time.Duration // how long a watch without events lasts before the state is read
+	Withdraw time.Duration // how long a machine tries to remove its entry
 	Poll     time.Duration // between reads of the state, where it is not to be watched; 0 watches
 }
 
@@ -70,17 +70,17 @@ type Event struct {
 	Kind   string        // one of the kinds below
 	Now    time.Duration // since any moment, the same for all events
 	Chance float64       // 0 ≤ Chance < 1, at random: of it the machine makes its random pauses
-	Until  time.Duration // of Join: when too few have come
+	Until  time.Duration // of Join: its deadline
 	ID     int           // of Answer: the request
 	Reply  Reply         // of Answer
 }
 
 // Kinds of events.
 const (
-	EventTick   = "tick"   // the time of an alarm has come
-	EventAnswer = "answer" // the store answered, or will not
-	EventJoin   = "join"   // a new world is wanted; not while one is being waited for
-	EventLeave  = "leave"  // no world is wanted any more
+	EventTick   = "tick"   // an alarm is due
+	EventAnswer = "answer" // the store answered, or the request is lost
+	EventJoin   = "join"   // the agent wants a new world; not while it waits for one
+	EventLeave  = "leave"  // the agent wants no world any more
 	EventClose  = "close"  // the run has ended
 )
 
@@ -151,12 +151,11 @@ type Membership struct {
 	Agents              []string // tokens by rank, "" for agents of torch
 }
 
-// Known says whether all agents of the world are of our kind.
+// Known says whether all agents of the world are ours.
 func (m Membership) Known() bool { return State{Participants: m.Size, Agents: m.Agents}.Known() }
 
-// Machine is one agent's part in torch's etcd rendezvous. It has no clock, sends nothing and throws no dice: Step says
-// what to do next, and is told what came of it. Requests are made one at a time, but for those that keep the agent's key
-// alive.
+// Machine is one agent's part in torch's etcd rendezvous. Step takes an event and returns actions; the replies to its
+// requests are events again. Requests are made one at a time, except for those that keep the agent's key alive.
 type Machine struct {
 	Protocol
 	now    time.Duration
@@ -164,12 +163,12 @@ type Machine struct {
 	out    []Action
 
 	phase   phase
-	outcome string        // of withdrawing: what it answers
-	until   time.Duration // of joining and withdrawing: when it is given up
+	outcome string        // of withdrawing: the reply to the caller
+	until   time.Duration // deadline of joining and withdrawing
 
-	state State  // as it was seen last; Status "" where there is none
+	state State  // as last seen; Status "" where there is none
 	index uint64 // of the store, when it was read
-	fresh bool   // it was read, and not shown by a watch
+	fresh bool   // it was read, and does not come from a watch
 
 	id      int // of the last request
 	asked   map[int]func(Reply)
@@ -183,9 +182,9 @@ type Machine struct {
 	renewal bool // a refresh is under way
 
 	version, rank int           // of the version that this agent entered
-	attendAt      time.Duration // when the member of the next rank is looked at
-	missed        bool          // its keep-alive was not there
-	announced     int           // version in which it said that it waits
+	checkAt       time.Duration // when the member of the next rank is looked at
+	missed        bool          // its keep-alive was missing
+	announced     int           // version in which it announced that it waits
 	announcedAt   time.Duration
 	dead          int    // version of which a member is dead
 	readied       string // what the last pause was for
@@ -223,12 +222,12 @@ func (m *Machine) Step(e Event) []Action {
 		}
 	case EventJoin: // in a world, too: the end of its keep-alive says that this agent has left it
 		m.keepAlive("")
-		m.turn(joining, e.Until)
+		m.enter(joining, e.Until)
 	case EventLeave:
 		m.keepAlive("")
-		m.give(Withdrawn)
+		m.withdrawWith(Withdrawn)
 	case EventClose:
-		m.turn(closing, 0)
+		m.enter(closing, 0)
 	case EventTick:
 		m.tick()
 	}
@@ -243,19 +242,19 @@ func (m *Machine) tick() {
 	if m.until != 0 && m.until <= m.now {
 		m.until = 0
 		if m.phase == withdrawing { // what is left expires
-			m.cease()
+			m.stopWaiting()
 			m.end(m.outcome)
 			return
 		}
 		m.keepAlive("")
-		m.give(TimedOut)
+		m.withdrawWith(TimedOut)
 	}
 	if m.alive != "" && !m.renewal && m.renewAt <= m.now {
 		m.renew()
 	}
 	if m.resume != nil && m.pauseAt <= m.now {
 		then := m.resume
-		m.cease()
+		m.stopWaiting()
 		then()
 	}
 }
@@ -280,27 +279,27 @@ func (m *Machine) next() time.Duration {
 	return next
 }
 
-// turn begins a phase. What was being waited for is no longer; a request under way is still answered, as it may change
-// what the next read shows.
-func (m *Machine) turn(p phase, until time.Duration) {
+// enter begins a phase. It ends a pause and a watch; a request under way is still answered, as it may change the next
+// read.
+func (m *Machine) enter(p phase, until time.Duration) {
 	m.phase, m.until, m.readied, m.losses = p, until, "", 0
-	m.cease()
+	m.stopWaiting()
 	if !m.busy() {
 		m.read()
 	}
 }
 
-// give begins to leave nothing behind that others would wait for.
-func (m *Machine) give(outcome string) {
+// withdrawWith begins to remove what others would wait for.
+func (m *Machine) withdrawWith(outcome string) {
 	if m.phase == idle {
 		m.end(outcome)
 		return
 	}
 	m.outcome = outcome
-	m.turn(withdrawing, m.now+m.Timings.Withdraw)
+	m.enter(withdrawing, m.now+m.Timings.Withdraw)
 }
 
-// end answers whoever asked for this phase.
+// end replies to the caller of this phase.
 func (m *Machine) end(outcome string) {
 	m.keepAlive("")
 	m.phase, m.until, m.version = idle, 0, 0
@@ -319,8 +318,8 @@ func (m *Machine) busy() bool {
 	return n > 0
 }
 
-// cease gives up a pause and a watch.
-func (m *Machine) cease() {
+// stopWaiting ends a pause and a watch.
+func (m *Machine) stopWaiting() {
 	m.resume = nil
 	if m.watch != 0 {
 		delete(m.asked, m.watch)
@@ -329,7 +328,7 @@ func (m *Machine) cease() {
 	}
 }
 
-// ask makes a request. Where the phase is another by the time of its answer, that begins with a look at the state.
+// ask makes a request. A phase that began before the reply starts by reading the state.
 func (m *Machine) ask(a Action, then func(Reply)) {
 	asked := m.phase
 	m.send(a, func(r Reply) {
@@ -354,13 +353,13 @@ func (m *Machine) pause(d time.Duration, then func()) {
 	m.pauseAt, m.resume = m.now+d, then
 }
 
-// keepAlive keeps another key alive, which has just been written, or none.
+// keepAlive keeps a key alive that has just been written, or none.
 func (m *Machine) keepAlive(key string) {
 	m.alive, m.renewAt = key, m.now+m.Timings.Renew
 }
 
-// renew refreshes the keep-alive. One that expired, as the store or this process stood still, is written again: what
-// others made of it they have written into the state.
+// renew refreshes the keep-alive. One that expired, because the store or this process stood still, is written again: the
+// state shows what others concluded.
 func (m *Machine) renew() {
 	key := m.alive
 	m.renewal = true
@@ -386,7 +385,7 @@ func (m *Machine) renewed(key string, r Reply, after time.Duration) {
 func (m *Machine) active() string  { return path.Join(m.Dir, "active_version") }
 func (m *Machine) counter() string { return path.Join(m.Dir, "version_counter") }
 
-// VersionDir is the directory of a version, below which are the keep-alives and what its members tell each other.
+// VersionDir is the directory of a version, which holds the keep-alives and the keys of its Exchange.
 func (p Protocol) VersionDir(version int) string {
 	return path.Join(p.Dir, "v_"+strconv.Itoa(version))
 }

@@ -19,7 +19,7 @@ import (
 //	answer A…                               answers all requests of machines, from the store
 //	lose A…                                 carries them out, and says that nobody knows
 //	cut A…                                  says so without
-//	settle A…                               answers and ticks until the machines only watch, and no alarm is due
+//	drain A…                               answers and ticks until the machines only watch, and no alarm is due
 //	clock 5s                                lets time pass, without a tick
 //	tick A…                                 lets time pass until the alarm of each machine, and ticks it
 //	put KEY [ttl=10s] VALUE                 writes a key, as an agent of torch would; rm KEY removes it
@@ -161,8 +161,8 @@ func (s *script) tell(m *scripted, verb string, options map[string]string) {
 		s.pass(max(s.now, m.alarm))
 		s.answers = append(s.answers, fmt.Sprintf("at %s", s.now))
 		s.step(m, Event{Kind: EventTick})
-	case "settle":
-		s.settle(m)
+	case "drain":
+		s.drain(m)
 	default:
 		s.t.Fatalf("unknown verb %q", verb)
 	}
@@ -187,7 +187,7 @@ func (s *script) answer(m *scripted, a Action, how string) {
 	s.step(m, Event{Kind: EventAnswer, ID: a.ID, Reply: r})
 }
 
-func (s *script) settle(m *scripted) {
+func (s *script) drain(m *scripted) {
 	for range 1000 {
 		before := len(s.answers)
 		s.tell(m, "answer", nil)
@@ -199,7 +199,7 @@ func (s *script) settle(m *scripted) {
 		}
 		s.tell(m, EventTick, nil)
 	}
-	s.t.Fatalf("machine %s does not settle", m.name)
+	s.t.Fatalf("machine %s does not come to rest", m.name)
 }
 
 func (s *script) step(m *scripted, e Event) {

@@ -12,17 +12,17 @@ import (
 // Status is the stage of a version.
 type Status string
 
-// The stages of a version, in their order. A version that is missing can be made by anybody.
+// The stages of a version, in their order. Any agent can create one that is missing.
 const (
-	Setup    Status = "setup"    // somebody is making it
+	Setup    Status = "setup"    // an agent is creating it
 	Joinable Status = "joinable" // agents may enter themselves
-	Frozen   Status = "frozen"   // those who entered confirm that they live
-	Final    Status = "final"    // all have: this is a world
+	Frozen   Status = "frozen"   // those who entered confirm that they are alive
+	Final    Status = "final"    // all have confirmed: this is a world
 	Closed   Status = "closed"   // the run has ended
 )
 
-// What a state may hold. etcd takes requests of up to 1.5 MiB, in which some 20,000 confirmed agents have room; what is
-// beyond was not written by an agent, and reading it would cost every other agent its memory.
+// Limits of a state. etcd takes requests of up to 1.5 MiB, which hold some 20,000 confirmed agents; a larger state was not
+// written by an agent, and would cost every agent its memory.
 const (
 	maxState        = 2 << 20
 	maxParticipants = 1 << 16
@@ -34,15 +34,15 @@ type State struct {
 	Status       Status
 	Version      int      // 1 and up; 0 before it has one
 	Participants int      // their ranks are 0..Participants-1, in the order in which they came
-	KeepAlives   []string // keys of those that confirmed, in the order in which they did
-	Waiting      int      // agents that wish for another version, torch's num_workers_waiting
-	// Agents are the tokens of the participants by rank, "" for those who know no such thing. It is our own field, which
-	// torch's agents carry along unseen. By it an agent knows its own entry even when the answer to its entering was
-	// lost, and finds its rank again after another went; and it tells whether all members are of our kind.
+	KeepAlives   []string // keys of those that confirmed, in that order
+	Waiting      int      // agents that wait for another version, torch's num_workers_waiting
+	// Agents are the tokens of the participants by rank, "" for agents of torch. It is our own field, which torch's
+	// agents copy unread. By it an agent finds its own entry even when the reply to its entering was lost, and its rank
+	// after another has left; and it shows whether all members are ours.
 	Agents []string
 	Raw    string // as it was read
 
-	others map[string]json.RawMessage // fields that we do not know, and keep
+	others map[string]json.RawMessage // unknown fields, which are kept
 	has    map[string]bool            // fields that were there, although they may be empty
 }
 
@@ -141,7 +141,7 @@ func (s State) String() string {
 	if s.Status == Final || s.has[fieldWaiting] {
 		fmt.Fprintf(b, `, %q: %d`, fieldWaiting, s.Waiting)
 	}
-	if s.marked() > 0 {
+	if s.tokens() > 0 {
 		writeStrings(b, fieldAgents, s.Agents)
 	}
 	for _, field := range slices.Sorted(maps.Keys(s.others)) {
@@ -171,8 +171,8 @@ func quote(s string) string {
 	return string(out)
 }
 
-// marked is how many participants have told their token.
-func (s State) marked() int {
+// tokens is how many participants have written their token.
+func (s State) tokens() int {
 	n := 0
 	for _, a := range s.Agents {
 		if a != "" {
@@ -182,9 +182,9 @@ func (s State) marked() int {
 	return n
 }
 
-// Known says whether all participants are agents of our kind, who take a version that is not theirs for a change of
-// membership. Then nobody has to wait for torch's agents to look.
-func (s State) Known() bool { return s.marked() == s.Participants }
+// Known says whether all participants are our agents, to whom any other version is a change of membership. Then nobody
+// has to wait for torch's agents to poll.
+func (s State) Known() bool { return s.tokens() == s.Participants }
 
 // with is the state after one more agent entered itself; the last freezes it.
 func (s State) with(token string, maximum int) State {
@@ -196,8 +196,8 @@ func (s State) with(token string, maximum int) State {
 	return s
 }
 
-// without is the state after the participant of a rank took itself out of a joinable version. All after it move up a
-// rank, which only those hear of who look for their token; ok is false where there are others.
+// without is the state after the participant of a rank removed itself from a joinable version. All after it get a lower
+// rank, which only agents with a token notice; ok is false where there are others.
 func (s State) without(rank int) (next State, ok bool) {
 	if slices.Contains(s.Agents[rank+1:], "") {
 		return State{}, false
@@ -212,7 +212,7 @@ func (s State) frozen() State {
 	return s
 }
 
-// confirmed is the state after one more agent confirmed that it lives; the last makes it final.
+// confirmed is the state after one more agent confirmed that it is alive; the last makes it final.
 func (s State) confirmed(keepAlive string) State {
 	if keepAlive != "" {
 		s.KeepAlives = append(slices.Clone(s.KeepAlives), keepAlive)

@@ -112,7 +112,7 @@ func TestWalk(t *testing.T) {
 		"c/base.yaml: Probe.mlkube.io default/required: spec.most: probes.yaml: is required; add it",
 		"c/base.yaml: Probe.mlkube.io default/cel: spec: probes.yaml: least must not exceed most",
 		"d/base.yaml: Probe.mlkube.io version: no CRD serves v2: probes.yaml",
-		"e/base.yaml: Probe.example.com group: nobody evaluates the group: add it to customGroups, with a CRD",
+		"e/base.yaml: Probe.example.com group: nobody evaluates the group: add its kind to apis.Kinds, and its CRD to test/upstream/lock.yaml",
 	}
 	if diff := cmp.Diff(want, wrong); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

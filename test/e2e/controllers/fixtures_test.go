@@ -13,8 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +20,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/plan"
@@ -196,7 +195,7 @@ func (b *bundle) foreign() string {
 	for _, j := range b.jobs {
 		for _, s := range j.PodSets {
 			kind, _, _ := strings.Cut(s.Owner, "/")
-			if !slices.Contains([]string{"Pod", "Job", "StatefulSet", "Deployment"}, kind) {
+			if !apis.IsBuiltIn(kind) {
 				return kind
 			}
 		}
@@ -213,25 +212,13 @@ type template struct {
 // templates of all objects of the bundle.
 func (b *bundle) templates() (all []template) {
 	for _, obj := range b.typed {
-		switch o := obj.(type) {
-		case *corev1.Pod:
-			all = append(all, template{o.Spec, 1})
-		case *batchv1.Job:
-			all = append(all, template{o.Spec.Template.Spec, count(o.Spec.Parallelism)})
-		case *appsv1.StatefulSet:
-			all = append(all, template{o.Spec.Template.Spec, count(o.Spec.Replicas)})
-		case *appsv1.Deployment:
-			all = append(all, template{o.Spec.Template.Spec, count(o.Spec.Replicas)})
+		if w := apis.WorkloadOf(obj); w != nil {
+			for _, set := range w.PodSets() {
+				all = append(all, template{set.Template.Spec, int(set.Replicas)})
+			}
 		}
 	}
 	return all
-}
-
-func count(n *int32) int {
-	if n == nil {
-		return 1
-	}
-	return int(*n)
 }
 
 // shapes are one fixture of each combination of framework, target and pods: what suspension has to do with.

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,7 +41,9 @@ func TestStream(t *testing.T) {
 }
 
 // TestBudget: what is under way has a limit, small requests need none of it, and what is larger than all of it has it alone.
-func TestBudget(t *testing.T) {
+func TestBudget(t *testing.T) { synctest.Test(t, testBudget) }
+
+func testBudget(t *testing.T) {
 	b := newBudget(100_000)
 	alone, err := b.take(t.Context(), 1<<30)
 	if err != nil {
@@ -53,7 +56,7 @@ func TestBudget(t *testing.T) {
 	small()
 	begin := time.Now()
 	_, err = b.take(t.Context(), 2*free)
-	if e := new(Error); !errors.As(err, &e) || e.Status() != http.StatusServiceUnavailable || time.Since(begin) < patience {
+	if e := new(Error); !errors.As(err, &e) || e.Status() != http.StatusServiceUnavailable || time.Since(begin) != patience {
 		t.Errorf("got %v after %s", err, time.Since(begin))
 	}
 	alone()
@@ -70,6 +73,7 @@ func TestBudget(t *testing.T) {
 
 // TestNoRoom: a store without room refuses writes, with etcd's code for trouble of its own, and nothing else.
 func TestNoRoom(t *testing.T) {
+	t.Parallel()
 	full := errors.New("the disk is full")
 	var room error
 	k := open(t, embedded(t), Options{Room: func() error { return room }})

@@ -92,7 +92,8 @@ func asked(t testing.TB) []call {
 
 // TestAsTheOriginal: etcd 3.4 gives the same answers, but for times and the numbers of indexes.
 func TestAsTheOriginal(t *testing.T) {
-	real, ours := etcd34(t), open(t, embedded(t), Options{})
+	t.Parallel()
+	real, ours := etcd34(t), open(t, gapless(t), Options{})
 	same := newSame(t, real, ours.URL)
 	for i, c := range asked(t) {
 		same.ask(t, i, c)
@@ -101,7 +102,8 @@ func TestAsTheOriginal(t *testing.T) {
 
 // TestRandomlyAsTheOriginal: the same for calls by dice.
 func TestRandomlyAsTheOriginal(t *testing.T) {
-	real, ours := etcd34(t), open(t, embedded(t), Options{Alone: true})
+	t.Parallel()
+	real, ours := etcd34(t), open(t, gapless(t), Options{Alone: true})
 	same := newSame(t, real, ours.URL)
 	dice := rand.New(rand.NewPCG(1, 2))
 	for i := range 1500 {

@@ -128,10 +128,11 @@ func TestStoreSetUpAnew(t *testing.T) {
 
 // TestEmptied: somebody deletes all that is in the store.
 func TestEmptied(t *testing.T) {
+	t.Parallel()
 	s := embedded(t)
 	d := open(t, s, Options{})
 	put(t, d.Keys, "/k", Put{Value: "1"})
-	if _, err := s.Delete(t.Context(), "/tegen/", clientPrefix); err != nil {
+	if _, err := s.Delete(t.Context(), prefix(t), clientPrefix); err != nil {
 		t.Fatal(err)
 	}
 	// A write that failed may have been done all the same: then the next one replaces it.

@@ -17,27 +17,6 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// embedded is a store of its own.
-func embedded(t testing.TB) *store.Store {
-	t.Helper()
-	s := embeddedIn(t, t.TempDir())
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
-func embeddedIn(t testing.TB, dir string) *store.Store {
-	t.Helper()
-	s, err := store.Embedded{Dir: dir}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // door is one process at a store, as far as it differs from others.
 type door struct {
 	*Keys
@@ -46,6 +25,7 @@ type door struct {
 
 func open(t testing.TB, s *store.Store, o Options) door {
 	t.Helper()
+	o.Prefix = prefix(t)
 	k, err := Open(t.Context(), s.Client, o)
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +105,7 @@ func refused(err error) int {
 // TestTwoDoors: what is written through one process is read, and wakes waits, at another; a process that ends takes
 // nothing with it.
 func TestTwoDoors(t *testing.T) {
+	t.Parallel()
 	s := embedded(t)
 	a, b := open(t, s, Options{}), open(t, s, Options{})
 	w, err := b.Watch(soon(t), "/run", true, 0)
@@ -170,6 +151,7 @@ func text(t testing.TB, v any) string {
 
 // TestExpiry: a key and a directory go when their time is over, the latter with all in it, and whoever waits is told.
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	s := embedded(t)
 	a, b := open(t, s, Options{}), open(t, s, Options{})
 	put(t, a.Keys, "/d", Put{Dir: true, TTL: seconds(1)})
@@ -185,7 +167,7 @@ func TestExpiry(t *testing.T) {
 	if err != nil || e.Action != "expire" || *e.Prev.Value != "2" {
 		t.Errorf("waiting for /k: %+v, %v", e, err)
 	}
-	if r, err := s.Get(t.Context(), "/tegen/v2/keys/", clientPrefix); err != nil || len(r.Kvs) != 0 {
+	if r, err := s.Get(t.Context(), prefix(t)+"keys/", clientPrefix); err != nil || len(r.Kvs) != 0 {
 		t.Errorf("in the store there is still %v, %v", r.Kvs, err)
 	}
 }

@@ -186,6 +186,7 @@ func TestWatched(t *testing.T) {
 // TestCounter: of many that count by compare-and-swap at several processes each gets a number of its own, and what one
 // has written all read at once.
 func TestCounter(t *testing.T) {
+	t.Parallel()
 	const clients, each = 12, 10
 	s := embedded(t)
 	doors := []door{open(t, s, Options{}), open(t, s, Options{}), open(t, s, Options{})}
@@ -242,7 +243,8 @@ func TestCounter(t *testing.T) {
 // TestModel: random calls at two processes in turn, one of which ends and begins anew at times, come to what the tree
 // alone comes to.
 func TestModel(t *testing.T) {
-	s := embedded(t)
+	t.Parallel()
+	s := gapless(t)
 	doors := []door{open(t, s, Options{}), open(t, s, Options{})}
 	m := &model{tree: newTree(), now: time.Now()}
 	first := put(t, doors[0].Keys, "/x", Put{})

@@ -24,6 +24,7 @@ print(r.action, r.value, flush=True)
 // TestPythonClient: a wait of python-etcd outlives the end of the process it waits at, where another one serves the same
 // address, as behind a Service.
 func TestPythonClient(t *testing.T) {
+	t.Parallel()
 	python := "/usr/bin/python3"
 	if err := exec.CommandContext(t.Context(), python, "-c", "import etcd").Run(); err != nil {
 		t.Skip("no python-etcd: nobody tries the client that torch has")
@@ -54,7 +55,7 @@ func TestPythonClient(t *testing.T) {
 	for ctx := soon(t); a.Waits() == 0 && ctx.Err() == nil; {
 		time.Sleep(10 * time.Millisecond)
 	}
-	b, err := Open(t.Context(), s.Client, Options{})
+	b, err := Open(t.Context(), s.Client, Options{Prefix: prefix(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

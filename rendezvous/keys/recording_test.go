@@ -108,6 +108,7 @@ func event1(chunks string) string {
 // TestRecording: an agent of torch 1.13 that talked to etcd 3.4 would have been told the same by us. What the other agent
 // did meanwhile is done when it was seen.
 func TestRecording(t *testing.T) {
+	t.Parallel()
 	var others []seen
 	for line := range strings.Lines(recorded(t, "01_two_agents_http.watch.jsonl")) {
 		var s seen

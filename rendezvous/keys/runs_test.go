@@ -23,6 +23,7 @@ func toldAt(id, rest string) string {
 
 // TestForget: with a run go its own keys and nobody else's, however much the ids look alike.
 func TestForget(t *testing.T) {
+	t.Parallel()
 	d := open(t, embedded(t), Options{Alone: true})
 	ids := []string{"job", "job.v2", "job.1/x", "job2", "team/job", "x/job", "job??"}
 	for _, id := range ids {
@@ -57,6 +58,7 @@ func TestForget(t *testing.T) {
 
 // TestForgetAnew: what a run of the same id has written since the end of the one before stays.
 func TestForgetAnew(t *testing.T) {
+	t.Parallel()
 	s := embedded(t)
 	slow, fast := open(t, s, Options{}), open(t, s, Options{})
 	yes := true
@@ -90,6 +92,7 @@ func TestForgetAnew(t *testing.T) {
 
 // TestAdvanced: whoever waits for Open hears of nothing once it has returned.
 func TestAdvanced(t *testing.T) {
+	t.Parallel()
 	s := embedded(t)
 	var heard atomic.Int64
 	a, b := open(t, s, Options{Advanced: func() { heard.Add(1) }}), open(t, s, Options{})

@@ -19,6 +19,7 @@ func as(err error, e **Error) bool { return errors.As(err, e) }
 // TestHistory: a wait may begin at an event that is over, but not at one that is forgotten, nor at one that the process
 // could not know of.
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	s := embedded(t)
 	d := open(t, s, Options{History: 10})
 	first := put(t, d.Keys, "/k", Put{Value: "0"})
@@ -46,6 +47,7 @@ func TestHistory(t *testing.T) {
 // TestEndOfDoor: a process that ends cuts off its waits, and the same wait at another one misses nothing. A client that
 // goes takes its wait with it.
 func TestEndOfDoor(t *testing.T) {
+	t.Parallel()
 	s := embedded(t)
 	a, b := open(t, s, Options{}), open(t, s, Options{})
 	from := put(t, a.Keys, "/k", Put{}).Index + 1
@@ -89,6 +91,7 @@ func TestEndOfDoor(t *testing.T) {
 
 // TestRestart: a store that ends and begins anew has lost nothing: keys, their indexes, and what is left of their time.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := embeddedIn(t, dir)
 	d := open(t, s, Options{})
@@ -123,6 +126,7 @@ func TestRestart(t *testing.T) {
 
 // TestRenewal: renewing keeps a key, wakes nobody, and the last one not to come ends it.
 func TestRenewal(t *testing.T) {
+	t.Parallel()
 	d := open(t, embedded(t), Options{})
 	first := put(t, d.Keys, "/k", Put{Value: "v", TTL: seconds(1)})
 	yes := true
@@ -139,6 +143,7 @@ func TestRenewal(t *testing.T) {
 
 // TestLimits: each has an error of its own, below 500.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	d := open(t, embedded(t), Options{MaxKey: 20, MaxValue: 10, MaxKeys: 3, MaxWaits: 1})
 	for _, c := range []struct {
 		call
@@ -172,6 +177,7 @@ func TestLimits(t *testing.T) {
 
 // TestRunLimits: a run leaves half of the keys and bytes to the others, whether it adds keys or makes values longer.
 func TestRunLimits(t *testing.T) {
+	t.Parallel()
 	d := open(t, embedded(t), Options{MaxKeys: 12, MaxBytes: 400})
 	long := "value=" + strings.Repeat("x", 100)
 	for _, c := range []struct {
@@ -205,6 +211,7 @@ func TestRunLimits(t *testing.T) {
 
 // TestRunLimitsOfV2: so does a run of backend etcd-v2, whose keys have their run in their names.
 func TestRunLimitsOfV2(t *testing.T) {
+	t.Parallel()
 	d := open(t, embedded(t), Options{MaxBytes: 8000})
 	long := strings.Repeat("x", 1000)
 	last := ""
@@ -232,6 +239,7 @@ func TestRunLimitsOfV2(t *testing.T) {
 
 // TestFullRunIsNamed: where a run's directory holds one that looks like another's, it is the run that is full.
 func TestFullRunIsNamed(t *testing.T) {
+	t.Parallel()
 	d := open(t, embedded(t), Options{MaxBytes: 400})
 	put(t, d.Keys, "/run_a/run_b/k", Put{Value: strings.Repeat("x", 100)})
 	_, err := d.Put(t.Context(), "/run_a/run_b/l", Put{Value: strings.Repeat("x", 100)})
@@ -242,6 +250,7 @@ func TestFullRunIsNamed(t *testing.T) {
 
 // TestOtherPaths: what is beside the keys.
 func TestOtherPaths(t *testing.T) {
+	t.Parallel()
 	s := embedded(t)
 	d, named := open(t, s, Options{}), open(t, s, Options{Advertise: []string{"http://a:1", "http://b:1"}})
 	if r := d.do(t, "GET", "/v2/machines", ""); r.Body != d.URL+", "+d.URL+"/." {
@@ -262,6 +271,7 @@ func TestOtherPaths(t *testing.T) {
 
 // TestRuns: runs are found under any prefix, and told by their state.
 func TestRuns(t *testing.T) {
+	t.Parallel()
 	d := open(t, embedded(t), Options{})
 	put(t, d.Keys, "/torchelastic/p2p/run_b", Put{Dir: true})
 	put(t, d.Keys, "/x/run_a/rdzv/active_version", Put{Value: `{"status": "final", "version": "3", "participants": [0, 1], "keep_alives": [], "num_workers_waiting": 1}`})

@@ -37,56 +37,75 @@ func (s *Server) forget(ctx context.Context) {
 }
 
 const (
-	// glance is how often runs are looked for that have ended.
-	glance = time.Second
-	// gone is how long nobody asks for anything in a run whose clients have gone: torch's write each 5 s, closed or not.
-	gone = 10 * time.Second
-	// goneElsewhere is for a store that others serve as well: of what is asked of them only writes are seen here.
-	goneElsewhere = 30 * time.Second
+	// forgetInterval is how often closed runs are looked for, at least twice in the time that they stay.
+	forgetInterval = time.Second
+	// forgetAlone is how long nobody asks for anything in a run whose clients have gone: torch's write each 5 s, closed or
+	// not.
+	forgetAlone = 10 * time.Second
+	// forgetShared is for a store that others serve as well: of what is asked of them only writes are seen here.
+	forgetShared = 30 * time.Second
 )
+
+func forgetAfter(alone bool) time.Duration {
+	if alone {
+		return forgetAlone
+	}
+	return forgetShared
+}
 
 // forgetEnded deletes closed runs once their clients have gone, so that a run of the same id begins anew. torch leaves
 // them for two hours, and whoever comes by that name meets a closed run.
 func (s *Server) forgetEnded(ctx context.Context, k *keys.Keys) {
-	tick := time.NewTicker(glance)
+	tick := time.NewTicker(min(forgetInterval, s.config.ForgetAfter/2))
 	defer tick.Stop()
-	patience := goneElsewhere
-	if s.config.Keys.Alone {
-		patience = gone
-	}
-	type sight struct {
-		written int64
-		at      time.Time
-	}
-	sights := map[string]sight{}
+	var seen sightings
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		all, still := k.Ended(), map[string]sight{}
-		for _, e := range all {
-			seen, ok := sights[e.Path]
-			if !ok || seen.written != e.Written {
-				seen = sight{e.Written, time.Now()}
+		for _, e := range seen.idle(k.Ended(), time.Now(), s.config.ForgetAfter) {
+			if s.used.since(e.Path) >= s.config.ForgetAfter {
+				s.forgetRun(ctx, k, e)
 			}
-			still[e.Path] = seen
-			if min(time.Since(seen.at), s.used.since(e.Path)) < patience {
-				continue
-			}
-			err := k.Forget(ctx, e)
-			if status(err) == http.StatusPreconditionFailed { // it has begun anew
-				continue
-			}
-			if err != nil && !missing(err) && ctx.Err() == nil {
-				s.log.Warn("forgetting a run that has ended", "run", e.Path, "error", err)
-				continue
-			}
-			s.log.Info("run forgotten", "door", doorKeys, "path", e.Path)
-			delete(still, e.Path)
 		}
-		sights = still
+	}
+}
+
+// sightings are when closed runs were first seen as they are.
+type sightings map[string]sighting
+
+type sighting struct {
+	written int64
+	at      time.Time
+}
+
+// idle returns the runs that have not been written for so long. It remembers these alone.
+func (s *sightings) idle(all []keys.Ended, now time.Time, after time.Duration) (idle []keys.Ended) {
+	still := sightings{}
+	for _, e := range all {
+		seen, ok := (*s)[e.Path]
+		if !ok || seen.written != e.Written {
+			seen = sighting{e.Written, now}
+		}
+		still[e.Path] = seen
+		if now.Sub(seen.at) >= after {
+			idle = append(idle, e)
+		}
+	}
+	*s = still
+	return idle
+}
+
+func (s *Server) forgetRun(ctx context.Context, k *keys.Keys, e keys.Ended) {
+	err := k.Forget(ctx, e)
+	switch {
+	case status(err) == http.StatusPreconditionFailed: // it has begun anew
+	case err == nil || missing(err):
+		s.log.Info("run forgotten", "door", doorKeys, "path", e.Path)
+	case ctx.Err() == nil:
+		s.log.Warn("forgetting a run that has ended", "run", e.Path, "error", err)
 	}
 }
 

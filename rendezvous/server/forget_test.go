@@ -9,14 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tegen-dev/tegen/rendezvous"
 	"github.com/tegen-dev/tegen/rendezvous/etcd"
+	"github.com/tegen-dev/tegen/rendezvous/keys"
 )
 
 // TestAgain runs a job twice under one id: once the first run's agent has gone the second forms a world, and does not meet
 // a run that is closed.
 func TestAgain(t *testing.T) {
-	s := begin(t, func(c *Config) { c.RunTTL, c.Keys.Alone = 2*time.Hour, true })
+	t.Parallel()
+	s := begin(t, func(c *Config) { c.RunTTL, c.ForgetAfter = 2*time.Hour, 2*time.Second })
 	for i := range 2 {
 		begin := time.Now()
 		for {
@@ -28,7 +32,8 @@ func TestAgain(t *testing.T) {
 			if i == 0 || time.Since(begin) > 25*time.Second {
 				t.Fatalf("run %d, after %s: %v", i+1, time.Since(begin), err)
 			}
-			time.Sleep(gone + 3*glance) // a write is seen a glance later, and that its time is over another one
+			// A write is seen an interval later, and that its time is over another one.
+			time.Sleep(s.config.ForgetAfter + 3*forgetInterval)
 		}
 	}
 }
@@ -53,7 +58,8 @@ func trainOnce(t *testing.T, address string) error {
 // TestForgetEnded: closed runs of both backends go with all that their agents told each other, others stay, and so does
 // one that somebody still asks for.
 func TestForgetEnded(t *testing.T) {
-	s := begin(t, func(c *Config) { c.RunTTL, c.Keys.Alone = 2*time.Hour, true })
+	t.Parallel()
+	s := begin(t, func(c *Config) { c.RunTTL, c.ForgetAfter = 2*time.Hour, 2*time.Second })
 	b64 := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	state := func(closed string) string {
 		return b64("\x80\x04\x95\x40\x00\x00\x00\x00\x00\x00\x00\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00\x8c\x06closed\x94" + closed + "u.")
@@ -80,7 +86,7 @@ func TestForgetEnded(t *testing.T) {
 		_, err := s.opened.Load().keys.Get(t.Context(), path, false) // which is nobody's use
 		return err == nil
 	}
-	for end := time.Now().Add(gone + 15*time.Second); there("/p/run_closed") || there(v2+"closed") || there(v2+"team/closed2"); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); there("/p/run_closed") || there(v2+"closed") || there(v2+"team/closed2"); time.Sleep(200 * time.Millisecond) {
 		r, err := http.Get("http://" + s.Address(doorKeys) + "/v2/keys/p/run_asked/rdzv/active_version")
 		if err != nil {
 			t.Fatal(err)
@@ -95,6 +101,31 @@ func TestForgetEnded(t *testing.T) {
 			path != v2+"team/closed2" && path != kv+b64("torch.rendezvous.team/closed2.0/MASTER_ADDR")
 		if there(path) != want {
 			t.Errorf("%s is there: %t", path, !want)
+		}
+	}
+}
+
+// TestIdle: a closed run is idle once nobody has written it for so long, and each write begins that time anew.
+func TestIdle(t *testing.T) {
+	var seen sightings
+	run := func(path string, written int64) keys.Ended { return keys.Ended{Path: path, Written: written} }
+	for second, c := range []struct {
+		ended []keys.Ended
+		want  []string
+	}{
+		0: {[]keys.Ended{run("/a", 1), run("/b", 2)}, nil},
+		1: {[]keys.Ended{run("/a", 1), run("/b", 3)}, nil},
+		2: {[]keys.Ended{run("/a", 1), run("/b", 3)}, []string{"/a"}},
+		3: {[]keys.Ended{run("/a", 1), run("/b", 3)}, []string{"/a", "/b"}}, // to be tried until it is gone
+		4: {[]keys.Ended{run("/b", 3)}, []string{"/b"}},
+		5: {[]keys.Ended{run("/a", 1)}, nil}, // which is a new one
+	} {
+		var got []string
+		for _, e := range seen.idle(c.ended, time.Unix(int64(second), 0), 2*time.Second) {
+			got = append(got, e.Path)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("after %d s (-want +got):\n%s", second, diff)
 		}
 	}
 }

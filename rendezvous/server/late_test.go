@@ -13,6 +13,7 @@ import (
 // TestLateRoom: a write that waits for room has its time for the body from when there is room, and is not ended by the
 // time that its body had.
 func TestLateRoom(t *testing.T) {
+	t.Parallel()
 	const length = 20_000 // of which one at a time has room
 	s := begin(t, func(c *Config) { c.Keys.MaxAnswer = 64 << 10 })
 	begin := func(key string) net.Conn {

@@ -9,6 +9,7 @@ import (
 // TestForeignHost: a listener on a loopback address answers to this machine's names alone, or the page of a foreign site whose
 // name leads here could write.
 func TestForeignHost(t *testing.T) {
+	t.Parallel()
 	s := begin(t, func(c *Config) { c.Hosts = []string{"meet"} })
 	for host, want := range map[string]int{
 		"": http.StatusCreated, "localhost:1": http.StatusCreated, "127.0.0.2": http.StatusCreated, "[::1]:2379": http.StatusCreated,

@@ -6,6 +6,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -37,6 +38,7 @@ type Config struct {
 	Log          *slog.Logger
 	Version      string
 	StoreTimeout time.Duration // without any progress while the store opens; 0 for 30 s
+	ForgetAfter  time.Duration // without a request in a closed run; 0 for 10 s, or 30 s where others serve the store as well
 	Quiet        func()        // called before the store is closed: etcd logs the end of its own listeners as errors
 }
 
@@ -82,6 +84,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.StoreTimeout == 0 {
 		c.StoreTimeout = 30 * time.Second
 	}
+	c.ForgetAfter = cmp.Or(c.ForgetAfter, forgetAfter(c.Keys.Alone))
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

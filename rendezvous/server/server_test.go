@@ -87,6 +87,7 @@ func put(t *testing.T, s *Server, path, form string) int {
 // TestIdleRuns: a run without a time to live gets one and is gone when nobody asks for it; those in use stay, and those
 // with a longer time of their own keep it.
 func TestIdleRuns(t *testing.T) {
+	t.Parallel()
 	s := begin(t, func(c *Config) { c.RunTTL = 4 * time.Second })
 	for path, form := range map[string]string{"/run_idle": "dir=true", "/deep/run_used": "dir=true", "/run_own": "dir=true&ttl=7200"} {
 		if code := put(t, s, path, form); code != http.StatusCreated {
@@ -122,6 +123,7 @@ func TestIdleRuns(t *testing.T) {
 // TestUses: what clients ask for of runs that are not there leaves nothing behind, and a wait that its client has given up
 // is a use all the same.
 func TestUses(t *testing.T) {
+	t.Parallel()
 	s := begin(t, nil)
 	base := "http://" + s.Address(doorKeys) + "/v2/keys"
 	r, err := http.Get(base + "/run_none")
@@ -161,6 +163,7 @@ func TestUses(t *testing.T) {
 
 // TestEndOfRequests: a shutdown answers the writes that are under way, and ends waits.
 func TestEndOfRequests(t *testing.T) {
+	t.Parallel()
 	s := begin(t, nil)
 	base := "http://" + s.Address(doorKeys) + "/v2/keys"
 	if code := put(t, s, "/k", "value=0"); code != http.StatusCreated {
@@ -234,6 +237,7 @@ func TestStart(t *testing.T) {
 
 // TestOpening: health is answered while the store opens, and it is not ready before.
 func TestOpening(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -264,6 +268,7 @@ func TestOpening(t *testing.T) {
 
 // TestTLS: door 1 takes clients with a certificate of the authority, and a replaced certificate is shown at once.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ca := issue(t, dir, "ca", nil)
 	issue(t, dir, "server", ca)
@@ -367,6 +372,7 @@ func issue(t *testing.T, dir, name string, by *pair) *pair {
 
 // TestWithoutStore: door 2 keeps nothing in the store, so that one alone serves, and is ready, without any.
 func TestWithoutStore(t *testing.T) {
+	t.Parallel()
 	s := begin(t, func(c *Config) {
 		c.Client = ""
 		c.Store = func(context.Context) (*store.Store, error) { return nil, errors.New("nobody needs one") }

@@ -112,6 +112,9 @@ const (
 	tempPrefix   = "tegen-store-" // of directories for sockets
 )
 
+// young is a socket between bind and listen, at which nobody listens yet, with time to spare.
+const young = 10 * time.Second
+
 // sweep removes sockets that nobody listens at any more, and says whether there were any.
 func sweep(dir string) (found bool, err error) {
 	files, err := os.ReadDir(dir)
@@ -121,6 +124,9 @@ func sweep(dir string) (found bool, err error) {
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name())
 		if !strings.HasSuffix(path, socketSuffix) {
+			continue
+		}
+		if info, err := f.Info(); err != nil || time.Since(info.ModTime()) < young {
 			continue
 		}
 		if c, err := net.DialTimeout("unix", path, time.Second); err == nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -17,92 +18,118 @@ import (
 	"go.uber.org/zap"
 )
 
-// asStore makes the test binary the store's process; asStuck one that never gets anywhere.
-const asStore, asStuck = "TEGEN_TEST_STORE", "TEGEN_TEST_STUCK"
+// What the test binary does in place of tests where its first argument says so.
+const (
+	asStore   = "as-store"   // the store's process
+	asSlow    = "as-slow"    // the same, which reads for a time before it opens
+	asStuck   = "as-stuck"   // a process that never gets anywhere
+	asKilled  = "as-killed"  // one that says something and is killed
+	asLimits  = "as-limits"  // one that starts a store, and says what memory both have
+	asLimited = "as-limited" // that store
+	slowly    = 5 * time.Second
+)
 
-// asSlow is for how long a store reads before it opens.
-const asSlow = "TEGEN_TEST_SLOW"
+// self is a command that runs the test binary as one of these.
+func self(as string) []string { return []string{os.Args[0], as} }
 
-// asKilled makes it one that says something and is killed; asLimits what starts a store, and says what memory both have.
-const asKilled, asLimits, asLimited = "TEGEN_TEST_KILLED", "TEGEN_TEST_LIMITS", "TEGEN_TEST_LIMITED"
-
+// TestMain runs more tests at once than there are processors, because they wait far more than they compute.
 func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv(asStuck) != "":
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "as-") {
+		os.Exit(runAs(os.Args[1], os.Args[2:]))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func runAs(role string, args []string) int {
+	switch role {
+	case asStuck:
 		time.Sleep(time.Hour)
-	case os.Getenv(asKilled) != "":
+	case asKilled:
 		fmt.Fprintln(os.Stderr, "WARNING: something of no concern")
 		fmt.Fprintln(os.Stderr, "tegen-rendezvous: something else")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // as the kernel does
-	case os.Getenv(asLimited) != "":
+	case asLimited:
 		fmt.Fprintln(os.Stderr, "panic: "+os.Getenv("GOMEMLIMIT"))
-		os.Exit(1)
-	case os.Getenv(asLimits) != "":
-		_ = os.Setenv(asLimited, "1")
-		c, err := launch(zap.NewNop(), []string{os.Args[0]})
+		return 1
+	case asLimits:
+		c, err := launch(zap.NewNop(), self(asLimited))
 		if err != nil {
 			panic(err)
 		}
 		<-c.ended
 		_, _ = fmt.Fprintln(os.Stdout, c.reason(), debug.SetMemoryLimit(-1))
-		return
-	case os.Getenv(asStore) != "":
-		if d, err := time.ParseDuration(os.Getenv(asSlow)); err == nil {
-			readSlowly(d)
-		}
-		if err := Main(Embedded{Dir: os.Args[1], Listen: os.Args[2], Log: zap.NewNop()}, os.Stdin, os.Stdout); err != nil {
-			os.Exit(1)
-		}
-		return
+		return 0
+	case asSlow:
+		readSlowly(args[0], slowly)
 	}
-	os.Exit(m.Run())
+	if err := Main(Embedded{Dir: args[0], Listen: args[1], Log: zap.NewNop()}, os.Stdin, os.Stdout); err != nil {
+		return 1
+	}
+	return 0
 }
 
 // TestProcess: a store in a process of its own keeps what it was given, also where its path is too long for a socket, and
 // leaves no socket behind.
 func TestProcess(t *testing.T) {
-	t.Setenv(asStore, "1")
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	dirs := map[string]string{"short": filepath.Join(temp, "s"), "long": filepath.Join(temp, strings.Repeat("d", 120))}
+	t.Cleanup(func() { checkNoSockets(t, temp) })
+	dirs := map[string]string{"short": "s", "long": strings.Repeat("d", 120)}
 	for _, name := range []string{"a b", "a[b", "a?b", "a#b", "a%41b", "a%zz", "a*b", `a\b`, "a:b", "a,b", "a=b", "ä"} {
-		dirs[name] = filepath.Join(temp, name)
+		dirs[name] = name
 	}
 	for name, dir := range dirs {
-		for i, want := range []int{0, 1} {
-			s, err := Process{Dir: dir, Command: []string{os.Args[0]}}.Open(t.Context())
-			if err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(temp, dir)
+			for i, want := range []int{0, 1} {
+				openAndPut(t, dir, fmt.Sprintf("start %d", i), want)
+				checkNoSockets(t, dir)
 			}
-			r, err := s.Get(t.Context(), "k")
-			if err != nil || len(r.Kvs) != want {
-				t.Errorf("%s, start %d: %d keys, %v", name, i, len(r.Kvs), err)
-			}
-			if _, err := s.Put(t.Context(), "k", "v"); err != nil {
-				t.Error(err)
-			}
-			if err := s.Room(); err != nil {
-				t.Error(err)
-			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-			for _, in := range []string{dir, temp} {
-				files, err := os.ReadDir(in)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, f := range files {
-					if strings.HasSuffix(f.Name(), socketSuffix) || strings.HasPrefix(f.Name(), tempPrefix) {
-						t.Errorf("%s: %s is left in %s", name, f.Name(), in)
-					}
-				}
-			}
+		})
+	}
+}
+
+func openAndPut(t *testing.T, dir, start string, want int) {
+	t.Helper()
+	s, err := Process{Dir: dir, Command: self(asStore)}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Get(t.Context(), "k")
+	if err != nil || len(r.Kvs) != want {
+		t.Errorf("%s: %d keys, %v", start, len(r.Kvs), err)
+	}
+	if _, err := s.Put(t.Context(), "k", "v"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Room(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func checkNoSockets(t *testing.T, dir string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), socketSuffix) || strings.HasPrefix(f.Name(), tempPrefix) {
+			t.Errorf("%s is left in %s", f.Name(), dir)
 		}
 	}
 }
 
-// TestSweep: what killed stores have left goes, and what others use stays.
+// TestSweep: what killed stores have left goes, and what others use, or are about to, stays.
 func TestSweep(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -117,16 +144,27 @@ func TestSweep(t *testing.T) {
 		}
 		l.SetUnlinkOnClose(false)
 		t.Cleanup(func() { _ = l.Close() })
+		if err := os.Chtimes(l.Addr().String(), time.Time{}, time.Now().Add(-2*young)); err != nil {
+			t.Fatal(err)
+		}
 		return l
 	}
 	_ = listen(tempPrefix + "dead").Close()
 	_ = listen("other-dead").Close()
 	listen(tempPrefix + "live")
+	bound := listen(tempPrefix + "bound") // as between bind and listen
+	_ = bound.Close()
+	if err := os.Chtimes(bound.Addr().String(), time.Time{}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Mkdir(filepath.Join(temp, tempPrefix+"begins"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	sweepTemp()
-	for name, want := range map[string]bool{tempPrefix + "dead": false, "other-dead": true, tempPrefix + "live": true, tempPrefix + "begins": true} {
+	for name, want := range map[string]bool{
+		tempPrefix + "dead": false, "other-dead": true, tempPrefix + "live": true, tempPrefix + "bound": true,
+		tempPrefix + "begins": true,
+	} {
 		if _, err := os.Stat(filepath.Join(temp, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -135,8 +173,8 @@ func TestSweep(t *testing.T) {
 
 // TestReason: a store that the kernel has killed ended by that, and not by what it said once.
 func TestReason(t *testing.T) {
-	t.Setenv(asKilled, "1")
-	c, err := launch(zap.NewNop(), []string{os.Args[0]})
+	t.Parallel()
+	c, err := launch(zap.NewNop(), self(asKilled))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +195,8 @@ func TestReason(t *testing.T) {
 // TestMemory: the soft limits of both processes together are the one that was set.
 func TestMemory(t *testing.T) {
 	for set, want := range map[string]string{"300MiB": "panic: 104857600 209715200", "": "exit status 1 9223372036854775807"} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), asLimits+"=1", "GOMEMLIMIT="+set)
+		cmd := exec.CommandContext(t.Context(), os.Args[0], asLimits)
+		cmd.Env = append(os.Environ(), "GOMEMLIMIT="+set)
 		out, err := cmd.Output()
 		if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != want {
 			t.Errorf("%q: got %q, want %q, %v", set, got, want, err)
@@ -199,10 +237,10 @@ func TestPurge(t *testing.T) {
 
 // TestStuck: a store that does not advance is given up, with a word, however much time there is.
 func TestStuck(t *testing.T) {
-	t.Setenv(asStuck, "1")
+	t.Parallel()
 	begin := time.Now()
 	dir := t.TempDir()
-	_, err := Process{Dir: dir, Command: []string{os.Args[0]}, Stall: 2 * time.Second}.Open(t.Context())
+	_, err := Process{Dir: dir, Command: self(asStuck), Stall: 2 * time.Second}.Open(t.Context())
 	if took := time.Since(begin); err == nil || !strings.Contains(err.Error(), dir+": it has not advanced for 2s") || took > 20*time.Second {
 		t.Errorf("after %s: %v", took, err)
 	}
@@ -210,14 +248,13 @@ func TestStuck(t *testing.T) {
 
 // TestSlowOpening: a store that opens for longer than it may stand still is waited for while it reads.
 func TestSlowOpening(t *testing.T) {
-	t.Setenv(asStore, "1")
-	t.Setenv(asSlow, "7s")
+	t.Parallel()
 	begin := time.Now()
-	s, err := Process{Dir: t.TempDir(), Command: []string{os.Args[0]}, Stall: 3 * time.Second}.Open(t.Context())
+	s, err := Process{Dir: t.TempDir(), Command: self(asSlow), Stall: 3 * time.Second}.Open(t.Context())
 	if err != nil {
 		t.Fatalf("after %s: %v", time.Since(begin), err)
 	}
-	if took := time.Since(begin); took < 7*time.Second {
+	if took := time.Since(begin); took < slowly {
 		t.Errorf("it took %s", took)
 	}
 	if err := s.Close(); err != nil {
@@ -226,8 +263,8 @@ func TestSlowOpening(t *testing.T) {
 }
 
 // readSlowly reads as a store reads a large log from a slow disk.
-func readSlowly(d time.Duration) {
-	log := filepath.Join(os.Args[1], "log")
+func readSlowly(dir string, d time.Duration) {
+	log := filepath.Join(dir, "log")
 	_ = os.WriteFile(log, make([]byte, 256<<10), 0o600) // without it nothing is read, and the store is given up
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		_, _ = os.ReadFile(log)

@@ -12,6 +12,7 @@ import (
 
 // TestEmbedded: what was written is there after a restart.
 func TestEmbedded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for i, want := range []int{0, 1} {
 		s, err := Embedded{Dir: dir}.Open(t.Context())
@@ -33,6 +34,7 @@ func TestEmbedded(t *testing.T) {
 
 // TestListen: other processes reach a server that listens.
 func TestListen(t *testing.T) {
+	t.Parallel()
 	_, address := listening(t)
 	// One member of a cluster may be down. The context is not the client's.
 	opening, opened := context.WithCancel(t.Context())
@@ -53,6 +55,7 @@ func TestListen(t *testing.T) {
 
 // TestExternal: a server that is not there is an error, and names where it was looked for.
 func TestExternal(t *testing.T) {
+	t.Parallel()
 	if _, err := (External{Endpoints: []string{"127.0.0.1:1"}}).Open(t.Context()); err == nil {
 		t.Error("it connects to nothing")
 	}
@@ -60,6 +63,7 @@ func TestExternal(t *testing.T) {
 
 // TestFull: a store that was filled takes writes again by itself.
 func TestFull(t *testing.T) {
+	t.Parallel()
 	s, err := Embedded{Dir: t.TempDir(), Quota: 8 << 20}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +90,7 @@ func TestFull(t *testing.T) {
 
 // TestTaken: a directory that another server uses is an error once there is no more time, and not a wait for ever.
 func TestTaken(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "taken-") //nolint:usetesting // a second server begins in it once the first has ended, perhaps after the test
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +111,7 @@ func TestTaken(t *testing.T) {
 }
 
 func TestOld(t *testing.T) {
+	t.Parallel()
 	for version, want := range map[string]bool{"3.4.23": true, "3.5.0": false, "3.6.16": false, "4.0.0": false, "2.3.8": true, "": true} {
 		if got := old(version); got != want {
 			t.Errorf("%q is old: %v", version, got)
@@ -115,6 +121,7 @@ func TestOld(t *testing.T) {
 
 // TestRefused: credentials that a cluster does not take are an error that says so, and not one to try again after.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	server, address := listening(t)
 	for _, step := range []func() error{
 		func() error { _, err := server.RoleAdd(t.Context(), "root"); return err },

@@ -1,0 +1,83 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/tegen-dev/tegen/rendezvous/store"
+)
+
+// TestMain runs more tests at once than there are processors, because they wait far more than they compute. Tests that
+// measure memory are not parallel, and so run before the others.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	err := flag.Set("test.parallel", "16")
+	code := m.Run()
+	if err := errors.Join(err, shared.close()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// shared is one etcd for all tests, opened by the first that needs it.
+var shared sharedStore
+
+type sharedStore struct {
+	once  sync.Once
+	dir   string
+	store *store.Store
+	err   error
+}
+
+func (s *sharedStore) open() {
+	if s.dir, s.err = os.MkdirTemp("", "tegen-keys-"); s.err == nil { //nolint:usetesting // it outlives the test
+		s.store, s.err = store.Embedded{Dir: s.dir}.Open(context.Background()) //nolint:usetesting // as above
+	}
+}
+
+func (s *sharedStore) close() error {
+	if s.store == nil {
+		return nil
+	}
+	return errors.Join(s.store.Close(), os.RemoveAll(s.dir))
+}
+
+// embedded is the shared store, of which open gives each test a part. Its revisions have gaps.
+func embedded(t testing.TB) *store.Store {
+	t.Helper()
+	shared.once.Do(shared.open)
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.store
+}
+
+// prefix begins the keys of a test in the store.
+func prefix(t testing.TB) string { return "/" + t.Name() + "/" }
+
+// gapless is a store of its own, in which revisions follow each other.
+func gapless(t testing.TB) *store.Store {
+	t.Helper()
+	s := embeddedIn(t, t.TempDir())
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func embeddedIn(t testing.TB, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Embedded{Dir: dir}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -109,7 +109,7 @@ func (r *run) world(agents ...*Agent) []rendezvous.World {
 	return out
 }
 
-// check looks whether worlds are one, seen by each of its agents.
+// check checks that worlds are one, seen by each of its agents.
 func (r *run) check(worlds []rendezvous.World, agents []*Agent) {
 	r.t.Helper()
 	first := worlds[0]
@@ -147,7 +147,7 @@ func (r *run) check(worlds []rendezvous.World, agents []*Agent) {
 	}
 }
 
-// TestWorld: agents that come at once form one world, and finish it together.
+// TestWorld: agents that join at once form one world, and finish it together.
 func TestWorld(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 3, 8} {

@@ -199,7 +199,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// failing is a server that can be told to answer nothing.
+// failing is a server that can be switched off.
 type failing struct {
 	http.Handler
 	down atomic.Bool

@@ -27,8 +27,8 @@ func spread(b *testing.B, c *clientv3.Client, all []*peer) {
 }
 
 // BenchmarkForm measures from the first join of n agents, all in this process, to when the last knows its rank. Each
-// counts its messages as if it had the client to itself; messages are requests, their answers not counted, and what
-// watches tell.
+// counts its messages as if it had the client to itself; messages are requests, their answers not counted, and events
+// of watches.
 func BenchmarkForm(b *testing.B) {
 	for _, n := range []int{64, 256, 1000, 4000} {
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {

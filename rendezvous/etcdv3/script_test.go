@@ -9,7 +9,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/golden"
 )
 
-// TestScripts plays the transcripts of testdata, which hold the events that one machine is told and, indented, what it
+// TestScripts plays the transcripts of testdata, which hold the events of one machine and, indented, what it
 // wants done. Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
 func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 

@@ -19,12 +19,12 @@ type report struct {
 	note  string
 }
 
-// checker holds all that agents report against what a rendezvous promises.
+// checker compares all reports of agents with the guarantees of a rendezvous.
 type checker struct {
 	min, max int
 	worlds   map[int]map[string]sighting // by version, then agent
 	at       map[string]int              // the last version that an agent was in
-	working  map[string]bool             // the agent has not been told yet that its world is over
+	working  map[string]bool             // the agent's world is not over yet, as far as it knows
 }
 
 func newChecker(least, most int) *checker {
@@ -32,7 +32,7 @@ func newChecker(least, most int) *checker {
 		working: map[string]bool{}}
 }
 
-// step takes a report in, and says what it breaks.
+// step takes a report, and returns which guarantee it violates.
 func (c *checker) step(r report) error {
 	switch r.event {
 	case "over":
@@ -45,7 +45,7 @@ func (c *checker) step(r report) error {
 	}
 	w := r.world
 	if c.working[r.agent] {
-		return fmt.Errorf("%s is in version %d and was never told that version %d is over", r.agent, w.Version,
+		return fmt.Errorf("%s is in version %d without a report that version %d is over", r.agent, w.Version,
 			c.at[r.agent])
 	}
 	if last, ok := c.at[r.agent]; ok && w.Version <= last {

@@ -24,17 +24,17 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
-// storeSpec is what a store's process is told.
+// storeSpec configures a store's process.
 type storeSpec struct{ Backend, Listen, Dir string }
 
-// agentSpec is what an agent's process is told.
+// agentSpec configures an agent's process.
 type agentSpec struct {
 	Name, Backend, Endpoint string
 	Min, Max                int
 	Rate                    float64 // its clock runs so much faster than others'
 }
 
-// play is what a process of this test does.
+// play runs a process of this test.
 func play(role string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -59,7 +59,7 @@ func play(role string) int {
 	return 0
 }
 
-// playStore serves etcd, or the v2 door on it.
+// playStore serves etcd, or the v2 keys API on it.
 func playStore(ctx context.Context, spec storeSpec) error {
 	e := store.Embedded{Dir: filepath.Join(spec.Dir, "data")}
 	if spec.Backend == "etcd-v3" {
@@ -71,16 +71,16 @@ func playStore(ctx context.Context, spec storeSpec) error {
 	}
 	defer func() { _ = s.Close() }()
 	if spec.Backend == "etcd" {
-		door, err := keys.Open(ctx, s.Client, keys.Options{Advertise: []string{"http://" + spec.Listen}})
+		api, err := keys.Open(ctx, s.Client, keys.Options{Advertise: []string{"http://" + spec.Listen}})
 		if err != nil {
 			return err
 		}
-		defer door.Close()
+		defer api.Close()
 		l, err := net.Listen("tcp", spec.Listen)
 		if err != nil {
 			return err
 		}
-		server := &http.Server{Handler: door.Handler()}
+		server := &http.Server{Handler: api.Handler()}
 		go func() { _ = server.Serve(l) }()
 		defer func() { _ = server.Close() }()
 	}
@@ -157,7 +157,7 @@ func join(ctx context.Context, b rendezvous.Backend, orders <-chan string) (w re
 	}
 }
 
-// free is an address that nobody listens at.
+// free is an unused address.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestState: what torch writes is read, and written again byte by byte; what nobody knows is kept.
+// TestState: a state that torch wrote is read, and written again byte by byte; unknown fields are kept.
 func TestState(t *testing.T) {
 	for _, raw := range []string{
 		`{"status": "setup"}`,

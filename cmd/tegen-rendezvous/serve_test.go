@@ -39,9 +39,17 @@ type process struct {
 // serve starts the command with free ports and waits until it says that it serves.
 func serve(t *testing.T, args ...string) *process {
 	t.Helper()
-	args = append([]string{"serve", "--listen-client=127.0.0.1:0", "--listen-c10d=127.0.0.1:0", "--listen-status=127.0.0.1:0"}, args...)
+	return serveIn(t, "", nil, args...)
+}
+
+// serveIn is serve in a directory, with more variables.
+func serveIn(t *testing.T, dir string, env []string, args ...string) *process {
+	t.Helper()
+	args = append([]string{
+		"serve", "--listen-client=127.0.0.1:0", "--listen-c10d=127.0.0.1:0", "--listen-status=127.0.0.1:0",
+	}, args...)
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0], args...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), itself+"=1")
+	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), env...)
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -169,6 +177,7 @@ const base = "/v2/keys/torchelastic/p2p/run_imagenet"
 
 // TestServe goes through all doors, kills the process, goes on with another, and ends that in order.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := serve(t, "--data-dir", dir)
 	expectReady(t, p)
@@ -280,7 +289,7 @@ func drains(t *testing.T, p *process) {
 // until waits for what must come true.
 func until(t *testing.T, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never came true")
 		}
@@ -289,7 +298,9 @@ func until(t *testing.T, is func() bool) {
 
 // TestSignals: a drain has an end, by time or by a second signal, and neither is an error.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	t.Run("time", func(t *testing.T) {
+		t.Parallel()
 		p := serve(t, "--data-dir", t.TempDir(), "--drain-timeout=100ms")
 		torchAgent(t, p.c10d, "resnet")
 		p.signal(syscall.SIGTERM)
@@ -298,6 +309,7 @@ func TestSignals(t *testing.T) {
 		}
 	})
 	t.Run("again", func(t *testing.T) {
+		t.Parallel()
 		p := serve(t, "--data-dir", t.TempDir(), "--drain-timeout=1h")
 		torchAgent(t, p.c10d, "resnet")
 		p.signal(syscall.SIGTERM)
@@ -311,6 +323,7 @@ func TestSignals(t *testing.T) {
 
 // TestReplicas: two processes before one etcd serve the same keys, and one of them may die.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -328,10 +341,10 @@ func TestReplicas(t *testing.T) {
 		}
 	})
 	a := serve(t, "--store=etcd", "--endpoints=http://"+address, "--advertise-client-urls=http://a:1,http://b:2")
-	t.Setenv("TEGEN_RENDEZVOUS_STORE", "etcd")
-	t.Setenv("TEGEN_RENDEZVOUS_ENDPOINTS", "http://"+address)
-	t.Setenv("TEGEN_RENDEZVOUS_PORT", "tcp://10.0.0.1:2379") // as Kubernetes does
-	b := serve(t)
+	b := serveIn(t, "", []string{
+		"TEGEN_RENDEZVOUS_STORE=etcd", "TEGEN_RENDEZVOUS_ENDPOINTS=http://" + address,
+		"TEGEN_RENDEZVOUS_PORT=tcp://10.0.0.1:2379", // as Kubernetes does
+	})
 	mkdirs(t, a.client)
 	a.signal(syscall.SIGKILL)
 	a.exit()
@@ -402,6 +415,7 @@ func TestHelp(t *testing.T) {
 
 // TestLinks: the binary has nothing of Kubernetes in it.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {

@@ -33,7 +33,7 @@ func TestStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := httptest.NewRecorder()
-		pace(w).stream(e)
+		pace(w, time.Minute).stream(e)
 		if diff := cmp.Diff(string(want)+"\n", w.Body.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%.2000s", name, diff)
 		}
@@ -44,7 +44,8 @@ func TestStream(t *testing.T) {
 func TestBudget(t *testing.T) { synctest.Test(t, testBudget) }
 
 func testBudget(t *testing.T) {
-	b := newBudget(100_000)
+	const patience = 10 * time.Second
+	b := newBudget(100_000, patience)
 	alone, err := b.take(t.Context(), 1<<30)
 	if err != nil {
 		t.Fatal(err)

@@ -59,9 +59,12 @@ type Options struct {
 	History   int           // events that a wait may begin at; 1,000
 	MaxAnswer int           // bytes of all answers and bodies of requests that are under way; 64 MiB
 	Timeout   time.Duration // for all that is not a wait; 10 s
-	Room      func() error  // an error while the store's disk has no room for a write; nil: there always is
-	Advanced  func()        // called for each part of the state that Open has read
-	Log       *slog.Logger  // nowhere
+	// ClientTimeout is how long a client may send or take nothing, and how long a request waits for room; 10 s.
+	ClientTimeout time.Duration
+
+	Room     func() error // an error while the store's disk has no room for a write; nil: there always is
+	Advanced func()       // called for each part of the state that Open has read
+	Log      *slog.Logger // nowhere
 }
 
 func (o Options) filled() Options {
@@ -82,6 +85,9 @@ func (o Options) filled() Options {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
+	}
+	if o.ClientTimeout == 0 {
+		o.ClientTimeout = 10 * time.Second
 	}
 	if o.Room == nil {
 		o.Room = func() error { return nil }
@@ -149,7 +155,8 @@ type waiter struct {
 // Open loads the state and begins to follow it. The client stays the caller's, and must outlive the Keys.
 func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error) {
 	k := &Keys{client: client, o: o.filled(), rewatch: func() {}}
-	k.small, k.listings = newBudget(k.o.MaxAnswer/2), newBudget(k.o.MaxAnswer/2)
+	k.small = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
+	k.listings = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
 	for i := range k.locks {
 		k.locks[i] = make(chan struct{}, 1)
 	}

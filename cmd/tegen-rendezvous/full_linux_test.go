@@ -19,7 +19,7 @@ import (
 )
 
 // TestFullDisk takes a server its disk away while agents write: writes are refused with a status, reads and the other
-// door go on, it starts again on the full disk, and takes writes again once there is room.
+// APIs go on, it starts again on the full disk, and takes writes again once there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -256,7 +256,7 @@ func saysNo(t *testing.T, p *process, statuses ...int) {
 	})
 }
 
-// goesOn says that the server lives, and that a client of its other door is served on its old connection.
+// goesOn says that the server lives, and that a client of the TCPStore is served on its old connection.
 func goesOn(t *testing.T, p *process, agent io.ReadWriter) {
 	t.Helper()
 	select {
@@ -272,6 +272,6 @@ func goesOn(t *testing.T, p *process, agent io.ReadWriter) {
 	}
 	got := make([]byte, 1)
 	if _, err := io.ReadFull(agent, got); err != nil {
-		t.Fatalf("the other door: %v", err)
+		t.Fatalf("the TCPStore: %v", err)
 	}
 }

@@ -252,7 +252,7 @@ func checkServe(c *renderedContainer, args []string, grace time.Duration) error 
 		}
 	}
 	if o.ListenClient != "" && o.ListenC10d != "" || len(c.Ports) != 2 {
-		return fmt.Errorf("doors %q and %q are open, and ports are %v", o.ListenClient, o.ListenC10d, c.Ports)
+		return fmt.Errorf("it listens at %q and %q, and ports are %v", o.ListenClient, o.ListenC10d, c.Ports)
 	}
 	for _, raw := range o.AdvertiseClientURLs {
 		if u, err := url.Parse(raw); err != nil || !strings.HasSuffix(o.ListenClient, ":"+u.Port()) {
@@ -381,7 +381,7 @@ func TestRenderedC10d(t *testing.T) {
 	dir := t.TempDir()
 	p := serveIn(t, dir, nil, here(t, c.Args[1:])...)
 	if code, body := ask(t, "GET", p.status, c.Readiness.Get.Path); code != 200 || p.client != "" || p.c10d == "" {
-		t.Errorf("%d %s, doors %q and %q", code, body, p.client, p.c10d)
+		t.Errorf("%d %s, listeners %q and %q", code, body, p.client, p.c10d)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("it wrote %v, %v", entries, err)

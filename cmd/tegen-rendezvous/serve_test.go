@@ -175,7 +175,7 @@ func torchAgent(t *testing.T, address, run string) net.Conn {
 
 const base = "/v2/keys/torchelastic/p2p/run_imagenet"
 
-// TestServe goes through all doors, kills the process, goes on with another, and ends that in order.
+// TestServe uses all APIs, kills the process, goes on with another, and ends that in order.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -187,19 +187,19 @@ func TestServe(t *testing.T) {
 	expect(t, http.StatusCreated, code, body)
 	c := torchAgent(t, p.c10d, "resnet")
 	want := []server.Run{
-		{ID: "imagenet", Door: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final", Participants: 2, Waiting: 1},
-		{ID: "resnet", Door: "c10d", State: "joining", Connections: 1, Keys: 1},
+		{ID: "imagenet", API: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final", Participants: 2, Waiting: 1},
+		{ID: "resnet", API: "c10d", State: "joining", Connections: 1, Keys: 1},
 	}
 	if diff := cmp.Diff(want, runs(t, p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	code, body = ask(t, http.MethodGet, p.status, "/metrics")
 	for _, line := range []string{
-		`tegen_rendezvous_requests_total{action="create",code="201",door="etcd-v2"} 2`,
-		`tegen_rendezvous_requests_total{action="COMPARE_SET",code="",door="c10d"} 1`,
-		`tegen_rendezvous_runs{door="etcd-v2"} 1`, `tegen_rendezvous_runs{door="c10d"} 1`, `tegen_rendezvous_connections{door="c10d"} 1`,
-		`tegen_rendezvous_keys{door="c10d"} 1`, `tegen_rendezvous_unsent_bytes{door="c10d"} 0`, `tegen_rendezvous_ready 1`, "tegen_rendezvous_store_full 0", `tegen_rendezvous_waits{door="etcd-v2"} 0`, "tegen_rendezvous_build_info{",
-		`tegen_rendezvous_request_seconds_count{action="create",door="etcd-v2"} 2`,
+		`tegen_rendezvous_requests_total{action="create",code="201",api="etcd-v2"} 2`,
+		`tegen_rendezvous_requests_total{action="COMPARE_SET",code="",api="c10d"} 1`,
+		`tegen_rendezvous_runs{api="etcd-v2"} 1`, `tegen_rendezvous_runs{api="c10d"} 1`, `tegen_rendezvous_connections{api="c10d"} 1`,
+		`tegen_rendezvous_keys{api="c10d"} 1`, `tegen_rendezvous_unsent_bytes{api="c10d"} 0`, `tegen_rendezvous_ready 1`, "tegen_rendezvous_store_full 0", `tegen_rendezvous_waits{api="etcd-v2"} 0`, "tegen_rendezvous_build_info{",
+		`tegen_rendezvous_request_seconds_count{action="create",api="etcd-v2"} 2`,
 	} {
 		if !strings.Contains(expect(t, http.StatusOK, code, body), line) {
 			t.Errorf("no %s in\n%s", line, body)
@@ -263,7 +263,7 @@ func drains(t *testing.T, p *process) {
 	}()
 	until(t, func() bool {
 		_, body := ask(t, http.MethodGet, p.status, "/metrics")
-		return strings.Contains(body, `tegen_rendezvous_waits{door="etcd-v2"} 1`)
+		return strings.Contains(body, `tegen_rendezvous_waits{api="etcd-v2"} 1`)
 	})
 	p.signal(syscall.SIGTERM)
 	until(t, func() bool {
@@ -382,7 +382,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--max-keys=-1"}, exitUsage, "--max-keys: -1 is less than 0"},
 		{[]string{"serve", "--run-ttl=500ms"}, exitUsage, "--run-ttl: 500ms is less than a second"},
 		{[]string{"serve", "--run-ttl=-1h"}, exitUsage, "--run-ttl: -1h0m0s is less than a second"},
-		{[]string{"serve", "--listen-client=127.0.0.1:99999999"}, exitError, "opening the etcd-v2 door: "},
+		{[]string{"serve", "--listen-client=127.0.0.1:99999999"}, exitError, "opening the etcd-v2 listener: "},
 	} {
 		var out, msg bytes.Buffer
 		code := run(c.args, strings.NewReader(""), &out, &msg)

@@ -42,16 +42,16 @@ func openStore(t *testing.T) (v3, v2 string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := httptest.NewServer(k.Handler())
+	api := httptest.NewServer(k.Handler())
 	t.Cleanup(func() {
-		door.CloseClientConnections()
-		door.Close()
+		api.CloseClientConnections()
+		api.Close()
 		k.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return v3, door.Listener.Addr().String()
+	return v3, api.Listener.Addr().String()
 }
 
 // member is an agent as a process of its own.

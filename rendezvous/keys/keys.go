@@ -107,7 +107,7 @@ const maxDepth = 64
 // ErrClosed ends waits: the Keys was closed, or lost the thread of events. The client asks again, elsewhere or here.
 var ErrClosed = errors.New("the wait was ended by the server")
 
-// Keys is one process's door to the store.
+// Keys is one process's copy of the store, and the way to write to it.
 type Keys struct {
 	client   *clientv3.Client
 	o        Options

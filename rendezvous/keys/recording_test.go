@@ -155,7 +155,7 @@ func TestRecording(t *testing.T) {
 }
 
 // waitAgain waits from the same event on, which then happens, if it has not.
-func (d door) waitAgain(t *testing.T, e *exchange, ours map[int]uint64, until func(int)) reply {
+func (d endpoint) waitAgain(t *testing.T, e *exchange, ours map[int]uint64, until func(int)) reply {
 	t.Helper()
 	target, since, _ := strings.Cut(e.target, "waitIndex=")
 	since, rest, _ := strings.Cut(since, "&")

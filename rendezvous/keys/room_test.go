@@ -12,7 +12,7 @@ import (
 )
 
 // ask sends a request by a connection of its own whose answer nobody reads.
-func (d door) ask(t *testing.T, request string) {
+func (d endpoint) ask(t *testing.T, request string) {
 	t.Helper()
 	u, err := url.Parse(d.URL)
 	if err != nil {

@@ -44,9 +44,9 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestEndOfDoor: a process that ends cuts off its waits, and the same wait at another one misses nothing. A client that
+// TestEndOfProcess: a process that ends cuts off its waits, and the same wait at another one misses nothing. A client that
 // goes takes its wait with it.
-func TestEndOfDoor(t *testing.T) {
+func TestEndOfProcess(t *testing.T) {
 	t.Parallel()
 	s := embedded(t)
 	a, b := open(t, s, Options{}), open(t, s, Options{})
@@ -85,7 +85,7 @@ func TestEndOfDoor(t *testing.T) {
 		t.Errorf("the wait goes on elsewhere with %+v", r)
 	}
 	if _, err := a.Get(soon(t), "/k", false); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed door says %v", err)
+		t.Errorf("a closed one returns %v", err)
 	}
 }
 

@@ -18,13 +18,13 @@ func TestLateRoom(t *testing.T) {
 	const length = 20_000 // of which one at a time has room
 	s := begin(t, func(c *Config) { c.Keys.MaxAnswer = 64 << 10 })
 	begin := func(key string) net.Conn {
-		c, err := net.Dial("tcp", s.Address(doorKeys))
+		c, err := net.Dial("tcp", s.Address(apiKeys))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		_, err = fmt.Fprintf(c, "PUT /v2/keys/%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\n"+
-			"Content-Length: %d\r\n\r\n", key, s.Address(doorKeys), length)
+			"Content-Length: %d\r\n\r\n", key, s.Address(apiKeys), length)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestDeafClients(t *testing.T) {
 		}
 	}
 	for range 20 {
-		c, err := net.Dial("tcp", s.Address(doorKeys))
+		c, err := net.Dial("tcp", s.Address(apiKeys))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestDeafClients(t *testing.T) {
 		}
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		r, err := http.Get("http://" + s.Address(doorKeys) + "/v2/keys/many?recursive=true")
+		r, err := http.Get("http://" + s.Address(apiKeys) + "/v2/keys/many?recursive=true")
 		if err != nil {
 			t.Fatal(err)
 		}

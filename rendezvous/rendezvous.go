@@ -25,10 +25,10 @@ type Settings struct {
 	RunID    string
 	Min, Max int           // agents in a world; 1 ≤ Min ≤ Max
 	Join     time.Duration // how long Join tries, torch's join_timeout or timeout
-	LastCall time.Duration // how long more agents than Min are waited for
+	LastCall time.Duration // how long to wait for more agents than Min
 }
 
-// Agent is what an agent tells the others.
+// Agent is what an agent publishes to the others.
 type Agent struct {
 	ID      string // unique among all agents that ever joined the run
 	Host    string // name or address at which the workers of the others reach this machine
@@ -51,17 +51,17 @@ type World struct {
 
 // Backend is one agent's part in one run. Its methods are called by one goroutine.
 type Backend interface {
-	// Join waits for a world with this agent in it. Called in a world it asks for a new one, as after a failure of a
-	// worker. It returns ErrClosed, ErrTimeout, or the context's cause; in the latter two cases nothing is left in the
-	// store that makes others wait for this agent.
+	// Join waits for a world with this agent in it. Called in a world it requests a new one, as after a failure of a
+	// worker. It returns ErrClosed, ErrTimeout, or the context's cause; after the latter two the store holds nothing
+	// that makes others wait for this agent.
 	Join(ctx context.Context) (World, error)
 	// Finish says that this agent's workers have succeeded, waits until those of all agents of the world have, at most
 	// for the context's time, and closes the run.
 	Finish(ctx context.Context) error
 	// Fail closes the run for all: this agent's workers have failed for good.
 	Fail(ctx context.Context) error
-	// Leave takes this agent out of the run without closing it, so that the others go on.
+	// Leave removes this agent from the run without closing it, so that the others go on.
 	Leave(ctx context.Context) error
-	// Close lets go of the store. Nothing is written.
+	// Close disconnects from the store. It writes nothing.
 	Close() error
 }

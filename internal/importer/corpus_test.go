@@ -43,6 +43,7 @@ func prepared(text []byte) []byte {
 // TestCorpus holds import against published manifests: it ends, what it calls sound renders, what it calls complete has
 // lost nothing without a word, and it refuses few.
 func TestCorpus(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(corpus, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Skip("the manifests of others are not on this machine: nothing is compared with them")

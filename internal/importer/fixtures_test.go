@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,12 @@ import (
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
+
+// TestMain collects garbage less often: importing allocates much and holds little, and a third of the time went there.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // unread are the fixtures with what import tells, and does not read: podTemplate of the pods that serve the rendezvous,
 // and settings of those that fetch.
@@ -34,6 +41,7 @@ func TestFixtures(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -57,6 +65,7 @@ func TestFixtures(t *testing.T) {
 
 // TestDifferences: the message of a failed round trip shows each place that differs, and where in a long value.
 func TestDifferences(t *testing.T) {
+	t.Parallel()
 	const before = "kind: A\nmetadata: {name: x}\nspec: {a: 1, list: [{p: 1}, {p: 2}], text: %s1}\n---\nkind: B\nmetadata: {name: y}\n"
 	const after = "kind: A\nmetadata: {name: x}\nspec: {b: 1, list: [{p: 1}, {p: 3}], text: %s2}\n"
 	long := strings.Repeat("abcdefghij", 30)

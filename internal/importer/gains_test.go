@@ -13,6 +13,7 @@ import (
 
 // TestGains: the search finds what was put in, and not what a line tells of.
 func TestGains(t *testing.T) {
+	t.Parallel()
 	const bare = "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, command: [python, t.py]}]}}}}}\n"
 	const more = "kind: PyTorchJob\nspec: {runPolicy: {backoffLimit: 6}, pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, args: [t.py, --fast], command: [python]}]}}}}}\n"
 	found := gains(t, bare, more, nil)
@@ -28,6 +29,7 @@ func TestGains(t *testing.T) {
 
 // TestLostWords: a line about a program hides none of its words.
 func TestLostWords(t *testing.T) {
+	t.Parallel()
 	moved := []importer.Note{{Field: "spec.command", Verdict: importer.Translated, Why: "of torchrun's options, --nnodes became a field"}}
 	got := lostWords("spec.command[2]", "torchrun --nnodes=2 --fast t.py", "args: [t.py], torchrun", moved)
 	if diff := cmp.Diff([]string{"--fast"}, got); diff != "" {

@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 // TestHostile: whatever a manifest holds, import ends with notes and not with a panic.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	for name, annotations := range map[string]string{
 		"an empty key":          `{"": 1}`,
 		"a key like an index":   `{"[0]": 1, "[": 2, "[]": 3, "]": 4}`,
@@ -34,6 +36,7 @@ spec: {pytorchReplicaSpecs: {Worker: {template: {metadata: {annotations: ` + ann
 
 // TestWrapped: what a wrapper holds may be anything, and what is a job among it is read.
 func TestWrapped(t *testing.T) {
+	t.Parallel()
 	for _, component := range []string{"1", "x", "[]", "null", "{}", "{template: 1}", "{template: {kind: [], spec: 1}}"} {
 		text := "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: w}\nspec: {components: [" + component +
 			", {template: {apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, " + strings.TrimSpace(pytorchSpec("", "")) + "}}]}\n"
@@ -55,18 +58,22 @@ func TestLinear(t *testing.T) {
 		"unknown":       func(f string) string { return "metadata: {name: j}\n" + pytorchSpec("", "unknown: {"+f+"}, ") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			allocations := func(n int) float64 {
+			allocations := func(n int) uint64 {
 				var fields []string
 				for i := range n {
 					fields = append(fields, fmt.Sprintf("k%d: %d", i, i))
 				}
 				source := []schema.Source{{Name: "in.yaml", Data: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n" + text(strings.Join(fields, ", ")))}}
-				return testing.AllocsPerRun(1, func() { importer.Jobs(source) })
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				importer.Jobs(source)
+				runtime.ReadMemStats(&after)
+				return after.Mallocs - before.Mallocs
 			}
 			few, many := allocations(100), allocations(800)
-			t.Logf("100 fields: %.0f allocations, 800: %.0f", few, many)
+			t.Logf("100 fields: %d allocations, 800: %d", few, many)
 			if many > 10*few {
-				t.Errorf("100 fields take %.0f allocations, and 800 take %.0f", few, many)
+				t.Errorf("100 fields take %d allocations, and 800 take %d", few, many)
 			}
 		})
 	}

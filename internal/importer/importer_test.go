@@ -27,6 +27,7 @@ func imported(t *testing.T, file string) importer.Result {
 
 // TestGolden imports manifests in the forms of others' examples.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	inputs, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(inputs) == 0 {
 		t.Fatalf("no testdata: %v", err)
@@ -57,6 +58,8 @@ func TestGolden(t *testing.T) {
 
 // TestErrors names what is known to be wrong in others' examples: each must be told, whatever else is.
 func TestErrors(t *testing.T) {
+	t.Parallel()
+	results := map[string]importer.Result{}
 	for name, c := range map[string]struct{ file, want string }{
 		"an annotation that is a number":     {"dlrover-gang.yaml", `min-available"\]: 2: error: must be a string`},
 		"a gang below the rendezvous":        {"dlrover-gang.yaml", `error: spec\.gang\.minAvailable: 2 is below spec\.workers\.min 3`},
@@ -78,7 +81,11 @@ func TestErrors(t *testing.T) {
 		"an image without a version":         {"pytorchjob.yaml", `refused: spec\.image: must be an image with a tag`},
 	} {
 		found := false
-		out := imported(t, c.file)
+		out, ok := results[c.file]
+		if !ok {
+			out = imported(t, c.file)
+			results[c.file] = out
+		}
 		for _, n := range out.Notes {
 			found = found || regexp.MustCompile(c.want).MatchString(n.String())
 		}
@@ -93,6 +100,7 @@ func TestErrors(t *testing.T) {
 
 // TestBroken imports what can be imported of a stream in which other documents cannot be read.
 func TestBroken(t *testing.T) {
+	t.Parallel()
 	const text = `a: [
 ---
 just text
@@ -135,9 +143,10 @@ spec: {pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{}, 3, {nam
 
 // TestSame: the same input gives the same bytes and notes.
 func TestSame(t *testing.T) {
+	t.Parallel()
+	first := imported(t, "pytorchjob.yaml")
 	for range 5 {
-		first, again := imported(t, "pytorchjob.yaml"), imported(t, "pytorchjob.yaml")
-		if diff := cmp.Diff(first, again); diff != "" {
+		if diff := cmp.Diff(first, imported(t, "pytorchjob.yaml")); diff != "" {
 			t.Fatalf("(-first +again):\n%s", diff)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 // TestMessages: a training job that is not read is told why, and where.
 func TestMessages(t *testing.T) {
+	t.Parallel()
 	const pod = `template: {spec: {containers: [{name: a, image: "a/b:1", command: [torchrun, t.py]}]}}`
 	pytorch := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: same}\nspec: {pytorchReplicaSpecs: {Worker: {" + pod + "}}}\n"
 	for name, c := range map[string]struct{ in, want string }{

@@ -19,6 +19,7 @@ const strides = 397
 // TestMisshapen puts a value of another kind in the place of one of a manifest after another: import must end with notes,
 // not with a panic.
 func TestMisshapen(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no testdata: %v", err)

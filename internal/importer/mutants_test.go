@@ -29,6 +29,7 @@ var forms = []string{
 func TestMutants(t *testing.T) {
 	for _, name := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile("../../fixtures/valid/" + name + ".yaml")
 			if err != nil {
 				t.Fatal(err)

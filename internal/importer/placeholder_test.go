@@ -11,6 +11,7 @@ import (
 // TestPlaceholders: what nobody has filled in is told once, with the fields of the job that wait for it and no others;
 // the tokens of a model and a shell's own variables are none.
 func TestPlaceholders(t *testing.T) {
+	t.Parallel()
 	const head = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, "
 	const tail = "}]}}}}}\n"
 	for name, c := range map[string]struct {

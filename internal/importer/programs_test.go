@@ -21,6 +21,7 @@ func TestPrograms(t *testing.T) {
 	fromController := regexp.MustCompile(`\.(command|args)(\[|$)`)
 	for _, name := range forms {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile("../../fixtures/valid/" + name + ".yaml")
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 // TestUsers: each container runs as whom it ran as before.
 func TestUsers(t *testing.T) {
+	t.Parallel()
 	const trains = `{name: worker, image: "a/b:1", command: [python, t.py]`
 	for name, c := range map[string]struct {
 		pod           string

@@ -36,6 +36,7 @@ func podsOf(t *testing.T, pods int, env map[string]string, command ...string) []
 // TestShellText: of the options that a shell reads, those of the one launcher become fields, and no word of another
 // command, a comment or the training program does. What is left is what bash would have read.
 func TestShellText(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		text, left     string // left is "" where all of it stays
 		reported, jobs []string
@@ -150,6 +151,7 @@ func TestShellText(t *testing.T) {
 
 // TestShellOptions: a shell reads the first word that is no option as text only where it has the option c.
 func TestShellOptions(t *testing.T) {
+	t.Parallel()
 	for words, read := range map[string]bool{
 		"bash -c TEXT": true, "bash -euo pipefail -c TEXT": true, "sh -ec TEXT -c": true, "bash -c -x TEXT": true, "bash +o posix -lc -- TEXT": true,
 		"bash run.sh -c TEXT": false, "bash -o pipefail run.sh -c TEXT": false, "bash --norc run.sh -ec TEXT": false, "bash -- run.sh -c TEXT": false,
@@ -173,6 +175,7 @@ func TestShellOptions(t *testing.T) {
 // TestTorchrunTold: what torchrun is told by a job, and was not told before, is 0 restarts as it has by itself, or a line
 // says it.
 func TestTorchrunTold(t *testing.T) {
+	t.Parallel()
 	restarts := "PET_MAX_RESTARTS\n          value: \""
 	for name, c := range map[string]struct {
 		in                 []byte
@@ -271,6 +274,7 @@ func TestTorchrunTold(t *testing.T) {
 // TestTutorial: the tutorial's manifests, with ids filled in and both workers alike, are imported with nothing lost and
 // nothing that their images are told anew.
 func TestTutorial(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/torchelastic-pods.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ var long = "registry.example/" + strings.Repeat("a/", 40) + "b:"
 // TestTruth: what import says of a manifest is so. Each case names lines that must be there, some that must not be, and
 // what the job must hold.
 func TestTruth(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]claim{
 		"a master stays where torchrun does not start the program": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {" +

@@ -4,6 +4,7 @@ import "testing"
 
 // TestUnsaid: what a source leaves to its controller, the job leaves to it too, or a line says what becomes of it.
 func TestUnsaid(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]claim{
 		"no limit on restarts and no clean-up": {
 			in:         "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Master: {restartPolicy: OnFailure, template: {spec: {" + trainsAlone + "}}}}}\n",
@@ -52,6 +53,7 @@ func TestUnsaid(t *testing.T) {
 
 // TestAmounts: what a container asks for is what the job says, whatever its name, and what has no value is told.
 func TestAmounts(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]claim{
 		"an accelerator without a number": {
 			in:       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: 'a/b:1', command: [python, t.py], resources: {limits: {nvidia.com/gpu: , cpu: 2}}}]}}}\n",

@@ -34,6 +34,7 @@ spec:
 
 // TestWritten: what stands without quotes where text belongs is taken as it was written, not as YAML reads it.
 func TestWritten(t *testing.T) {
+	t.Parallel()
 	out, notes := indexed(t, "{tag: 1.10, sum: 0123456, y: 12e4}", "command: [python, t.py, 1e-4, 00017, on], env: [{name: N, value: yes}]", "[]")
 	for written, note := range map[string]string{
 		`tag: "1.10"`: ".tag: 1.10: error", `sum: "0123456"`: ".sum: 0123456: error", `"y": "12e4"`: ".y: 12e4: error",
@@ -51,6 +52,7 @@ func TestWritten(t *testing.T) {
 
 // TestRoom: volumes that the input bounds, but not the memory or storage that they count against, are no mistake of its.
 func TestRoom(t *testing.T) {
+	t.Parallel()
 	const mounts = "command: [python, t.py], volumeMounts: [{name: m, mountPath: /dev/shm}, {name: s, mountPath: /scratch}]"
 	for _, size := range []string{"4Gi", "160Gi"} {
 		out, notes := indexed(t, "{}", mounts, "[{name: m, emptyDir: {medium: Memory, sizeLimit: "+size+"}}, {name: s, emptyDir: {sizeLimit: "+size+"}}]")
@@ -63,6 +65,7 @@ func TestRoom(t *testing.T) {
 
 // TestNothingAdded: what a pod is given by default, and its source does not have, is switched off in the job.
 func TestNothingAdded(t *testing.T) {
+	t.Parallel()
 	out, notes := indexed(t, "{}", "command: [python, t.py]", "[]")
 	text := renders(t, out.YAML)
 	for _, added := range []string{"cpu:", "memory:", "ephemeral-storage", "runAs", "fsGroup", "65534", "/dev/shm", "/tmp", "seccomp", "drop:", "allowPrivilegeEscalation", "HOME", "automountServiceAccountToken: false", "enableServiceLinks: false", "NetworkPolicy", "PodDisruptionBudget", "ttlSeconds"} {
@@ -76,6 +79,7 @@ func TestNothingAdded(t *testing.T) {
 }
 
 func TestRequestedAccelerators(t *testing.T) {
+	t.Parallel()
 	out, notes := indexed(t, "{}", "command: [python, t.py], resources: {requests: {nvidia.com/gpu: 2}}", "[]")
 	if !strings.Contains(string(out.YAML), "gpu: 2\n") || strings.Contains(string(out.YAML), "containers:") || !strings.Contains(notes, `requests["nvidia.com/gpu"]: 2: error`) {
 		t.Errorf("want spec.resources.gpu 2 and a error, got\n%s%s", out.YAML, notes)
@@ -84,6 +88,7 @@ func TestRequestedAccelerators(t *testing.T) {
 
 // TestUnlikePods: what only the first of several bare pods has, the others are given, and a note of each says so.
 func TestUnlikePods(t *testing.T) {
+	t.Parallel()
 	const pod = `---
 apiVersion: v1
 kind: Pod

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// An answer may be as long as a listing of all that some thousand agents have told each other.
+// maxAnswer bounds an answer, such as a listing of the keys of some thousand agents.
 const maxAnswer = 64 << 20
 
 // node is a key or directory in an answer of etcd's v2 keys API.
@@ -33,10 +33,10 @@ type node struct {
 type answer struct {
 	Action string `json:"action"`
 	Node   node   `json:"node"`
-	index  uint64 // of the store, when it answered
+	index  uint64 // of the store at the time of the answer
 }
 
-// apiError is what the store answers instead.
+// apiError is an error of the store.
 type apiError struct {
 	Code    int    `json:"errorCode"`
 	Message string `json:"message"`
@@ -48,7 +48,7 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("etcd answers %d: %s (%s)", e.Code, e.Message, e.Cause)
 }
 
-// code is the store's error code of an error, 0 where it is none of the store's.
+// code returns the store's error code, 0 where the error is not the store's.
 func code(err error) int {
 	var e *apiError
 	if errors.As(err, &e) {
@@ -79,7 +79,7 @@ type client struct {
 func newClient(endpoints []string, t *tls.Config, username, password string, timeout time.Duration) *client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: t, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
-		// An endpoint that the store names and that this machine does not reach must not cost all of a request's time.
+		// An endpoint that the store names, but that is unreachable, must not use up a request's time.
 		DialContext:         (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 5 * time.Second,
 	}
@@ -97,7 +97,7 @@ func newClient(endpoints []string, t *tls.Config, username, password string, tim
 	return c
 }
 
-// discover adds the members that the store names to the endpoints, to be used once the present one fails.
+// discover adds the members that the store names to the endpoints, to be used once the current one fails.
 func (c *client) discover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

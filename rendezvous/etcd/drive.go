@@ -12,7 +12,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
-// driver gives a machine its clock, its dice and its store. One goroutine steps it; each request has one of its own.
+// driver gives a machine its clock, randomness and store. One goroutine steps it; each request has one of its own.
 type driver struct {
 	client  *client
 	log     *slog.Logger
@@ -26,7 +26,7 @@ type driver struct {
 	timer    *time.Timer
 	asker    chan<- outcome // who waits for what became of its call
 	changed  chan struct{}  // of the world, closed once it is over
-	silent   atomic.Bool    // the store, and that has been said
+	silent   atomic.Bool    // the store does not answer, and this is logged
 }
 
 // call is an event that somebody outside wants to happen.
@@ -64,7 +64,7 @@ func (d *driver) run(ctx context.Context) {
 			return
 		case o := <-d.calls:
 			d.asker = o.reply
-			d.over() // whoever asks for something else has left its world
+			d.over() // any call leaves the world
 			e = torchetcd.Event{Kind: o.kind, Until: time.Since(d.began) + o.until}
 		case e = <-d.answers:
 			if cancel := d.watching[e.ID]; cancel != nil {
@@ -107,7 +107,7 @@ func (d *driver) act(ctx context.Context, a torchetcd.Action) {
 	}
 }
 
-// over tells whoever works in the world that it has ended.
+// over reports that the world has ended.
 func (d *driver) over() {
 	if d.changed != nil {
 		close(d.changed)
@@ -117,12 +117,12 @@ func (d *driver) over() {
 
 func (d *driver) reply(o outcome) {
 	if d.asker != nil {
-		d.asker <- o // it has room
+		d.asker <- o // it is buffered
 		d.asker = nil
 	}
 }
 
-// request makes a request, and answers it in any case.
+// request makes a request, and always hands the machine a reply.
 func (d *driver) request(ctx context.Context, a torchetcd.Action) {
 	asking := ctx
 	if a.Kind == torchetcd.Watch {

@@ -20,7 +20,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
-// DefaultPrefix is where torch keeps all runs.
+// DefaultPrefix is the directory of torch's runs.
 const DefaultPrefix = "/torchelastic/p2p"
 
 // Torch keeps a run for two hours after its last agent.
@@ -54,7 +54,7 @@ type Agent struct {
 	stop     context.CancelFunc
 	running  context.Context
 	tasks    sync.WaitGroup
-	ready    bool // the run's directories are there
+	ready    bool // the run's directories exist
 
 	world   torchetcd.Membership // of version 0 where there is none
 	changed <-chan struct{}      // of that world
@@ -62,13 +62,14 @@ type Agent struct {
 
 var _ rendezvous.Backend = (*Agent)(nil)
 
-// Open returns an agent that has not joined. Nothing is asked of the store yet.
+// Open returns an agent that has not joined. It sends no request to the store yet.
 func Open(c Config, s rendezvous.Settings, self rendezvous.Agent) (*Agent, error) {
 	switch {
 	case len(c.Endpoints) == 0:
-		return nil, errors.New("opening a rendezvous: no endpoint is given")
+		return nil, errors.New("opening a rendezvous: no endpoints: want at least one host:port or URL")
 	case s.RunID == "" || s.Min < 1 || s.Max < s.Min:
-		return nil, fmt.Errorf("opening a rendezvous: run %q of %d to %d agents cannot be", s.RunID, s.Min, s.Max)
+		return nil, fmt.Errorf("opening a rendezvous: run %q of %d to %d agents: want a run id and 1 ≤ min ≤ max",
+			s.RunID, s.Min, s.Max)
 	}
 	if c.Prefix == "" {
 		c.Prefix = DefaultPrefix
@@ -130,14 +131,14 @@ func (a *Agent) Join(ctx context.Context) (rendezvous.World, error) {
 		case time.Now().After(until):
 			return rendezvous.World{}, a.abandon(rendezvous.ErrTimeout)
 		}
-		a.config.Log.Info("the world did not come about", "version", o.world.Version, "error", err)
+		a.config.Log.Info("the world did not form", "version", o.world.Version, "error", err)
 		if err := sleep(ctx, time.Second); err != nil {
 			return rendezvous.World{}, a.abandon(err)
 		}
 	}
 }
 
-// exchangeInfo tells the members of a new world what they need of each other, until one of them is gone.
+// exchangeInfo gives the members of a new world what they need of each other, until one of them is gone.
 func (a *Agent) exchangeInfo(ctx context.Context, o outcome, until time.Time) (rendezvous.World, error) {
 	ctx, cancel := context.WithDeadlineCause(ctx, until, rendezvous.ErrTimeout)
 	defer cancel()
@@ -155,7 +156,7 @@ func (a *Agent) exchangeInfo(ctx context.Context, o outcome, until time.Time) (r
 	return w, err
 }
 
-// within is a context that ends with a world, too.
+// within returns a context that also ends with a world.
 func within(ctx context.Context, changed <-chan struct{}) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -168,12 +169,12 @@ func within(ctx context.Context, changed <-chan struct{}) (context.Context, cont
 	return ctx, func() { cancel(nil) }
 }
 
-// abandon takes the agent out of what others wait for, and says why.
+// abandon removes the agent from what others wait for, and returns the reason wrapped.
 func (a *Agent) abandon(why error) error {
 	ctx, cancel := context.WithTimeout(a.running, 2*torchetcd.Defaults().Withdraw)
 	defer cancel()
 	if err := a.leave(ctx); err != nil {
-		a.config.Log.Warn("could not take this agent out of the rendezvous", "error", err)
+		a.config.Log.Warn("removing this agent from the rendezvous", "error", err)
 	}
 	return fmt.Errorf("joining run %s: %w", a.settings.RunID, why)
 }
@@ -184,7 +185,7 @@ func (a *Agent) leave(ctx context.Context) error {
 	return err
 }
 
-// prepare makes the run's directories, and keeps them.
+// prepare creates the run's directories, and refreshes them.
 func (a *Agent) prepare(ctx context.Context, until time.Time) error {
 	if a.ready {
 		return nil
@@ -230,7 +231,7 @@ func (a *Agent) mkdirs(ctx context.Context) error {
 			err = nil
 		}
 		if err != nil {
-			return fmt.Errorf("making %s: %w", dir, err)
+			return fmt.Errorf("creating %s: %w", dir, err)
 		}
 	}
 	return nil
@@ -259,8 +260,8 @@ func (a *Agent) keepRun(ctx context.Context) {
 	}
 }
 
-// Finish waits for the others' success, as Backend says. Where they have gone on to another world meanwhile, that is
-// theirs: this agent leaves without closing the run.
+// Finish waits for the others' success, as Backend says. Where they have formed another world meanwhile, this agent
+// leaves without closing the run.
 func (a *Agent) Finish(ctx context.Context) error {
 	if a.world.Version != 0 {
 		waiting, release := within(ctx, a.changed)
@@ -278,7 +279,7 @@ func (a *Agent) Finish(ctx context.Context) error {
 // Fail closes the run.
 func (a *Agent) Fail(ctx context.Context) error { return a.close(ctx) }
 
-// close closes the run, with time of its own: the caller's may have gone on waiting for others.
+// close closes the run within a timeout of its own: the caller's context may have ended while it waited for others.
 func (a *Agent) close(ctx context.Context) error {
 	a.world = torchetcd.Membership{}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.config.Timeout)
@@ -289,7 +290,7 @@ func (a *Agent) close(ctx context.Context) error {
 	return nil
 }
 
-// Leave takes this agent out of the run.
+// Leave removes this agent from the run.
 func (a *Agent) Leave(ctx context.Context) error {
 	if err := a.leave(ctx); err != nil {
 		return fmt.Errorf("leaving run %s: %w", a.settings.RunID, err)
@@ -297,7 +298,7 @@ func (a *Agent) Leave(ctx context.Context) error {
 	return nil
 }
 
-// Close lets go of the store.
+// Close disconnects from the store.
 func (a *Agent) Close() error {
 	a.stop()
 	a.tasks.Wait()

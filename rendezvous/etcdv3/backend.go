@@ -9,23 +9,23 @@
 //	worlds/<dir>/<id>  an agent's ranks in one version; on the run's lease
 //
 // An agent joins in one transaction, which creates its key, makes it the leader if there is none, and reads head/world. It
-// then watches head/, two small keys, and no other agent's business. The leader alone watches agents/. To form a world it
-// writes the assignments in batches, into a directory that is never used twice, and last head/world, upon which each agent
-// reads its own assignment. Every write of the leader compares the leader's key and the revision of head/world, so that
-// nothing comes of the batches of a leader that died, or of one that was stopped and does not know that it was replaced.
+// then watches head/, two small keys. Only the leader watches agents/. To form a world it writes the assignments in
+// batches, into a directory that is never used twice, and last head/world, upon which each agent reads its own assignment.
+// Every write of the leader compares the leader's key and the revision of head/world, which fences off a leader that died,
+// or that was stopped and does not know that it was replaced.
 //
-// When the leader goes, all see it, but only candidates try to follow: agents that do not know of an older one that lives. The
-// rank below is older by construction; its name is in the assignment, and its key is watched. This replaces the usual
-// range query for the predecessor, for which the store looks at all keys: n agents that join would cost it n².
-// A candidate that finds somebody else leading does nothing.
+// When the leader's key is deleted all agents see it, but only candidates campaign: agents that know of no older one
+// alive. The rank below is older by construction; its name is in the assignment, and its key is watched. This replaces the
+// usual range query for the predecessor, for which the store reads all keys: n agents that join would cost it n².
+// A candidate that finds another leader does nothing.
 //
 // A lost member ends the version at once (state forming). The survivors stop their workers and call Join, which says so in
-// their key; an agent is counted for the next version only then, with a port that is free then. Members that have not
-// called yet are waited for beyond the last call, at most for Options.Grace. Newcomers are gathered for Options.Pause;
-// those beyond the maximum wait without a message to the others.
+// their key; only then an agent counts for the next version, with a port that is free then. The leader waits for members
+// that have not called yet beyond the last call, at most for Options.Grace. Newcomers gather for Options.Pause; those
+// beyond the maximum wait without a message to the others.
 //
-// An agent whose lease has ended, as after a stop of its process, takes its world for lost and joins as a new agent. The
-// run's lease is refreshed by the leader: Options.TTL after the last agent went, or the run ended, its keys go.
+// An agent whose lease has ended, as after a stop of its process, considers its world lost and joins as a new agent. The
+// leader refreshes the run's lease: Options.TTL after the last agent has left, or the run has ended, its keys expire.
 package etcdv3
 
 import (
@@ -48,10 +48,10 @@ import (
 // Options are what the agents of a run may differ in. The zero value of each means its default.
 type Options struct {
 	Prefix string        // of all keys, default /tegen/rendezvous
-	Lease  time.Duration // how long an agent that says nothing is taken to live, in seconds, default 10 s, at least 2 s
-	TTL    time.Duration // how long a run without agents, or that has ended, is remembered, default 10 min
-	Pause  time.Duration // how long newcomers are gathered before a world at work is stopped for them, default 1 s
-	Grace  time.Duration // how long members of the last world are waited for, beyond the last call, default 30 s
+	Lease  time.Duration // how long a silent agent is considered alive, in seconds, default 10 s, at least 2 s
+	TTL    time.Duration // how long a run without agents, or that has ended, is kept, default 10 min
+	Pause  time.Duration // how long newcomers gather before a running world is stopped for them, default 1 s
+	Grace  time.Duration // how long to wait for members of the last world after the last call, default 30 s
 	// Port finds a port that is free on this machine, for the worker of rank 0. Default: the system's choice.
 	Port func() (int, error)
 	Log  *slog.Logger
@@ -60,7 +60,7 @@ type Options struct {
 // Stats counts what an agent has exchanged with the store.
 type Stats struct {
 	Requests   int64 // without keep-alives
-	Events     int64 // messages of watches; one may tell of many changes
+	Events     int64 // messages of watches; one may hold many changes
 	KeepAlives int64
 	Writes     int64 // keys put, at the agent's request; deletions are not counted
 }
@@ -90,11 +90,11 @@ func New(c *clientv3.Client, s rendezvous.Settings, a rendezvous.Agent, o Option
 	}
 	switch {
 	case s.RunID == "" || a.ID == "":
-		return nil, errors.New("a run and an agent each need a name")
+		return nil, errors.New("the id of the run or of the agent is empty")
 	case s.Min < 1 || s.Max < s.Min:
-		return nil, fmt.Errorf("a world of %d to %d agents cannot be", s.Min, s.Max)
+		return nil, fmt.Errorf("a world of %d to %d agents: want 1 ≤ min ≤ max", s.Min, s.Max)
 	case o.Lease < 2*time.Second || o.TTL < 2*time.Second:
-		return nil, errors.New("the store knows no lease below 2 s")
+		return nil, errors.New("a lease and a run's TTL must be at least 2 s")
 	}
 	b := &Backend{client: c, settings: s, agent: a, options: o}
 	b.keys = newKeys(o.Prefix, s.RunID)
@@ -149,7 +149,7 @@ func (b *Backend) Join(ctx context.Context) (rendezvous.World, error) {
 			r.err = context.Cause(wait)
 			err := b.leave(context.WithoutCancel(ctx))
 			if err != nil {
-				b.options.Log.Warn("leaving", "run", b.settings.RunID, "agent", b.agent.ID, "err", err)
+				b.options.Log.Warn("leaving the run", "run", b.settings.RunID, "agent", b.agent.ID, "err", err)
 			}
 		}
 		if r.err != nil {
@@ -160,8 +160,7 @@ func (b *Backend) Join(ctx context.Context) (rendezvous.World, error) {
 }
 
 // Finish is described at rendezvous.Backend. It returns nil once all have finished, ErrClosed if another has failed for
-// good, and the context's cause if it has waited for long enough: in that case the others go on, and do not miss this
-// agent.
+// good, and the context's cause if that ends first: then the others go on without waiting for this agent.
 func (b *Backend) Finish(ctx context.Context) error {
 	r := b.call(ctx, evFinish{}, false)
 	if r.err != nil && ctx.Err() != nil {
@@ -210,7 +209,7 @@ func (b *Backend) leave(ctx context.Context) error {
 	return s.revoke(ctx)
 }
 
-// Close is described at rendezvous.Backend. The agent's key stays until its lease ends.
+// Close is described at rendezvous.Backend. The agent's key exists until its lease ends.
 func (b *Backend) Close() error {
 	if b.session != nil {
 		b.session.stop()
@@ -219,7 +218,7 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// call hands a call of the user to the session, and waits for what comes of it. Only some start a session.
+// call hands a call of the user to the session, and waits for its result. Only some start a session.
 func (b *Backend) call(ctx context.Context, ev event, starts bool) result {
 	if b.session == nil {
 		if !starts {
@@ -241,7 +240,7 @@ func (b *Backend) call(ctx context.Context, ev event, starts bool) result {
 	case <-ctx.Done():
 		return result{err: context.Cause(ctx)}
 	case <-s.ended:
-		select { // answered as the last thing
+		select { // the session may have answered just before
 		case r = <-c.answer:
 		default:
 			r = s.verdict(ev)

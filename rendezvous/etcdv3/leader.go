@@ -12,23 +12,23 @@ const (
 	idle     = iota // nothing
 	quits           // wants the run closed
 	finished        // was in the latest version, and has succeeded
-	busy            // is in the latest version, or has not said yet that it has left it
-	asks            // was in the latest version, and asks for another
-	waits           // was not in it, and asks for one
-	lost            // was in it, and is no longer there
+	busy            // is in the latest version, or has not reported yet that it has left it
+	asks            // was in the latest version, and requests another
+	waits           // was not in it, and requests one
+	lost            // was in it, and is gone
 	classes
 )
 
 // Timers of a leader.
 const (
-	timerLastCall = iota // more than min are waited for
-	timerPause           // newcomers are gathered
-	timerGrace           // agents of the version that is over are waited for
+	timerLastCall = iota // waits for more than min
+	timerPause           // lets newcomers gather
+	timerGrace           // waits for agents of the version that is over
 	timers
 )
 
 // lead is what an agent knows while it leads. Agents are told apart by the create revision of their keys: a name may be
-// used again. Agents are counted by class as they change, for a look at all of them at each join would be n² in all.
+// used again. Agents are counted by class as they change: counting all of them at each join would cost n² in all.
 type lead struct {
 	rev             int64 // of the leader's key
 	loaded, writing bool
@@ -83,7 +83,7 @@ func (m *machine) stepLeader(ev event) {
 	}
 }
 
-// reload asks for all that the leader goes by, once no write of its own is under way.
+// reload reads all that the leader decides by, once no write of its own is under way.
 func (m *machine) reload() {
 	if l := m.lead; l != nil && !l.loaded && !l.writing {
 		m.do(actLoad{})
@@ -120,7 +120,7 @@ func (m *machine) loaded(ev evLoaded) {
 	}
 }
 
-// agent takes in a change of one agent's key.
+// agent takes a change of one agent's key.
 func (m *machine) agent(ev evAgent) {
 	l := m.lead
 	l.known = ev.rev
@@ -176,8 +176,8 @@ func (m *machine) recount() {
 	}
 }
 
-// follow is what a leader does when the run's state has changed: by its own hand, or by an earlier leader's that was
-// seen late.
+// follow is what a leader does when the run's state has changed: by its own write, or by a late one of an earlier
+// leader.
 func (m *machine) follow() {
 	l := m.lead
 	if l == nil {
@@ -200,7 +200,7 @@ func (m *machine) stepDown() {
 	}
 }
 
-// decide writes what has to be written next, if anything.
+// decide writes the next state, if any is due.
 func (m *machine) decide() {
 	l := m.lead
 	if l == nil || !l.loaded || l.writing || m.world.State.over() {
@@ -216,8 +216,8 @@ func (m *machine) decide() {
 	}
 }
 
-// keep looks whether the version at work can go on. A loss is announced at once, newcomers after a pause. In a version
-// whose first agents have finished no newcomer is worth stopping the rest for.
+// keep checks whether the running version can go on. A loss is announced at once, newcomers after a pause. A version
+// whose first agents have finished is not stopped for newcomers.
 func (m *machine) keep() {
 	n := &m.lead.count
 	switch {
@@ -232,8 +232,8 @@ func (m *machine) keep() {
 	}
 }
 
-// form looks whether the next version can be formed: by as many as may be at once, by fewer after the last call.
-// Agents that still stop their workers are waited for longer than that, but not for ever.
+// form checks whether the next version can be formed: at once by the maximum, after the last call by fewer. For agents
+// that still stop their workers it waits longer than that, but not for ever.
 func (m *machine) form() {
 	n := &m.lead.count
 	ready := n[asks] + n[waits]
@@ -272,7 +272,7 @@ func (m *machine) announce(s state) {
 	m.do(actWrite{leads: l.rev, worldRev: m.worldRev, doc: l.pending})
 }
 
-// chosen are the agents of the next version, oldest first. Those of the last one go before those that wait.
+// chosen are the agents of the next version, oldest first. Those of the last one have priority over those that wait.
 func (m *machine) chosen() []int64 {
 	var ready []int64
 	for c := range m.lead.agents {
@@ -286,8 +286,8 @@ func (m *machine) chosen() []int64 {
 	return ready
 }
 
-// write gives every agent of the next version its place. The oldest is rank 0, so that whom an agent watches is always
-// older than itself, whichever versions the two are in: among any agents there is one that watches nobody alive.
+// write gives every agent of the next version its assignment. The oldest is rank 0, so that an agent always watches an
+// older one, whichever versions the two are in: among any agents there is one that watches no live agent.
 func (m *machine) write() {
 	l := m.lead
 	l.tries++
@@ -299,7 +299,7 @@ func (m *machine) write() {
 	}
 	chosen := m.chosen()
 	for _, c := range chosen {
-		d.Version = max(d.Version, l.agents[c].After) // more than this is known where the run's state was forgotten
+		d.Version = max(d.Version, l.agents[c].After) // agents know more where the run's state was deleted
 		roles[l.agents[c].Role] += l.agents[c].Workers
 	}
 	d.Version++

@@ -2,14 +2,14 @@ package etcdv3
 
 import "time"
 
-// state is what has become of the run.
+// state is the state of the run.
 type state string
 
 const (
-	forming   state = "forming"   // the version named is over, the next one is not there yet
-	final     state = "final"     // the version named is at work
+	forming   state = "forming"   // the version is over, the next one does not exist yet
+	final     state = "final"     // the version is a running world
 	succeeded state = "succeeded" // all agents of the last version have finished
-	failed    state = "failed"    // an agent has given up for all
+	failed    state = "failed"    // an agent has failed for good
 )
 
 func (s state) over() bool { return s == succeeded || s == failed }
@@ -23,10 +23,10 @@ type doc struct {
 	Total   int    `json:"total,omitempty"` // workers of all agents
 	Addr    string `json:"addr,omitempty"`
 	Port    int    `json:"port,omitempty"`
-	Known   int64  `json:"known,omitempty"` // store's revision at which all agents in it were there
+	Known   int64  `json:"known,omitempty"` // store's revision at which all agents in it existed
 }
 
-// intent is what an agent asks of the leader.
+// intent is what an agent requests of the leader.
 type intent string
 
 const (
@@ -53,11 +53,11 @@ type assignment struct {
 	RoleTotal int    `json:"roleTotal"`
 	Pred      string `json:"pred,omitempty"` // the agent of the rank below, which this one watches
 	Created   int64  `json:"created"`        // create revision of the agent's key: a later agent of the same name is another
-	Done      bool   `json:"done,omitempty"` // outlives the agent, so that no later leader takes it for lost
+	Done      bool   `json:"done,omitempty"` // outlives the agent, so that no later leader considers it lost
 }
 
-// An event is what a machine is told, an action what it wants done. Every action that names an event in its comment is
-// answered by exactly one of those, unless the agent loses its lease first, which ends the machine.
+// An event is an input of a machine, an action an output. Every action that names an event in its comment is answered by
+// exactly one of those, unless the agent loses its lease first, which ends the machine.
 type (
 	event  any
 	action any
@@ -67,7 +67,7 @@ type (
 	evFinish struct{}
 	evFail   struct{}
 
-	// evJoined says that the agent's key was created at this revision, and what else was there then. leads is the
+	// evJoined says that the agent's key was created at this revision, and what else existed then. leads is the
 	// revision of the leader's key if this agent made it, leader that of another's.
 	evJoined struct {
 		created, leads, leader int64
@@ -80,17 +80,17 @@ type (
 		dir  string
 		mine *assignment
 	}
-	// What watches say. rev is the store's revision of the change; a doc of nil and a leader of 0 mean deleted.
+	// Events of watches. rev is the store's revision of the change; a doc of nil and a leader of 0 mean deleted.
 	evWorld struct {
 		doc *doc
 		rev int64
 	}
 	evLeader struct{ created, rev int64 }
-	evGone   struct{ id string } // the watched agent's key is no longer there
+	evGone   struct{ id string } // the watched agent's key is deleted
 	evAgent  struct {
 		id      string
 		created int64
-		entry   *entry // nil: its key is no longer there
+		entry   *entry // nil: its key is deleted
 		rev     int64
 	}
 	evReload struct{} // the watch of the agents' keys has broken
@@ -100,7 +100,7 @@ type (
 		world    *doc
 		worldRev int64
 		leader   int64
-		rev      int64 // when all of it was so
+		rev      int64 // of this snapshot
 	}
 	evWritten struct {
 		ok  bool
@@ -112,7 +112,7 @@ type (
 	actCampaign struct{}              // → evElected
 	actUpdate   struct {
 		entry entry
-		dir   string      // where the mark goes
+		dir   string      // of the mark
 		mark  *assignment // nil: none
 	}
 	actFetch struct { // → evAssigned
@@ -140,7 +140,7 @@ type (
 		mine assignment
 	} // what Join returns
 	actChanged struct{}              // the version that was returned is over
-	actEnd     struct{ state state } // the run is over: take the agent's key away
+	actEnd     struct{ state state } // the run is over: delete the agent's key
 )
 
 // agent is what a leader knows of another.
@@ -154,27 +154,27 @@ type rules struct {
 	lastCall, pause, grace time.Duration
 }
 
-// machine is one agent's part in a run: what it holds, whom it watches, and, while it leads, the decisions. It knows no
+// machine is one agent's part in a run: its world, the agent it watches, and, while it leads, the decisions. It has no
 // clock and no store.
 type machine struct {
 	id      string
 	rules   rules
 	self    entry
-	created int64 // revision of this agent's key, 0 before it is there
+	created int64 // revision of this agent's key, 0 before it exists
 	call    event // of the user, not answered yet
 
 	world     doc
-	worldRev  int64 // of its key, 0: not there
+	worldRev  int64 // of its key, 0: none
 	worldSeen int64
 
 	held    int        // version that the user works in, 0: none
-	last    assignment // the latest that the user was given
+	last    assignment // the latest that the user got
 	lastDir string
 	outside int // latest version that this agent is known not to be in
 
-	leaderRev  int64 // of the leader's key, 0: not there
+	leaderRev  int64 // of the leader's key, 0: none
 	leaderSeen int64
-	candidate  bool // tries to lead when nobody does: nobody alive is known to come before this agent
+	candidate  bool // campaigns when there is no leader: it knows of no older agent that is alive
 	lead       *lead
 	seq        int // of the last timer
 
@@ -186,7 +186,7 @@ func newMachine(id string, r rules, self entry) *machine {
 	return &machine{id: id, rules: r, self: self, candidate: true, world: doc{State: forming}}
 }
 
-// Step takes in one event, and returns what is to be done now, in this order.
+// Step takes one event, and returns the actions that follow, in order.
 func (m *machine) Step(ev event) []action {
 	m.out = nil
 	switch ev := ev.(type) {
@@ -216,7 +216,7 @@ func (m *machine) Step(ev event) []action {
 
 func (m *machine) do(a action) { m.out = append(m.out, a) }
 
-// join asks for a world, or, in one, for another.
+// join requests a world, or, in one, another.
 func (m *machine) join(ev evJoin) {
 	m.call, m.self.Port, m.self.Intent = ev, ev.port, joining
 	if m.created == 0 {
@@ -265,13 +265,13 @@ func (m *machine) joined(ev evJoined) {
 	m.elected(ev.leads)
 }
 
-// see takes in the run's latest state. A write of one's own is seen twice, as its answer and by the watch.
+// see takes the run's latest state. A write of one's own is seen twice, as its answer and by the watch.
 func (m *machine) see(d *doc, rev int64) {
 	if rev <= m.worldSeen {
 		return
 	}
 	m.worldSeen = rev
-	if d == nil { // forgotten, though there are agents: the last version is over, and counted on from
+	if d == nil { // deleted, though there are agents: the last version is over, and the next one counts on from it
 		m.worldRev, m.world.State = 0, forming
 	} else {
 		m.world, m.worldRev = *d, rev
@@ -289,7 +289,7 @@ func (m *machine) see(d *doc, rev int64) {
 	case m.world.State == final && waits:
 		m.do(actFetch{m.world.Dir, m.worldRev})
 	case waits && m.world.Version > m.self.After && m.world.Version != m.outside:
-		// It may have been in that version, and have missed it: it would be waited for.
+		// It may have been in that version without noticing: the leader would wait for it.
 		m.self.After = m.world.Version
 		m.do(actUpdate{entry: m.self})
 	}
@@ -315,7 +315,7 @@ func (m *machine) assigned(ev evAssigned) {
 	}
 }
 
-// drop ends the version that the user works in.
+// drop ends the user's version.
 func (m *machine) drop() {
 	if m.held != 0 {
 		m.held = 0
@@ -334,7 +334,7 @@ func (m *machine) leader(ev evLeader) {
 	m.campaign()
 }
 
-// gone: whoever came before this agent is no longer there, so that it is to lead if there is no leader.
+// gone: the older agent that this one watches is gone, so that it campaigns if there is no leader.
 func (m *machine) gone(ev evGone) {
 	switch {
 	case m.created == 0 && ev.id == m.id: // the one that had this agent's name

@@ -15,17 +15,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// batch is how many keys a transaction writes; etcd refuses more than 128 operations unless told otherwise.
+// batch is how many keys a transaction writes; by default etcd refuses more than 128 operations.
 const batch = 100
 
-// The most and the least that is waited for before a request that has failed is tried again.
+// The shortest and the longest pause before a failed request is repeated.
 const (
 	leastPause = 20 * time.Millisecond
 	mostPause  = time.Second
 )
 
-// retry repeats a request until it goes through, or the session ends; all of them can be repeated without harm. While
-// the store is away the lease's time is running out, which ends the session.
+// retry repeats a request until it succeeds, or the session ends; all of them are idempotent. While the store is away the
+// lease runs out, which ends the session.
 func (s *session) retry(what string, f func() error) bool {
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		s.b.counters.requests.Add(1)
@@ -50,7 +50,7 @@ func encode(v any) string {
 	return string(b)
 }
 
-// decode leaves the zero value where the text is not what one of us wrote.
+// decode returns the zero value where no agent of ours wrote the text.
 func decode[T any](text []byte) *T {
 	v := new(T)
 	if json.Unmarshal(text, v) != nil {
@@ -65,10 +65,10 @@ func created(key string, rev int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(key), "=", rev)
 }
 
-// grant takes out the agent's lease, and keeps it alive.
+// grant grants the agent's lease, and keeps it alive.
 func (s *session) grant() (clientv3.LeaseID, bool) {
 	var r *clientv3.LeaseGrantResponse
-	ok := s.retry("taking out a lease", func() (err error) {
+	ok := s.retry("granting a lease", func() (err error) {
 		r, err = s.b.client.Grant(s.ctx, seconds(s.b.options.Lease))
 		return err
 	})
@@ -86,7 +86,7 @@ func (s *session) grant() (clientv3.LeaseID, bool) {
 
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// join takes out a lease and makes the agent known, in two requests. The second makes it the leader where there is none.
+// join grants a lease and creates the agent's key, in two requests. The second makes it the leader where there is none.
 func (s *session) join(lease clientv3.LeaseID, e entry) {
 	ok := lease != 0
 	if !ok {
@@ -126,7 +126,7 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 	})
 }
 
-// commit runs a transaction until it goes through, and gives up if a lease that it names is not there any more.
+// commit runs a transaction until it succeeds, and gives up if its lease no longer exists.
 func (s *session) commit(what string, if_ []clientv3.Cmp, then []clientv3.Op, else_ ...clientv3.Op) (*clientv3.TxnResponse, bool) {
 	var r *clientv3.TxnResponse
 	ok := s.retry(what, func() (err error) {
@@ -139,7 +139,7 @@ func (s *session) commit(what string, if_ []clientv3.Cmp, then []clientv3.Op, el
 	return r, ok && r != nil
 }
 
-// own is commit for what the agent's own lease carries. Without it the session is over.
+// own is commit for keys on the agent's own lease. Without that lease the session ends.
 func (s *session) own(what string, if_ []clientv3.Cmp, then []clientv3.Op, else_ ...clientv3.Op) (*clientv3.TxnResponse, bool) {
 	r, ok := s.commit(what, if_, then, else_...)
 	if !ok {
@@ -148,7 +148,7 @@ func (s *session) own(what string, if_ []clientv3.Cmp, then []clientv3.Op, else_
 	return r, ok
 }
 
-// head is what the keys that all agents watch say.
+// head is the content of the keys that all agents watch.
 type head struct {
 	leader, worldRev      int64
 	world                 *doc
@@ -171,7 +171,7 @@ func (s *session) readHead(kvs []*mvccpb.KeyValue) head {
 // campaign makes the agent the leader if there is none.
 func (s *session) campaign(lease clientv3.LeaseID, mine int64) {
 	k := s.b.keys
-	r, ok := s.own("following the leader", []clientv3.Cmp{absent(k.leader), created(k.agent(s.b.agent.ID), mine)},
+	r, ok := s.own("campaigning", []clientv3.Cmp{absent(k.leader), created(k.agent(s.b.agent.ID), mine)},
 		[]clientv3.Op{clientv3.OpPut(k.leader, s.b.agent.ID, clientv3.WithLease(lease))}, clientv3.OpGet(k.leader))
 	if !ok {
 		return
@@ -193,7 +193,7 @@ func (s *session) update(a actUpdate) {
 	}
 }
 
-// put compares the revision that the key has had last, so that a try that is late does not undo a later update.
+// put compares the last revision of the key, so that a late attempt does not undo a later update.
 func (s *session) put(a actUpdate, lease, run clientv3.LeaseID, written int64) {
 	me := s.b.keys.agent(s.b.agent.ID)
 	ops := []clientv3.Op{clientv3.OpPut(me, encode(a.entry), clientv3.WithLease(lease))}
@@ -222,8 +222,8 @@ func (s *session) put(a actUpdate, lease, run clientv3.LeaseID, written int64) {
 	})
 }
 
-// fetch reads the agent's assignment, as of the revision at which it was said to be there: a member of the store's
-// cluster that has told of that revision can answer by itself. Any other trouble is left to a plain read.
+// fetch reads the agent's assignment at the revision of head/world: the member of the store's cluster that has reported
+// that revision can answer alone. After any error it reads the latest one.
 func (s *session) fetch(a actFetch) {
 	key := s.b.keys.place(a.dir, s.b.agent.ID)
 	s.b.counters.requests.Add(1)
@@ -249,7 +249,7 @@ func (s *session) fetch(a actFetch) {
 	})
 }
 
-// load reads all that a leader goes by, at one revision, and then watches the agents.
+// load reads all that a leader decides by, at one revision, and then watches the agents.
 func (s *session) load() {
 	k := s.b.keys
 	r, ok := s.commit("reading the agents", nil, []clientv3.Op{
@@ -282,7 +282,7 @@ func (s *session) load() {
 	})
 }
 
-// name is the agent's whose key this is.
+// name returns the id of the agent with this key.
 func name(key []byte, prefix string) string {
 	id, err := url.PathUnescape(strings.TrimPrefix(string(key), prefix))
 	if err != nil {
@@ -296,7 +296,7 @@ func name(key []byte, prefix string) string {
 func (s *session) write(a actWrite, lease, run clientv3.LeaseID) {
 	if run == 0 {
 		var r *clientv3.LeaseGrantResponse
-		if !s.retry("taking out the run's lease", func() (err error) {
+		if !s.retry("granting the run's lease", func() (err error) {
 			r, err = s.b.client.Grant(s.ctx, seconds(s.b.options.TTL))
 			return err
 		}) {

@@ -30,7 +30,7 @@ type session struct {
 	ctx    context.Context // the session's
 	cancel context.CancelFunc
 	calls  chan request
-	inbox  chan func()   // what requests and timers have to say
+	inbox  chan func()   // results of requests and timers
 	ended  chan struct{} // closed when the goroutine has ended, after which the fields below may be read by others
 	state  state         // of the run, if that is over
 	err    error
@@ -50,7 +50,7 @@ type session struct {
 	timers             [timers]*time.Timer
 }
 
-// watch is a watch that can be put an end to.
+// watch is a watch that can be stopped.
 type watch struct {
 	clientv3.WatchChan
 	cancel context.CancelFunc
@@ -77,13 +77,13 @@ func (b *Backend) start() *session {
 	return s
 }
 
-// stop ends the session without a word to the store.
+// stop ends the session without a request to the store.
 func (s *session) stop() {
 	s.cancel()
 	<-s.ended
 }
 
-// revoke takes away all that hangs on the lease of a session that has ended.
+// revoke deletes all keys on the lease of a session that has ended.
 func (s *session) revoke(ctx context.Context) error {
 	if s.lease == 0 {
 		return nil
@@ -131,7 +131,7 @@ func (s *session) close() {
 	if s.err == nil && s.state == "" {
 		s.err = errLost
 	}
-	if s.state.over() { // without a hurry: this is no loss that anybody would want to know of
+	if s.state.over() { // no agent waits for this
 		ctx, cancel := context.WithTimeout(context.Background(), s.b.options.Lease)
 		if err := s.revoke(ctx); err != nil {
 			s.b.options.Log.Debug("leaving a run that is over", "run", s.b.settings.RunID, "agent", s.b.agent.ID, "err", err)
@@ -165,7 +165,7 @@ func (s *session) verdict(ev event) result {
 		case succeeded:
 			return result{over: true}
 		case failed:
-			return result{err: rendezvous.ErrClosed} // for who fails as well as for who finishes
+			return result{err: rendezvous.ErrClosed} // for Fail as well as for Finish
 		}
 	}
 	return result{err: s.err}
@@ -179,7 +179,7 @@ func (s *session) drop() {
 	}
 }
 
-// post has something done by the session's goroutine. It returns false if that has ended.
+// post runs a function in the session's goroutine. It returns false if that has ended.
 func (s *session) post(f func()) bool {
 	select {
 	case s.inbox <- f:

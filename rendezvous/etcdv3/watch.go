@@ -7,11 +7,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// The client resumes a watch by itself when a connection breaks. A watch that ends all the same, for what it is about to
-// tell has been compacted away, is followed by a fresh read.
+// The client resumes a watch by itself when a connection breaks. A watch that ends nevertheless, because its next events
+// have been compacted away, is followed by a read.
 
-// open begins a watch in place of what w was. The client says nothing before the store has answered, which may be long
-// where that is away: the session does not wait for it, for it has to notice the end of its lease.
+// open begins a watch in place of w. The client returns only once the store has answered, which may take long while that
+// is away: the session does not wait for it, as it has to notice the end of its lease.
 func (s *session) open(w *watch, key string, rev int64, opts ...clientv3.OpOption) {
 	w.stop()
 	s.b.counters.requests.Add(1)
@@ -104,7 +104,7 @@ func (s *session) agentsChanged(r clientv3.WatchResponse, ok bool) {
 	}
 }
 
-// watchAgent watches one other agent's key, from a revision at which it was there. It may have gone since.
+// watchAgent watches one other agent's key, from a revision at which it existed. It may be deleted since.
 func (s *session) watchAgent(id string, rev int64) {
 	s.watched = id
 	s.open(&s.pred, s.b.keys.agent(id), rev, clientv3.WithFilterPut())
@@ -124,7 +124,7 @@ func (s *session) predChanged(r clientv3.WatchResponse, ok bool) {
 
 func (s *session) reread(id string) {
 	var r *clientv3.GetResponse
-	if !s.retry("reading whom this agent watches", func() (err error) {
+	if !s.retry("reading the watched agent", func() (err error) {
 		r, err = s.b.client.Get(s.ctx, s.b.keys.agent(id), clientv3.WithCountOnly())
 		return err
 	}) {

@@ -1,4 +1,4 @@
-package schema
+package structural
 
 import (
 	"cmp"
@@ -15,6 +15,9 @@ type Error struct {
 	Rule      string // a stable word for tools: required, unknown-field, type, format, one-of, …
 	Msg       string // what is wrong and what would be right
 }
+
+// At is where the mistake is.
+func (e Error) At() Position { return Position{e.File, e.Line, e.Col} }
 
 func (e Error) Error() string {
 	var b strings.Builder
@@ -44,8 +47,8 @@ func (es Errors) Error() string {
 // inOneLine writes out what would break a message in two: a YAML tag may hold a line end.
 var inOneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
-// tidy sorts the mistakes and keeps each to its line.
-func (es Errors) tidy() {
+// Tidy sorts the mistakes and keeps each to its line.
+func (es Errors) Tidy() {
 	for i := range es {
 		es[i].Msg = inOneLine.Replace(es[i].Msg)
 	}
@@ -55,17 +58,17 @@ func (es Errors) tidy() {
 	})
 }
 
-// suggest returns "; did you mean …?" for the candidate nearest to a mistyped word, or nothing where none is near.
-func suggest(word string, candidates []string) string {
-	best := nearest(word, candidates)
+// Suggest returns "; did you mean …?" for the candidate nearest to a mistyped word, or nothing where none is near.
+func Suggest(word string, candidates []string) string {
+	best := Nearest(word, candidates)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// nearest returns the candidate that a mistyped word most likely is, "" for none.
-func nearest(word string, candidates []string) string {
+// Nearest returns the candidate that a mistyped word most likely is, "" for none.
+func Nearest(word string, candidates []string) string {
 	best, distance := "", len(word)/3+1
 	for _, c := range candidates {
 		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d <= distance && (best == "" || d < distance) {

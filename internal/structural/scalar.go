@@ -1,14 +1,14 @@
-package schema
+package structural
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"cuelang.org/go/cue"
-	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // scalar is what a definition allows for one string, number or boolean.
@@ -16,23 +16,40 @@ type scalar struct {
 	value     cue.Value
 	kinds     cue.Kind
 	evaluator *evaluator
-	seen      sync.Map // scalarKey to bool: jobs repeat each other's values
+	seen      sync.Map // scalarKey to bool: documents repeat each other's values
 
-	// The rest is asked of CUE when a value first comes by: few of the schema's fields occur in a job.
+	// The rest is asked of CUE when a value first comes by: few of a schema's fields occur in a document.
 	once   sync.Once
 	free   bool // any value of its kind
 	format string
 }
 
 type scalarKey struct {
-	kind kind
+	kind yamldoc.Kind
 	text string
 }
 
 // evaluator lets one goroutine at a time into the CUE evaluator, which is not safe for more.
 type evaluator struct {
-	mu  sync.Mutex
-	ctx *cue.Context
+	mu      sync.Mutex
+	ctx     *cue.Context
+	formats map[string]func(text string) bool
+}
+
+// Enum returns the only values that may stand here, nil where they are not listed.
+func (s *Schema) Enum() []string {
+	if s.scalar == nil {
+		return nil
+	}
+	return s.scalar.enum()
+}
+
+// IsScalar says whether one value stands here, and not a mapping or a list.
+func (s *Schema) IsScalar() bool { return s.scalar != nil }
+
+// Allows says whether a string may stand here.
+func (s *Schema) Allows(text string) bool {
+	return s.scalar != nil && s.scalar.allows(&Node{Kind: yamldoc.String, Text: text})
 }
 
 func newScalar(v cue.Value, e *evaluator) *scalar {
@@ -161,22 +178,22 @@ func bounds(v cue.Value) (low, high string) {
 }
 
 // kindFits says whether a YAML value is of a kind that the definition allows at all.
-func (s *scalar) kindFits(k kind) bool {
+func (s *scalar) kindFits(k yamldoc.Kind) bool {
 	switch k {
-	case boolKind:
+	case yamldoc.Bool:
 		return s.kinds&cue.BoolKind != 0
-	case intKind:
+	case yamldoc.Int:
 		return s.kinds&cue.IntKind != 0
-	case floatKind:
+	case yamldoc.Float:
 		return s.kinds&cue.FloatKind != 0
-	case stringKind:
+	case yamldoc.String:
 		return s.kinds&cue.StringKind != 0
 	}
 	return false
 }
 
 // allows says whether CUE accepts the value.
-func (s *scalar) allows(n *node) bool {
+func (s *scalar) allows(n *Node) bool {
 	s.once.Do(func() {
 		s.evaluator.mu.Lock()
 		defer s.evaluator.mu.Unlock()
@@ -185,56 +202,34 @@ func (s *scalar) allows(n *node) bool {
 	if s.free {
 		return true
 	}
-	key := scalarKey{n.kind, n.text}
+	key := scalarKey{n.Kind, n.Text}
 	if known, ok := s.seen.Load(key); ok {
 		return known.(bool)
 	}
 	s.evaluator.mu.Lock()
 	ok := s.value.Unify(s.evaluator.encode(n)).Validate(cue.Concrete(true)) == nil
 	s.evaluator.mu.Unlock()
-	if ok {
-		ok = parses(s.format, n.text)
+	if parses := s.evaluator.formats[s.format]; ok && parses != nil {
+		ok = parses(n.Text)
 	}
 	s.seen.Store(key, ok)
 	return ok
 }
 
-func (e *evaluator) encode(n *node) cue.Value {
-	switch n.kind {
-	case boolKind:
-		return e.ctx.Encode(n.text == "true")
-	case intKind:
-		i, err := strconv.ParseInt(n.text, 10, 64)
+func (e *evaluator) encode(n *Node) cue.Value {
+	switch n.Kind {
+	case yamldoc.Bool:
+		return e.ctx.Encode(n.Text == "true")
+	case yamldoc.Int:
+		i, err := strconv.ParseInt(n.Text, 10, 64)
 		if err == nil {
 			return e.ctx.Encode(i)
 		}
-	case floatKind:
-		f, err := strconv.ParseFloat(n.text, 64)
+	case yamldoc.Float:
+		f, err := strconv.ParseFloat(n.Text, 64)
 		if err == nil {
 			return e.ctx.Encode(f)
 		}
 	}
-	return e.ctx.Encode(n.text)
-}
-
-// maxDuration keeps every number of seconds within the API's 32 bits.
-const maxDuration = 10 * 365 * 24 * time.Hour
-
-// parses asks Go's own parser of a format, since a regular expression can only sketch one.
-func parses(format, text string) bool {
-	if text == None && format != "" {
-		return true // where CUE allows the word
-	}
-	switch format {
-	case "bytes":
-		q, err := resource.ParseQuantity(text)
-		return err == nil && q.Value() >= 1<<20
-	case "cpu":
-		q, err := resource.ParseQuantity(text)
-		return err == nil && q.MilliValue() >= 1 && q.Cmp(*resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI)) == 0
-	case "duration":
-		d, err := time.ParseDuration(text)
-		return err == nil && d%time.Second == 0 && d <= maxDuration
-	}
-	return true
+	return e.ctx.Encode(n.Text)
 }

@@ -138,14 +138,15 @@ func (n *node) value() string {
 // weight is of a node as it is shown: the struct, and the strings that it may be the last to hold.
 func (n *node) weight() int { return 256 + len(n.path) + len(n.record.value) }
 
-// told is the event that clients were told last, as text: a thousand that wait for one event need not have a copy each.
-type told struct {
+// lastEvent is the event that clients were sent last, as text: a thousand that wait for one event need not have a copy
+// each.
+type lastEvent struct {
 	mu    sync.Mutex
 	event *Event
 	text  []byte
 }
 
-func (t *told) of(e *Event) ([]byte, error) {
+func (t *lastEvent) encode(e *Event) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.event != e {
@@ -248,7 +249,7 @@ func (t *pieces) node(n *Node) {
 		return
 	}
 	head := *n
-	head.Nodes, head.Modified, head.Made = nil, 0, 0
+	head.Nodes, head.ModifiedIndex, head.CreatedIndex = nil, 0, 0
 	b, err := json.Marshal(head)
 	if err != nil {
 		panic(err) // as above
@@ -271,7 +272,7 @@ func (t *pieces) node(n *Node) {
 	for _, index := range []struct {
 		name string
 		of   uint64
-	}{{"modifiedIndex", n.Modified}, {"createdIndex", n.Made}} {
+	}{{"modifiedIndex", n.ModifiedIndex}, {"createdIndex", n.CreatedIndex}} {
 		if index.of != 0 {
 			t.put(`,"` + index.name + `":` + strconv.FormatUint(index.of, 10))
 		}

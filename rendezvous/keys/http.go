@@ -307,7 +307,7 @@ func (x *httpCall) poll(q request) {
 	if err := x.held.need(x.r.Context(), x.small, e.textSize()); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	b, err := x.said.of(e)
+	b, err := x.sent.encode(e)
 	if err != nil { // as in body
 		panic(err)
 	}

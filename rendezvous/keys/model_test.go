@@ -57,7 +57,7 @@ func show(e *Event) string {
 	case e.Node.Value != nil:
 		s += "=" + *e.Node.Value
 	}
-	s += fmt.Sprintf(" %d<%d", e.Node.Modified, e.Node.Made)
+	s += fmt.Sprintf(" %d<%d", e.Node.ModifiedIndex, e.Node.CreatedIndex)
 	if e.Node.TTL != 0 {
 		s += fmt.Sprintf(" ttl %d", e.Node.TTL)
 	}

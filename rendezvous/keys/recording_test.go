@@ -176,7 +176,7 @@ func (d endpoint) waitAgain(t *testing.T, e *exchange, ours map[int]uint64, unti
 	if err := json.Unmarshal([]byte(e.body), &happened); err != nil {
 		t.Fatalf("the recorded wait has no event: %q", e.body)
 	}
-	until(int(happened.Node.Modified))
+	until(int(happened.Node.ModifiedIndex))
 	var b strings.Builder
 	if _, err := io.Copy(&b, r.Body); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func redo(t *testing.T, k *Keys, s seen) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.PrevIndex = e.Node.Modified
+		p.PrevIndex = e.Node.ModifiedIndex
 	}
 	put(t, k, s.Key, p)
 }

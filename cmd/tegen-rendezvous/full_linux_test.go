@@ -117,7 +117,7 @@ func TestStoreEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, func() bool { return strings.Contains(p.logged(), "the store has ended") })
+	until(t, func() bool { return strings.Contains(p.logged(), "store exited") })
 	goesOn(t, p, agent)
 	until(t, func() bool {
 		code, _ := ask(t, http.MethodPut, p.client, "/v2/keys/k", "value", "1", "prevValue", "0")

@@ -315,7 +315,7 @@ func TestSignals(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 		until(t, func() bool { return strings.Contains(p.logged(), "waiting for runs to end") })
 		p.signal(os.Interrupt)
-		if code := p.exit(); code != exitOK || !strings.Contains(p.logged(), "a second signal came") {
+		if code := p.exit(); code != exitOK || !strings.Contains(p.logged(), "second signal received") {
 			t.Errorf("exit code %d", code)
 		}
 	})

@@ -76,7 +76,7 @@ func (s *Server) ready(ctx context.Context) error {
 	behind := s.opened.Load()
 	switch {
 	case s.draining.Load():
-		return errors.New("it is being shut down")
+		return errors.New("shutting down")
 	case !s.open.Load():
 		return errors.New(s.notOpen())
 	case behind == nil:

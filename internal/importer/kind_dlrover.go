@@ -65,14 +65,6 @@ func (d *draft) dlroverProgram(pod, c view) {
 	}
 }
 
-// programOf is where a container's program stands.
-func programOf(c view) view {
-	if c.at("command").isSet() {
-		return c.at("command")
-	}
-	return c.at("args")
-}
-
 func (d *draft) dlroverCall(p *program, pod, c view) {
 	words := p.words()
 	if n, err := strconv.ParseInt(words[4], 10, 64); err == nil {

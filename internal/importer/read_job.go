@@ -7,68 +7,6 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readJob reads a Job of batch/v1. One that is not Indexed mostly fetches and prepares things.
-func readJob(s *stream, o *object) (*draft, error) {
-	spec := o.view().at("spec")
-	if isPrefetch(o) {
-		return nil, errNotTraining
-	}
-	if spec.at("completionMode").text() != "Indexed" {
-		if trains(spec.at("template")) {
-			return readPlainJob(s, o), nil
-		}
-		return nil, errNotTraining
-	}
-	dropControllerFields(o)
-	switch framework := frameworkOf(o, spec.at("template")); framework {
-	case schema.FrameworkTorchelastic:
-	case schema.FrameworkHorovod, schema.FrameworkByteScheduler:
-		if variable(o, "DMLC_ROLE") == "" {
-			return readHorovodJob(s, o, framework)
-		}
-		fallthrough
-	default:
-		return readRoleJobs(s, o, framework)
-	}
-	return readTorchJob(s, o), nil
-}
-
-func readTorchJob(s *stream, o *object) *draft {
-	spec := o.view().at("spec")
-	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
-	d.jobSpec(spec)
-	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
-	d.readEnding(spec)
-	c := d.worker(spec.at("template"))
-	d.torch(spec.at("template", "spec"), c, nil)
-	d.readdress(addresses{o.name + "-", spec.at("template", "spec", "subdomain").text(), d.name() + "-worker-", d.name() + "-worker", 0})
-	d.switchOffExtras()
-	return d
-}
-
-// readPlainJob reads a Job whose pods have no numbers: as an Indexed one, whose first pods are given numbers that nobody
-// asks for. Where fewer run at a time than there are in all, the job is another.
-func readPlainJob(s *stream, o *object) *draft {
-	dropControllerFields(o)
-	d := readTorchJob(s, o)
-	spec := o.view().at("spec")
-	at, all := spec.at("parallelism"), spec.at("completions")
-	n, _ := at.number()
-	if !at.isSet() {
-		n = 1
-	}
-	switch m, ok := all.number(); {
-	case ok && m != n:
-		d.note(all, Changed, "of %d pods in all, %d run at a time: a TrainingJob starts all of its workers at once, and has %d", m, n, n)
-		all.markTranslated()
-	case !ok && n > 1:
-		d.note(at, Changed, "the first pod that ends well ends this Job: a TrainingJob waits for all of its workers")
-		at.markTranslated()
-	}
-	spec.at("completionMode").markTranslated()
-	return d
-}
-
 // trains says whether the pods of a template start a launcher or ask for accelerators.
 func trains(template view) bool {
 	c := trainingContainer(template.at("spec"))
@@ -158,3 +96,43 @@ func (d *draft) switchOffExtras() {
 		d.set("spec.createNamespace", true, at)
 	}
 }
+
+// roleReplicas reads how many pods a role has: one where nobody says otherwise.
+func (d *draft) roleReplicas(role view) {
+	d.set("spec.workers.replicas", int64(1), role)
+	d.setNumber("spec.workers.replicas", role.at("replicas"))
+}
+
+func (d *draft) readBackoff(policy view) {
+	limit := policy.at("backoffLimit")
+	n, ok := limit.number()
+	if n > mostRestarts {
+		d.note(limit, Changed, "spec.failure.restarts ends at %d", mostRestarts)
+		limit.markTranslated()
+		n = mostRestarts
+	}
+	if ok {
+		d.set("spec.failure.restarts", n, limit)
+	}
+}
+
+// readUnboundedBackoff is backoff of the operators that count failures only where there is a limit.
+func (d *draft) readUnboundedBackoff(policy view) {
+	if d.readBackoff(policy); !policy.at("backoffLimit").isSet() {
+		d.set("spec.failure.restarts", schema.None, policy)
+	}
+}
+
+// readCleanPods reads which pods an operator deletes when the job is over: none, where nobody says.
+func (d *draft) readCleanPods(policy view) {
+	v := policy.at("cleanPodPolicy")
+	switch word := v.text(); word {
+	case "":
+		d.set("spec.cleanPods", schema.None, policy)
+	case "None", "Running", "All":
+		d.set("spec.cleanPods", strings.ToLower(word), v)
+	}
+}
+
+// mostRestarts is the schema's own bound.
+const mostRestarts = 100000

@@ -2,10 +2,10 @@ package importer
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/importer/shell"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -117,13 +117,8 @@ func isOpaque(p *program) bool {
 		return true
 	}
 	if p.shell < 0 {
-		return strings.HasSuffix(words[0], ".sh") || len(words) > 1 && isShell(words[0])
+		return strings.HasSuffix(words[0], ".sh") || len(words) > 1 && shell.Is(words[0])
 	}
-	s, ok := scanShell(words[p.shell])
-	return !ok || slices.ContainsFunc(s.tokens, func(t shellToken) bool { return strings.HasSuffix(t.text, ".sh") })
-}
-
-// isShell says whether a word is the name of a shell.
-func isShell(word string) bool {
-	return slices.Contains([]string{"sh", "bash", "dash", "ash"}, path.Base(word))
+	s, ok := shell.Scan(words[p.shell])
+	return !ok || slices.ContainsFunc(s.Tokens, func(t shell.Token) bool { return strings.HasSuffix(t.Text, ".sh") })
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/importer/shell"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -162,18 +163,5 @@ func (d *draft) readByShell(v view) bool {
 	if v.path[n-2] == "args" {
 		i += len(c.at("command").items())
 	}
-	return ok && i == shellWord(append(c.at("command").texts(), c.at("args").texts()...))
-}
-
-// setNumber sets a field to a number of the source, or to the placeholder that stands for one.
-func (d *draft) setNumber(field string, v view) bool {
-	if n, ok := v.number(); ok {
-		d.set(field, n, v)
-		return true
-	}
-	if placeholder(v.text()) {
-		d.set(field, v.text(), v)
-		return true
-	}
-	return false
+	return ok && i == shell.TextIn(append(c.at("command").texts(), c.at("args").texts()...))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/importer/shell"
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
@@ -40,7 +41,7 @@ func newProgram(c view) *program {
 		taken: map[string]string{}, at: map[string]view{}, flags: map[string]bool{}, left: map[string]string{},
 	}
 	words := p.words()
-	if i := shellWord(words); i >= 0 {
+	if i := shell.TextIn(words); i >= 0 {
 		p.shell = i
 		p.readShell()
 		return p
@@ -77,35 +78,6 @@ func (p *program) startedByOther(words []string) {
 			return
 		}
 	}
-}
-
-// shellWord is the index of the text in sh -c TEXT, -1 for other commands: those that a shell reads from a file.
-func shellWord(words []string) int {
-	if len(words) == 0 || !isShell(words[0]) {
-		return -1
-	}
-	reads := false // a text, which is the first word that is no option
-	for i := 1; i < len(words); i++ {
-		switch word := words[i]; {
-		case word == "--" && reads && i+1 < len(words):
-			return i + 1
-		case word == "--":
-			return -1
-		case word == "--rcfile" || word == "--init-file":
-			i++
-		case strings.HasPrefix(word, "--"):
-		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "+"):
-			reads = reads || word[0] == '-' && strings.Contains(word, "c")
-			if strings.HasSuffix(word, "o") || strings.HasSuffix(word, "O") { // what it sets has a word of its own
-				i++
-			}
-		case reads:
-			return i
-		default:
-			return -1
-		}
-	}
-	return -1
 }
 
 func (p *program) words() []string { return slices.Concat(p.command, p.args) }
@@ -229,4 +201,12 @@ func (p *program) origins(d *draft, c view) {
 			}
 		}
 	}
+}
+
+// programOf is where a container's program stands.
+func programOf(c view) view {
+	if c.at("command").isSet() {
+		return c.at("command")
+	}
+	return c.at("args")
 }

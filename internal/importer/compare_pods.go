@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // alignPods walks two objects side by side to their pod specs, and makes those comparable: the container that trains has
@@ -45,34 +44,6 @@ func alignContainerNames(have, want tree) {
 	}
 }
 
-// containerNames are what targets call the training container.
-var containerNames = []string{"worker", "pytorch", "mxnet", "node", "elasticjob-worker", "mpi-launcher", "launcher", "elastic-trainer-worker", "main", "trainer"}
-
-// trainingContainerIn is the container of a pod that trains: by its name, by its accelerators, or the first.
-func trainingContainerIn(pod tree) tree {
-	list, _ := pod["containers"].([]any)
-	containers := make([]tree, 0, len(list))
-	for _, item := range list {
-		if c, ok := item.(tree); ok {
-			containers = append(containers, c)
-		}
-	}
-	for _, name := range containerNames {
-		if i := slices.IndexFunc(containers, func(c tree) bool { return c["name"] == name }); i >= 0 {
-			return containers[i]
-		}
-	}
-	for _, c := range containers {
-		if gpuOf(view{value: c}) != "" {
-			return c
-		}
-	}
-	if len(containers) == 0 {
-		return nil
-	}
-	return containers[0]
-}
-
 // resolveMounts puts into each mount the volume that it names, and leaves in the list what nobody mounts.
 func resolveMounts(pod tree) {
 	v := view{value: pod}
@@ -99,11 +70,6 @@ func resolveMounts(pod tree) {
 	if delete(pod, "volumes"); len(left) > 0 {
 		pod["volumes"] = left
 	}
-}
-
-func listOf(value any) []any {
-	list, _ := value.([]any)
-	return list
 }
 
 // accountName leaves one of the two names of one field.
@@ -144,30 +110,4 @@ func realPath(o *object, steps []string) []string {
 		}
 	}
 	return steps
-}
-
-// walk follows a path with indices.
-func (v view) walk(steps []string) view {
-	for _, s := range steps {
-		list, isList := v.value.([]any)
-		if !isList {
-			v = v.at(s)
-			continue
-		}
-		i, ok := indexIn(s, len(list))
-		if !ok {
-			return view{object: v.object, path: v.path}
-		}
-		v = view{v.object, append(v.path[:len(v.path):len(v.path)], s), list[i]}
-	}
-	return v
-}
-
-// indexIn reads a step "[0]" into a list of a length. What stands in brackets is a key anywhere else.
-func indexIn(s string, length int) (int, bool) {
-	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
-		return 0, false
-	}
-	i, err := strconv.Atoi(s[1 : len(s)-1])
-	return i, err == nil && i >= 0 && i < length
 }

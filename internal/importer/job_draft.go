@@ -189,3 +189,29 @@ func (d *draft) seconds(field string, v view) {
 
 // head is the start of every job's text.
 var head = tree{"apiVersion": names.APIVersion, "kind": names.KindTrainingJob}
+
+// setNumber sets a field to a number of the source, or to the placeholder that stands for one.
+func (d *draft) setNumber(field string, v view) bool {
+	if n, ok := v.number(); ok {
+		d.set(field, n, v)
+		return true
+	}
+	if placeholder(v.text()) {
+		d.set(field, v.text(), v)
+		return true
+	}
+	return false
+}
+
+func (d *draft) setInteger(field string, s setting) {
+	if n, err := strconv.ParseInt(s.text, 10, 64); err == nil {
+		d.set(field, n, s.from)
+		return
+	}
+	switch {
+	case placeholder(s.text): // no shell would put a value in
+		d.set(field, s.text, s.from)
+	case s.text != "":
+		d.note(s.from, Changed, "%q is known only where it runs, and %s is a number", s.text, field)
+	}
+}

@@ -6,15 +6,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/importer/shell"
 )
 
 // readShell looks for the launcher in the text that a shell reads. Its options can be taken only where it is the only
 // one, and started by a plain command.
 func (p *program) readShell() {
-	s, ok := scanShell(p.words()[p.shell])
-	plain, hidden := s.launchers()
+	s, ok := shell.Scan(p.words()[p.shell])
+	plain, hidden := launchersIn(s)
 	for _, i := range plain {
-		p.launcher = cmp.Or(p.launcher, launchers[path.Base(s.tokens[i].text)])
+		p.launcher = cmp.Or(p.launcher, launchers[path.Base(s.Tokens[i].Text)])
 	}
 	p.launcher = cmp.Or(p.launcher, hidden)
 	switch {
@@ -30,27 +32,27 @@ func (p *program) readShell() {
 	}
 }
 
-// launchers are the words that start one, and the name of one that something else than a plain command starts.
-func (s *shellScanner) launchers() (plain []int, hidden string) {
+// launchersIn are the words that start one, and the name of one that something else than a plain command starts.
+func launchersIn(s *shell.Text) (plain []int, hidden string) {
 	first, script := 0, false
-	for i, t := range s.tokens {
+	for i, t := range s.Tokens {
 		if i == first {
 			script = false
 		}
-		switch name := launchers[path.Base(t.text)]; {
-		case t.ends:
+		switch name := launchers[path.Base(t.Text)]; {
+		case t.Ends:
 			first = i + 1
-		case slices.Contains(naming, path.Base(s.tokens[first].text)) || script:
-		case name != "" && !t.opens:
+		case slices.Contains(naming, path.Base(s.Tokens[first].Text)) || script:
+		case name != "" && !t.Expands:
 			plain = append(plain, i)
 			script = true // what follows are its words
 		case hiddenLauncher(t) != "":
 			hidden = cmp.Or(hidden, hiddenLauncher(t))
 		default:
-			script = strings.HasSuffix(t.text, ".py")
+			script = strings.HasSuffix(t.Text, ".py")
 		}
 	}
-	for _, text := range s.data {
+	for _, text := range s.Documents {
 		hidden = cmp.Or(hidden, launcherWithin(text))
 	}
 	return plain, hidden
@@ -62,8 +64,8 @@ var naming = []string{"echo", "printf", "which", "type"}
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // hiddenLauncher is the launcher that a word holds among others, or that a variable is set to.
-func hiddenLauncher(t shellToken) string {
-	if text := assignment.ReplaceAllString(t.text, ""); text != t.text || strings.ContainsAny(text, " \t\n`(") {
+func hiddenLauncher(t shell.Token) string {
+	if text := assignment.ReplaceAllString(t.Text, ""); text != t.Text || strings.ContainsAny(text, " \t\n`(") {
 		return launcherWithin(text)
 	}
 	return ""
@@ -88,33 +90,33 @@ func (p *program) takeFromShell(names []string) {
 		return
 	}
 	text := p.words()[p.shell]
-	s, _ := scanShell(text)
+	s, _ := shell.Scan(text)
 	var b strings.Builder
 	done := 0
-	for i := p.inText; i < len(s.tokens); {
-		t := s.tokens[i]
-		if t.ends || !strings.HasPrefix(t.text, "-") || t.text == "--" {
-			if mayHoldOptions(s.tokens[i:]) {
-				p.unread = "what options " + t.text + " holds is not read, and they stay there"
+	for i := p.inText; i < len(s.Tokens); {
+		t := s.Tokens[i]
+		if t.Ends || !strings.HasPrefix(t.Text, "-") || t.Text == "--" {
+			if mayHoldOptions(s.Tokens[i:]) {
+				p.unread = "what options " + t.Text + " holds is not read, and they stay there"
 			}
 			break
 		}
-		name, value, inline := option(t.text)
-		n, opens := 1, t.opens
-		if next := i + 1; !inline && next < len(s.tokens) && !s.tokens[next].ends && takesNext(name, s.tokens[next].text) {
-			n, value, opens = 2, s.tokens[next].text, opens || s.tokens[next].opens
+		name, value, inline := option(t.Text)
+		n, expands := 1, t.Expands
+		if next := i + 1; !inline && next < len(s.Tokens) && !s.Tokens[next].Ends && takesNext(name, s.Tokens[next].Text) {
+			n, value, expands = 2, s.Tokens[next].Text, expands || s.Tokens[next].Expands
 		}
-		if p.byController && opens && masterValue.MatchString(value) {
-			value, opens = asKubernetesHas(value), false
+		if p.byController && expands && masterValue.MatchString(value) {
+			value, expands = asKubernetesHas(value), false
 		}
 		switch {
 		case !slices.Contains(names, name):
-		case opens:
+		case expands:
 			p.left[name] = value
 		default:
 			p.keep(name, value, p.from[p.shell], inline || n == 2)
-			b.WriteString(text[done:s.tokens[i-1].to])
-			done = s.tokens[i+n-1].to
+			b.WriteString(text[done:s.Tokens[i-1].To])
+			done = s.Tokens[i+n-1].To
 		}
 		i += n
 	}
@@ -123,17 +125,17 @@ func (p *program) takeFromShell(names []string) {
 
 // mayHoldOptions says whether the first of these words is a variable that stands for more than the training script: one
 // with that script, a word of its own, behind it, with nothing behind it, or with options of the launcher's before a script.
-func mayHoldOptions(tokens []shellToken) bool {
-	if t := tokens[0]; t.ends || !strings.HasPrefix(t.text, "$") || !t.opens || strings.Contains(t.text, "/") {
+func mayHoldOptions(tokens []shell.Token) bool {
+	if t := tokens[0]; t.Ends || !strings.HasPrefix(t.Text, "$") || !t.Expands || strings.Contains(t.Text, "/") {
 		return false
 	}
 	launchers := false
 	for i, t := range tokens[1:] {
-		name, _, _ := option(t.text)
-		switch isOption := strings.HasPrefix(t.text, "-"); {
-		case t.ends:
+		name, _, _ := option(t.Text)
+		switch isOption := strings.HasPrefix(t.Text, "-"); {
+		case t.Ends:
 			return i == 0
-		case i == 0 && !isOption, launchers && (strings.HasSuffix(t.text, ".py") || t.text == "-m"):
+		case i == 0 && !isOption, launchers && (strings.HasSuffix(t.Text, ".py") || t.Text == "-m"):
 			return true
 		case isOption && slices.Contains(torchOptions, name):
 			launchers = true

@@ -1,95 +1,15 @@
 package importer
 
 import (
-	"errors"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/importer/shell"
 	"github.com/tegen-dev/tegen/schema"
 )
-
-// readHorovodJob reads an Indexed Job of which the first pod runs horovodrun, as tegen renders it.
-func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
-	spec := o.view().at("spec")
-	d := newDraft(s, o, framework, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
-	d.jobSpec(spec)
-	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
-	d.readEnding(spec)
-	c := d.worker(spec.at("template"))
-	pod := spec.at("template", "spec")
-	if keys := pod.at("volumes").item("name", "ssh-keys").at("secret", "secretName"); keys.text() != d.name()+"-ssh" {
-		d.set("spec.ssh.secret", keys.text(), keys)
-	}
-	d.horovodrun(c, pod)
-	d.horovodEnv(c)
-	d.switchOffExtras()
-	return d, nil
-}
-
-// readMPIJob reads a job of the MPI operator: its launcher's program, and its workers' pods, which only serve.
-func readMPIJob(s *stream, o *object) (*draft, error) {
-	spec := o.view().at("spec")
-	launcher, worker := spec.at("mpiReplicaSpecs", "Launcher"), spec.at("mpiReplicaSpecs", "Worker")
-	if !launcher.isSet() || !worker.isSet() {
-		return nil, errors.New("it has no Launcher and Worker in spec.mpiReplicaSpecs: where the launcher trains alone, or one template serves for all, there is nothing to start by ssh")
-	}
-	c := trainingContainer(launcher.at("template", "spec"))
-	framework := schema.FrameworkHorovod
-	if c.at("env").item("name", "USE_BYTESCHEDULER").isSet() {
-		framework = schema.FrameworkByteScheduler
-	}
-	d := newDraft(s, o, framework, schema.TargetMPIJob, o.name)
-	if o.gvk.Version != "v2beta1" {
-		d.note(o.view().at("apiVersion"), Changed, "kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must have sshd")
-		o.view().at("apiVersion").markTranslated()
-	}
-	d.otherRolePods = 1
-	d.roleReplicas(worker)
-	policy := spec.at("runPolicy")
-	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
-	d.readBackoff(policy)
-	if policy.at("cleanPodPolicy").isSet() {
-		d.readCleanPods(policy)
-	} else {
-		d.readCleanPods(spec) // where the first operator has it
-		spec.at("cleanPodPolicy").markTranslated()
-	}
-	d.readEnding(policy)
-	slots := int64(1)
-	if n, ok := spec.at("slotsPerWorker").number(); ok {
-		slots = n
-	}
-	d.set("spec.workers.processes", slots, spec.at("slotsPerWorker"))
-	w := d.worker(worker.at("template"))
-	d.grace(launcher.at("template", "spec")) // the workers' own podTemplate can say
-	d.roleOf(schema.RoleLauncher, launcher.at("template"), w)
-	for _, v := range []view{c.at("command"), c.at("args"), w.at("command"), w.at("args")} {
-		v.markTranslated() // ssh and the host file are tegen's to set up
-	}
-	own := []string{"sh", "/tegen/ssh/worker.sh"}
-	switch words := append(w.at("command").texts(), w.at("args").texts()...); {
-	case len(words) == 0 || slices.Equal(words, own):
-	case path.Base(words[0]) == "sshd":
-		for _, v := range []view{w.at("command"), w.at("args")} {
-			if v.isSet() {
-				d.note(v, Translated, "the workers run sshd with a configuration of tegen's")
-			}
-		}
-	default:
-		d.note(programOf(w), Changed, "the workers run sshd and nothing else")
-	}
-	if !w.at("env").item("name", "TEGEN_SSH_DIR").isSet() {
-		d.note(launcher, Translated, "the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
-	}
-	d.horovodrun(c, launcher.at("template", "spec"))
-	d.horovodEnv(c)
-	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
-	d.switchOffExtras()
-	return d, nil
-}
 
 // values is how many values the options of horovodrun and mpirun take; those that are not here take none.
 var values = map[string]int{
@@ -164,7 +84,7 @@ func (d *draft) isHorovod(c view, words []string) bool {
 // launcherWords are the words from the launcher's own name on, also where a shell reads them as one.
 func launcherWords(c view) []string {
 	words := append(c.at("command").texts(), c.at("args").texts()...)
-	if i := shellWord(words); i >= 0 && !strings.ContainsAny(words[i], ";&|()$`\"'\\<>") {
+	if i := shell.TextIn(words); i >= 0 && !strings.ContainsAny(words[i], ";&|()$`\"'\\<>") {
 		words = strings.Fields(words[i])
 	}
 	for i, word := range words {
@@ -178,7 +98,7 @@ func launcherWords(c view) []string {
 // beforeLauncher are the words before the launcher's, less the script by which tegen waits for the workers.
 func beforeLauncher(c view, launcher string) []string {
 	words := append(c.at("command").texts(), c.at("args").texts()...)
-	if shellWord(words) >= 0 {
+	if shell.TextIn(words) >= 0 {
 		return nil
 	}
 	before := words[:max(slices.Index(words, launcher), 0)]

@@ -15,19 +15,19 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// openKeys opens the store and the door before it. Where the store has no room to open, the door answers that, and the
-// store is tried again: the other doors go on, and so does this one once somebody has made room.
+// openKeys opens the store and serves the keys API from it. Where the store has no room to open, the API answers that,
+// and the store is tried again: the other APIs go on, and so does this one once somebody has made room.
 func (s *Server) openKeys(ctx, background context.Context, l net.Listener) error {
 	behind, err := s.openStore(ctx)
 	switch {
 	case err == nil:
 		s.serveKeys(background, l)
-		s.opensTo(background, behind)
+		s.setOpened(background, behind)
 		return nil
 	case !errors.Is(err, store.ErrFull):
 		return err
 	}
-	s.waits(err)
+	s.reportClosed(err)
 	s.serveKeys(background, l)
 	trying, giveUp := context.WithCancel(background)
 	s.giveUp = giveUp
@@ -35,36 +35,36 @@ func (s *Server) openKeys(ctx, background context.Context, l net.Listener) error
 	return nil
 }
 
-// again is how often a store is tried whose disk is full.
-const again = 5 * time.Second
+// retryInterval is how often a store is tried whose disk is full.
+const retryInterval = 5 * time.Second
 
 func (s *Server) openLater(ctx, background context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		}
 		behind, err := s.openStore(ctx)
 		if err == nil {
-			s.opensTo(background, behind)
-			s.log.Info("the store is open", "door", doorKeys)
+			s.setOpened(background, behind)
+			s.log.Info("store opened", "api", apiKeys)
 			return
 		}
 		if ctx.Err() == nil {
-			s.waits(err)
+			s.reportClosed(err)
 		}
 	}
 }
 
-func (s *Server) waits(why error) {
+func (s *Server) reportClosed(why error) {
 	text := why.Error()
 	s.closed.Store(&text)
-	s.log.Error("the store does not open, and is tried again", "door", doorKeys, "error", why)
+	s.log.Error("opening the store failed; retrying", "api", apiKeys, "error", why)
 }
 
-// opensTo says what is behind door 1, and begins what looks after its runs.
-func (s *Server) opensTo(background context.Context, behind *opened) {
+// setOpened makes the store available to the keys API, and begins to look after its runs.
+func (s *Server) setOpened(background context.Context, behind *opened) {
 	s.opened.Store(behind)
 	s.open.Store(true)
 	s.serving.Go(func() { s.forgetEnded(background, behind.keys) })
@@ -117,7 +117,7 @@ func whileAdvancing(ctx context.Context, patience time.Duration, room func() err
 	}
 }
 
-// close lets go of what is behind the door. etcd logs the end of its own listeners as errors.
+// close closes the keys and the store. etcd logs the end of its own listeners as errors.
 func (o *opened) close(quiet func()) error {
 	o.keys.Close()
 	if quiet != nil {
@@ -129,7 +129,7 @@ func (o *opened) close(quiet func()) error {
 // headerTimeout bounds how long a client may take to say what it wants.
 const headerTimeout = 10 * time.Second
 
-// serveKeys opens door 1. It knows no idle timeout: agents keep a connection for an hour between two requests, and the
+// serveKeys serves the keys API. It has no idle timeout: agents keep a connection for an hour between two requests, and the
 // number of connections has a limit of its own.
 func (s *Server) serveKeys(background context.Context, l net.Listener) {
 	l = buffered{l}
@@ -143,7 +143,7 @@ func (s *Server) serveKeys(background context.Context, l net.Listener) {
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ConnState:   s.metrics.connection,
 	}
-	s.serve(doorKeys, func() error {
+	s.serve(apiKeys, func() error {
 		if s.config.TLS != nil {
 			return s.http.ServeTLS(l, "", "") // the configuration has the certificate
 		}

@@ -30,19 +30,49 @@ var Targets = []Target{
 		"workers.firstIndex": "an Indexed Job counts from 0",
 	})},
 	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noMaster, noController)},
-	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero)},
-	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero, trainJobLacks)},
-	{FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job", union(others(FrameworkTorchelastic), noMaster, countsFromZero, vcJobLacks)},
-	{FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob", union(others(FrameworkTorchelastic), noMaster, torchElasticJobLacks)},
-	{FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob", union(others(FrameworkTorchelastic), pyTorchJobLacks)},
-	{FrameworkDLRover, TargetElasticJob, "elastic.iml.github.io/v1alpha1 ElasticJob", union(others(FrameworkDLRover), dlroverLacks)},
+	{
+		FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet",
+		union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero),
+	},
+	{
+		FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob",
+		union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero, trainJobLacks),
+	},
+	{
+		FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job",
+		union(others(FrameworkTorchelastic), noMaster, countsFromZero, vcJobLacks),
+	},
+	{
+		FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob",
+		union(others(FrameworkTorchelastic), noMaster, torchElasticJobLacks),
+	},
+	{
+		FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob",
+		union(others(FrameworkTorchelastic), pyTorchJobLacks),
+	},
+	{
+		FrameworkDLRover, TargetElasticJob, "elastic.iml.github.io/v1alpha1 ElasticJob",
+		union(others(FrameworkDLRover), dlroverLacks),
+	},
 	{FrameworkMXNet, TargetJob, "batch/v1 Jobs, one a role", mxnetJob},
 	{FrameworkMXNet, TargetMXJob, "kubeflow.org/v1 MXJob", mxjob},
 	{FrameworkMXNet, TargetMXJobMlkube, "mxnet.mlkube.io/v1beta1 or mlkube.io/v1beta1 MxJob", mxjobMlkube},
-	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), ofJobs, horovodLacks, launchesInWorker)},
-	{FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(horovodLacks, mpijobLacks, others(FrameworkHorovod))},
-	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), ofJobs, horovodLacks, launchesInWorker, byteSchedulerLacks)},
-	{FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks)},
+	{
+		FrameworkHorovod, TargetJob, "batch/v1 Job",
+		union(others(FrameworkHorovod), ofJobs, horovodLacks, launchesInWorker),
+	},
+	{
+		FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob",
+		union(horovodLacks, mpijobLacks, others(FrameworkHorovod)),
+	},
+	{
+		FrameworkByteScheduler, TargetJob, "batch/v1 Job",
+		union(others(FrameworkByteScheduler), ofJobs, horovodLacks, launchesInWorker, byteSchedulerLacks),
+	},
+	{
+		FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob",
+		union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks),
+	},
 }
 
 // lacks are reasons by feature.
@@ -122,12 +152,20 @@ var Features = slices.Concat([]Feature{
 	{"launcher=" + LauncherTegen, "tegen's own launcher", "launcher", tegenRun},
 	written("workingDir", "the directory that the program starts in"),
 	written("env", "environment variables of the workers"),
-	{"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max", elastic},
+	{
+		"workers.min", "elastic: fewer workers than the maximum train", "workers.replicas workers.min workers.max",
+		elastic,
+	},
 	written("workers.firstIndex", "pods counted from 1"),
-	{"workers.master", "a Master, for programs that meet at it by themselves", "workers.master", func(r *validation) []string { return when(r.Spec.Workers.Master, "workers.master") }},
+	{
+		"workers.master", "a Master, for programs that meet at it by themselves", "workers.master",
+		func(r *validation) []string { return when(r.Spec.Workers.Master, "workers.master") },
+	},
 	writtenOf("resources", "resources", "requests that are not the limits, or none", "requests", "limits"),
-	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port", "id", "etcd", "companion", "keepAlive", "keepAliveAttempts"),
-	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts", "lastCall", "joinTimeout", "conf"),
+	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous", "backend", "store", "endpoint", "port",
+		"id", "etcd", "companion", "keepAlive", "keepAliveAttempts"),
+	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous", "maxRestarts",
+		"lastCall", "joinTimeout", "conf"),
 	written("servers", "parameter servers"),
 	written("ssh", "port and keys of ssh"),
 	written("ssh.secret", "ssh keys that exist already"),
@@ -136,7 +174,10 @@ var Features = slices.Concat([]Feature{
 	written("bytescheduler", "tuning of ByteScheduler, BytePS"),
 	written("dlrover", "strategy of DLRover"),
 }, gangFeatures(), []Feature{
-	{"suspend", "no training pod starts", "suspend", func(r *validation) []string { return when(r.Spec.Suspend, "suspend") }},
+	{
+		"suspend", "no training pod starts", "suspend",
+		func(r *validation) []string { return when(r.Spec.Suspend, "suspend") },
+	},
 	written("storage", "volumes"),
 	{"storage.dataset", "datasets fetched before training", "storage", fetchedData},
 	written("checkpoint", "a place for checkpoints"),
@@ -198,9 +239,12 @@ func writtenOf(name, section, doc string, fields ...string) Feature {
 // gangFeatures are the dialects of gang scheduling.
 func gangFeatures() (all []Feature) {
 	for _, d := range Dialects {
-		all = append(all, Feature{"gang.scheduler=" + d.Name, "gang of " + d.Name, "gang", func(r *validation) []string {
-			return when(r.Spec.Gang.Is(d.Name), "gang.scheduler")
-		}})
+		all = append(all, Feature{
+			"gang.scheduler=" + d.Name, "gang of " + d.Name, "gang",
+			func(r *validation) []string {
+				return when(r.Spec.Gang.Is(d.Name), "gang.scheduler")
+			},
+		})
 	}
 	return all
 }
@@ -287,17 +331,20 @@ func (r *validation) target() {
 		}
 	}
 	if r.isSet("spec.target") {
-		r.fail("spec.target", "target", "framework %s has no target %s: one of %s", s.Framework, s.Target, strings.Join(names, ", "))
+		r.fail("spec.target", "target", "framework %s has no target %s: one of %s", s.Framework, s.Target,
+			strings.Join(names, ", "))
 		return
 	}
-	r.fail("spec.framework", "target", "%s has no target %s, which is the default: set spec.target to one of %s", s.Framework, s.Target, strings.Join(names, ", "))
+	r.fail("spec.framework", "target", "%s has no target %s, which is the default: set spec.target to one of %s",
+		s.Framework, s.Target, strings.Join(names, ", "))
 }
 
 // featureRules refuse what a target cannot carry, a rule a feature, so that a mistake elsewhere hides none of them.
 func featureRules() []rule {
 	out := make([]rule, len(Features))
 	for i, f := range Features {
-		out[i] = rule{func(r *validation) { r.carries(f) }, "framework target mxnet.mode bytescheduler.mode " + f.dependsOn}
+		out[i] = rule{func(r *validation) { r.carries(f) }, "framework target mxnet.mode bytescheduler.mode " +
+			f.dependsOn}
 	}
 	return out
 }
@@ -312,7 +359,8 @@ func (r *validation) carries(f Feature) {
 		can += "; as for this job, " + r.Spec.othersWords()
 	}
 	for _, path := range f.used(r) {
-		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework, t.Lacks[f.Name], can)
+		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework,
+			t.Lacks[f.Name], can)
 	}
 }
 

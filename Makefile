@@ -76,7 +76,7 @@ fmt: ## Format Go and CUE
 	$(TOOLS) cue fmt ./schema
 
 .PHONY: fuzz
-fuzz: ## Fuzz the loader and the doors of the rendezvous, each for FUZZTIME (default 10m)
+fuzz: ## Fuzz the loader and the APIs of the rendezvous, each for FUZZTIME (default 10m)
 	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/torchetcd -run '^$$' -fuzz FuzzParseState -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/keys -run '^$$' -fuzz FuzzHandler -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)

@@ -1,11 +1,18 @@
 package generators
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
@@ -21,64 +28,40 @@ var bare = map[string]string{
 	"bytescheduler":           "workers: {replicas: 2}",
 }
 
-// uses is a feature in use, and what else it needs; another framework's words for it stand under framework/feature.
+// uses is a feature in use where it needs more than the field as a valid fixture has it; another framework's words for
+// it stand under framework/feature.
 var uses = map[string]string{
 	"torchelastic/elasticjob/rendezvous.maxRestarts": "rendezvous: {backend: etcd, store: etcd, maxRestarts: 7}",
 
-	"launcher":                   "launcher: entrypoint",
-	"env":                        "env: [{name: X, value: x}]",
-	"workers.min":                "workers: {replicas: 2, min: 1}",
-	"workers.firstIndex":         "workers: {replicas: 2, firstIndex: 0}",
-	"workers.master":             "workers: {replicas: 2, master: true}, launcher: entrypoint",
-	"rendezvous":                 "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
-	"rendezvous.maxRestarts":     "rendezvous: {maxRestarts: 7}",
-	"launcher=tegen":             "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, images: {rendezvous: 'r:1'}",
-	"servers":                    "servers: {replicas: 3}",
-	"ssh":                        "ssh: {port: 2222}",
-	"ssh.secret":                 "ssh: {secret: mine}",
-	"mxnet":                      "mxnet: {mode: local}, workers: {replicas: 1}",
-	"horovod":                    "horovod: {startTimeout: 7m}",
-	"bytescheduler":              "bytescheduler: {partition: 7}",
-	"dlrover":                    "dlrover: {networkCheck: true}",
-	"gang.scheduler=kueue":       "gang: {scheduler: kueue, queue: team}",
-	"gang.scheduler=kubernetes":  `gang: {scheduler: kubernetes}, kubernetesVersion: "1.36"`,
-	"suspend":                    "suspend: true",
-	"storage":                    "storage: [{mountPath: /data, claim: c}]",
-	"storage.dataset":            "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}]",
-	"checkpoint":                 "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt}",
-	"script.image":               "script: {image: /main.py}, command: null",
-	"script.s3":                  "script: {s3: 's3://bucket/main.py'}, identity: {nodeRole: {}}, command: null",
-	"script.configMap":           "script: {configMap: {name: code}}, command: null",
-	"identity":                   "identity: {serviceAccount: trainer}",
-	"network.host":               "network: {host: true}",
-	"network.interface":          "network: {interface: eth1}",
-	"network.collective":         "network: {collective: gloo}",
-	"placement.scheduler":        "placement: {scheduler: mine}",
-	"placement.priorityClass":    "placement: {priorityClass: batch}",
-	"placement.preemptionPolicy": "placement: {preemptionPolicy: Never}",
-	"placement.runtimeClass":     "placement: {runtimeClass: nvidia}",
-	"placement.nodeSelector":     "placement: {nodeSelector: {a: b}}",
-	"placement.tolerations":      "placement: {tolerations: [{key: a, operator: Exists}]}",
-	"security.runAsGroup":        "security: {runAsGroup: 7}",
-	"failure.restarts":           "failure: {restarts: 9}",
-	"failure.restarts=none":      "failure: {restarts: none}",
-	"failure.restartsPerWorker":  "failure: {restartsPerWorker: 9}",
-	"failure.fatalExitCodes":     "failure: {fatalExitCodes: [1]}",
-	"failure.ignoreDisruptions":  "failure: {ignoreDisruptions: false}",
-	"failure.deadline":           "failure: {deadline: 9h}",
-	"workingDir":                 "workingDir: /workspace",
-	"resources":                  "resources: {requests: {cpu: 500m}, limits: {memory: none}}",
-	"roles.server":               "roles: {server: {workingDir: /ps, nodeSelector: {a: b}}}",
-	"roles.scheduler":            "roles: {scheduler: {resources: {memory: none}, tolerations: [{key: a, operator: Exists}]}}",
-	"roles.launcher":             "roles: {launcher: {image: 'y:1', podTemplate: {spec: {hostIPC: true}}}}",
-	"roles.etcd":                 "rendezvous: {backend: etcd, store: etcd}, roles: {etcd: {nodeSelector: {a: b}}}",
-	"roles.companion":            "rendezvous: {backend: etcd, store: companion}, images: {rendezvous: 'r:1'}, roles: {companion: {nodeSelector: {a: b}}}",
-	"roles.helper":               "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}], roles: {helper: {nodeSelector: {a: b}}}",
-	"gracePeriod":                "gracePeriod: 7m",
-	"ttlAfterFinished":           "ttlAfterFinished: 9h",
-	"cleanPods":                  "cleanPods: all",
-	"hashedNames":                "hashedNames: true",
-	"podTemplate":                "podTemplate: {spec: {dnsPolicy: Default}}",
+	"launcher":                  "launcher: entrypoint",
+	"workers.min":               "workers: {replicas: 2, min: 1}",
+	"workers.firstIndex":        "workers: {replicas: 2, firstIndex: 0}",
+	"workers.master":            "workers: {replicas: 2, master: true}, launcher: entrypoint",
+	"rendezvous":                "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
+	"launcher=tegen":            "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, images: {rendezvous: 'r:1'}",
+	"ssh":                       "ssh: {port: 2222}",
+	"mxnet":                     "mxnet: {mode: local}, workers: {replicas: 1}",
+	"horovod":                   "horovod: {startTimeout: 7m}",
+	"bytescheduler":             "bytescheduler: {partition: 7}",
+	"dlrover":                   "dlrover: {networkCheck: true}",
+	"gang.scheduler=kueue":      "gang: {scheduler: kueue, queue: team}",
+	"gang.scheduler=kubernetes": `gang: {scheduler: kubernetes}, kubernetesVersion: "1.36"`,
+	"storage.dataset":           "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}]",
+	"checkpoint":                "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt}",
+	"script.image":              "script: {image: /main.py}, command: null",
+	"script.s3":                 "script: {s3: 's3://bucket/main.py'}, identity: {nodeRole: {}}, command: null",
+	"script.configMap":          "script: {configMap: {name: code}}, command: null",
+	"identity":                  "identity: {serviceAccount: trainer}",
+	"failure.restarts=none":     "failure: {restarts: none}",
+	"failure.fatalExitCodes":    "failure: {fatalExitCodes: [1]}",
+	"resources":                 "resources: {requests: {cpu: 500m}, limits: {memory: none}}",
+	"roles.server":              "roles: {server: {workingDir: /ps, nodeSelector: {a: b}}}",
+	"roles.scheduler":           "roles: {scheduler: {resources: {memory: none}, tolerations: [{key: a, operator: Exists}]}}",
+	"roles.launcher":            "roles: {launcher: {image: 'y:1', podTemplate: {spec: {hostIPC: true}}}}",
+	"roles.etcd":                "rendezvous: {backend: etcd, store: etcd}, roles: {etcd: {nodeSelector: {a: b}}}",
+	"roles.companion":           "rendezvous: {backend: etcd, store: companion}, images: {rendezvous: 'r:1'}, roles: {companion: {nodeSelector: {a: b}}}",
+	"roles.helper":              "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}], roles: {helper: {nodeSelector: {a: b}}}",
+	"podTemplate":               "podTemplate: {spec: {dnsPolicy: Default}}",
 
 	// Only a worker alone is replaced.
 	"mxnet/job/failure.restarts":          "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restarts: 9}",
@@ -112,32 +95,33 @@ func TestSupport(t *testing.T) {
 				case target.Carries(f.Name) && err != nil:
 					t.Errorf("carries it, but: %v", err)
 				case target.Carries(f.Name):
-					showsAll(t, target, f.Name, plain, pathsIn(parsed(t, got)))
+					showsAll(t, f, plain, pathsIn(parsed(t, got)))
 				}
 			})
 		}
 	}
 }
 
-// showsAll holds what a feature adds to what is rendered against all that it must show.
-func showsAll(t *testing.T, target schema.Target, feature string, before, after map[string]bool) {
+// showsAll holds what a feature adds to what is rendered, and takes away, against all that it must show.
+func showsAll(t *testing.T, f schema.Feature, before, after map[string]bool) {
 	t.Helper()
-	patterns := shownBy(target, feature)
-	if len(patterns) == 0 {
-		t.Error("shows does not say what the feature must change")
+	if len(f.Shows) == 0 {
+		t.Error("schema.Features does not say what it shows")
 	}
-	for _, pattern := range patterns {
-		from, to := before, after
-		gone, takes := strings.CutPrefix(pattern, "-")
-		if takes {
-			from, to = after, before
-		}
-		shown, found := regexp.MustCompile(gone), false
-		for path := range to {
-			found = found || !from[path] && shown.MatchString(path)
+	for _, shows := range f.Shows {
+		found := false
+		for one := range strings.SplitSeq(shows, "|") {
+			from, to := before, after
+			gone, taken := strings.CutPrefix(one, "-")
+			if taken {
+				from, to = after, before
+			}
+			for path := range to {
+				found = found || !from[path] && strings.Contains(path, gone)
+			}
 		}
 		if !found {
-			t.Errorf("carries it, but nothing that is rendered shows %s", pattern)
+			t.Errorf("carries it, but nothing that is rendered shows %s", shows)
 		}
 	}
 }
@@ -145,7 +129,7 @@ func showsAll(t *testing.T, target schema.Target, feature string, before, after 
 // supported renders a bare job of the target that uses a feature.
 func supported(target schema.Target, feature string) (string, error) {
 	if feature != "" && useOf(target, feature) == "" {
-		return "", errors.New("uses has no example of it")
+		return "", errors.New("neither a valid fixture nor uses has an example of it")
 	}
 	text := example(target, feature)
 	jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(text)}})
@@ -198,8 +182,46 @@ func useOf(target schema.Target, feature string) string {
 	if scheduler, gang := strings.CutPrefix(feature, "gang.scheduler="); gang {
 		return "gang: {scheduler: " + scheduler + "}"
 	}
+	return fixtureUse(feature)
+}
+
+// fixtureUse is the first use of a field in the valid fixtures, alone; "" where none has it.
+func fixtureUse(feature string) string {
+	path := strings.Split(feature, ".")
+	for _, spec := range fixtureSpecs() {
+		if value, found, err := unstructured.NestedFieldNoCopy(spec, path...); err == nil && found {
+			for _, key := range slices.Backward(path[1:]) {
+				value = map[string]any{key: value}
+			}
+			text, err := json.Marshal(value)
+			if err != nil {
+				panic(err)
+			}
+			return path[0] + ": " + string(text)
+		}
+	}
 	return ""
 }
+
+// fixtureSpecs are the specs of the first job of each valid fixture.
+var fixtureSpecs = sync.OnceValue(func() (specs []map[string]any) {
+	names, err := filepath.Glob("../fixtures/valid/*.yaml")
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		var job struct{ Spec map[string]any }
+		first, _, _ := strings.Cut(string(text), "\n---\n")
+		if yaml.Unmarshal([]byte(first), &job) == nil {
+			specs = append(specs, job.Spec)
+		}
+	}
+	return specs
+})
 
 // topLevel splits "a: {x: y}, b: z" at the commas outside brackets and quotes.
 func topLevel(text string) (parts []string) {

@@ -1,9 +1,9 @@
 // Package rendezvous is the contract between the agent of an elastic run and a backend. An agent is the process that
-// starts workers on one machine. Agents join a run; once enough have come, and no more are waited for, they form a world,
-// in which each knows its rank. Whenever agents come or go a new world is formed, with a version of its own.
+// starts workers on one machine. Agents join a run; once enough have come, and no more are waited for, they form a
+// world, in which each knows its rank. Whenever agents come or go a new world is formed, with a version of its own.
 //
-// Package agent uses a Backend. Package etcd implements one with the protocol of PyTorch's etcd rendezvous, which package
-// torchetcd decides; package etcdv3 implements one with a protocol of our own.
+// Package agent uses a Backend. Package etcd implements one with the protocol of PyTorch's etcd rendezvous, which
+// package torchetcd decides; package etcdv3 implements one with a protocol of our own.
 package rendezvous
 
 import (

@@ -8,12 +8,14 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/cuecontext"
 	cueyaml "cuelang.org/go/encoding/yaml"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // BenchmarkCompile is the price of the first job of a process.
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		compileJob(newCompiler())
+		compileJob(compileFiles())
 	}
 }
 
@@ -24,7 +26,7 @@ func BenchmarkLoad(b *testing.B) {
 		fmt.Fprintf(&text, "---\napiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: job-%d}\nspec:\n  image: registry.example/team/resnet:1.%d\n  command: [python, train.py, --epochs=20]\n  workers: {min: 1, max: 3}\n  resources: {gpu: 1, cpu: 8, memory: 32Gi}\n  storage:\n  - {mountPath: /data, claim: imagenet}\n", i, i)
 	}
 	for b.Loop() {
-		if _, err := Load([]Source{{"jobs.yaml", text.Bytes()}}); err != nil {
+		if _, err := Load([]Source{{Name: "jobs.yaml", Data: text.Bytes()}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -34,7 +36,7 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkEffective is what a job would cost if CUE evaluated all of it: the reason that it does not.
 func BenchmarkEffective(b *testing.B) {
 	ctx := cuecontext.New()
-	root, err := evaluate(ctx, "job.cue", "environment.cue", "defaults.cue")
+	root, err := structural.Evaluate(ctx, cueFiles, "job.cue", "environment.cue", "defaults.cue")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,13 +14,16 @@ import (
 	"cuelang.org/go/cue/cuecontext"
 	cueyaml "cuelang.org/go/encoding/yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // cuePackage is the whole schema under CUE's own evaluator, defaults.cue included.
 func cuePackage(t *testing.T) (*cue.Context, cue.Value) {
 	t.Helper()
 	ctx := cuecontext.New()
-	root, err := evaluate(ctx, "job.cue", "environment.cue", "defaults.cue")
+	root, err := structural.Evaluate(ctx, cueFiles, "job.cue", "environment.cue", "defaults.cue")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,41 +41,41 @@ func fixtures(t *testing.T, kind string) []string {
 
 // TestDrift walks job.cue and job.go together: each field stands in both.
 func TestDrift(t *testing.T) {
-	drift(t, jobShape(), reflect.TypeFor[Job](), "")
-	env := environmentShape().field("spec").shape
-	for _, f := range env.fields {
-		if f.name == "defaults" || f.name == "overrides" { // merged as trees, never decoded
+	drift(t, jobSchema(), reflect.TypeFor[Job](), "")
+	env := environmentSchema().Field("spec").Schema
+	for _, f := range env.Fields {
+		if f.Name == "defaults" || f.Name == "overrides" { // merged as trees, never decoded
 			continue
 		}
-		goField, ok := jsonFields(reflect.TypeFor[EnvironmentSpec]())[f.name]
+		goField, ok := jsonFields(reflect.TypeFor[EnvironmentSpec]())[f.Name]
 		if !ok {
-			t.Errorf("environment.cue has spec.%s, environment.go does not", f.name)
+			t.Errorf("environment.cue has spec.%s, environment.go does not", f.Name)
 			continue
 		}
-		drift(t, f.shape, goField, "spec."+f.name)
+		drift(t, f.Schema, goField, "spec."+f.Name)
 	}
 }
 
-func drift(t *testing.T, s *shape, typ reflect.Type, at string) {
+func drift(t *testing.T, s *structural.Schema, typ reflect.Type, at string) {
 	t.Helper()
-	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice && s.kind == listKind {
+	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice && s.Kind == yamldoc.List {
 		typ = typ.Elem()
 	}
-	if s.kind == listKind {
-		s = s.elem
+	if s.Kind == yamldoc.List {
+		s = s.Elem
 	}
-	if s.scalar != nil || s.elem != nil || typ == reflect.TypeFor[json.RawMessage]() {
+	if s.IsScalar() || s.Elem != nil || typ == reflect.TypeFor[json.RawMessage]() {
 		return
 	}
 	goFields := jsonFields(typ)
-	for _, f := range s.fields {
-		child, ok := goFields[f.name]
+	for _, f := range s.Fields {
+		child, ok := goFields[f.Name]
 		if !ok {
-			t.Errorf("CUE has %s.%s, Go does not", at, f.name)
+			t.Errorf("CUE has %s.%s, Go does not", at, f.Name)
 			continue
 		}
-		drift(t, f.shape, child, strings.TrimPrefix(at+"."+f.name, "."))
-		delete(goFields, f.name)
+		drift(t, f.Schema, child, strings.TrimPrefix(at+"."+f.Name, "."))
+		delete(goFields, f.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(goFields)) {
 		t.Errorf("Go has %s.%s, CUE does not", at, name)
@@ -103,13 +106,13 @@ func TestDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, errs := split(Source{file, text})
+		docs, errs := structural.Split(Source{Name: file, Data: text})
 		if errs != nil {
 			t.Fatal(errs)
 		}
 		for _, doc := range docs {
-			d := parse(doc)
-			if d.root == nil {
+			d := structural.Parse(doc)
+			if d.Root == nil {
 				continue
 			}
 			extracted, err := cueyaml.Extract(file, doc.Text)
@@ -121,8 +124,8 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("%s: CUE refuses it: %v", file, err)
 				continue
 			}
-			complete(d.root, jobShape())
-			if diff := cmp.Diff(decoded(t, want), decoded(t, d.root.appendJSON(nil))); diff != "" {
+			structural.Complete(d.Root, jobSchema())
+			if diff := cmp.Diff(decoded(t, want), decoded(t, d.Root.AppendJSON(nil))); diff != "" {
 				t.Errorf("%s (-CUE +ours):\n%s", file, diff)
 			}
 		}
@@ -150,26 +153,26 @@ func TestCUEAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, errs := split(Source{file, text})
+		docs, errs := structural.Split(Source{Name: file, Data: text})
 		if errs != nil {
 			continue
 		}
 		for _, doc := range docs {
-			d := parse(doc)
-			if d.root == nil || d.errs != nil || d.root.kind != mapKind || d.root.field("kind") == nil || d.root.field("kind").text != "TrainingJob" {
+			d := structural.Parse(doc)
+			if d.Root == nil || d.Errs != nil || d.Root.Kind != yamldoc.Map || d.Root.Field("kind") == nil || d.Root.Field("kind").Text != "TrainingJob" {
 				continue
 			}
-			c := checker{}
-			c.check(d.root, jobShape(), nil, d.root.at)
+			c := newChecker()
+			c.Check(d.Root, jobSchema(), nil, d.Root.At)
 			extracted, err := cueyaml.Extract(file, doc.Text)
 			if err != nil {
 				continue
 			}
 			verdict := ctx.BuildFile(extracted).Unify(job).Validate(cue.Concrete(true))
-			if verdict != nil && len(c.errs) == 0 {
+			if verdict != nil && len(c.Errs) == 0 {
 				t.Errorf("%s:%d: CUE refuses what we accept: %v", file, doc.Line, verdict)
 			}
-			for _, e := range c.errs {
+			for _, e := range c.Errs {
 				if verdict == nil && !ours[e.Rule] {
 					t.Errorf("%s:%d: CUE accepts what we refuse: %v", file, doc.Line, e)
 				}
@@ -184,45 +187,45 @@ func TestCUEAgrees(t *testing.T) {
 
 // TestWords: whatever a scalar restricts can be said in words, not in CUE's notation.
 func TestWords(t *testing.T) {
-	var walk func(s *shape, at string)
-	walk = func(s *shape, at string) {
-		if s.scalar != nil {
-			if words := s.scalar.words(); words == "" || strings.ContainsAny(words, "^$|&=\\") && !strings.Contains(words, "'=") && !strings.Contains(words, "_@+=") {
+	var walk func(s *structural.Schema, at string)
+	walk = func(s *structural.Schema, at string) {
+		if s.IsScalar() {
+			if words := s.Words(); words == "" || strings.ContainsAny(words, "^$|&=\\") && !strings.Contains(words, "'=") && !strings.Contains(words, "_@+=") {
 				t.Errorf("%s: must be %q: give its definition an @must", at, words)
 			}
 			return
 		}
-		if s.elem != nil {
-			walk(s.elem, at+"[]")
+		if s.Elem != nil {
+			walk(s.Elem, at+"[]")
 		}
-		for _, f := range s.fields {
-			walk(f.shape, at+"."+f.name)
+		for _, f := range s.Fields {
+			walk(f.Schema, at+"."+f.Name)
 		}
 	}
-	walk(jobShape(), "")
-	walk(environmentShape(), "")
+	walk(jobSchema(), "")
+	walk(environmentSchema(), "")
 }
 
 // TestAlternativesExist: the fields that @oneof and @exactly name are fields.
 func TestAlternativesExist(t *testing.T) {
 	found := 0
-	var walk func(s *shape, at string)
-	walk = func(s *shape, at string) {
-		for _, name := range s.oneOf {
+	var walk func(s *structural.Schema, at string)
+	walk = func(s *structural.Schema, at string) {
+		for _, name := range s.OneOf {
 			found++
-			if s.field(name) == nil {
+			if s.Field(name) == nil {
 				t.Errorf("%s: the alternative %s is no field", at, name)
 			}
 		}
-		if s.elem != nil {
-			walk(s.elem, at+"[]")
+		if s.Elem != nil {
+			walk(s.Elem, at+"[]")
 		}
-		for _, f := range s.fields {
-			walk(f.shape, at+"."+f.name)
+		for _, f := range s.Fields {
+			walk(f.Schema, at+"."+f.Name)
 		}
 	}
-	walk(jobShape(), "job")
-	walk(environmentShape(), "environment")
+	walk(jobSchema(), "job")
+	walk(environmentSchema(), "environment")
 	if found < 20 {
 		t.Errorf("%d alternatives: the attributes are not read", found)
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // TestDependsOn: what rules depend on are fields, or a mistake in one would silence nothing.
@@ -57,7 +60,7 @@ func TestDependsOnIsWhole(t *testing.T) {
 }
 
 // dependsCase is a job of a fixture, with its environment.
-type dependsCase struct{ job, env *node }
+type dependsCase struct{ job, env *structural.Node }
 
 // answers are what every rule says of a job.
 type answers struct {
@@ -71,19 +74,19 @@ func casesIn(t *testing.T, file string) (cases []dependsCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var env *node
-	docs, _ := split(Source{file, text})
+	var env *structural.Node
+	docs, _ := structural.Split(Source{Name: file, Data: text})
 	for _, doc := range docs {
-		d := parse(doc)
-		if d.root == nil || d.errs != nil {
+		d := structural.Parse(doc)
+		if d.Root == nil || d.Errs != nil {
 			continue
 		}
-		switch kind, errs := kindOf(d.root); {
+		switch kind, errs := kindOf(d.Root); {
 		case errs != nil:
 		case kind == "TrainingJob":
-			cases = append(cases, dependsCase{job: d.root})
+			cases = append(cases, dependsCase{job: d.Root})
 		default:
-			env = d.root
+			env = d.Root
 		}
 	}
 	for i := range cases {
@@ -96,9 +99,9 @@ func casesIn(t *testing.T, file string) (cases []dependsCase) {
 func (c dependsCase) ask() (answers, bool) {
 	var env *Environment
 	if c.env != nil {
-		env, _ = loadEnvironment(c.env.clone(), nil)
+		env, _ = loadEnvironment(c.env.Clone(), nil)
 	}
-	root := c.job.clone()
+	root := c.job.Clone()
 	l := loadJob(root, env, nil)
 	if l.job == nil {
 		return answers{}, false
@@ -122,17 +125,17 @@ func (v value) String() string { return strings.Join(v.path, ".") }
 
 // values are those down to the level of parts.
 func (c dependsCase) values() (all []value) {
-	var walk func(n *node, env bool, levels int, path []string)
-	walk = func(n *node, env bool, levels int, path []string) {
+	var walk func(n *structural.Node, env bool, levels int, path []string)
+	walk = func(n *structural.Node, env bool, levels int, path []string) {
 		if len(path) > 1 {
 			all = append(all, value{env, path})
 		}
 		if len(path) > levels {
 			return
 		}
-		for _, e := range n.fields {
-			if len(path) > 0 || e.key == "spec" {
-				walk(e.value, env, levels, append(slices.Clone(path), e.key))
+		for _, e := range n.Fields {
+			if len(path) > 0 || e.Key == "spec" {
+				walk(e.Value, env, levels, append(slices.Clone(path), e.Key))
 			}
 		}
 	}
@@ -150,12 +153,12 @@ func (c dependsCase) with(v value) (answers, bool) {
 	if v.env {
 		n = &c.env
 	}
-	*n = (*n).clone()
+	*n = (*n).Clone()
 	at := *n
 	for _, name := range v.path {
-		at = at.field(name)
+		at = at.Field(name)
 	}
-	at.kind = nullKind
+	at.Kind = yamldoc.Null
 	return c.ask()
 }
 

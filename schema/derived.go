@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // derived are the parts of a job whose defaults finalize.go makes of other parts.
@@ -20,10 +22,10 @@ var derivedParts = sync.OnceValue(func() map[string][]string {
 	for part, sources := range derived {
 		all[part] = strings.Fields(sources)
 	}
-	for _, section := range jobShape().field("spec").shape.fields {
-		for _, f := range section.shape.fields {
-			if len(f.same) > 0 && f.same[0] == "spec" {
-				all[section.name+"."+f.name] = []string{strings.Join(f.same[1:], ".")}
+	for _, section := range jobSchema().Field("spec").Schema.Fields {
+		for _, f := range section.Schema.Fields {
+			if len(f.Same) > 0 && f.Same[0] == "spec" {
+				all[section.Name+"."+f.Name] = []string{strings.Join(f.Same[1:], ".")}
 			}
 		}
 	}
@@ -31,11 +33,11 @@ var derivedParts = sync.OnceValue(func() map[string][]string {
 })
 
 // derive adds the parts that nobody has set and whose default comes from an invalid part: it is not known either.
-func (p parts) derive(root *node) {
+func (p parts) derive(root *structural.Node) {
 	for more := true; more && len(p) > 0; {
 		more = false
 		for part, sources := range derivedParts() {
-			if !p.touch(part) && !root.isSet("spec."+part) && slices.ContainsFunc(sources, p.touch) {
+			if !p.touch(part) && !root.IsSet("spec."+part) && slices.ContainsFunc(sources, p.touch) {
 				p[part], more = true, true
 			}
 		}
@@ -62,7 +64,7 @@ func (p parts) reach(path string) {
 	if says := names[1] == "defaults" || names[1] == "overrides"; says && len(names) > 2 {
 		changed = names[2:3]
 	} else if says {
-		changed = jobShape().field("spec").shape.names()
+		changed = jobSchema().Field("spec").Schema.Names()
 	}
 	for _, part := range changed {
 		p[part] = true

@@ -52,11 +52,11 @@ func (s *Spec) CompanionMemory() resource.Quantity {
 }
 
 func usualCompanionMemory() resource.Quantity {
-	usual := jobShape().field("spec").shape
+	usual := jobSchema().Field("spec").Schema
 	for _, name := range []string{"roles", RoleCompanion, "resources"} {
-		usual = usual.field(name).shape
+		usual = usual.Field(name).Schema
 	}
-	return resource.MustParse(usual.field("memory").value.text)
+	return resource.MustParse(usual.Field("memory").Value.Text)
 }
 
 // storeDisks refuses less local disk than a store fills: its pod would be evicted, and the run of all with it.

@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Environment mirrors #Environment but for its defaults and overrides, which are merged into a job's tree before the
@@ -16,9 +19,9 @@ type Environment struct {
 	Metadata Metadata        `json:"metadata"`
 	Spec     EnvironmentSpec `json:"spec"`
 
-	root     *node
-	invalid  parts             // of jobs, that it is wrong about
-	reported map[position]bool // where its own mistakes are: merged into jobs, they are not theirs
+	root     *structural.Node
+	invalid  parts                        // of jobs, that it is wrong about
+	reported map[structural.Position]bool // where its own mistakes are: merged into jobs, they are not theirs
 }
 
 // EnvironmentSpec mirrors #Environment.spec.
@@ -67,113 +70,54 @@ type EnvironmentStorage struct {
 }
 
 // mergeInto fills in what a job leaves out and puts the overrides over what it says.
-func (env *Environment) mergeInto(job *node, s *shape) {
-	metadata := job.field("metadata")
-	if ns := env.root.field("spec").field("namespace"); ns != nil && metadata != nil && metadata.kind == mapKind && metadata.field("namespace") == nil {
-		metadata.fields = append(metadata.fields, entry{"namespace", ns.at, ns})
+func (env *Environment) mergeInto(job *structural.Node, s *structural.Schema) {
+	metadata := job.Field("metadata")
+	if ns := env.root.Field("spec").Field("namespace"); ns != nil && metadata != nil && metadata.Kind == yamldoc.Map && metadata.Field("namespace") == nil {
+		metadata.Add("namespace", ns.At, ns)
 	}
-	spec, specShape := job.field("spec"), s.field("spec").shape
-	defaults, overrides := env.root.field("spec").field("defaults"), env.root.field("spec").field("overrides")
+	spec, specSchema := job.Field("spec"), s.Field("spec").Schema
+	defaults, overrides := env.root.Field("spec").Field("defaults"), env.root.Field("spec").Field("overrides")
 	foreign, lacking := passedOver(overrides, spec, defaults)
 	env.equip(spec, overrides, defaults) // before defaults, which are those of jobs without accelerators too
 	if defaults != nil {
-		merge(spec, defaults.clear(lacking).merged(), specShape, false)
+		structural.Merge(spec, defaults.Clear(lacking).MarkMerged(), specSchema, false)
 	}
 	if overrides != nil {
-		merge(spec, overrides.clear(foreign).merged(), specShape, true)
+		structural.Merge(spec, overrides.Clear(foreign).MarkMerged(), specSchema, true)
 	}
-}
-
-// merged marks a tree as an environment's.
-func (n *node) merged() *node {
-	n.environment = true
-	for _, e := range n.fields {
-		e.value.merged()
-	}
-	for _, item := range n.items {
-		item.merged()
-	}
-	return n
 }
 
 // equip gives workers what comes with each of their accelerators, where the job itself does not say it.
-func (env *Environment) equip(spec, overrides, defaults *node) {
-	each, count := env.root.below("spec", "accelerator", "each"), 0
-	for _, n := range []*node{overrides, spec, defaults} {
-		if gpu := n.below("resources", "gpu"); gpu != nil {
-			count, _ = strconv.Atoi(gpu.text) // what is no number is refused where it stands
+func (env *Environment) equip(spec, overrides, defaults *structural.Node) {
+	each, count := env.root.Below("spec", "accelerator", "each"), 0
+	for _, n := range []*structural.Node{overrides, spec, defaults} {
+		if gpu := n.Below("resources", "gpu"); gpu != nil {
+			count, _ = strconv.Atoi(gpu.Text) // what is no number is refused where it stands
 			break
 		}
 	}
-	if each == nil || each.kind != mapKind || count < 1 {
+	if each == nil || each.Kind != yamldoc.Map || count < 1 {
 		return
 	}
-	if spec.entry("resources") == nil {
-		spec.fields = append(spec.fields, entry{"resources", each.at, (&node{kind: mapKind, at: each.at}).merged()})
+	if spec.Entry("resources") == nil {
+		spec.Add("resources", each.At, (&structural.Node{Kind: yamldoc.Map, At: each.At}).MarkMerged())
 	}
-	resources := spec.field("resources")
-	for _, e := range each.fields {
-		if resources.kind != mapKind || resources.entry(e.key) != nil {
+	resources := spec.Field("resources")
+	for _, e := range each.Fields {
+		if resources.Kind != yamldoc.Map || resources.Entry(e.Key) != nil {
 			continue
 		}
-		total := &node{kind: stringKind, text: None, at: e.value.at}
-		if e.value.text != None {
-			q, err := resource.ParseQuantity(e.value.text)
+		total := &structural.Node{Kind: yamldoc.String, Text: None, At: e.Value.At}
+		if e.Value.Text != None {
+			q, err := resource.ParseQuantity(e.Value.Text)
 			if err != nil { // reported of the environment already
 				continue
 			}
 			q.Mul(int64(count))
-			total.text = q.String()
+			total.Text = q.String()
 		}
-		resources.fields = append(resources.fields, entry{e.key, e.at, total.merged()})
+		resources.Add(e.Key, e.At, total.MarkMerged())
 	}
-}
-
-// below returns the value at a path, nil where there is none.
-func (n *node) below(names ...string) *node {
-	for _, name := range names {
-		if n == nil {
-			return nil
-		}
-		n = n.field(name)
-	}
-	return n
-}
-
-// merge adds src's fields to dst. Mappings merge field by field; lists, scalars and mappings of alternatives are one
-// value, which override decides about.
-func merge(dst, src *node, s *shape, override bool) {
-	for _, e := range src.fields {
-		here := dst.entry(e.key)
-		if here == nil {
-			dst.fields = append(dst.fields, entry{e.key, e.at, e.value.clone()})
-			continue
-		}
-		child := s.elem
-		if f := s.field(e.key); f != nil {
-			child = f.shape
-		}
-		switch {
-		case child != nil && child.kind == mapKind && child.scalar == nil && !child.open && child.oneOf == nil:
-			merge(here.value, e.value, child, override)
-		case override:
-			here.value, here.at = e.value.clone(), e.at
-		}
-	}
-}
-
-// clone copies a tree, since the fields of mappings are added to.
-func (n *node) clone() *node {
-	c := *n
-	c.fields = slices.Clone(n.fields)
-	for i := range c.fields {
-		c.fields[i].value = c.fields[i].value.clone()
-	}
-	c.items = slices.Clone(n.items)
-	for i := range c.items {
-		c.items[i] = c.items[i].clone()
-	}
-	return &c
 }
 
 // apply changes what is a function of the job's own value: images, caps, sources, and what accelerators need.
@@ -261,14 +205,14 @@ func (env *Environment) rewrite(image string) string {
 }
 
 // checkImages holds what rewrites made of a job's images against the schema, since they may end in no image at all.
-func (env *Environment) checkImages(job *Job, s *shape, invalid parts) (errs Errors) {
+func (env *Environment) checkImages(job *Job, s *structural.Schema, invalid parts) (errs Errors) {
 	if len(env.Spec.Images) == 0 || invalid.touch("image") || invalid.touch("images") || invalid.touch("roles") {
 		return nil
 	}
-	image := s.field("spec").shape.field("image").shape.scalar
+	image := s.Field("spec").Schema.Field("image").Schema
 	for _, name := range job.Spec.allImages() {
-		if *name != "" && !image.allows(&node{kind: stringKind, text: *name}) {
-			errs = append(errs, env.root.fail("spec.images", "format", "make %q of an image of job %q: must be %s", *name, job.Metadata.Name, image.words()))
+		if *name != "" && !image.Allows(*name) {
+			errs = append(errs, env.root.Errorf("spec.images", "format", "make %q of an image of job %q: must be %s", *name, job.Metadata.Name, image.Words()))
 		}
 	}
 	return errs

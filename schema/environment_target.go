@@ -1,11 +1,15 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/structural"
+)
 
 // passedOver are fields of an environment, which speaks to jobs of all frameworks and targets, that are not for a job:
 // those of other frameworks, and as defaults also those that its target cannot carry. What an author says there is
 // refused.
-func passedOver(trees ...*node) (foreign, lacking []string) {
+func passedOver(trees ...*structural.Node) (foreign, lacking []string) {
 	t := TargetOf(firstText("framework", FrameworkTorchelastic, trees), firstText("target", TargetJob, trees))
 	if t == nil {
 		return nil, nil
@@ -25,44 +29,18 @@ func passedOver(trees ...*node) (foreign, lacking []string) {
 }
 
 // firstText is a field of the first tree that has it.
-func firstText(field, otherwise string, trees []*node) string {
+func firstText(field, otherwise string, trees []*structural.Node) string {
 	for _, n := range trees {
-		if n != nil && n.field(field) != nil {
-			return n.field(field).text
+		if n != nil && n.Field(field) != nil {
+			return n.Field(field).Text
 		}
 	}
 	return otherwise
 }
 
-func workersOf(trees []*node) (all []*node) {
+func workersOf(trees []*structural.Node) (all []*structural.Node) {
 	for _, n := range trees {
-		all = append(all, n.below("workers"))
+		all = append(all, n.Below("workers"))
 	}
 	return all
-}
-
-// clear is a copy without some fields.
-func (n *node) clear(paths []string) *node {
-	c := n.clone()
-	for _, path := range paths {
-		c.drop(strings.Split(path, "."))
-	}
-	return c
-}
-
-func (n *node) drop(path []string) {
-	for i := range n.fields {
-		switch {
-		case n.fields[i].key != path[0]:
-		case len(path) > 1:
-			section := n.fields[i].value
-			if section.drop(path[1:]); section.kind == mapKind && len(section.fields) == 0 { // or it would be there, though nobody wrote it
-				n.fields = append(n.fields[:i], n.fields[i+1:]...)
-			}
-			return
-		default:
-			n.fields = append(n.fields[:i], n.fields[i+1:]...)
-			return
-		}
-	}
 }

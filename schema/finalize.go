@@ -5,6 +5,9 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // The defaults that depend on another field are in this file; all others are in defaults.cue. They are filled in at four
@@ -19,18 +22,18 @@ type asked struct {
 }
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
-func askedOf(root *node, env *Environment) asked {
-	a := asked{companion: root.isSet("spec.rendezvous.companion")}
-	if gpu := root.below("spec", "resources", "gpu"); gpu != nil {
-		a.gpu, _ = strconv.ParseInt(gpu.text, 10, 64)
+func askedOf(root *structural.Node, env *Environment) asked {
+	a := asked{companion: root.IsSet("spec.rendezvous.companion")}
+	if gpu := root.Below("spec", "resources", "gpu"); gpu != nil {
+		a.gpu, _ = strconv.ParseInt(gpu.Text, 10, 64)
 	}
 	if env == nil { // nobody else has a say
 		return a
 	}
 	a.compute = map[string]Compute{}
-	for role, n := range computes(root.field("spec")) {
+	for role, n := range computes(root.Field("spec")) {
 		var c Compute
-		if json.Unmarshal(n.appendJSON(nil), &c) == nil {
+		if json.Unmarshal(n.AppendJSON(nil), &c) == nil {
 			a.compute[role] = c
 		}
 	}
@@ -38,16 +41,16 @@ func askedOf(root *node, env *Environment) asked {
 }
 
 // computes are the resources that a spec says something of, by role.
-func computes(spec *node) map[string]*node {
-	all := map[string]*node{}
-	add := func(role string, n *node) {
-		if n != nil && n.kind == mapKind {
+func computes(spec *structural.Node) map[string]*structural.Node {
+	all := map[string]*structural.Node{}
+	add := func(role string, n *structural.Node) {
+		if n != nil && n.Kind == yamldoc.Map {
 			all[role] = n
 		}
 	}
-	add(RoleWorker, spec.below("resources"))
+	add(RoleWorker, spec.Below("resources"))
 	for _, role := range roleNames {
-		add(role, spec.below("roles", role, "resources"))
+		add(role, spec.Below("roles", role, "resources"))
 	}
 	return all
 }
@@ -55,34 +58,34 @@ func computes(spec *node) map[string]*node {
 // besides sets an amount to none where only its request or its limit is said: the other's default is nobody's wish. A
 // request alone then has no limit, and a limit alone is what Kubernetes takes for the request. A side that is none leaves
 // the default to the other one.
-func besides(spec *node) {
+func besides(spec *structural.Node) {
 	for _, n := range computes(spec) {
-		for _, side := range []*node{n.field("requests"), n.field("limits")} {
-			if side == nil || side.kind != mapKind {
+		for _, side := range []*structural.Node{n.Field("requests"), n.Field("limits")} {
+			if side == nil || side.Kind != yamldoc.Map {
 				continue
 			}
-			for _, e := range side.fields {
-				if e.value.text != None && n.entry(e.key) == nil && amountsShape().field(e.key) != nil {
-					n.fields = append(n.fields, entry{key: e.key, value: &node{kind: stringKind, text: None}})
+			for _, e := range side.Fields {
+				if e.Value.Text != None && n.Entry(e.Key) == nil && amountsSchema().Field(e.Key) != nil {
+					n.Add(e.Key, structural.Position{}, &structural.Node{Kind: yamldoc.String, Text: None})
 				}
 			}
 		}
 	}
 }
 
-func amountsShape() *shape {
-	return jobShape().field("spec").shape.field("resources").shape.field("limits").shape
+func amountsSchema() *structural.Schema {
+	return jobSchema().Field("spec").Schema.Field("resources").Schema.Field("limits").Schema
 }
 
 // followUser leaves groups to the image where the user is left to it and nobody says more.
-func followUser(root *node) {
-	security := root.below("spec", "security")
-	if user := security.below("runAsUser"); user == nil || user.text != imageUser {
+func followUser(root *structural.Node) {
+	security := root.Below("spec", "security")
+	if user := security.Below("runAsUser"); user == nil || user.Text != imageUser {
 		return
 	}
 	for field, value := range map[string]string{"runAsGroup": imageUser, "fsGroup": None} {
-		if security.field(field) == nil {
-			security.fields = append(security.fields, entry{key: field, value: &node{kind: stringKind, text: value}})
+		if security.Field(field) == nil {
+			security.Add(field, structural.Position{}, &structural.Node{Kind: yamldoc.String, Text: value})
 		}
 	}
 }
@@ -102,11 +105,11 @@ func fill(s *Spec) {
 
 // defaultsOfVolume fills in what defaults.cue says of a part of a volume.
 func defaultsOfVolume(part string, into any, below ...string) {
-	n, s := &node{kind: mapKind}, jobShape().field("spec").shape.field("storage").shape.elem.field(part).shape
+	n, s := &structural.Node{Kind: yamldoc.Map}, jobSchema().Field("spec").Schema.Field("storage").Schema.Elem.Field(part).Schema
 	for _, name := range below {
-		s = s.field(name).shape
+		s = s.Field(name).Schema
 	}
-	completeIn(n, s, n)
+	structural.CompleteIn(n, s, n)
 	if errs := decode(n, into); errs != nil {
 		panic(errs) // the schema's own defaults; TestDefaults decodes them
 	}
@@ -121,7 +124,7 @@ func (s *Spec) defaultAttempts() int32 {
 }
 
 // finalize fills in what depends on what the target can carry, and on what the environment has left of the job.
-func finalize(job *Job, root *node, hashing bool) {
+func finalize(job *Job, root *structural.Node, hashing bool) {
 	s := &job.Spec
 	if p := &s.Workers.Processes; *p == (intstr.IntOrString{}) {
 		*p = intstr.FromInt32(s.defaultProcesses())
@@ -169,9 +172,9 @@ func (j *Job) hashesByDefault() bool {
 }
 
 // fitShm keeps shared memory that the author did not ask for within the memory that it counts against.
-func (s *Spec) fitShm(root *node) {
-	memory, shm := s.Resources.MemoryLimit(), root.below("spec", "resources", "shm")
-	if memory == nil || shm != nil && shm.at.line > 0 && !shm.environment {
+func (s *Spec) fitShm(root *structural.Node) {
+	memory, shm := s.Resources.MemoryLimit(), root.Below("spec", "resources", "shm")
+	if memory == nil || shm != nil && shm.At.Line > 0 && !shm.Merged {
 		return
 	}
 	for i := range s.Storage {

@@ -85,8 +85,8 @@ func TestDialects(t *testing.T) {
 		}
 		seen[d.Scheduler] = d.Name
 	}
-	gang := jobShape().field("spec").shape.field("gang").shape
-	enum := gang.field("scheduler").shape.scalar.enum()
+	gang := jobSchema().Field("spec").Schema.Field("gang").Schema
+	enum := gang.Field("scheduler").Schema.Enum()
 	slices.Sort(names)
 	slices.Sort(enum)
 	if diff := cmp.Diff(names, enum); diff != "" {

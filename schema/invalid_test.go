@@ -31,7 +31,7 @@ func TestInvalid(t *testing.T) {
 				want = []byte{}
 			}
 			got := ""
-			if _, err := Load([]Source{{strings.TrimPrefix(file, "../"), text}}); err != nil {
+			if _, err := Load([]Source{{Name: strings.TrimPrefix(file, "../"), Data: text}}); err != nil {
 				got = err.Error() + "\n"
 			}
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // The values of job.cue's enumerations that Go code branches on.
@@ -62,13 +64,13 @@ type Job struct {
 	Metadata   Metadata `json:"metadata"`
 	Spec       Spec     `json:"spec"`
 
-	at    position
+	at    structural.Position
 	place func() string // in place of at
 	asked asked
 }
 
 // Source is the name of what the job was loaded from.
-func (j *Job) Source() string { return j.at.file }
+func (j *Job) Source() string { return j.at.File }
 
 // Relocate lets the job stand somewhere else for whoever reads of it: what was loaded was made of another file. It is
 // asked where it stands when somebody wants to know.
@@ -79,7 +81,7 @@ func (j *Job) Position() string {
 	if j.place != nil {
 		return j.place()
 	}
-	return fmt.Sprintf("%s:%d:%d", j.at.file, j.at.line, j.at.col)
+	return fmt.Sprintf("%s:%d:%d", j.at.File, j.at.Line, j.at.Col)
 }
 
 // Metadata names a job and what its objects carry.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 var ownKinds = []string{names.KindTrainingJob, names.KindEnvironment}
@@ -16,18 +18,18 @@ func isImported(kind string) bool {
 
 // kindOf says what a document is, or is most likely meant to be: its schema then says what is wrong with the rest. Where
 // that cannot be known, the errors are all that is wrong with its head.
-func kindOf(root *node) (string, Errors) {
-	if root.kind != mapKind {
-		return "", Errors{root.fail("", "kind", "must be a mapping with apiVersion, kind, metadata and spec, not %s", kindWords[root.kind])}
+func kindOf(root *structural.Node) (string, Errors) {
+	if root.Kind != yamldoc.Map {
+		return "", Errors{root.Errorf("", "kind", "must be a mapping with apiVersion, kind, metadata and spec, not %s", structural.KindWord(root.Kind))}
 	}
-	version, kind := root.field("apiVersion"), root.field("kind")
-	if kind != nil && slices.Contains(ownKinds, kind.text) {
-		return kind.text, nil
+	version, kind := root.Field("apiVersion"), root.Field("kind")
+	if kind != nil && slices.Contains(ownKinds, kind.Text) {
+		return kind.Text, nil
 	}
-	own := version != nil && strings.HasPrefix(version.text, strings.Split(names.APIVersion, "/")[0]+"/")
-	imported := kind != nil && !own && isImported(kind.text)
+	own := version != nil && strings.HasPrefix(version.Text, strings.Split(names.APIVersion, "/")[0]+"/")
+	imported := kind != nil && !own && isImported(kind.Text)
 	if kind != nil && !imported {
-		if meant := nearest(kind.text, ownKinds); meant != "" {
+		if meant := structural.Nearest(kind.Text, ownKinds); meant != "" {
 			return meant, nil
 		}
 	}
@@ -35,39 +37,39 @@ func kindOf(root *node) (string, Errors) {
 }
 
 // headErrors are the mistakes in apiVersion, kind and name of a document that is nothing of ours.
-func headErrors(root *node, imported bool) (errs Errors) {
+func headErrors(root *structural.Node, imported bool) (errs Errors) {
 	fail := func(path, rule, format string, args ...any) {
-		errs = append(errs, root.fail(path, rule, format, args...))
+		errs = append(errs, root.Errorf(path, rule, format, args...))
 	}
-	version, kind := root.field("apiVersion"), root.field("kind")
+	version, kind := root.Field("apiVersion"), root.Field("kind")
 	hint := ""
 	if imported {
-		hint = "; 'tegen import' makes a TrainingJob of a " + kind.text
+		hint = "; 'tegen import' makes a TrainingJob of a " + kind.Text
 	}
 	switch {
 	case version == nil:
 		fail("apiVersion", "required", "required field is missing: %s", names.APIVersion)
-	case version.text != names.APIVersion:
-		fail("apiVersion", "kind", "must be %s, not %s%s", names.APIVersion, version.show(), hint)
+	case version.Text != names.APIVersion:
+		fail("apiVersion", "kind", "must be %s, not %s%s", names.APIVersion, version.Show(), hint)
 	}
 	if kind == nil {
 		fail("kind", "required", "required field is missing: one of %s", strings.Join(ownKinds, ", "))
 	} else {
-		fail("kind", "kind", "must be one of %s, not %s", strings.Join(ownKinds, ", "), kind.show())
+		fail("kind", "kind", "must be one of %s, not %s", strings.Join(ownKinds, ", "), kind.Show())
 	}
 	return append(errs, nameErrors(root)...)
 }
 
 // nameErrors looks at nothing else of the metadata: what else stands there is another kind's.
-func nameErrors(root *node) Errors {
-	n, s, at := root.field("metadata"), jobShape().field("metadata").shape, &place{name: "metadata"}
-	if n != nil && n.kind == mapKind {
-		n, s, at = n.field("name"), s.field("name").shape, &place{parent: at, name: "name"}
+func nameErrors(root *structural.Node) Errors {
+	n, s, at := root.Field("metadata"), jobSchema().Field("metadata").Schema, (*structural.Place)(nil).Key("metadata")
+	if n != nil && n.Kind == yamldoc.Map {
+		n, s, at = n.Field("name"), s.Field("name").Schema, at.Key("name")
 	}
 	if n == nil {
-		return Errors{root.fail("metadata.name", "required", "required field is missing")}
+		return Errors{root.Errorf("metadata.name", "required", "required field is missing")}
 	}
-	var c checker
-	c.check(n, s, at, root.at)
-	return c.errs
+	c := newChecker()
+	c.Check(n, s, at, root.At)
+	return c.Errs
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 const smallJob = `apiVersion: tegen.dev/v1alpha1
@@ -29,7 +31,7 @@ func load(t *testing.T, texts ...string) ([]*Job, Errors) {
 	t.Helper()
 	var sources []Source
 	for i, text := range texts {
-		sources = append(sources, Source{fmt.Sprintf("%d.yaml", i), []byte(text)})
+		sources = append(sources, Source{Name: fmt.Sprintf("%d.yaml", i), Data: []byte(text)})
 	}
 	jobs, err := Load(sources)
 	var errs Errors
@@ -131,7 +133,7 @@ func TestShuffled(t *testing.T) {
 		for _, name := range r.Perm(4) {
 			lines := slices.Clone(fields)
 			r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-			sources = append(sources, Source{fmt.Sprint(name), []byte(fmt.Sprintf("spec:\n%skind: TrainingJob\nmetadata: {name: j%d}\napiVersion: tegen.dev/v1alpha1\n", strings.Join(lines, ""), name))})
+			sources = append(sources, Source{Name: fmt.Sprint(name), Data: []byte(fmt.Sprintf("spec:\n%skind: TrainingJob\nmetadata: {name: j%d}\napiVersion: tegen.dev/v1alpha1\n", strings.Join(lines, ""), name))})
 		}
 		return sources
 	}
@@ -143,7 +145,7 @@ func TestShuffled(t *testing.T) {
 		}
 		var got bytes.Buffer
 		for _, j := range jobs {
-			j.at = position{}
+			j.at = structural.Position{}
 			fmt.Fprintf(&got, "%+v\n", j.Metadata)
 			fmt.Fprintf(&got, "%+v\n", j.Spec.Workers)
 		}
@@ -300,15 +302,6 @@ func TestPlacesOfItems(t *testing.T) {
 	}
 }
 
-func TestSuggest(t *testing.T) {
-	names := []string{"replicas", "min", "max", "processes"}
-	for word, want := range map[string]string{"replica": `; did you mean "replicas"?`, "mxa": `; did you mean "max"?`, "Processes": `; did you mean "processes"?`, "gpus": ""} {
-		if got := suggest(word, names); got != want {
-			t.Errorf("suggest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 // FuzzLoad: whatever the bytes, Load ends, and every error has a position inside the file.
 func FuzzLoad(f *testing.F) {
 	for _, kind := range []string{"valid", "invalid"} {
@@ -325,7 +318,7 @@ func FuzzLoad(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, err := Load([]Source{{"f.yaml", text}})
+		_, err := Load([]Source{{Name: "f.yaml", Data: text}})
 		if err == nil {
 			return
 		}

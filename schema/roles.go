@@ -160,7 +160,7 @@ func (s *Spec) MakesKeys() bool { return s.OverSSH() && s.SSH.Secret == "" && s.
 func (r *validation) roles() {
 	for _, row := range roleTable {
 		at := "spec.roles." + row.name
-		if n := r.root.below("spec", "roles", row.name); r.isSet(at) && !n.environment && !r.Spec.has(row.name) && r.row != nil && r.row.Carries("roles."+row.name) {
+		if n := r.root.Below("spec", "roles", row.name); r.isSet(at) && !n.Merged && !r.Spec.has(row.name) && r.row != nil && r.row.Carries("roles."+row.name) {
 			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", row.name, row.comesWith, r.Spec.othersWords())
 		}
 	}

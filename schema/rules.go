@@ -3,19 +3,21 @@ package schema
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // validation is what a rule works with: the job as generators would see it, and its tree for positions.
 type validation struct {
 	*Job
-	root *node
-	row  *Target        // of the table of targets; nil where the framework has no such target
-	bad  map[*node]bool // values that were refused already
+	root *structural.Node
+	row  *Target                   // of the table of targets; nil where the framework has no such target
+	bad  map[*structural.Node]bool // values that were refused already
 	errs Errors
 }
 
@@ -89,7 +91,7 @@ var rules = append([]rule{
 }, featureRules()...)
 
 // validate asks every rule that depends on valid parts only.
-func validate(job *Job, root *node, invalid parts) Errors {
+func validate(job *Job, root *structural.Node, invalid parts) Errors {
 	r := &validation{Job: job, root: root, row: rowOf(&job.Spec)}
 	for _, rule := range rules {
 		if len(invalid) == 0 || !slices.ContainsFunc(strings.Fields(rule.dependsOn), invalid.touch) {
@@ -100,32 +102,16 @@ func validate(job *Job, root *node, invalid parts) Errors {
 }
 
 func (r *validation) fail(path, rule, format string, args ...any) {
-	r.errs = append(r.errs, r.root.fail(path, rule, format, args...))
+	r.errs = append(r.errs, r.root.Errorf(path, rule, format, args...))
 }
 
 // failKey reports a mistake in a key of a mapping that takes any.
 func (r *validation) failKey(mapping, key, rule, format string, args ...any) {
-	at := r.root.findKey(mapping, key)
-	r.errs = append(r.errs, Error{File: at.file, Line: at.line, Col: at.col, Path: keyPath(mapping, key), Rule: rule, Msg: fmt.Sprintf(format, args...)})
+	r.errs = append(r.errs, r.root.KeyErrorf(mapping, key, rule, format, args...))
 }
 
 // isSet says whether somebody wrote the field, be it the author or an environment.
-func (r *validation) isSet(dotted string) bool { return r.root.isSet(dotted) }
-
-func (n *node) isSet(dotted string) bool {
-	for _, name := range strings.Split(dotted, ".") {
-		name, index, item := strings.Cut(name, "[")
-		e := n.entry(name)
-		if e == nil || e.at.line == 0 {
-			return false
-		}
-		n = e.value
-		if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); item && err == nil && i < len(n.items) {
-			n = n.items[i]
-		}
-	}
-	return true
-}
+func (r *validation) isSet(dotted string) bool { return r.root.IsSet(dotted) }
 
 // reservedLabels are keys that tegen or a controller sets itself.
 var reservedLabels = []string{"app.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "controller-uid", "job-name", "worker"}
@@ -148,10 +134,6 @@ func (r *validation) names() {
 			r.failKey("metadata.annotations", key, "reserved", "is set by tegen: choose another key")
 		}
 	}
-}
-
-func keyPath(mapping, key string) string {
-	return mapping + strings.TrimPrefix((&place{parent: &place{name: "x"}, name: key}).String(), "x")
 }
 
 func (r *validation) key(mapping, key string) {
@@ -258,7 +240,7 @@ func (r *validation) master() {
 	case w.Min != w.Max:
 		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go", w.Min, w.Max)
 	}
-	if n := r.root.below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.environment {
+	if n := r.root.Below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.Merged {
 		r.fail("spec.rendezvous", "requires", "the workers meet at the Master, and nothing reads this: leave it out")
 	}
 	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil { // an author's own torchrun starts them, and an image's entrypoint may
@@ -294,23 +276,23 @@ func (r *validation) failure() {
 }
 
 // text looks at every string of a job, the escape hatch and annotations included.
-func (r *validation) text(n *node, p *place) {
+func (r *validation) text(n *structural.Node, p *structural.Place) {
 	fail := func(rule, format string, args ...any) {
-		r.errs = append(r.errs, Error{File: n.at.file, Line: n.at.line, Col: n.at.col, Path: p.String(), Rule: rule, Msg: fmt.Sprintf(format, args...)})
+		r.errs = append(r.errs, n.At.Errorf(p.String(), rule, format, args...))
 	}
-	if n.kind == stringKind && n.at.line > 0 && !r.bad[n] {
-		if m := Placeholders(n.text, isProgram(p.String())); len(m) > 0 {
-			fail("placeholder", "%s is a placeholder: put the value there", n.text[m[0][0]:m[0][1]])
+	if n.Kind == yamldoc.String && n.At.Line > 0 && !r.bad[n] {
+		if m := Placeholders(n.Text, isProgram(p.String())); len(m) > 0 {
+			fail("placeholder", "%s is a placeholder: put the value there", n.Text[m[0][0]:m[0][1]])
 		}
-		if strings.ContainsRune(n.text, 0) {
+		if strings.ContainsRune(n.Text, 0) {
 			fail("format", "holds a NUL character, which no process can be given")
 		}
 	}
-	for _, e := range n.fields {
-		r.text(e.value, &place{parent: p, name: e.key})
+	for _, e := range n.Fields {
+		r.text(e.Value, p.Key(e.Key))
 	}
-	for i, item := range n.items {
-		r.text(item, &place{parent: p, item: true, index: i})
+	for i, item := range n.Items {
+		r.text(item, p.At(i))
 	}
 }
 

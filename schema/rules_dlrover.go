@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // dlroverName is the longest name for which elasticjob-<name>-dlrover-master, a Service, has 63 characters.
@@ -88,7 +90,7 @@ func (r *validation) dlroverProgram() {
 
 // dlroverNames refuses two DLRover jobs of one name, in whichever namespaces: its controller knows jobs by name alone
 // (go/elasticjob/pkg/controllers).
-func dlroverNames(jobs []loaded, roots []*node) (errs Errors) {
+func dlroverNames(jobs []loaded, roots []*structural.Node) (errs Errors) {
 	first := map[string]string{}
 	for i, l := range jobs {
 		if l.job == nil || l.job.Spec.Framework != FrameworkDLRover || l.invalid.touch("metadata") {
@@ -96,7 +98,7 @@ func dlroverNames(jobs []loaded, roots []*node) (errs Errors) {
 		}
 		m := l.job.Metadata
 		if other, ok := first[m.Name]; ok && other != m.Namespace {
-			errs = append(errs, roots[i].fail("metadata.name", "duplicate", "%q is the name of a job in namespace %s too, and DLRover's controller takes jobs of one name for one job", m.Name, other))
+			errs = append(errs, roots[i].Errorf("metadata.name", "duplicate", "%q is the name of a job in namespace %s too, and DLRover's controller takes jobs of one name for one job", m.Name, other))
 			continue
 		}
 		first[m.Name] = m.Namespace

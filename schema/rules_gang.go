@@ -169,16 +169,16 @@ func (r *validation) foreignGang() {
 	for _, mapping := range mappings {
 		n := r.root
 		for name := range strings.SplitSeq(mapping, ".") {
-			if n = n.field(name); n == nil {
+			if n = n.Field(name); n == nil {
 				break
 			}
 		}
 		if n == nil {
 			continue
 		}
-		for _, e := range n.fields {
-			if isGangKey(e.key) {
-				r.failKey(mapping, e.key, "reserved", "is set by spec.gang")
+		for _, e := range n.Fields {
+			if isGangKey(e.Key) {
+				r.failKey(mapping, e.Key, "reserved", "is set by spec.gang")
 			}
 		}
 	}

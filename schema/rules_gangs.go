@@ -3,6 +3,8 @@ package schema
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // gangsOf are the jobs with a gang of which all is known that rules between gangs read.
@@ -16,7 +18,7 @@ func gangsOf(jobs []loaded) (indexes []int) {
 }
 
 // sharedGangs refuses two jobs of one gang: a scheduler would count the pods of both towards the minimum of either.
-func sharedGangs(jobs []loaded, roots []*node) (errs Errors) {
+func sharedGangs(jobs []loaded, roots []*structural.Node) (errs Errors) {
 	type gang struct{ kind, id string }
 	first := map[gang]int{}
 	for _, i := range gangsOf(jobs) {
@@ -30,7 +32,7 @@ func sharedGangs(jobs []loaded, roots []*node) (errs Errors) {
 		}
 		for _, id := range job.GangIDs() {
 			if j, ok := first[gang{kind, id}]; ok {
-				errs = append(errs, roots[i].fail("spec.gang.name", "duplicate", "%q is the gang of job %q already; %s", id, jobs[j].job.Metadata.Name, remedy))
+				errs = append(errs, roots[i].Errorf("spec.gang.name", "duplicate", "%q is the gang of job %q already; %s", id, jobs[j].job.Metadata.Name, remedy))
 				break
 			}
 			first[gang{kind, id}] = i
@@ -41,7 +43,7 @@ func sharedGangs(jobs []loaded, roots []*node) (errs Errors) {
 
 // gangGroups refuses gangs of one group that do not agree which group that is, since a scheduler tells groups apart by
 // their lists, or whose pods it could not place as one.
-func gangGroups(jobs []loaded, roots []*node) (errs Errors) {
+func gangGroups(jobs []loaded, roots []*structural.Node) (errs Errors) {
 	owners := map[string]int{}
 	for _, i := range gangsOf(jobs) {
 		for _, id := range jobs[i].job.GangIDs() {
@@ -61,11 +63,11 @@ func gangGroups(jobs []loaded, roots []*node) (errs Errors) {
 			own, other := jobs[i].job, jobs[j].job
 			unlike := unlikeGangs(&own.Spec, &other.Spec)
 			for _, u := range unlike {
-				errs = append(errs, roots[i].fail(u.path, "order", "%s, but job %q of the same group has %s: all pods of a group have one scheduler, mode and priority",
+				errs = append(errs, roots[i].Errorf(u.path, "order", "%s, but job %q of the same group has %s: all pods of a group have one scheduler, mode and priority",
 					cmp.Or(u.own, "none"), other.Metadata.Name, cmp.Or(u.other, "none")))
 			}
 			if !same && len(unlike) == 0 {
-				errs = append(errs, roots[i].fail("spec.gang.groups", "requires", "%s is in this group, but job %q is in another or none: give both the same groups", id, other.Metadata.Name))
+				errs = append(errs, roots[i].Errorf("spec.gang.groups", "requires", "%s is in this group, but job %q is in another or none: give both the same groups", id, other.Metadata.Name))
 			}
 			if !same || len(unlike) > 0 {
 				break

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // Horovodrun says whether horovodrun starts the training processes.
@@ -199,7 +201,7 @@ func (s *Spec) listening() (ports []int32, fields []string) {
 }
 
 // sharedPorts refuses two jobs on their nodes' network that listen on the same port: they could never share a node.
-func sharedPorts(jobs []loaded, roots []*node) (errs Errors) {
+func sharedPorts(jobs []loaded, roots []*structural.Node) (errs Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
 		if l.job == nil || !l.job.Spec.Network.Host || slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.invalid.touch) {
@@ -210,7 +212,7 @@ func sharedPorts(jobs []loaded, roots []*node) (errs Errors) {
 			if j, ok := first[port]; !ok {
 				first[port] = i
 			} else if j != i { // byteScheduler tells of one job's own
-				errs = append(errs, roots[i].fail(fields[k], "duplicate", "%d is a port of job %q on its nodes already: give each a port of its own", port, jobs[j].job.Metadata.Name))
+				errs = append(errs, roots[i].Errorf(fields[k], "duplicate", "%d is a port of job %q on its nodes already: give each a port of its own", port, jobs[j].job.Metadata.Name))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // store holds the backend and who serves it together.
@@ -126,7 +127,7 @@ func (r *validation) etcd() {
 }
 
 // clashes are mistakes between jobs: two of one name, or two that would meet in one rendezvous.
-func clashes(jobs []loaded, roots []*node) Errors {
+func clashes(jobs []loaded, roots []*structural.Node) Errors {
 	var errs Errors
 	names, runs := map[string]int{}, map[string]int{}
 	for i, l := range jobs {
@@ -135,8 +136,8 @@ func clashes(jobs []loaded, roots []*node) Errors {
 		}
 		m := l.job.Metadata
 		if first, ok := names[m.Namespace+"/"+m.Name]; ok {
-			at := roots[first].at
-			errs = append(errs, roots[i].fail("metadata.name", "duplicate", "%q is the name of the job at %s:%d already", m.Name, at.file, at.line))
+			at := roots[first].At
+			errs = append(errs, roots[i].Errorf("metadata.name", "duplicate", "%q is the name of the job at %s:%d already", m.Name, at.File, at.Line))
 			continue
 		}
 		names[m.Namespace+"/"+m.Name] = i
@@ -145,7 +146,7 @@ func clashes(jobs []loaded, roots []*node) Errors {
 			continue
 		}
 		if first, ok := runs[id]; ok {
-			errs = append(errs, roots[i].fail("spec.rendezvous.id", "duplicate", "%q is the id of job %q already; two runs of one id meet each other", id, jobs[first].job.Metadata.Name))
+			errs = append(errs, roots[i].Errorf("spec.rendezvous.id", "duplicate", "%q is the id of job %q already; two runs of one id meet each other", id, jobs[first].job.Metadata.Name))
 			continue
 		}
 		runs[id] = i

@@ -40,8 +40,8 @@ func (r *validation) accelerators() {
 	res := &r.Spec.Resources
 	var missing []string
 	for _, name := range []string{"cpu", "memory"} {
-		request := r.root.below("spec", "resources", "requests", name)
-		if said := request != nil && request.text != None; !said && !r.isSet("spec.resources."+name) && !r.isSet("spec.resources.limits."+name) {
+		request := r.root.Below("spec", "resources", "requests", name)
+		if said := request != nil && request.Text != None; !said && !r.isSet("spec.resources."+name) && !r.isSet("spec.resources.limits."+name) {
 			missing = append(missing, name)
 		}
 	}

@@ -6,7 +6,6 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -22,23 +22,23 @@ import (
 // with every mistake of all documents; sources without any document of ours are one too.
 func Load(sources []Source) ([]*Job, error) {
 	docs, errs := readAll(sources)
-	var jobs []*node
+	var jobs []*structural.Node
 	var unread []Errors
 	var env *Environment
 	for _, d := range docs {
-		errs = append(errs, d.errs...)
-		if d.root == nil {
+		errs = append(errs, d.Errs...)
+		if d.Root == nil {
 			continue
 		}
-		switch kind, mistakes := kindOf(d.root); {
+		switch kind, mistakes := kindOf(d.Root); {
 		case mistakes != nil:
 			errs = append(errs, mistakes...)
 		case kind == names.KindTrainingJob:
-			jobs, unread = append(jobs, d.root), append(unread, d.errs)
+			jobs, unread = append(jobs, d.Root), append(unread, d.Errs)
 		case env != nil:
-			errs = append(errs, d.root.fail("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.at.file, env.root.at.line))
+			errs = append(errs, d.Root.Errorf("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.At.File, env.root.At.Line))
 		default:
-			env, mistakes = loadEnvironment(d.root, d.errs)
+			env, mistakes = loadEnvironment(d.Root, d.Errs)
 			errs = append(errs, mistakes...)
 		}
 	}
@@ -56,7 +56,7 @@ func Load(sources []Source) ([]*Job, error) {
 	errs = append(errs, dlroverNames(out, jobs)...)
 	errs = append(errs, sharedPorts(out, jobs)...)
 	if len(errs) > 0 {
-		errs.tidy()
+		errs.Tidy()
 		return nil, errs
 	}
 	sorted := make([]*Job, len(out))
@@ -78,15 +78,15 @@ type loaded struct {
 }
 
 // readAll parses the documents of all sources, in their order.
-func readAll(sources []Source) ([]document, Errors) {
+func readAll(sources []Source) ([]structural.Document, Errors) {
 	var texts []yamldoc.Document
 	var errs Errors
 	for _, src := range sources {
-		t, e := split(src)
+		t, e := structural.Split(src)
 		texts, errs = append(texts, t...), append(errs, e...)
 	}
-	docs := make([]document, len(texts))
-	parallel(len(texts), func(i int) { docs[i] = parse(texts[i]) })
+	docs := make([]structural.Document, len(texts))
+	parallel(len(texts), func(i int) { docs[i] = structural.Parse(texts[i]) })
 	return docs, errs
 }
 
@@ -115,81 +115,76 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-func (n *node) fail(path, rule, format string, args ...any) Error {
-	at := n.find(path)
-	return Error{File: at.file, Line: at.line, Col: at.col, Path: path, Rule: rule, Msg: fmt.Sprintf(format, args...)}
-}
-
-func loadEnvironment(root *node, unread Errors) (*Environment, Errors) {
-	var c checker
-	s := environmentShape()
-	c.check(root, s, nil, root.at)
-	root.without(c.bad)
-	env := &Environment{root: root, invalid: parts{}, reported: map[position]bool{}}
-	if spec := root.field("spec"); spec == nil || spec.kind != mapKind {
-		root.fields = append(root.fields, entry{key: "spec", value: &node{kind: mapKind}})
+func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors) {
+	c := newChecker()
+	s := environmentSchema()
+	c.Check(root, s, nil, root.At)
+	root.Without(c.Bad)
+	env := &Environment{root: root, invalid: parts{}, reported: map[structural.Position]bool{}}
+	if spec := root.Field("spec"); spec == nil || spec.Kind != yamldoc.Map {
+		root.Add("spec", structural.Position{}, &structural.Node{Kind: yamldoc.Map})
 	}
-	if storage := root.field("spec").field("storage"); storage != nil && storage.kind == mapKind {
-		completeIn(storage, s.field("spec").shape.field("storage").shape, root)
+	if storage := root.Field("spec").Field("storage"); storage != nil && storage.Kind == yamldoc.Map {
+		structural.CompleteIn(storage, s.Field("spec").Schema.Field("storage").Schema, root)
 	}
-	for _, e := range append(unread, c.errs...) { // what jobs would have got from a part that is broken, they do not lack
+	for _, e := range append(unread, c.Errs...) { // what jobs would have got from a part that is broken, they do not lack
 		env.invalid.reach(e.Path)
-		env.reported[position{e.File, e.Line, e.Col}] = true
+		env.reported[e.At()] = true
 	}
 	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {
 		return env, errs
 	}
-	return env, c.errs
+	return env, c.Errs
 }
 
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules. It goes on as far as it can: a
 // mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already.
-func loadJob(root *node, env *Environment, unread Errors) loaded {
-	c := checker{}
-	s := jobShape()
+func loadJob(root *structural.Node, env *Environment, unread Errors) loaded {
+	c := newChecker()
+	s := jobSchema()
 	asked := askedOf(root, env)
-	if spec := root.field("spec"); spec != nil && spec.kind == mapKind {
+	if spec := root.Field("spec"); spec != nil && spec.Kind == yamldoc.Map {
 		besides(spec)
 		if env != nil { // before the check: it may give what is required
 			env.mergeInto(root, s)
 			besides(spec) // with an environment's own words
 		}
 	}
-	c.check(root, s, nil, root.at)
-	invalid := invalidParts(append(unread, c.errs...), s.field("spec").shape)
+	c.Check(root, s, nil, root.At)
+	invalid := invalidParts(append(unread, c.Errs...), s.Field("spec").Schema)
 	if env != nil && len(env.reported) > 0 {
 		maps.Copy(invalid, env.invalid)
-		c.errs = slices.DeleteFunc(c.errs, func(e Error) bool {
-			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.reported[position{e.File, e.Line, e.Col}]
+		c.Errs = slices.DeleteFunc(c.Errs, func(e Error) bool {
+			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.reported[e.At()]
 		})
 	}
 	invalid.derive(root)
 	if invalid["spec"] {
-		return loaded{nil, c.errs, invalid}
+		return loaded{nil, c.Errs, invalid}
 	}
-	texts := &validation{root: root, bad: c.bad} // while every item has its place
+	texts := &validation{root: root, bad: c.Bad} // while every item has its place
 	texts.text(root, nil)
-	c.errs = append(c.errs, texts.errs...)
-	root.without(c.bad)
-	hashing := root.isSet("spec.hashedNames")
+	c.Errs = append(c.Errs, texts.errs...)
+	root.Without(c.Bad)
+	hashing := root.IsSet("spec.hashedNames")
 	followUser(root)
-	complete(root, s)
+	structural.Complete(root, s)
 	job := &Job{asked: asked}
 	if errs := decode(root, job); errs != nil {
-		if len(c.errs)+len(unread) == 0 {
+		if len(c.Errs)+len(unread) == 0 {
 			return loaded{nil, errs, invalid}
 		}
-		return loaded{nil, c.errs, invalid}
+		return loaded{nil, c.Errs, invalid}
 	}
-	job.at = root.at
+	job.at = root.At
 	tidy(job)
 	fill(&job.Spec)
 	if env != nil {
 		env.apply(job)
-		c.errs = append(c.errs, env.checkImages(job, s, invalid)...)
+		c.Errs = append(c.Errs, env.checkImages(job, s, invalid)...)
 	}
 	finalize(job, root, hashing)
-	return loaded{job, append(c.errs, validate(job, root, invalid)...), invalid}
+	return loaded{job, append(c.Errs, validate(job, root, invalid)...), invalid}
 }
 
 // parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as
@@ -208,7 +203,7 @@ func (p parts) touch(part string) bool {
 
 // invalidParts are those in which mistakes were found. A field that nobody knows is most likely one of its neighbours,
 // mistyped, or one that stands elsewhere.
-func invalidParts(errs Errors, spec *shape) parts {
+func invalidParts(errs Errors, spec *structural.Schema) parts {
 	out := parts{}
 	for _, e := range errs {
 		path, isSpec := strings.CutPrefix(e.Path, "spec.")
@@ -216,7 +211,7 @@ func invalidParts(errs Errors, spec *shape) parts {
 		names := strings.Split(path, ".")
 		switch {
 		case !isSpec && e.Rule == "unknown-field":
-			out[nearest(names[0], []string{"metadata", "spec"})] = true
+			out[structural.Nearest(names[0], []string{"metadata", "spec"})] = true
 		case !isSpec && names[0] == "":
 			out["spec"] = true
 		case !isSpec:
@@ -231,11 +226,11 @@ func invalidParts(errs Errors, spec *shape) parts {
 }
 
 // guess adds what an unknown field may have been meant to be.
-func (p parts) guess(names []string, spec *shape) {
+func (p parts) guess(names []string, spec *structural.Schema) {
 	if len(names) > 1 {
 		meant := ""
-		if f := spec.field(names[0]); f != nil && len(names) == 2 {
-			meant = nearest(names[1], f.shape.names())
+		if f := spec.Field(names[0]); f != nil && len(names) == 2 {
+			meant = structural.Nearest(names[1], f.Schema.Names())
 		}
 		if meant == "" {
 			p[names[0]] = true
@@ -244,7 +239,7 @@ func (p parts) guess(names []string, spec *shape) {
 		}
 		return
 	}
-	p[nearest(names[0], spec.names())] = true
+	p[structural.Nearest(names[0], spec.Names())] = true
 	if path := strings.Split(elsewhere(names[0]), "."); len(path) > 1 {
 		p[strings.Join(path[1:min(len(path), 3)], ".")] = true
 	}
@@ -252,9 +247,9 @@ func (p parts) guess(names []string, spec *shape) {
 
 // decode fills a struct from a tree that was checked. What still fails here is a gap in the schema, reported as such
 // at the document's start rather than as a crash.
-func decode(root *node, into any) Errors {
-	if err := json.Unmarshal(root.appendJSON(nil), into); err != nil {
-		return Errors{root.fail("", "decode", "cannot be read: %v", err)}
+func decode(root *structural.Node, into any) Errors {
+	if err := json.Unmarshal(root.AppendJSON(nil), into); err != nil {
+		return Errors{root.Errorf("", "decode", "cannot be read: %v", err)}
 	}
 	return nil
 }

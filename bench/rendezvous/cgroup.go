@@ -55,7 +55,7 @@ func (g *cgroup) inside(command []string) []string {
 	return append([]string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(g.dir, "cgroup.procs")}, command...)
 }
 
-// watch remembers the most memory that was in use, apart from copies of files, which the kernel drops where it needs room.
+// watch records the peak of memory in use without the page cache, which the kernel drops where it needs room.
 func (g *cgroup) watch() {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -64,7 +64,8 @@ func (g *cgroup) watch() {
 		case <-g.stop:
 			return
 		case <-tick.C:
-			g.most.Store(max(g.most.Load(), g.number("memory.stat", map[bool]string{true: "anon", false: "rss"}[g.two])))
+			field := map[bool]string{true: "anon", false: "rss"}[g.two]
+			g.most.Store(max(g.most.Load(), g.number("memory.stat", field)))
 		}
 	}
 }

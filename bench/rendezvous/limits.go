@@ -31,7 +31,8 @@ const (
 	readersValue   = 50_000 // 20 MB together
 )
 
-// limits measures what many large swaps cost a server in a container's memory, and how it starts again on what they left.
+// limits measures what many large swaps cost a server in a container's memory, and how it starts again on what they
+// left.
 func (b *bench) limits(ctx context.Context) ([][]string, error) {
 	g, err := newCgroup(limitMemory)
 	if errors.Is(err, errNoCgroup) {
@@ -44,7 +45,8 @@ func (b *bench) limits(ctx context.Context) ([][]string, error) {
 	if err := errors.Join(err, g.remove()); err != nil {
 		return nil, err
 	}
-	return [][]string{{"swaps of 43 kB", "killed", "per second", "memory at most", "data at most", "data left", "answers again after"}, row}, nil
+	return [][]string{{"swaps of 43 kB", "killed", "per second", "memory at most", "data at most", "data left",
+		"answers again after"}, row}, nil
 }
 
 func (b *bench) fill(ctx context.Context, g *cgroup) ([]string, error) {
@@ -83,7 +85,8 @@ func (b *bench) fill(ctx context.Context, g *cgroup) ([]string, error) {
 		b.log.Print("swaps ended: ", failed)
 	}
 	return []string{
-		fmt.Sprintf("%d of %d", done, limitSwaps), fmt.Sprint(g.killed()), fmt.Sprintf("%.0f", float64(done)/took.Seconds()),
+		fmt.Sprintf("%d of %d", done, limitSwaps), fmt.Sprint(g.killed()),
+		fmt.Sprintf("%.0f", float64(done)/took.Seconds()),
 		mib(g.most.Load()), mib(most), mib(left), verdict,
 	}, nil
 }
@@ -164,7 +167,8 @@ func (b *bench) readers(ctx context.Context) ([][]string, error) {
 	defer s.stop()
 	base := "http://" + s.endpoint + "/v2/keys/readers"
 	for i := range readersValues {
-		if err := ask(ctx, http.DefaultClient, http.MethodPut, fmt.Sprintf("%s/%d", base, i), url.Values{"value": {strings.Repeat("x", readersValue)}}); err != nil {
+		if err := ask(ctx, http.DefaultClient, http.MethodPut, fmt.Sprintf("%s/%d", base, i),
+			url.Values{"value": {strings.Repeat("x", readersValue)}}); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +182,8 @@ func (b *bench) readers(ctx context.Context) ([][]string, error) {
 			return nil, err
 		}
 		defer func() { _ = c.Close() }()
-		if _, err := fmt.Fprintf(c, "GET /v2/keys/readers?recursive=true HTTP/1.1\r\nHost: %s\r\n\r\n", s.endpoint); err != nil {
+		if _, err := fmt.Fprintf(c, "GET /v2/keys/readers?recursive=true HTTP/1.1\r\nHost: %s\r\n\r\n",
+			s.endpoint); err != nil {
 			return nil, err
 		}
 	}
@@ -186,7 +191,8 @@ func (b *bench) readers(ctx context.Context) ([][]string, error) {
 	healthy := &http.Client{Timeout: 20 * time.Second}
 	for end := time.Now().Add(25 * time.Second); time.Now().Before(end); asked++ {
 		begin := time.Now()
-		if err := ask(ctx, healthy, http.MethodPut, base+"/0", url.Values{"value": {strings.Repeat("y", readersValue)}}); err != nil {
+		if err := ask(ctx, healthy, http.MethodPut, base+"/0",
+			url.Values{"value": {strings.Repeat("y", readersValue)}}); err != nil {
 			return nil, fmt.Errorf("a client that reads: %w", err)
 		}
 		slowest = max(slowest, time.Since(begin))
@@ -199,6 +205,7 @@ func (b *bench) readers(ctx context.Context) ([][]string, error) {
 	}
 	return [][]string{
 		{"clients that never read", "memory before", "at most", "others' writes of 50 kB", "the slowest"},
-		{fmt.Sprintf("%d × 20 MB", readersClients), fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", most), fmt.Sprint(asked), markdown.Seconds(slowest)},
+		{fmt.Sprintf("%d × 20 MB", readersClients), fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", most),
+			fmt.Sprint(asked), markdown.Seconds(slowest)},
 	}, nil
 }

@@ -1,14 +1,14 @@
 // Command rendezvous measures how fast agents find each other, side by side: torch's etcd protocol on
-// tegen-rendezvous's door and on an etcd that still has the v2 API, and tegen's own protocol on etcd.
+// the keys API of tegen-rendezvous and on an etcd that still has the v2 API, and tegen's own protocol on etcd.
 //
 //	go run ./bench/rendezvous
 //
-// Input: the module that it is started in, which builds tegen-rendezvous; an etcd with --enable-v2 in PATH (3.4 or 3.5),
-// without which the side that it stands for is left out. Output: Markdown tables on standard output; progress on standard
-// error. Exit code 0 says that everything was measured, not that every target was met.
+// Input: the module that it is started in, which builds tegen-rendezvous; an etcd with --enable-v2 in PATH (3.4 or
+// 3.5), without which the side that it stands for is left out. Output: Markdown tables on standard output; progress on
+// standard error. Exit code 0 says that everything was measured, not that every target was met.
 //
-// Invariant: agents are goroutines of the bench, the server is a process of its own with nothing else to do, and what is
-// compared is measured in turns.
+// Invariant: agents are goroutines of the bench, the server is a process of its own with nothing else to do, and what
+// is compared is measured in turns.
 package main
 
 import (
@@ -64,10 +64,12 @@ func parseFlags(args []string) (options, error) {
 	fs := flag.NewFlagSet("bench/rendezvous", flag.ContinueOnError)
 	sizes := fs.String("sizes", "8,16,32,64,256,1000,4000", "numbers of agents in a world")
 	rounds := fs.Int("rounds", 3, "rounds; in each every protocol on every server forms a world of every size")
-	limit := fs.Duration("limit", time.Minute, "time for one world; what does not form in it is not tried with more agents")
+	limit := fs.Duration("limit", time.Minute,
+		"time for one world; what does not form in it is not tried with more agents")
 	lease := fs.Duration("lease", 2*time.Second, "lease of agents of etcd-v3, where one is lost")
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
-	build := fs.String("program", "", "tegen-rendezvous to measure, such as one of another commit (default: this module's)")
+	build := fs.String("program", "",
+		"tegen-rendezvous to measure, such as one of another commit (default: this module's)")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -95,7 +97,8 @@ func run(ctx context.Context, o options, out io.Writer, progress *log.Logger) er
 	for _, p := range []struct {
 		name    string
 		measure func(context.Context) ([][]string, error)
-	}{{worldsPart, b.worlds}, {recoveryPart, b.recoveries}, {requestsPart, b.requests}, {pollsPart, b.polls}, {limitsPart, b.limits}, {readersPart, b.readers}} {
+	}{{worldsPart, b.worlds}, {recoveryPart, b.recoveries}, {requestsPart, b.requests}, {pollsPart, b.polls},
+		{limitsPart, b.limits}, {readersPart, b.readers}} {
 		if !slices.Contains(o.only, p.name) {
 			continue
 		}

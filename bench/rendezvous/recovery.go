@@ -17,9 +17,9 @@ import (
 // lastCall of the worlds that lose an agent. They have fewer agents than they may have, so it is waited for.
 const lastCall = time.Second
 
-// recoveries measures how long after kill -9 of one agent of four the other three are in a world again. Agents of etcd-v3
-// see the loss by themselves; those of torch's protocol do not look, and are told to join again at once, as by a
-// collective that fails.
+// recoveries measures how long after kill -9 of one agent of four the other three are in a world again. Agents of
+// etcd-v3 see the loss by themselves; those of torch's protocol do not look, and are told to join again at once, as by
+// a collective that fails.
 func (b *bench) recoveries(ctx context.Context) ([][]string, error) {
 	rows := [][]string{{"backend", "server", "loss seen", "new world", "least to most"}}
 	for _, c := range b.contenders() {
@@ -30,10 +30,12 @@ func (b *bench) recoveries(ctx context.Context) ([][]string, error) {
 				return nil, fmt.Errorf("%s on %s: %w", c.backend, c.server, err)
 			}
 			seen, whole = append(seen, s), append(whole, w)
-			b.log.Printf("recovery, %s on %s: seen after %s, new world after %s", c.backend, c.server, markdown.Seconds(s), markdown.Seconds(w))
+			b.log.Printf("recovery, %s on %s: seen after %s, new world after %s", c.backend, c.server,
+				markdown.Seconds(s), markdown.Seconds(w))
 		}
 		s, w := took(worldsOf(seen)), took(worldsOf(whole))
-		rows = append(rows, []string{c.backend, c.server, markdown.Seconds(s[len(s)/2]), markdown.Seconds(w[len(w)/2]), markdown.Seconds(w[0]) + " to " + markdown.Seconds(w[len(w)-1])})
+		rows = append(rows, []string{c.backend, c.server, markdown.Seconds(s[len(s)/2]), markdown.Seconds(w[len(w)/2]),
+			markdown.Seconds(w[0]) + " to " + markdown.Seconds(w[len(w)-1])})
 	}
 	return rows, nil
 }
@@ -59,7 +61,8 @@ func (b *bench) recover(ctx context.Context, c contender) (seen, whole time.Dura
 		return 0, 0, err
 	}
 	defer done()
-	victim := exec.CommandContext(ctx, os.Args[0], victimCommand, c.backend, s.endpoint, fmt.Sprintf("run-%d", b.runs), b.lease.String())
+	victim := exec.CommandContext(ctx, os.Args[0], victimCommand, c.backend, s.endpoint, fmt.Sprintf("run-%d", b.runs),
+		b.lease.String())
 	victim.Stderr = os.Stderr
 	if err := victim.Start(); err != nil {
 		return 0, 0, err

@@ -17,7 +17,8 @@ import (
 	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
-// requests measures what one server answers to eight clients: swaps of a value of their own, which are writes, and reads.
+// requests measures what one server answers to eight clients: swaps of a value of their own, which are writes, and
+// reads.
 func (b *bench) requests(ctx context.Context) ([][]string, error) {
 	const clients, span = 8, 3 * time.Second
 	rows := [][]string{{"request", "server", "per second", "ratio"}}
@@ -64,7 +65,8 @@ func (b *bench) rate(ctx context.Context, kind string, write bool, clients int, 
 			errs[i] = ask(ctx, client, http.MethodPut, key, url.Values{"value": {"0"}})
 			for n := 0; errs[i] == nil; n++ {
 				if write {
-					errs[i] = ask(ctx, client, http.MethodPut, key, url.Values{"value": {fmt.Sprint(n + 1)}, "prevValue": {fmt.Sprint(n)}})
+					errs[i] = ask(ctx, client, http.MethodPut, key,
+						url.Values{"value": {fmt.Sprint(n + 1)}, "prevValue": {fmt.Sprint(n)}})
 				} else {
 					errs[i] = ask(ctx, client, http.MethodGet, key, nil)
 				}
@@ -111,7 +113,8 @@ func (b *bench) polls(ctx context.Context) ([][]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kind, err)
 		}
-		rows = append(rows, []string{kind, fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", with), markdown.Seconds(told)})
+		rows = append(rows, []string{kind, fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", with),
+			markdown.Seconds(told)})
 	}
 	return rows, nil
 }
@@ -135,7 +138,8 @@ func (b *bench) poll(ctx context.Context, kind string, clients int) (before, wit
 		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			return 0, 0, 0, err
 		}
-		if _, err := fmt.Fprintf(c, "GET /v2/keys/polled?wait=true&recursive=true HTTP/1.1\r\nHost: %s\r\n\r\n", s.endpoint); err != nil {
+		if _, err := fmt.Fprintf(c, "GET /v2/keys/polled?wait=true&recursive=true HTTP/1.1\r\nHost: %s\r\n\r\n",
+			s.endpoint); err != nil {
 			return 0, 0, 0, err
 		}
 		r := bufio.NewReader(c)
@@ -156,7 +160,8 @@ func (b *bench) poll(ctx context.Context, kind string, clients int) (before, wit
 		return 0, 0, 0, err
 	}
 	begin := time.Now()
-	if err := ask(ctx, http.DefaultClient, http.MethodPut, "http://"+s.endpoint+"/v2/keys/polled", url.Values{"value": {"1"}}); err != nil {
+	if err := ask(ctx, http.DefaultClient, http.MethodPut, "http://"+s.endpoint+"/v2/keys/polled",
+		url.Values{"value": {"1"}}); err != nil {
 		return 0, 0, 0, err
 	}
 	for range clients {

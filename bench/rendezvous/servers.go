@@ -17,9 +17,9 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// The servers that agents meet on.
+// The servers that agents use.
 const (
-	companion = "tegen-rendezvous" // door 1, with the embedded store
+	companion = "tegen-rendezvous" // its keys API, with the embedded store
 	etcdV2    = "etcd with --enable-v2"
 	etcdV3    = "etcd 3.6" // this program's own, which is built from the same sources as etcd
 )
@@ -46,7 +46,8 @@ func (b *bench) open(ctx context.Context) error {
 	if b.program = b.build; b.program == "" {
 		b.program = filepath.Join(dir, "tegen-rendezvous")
 		b.log.Print("building tegen-rendezvous")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.program, "./cmd/tegen-rendezvous").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.program,
+			"./cmd/tegen-rendezvous").CombinedOutput(); err != nil {
 			return fmt.Errorf("building tegen-rendezvous: %w\n%s", err, out)
 		}
 	}
@@ -58,14 +59,14 @@ func (b *bench) open(ctx context.Context) error {
 		}
 	}
 	if b.etcd == "" {
-		b.log.Print("no etcd with --enable-v2 in PATH: the door is measured alone")
+		b.log.Print("no etcd with --enable-v2 in PATH: the companion is measured alone")
 	}
 	return nil
 }
 
 func (b *bench) close() { _ = os.RemoveAll(b.dir) }
 
-// server is a process that agents meet on.
+// server is a process that agents use.
 type server struct {
 	kind     string
 	endpoint string // host:port
@@ -104,8 +105,10 @@ func (b *bench) startOn(ctx context.Context, kind, data string) (*server, error)
 	case etcdV3:
 		s.cmd = exec.CommandContext(ctx, os.Args[0], storeCommand, data, ports[0])
 	case etcdV2:
-		s.cmd = exec.CommandContext(ctx, b.etcd, "--data-dir="+data, "--listen-client-urls="+url, "--advertise-client-urls="+url,
-			"--listen-peer-urls=http://"+ports[1], "--initial-advertise-peer-urls=http://"+ports[1], "--initial-cluster=default=http://"+ports[1], "--enable-v2")
+		s.cmd = exec.CommandContext(ctx, b.etcd, "--data-dir="+data, "--listen-client-urls="+url,
+			"--advertise-client-urls="+url,
+			"--listen-peer-urls=http://"+ports[1], "--initial-advertise-peer-urls=http://"+ports[1],
+			"--initial-cluster=default=http://"+ports[1], "--enable-v2")
 	}
 	out, err := os.Create(s.log)
 	if err != nil {

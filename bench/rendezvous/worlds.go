@@ -55,19 +55,22 @@ func (b *bench) worlds(ctx context.Context) ([][]string, error) {
 					given[c] = true
 					continue
 				}
-				b.log.Printf("round %d: %d agents, %s on %s: %s, %.1f messages and %.1f writes each", round+1, size, c.backend, c.server, markdown.Seconds(w.took), w.messages, w.writes)
+				b.log.Printf("round %d: %d agents, %s on %s: %s, %.1f messages and %.1f writes each", round+1, size,
+					c.backend, c.server, markdown.Seconds(w.took), w.messages, w.writes)
 				all[key{c, size}] = append(all[key{c, size}], w)
 			}
 		}
 		clear(given)
 	}
-	rows := [][]string{{"agents", "backend", "server", "rounds", "seconds", "least to most", "ratio", "messages/agent", "writes/agent", "server's memory"}}
+	rows := [][]string{{"agents", "backend", "server", "rounds", "seconds", "least to most", "ratio", "messages/agent",
+		"writes/agent", "server's memory"}}
 	for _, size := range b.sizes {
 		base := took(all[key{contender{"etcd", etcdV2}, size}])
 		for _, c := range b.contenders() {
 			ws := all[key{c, size}]
 			if len(ws) == 0 {
-				rows = append(rows, []string{fmt.Sprint(size), c.backend, c.server, "0", "over " + markdown.Seconds(b.limit), "", "", "", "", ""})
+				rows = append(rows, []string{fmt.Sprint(size), c.backend, c.server, "0",
+					"over " + markdown.Seconds(b.limit), "", "", "", "", ""})
 				continue
 			}
 			ts := took(ws)
@@ -78,7 +81,9 @@ func (b *bench) worlds(ctx context.Context) ([][]string, error) {
 			last := ws[len(ws)-1]
 			rows = append(rows, []string{
 				fmt.Sprint(size), c.backend, c.server, fmt.Sprint(len(ws)), markdown.Seconds(ts[len(ts)/2]),
-				markdown.Seconds(ts[0]) + " to " + markdown.Seconds(ts[len(ts)-1]), ratio, fmt.Sprintf("%.1f", last.messages), fmt.Sprintf("%.1f", last.writes), fmt.Sprintf("%d MiB", last.memory),
+				markdown.Seconds(ts[0]) + " to " + markdown.Seconds(ts[len(ts)-1]), ratio,
+				fmt.Sprintf("%.1f", last.messages), fmt.Sprintf("%.1f", last.writes),
+				fmt.Sprintf("%d MiB", last.memory),
 			})
 		}
 	}
@@ -103,9 +108,11 @@ type agent struct {
 
 // agents opens n agents of one run. Those of etcd-v3 share a few connections: thousands of them to one machine would
 // measure the machine.
-func (b *bench) agents(ctx context.Context, c contender, s *server, least, most, n int, lease time.Duration) (out []agent, done func(), err error) {
+func (b *bench) agents(ctx context.Context, c contender, s *server, least, most, n int,
+	lease time.Duration) (out []agent, done func(), err error) {
 	b.runs++
-	settings := rendezvous.Settings{RunID: fmt.Sprintf("run-%d", b.runs), Min: least, Max: most, Join: b.limit, LastCall: lastCall}
+	settings := rendezvous.Settings{RunID: fmt.Sprintf("run-%d", b.runs), Min: least, Max: most, Join: b.limit,
+		LastCall: lastCall}
 	var stores []*store.Store
 	done = func() {
 		for _, a := range out {
@@ -116,7 +123,8 @@ func (b *bench) agents(ctx context.Context, c contender, s *server, least, most,
 		}
 	}
 	for i := range n {
-		self := rendezvous.Agent{ID: fmt.Sprintf("%s-agent-%d", settings.RunID, i), Host: "127.0.0.1", Role: "default", Workers: 1}
+		self := rendezvous.Agent{ID: fmt.Sprintf("%s-agent-%d", settings.RunID, i), Host: "127.0.0.1", Role: "default",
+			Workers: 1}
 		if c.backend == "etcd" {
 			a, err := openEtcd(s.endpoint, settings, self)
 			if err != nil {
@@ -161,7 +169,8 @@ func (b *bench) form(ctx context.Context, c contender, n int) (world, error) {
 		return world{}, err
 	}
 	defer s.stop()
-	agents, done, err := b.agents(ctx, c, s, n, n, n, time.Minute) // a lease that ends while all agents share two cores measures the machine
+	// a lease that ends while all agents share two cores measures the machine
+	agents, done, err := b.agents(ctx, c, s, n, n, n, time.Minute)
 	if err != nil {
 		return world{}, err
 	}
@@ -182,7 +191,8 @@ func (b *bench) form(ctx context.Context, c contender, n int) (world, error) {
 
 // joinAll joins with all agents, and hands on their worlds.
 func joinAll(ctx context.Context, agents []agent, limit time.Duration, keep func(i int, w rendezvous.World)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%d agents found no world in %s", len(agents), limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit,
+		fmt.Errorf("%d agents found no world in %s", len(agents), limit))
 	defer cancel()
 	errs := make([]error, len(agents))
 	var all sync.WaitGroup

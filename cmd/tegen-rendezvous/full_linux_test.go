@@ -19,8 +19,9 @@ import (
 )
 
 // TestFullDisk takes a server its disk away while agents write: writes are refused with a status, reads and the other
-// door go on, it starts again on the full disk, and takes writes again once there is room.
+// APIs go on, it starts again on the full disk, and takes writes again once there is room.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		fill func(t *testing.T, dir string)
@@ -31,6 +32,7 @@ func TestFullDisk(t *testing.T) {
 		{"at once", func(t *testing.T, dir string) { fill(t, dir, 64<<20, 0) }, []int{http.StatusInsufficientStorage, http.StatusInternalServerError}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			dir := disk(t, "size=192m")
 			p := serve(t, "--data-dir", filepath.Join(dir, "data"))
 			code, body := ask(t, http.MethodPut, p.client, "/v2/keys/k", "value", "0")
@@ -81,6 +83,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestBeginFull: a server whose disk is full from the start serves what it can, and all once there is room.
 func TestBeginFull(t *testing.T) {
+	t.Parallel()
 	dir := disk(t, "size=192m")
 	fill(t, dir, 1<<20, 0)
 	p := serve(t, "--data-dir", dir)
@@ -104,6 +107,7 @@ func TestBeginFull(t *testing.T) {
 
 // TestStoreEnds: an end of the store's process is not the server's, and the store comes back with what it held.
 func TestStoreEnds(t *testing.T) {
+	t.Parallel()
 	p := serve(t, "--data-dir", t.TempDir())
 	code, body := ask(t, http.MethodPut, p.client, "/v2/keys/k", "value", "0")
 	expect(t, http.StatusCreated, code, body)
@@ -113,7 +117,7 @@ func TestStoreEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, func() bool { return strings.Contains(p.logged(), "the store has ended") })
+	until(t, func() bool { return strings.Contains(p.logged(), "store exited") })
 	goesOn(t, p, agent)
 	until(t, func() bool {
 		code, _ := ask(t, http.MethodPut, p.client, "/v2/keys/k", "value", "1", "prevValue", "0")
@@ -123,11 +127,13 @@ func TestStoreEnds(t *testing.T) {
 
 // TestDamaged: data that cannot be read is an error of a line, and not a trace of etcd's.
 func TestDamaged(t *testing.T) {
+	t.Parallel()
 	for name, harm := range map[string]func(t *testing.T, file string, size int64){
 		"log":      func(t *testing.T, file string, _ int64) { scribble(t, file, 100, 5000) },
 		"database": func(t *testing.T, file string, size int64) { scribble(t, file, 0, int(size)) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			p := serve(t, "--data-dir", dir)
 			for i := range 20 {
@@ -152,7 +158,6 @@ func TestDamaged(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, os.Args[0], "serve", "--data-dir", dir, "--listen-client=127.0.0.1:0", "--listen-c10d=", "--listen-status=")
-			cmd.Env = append(os.Environ(), itself+"=1")
 			out, err := cmd.CombinedOutput()
 			if cmd.ProcessState.ExitCode() != exitError {
 				t.Errorf("it ended with %v", err)
@@ -251,7 +256,7 @@ func saysNo(t *testing.T, p *process, statuses ...int) {
 	})
 }
 
-// goesOn says that the server lives, and that a client of its other door is served on its old connection.
+// goesOn says that the server lives, and that a client of the TCPStore is served on its old connection.
 func goesOn(t *testing.T, p *process, agent io.ReadWriter) {
 	t.Helper()
 	select {
@@ -267,6 +272,6 @@ func goesOn(t *testing.T, p *process, agent io.ReadWriter) {
 	}
 	got := make([]byte, 1)
 	if _, err := io.ReadFull(agent, got); err != nil {
-		t.Fatalf("the other door: %v", err)
+		t.Fatalf("the TCPStore: %v", err)
 	}
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"testing"
 )
@@ -8,9 +11,16 @@ import (
 // itself makes the test binary the command, so that it can be signalled and killed.
 const itself = "TEGEN_TEST_COMMAND"
 
+// TestMain runs more tests at once than there are processors, because they wait far more than they compute.
 func TestMain(m *testing.M) {
 	if os.Getenv(itself) != "" {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	flag.Parse()
+	// The variable is for all that tests start: agents, their guards, servers and their stores.
+	if err := errors.Join(flag.Set("test.parallel", "16"), os.Setenv(itself, "1")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }

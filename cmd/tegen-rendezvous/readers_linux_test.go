@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// TestReaders: clients that ask for much and never read it cost no more than what may be under way, are cut off, and keep
-// nobody else waiting.
+// TestReaders: clients that ask for much and never read it cost no more than what may be under way, and keep nobody else
+// waiting. That they are cut off is a test of keys.
 func TestReaders(t *testing.T) {
+	t.Parallel()
 	p := serve(t, "--data-dir", t.TempDir())
 	value := strings.Repeat("x", 50_000)
 	for i := range 400 { // 20 MB
@@ -30,7 +31,7 @@ func TestReaders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		begin := time.Now()
 		code, body := ask(t, http.MethodPut, p.client, "/v2/keys/many/0", "value", value)
 		expect(t, http.StatusOK, code, body)
@@ -41,15 +42,11 @@ func TestReaders(t *testing.T) {
 			t.Fatalf("it takes %d MiB", now>>20)
 		}
 	}
-	// Somebody who reads has the listing, once those before him were cut off.
-	until(t, func() bool {
-		code, body := ask(t, http.MethodGet, p.client, "/v2/keys/many?recursive=true")
-		return code == http.StatusOK && strings.Count(body, value) == 400
-	})
 }
 
 // TestReadersOfWrites: the same of writes, which are answered with the value that is there.
 func TestReadersOfWrites(t *testing.T) {
+	t.Parallel()
 	p := serve(t, "--data-dir", t.TempDir())
 	code, body := ask(t, http.MethodPut, p.client, "/v2/keys/big", "value", strings.Repeat("z", 1_000_000))
 	expect(t, http.StatusCreated, code, body)

@@ -252,7 +252,7 @@ func checkServe(c *renderedContainer, args []string, grace time.Duration) error 
 		}
 	}
 	if o.ListenClient != "" && o.ListenC10d != "" || len(c.Ports) != 2 {
-		return fmt.Errorf("doors %q and %q are open, and ports are %v", o.ListenClient, o.ListenC10d, c.Ports)
+		return fmt.Errorf("it listens at %q and %q, and ports are %v", o.ListenClient, o.ListenC10d, c.Ports)
 	}
 	for _, raw := range o.AdvertiseClientURLs {
 		if u, err := url.Parse(raw); err != nil || !strings.HasSuffix(o.ListenClient, ":"+u.Port()) {
@@ -330,20 +330,22 @@ func rendered(t *testing.T, fixture, command string) renderedContainer {
 
 // TestRenderedWorld: workers that are rendered meet in the companion that is rendered with them.
 func TestRenderedWorld(t *testing.T) {
+	t.Parallel()
 	for _, fixture := range []string{"launcher-tegen-companion", "launcher-tegen-pytorchjob", "launcher-tegen-elasticjob"} {
 		t.Run(fixture, func(t *testing.T) {
 			companion, worker := rendered(t, fixture, "serve"), rendered(t, fixture, "run")
+			t.Parallel()
 			p := serve(t, here(t, companion.Args[1:])...)
 			if code, body := ask(t, "GET", p.status, companion.Readiness.Get.Path); code != 200 {
 				t.Fatalf("%d %s", code, body)
 			}
-			dialled := ""
+			dialled, env := "", []string(nil)
 			for _, v := range worker.Env {
 				if v.Name == "PET_RDZV_ENDPOINT" {
 					dialled, v.Value = v.Value, p.client
 				}
 				if strings.HasPrefix(v.Name, "PET_") {
-					t.Setenv(v.Name, v.Value)
+					env = append(env, v.Name+"="+v.Value)
 				}
 			}
 			args := slices.Concat(worker.Command[1:], worker.Args)
@@ -356,7 +358,10 @@ func TestRenderedWorld(t *testing.T) {
 			if !strings.HasSuffix(dialled, fmt.Sprint("-rendezvous:", companion.Ports[0].Port)) {
 				t.Errorf("workers dial %s, and the companion has %v", dialled, companion.Ports)
 			}
-			agents := []*member{startMember(t, args...), startMember(t, args...), startMember(t, args...)} // the most that it is for
+			var agents []*member
+			for range 3 { // the most that it is for
+				agents = append(agents, startMember(t, env, args...))
+			}
 			for _, a := range agents {
 				if code := a.exit(t); code != exitOK {
 					t.Errorf("exit code %d", code)
@@ -371,12 +376,12 @@ func TestRenderedWorld(t *testing.T) {
 
 // TestRenderedC10d: a companion for c10d alone is ready, and writes nothing.
 func TestRenderedC10d(t *testing.T) {
+	t.Parallel()
 	c := rendered(t, "companion-c10d", "serve")
 	dir := t.TempDir()
-	t.Chdir(dir)
-	p := serve(t, here(t, c.Args[1:])...)
+	p := serveIn(t, dir, nil, here(t, c.Args[1:])...)
 	if code, body := ask(t, "GET", p.status, c.Readiness.Get.Path); code != 200 || p.client != "" || p.c10d == "" {
-		t.Errorf("%d %s, doors %q and %q", code, body, p.client, p.c10d)
+		t.Errorf("%d %s, listeners %q and %q", code, body, p.client, p.c10d)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("it wrote %v, %v", entries, err)

@@ -10,7 +10,6 @@ func TestRunStandalone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
 	}
-	t.Setenv(itself, "1") // for the guard, which is this binary again
 	t.Setenv("PET_NPROC_PER_NODE", "2")
 	for script, want := range map[string]struct {
 		code int

@@ -9,7 +9,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
 )
 
-const serveLong = `serve lets agents find each other through three doors:
+const serveLong = `serve lets agents find each other through three listeners:
 
   --listen-client  etcd's v2 keys API, for torchrun --rdzv-backend=etcd or etcd-v2
   --listen-c10d    a TCPStore, for torchrun --rdzv-backend=c10d, of any age
@@ -18,13 +18,13 @@ const serveLong = `serve lets agents find each other through three doors:
 None of them asks for a password, so each is open to this machine alone unless
 its flag says otherwise: --listen-c10d=:29400 is for all who reach the machine.
 
-What the first holds is kept in an etcd server, a process that this one starts,
+The keys API keeps its data in an etcd server, a process that this one starts,
 or in an etcd cluster that exists; then any number of replicas serve the same
-runs. With that door shut (--listen-client=) no store is opened. While the disk
+runs. Without its listener (--listen-client=) no store is opened. While the disk
 of --data-dir is full its writes are answered with status 507, and all else goes
-on. What the second door holds is in memory, and is gone with its last
-connection: torch's clients do not come back. So on the first SIGTERM it waits
-for such runs, at most for --drain-timeout; on the second it ends at once.
+on. The TCPStore keeps a run in memory, until its last connection is closed:
+torch's clients do not come back. So on the first SIGTERM it waits for such
+runs, at most for --drain-timeout; on the second it ends at once.
 
 Each flag can be set by TEGEN_RENDEZVOUS_ and its name, as
 TEGEN_RENDEZVOUS_LISTEN_C10D. The password for etcd is no flag, because any
@@ -35,12 +35,12 @@ const serveExample = `  # One process that keeps its data, for agents on other m
   tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous --listen-client=:2379 --listen-c10d=:29400
 
   # One of several replicas in front of an etcd cluster
-  tegen-rendezvous serve --listen-client=:2379 --store=etcd --endpoints=https://etcd:2379 --cacert=ca.crt --cert=tls.crt --key=tls.key \
-    --advertise-client-urls=http://rendezvous:2379
+  tegen-rendezvous serve --listen-client=:2379 --store=etcd --endpoints=https://etcd:2379 \
+    --cacert=ca.crt --cert=tls.crt --key=tls.key --advertise-client-urls=http://rendezvous:2379
 
-  # What agents then say
-  torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 --rdzv-id=imagenet --nnodes=2:4 --max-restarts=3 train.py
-  torchrun --rdzv-backend=etcd --rdzv-endpoint=rendezvous:2379 --rdzv-id=imagenet --nnodes=2:4 --max-restarts=3 train.py`
+  # What agents are then started with
+  torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 --rdzv-id=imagenet --nnodes=2:4 train.py
+  torchrun --rdzv-backend=etcd --rdzv-endpoint=rendezvous:2379 --rdzv-id=imagenet --nnodes=2:4 train.py`
 
 func newServeCmd(s streams) *cobra.Command {
 	var o daemon.Options

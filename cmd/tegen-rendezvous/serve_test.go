@@ -39,9 +39,17 @@ type process struct {
 // serve starts the command with free ports and waits until it says that it serves.
 func serve(t *testing.T, args ...string) *process {
 	t.Helper()
-	args = append([]string{"serve", "--listen-client=127.0.0.1:0", "--listen-c10d=127.0.0.1:0", "--listen-status=127.0.0.1:0"}, args...)
+	return serveIn(t, "", nil, args...)
+}
+
+// serveIn is serve in a directory, with more variables.
+func serveIn(t *testing.T, dir string, env []string, args ...string) *process {
+	t.Helper()
+	args = append([]string{
+		"serve", "--listen-client=127.0.0.1:0", "--listen-c10d=127.0.0.1:0", "--listen-status=127.0.0.1:0",
+	}, args...)
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0], args...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), itself+"=1")
+	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), env...)
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -167,8 +175,9 @@ func torchAgent(t *testing.T, address, run string) net.Conn {
 
 const base = "/v2/keys/torchelastic/p2p/run_imagenet"
 
-// TestServe goes through all doors, kills the process, goes on with another, and ends that in order.
+// TestServe uses all APIs, kills the process, goes on with another, and ends that in order.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := serve(t, "--data-dir", dir)
 	expectReady(t, p)
@@ -178,19 +187,19 @@ func TestServe(t *testing.T) {
 	expect(t, http.StatusCreated, code, body)
 	c := torchAgent(t, p.c10d, "resnet")
 	want := []server.Run{
-		{ID: "imagenet", Door: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final", Participants: 2, Waiting: 1},
-		{ID: "resnet", Door: "c10d", State: "joining", Connections: 1, Keys: 1},
+		{ID: "imagenet", API: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final", Participants: 2, Waiting: 1},
+		{ID: "resnet", API: "c10d", State: "joining", Connections: 1, Keys: 1},
 	}
 	if diff := cmp.Diff(want, runs(t, p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	code, body = ask(t, http.MethodGet, p.status, "/metrics")
 	for _, line := range []string{
-		`tegen_rendezvous_requests_total{action="create",code="201",door="etcd-v2"} 2`,
-		`tegen_rendezvous_requests_total{action="COMPARE_SET",code="",door="c10d"} 1`,
-		`tegen_rendezvous_runs{door="etcd-v2"} 1`, `tegen_rendezvous_runs{door="c10d"} 1`, `tegen_rendezvous_connections{door="c10d"} 1`,
-		`tegen_rendezvous_keys{door="c10d"} 1`, `tegen_rendezvous_unsent_bytes{door="c10d"} 0`, `tegen_rendezvous_ready 1`, "tegen_rendezvous_store_full 0", `tegen_rendezvous_waits{door="etcd-v2"} 0`, "tegen_rendezvous_build_info{",
-		`tegen_rendezvous_request_seconds_count{action="create",door="etcd-v2"} 2`,
+		`tegen_rendezvous_requests_total{action="create",code="201",api="etcd-v2"} 2`,
+		`tegen_rendezvous_requests_total{action="COMPARE_SET",code="",api="c10d"} 1`,
+		`tegen_rendezvous_runs{api="etcd-v2"} 1`, `tegen_rendezvous_runs{api="c10d"} 1`, `tegen_rendezvous_connections{api="c10d"} 1`,
+		`tegen_rendezvous_keys{api="c10d"} 1`, `tegen_rendezvous_unsent_bytes{api="c10d"} 0`, `tegen_rendezvous_ready 1`, "tegen_rendezvous_store_full 0", `tegen_rendezvous_waits{api="etcd-v2"} 0`, "tegen_rendezvous_build_info{",
+		`tegen_rendezvous_request_seconds_count{action="create",api="etcd-v2"} 2`,
 	} {
 		if !strings.Contains(expect(t, http.StatusOK, code, body), line) {
 			t.Errorf("no %s in\n%s", line, body)
@@ -254,7 +263,7 @@ func drains(t *testing.T, p *process) {
 	}()
 	until(t, func() bool {
 		_, body := ask(t, http.MethodGet, p.status, "/metrics")
-		return strings.Contains(body, `tegen_rendezvous_waits{door="etcd-v2"} 1`)
+		return strings.Contains(body, `tegen_rendezvous_waits{api="etcd-v2"} 1`)
 	})
 	p.signal(syscall.SIGTERM)
 	until(t, func() bool {
@@ -280,7 +289,7 @@ func drains(t *testing.T, p *process) {
 // until waits for what must come true.
 func until(t *testing.T, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(40 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never came true")
 		}
@@ -289,7 +298,9 @@ func until(t *testing.T, is func() bool) {
 
 // TestSignals: a drain has an end, by time or by a second signal, and neither is an error.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	t.Run("time", func(t *testing.T) {
+		t.Parallel()
 		p := serve(t, "--data-dir", t.TempDir(), "--drain-timeout=100ms")
 		torchAgent(t, p.c10d, "resnet")
 		p.signal(syscall.SIGTERM)
@@ -298,12 +309,13 @@ func TestSignals(t *testing.T) {
 		}
 	})
 	t.Run("again", func(t *testing.T) {
+		t.Parallel()
 		p := serve(t, "--data-dir", t.TempDir(), "--drain-timeout=1h")
 		torchAgent(t, p.c10d, "resnet")
 		p.signal(syscall.SIGTERM)
 		until(t, func() bool { return strings.Contains(p.logged(), "waiting for runs to end") })
 		p.signal(os.Interrupt)
-		if code := p.exit(); code != exitOK || !strings.Contains(p.logged(), "a second signal came") {
+		if code := p.exit(); code != exitOK || !strings.Contains(p.logged(), "second signal received") {
 			t.Errorf("exit code %d", code)
 		}
 	})
@@ -311,6 +323,7 @@ func TestSignals(t *testing.T) {
 
 // TestReplicas: two processes before one etcd serve the same keys, and one of them may die.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -328,10 +341,10 @@ func TestReplicas(t *testing.T) {
 		}
 	})
 	a := serve(t, "--store=etcd", "--endpoints=http://"+address, "--advertise-client-urls=http://a:1,http://b:2")
-	t.Setenv("TEGEN_RENDEZVOUS_STORE", "etcd")
-	t.Setenv("TEGEN_RENDEZVOUS_ENDPOINTS", "http://"+address)
-	t.Setenv("TEGEN_RENDEZVOUS_PORT", "tcp://10.0.0.1:2379") // as Kubernetes does
-	b := serve(t)
+	b := serveIn(t, "", []string{
+		"TEGEN_RENDEZVOUS_STORE=etcd", "TEGEN_RENDEZVOUS_ENDPOINTS=http://" + address,
+		"TEGEN_RENDEZVOUS_PORT=tcp://10.0.0.1:2379", // as Kubernetes does
+	})
 	mkdirs(t, a.client)
 	a.signal(syscall.SIGKILL)
 	a.exit()
@@ -369,7 +382,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--max-keys=-1"}, exitUsage, "--max-keys: -1 is less than 0"},
 		{[]string{"serve", "--run-ttl=500ms"}, exitUsage, "--run-ttl: 500ms is less than a second"},
 		{[]string{"serve", "--run-ttl=-1h"}, exitUsage, "--run-ttl: -1h0m0s is less than a second"},
-		{[]string{"serve", "--listen-client=127.0.0.1:99999999"}, exitError, "opening the etcd-v2 door: "},
+		{[]string{"serve", "--listen-client=127.0.0.1:99999999"}, exitError, "opening the etcd-v2 listener: "},
 	} {
 		var out, msg bytes.Buffer
 		code := run(c.args, strings.NewReader(""), &out, &msg)
@@ -402,6 +415,7 @@ func TestHelp(t *testing.T) {
 
 // TestLinks: the binary has nothing of Kubernetes in it.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {

@@ -63,6 +63,7 @@ func TestRenderedTutorial(t *testing.T) {
 
 // TestTutorialWorld: agents that are told nothing but that meet in the companion that is rendered with them.
 func TestTutorialWorld(t *testing.T) {
+	t.Parallel()
 	companion := rendered(t, "companion-pods", "serve")
 	p := serve(t, here(t, companion.Args[1:])...)
 	var agents []*member
@@ -76,7 +77,7 @@ func TestTutorialWorld(t *testing.T) {
 			if !slices.ContainsFunc(companion.Args, func(arg string) bool { return strings.HasSuffix(arg, ":"+port) }) {
 				t.Errorf("workers dial %s, and the companion runs %v", r.endpoint, companion.Args)
 			}
-			agents = append(agents, startMember(t, "run", "--rdzv_backend=etcd", "--rdzv_endpoint="+p.client,
+			agents = append(agents, startMember(t, nil, "run", "--rdzv_backend=etcd", "--rdzv_endpoint="+p.client,
 				"--rdzv_id="+r.id, "--nnodes="+r.least+":"+r.most, "--rdzv_conf=last_call_timeout=5", "--",
 				"sh", "-c", `echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"`))
 		}

@@ -42,16 +42,16 @@ func openStore(t *testing.T) (v3, v2 string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := httptest.NewServer(k.Handler())
+	api := httptest.NewServer(k.Handler())
 	t.Cleanup(func() {
-		door.CloseClientConnections()
-		door.Close()
+		api.CloseClientConnections()
+		api.Close()
 		k.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return v3, door.Listener.Addr().String()
+	return v3, api.Listener.Addr().String()
 }
 
 // member is an agent as a process of its own.
@@ -73,10 +73,10 @@ func (m *member) String() string {
 	return m.out.String()
 }
 
-func startMember(t *testing.T, args ...string) *member {
+func startMember(t *testing.T, env []string, args ...string) *member {
 	t.Helper()
 	m := &member{cmd: exec.Command(os.Args[0], args...)}
-	m.cmd.Env = append(os.Environ(), itself+"=1")
+	m.cmd.Env = append(os.Environ(), env...)
 	m.cmd.Stdout, m.cmd.Stderr, m.cmd.WaitDelay = m, m, 5*time.Second
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -128,6 +128,7 @@ func awaitRanks(t *testing.T, agents []*member, size int) {
 // An agent goes, by a signal or without a word, and the others go on without having failed. By torch's protocol agents
 // learn of one that was killed by their workers' failures alone.
 func TestWorldGoesOnWithoutAnAgent(t *testing.T) {
+	t.Parallel()
 	v3, v2 := openStore(t)
 	for name, c := range map[string]struct {
 		backend, endpoint string
@@ -139,13 +140,14 @@ func TestWorldGoesOnWithoutAnAgent(t *testing.T) {
 		"etcd, told":      {"etcd", v2, syscall.SIGTERM, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if runtime.GOOS != "linux" && c.signal == syscall.SIGKILL {
 				t.Skip("only Linux ends the workers of an agent that was killed")
 			}
 			script := `echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"; if [ $WORLD_SIZE = 6 ]; then exec sleep 60; fi`
 			agents := make([]*member, 3)
 			for i := range agents {
-				agents[i] = startMember(t, "run", "--nnodes=2:3", "--nproc-per-node=2", "--rdzv-backend="+c.backend, "--rdzv-endpoint="+c.endpoint,
+				agents[i] = startMember(t, nil, "run", "--nnodes=2:3", "--nproc-per-node=2", "--rdzv-backend="+c.backend, "--rdzv-endpoint="+c.endpoint,
 					"--rdzv-id="+strings.ReplaceAll(name, ", ", "-"), "--rdzv-conf=join_timeout=45,last_call_timeout=1,ttl=2", "--monitor-interval=0.5",
 					"--", "sh", "-c", script)
 			}

@@ -56,7 +56,8 @@ func newCheckCmd(s streams) *cobra.Command {
 		ValidArgsFunction: yamlFiles,
 		RunE:              func(_ *cobra.Command, files []string) error { return runCheck(s, files, definitions) },
 	}
-	addOptional(cmd, &definitions, "crds", "directory", "directory of CustomResourceDefinitions to hold custom resources against")
+	addOptional(cmd, &definitions, "crds", "directory", "directory of CustomResourceDefinitions to hold custom "+
+		"resources against")
 	if err := cmd.MarkFlagDirname("crds"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -84,7 +85,8 @@ func runCheck(s streams, files []string, definitions string) error {
 	}
 	findings, undefined := crds.Check(known, objects)
 	for _, u := range undefined {
-		if _, err := fmt.Fprintf(s.err, "note: %s has no CRD of %s: not held against one: %s\n", definitions, u.Kind, few(u.Objects)); err != nil {
+		if _, err := fmt.Fprintf(s.err, "note: %s has no CRD of %s: not held against one: %s\n", definitions, u.Kind,
+			few(u.Objects)); err != nil {
 			return err
 		}
 	}
@@ -137,7 +139,8 @@ func filesBelow(names []string) ([]string, error) {
 
 // isManifest knows a file, or a link to one, that kubectl would take from a directory and that is not for kustomize.
 func isManifest(path string) bool {
-	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) || slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)) {
+	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) ||
+		slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)) {
 		return false
 	}
 	info, err := os.Stat(path)

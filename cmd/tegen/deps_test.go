@@ -15,7 +15,10 @@ const module = "github.com/tegen-dev/tegen"
 
 // within says whether a package is one of the named ones or below one of them.
 func within(path string, roots ...string) bool {
-	return slices.ContainsFunc(roots, func(root string) bool { return path == root || strings.HasPrefix(path, root+"/") })
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return path == root ||
+			strings.HasPrefix(path, root+"/")
+	})
 }
 
 // TestDeps: the command stays small to install. It talks to no cluster, so nothing of it can.
@@ -35,7 +38,8 @@ func TestDeps(t *testing.T) {
 		}
 	}
 	for _, path := range deps {
-		if within(path, "k8s.io/client-go", "k8s.io/kubernetes", "k8s.io/apiserver", "k8s.io/kubectl", "sigs.k8s.io/controller-runtime",
+		if within(path, "k8s.io/client-go", "k8s.io/kubernetes", "k8s.io/apiserver", "k8s.io/kubectl",
+			"sigs.k8s.io/controller-runtime",
 			"github.com/stretchr/testify", "github.com/rogpeppe/go-internal/testscript", "testing") {
 			t.Errorf("cmd/tegen links %s", path)
 		}
@@ -49,11 +53,17 @@ var imports = []struct {
 }{
 	{
 		"schema", "it takes bytes, and what a job becomes is decided elsewhere",
-		[]string{"k8s.io/api", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", "os", "net", "log", module + "/generators"},
+		[]string{
+			"k8s.io/api", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", "os", "net", "log",
+			module + "/generators",
+		},
 	},
 	{
 		"generators", "they are pure functions of a checked job",
-		[]string{"cuelang.org/go", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", "os", "io", "time", "math/rand", "net", "log", "crypto/rand", "runtime", "sync"},
+		[]string{
+			"cuelang.org/go", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", "os", "io", "time", "math/rand",
+			"net", "log", "crypto/rand", "runtime", "sync",
+		},
 	},
 	{
 		"internal/manifest", "it turns objects into YAML and knows no jobs",
@@ -65,15 +75,22 @@ var imports = []struct {
 	},
 	{
 		"internal/crds", "it judges objects of any origin, and the command links no more of an API server than it",
-		[]string{module + "/schema", module + "/generators", "k8s.io/apiserver", "github.com/google/cel-go", "github.com/spf13/cobra"},
+		[]string{
+			module + "/schema", module + "/generators", "k8s.io/apiserver", "github.com/google/cel-go",
+			"github.com/spf13/cobra",
+		},
 	},
 	{
 		"internal/plan", "it judges objects and inventories that others read",
 		[]string{"os", "net", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", module + "/internal/render"},
 	},
 	{
-		"internal/install", "it takes bytes and returns objects, and the command links no more of kube-scheduler than it",
-		[]string{"os", "k8s.io/api", "k8s.io/client-go", "k8s.io/kubernetes", "github.com/spf13/cobra", "sigs.k8s.io/kustomize"},
+		"internal/install", "it takes bytes and returns objects, and the command links no more of kube-scheduler " +
+			"than it",
+		[]string{
+			"os", "k8s.io/api", "k8s.io/client-go", "k8s.io/kubernetes", "github.com/spf13/cobra",
+			"sigs.k8s.io/kustomize",
+		},
 	},
 	{
 		"scheduler/config", "the small command reads it too",
@@ -156,7 +173,8 @@ func importsOf(t *testing.T, dir string) (paths []string) {
 // TestWithin holds the rule itself against names that only begin alike.
 func TestWithin(t *testing.T) {
 	for path, want := range map[string]bool{
-		"k8s.io/api": true, "k8s.io/api/core/v1": true, "k8s.io/apimachinery": false, "k8s.io/apimachinery/pkg/runtime": false, "os": false,
+		"k8s.io/api": true, "k8s.io/api/core/v1": true, "k8s.io/apimachinery": false,
+		"k8s.io/apimachinery/pkg/runtime": false, "os": false,
 	} {
 		if got := within(path, "k8s.io/api"); got != want {
 			t.Errorf("within(%q): %t", path, got)

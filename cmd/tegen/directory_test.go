@@ -10,18 +10,41 @@ import (
 func TestFreshDirectory(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\n" +
 		"spec: {image: 'x:1', command: [python, a.py], workers: {replicas: 1}, storage: [{mountPath: /data, "
-	const dataset, checkpoint = ", dataset: {url: 'https://data.acme.example/a.zip'}}]", "}], checkpoint: {path: /data/c}"
+	const dataset, checkpoint = ", dataset: {url: 'https://data.acme.example/a.zip'}}]", "}], checkpoint: {path: " +
+		"/data/c}"
 	const root = "must exist and be writable for user 65534, or "
 	for name, c := range map[string]struct{ spec, note, made string }{
-		"a dataset":                  {"efs: {fileSystem: fs-01234567}" + dataset, "", "provisioningMode: efs-ap"},
-		"the root, as it is":         {"efs: {fileSystem: fs-01234567}}]", "", "volumeHandle: fs-01234567\n"},
-		"the root, by its path":      {"efs: {fileSystem: fs-01234567, path: /}" + dataset, "spec.storage[0]: / of fs-01234567 " + root + "the dataset cannot be fetched; efs.provision", "volumeHandle: fs-01234567\n"},
-		"a directory":                {"efs: {fileSystem: fs-01234567, path: /d}" + dataset, "spec.storage[0]: /d of fs-01234567 " + root + "the dataset", "volumeHandle: fs-01234567:/d\n"},
-		"a volume by name":           {"efs: {fileSystem: fs-01234567, volume: efs-pv}" + dataset, "spec.storage[0]: / of fs-01234567 " + root + "the dataset", "volumeHandle: fs-01234567\n"},
-		"checkpoints":                {"efs: {fileSystem: fs-01234567}" + checkpoint, "spec.storage[0]: / of fs-01234567 " + root + "no checkpoint", "volumeHandle: fs-01234567\n"},
-		"an access point":            {"efs: {fileSystem: fs-01234567, accessPoint: fsap-01234567}" + dataset, "", "volumeHandle: fs-01234567::fsap-01234567\n"},
-		"an export":                  {"nfs: {server: nfs.acme.example, path: /e}" + dataset, "spec.storage[0]: /e of nfs.acme.example " + root, ""},
-		"a directory of the node":    {"hostPath: {path: /d}" + dataset, "spec.storage[0]: /d of the node " + root + "the dataset cannot be fetched; where it is missing", ""},
+		"a dataset":          {"efs: {fileSystem: fs-01234567}" + dataset, "", "provisioningMode: efs-ap"},
+		"the root, as it is": {"efs: {fileSystem: fs-01234567}}]", "", "volumeHandle: fs-01234567\n"},
+		"the root, by its path": {
+			"efs: {fileSystem: fs-01234567, path: /}" + dataset,
+			"spec.storage[0]: / of fs-01234567 " + root + "the dataset cannot be fetched; efs.provision",
+			"volumeHandle: fs-01234567\n",
+		},
+		"a directory": {
+			"efs: {fileSystem: fs-01234567, path: /d}" + dataset,
+			"spec.storage[0]: /d of fs-01234567 " + root + "the dataset", "volumeHandle: fs-01234567:/d\n",
+		},
+		"a volume by name": {
+			"efs: {fileSystem: fs-01234567, volume: efs-pv}" + dataset,
+			"spec.storage[0]: / of fs-01234567 " + root + "the dataset", "volumeHandle: fs-01234567\n",
+		},
+		"checkpoints": {
+			"efs: {fileSystem: fs-01234567}" + checkpoint,
+			"spec.storage[0]: / of fs-01234567 " + root + "no checkpoint", "volumeHandle: fs-01234567\n",
+		},
+		"an access point": {
+			"efs: {fileSystem: fs-01234567, accessPoint: fsap-01234567}" + dataset, "",
+			"volumeHandle: fs-01234567::fsap-01234567\n",
+		},
+		"an export": {
+			"nfs: {server: nfs.acme.example, path: /e}" + dataset,
+			"spec.storage[0]: /e of nfs.acme.example " + root, "",
+		},
+		"a directory of the node": {
+			"hostPath: {path: /d}" + dataset,
+			"spec.storage[0]: /d of the node " + root + "the dataset cannot be fetched; where it is missing", "",
+		},
 		"an export that is read":     {"nfs: {server: nfs.acme.example, path: /e}}]", "", ""},
 		"pods that are root":         {"hostPath: {path: /d}" + dataset + ", security: {runAsUser: 0}", "", ""},
 		"a claim of a default class": {"name: data" + dataset, "", ""},
@@ -42,8 +65,10 @@ func TestFreshDirectory(t *testing.T) {
 func TestFreshPlace(t *testing.T) {
 	const environment = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\n" +
 		"spec: {storage: {replace: all, efs: {fileSystem: fs-01234567}}}\n"
-	const job = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\nspec: {image: 'x:1', " +
-		"command: [python, a.py], workers: {replicas: 1}, storage: [{mountPath: /data, dataset: {url: 'https://data.acme.example/a.zip'}}]}\n"
+	const job = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\n" +
+		"spec: {image: 'x:1', " +
+		"command: [python, a.py], workers: {replicas: 1}, storage: [{mountPath: /data, dataset: {url: " +
+		"'https://data.acme.example/a.zip'}}]}\n"
 	out, msg, code := tegen(job+environment, "render", "-")
 	if code != exitOK || !strings.Contains(out, "provisioningMode: efs-ap") {
 		t.Errorf("exit %d: %s no access point in:\n%s", code, msg, out)

@@ -17,8 +17,8 @@ const root = "../.."
 // overlays that every fixture is rendered with; base is none.
 var overlays = []string{"base", "kind", "eks"}
 
-// overlaid are the fixtures that show what an overlay changes: resources, placement, storage, identity, images, gangs. The
-// others' renderings with overlays are checked and not kept.
+// overlaid are the fixtures that show what an overlay changes: resources, placement, storage, identity, images, gangs.
+// The others' renderings with overlays are checked and not kept.
 var overlaid = []string{
 	"checkpoint-etcd", "gang-kueue", "gang-volcano", "horovod-job-minimal", "identity-irsa", "imagenet", "minimal",
 	"mxnet-job-servers", "network", "placement", "storage-efs", "storage-two-volumes", "suspend-checkpoint",
@@ -82,7 +82,8 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range folders {
-		if _, err := os.Stat("fixtures/valid/" + f.Name() + ".yaml"); err != nil && f.Name() != "invalid" && f.Name() != installGolden {
+		if _, err := os.Stat("fixtures/valid/" + f.Name() + ".yaml"); err != nil && f.Name() != "invalid" &&
+			f.Name() != installGolden {
 			files.Orphans(t, f.Name())
 		}
 	}

@@ -81,7 +81,8 @@ func runImport(s streams, files []string, strict bool) error {
 	case out.Jobs == 0:
 		return errors.New("nothing to import: there is no training job in the input")
 	case out.Invalid:
-		return errors.New("a job must be corrected before it can be rendered: see the lines with error or refused above")
+		return errors.New("a job must be corrected before it can be rendered: see the lines with error or refused " +
+			"above")
 	case strict && out.Lossy:
 		return errors.New("something was dropped or changed: see above")
 	}

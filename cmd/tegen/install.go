@@ -29,7 +29,7 @@ name, which would move the one RoleBinding that belongs into kube-system.
 
 If anything is wrong, every mistake is reported and nothing is printed.`
 
-const installSchedulerExample = `  tegen install scheduler --image registry.example/tegen-scheduler:1.0.0 > scheduler.yaml
+const schedulerExample = `  tegen install scheduler --image registry.example/tegen-scheduler:1.0.0 > scheduler.yaml
   tegen install scheduler --namespace batch --replicas 3 --config scheduling.yaml
   kubectl apply --server-side -f scheduler.yaml`
 
@@ -57,7 +57,7 @@ func newInstallSchedulerCmd(s streams) *cobra.Command {
 		Use:               "scheduler",
 		Short:             "Render what installs tegen-scheduler",
 		Long:              installSchedulerLong,
-		Example:           installSchedulerExample,
+		Example:           schedulerExample,
 		Args:              nothing,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
@@ -69,11 +69,14 @@ func newInstallSchedulerCmd(s streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Namespace, "namespace", opts.Namespace, "namespace to install into; it is rendered too")
-	flags.StringVar(&opts.Image, "image", opts.Image, "image of tegen-scheduler, with a tag other than latest or a digest; a release of tegen knows its own")
+	flags.StringVar(&opts.Image, "image", opts.Image, "image of tegen-scheduler, with a tag other than latest or a "+
+		"digest; a release of tegen knows its own")
 	flags.Int32Var(&opts.Replicas, "replicas", opts.Replicas, "pods, of which one schedules")
-	flags.StringVar(&config, "config", "", "KubeSchedulerConfiguration to use in place of the default one, or - for standard input")
+	flags.StringVar(&config, "config", "", "KubeSchedulerConfiguration to use in place of the default one, or - for "+
+		"standard input")
 	for name, complete := range map[string]cobra.CompletionFunc{
-		"config": yamlFiles, "namespace": cobra.NoFileCompletions, "image": cobra.NoFileCompletions, "replicas": cobra.NoFileCompletions,
+		"config": yamlFiles, "namespace": cobra.NoFileCompletions,
+		"image": cobra.NoFileCompletions, "replicas": cobra.NoFileCompletions,
 	} {
 		if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
 			panic(err) // the flag is defined above

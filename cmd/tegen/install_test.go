@@ -14,8 +14,11 @@ func TestGoldenInstall(t *testing.T) {
 	files := golden.Open(t, "golden")
 	const image = "registry.example/tegen-scheduler:1.0.0"
 	for name, args := range map[string][]string{
-		"default":     {"--image", image},
-		"flags":       {"--image", "registry.example/tegen-scheduler@sha256:" + digest, "--namespace", "batch", "--replicas", "3"},
+		"default": {"--image", image},
+		"flags": {
+			"--image", "registry.example/tegen-scheduler@sha256:" + digest, "--namespace", "batch",
+			"--replicas", "3",
+		},
 		"config":      {"--image", image, "--namespace", "batch", "--config", "fixtures/install/scheduler.yaml"},
 		"kube-system": {"--image", image, "--namespace", "kube-system", "--replicas", "1"},
 	} {

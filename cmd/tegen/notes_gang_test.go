@@ -8,13 +8,15 @@ import (
 // TestNotesOfGangPods: a release of a scheduler that leaves pods of a gang pending, or takes those that run away, is
 // named wherever a job depends on it, and nowhere else.
 func TestNotesOfGangPods(t *testing.T) {
-	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\nspec: {image: 'x:1', command: [python, train.py], "
+	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
+		"spec: {image: 'x:1', command: [python, train.py], "
 	const (
 		elastic, whole = "workers: {replicas: 4, min: 3, max: 8}, ", "workers: {replicas: 4}, "
 
 		cycles = "spec.gang.mode: Koordinator 1.6 and before leaves a pod"
 		beyond = "spec.gang.minAvailable: Koordinator 1.8 leaves pods beyond it pending"
-		alone  = "spec.gang.matchPolicy: under only-waiting a pod that takes a lost one's place waits until 4 wait together"
+		alone  = "spec.gang.matchPolicy: under only-waiting a pod that takes a lost one's place waits until 4 wait " +
+			"together"
 		anew   = "spec.workers.replicas: Kueue stops an admitted job whose number of workers changes"
 		since  = "spec.workers.replicas: Kueue before 0.18, or without its feature gate"
 		excess = "spec.workers.replicas: Kueue deletes pods beyond the number"

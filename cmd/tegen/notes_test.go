@@ -10,14 +10,16 @@ func TestNotes(t *testing.T) {
 	const job = `apiVersion: tegen.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: mnist, namespace: ml}
-spec: {framework: dlrover, target: elasticjob, image: "x:1", command: [python, train.py], workers: {replicas: 2}, suspend: true}
+spec: {framework: dlrover, target: elasticjob, image: "x:1", command: [python, train.py], workers: {replicas: 2},
+  suspend: true}
 `
 	for _, command := range []string{"render", "vet"} {
 		out, msg, code := tegen(job, command, "-")
 		if code != exitOK || strings.Contains(out, "note:") {
 			t.Errorf("%s: exit %d, standard output:\n%s", command, code, out)
 		}
-		if want := "<stdin>:1:1: note: spec.suspend: DLRover starts the job's master all the same"; !strings.HasPrefix(msg, want) {
+		want := "<stdin>:1:1: note: spec.suspend: DLRover starts the job's master all the same"
+		if !strings.HasPrefix(msg, want) {
 			t.Errorf("%s: %q on standard error, want %q", command, msg, want)
 		}
 	}
@@ -25,18 +27,32 @@ spec: {framework: dlrover, target: elasticjob, image: "x:1", command: [python, t
 
 // TestGangNotes: what is off by default in a cluster is told wherever a gang depends on it, and nowhere else.
 func TestGangNotes(t *testing.T) {
-	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\nspec: {image: 'x:1', command: [python, train.py], workers: {replicas: 2}, "
+	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
+		"spec: {image: 'x:1', command: [python, train.py], workers: {replicas: 2}, "
 	const gang = "<stdin>:1:1: note: spec.gang.scheduler: "
 	for _, c := range []struct{ spec, want string }{
-		{"framework: horovod, target: mpijob, gang: {scheduler: volcano}", gang + "the MPI operator must have been started with --gang-scheduling=volcano, "},
-		{"framework: horovod, target: mpijob, gang: {scheduler: coscheduling}", gang + "the MPI operator must have been started with --gang-scheduling=scheduler-plugins-scheduler, "},
+		{
+			"framework: horovod, target: mpijob, gang: {scheduler: volcano}",
+			gang + "the MPI operator must have been started with --gang-scheduling=volcano, ",
+		},
+		{
+			"framework: horovod, target: mpijob, gang: {scheduler: coscheduling}",
+			gang + "the MPI operator must have been started with --gang-scheduling=scheduler-plugins-scheduler, ",
+		},
 		{"framework: horovod, target: mpijob, gang: {scheduler: koordinator, mode: NonStrict}", ""},
-		{"target: pytorchjob, gang: {scheduler: kueue, queue: q}", gang + "Kueue's integration kubeflow.org/pytorchjob is off by default"},
+		{
+			"target: pytorchjob, gang: {scheduler: kueue, queue: q}",
+			gang + "Kueue's integration kubeflow.org/pytorchjob is off by default",
+		},
 		{"target: pytorchjob, gang: {scheduler: volcano}", ""},
 		{"target: job, gang: {scheduler: kueue, queue: q}", ""},
-		{"kubernetesVersion: '1.36', gang: {scheduler: kubernetes}", gang + "the feature gates GenericWorkload and GangScheduling"},
+		{
+			"kubernetesVersion: '1.36', gang: {scheduler: kubernetes}",
+			gang + "the feature gates GenericWorkload and GangScheduling",
+		},
 		{"kubernetesVersion: '1.37', gang: {scheduler: kubernetes}", gang + "the feature gate GenericWorkload,"},
-		{"framework: mxnet, target: mxjob", "<stdin>:1:1: note: spec.target: training-operator 1.8.1 is the last release"},
+		{"framework: mxnet, target: mxjob", "<stdin>:1:1: note: spec.target: training-operator 1.8.1 is the last " +
+			"release"},
 	} {
 		_, msg, code := tegen(head+c.spec+"}\n", "render", "-")
 		if code != exitOK || c.want == "" && msg != "" || !strings.HasPrefix(msg, c.want) {
@@ -60,8 +76,8 @@ spec: {framework: mxnet, image: "x:1", command: [python, train.py], workers: {re
 	}
 }
 
-// TestNoteOfStore: a c10d companion takes all workers with it, and where that ends the job it is told. The workers are as
-// many as run now: an elastic job that grows is rendered again.
+// TestNoteOfStore: a c10d companion takes all workers with it, and where that ends the job it is told. The workers are
+// as many as run now: an elastic job that grows is rendered again.
 func TestNoteOfStore(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
 		"spec: {image: 'x:1', command: [python, train.py], images: {rendezvous: 'r:1'}, "
@@ -69,7 +85,8 @@ func TestNoteOfStore(t *testing.T) {
 	for _, c := range []struct{ spec, want string }{
 		{"workers: {replicas: 6}", ""},
 		{"workers: {replicas: 7}", low + "6 is too low for 7 workers: "},
-		{"workers: {replicas: 7}", "set it to 7 or more for each loss that the job is to survive" + perWorker + ", or use launcher: tegen"},
+		{"workers: {replicas: 7}", "set it to 7 or more for each loss that the job is to survive" + perWorker +
+			", or use launcher: tegen"},
 		{"workers: {replicas: 3, min: 1, max: 9}", ""},
 		{"workers: {replicas: 7}, failure: {restarts: 7}", ""},
 		{"workers: {replicas: 4}, failure: {restarts: 3}", low + "3 is too low for 4 workers: "},
@@ -79,11 +96,13 @@ func TestNoteOfStore(t *testing.T) {
 		{"workers: {replicas: 7}, rendezvous: {backend: etcd}", ""},
 		{"workers: {replicas: 7}, launcher: tegen, rendezvous: {backend: etcd, companion: {storage: {size: 1Gi}}}", ""},
 		{"workers: {replicas: 7}, target: pods", ""},
-		{"workers: {replicas: 7}, target: jobset", "set it to 7 or more for each loss that the job is to survive" + perWorker},
+		{"workers: {replicas: 7}, target: jobset", "set it to 7 or more for each loss that the job is to survive" +
+			perWorker},
 		{"workers: {replicas: 6}, target: vcjob", ""},
 		{"workers: {replicas: 7}, target: vcjob", "survive, or use launcher: tegen"},
 		{"workers: {replicas: 5}, target: pytorchjob", ""},
-		{"workers: {replicas: 6}, target: pytorchjob", "set it to 7 or more for each loss that the job is to survive, or use launcher: tegen"},
+		{"workers: {replicas: 6}, target: pytorchjob", "set it to 7 or more for each loss that the job is to " +
+			"survive, or use launcher: tegen"},
 	} {
 		_, msg, code := tegen(head+c.spec+"}\n", "vet", "-")
 		if code != exitOK || c.want == "" && msg != "" || !strings.Contains(msg, c.want) {
@@ -109,12 +128,20 @@ const (
 
 // TestNoteOfTaken: what an environment takes away of what the author wrote is told, and nothing of what nobody wrote.
 func TestNoteOfTaken(t *testing.T) {
-	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, resources: {%}}\n" + place
+	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, resources: {%}}\n" +
+		place
 	const head = "spec.resources: the Environment leaves "
 	for _, c := range []struct{ resources, env, want string }{
-		{"gpu: 8, cpu: 1, memory: 4Gi", "{overrides: {resources: {gpu: 0}}}", head + "gpu 0 of 8 to each worker, which runs with workers.processes 1: a script that needs an accelerator fails here\n"},
+		{
+			"gpu: 8, cpu: 1, memory: 4Gi", "{overrides: {resources: {gpu: 0}}}",
+			head + "gpu 0 of 8 to each worker, which runs with workers.processes 1: a script that needs an " +
+				"accelerator fails here\n",
+		},
 		{"gpu: 8, cpu: 1, memory: 4Gi", "{overrides: {resources: {gpu: 2}}}", head + "gpu 2 of 8 to each worker\n"},
-		{"cpu: 8, memory: 32Gi", "{caps: {cpu: 200m, memory: 1Gi}}", head + "cpu 200m of 8, memory 1Gi of 32Gi to each worker\n"},
+		{
+			"cpu: 8, memory: 32Gi", "{caps: {cpu: 200m, memory: 1Gi}}",
+			head + "cpu 200m of 8, memory 1Gi of 32Gi to each worker\n",
+		},
 		{"memory: 32Gi", "{overrides: {resources: {memory: 2Gi}}}", head + "memory 2Gi of 32Gi to each worker\n"},
 		{"", "{caps: {cpu: 200m}, overrides: {resources: {gpu: 0}}}", ""},
 		{"cpu: 8, memory: 32Gi, gpu: 1", "{caps: {cpu: 8, memory: 32Gi}}", ""},
@@ -130,12 +157,14 @@ func TestNoteOfTaken(t *testing.T) {
 func TestNoteOfChange(t *testing.T) {
 	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, "
 	for more, want := range map[string]string{
-		"gitops: false":                    "",
-		"gitops: true":                     "",
-		"gitops: true, target: jobset":     "",
-		"gitops: true, hashedNames: false": "spec.hashedNames: without it the API server refuses a new image or command as long as the old Job is there",
-		"gitops: true, target: pods":       "spec.target: the API server refuses a new command for pods that are there",
-		"gitops: true, target: pytorchjob": "spec.target: a new image or command reaches only pods that are made from then on: delete the PyTorchJob",
+		"gitops: false":                "",
+		"gitops: true":                 "",
+		"gitops: true, target: jobset": "",
+		"gitops: true, hashedNames: false": "spec.hashedNames: without it the API server refuses a new image or " +
+			"command as long as the old Job is there",
+		"gitops: true, target: pods": "spec.target: the API server refuses a new command for pods that are there",
+		"gitops: true, target: pytorchjob": "spec.target: a new image or command reaches only pods that are made " +
+			"from then on: delete the PyTorchJob",
 		"gitops: true, target: jobset, placement: {nodeSelector: {long: name}}": "spec.hashedNames: ",
 		"gitops: true, hashedNames: true":                                       "",
 		"hashedNames: false":                                                    "",
@@ -156,8 +185,12 @@ func TestNoteOfChange(t *testing.T) {
 
 // TestNoteOfScript: a path is started as a program, which only its image can say whether it is.
 func TestNoteOfScript(t *testing.T) {
-	const want = "spec.command[0]: ./train.py is started as a program: it must be executable and name Python in a first line of #!, or write [python, ./train.py]\n"
-	for command, told := range map[string]bool{"./train.py, --lr=1": true, "python, ./train.py": false, "/opt/train": false} {
+	const want = "spec.command[0]: ./train.py is started as a program: it must be executable and name Python in a " +
+		"first line of #!, or write [python, ./train.py]\n"
+	for command, told := range map[string]bool{
+		"./train.py, --lr=1": true, "python, ./train.py": false,
+		"/opt/train": false,
+	} {
 		got := noted(t, jobHead+"image: 'x:1', command: ["+command+"], workers: {replicas: 2}}\n")
 		if (got == want) != told || !told && got != "" {
 			t.Errorf("[%s]: %q", command, got)
@@ -186,13 +219,15 @@ func TestNoteOfImage(t *testing.T) {
 		if strings.Contains(c.spec, "args:") { // of the image's own entrypoint
 			command = ""
 		}
-		text := jobHead + c.spec + command + "image: '" + c.image + "', workers: {replicas: 2}, failure: {deadline: 1h}}\n"
+		text := jobHead + c.spec + command + "image: '" + c.image +
+			"', workers: {replicas: 2}, failure: {deadline: 1h}}\n"
 		if strings.Contains(c.spec, "dlrover") {
 			text = strings.Replace(text, "failure: {deadline: 1h}", "suspend: false", 1)
 		}
 		want := ""
 		if c.lacks != "" {
-			want = "spec.image: " + c.image + " comes without " + c.lacks + ": build an image on it that has it (docs/images.md)\n"
+			want = "spec.image: " + c.image + " comes without " + c.lacks +
+				": build an image on it that has it (docs/images.md)\n"
 		}
 		if got := noted(t, text); got != want {
 			t.Errorf("%s {%s}: got %q, want %q", c.image, c.spec, got, want)
@@ -202,18 +237,23 @@ func TestNoteOfImage(t *testing.T) {
 
 // TestNoteOfRun: where two runs of one content have one name, and a store that outlives the job, it is told.
 func TestNoteOfRun(t *testing.T) {
-	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, images: {rendezvous: 'r:1'}, "
-	const head = "spec.rendezvous.id: applied again as it is, workers meet the run that has ended, which the store remembers "
+	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, images: {rendezvous: " +
+		"'r:1'}, "
+	const head = "spec.rendezvous.id: applied again as it is, workers meet the run that has ended, which the store " +
+		"remembers "
 	for more, want := range map[string]string{
-		"rendezvous: {backend: etcd, store: etcd}":                                                                             "",
-		"target: pods, rendezvous: {store: companion}":                                                                         "",
-		"target: pods, rendezvous: {backend: etcd, store: companion}":                                                          "",
-		"target: pods, rendezvous: {backend: etcd, store: etcd}":                                                               head + "for two hours, and end at once: set another id ",
-		"target: pods, rendezvous: {store: external, endpoint: 'store.infra.svc:29400'}":                                       head + "as long as it runs",
-		"target: pytorchjob, rendezvous: {backend: etcd-v2, store: etcd}":                                                      head + "for two hours",
-		"target: elasticjob, rendezvous: {backend: etcd, store: etcd}":                                                         head + "for two hours, and end at once: give the job another name",
-		"target: pods, launcher: tegen, rendezvous: {backend: etcd-v3, store: etcd}":                                           head + "for 10 minutes",
-		"target: pods, rendezvous: {backend: etcd, store: companion, companion: {etcd: {endpoints: ['http://e.infra:2379']}}}": "",
+		"rendezvous: {backend: etcd, store: etcd}":                    "",
+		"target: pods, rendezvous: {store: companion}":                "",
+		"target: pods, rendezvous: {backend: etcd, store: companion}": "",
+		"target: pods, rendezvous: {backend: etcd, store: etcd}": head +
+			"for two hours, and end at once: set another id ",
+		"target: pods, rendezvous: {store: external, endpoint: 'store.infra.svc:29400'}": head + "as long as it runs",
+		"target: pytorchjob, rendezvous: {backend: etcd-v2, store: etcd}":                head + "for two hours",
+		"target: elasticjob, rendezvous: {backend: etcd, store: etcd}": head +
+			"for two hours, and end at once: give the job another name",
+		"target: pods, launcher: tegen, rendezvous: {backend: etcd-v3, store: etcd}": head + "for 10 minutes",
+		"target: pods, rendezvous: {backend: etcd, store: companion, companion: {etcd: {endpoints: " +
+			"['http://e.infra:2379']}}}": "",
 	} {
 		if got := noted(t, spec+more+"}\n"); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got %q, want %q", more, got, want)
@@ -235,7 +275,8 @@ spec: {image: "x:1", command: [python, train.py], workers: {replicas: 2}, securi
 		"framework: horovod, horovod: {controller: mpi}":                                           false,
 	} {
 		_, msg, code := tegen(strings.Replace(job, "%", spec, 1), "vet", "-")
-		if code != exitOK || strings.Contains(msg, "note: spec.image: ByteScheduler's own Dockerfiles end in a working directory under /root, which user 1234 cannot enter") != noted {
+		if code != exitOK || strings.Contains(msg, "note: spec.image: ByteScheduler's own Dockerfiles end in a "+
+			"working directory under /root, which user 1234 cannot enter") != noted {
 			t.Errorf("%s: exit %d, %q on standard error, want the note: %t", spec, code, msg, noted)
 		}
 	}

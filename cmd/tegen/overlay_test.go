@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestCappedCPU: where a place leaves a worker a fraction of a core, its cluster does not hold the worker to it. Nothing
-// that is rendered says so: on a kubelet with quotas the jobs would run, and import torch for half a minute.
+// TestCappedCPU: where a place leaves a worker a fraction of a core, its cluster does not hold the worker to it.
+// Nothing that is rendered says so: on a kubelet with quotas the jobs would run, and import torch for half a minute.
 func TestCappedCPU(t *testing.T) {
 	atRoot(t)
 	places, err := filepath.Glob("overlays/*/environment.yaml")
@@ -34,7 +34,8 @@ func TestCappedCPU(t *testing.T) {
 		}
 		held++
 		if cluster := filepath.Join(filepath.Dir(place), "cluster.yaml"); !unlimited(t, content(t, cluster)) {
-			t.Errorf("%s caps cpu at %s, and %s has no KubeletConfiguration with cpuCFSQuota: false", place, limit, cluster)
+			t.Errorf("%s caps cpu at %s, and %s has no KubeletConfiguration with cpuCFSQuota: false", place, limit,
+				cluster)
 		}
 	}
 	if held == 0 {

@@ -56,7 +56,8 @@ func newPlanCmd(s streams) *cobra.Command {
 		ValidArgsFunction: yamlFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
 			if !slices.Contains(formats, opts.output) {
-				return usagef("unknown output %q: -o of plan is a format, one of %s; only render writes to a directory", opts.output, strings.Join(formats, ", "))
+				return usagef("unknown output %q: -o of plan is a format, one of %s; only render writes to a directory",
+					opts.output, strings.Join(formats, ", "))
 			}
 			if opts.inventory == "-" && slices.Contains(files, "-") {
 				return usagef("standard input cannot be both the jobs and the inventory")
@@ -65,7 +66,8 @@ func newPlanCmd(s streams) *cobra.Command {
 		},
 	}
 	addOverlayFlag(cmd, &opts.overlay)
-	addOptional(cmd, &opts.inventory, "inventory", "file, or -", "file of Nodes and Pods as kubectl prints them, or - for standard input")
+	addOptional(cmd, &opts.inventory, "inventory", "file, or -",
+		"file of Nodes and Pods as kubectl prints them, or - for standard input")
 	cmd.Flags().StringVarP(&opts.output, "output", "o", formats[0], "format: "+strings.Join(formats, " or "))
 	err := errors.Join(
 		cmd.MarkFlagFilename("inventory", "yaml", "yml", "json"),

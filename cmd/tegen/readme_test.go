@@ -102,20 +102,23 @@ func TestReadmeTree(t *testing.T) {
 func renderMinimal(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if _, msg, code := tegen("", "render", "fixtures/valid/minimal.yaml", "-o", filepath.Join(dir, "rendered")); code != exitOK {
+	if _, msg, code := tegen("", "render", "fixtures/valid/minimal.yaml", "-o",
+		filepath.Join(dir, "rendered")); code != exitOK {
 		t.Fatalf("exit %d:\n%s", code, msg)
 	}
 	return dir
 }
 
-var peersRow = regexp.MustCompile("(?m)^\\| (?:[^|]*) \\| (?:nothing, with the image named|(?:nothing, without the image; or )?`(rendezvous: [^`]*)`(?:, `(launcher: tegen)`)?) \\|$")
+var peersRow = regexp.MustCompile("(?m)^\\| (?:[^|]*) \\| (?:nothing, with the image named|(?:nothing, without the " +
+	"image; or )?`(rendezvous: [^`]*)`(?:, `(launcher: tegen)`)?) \\|$")
 
 // TestReadmePeers renders each row of the table of stores at the place that the README's Environment describes.
 func TestReadmePeers(t *testing.T) {
 	blocks := readme(t)
 	place := t.TempDir()
 	for name, text := range map[string]string{
-		"environment.yaml": marked(t, blocks, "lab/environment.yaml").text, "tegen.yaml": content(t, "overlays/kind/tegen.yaml"),
+		"environment.yaml": marked(t, blocks, "lab/environment.yaml").text, "tegen.yaml": content(t,
+			"overlays/kind/tegen.yaml"),
 		"kustomization.yaml": "resources: [environment.yaml]\ntransformers: [tegen.yaml]\n",
 	} {
 		if err := os.WriteFile(filepath.Join(place, name), []byte(text), 0o600); err != nil {
@@ -134,7 +137,8 @@ func TestReadmePeers(t *testing.T) {
 			t.Errorf("%s: exit %d:\n%s", row[0], code, msg)
 		}
 		companion := row[1] == "" || strings.Contains(row[1], "companion")
-		if strings.Contains(out, "registry.example/tegen-rendezvous:1.0.0\n        args:\n        - serve") != companion {
+		if strings.Contains(out,
+			"registry.example/tegen-rendezvous:1.0.0\n        args:\n        - serve") != companion {
 			t.Errorf("%s: a companion is rendered: %t", row[0], !companion)
 		}
 	}
@@ -216,7 +220,8 @@ func TestReadmeCheck(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, file), []byte(marked(t, blocks, file).text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(dir, "production"))
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+		filepath.Join(dir, "production"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +369,10 @@ var localLink = regexp.MustCompile(`\]\(([^):]+)\)`)
 // TestLinks follows every link of the prose that stays in the repository.
 func TestLinks(t *testing.T) {
 	atRoot(t)
-	for _, doc := range []string{"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/images.md", "docs/plan.md", "docs/rendezvous.md", "docs/checkpoints.md"} {
+	for _, doc := range []string{
+		"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/images.md", "docs/plan.md",
+		"docs/rendezvous.md", "docs/checkpoints.md",
+	} {
 		text, err := os.ReadFile(doc)
 		if err != nil {
 			t.Fatal(err)

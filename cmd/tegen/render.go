@@ -14,8 +14,8 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/internal/render"
-	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/internal/tree"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -31,10 +31,11 @@ it, but in this process. Without files, the overlay's own jobs are rendered.
 
 With -o DIR every job gets a folder of its own: a file a concern, and a
 kustomization.yaml that lists them. Files that an earlier render of the same job
-wrote and this one does not are removed; a file that tegen did not write is never
-touched, and no link in DIR is followed. The folder of a job that is gone stays until
-you remove it; a render of several files, or of none, notes which it did not write. One render at a time writes there; another
-one waits for it, for ten seconds. What is interrupted puts back what it changed.
+wrote and this one does not are removed; files that tegen did not write are never
+changed, and links in DIR are not followed. The folder of a removed job stays
+until you delete it; a render of several files, or of none, prints a note that
+names such folders. One render at a time writes to DIR; another waits for up to
+ten seconds. A render that is interrupted restores what it changed.
 
 If anything is wrong, every mistake is reported, nothing is printed and no file
 changes.`
@@ -78,7 +79,8 @@ func checkDirectory(dir string) error {
 	case "":
 		return usagef("-o needs the name of a directory, or - for standard output")
 	case "json", "yaml", "yml", "text", "wide", "name":
-		return usagef("%q is a format, and -o of render is a directory: manifests are YAML always; ./%s is a directory of that name", dir, dir)
+		return usagef("%q is a format, and -o of render is a directory: manifests are YAML always; ./%s is a "+
+			"directory of that name", dir, dir)
 	}
 	return nil
 }
@@ -90,8 +92,8 @@ func addOverlayFlag(cmd *cobra.Command, overlay *string) {
 	}
 }
 
-// addOptional adds a flag that may be left out, but not be empty, as it is where a script's variable is unset: the command
-// would do something else and succeed.
+// addOptional adds a flag that may be left out, but not be empty, as it is where a script's variable is unset: the
+// command would do something else and succeed.
 func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
 	cmd.Flags().StringVar(value, flag, "", usage)
 	before := cmd.PreRunE
@@ -135,7 +137,8 @@ func noteOthers(s streams, dir string, bundles []render.Bundle) error {
 	if len(others) == 0 {
 		return nil
 	}
-	_, err = fmt.Fprintf(s.err, "%s: note: it also holds what was rendered of %s: remove the folder of a job that is gone, or it goes on being applied\n", printable(dir), few(others))
+	_, err = fmt.Fprintf(s.err, "%s: note: it also holds what was rendered of %s: remove the folder of a job that is "+
+		"gone, or it goes on being applied\n", printable(dir), few(others))
 	return err
 }
 
@@ -154,7 +157,8 @@ func build(s streams, files []string, overlay string) (*krm.Output, error) {
 	} else {
 		out.Bundles, err = plain(sources)
 	}
-	if err == nil && len(out.Bundles) == 0 && len(out.Rest) == 0 { // an empty render would have a reconciler delete everything
+	// an empty render would have a reconciler delete everything
+	if err == nil && len(out.Bundles) == 0 && len(out.Rest) == 0 {
 		err = errors.New("nothing to render: there is no TrainingJob in the input")
 	}
 	if err != nil {

@@ -31,7 +31,8 @@ func TestSignals(t *testing.T) {
 		var msg bytes.Buffer
 		done := make(chan int)
 		go func() {
-			done <- run([]string{"tegen", "render", filepath.Join(root, "fixtures/valid/minimal.yaml"), "-o", dir}, strings.NewReader(""), &bytes.Buffer{}, &msg)
+			done <- run([]string{"tegen", "render", filepath.Join(root, "fixtures/valid/minimal.yaml"), "-o", dir},
+				strings.NewReader(""), &bytes.Buffer{}, &msg)
 		}()
 		for code := -1; code < 0; {
 			self, err := os.FindProcess(os.Getpid())

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestSources: a fixture that has the values of somebody's example has them word for word and where they stand there, so
-// that who knows the example finds it again. Each row is taken from the manifest that it names, by hand, and never from
-// the fixture; what the fixture says otherwise on purpose is in but.
+// TestSources: a fixture that has the values of somebody's example has them word for word and where they stand there,
+// so that who knows the example finds it again. Each row is taken from the manifest that it names, by hand, and never
+// from the fixture; what the fixture says otherwise on purpose is in but.
 func TestSources(t *testing.T) {
 	atRoot(t)
 	for _, c := range []struct {
@@ -54,7 +54,10 @@ kind: PersistentVolumeClaim
 metadata: {name: efs-claim}
 spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 5Gi}}}
 `},
-		{"classy-vision", "the same, classy-vision.yaml", [][2]string{{"<BUCKET>/petctl/<USER>/<JOB_ID>", "torchelastic-shared-data/petctl/alice/classy-vision"}}, `
+		{
+			"classy-vision", "the same, classy-vision.yaml",
+			[][2]string{{"<BUCKET>/petctl/<USER>/<JOB_ID>", "torchelastic-shared-data/petctl/alice/classy-vision"}},
+			`
 kind: Pod
 metadata: {name: classy-vision-worker-1}
 spec:
@@ -67,9 +70,14 @@ spec:
 ---
 kind: Service
 metadata: {name: classy-vision-worker-2}
-`},
-		{"torchelastic-elasticjob-imagenet", "pytorch/elastic v0.2.0rc1: kubernetes/config/samples/imagenet.yaml, etcd.yaml", [][2]string{
-			{"<your_etcd_endpoint>:<your_etcd_port>", "etcd-service:2379"}, {"maxReplicas: 2", "maxReplicas: 3"}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`},
+`,
+		},
+		{"torchelastic-elasticjob-imagenet", "pytorch/elastic v0.2.0rc1: kubernetes/config/samples/imagenet.yaml, " +
+			"etcd.yaml", [][2]string{
+			{"<your_etcd_endpoint>:<your_etcd_port>", "etcd-service:2379"}, {
+				"maxReplicas: 2",
+				"maxReplicas: 3",
+			}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`},
 		}, `
 kind: ElasticJob
 metadata: {name: imagenet, namespace: elastic-job}
@@ -98,7 +106,10 @@ spec:
             resources: {limits: {nvidia.com/gpu: 1}}
 `},
 		{"dlrover-elasticjob-torch-mnist", "dlrover docs/tutorial/gang_scheduling.md, case 1", [][2]string{
-			{"--nproc_per_node=2", "--nproc_per_node=1"}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`}, {"min-available: 4", `min-available: "4"`},
+			{"--nproc_per_node=2", "--nproc_per_node=1"}, {
+				"nvidia.com/gpu: 1",
+				`nvidia.com/gpu: "1"`,
+			}, {"min-available: 4", `min-available: "4"`},
 		}, `
 kind: ElasticJob
 metadata: {name: torch-mnist-gang, namespace: dlrover}
@@ -176,7 +187,10 @@ spec:
           workingDir: /mxnet/example/image-classification
         restartPolicy: OnFailure
 `},
-		{"mxnet-mxjob-minimal", "kubeflow/mxnet-operator: examples/train/mx_job_dist_gpu_v1.yaml", [][2]string{{"image: mxjob/", "image: docker.io/mxjob/"}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`}}, `
+		{
+			"mxnet-mxjob-minimal", "kubeflow/mxnet-operator: examples/train/mx_job_dist_gpu_v1.yaml",
+			[][2]string{{"image: mxjob/", "image: docker.io/mxjob/"}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`}},
+			`
 kind: MXJob
 metadata: {name: mxnet-job}
 spec:
@@ -191,8 +205,12 @@ spec:
             command: [python]
             args: [/incubator-mxnet/example/image-classification/train_mnist.py, --num-epochs, "10", --num-layers, "2", --kv-store, dist_device_sync, --gpus, "0"]
             resources: {limits: {nvidia.com/gpu: 1}}
-`},
-		{"mxnet-mxjob-byteps", "kubeflow/mxnet-operator: examples/train/byteps_dist_gpu_v1beta1.yaml", [][2]string{{"nvidia.com/gpu: 8", `nvidia.com/gpu: "8"`}}, `
+`,
+		},
+		{
+			"mxnet-mxjob-byteps", "kubeflow/mxnet-operator: examples/train/byteps_dist_gpu_v1beta1.yaml",
+			[][2]string{{"nvidia.com/gpu: 8", `nvidia.com/gpu: "8"`}},
+			`
 kind: MXJob
 metadata: {name: byteps-mxnet-job}
 spec:
@@ -209,7 +227,8 @@ spec:
             args: [python3, /usr/local/byteps/example/mxnet/train_imagenet_byteps.py, --benchmark, "1", --batch-size=32]
             resources: {limits: {nvidia.com/gpu: 8}}
           volumes: [{emptyDir: {medium: Memory}}]
-`},
+`,
+		},
 	} {
 		for _, pair := range c.but {
 			if !strings.Contains(c.objects, pair[0]) {
@@ -272,8 +291,8 @@ func objects(t *testing.T, stream string) map[string]map[string]any {
 	return all
 }
 
-// lacking is the first of what is wanted that is not there, with its path, "" where all is. Of a mapping the named fields
-// are wanted, of a list the items, in their order, maybe with others between them.
+// lacking is the first of what is wanted that is not there, with its path, "" where all is. Of a mapping the named
+// fields are wanted, of a list the items, in their order, maybe with others between them.
 func lacking(want, got any, path string) string {
 	switch want := want.(type) {
 	case map[string]any:
@@ -303,7 +322,8 @@ func lacking(want, got any, path string) string {
 
 // TestLacking: the value of another field, or of another item, is none.
 func TestLacking(t *testing.T) {
-	const have = "kind: A\nmetadata: {name: a}\nspec: {replicas: 3, max: 2, args: [a, b, c], pods: [{name: v, of: 1}, {name: w, of: 2}]}\n"
+	const have = "kind: A\nmetadata: {name: a}\nspec: {replicas: 3, max: 2, args: [a, b, c], pods: [{name: v, of: " +
+		"1}, {name: w, of: 2}]}\n"
 	for want, lacks := range map[string]string{
 		"{replicas: 3, args: [a, c]}":    "",
 		"{pods: [{name: w, of: 2}]}":     "",

@@ -28,10 +28,18 @@ func TestTerminal(t *testing.T) {
 // TestNamesOfFiles: a file's name neither reaches the terminal as commands nor looks like another message.
 func TestNamesOfFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a\x1b[2J\nb.yaml:1:1: spec: forged.yaml")
-	if err := os.WriteFile(name, []byte("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: \"x\\e[2J\"}\nspec: {}\n"), 0o644); err != nil {
+	if err := os.WriteFile(name, []byte("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n"+
+		"metadata: {name: \"x\\e[2J\"}\nspec: {}\n"), 0o644); err != nil {
 		t.Skip("no such names here")
 	}
-	for _, args := range [][]string{{"vet", name}, {"vet", name + "gone"}, {"check", name + "gone"}, {"import", name}, {"explain", "spec.\x1b[2J"}, {"plan", name}} {
+	for _, args := range [][]string{
+		{"vet", name},
+		{"vet", name + "gone"},
+		{"check", name + "gone"},
+		{"import", name},
+		{"explain", "spec.\x1b[2J"},
+		{"plan", name},
+	} {
 		var out, msg bytes.Buffer
 		run(append([]string{"tegen"}, args...), strings.NewReader(""), &out, &msg)
 		if strings.ContainsRune(out.String()+msg.String(), 0x1b) || msg.Len() == 0 {

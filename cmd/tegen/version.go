@@ -16,7 +16,8 @@ func newVersionCmd(s streams) *cobra.Command {
 		Short: "Print the version, the API it reads, and how it was built",
 		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(s.out, "tegen %s\napi %s\n%s %s/%s\n", buildVersion(), names.APIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(s.out, "tegen %s\napi %s\n%s %s/%s\n", buildVersion(), names.APIVersion,
+				runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

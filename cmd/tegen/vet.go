@@ -9,10 +9,13 @@ sorted.
 
   file:line:col: path: message
 
-It prints nothing when there is none, but for what render too tells on standard
-error of a job that has no mistake, as file:line:col: note: text; a job that a
-patch of the overlay named has no line. "-" reads standard input. An Environment in one of the files is merged into every job
-first; with --overlay the jobs are judged as that overlay would render them.`
+Jobs without a mistake may have notes, which render prints on standard error too:
+
+  file:line:col: note: text
+
+A job that a patch of the overlay renamed has no line. "-" reads standard input.
+An Environment in one of the files is merged into every job first; with --overlay
+the jobs are checked as that overlay renders them.`
 
 const vetExample = `  tegen vet jobs/*.yaml
   tegen vet jobs/*.yaml --overlay overlays/eks`

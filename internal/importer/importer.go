@@ -1,7 +1,11 @@
-// Package importer takes over what others wrote: manifests of training jobs in, the TrainingJobs that render to the same
-// objects out, and a note for whatever they do not say. What is kept is not a matter of belief: each job is rendered,
-// the result compared with what was read, field by field, and every field that differs is a note, unless it was
-// translated into fields of another form.
+// Package importer takes over what others wrote: manifests of training jobs go in, the TrainingJobs that render to the
+// same objects come out, with a note for whatever they do not say. It trusts no reader: each job is rendered, the result is
+// compared with what was read, field by field, and every field that differs is a note, unless it was translated into
+// another form.
+//
+// A file's name begins with its part of the way: input_ reads manifests into objects, kind_ makes a draft of one kind of
+// object each (kinds.go lists them), read_ has what several kinds share, compare_ holds objects against what is rendered,
+// and job_ finishes the job: what it may hold, its podTemplate, what can be left out, its text.
 package importer
 
 import (

@@ -46,8 +46,8 @@ func authorizing(t *testing.T, objs []runtime.Object) authorizer.Authorizer {
 	return rbac.New(static, static, static, static)
 }
 
-// TestAccess asks what the scheduler does of the roles of this release of Kubernetes with the rendered ones, and what it
-// has no business to do.
+// TestAccess asks what the scheduler does of the roles of this release of Kubernetes with the rendered ones, and what
+// it has no business to do.
 func TestAccess(t *testing.T) {
 	objs, err := install.Scheduler(install.Options{Namespace: "ml", Image: "registry.example/s:1", Replicas: 2}, nil)
 	if err != nil {
@@ -73,7 +73,10 @@ func TestAccess(t *testing.T) {
 		{"patch", "scheduling.k8s.io", "podgroups", "status", "train", "a", true, "their conditions"},
 		{"create", "coordination.k8s.io", "leases", "", "ml", "", true, "the first election"},
 		{"update", "coordination.k8s.io", "leases", "", "ml", "tegen-scheduler", true, "staying the leader"},
-		{"get", "", "configmaps", "", "kube-system", "extension-apiserver-authentication", true, "who asks for metrics"},
+		{
+			"get", "", "configmaps", "", "kube-system", "extension-apiserver-authentication", true,
+			"who asks for metrics",
+		},
 		{"create", "authentication.k8s.io", "tokenreviews", "", "", "", true, "who asks for metrics"},
 		{"create", "authorization.k8s.io", "subjectaccessreviews", "", "", "", true, "who may have metrics"},
 
@@ -90,13 +93,15 @@ func TestAccess(t *testing.T) {
 	} {
 		got, _, err := server.Authorize(t.Context(), authorizer.AttributesRecord{
 			User: serviceaccount.UserInfo("ml", "tegen-scheduler", ""), ResourceRequest: true, APIVersion: "v1",
-			Verb: tc.verb, APIGroup: tc.group, Resource: tc.resource, Subresource: tc.sub, Namespace: tc.namespace, Name: tc.name,
+			Verb: tc.verb, APIGroup: tc.group, Resource: tc.resource, Subresource: tc.sub, Namespace: tc.namespace,
+			Name: tc.name,
 		})
 		if err != nil {
 			t.Error(err)
 		}
 		if (got == authorizer.DecisionAllow) != tc.want {
-			t.Errorf("%s %s/%s %s in %q (%s): allowed %t", tc.verb, tc.resource, tc.sub, tc.name, tc.namespace, tc.why, !tc.want)
+			t.Errorf("%s %s/%s %s in %q (%s): allowed %t", tc.verb, tc.resource, tc.sub, tc.name, tc.namespace, tc.why,
+				!tc.want)
 		}
 	}
 }

@@ -110,13 +110,17 @@ func (d *document) read(text []byte) bool {
 
 // ofKind says whether the text is a configuration of the version that the scheduler reads.
 func (d *document) ofKind() bool {
-	for _, f := range []struct{ name, want string }{{"apiVersion", configv1.SchemeGroupVersion.String()}, {"kind", configKind}} {
+	for _, f := range []struct{ name, want string }{
+		{"apiVersion", configv1.SchemeGroupVersion.String()},
+		{"kind", configKind},
+	} {
 		got := ""
 		if n := yamldoc.Field(d.root, f.name); n != nil {
 			got = n.Value
 		}
 		if got != f.want {
-			d.fail(f.name, "kind", "must be %s, not %q: --config takes what kube-scheduler's --config does", f.want, got)
+			d.fail(f.name, "kind", "must be %s, not %q: --config takes what kube-scheduler's --config does", f.want,
+				got)
 		}
 	}
 	return len(d.errs) == 0
@@ -131,7 +135,8 @@ func (d *document) decode(asJSON []byte) bool {
 			d.fail("", "decode", "%v", e)
 			continue
 		}
-		d.fail(field.FieldPath(), "unknown-field", "is not a field of %s of %s: correct its name or remove it", configKind, configv1.SchemeGroupVersion)
+		d.fail(field.FieldPath(), "unknown-field", "is not a field of %s of %s: correct its name or remove it",
+			configKind, configv1.SchemeGroupVersion)
 	}
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -160,35 +165,46 @@ func word(t reflect.Type) string {
 	return "a number"
 }
 
-// leaderElection holds the election against the Role and the Deployment: a rollout alone has two pods run at a time, and
-// two that schedule would give one place to two pods.
+// leaderElection holds the election against the Role and the Deployment: a rollout alone has two pods run at a time,
+// and two that schedule would give one place to two pods.
 func (d *document) leaderElection(namespace string) {
 	l := &d.config.LeaderElection
 	if yamldoc.Field(d.root, "leaderElection") == nil {
-		d.fail("leaderElection", "required", "is missing, and with it the Lease by which one of the replicas leads: write {leaderElect: true, resourceName: %s, resourceNamespace: %s}",
+		d.fail("leaderElection", "required", "is missing, and with it the Lease by which one of the replicas leads: "+
+			"write {leaderElect: true, resourceName: %s, resourceNamespace: %s}",
 			names.Scheduler, namespace)
 		return
 	}
 	if l.LeaderElect != nil && !*l.LeaderElect {
-		d.fail("leaderElection.leaderElect", "leader", "must be true: two replicas that both schedule give one place to two pods; write true, or leave it out")
+		d.fail("leaderElection.leaderElect", "leader", "must be true: two replicas that both schedule give one place "+
+			"to two pods; write true, or leave it out")
 	}
 	if l.ResourceLock != "" && l.ResourceLock != "leases" {
-		d.fail("leaderElection.resourceLock", "leader", "must be leases, not %q: kube-scheduler has no other; leave it out", l.ResourceLock)
+		d.fail("leaderElection.resourceLock", "leader", "must be leases, not %q: kube-scheduler has no other; leave "+
+			"it out", l.ResourceLock)
 	}
 	switch {
 	case l.ResourceName == "":
-		d.fail("leaderElection.resourceName", "required", "is missing: kube-scheduler would take %s, the name of the cluster's own Lease; write resourceName: %s", clusterLease, names.Scheduler)
+		d.fail("leaderElection.resourceName", "required", "is missing: kube-scheduler would take %s, the name of the "+
+			"cluster's own Lease; write resourceName: %s", clusterLease, names.Scheduler)
 	case l.ResourceName == clusterLease && namespace == systemNamespace:
-		d.fail("leaderElection.resourceName", "leader", "must not be %s in %s, the Lease of the cluster's own scheduler, which would then stand by for this one; write %s", clusterLease, systemNamespace, names.Scheduler)
+		d.fail("leaderElection.resourceName", "leader", "must not be %s in %s, the Lease of the cluster's own "+
+			"scheduler, which would then stand by for this one; write %s", clusterLease, systemNamespace,
+			names.Scheduler)
 	case len(validation.IsDNS1123Subdomain(l.ResourceName)) > 0:
-		d.fail("leaderElection.resourceName", "format", "must be the name of a Lease, of lower case letters, digits, '-' and '.', not %q", l.ResourceName)
+		d.fail("leaderElection.resourceName", "format", "must be the name of a Lease, of lower case letters, digits, "+
+			"'-' and '.', not %q", l.ResourceName)
 	}
 	switch l.ResourceNamespace {
 	case namespace:
 	case "":
-		d.fail("leaderElection.resourceNamespace", "required", "is missing: kube-scheduler would take %s, where the rendered Role does not reach; write resourceNamespace: %s", systemNamespace, namespace)
+		d.fail("leaderElection.resourceNamespace", "required",
+			"is missing: kube-scheduler would take %s, where the rendered Role does not reach; write "+
+				"resourceNamespace: %s", systemNamespace, namespace)
 	default:
-		d.fail("leaderElection.resourceNamespace", "leader", "must be the namespace of the installation, %q, not %q: the rendered Role is for a Lease there; change it, or give --namespace %s",
+		d.fail("leaderElection.resourceNamespace", "leader",
+			"must be the namespace of the installation, %q, not %q: the rendered Role is for a Lease there; change "+
+				"it, or give --namespace %s",
 			namespace, l.ResourceNamespace, l.ResourceNamespace)
 	}
 }
@@ -196,13 +212,15 @@ func (d *document) leaderElection(namespace string) {
 // client refuses a way to the API server that no pod has.
 func (d *document) client() {
 	if path := d.config.ClientConnection.Kubeconfig; path != "" {
-		d.fail("clientConnection.kubeconfig", "client", "must be left out, not %q: the pod has no such file and uses its ServiceAccount", path)
+		d.fail("clientConnection.kubeconfig", "client", "must be left out, not %q: the pod has no such file and uses "+
+			"its ServiceAccount", path)
 	}
 }
 
 func (d *document) profiles() {
 	if len(d.config.Profiles) == 0 {
-		d.fail("profiles", "required", "is missing: kube-scheduler would take one profile for the pods of %s, which the cluster's own scheduler places too; write one with another schedulerName",
+		d.fail("profiles", "required", "is missing: kube-scheduler would take one profile for the pods of %s, which "+
+			"the cluster's own scheduler places too; write one with another schedulerName",
 			clusterProfile)
 	}
 	seen := map[string]int{}
@@ -210,12 +228,15 @@ func (d *document) profiles() {
 		path := fmt.Sprintf("profiles[%d].schedulerName", i)
 		switch name := p.SchedulerName; {
 		case name == nil || *name == "":
-			d.fail(path, "required", "is missing: write the name that pods give in spec.schedulerName, such as %s", names.Scheduler)
+			d.fail(path, "required", "is missing: write the name that pods give in spec.schedulerName, such as %s",
+				names.Scheduler)
 		case *name == clusterProfile:
-			d.fail(path, "profile", "must not be %s: the cluster's own scheduler places the same pods; give it another name, such as %s", clusterProfile, names.Scheduler)
+			d.fail(path, "profile", "must not be %s: the cluster's own scheduler places the same pods; give it "+
+				"another name, such as %s", clusterProfile, names.Scheduler)
 		default:
 			if first, ok := seen[*name]; ok {
-				d.fail(path, "profile", "must differ from profiles[%d].schedulerName, %q: a pod names one profile; rename or remove one", first, *name)
+				d.fail(path, "profile", "must differ from profiles[%d].schedulerName, %q: a pod names one profile; "+
+					"rename or remove one", first, *name)
 				continue
 			}
 			seen[*name] = i

@@ -51,21 +51,24 @@ const maxReplicas = 10
 func (o Options) Check() error {
 	var errs []error
 	if wrong := validation.IsDNS1123Label(o.Namespace); len(wrong) > 0 {
-		errs = append(errs, fmt.Errorf("--namespace: must be a name of lower case letters, digits and '-', of 63 characters at most, not %q", o.Namespace))
+		errs = append(errs, fmt.Errorf("--namespace: must be a name of lower case letters, digits and '-', of 63 "+
+			"characters at most, not %q", o.Namespace))
 	}
 	if o.Image == "" {
-		errs = append(errs, errors.New("--image: this build of tegen is no release, so no published image belongs to it: build one with 'make image', push it to your registry, and name it here"))
+		errs = append(errs, errors.New("--image: this build of tegen is no release, so no published image belongs to "+
+			"it: build one with 'make image', push it to your registry, and name it here"))
 	} else if err := schema.CheckImage(o.Image); err != nil {
 		errs = append(errs, fmt.Errorf("--image: %w", err))
 	}
 	if o.Replicas < 1 || o.Replicas > maxReplicas {
-		errs = append(errs, fmt.Errorf("--replicas: must be from 1 to %d, not %d: one schedules, a second takes over, more only wait", maxReplicas, o.Replicas))
+		errs = append(errs, fmt.Errorf("--replicas: must be from 1 to %d, not %d: one schedules, a second takes "+
+			"over, more only wait", maxReplicas, o.Replicas))
 	}
 	return errors.Join(errs...)
 }
 
-// Scheduler returns the objects of tegen-scheduler. The options have been checked; file is a KubeSchedulerConfiguration,
-// nil for the default one. Mistakes in it are schema.Errors.
+// Scheduler returns the objects of tegen-scheduler. The options have been checked; file is a
+// KubeSchedulerConfiguration, nil for the default one. Mistakes in it are schema.Errors.
 func Scheduler(o Options, file *schema.Source) ([]runtime.Object, error) {
 	i := &generators.Installation{Namespace: o.Namespace, Image: o.Image, Replicas: o.Replicas}
 	if file == nil {

@@ -65,7 +65,10 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	var results framework.Results
 	for _, b := range bundles {
 		for _, note := range b.Job.Notes() {
-			results = append(results, &framework.Result{Message: b.Job.Metadata.Name + ": " + note, Severity: framework.Info})
+			results = append(results, &framework.Result{
+				Message:  b.Job.Metadata.Name + ": " + note,
+				Severity: framework.Info,
+			})
 		}
 	}
 	kept, err := keep(l.items, bundles, len(config.generators) == 0)
@@ -156,7 +159,8 @@ func parseConfig(n *yaml.Node) (config, error) {
 		return config{job: n}, nil
 	case version == names.APIVersion && (kind == names.KindGenerator || kind == names.KindCheck), kind == "ConfigMap":
 	default:
-		return config{}, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s", kind, version,
+		return config{}, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s", kind,
+			version,
 			names.KindGenerator, names.KindCheck, names.KindTrainingJob, names.APIVersion)
 	}
 	text, err := texts([]*yaml.Node{n})
@@ -182,14 +186,16 @@ func parseConfig(n *yaml.Node) (config, error) {
 	}
 	for _, name := range out.generators {
 		if !slices.Contains(generators.Names(), name) {
-			return out, fmt.Errorf("spec.generators: %q is no generator: one of %s", name, strings.Join(generators.Names(), ", "))
+			return out, fmt.Errorf("spec.generators: %q is no generator: one of %s", name,
+				strings.Join(generators.Names(), ", "))
 		}
 	}
 	return out, nil
 }
 
 // renderItems renders the TrainingJobs among items, merged with the Environment among them. place, if any, says
-// where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean nothing.
+// where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean
+// nothing.
 func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) string) ([]render.Bundle, error) {
 	var inputs []*yaml.Node
 	var sources []schema.Source
@@ -261,7 +267,8 @@ func identities(bundles []render.Bundle) (map[string]bool, error) {
 				if err != nil {
 					return nil, fmt.Errorf("naming a %s: %w", gvk.Kind, err)
 				}
-				out[strings.Join([]string{gvk.GroupVersion().String(), gvk.Kind, m.GetNamespace(), m.GetName()}, " ")] = true
+				out[strings.Join([]string{gvk.GroupVersion().String(), gvk.Kind, m.GetNamespace(), m.GetName()},
+					" ")] = true
 			}
 		}
 	}

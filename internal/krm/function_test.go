@@ -40,7 +40,10 @@ func list(t *testing.T, config string, items ...string) *framework.ResourceList 
 func run(t *testing.T, rl *framework.ResourceList) error {
 	t.Helper()
 	var in, out bytes.Buffer
-	w := kio.ByteWriter{Writer: &in, KeepReaderAnnotations: true, FunctionConfig: rl.FunctionConfig, WrappingKind: "ResourceList", WrappingAPIVersion: "config.kubernetes.io/v1"}
+	w := kio.ByteWriter{
+		Writer: &in, KeepReaderAnnotations: true, FunctionConfig: rl.FunctionConfig,
+		WrappingKind: "ResourceList", WrappingAPIVersion: "config.kubernetes.io/v1",
+	}
 	if err := w.Write(rl.Items); err != nil {
 		t.Fatal(err)
 	}
@@ -96,16 +99,24 @@ func itemTexts(t *testing.T, rl *framework.ResourceList) (out []string) {
 
 // rendered are the objects of the job of these tests.
 var rendered = []string{
-	"ServiceAccount ml/resnet", "Service ml/resnet-etcd-peer", "Service ml/resnet-etcd", "PodDisruptionBudget ml/resnet-etcd",
-	"StatefulSet ml/resnet-etcd", "Service ml/resnet-worker", "NetworkPolicy ml/resnet-worker", "NetworkPolicy ml/resnet-etcd",
+	"ServiceAccount ml/resnet", "Service ml/resnet-etcd-peer", "Service ml/resnet-etcd", "PodDisruptionBudget " +
+		"ml/resnet-etcd",
+	"StatefulSet ml/resnet-etcd", "Service ml/resnet-worker", "NetworkPolicy ml/resnet-worker",
+	"NetworkPolicy ml/resnet-etcd",
 	"PodDisruptionBudget ml/resnet-worker", "Job ml/resnet-worker",
 }
 
 const plainGenerator = "apiVersion: tegen.dev/v1alpha1\nkind: Generator\nmetadata: {name: tegen}\n"
 
 func TestGenerate(t *testing.T) {
-	noPolicies := slices.DeleteFunc(slices.Clone(rendered), func(s string) bool { return strings.HasPrefix(s, "NetworkPolicy") })
-	only := []string{"Service ml/resnet-etcd-peer", "Service ml/resnet-etcd", "PodDisruptionBudget ml/resnet-etcd", "StatefulSet ml/resnet-etcd", "Service ml/resnet-worker"}
+	noPolicies := slices.DeleteFunc(slices.Clone(rendered), func(s string) bool {
+		return strings.HasPrefix(s,
+			"NetworkPolicy")
+	})
+	only := []string{
+		"Service ml/resnet-etcd-peer", "Service ml/resnet-etcd", "PodDisruptionBudget ml/resnet-etcd",
+		"StatefulSet ml/resnet-etcd", "Service ml/resnet-worker",
+	}
 	for _, c := range []struct {
 		what   string
 		config string
@@ -119,14 +130,43 @@ func TestGenerate(t *testing.T) {
 			[]string{configMap, job, strings.Replace(configMap, "settings", "more", 1)},
 			append([]string{"ConfigMap ml/settings", "TrainingJob ml/resnet", "ConfigMap ml/more"}, rendered...),
 		},
-		{"an environment is merged", "", []string{job, environment}, append([]string{"TrainingJob ml/resnet", "Environment /lab"}, noPolicies...)},
-		{"an environment before the job", "", []string{environment, job}, append([]string{"Environment /lab", "TrainingJob ml/resnet"}, noPolicies...)},
-		{"some generators", plainGenerator + "spec: {generators: [etcd, service]}\n", []string{job}, append([]string{"TrainingJob ml/resnet"}, only...)},
-		{"their order is the product's", plainGenerator + "spec: {generators: [service, etcd]}\n", []string{job}, append([]string{"TrainingJob ml/resnet"}, only...)},
-		{"a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {generators: 'etcd, service'}\n", []string{job}, append([]string{"TrainingJob ml/resnet"}, only...)},
-		{"an empty ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", []string{job}, append([]string{"TrainingJob ml/resnet"}, rendered...)},
+		{
+			"an environment is merged", "",
+			[]string{job, environment},
+			append([]string{"TrainingJob ml/resnet", "Environment /lab"}, noPolicies...),
+		},
+		{
+			"an environment before the job", "",
+			[]string{environment, job},
+			append([]string{"Environment /lab", "TrainingJob ml/resnet"}, noPolicies...),
+		},
+		{
+			"some generators", plainGenerator + "spec: {generators: [etcd, service]}\n",
+			[]string{job},
+			append([]string{"TrainingJob ml/resnet"}, only...),
+		},
+		{
+			"their order is the product's", plainGenerator + "spec: {generators: [service, etcd]}\n",
+			[]string{job},
+			append([]string{"TrainingJob ml/resnet"}, only...),
+		},
+		{
+			"a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" +
+				"data: {generators: 'etcd, service'}\n",
+			[]string{job},
+			append([]string{"TrainingJob ml/resnet"}, only...),
+		},
+		{
+			"an empty ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
+			[]string{job},
+			append([]string{"TrainingJob ml/resnet"}, rendered...),
+		},
 		{"a job as the configuration", job, nil, rendered},
-		{"a job as the configuration, merged with an environment", job, []string{environment}, append([]string{"Environment /lab"}, noPolicies...)},
+		{
+			"a job as the configuration, merged with an environment", job,
+			[]string{environment},
+			append([]string{"Environment /lab"}, noPolicies...),
+		},
 		{"nothing to do", "", []string{configMap}, []string{"ConfigMap ml/settings"}},
 		{"nothing at all", "", nil, nil},
 	} {
@@ -141,7 +181,8 @@ func TestGenerate(t *testing.T) {
 // TestItems: what passes through is not touched; inputs are marked, since no cluster knows them; objects have a file.
 func TestItems(t *testing.T) {
 	commented := "# kept\n" + strings.Replace(configMap, "\ndata:", "\n# too\ndata:", 1)
-	filed := strings.Replace(job, "  namespace: ml\n", "  namespace: ml\n  annotations:\n    internal.config.kubernetes.io/path: jobs/resnet.yaml\n", 1)
+	filed := strings.Replace(job, "  namespace: ml\n", "  namespace: ml\n  annotations:\n"+
+		"    internal.config.kubernetes.io/path: jobs/resnet.yaml\n", 1)
 	rl := list(t, "", commented, filed, environment)
 	process(t, rl)
 	texts := itemTexts(t, rl)
@@ -157,8 +198,10 @@ func TestItems(t *testing.T) {
 	for _, n := range rl.Items[3:] {
 		a := n.GetAnnotations()
 		path := a["internal.config.kubernetes.io/path"]
-		if !strings.HasPrefix(path, "resnet/") || !strings.HasSuffix(path, ".yaml") || seen[path+a["internal.config.kubernetes.io/index"]] {
-			t.Errorf("%s %s goes to %q, index %q", n.GetKind(), n.GetName(), path, a["internal.config.kubernetes.io/index"])
+		if !strings.HasPrefix(path, "resnet/") || !strings.HasSuffix(path, ".yaml") ||
+			seen[path+a["internal.config.kubernetes.io/index"]] {
+			t.Errorf("%s %s goes to %q, index %q", n.GetKind(), n.GetName(), path,
+				a["internal.config.kubernetes.io/index"])
 		}
 		seen[path+a["internal.config.kubernetes.io/index"]] = true
 	}
@@ -170,7 +213,8 @@ func TestAgain(t *testing.T) {
 	process(t, rl)
 	once := itemTexts(t, rl)
 	process(t, rl)
-	if diff := cmp.Diff(slices.Sorted(slices.Values(once)), slices.Sorted(slices.Values(itemTexts(t, rl)))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(once)), slices.Sorted(slices.Values(itemTexts(t,
+		rl)))); diff != "" {
 		t.Errorf("the second run changed something (-first +second):\n%s", diff)
 	}
 }
@@ -181,7 +225,10 @@ func TestStale(t *testing.T) {
 	elsewhere := strings.Replace(job, "namespace: ml", "namespace: nlp", 1)
 	before := list(t, "", job, other, elsewhere)
 	process(t, before)
-	items := slices.DeleteFunc(itemTexts(t, before), func(s string) bool { return strings.Contains(s, "kind: TrainingJob") })
+	items := slices.DeleteFunc(itemTexts(t, before), func(s string) bool {
+		return strings.Contains(s,
+			"kind: TrainingJob")
+	})
 
 	c10d := strings.Replace(job, "  rendezvous: {backend: etcd, store: etcd}\n", "", 1)
 	got := process(t, list(t, "", append(items, c10d)...))
@@ -205,11 +252,15 @@ func TestStaleVolumes(t *testing.T) {
 	volume := "  storage: [{mountPath: /data, nfs: {server: nfs, path: /x}}]\n"
 	before := list(t, "", job+volume, strings.Replace(job, "namespace: ml", "namespace: nlp", 1)+volume)
 	process(t, before)
-	items := slices.DeleteFunc(itemTexts(t, before), func(s string) bool { return strings.Contains(s, "kind: TrainingJob") })
+	items := slices.DeleteFunc(itemTexts(t, before), func(s string) bool {
+		return strings.Contains(s,
+			"kind: TrainingJob")
+	})
 	got := process(t, list(t, "", append(items, job)...))
 	volumes := slices.DeleteFunc(got, func(id string) bool { return !strings.HasPrefix(id, "PersistentVolume") })
 	slices.Sort(volumes)
-	if diff := cmp.Diff([]string{"PersistentVolume /nlp-resnet-data", "PersistentVolumeClaim nlp/resnet-data"}, volumes); diff != "" {
+	if diff := cmp.Diff([]string{"PersistentVolume /nlp-resnet-data", "PersistentVolumeClaim nlp/resnet-data"},
+		volumes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -218,7 +269,8 @@ func TestStaleVolumes(t *testing.T) {
 func TestTwoGenerators(t *testing.T) {
 	rl := list(t, plainGenerator+"spec: {generators: [identity, storage, etcd]}\n", job)
 	process(t, rl)
-	rl.FunctionConfig = list(t, plainGenerator+"spec: {generators: [service, network, disruption, prefetch, worker]}\n").FunctionConfig
+	rl.FunctionConfig = list(t, plainGenerator+
+		"spec: {generators: [service, network, disruption, prefetch, worker]}\n").FunctionConfig
 	got := process(t, rl)
 	if diff := cmp.Diff(append([]string{"TrainingJob ml/resnet"}, rendered...), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -228,7 +280,8 @@ func TestTwoGenerators(t *testing.T) {
 // TestCheck: items pass as they are; what is not applied is not checked.
 func TestCheck(t *testing.T) {
 	const check = "apiVersion: tegen.dev/v1alpha1\nkind: Check\nmetadata: {name: check}\n"
-	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ml}\nspec: {serviceAccountName: a, containers: [{name: c, image: 'x:1'}]}\n"
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ml}\n" +
+		"spec: {serviceAccountName: a, containers: [{name: c, image: 'x:1'}]}\n"
 	account := "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: ml}\n"
 	for _, c := range []struct {
 		what  string
@@ -237,11 +290,17 @@ func TestCheck(t *testing.T) {
 	}{
 		{"whole", []string{pod, account, configMap}, ""},
 		{"broken", []string{pod}, "Pod ml/p: spec.serviceAccountName: ServiceAccount ml/a"},
-		{"its target is local", []string{pod, strings.Replace(account, "namespace: ml", "namespace: ml, annotations: {config.kubernetes.io/local-config: 'true'}", 1)}, "ServiceAccount ml/a"},
-		{"itself is local", []string{strings.Replace(pod, "namespace: ml", "namespace: ml, annotations: {config.kubernetes.io/local-config: 'true'}", 1)}, ""},
+		{"its target is local", []string{pod, strings.Replace(account, "namespace: ml",
+			"namespace: ml, annotations: {config.kubernetes.io/local-config: 'true'}", 1)}, "ServiceAccount ml/a"},
+		{"itself is local", []string{strings.Replace(pod, "namespace: ml",
+			"namespace: ml, annotations: {config.kubernetes.io/local-config: 'true'}", 1)}, ""},
 		{"inputs are not objects", []string{job, environment}, ""},
 		{"unknown kinds", []string{"apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: t}\n"}, ""},
-		{"a field that no pod has", []string{strings.Replace(pod, "serviceAccountName", "serviceAcountName", 1)}, "serviceAcountName"},
+		{
+			"a field that no pod has",
+			[]string{strings.Replace(pod, "serviceAccountName", "serviceAcountName", 1)},
+			"serviceAcountName",
+		},
 		{"nothing", nil, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -263,8 +322,10 @@ func TestCheck(t *testing.T) {
 
 // TestFailure: every mistake is a result with its place, and the error says them all, since kustomize drops results.
 func TestFailure(t *testing.T) {
-	wrong := strings.NewReplacer("replicas: 2", "replicas: 0", "image: example.org/train:1.0", "image: example.org/train:latest").Replace(job)
-	filed := strings.Replace(wrong, "  namespace: ml\n", "  namespace: ml\n  annotations:\n    internal.config.kubernetes.io/path: jobs/resnet.yaml\n    internal.config.kubernetes.io/index: '0'\n", 1)
+	wrong := strings.NewReplacer("replicas: 2", "replicas: 0", "image: example.org/train:1.0",
+		"image: example.org/train:latest").Replace(job)
+	filed := strings.Replace(wrong, "  namespace: ml\n", "  namespace: ml\n  annotations:\n"+
+		"    internal.config.kubernetes.io/path: jobs/resnet.yaml\n    internal.config.kubernetes.io/index: '0'\n", 1)
 	for what, file := range map[string]string{wrong: "TrainingJob/resnet", filed: "jobs/resnet.yaml"} {
 		rl := list(t, "", configMap, what)
 		before := itemTexts(t, rl)
@@ -274,7 +335,8 @@ func TestFailure(t *testing.T) {
 		}
 		got := map[string]string{}
 		for _, r := range rl.Results {
-			if r.Severity != framework.Error || r.File == nil || r.Field == nil || r.Message == "" || r.Tags["rule"] == "" {
+			if r.Severity != framework.Error || r.File == nil || r.Field == nil || r.Message == "" ||
+				r.Tags["rule"] == "" {
 				t.Errorf("result %+v", r)
 				continue
 			}
@@ -299,21 +361,47 @@ func TestFailures(t *testing.T) {
 		items  []string
 		says   string
 	}{
-		{"unknown generator", plainGenerator + "spec: {generators: [etcd, wroker]}\n", []string{job}, `"wroker" is no generator: one of namespace, identity`},
-		{"unknown generator in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {generators: wroker}\n", []string{job}, `"wroker" is no generator`},
+		{
+			"unknown generator", plainGenerator + "spec: {generators: [etcd, wroker]}\n",
+			[]string{job},
+			`"wroker" is no generator: one of namespace, identity`,
+		},
+		{"unknown generator in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" +
+			"data: {generators: wroker}\n", []string{job}, `"wroker" is no generator`},
 		{"unknown field", plainGenerator + "spec: {generator: [etcd]}\n", []string{job}, "generator"},
-		{"unknown kind", "apiVersion: tegen.dev/v1alpha1\nkind: Generater\nmetadata: {name: x}\n", []string{job}, "must be Generator, Check or TrainingJob"},
-		{"another version", "apiVersion: tegen.dev/v1\nkind: Generator\nmetadata: {name: x}\n", []string{job}, "tegen.dev/v1"},
+		{
+			"unknown kind", "apiVersion: tegen.dev/v1alpha1\nkind: Generater\nmetadata: {name: x}\n",
+			[]string{job},
+			"must be Generator, Check or TrainingJob",
+		},
+		{
+			"another version", "apiVersion: tegen.dev/v1\nkind: Generator\nmetadata: {name: x}\n",
+			[]string{job},
+			"tegen.dev/v1",
+		},
 		{"a list where a word belongs", plainGenerator + "spec: {generators: etcd}\n", []string{job}, "generators"},
-		{"another's TrainingJob as the configuration", strings.Replace(job, "tegen.dev/v1alpha1", "example.org/v1", 1), nil, "example.org/v1"},
-		{"a job of another version as the configuration", strings.Replace(job, "tegen.dev/v1alpha1", "tegen.dev/v1", 1), nil, "tegen.dev/v1"},
-		{"a job of another version among the items", "", []string{strings.Replace(job, "tegen.dev/v1alpha1", "tegen.dev/v1", 1)}, "must be tegen.dev/v1alpha1"},
-		{"a broken job as the configuration", strings.Replace(job, "replicas: 2", "replicas: 0", 1), nil, "spec.workers.replicas"},
+		{
+			"another's TrainingJob as the configuration", strings.Replace(job, "tegen.dev/v1alpha1", "example.org/v1",
+				1),
+			nil, "example.org/v1",
+		},
+		{
+			"a job of another version as the configuration", strings.Replace(job, "tegen.dev/v1alpha1", "tegen.dev/v1",
+				1),
+			nil, "tegen.dev/v1",
+		},
+		{"a job of another version among the items", "", []string{strings.Replace(job, "tegen.dev/v1alpha1",
+			"tegen.dev/v1", 1)}, "must be tegen.dev/v1alpha1"},
+		{
+			"a broken job as the configuration", strings.Replace(job, "replicas: 2", "replicas: 0", 1), nil,
+			"spec.workers.replicas",
+		},
 		{"two environments", "", []string{job, environment, environment}, "a second Environment"},
 		{"two jobs of one name", "", []string{job, job}, "is the name of the job"},
 		{"two jobs of one etcd", "", []string{
 			strings.Replace(job, "store: etcd}", "store: etcd, etcd: {name: meet}}", 1),
-			strings.Replace(strings.Replace(job, "store: etcd}", "store: etcd, etcd: {name: meet}}", 1), "name: resnet", "name: bert", 1),
+			strings.Replace(strings.Replace(job, "store: etcd}", "store: etcd, etcd: {name: meet}}", 1), "name: resnet",
+				"name: bert", 1),
 		}, `would be rendered by job "bert" too`},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -357,7 +445,8 @@ func TestGeneratedText(t *testing.T) {
 	}
 	header := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 	want := mustOverlay(t, folder(t, map[string]string{
-		"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n", "job.yaml": job, "tegen.yaml": generator,
+		"kustomization.yaml": header +
+			"resources: [job.yaml]\ntransformers: [tegen.yaml]\n", "job.yaml": job, "tegen.yaml": generator,
 	}))
 	if diff := cmp.Diff(want, strings.Join(texts, "---\n")); diff != "" {
 		t.Errorf("(-command +function):\n%s", diff)

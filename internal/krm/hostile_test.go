@@ -20,24 +20,33 @@ func TestTransformers(t *testing.T) {
 		says  string
 	}{
 		"a list": {map[string]string{
-			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "- a\n", "tegen.yaml": generator,
+			"kustomization.yaml": header +
+				"resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "- a\n",
+			"tegen.yaml": generator,
 		}, "resources from 'a.yaml': missing Resource metadata"},
 		"a text": {map[string]string{
-			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "a\n", "tegen.yaml": generator,
+			"kustomization.yaml": header +
+				"resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "a\n", "tegen.yaml": generator,
 		}, "resources from 'a.yaml': missing Resource metadata"},
 		"no YAML": {map[string]string{
-			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "a: {\n", "tegen.yaml": generator,
+			"kustomization.yaml": header +
+				"resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "a: {\n",
+			"tegen.yaml": generator,
 		}, "a.yaml: line 2"},
 		"nothing": {map[string]string{
-			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "", "tegen.yaml": generator,
+			"kustomization.yaml": header +
+				"resources: [job.yaml]\ntransformers: [a.yaml, tegen.yaml]\n", "a.yaml": "", "tegen.yaml": generator,
 		}, ""},
 		"labels in a list": {map[string]string{
-			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n", "tegen.yaml": strings.Replace(generator, "  name: tegen\n", "  name: tegen\n  labels: [{}]\n", 1),
+			"kustomization.yaml": header +
+				"resources: [job.yaml]\ntransformers: [tegen.yaml]\n",
+			"tegen.yaml": strings.Replace(generator, "  name: tegen\n", "  name: tegen\n  labels: [{}]\n", 1),
 		}, "tegen.yaml: line 5: Generator.metadata.labels: must be a mapping, not a list"},
 	} {
 		c.files["job.yaml"] = job
 		out, err := overlay(t, folder(t, c.files))
-		if c.says == "" && (err != nil || !strings.Contains(out, "kind: Job\n")) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && (err != nil || !strings.Contains(out, "kind: Job\n")) || c.says != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v, want %q", what, err, c.says)
 		}
 	}
@@ -55,7 +64,8 @@ func TestOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for sub, entry := range map[string]string{"in": "../tegen.yaml", "in/deep": "link.yaml"} {
-		if _, err := overlay(t, filepath.Join(dir, sub)); err == nil || !strings.Contains(err.Error(), entry+" is outside of its directory") {
+		if _, err := overlay(t, filepath.Join(dir, sub)); err == nil ||
+			!strings.Contains(err.Error(), entry+" is outside of its directory") {
 			t.Errorf("%s: %v", sub, err)
 		}
 	}
@@ -63,7 +73,10 @@ func TestOutside(t *testing.T) {
 
 // TestOnlyTegen: an overlay may leave the jobs to the command line.
 func TestOnlyTegen(t *testing.T) {
-	dir := folder(t, map[string]string{"kustomization.yaml": header + "transformers: [tegen.yaml]\n", "tegen.yaml": generator})
+	dir := folder(t, map[string]string{
+		"kustomization.yaml": header + "transformers: [tegen.yaml]\n",
+		"tegen.yaml":         generator,
+	})
 	out, err := krm.Overlay(dir, []schema.Source{{Name: "job.yaml", Data: []byte(job)}})
 	if err != nil || len(out.Bundles) != 1 {
 		t.Errorf("%+v, %v", out, err)
@@ -78,7 +91,8 @@ func TestPipes(t *testing.T) {
 	for what, files := range map[string]map[string]string{
 		"resource":    {"kustomization.yaml": header + "resources: [job.yaml, pipe]\ntransformers: [tegen.yaml]\n"},
 		"transformer": {"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [pipe, tegen.yaml]\n"},
-		"patch":       {"kustomization.yaml": header + "resources: [job.yaml]\npatches: [{path: pipe}]\ntransformers: [tegen.yaml]\n"},
+		"patch": {"kustomization.yaml": header + "resources: [job.yaml]\npatches: [{path: pipe}]\n" +
+			"transformers: [tegen.yaml]\n"},
 		"of a plugin": {
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [plugin.yaml, tegen.yaml]\n",
 			"plugin.yaml":        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: pipe\n",
@@ -90,7 +104,8 @@ func TestPipes(t *testing.T) {
 			if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 				t.Skip("no pipes here")
 			}
-			if _, err := overlay(t, dir); err == nil || !strings.Contains(err.Error(), "neither a file nor a directory") {
+			if _, err := overlay(t, dir); err == nil || !strings.Contains(err.Error(),
+				"neither a file nor a directory") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -106,9 +121,11 @@ func TestPipes(t *testing.T) {
 
 // TestSurrogatesInOverlays: a job in JSON says some characters by two escapes.
 func TestSurrogatesInOverlays(t *testing.T) {
-	text := `{"apiVersion": "tegen.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "resnet", "namespace": "ml"}, "spec": {"image": "x:1", "command": ["a", "\ud83d\ude00"], "workers": {"replicas": 1}}}`
+	text := `{"apiVersion": "tegen.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "resnet", "namespace": ` +
+		`"ml"}, "spec": {"image": "x:1", "command": ["a", "\ud83d\ude00"], "workers": {"replicas": 1}}}`
 	out := mustOverlay(t, folder(t, map[string]string{
-		"kustomization.yaml": header + "resources: [job.json]\ntransformers: [tegen.yaml]\n", "job.json": text, "tegen.yaml": generator,
+		"kustomization.yaml": header +
+			"resources: [job.json]\ntransformers: [tegen.yaml]\n", "job.json": text, "tegen.yaml": generator,
 	}))
 	if !strings.Contains(out, "😀") {
 		t.Errorf("the character is lost:\n%s", out)
@@ -121,8 +138,10 @@ func TestUnmetPatches(t *testing.T) {
 	target := func(text string) string { return "- target: {" + text + "}\n" + change }
 	files := func(patches string) map[string]string {
 		return map[string]string{
-			"kustomization.yaml": header + "resources: [base]\nnamePrefix: b-\ntransformers: [tegen.yaml]\npatches:\n" + patches,
-			"tegen.yaml":         generator, "base/job.yaml": job, "base/kustomization.yaml": header + "resources: [job.yaml]\nnamePrefix: a-\n",
+			"kustomization.yaml": header + "resources: [base]\nnamePrefix: b-\ntransformers: [tegen.yaml]\npatches:\n" +
+				patches,
+			"tegen.yaml": generator, "base/job.yaml": job,
+			"base/kustomization.yaml": header + "resources: [job.yaml]\nnamePrefix: a-\n",
 		}
 	}
 	label := "- target: {kind: TrainingJob}\n  patch: |\n    - {op: add, path: /metadata/labels, value: {made: here}}\n"
@@ -132,9 +151,18 @@ func TestUnmetPatches(t *testing.T) {
 		"by the name of the base":       {target("name: a-resnet"), ""},
 		"by a pattern":                  {target("kind: Training.*, name: .*net"), ""},
 		"by a label of another patch":   {label + target("labelSelector: made=here"), ""},
-		"a name that nothing has":       {target("kind: TrainingJob, name: resnett"), "kustomization.yaml:7:3: patches[0]: nothing matches its target (kind: TrainingJob, name: resnett)"},
-		"the second":                    {target("kind: TrainingJob") + target("kind: TraningJob"), "kustomization.yaml:10:3: patches[1]: nothing matches its target (kind: TraningJob)"},
-		"a label that nothing has":      {target("labelSelector: made=here"), "kustomization.yaml:7:3: patches[0]: nothing matches its target (labelSelector: made=here)"},
+		"a name that nothing has": {
+			target("kind: TrainingJob, name: resnett"),
+			"kustomization.yaml:7:3: patches[0]: nothing matches its target (kind: TrainingJob, name: resnett)",
+		},
+		"the second": {
+			target("kind: TrainingJob") + target("kind: TraningJob"),
+			"kustomization.yaml:10:3: patches[1]: nothing matches its target (kind: TraningJob)",
+		},
+		"a label that nothing has": {
+			target("labelSelector: made=here"),
+			"kustomization.yaml:7:3: patches[0]: nothing matches its target (labelSelector: made=here)",
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := folder(t, files(c.patches))
@@ -143,17 +171,22 @@ func TestUnmetPatches(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 			// Of jobs from outside, others may have what the patch is for.
-			out, err := krm.Overlay(dir, []schema.Source{{Name: "bert.yaml", Data: []byte(strings.Replace(job, "name: resnet", "name: bert", 1))}})
+			out, err := krm.Overlay(dir, []schema.Source{{
+				Name: "bert.yaml",
+				Data: []byte(strings.Replace(job, "name: resnet", "name: bert", 1)),
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (len(out.Notes) == 0) != (c.says == "") || c.says != "" && !strings.Contains(out.Notes[0], strings.Replace(c.says, ": patches", ": note: patches", 1)) {
+			if (len(out.Notes) == 0) != (c.says == "") || c.says != "" &&
+				!strings.Contains(out.Notes[0], strings.Replace(c.says, ": patches", ": note: patches", 1)) {
 				t.Errorf("notes %q", out.Notes)
 			}
 		})
 	}
 	// A patch for a job that only comes from outside.
-	out, err := krm.Overlay(folder(t, files(target("name: bert"))), []schema.Source{{Name: "bert.yaml", Data: []byte(strings.Replace(job, "name: resnet", "name: bert", 1))}})
+	out, err := krm.Overlay(folder(t, files(target("name: bert"))),
+		[]schema.Source{{Name: "bert.yaml", Data: []byte(strings.Replace(job, "name: resnet", "name: bert", 1))}})
 	if err != nil || len(out.Notes) > 0 || out.Bundles[0].Job.Spec.Workers.Replicas != 5 {
 		t.Errorf("%+v, %v", out, err)
 	}

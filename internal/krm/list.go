@@ -64,7 +64,8 @@ func readList(in []byte) (*list, error) {
 			}
 			l.results = value
 		default:
-			return nil, fmt.Errorf("line %d: %s: a ResourceList has apiVersion, kind, items, functionConfig and results, and nothing else",
+			return nil, fmt.Errorf("line %d: %s: a ResourceList has apiVersion, kind, items, functionConfig and "+
+				"results, and nothing else",
 				root.Content[i].Line, key)
 		}
 	}
@@ -147,8 +148,9 @@ func checkObject(n *yaml.Node, path string) error {
 	return err
 }
 
-// selfContained refuses an alias of what stands outside of a part of the list. Parts are printed in another order than they
-// are read, and some are left out: the alias would come before its anchor, or without one. path is that of the part.
+// selfContained refuses an alias of what stands outside of a part of the list. Parts are printed in another order than
+// they are read, and some are left out: the alias would come before its anchor, or without one. path is that of the
+// part.
 func selfContained(part *yaml.Node, path string) error {
 	anchors := map[*yaml.Node]bool{}
 	var aliases []*yaml.Node
@@ -167,7 +169,8 @@ func selfContained(part *yaml.Node, path string) error {
 	walk(part)
 	for _, n := range aliases {
 		if !anchors[n.Alias] {
-			return fmt.Errorf("line %d: *%s in %s is an alias of what is outside of it: write the value out", n.Line, n.Value, path)
+			return fmt.Errorf("line %d: *%s in %s is an alias of what is outside of it: write the value out", n.Line,
+				n.Value, path)
 		}
 	}
 	return nil

@@ -52,7 +52,8 @@ func Overlay(dir string, sources []schema.Source) (*Output, error) {
 		return nil, err
 	}
 	if !k.renders() {
-		return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers, nor below it", filepath.Join(dir, k.file), names.KindGenerator, names.APIVersion)
+		return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers, nor below it",
+			filepath.Join(dir, k.file), names.KindGenerator, names.APIVersion)
 	}
 	out, err := k.build(sources)
 	if err != nil {
@@ -188,7 +189,8 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 			return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
 		}
 		if !within(k.dir, path) {
-			return nil, fmt.Errorf("reading %s: transformers: %s is outside of its directory: kustomize takes files from there alone; put it there, or name the directory that holds it",
+			return nil, fmt.Errorf("reading %s: transformers: %s is outside of its directory: kustomize takes files "+
+				"from there alone; put it there, or name the directory that holds it",
 				filepath.Join(k.dir, k.file), entry)
 		}
 	}
@@ -225,7 +227,10 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	var bundles []render.Bundle
 	if k.config != nil {
 		if len(sources) > 0 && len(k.nested) == 0 {
-			items = slices.DeleteFunc(items, func(n *yaml.Node) bool { return kind(n) == names.KindTrainingJob && isInput(n) })
+			items = slices.DeleteFunc(items, func(n *yaml.Node) bool {
+				return kind(n) == names.KindTrainingJob &&
+					isInput(n)
+			})
 			own := withSources(first, sources)
 			more, err := k.kustomize(own.types, own.files)
 			if err != nil {
@@ -271,7 +276,10 @@ func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*
 	if err != nil {
 		return nil, err
 	}
-	last := types.Kustomization{Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after, Validators: k.types.Validators}
+	last := types.Kustomization{
+		Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after,
+		Validators: k.types.Validators,
+	}
 	return k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all})
 }
 
@@ -286,7 +294,9 @@ func withoutFiles(bundles []render.Bundle) []render.Bundle {
 
 // buildNested renders the kustomizations below that have tegen, and puts what comes out in their place among the
 // resources.
-func (k *kustomization) buildNested(first *types.Kustomization, sources []schema.Source) (files map[string][]byte, notes []string, err error) {
+func (k *kustomization) buildNested(first *types.Kustomization, sources []schema.Source) (files map[string][]byte,
+	notes []string, err error,
+) {
 	files = map[string][]byte{}
 	first.Resources = slices.Clone(first.Resources)
 	for _, i := range slices.Sorted(maps.Keys(k.nested)) {
@@ -329,7 +339,8 @@ func renamed(items []*yaml.Node, bundles []render.Bundle) bool {
 	for _, b := range bundles {
 		for _, expected := range b.Expects {
 			kind, name, _ := strings.Cut(expected, "/")
-			if !slices.Contains(names[kind], name) && slices.ContainsFunc(names[kind], func(n string) bool { return strings.Contains(n, name) }) {
+			if !slices.Contains(names[kind], name) && slices.ContainsFunc(names[kind],
+				func(n string) bool { return strings.Contains(n, name) }) {
 				return true
 			}
 		}
@@ -339,7 +350,9 @@ func renamed(items []*yaml.Node, bundles []render.Bundle) bool {
 
 // resolved has kustomize update such names, its last step: the overlay, without hashes yet, and the objects are the
 // resources of a kustomization around both.
-func (k *kustomization) resolved(first types.Kustomization, files map[string][]byte, bundles []render.Bundle) ([]*yaml.Node, error) {
+func (k *kustomization) resolved(first types.Kustomization, files map[string][]byte,
+	bundles []render.Bundle,
+) ([]*yaml.Node, error) {
 	var objects bytes.Buffer
 	if err := render.Write(&objects, bundles); err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.dir, err)
@@ -361,7 +374,8 @@ func (k *kustomization) resolved(first types.Kustomization, files map[string][]b
 // withSources takes jobs from outside through the overlay's own patches, prefixes, labels and namespace.
 func withSources(first types.Kustomization, sources []schema.Source) variant {
 	files := map[string][]byte{}
-	first.Resources, first.Components, first.ConfigMapGenerator, first.SecretGenerator, first.Generators = nil, nil, nil, nil, nil
+	first.Resources, first.Components, first.Generators = nil, nil, nil
+	first.ConfigMapGenerator, first.SecretGenerator = nil, nil
 	for i, src := range sources {
 		name := fmt.Sprintf("tegen-input-%d.yaml", i)
 		files[name] = src.Data

@@ -152,8 +152,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// kustomize builds as the program does, with what its flags set; tegen is in its PATH under both of its names. It is the
-// library of which Overlay is made too: what they differ in is that here kustomize starts a process.
+// kustomize builds as the program does, with what its flags set; tegen is in its PATH under both of its names. It is
+// the library of which Overlay is made too: what they differ in is that here kustomize starts a process.
 type kustomize struct{}
 
 func newKustomize(t *testing.T) kustomize {
@@ -208,10 +208,12 @@ func TestKustomize(t *testing.T) {
 	t.Run("traps", k.traps)
 }
 
-func (k kustomize) same(t *testing.T) {
+// overlayCases are the files of kustomizations; those without are in the folder overlays.
+func overlayCases() map[string]map[string]string {
 	header := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
-	labels := "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: labels}\nlabels: {stage: late}\nfieldSpecs: [{path: metadata/labels, create: true}]\n"
-	cases := map[string]map[string]string{
+	labels := "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: labels}\nlabels: {stage: late}\n" +
+		"fieldSpecs: [{path: metadata/labels, create: true}]\n"
+	return map[string]map[string]string{
 		"kind": nil,
 		"eks":  nil,
 		"prefix, namespace, labels and a patch": {
@@ -219,97 +221,131 @@ func (k kustomize) same(t *testing.T) {
 			"base/job.yaml":           job,
 			"kustomization.yaml": header + "resources: [base]\nnamePrefix: eu-\nnamespace: prod\n" +
 				"labels: [{pairs: {team: vision}}]\ncommonAnnotations: {owner: ann}\n" +
-				"patches:\n- target: {kind: TrainingJob}\n  patch: |\n    - {op: replace, path: /spec/workers/replicas, value: 5}\ntransformers: [tegen.yaml]\n",
+				"patches:\n- target: {kind: TrainingJob}\n  patch: |\n" +
+				"    - {op: replace, path: /spec/workers/replicas, value: 5}\ntransformers: [tegen.yaml]\n",
 			"tegen.yaml": generator,
 		},
 		"a merge patch on the job": {
-			"kustomization.yaml": header + "resources: [job.yaml]\npatches: [{path: patch.yaml}]\ntransformers: [tegen.yaml]\n",
-			"job.yaml":           job,
-			"patch.yaml":         "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: resnet, namespace: ml}\nspec: {resources: {gpu: 2, cpu: 1, memory: 4Gi}, env: [{name: A, value: b}]}\n",
-			"tegen.yaml":         generator,
+			"kustomization.yaml": header + "resources: [job.yaml]\npatches: [{path: patch.yaml}]\n" +
+				"transformers: [tegen.yaml]\n",
+			"job.yaml": job,
+			"patch.yaml": "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n" +
+				"metadata: {name: resnet, namespace: ml}\nspec: {resources: {gpu: 2, cpu: 1, memory: 4Gi}, env: " +
+				"[{name: " +
+				"A, value: b}]}\n",
+			"tegen.yaml": generator,
 		},
 		"a transformer behind tegen": {
-			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml, other.yaml]\ntransformers: [tegen.yaml, labels.yaml]\n",
-			"job.yaml":           job, "environment.yaml": environment, "other.yaml": configMap, "tegen.yaml": generator,
+			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml, other.yaml]\n" +
+				"transformers: [tegen.yaml, labels.yaml]\n",
+			"job.yaml": job, "environment.yaml": environment, "other.yaml": configMap,
+			"tegen.yaml":  generator,
 			"labels.yaml": labels,
 		},
 		"a transformer before tegen": {
-			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\ntransformers: [labels.yaml, tegen.yaml]\n",
-			"job.yaml":           job, "other.yaml": configMap, "tegen.yaml": generator,
+			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\n" +
+				"transformers: [labels.yaml, tegen.yaml]\n",
+			"job.yaml": job, "other.yaml": configMap, "tegen.yaml": generator,
 			"labels.yaml": labels,
 		},
 		"a generated ConfigMap": {
-			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\ntransformers: [tegen.yaml]\n",
-			"job.yaml":           job, "tegen.yaml": generator,
+			"kustomization.yaml": header + "resources: [job.yaml]\n" +
+				"configMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\ntransformers: [tegen.yaml]\n",
+			"job.yaml": job, "tegen.yaml": generator,
 		},
 		"a generated ConfigMap and a transformer behind tegen": {
-			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\ntransformers: [tegen.yaml, labels.yaml]\n",
-			"job.yaml":           job, "tegen.yaml": generator,
+			"kustomization.yaml": header + "resources: [job.yaml]\n" +
+				"configMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\n" +
+				"transformers: [tegen.yaml, labels.yaml]\n",
+			"job.yaml": job, "tegen.yaml": generator,
 			"labels.yaml": labels,
 		},
 		"a ConfigMap of a file with characters in two escapes": {
-			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: settings, namespace: ml, files: [config.json]}]\ntransformers: [tegen.yaml]\n",
-			"job.yaml":           job, "tegen.yaml": generator, "config.json": `{"a": "\ud83d\ude00"}`,
+			"kustomization.yaml": header + "resources: [job.yaml]\n" +
+				"configMapGenerator: [{name: settings, namespace: ml, files: [config.json]}]\n" +
+				"transformers: [tegen.yaml]\n",
+			"job.yaml": job, "tegen.yaml": generator, "config.json": `{"a": "\ud83d\ude00"}`,
 		},
 		"a generated ConfigMap that the job names": {
-			"kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: scripts, namespace: ml, literals: [main.py=pass]}]\ntransformers: [tegen.yaml]\n",
-			"job.yaml": strings.Replace(job, "  command: [python, train.py]\n", "  script: {configMap: {name: scripts}}\n", 1) +
+			"kustomization.yaml": header + "resources: [job.yaml]\n" +
+				"configMapGenerator: [{name: scripts, namespace: ml, literals: [main.py=pass]}]\n" +
+				"transformers: [tegen.yaml]\n",
+			"job.yaml": strings.Replace(job, "  command: [python, train.py]\n",
+				"  script: {configMap: {name: scripts}}\n", 1) +
 				"  env: [{name: A, configMap: {name: scripts, key: main.py}}]\n",
 			"tegen.yaml": generator,
 		},
 		"inputs marked local": {
-			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml, other.yaml]\ntransformers: [tegen.yaml]\n",
-			"job.yaml":           strings.Replace(job, "  namespace: ml\n", "  namespace: ml\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
-			"environment.yaml":   strings.Replace(environment, "  name: lab\n", "  name: lab\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
-			"other.yaml":         configMap + "---\n" + strings.Replace(configMap, "  name: settings\n", "  name: notes\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
-			"tegen.yaml":         generator,
+			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml, other.yaml]\n" +
+				"transformers: [tegen.yaml]\n",
+			"job.yaml": strings.Replace(job, "  namespace: ml\n",
+				"  namespace: ml\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
+			"environment.yaml": strings.Replace(environment, "  name: lab\n",
+				"  name: lab\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
+			"other.yaml": configMap + "---\n" + strings.Replace(configMap, "  name: settings\n",
+				"  name: notes\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
+			"tegen.yaml": generator,
 		},
 		"a local object beside the job, in one file": {
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n",
-			"job.yaml":           job + "---\n" + strings.Replace(configMap, "  name: settings\n", "  name: notes\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
-			"tegen.yaml":         generator,
+			"job.yaml": job + "---\n" + strings.Replace(configMap, "  name: settings\n",
+				"  name: notes\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
+			"tegen.yaml": generator,
 		},
 		"some of the generators": {
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n",
 			"job.yaml":           job, "tegen.yaml": generator + "spec: {generators: [etcd, service]}\n",
 		},
 		"tegen written inline": {
-			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers:\n- |-\n  " + strings.ReplaceAll(strings.TrimSpace(generator), "\n", "\n  ") + "\n",
-			"job.yaml":           job,
+			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers:\n- |-\n  " +
+				strings.ReplaceAll(strings.TrimSpace(generator), "\n", "\n  ") + "\n",
+			"job.yaml": job,
 		},
 		"a component": {
-			"kustomization.yaml":           header + "resources: [job.yaml]\ncomponents: [component]\ntransformers: [tegen.yaml]\n",
-			"job.yaml":                     job,
-			"component/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [environment.yaml]\n",
-			"component/environment.yaml":   environment,
-			"tegen.yaml":                   generator,
+			"kustomization.yaml": header + "resources: [job.yaml]\ncomponents: [component]\n" +
+				"transformers: [tegen.yaml]\n",
+			"job.yaml": job,
+			"component/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n" +
+				"resources: [environment.yaml]\n",
+			"component/environment.yaml": environment,
+			"tegen.yaml":                 generator,
 		},
 		"a check behind tegen": {
-			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\ntransformers: [tegen.yaml, check.yaml]\n",
-			"job.yaml":           job, "other.yaml": configMap, "tegen.yaml": generator,
+			"kustomization.yaml": header +
+				"resources: [job.yaml, other.yaml]\ntransformers: [tegen.yaml, check.yaml]\n",
+			"job.yaml": job, "other.yaml": configMap, "tegen.yaml": generator,
 			"check.yaml": strings.Replace(generator, "kind: Generator", "kind: Check", 1),
 		},
 		"a prefix and a ConfigMap that the job names": {
-			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\nnamePrefix: eu-\ntransformers: [tegen.yaml]\n",
-			"job.yaml":           job + "  env: [{name: A, configMap: {name: settings, key: a}}]\n", "other.yaml": configMap, "tegen.yaml": generator,
+			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\nnamePrefix: eu-\n" +
+				"transformers: [tegen.yaml]\n",
+			"job.yaml":   job + "  env: [{name: A, configMap: {name: settings, key: a}}]\n",
+			"other.yaml": configMap, "tegen.yaml": generator,
 		},
 		"a prefix, a generated ConfigMap that the job names, and a transformer behind tegen": {
-			"base/kustomization.yaml": header + "resources: [job.yaml]\nconfigMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\n",
-			"base/job.yaml":           job + "  env: [{name: A, configMap: {name: settings, key: a}}]\n",
-			"kustomization.yaml":      header + "resources: [base]\nnamePrefix: eu-\ntransformers: [tegen.yaml, labels.yaml]\n", "tegen.yaml": generator,
+			"base/kustomization.yaml": header + "resources: [job.yaml]\n" +
+				"configMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\n",
+			"base/job.yaml": job + "  env: [{name: A, configMap: {name: settings, key: a}}]\n",
+			"kustomization.yaml": header + "resources: [base]\nnamePrefix: eu-\n" +
+				"transformers: [tegen.yaml, labels.yaml]\n", "tegen.yaml": generator,
 			"labels.yaml": labels,
 		},
 		"a kustomization over one with tegen": {
 			"base/kustomization.yaml": header + "resources: [job.yaml, environment.yaml]\ntransformers: [tegen.yaml]\n",
 			"base/job.yaml":           job, "base/environment.yaml": environment, "base/tegen.yaml": generator,
-			"kustomization.yaml": header + "resources: [base, other.yaml]\nlabels: [{pairs: {team: vision}}]\n", "other.yaml": configMap,
+			"kustomization.yaml": header + "resources: [base, other.yaml]\nlabels: [{pairs: {team: vision}}]\n",
+			"other.yaml":         configMap,
 		},
 		"two jobs of two namespaces": {
 			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\ntransformers: [tegen.yaml]\n",
-			"job.yaml":           job, "other.yaml": strings.Replace(job, "namespace: ml", "namespace: nlp", 1), "tegen.yaml": generator,
+			"job.yaml":           job, "other.yaml": strings.Replace(job, "namespace: ml", "namespace: nlp", 1),
+			"tegen.yaml": generator,
 		},
 	}
-	for what, files := range cases {
+}
+
+func (k kustomize) same(t *testing.T) {
+	for what, files := range overlayCases() {
 		t.Run(what, func(t *testing.T) {
 			dir := filepath.Join(root, "overlays", what)
 			if files != nil {
@@ -346,8 +382,12 @@ func (k kustomize) traps(t *testing.T) {
 		if got := ids(t, out); err != nil || !slices.Equal(got, []string{"TrainingJob ml/resnet"}) {
 			t.Errorf("kustomize has learned to fail: %v\n%s", err, out)
 		}
-		asGenerator := folder(t, map[string]string{"kustomization.yaml": header + "generators: [job.yaml]\n", "job.yaml": generatorJob})
-		if out, _, err := k.build(t, asGenerator, "--enable-alpha-plugins"); err != nil || strings.TrimSpace(out) != "" {
+		asGenerator := folder(t, map[string]string{
+			"kustomization.yaml": header + "generators: [job.yaml]\n",
+			"job.yaml":           generatorJob,
+		})
+		if out, _, err := k.build(t, asGenerator, "--enable-alpha-plugins"); err != nil ||
+			strings.TrimSpace(out) != "" {
 			t.Errorf("as a generator: %v\n%s", err, out)
 		}
 		if out, _, err := k.build(t, dir); err == nil {
@@ -366,7 +406,8 @@ func (k kustomize) traps(t *testing.T) {
 		if err == nil || strings.TrimSpace(out) != "" || !strings.Contains(msg, "spec.workers.replicas") {
 			t.Errorf("%v, stdout %q, stderr:\n%s", err, out, msg)
 		}
-		if _, err := overlay(t, dir); err == nil || !strings.Contains(err.Error(), "job.yaml:9:23: spec.workers.replicas") {
+		if _, err := overlay(t, dir); err == nil || !strings.Contains(err.Error(),
+			"job.yaml:9:23: spec.workers.replicas") {
 			t.Errorf("tegen says %v, want the position in the file", err)
 		}
 	})
@@ -390,7 +431,10 @@ func (k kustomize) traps(t *testing.T) {
 		}
 		for _, pair := range [][2]string{
 			{"Job ml/eu-resnet-worker: spec.template.spec.subdomain", "Service ml/resnet-worker"},
-			{"Job ml/eu-resnet-worker: spec.template.spec.containers[worker].env[PET_RDZV_ENDPOINT]", "Service ml/resnet-etcd"},
+			{
+				"Job ml/eu-resnet-worker: spec.template.spec.containers[worker].env[PET_RDZV_ENDPOINT]",
+				"Service ml/resnet-etcd",
+			},
 		} {
 			if !strings.Contains(text, pair[0]+": "+pair[1]) {
 				t.Errorf("nobody says that %s needs %s:\n%s", pair[0], pair[1], text)
@@ -411,8 +455,10 @@ func (k kustomize) traps(t *testing.T) {
 		if diff := cmp.Diff(byID(t, configMap), byID(t, out)); diff != "" {
 			t.Errorf("it changed what it checks (-want +got):\n%s", diff)
 		}
-		whole["other.yaml"] = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ml}\nspec: {serviceAccountName: gone, containers: [{name: c, image: 'x:1'}]}\n"
-		if out, msg, err := k.build(t, folder(t, whole), full...); err == nil || !strings.Contains(msg, "ServiceAccount ml/gone") || strings.TrimSpace(out) != "" {
+		whole["other.yaml"] = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ml}\n" +
+			"spec: {serviceAccountName: gone, containers: [{name: c, image: 'x:1'}]}\n"
+		if out, msg, err := k.build(t, folder(t, whole), full...); err == nil ||
+			!strings.Contains(msg, "ServiceAccount ml/gone") || strings.TrimSpace(out) != "" {
 			t.Errorf("%v, stdout %q, stderr:\n%s", err, out, msg)
 		}
 	})

@@ -18,8 +18,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// patchMark is the annotation by which kustomize itself says what the target of a patch selects. Of this prefix it keeps
-// annotations that a patch would replace.
+// patchMark is the annotation by which kustomize itself says what the target of a patch selects. Of this prefix it
+// keeps annotations that a patch would replace.
 const patchMark = "internal.config.kubernetes.io/tegen-patch-"
 
 // targetedPatch is a patch with a target, and its position.
@@ -44,9 +44,9 @@ const (
 	fieldJSON    = "patchesJson6902"
 )
 
-// unmatched finds the patches whose target selects nothing, which kustomize leaves out without a word: those of the overlay,
-// and of the bases and components that it is built of. Jobs given from outside may be a part of those that the overlay
-// is for, so with them it is a note, as it is of a component; else it is an error. items are what was built.
+// unmatched finds the patches whose target selects nothing, which kustomize leaves out without a word: those of the
+// overlay, and of the bases and components that it is built of. Jobs given from outside may be a part of those that the
+// overlay is for, so with them it is a note, as it is of a component; else it is an error. items are what was built.
 func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*yaml.Node) (notes []string, err error) {
 	top := &folder{dir: k.dir, file: k.file, types: v.types}
 	open := map[int]targetedPatch{}
@@ -77,7 +77,8 @@ func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*y
 	var errs []error
 	for _, i := range slices.Sorted(maps.Keys(open)) {
 		a := open[i]
-		what := fmt.Sprintf("%s[%d]: nothing matches its target (%s), so it changes nothing", a.list, a.index, targetText(a.target))
+		what := fmt.Sprintf("%s[%d]: nothing matches its target (%s), so it changes nothing", a.list, a.index,
+			targetText(a.target))
 		if a.folder.component || len(sources) > 0 {
 			notes = append(notes, a.position()+": note: "+what)
 		} else {
@@ -104,7 +105,8 @@ func (k *kustomization) selects(s *types.Selector, items []*yaml.Node) bool {
 	})
 }
 
-// targetedPatches are the patches with a target of a folder, and of those that are built with it. seen are the folders so far.
+// targetedPatches are the patches with a target of a folder, and of those that are built with it. seen are the folders
+// so far.
 func (f *folder) targetedPatches(seen map[string]bool) (all []targetedPatch) {
 	lists := map[string][]types.Patch{
 		fieldPatches: f.types.Patches,
@@ -189,7 +191,8 @@ func marked(t types.Kustomization, open map[int]targetedPatch, keep bool) types.
 		for i, a := range open {
 			if a.list == list && a.index == index {
 				// What a merge patch is called does not matter where it has a target.
-				return "apiVersion: v1\nkind: Mark\nmetadata:\n  name: mark\n  annotations: {" + patchMark + strconv.Itoa(i) + ": matched}\n", true
+				return "apiVersion: v1\nkind: Mark\nmetadata:\n  name: mark\n  annotations: {" + patchMark +
+					strconv.Itoa(i) + ": matched}\n", true
 			}
 		}
 		return "", false
@@ -215,7 +218,8 @@ func marked(t types.Kustomization, open map[int]targetedPatch, keep bool) types.
 // transformer is a patch as kustomize's own plugin.
 func transformer(patch string, target *types.Selector, i int) string {
 	text, err := sigsyaml.Marshal(map[string]any{
-		"apiVersion": "builtin", "kind": "PatchTransformer", "metadata": map[string]string{"name": "mark-" + strconv.Itoa(i)},
+		"apiVersion": "builtin", "kind": "PatchTransformer", "metadata": map[string]string{"name": "mark-" +
+			strconv.Itoa(i)},
 		"patch": patch, "target": target,
 	})
 	if err != nil {

@@ -19,24 +19,44 @@ func TestUnmetPatchesBelow(t *testing.T) {
 	old := func(target string) string { return "patchesJson6902:\n- {target: {" + target + "}" + five }
 	const group = "group: tegen.dev, version: v1alpha1, kind: TrainingJob, "
 	for what, c := range map[string]struct{ overlay, base, component, fails, notes string }{
-		"of a base":                     {base: patch("kind: TrainingJob, name: resnet")},
-		"of a base, after its prefix":   {base: "namePrefix: b-\n" + old(group+"name: b-resnet")},
-		"of a component":                {component: patch("kind: TrainingJob")},
-		"of a component, by the name":   {component: patch("name: resnet")},
-		"JSON":                          {overlay: old(group + "name: resnet")},
-		"JSON, after the prefix":        {overlay: "namePrefix: a-\n" + old(group+"name: a-resnet")},
-		"JSON, by a label":              {overlay: "commonLabels: {team: vision}\n" + old(group+"name: resnet, labelSelector: team=vision")},
-		"unmatched in a base":           {base: patch("kind: TraningJob"), fails: "base/kustomization.yaml:5:3: patches[0]: nothing matches its target (kind: TraningJob)"},
-		"unmatched JSON in a base":      {base: old(group + "name: x"), fails: "base/kustomization.yaml:5:3: patchesJson6902[0]: nothing matches its target ("},
-		"for what only the overlay has": {base: patch("kind: ConfigMap"), fails: "base/kustomization.yaml:5:3: patches[0]: nothing"},
-		"unmatched in a component":      {component: patch("name: x"), notes: "component/kustomization.yaml:5:3: note: patches[0]: nothing matches its target (name: x)"},
-		"unmatched JSON":                {overlay: old(group + "name: x"), fails: "kustomization.yaml:8:3: patchesJson6902[0]: nothing"},
-		"before the prefix":             {overlay: "namePrefix: a-\n" + patch("name: a-resnet"), fails: "kustomization.yaml:9:3: patches[0]: nothing"},
+		"of a base":                   {base: patch("kind: TrainingJob, name: resnet")},
+		"of a base, after its prefix": {base: "namePrefix: b-\n" + old(group+"name: b-resnet")},
+		"of a component":              {component: patch("kind: TrainingJob")},
+		"of a component, by the name": {component: patch("name: resnet")},
+		"JSON":                        {overlay: old(group + "name: resnet")},
+		"JSON, after the prefix":      {overlay: "namePrefix: a-\n" + old(group+"name: a-resnet")},
+		"JSON, by a label": {overlay: "commonLabels: {team: vision}\n" +
+			old(group+"name: resnet, labelSelector: team=vision")},
+		"unmatched in a base": {
+			base:  patch("kind: TraningJob"),
+			fails: "base/kustomization.yaml:5:3: patches[0]: nothing matches its target (kind: TraningJob)",
+		},
+		"unmatched JSON in a base": {
+			base:  old(group + "name: x"),
+			fails: "base/kustomization.yaml:5:3: patchesJson6902[0]: nothing matches its target (",
+		},
+		"for what only the overlay has": {
+			base:  patch("kind: ConfigMap"),
+			fails: "base/kustomization.yaml:5:3: patches[0]: nothing",
+		},
+		"unmatched in a component": {
+			component: patch("name: x"),
+			notes:     "component/kustomization.yaml:5:3: note: patches[0]: nothing matches its target (name: x)",
+		},
+		"unmatched JSON": {
+			overlay: old(group + "name: x"),
+			fails:   "kustomization.yaml:8:3: patchesJson6902[0]: nothing",
+		},
+		"before the prefix": {
+			overlay: "namePrefix: a-\n" + patch("name: a-resnet"),
+			fails:   "kustomization.yaml:9:3: patches[0]: nothing",
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := folder(t, map[string]string{
-				"kustomization.yaml": header + "bases: [base]\nresources: [other.yaml]\ncomponents: [component]\ntransformers: [tegen.yaml]\n" + c.overlay,
-				"tegen.yaml":         generator, "other.yaml": configMap,
+				"kustomization.yaml": header + "bases: [base]\nresources: [other.yaml]\ncomponents: [component]\n" +
+					"transformers: [tegen.yaml]\n" + c.overlay,
+				"tegen.yaml": generator, "other.yaml": configMap,
 				"base/job.yaml": job, "base/kustomization.yaml": header + "resources: [job.yaml]\n" + c.base,
 				"component/kustomization.yaml": component + c.component,
 			})
@@ -60,13 +80,15 @@ func TestUnmetPatchesBelow(t *testing.T) {
 // TestLinked: a link to an overlay is the overlay.
 func TestLinked(t *testing.T) {
 	dir := folder(t, map[string]string{
-		"real/kustomization.yaml": header + "resources: [job.yaml]\npatches:\n- target: {labelSelector: '!x'}\n  patch: |\n    - {op: replace, path: /spec/workers/replicas, value: 5}\ntransformers: [tegen.yaml]\n",
-		"real/tegen.yaml":         generator, "real/job.yaml": job,
+		"real/kustomization.yaml": header + "resources: [job.yaml]\npatches:\n- target: {labelSelector: '!x'}\n" +
+			"  patch: |\n    - {op: replace, path: /spec/workers/replicas, value: 5}\ntransformers: [tegen.yaml]\n",
+		"real/tegen.yaml": generator, "real/job.yaml": job,
 	})
 	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(mustOverlay(t, filepath.Join(dir, "real")), mustOverlay(t, filepath.Join(dir, "link"))); diff != "" {
+	if diff := cmp.Diff(mustOverlay(t, filepath.Join(dir, "real")),
+		mustOverlay(t, filepath.Join(dir, "link"))); diff != "" {
 		t.Errorf("(-there +linked):\n%s", diff)
 	}
 }

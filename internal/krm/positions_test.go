@@ -13,7 +13,8 @@ import (
 // not known, no line at all.
 func TestPositions(t *testing.T) {
 	other := strings.Replace(job, "name: resnet", "name: bert", 1)
-	rename := "patches:\n- target: {kind: TrainingJob}\n  options: {allowNameChange: true}\n  patch: |\n    - {op: replace, path: /metadata/name, value: x}\n"
+	rename := "patches:\n- target: {kind: TrainingJob}\n  options: {allowNameChange: true}\n  patch: |\n" +
+		"    - {op: replace, path: /metadata/name, value: x}\n"
 	for what, c := range map[string]struct {
 		files map[string]string
 		given string
@@ -24,31 +25,41 @@ func TestPositions(t *testing.T) {
 			want:  map[string]string{"ml/resnet": "job.yaml:2:1"},
 		},
 		"the second of a file": {
-			files: map[string]string{"kustomization.yaml": "resources: [job.yaml]\n", "job.yaml": configMap + "---\n" + job},
-			want:  map[string]string{"ml/resnet": "job.yaml:9:1"},
+			files: map[string]string{
+				"kustomization.yaml": "resources: [job.yaml]\n",
+				"job.yaml":           configMap + "---\n" + job,
+			},
+			want: map[string]string{"ml/resnet": "job.yaml:9:1"},
 		},
 		"of a base, with prefixes, a suffix and a namespace": {
 			files: map[string]string{
-				"kustomization.yaml": "resources: [base]\nnamePrefix: a-\nnameSuffix: -c\nnamespace: prod\n", "base/kustomization.yaml": "resources: [job.yaml, bert.yaml]\nnamePrefix: b-\n",
-				"base/job.yaml": job, "base/bert.yaml": other,
+				"kustomization.yaml":      "resources: [base]\nnamePrefix: a-\nnameSuffix: -c\nnamespace: prod\n",
+				"base/kustomization.yaml": "resources: [job.yaml, bert.yaml]\nnamePrefix: b-\n",
+				"base/job.yaml":           job, "base/bert.yaml": other,
 			},
 			want: map[string]string{"prod/a-b-resnet-c": "base/job.yaml:1:1", "prod/a-b-bert-c": "base/bert.yaml:1:1"},
 		},
 		"of a component that renames": {
 			files: map[string]string{
 				"kustomization.yaml": "resources: [job.yaml]\ncomponents: [c]\n", "job.yaml": job,
-				"c/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [bert.yaml]\nnamePrefix: c-\n", "c/bert.yaml": other,
+				"c/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n" +
+					"resources: [bert.yaml]\nnamePrefix: c-\n", "c/bert.yaml": other,
 			},
 			want: map[string]string{"ml/c-resnet": "job.yaml:1:1", "ml/c-bert": "c/bert.yaml:1:1"},
 		},
 		"two of a name": {
 			files: map[string]string{
-				"kustomization.yaml": "resources: [job.yaml, other.yaml]\n", "job.yaml": job, "other.yaml": strings.Replace(job, "namespace: ml", "namespace: nlp", 1),
+				"kustomization.yaml": "resources: [job.yaml, other.yaml]\n",
+				"job.yaml":           job,
+				"other.yaml":         strings.Replace(job, "namespace: ml", "namespace: nlp", 1),
 			},
 			want: map[string]string{"ml/resnet": "job.yaml:1:1", "nlp/resnet": "other.yaml:1:1"},
 		},
 		"given, of the name of one": {
-			files: map[string]string{"kustomization.yaml": "resources: [job.yaml]\nnamePrefix: a-\n", "job.yaml": "\n\n" + job},
+			files: map[string]string{
+				"kustomization.yaml": "resources: [job.yaml]\nnamePrefix: a-\n",
+				"job.yaml":           "\n\n" + job,
+			},
 			given: "# new\n" + job,
 			want:  map[string]string{"ml/a-resnet": "given.yaml:2:1"},
 		},

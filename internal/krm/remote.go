@@ -59,11 +59,12 @@ func refuseRemote(dir string, above []string) error {
 
 // referencedPaths are all the files and directories that a kustomization names.
 func referencedPaths(k *types.Kustomization) []string {
-	out := slices.Concat(k.Resources, k.Components, k.Generators, k.Transformers, k.Validators, k.Configurations, k.Crds)
+	out := slices.Concat(k.Resources, k.Components, k.Generators, k.Transformers, k.Validators, k.Configurations,
+		k.Crds)
 	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // deprecated, and read all the same
 		out = append(out, string(p))
 	}
-	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // deprecated, and read all the same
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // deprecated, and still read
 		out = append(out, p.Path)
 	}
 	for _, r := range k.Replacements {
@@ -94,7 +95,8 @@ func sources(s types.KvPairSources) []string {
 }
 
 // remotePattern is what kustomize would fetch, as the value of a field of a plugin's configuration.
-var remotePattern = regexp.MustCompile(`(?m)^\s*(?:-|[a-zA-Z]+:|- [a-zA-Z]+:)\s*["']?(?:[-._a-zA-Z0-9]+=)?((?:[a-z][a-z0-9+.-]*://|git@|git::|github\.com/)\S+)`)
+var remotePattern = regexp.MustCompile(`(?m)^\s*(?:-|[a-zA-Z]+:|- ` +
+	`[a-zA-Z]+:)\s*["']?(?:[-._a-zA-Z0-9]+=)?((?:[a-z][a-z0-9+.-]*://|git@|git::|github\.com/)\S+)`)
 
 // remoteAddress returns the first address in the configuration of a built-in plugin, "" where it has none. Other
 // configurations are read by nobody here.

@@ -12,7 +12,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/krm"
 )
 
-const local = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {image: 'x:1', command: [x], workers: {replicas: 1}}\n"
+const local = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n" +
+	"spec: {image: 'x:1', command: [x], workers: {replicas: 1}}\n"
 
 // TestNothingIsFetched names a server in every field that kustomize would fetch: it must hear nothing, and the render
 // must say what it refuses.
@@ -28,14 +29,16 @@ func TestNothingIsFetched(t *testing.T) {
 	defer server.Close()
 	url := server.URL + "/x.yaml"
 	for what, fields := range map[string]string{
-		"a resource":                 "resources: [job.yaml, " + url + "]",
-		"a base":                     "resources: [job.yaml]\nbases: [" + url + "]",
-		"a repository":               "resources: [job.yaml, github.com/example/repository]",
-		"a component":                "resources: [job.yaml]\ncomponents: [" + url + "]",
-		"a patch":                    "resources: [job.yaml]\npatches: [{path: " + url + "}]",
-		"a strategic merge":          "resources: [job.yaml]\npatchesStrategicMerge: [" + url + "]",
-		"a JSON patch":               "resources: [job.yaml]\npatchesJson6902: [{target: {version: v1, kind: Service, name: a}, path: " + url + "}]",
-		"a generated file":           "resources: [job.yaml]\nconfigMapGenerator: [{name: a, files: ['k=" + url + "']}]",
+		"a resource":        "resources: [job.yaml, " + url + "]",
+		"a base":            "resources: [job.yaml]\nbases: [" + url + "]",
+		"a repository":      "resources: [job.yaml, github.com/example/repository]",
+		"a component":       "resources: [job.yaml]\ncomponents: [" + url + "]",
+		"a patch":           "resources: [job.yaml]\npatches: [{path: " + url + "}]",
+		"a strategic merge": "resources: [job.yaml]\npatchesStrategicMerge: [" + url + "]",
+		"a JSON patch": "resources: [job.yaml]\n" +
+			"patchesJson6902: [{target: {version: v1, kind: Service, name: a}, path: " + url + "}]",
+		"a generated file": "resources: [job.yaml]\nconfigMapGenerator: [{name: a, files: ['k=" + url +
+			"']}]",
 		"a generated environment":    "resources: [job.yaml]\nsecretGenerator: [{name: a, envs: [" + url + "]}]",
 		"a generator's file":         "resources: [job.yaml]\ngenerators: [plugin.yaml]",
 		"a schema":                   "resources: [job.yaml]\nopenapi: {path: " + url + "}",
@@ -45,9 +48,10 @@ func TestNothingIsFetched(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := folder(t, map[string]string{
-				"job.yaml":                 local,
-				"tegen.yaml":               generator,
-				"plugin.yaml":              "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\nname: p\nfiles:\n- k=" + url + "\n",
+				"job.yaml":   local,
+				"tegen.yaml": generator,
+				"plugin.yaml": "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\n" +
+					"name: p\nfiles:\n- k=" + url + "\n",
 				"below/kustomization.yaml": "resources: [" + url + "]\n",
 				"kustomization.yaml":       fields + "\ntransformers: [tegen.yaml]\n",
 			})
@@ -63,9 +67,10 @@ func TestNothingIsFetched(t *testing.T) {
 
 func TestAddressesInTextsAreNotFetched(t *testing.T) {
 	dir := folder(t, map[string]string{
-		"job.yaml":           local,
-		"tegen.yaml":         generator,
-		"kustomization.yaml": "resources: [job.yaml]\ncommonAnnotations: {docs: 'https://docs.example/a'}\nconfigMapGenerator: [{name: c, literals: ['url=https://a.example/b']}]\ntransformers: [tegen.yaml]\n",
+		"job.yaml":   local,
+		"tegen.yaml": generator,
+		"kustomization.yaml": "resources: [job.yaml]\ncommonAnnotations: {docs: 'https://docs.example/a'}\n" +
+			"configMapGenerator: [{name: c, literals: ['url=https://a.example/b']}]\ntransformers: [tegen.yaml]\n",
 	})
 	out, err := krm.Overlay(dir, nil)
 	if err != nil || len(out.Bundles) != 1 {
@@ -80,7 +85,8 @@ func TestCycle(t *testing.T) {
 		"own/kustomization.yaml": "resources: [../own]\n",
 	})
 	for _, name := range []string{"one", "own"} {
-		if _, err := krm.Overlay(filepath.Join(dir, name), nil); err == nil || !strings.Contains(err.Error(), "it contains itself") {
+		if _, err := krm.Overlay(filepath.Join(dir, name), nil); err == nil ||
+			!strings.Contains(err.Error(), "it contains itself") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -149,7 +149,8 @@ func keepKeys(node *yaml.Node, value any) {
 	case map[string]any:
 		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
 			key := yamldoc.Target(node.Content[i])
-			if _, ok := x[key.Value]; !ok && key.Kind == yaml.ScalarNode && key.Style == 0 && key.Tag != yamldoc.MergeTag {
+			if _, ok := x[key.Value]; !ok && key.Kind == yaml.ScalarNode && key.Style == 0 &&
+				key.Tag != yamldoc.MergeTag {
 				keepKey(x, key.Value)
 			}
 			keepKeys(node.Content[i+1], x[key.Value])

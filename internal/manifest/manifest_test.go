@@ -23,9 +23,15 @@ import (
 )
 
 func sampleJob() *batchv1.Job {
-	labels := map[string]string{"app.kubernetes.io/name": "train", "app.kubernetes.io/managed-by": "tegen", "team": "ml"}
+	labels := map[string]string{
+		"app.kubernetes.io/name": "train", "app.kubernetes.io/managed-by": "tegen",
+		"team": "ml",
+	}
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "train", Namespace: "ml", Labels: labels, Annotations: map[string]string{"y": "on", "8080": "1e3"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "train", Namespace: "ml", Labels: labels,
+			Annotations: map[string]string{"y": "on", "8080": "1e3"},
+		},
 		Spec: batchv1.JobSpec{
 			Completions:  new(int32(8)),
 			Parallelism:  new(int32(8)),
@@ -41,19 +47,38 @@ func sampleJob() *batchv1.Job {
 						Args:    []string{"--config=/etc/train.yaml", "8080"},
 						Env: []corev1.EnvVar{
 							{Name: "MODE", Value: "yes"},
-							{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+							{
+								Name: "POD",
+								ValueFrom: &corev1.EnvVarSource{
+									FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
+								},
+							},
 						},
 						Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
 						Resources: corev1.ResourceRequirements{
-							Requests: corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi")},
-							Limits:   corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1"), "memory": resource.MustParse("2Gi")},
+							Requests: corev1.ResourceList{
+								"cpu":    resource.MustParse("500m"),
+								"memory": resource.MustParse("1Gi"),
+							},
+							Limits: corev1.ResourceList{
+								"nvidia.com/gpu": resource.MustParse("1"),
+								"memory":         resource.MustParse("2Gi"),
+							},
 						},
-						VolumeMounts:    []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}, {Name: "data", MountPath: "/data", ReadOnly: true}},
+						VolumeMounts: []corev1.VolumeMount{
+							{Name: "tmp", MountPath: "/tmp"},
+							{Name: "data", MountPath: "/data", ReadOnly: true},
+						},
 						SecurityContext: &corev1.SecurityContext{RunAsNonRoot: new(true)},
 					}},
 					Volumes: []corev1.Volume{
 						{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-						{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
+						{
+							Name: "data",
+							VolumeSource: corev1.VolumeSource{
+								PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+							},
+						},
 					},
 				},
 			},
@@ -162,38 +187,61 @@ func TestAppendPrunes(t *testing.T) {
 		"deployment": {
 			&appsv1.Deployment{
 				ObjectMeta: metav1.ObjectMeta{Name: "a"},
-				Spec:       appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}},
-				Status:     appsv1.DeploymentStatus{Replicas: 3},
+				Spec: appsv1.DeploymentSpec{
+					Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}},
+				},
+				Status: appsv1.DeploymentStatus{Replicas: 3},
 			},
-			"apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\nspec:\n  template:\n    spec:\n      containers:\n      - name: c\n",
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\nspec:\n  template:\n    spec:\n" +
+				"      containers:\n      - name: c\n",
 		},
 		"stateful set": {
-			&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{ServiceName: "s", VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "v"}}}}},
-			"apiVersion: apps/v1\nkind: StatefulSet\nspec:\n  template: {}\n  volumeClaimTemplates:\n  - metadata:\n      name: v\n  serviceName: s\n",
+			&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
+				ServiceName:          "s",
+				VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "v"}}},
+			}},
+			"apiVersion: apps/v1\nkind: StatefulSet\nspec:\n  template: {}\n  volumeClaimTemplates:\n  - metadata:\n" +
+				"      name: v\n  serviceName: s\n",
 		},
 		"network policy": {
 			&networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{
 				Ingress: []networkingv1.NetworkPolicyIngressRule{{}},
-				Egress:  []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}},
+				Egress: []networkingv1.NetworkPolicyEgressRule{
+					{To: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}},
+				},
 			}},
-			"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nspec:\n  podSelector: {}\n  ingress:\n  - {}\n  egress:\n  - to:\n    - podSelector: {}\n",
+			"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nspec:\n  podSelector: {}\n  ingress:\n  - {}\n" +
+				"  egress:\n  - to:\n    - podSelector: {}\n",
 		},
 		"service": {
-			&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}, {Port: 81, TargetPort: intstr.FromString("web")}}}},
+			&corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
+				{Port: 80},
+				{Port: 81, TargetPort: intstr.FromString("web")},
+			}}},
 			"apiVersion: v1\nkind: Service\nspec:\n  ports:\n  - port: 80\n  - port: 81\n    targetPort: web\n",
 		},
 		"null list": {&rbacv1.ClusterRole{}, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"},
-		"namespace": {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ns\n"},
+		"namespace": {
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}},
+			"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ns\n",
+		},
 		"unstructured": {
 			&unstructured.Unstructured{Object: map[string]any{
 				"spec": map[string]any{
-					"z": nil, "resources": map[string]any{}, "basic": map[string]any{}, "egress": []any{}, "n": int64(1), "f": 0.5,
+					"z": nil, "resources": map[string]any{}, "basic": map[string]any{},
+					"egress": []any{}, "n": int64(1), "f": 0.5,
 					"template": map[string]any{"metadata": map[string]any{"creationTimestamp": nil}},
 				},
 				"aaa": true, "status": map[string]any{"x": "y"}, "kind": "Foo", "apiVersion": "x.io/v1",
-				"metadata": map[string]any{"annotations": map[string]any{}, "name": "foo", "namespace": "ns", "creationTimestamp": nil},
+				"metadata": map[string]any{
+					"annotations": map[string]any{}, "name": "foo", "namespace": "ns",
+					"creationTimestamp": nil,
+				},
 			}},
-			"apiVersion: x.io/v1\nkind: Foo\nmetadata:\n  name: foo\n  namespace: ns\n  annotations: {}\naaa: true\nspec:\n  basic: {}\n  egress: []\n  f: 0.5\n  \"n\": 1\n  resources: {}\n  template:\n    metadata: {}\n  z: null\n",
+			"apiVersion: x.io/v1\nkind: Foo\nmetadata:\n  name: foo\n  namespace: ns\n  annotations: {}\naaa: true\n" +
+				"spec:\n  basic: {}\n  egress: []\n  f: 0.5\n  \"n\": 1\n  resources: {}\n  template:\n" +
+				"    metadata: {}\n" +
+				"  z: null\n",
 		},
 	}
 	for name, tt := range tests {
@@ -256,7 +304,8 @@ func TestWrite(t *testing.T) {
 	if err := Write(&buf, []runtime.Object{ns, ns}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("apiVersion: v1\nkind: Namespace\n---\napiVersion: v1\nkind: Namespace\n", buf.String()); diff != "" {
+	if diff := cmp.Diff("apiVersion: v1\nkind: Namespace\n---\napiVersion: v1\nkind: Namespace\n",
+		buf.String()); diff != "" {
 		t.Error(diff)
 	}
 	if err := Write(&buf, nil); err != nil {

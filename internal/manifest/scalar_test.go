@@ -22,7 +22,8 @@ func printJSON(t testing.TB, v any) string {
 func TestScalarStyle(t *testing.T) {
 	same := []string{
 		"a", "nginx:1.27", "busybox:1.36@sha256:ab", "--port=80", "-c", "100m", "1Gi", "10.0.0.1", "1.2.3",
-		"v1", "a b", "a#b", "it's", `say "hi"`, "a, b", "a[0]", "~/bin", "/bin/sh", "0 3 * * *", "app.kubernetes.io/name",
+		"v1", "a b", "a#b", "it's", `say "hi"`, "a, b", "a[0]", "~/bin", "/bin/sh", "0 3 * * *",
+		"app.kubernetes.io/name",
 		"2001-01-01-backup", "1e", "0xyz", "é", "日本", "😀", "http://x:80/y?z=1", "$(POD)", "<none>", "a=b", "yesterday",
 		"1.x", "-x", "---x", "...x", "_1", "a\\b", "12:ab", "null-ish",
 	}
@@ -32,12 +33,17 @@ func TestScalarStyle(t *testing.T) {
 		}
 	}
 	quotes := []string{
-		"", " ", " a", "a ", "null", "Null", "NULL", "~", "true", "True", "TRUE", "false", "yes", "Yes", "YES", "no", "No",
-		"NO", "on", "On", "ON", "off", "Off", "OFF", "y", "Y", "n", "N", "0", "8080", "-1", "+12", "1.5", ".5", "5.", "-.5",
-		"010", "08", "0777", "0o7", "0O7", "0o+7", "0b-1", "-0o7", "0x1F", "0X1f", "0b101", "0B1", "1_000", "1__0", "0x_1f", "1_e3", "1e_3",
-		"1e3", "1E3", "12e03", "1e+3", "1.e-3", "1234567e89", ".inf", "-.INF", "+.Inf", ".nan", ".NaN", "12:30:45", "1:30",
+		"", " ", " a", "a ", "null", "Null", "NULL", "~", "true", "True", "TRUE",
+		"false", "yes", "Yes", "YES", "no", "No",
+		"NO", "on", "On", "ON", "off", "Off", "OFF", "y", "Y", "n", "N", "0", "8080", "-1", "+12", "1.5", ".5", "5.",
+		"-.5",
+		"010", "08", "0777", "0o7", "0O7", "0o+7", "0b-1", "-0o7", "0x1F", "0X1f", "0b101", "0B1", "1_000", "1__0",
+		"0x_1f", "1_e3", "1e_3",
+		"1e3", "1E3", "12e03", "1e+3", "1.e-3", "1234567e89", ".inf", "-.INF", "+.Inf", ".nan", ".NaN", "12:30:45",
+		"1:30",
 		"8080:80", "190:20:30.15", "2001-01-01", "2001-1-2", "2001-01-01T10:00:00Z", "2001-01-01 10:00:00", "=", "<<",
-		"-", "- a", "---", "...", "--- a", "? a", "?a", ":a", ":", ",a", "[a", "]a", "{a", "}a", "#a", "&a", "*/5 * * * *",
+		"-", "- a", "---", "...", "--- a", "? a", "?a", ":a", ":", ",a", "[a", "]a", "{a", "}a", "#a", "&a",
+		"*/5 * * * *",
 		"!a", "|a", ">a", "'a'", "%a", "@a", "`a`", "a: b", "a:", "a #b",
 	}
 	for _, s := range quotes {
@@ -90,7 +96,8 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
-	in := `{"a":{"b":{}},"c":[],"d":["x",["w",["z"],[]],{"k":["v"],"l":{"m":1}},{},"p\nq"],"8080":null,"y":{"n":"p\nq\n"}}`
+	in := `{"a":{"b":{}},"c":[],"d":["x",["w",["z"],[]],{"k":["v"],"l":{"m":1}},{},"p\nq"],` +
+		`"8080":null,"y":{"n":"p\nq\n"}}`
 	want := `a:
   b: {}
 c: []
@@ -181,10 +188,14 @@ func inEveryPlace(s string) any {
 func fuzzSeeds() []string {
 	long := string(bytes.Repeat([]byte("k y: "), 400))
 	return []string{
-		"", "a", "yes", "a\nb", "a\n\n", "\na", "a: b", "#", "# x\ny", "- a", "\ufeff", "\u2028", "\x00", "0x1", "<<", "=",
-		"1e3", "a\n---\nb", "---", "--- ", "...\n", "a\n\tb", "a\n  b\n c", "é\n", "\u0085\n", "😀", "'", "\"", "\\", "%", "\t", "a\t",
-		"a\t#b", "a:\tb", "key:", "?", "? a", ":", "::", "a\r", long, long + "\n" + long, string(bytes.Repeat([]byte("\x01"), 500)),
-		"x\n#", "x\n\n#y\n", "|", "a\\\nb", "2001-01-01", "0o7", "1_0", "!!str a", "&a", "*a", "{}", "[]", "a\n\n\n", "\U0010ffff", "\ufffe",
+		"", "a", "yes", "a\nb", "a\n\n", "\na", "a: b", "#", "# x\ny", "- a", "\ufeff",
+		"\u2028", "\x00", "0x1", "<<", "=",
+		"1e3", "a\n---\nb", "---", "--- ", "...\n", "a\n\tb", "a\n  b\n c", "é\n", "\u0085\n", "😀", "'", "\"", "\\",
+		"%", "\t", "a\t",
+		"a\t#b", "a:\tb", "key:", "?", "? a", ":", "::", "a\r", long, long + "\n" + long,
+		string(bytes.Repeat([]byte("\x01"), 500)),
+		"x\n#", "x\n\n#y\n", "|", "a\\\nb", "2001-01-01", "0o7", "1_0", "!!str a", "&a", "*a", "{}", "[]", "a\n\n\n",
+		"\U0010ffff", "\ufffe",
 	}
 }
 
@@ -208,8 +219,10 @@ func FuzzString(f *testing.F) {
 
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
-		`{"a":[1,{"b":null}],"c":{}}`, `[[],[[{}]],""]`, `{"":{"":[]}}`, `1e-9`, `-0.0`, `[1e300,123456789012345678901234567890]`,
-		`{"a":"x\ny","b":["p\n\n",{"y":"\n"}]}`, `{"metadata":{"creationTimestamp":"x"}}`, `"\ud800"`, `[[["a\nb"]],true]`,
+		`{"a":[1,{"b":null}],"c":{}}`, `[[],[[{}]],""]`, `{"":{"":[]}}`, `1e-9`,
+		`-0.0`, `[1e300,123456789012345678901234567890]`,
+		`{"a":"x\ny","b":["p\n\n",{"y":"\n"}]}`, `{"metadata":{"creationTimestamp":"x"}}`, `"\ud800"`,
+		`[[["a\nb"]],true]`,
 	} {
 		f.Add(s)
 	}

@@ -179,11 +179,11 @@ func (j *Job) requestRows() [][]string {
 	if len(j.PodSets) == 1 && j.PodSets[0].Replicas == 1 {
 		return rows
 	}
-	row("all that train", j.Requests.Training)
+	row("training, total", j.Requests.Training)
 	if !slices.ContainsFunc(j.PodSets, func(s *PodSet) bool { return s.Helper }) {
 		return rows
 	}
-	row("all that help", j.Requests.Helpers)
+	row("helpers, total", j.Requests.Helpers)
 	if !slices.ContainsFunc(j.PodSets, func(s *PodSet) bool { return s.Finishes }) {
 		row("all at once", j.Requests.Peak)
 		return rows

@@ -123,14 +123,16 @@ func objectID(kind, namespace, name string) string {
 	return kind + " " + name
 }
 
-// duplicates finds objects that two bundles both hold, or the controllers of their custom resources make: applied one after the other, each would undo the other.
+// duplicates finds objects that two bundles both hold, or the controllers of their custom resources make: applied one
+// after the other, each would undo the other.
 func duplicates(bundles []Bundle) error {
 	var errs []error
 	owner := map[string]*schema.Job{}
 	for _, b := range bundles {
 		for _, id := range b.ids {
 			if first, ok := owner[id]; ok && first != b.Job {
-				errs = append(errs, fmt.Errorf("%s: %s would be rendered by job %q too (%s): give it another name in one of them, or name it there as existing",
+				errs = append(errs, fmt.Errorf("%s: %s would be rendered by job %q too (%s): give it another name in "+
+					"one of them, or name it there as existing",
 					b.Job.Position(), id, first.Metadata.Name, first.Position()))
 			}
 			owner[id] = b.Job

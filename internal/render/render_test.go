@@ -14,7 +14,9 @@ func jobs(t *testing.T, specs ...string) []*schema.Job {
 	t.Helper()
 	var sources []schema.Source
 	for i, spec := range specs {
-		text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j%d, namespace: ml}\nspec: {image: 'x:1', command: [x], workers: {replicas: 1}%s}\n", i, spec)
+		text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n"+
+			"metadata: {name: j%d, namespace: ml}\nspec: {image: 'x:1', command: [x], workers: {replicas: 1}%s}\n", i,
+			spec)
 		sources = append(sources, schema.Source{Name: fmt.Sprintf("%d.yaml", i), Data: []byte(text)})
 	}
 	out, err := schema.Load(sources)
@@ -63,11 +65,13 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestDuplicatesOfControllers: a Service that a controller makes is one that another job may neither render nor have made.
+// TestDuplicatesOfControllers: a Service that a controller makes is one that another job may neither render nor have
+// made.
 func TestDuplicatesOfControllers(t *testing.T) {
 	all := jobs(t, ", target: pytorchjob", ", target: jobset")
 	all[1].Metadata.Name = "j0-worker-0" // the Service of the PyTorchJob's first worker
-	if _, err := Jobs(all, nil); err == nil || !strings.Contains(err.Error(), `Service ml/j0-worker-0 would be rendered by job "j0" too`) {
+	if _, err := Jobs(all, nil); err == nil || !strings.Contains(err.Error(),
+		`Service ml/j0-worker-0 would be rendered by job "j0" too`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -83,7 +87,12 @@ func TestSome(t *testing.T) {
 // TestWrite: one separator between any two documents, none at the ends, and none for bundles without files.
 func TestWrite(t *testing.T) {
 	var out bytes.Buffer
-	err := Write(&out, []Bundle{{}, {Files: []File{{"a", []byte("a: 1\n")}, {"b", []byte("b: 1\n")}}}, {}, {Files: []File{{"c", []byte("c: 1\n")}}}})
+	err := Write(&out, []Bundle{
+		{},
+		{Files: []File{{"a", []byte("a: 1\n")}, {"b", []byte("b: 1\n")}}},
+		{},
+		{Files: []File{{"c", []byte("c: 1\n")}}},
+	})
 	if want := "a: 1\n---\nb: 1\n---\nc: 1\n"; err != nil || out.String() != want {
 		t.Errorf("%q, %v", out.String(), err)
 	}

@@ -29,7 +29,8 @@ func TestTwoWriters(t *testing.T) {
 			wg.Go(func() {
 				var bundles []render.Bundle
 				for j := range 30 {
-					bundles = append(bundles, bundle(fmt.Sprintf("ml/job-%d", j), fmt.Sprintf("worker: of %d", i), fmt.Sprintf("only-%c: of %d", 'a'+i, i)))
+					bundles = append(bundles, bundle(fmt.Sprintf("ml/job-%d", j), fmt.Sprintf("worker: of %d", i),
+						fmt.Sprintf("only-%c: of %d", 'a'+i, i)))
 				}
 				errs[i] = Write(t.Context(), dir, bundles, nil)
 			})
@@ -103,9 +104,12 @@ func TestInTheWay(t *testing.T) {
 		make func(t *testing.T, path string)
 		says string // "" where it is not in the way
 	}{
-		"a folder that is a link":        {"a", link(elsewhere), "a is a symbolic link"},
-		"a folder that leads nowhere":    {"a", link("gone"), "a is a symbolic link"},
-		"a file that is a link":          {"a/worker.yaml", link(filepath.Join(elsewhere, "worker.yaml")), "a/worker.yaml is a symbolic link"},
+		"a folder that is a link":     {"a", link(elsewhere), "a is a symbolic link"},
+		"a folder that leads nowhere": {"a", link("gone"), "a is a symbolic link"},
+		"a file that is a link": {
+			"a/worker.yaml", link(filepath.Join(elsewhere, "worker.yaml")),
+			"a/worker.yaml is a symbolic link",
+		},
 		"a link within":                  {"a/worker.yaml", link("other.yaml"), "a/worker.yaml is a symbolic link"},
 		"a pipe":                         {"a/worker.yaml", pipe, "a/worker.yaml is neither a file nor a directory"},
 		"a pipe beside":                  {"a/pipe.yaml", pipe, ""},
@@ -123,7 +127,10 @@ func TestInTheWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.make(t, path)
-			err := Write(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: new"), bundle("ml/b", "worker: new")}, nil)
+			err := Write(t.Context(), dir, []render.Bundle{
+				bundle("ml/a", "worker: new"),
+				bundle("ml/b", "worker: new"),
+			}, nil)
 			if c.says == "" {
 				if err != nil {
 					t.Error(err)
@@ -138,7 +145,8 @@ func TestInTheWay(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff(map[string]string{".": "dir", "worker.yaml": header("ml/a") + "old\n"}, state(t, elsewhere)); diff != "" {
+	if diff := cmp.Diff(map[string]string{".": "dir", "worker.yaml": header("ml/a") + "old\n"},
+		state(t, elsewhere)); diff != "" {
 		t.Errorf("where the links lead (-want +got):\n%s", diff)
 	}
 }
@@ -165,7 +173,10 @@ func TestUmask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]os.FileMode{"": 0o750, "a": 0o750, "a/worker.yaml": 0o640, "a/kustomization.yaml": 0o640} {
+	for path, want := range map[string]os.FileMode{
+		"": 0o750, "a": 0o750, "a/worker.yaml": 0o640,
+		"a/kustomization.yaml": 0o640,
+	} {
 		info, err := os.Stat(filepath.Join(dir, path))
 		if err != nil {
 			t.Fatal(err)

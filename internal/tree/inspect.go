@@ -75,7 +75,8 @@ func (w *writer) inspect(f *file, origin string) error {
 		return err
 	case ours:
 		from, _, _ = strings.Cut(from, ";")
-		return fmt.Errorf("%s was rendered from %s: remove that folder, or choose another directory", w.name(f.path), from)
+		return fmt.Errorf("%s was rendered from %s: remove that folder, or choose another directory", w.name(f.path),
+			from)
 	}
 	return fmt.Errorf("%s was not written by tegen: move it, or choose another directory", w.name(f.path))
 }
@@ -91,7 +92,8 @@ func (w *writer) inTheWay(path string, mode fs.FileMode) error {
 	case mode.IsRegular():
 		what = "a file"
 	}
-	return fmt.Errorf("%s is %s, and was not written by tegen: move it, or choose another directory", w.name(path), what)
+	return fmt.Errorf("%s is %s, and was not written by tegen: move it, or choose another directory", w.name(path),
+		what)
 }
 
 // firstLine is what a file begins with, of which a signature is a small part: the rest of somebody's file may be large.

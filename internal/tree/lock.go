@@ -45,7 +45,8 @@ func open(ctx context.Context, dir string) (*writer, func(failed bool), error) {
 			undo()
 			return nil, nil, fmt.Errorf("opening %s: %w", dir, err)
 		case time.Since(start) > lockTimeout:
-			return nil, nil, fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another directory", dir, err, lockTimeout)
+			return nil, nil, fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another "+
+				"directory", dir, err, lockTimeout)
 		}
 		select {
 		case <-ctx.Done():

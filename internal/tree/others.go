@@ -24,7 +24,8 @@ func Others(dir string, bundles []render.Bundle) ([]string, error) {
 	w := &writer{dir: dir, root: root}
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() || slices.ContainsFunc(bundles, func(b render.Bundle) bool { return b.Job.Metadata.Name == e.Name() }) {
+		if !e.IsDir() || slices.ContainsFunc(bundles,
+			func(b render.Bundle) bool { return b.Job.Metadata.Name == e.Name() }) {
 			continue
 		}
 		path := filepath.Join(e.Name(), kustomizationFile)

@@ -79,7 +79,8 @@ func (w *writer) planAll(bundles []render.Bundle, rest []byte) error {
 		m := b.Job.Metadata
 		origin := "TrainingJob " + m.Namespace + "/" + m.Name
 		if other, ok := owner[m.Name]; ok {
-			errs = append(errs, fmt.Errorf("%s and %s would share the folder %s: render them to different directories", other, origin, m.Name))
+			errs = append(errs, fmt.Errorf("%s and %s would share the folder %s: render them to different directories",
+				other, origin, m.Name))
 			continue
 		}
 		owner[m.Name] = origin
@@ -123,7 +124,8 @@ func (w *writer) planFolder(folder, origin string, files []render.File) error {
 		}
 	}
 	if len(files) > 0 {
-		add(kustomizationFile, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"+list.String())
+		add(kustomizationFile, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"+
+			list.String())
 	}
 	for _, f := range plan {
 		if err := w.inspect(f, origin); err != nil {

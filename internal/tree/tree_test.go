@@ -92,7 +92,8 @@ func list(names ...string) string {
 
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "rendered")
-	mustWrite(t, dir, "kind: ConfigMap\n", bundle("ml/a", "etcd: kind: Service", "worker: kind: Job"), bundle("ml/b", "worker: kind: Pod"))
+	mustWrite(t, dir, "kind: ConfigMap\n", bundle("ml/a", "etcd: kind: Service", "worker: kind: Job"),
+		bundle("ml/b", "worker: kind: Pod"))
 	rest := "# Written by tegen from an overlay; a change made here is lost.\n"
 	want := map[string]string{
 		".": "dir", "a": "dir", "b": "dir", "overlay-resources": "dir",
@@ -190,7 +191,8 @@ func TestStaleElsewhere(t *testing.T) {
 	outside := filepath.Join(dir, "outside.yaml")
 	put(t, outside, header("ml/a"))
 	put(t, filepath.Join(dir, "a/sub/x.yaml"), header("ml/a"))
-	put(t, filepath.Join(dir, "a/kustomization.yaml"), header("ml/a")+"resources: [../outside.yaml, "+outside+", sub/x.yaml, https://example.org/x.yaml]\n")
+	put(t, filepath.Join(dir, "a/kustomization.yaml"), header("ml/a")+"resources: [../outside.yaml, "+outside+
+		", sub/x.yaml, https://example.org/x.yaml]\n")
 	mustWrite(t, dir, "", bundle("ml/a", "worker: w2"))
 	got := state(t, dir)
 	for _, name := range []string{"outside.yaml", "a/sub/x.yaml"} {
@@ -428,7 +430,8 @@ func TestNoTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, dir, "", bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w"))
 	put(t, filepath.Join(dir, "b/worker.yaml"), "mine")
-	if err := Write(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: x"), bundle("ml/b", "worker: x")}, nil); err == nil {
+	if err := Write(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: x"), bundle("ml/b", "worker: x")},
+		nil); err == nil {
 		t.Fatal("a user's file was replaced")
 	}
 	for name := range maps.Keys(state(t, dir)) {
@@ -454,7 +457,10 @@ func TestAfterAKill(t *testing.T) {
 	}
 	slices.Sort(names)
 	got := strings.Join(names, " ")
-	for name, want := range map[string]bool{"namespace.yaml": false, ".worker.yaml.tegen-123456": false, ".tegen-new": false, ".tegen-old": false, ".notes.yaml.swp": true, "worker.yaml": true} {
+	for name, want := range map[string]bool{
+		"namespace.yaml": false, ".worker.yaml.tegen-123456": false,
+		".tegen-new": false, ".tegen-old": false, ".notes.yaml.swp": true, "worker.yaml": true,
+	} {
 		if strings.Contains(got, name) != want {
 			t.Errorf("%s is there: %t; all: %s", name, !want, got)
 		}
@@ -479,8 +485,14 @@ func TestObjectsMoveOn(t *testing.T) {
 		}
 		return there
 	}
-	jobs := map[string]bool{"a/worker.yaml": true, "a/kustomization.yaml": true, "overlay-resources/resources.yaml": false}
-	rest := map[string]bool{"a/worker.yaml": false, "a/kustomization.yaml": false, "overlay-resources/resources.yaml": true}
+	jobs := map[string]bool{
+		"a/worker.yaml": true, "a/kustomization.yaml": true,
+		"overlay-resources/resources.yaml": false,
+	}
+	rest := map[string]bool{
+		"a/worker.yaml": false, "a/kustomization.yaml": false,
+		"overlay-resources/resources.yaml": true,
+	}
 	for i, c := range []struct {
 		rest string
 		b    render.Bundle

@@ -47,14 +47,18 @@ func TestParseStrict(t *testing.T) {
 		{"a: 1\nb: 2\na: 3\n", "x:7:1: a: the key stands on line 5 already", "{a: 1, b: 2}"},
 		{"a: &x 1\nb: [*x]\n", "x:5:4: a: &x: anchors are not supported; write the value out where it is needed\n" +
 			"x:6:5: b[0]: *x: aliases are not supported; write the value out", "{a: 1, b: [!]}"},
-		{"a.b: {c: !!str 1}", `x:5:10: ["a.b"].c: !!str: tags are not supported; quote the value if it is a string`,
-			"{a.b: {c: !}}"},
+		{
+			"a.b: {c: !!str 1}", `x:5:10: ["a.b"].c: !!str: tags are not supported; quote the value if it is a string`,
+			"{a.b: {c: !}}",
+		},
 		{"a: {<<: {b: 1}, c: 2}", "x:5:5: a: <<: merge keys are not supported; write the fields out", "{a: {c: 2}}"},
 		{"? [a]\n: 1\n~: 2\n", "x:5:3: a key that is not a string\nx:7:1: a key that is not a string", "{}"},
-		{"a: [0x1, 1e3, 010, 1_0, .5, 1.50, -7, 1.5e3]",
+		{
+			"a: [0x1, 1e3, 010, 1_0, .5, 1.50, -7, 1.5e3]",
 			refused("a[0]", 5, "0x1") + refused("a[1]", 10, "1e3") + refused("a[2]", 15, "010") +
 				refused("a[3]", 20, "1_0") + refused("a[4]", 25, ".5") + refused("a[7]", 39, "1.5e3"),
-			"{a: [!, !, !, !, !, 1.50, -7, !]}"},
+			"{a: [!, !, !, !, !, 1.50, -7, !]}",
+		},
 		{"a:\n\tb: 1", "x:6:1: a tab in the indentation: YAML indents with spaces", ""},
 		{"a: [1\n", "x:6:1: not YAML: did not find expected ',' or ']'", ""},
 		{"a: 1\n b: 2\n", "x:6:2: not YAML: mapping values are not allowed in this context", ""},
@@ -108,13 +112,14 @@ func flow(n *yaml.Node) string {
 
 func TestCheckText(t *testing.T) {
 	for text, want := range map[string]string{
-		"a: \"b\\u0000\"\n":   "",
-		"\xef\xbb\xbfa":       "x:1:1: the file starts with a byte order mark: save it as UTF-8 without one",
-		"\xff\xfea\x00":       "x:1:1: the file starts with a byte order mark: save it as UTF-8 without one",
-		"a\né\x00":            "x:2:2: a NUL byte: save the file as plain UTF-8 text",
-		"a: b\r\n":            "x:1:5: a carriage return: save the file with LF line ends",
-		"a: \xff":             "x:1:4: a byte that is not UTF-8: save the file as UTF-8",
-		"a: b\u2028c\u0085\n": "x:1:5: the character U+2028, which is invisible: remove it, or write it as an escape in double quotes",
+		"a: \"b\\u0000\"\n": "",
+		"\xef\xbb\xbfa":     "x:1:1: the file starts with a byte order mark: save it as UTF-8 without one",
+		"\xff\xfea\x00":     "x:1:1: the file starts with a byte order mark: save it as UTF-8 without one",
+		"a\né\x00":          "x:2:2: a NUL byte: save the file as plain UTF-8 text",
+		"a: b\r\n":          "x:1:5: a carriage return: save the file with LF line ends",
+		"a: \xff":           "x:1:4: a byte that is not UTF-8: save the file as UTF-8",
+		"a: b\u2028c\u0085\n": "x:1:5: the character U+2028, which is invisible: remove it, or write it as an escape " +
+			"in double quotes",
 	} {
 		got := ""
 		if err := CheckText("x", []byte(text)); err != nil {

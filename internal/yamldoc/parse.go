@@ -12,7 +12,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Parse returns the document's content with lines of the stream; nil for a document of comments. Its error is an *Error.
+// Parse returns the document's content with lines of the stream; nil for a document of comments. Its error is an
+// *Error.
 func (d Document) Parse() (*yaml.Node, error) {
 	root, failed := d.parse()
 	if failed != nil {

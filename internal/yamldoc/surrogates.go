@@ -28,7 +28,8 @@ func JoinSurrogates(data []byte) []byte {
 
 // content is a document without the marker above it.
 func content(text []byte) []byte {
-	if line, rest, ok := bytes.Cut(bytes.TrimLeft(text, " \t\r\n"), []byte("\n")); ok && string(bytes.TrimSpace(line)) == "---" {
+	if line, rest, ok := bytes.Cut(bytes.TrimLeft(text, " \t\r\n"), []byte("\n")); ok &&
+		string(bytes.TrimSpace(line)) == "---" {
 		return rest
 	}
 	return text

@@ -1,11 +1,8 @@
-// Package agent starts the workers of one machine and keeps them in step with
-// those of the others: it joins a run through a backend, starts one process for
-// each worker with the environment that torchrun gives, watches them, and
-// starts them anew after failures and whenever the membership changes. What a
-// worker is, it does not care: any program that reads RANK, WORLD_SIZE,
-// MASTER_ADDR and MASTER_PORT will do.
+// Package agent runs the workers of one machine in step with those of the others: it joins a run through a backend,
+// starts one process for each worker with torchrun's environment, watches them, and restarts them after failures and
+// whenever the membership changes. A worker is any program that reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 //
-// No process that Run has started in a worker's group is left when it returns.
+// When Run returns, no process of a worker's group is left.
 package agent
 
 import (
@@ -23,26 +20,26 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous"
 )
 
-// Config says what is to be run, and how.
+// Config says what to run, and how.
 type Config struct {
-	Command     []string         // program and arguments; ${local_rank} in an argument becomes the worker's number on this machine
-	Environ     []string         // what workers inherit, as KEY=value
-	RunID       string           //
+	Command     []string // program and arguments, in which ${local_rank} is replaced
+	Environ     []string // what workers inherit, as KEY=value
+	RunID       string
 	Agent       rendezvous.Agent // this machine; Workers processes are started, at least 1
-	MaxRestarts int              // how often failures of workers are answered by new workers
-	Signals     []os.Signal      // that stop the agent; each is handed on to the workers
+	MaxRestarts int              // how often failed workers are restarted
+	Signals     []os.Signal      // that stop the agent; each is forwarded to the workers
 	Grace       time.Duration    // from the signal that ends workers to SIGKILL
 	Barrier     time.Duration    // how long those who succeeded wait for the others' success
-	Logs        Logs             //
-	ErrorFile   string           // where the first failure is written, torch's TORCHELASTIC_ERROR_FILE of the agent itself; "" for nowhere
-	Guard       []string         // command that runs Guard; nil for none
-	Log         *slog.Logger     //
+	Logs        Logs
+	ErrorFile   string   // gets the first failure, torch's TORCHELASTIC_ERROR_FILE of the agent itself
+	Guard       []string // command that runs Guard; nil for none
+	Log         *slog.Logger
 
-	// Open connects to the run. It is called once, and gives up when its context ends.
+	// Open connects to the run. It is called once, and returns when its context ends.
 	Open func(context.Context) (rendezvous.Backend, error)
 }
 
-// Logs says where the output of workers goes.
+// Logs configures the output of workers.
 type Logs struct {
 	Out, Err  io.Writer            // of the agent; whole lines, one Write each
 	Prefix    string               // of each line; ${rank}, ${local_rank} and ${role_name} are replaced
@@ -62,7 +59,7 @@ type Stopped struct{ Signal os.Signal }
 
 func (s *Stopped) Error() string { return fmt.Sprintf("stopped by %s", signalName(s.Signal)) }
 
-// ExitCode is that of a shell whose command a signal has ended.
+// ExitCode is that of a shell whose command was ended by a signal.
 func (s *Stopped) ExitCode() int {
 	if n, ok := s.Signal.(syscall.Signal); ok {
 		return 128 + int(n)
@@ -96,13 +93,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	if r.backend != nil {
 		if err := r.backend.Close(); err != nil {
-			r.Log.Warn("let go of the store", "error", err)
+			r.Log.Warn("disconnecting from the store", "error", err)
 		}
 	}
 	return r.err
 }
 
-// run is a run as this agent goes through it.
+// run is this agent's part in a run.
 type run struct {
 	Config
 	ctx     context.Context
@@ -117,7 +114,7 @@ type run struct {
 	err      error
 }
 
-// step is a state of the agent: it does what there is to do, and returns the next one, nil at the end.
+// step is a state of the agent: it does its work and returns the next one, nil at the end.
 type step func(*run) step
 
 func open(r *run) step {
@@ -144,14 +141,15 @@ func join(r *run) step {
 		r.err = stopped
 		return leave
 	default:
-		r.err = err // which says that it comes of joining
+		r.err = err // it names joining already
 		return nil
 	}
 }
 
 func start(r *run) step {
 	w := r.world
-	r.Log.Info("workers start", "version", w.Version, "group_rank", w.Rank, "group_world_size", w.Size, "world_size", w.Total,
+	r.Log.Info("workers start", "version", w.Version, "group_rank", w.Rank, "group_world_size", w.Size, "world_size",
+		w.Total,
 		"master", fmt.Sprintf("%s:%d", w.MasterAddr, w.MasterPort), "restarts", r.restarts)
 	group, err := r.startGroup()
 	if err != nil {
@@ -162,7 +160,7 @@ func start(r *run) step {
 	return watch
 }
 
-// watch waits for whatever comes first: the workers' end, one's failure, another membership, or a signal.
+// watch waits for the first of: the end of all workers, the failure of one, another membership, a signal.
 func watch(r *run) step {
 	for r.group.running > 0 {
 		select {
@@ -182,11 +180,11 @@ func watch(r *run) step {
 			return r.stop(syscall.SIGTERM, leave)
 		}
 	}
-	return r.stop(syscall.SIGTERM, finish) // what the workers have left behind
+	return r.stop(syscall.SIGTERM, finish) // ends processes that the workers have left
 }
 
-// failed decides whether there is another try. A failure of which the loss of other agents was the reason, as their
-// workers' connections break before anybody knows of it, is none of ours.
+// failed decides whether workers are restarted. A failure caused by the loss of other agents does not count:
+// connections to their workers break before the loss is noticed.
 func failed(r *run) step {
 	if r.err == nil {
 		r.err = r.group.failure()
@@ -205,12 +203,13 @@ func failed(r *run) step {
 		return fail
 	}
 	r.restarts++
-	r.Log.Warn("workers failed and are started anew", "error", r.err, "restart", r.restarts, "max_restarts", r.MaxRestarts)
+	r.Log.Warn("workers failed and are restarted", "error", r.err, "restart", r.restarts, "max_restarts",
+		r.MaxRestarts)
 	return rejoin
 }
 
-// signalled returns a signal that has come. Where it has ended a worker it may have been sent to all processes at once:
-// then ours is waited for, as the others should go on.
+// signalled returns a signal that was received. One that has ended a worker may have been sent to all processes at
+// once: then it waits for the agent's own, as the other agents should go on.
 func (r *run) signalled() os.Signal {
 	var wait time.Duration
 	var f *Failure
@@ -235,7 +234,7 @@ func rejoin(r *run) step {
 	return join
 }
 
-// finish waits for the others' success. Ours is certain by then, whatever becomes of the wait.
+// finish waits for the others' success. The outcome of the wait does not change our own.
 func finish(r *run) step {
 	err := r.await(r.Barrier, r.backend.Finish)
 	var stopped *Stopped
@@ -263,11 +262,12 @@ func fail(r *run) step {
 	return nil
 }
 
-// closing is how long the store may take for the last words.
+// closing is how long the store may take for the last requests.
 const closing = 10 * time.Second
 
 func leave(r *run) step {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), closing) // a signal has come: others do not hinder
+	// a signal was received: others do not matter
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), closing)
 	defer cancel()
 	if err := r.backend.Leave(ctx); err != nil {
 		r.Log.Warn("leaving the run", "error", err)
@@ -275,8 +275,8 @@ func leave(r *run) step {
 	return nil
 }
 
-// stop ends the workers that are left, with their groups, and goes on with next. Signals that come meanwhile are handed
-// on to them, and end the agent.
+// stop ends the remaining workers with their groups, and continues with next. Signals received meanwhile are forwarded
+// to them, and end the agent.
 func (r *run) stop(s os.Signal, next step) step {
 	n, ok := s.(syscall.Signal)
 	if !ok {
@@ -284,7 +284,7 @@ func (r *run) stop(s os.Signal, next step) step {
 	}
 	late := r.group.stop(n, r.Grace, r.signals)
 	if err := r.group.release(); err != nil {
-		r.Log.Warn("letting go of workers", "error", err)
+		r.Log.Warn("releasing workers", "error", err)
 	}
 	if late != nil && r.err == nil {
 		r.err = &Stopped{late}
@@ -293,7 +293,8 @@ func (r *run) stop(s os.Signal, next step) step {
 	return next
 }
 
-// await calls what waits for others, at most for a time unless that is 0, and has a signal end it. The error is then *Stopped.
+// await calls what waits for others, at most for a time unless that is 0, and has a signal end it. The error is then
+// *Stopped.
 func (r *run) await(limit time.Duration, call func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)

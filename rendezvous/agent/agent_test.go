@@ -23,7 +23,8 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous"
 )
 
-// TestMain makes this binary all the processes of a test: the worker or the agent that the variable names, and the guard.
+// TestMain makes this binary all the processes of a test: the worker or the agent that the variable names, and the
+// guard.
 func TestMain(m *testing.M) {
 	switch part := os.Getenv("TEGEN_TEST_PART"); {
 	case len(os.Args) > 1 && os.Args[1] == "guard":
@@ -70,7 +71,8 @@ func (f *fake) Close() error                 { f.note("close"); return nil }
 // world is that of the second of three agents.
 func world(changed chan struct{}) rendezvous.World {
 	return rendezvous.World{
-		Version: 7, Rank: 1, Size: 3, Base: 4, Total: 9, RoleBase: 2, RoleTotal: 5, MasterAddr: "host-0", MasterPort: 4711, Changed: changed,
+		Version: 7, Rank: 1, Size: 3, Base: 4, Total: 9, RoleBase: 2, RoleTotal: 5, MasterAddr: "host-0",
+		MasterPort: 4711, Changed: changed,
 	}
 }
 
@@ -131,8 +133,10 @@ func config(t *testing.T, f *fake, workers int, part string, args ...string) (cf
 		}
 	})
 	return Config{
-		Command: append([]string{self}, args...), Environ: []string{"TEGEN_TEST_PART=" + part, "KEPT=yes", "RANK=stale"}, RunID: "imagenet",
-		Agent: rendezvous.Agent{ID: "a", Host: "host-1", Role: "trainer", Workers: workers}, Signals: DefaultSignals(), Grace: 10 * time.Second,
+		Command: append([]string{self}, args...),
+		Environ: []string{"TEGEN_TEST_PART=" + part, "KEPT=yes", "RANK=stale"}, RunID: "imagenet",
+		Agent: rendezvous.Agent{ID: "a", Host: "host-1", Role: "trainer", Workers: workers}, Signals: DefaultSignals(),
+		Grace:   10 * time.Second,
 		Barrier: 10 * time.Second, Guard: []string{self, "guard"}, Log: slog.New(slog.NewTextHandler(errs, nil)),
 		Logs: Logs{Out: out, Err: errs, Prefix: "[${rank}] ", Dir: t.TempDir()},
 		Open: func(context.Context) (rendezvous.Backend, error) { return f, nil },
@@ -189,14 +193,17 @@ func TestEnvironmentOfWorkers(t *testing.T) {
 			}
 		}
 		file := got["TORCHELASTIC_ERROR_FILE"]
-		if want := fmt.Sprintf("/attempt_0/%d/error.json", local); !strings.HasPrefix(file, cfg.Logs.Dir) || !strings.HasSuffix(file, want) {
+		if want := fmt.Sprintf("/attempt_0/%d/error.json", local); !strings.HasPrefix(file, cfg.Logs.Dir) ||
+			!strings.HasSuffix(file, want) {
 			t.Errorf("the error file is %q, not %q below %s", file, want, cfg.Logs.Dir)
 		}
 		delete(got, "TORCHELASTIC_ERROR_FILE")
 		want := map[string]string{
 			"--shard": fmt.Sprint(local), "TEGEN_TEST_PART": "environment", "KEPT": "yes",
-			"LOCAL_RANK": fmt.Sprint(local), "RANK": fmt.Sprint(rank), "GROUP_RANK": "1", "ROLE_RANK": fmt.Sprint(2 + local), "ROLE_NAME": "trainer",
-			"LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "9", "GROUP_WORLD_SIZE": "3", "ROLE_WORLD_SIZE": "5", "MASTER_ADDR": "host-0", "MASTER_PORT": "4711",
+			"LOCAL_RANK": fmt.Sprint(local), "RANK": fmt.Sprint(rank), "GROUP_RANK": "1",
+			"ROLE_RANK": fmt.Sprint(2 + local), "ROLE_NAME": "trainer",
+			"LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "9", "GROUP_WORLD_SIZE": "3", "ROLE_WORLD_SIZE": "5",
+			"MASTER_ADDR": "host-0", "MASTER_PORT": "4711",
 			"TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "3", "TORCHELASTIC_RUN_ID": "imagenet",
 			"TORCHELASTIC_USE_AGENT_STORE": "False", "TORCHELASTIC_SIGNALS_TO_HANDLE": "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
 			"NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "OMP_NUM_THREADS": "1",
@@ -217,7 +224,8 @@ func TestEnvironmentKeepsWhatIsSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	if !strings.Contains(text, "[4] TORCH_NCCL_ASYNC_ERROR_HANDLING=0\n") || strings.Contains(text, "[4] NCCL_ASYNC_ERROR_HANDLING") {
+	if !strings.Contains(text, "[4] TORCH_NCCL_ASYNC_ERROR_HANDLING=0\n") ||
+		strings.Contains(text, "[4] NCCL_ASYNC_ERROR_HANDLING") {
 		t.Error("what was set of NCCL has been changed")
 	}
 	if strings.Contains(text, "OMP_NUM_THREADS") {
@@ -232,7 +240,8 @@ func TestFailuresUseUpRestarts(t *testing.T) {
 		code  int
 		lines []string
 	}{
-		{2, []string{"join", "join", "join", "finish", "close"}, 0, []string{"[4] restart 0 of 2", "[4] restart 1 of 2", "[4] restart 2 of 2"}},
+		{2, []string{"join", "join", "join", "finish", "close"}, 0,
+			[]string{"[4] restart 0 of 2", "[4] restart 1 of 2", "[4] restart 2 of 2"}},
 		{1, []string{"join", "join", "fail", "close"}, 3, []string{"[4] restart 0 of 1", "[4] restart 1 of 1"}},
 		{0, []string{"join", "fail", "close"}, 3, []string{"[4] restart 0 of 0"}},
 	} {
@@ -261,7 +270,8 @@ func TestOneFailureEndsTheGroup(t *testing.T) {
 	cfg, _, _ := config(t, f, 3, "one fails")
 	err := runAgent(t, cfg)
 	var failure *Failure
-	if !errors.As(err, &failure) || failure.Rank != 5 || failure.LocalRank != 1 || failure.Code != 3 || failure.Others != 0 {
+	if !errors.As(err, &failure) || failure.Rank != 5 || failure.LocalRank != 1 || failure.Code != 3 ||
+		failure.Others != 0 {
 		t.Errorf("got %v, want worker 5 alone with code 3", err)
 	}
 }
@@ -283,7 +293,8 @@ func TestMembershipChangeIsNoAttempt(t *testing.T) {
 	if err := runAgent(t, cfg); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"[4] ready", "[4] world of 2 restart 0", "[5] ready", "[5] world of 2 restart 0"}, out.lines()); diff != "" {
+	if diff := cmp.Diff([]string{"[4] ready", "[4] world of 2 restart 0", "[5] ready", "[5] world of 2 restart 0"},
+		out.lines()); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"join", "join", "finish", "close"}, f.calls); diff != "" {
@@ -365,7 +376,8 @@ func startAgent(t *testing.T, part string, workers int, settings ...string) (*ex
 	}
 	out := newScreen()
 	cmd := exec.Command(self, self)
-	cmd.Env = append(os.Environ(), "TEGEN_TEST_PART=agent", "TEST_WORKER="+part, fmt.Sprintf("TEST_WORKERS=%d", workers), "TEST_DIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "TEGEN_TEST_PART=agent", "TEST_WORKER="+part,
+		fmt.Sprintf("TEST_WORKERS=%d", workers), "TEST_DIR="+t.TempDir())
 	cmd.Env = append(cmd.Env, settings...)
 	read, write := io.Pipe()
 	cmd.Stdout, cmd.Stderr = write, write

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// environ is a worker's environment: the agent's, and what torchrun's contract adds to it.
+// environ is a worker's environment: the agent's, and torchrun's variables.
 func (r *run) environ(local int, errorFile string) []string {
 	w, a := r.world, r.Agent
 	env := append([]string{}, r.Environ...)
@@ -26,7 +26,7 @@ func (r *run) environ(local int, errorFile string) []string {
 	num("TORCHELASTIC_RESTART_COUNT", r.restarts)
 	num("TORCHELASTIC_MAX_RESTARTS", r.MaxRestarts)
 	set("TORCHELASTIC_RUN_ID", r.RunID)
-	set("TORCHELASTIC_USE_AGENT_STORE", "False") // rank 0's worker listens at MASTER_PORT, in each world anew
+	set("TORCHELASTIC_USE_AGENT_STORE", "False") // in each world rank 0's worker listens at MASTER_PORT
 	set("TORCHELASTIC_ERROR_FILE", errorFile)
 	set("TORCHELASTIC_SIGNALS_TO_HANDLE", signalNames(r.Signals))
 	if !has(r.Environ, "NCCL_ASYNC_ERROR_HANDLING") && !has(r.Environ, "TORCH_NCCL_ASYNC_ERROR_HANDLING") {

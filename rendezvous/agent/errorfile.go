@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Failure is why workers failed for good: the first of them, as later ones mostly fail of its failure.
+// Failure is why workers failed for good: the first failure, as it mostly causes the later ones.
 type Failure struct {
 	Rank, LocalRank, Pid int
 	Code                 int       // exit code; -n for signal n
@@ -79,7 +79,8 @@ func (f *Failure) before(other *Failure) bool {
 
 // failure is how this worker failed, by its own report if it left one.
 func (w *worker) failure() *Failure {
-	f := &Failure{Rank: w.rank, LocalRank: w.local, Pid: w.cmd.Process.Pid, Code: w.status.code, At: w.status.at, exit: w.status.at}
+	f := &Failure{Rank: w.rank, LocalRank: w.local, Pid: w.cmd.Process.Pid, Code: w.status.code, At: w.status.at,
+		exit: w.status.at}
 	f.read(w.errorFile)
 	return f
 }
@@ -121,8 +122,8 @@ func seconds(value any) (at time.Time, ok bool) {
 	return time.UnixMicro(int64(n * 1e6)), true
 }
 
-// write records the failure where whoever started the agent looks for it: the worker's own report with the exit code
-// added, or one in its form.
+// write records the failure for the process that started the agent: the worker's own report with the exit code added,
+// or one in its form.
 func (f *Failure) write(file string) error {
 	if file == "" {
 		return nil
@@ -130,7 +131,8 @@ func (f *Failure) write(file string) error {
 	report := f.report
 	if report == nil {
 		stamp := strconv.FormatInt(f.At.Unix(), 10)
-		report = map[string]any{"message": map[string]any{"message": f.Error(), "extraInfo": map[string]any{"timestamp": stamp}}}
+		report = map[string]any{"message": map[string]any{"message": f.Error(),
+			"extraInfo": map[string]any{"timestamp": stamp}}}
 	}
 	if m, ok := report["message"].(map[string]any); ok && f.Err == nil {
 		m["errorCode"] = f.Code

@@ -17,7 +17,8 @@ import (
 
 // report is an error file as torch's @record writes it.
 func report(text string, at int64) string {
-	return fmt.Sprintf(`{"message": {"message": %q, "extraInfo": {"py_callstack": "…", "timestamp": "%d"}}}`, text, at)
+	const form = `{"message": {"message": %q, "extraInfo": {"py_callstack": "…", "timestamp": "%d"}}}`
+	return fmt.Sprintf(form, text, at)
 }
 
 var errorParts = map[string]func(){
@@ -27,7 +28,8 @@ var errorParts = map[string]func(){
 		if local == "1" {
 			at -= 100
 		}
-		if err := os.WriteFile(os.Getenv("TORCHELASTIC_ERROR_FILE"), []byte(report("ValueError: of "+local, at)), 0o600); err != nil {
+		if err := os.WriteFile(os.Getenv("TORCHELASTIC_ERROR_FILE"), []byte(report("ValueError: of "+local, at)),
+			0o600); err != nil {
 			say(err)
 		}
 		if local == "1" {
@@ -69,13 +71,15 @@ func TestFirstErrorFileIsHandedOn(t *testing.T) {
 	cfg.ErrorFile = filepath.Join(t.TempDir(), "made", "error.json")
 	err := runAgent(t, cfg)
 	var failure *Failure
-	if !errors.As(err, &failure) || failure.Rank != 5 || failure.Message != "ValueError: of 1" || failure.Code != -15 || failure.Others != 1 {
+	if !errors.As(err, &failure) || failure.Rank != 5 || failure.Message != "ValueError: of 1" || failure.Code != -15 ||
+		failure.Others != 1 {
 		t.Errorf("got %+v, want worker 5, which failed first", err)
 	}
 	message, _ := readReport(t, cfg.ErrorFile)["message"].(map[string]any)
 	extra, _ := message["extraInfo"].(map[string]any)
 	delete(extra, "timestamp")
-	want := map[string]any{"message": "ValueError: of 1", "errorCode": -15.0, "extraInfo": map[string]any{"py_callstack": "…"}}
+	want := map[string]any{"message": "ValueError: of 1", "errorCode": -15.0,
+		"extraInfo": map[string]any{"py_callstack": "…"}}
 	if diff := cmp.Diff(want, message); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -90,7 +94,8 @@ func TestErrorsOfStoppedWorkersAreNotTheFirst(t *testing.T) {
 		t.Errorf("got %v, want worker 4", err)
 	}
 	message, _ := readReport(t, cfg.ErrorFile)["message"].(map[string]any)
-	if text, _ := message["message"].(string); !strings.HasPrefix(text, "worker 4 (local rank 0, pid ") || !strings.HasSuffix(text, ") exited with code 5") {
+	if text, _ := message["message"].(string); !strings.HasPrefix(text, "worker 4 (local rank 0, pid ") ||
+		!strings.HasSuffix(text, ") exited with code 5") {
 		t.Errorf("the report says %q", text)
 	}
 	if message["errorCode"] != 5.0 {

@@ -62,11 +62,11 @@ func (r *run) startWorker(local int, exits chan<- *worker) (*worker, error) {
 	return w, nil
 }
 
-// exited notes what came out of exits.
+// exited records a worker from exits.
 func (g *group) exited(*worker) { g.running-- }
 
 // stop ends the workers that still run: by a signal, and by SIGKILL after the grace. Then nothing runs in any worker's
-// process group. Signals that come on more meanwhile are handed on; the last one is returned, nil if there was none.
+// process group. Signals received on more meanwhile are forwarded; the last one is returned, nil if there was none.
 func (g *group) stop(s syscall.Signal, grace time.Duration, more <-chan os.Signal) (last os.Signal) {
 	g.stopped = time.Now()
 	g.signal(s)
@@ -96,8 +96,8 @@ func (g *group) stop(s syscall.Signal, grace time.Duration, more <-chan os.Signa
 	return last
 }
 
-// end waits for what is left in the groups once their workers have gone: behind a shell that has ended on a signal, its
-// program may still be at work. It gets the same signal and the same time.
+// end waits for processes left in the groups after their workers: a shell that has ended on a signal may leave its
+// program running, which gets the same signal and the same time.
 func (g *group) end(s syscall.Signal, deadline <-chan time.Time) {
 	groups := map[int]bool{}
 	for _, w := range g.workers {
@@ -124,7 +124,7 @@ func (g *group) signal(s syscall.Signal) {
 	}
 }
 
-// release lets the system forget the workers, after stop.
+// release reaps the workers, after stop.
 func (g *group) release() error {
 	var errs []error
 	for _, w := range g.workers {

@@ -22,7 +22,7 @@ func Guard(from io.Reader) error {
 		text := lines.Text()
 		n, err := strconv.Atoi(strings.TrimLeft(text, "+-"))
 		switch {
-		case err != nil || n <= 1: // 0 and 1 would be everybody
+		case err != nil || n <= 1: // 0 and 1 would be all processes
 			return fmt.Errorf("reading %q of the agent: not a process group", text)
 		case text[0] == '+':
 			groups[n] = true
@@ -53,7 +53,7 @@ func newGuard(command []string, start func(*exec.Cmd) error) (*guard, error) {
 	if len(command) == 0 {
 		return nil, nil
 	}
-	if os.Getenv(guardVariable) != "" { // a command that does something else than Guard would go on for ever
+	if os.Getenv(guardVariable) != "" { // a command that is not Guard would start itself for ever
 		return nil, errors.New("starting the guard: this process is one")
 	}
 	read, write, err := os.Pipe()
@@ -72,14 +72,14 @@ func newGuard(command []string, start func(*exec.Cmd) error) (*guard, error) {
 	return &guard{write, cmd}, nil
 }
 
-// tell is lost if the guard has gone: then the kernel's signal is all there is.
-func (g *guard) tell(sign string, pid int) {
+// send writes to the guard. Where that is gone, only the kernel's signal is left.
+func (g *guard) send(sign string, pid int) {
 	if g != nil {
 		_, _ = fmt.Fprintf(g.pipe, "%s%d\n", sign, pid)
 	}
 }
 
-// close lets the guard end. How it does changes nothing any more.
+// close ends the guard. Its result does not matter any more.
 func (g *guard) close() {
 	if g != nil {
 		_ = g.pipe.Close()

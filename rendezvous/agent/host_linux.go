@@ -15,8 +15,8 @@ import (
 	"unsafe"
 )
 
-// host starts processes and takes their ends. Orphans of theirs come to this process, be it PID 1 or not, and are
-// taken from the system's list as well.
+// host starts and reaps processes. Their orphans become children of this process, be it PID 1 or not, and are reaped as
+// well.
 type host struct {
 	starts chan func()
 	guard  *guard
@@ -30,7 +30,7 @@ const prSetChildSubreaper = 36 // prctl(2)
 
 func newHost(guardCommand []string) (*host, error) {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
-		return nil, fmt.Errorf("becoming the parent of orphans: %w", errno)
+		return nil, fmt.Errorf("becoming the subreaper of orphans: %w", errno)
 	}
 	h := &host{starts: make(chan func()), closed: make(chan struct{}), ours: map[int]bool{}}
 	go h.thread()
@@ -44,8 +44,8 @@ func newHost(guardCommand []string) (*host, error) {
 	return h, nil
 }
 
-// thread starts all processes: the kernel sends them their parent's death signal when the thread that started them ends,
-// so it must be one that lives as long as they do.
+// thread starts all processes: the kernel sends them their parent's death signal when the thread that started them
+// ends, so it must be one that lives as long as they do.
 func (h *host) thread() {
 	runtime.LockOSThread() // for good: the thread ends with this function
 	for start := range h.starts {
@@ -53,7 +53,7 @@ func (h *host) thread() {
 	}
 }
 
-// spawn starts a process by the thread, and keeps adopt from taking it for an orphan.
+// spawn starts a process on the thread, and keeps adopt from reaping it as an orphan.
 func (h *host) spawn(cmd *exec.Cmd) error {
 	result := make(chan error)
 	h.starts <- func() {
@@ -73,13 +73,13 @@ func (h *host) start(cmd *exec.Cmd) error {
 	if err := h.spawn(cmd); err != nil {
 		return err
 	}
-	h.guard.tell("+", cmd.Process.Pid)
+	h.guard.send("+", cmd.Process.Pid)
 	return nil
 }
 
-// reap takes a process that has ended from the system's list. Its group is empty by then.
+// reap reaps a process that has exited. Its group is empty by then.
 func (h *host) reap(cmd *exec.Cmd) error {
-	h.guard.tell("-", cmd.Process.Pid)
+	h.guard.send("-", cmd.Process.Pid)
 	err := cmd.Wait()
 	h.mu.Lock()
 	delete(h.ours, cmd.Process.Pid)
@@ -106,7 +106,7 @@ func (h *host) adopt() {
 		select {
 		case <-ended:
 			h.reapOrphans()
-			time.Sleep(100 * time.Millisecond) // many end at once, and each look reads all of /proc
+			time.Sleep(100 * time.Millisecond) // many exit at once, and each scan reads all of /proc
 		case <-h.closed:
 			return
 		}
@@ -130,7 +130,7 @@ type process struct {
 	state              byte
 }
 
-// processes are all that can be seen; none where /proc is not mounted.
+// processes are all visible ones; none where /proc is not mounted.
 func processes() (all []process) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -145,7 +145,7 @@ func processes() (all []process) {
 		}
 		stat, err := os.ReadFile("/proc/" + name + "/stat")
 		if err != nil {
-			continue // it has gone meanwhile
+			continue // it has exited meanwhile
 		}
 		p := process{pid: pid}
 		rest := stat[bytes.LastIndexByte(stat, ')')+1:] // the name before it may hold anything
@@ -200,12 +200,13 @@ const (
 func exitCode(cmd *exec.Cmd) int {
 	var info childInfo
 	for {
-		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idPid, uintptr(cmd.Process.Pid), uintptr(unsafe.Pointer(&info)), wExited|wNoReap, 0, 0)
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idPid, uintptr(cmd.Process.Pid),
+			uintptr(unsafe.Pointer(&info)), wExited|wNoReap, 0, 0)
 		switch {
 		case errno == syscall.EINTR:
 			continue
 		case errno != 0:
-			return -int(syscall.SIGKILL) // nobody else reaps it, so this cannot be
+			return -int(syscall.SIGKILL) // cannot happen: nobody else reaps it
 		case info.code == exited:
 			return int(info.child.status)
 		}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// host starts processes and takes their ends. Only Linux tells children of their parent's death and gives orphans away:
-// elsewhere workers outlive an agent that was killed, unless its guard ends them.
+// host starts and reaps processes. Only Linux has death signals and subreapers: elsewhere workers outlive an agent that
+// was killed, unless its guard ends them.
 type host struct{ guard *guard }
 
 func newHost(guardCommand []string) (*host, error) {
@@ -22,13 +22,13 @@ func (h *host) start(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	h.guard.tell("+", cmd.Process.Pid)
+	h.guard.send("+", cmd.Process.Pid)
 	return nil
 }
 
 // reap is done by exitCode.
 func (h *host) reap(cmd *exec.Cmd) error {
-	h.guard.tell("-", cmd.Process.Pid)
+	h.guard.send("-", cmd.Process.Pid)
 	return nil
 }
 

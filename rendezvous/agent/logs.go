@@ -32,14 +32,15 @@ func newFiles(logs Logs, runID string) (*files, error) {
 			return nil, fmt.Errorf("making a directory for error files: %w", err)
 		}
 	}
-	f.dir = filepath.Join(base, strings.ReplaceAll(runID, string(filepath.Separator), "_")+"_"+strings.ToLower(rand.Text()[:8]))
+	name := strings.ReplaceAll(runID, string(filepath.Separator), "_")
+	f.dir = filepath.Join(base, name+"_"+strings.ToLower(rand.Text()[:8]))
 	if err = os.MkdirAll(f.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the directory of logs: %w", err)
 	}
 	return f, nil
 }
 
-// close removes what nobody has asked for. After a failure error files are kept: its message names one.
+// close removes temporary files. After a failure error files are kept: its message names one.
 func (f *files) close(all bool) {
 	if f.temp && all && f.Redirects.none() && f.Tee.none() {
 		_ = os.RemoveAll(filepath.Dir(f.dir))
@@ -63,7 +64,7 @@ func (f *files) attempt(restarts, local int) (place, error) {
 	return p, nil
 }
 
-// output is one worker's two streams on their way to files and to the agent's own streams.
+// output copies one worker's two streams to files and to the agent's own streams.
 type output struct {
 	stdout, stderr *os.File   // what the worker writes to
 	ours           []*os.File // closed once it has them
@@ -73,7 +74,8 @@ type output struct {
 
 func (f *files) open(w *worker, role string, p place) (*output, error) {
 	o := &output{}
-	prefix := strings.NewReplacer("${rank}", strconv.Itoa(w.rank), "${local_rank}", strconv.Itoa(w.local), "${role_name}", role).Replace(f.Prefix)
+	prefix := strings.NewReplacer("${rank}", strconv.Itoa(w.rank), "${local_rank}", strconv.Itoa(w.local),
+		"${role_name}", role).Replace(f.Prefix)
 	var err error
 	if o.stdout, err = f.stream(o, w.local, streamOut, p.stdout, prefix, f.Out); err == nil {
 		o.stderr, err = f.stream(o, w.local, streamErr, p.stderr, prefix, f.Err)
@@ -86,7 +88,7 @@ func (f *files) open(w *worker, role string, p place) (*output, error) {
 	return o, nil
 }
 
-// stream makes what a worker gets as one of its streams: a file where that is all it goes to, else a pipe that is read.
+// stream creates one of a worker's streams: a file where it goes nowhere else, otherwise a pipe that is read.
 func (f *files) stream(o *output, local int, s stream, name, prefix string, console io.Writer) (*os.File, error) {
 	redirect, tee := f.Redirects.has(local, s), f.Tee.has(local, s)
 	var file *os.File
@@ -139,14 +141,14 @@ func pump(from io.Reader, file, console io.Writer) {
 	}
 }
 
-// started lets go of what only the worker writes to, so that its end is seen.
+// started closes the worker's ends of its pipes, so that its exit is seen.
 func (o *output) started() {
 	for _, f := range o.ours {
 		_ = f.Close() // nothing of ours is in it
 	}
 }
 
-// wait waits until all has been read. Processes that keep the streams open lose them after the time given.
+// wait waits until all output has been read. Processes that keep the streams open lose them after d.
 func (o *output) wait(limit time.Duration) {
 	for _, f := range o.reads {
 		_ = f.SetReadDeadline(time.Now().Add(limit))

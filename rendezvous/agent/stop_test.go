@@ -130,10 +130,13 @@ func playAgent() {
 	err = Run(context.Background(), Config{
 		Command: []string{self}, RunID: "imagenet",
 		Environ: []string{
-			"TEGEN_TEST_PART=" + os.Getenv("TEST_WORKER"), fmt.Sprintf("AGENT=%d", os.Getpid()), "TEST_DIR=" + os.Getenv("TEST_DIR"),
+			"TEGEN_TEST_PART=" + os.Getenv("TEST_WORKER"), fmt.Sprintf("AGENT=%d", os.Getpid()),
+			"TEST_DIR=" + os.Getenv("TEST_DIR"),
 		},
-		Agent: rendezvous.Agent{Role: "default", Workers: workers}, Signals: DefaultSignals(), Grace: grace, MaxRestarts: restarts,
-		Guard: []string{self, "guard"}, Log: slog.New(slog.DiscardHandler), Logs: Logs{Out: os.Stdout, Err: os.Stderr, Dir: os.Getenv("TEST_DIR")},
+		Agent: rendezvous.Agent{Role: "default", Workers: workers}, Signals: DefaultSignals(), Grace: grace,
+		MaxRestarts: restarts,
+		Guard:       []string{self, "guard"}, Log: slog.New(slog.DiscardHandler),
+		Logs: Logs{Out: os.Stdout, Err: os.Stderr, Dir: os.Getenv("TEST_DIR")},
 		Open: func(context.Context) (rendezvous.Backend, error) { return f, nil },
 	})
 	say("agent did", strings.Join(f.calls, " "))
@@ -243,7 +246,8 @@ func onLinux(t *testing.T) {
 }
 
 func TestSignalsReachWorkers(t *testing.T) {
-	for name, s := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT, "SIGHUP": syscall.SIGHUP, "SIGQUIT": syscall.SIGQUIT} {
+	for name, s := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT,
+		"SIGHUP": syscall.SIGHUP, "SIGQUIT": syscall.SIGQUIT} {
 		t.Run(name, func(t *testing.T) {
 			cmd, out := startAgent(t, "polite", 2)
 			out.await(t, "ready", 2)

@@ -14,7 +14,7 @@ const (
 	streamErr
 )
 
-// Streams says for which workers which streams are meant.
+// Streams selects streams by worker.
 type Streams struct {
 	all   stream
 	local map[int]stream

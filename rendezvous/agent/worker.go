@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// worker is one process and the process group that it leads. It stays known to the system after its exit, as a zombie,
-// until release: so nothing else can get its number, and signals reach nobody else.
+// worker is one process and the process group that it leads. After its exit it stays a zombie until release, so that no
+// other process can get its number, and with it its signals.
 type worker struct {
 	host        *host
 	local, rank int
@@ -53,8 +53,8 @@ func (w *worker) start(cmd *exec.Cmd, exits chan<- *worker) error {
 	return nil
 }
 
-// signal sends one to the worker unless it has exited. The rest of its group gets none: PyTorch's data loaders would die
-// of it while their worker still writes its checkpoint.
+// signal sends one to the worker unless it has exited. The rest of its group gets none: PyTorch's data loaders would
+// die of it while their worker still writes its checkpoint.
 func (w *worker) signal(s syscall.Signal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +66,7 @@ func (w *worker) signal(s syscall.Signal) {
 // kill ends whatever still runs in the group.
 func (w *worker) kill() { _ = signalGroup(w.cmd.Process.Pid, syscall.SIGKILL) }
 
-// release takes the process from the system's list, and waits until its last output has been written.
+// release reaps the process, and waits until its last output has been written.
 func (w *worker) release() error {
 	err := w.host.reap(w.cmd)
 	w.output.wait(time.Second) // processes outside of the group may hold its streams for ever

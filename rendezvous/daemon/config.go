@@ -40,7 +40,7 @@ func (o *Options) Config(log *slog.Logger, etcdLog *zap.Logger) (server.Config, 
 		Keys: keys.Options{
 			Alone:     o.Store == "embedded", // nobody else can write to it
 			Advertise: o.AdvertiseClientURLs, MaxKeys: o.MaxKeys, MaxValue: o.MaxValueBytes, MaxBytes: o.MaxBytes,
-			MaxWaits: o.MaxWaits, MaxAnswer: o.MaxAnswerBytes, Log: log.With("door", "etcd-v2"),
+			MaxWaits: o.MaxWaits, MaxAnswer: o.MaxAnswerBytes, Log: log.With("api", "etcd-v2"),
 		},
 		Hosts: hosts(o.AdvertiseClientURLs), Log: log, Version: o.Version,
 	}, nil

@@ -66,7 +66,7 @@ func start(config server.Config, signals chan os.Signal) (*server.Server, error)
 		select {
 		case sig := <-signals:
 			signals <- sig
-			cancel(fmt.Errorf("%s came first", sig))
+			cancel(fmt.Errorf("received %s while starting", sig))
 		case <-started:
 		}
 	}()
@@ -77,8 +77,8 @@ func start(config server.Config, signals chan os.Signal) (*server.Server, error)
 }
 
 var (
-	errDrained = errors.New("the drain timeout is over")
-	errAgain   = errors.New("a second signal came")
+	errDrained = errors.New("drain timeout exceeded")
+	errAgain   = errors.New("second signal received")
 )
 
 // shutdown waits for runs. That they have not ended in time is what the timeout is for, and no error.
@@ -101,7 +101,7 @@ func shutdown(s *server.Server, limit time.Duration, signals <-chan os.Signal, l
 		return nil
 	}
 	if err == nil {
-		log.Info("all is shut")
+		log.Info("shutdown complete")
 	}
 	return err
 }

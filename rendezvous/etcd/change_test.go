@@ -74,7 +74,7 @@ func (r *run) stands(worlds ...rendezvous.World) {
 	}
 }
 
-// TestElastic: the last call lets more than the minimum come, and one who comes later makes the world a larger one.
+// TestElastic: the last call lets more agents than the minimum join, and a later one enlarges the world.
 func TestElastic(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {
 		r.Min, r.Max = 1, 3
@@ -91,7 +91,7 @@ func TestElastic(t *testing.T) {
 	})
 }
 
-// joinWith has all agents but the last, which is joining, join again, and looks at the world.
+// joinWith joins again with all agents but the last, which is joining already, and checks the world.
 func (r *run) joinWith(last <-chan joined, agents []*Agent) []rendezvous.World {
 	r.t.Helper()
 	var waits []<-chan joined
@@ -125,7 +125,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// TestReplaced: one beyond the maximum waits without disturbing the world, until a member's keep-alive is gone.
+// TestReplaced: an agent beyond the maximum waits without disturbing the world, until a member's keep-alive expires.
 func TestReplaced(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {
 		r.Min, r.Max, r.timings = 2, 2, quick
@@ -143,7 +143,7 @@ func TestReplaced(t *testing.T) {
 	})
 }
 
-// TestCancelled: whoever is told to stop while it joins is not waited for.
+// TestCancelled: the others do not wait for an agent whose join is cancelled.
 func TestCancelled(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {
 		r.Min, r.Max = 3, 3
@@ -178,7 +178,7 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestTooFew: when too few come in time, one that gives up closes nothing for the others.
+// TestTooFew: an agent that gives up, as too few join in time, does not close the run for the others.
 func TestTooFew(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {
 		r.Min, r.Max = 2, 2
@@ -194,7 +194,7 @@ func TestTooFew(t *testing.T) {
 	})
 }
 
-// TestLeave: whoever goes is no failure. The others go on without it, and at once.
+// TestLeave: leaving is no failure. The others go on without the agent, and at once.
 func TestLeave(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {
 		r.Min, r.Max = 2, 3
@@ -209,7 +209,7 @@ func TestLeave(t *testing.T) {
 		if took := time.Since(began); took > torchetcd.Defaults().KeepAliveTTL {
 			t.Errorf("it took %s", took)
 		}
-		// Nobody is left to hold the others up by.
+		// The last ones can leave as well.
 		for _, a := range agents[1:] {
 			if err := a.Leave(t.Context()); err != nil {
 				t.Error(err)
@@ -218,7 +218,7 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// TestFail: whoever fails for good closes the run, and who then asks for another world hears of it.
+// TestFail: an agent that fails for good closes the run, and the others' next Join returns ErrClosed.
 func TestFail(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {
 		r.Min, r.Max = 2, 2
@@ -236,7 +236,7 @@ func TestFail(t *testing.T) {
 	})
 }
 
-// TestChanged: a world is over once somebody waits, and once the active version is gone or is another; not when the run
+// TestChanged: a world is over once an agent waits, and once the active version is deleted or another; not when the run
 // is closed, as its workers may be about to succeed.
 func TestChanged(t *testing.T) {
 	t.Parallel()
@@ -278,11 +278,12 @@ func TestChanged(t *testing.T) {
 	})
 }
 
-// foreign is a world of somebody else's.
-const foreign = `{"status": "final", "version": "7", "participants": [0], "keep_alives": ["/x"], "num_workers_waiting": 0}`
+// foreign is a world of other agents.
+const foreign = `{"status": "final", "version": "7", "participants": [0], ` +
+	`"keep_alives": ["/x"], "num_workers_waiting": 0}`
 
-// TestBarrierEnds: whoever waits for the others does so no longer once they are in another world, which is not closed, or
-// once one of them has closed the run.
+// TestBarrierEnds: waiting for the others ends once they are in another world, which stays open, or once one of them
+// has closed the run.
 func TestBarrierEnds(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]torchetcd.Status{"another world": torchetcd.Final, "closed": torchetcd.Closed} {
@@ -313,7 +314,7 @@ func TestBarrierEnds(t *testing.T) {
 	}
 }
 
-// TestBarrierGivesUp: whoever has waited for the others as long as it may closes the run all the same.
+// TestBarrierGivesUp: an agent whose time to wait for the others ends closes the run all the same.
 func TestBarrierGivesUp(t *testing.T) {
 	each(t, func(t *testing.T, r *run) {
 		r.Min, r.Max = 2, 2

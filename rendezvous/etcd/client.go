@@ -105,7 +105,8 @@ func (c *client) discover(ctx context.Context) error {
 	body, _, status, err := c.send(ctx, http.MethodGet, base, "/v2/machines", nil)
 	switch {
 	case err == nil && status == http.StatusNotFound:
-		err = errors.New("status 404: it has no v2 API; etcd 3.4 and 3.5 have it with --enable-v2, any with tegen-rendezvous serve before it")
+		err = errors.New("status 404: it has no v2 API: start etcd 3.4 or 3.5 with --enable-v2, " +
+			"or put tegen-rendezvous serve before it")
 	case err == nil && status != http.StatusOK:
 		err = fmt.Errorf("status %d", status)
 	}
@@ -204,7 +205,8 @@ func (c *client) do(ctx context.Context, method, key string, options url.Values)
 	return answer{}, fmt.Errorf("asking %s for %s %s: %w", base, method, key, err)
 }
 
-// read tells an answer from an error. Errors of the cluster, 300 and up, are no answers: the next endpoint may do better.
+// read tells an answer from an error. Errors of the cluster, 300 and up, are no answers: the next endpoint may do
+// better.
 func read(body []byte, header http.Header, status int) (answer, error) {
 	index, _ := strconv.ParseUint(header.Get("X-Etcd-Index"), 10, 64)
 	if status == http.StatusOK || status == http.StatusCreated {

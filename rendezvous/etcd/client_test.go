@@ -145,7 +145,8 @@ func TestOpen(t *testing.T) {
 			return Open(Config{Endpoints: []string{"a:1"}}, rendezvous.Settings{RunID: "a"}, rendezvous.Agent{})
 		},
 		"fewer at most than at least": func() (*Agent, error) {
-			return Open(Config{Endpoints: []string{"a:1"}}, rendezvous.Settings{RunID: "a", Min: 2, Max: 1}, rendezvous.Agent{})
+			return Open(Config{Endpoints: []string{"a:1"}}, rendezvous.Settings{RunID: "a", Min: 2, Max: 1},
+				rendezvous.Agent{})
 		},
 	} {
 		if _, err := open(); err == nil {

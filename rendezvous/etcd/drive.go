@@ -137,7 +137,8 @@ func (d *driver) request(ctx context.Context, a torchetcd.Action) {
 			d.log.Info("the store answers again")
 		case err == nil || asking.Err() != nil:
 		case a.Kind != torchetcd.Watch && !d.silent.Swap(true): // watches end by themselves now and then
-			d.log.Warn("the store does not answer; workers go on meanwhile", "request", a.Kind, "key", a.Key, "error", err)
+			d.log.Warn("the store does not answer; workers go on meanwhile", "request", a.Kind, "key", a.Key, "error",
+				err)
 		default:
 			d.log.Debug("the store did not answer", "request", a.Kind, "key", a.Key, "error", err)
 		}

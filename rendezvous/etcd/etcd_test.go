@@ -49,7 +49,8 @@ func (r *run) agent(i int) *Agent {
 	r.t.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})).With("agent", i)
 	a, err := Open(Config{Endpoints: []string{r.address}, Log: log, Timings: r.timings}, r.Settings,
-		rendezvous.Agent{ID: fmt.Sprint(i), Host: fmt.Sprintf("host-%d", i), Role: []string{"even", "odd"}[i%2], Workers: i + 1})
+		rendezvous.Agent{ID: fmt.Sprint(i), Host: fmt.Sprintf("host-%d", i), Role: []string{"even", "odd"}[i%2],
+			Workers: i + 1})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func (r *run) world(agents ...*Agent) []rendezvous.World {
 	return out
 }
 
-// check looks whether worlds are one, seen by each of its agents.
+// check checks that worlds are one, seen by each of its agents.
 func (r *run) check(worlds []rendezvous.World, agents []*Agent) {
 	r.t.Helper()
 	first := worlds[0]
@@ -116,7 +117,8 @@ func (r *run) check(worlds []rendezvous.World, agents []*Agent) {
 	seen := map[int]bool{}
 	for i, w := range worlds {
 		if w.Rank < 0 || w.Rank >= len(worlds) || seen[w.Rank] || w.Size != len(worlds) || w.Version != first.Version {
-			r.t.Fatalf("agent %d of %d is %d of %d in version %d, another in %d", i, len(worlds), w.Rank, w.Size, w.Version, first.Version)
+			r.t.Fatalf("agent %d of %d is %d of %d in version %d, another in %d", i, len(worlds), w.Rank, w.Size,
+				w.Version, first.Version)
 		}
 		seen[w.Rank] = true
 		at[w.Rank] = i
@@ -145,7 +147,7 @@ func (r *run) check(worlds []rendezvous.World, agents []*Agent) {
 	}
 }
 
-// TestWorld: agents that come at once form one world, and finish it together.
+// TestWorld: agents that join at once form one world, and finish it together.
 func TestWorld(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 3, 8} {

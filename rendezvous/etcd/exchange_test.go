@@ -207,7 +207,7 @@ func (p peer) recentBarrier(ctx context.Context) error {
 	}
 }
 
-// TestDialects: agents of ours and of torch tell each other all they need, whoever has rank 0, in both of torch's
+// TestDialects: our agents and those of torch exchange all they need, whichever has rank 0, in both of torch's
 // dialects.
 func TestDialects(t *testing.T) {
 	t.Parallel()

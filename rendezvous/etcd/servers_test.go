@@ -20,8 +20,8 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// stores are what the tests run against. All share one server of each kind, which is started when the first needs it, and
-// have runs of their own: closing an embedded etcd takes seconds.
+// stores are what the tests run against. All share one server of each kind, which is started when the first needs it,
+// and have runs of their own: closing an embedded etcd takes seconds.
 var stores = map[string]*server{"etcd-3.4": {start: startEtcd}, "companion": {start: startCompanion}}
 
 // server is started once, for all tests.
@@ -130,7 +130,8 @@ func startEtcd(dir string) (started, error) {
 	if err != nil {
 		return started{}, errNone
 	}
-	if out, err := exec.Command(path, "--version").Output(); err != nil || !strings.Contains(string(out), "Version: 3.4") {
+	if out, err := exec.Command(path, "--version").Output(); err != nil ||
+		!strings.Contains(string(out), "Version: 3.4") {
 		return started{}, fmt.Errorf("%w; %s is %q, %w", errNone, path, out, err)
 	}
 	address, err1 := free()
@@ -198,7 +199,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// failing is a server that can be told to answer nothing.
+// failing is a server that can be switched off.
 type failing struct {
 	http.Handler
 	down atomic.Bool

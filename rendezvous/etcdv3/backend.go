@@ -1,5 +1,6 @@
-// Package etcdv3 is a rendezvous on etcd's leases and watches, for worlds without torch agents: a protocol of our own, in
-// which a world of n agents costs O(n) messages and O(n) bytes, nobody polls, and a lost agent is noticed by its lease.
+// Package etcdv3 is a rendezvous on etcd's leases and watches, for worlds without torch agents: a protocol of our own,
+// in which a world of n agents costs O(n) messages and O(n) bytes, nobody polls, and a lost agent is noticed by its
+// lease.
 //
 // Keys, all below <prefix>/<run>/, values in JSON:
 //
@@ -8,24 +9,25 @@
 //	head/world         version and state of the run, and where its assignments are; on the run's lease
 //	worlds/<dir>/<id>  an agent's ranks in one version; on the run's lease
 //
-// An agent joins in one transaction, which creates its key, makes it the leader if there is none, and reads head/world. It
-// then watches head/, two small keys. Only the leader watches agents/. To form a world it writes the assignments in
-// batches, into a directory that is never used twice, and last head/world, upon which each agent reads its own assignment.
-// Every write of the leader compares the leader's key and the revision of head/world, which fences off a leader that died,
-// or that was stopped and does not know that it was replaced.
+// An agent joins in one transaction, which creates its key, makes it the leader if there is none, and reads head/world.
+// It then watches head/, two small keys. Only the leader watches agents/. To form a world it writes the assignments in
+// batches, into a directory that is never used twice, and last head/world, upon which each agent reads its own
+// assignment. Every write of the leader compares the leader's key and the revision of head/world, which fences off a
+// leader that died, or that was stopped and does not know that it was replaced.
 //
 // When the leader's key is deleted all agents see it, but only candidates campaign: agents that know of no older one
-// alive. The rank below is older by construction; its name is in the assignment, and its key is watched. This replaces the
-// usual range query for the predecessor, for which the store reads all keys: n agents that join would cost it n².
-// A candidate that finds another leader does nothing.
+// alive. The rank below is older by construction; its name is in the assignment, and its key is watched. This replaces
+// the usual range query for the predecessor, for which the store reads all keys: n joins would cost it n². A
+// candidate that finds another leader does nothing.
 //
-// A lost member ends the version at once (state forming). The survivors stop their workers and call Join, which says so in
-// their key; only then an agent counts for the next version, with a port that is free then. The leader waits for members
-// that have not called yet beyond the last call, at most for Options.Grace. Newcomers gather for Options.Pause; those
-// beyond the maximum wait without a message to the others.
+// A lost member ends the version at once (state forming). The survivors stop their workers and call Join, which says so
+// in their key; only then an agent counts for the next version, with a port that is free then. The leader waits for
+// members that have not called yet beyond the last call, at most for Options.Grace. Newcomers gather for Options.Pause;
+// those beyond the maximum wait without a message to the others.
 //
-// An agent whose lease has ended, as after a stop of its process, considers its world lost and joins as a new agent. The
-// leader refreshes the run's lease: Options.TTL after the last agent has left, or the run has ended, its keys expire.
+// An agent whose lease has ended, as after a stop of its process, considers its world lost and joins as a new agent.
+// The leader refreshes the run's lease: Options.TTL after the last agent has left, or the run has ended, its keys
+// expire.
 package etcdv3
 
 import (
@@ -83,7 +85,8 @@ var _ rendezvous.Backend = (*Backend)(nil)
 // New returns the backend of one agent. The client stays the caller's, and is to be closed after the backend.
 func New(c *clientv3.Client, s rendezvous.Settings, a rendezvous.Agent, o Options) (*Backend, error) {
 	o.Prefix, o.Lease = cmp.Or(o.Prefix, "/tegen/rendezvous"), cmp.Or(o.Lease, 10*time.Second)
-	o.TTL, o.Pause, o.Grace = cmp.Or(o.TTL, 10*time.Minute), cmp.Or(o.Pause, time.Second), cmp.Or(o.Grace, 30*time.Second)
+	o.TTL, o.Pause, o.Grace = cmp.Or(o.TTL, 10*time.Minute), cmp.Or(o.Pause, time.Second),
+		cmp.Or(o.Grace, 30*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Port == nil {
 		o.Port = freePort

@@ -20,9 +20,9 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// shared is the server of all tests, which have runs of their own: closing an embedded etcd takes seconds. It is reached
-// as one elsewhere is: hundreds of watches at a time are too much for the channels of an in-process client, whose two
-// ends then wait for each other for ever.
+// shared is the server of all tests, which have runs of their own: closing an embedded etcd takes seconds. It is
+// reached as one elsewhere is: hundreds of watches at a time are too much for the channels of an in-process client,
+// whose two ends then wait for each other for ever.
 var shared struct {
 	once     sync.Once
 	endpoint string
@@ -148,7 +148,8 @@ func checkWorld(t testing.TB, version int, peers ...*peer) {
 			Version: version, Rank: p.world.Rank, Size: len(peers), Base: 2 * p.world.Rank, Total: 2 * len(peers),
 			RoleBase: 2 * p.world.Rank, RoleTotal: 2 * len(peers), MasterAddr: "host-" + taken[0],
 		}
-		if diff := cmp.Diff(want, p.world, cmpopts.IgnoreFields(rendezvous.World{}, "Changed", "MasterPort")); diff != "" {
+		if diff := cmp.Diff(want, p.world, cmpopts.IgnoreFields(rendezvous.World{}, "Changed",
+			"MasterPort")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", p.id, diff)
 		}
 		if p.world.MasterPort == 0 || p.world.MasterPort != peers[0].world.MasterPort {

@@ -26,8 +26,9 @@ func spread(b *testing.B, c *clientv3.Client, all []*peer) {
 	}
 }
 
-// BenchmarkForm measures from the first join of n agents, all in this process, to when the last knows its rank. Each counts
-// its messages as if it had the client to itself; messages are requests, their answers not counted, and what watches tell.
+// BenchmarkForm measures from the first join of n agents, all in this process, to when the last knows its rank. Each
+// counts its messages as if it had the client to itself; messages are requests, their answers not counted, and events
+// of watches.
 func BenchmarkForm(b *testing.B) {
 	for _, n := range []int{64, 256, 1000, 4000} {
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
@@ -45,7 +46,8 @@ func BenchmarkForm(b *testing.B) {
 				checkWorld(b, 1, all...)
 				for _, p := range all {
 					st := p.Stats()
-					sum.Requests, sum.Events, sum.Writes = sum.Requests+st.Requests, sum.Events+st.Events, sum.Writes+st.Writes
+					sum.Requests, sum.Events, sum.Writes = sum.Requests+st.Requests, sum.Events+st.Events,
+						sum.Writes+st.Writes
 					if p != all[0] {
 						most.Requests, most.Events = max(most.Requests, st.Requests), max(most.Events, st.Events)
 					}
@@ -61,9 +63,9 @@ func BenchmarkForm(b *testing.B) {
 	}
 }
 
-// BenchmarkRecover measures from when an agent of n is lost, without a word, to when the rest and one that was waiting know
-// their new ranks. Its lease is 2 s; those of the others are longer, for this process does the work of all of them. With
-// k=0 it is the leader that is lost.
+// BenchmarkRecover measures from when an agent of n is lost, without a word, to when the rest and one that was waiting
+// know their new ranks. Its lease is 2 s; those of the others are longer, for this process does the work of all of
+// them. With k=0 it is the leader that is lost.
 func BenchmarkRecover(b *testing.B) {
 	for _, n := range []int{8, 64, 256, 1000} {
 		for _, k := range []int{0, n / 2} {
@@ -71,7 +73,8 @@ func BenchmarkRecover(b *testing.B) {
 				c := open(b)
 				for i := range b.N {
 					b.StopTimer()
-					s := rendezvous.Settings{RunID: fmt.Sprint(b.Name(), b.N, i), Min: n - 1, Max: n - 1, Join: 5 * time.Minute}
+					s := rendezvous.Settings{RunID: fmt.Sprint(b.Name(), b.N, i), Min: n - 1, Max: n - 1,
+						Join: 5 * time.Minute}
 					o := Options{Lease: time.Minute, Port: func() (int, error) { return 1, nil }}
 					all := crowd(b, c, s, n, o)
 					all[k].options.Lease = 2 * time.Second

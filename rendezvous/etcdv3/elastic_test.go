@@ -27,8 +27,8 @@ func back(t testing.TB, peers ...*peer) {
 	})
 }
 
-// TestElastic: fewer than may be are waited for until the last call is over; who comes later gets a new world, and who
-// leaves leaves a new one behind at once.
+// TestElastic: the last call lets more agents than the minimum join; a later agent causes a new world, and so does one
+// that leaves, at once.
 func TestElastic(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -67,8 +67,8 @@ func TestLastCall(t *testing.T) {
 	checkWorld(t, 1, all...)
 }
 
-// TestLost: an agent that goes without a word is missed when its lease is over, whether it leads or not, and another takes
-// its place. Its own world has ended for it by then.
+// TestLost: the loss of an agent is noticed when its lease ends, whether it leads or not, and another replaces it. By
+// then its own world has ended for it.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -97,7 +97,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestLease: an agent whose lease is taken away joins anew, as another.
+// TestLease: an agent whose lease is revoked joins as a new one.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -110,7 +110,7 @@ func TestLease(t *testing.T) {
 	checkWorld(t, 2, all...)
 }
 
-// TestBeyond: who comes when the world is full waits, and costs the others nothing, until there is room.
+// TestBeyond: an agent beyond the maximum waits, at no cost to the others, until one leaves.
 func TestBeyond(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -160,7 +160,7 @@ func waitKeys(t testing.TB, c *clientv3.Client, prefix string, want int64) {
 	}
 }
 
-// TestNobody: where too few come, or the caller has waited for long enough, nothing stays that others would wait for.
+// TestNobody: where too few agents join, or the caller stops waiting, no key is left that others would wait for.
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	c := open(t)
@@ -179,8 +179,8 @@ func TestNobody(t *testing.T) {
 	waitKeys(t, c, runKeys(t), 0)
 }
 
-// TestEnds: a run ends for all when one fails for good, or all have finished; one that leaves after it has finished is not
-// missed. What is left of it is one key, which goes in time, upon which its name can be used again.
+// TestEnds: a run ends for all when one fails for good, or all have finished; the others do not wait for one that
+// leaves after it has finished. One key is left, which expires; then the name of the run can be used again.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"fails", "finishes", "again"} {
@@ -255,13 +255,14 @@ func TestRoles(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff([]int{6, base, total, roleBase}, []int{w.Total, w.Base, w.RoleTotal, w.RoleBase}); diff != "" {
+		if diff := cmp.Diff([]int{6, base, total, roleBase},
+			[]int{w.Total, w.Base, w.RoleTotal, w.RoleBase}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", p.id, diff)
 		}
 	}
 }
 
-// TestTaken: an agent waits for one of its name to be gone.
+// TestTaken: an agent waits until another one of its name is gone.
 func TestTaken(t *testing.T) {
 	t.Parallel()
 	c := open(t)

@@ -280,7 +280,10 @@ func (m *machine) chosen() []int64 {
 			ready = append(ready, c)
 		}
 	}
-	slices.SortFunc(ready, func(a, b int64) int { return cmp.Or(cmp.Compare(m.class(a), m.class(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(ready, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(m.class(a), m.class(b)), cmp.Compare(a,
+			b))
+	})
 	ready = ready[:min(len(ready), m.rules.max)]
 	slices.Sort(ready)
 	return ready
@@ -308,7 +311,8 @@ func (m *machine) write() {
 	l.next = make(map[int64]*member, len(chosen))
 	for rank, c := range chosen {
 		e := l.agents[c]
-		places[ids[c]] = assignment{Rank: rank, Base: d.Total, RoleBase: bases[e.Role], RoleTotal: roles[e.Role], Pred: pred, Created: c}
+		places[ids[c]] = assignment{Rank: rank, Base: d.Total, RoleBase: bases[e.Role], RoleTotal: roles[e.Role],
+			Pred: pred, Created: c}
 		l.next[c] = &member{id: ids[c]}
 		d.Total += e.Workers
 		bases[e.Role] += e.Workers

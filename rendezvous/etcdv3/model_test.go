@@ -42,7 +42,7 @@ func TestModel(t *testing.T) {
 	t.Logf("%d histories, %d versions, %d steps", seed, versions, steps)
 }
 
-// live is one run's life: trouble, a time without, in which it has to come to rest, and so on, and its end.
+// live plays one run: faults, then a calm time in which it must converge, several times, and its end.
 func live(s *sim) {
 	for i := range 1 + s.IntN(2*s.rules.max) {
 		s.start(fmt.Sprint("a", i))
@@ -72,7 +72,7 @@ func live(s *sim) {
 	}
 }
 
-// trouble is one thing that goes wrong, or that somebody wants.
+// trouble is one fault, or one call of a user.
 func (s *sim) trouble() {
 	if len(s.nodes) == 0 || s.world != nil && s.world.State.over() {
 		return
@@ -85,7 +85,7 @@ func (s *sim) trouble() {
 		if s.IntN(2) == 0 {
 			s.start(n.id)
 		}
-	case k < 35: // stopped for longer than its lease, and told late
+	case k < 35: // stopped for longer than its lease, which it notices late
 		s.remove(n)
 		s.after(time.Duration(s.IntN(int(time.Second))), func() { s.lose(n) })
 	case k < 45: // leaves
@@ -115,7 +115,7 @@ func (s *sim) trouble() {
 	}
 }
 
-// cut breaks an agent's watches, which begin anew with a read.
+// cut breaks an agent's watches, which start again with a read.
 func (s *sim) cut(n *node) {
 	if n.watches.agents {
 		n.watches.agents = false
@@ -144,7 +144,7 @@ func (s *sim) cut(n *node) {
 	})
 }
 
-// rested: where nothing has gone wrong for long enough, as many as may work together do, and nobody else works.
+// rested: long enough after the last fault, as many agents as allowed work in one world, and no other works.
 func (s *sim) rested() {
 	if s.err != nil || s.world != nil && s.world.State.over() {
 		return

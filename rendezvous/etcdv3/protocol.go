@@ -52,12 +52,13 @@ type assignment struct {
 	RoleBase  int    `json:"roleBase"`
 	RoleTotal int    `json:"roleTotal"`
 	Pred      string `json:"pred,omitempty"` // the agent of the rank below, which this one watches
-	Created   int64  `json:"created"`        // create revision of the agent's key: a later agent of the same name is another
-	Done      bool   `json:"done,omitempty"` // outlives the agent, so that no later leader considers it lost
+	// create revision of the agent's key: a later agent of the same name is another
+	Created int64 `json:"created"`
+	Done    bool  `json:"done,omitempty"` // outlives the agent, so that no later leader considers it lost
 }
 
-// An event is an input of a machine, an action an output. Every action that names an event in its comment is answered by
-// exactly one of those, unless the agent loses its lease first, which ends the machine.
+// An event is an input of a machine, an action an output. Every action that names an event in its comment is answered
+// by exactly one of those, unless the agent loses its lease first, which ends the machine.
 type (
 	event  any
 	action any

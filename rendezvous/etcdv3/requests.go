@@ -24,8 +24,8 @@ const (
 	mostPause  = time.Second
 )
 
-// retry repeats a request until it succeeds, or the session ends; all of them are idempotent. While the store is away the
-// lease runs out, which ends the session.
+// retry repeats a request until it succeeds, or the session ends; all of them are idempotent. While the store is away
+// the lease runs out, which ends the session.
 func (s *session) retry(what string, f func() error) bool {
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		s.b.counters.requests.Add(1)
@@ -98,7 +98,8 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 	lead := clientv3.OpTxn([]clientv3.Cmp{absent(k.leader)},
 		[]clientv3.Op{clientv3.OpPut(k.leader, s.b.agent.ID, clientv3.WithLease(lease))}, nil)
 	r, ok := s.own("joining", []clientv3.Cmp{absent(me)},
-		[]clientv3.Op{clientv3.OpPut(me, encode(e), clientv3.WithLease(lease)), lead, clientv3.OpGet(k.head, clientv3.WithPrefix())},
+		[]clientv3.Op{clientv3.OpPut(me, encode(e), clientv3.WithLease(lease)), lead,
+			clientv3.OpGet(k.head, clientv3.WithPrefix())},
 		clientv3.OpGet(me), clientv3.OpGet(k.head, clientv3.WithPrefix()))
 	if !ok {
 		return
@@ -127,7 +128,8 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 }
 
 // commit runs a transaction until it succeeds, and gives up if its lease no longer exists.
-func (s *session) commit(what string, if_ []clientv3.Cmp, then []clientv3.Op, else_ ...clientv3.Op) (*clientv3.TxnResponse, bool) {
+func (s *session) commit(what string, if_ []clientv3.Cmp, then []clientv3.Op,
+	else_ ...clientv3.Op) (*clientv3.TxnResponse, bool) {
 	var r *clientv3.TxnResponse
 	ok := s.retry(what, func() (err error) {
 		r, err = s.b.client.Txn(s.ctx).If(if_...).Then(then...).Else(else_...).Commit()
@@ -140,7 +142,8 @@ func (s *session) commit(what string, if_ []clientv3.Cmp, then []clientv3.Op, el
 }
 
 // own is commit for keys on the agent's own lease. Without that lease the session ends.
-func (s *session) own(what string, if_ []clientv3.Cmp, then []clientv3.Op, else_ ...clientv3.Op) (*clientv3.TxnResponse, bool) {
+func (s *session) own(what string, if_ []clientv3.Cmp, then []clientv3.Op, else_ ...clientv3.Op) (*clientv3.TxnResponse,
+	bool) {
 	r, ok := s.commit(what, if_, then, else_...)
 	if !ok {
 		s.post(func() { s.end(errLost) })
@@ -200,7 +203,8 @@ func (s *session) put(a actUpdate, lease, run clientv3.LeaseID, written int64) {
 	if a.mark != nil {
 		ops = append(ops, clientv3.OpPut(s.b.keys.place(a.dir, s.b.agent.ID), encode(a.mark), clientv3.WithLease(run)))
 	}
-	r, ok := s.own("updating the agent", []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(me), "=", written)}, ops, clientv3.OpGet(me))
+	r, ok := s.own("updating the agent", []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(me), "=", written)}, ops,
+		clientv3.OpGet(me))
 	if !ok {
 		return
 	}
@@ -253,7 +257,8 @@ func (s *session) fetch(a actFetch) {
 func (s *session) load() {
 	k := s.b.keys
 	r, ok := s.commit("reading the agents", nil, []clientv3.Op{
-		clientv3.OpGet(k.head, clientv3.WithPrefix()), clientv3.OpGet(k.agents, clientv3.WithPrefix()), clientv3.OpGet(k.worlds, clientv3.WithPrefix()),
+		clientv3.OpGet(k.head, clientv3.WithPrefix()), clientv3.OpGet(k.agents, clientv3.WithPrefix()),
+		clientv3.OpGet(k.worlds, clientv3.WithPrefix()),
 	})
 	if !ok {
 		return
@@ -310,7 +315,8 @@ func (s *session) write(a actWrite, lease, run clientv3.LeaseID) {
 
 func (s *session) writeAll(a actWrite, run clientv3.LeaseID) evWritten {
 	k := s.b.keys
-	fence := []clientv3.Cmp{created(k.leader, a.leads), clientv3.Compare(clientv3.ModRevision(k.world), "=", a.worldRev)}
+	fence := []clientv3.Cmp{created(k.leader, a.leads),
+		clientv3.Compare(clientv3.ModRevision(k.world), "=", a.worldRev)}
 	ops := make([]clientv3.Op, 0, len(a.places))
 	for id, place := range a.places {
 		ops = append(ops, clientv3.OpPut(k.place(a.doc.Dir, id), encode(place), clientv3.WithLease(run)))
@@ -323,7 +329,8 @@ func (s *session) writeAll(a actWrite, run clientv3.LeaseID) evWritten {
 	case final: // all directories but this one: its end is the first key that no key in it comes after
 		dir := k.dir(a.doc.Dir)
 		ops = append(ops, clientv3.OpDelete(k.worlds, clientv3.WithRange(dir)),
-			clientv3.OpDelete(clientv3.GetPrefixRangeEnd(dir), clientv3.WithRange(clientv3.GetPrefixRangeEnd(k.worlds))))
+			clientv3.OpDelete(clientv3.GetPrefixRangeEnd(dir),
+				clientv3.WithRange(clientv3.GetPrefixRangeEnd(k.worlds))))
 	case succeeded, failed:
 		ops = append(ops, clientv3.OpDelete(k.worlds, clientv3.WithPrefix()))
 	}

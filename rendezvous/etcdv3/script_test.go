@@ -9,12 +9,13 @@ import (
 	"github.com/tegen-dev/tegen/internal/golden"
 )
 
-// TestScripts plays the transcripts of testdata, which hold the events that one machine is told and, indented, what it
+// TestScripts plays the transcripts of testdata, which hold the events of one machine and, indented, what it
 // wants done. Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
 func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 
 func play(t *testing.T, transcript string) string {
-	m := newMachine("a", rules{2, 3, 30 * time.Second, time.Second, 10 * time.Second}, entry{Host: "host-a", Workers: 2})
+	m := newMachine("a", rules{2, 3, 30 * time.Second, time.Second, 10 * time.Second},
+		entry{Host: "host-a", Workers: 2})
 	var out strings.Builder
 	for line := range strings.Lines(transcript) {
 		line = strings.TrimRight(line, "\n")
@@ -55,9 +56,11 @@ func parse(t *testing.T, f []string) event {
 	case "joined": // CREATED LEADS LEADER
 		return evJoined{created: n[0], leads: n[1], leader: n[2]}
 	case "loaded": // REVISION OF-LEADER: only this agent is there
-		return evLoaded{agents: map[string]agent{"a": {n[1], entry{Host: "host-a", Workers: 2, Port: 1, Intent: joining}}}, leader: n[1], rev: n[0]}
+		return evLoaded{agents: map[string]agent{"a": {n[1],
+			entry{Host: "host-a", Workers: 2, Port: 1, Intent: joining}}}, leader: n[1], rev: n[0]}
 	case "agent": // ID CREATED AFTER REVISION
-		return evAgent{word, n[0], &entry{Host: "host-" + word, Workers: 2, Port: 2, Intent: joining, After: int(n[1])}, n[2]}
+		return evAgent{word, n[0], &entry{Host: "host-" + word, Workers: 2, Port: 2, Intent: joining, After: int(n[1])},
+			n[2]}
 	case "lost": // ID REVISION
 		return evAgent{id: word, rev: n[0]}
 	case "gone":

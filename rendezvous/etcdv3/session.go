@@ -134,7 +134,8 @@ func (s *session) close() {
 	if s.state.over() { // no agent waits for this
 		ctx, cancel := context.WithTimeout(context.Background(), s.b.options.Lease)
 		if err := s.revoke(ctx); err != nil {
-			s.b.options.Log.Debug("leaving a run that is over", "run", s.b.settings.RunID, "agent", s.b.agent.ID, "err", err)
+			s.b.options.Log.Debug("leaving a run that is over", "run", s.b.settings.RunID, "agent", s.b.agent.ID, "err",
+				err)
 		}
 		cancel()
 	}
@@ -244,7 +245,8 @@ func (s *session) deliver(a actWorld) {
 	s.changed = make(chan struct{})
 	w := rendezvous.World{
 		Version: a.doc.Version, Rank: a.mine.Rank, Size: a.doc.Size, Base: a.mine.Base, Total: a.doc.Total,
-		RoleBase: a.mine.RoleBase, RoleTotal: a.mine.RoleTotal, MasterAddr: a.doc.Addr, MasterPort: a.doc.Port, Changed: s.changed,
+		RoleBase: a.mine.RoleBase, RoleTotal: a.mine.RoleTotal, MasterAddr: a.doc.Addr, MasterPort: a.doc.Port,
+		Changed: s.changed,
 	}
 	c := s.waiting
 	s.waiting = nil

@@ -14,7 +14,7 @@ type sim struct {
 	*rand.Rand
 	rules rules
 	now   time.Duration
-	calm  time.Duration // from when on nothing goes wrong any more
+	calm  time.Duration // when faults end
 	queue todo
 	seq   int
 	steps int
@@ -43,10 +43,10 @@ type node struct {
 	m       *machine
 	id      string
 	created int64
-	dead    bool // its process is gone, or has taken in that its lease is
+	dead    bool // its process is gone, or has noticed the end of its lease
 	ended   bool // the run is over for it
 	held    doc
-	seen    int // latest final version that it was told of
+	seen    int // latest final version that it has seen
 	head    channel
 	agents  channel
 	pred    string // name watched
@@ -55,7 +55,7 @@ type node struct {
 	watches struct{ head, agents bool }
 }
 
-// channel keeps what one watch tells in order.
+// channel keeps the events of one watch in order.
 type channel struct {
 	last time.Duration
 	gen  int // counts up when it breaks: what was under way is lost
@@ -86,8 +86,9 @@ func newSim(seed uint64) *sim {
 	r := rand.New(rand.NewPCG(seed, 0))
 	lo := 1 + r.IntN(5)
 	return &sim{
-		Rand:   r,
-		rules:  rules{lo, lo + r.IntN(5), time.Duration(r.IntN(2)) * time.Second, 500 * time.Millisecond, 3 * time.Second},
+		Rand: r,
+		rules: rules{lo, lo + r.IntN(5), time.Duration(r.IntN(2)) * time.Second, 500 * time.Millisecond,
+			3 * time.Second},
 		agents: map[string]*node{}, entries: map[string]agent{}, places: map[string]map[string]assignment{},
 		written: map[string]map[string]assignment{}, finals: map[int]doc{}, deleted: map[string]int64{},
 	}
@@ -159,7 +160,7 @@ func (n *node) step(ev event) {
 	}
 }
 
-// request has the store do something, and tells what came of it. Some answers get lost, upon which it is done again.
+// request has the store do something, and reports the result. Some answers are lost, upon which it is repeated.
 func (n *node) request(do func() event) {
 	n.ask(do, func(ev event) {
 		if ev != nil {
@@ -187,7 +188,7 @@ func (n *node) ask(do func() event, then func(event)) {
 	})
 }
 
-// tell sends what a watch has to say.
+// tell sends an event of a watch.
 func (n *node) tell(c *channel, ev event) {
 	at := max(c.last, n.s.now+n.s.lag())
 	c.last = at
@@ -254,7 +255,7 @@ func (n *node) perform(a action) {
 	}
 }
 
-// call is the user's, who waits for one answer at a time.
+// call is a call of the user, who makes one at a time.
 func (n *node) call(ev event) {
 	if n.m.call == nil {
 		n.step(ev)
@@ -368,7 +369,8 @@ func (n *node) watch(a actWatch) {
 
 func (s *sim) load(n *node) {
 	ev := evLoaded{
-		agents: maps.Clone(s.entries), members: map[string]assignment{}, world: s.world, worldRev: s.worldRev, leader: s.leader, rev: s.rev,
+		agents: maps.Clone(s.entries), members: map[string]assignment{}, world: s.world, worldRev: s.worldRev,
+		leader: s.leader, rev: s.rev,
 	}
 	if s.world != nil {
 		ev.members = maps.Clone(s.places[s.world.Dir])
@@ -416,7 +418,7 @@ func (n *node) write(a actWrite, ids []string) {
 func (s *sim) setWorld(d *doc) {
 	s.note("world %+v", d)
 	s.world, s.worldRev = d, s.rev
-	if d == nil { // versions are counted on only as far as an agent that lives knows of them
+	if d == nil { // the next version follows the latest that a live agent knows
 		s.worldRev = 0
 		clear(s.finals)
 		clear(s.places)
@@ -428,7 +430,8 @@ func (s *sim) setWorld(d *doc) {
 	}
 }
 
-// check: one membership per version, later ones with higher numbers, every rank taken once, no more and no fewer than may be.
+// check: one membership per version, later ones with higher numbers, every rank taken once, no more and no fewer than
+// may be.
 func (s *sim) check(d doc) {
 	for v := range s.finals {
 		if v >= d.Version {
@@ -440,17 +443,19 @@ func (s *sim) check(d doc) {
 	ranks := map[int]bool{}
 	for id, p := range s.places[d.Dir] {
 		ranks[p.Rank] = p.Rank >= 0 && p.Rank < d.Size
-		if pred, ok := s.places[d.Dir][p.Pred]; ok != (p.Rank > 0) || ok && (pred.Rank != p.Rank-1 || pred.Created >= p.Created) {
+		if pred, ok := s.places[d.Dir][p.Pred]; ok != (p.Rank > 0) || ok &&
+			(pred.Rank != p.Rank-1 || pred.Created >= p.Created) {
 			s.fail("%s watches %q, which is not the older one of the rank below, in %v", id, p.Pred, s.places[d.Dir])
 		}
 	}
 	n := len(s.places[d.Dir])
-	if n != d.Size || n < s.rules.min || n > s.rules.max || len(ranks) != n || slices.Contains(slices.Collect(maps.Values(ranks)), false) {
+	if n != d.Size || n < s.rules.min || n > s.rules.max || len(ranks) != n ||
+		slices.Contains(slices.Collect(maps.Values(ranks)), false) {
 		s.fail("version %d of %+v has %v", d.Version, s.rules, s.places[d.Dir])
 	}
 }
 
-// remove ends a lease: an agent's key goes, and the leader's with it.
+// remove ends a lease: it deletes an agent's key, and the leader's with it.
 func (s *sim) remove(n *node) {
 	if s.agents[n.id] != n {
 		return

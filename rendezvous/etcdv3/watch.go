@@ -7,11 +7,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// The client resumes a watch by itself when a connection breaks. A watch that ends nevertheless, because its next events
-// have been compacted away, is followed by a read.
+// The client resumes a watch by itself when a connection breaks. A watch that ends nevertheless, because its next
+// events have been compacted away, is followed by a read.
 
-// open begins a watch in place of w. The client returns only once the store has answered, which may take long while that
-// is away: the session does not wait for it, as it has to notice the end of its lease.
+// open begins a watch in place of w. The client returns only once the store has answered, which may take long while
+// that is away: the session does not wait for it, as it has to notice the end of its lease.
 func (s *session) open(w *watch, key string, rev int64, opts ...clientv3.OpOption) {
 	w.stop()
 	s.b.counters.requests.Add(1)

@@ -19,19 +19,20 @@ type report struct {
 	note  string
 }
 
-// checker holds all that agents report against what a rendezvous promises.
+// checker compares all reports of agents with the guarantees of a rendezvous.
 type checker struct {
 	min, max int
 	worlds   map[int]map[string]sighting // by version, then agent
 	at       map[string]int              // the last version that an agent was in
-	working  map[string]bool             // the agent has not been told yet that its world is over
+	working  map[string]bool             // the agent's world is not over yet, as far as it knows
 }
 
 func newChecker(least, most int) *checker {
-	return &checker{min: least, max: most, worlds: map[int]map[string]sighting{}, at: map[string]int{}, working: map[string]bool{}}
+	return &checker{min: least, max: most, worlds: map[int]map[string]sighting{}, at: map[string]int{},
+		working: map[string]bool{}}
 }
 
-// step takes a report in, and says what it breaks.
+// step takes a report, and returns which guarantee it violates.
 func (c *checker) step(r report) error {
 	switch r.event {
 	case "over":
@@ -44,7 +45,8 @@ func (c *checker) step(r report) error {
 	}
 	w := r.world
 	if c.working[r.agent] {
-		return fmt.Errorf("%s is in version %d and was never told that version %d is over", r.agent, w.Version, c.at[r.agent])
+		return fmt.Errorf("%s is in version %d without a report that version %d is over", r.agent, w.Version,
+			c.at[r.agent])
 	}
 	if last, ok := c.at[r.agent]; ok && w.Version <= last {
 		return fmt.Errorf("%s is in version %d after version %d", r.agent, w.Version, last)
@@ -54,7 +56,8 @@ func (c *checker) step(r report) error {
 		return fmt.Errorf("version %d has %d agents, not %d to %d", w.Version, w.Size, c.min, c.max)
 	}
 	if w.Rank < 0 || w.Rank >= w.Size || w.Base < 0 || w.Base >= w.Total {
-		return fmt.Errorf("%s has rank %d of %d and its workers begin at %d of %d", r.agent, w.Rank, w.Size, w.Base, w.Total)
+		return fmt.Errorf("%s has rank %d of %d and its workers begin at %d of %d", r.agent, w.Rank, w.Size, w.Base,
+			w.Total)
 	}
 	seen := c.worlds[w.Version]
 	if seen == nil {
@@ -73,7 +76,8 @@ func (c *checker) step(r report) error {
 	return nil
 }
 
-// converged says whether all these agents work in one world that has a place for each of them, or for as many as it may have.
+// converged says whether all these agents work in one world that has a place for each of them, or for as many as it may
+// have.
 func (c *checker) converged(agents []string) bool {
 	version, in := 0, 0
 	for _, a := range agents {

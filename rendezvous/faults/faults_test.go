@@ -1,10 +1,8 @@
-// Package faults lets agents and stores fail by chance, as processes of their
-// own: they are killed, stopped, cut off, and started anew. Whatever happens,
-// no version has two memberships, and once nothing happens any more those that
-// are left find each other.
+// Package faults injects random faults into agents and stores, each a process of its own: they are killed, stopped, cut
+// off and restarted. No version may have two memberships, and once the faults end the remaining agents must form a
+// world.
 //
-// TEGEN_FAULTS is how long it runs, TEGEN_SEED what chance begins with,
-// TEGEN_AGENTS how many agents there are at most.
+// TEGEN_FAULTS is how long it runs, TEGEN_SEED the seed of its random choices, TEGEN_AGENTS the maximum of agents.
 package faults
 
 import (
@@ -22,8 +20,8 @@ import (
 )
 
 const (
-	short   = 9 * time.Second        // where nobody says how long
-	quiet   = 90 * time.Second       // in which those that are left must find each other; two cores may run 50 agents
+	short   = 9 * time.Second        // without TEGEN_FAULTS
+	quiet   = 90 * time.Second       // in which the remaining agents must form a world; two cores may run 50 agents
 	between = 300 * time.Millisecond // two faults, at most
 )
 
@@ -80,7 +78,8 @@ func run(t *testing.T, backend string) {
 		}
 		length = d
 	}
-	s := &scenario{t: t, backend: backend, rng: rand.New(rand.NewPCG(seed, 0)), reports: make(chan report, 1000), done: map[string]int{}, dir: t.TempDir()}
+	s := &scenario{t: t, backend: backend, rng: rand.New(rand.NewPCG(seed, 0)), reports: make(chan report, 1000),
+		done: map[string]int{}, dir: t.TempDir()}
 	s.most = 5 + s.rng.IntN(int(number(t, "TEGEN_AGENTS", 5))-4)
 	least, most := 2, 2+s.most/2+s.rng.IntN(s.most/2)
 	t.Logf("seed %d: up to %d agents of %d:%d for %s", seed, s.most, least, most, length)
@@ -99,13 +98,14 @@ func run(t *testing.T, backend string) {
 		}
 	}
 	s.converge()
-	t.Logf("seed %d: %d agents, %d worlds seen %d times, faults %v", seed, s.started, len(s.check.worlds), s.finals, s.done)
+	t.Logf("seed %d: %d agents, %d worlds seen %d times, faults %v", seed, s.started, len(s.check.worlds), s.finals,
+		s.done)
 	if s.finals == 0 {
 		t.Error("no agent was ever in a world: nothing was tested")
 	}
 }
 
-// fault lets one thing go wrong.
+// fault injects one fault.
 func (s *scenario) fault(least, most int) {
 	name := []string{"kill", "leave", "stop", "cut", "restart", "store", "join", "join"}[s.rng.IntN(8)]
 	if name == "store" && s.rng.IntN(4) > 0 || name != "join" && len(s.members) == 0 {
@@ -129,7 +129,8 @@ func (s *scenario) fault(least, most int) {
 	case "stop":
 		if !m.stopped && m.cmd.Process.Signal(syscall.SIGSTOP) == nil {
 			m.stopped = true
-			time.AfterFunc(time.Duration(s.rng.Int64N(int64(8*time.Second))), func() { _ = m.cmd.Process.Signal(syscall.SIGCONT) })
+			time.AfterFunc(time.Duration(s.rng.Int64N(int64(8*time.Second))),
+				func() { _ = m.cmd.Process.Signal(syscall.SIGCONT) })
 		}
 	case "cut":
 		m.way.cut()
@@ -145,7 +146,7 @@ func (s *scenario) fault(least, most int) {
 	}
 }
 
-// converge ends all faults, and waits until those that are left are in one world.
+// converge ends all faults, and waits until the remaining agents are in one world.
 func (s *scenario) converge() {
 	for _, m := range s.members {
 		s.resume(m)
@@ -176,7 +177,7 @@ func (s *scenario) converge() {
 	s.t.Fatalf("%d agents of %d:%d found no world in %s", len(s.members), least, most, quiet)
 }
 
-// watch takes in what agents report for a while.
+// watch takes reports for a while.
 func (s *scenario) watch(d time.Duration) {
 	timer := time.After(d)
 	for {
@@ -236,7 +237,8 @@ func (s *scenario) open() {
 func (s *scenario) join(least, most int) {
 	s.started++
 	m := &member{name: fmt.Sprintf("agent-%d", s.started), way: newProxy(s.t, s.address), gone: make(chan struct{})}
-	spec := agentSpec{Name: m.name, Backend: s.backend, Endpoint: m.way.address(), Min: least, Max: most, Rate: 0.8 + 0.45*s.rng.Float64()}
+	spec := agentSpec{Name: m.name, Backend: s.backend, Endpoint: m.way.address(), Min: least, Max: most,
+		Rate: 0.8 + 0.45*s.rng.Float64()}
 	var out io.ReadCloser
 	m.cmd, m.stdin, out = s.spawn("agent", spec)
 	s.members = append(s.members, m)
@@ -271,7 +273,7 @@ func (s *scenario) kill(m *member) {
 	s.wait(m)
 }
 
-// wait takes in reports until an agent's process is gone.
+// wait takes reports until an agent's process has exited.
 func (s *scenario) wait(m *member) {
 	deadline := time.Now().Add(30 * time.Second)
 	for {

@@ -8,8 +8,8 @@ import (
 )
 
 // proxy is the way from one agent to the store, which can be cut. Both ends hear of it at once, as where a process or a
-// connection ends. Silence, as of a network that loses every packet, is that of a process that was stopped, and of a node in
-// test/e2e/node.
+// connection ends. Silence, as of a network that loses every packet, is that of a process that was stopped, and of a
+// node in test/e2e/node.
 type proxy struct {
 	listener net.Listener
 	to       string

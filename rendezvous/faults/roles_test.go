@@ -24,17 +24,17 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
-// storeSpec is what a store's process is told.
+// storeSpec configures a store's process.
 type storeSpec struct{ Backend, Listen, Dir string }
 
-// agentSpec is what an agent's process is told.
+// agentSpec configures an agent's process.
 type agentSpec struct {
 	Name, Backend, Endpoint string
 	Min, Max                int
 	Rate                    float64 // its clock runs so much faster than others'
 }
 
-// play is what a process of this test does.
+// play runs a process of this test.
 func play(role string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -59,7 +59,7 @@ func play(role string) int {
 	return 0
 }
 
-// playStore serves etcd, or the v2 door on it.
+// playStore serves etcd, or the v2 keys API on it.
 func playStore(ctx context.Context, spec storeSpec) error {
 	e := store.Embedded{Dir: filepath.Join(spec.Dir, "data")}
 	if spec.Backend == "etcd-v3" {
@@ -71,16 +71,16 @@ func playStore(ctx context.Context, spec storeSpec) error {
 	}
 	defer func() { _ = s.Close() }()
 	if spec.Backend == "etcd" {
-		door, err := keys.Open(ctx, s.Client, keys.Options{Advertise: []string{"http://" + spec.Listen}})
+		api, err := keys.Open(ctx, s.Client, keys.Options{Advertise: []string{"http://" + spec.Listen}})
 		if err != nil {
 			return err
 		}
-		defer door.Close()
+		defer api.Close()
 		l, err := net.Listen("tcp", spec.Listen)
 		if err != nil {
 			return err
 		}
-		server := &http.Server{Handler: door.Handler()}
+		server := &http.Server{Handler: api.Handler()}
 		go func() { _ = server.Serve(l) }()
 		defer func() { _ = server.Close() }()
 	}
@@ -115,7 +115,8 @@ func playAgent(ctx context.Context, spec agentSpec) error {
 			_, _ = fmt.Fprintln(os.Stderr, err)
 			continue
 		}
-		_ = out.Encode(map[string]any{"Event": "final", "World": sighting{w.Version, w.Rank, w.Size, w.Base, w.Total, fmt.Sprint(w.MasterAddr, ":", w.MasterPort)}})
+		_ = out.Encode(map[string]any{"Event": "final",
+			"World": sighting{w.Version, w.Rank, w.Size, w.Base, w.Total, fmt.Sprint(w.MasterAddr, ":", w.MasterPort)}})
 		select {
 		case <-w.Changed:
 		case order, ok := <-orders:
@@ -156,7 +157,7 @@ func join(ctx context.Context, b rendezvous.Backend, orders <-chan string) (w re
 	}
 }
 
-// free is an address that nobody listens at.
+// free is an unused address.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -188,13 +189,15 @@ const joinTimeout = 30 * time.Second
 // open makes an agent's backend. Its clock is not the others': all that it waits for takes it another time.
 func open(ctx context.Context, spec agentSpec) (rendezvous.Backend, error) {
 	own := func(d time.Duration) time.Duration { return time.Duration(float64(d) / spec.Rate) }
-	settings := rendezvous.Settings{RunID: "faults", Min: spec.Min, Max: spec.Max, Join: joinTimeout, LastCall: own(time.Second)}
+	settings := rendezvous.Settings{RunID: "faults", Min: spec.Min, Max: spec.Max, Join: joinTimeout,
+		LastCall: own(time.Second)}
 	self := rendezvous.Agent{ID: spec.Name, Host: "127.0.0.1", Role: "default", Workers: 1}
 	said := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if spec.Backend == "etcd" {
 		times := torchetcd.Defaults() // with shorter ones, or little would happen in the time that the test has
 		times.StateTTL, times.KeepAliveTTL = 5*time.Second, 4*time.Second
-		times.Renew, times.PeerPoll, times.Retry = own(1500*time.Millisecond), own(time.Second), own(300*time.Millisecond)
+		times.Renew, times.PeerPoll, times.Retry = own(1500*time.Millisecond), own(time.Second),
+			own(300*time.Millisecond)
 		return etcd.Open(etcd.Config{Endpoints: []string{spec.Endpoint}, Timings: times, Log: said}, settings, self)
 	}
 	var s *store.Store
@@ -210,5 +213,6 @@ func open(ctx context.Context, spec agentSpec) (rendezvous.Backend, error) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	return etcdv3.New(s.Client, settings, self, etcdv3.Options{Lease: 3 * time.Second, Pause: own(300 * time.Millisecond), Log: said})
+	return etcdv3.New(s.Client, settings, self,
+		etcdv3.Options{Lease: 3 * time.Second, Pause: own(300 * time.Millisecond), Log: said})
 }

@@ -20,21 +20,20 @@ const (
 	listing = 64 << 10
 	// piece is what is written under one deadline.
 	piece = 64 << 10
-	// patience is how long a client may take nothing, and how long a request waits for room.
-	patience = 10 * time.Second
 	// slowest is how many bytes a second a client must take after that.
 	slowest = 128 << 10
 )
 
 // budget is bytes that requests take while they are under way. Who comes first is served first.
 type budget struct {
-	all  int64
-	left *semaphore.Weighted
+	all     int64
+	left    *semaphore.Weighted
+	timeout time.Duration // of a request that waits for room
 }
 
-func newBudget(bytes int) *budget {
+func newBudget(bytes int, timeout time.Duration) *budget {
 	all := int64(max(1, bytes))
-	return &budget{all, semaphore.NewWeighted(all)}
+	return &budget{all, semaphore.NewWeighted(all), timeout}
 }
 
 // take waits for room, for a while. What is larger than all there is has it alone.
@@ -43,7 +42,7 @@ func (b *budget) take(ctx context.Context, bytes int) (release func(), err error
 		return func() {}, nil
 	}
 	n := min(int64(bytes), b.all)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	if err := b.left.Acquire(ctx, n); err != nil {
 		return nil, exceeded(http.StatusServiceUnavailable, "answers and requests under way take %d bytes", b.all)
@@ -139,14 +138,15 @@ func (n *node) value() string {
 // weight is of a node as it is shown: the struct, and the strings that it may be the last to hold.
 func (n *node) weight() int { return 256 + len(n.path) + len(n.record.value) }
 
-// told is the event that clients were told last, as text: a thousand that wait for one event need not have a copy each.
-type told struct {
+// lastEvent is the event that clients were sent last, as text: a thousand that wait for one event need not have a copy
+// each.
+type lastEvent struct {
 	mu    sync.Mutex
 	event *Event
 	text  []byte
 }
 
-func (t *told) of(e *Event) ([]byte, error) {
+func (t *lastEvent) encode(e *Event) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.event != e {
@@ -164,19 +164,20 @@ type paced struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	begun   time.Time
+	timeout time.Duration // of a client that takes nothing
 	written int
 	err     error
 }
 
-func pace(w http.ResponseWriter) *paced {
-	p := &paced{w: w, control: http.NewResponseController(w), begun: time.Now()}
+func pace(w http.ResponseWriter, timeout time.Duration) *paced {
+	p := &paced{w: w, control: http.NewResponseController(w), begun: time.Now(), timeout: timeout}
 	p.allow()
 	return p
 }
 
 // allow moves the deadline on. A writer without deadlines has no slow client either.
 func (p *paced) allow() {
-	_ = p.control.SetWriteDeadline(p.begun.Add(patience + time.Duration(p.written/slowest)*time.Second))
+	_ = p.control.SetWriteDeadline(p.begun.Add(p.timeout + time.Duration(p.written/slowest)*time.Second))
 }
 
 func (p *paced) Write(b []byte) (n int, err error) {
@@ -248,7 +249,7 @@ func (t *pieces) node(n *Node) {
 		return
 	}
 	head := *n
-	head.Nodes, head.Modified, head.Made = nil, 0, 0
+	head.Nodes, head.ModifiedIndex, head.CreatedIndex = nil, 0, 0
 	b, err := json.Marshal(head)
 	if err != nil {
 		panic(err) // as above
@@ -271,7 +272,7 @@ func (t *pieces) node(n *Node) {
 	for _, index := range []struct {
 		name string
 		of   uint64
-	}{{"modifiedIndex", n.Modified}, {"createdIndex", n.Made}} {
+	}{{"modifiedIndex", n.ModifiedIndex}, {"createdIndex", n.CreatedIndex}} {
 		if index.of != 0 {
 			t.put(`,"` + index.name + `":` + strconv.FormatUint(index.of, 10))
 		}

@@ -19,12 +19,12 @@ import (
 func TestStream(t *testing.T) {
 	value, at := `a "quoted" <text>`+strings.Repeat("x", 40_000), time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	leaf := func(i int) *Node {
-		return &Node{Key: fmt.Sprintf("/d/%d", i), Value: &value, Modified: uint64(i), Made: 3}
+		return &Node{Key: fmt.Sprintf("/d/%d", i), Value: &value, ModifiedIndex: uint64(i), CreatedIndex: 3}
 	}
 	for name, n := range map[string]*Node{
 		"root":  {Dir: true, Nodes: []*Node{leaf(1), leaf(2)}},
-		"deep":  {Key: "/d", Dir: true, TTL: 3, Expiration: &at, Modified: 9, Nodes: []*Node{{Key: "/d/e", Dir: true, Nodes: []*Node{leaf(1)}, Made: 4}, leaf(2)}},
-		"empty": {Key: "/d", Dir: true, Modified: 1, Made: 1},
+		"deep":  {Key: "/d", Dir: true, TTL: 3, Expiration: &at, ModifiedIndex: 9, Nodes: []*Node{{Key: "/d/e", Dir: true, Nodes: []*Node{leaf(1)}, CreatedIndex: 4}, leaf(2)}},
+		"empty": {Key: "/d", Dir: true, ModifiedIndex: 1, CreatedIndex: 1},
 		"bare":  {Nodes: []*Node{leaf(1)}},
 	} {
 		e := &Event{Action: actionGet, Node: n}
@@ -33,7 +33,7 @@ func TestStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := httptest.NewRecorder()
-		pace(w).stream(e)
+		pace(w, time.Minute).stream(e)
 		if diff := cmp.Diff(string(want)+"\n", w.Body.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%.2000s", name, diff)
 		}
@@ -44,7 +44,8 @@ func TestStream(t *testing.T) {
 func TestBudget(t *testing.T) { synctest.Test(t, testBudget) }
 
 func testBudget(t *testing.T) {
-	b := newBudget(100_000)
+	const patience = 10 * time.Second
+	b := newBudget(100_000, patience)
 	alone, err := b.take(t.Context(), 1<<30)
 	if err != nil {
 		t.Fatal(err)
@@ -93,20 +94,20 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestTold: all who wait for one event are told the same bytes.
-func TestTold(t *testing.T) {
-	var said told
+// TestLastEvent: all who wait for one event are sent the same bytes.
+func TestLastEvent(t *testing.T) {
+	var last lastEvent
 	value := "v"
 	e := &Event{Action: actionSet, Node: &Node{Key: "/k", Value: &value}}
-	first, err := said.of(e)
+	first, err := last.encode(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := said.of(e)
+	again, _ := last.encode(e)
 	if &first[0] != &again[0] || !bytes.HasSuffix(first, []byte("}\n")) {
 		t.Errorf("got %q and %q", first, again)
 	}
-	other, _ := said.of(&Event{Action: actionDelete, Node: &Node{Key: "/k"}})
+	other, _ := last.encode(&Event{Action: actionDelete, Node: &Node{Key: "/k"}})
 	if bytes.Equal(first, other) {
 		t.Errorf("got %q for another event", other)
 	}

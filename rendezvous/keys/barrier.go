@@ -77,7 +77,7 @@ func (k *Keys) readHead() (uint64, error) {
 	before := k.index()
 	r, err := k.client.Get(ctx, k.head())
 	if err != nil {
-		k.trouble()
+		k.noteFailure()
 		return 0, err
 	}
 	index := uint64(0)
@@ -87,5 +87,5 @@ func (k *Keys) readHead() (uint64, error) {
 	return index, k.seen(r.Header, index, before)
 }
 
-// trouble notes that the store did not answer.
-func (k *Keys) trouble() { k.troubled.Store(time.Now().UnixNano()) }
+// noteFailure records that the store did not answer.
+func (k *Keys) noteFailure() { k.lastFailure.Store(time.Now().UnixNano()) }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// BenchmarkDoor compares this door on an embedded store with etcd 3.4, for 32 clients at a time. It is unfair to ours,
+// BenchmarkAPI compares this API on an embedded store with etcd 3.4, for 32 clients at a time. It is unfair to ours,
 // which shares a process with the clients and its store, where etcd has one of its own: on a busy machine that counts.
-func BenchmarkDoor(b *testing.B) {
+func BenchmarkAPI(b *testing.B) {
 	servers := map[string]string{"etcd-3.4": etcd34(b), "ours": open(b, embedded(b), Options{Alone: true}).URL}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	var n atomic.Int64

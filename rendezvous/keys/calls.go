@@ -73,17 +73,17 @@ func (k *Keys) room(t *tree, w *plan) *Error {
 		}
 		more.bytes += len(c.record.value)
 	}
-	refused := func(whose string, has usage, part int) *Error {
+	refused := func(name string, has usage, part int) *Error {
 		if n := has.keys + more.keys; more.keys > 0 && n > k.o.MaxKeys/part {
-			return exceeded(0, "%s has %d keys: with %d more there would be over %d", whose, has.keys, more.keys, k.o.MaxKeys/part)
+			return exceeded(0, "%s has %d keys: with %d more there would be over %d", name, has.keys, more.keys, k.o.MaxKeys/part)
 		}
 		if n := has.bytes + more.bytes; more.bytes > 0 && n > k.o.MaxBytes/part {
-			return exceeded(0, "%s takes %d bytes: with %d more there would be over %d", whose, has.bytes, more.bytes, k.o.MaxBytes/part)
+			return exceeded(0, "%s takes %d bytes: with %d more there would be over %d", name, has.bytes, more.bytes, k.o.MaxBytes/part)
 		}
 		return nil
 	}
 	if s := t.shares[ownerOf(w.head.Key).at]; s != nil {
-		if err := refused(s.of.whose, s.usage, 2); err != nil {
+		if err := refused(s.of.name, s.usage, 2); err != nil {
 			return err
 		}
 	}
@@ -189,7 +189,7 @@ func (k *Keys) commit(ctx context.Context, w *plan) (*Event, error) {
 		return nil, exceeded(http.StatusRequestEntityTooLarge, "the store takes less in a request")
 	case err != nil:
 		if !errors.Is(context.Cause(ctx), context.Canceled) { // else it is the client that went
-			k.trouble()
+			k.noteFailure()
 		}
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (k *Keys) compares(w *plan) []clientv3.Cmp {
 		switch g.what {
 		case written:
 			cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(k.key(g.path)), "=", g.want))
-		case made:
+		case created:
 			cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(k.key(g.path)), "=", g.want))
 		case empty: // no key is modified at revision 0
 			cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(k.key(g.path)+"/"), "=", 0).WithPrefix())

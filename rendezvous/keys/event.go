@@ -22,14 +22,14 @@ func (e *Event) Created() bool {
 
 // Node is a key, as an event shows it.
 type Node struct {
-	Key        string     `json:"key,omitempty"`   // none for the root
-	Value      *string    `json:"value,omitempty"` // none for a directory, and for a key that has just gone
-	Dir        bool       `json:"dir,omitempty"`
-	Expiration *time.Time `json:"expiration,omitempty"` // by the clock of the process that wrote it
-	TTL        int64      `json:"ttl,omitempty"`        // seconds left, rounded up
-	Nodes      []*Node    `json:"nodes,omitempty"`
-	Modified   uint64     `json:"modifiedIndex,omitempty"`
-	Made       uint64     `json:"createdIndex,omitempty"`
+	Key           string     `json:"key,omitempty"`   // none for the root
+	Value         *string    `json:"value,omitempty"` // none for a directory, and for a key that has just gone
+	Dir           bool       `json:"dir,omitempty"`
+	Expiration    *time.Time `json:"expiration,omitempty"` // by the clock of the process that wrote it
+	TTL           int64      `json:"ttl,omitempty"`        // seconds left, rounded up
+	Nodes         []*Node    `json:"nodes,omitempty"`
+	ModifiedIndex uint64     `json:"modifiedIndex,omitempty"`
+	CreatedIndex  uint64     `json:"createdIndex,omitempty"`
 }
 
 const (

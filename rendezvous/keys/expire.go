@@ -30,10 +30,10 @@ func (k *Keys) expire() {
 		}
 		now := time.Now()
 		if now.Sub(last) > asleep {
-			k.trouble()
+			k.noteFailure()
 		}
 		last = now
-		if now.Sub(time.Unix(0, k.troubled.Load())) < grace {
+		if now.Sub(time.Unix(0, k.lastFailure.Load())) < grace {
 			continue
 		}
 		k.expireAt(now)
@@ -49,7 +49,7 @@ func (k *Keys) expireAt(now time.Time) {
 	for _, d := range over {
 		all.Go(func() {
 			if err := k.end(d); err != nil && k.ctx.Err() == nil {
-				k.o.Log.Warn("a node stays although its time is over", "key", d.path, "err", err)
+				k.o.Log.Warn("expiring a node failed; retrying", "key", d.path, "error", err)
 				k.again(d, now)
 			}
 		})

@@ -19,8 +19,8 @@ func listening(t *testing.T, dir, address string) *store.Store {
 	return s
 }
 
-// external is a door to an etcd that listens.
-func external(t *testing.T, address string) door {
+// external is an endpoint of an etcd that listens.
+func external(t *testing.T, address string) endpoint {
 	t.Helper()
 	s, err := store.External{Endpoints: []string{address}}.Open(soon(t))
 	if err != nil {
@@ -31,7 +31,7 @@ func external(t *testing.T, address string) door {
 }
 
 // eventually writes until the store takes it.
-func eventually(t *testing.T, d door, key, value string) *Event {
+func eventually(t *testing.T, d endpoint, key, value string) *Event {
 	t.Helper()
 	for ctx := soon(t); ; time.Sleep(50 * time.Millisecond) {
 		e, err := d.Put(ctx, key, Put{Value: value})
@@ -54,7 +54,7 @@ func TestStoreRestarts(t *testing.T) {
 	first := put(t, a.Keys, "/k", Put{Value: "1"})
 	put(t, a.Keys, "/lives", Put{TTL: seconds(2)})
 	told := make(chan *Event, 2)
-	for _, d := range []door{a, b} {
+	for _, d := range []endpoint{a, b} {
 		go func() {
 			e, err := d.Wait(soon(t), "/k", false, first.Index+1)
 			if err != nil {
@@ -110,7 +110,7 @@ func TestStoreSetUpAnew(t *testing.T) {
 	s = listening(t, t.TempDir(), address)
 	defer s.Close() //nolint:errcheck // the test is over
 	eventually(t, a, "/new", "1")
-	for _, d := range []door{a, b} {
+	for _, d := range []endpoint{a, b} {
 		for ctx := soon(t); ; time.Sleep(50 * time.Millisecond) {
 			_, err := d.Get(ctx, "/k", false)
 			if refused(err) == CodeNotFound {

@@ -118,7 +118,7 @@ func (x *httpCall) ignoreBody() error {
 	if x.r.ContentLength == 0 {
 		return nil
 	}
-	x.awaitBody(time.Now().Add(patience))
+	x.awaitBody(time.Now().Add(x.o.ClientTimeout))
 	if _, err := io.Copy(io.Discard, http.MaxBytesReader(x.w, x.r.Body, free)); err != nil {
 		return badBody(err)
 	}
@@ -133,7 +133,7 @@ func (x *httpCall) write() {
 	most := 6*x.o.MaxValue + 4096
 	x.r.Body = http.MaxBytesReader(x.w, x.r.Body, int64(most))
 	err := x.held.need(x.r.Context(), x.small, x.bodyWeight(most)+x.answerWeight())
-	x.awaitBody(time.Now().Add(patience))
+	x.awaitBody(time.Now().Add(x.o.ClientTimeout))
 	if err != nil {
 		x.refuse(err)
 		return
@@ -202,7 +202,7 @@ func (x *httpCall) read(recursive bool) {
 	}
 	x.header(e.Index)
 	x.raft(e.Index)
-	out := pace(x.w)
+	out := pace(x.w, x.o.ClientTimeout)
 	x.w.WriteHeader(http.StatusOK)
 	if x.r.Method != http.MethodHead {
 		out.stream(e)
@@ -278,7 +278,7 @@ func (x *httpCall) body(status int, v interface{ textSize() int }) {
 		panic(err)
 	}
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
-	out := pace(x.w)
+	out := pace(x.w, x.o.ClientTimeout)
 	x.w.WriteHeader(status)
 	_, _ = out.Write(b) // the client has gone
 	_, _ = out.Write([]byte{'\n'})
@@ -295,7 +295,7 @@ func (x *httpCall) poll(q request) {
 	defer watch.Stop()
 	x.header(watch.Index)
 	x.raft(watch.Index)
-	head := pace(x.w)
+	head := pace(x.w, x.o.ClientTimeout)
 	x.w.WriteHeader(http.StatusOK)
 	if head.end(); head.err != nil {
 		return
@@ -307,11 +307,11 @@ func (x *httpCall) poll(q request) {
 	if err := x.held.need(x.r.Context(), x.small, e.textSize()); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	b, err := x.said.of(e)
+	b, err := x.sent.encode(e)
 	if err != nil { // as in body
 		panic(err)
 	}
-	out := pace(x.w)
+	out := pace(x.w, x.o.ClientTimeout)
 	_, _ = out.Write(b) // the client has gone
 	out.end()
 }

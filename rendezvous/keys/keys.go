@@ -8,7 +8,7 @@
 // share that come while the one before is under way. A write is decided upon by the tree and done in one v3 transaction,
 // provided that what it was decided upon has not changed; if it has, it is decided upon anew. Each transaction writes
 // head, which holds what the change was. So a v3 revision is one v2 event, the v2 index is head's revision, and all
-// processes tell the same events in the same order.
+// processes report the same events in the same order.
 //
 // # Expiry
 //
@@ -59,9 +59,12 @@ type Options struct {
 	History   int           // events that a wait may begin at; 1,000
 	MaxAnswer int           // bytes of all answers and bodies of requests that are under way; 64 MiB
 	Timeout   time.Duration // for all that is not a wait; 10 s
-	Room      func() error  // an error while the store's disk has no room for a write; nil: there always is
-	Advanced  func()        // called for each part of the state that Open has read
-	Log       *slog.Logger  // nowhere
+	// ClientTimeout is how long a client may send or take nothing, and how long a request waits for room; 10 s.
+	ClientTimeout time.Duration
+
+	Room     func() error // an error while the store's disk has no room for a write; nil: there always is
+	Advanced func()       // called for each part of the state that Open has read
+	Log      *slog.Logger // nowhere
 }
 
 func (o Options) filled() Options {
@@ -83,6 +86,9 @@ func (o Options) filled() Options {
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
 	}
+	if o.ClientTimeout == 0 {
+		o.ClientTimeout = 10 * time.Second
+	}
 	if o.Room == nil {
 		o.Room = func() error { return nil }
 	}
@@ -101,21 +107,21 @@ const maxDepth = 64
 // ErrClosed ends waits: the Keys was closed, or lost the thread of events. The client asks again, elsewhere or here.
 var ErrClosed = errors.New("the wait was ended by the server")
 
-// Keys is one process's door to the store.
+// Keys is one process's copy of the store, and the way to write to it.
 type Keys struct {
-	client   *clientv3.Client
-	o        Options
-	cluster  atomic.Pointer[string] // id in hexadecimal digits
-	term     atomic.Uint64
-	small    *budget // of answers and bodies: listings have one of their own, so that they keep nobody else from his
-	listings *budget
-	said     told // the event that was told last
-	ctx      context.Context
-	stop     context.CancelFunc
-	running  sync.WaitGroup
-	sync     barrier
-	locks    [64]chan struct{} // of keys by their hash: writers of one process need not lose to each other
-	troubled atomic.Int64      // when the store last did not answer, ns since 1970
+	client      *clientv3.Client
+	o           Options
+	cluster     atomic.Pointer[string] // id in hexadecimal digits
+	term        atomic.Uint64
+	small       *budget // of answers and bodies: listings have one of their own, so that they keep nobody else from his
+	listings    *budget
+	sent        lastEvent
+	ctx         context.Context
+	stop        context.CancelFunc
+	running     sync.WaitGroup
+	sync        barrier
+	locks       [64]chan struct{} // of keys by their hash: writers of one process need not lose to each other
+	lastFailure atomic.Int64      // when the store last did not answer, ns since 1970
 
 	caughtUp atomic.Bool // since it was last loaded
 	isOpen   atomic.Bool // Open has returned, or is about to
@@ -128,7 +134,7 @@ type Keys struct {
 	own     map[uint64]commit // of this process, by the index that each comes right after
 	next    int64             // revision to watch from
 	rewatch func()            // ends the watch
-	stale   bool              // the store is another one than it was: nothing of the tree holds
+	stale   bool              // the store was replaced: nothing of the tree holds
 	ended   bool              // there are no more waits
 	closed  bool
 }
@@ -149,7 +155,8 @@ type waiter struct {
 // Open loads the state and begins to follow it. The client stays the caller's, and must outlive the Keys.
 func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error) {
 	k := &Keys{client: client, o: o.filled(), rewatch: func() {}}
-	k.small, k.listings = newBudget(k.o.MaxAnswer/2), newBudget(k.o.MaxAnswer/2)
+	k.small = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
+	k.listings = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
 	for i := range k.locks {
 		k.locks[i] = make(chan struct{}, 1)
 	}
@@ -168,7 +175,7 @@ func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error
 	return k, nil
 }
 
-// advanced tells whoever waits for Open that it gets on.
+// advanced reports progress to the caller of Open.
 func (k *Keys) advanced() {
 	if !k.isOpen.Load() {
 		k.o.Advanced()
@@ -270,7 +277,7 @@ func (k *Keys) change(kv *mvccpb.KeyValue, deleted bool) (change, bool) {
 	}
 	r, err := decode(kv.Value)
 	if err != nil {
-		k.o.Log.Warn("somebody else wrote the store", "key", string(kv.Key), "err", err)
+		k.o.Log.Warn("ignoring a record of another program", "key", string(kv.Key), "error", err)
 		return change{}, false
 	}
 	return change{p, &r, kv.ModRevision, kv.CreateRevision}, true
@@ -284,8 +291,8 @@ func (k *Keys) follow() {
 			err = k.load(k.ctx)
 		}
 		if k.ctx.Err() == nil {
-			k.trouble()
-			k.o.Log.Warn("following the store anew", "err", err)
+			k.noteFailure()
+			k.o.Log.Warn("store watch ended; resuming", "error", err)
 			sleep(k.ctx, 100*time.Millisecond)
 		}
 	}
@@ -385,7 +392,7 @@ func (k *Keys) take(rev int64, h *head, changes []change) {
 }
 
 // seen compares the index of a linearizable answer with that of the tree before the question. A store that is behind,
-// or has another id, was set up anew, or from a backup, or emptied: then all is loaded again.
+// or has another id, was replaced, restored from a backup, or emptied: then all is loaded again.
 func (k *Keys) seen(h *etcdserverpb.ResponseHeader, index, before uint64) error {
 	k.term.Store(h.RaftTerm)
 	if index >= before && strconv.FormatUint(h.ClusterId, 16) == *k.cluster.Load() {
@@ -401,7 +408,7 @@ func (k *Keys) seen(h *etcdserverpb.ResponseHeader, index, before uint64) error 
 	return errStale
 }
 
-var errStale = errors.New("the store was set up anew")
+var errStale = errors.New("the store was replaced")
 
 func (k *Keys) isStale() bool {
 	k.mu.RLock()

@@ -17,27 +17,27 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// door is one process at a store, as far as it differs from others.
-type door struct {
+// endpoint is one process at a store, as far as it differs from others.
+type endpoint struct {
 	*Keys
 	*httptest.Server
 }
 
-func open(t testing.TB, s *store.Store, o Options) door {
+func open(t testing.TB, s *store.Store, o Options) endpoint {
 	t.Helper()
 	o.Prefix = prefix(t)
 	k, err := Open(t.Context(), s.Client, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := door{k, httptest.NewServer(k.Handler())}
+	d := endpoint{k, httptest.NewServer(k.Handler())}
 	d.Config.ErrorLog = nil
 	t.Cleanup(d.close)
 	return d
 }
 
 // close is called by a test's cleanup, and before it by one that ends a process.
-func (d door) close() {
+func (d endpoint) close() {
 	d.Keys.Close()
 	d.Server.Close()
 }
@@ -49,7 +49,7 @@ type reply struct {
 	Body   string
 }
 
-func (d door) do(t testing.TB, method, target, form string) reply {
+func (d endpoint) do(t testing.TB, method, target, form string) reply {
 	t.Helper()
 	return do(t, d.URL, method, target, form)
 }
@@ -102,9 +102,9 @@ func refused(err error) int {
 	return 0
 }
 
-// TestTwoDoors: what is written through one process is read, and wakes waits, at another; a process that ends takes
+// TestTwoProcesses: what is written through one process is read, and wakes waits, at another; a process that ends takes
 // nothing with it.
-func TestTwoDoors(t *testing.T) {
+func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	s := embedded(t)
 	a, b := open(t, s, Options{}), open(t, s, Options{})

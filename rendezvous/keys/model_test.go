@@ -57,7 +57,7 @@ func show(e *Event) string {
 	case e.Node.Value != nil:
 		s += "=" + *e.Node.Value
 	}
-	s += fmt.Sprintf(" %d<%d", e.Node.Modified, e.Node.Made)
+	s += fmt.Sprintf(" %d<%d", e.Node.ModifiedIndex, e.Node.CreatedIndex)
 	if e.Node.TTL != 0 {
 		s += fmt.Sprintf(" ttl %d", e.Node.TTL)
 	}
@@ -189,8 +189,8 @@ func TestCounter(t *testing.T) {
 	t.Parallel()
 	const clients, each = 12, 10
 	s := embedded(t)
-	doors := []door{open(t, s, Options{}), open(t, s, Options{}), open(t, s, Options{})}
-	put(t, doors[0].Keys, "/n", Put{Value: "0"})
+	endpoints := []endpoint{open(t, s, Options{}), open(t, s, Options{}), open(t, s, Options{})}
+	put(t, endpoints[0].Keys, "/n", Put{Value: "0"})
 	var mu sync.Mutex
 	taken := map[int]int{}
 	highest := 0
@@ -199,7 +199,7 @@ func TestCounter(t *testing.T) {
 		all.Go(func() {
 			dice := rand.New(rand.NewPCG(uint64(c), 1))
 			for got := 0; got < each; {
-				k := doors[dice.IntN(len(doors))].Keys
+				k := endpoints[dice.IntN(len(endpoints))].Keys
 				mu.Lock()
 				before := highest
 				mu.Unlock()
@@ -245,22 +245,22 @@ func TestCounter(t *testing.T) {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	s := gapless(t)
-	doors := []door{open(t, s, Options{}), open(t, s, Options{})}
+	endpoints := []endpoint{open(t, s, Options{}), open(t, s, Options{})}
 	m := &model{tree: newTree(), now: time.Now()}
-	first := put(t, doors[0].Keys, "/x", Put{})
+	first := put(t, endpoints[0].Keys, "/x", Put{})
 	m.rev = int64(first.Index)
 	m.index = first.Index
 	m.put(change{"/x", &record{}, m.rev, m.rev}, m.now, nil)
 	dice := rand.New(rand.NewPCG(3, 4))
 	for i := range 600 {
 		if i%97 == 96 {
-			doors[i%2].close()
-			doors[i%2] = open(t, s, Options{})
+			endpoints[i%2].close()
+			endpoints[i%2] = open(t, s, Options{})
 		}
 		st := randomStep(dice, m.rev)
 		m.now = time.Now()
 		want := m.do(st)
-		d := doors[dice.IntN(2)]
+		d := endpoints[dice.IntN(2)]
 		var e *Event
 		var err error
 		if st.put != nil {
@@ -281,7 +281,7 @@ func TestModel(t *testing.T) {
 		}
 		if i%50 == 0 {
 			want, _ := m.get("/", true, m.now)
-			for _, d := range doors {
+			for _, d := range endpoints {
 				got, err := d.Get(soon(t), "/", true)
 				if err != nil {
 					t.Fatal(err)

@@ -13,13 +13,13 @@ type share struct {
 	of owner
 }
 
-// owner is whose share a node counts for; its zero value is nobody's.
+// owner is the run, or the like, whose share a node counts for; its zero value is none.
 type owner struct {
-	at    string // a path that no other owner has
-	whose string // for people
+	at   string // a path that no other owner has
+	name string // in messages
 }
 
-// ownerOf tells by a path whose share it counts for. Below the directories of backend etcd-v2, what is of no run that
+// ownerOf returns the owner of a path. Below the directories of backend etcd-v2, what is of no run that
 // can be told shares what a run may take: directories that base64's slashes make, and what others write.
 func ownerOf(p string) owner {
 	if id, ok := StateOf(p); ok {
@@ -27,8 +27,8 @@ func ownerOf(p string) owner {
 	}
 	if base, ok := strings.CutPrefix(p, torchKeys); ok {
 		if name, err := base64.StdEncoding.DecodeString(base); err == nil {
-			if told := toldName.FindSubmatch(name); told != nil {
-				return stateOwner(string(told[1]))
+			if match := publishedName.FindSubmatch(name); match != nil {
+				return stateOwner(string(match[1]))
 			}
 		}
 		return owner{torchKeys, "what is of no run below " + torchKeys}
@@ -41,9 +41,9 @@ func ownerOf(p string) owner {
 
 func stateOwner(id string) owner { return owner{torchStates + id, fmt.Sprintf("run %q", id)} }
 
-// toldName is the name of what an agent of a run of backend etcd-v2 tells the others (see tells). An id with a slash
+// publishedName is the name of a key that an agent of a run of backend etcd-v2 publishes for the others (see isPublished). An id with a slash
 // may look like a shorter one with its round: it then counts for that.
-var toldName = regexp.MustCompile(`(?s)^torch\.rendezvous\.(.+?)\.[0-9]+/`)
+var publishedName = regexp.MustCompile(`(?s)^torch\.rendezvous\.(.+?)\.[0-9]+/`)
 
 // RunPath is the directory of the run that a path is in, the topmost one where there are several, and the run's id.
 func RunPath(p string) (dir, id string, ok bool) {

@@ -20,10 +20,10 @@ func TestOwner(t *testing.T) {
 	for p, want := range map[string]string{
 		"/": "", "/torch": "", "/p/run_a/k": `run "a"`, "/run_a/run_b/k": `run "a"`,
 		torchStates + "job": `run "job"`, torchStates + "run_x": `run "run_x"`, torchStates + "team/job": `run "team/job"`,
-		toldAt("job", "0/k"): `run "job"`, toldAt("job.v2", "12/k"): `run "job.v2"`, toldAt("run_x", "0/k/1.2/l"): `run "run_x"`,
-		toldAt("job", "none"): "what is of no run below " + torchKeys, torchKeys + "x": "what is of no run below " + torchKeys,
+		publishedAt("job", "0/k"): `run "job"`, publishedAt("job.v2", "12/k"): `run "job.v2"`, publishedAt("run_x", "0/k/1.2/l"): `run "run_x"`,
+		publishedAt("job", "none"): "what is of no run below " + torchKeys, torchKeys + "x": "what is of no run below " + torchKeys,
 	} {
-		if got := ownerOf(p).whose; got != want {
+		if got := ownerOf(p).name; got != want {
 			t.Errorf("%s: got %s, want %s", p, got, want)
 		}
 	}

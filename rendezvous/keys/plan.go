@@ -28,12 +28,12 @@ type Delete struct {
 
 // plan is a transaction that does what was asked for, provided that what was decided upon is still so.
 type plan struct {
-	head   head
-	guards []guard
-	dirs   []string // directories made on the way
-	put    *record  // written at head.Key; nil: that key is deleted with all below it
-	prev   *Node
-	born   int64 // revision at which what is written again was made; 0 for what is new
+	head           head
+	guards         []guard
+	dirs           []string // directories that are created on the way
+	put            *record  // written at head.Key; nil: that key is deleted with all below it
+	prev           *Node
+	createRevision int64 // of a key that is written again; 0 for a new one
 }
 
 // changes is what the plan does, done at a revision.
@@ -42,11 +42,11 @@ func (w *plan) changes(rev int64) []change {
 	for _, dir := range w.dirs {
 		all = append(all, change{dir, &record{Dir: true, Time: w.put.Time}, rev, rev})
 	}
-	born := w.born
-	if born == 0 {
-		born = rev
+	createRevision := w.createRevision
+	if createRevision == 0 {
+		createRevision = rev
 	}
-	return append(all, change{w.head.Key, w.put, rev, born})
+	return append(all, change{w.head.Key, w.put, rev, createRevision})
 }
 
 // guard is something about a key of the store that must not have changed.
@@ -58,7 +58,7 @@ type guard struct {
 
 const (
 	written = iota // the revision it was last written at
-	made           // the revision it was made at
+	created        // the revision it was created at
 	empty          // there is nothing below it
 )
 
@@ -99,7 +99,7 @@ func (p Put) create(t *tree, key string, now time.Time, action string) (*plan, *
 		case p.Refresh && !p.Dir:
 			r.value = n.record.value
 		}
-		w.prev, w.born = n.show(now), n.born
+		w.prev, w.createRevision = n.show(now), n.createRevision
 		w.guards = []guard{{key, written, n.rev}}
 		return w, nil
 	}
@@ -109,7 +109,7 @@ func (p Put) create(t *tree, key string, now time.Time, action string) (*plan, *
 	// A directory that is there has all above it, one that is not has nothing below it.
 	w.guards = []guard{{missing, written, 0}}
 	if n != t.root {
-		w.guards = append(w.guards, guard{n.path, made, n.born})
+		w.guards = append(w.guards, guard{n.path, created, n.createRevision})
 	}
 	for dir := path.Dir(key); dir != n.path; dir = path.Dir(dir) {
 		w.dirs = append([]string{dir}, w.dirs...)
@@ -139,16 +139,16 @@ func (p Put) swap(t *tree, key string, now time.Time) (*plan, *Error) {
 }
 
 func (p Put) rewrite(n *node, now time.Time, action string) *plan {
-	r := &record{Dir: n.record.Dir, Created: n.made, Time: now.UnixNano(), value: p.Value}
+	r := &record{Dir: n.record.Dir, Created: n.createdIndex, Time: now.UnixNano(), value: p.Value}
 	switch {
 	case n.record.Dir:
-		r.Modified = n.last
+		r.Modified = n.modifiedIndex
 	case p.Refresh:
 		r.value = n.record.value
 	}
 	r.expiring(p.TTL, now)
 	return &plan{
-		head: head{action, n.path, p.Refresh}, put: r, prev: n.show(now), born: n.born,
+		head: head{action, n.path, p.Refresh}, put: r, prev: n.show(now), createRevision: n.createRevision,
 		guards: []guard{{n.path, written, n.rev}},
 	}
 }
@@ -166,8 +166,8 @@ func (t *tree) same(key, value string, index uint64) (*node, *Error) {
 	if value != "" && value != n.record.value {
 		causes = append(causes, fmt.Sprintf("[%s != %s]", value, n.record.value))
 	}
-	if index != 0 && index != n.last {
-		causes = append(causes, fmt.Sprintf("[%d != %d]", index, n.last))
+	if index != 0 && index != n.modifiedIndex {
+		causes = append(causes, fmt.Sprintf("[%d != %d]", index, n.modifiedIndex))
 	}
 	if causes != nil {
 		return nil, fail(CodeCompare, strings.Join(causes, " "), t.index)

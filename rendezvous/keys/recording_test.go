@@ -155,7 +155,7 @@ func TestRecording(t *testing.T) {
 }
 
 // waitAgain waits from the same event on, which then happens, if it has not.
-func (d door) waitAgain(t *testing.T, e *exchange, ours map[int]uint64, until func(int)) reply {
+func (d endpoint) waitAgain(t *testing.T, e *exchange, ours map[int]uint64, until func(int)) reply {
 	t.Helper()
 	target, since, _ := strings.Cut(e.target, "waitIndex=")
 	since, rest, _ := strings.Cut(since, "&")
@@ -176,7 +176,7 @@ func (d door) waitAgain(t *testing.T, e *exchange, ours map[int]uint64, until fu
 	if err := json.Unmarshal([]byte(e.body), &happened); err != nil {
 		t.Fatalf("the recorded wait has no event: %q", e.body)
 	}
-	until(int(happened.Node.Modified))
+	until(int(happened.Node.ModifiedIndex))
 	var b strings.Builder
 	if _, err := io.Copy(&b, r.Body); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func redo(t *testing.T, k *Keys, s seen) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.PrevIndex = e.Node.Modified
+		p.PrevIndex = e.Node.ModifiedIndex
 	}
 	put(t, k, s.Key, p)
 }

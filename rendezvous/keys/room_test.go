@@ -12,7 +12,7 @@ import (
 )
 
 // ask sends a request by a connection of its own whose answer nobody reads.
-func (d door) ask(t *testing.T, request string) {
+func (d endpoint) ask(t *testing.T, request string) {
 	t.Helper()
 	u, err := url.Parse(d.URL)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestUnreadBodies(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			begin := time.Now()
 			r := d.do(t, http.MethodPut, "/v2/keys/x", "value="+strings.Repeat("y", 5000))
-			if took := time.Since(begin); r.Status >= 300 || took > patience/2 {
+			if took := time.Since(begin); r.Status >= 300 || took > d.o.ClientTimeout/2 {
 				t.Errorf("another's write: %d after %s: %s", r.Status, took, r.Body)
 			}
 		})
@@ -69,7 +69,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			begin := time.Now()
 			r := d.do(t, http.MethodGet, "/v2/keys/k", "")
-			if took := time.Since(begin); r.Status != http.StatusOK || took > patience/2 {
+			if took := time.Since(begin); r.Status != http.StatusOK || took > d.o.ClientTimeout/2 {
 				t.Errorf("another's reading: %d after %s", r.Status, took)
 			}
 		})
@@ -124,7 +124,7 @@ func TestTextSize(t *testing.T) {
 		}
 	}
 	value := strings.Repeat("\x01", 1000)
-	n := &Node{Key: "/k", Value: &value, TTL: 1 << 40, Modified: 1 << 60, Made: 1 << 60, Expiration: new(time.Now())}
+	n := &Node{Key: "/k", Value: &value, TTL: 1 << 40, ModifiedIndex: 1 << 60, CreatedIndex: 1 << 60, Expiration: new(time.Now())}
 	for _, v := range []interface{ textSize() int }{
 		&Event{Action: actionCAD, Node: n, Prev: n}, &Event{Action: actionGet, Node: &Node{Dir: true, Nodes: []*Node{n, n}}},
 		fail(CodeTTL, value, 1<<60),

@@ -231,19 +231,19 @@ func (k *Keys) toldIn(id string) map[string]uint64 {
 		if !ok {
 			base = path.Base(n.path)
 		}
-		if name, err := base64.StdEncoding.DecodeString(base); err == nil && tells(string(name), id) {
-			found[n.path], names[n.path] = n.last, string(name)
+		if name, err := base64.StdEncoding.DecodeString(base); err == nil && isPublished(string(name), id) {
+			found[n.path], names[n.path] = n.modifiedIndex, string(name)
 		}
 	})
 	maps.DeleteFunc(found, func(p string, _ uint64) bool {
-		return slices.ContainsFunc(longer, func(other string) bool { return tells(names[p], other) })
+		return slices.ContainsFunc(longer, func(other string) bool { return isPublished(names[p], other) })
 	})
 	return found
 }
 
-// tells says whether a key of torch's PrefixStore is one of a run: after the run's id there is a dot, and the round, and
+// isPublished reports whether a key of torch's PrefixStore is one of a run: after the run's id there is a dot, and the round, and
 // a slash.
-func tells(name, id string) bool {
+func isPublished(name, id string) bool {
 	rest, ok := strings.CutPrefix(name, "torch.rendezvous."+id+".")
 	round, _, more := strings.Cut(rest, "/")
 	return ok && more && round != "" && strings.Trim(round, "0123456789") == ""

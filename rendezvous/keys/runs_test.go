@@ -17,7 +17,7 @@ func state(closed bool) string {
 	return base64.StdEncoding.EncodeToString([]byte(frame + "\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00\x8c\x06closed\x94" + mark + "u."))
 }
 
-func toldAt(id, rest string) string {
+func publishedAt(id, rest string) string {
 	return torchKeys + base64.StdEncoding.EncodeToString([]byte("torch.rendezvous."+id+"."+rest))
 }
 
@@ -28,8 +28,8 @@ func TestForget(t *testing.T) {
 	ids := []string{"job", "job.v2", "job.1/x", "job2", "team/job", "x/job", "job??"}
 	for _, id := range ids {
 		put(t, d.Keys, torchStates+id, Put{Value: state(id == "job")})
-		put(t, d.Keys, toldAt(id, "0/MASTER_ADDR"), Put{Value: id})
-		put(t, d.Keys, toldAt(id, "12/MASTER_ADDR"), Put{Value: id})
+		put(t, d.Keys, publishedAt(id, "0/MASTER_ADDR"), Put{Value: id})
+		put(t, d.Keys, publishedAt(id, "12/MASTER_ADDR"), Put{Value: id})
 	}
 	there := func(p string) bool {
 		_, err := d.Get(t.Context(), p, false)
@@ -47,7 +47,7 @@ func TestForget(t *testing.T) {
 		}
 		gone[id] = true
 		for _, other := range ids {
-			for _, p := range []string{torchStates + other, toldAt(other, "0/MASTER_ADDR"), toldAt(other, "12/MASTER_ADDR")} {
+			for _, p := range []string{torchStates + other, publishedAt(other, "0/MASTER_ADDR"), publishedAt(other, "12/MASTER_ADDR")} {
 				if there(p) == gone[other] {
 					t.Errorf("once %s is forgotten, %s of %s is there: %t", id, p, other, gone[other])
 				}
@@ -74,7 +74,7 @@ func TestForgetAnew(t *testing.T) {
 		}
 	}
 	put(t, fast.Keys, torchStates+"job", Put{Value: state(false)})
-	put(t, fast.Keys, toldAt("job", "0/MASTER_ADDR"), Put{Value: "new"})
+	put(t, fast.Keys, publishedAt("job", "0/MASTER_ADDR"), Put{Value: "new"})
 	put(t, fast.Keys, "/p/run_job/rdzv/active_version", Put{Value: `{"status": "setup"}`})
 	for _, e := range seen {
 		var refused *Error

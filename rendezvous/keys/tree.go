@@ -24,22 +24,23 @@ type usage struct {
 }
 
 type node struct {
-	path       string
-	record     record
-	deadline   time.Time // by this process's clock; zero for a node without a TTL
-	rev, born  int64     // revisions of the store at which its key was last written, and made; 0: not there
-	made, last uint64    // createdIndex, modifiedIndex
-	parent     *node
-	children   map[string]*node
-	verdict    atomic.Int64 // whether a closed run was found in it: twice the revision that it was looked at, and one if so
-	held       *share       // that it counts for, as a run's directory does for the run; nil outside of runs
+	path                        string
+	record                      record
+	deadline                    time.Time // by this process's clock; zero for a node without a TTL
+	rev                         int64     // revision of the store at which its key was last written; 0: not there
+	createRevision              int64     // revision of the store at which its key was created
+	createdIndex, modifiedIndex uint64
+	parent                      *node
+	children                    map[string]*node
+	verdict                     atomic.Int64 // whether a closed run was found in it: twice the revision that it was looked at, and one if so
+	held                        *share       // that it counts for, as a run's directory does for the run; nil outside of runs
 }
 
 // change is a key of the store that was written, or with no record deleted.
 type change struct {
-	path      string
-	record    *record
-	rev, born int64
+	path                string
+	record              *record
+	rev, createRevision int64
 }
 
 func newTree() *tree {
@@ -118,18 +119,18 @@ func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace 
 	return event(*h, prev, wrote, uint64(rev)), gone
 }
 
-// event is a change as clients see it. It is made by the process that wrote it and by those that only see it.
+// event is a change as clients see it. It is the same for the process that wrote it and for those that only see it.
 func event(h head, prev *Node, wrote *record, rev uint64) *Event {
-	e := &Event{Action: h.Action, Prev: prev, Index: rev, refresh: h.Refresh, Node: &Node{Key: h.Key, Modified: rev, Made: rev}}
+	e := &Event{Action: h.Action, Prev: prev, Index: rev, refresh: h.Refresh, Node: &Node{Key: h.Key, ModifiedIndex: rev, CreatedIndex: rev}}
 	switch {
 	case wrote == nil && prev != nil: // deleted
-		e.Node.Dir, e.Node.Made = prev.Dir, prev.Made
+		e.Node.Dir, e.Node.CreatedIndex = prev.Dir, prev.CreatedIndex
 	case wrote != nil:
 		if e.Node.Dir = wrote.Dir; !wrote.Dir {
 			e.Node.Value = &wrote.value
 		}
 		if wrote.Created != 0 {
-			e.Node.Made = wrote.Created
+			e.Node.CreatedIndex = wrote.Created
 		}
 		if wrote.Expiration != 0 {
 			at := time.Unix(0, wrote.Expiration).UTC()
@@ -155,13 +156,13 @@ func (t *tree) put(c change, now time.Time, grace *time.Duration) {
 		n = child
 	}
 	t.count(n, 0, len(c.record.value)-len(n.record.value))
-	n.record, n.rev, n.born = *c.record, c.rev, c.born
-	n.made, n.last = uint64(c.rev), uint64(c.rev)
+	n.record, n.rev, n.createRevision = *c.record, c.rev, c.createRevision
+	n.createdIndex, n.modifiedIndex = uint64(c.rev), uint64(c.rev)
 	if n.record.Created != 0 {
-		n.made = n.record.Created
+		n.createdIndex = n.record.Created
 	}
 	if n.record.Modified != 0 {
-		n.last = n.record.Modified
+		n.modifiedIndex = n.record.Modified
 	}
 	n.deadline = time.Time{}
 	if n.record.Expiration != 0 {
@@ -212,7 +213,7 @@ func (n *node) each(f func(*node)) {
 
 // show is the node without what is below it.
 func (n *node) show(now time.Time) *Node {
-	s := &Node{Key: n.path, Dir: n.record.Dir, Modified: n.last, Made: n.made}
+	s := &Node{Key: n.path, Dir: n.record.Dir, ModifiedIndex: n.modifiedIndex, CreatedIndex: n.createdIndex}
 	if n.path == "/" {
 		s.Key = ""
 	}

@@ -44,9 +44,9 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestEndOfDoor: a process that ends cuts off its waits, and the same wait at another one misses nothing. A client that
+// TestEndOfProcess: a process that ends cuts off its waits, and the same wait at another one misses nothing. A client that
 // goes takes its wait with it.
-func TestEndOfDoor(t *testing.T) {
+func TestEndOfProcess(t *testing.T) {
 	t.Parallel()
 	s := embedded(t)
 	a, b := open(t, s, Options{}), open(t, s, Options{})
@@ -85,7 +85,7 @@ func TestEndOfDoor(t *testing.T) {
 		t.Errorf("the wait goes on elsewhere with %+v", r)
 	}
 	if _, err := a.Get(soon(t), "/k", false); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed door says %v", err)
+		t.Errorf("a closed one returns %v", err)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestRestart(t *testing.T) {
 	d = open(t, s, Options{})
 	defer d.close()
 	e, err := d.Get(soon(t), "/run/k", false)
-	if err != nil || *e.Node.Value != "1" || e.Node.Modified != k.Index {
+	if err != nil || *e.Node.Value != "1" || e.Node.ModifiedIndex != k.Index {
 		t.Errorf("after a restart there is %+v, %v", e, err)
 	}
 	if e, err := d.Wait(soon(t), "/run/dies/with", false, k.Index+1); err != nil || e.Action != "expire" {
@@ -216,7 +216,7 @@ func TestRunLimitsOfV2(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	last := ""
 	for i := range 8 {
-		_, err := d.Put(t.Context(), toldAt("b", fmt.Sprintf("0/%d", i)), Put{Value: long})
+		_, err := d.Put(t.Context(), publishedAt("b", fmt.Sprintf("0/%d", i)), Put{Value: long})
 		if err != nil {
 			last = err.Error()
 			break
@@ -225,13 +225,13 @@ func TestRunLimitsOfV2(t *testing.T) {
 	if !strings.Contains(last, `run "b"`) {
 		t.Errorf("run b could take the others' room: %q", last)
 	}
-	put(t, d.Keys, toldAt("other.1", "0/a"), Put{Value: long})
+	put(t, d.Keys, publishedAt("other.1", "0/a"), Put{Value: long})
 	put(t, d.Keys, torchStates+"other.1", Put{Value: long})
 	put(t, d.Keys, "/p/run_c/k", Put{Value: long})
 	if _, err := d.Put(t.Context(), torchStates+"b", Put{Value: long}); err == nil {
 		t.Error("its state is not counted")
 	}
-	if _, err := d.Delete(t.Context(), toldAt("b", "0/0"), Delete{}); err != nil {
+	if _, err := d.Delete(t.Context(), publishedAt("b", "0/0"), Delete{}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, d.Keys, torchStates+"b", Put{Value: long})

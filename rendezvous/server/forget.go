@@ -103,7 +103,7 @@ func (s *Server) forgetRun(ctx context.Context, k *keys.Keys, e keys.Ended) {
 	switch {
 	case status(err) == http.StatusPreconditionFailed: // it has begun anew
 	case err == nil || missing(err):
-		s.log.Info("run forgotten", "door", doorKeys, "path", e.Path)
+		s.log.Info("run forgotten", "api", apiKeys, "path", e.Path)
 	case ctx.Err() == nil:
 		s.log.Warn("forgetting a run that has ended", "run", e.Path, "error", err)
 	}

@@ -24,7 +24,7 @@ func TestAgain(t *testing.T) {
 	for i := range 2 {
 		begin := time.Now()
 		for {
-			err := trainOnce(t, s.Address(doorKeys))
+			err := trainOnce(t, s.Address(apiKeys))
 			if err == nil {
 				break
 			}
@@ -87,7 +87,7 @@ func TestForgetEnded(t *testing.T) {
 		return err == nil
 	}
 	for end := time.Now().Add(30 * time.Second); there("/p/run_closed") || there(v2+"closed") || there(v2+"team/closed2"); time.Sleep(200 * time.Millisecond) {
-		r, err := http.Get("http://" + s.Address(doorKeys) + "/v2/keys/p/run_asked/rdzv/active_version")
+		r, err := http.Get("http://" + s.Address(apiKeys) + "/v2/keys/p/run_asked/rdzv/active_version")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 // guarded refuses requests that reach a loopback address under a foreign name. A page that somebody on this machine looks
 // at may have its own name lead to 127.0.0.1 (DNS rebinding), and could then read and write what has no password. Where a
-// door is open to other machines, it is the network that says who may come.
+// listener is open to other machines, the network decides who may connect.
 func guarded(at net.Addr, names []string, next http.Handler) http.Handler {
 	if tcp, ok := at.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return next

@@ -16,9 +16,9 @@ func TestForeignHost(t *testing.T) {
 		"LOCALHOST.": http.StatusCreated, "meet:2379": http.StatusCreated,
 		"evil.example": http.StatusForbidden, "localhost.evil.example:2379": http.StatusForbidden, "10.0.0.1": http.StatusForbidden,
 	} {
-		for door, address := range map[string]string{doorKeys: s.Address(doorKeys), doorStatus: s.Address(doorStatus)} {
+		for api, address := range map[string]string{apiKeys: s.Address(apiKeys), apiStatus: s.Address(apiStatus)} {
 			method, path, expected := http.MethodPut, "", want
-			if door == doorStatus {
+			if api == apiStatus {
 				method, path = http.MethodGet, "/runs"
 				if want == http.StatusCreated {
 					expected = http.StatusOK
@@ -38,7 +38,7 @@ func TestForeignHost(t *testing.T) {
 			}
 			_ = r.Body.Close()
 			if r.StatusCode != expected {
-				t.Errorf("%s at the %s door: got %d, want %d", host, door, r.StatusCode, expected)
+				t.Errorf("%s at the %s listener: got %d, want %d", host, api, r.StatusCode, expected)
 			}
 		}
 	}

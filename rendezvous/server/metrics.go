@@ -24,7 +24,7 @@ type metrics struct {
 	requests    *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
 	refused     *prometheus.CounterVec
-	connections atomic.Int64 // of door 1
+	connections atomic.Int64 // of the keys API
 }
 
 // buckets reach from a read of memory to an election of the store.
@@ -35,14 +35,14 @@ func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: space, Name: "requests_total", Help: "Requests answered, by door, action and code; c10d knows no codes.",
-		}, []string{"door", "action", "code"}),
+			Namespace: space, Name: "requests_total", Help: "Requests answered, by API, action and code; c10d knows no codes.",
+		}, []string{"api", "action", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: space, Name: "request_seconds", Help: "How long requests took, long polls apart.", Buckets: buckets,
-		}, []string{"door", "action"}),
+		}, []string{"api", "action"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: space, Name: "refused_total", Help: "Clients cut off because of a limit or of what they sent.",
-		}, []string{"door", "reason"}),
+		}, []string{"api", "reason"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: space, Name: "build_info", Help: "Always 1.",
@@ -54,18 +54,18 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// c10d counts what happens at door 2.
+// c10d counts what happens at the TCPStore.
 func (m *metrics) c10d() tcpstore.Observer {
 	return tcpstore.Observer{
 		Request: func(o tcpstore.Op, _ tcpstore.Dialect, took time.Duration) {
-			m.requests.WithLabelValues(doorC10d, o.String(), "").Inc()
-			m.seconds.WithLabelValues(doorC10d, o.String()).Observe(took.Seconds())
+			m.requests.WithLabelValues(apiC10d, o.String(), "").Inc()
+			m.seconds.WithLabelValues(apiC10d, o.String()).Observe(took.Seconds())
 		},
-		Refused: func(reason string) { m.refused.WithLabelValues(doorC10d, reason).Inc() },
+		Refused: func(reason string) { m.refused.WithLabelValues(apiC10d, reason).Inc() },
 	}
 }
 
-// connection counts those of door 1.
+// connection counts those of the keys API.
 func (m *metrics) connection(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -80,18 +80,18 @@ func (m *metrics) connection(_ net.Conn, state http.ConnState) {
 type gauges struct{ s *Server }
 
 var (
-	byDoor          = []string{"door"}
-	connectionsDesc = prometheus.NewDesc("tegen_rendezvous_connections", "Connections that are open.", byDoor, nil)
-	waitsDesc       = prometheus.NewDesc("tegen_rendezvous_waits", "Requests that wait for something to happen.", byDoor, nil)
-	runsDesc        = prometheus.NewDesc("tegen_rendezvous_runs", "Runs that are known.", byDoor, nil)
-	keysDesc        = prometheus.NewDesc("tegen_rendezvous_keys", "Keys of all runs.", byDoor, nil)
-	bytesDesc       = prometheus.NewDesc("tegen_rendezvous_bytes", "Bytes of all keys and values.", byDoor, nil)
-	unsentDesc      = prometheus.NewDesc("tegen_rendezvous_unsent_bytes", "Bytes of replies that clients have not read, in part those of values that are stored.", byDoor, nil)
+	byAPI           = []string{"api"}
+	connectionsDesc = prometheus.NewDesc("tegen_rendezvous_connections", "Connections that are open.", byAPI, nil)
+	waitsDesc       = prometheus.NewDesc("tegen_rendezvous_waits", "Requests that wait for something to happen.", byAPI, nil)
+	runsDesc        = prometheus.NewDesc("tegen_rendezvous_runs", "Runs that are known.", byAPI, nil)
+	keysDesc        = prometheus.NewDesc("tegen_rendezvous_keys", "Keys of all runs.", byAPI, nil)
+	bytesDesc       = prometheus.NewDesc("tegen_rendezvous_bytes", "Bytes of all keys and values.", byAPI, nil)
+	unsentDesc      = prometheus.NewDesc("tegen_rendezvous_unsent_bytes", "Bytes of replies that clients have not read, in part those of values that are stored.", byAPI, nil)
 	fullDesc        = prometheus.NewDesc("tegen_rendezvous_store_full", "1 where the store's disk has no room for writes.", nil, nil)
 	readyDesc       = prometheus.NewDesc("tegen_rendezvous_ready", "1 where the store answers, and new runs are taken unless its disk is full.", nil, nil)
 )
 
-// Describe names no metric: which there are depends on the doors that are open.
+// Describe names no metric: which there are depends on the APIs that are served.
 func (gauges) Describe(chan<- *prometheus.Desc) {}
 
 // Collect counts now.
@@ -114,27 +114,27 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	}
 	if behind := g.s.opened.Load(); behind != nil {
 		k := behind.keys
-		gauge(connectionsDesc, float64(g.s.metrics.connections.Load()), doorKeys)
-		gauge(waitsDesc, float64(k.Waits()), doorKeys)
+		gauge(connectionsDesc, float64(g.s.metrics.connections.Load()), apiKeys)
+		gauge(waitsDesc, float64(k.Waits()), apiKeys)
 		count, bytes := k.Size()
-		gauge(keysDesc, float64(count), doorKeys)
-		gauge(bytesDesc, float64(bytes), doorKeys)
+		gauge(keysDesc, float64(count), apiKeys)
+		gauge(bytesDesc, float64(bytes), apiKeys)
 		if runs, err := k.Runs(ctx); err == nil { // otherwise it is not ready, which is said
-			gauge(runsDesc, float64(len(runs)), doorKeys)
+			gauge(runsDesc, float64(len(runs)), apiKeys)
 		}
 	}
 	if c := g.s.c10d; c != nil {
 		sums := c.Stats()
-		gauge(connectionsDesc, float64(sums.Connections), doorC10d)
-		gauge(waitsDesc, float64(sums.Waits), doorC10d)
-		gauge(runsDesc, float64(sums.Runs), doorC10d)
-		gauge(keysDesc, float64(sums.Keys), doorC10d)
-		gauge(bytesDesc, float64(sums.Bytes+sums.Partial), doorC10d)
-		gauge(unsentDesc, float64(sums.Unsent), doorC10d)
+		gauge(connectionsDesc, float64(sums.Connections), apiC10d)
+		gauge(waitsDesc, float64(sums.Waits), apiC10d)
+		gauge(runsDesc, float64(sums.Runs), apiC10d)
+		gauge(keysDesc, float64(sums.Keys), apiC10d)
+		gauge(bytesDesc, float64(sums.Bytes+sums.Partial), apiC10d)
+		gauge(unsentDesc, float64(sums.Unsent), apiC10d)
 	}
 }
 
-// observed counts and logs the requests of door 1.
+// observed counts and logs the requests of the keys API.
 func (s *Server) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -157,9 +157,9 @@ func keyPath(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/v
 // observe counts and logs a request that has ended, with code 0 where nothing was answered.
 func (s *Server) observe(r *http.Request, a *answer, took time.Duration) {
 	action, waits := a.action(r)
-	s.metrics.requests.WithLabelValues(doorKeys, action, strconv.Itoa(a.code)).Inc()
+	s.metrics.requests.WithLabelValues(apiKeys, action, strconv.Itoa(a.code)).Inc()
 	if !waits {
-		s.metrics.seconds.WithLabelValues(doorKeys, action).Observe(took.Seconds())
+		s.metrics.seconds.WithLabelValues(apiKeys, action).Observe(took.Seconds())
 	}
 	path := keyPath(r)
 	used, ok := usedPath(path)
@@ -171,9 +171,9 @@ func (s *Server) observe(r *http.Request, a *answer, took time.Duration) {
 	if !ok {
 		return
 	}
-	s.log.Debug("request", "door", doorKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took.String())
+	s.log.Debug("request", "api", apiKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took.String())
 	if a.code == http.StatusCreated && strings.TrimSuffix(path, "/") == dir {
-		s.log.Info("run begins", "door", doorKeys, "run", run, "client", r.RemoteAddr)
+		s.log.Info("run begins", "api", apiKeys, "run", run, "client", r.RemoteAddr)
 	}
 }
 

@@ -1,6 +1,5 @@
-// Package server is tegen-rendezvous serve: it opens the store, puts the doors
-// in front of it, and tells how they do. Door 1 is etcd's v2 keys API over
-// HTTP, door 2 c10d's TCPStore; the status door has health, metrics and runs.
+// Package server serves three APIs: etcd's v2 keys API over HTTP on a store that it
+// opens, c10d's TCPStore, and the status API, which has health, metrics and runs.
 // What comes in is a Config; what comes out serves until Shutdown, which waits
 // for the runs whose connections must not be cut.
 package server
@@ -23,18 +22,18 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
 
-// Config is what serve's flags say. An address is host:port; empty means that the door stays shut.
+// Config of a Server. An address is host:port; where it is empty, the API is not served.
 type Config struct {
-	Store        func(context.Context) (*store.Store, error) // of door 1; not called without it
-	Client       string                                      // door 1
-	TLS          *tls.Config                                 // of door 1; nil for plain HTTP
-	C10d         string                                      // door 2
+	Store        func(context.Context) (*store.Store, error) // of the keys API; not called without it
+	Client       string                                      // the keys API
+	TLS          *tls.Config                                 // of the keys API; nil for plain HTTP
+	C10d         string                                      // the TCPStore
 	Status       string
 	Keys         keys.Options
 	TCPStore     tcpstore.Limits
-	Hosts        []string      // names by which clients reach door 1; asked for where it is on a loopback address
-	Connections  int           // of door 1; more wait until one is closed
-	RunTTL       time.Duration // of runs on door 1 that have none of their own
+	Hosts        []string      // names by which clients reach the keys API; asked for where it is on a loopback address
+	Connections  int           // of the keys API; more wait until one is closed
+	RunTTL       time.Duration // of runs on the keys API that have none of their own
 	Log          *slog.Logger
 	Version      string
 	StoreTimeout time.Duration // without any progress while the store opens; 0 for 30 s
@@ -42,27 +41,27 @@ type Config struct {
 	Quiet        func()        // called before the store is closed: etcd logs the end of its own listeners as errors
 }
 
-// Server is the doors that are open.
+// Server is the APIs that are served.
 type Server struct {
 	config  Config
 	log     *slog.Logger
-	opened  atomic.Pointer[opened] // what is behind door 1; nil until the store is open
+	opened  atomic.Pointer[opened] // the store and the keys; nil until the store is open
 	c10d    *tcpstore.Server
 	metrics *metrics
 
-	doors    map[string]net.Listener
-	http     *http.Server // door 1
-	status   *http.Server
-	draining atomic.Bool
-	released atomic.Bool
-	open     atomic.Bool            // the doors are, and the store with door 1
-	closed   atomic.Pointer[string] // why the store is not open, where that may pass
-	failed   chan error
-	used     uses // of runs on door 1
-	serving  sync.WaitGroup
-	stop     context.CancelFunc // ends long polls and what runs beside the doors
-	opening  sync.WaitGroup     // of a store whose disk is full
-	giveUp   context.CancelFunc // ends that
+	listeners map[string]net.Listener
+	http      *http.Server // the keys API
+	status    *http.Server
+	draining  atomic.Bool
+	released  atomic.Bool
+	open      atomic.Bool            // all listeners are, and the store of the keys API
+	closed    atomic.Pointer[string] // why the store is not open, where that may pass
+	failed    chan error
+	used      uses // of runs on the keys API
+	serving   sync.WaitGroup
+	stop      context.CancelFunc // ends long polls and what runs beside the APIs
+	opening   sync.WaitGroup     // of a store whose disk is full
+	giveUp    context.CancelFunc // ends that
 }
 
 // opened is the store and the keys in it.
@@ -71,15 +70,15 @@ type opened struct {
 	keys  *keys.Keys
 }
 
-// Names of the doors, in logs, metrics and /runs.
+// Names of the APIs, in logs, metrics and /runs.
 const (
-	doorKeys   = "etcd-v2"
-	doorC10d   = "c10d"
-	doorStatus = "status"
+	apiKeys   = "etcd-v2"
+	apiC10d   = "c10d"
+	apiStatus = "status"
 )
 
-// Start opens all listeners, then the store of door 1, then the doors. Health is answered from the beginning: a store may need
-// its time. Nothing is left open where it fails.
+// Start opens all listeners, then the store of the keys API, and then serves that. Health is answered from the beginning,
+// because a store may need its time. Nothing is left open where it fails.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.StoreTimeout == 0 {
 		c.StoreTimeout = 30 * time.Second
@@ -88,7 +87,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, log: c.Log, doors: map[string]net.Listener{}, failed: make(chan error, 3)}
+	s := &Server{config: c, log: c.Log, listeners: map[string]net.Listener{}, failed: make(chan error, 3)}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
@@ -96,74 +95,76 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 }
 
 func (s *Server) start(ctx context.Context) error {
-	for _, door := range []struct{ name, address string }{{doorKeys, s.config.Client}, {doorC10d, s.config.C10d}, {doorStatus, s.config.Status}} {
-		if door.address == "" {
+	for _, api := range []struct{ name, address string }{
+		{apiKeys, s.config.Client}, {apiC10d, s.config.C10d}, {apiStatus, s.config.Status},
+	} {
+		if api.address == "" {
 			continue
 		}
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", door.address)
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", api.address)
 		if err != nil {
-			return fmt.Errorf("opening the %s door: %w", door.name, err)
+			return fmt.Errorf("opening the %s listener: %w", api.name, err)
 		}
-		s.doors[door.name] = l
+		s.listeners[api.name] = l
 	}
 	s.metrics = newMetrics(s)
 	// It outlives ctx, which is only about the start, and ends with Shutdown.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	if l := s.doors[doorStatus]; l != nil {
+	if l := s.listeners[apiStatus]; l != nil {
 		s.status = &http.Server{Handler: guarded(l.Addr(), s.config.Hosts, s.statusHandler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
-		s.serve(doorStatus, func() error { return s.status.Serve(l) })
+		s.serve(apiStatus, func() error { return s.status.Serve(l) })
 	}
-	if l := s.doors[doorC10d]; l != nil { // in memory: whatever becomes of the store
-		s.c10d = tcpstore.New(s.config.TCPStore, s.log.With("door", doorC10d), s.metrics.c10d())
-		s.serve(doorC10d, func() error { return s.c10d.Serve(buffered{l}) })
+	if l := s.listeners[apiC10d]; l != nil { // in memory: whatever becomes of the store
+		s.c10d = tcpstore.New(s.config.TCPStore, s.log.With("api", apiC10d), s.metrics.c10d())
+		s.serve(apiC10d, func() error { return s.c10d.Serve(buffered{l}) })
 	}
-	if l := s.doors[doorKeys]; l != nil {
+	if l := s.listeners[apiKeys]; l != nil {
 		if err := s.openKeys(ctx, background, l); err != nil {
 			return err
 		}
 	} else {
 		s.open.Store(true)
 	}
-	s.log.Info("serving", "version", s.config.Version, "client", s.Address(doorKeys), "c10d", s.Address(doorC10d), "status", s.Address(doorStatus))
+	s.log.Info("serving", "version", s.config.Version, "client", s.Address(apiKeys), "c10d", s.Address(apiC10d), "status", s.Address(apiStatus))
 	return nil
 }
 
-// Address is where a door is open, empty where it is not.
-func (s *Server) Address(door string) string {
-	if l := s.doors[door]; l != nil {
+// Address is where an API listens, empty where it is not served.
+func (s *Server) Address(api string) string {
+	if l := s.listeners[api]; l != nil {
 		return l.Addr().String()
 	}
 	return ""
 }
 
-// serve runs a door until it is shut.
-func (s *Server) serve(door string, run func() error) {
+// serve runs an API until it is closed.
+func (s *Server) serve(api string, run func() error) {
 	s.serving.Go(func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serving the %s door: %w", door, err)
+			s.failed <- fmt.Errorf("serving %s: %w", api, err)
 		}
 	})
 }
 
-// Failed tells the first error after which a door is shut for good.
+// Failed returns the errors after which an API is no longer served.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Shutdown says that it is not ready any more, waits for the runs of door 2 while door 1 goes on, at most for the
-// context's time, and then shuts all doors. The error says what was cut.
+// Shutdown says that it is not ready any more, waits for the runs of the TCPStore while the keys API goes on, at most for the
+// context's time, and then closes all listeners. The error says what was cut.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	var err error
 	if s.c10d != nil {
 		if n := len(s.c10d.Runs()); n > 0 {
-			s.log.Info("waiting for runs to end", "door", doorC10d, "runs", n)
+			s.log.Info("waiting for runs to end", "api", apiC10d, "runs", n)
 		}
 		err = s.c10d.Shutdown(ctx)
 	}
 	return errors.Join(err, s.release())
 }
 
-// closing is how long requests of door 1 may take to end: all but long polls, which are told at once, take moments.
+// closing is how long requests of the keys API may take to end: all but long polls, which are told at once, take moments.
 const closing = 5 * time.Second
 
 // release shuts what is open, once.
@@ -184,7 +185,7 @@ func (s *Server) release() error {
 	}
 	if s.http != nil { // writes that are under way are answered
 		if err := s.http.Shutdown(ctx); err != nil {
-			s.log.Warn("connections were cut off", "door", doorKeys, "error", err)
+			s.log.Warn("connections were cut off", "api", apiKeys, "error", err)
 			errs = append(errs, s.http.Close())
 		}
 	}
@@ -197,7 +198,7 @@ func (s *Server) release() error {
 	if s.status != nil {
 		errs = append(errs, s.status.Close())
 	}
-	for _, l := range s.doors {
+	for _, l := range s.listeners {
 		_ = l.Close() // those not served by then
 	}
 	s.serving.Wait()

@@ -71,7 +71,7 @@ func begin(t *testing.T, change func(*Config)) *Server {
 
 func put(t *testing.T, s *Server, path, form string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.Address(doorKeys)+"/v2/keys"+path, strings.NewReader(form))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.Address(apiKeys)+"/v2/keys"+path, strings.NewReader(form))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestIdleRuns(t *testing.T) {
 		}
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
-		r, err := http.Get("http://" + s.Address(doorKeys) + "/v2/keys/deep/run_used")
+		r, err := http.Get("http://" + s.Address(apiKeys) + "/v2/keys/deep/run_used")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestIdleRuns(t *testing.T) {
 func TestUses(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
-	base := "http://" + s.Address(doorKeys) + "/v2/keys"
+	base := "http://" + s.Address(apiKeys) + "/v2/keys"
 	r, err := http.Get(base + "/run_none")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestUses(t *testing.T) {
 func TestEndOfRequests(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
-	base := "http://" + s.Address(doorKeys) + "/v2/keys"
+	base := "http://" + s.Address(apiKeys) + "/v2/keys"
 	if code := put(t, s, "/k", "value=0"); code != http.StatusCreated {
 		t.Fatal(code)
 	}
@@ -186,7 +186,7 @@ func TestEndOfRequests(t *testing.T) {
 				}
 				req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 				r, err := http.DefaultClient.Do(req)
-				if err != nil { // the door is shut
+				if err != nil { // the listener is closed
 					return
 				}
 				text, _ := io.ReadAll(r.Body)
@@ -229,7 +229,7 @@ func TestStart(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if l, err = net.Listen("tcp", free); err != nil {
-		t.Errorf("the door is still open: %v", err)
+		t.Errorf("the listener is still open: %v", err)
 	} else {
 		_ = l.Close()
 	}
@@ -266,7 +266,7 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-// TestTLS: door 1 takes clients with a certificate of the authority, and a replaced certificate is shown at once.
+// TestTLS: the keys API takes clients with a certificate of the authority, and a replaced certificate is shown at once.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -286,7 +286,7 @@ func TestTLS(t *testing.T) {
 		}
 		transport := &http.Transport{TLSClientConfig: config}
 		defer transport.CloseIdleConnections()
-		r, err := (&http.Client{Transport: transport}).Get("https://" + s.Address(doorKeys) + "/v2/machines")
+		r, err := (&http.Client{Transport: transport}).Get("https://" + s.Address(apiKeys) + "/v2/machines")
 		if err != nil {
 			return "", err
 		}
@@ -296,7 +296,7 @@ func TestTLS(t *testing.T) {
 	}
 	with := Files{CA: files.CA, Cert: filepath.Join(dir, "client.crt"), Key: filepath.Join(dir, "client.key")}
 	before, err := get(with)
-	if err != nil || !strings.Contains(before, "https://"+s.Address(doorKeys)) {
+	if err != nil || !strings.Contains(before, "https://"+s.Address(apiKeys)) {
 		t.Errorf("got %q, %v", before, err)
 	}
 	if _, err := get(Files{CA: files.CA}); err == nil {
@@ -370,7 +370,7 @@ func issue(t *testing.T, dir, name string, by *pair) *pair {
 	return &pair{c, key}
 }
 
-// TestWithoutStore: door 2 keeps nothing in the store, so that one alone serves, and is ready, without any.
+// TestWithoutStore: the TCPStore keeps nothing in the store, so that one alone serves, and is ready, without any.
 func TestWithoutStore(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(c *Config) {
@@ -378,7 +378,7 @@ func TestWithoutStore(t *testing.T) {
 		c.Store = func(context.Context) (*store.Store, error) { return nil, errors.New("nobody needs one") }
 	})
 	for _, path := range []string{"/readyz", "/healthz", "/runs", "/metrics"} {
-		r, err := http.Get("http://" + s.Address(doorStatus) + path)
+		r, err := http.Get("http://" + s.Address(apiStatus) + path)
 		if err != nil {
 			t.Fatal(err)
 		}

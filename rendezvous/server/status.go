@@ -17,8 +17,8 @@ import (
 
 // Run is a line of /runs.
 type Run struct {
-	ID           string     `json:"id"`   // empty for TCPStore clients without a rendezvous
-	Door         string     `json:"door"` // etcd-v2 or c10d
+	ID           string     `json:"id"`  // empty for TCPStore clients without a rendezvous
+	API          string     `json:"api"` // etcd-v2 or c10d
 	Path         string     `json:"path,omitempty"`
 	Version      string     `json:"version,omitempty"` // c10d calls it the round
 	State        string     `json:"state,omitempty"`   // torch's on etcd-v2; on c10d what the names of the keys tell
@@ -29,7 +29,7 @@ type Run struct {
 	LastChange   *time.Time `json:"lastChange,omitempty"`
 }
 
-// Runs are those of both doors, by their names.
+// Runs are those of both APIs, by their names.
 func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 	out := []Run{}
 	if behind := s.opened.Load(); behind != nil {
@@ -39,7 +39,7 @@ func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 		}
 		for _, r := range runs {
 			out = append(out, Run{
-				ID: r.ID, Door: doorKeys, Path: r.Path, Version: r.Version, State: r.Status, Participants: r.Participants, Waiting: r.Waiting,
+				ID: r.ID, API: apiKeys, Path: r.Path, Version: r.Version, State: r.Status, Participants: r.Participants, Waiting: r.Waiting,
 				LastChange: moment(r.Changed),
 			})
 		}
@@ -47,7 +47,7 @@ func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 	if s.c10d != nil {
 		for _, r := range s.c10d.Runs() {
 			run := Run{
-				ID: r.ID, Door: doorC10d, State: string(r.State), Participants: r.Agents, Waiting: r.Waiting, Connections: r.Connections,
+				ID: r.ID, API: apiC10d, State: string(r.State), Participants: r.Agents, Waiting: r.Waiting, Connections: r.Connections,
 				Keys: r.Keys, LastChange: moment(r.Changed),
 			}
 			if r.Round >= 0 {
@@ -56,7 +56,7 @@ func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 			out = append(out, run)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Run) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Door, b.Door)) })
+	slices.SortStableFunc(out, func(a, b Run) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.API, b.API)) })
 	return out, nil
 }
 
@@ -76,11 +76,11 @@ func (s *Server) ready(ctx context.Context) error {
 	behind := s.opened.Load()
 	switch {
 	case s.draining.Load():
-		return errors.New("it is being shut down")
+		return errors.New("shutting down")
 	case !s.open.Load():
 		return errors.New(s.notOpen())
 	case behind == nil:
-		return nil // there is door 2 alone
+		return nil // there is the TCPStore alone
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (s *Server) statusHandler() http.Handler {
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /runs", func(w http.ResponseWriter, r *http.Request) {
-		if !s.open.Load() && s.closed.Load() == nil { // else there are those of door 2
+		if !s.open.Load() && s.closed.Load() == nil { // else there are those of the TCPStore
 			reply(w, http.StatusServiceUnavailable, s.notOpen())
 			return
 		}

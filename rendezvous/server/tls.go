@@ -43,7 +43,7 @@ func (f Files) check() error {
 	return err
 }
 
-// ServerTLS is for door 1: nil without a certificate; with an authority, clients must have a certificate of it.
+// ServerTLS is for the keys API: nil without a certificate; with an authority, clients must have a certificate of it.
 func ServerTLS(f Files) (*tls.Config, error) {
 	if err := f.check(); err != nil {
 		return nil, err

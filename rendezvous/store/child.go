@@ -27,7 +27,7 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		_, _ = io.Copy(io.Discard, in)
-		cancel(errors.New("whoever started it has ended"))
+		cancel(errors.New("the parent process exited"))
 	}()
 	s, err := e.Open(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *child) hear(log *zap.Logger, line string) {
 			}
 			c.mu.Unlock()
 		}
-		log.Debug("the store says", zap.String("line", line))
+		log.Debug("store log", zap.String("line", line))
 		return
 	}
 	level := zapcore.ErrorLevel

@@ -218,7 +218,7 @@ func (s *supervisor) tend(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.Log.Error("the store has ended, and is started again", zap.String("dir", s.Dir), zap.String("reason", s.child.reason()))
+		s.Log.Error("store exited; restarting", zap.String("dir", s.Dir), zap.String("reason", s.child.reason()))
 		for pause := firstPause; ; pause = min(2*pause, longPause) {
 			select {
 			case <-ctx.Done():
@@ -228,11 +228,11 @@ func (s *supervisor) tend(ctx context.Context) {
 			c, err := s.begin(ctx)
 			if err == nil {
 				s.child = c
-				s.Log.Warn("the store is back", zap.String("dir", s.Dir))
+				s.Log.Warn("store restarted", zap.String("dir", s.Dir))
 				break
 			}
 			if ctx.Err() == nil {
-				s.Log.Error("the store does not start", zap.Error(err))
+				s.Log.Error("restarting the store failed", zap.Error(err))
 			}
 		}
 	}

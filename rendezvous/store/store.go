@@ -48,7 +48,7 @@ var ErrRefused = errors.New("the store refuses this client")
 // dialTimeout is how long an endpoint has to answer for the first time.
 const dialTimeout = 5 * time.Second
 
-// Open connects, and returns as soon as one endpoint has told its state: the others may be down. The context is about
+// Open connects, and returns as soon as one endpoint has answered: the others may be down. The context is about
 // this call alone, and not about the client.
 func (e External) Open(ctx context.Context) (*Store, error) {
 	c, err := clientv3.New(clientv3.Config{
@@ -79,19 +79,19 @@ func answers(ctx context.Context, c *clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	endpoints := c.Endpoints()
-	told := make(chan error, len(endpoints))
+	answered := make(chan error, len(endpoints))
 	for _, endpoint := range endpoints {
 		go func() {
 			r, err := c.Status(ctx, endpoint)
 			if err == nil && old(r.Version) {
 				err = fmt.Errorf("%w: %s is etcd %s, and it must be 3.5 or newer", ErrRefused, endpoint, r.Version)
 			}
-			told <- err
+			answered <- err
 		}()
 	}
 	var errs []error
 	for range endpoints {
-		err := <-told
+		err := <-answered
 		if err == nil {
 			return nil
 		}

@@ -45,7 +45,7 @@ func (s *Store) tend(log *zap.Logger) {
 			case <-tick.C:
 			}
 			if err := t.look(ctx); err != nil && ctx.Err() == nil {
-				log.Warn("looking after the store", zap.Error(err))
+				log.Warn("maintaining the store", zap.Error(err))
 			}
 		}
 	})

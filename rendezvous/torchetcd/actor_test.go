@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// model is a store, agents that use it, and a clock that goes on when nothing is left to do at a time.
+// model is a store, agents that use it, and a clock that advances when nothing is left to do at a time.
 type model struct {
 	rand    *rand.Rand
 	store   *v2
@@ -147,7 +147,7 @@ func (m *model) watch(w *watching) {
 	m.watches = append(m.watches, w)
 }
 
-// step steps a machine, once it is not stopped, and looks for what must never be.
+// step steps a machine, unless it is stopped, and checks the invariants.
 func (m *model) step(a *actor, e Event) {
 	if a.dead {
 		return
@@ -193,7 +193,7 @@ func (a *actor) act(action Action) {
 	case Formed:
 		m.claim(a, action.World)
 	case Changed:
-		m.note("%s hears that version %d is over", a.name, a.world.Version)
+		m.note("%s sees that version %d is over", a.name, a.world.Version)
 		a.working = false
 		m.later(m.some(3*time.Second), func() {
 			if !a.dead && !a.leaving && !a.ended && a.world.Version != 0 {
@@ -210,12 +210,13 @@ func (a *actor) act(action Action) {
 	}
 }
 
-// withdrawn looks whether an agent that went has left nothing that others wait for.
+// withdrawn checks that an agent that left has left nothing that others wait for.
 func (m *model) withdrawn(a *actor, kind string) {
 	m.note("%s: %s", a.name, kind)
 	s := m.active()
-	if m.loss == 0 && (s.Status == Joinable || s.Status == Frozen) && slices.Contains(s.Agents, a.name) && a.frozen == 0 && m.now < a.machine.until {
-		m.fail("%s went, and is still in %s", a.name, s.Raw)
+	if m.loss == 0 && (s.Status == Joinable || s.Status == Frozen) && slices.Contains(s.Agents, a.name) &&
+		a.frozen == 0 && m.now < a.machine.until {
+		m.fail("%s has left, and is still in %s", a.name, s.Raw)
 	}
 	if kind == TimedOut && (m.calm || m.rand.IntN(2) == 0) {
 		m.later(m.some(5*time.Second), func() {
@@ -279,7 +280,8 @@ func (a *actor) kill() {
 // start starts an agent of torch.
 func (a *actor) start() {
 	m := a.model
-	a.torch = &torch{min: m.min, max: m.max, lastCall: m.lastCall, dir: "/r", rand: m.rand, now: func() time.Duration { return m.now }}
+	a.torch = &torch{min: m.min, max: m.max, lastCall: m.lastCall, dir: "/r", rand: m.rand,
+		now: func() time.Duration { return m.now }}
 	a.next, a.stop = iter.Pull(a.torch.life())
 	a.resume()
 }
@@ -348,7 +350,7 @@ func (a *actor) torchRenew(key string) {
 	a.model.later(5*time.Second, func() { a.torchRenew(key) })
 }
 
-// torchLook is how a running agent of torch learns that somebody waits, whatever the version.
+// torchLook polls, for a running agent of torch, whether any agent waits, whatever the version.
 func (a *actor) torchLook(version int) {
 	m := a.model
 	if a.dead || !a.working || a.world.Version != version {

@@ -194,10 +194,10 @@ func (m *Machine) look() {
 	}
 }
 
-// checkNext waits for the end of the world, and checks now and then whether the member of the next rank is alive: no agent
-// of torch notices one that dies while no worker fails. Where all members are ours, to whom a deleted version ends the
-// world, the one before the dead deletes it. It does so only when it has missed the keep-alive twice, as all of them
-// expire while the store stands still, and are then written again.
+// checkNext waits for the end of the world, and checks now and then whether the member of the next rank is alive: no
+// agent of torch notices one that dies while no worker fails. Where all members are ours, to whom a deleted version
+// ends the world, the one before the dead deletes it. It does so only when it has missed the keep-alive twice, as all
+// of them expire while the store stands still, and are then written again.
 func (m *Machine) checkNext() {
 	s := m.state
 	left := m.checkAt - m.now
@@ -220,10 +220,10 @@ func (m *Machine) checkNext() {
 	})
 }
 
-// withdraw removes this agent from what others may wait for. It removes its entry from a joinable version, if those after
-// it will notice their new ranks. Otherwise, and once the version is frozen, the version cannot become a world without
-// it, and is deleted: all others read that as one that expired, and create the next. From a world it withdraws by
-// announcing that it waits, so that the others form theirs.
+// withdraw removes this agent from what others may wait for. It removes its entry from a joinable version, if those
+// after it will notice their new ranks. Otherwise, and once the version is frozen, the version cannot become a world
+// without it, and is deleted: all others read that as one that expired, and create the next. From a world it withdraws
+// by announcing that it waits, so that the others form theirs.
 func (m *Machine) withdraw() {
 	s, rank := m.state, m.ownRank()
 	done := func(Reply) { m.end(m.outcome) }

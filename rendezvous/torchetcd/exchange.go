@@ -33,8 +33,8 @@ var ErrMemberGone = errors.New("a member of the world is gone")
 // writesAtOnce is how many keys are written at a time.
 const writesAtOnce = 8
 
-// Exchange is what the members of a world that has formed tell each other. It has no clock, network or randomness of its
-// own: Ask carries out its requests, which are those of a Machine and pauses, and returns their replies.
+// Exchange is what the members of a world that has formed tell each other. It has no clock, network or randomness of
+// its own: Ask carries out its requests, which are those of a Machine and pauses, and returns their replies.
 type Exchange struct {
 	Membership
 	Dir    string        // of the version
@@ -55,8 +55,8 @@ type info struct {
 // ranks number an agent's workers: base, total, base and total within the role, as torch 2.x writes them.
 type ranks [4]int
 
-// Join tells the others about this agent, and returns the world without Changed. The port is where rank 0's worker is to
-// listen. It returns ErrMemberGone once a member is dead.
+// Join tells the others about this agent, and returns the world without Changed. The port is where rank 0's worker is
+// to listen. It returns ErrMemberGone once a member is dead.
 func (x Exchange) Join(self rendezvous.Agent, port int) (rendezvous.World, error) {
 	x.forming = true
 	w := rendezvous.World{Version: x.Version, Rank: x.Rank, Size: x.Size}

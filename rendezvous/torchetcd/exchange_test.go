@@ -20,7 +20,7 @@ import (
 //	members A b           the world; a capital letter is an agent of ours, a small one of torch
 //	join|finish A…        has members of ours do that; join with role=x, of as many workers as the rank counts from 1
 //	answer A…             answers all requests of members, from the store, and ends pauses
-//	lose|cut|expire A…    carries them out and says that nobody knows; says so without; ends the time of a watch
+//	lose|cut|expire A…    loses the replies; loses the requests; ends the time of a watch
 //	drain A…             answers until the members only watch, or have returned
 //	put KEY VALUE         writes a key, by its name where it is one of the exchange; rm KEY removes it
 //	show                  shows all keys
@@ -140,7 +140,7 @@ func (s *worldScript) tell(m *worldMember, verb, role string) {
 	}
 }
 
-// call begins a call of a member, which then goes on with each reply.
+// call begins a call of a member, which continues with each reply.
 func (s *worldScript) call(m *worldMember, do func(Exchange) string) {
 	next, stop := iter.Pull(func(yield func([]Action) bool) {
 		m.result = do(Exchange{

@@ -115,8 +115,8 @@ func (m *Machine) joinable(rank int) {
 	}
 }
 
-// lastCall lets more agents than the minimum join. The agent of rank min-1 keeps the version from expiring, and ends the
-// call; every other measures the time as well, as it may get that rank.
+// lastCall lets more agents than the minimum join. The agent of rank min-1 keeps the version from expiring, and ends
+// the call; every other measures the time as well, as it may get that rank.
 func (m *Machine) lastCall(rank int) {
 	s := m.state
 	if m.called != s.Version {
@@ -138,8 +138,8 @@ func (m *Machine) lastCall(rank int) {
 	}
 }
 
-// freeze confirms that this agent is alive. Agents do so in the order of their ranks, each in a time slot, so that their
-// swaps do not collide.
+// freeze confirms that this agent is alive. Agents do so in the order of their ranks, each in a time slot, so that
+// their swaps do not collide.
 func (m *Machine) freeze(rank int) {
 	s := m.state
 	if rank < 0 {
@@ -199,8 +199,8 @@ func (m *Machine) final(rank int) {
 	m.look()
 }
 
-// waiting is for an agent that is not, or no longer, a member of the world. It announces itself, so that the members form
-// another, unless the world is full: then it waits until one of them is dead.
+// waiting is for an agent that is not, or no longer, a member of the world. It announces itself, so that the members
+// form another, unless the world is full: then it waits until one of them is dead.
 func (m *Machine) waiting(returning bool) {
 	s := m.state
 	room := returning || s.Participants < m.Max || m.dead == s.Version

@@ -23,7 +23,7 @@ const (
 
 // TestModel plays random histories of agents, ours and some of torch, on one store. They come, are killed, fail, leave
 // and run out of time, while requests are lost before or after they were carried out, carried out twice, or late. After
-// every step it looks for what must never be: two worlds of one version, ranks other than 0..n-1, a world too small or
+// every step it checks for violations: two worlds of one version, ranks other than 0..n-1, a world too small or
 // too large, a machine that works in a version although it has seen a later world, one that waits for nothing. In the
 // end, when nobody disturbs them any more, agents must form a world and stay in it. TEGEN_SEED=n plays one history and
 // prints it; TEGEN_HISTORIES=n plays that many.
@@ -195,7 +195,7 @@ func (m *model) close() {
 	}
 }
 
-// converged says whether all of our agents are in one world, but for those for whom there is no room.
+// converged says whether all of our agents are in one world, except for those beyond the maximum.
 func (m *model) converged() bool {
 	s := m.active()
 	if s.Status != Final || s.Waiting > 0 && s.Participants < m.max {
@@ -251,7 +251,7 @@ func (m *model) disturb() {
 	}
 }
 
-// come brings a new agent.
+// come starts a new agent.
 func (m *model) come() {
 	a := &actor{model: m, name: fmt.Sprintf("a%d", len(m.actors)), watches: map[int]bool{}}
 	m.actors = append(m.actors, a)
@@ -315,7 +315,7 @@ func (m *model) active() State {
 	return s
 }
 
-// wrote looks at every state that is written.
+// wrote checks every state that is written.
 func (m *model) wrote(key, value string) {
 	if key != "/r/active_version" {
 		return
@@ -355,7 +355,7 @@ func (m *model) wrote(key, value string) {
 // final is the version of a state that is one of a world, 0 for others.
 func (m *model) final(raw string) int { return m.worlds[raw] }
 
-// claim enters that an agent has a rank, which nobody else may have.
+// claim records that an agent has a rank, which no other may have.
 func (m *model) claim(a *actor, w Membership) {
 	m.note("%s is %d of %d in version %d", a.name, w.Rank, w.Size, w.Version)
 	s, ok := m.finals[w.Version]

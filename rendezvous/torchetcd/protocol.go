@@ -1,6 +1,7 @@
 // Package torchetcd decides an agent's part in PyTorch's etcd rendezvous. A Machine forms worlds: it takes events, the
 // answers of the store among them, and returns actions, the requests to the store among them. An Exchange is what the
-// members of a world then tell each other. Neither has a clock, network or randomness of its own. Package etcd runs them.
+// members of a world then tell each other. Neither has a clock, network or randomness of its own. Package etcd runs
+// them.
 package torchetcd
 
 import (
@@ -358,8 +359,8 @@ func (m *Machine) keepAlive(key string) {
 	m.alive, m.renewAt = key, m.now+m.Timings.Renew
 }
 
-// renew refreshes the keep-alive. One that expired, because the store or this process stood still, is written again: the
-// state shows what others concluded.
+// renew refreshes the keep-alive. One that expired, because the store or this process stood still, is written again:
+// the state shows what others concluded.
 func (m *Machine) renew() {
 	key := m.alive
 	m.renewal = true

@@ -11,14 +11,14 @@ import (
 	"github.com/tegen-dev/tegen/internal/golden"
 )
 
-// TestScripts plays the transcripts of testdata, which hold what happens to machines and, indented, what they want done.
-// Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
+// TestScripts plays the transcripts of testdata, which hold what happens to machines and, indented, what they want
+// done. Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
 //
 //	machine A min=2 max=3 last-call=30s   makes machines, which are named by letters; ID is the letter
-//	join|leave|close A…                     tells machines; join with until=60s
+//	join|leave|close A…                     events of the caller; join with until=60s
 //	answer A…                               answers all requests of machines, from the store
-//	lose A…                                 carries them out, and says that nobody knows
-//	cut A…                                  says so without
+//	lose A…                                 carries them out, and loses the replies
+//	cut A…                                  loses the requests
 //	drain A…                               answers and ticks until the machines only watch, and no alarm is due
 //	clock 5s                                lets time pass, without a tick
 //	tick A…                                 lets time pass until the alarm of each machine, and ticks it
@@ -168,7 +168,7 @@ func (s *script) tell(m *scripted, verb string, options map[string]string) {
 	}
 }
 
-// answer answers one request. A watch that has nothing to show goes on.
+// answer answers one request. A watch without an event goes on.
 func (s *script) answer(m *scripted, a Action, how string) {
 	r := Reply{}
 	switch {
@@ -232,6 +232,7 @@ func (a Action) text() string {
 	add(a.TTL > 0, "ttl=%s", a.TTL)
 	add(a.For > 0, "for %s", a.For)
 	add(a.Kind == Alarm, "at %s", a.At)
-	add(a.Kind == Formed, "version %d: %d of %d, known %v", a.World.Version, a.World.Rank, a.World.Size, a.World.Known())
+	add(a.Kind == Formed, "version %d: %d of %d, known %v", a.World.Version, a.World.Rank, a.World.Size,
+		a.World.Known())
 	return strings.Join(words, " ")
 }

@@ -21,8 +21,8 @@ const (
 	Closed   Status = "closed"   // the run has ended
 )
 
-// Limits of a state. etcd takes requests of up to 1.5 MiB, which hold some 20,000 confirmed agents; a larger state was not
-// written by an agent, and would cost every agent its memory.
+// Limits of a state. etcd takes requests of up to 1.5 MiB, which hold some 20,000 confirmed agents; a larger state was
+// not written by an agent, and would cost every agent its memory.
 const (
 	maxState        = 2 << 20
 	maxParticipants = 1 << 16

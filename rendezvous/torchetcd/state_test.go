@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestState: what torch writes is read, and written again byte by byte; what nobody knows is kept.
+// TestState: a state that torch wrote is read, and written again byte by byte; unknown fields are kept.
 func TestState(t *testing.T) {
 	for _, raw := range []string{
 		`{"status": "setup"}`,
@@ -33,21 +33,22 @@ func TestState(t *testing.T) {
 
 func TestStateRefused(t *testing.T) {
 	for name, raw := range map[string]string{
-		"nothing":                  ``,
-		"a list":                   `[]`,
-		"null":                     `null`,
-		"unknown status":           `{"status": "open"}`,
-		"no version":               `{"status": "joinable", "participants": []}`,
-		"version is a number":      `{"status": "joinable", "version": 1, "participants": []}`,
-		"version is padded":        `{"status": "joinable", "version": "01", "participants": []}`,
-		"version is negative":      `{"status": "joinable", "version": "-1", "participants": []}`,
-		"version overflows":        `{"status": "joinable", "version": "99999999999999999999", "participants": []}`,
-		"ranks with a gap":         `{"status": "joinable", "version": "1", "participants": [0, 2]}`,
-		"ranks out of order":       `{"status": "joinable", "version": "1", "participants": [1, 0]}`,
-		"too many have confirmed":  `{"status": "frozen", "version": "1", "participants": [0], "keep_alives": ["a", "b"]}`,
-		"fewer than none waiting":  `{"status": "final", "version": "1", "participants": [0], "num_workers_waiting": -1}`,
-		"too long":                 `{"status": "setup", "x": "` + strings.Repeat("x", maxState) + `"}`,
-		"more than can be counted": `{"status": "joinable", "version": "1", "participants": [0` + strings.Repeat(",0", maxParticipants) + `]}`,
+		"nothing":                 ``,
+		"a list":                  `[]`,
+		"null":                    `null`,
+		"unknown status":          `{"status": "open"}`,
+		"no version":              `{"status": "joinable", "participants": []}`,
+		"version is a number":     `{"status": "joinable", "version": 1, "participants": []}`,
+		"version is padded":       `{"status": "joinable", "version": "01", "participants": []}`,
+		"version is negative":     `{"status": "joinable", "version": "-1", "participants": []}`,
+		"version overflows":       `{"status": "joinable", "version": "99999999999999999999", "participants": []}`,
+		"ranks with a gap":        `{"status": "joinable", "version": "1", "participants": [0, 2]}`,
+		"ranks out of order":      `{"status": "joinable", "version": "1", "participants": [1, 0]}`,
+		"too many have confirmed": `{"status": "frozen", "version": "1", "participants": [0], "keep_alives": ["a", "b"]}`,
+		"fewer than none waiting": `{"status": "final", "version": "1", "participants": [0], "num_workers_waiting": -1}`,
+		"too long":                `{"status": "setup", "x": "` + strings.Repeat("x", maxState) + `"}`,
+		"more than can be counted": `{"status": "joinable", "version": "1", "participants": [0` +
+			strings.Repeat(",0", maxParticipants) + `]}`,
 	} {
 		if s, err := ParseState(raw); err == nil {
 			t.Errorf("%s is read as %+v", name, s)

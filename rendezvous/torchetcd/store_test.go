@@ -92,7 +92,8 @@ func (s *v2) do(a Action) Reply {
 		if !ok {
 			return Reply{Code: CodeNotFound, Index: s.index}
 		}
-		if a.Kind != Refresh && (a.Kind == SwapAt && n.modified != a.Index || a.Kind != SwapAt && n.value != a.Previous) {
+		if a.Kind != Refresh && (a.Kind == SwapAt && n.modified != a.Index || a.Kind != SwapAt &&
+			n.value != a.Previous) {
 			return Reply{Code: CodeCompare, Index: s.index}
 		}
 	}
@@ -124,7 +125,8 @@ func (s *v2) write(a Action, n v2node) {
 
 // watched is the answer to a watch, once there is one.
 func (s *v2) watched(a Action) (Reply, bool) {
-	from, _ := slices.BinarySearchFunc(s.events, a.Index, func(e v2event, i uint64) int { return int(e.index) - int(i) })
+	from, _ := slices.BinarySearchFunc(s.events, a.Index,
+		func(e v2event, i uint64) int { return int(e.index) - int(i) })
 	for _, e := range s.events[from:] {
 		if e.key == a.Key || strings.HasPrefix(e.key, a.Key+"/") {
 			return Reply{Key: e.key, Value: e.value, Gone: e.gone, Index: s.index, Modified: e.index}, true

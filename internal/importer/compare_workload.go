@@ -1,0 +1,69 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// counterparts are the rendered objects of the workload's kinds, in the order of the workload.
+func (d *draft) counterparts() []tree {
+	out := make([]tree, len(d.workload))
+	used := map[int]bool{}
+	for i, o := range d.workload {
+		for j, r := range d.objects {
+			v := view{value: r}
+			same := v.at("kind").text() == strings.TrimPrefix(o.gvk.Kind, "Cluster") && strings.HasPrefix(v.at("apiVersion").text(), o.gvk.Group) && !used[j]
+			if same && !slices.Contains([]string{"prefetch", "keygen"}, v.at("metadata", "labels", "app.kubernetes.io/component").text()) {
+				out[i], used[j] = r, true
+				break
+			}
+		}
+	}
+	return out
+}
+
+// compare holds the workload against what is rendered.
+func (d *draft) compare(refused map[string]string) {
+	common := map[string]bool{}  // gaps of the first object
+	present := map[string]bool{} // what the first object is given beyond its own
+	for i, counterpart := range d.counterparts() {
+		o := d.workload[i]
+		if o.synthetic {
+			continue
+		}
+		if counterpart == nil {
+			d.notes = append(d.notes, o.note(Dropped, "nothing could be rendered to compare it with: correct the job and render it"))
+			continue
+		}
+		for _, g := range gaps(o, counterpart) {
+			at, why := dotted(g.steps()), g.reason()
+			switch {
+			case i == 0:
+				common[at] = true
+			case !common[at] && o.gvk.Kind == "Pod":
+				why = "the workers of a job are alike, and the other workers lack it"
+			}
+			if r := refused[at]; r != "" && g.want == nil {
+				why = r
+			}
+			note := g.note(o, why)
+			if namesContainer(g.path) && g.want != nil {
+				note.Verdict, note.Why = Translated, fmt.Sprintf("what runs is the same in a container called %v", g.want)
+			}
+			d.notes = append(d.notes, note)
+		}
+		if i > 0 && o.gvk.Kind != "Pod" {
+			continue
+		}
+		extra := slices.DeleteFunc(added(o, counterpart), func(g gap) bool {
+			return present[g.String()] || i > 0 && g.want != nil // reported as dropped
+		})
+		if text := d.addedText(o, extra); text != "" {
+			d.notes = append(d.notes, o.note(Added, "%s", text))
+		}
+		for _, g := range extra {
+			present[g.String()] = true
+		}
+	}
+}

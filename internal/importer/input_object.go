@@ -1,0 +1,99 @@
+package importer
+
+import (
+	"errors"
+	"strings"
+
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// tree is a mapping as it was read.
+type tree = map[string]any
+
+// object is one Kubernetes object of the input.
+type object struct {
+	*manifest.Loose
+	gvk             apischema.GroupVersionKind
+	namespace, name string
+	label           string              // what notes call it, where it was converted from another kind
+	places          []place             // where its values stand in the input, where that is elsewhere
+	synthetic       bool                // the input names it and does not hold it
+	draft           *draft              // the draft whose workload it is part of, nil for none
+	reported        bool                // a note says already that it could not be read
+	replacedBy      string              // what is rendered in its place, in words, where that is of another kind
+	replacement     func() tree         // the same in the object's own form, once it is rendered; nil for nothing
+	translated      map[string]struct{} // paths whose meaning a draft keeps in another form, with all below them
+}
+
+func newObject(l *manifest.Loose) *object {
+	o := &object{Loose: l, translated: map[string]struct{}{}}
+	v := o.view()
+	o.gvk = apischema.FromAPIVersionAndKind(v.at("apiVersion").text(), v.at("kind").text())
+	o.name, o.namespace = v.at("metadata", "name").text(), v.at("metadata", "namespace").text()
+	o.dropServerFields()
+	return o
+}
+
+// dropServerFields drops what the cluster and its tools write for themselves.
+func (o *object) dropServerFields() {
+	delete(o.Object, "status")
+	metadata, _ := o.Object["metadata"].(tree)
+	for _, key := range []string{"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"} {
+		delete(metadata, key)
+	}
+	annotations, _ := metadata["annotations"].(tree)
+	for _, key := range []string{"kubectl.kubernetes.io/last-applied-configuration", "batch.kubernetes.io/job-tracking"} {
+		delete(annotations, key)
+	}
+}
+
+// copy is the same object of the input with values of its own.
+func (o *object) copy() *object {
+	l := *o.Loose
+	l.Object = clone(o.Object).(tree)
+	return newObject(&l)
+}
+
+// is says whether the object is of a group and kind, of whatever version.
+func (o *object) is(group, kind string) bool { return o.gvk.Group == group && o.gvk.Kind == kind }
+
+func (o *object) String() string {
+	if o.label != "" {
+		return o.label
+	}
+	if o.name == "" {
+		return o.gvk.Kind
+	}
+	if o.namespace == "" {
+		return o.gvk.Kind + " " + o.name
+	}
+	return o.gvk.Kind + " " + o.namespace + "/" + o.name
+}
+
+func (o *object) view() view { return view{o, nil, o.Object} }
+
+func (o *object) note(verdict Verdict, format string, args ...any) Note {
+	return o.view().note(verdict, format, args...)
+}
+
+// isTranslated says whether the meaning of a place is kept in another form.
+func (o *object) isTranslated(steps []string) bool {
+	for i := range steps {
+		if _, ok := o.translated[strings.Join(steps[:i+1], "\n")]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// schemaErrors are the lines of an error of schema.Load.
+func schemaErrors(err error) schema.Errors {
+	var all schema.Errors
+	if errors.As(err, &all) {
+		return all
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package importer
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/importer/shell"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// templateVariable is what templates leave where somebody is to put a value, beside what schema.Placeholders finds. $(NAME) is
+// none: the kubelet puts a variable there.
+var templateVariable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}`)
+
+// standIn are words that stand for a value.
+var standIn = regexp.MustCompile(`^(?:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-][A-Z0-9_-]+)(?::.*)?$`)
+
+func placeholder(text string) bool {
+	return len(placeholdersIn(text, false)) > 0 || standIn.MatchString(text)
+}
+
+// placeholdersIn are the placeholders of a text.
+func placeholdersIn(text string, inProgram bool) (out []string) {
+	for _, at := range schema.Placeholders(text, inProgram) {
+		out = append(out, text[at[0]:at[1]])
+	}
+	return append(out, templateVariable.FindAllString(text, -1)...)
+}
+
+// replacePlaceholders is a text with something else in the place of each placeholder.
+func replacePlaceholders(text, instead string, inProgram bool) string {
+	for _, found := range placeholdersIn(text, inProgram) {
+		text = strings.ReplaceAll(text, found, instead)
+	}
+	return text
+}
+
+// onlyPlaceholders says whether a text is nothing but placeholders and what joins them.
+func onlyPlaceholders(text string, inProgram bool) bool {
+	rest := replacePlaceholders(text, "", inProgram)
+	return rest != text && strings.Trim(rest, ":/.-_@,= ") == "" || standIn.MatchString(text)
+}
+
+// reportPlaceholders tells of every value of the workload that nobody has filled in, once: what the schema refuses anyway is
+// told with the field that it became.
+func (d *draft) reportPlaceholders() {
+	for _, o := range d.workload {
+		if !o.synthetic {
+			d.reportUnfilled(o.view())
+		}
+	}
+}
+
+func (d *draft) reportUnfilled(v view) {
+	switch x := v.value.(type) {
+	case tree:
+		for _, key := range sortedKeys(x) {
+			d.reportUnfilled(v.at(key))
+		}
+	case []any:
+		for _, item := range v.items() {
+			d.reportUnfilled(item)
+		}
+	case string:
+		if !d.isUnfilled(v, x) {
+			return
+		}
+		where := ""
+		if fields := d.waitingFields[v.key()]; len(fields) > 0 {
+			where = ", or into " + strings.Join(fields, " and ") + " of the job"
+		}
+		d.note(v, Error, "a placeholder that nobody has filled in: put the value in its place%s", where)
+		d.incomplete = d.incomplete || onlyPlaceholders(x, isProgramWord(v))
+		if n := len(v.path); !strings.HasPrefix(v.path[n-1], "[") { // a word is compared with the others of its program
+			v.markTranslated()
+		}
+	}
+}
+
+// recordWaiting says which field of the job waits for the placeholders of a value of the source, and whether there are any. Of a
+// program of many words it does not say which word the field waits for.
+func (d *draft) recordWaiting(field string, from view) (found bool) {
+	switch x := from.value.(type) {
+	case tree:
+		for _, key := range sortedKeys(x) {
+			found = d.recordWaiting(field, from.at(key)) || found
+		}
+	case []any:
+		if n := len(from.path); n > 0 && (from.path[n-1] == "command" || from.path[n-1] == "args") {
+			field = ""
+		}
+		for _, item := range from.items() {
+			found = d.recordWaiting(field, item) || found
+		}
+	case string:
+		if found = d.isUnfilled(from, x); found && field != "" && !slices.Contains(d.waitingFields[from.key()], field) {
+			d.waitingFields[from.key()] = append(d.waitingFields[from.key()], field)
+		}
+	}
+	return found
+}
+
+// isProgramWord says whether a value is a word of a program, or a variable's.
+func isProgramWord(v view) bool {
+	n := len(v.path)
+	return n > 1 && (v.path[n-2] == "command" || v.path[n-2] == "args" || v.path[n-1] == "value" && slices.Contains(v.path, "env"))
+}
+
+// isUnfilled looks at where a text stands: a shell's text has variables of its own, and an annotation any text.
+func (d *draft) isUnfilled(v view, text string) bool {
+	n := len(v.path)
+	if n == 0 || !placeholder(text) {
+		return false
+	}
+	switch {
+	case isProgramWord(v) && v.path[n-1] == "value":
+		return onlyPlaceholders(text, true) || slices.ContainsFunc(placeholdersIn(text, true), func(found string) bool { return d.placeholdersElsewhere()[found] })
+	case isProgramWord(v):
+		return !d.readByShell(v) && (onlyPlaceholders(text, true) || onlyPlaceholders(text[strings.Index(text, "=")+1:], true) || strings.Contains(text, "${"))
+	case slices.Contains(v.path, "annotations"):
+		return onlyPlaceholders(text, false)
+	}
+	return true
+}
+
+// placeholdersElsewhere are the placeholders of all values of the workload but those of variables which hold more.
+func (d *draft) placeholdersElsewhere() map[string]bool {
+	if d.elsewhere != nil {
+		return d.elsewhere
+	}
+	d.elsewhere = map[string]bool{}
+	var look func(v view)
+	look = func(v view) {
+		switch x := v.value.(type) {
+		case tree:
+			for key := range x {
+				look(v.at(key))
+			}
+		case []any:
+			for _, item := range v.items() {
+				look(item)
+			}
+		case string:
+			if d.isUnfilled(v, x) {
+				for _, found := range placeholdersIn(x, isProgramWord(v)) {
+					d.elsewhere[found] = true
+				}
+			}
+		}
+	}
+	for _, o := range d.workload {
+		look(o.view())
+	}
+	return d.elsewhere
+}
+
+// readByShell says whether a word of a container's program is the text that a shell reads.
+func (d *draft) readByShell(v view) bool {
+	n := len(v.path)
+	c := v.object.view().walk(v.path[:n-2])
+	i, ok := indexIn(v.path[n-1], 1<<20)
+	if v.path[n-2] == "args" {
+		i += len(c.at("command").items())
+	}
+	return ok && i == shell.TextIn(append(c.at("command").texts(), c.at("args").texts()...))
+}

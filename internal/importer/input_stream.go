@@ -1,0 +1,89 @@
+package importer
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// stream is all objects of the input.
+type stream struct {
+	objects []*object
+	notes   []Note
+}
+
+func (s *stream) read(src schema.Source) {
+	found, errs := manifest.ReadLoosely(src.Name, src.Data)
+	for _, err := range errs {
+		file, why, _ := strings.Cut(err.Error(), ": ")
+		if bytes.Contains(src.Data, []byte("{{")) {
+			why += "; it has {{ }} of a template in it: import what the template makes"
+		}
+		s.notes = append(s.notes, Note{File: file, Verdict: Unread, Why: why})
+	}
+	for _, l := range found {
+		o := newObject(l)
+		for _, t := range l.Duplicates {
+			s.notes = append(s.notes, Note{
+				File: l.Stream(), Line: t.Line, Object: o.String(), Field: dotted(t.Path),
+				Verdict: Error, Why: "the key stands twice in one mapping, which strict readers refuse: the last one was taken",
+			})
+		}
+		if notes := stringify(o.view()); len(notes) > 0 {
+			s.notes = append(s.notes, notes...)
+			o = newObject(l) // whose name may be among the mended
+		}
+		s.secrets(o.view())
+		s.objects = append(s.objects, s.convert(o)...)
+	}
+}
+
+// find returns an object by group, kind, namespace and name; no namespace is the default one.
+func (s *stream) find(group, kind, namespace, name string) *object {
+	for _, o := range s.objects {
+		if o.is(group, kind) && o.name == name && sameNamespace(o.namespace, namespace) {
+			return o
+		}
+	}
+	return nil
+}
+
+func sameNamespace(a, b string) bool { return a == b || a+b == "default" }
+
+// remaining says what became of the objects that are no workload themselves.
+func (s *stream) remaining(drafts []*draft) (notes []Note) {
+	for _, o := range s.objects {
+		if o.draft != nil || o.reported {
+			continue
+		}
+		if o.replacedBy != "" {
+			notes = append(notes, o.replaced()...)
+			continue
+		}
+		counterpart := rendered(drafts, o)
+		if counterpart == nil {
+			notes = append(notes, o.note(Beside, "not part of a training job: keep it beside"))
+			continue
+		}
+		for _, g := range gaps(o, counterpart) {
+			notes = append(notes, g.note(o, g.reason()))
+		}
+	}
+	return notes
+}
+
+// rendered is the object of that kind and name that a job renders, nil for none.
+func rendered(drafts []*draft, o *object) tree {
+	for _, d := range drafts {
+		for _, r := range d.objects {
+			v := view{value: r}
+			if v.at("kind").text() == o.gvk.Kind && v.at("apiVersion").text() == o.gvk.GroupVersion().String() &&
+				v.at("metadata", "name").text() == o.name && sameNamespace(v.at("metadata", "namespace").text(), o.namespace) {
+				return r
+			}
+		}
+	}
+	return nil
+}

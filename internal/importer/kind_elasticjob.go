@@ -1,0 +1,75 @@
+package importer
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// readTorchElasticJob reads a job of TorchElastic's controller, which hands the launcher's options for the rendezvous to
+// every container before its args.
+func readTorchElasticJob(s *stream, o *object) (*draft, error) {
+	spec := o.view().at("spec")
+	worker := spec.at("replicaSpecs", "Worker")
+	if !worker.isSet() {
+		return nil, errors.New("it has no spec.replicaSpecs.Worker")
+	}
+	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetElasticJob, o.name)
+	d.roleReplicas(worker)
+	for field, key := range map[string]string{"min": "minReplicas", "max": "maxReplicas"} {
+		if n, ok := spec.at(key).number(); ok {
+			d.set("spec.workers."+field, n, spec.at(key))
+		}
+	}
+	if !worker.at("restartPolicy").isSet() {
+		d.note(worker, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made again where they were killed")
+	}
+	d.readUnboundedBackoff(spec)
+	d.readCleanPods(spec)
+	d.readEnding(spec)
+	c := d.worker(worker.at("template"))
+	endpoint := spec.at("rdzvEndpoint")
+	d.readRendezvous(setting{schema.BackendEtcd, endpoint}, setting{endpoint.text(), endpoint})
+	d.elasticProgram(worker.at("template", "spec"), c)
+	d.env(c)
+	d.switchOffExtras()
+	return d, nil
+}
+
+// elasticProgram reads the launcher's options that the controller leaves open. Without a command the launcher is the
+// image's entrypoint.
+func (d *draft) elasticProgram(pod, c view) {
+	p := newProgram(c)
+	entrypoint := len(p.command) == 0
+	if entrypoint {
+		p.start, p.launcher = 0, "torchrun"
+	}
+	p.takeInOrder("max-restarts", "nproc-per-node", "rdzv-conf")
+	d.launcherSettings(p, c)
+	words := p.words()
+	switch {
+	case d.tegenRun(p, pod, c):
+	case entrypoint || p.start < 0 || words[0] != "torchrun":
+		d.set("spec.launcher", schema.LauncherEntrypoint, c)
+		if p.launcher == "" {
+			d.note(c.at("command"), Added, "args get options of torchrun, as the controller gives them some of its own: it must start training as torchrun does")
+		}
+	case len(words) > 2 && words[1] == "--no_python":
+		p.command, p.args = words[2:], nil
+	case len(words) > 1 && !strings.HasPrefix(words[1], "-"):
+		p.command, p.args = nil, words[1:]
+	}
+	d.script(p, pod, c)
+	p.set(d, c)
+}
+
+// launcherSettings reads what was taken out of the program.
+func (d *draft) launcherSettings(p *program, c view) {
+	get := func(name string) setting { return setting{p.taken[name], c.at("args")} }
+	d.processes(get("nproc-per-node"))
+	d.conf(get("rdzv-conf"))
+	if s := get("max-restarts"); s.text != "" {
+		d.setInteger("spec.rendezvous.maxRestarts", s)
+	}
+}

@@ -1,0 +1,25 @@
+package importer
+
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// readHorovodJob reads an Indexed Job of which the first pod runs horovodrun, as tegen renders it.
+func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
+	spec := o.view().at("spec")
+	d := newDraft(s, o, framework, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
+	d.jobSpec(spec)
+	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.readEnding(spec)
+	c := d.worker(spec.at("template"))
+	pod := spec.at("template", "spec")
+	if keys := pod.at("volumes").item("name", "ssh-keys").at("secret", "secretName"); keys.text() != d.name()+"-ssh" {
+		d.set("spec.ssh.secret", keys.text(), keys)
+	}
+	d.horovodrun(c, pod)
+	d.horovodEnv(c)
+	d.switchOffExtras()
+	return d, nil
+}

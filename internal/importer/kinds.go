@@ -1,0 +1,82 @@
+package importer
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// readers know the kinds that make the pods of training jobs.
+func readers() []reader {
+	return []reader{
+		{"batch", "Job", readJob},
+		{"", "Pod", readPods},
+		{"jobset.x-k8s.io", "JobSet", readJobSet},
+		{"trainer.kubeflow.org", "TrainJob", readTrainJob},
+		{"batch.volcano.sh", "Job", readVCJob},
+		{"elastic.pytorch.org", "ElasticJob", readTorchElasticJob},
+		{"kubeflow.org", "PyTorchJob", readPyTorchJob},
+		{"kubeflow.org", "MXJob", readMXJob},
+		{"kubeflow.org", "MPIJob", readMPIJob},
+		{"mlkube.io", "MxJob", readMlkube},
+		{"mxnet.mlkube.io", "MxJob", readMlkube},
+		{"elastic.iml.github.io", "ElasticJob", readDLRoverJob},
+	}
+}
+
+type reader struct {
+	group, kind string
+	read        func(*stream, *object) (*draft, error)
+}
+
+// errNotTraining says that an object is of a kind that could be a job, and is none.
+var errNotTraining = errors.New("not a training job")
+
+// drafts are the training jobs of the stream, in its order.
+func (s *stream) drafts() (all []*draft) {
+	for _, o := range s.objects {
+		i := slices.IndexFunc(readers(), func(r reader) bool { return o.is(r.group, r.kind) })
+		if o.draft != nil || o.replacedBy != "" {
+			continue
+		}
+		if i < 0 {
+			if unknownJob(o) {
+				s.notes = append(s.notes, o.note(Dropped, "this kind is not read"))
+				o.reported = true
+			}
+			continue
+		}
+		d, err := readers()[i].read(s, o)
+		if err != nil {
+			if !errors.Is(err, errNotTraining) {
+				s.notes = append(s.notes, o.note(Dropped, "%v", err))
+				o.reported = true
+			}
+			continue
+		}
+		all = append(all, d)
+	}
+	if len(all) == 0 { // a Job that nothing tells from one that fetches data is taken for training where it is alone
+		for _, o := range s.objects {
+			if o.is("batch", "Job") && o.draft == nil && !o.reported && !isPrefetch(o) {
+				all = append(all, readPlainJob(s, o))
+			}
+		}
+	}
+	return all
+}
+
+// isPrefetch says whether an object is a Job by which tegen fetches a dataset.
+func isPrefetch(o *object) bool {
+	component := o.view().at("spec", "template", "metadata", "labels", "app.kubernetes.io/component").text()
+	return component == "prefetch" || component == "keygen"
+}
+
+// unknownJob says whether an object of a kind without a reader makes pods that train.
+func unknownJob(o *object) bool {
+	if o.gvk.Group == "kubeflow.org" && strings.HasSuffix(o.gvk.Kind, "Job") {
+		return true
+	}
+	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, o.gvk.Kind) &&
+		newProgram(trainingContainer(o.view().at("spec", "template", "spec"))).launcher != ""
+}

@@ -1,0 +1,138 @@
+package importer
+
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// trains says whether the pods of a template start a launcher or ask for accelerators.
+func trains(template view) bool {
+	c := trainingContainer(template.at("spec"))
+	return newProgram(c).launcher != "" || gpuOf(c) != ""
+}
+
+// frameworkOf is what the pods of a template train with: tegen's own label says it, or what the program is told.
+func frameworkOf(o *object, template view) string {
+	labels := o.view().at("metadata", "labels")
+	own := labels.at("app.kubernetes.io/name").text()
+	switch {
+	case labels.at("app.kubernetes.io/managed-by").text() == names.ManagedBy && own != "":
+		return own
+	case trainingContainer(template.at("spec")).at("env").item("name", "DMLC_ROLE").isSet():
+		return schema.FrameworkMXNet
+	}
+	return schema.FrameworkTorchelastic
+}
+
+// unhashed is a name without the hash that tegen puts behind it where hashedNames asks for it.
+func unhashed(o *object) string {
+	if hash := o.view().at("metadata", "annotations", names.ContentHash).text(); hash != "" {
+		return strings.TrimSuffix(o.name, "-"+hash)
+	}
+	return o.name
+}
+
+// dropControllerFields drops what the Job controller writes into a Job when it is created.
+func dropControllerFields(o *object) {
+	labels := o.view().at("spec", "template", "metadata", "labels").mapping()
+	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"} {
+		delete(labels, key)
+	}
+	if !o.view().at("spec", "manualSelector").isTrue() {
+		delete(o.view().at("spec").mapping(), "selector")
+	}
+}
+
+// jobSpec reads the fields of a Job that another object may be made of.
+func (d *draft) jobSpec(spec view) {
+	if !d.setNumber("spec.workers.replicas", spec.at("parallelism")) {
+		d.set("spec.workers.replicas", int64(1), spec)
+	}
+	if n, ok := spec.at("backoffLimitPerIndex").number(); ok {
+		d.set("spec.failure.restartsPerWorker", n, spec.at("backoffLimitPerIndex"))
+	} else {
+		d.readBackoff(spec)
+	}
+	d.set("spec.failure.ignoreDisruptions", false, spec)
+	for _, rule := range spec.at("podFailurePolicy", "rules").items() {
+		codes := rule.at("onExitCodes")
+		switch {
+		case rule.at("action").text() == "Ignore" && rule.at("onPodConditions").isSet():
+			d.set("spec.failure.ignoreDisruptions", true, rule)
+		case rule.at("action").text() == "FailJob" && codes.at("operator").text() == "In":
+			d.set("spec.failure.fatalExitCodes", codes.at("values").value, codes)
+		}
+	}
+}
+
+// readEnding reads for how long a job may run, and how long it is kept.
+func (d *draft) readEnding(spec view) {
+	d.seconds("spec.failure.deadline", spec.at("activeDeadlineSeconds"))
+	d.readTTL(spec)
+}
+
+// readTTL reads how long a finished job is kept: for ever, where nobody says.
+func (d *draft) readTTL(spec view) {
+	if ttl := spec.at("ttlSecondsAfterFinished"); ttl.isSet() {
+		d.seconds("spec.ttlAfterFinished", ttl)
+	} else {
+		d.set("spec.ttlAfterFinished", schema.None, spec)
+	}
+}
+
+// switchOffExtras leaves out what tegen would render beside the workers and the stream has not.
+func (d *draft) switchOffExtras() {
+	worker := d.name() + "-worker"
+	at := d.workload[0].view()
+	if d.stream.find("networking.k8s.io", "NetworkPolicy", d.namespace(), worker) == nil {
+		d.set("spec.network.policy", false, at)
+	}
+	if d.stream.find("policy", "PodDisruptionBudget", d.namespace(), worker) == nil {
+		d.set("spec.disruption.budget", false, at)
+	}
+	if d.namespace() != "" && d.stream.find("", "Namespace", "", d.namespace()) != nil {
+		d.set("spec.createNamespace", true, at)
+	}
+}
+
+// roleReplicas reads how many pods a role has: one where nobody says otherwise.
+func (d *draft) roleReplicas(role view) {
+	d.set("spec.workers.replicas", int64(1), role)
+	d.setNumber("spec.workers.replicas", role.at("replicas"))
+}
+
+func (d *draft) readBackoff(policy view) {
+	limit := policy.at("backoffLimit")
+	n, ok := limit.number()
+	if n > mostRestarts {
+		d.note(limit, Changed, "spec.failure.restarts ends at %d", mostRestarts)
+		limit.markTranslated()
+		n = mostRestarts
+	}
+	if ok {
+		d.set("spec.failure.restarts", n, limit)
+	}
+}
+
+// readUnboundedBackoff is backoff of the operators that count failures only where there is a limit.
+func (d *draft) readUnboundedBackoff(policy view) {
+	if d.readBackoff(policy); !policy.at("backoffLimit").isSet() {
+		d.set("spec.failure.restarts", schema.None, policy)
+	}
+}
+
+// readCleanPods reads which pods an operator deletes when the job is over: none, where nobody says.
+func (d *draft) readCleanPods(policy view) {
+	v := policy.at("cleanPodPolicy")
+	switch word := v.text(); word {
+	case "":
+		d.set("spec.cleanPods", schema.None, policy)
+	case "None", "Running", "All":
+		d.set("spec.cleanPods", strings.ToLower(word), v)
+	}
+}
+
+// mostRestarts is the schema's own bound.
+const mostRestarts = 100000

@@ -1,0 +1,47 @@
+package shell_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/importer/shell"
+)
+
+// TestScan: words are cut as bash cuts them; a word in brackets is one that the shell has yet to expand, and a bar is the
+// end of a command.
+func TestScan(t *testing.T) {
+	for text, want := range map[string]string{
+		`a 'b c' "d e" f\ g`:           `a,b c,d e,f g`,
+		"a \\\nb # c\nd":               `a,b,|,d`,
+		`x && y; z | w`:                `x,|,|,y,|,z,|,w`,
+		`a $B "${C}/d" $(e f) g`:       `a,[$B],[${C}/d],[$(e f)],g`,
+		"cat <<EOF\nit's\nEOF\nnext x": `cat,|,|,next,x`,
+		`a "b $(c "d")" e`:             `a,[b $(c "d")],e`,
+	} {
+		s, ok := shell.Scan(text)
+		if !ok {
+			t.Errorf("%s is not understood", text)
+		}
+		var got []string
+		for _, token := range s.Tokens {
+			switch {
+			case token.Ends:
+				got = append(got, "|")
+			case token.Expands:
+				got = append(got, "["+token.Text+"]")
+			default:
+				got = append(got, token.Text)
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, ",")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+	for _, text := range []string{"a 'b", `a "b`, "a $(b", "a `b"} {
+		if _, ok := shell.Scan(text); ok {
+			t.Errorf("%s is understood", text)
+		}
+	}
+}

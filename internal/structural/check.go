@@ -1,0 +1,152 @@
+package structural
+
+import (
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+)
+
+// Checker walks a document along its shape and collects every mistake. Each place yields at most one message, and no
+// mistake hides another.
+type Checker struct {
+	Unknown func(path, name string, known []string) string // what may be meant by a field; nil for the nearest name
+	Errs    Errors
+	Bad     map[*Node]bool // values that cannot be decoded
+}
+
+// hint ends the message about an unknown field.
+func (c *Checker) hint(path, name string, known []string) string {
+	if c.Unknown == nil {
+		return Suggest(name, known)
+	}
+	return c.Unknown(path, name, known)
+}
+
+func (c *Checker) fail(at Position, p *Place, rule, format string, args ...any) {
+	c.Errs = append(c.Errs, at.Errorf(p.String(), rule, format, args...))
+}
+
+// Check reports what s does not allow in n. parent is where a missing field is reported.
+func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
+	before := len(c.Errs)
+	switch {
+	case n.Kind == yamldoc.Invalid:
+		c.markInvalid(n)
+		return
+	case n.Kind == yamldoc.Null:
+		c.fail(n.At, p, "no-value", "has no value: write one")
+	case s.scalar != nil:
+		c.scalar(n, s.scalar, p)
+	case n.Kind != s.Kind:
+		c.fail(n.At, p, "type", "must be %s, not %s", KindWord(s.Kind), KindWord(n.Kind))
+	case s.Kind == yamldoc.List:
+		for i, item := range n.Items {
+			c.Check(item, s.Elem, p.At(i), item.At)
+		}
+	case s.open:
+		c.values(n, p)
+	default:
+		c.mapping(n, s, p, parent)
+		return // its fields speak for themselves
+	}
+	if len(c.Errs) > before && s.Kind != yamldoc.List || n.Kind != s.Kind && s.scalar == nil {
+		c.markInvalid(n)
+	}
+}
+
+func (c *Checker) markInvalid(n *Node) {
+	if c.Bad == nil {
+		c.Bad = map[*Node]bool{}
+	}
+	c.Bad[n] = true
+}
+
+// values requires a value of every field of a mapping that has no schema.
+func (c *Checker) values(n *Node, p *Place) {
+	if n.Kind == yamldoc.Null {
+		c.fail(n.At, p, "no-value", "has no value: write one")
+	}
+	for _, e := range n.Fields {
+		c.values(e.Value, p.Key(e.Key))
+	}
+	for i, item := range n.Items {
+		c.values(item, p.At(i))
+	}
+}
+
+func (c *Checker) mapping(n *Node, s *Schema, p *Place, parent Position) {
+	for _, e := range n.Fields {
+		at := p.Key(e.Key)
+		if s.Elem != nil {
+			c.Check(e.Value, s.Elem, at, e.At)
+			continue
+		}
+		f := s.Field(e.Key)
+		if f == nil {
+			c.fail(e.At, at, "unknown-field", "unknown field%s", c.hint(at.String(), e.Key, s.Names()))
+			continue
+		}
+		c.Check(e.Value, f.Schema, at, e.At)
+	}
+	for _, f := range s.Fields {
+		if f.required && n.Entry(f.Name) == nil {
+			c.fail(parent, p.Key(f.Name), "required", "required field is missing%s", sentence(f.doc))
+		}
+	}
+	c.oneOf(n, s, p, parent)
+}
+
+func (c *Checker) oneOf(n *Node, s *Schema, p *Place, parent Position) {
+	var set []entry
+	for _, e := range n.Fields {
+		if slices.Contains(s.OneOf, e.Key) {
+			set = append(set, e)
+		}
+	}
+	switch {
+	case len(set) > 1:
+		c.fail(set[1].At, p.Key(set[1].Key), "one-of", "only one of %s may be given; %s stands on line %d",
+			strings.Join(s.OneOf, ", "), set[0].Key, set[0].At.Line)
+	case len(set) == 0 && s.exact:
+		c.fail(parent, p, "one-of", "one of %s is needed", strings.Join(s.OneOf, ", "))
+	}
+}
+
+func (c *Checker) scalar(n *Node, s *scalar, p *Place) {
+	if s.kindFits(n.Kind) && s.allows(n) {
+		return
+	}
+	enum := s.enum()
+	switch {
+	case (n.Kind == yamldoc.List || n.Kind == yamldoc.Map) && s.kinds == cue.StringKind && enum == nil:
+		c.fail(n.At, p, "type", "must be a string, not %s", KindWord(n.Kind))
+	case n.Kind == yamldoc.List || n.Kind == yamldoc.Map:
+		c.fail(n.At, p, "type", "must be %s, not %s", s.words(), KindWord(n.Kind))
+	case !s.kindFits(n.Kind) && enum == nil && s.kindFits(yamldoc.String) && s.allows(&Node{Kind: yamldoc.String, Text: n.Text}):
+		c.fail(n.At, p, "type", "must be a string, not %s: write %q with quotes", KindWord(n.Kind), n.Text)
+	default:
+		rule, hint := "format", ""
+		if enum != nil {
+			rule = "enum"
+			if n.Kind == yamldoc.String {
+				hint = Suggest(n.Text, enum)
+			}
+		} else if s.format != "" {
+			rule = s.format
+		} else if n.Kind == yamldoc.Int {
+			rule = "range"
+		}
+		c.fail(n.At, p, rule, "must be %s, not %s%s", s.words(), n.Show(), hint)
+	}
+}
+
+func sentence(doc string) string {
+	if doc == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(doc, ". ")
+	return ": " + strings.TrimSuffix(first, ".")
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/tegen-dev/tegen/rendezvous/keys"
+	"github.com/tegen-dev/tegen/rendezvous/store"
+)
+
+// openKeys opens the store and serves the keys API from it. Where the store has no room to open, the API answers that,
+// and the store is tried again: the other APIs go on, and so does this one once somebody has made room.
+func (s *Server) openKeys(ctx, background context.Context, l net.Listener) error {
+	behind, err := s.openStore(ctx)
+	switch {
+	case err == nil:
+		s.serveKeys(background, l)
+		s.setOpened(background, behind)
+		return nil
+	case !errors.Is(err, store.ErrFull):
+		return err
+	}
+	s.reportClosed(err)
+	s.serveKeys(background, l)
+	trying, giveUp := context.WithCancel(background)
+	s.giveUp = giveUp
+	s.opening.Go(func() { s.openLater(trying, background) })
+	return nil
+}
+
+// retryInterval is how often a store is tried whose disk is full.
+const retryInterval = 5 * time.Second
+
+func (s *Server) openLater(ctx, background context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(retryInterval):
+		}
+		behind, err := s.openStore(ctx)
+		if err == nil {
+			s.setOpened(background, behind)
+			s.log.Info("store opened", "api", apiKeys)
+			return
+		}
+		if ctx.Err() == nil {
+			s.reportClosed(err)
+		}
+	}
+}
+
+func (s *Server) reportClosed(why error) {
+	text := why.Error()
+	s.closed.Store(&text)
+	s.log.Error("opening the store failed; retrying", "api", apiKeys, "error", why)
+}
+
+// setOpened makes the store available to the keys API, and begins to look after its runs.
+func (s *Server) setOpened(background context.Context, behind *opened) {
+	s.opened.Store(behind)
+	s.open.Store(true)
+	s.serving.Go(func() { s.forgetEnded(background, behind.keys) })
+	if s.config.RunTTL > 0 {
+		s.serving.Go(func() { s.forget(background) })
+	}
+}
+
+// openStore ends with an error once nothing has advanced for the configured time. A store of our own looks after that
+// itself while it starts; of its keys each part that has come counts.
+func (s *Server) openStore(ctx context.Context) (*opened, error) {
+	st, err := s.config.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, advanced, stop := whileAdvancing(ctx, s.config.StoreTimeout, st.Room)
+	defer stop()
+	options := s.config.Keys
+	options.Advanced, options.Room = advanced, st.Room
+	k, err := keys.Open(ctx, st.Client, options)
+	if err == nil {
+		return &opened{st, k}, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return nil, errors.Join(fmt.Errorf("opening the keys: %w", err), st.Close())
+}
+
+// whileAdvancing is a context that ends once nothing has advanced for a time. On a full disk a tenth of it is enough: a
+// store that has ended there does not start again, and the other endpoints wait for this one.
+func whileAdvancing(ctx context.Context, patience time.Duration, room func() error) (_ context.Context, advanced, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stuck := time.AfterFunc(patience, func() {
+		cancel(fmt.Errorf("the store has not answered for %s", patience))
+	})
+	full := time.AfterFunc(patience/10, func() {
+		if err := room(); err != nil {
+			cancel(err)
+		}
+	})
+	advanced = func() {
+		stuck.Reset(patience)
+		full.Reset(patience / 10)
+	}
+	return ctx, advanced, func() {
+		stuck.Stop()
+		full.Stop()
+		cancel(nil)
+	}
+}
+
+// close closes the keys and the store. etcd logs the end of its own listeners as errors.
+func (o *opened) close(quiet func()) error {
+	o.keys.Close()
+	if quiet != nil {
+		quiet()
+	}
+	return o.store.Close()
+}
+
+// headerTimeout bounds how long a client may take to say what it wants.
+const headerTimeout = 10 * time.Second
+
+// serveKeys serves the keys API. It has no idle timeout: agents keep a connection for an hour between two requests, and the
+// number of connections has a limit of its own.
+func (s *Server) serveKeys(background context.Context, l net.Listener) {
+	l = buffered{l}
+	if s.config.Connections > 0 {
+		l = netutil.LimitListener(l, s.config.Connections)
+	}
+	s.http = &http.Server{
+		Handler:   s.observed(guarded(l.Addr(), s.config.Hosts, http.HandlerFunc(s.answerKeys))),
+		TLSConfig: s.config.TLS, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return background },
+		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnState:   s.metrics.connection,
+	}
+	s.serve(apiKeys, func() error {
+		if s.config.TLS != nil {
+			return s.http.ServeTLS(l, "", "") // the configuration has the certificate
+		}
+		return s.http.Serve(l)
+	})
+}
+
+// answerKeys answers for the keys, or says why there are none yet.
+func (s *Server) answerKeys(w http.ResponseWriter, r *http.Request) {
+	if behind := s.opened.Load(); behind != nil {
+		behind.keys.Handler().ServeHTTP(w, r)
+		return
+	}
+	reply(w, http.StatusServiceUnavailable, s.notOpen())
+}
+
+// notOpen says that the store is not open, and why.
+func (s *Server) notOpen() string {
+	if why := s.closed.Load(); why != nil {
+		return "the store is not open yet: " + *why
+	}
+	return "the store is not open yet"
+}

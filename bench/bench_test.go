@@ -42,13 +42,17 @@ func TestReadObjectsIgnoresOrderAndComments(t *testing.T) {
 		}
 		return got
 	}
-	one := read("kind: A\nmetadata: {name: x, namespace: ns}\nspec: {a: 1, b: \"1\"}\n---\nkind: B\nmetadata:\n  name: x\n")
-	other := read("# Source: y\n---\nmetadata:\n  name: x\nkind: B\n---\n# nothing\n---\nkind: A\nspec:\n  b: '1'\n  a: 1\nmetadata: {namespace: ns, name: x}\n")
+	one := read("kind: A\nmetadata: {name: x, namespace: ns}\nspec: {a: 1, " +
+		"b: \"1\"}\n---\nkind: B\nmetadata:\n  name: x\n")
+	other := read("# Source: y\n---\nmetadata:\n  name: x\nkind: B\n---\n# nothing\n---\nkind: A\nspec:\n  b: '1'\n " +
+		" a: 1\nmetadata: {namespace: ns, name: x}\n")
 	if err := differ(one, other); err != nil {
 		t.Error(err)
 	}
-	changed := read("kind: A\nmetadata: {name: x, namespace: ns}\nspec: {a: 1, b: 1}\n---\nkind: B\nmetadata:\n  name: x\n")
-	if err := differ(one, changed); err == nil || !strings.Contains(err.Error(), "1 objects differ, the first is A ns/x") {
+	changed := read("kind: A\nmetadata: {name: x, namespace: ns}\nspec: {a: 1, " +
+		"b: 1}\n---\nkind: B\nmetadata:\n  name: x\n")
+	if err := differ(one, changed); err == nil ||
+		!strings.Contains(err.Error(), "1 objects differ, the first is A ns/x") {
 		t.Errorf("a string and a number: %v", err)
 	}
 	for _, pair := range [][2]objects{{one, {}}, {{}, one}} {
@@ -78,7 +82,8 @@ func TestMedian(t *testing.T) {
 func TestReport(t *testing.T) {
 	run := func(wall time.Duration) []sample { return []sample{{User: wall, Wall: wall, Peak: 300e6}} }
 	r := report{tools: tools()[:2], loadBefore: "0.50", loadAfter: "1.00", sizes: []size{
-		{jobs: 1, series: []series{{tool: "tegen", samples: run(10 * time.Millisecond)}, {tool: "helm", samples: run(40 * time.Millisecond)}}},
+		{jobs: 1, series: []series{{tool: "tegen", samples: run(10 * time.Millisecond)},
+			{tool: "helm", samples: run(40 * time.Millisecond)}}},
 		{jobs: 4000, series: []series{{tool: "tegen", samples: run(time.Second)}, {tool: "helm", skipped: "left out"}}},
 	}}
 	var got strings.Builder
@@ -127,7 +132,8 @@ func TestFlags(t *testing.T) {
 	if diff := cmp.Diff([]string{"tegen", "cue"}, names); diff != "" {
 		t.Error(diff)
 	}
-	for _, args := range [][]string{{"-sizes", "0"}, {"-sizes", "x"}, {"-sizes", "10001"}, {"-runs", "0"}, {"-tools", "jsonnet"}} {
+	for _, args := range [][]string{{"-sizes", "0"}, {"-sizes", "x"}, {"-sizes", "10001"}, {"-runs", "0"},
+		{"-tools", "jsonnet"}} {
 		if _, err := parseFlags(args); err == nil {
 			t.Errorf("%v is accepted", args)
 		}

@@ -40,7 +40,8 @@ func (b *bench) compare(ctx context.Context, n int) error {
 			return fmt.Errorf("reading the output of %s: %w", t.name, err)
 		}
 		if len(got) != n*objectsPerJob {
-			return fmt.Errorf("reading the output of %s: %d jobs have %d objects, not %d", t.name, n, len(got), n*objectsPerJob)
+			return fmt.Errorf("reading the output of %s: %d jobs have %d objects, not %d", t.name,
+				n, len(got), n*objectsPerJob)
 		}
 		if i == 0 {
 			want = got

@@ -55,7 +55,8 @@ func (b *bench) prepare(ctx context.Context, n int) (input, error) {
 	for path, text := range map[string]string{
 		in.trainingJobs: trainingJobs(n),
 		in.values:       values(n),
-		filepath.Join(in.kustomization, "kustomization.yaml"): "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [manifests.yaml]\n",
+		filepath.Join(in.kustomization, "kustomization.yaml"): "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: " +
+			"Kustomization\nresources: [manifests.yaml]\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return in, fmt.Errorf("writing an input: %w", err)

@@ -24,9 +24,9 @@ type size struct {
 	series []series
 }
 
-// measure runs the programs in turn (A B C A B C …) at one size after the other, and all of that again and again, so that
-// whatever else the machine does falls on all programs and sizes alike. A program stops taking part at a size after its
-// number of runs or when its time is used up, but runs at least once.
+// measure runs the programs in turn (A B C A B C …) at one size after the other, and all of that again and again, so
+// that whatever else the machine does falls on all programs and sizes alike. A program stops taking part at a size
+// after its number of runs or when its time is used up, but runs at least once.
 func (b *bench) measure(ctx context.Context) ([]size, error) {
 	inputs := make([]input, len(b.sizes))
 	out := make([]size, len(b.sizes))
@@ -71,7 +71,8 @@ func (b *bench) inTurn(ctx context.Context, in input, all []series) (ran int, er
 		s.samples = append(s.samples, m)
 		s.spent += m.Wall
 		if m.Wall > 2*b.budget { // the next size would take minutes, and how it grows is clear
-			b.slow[t.name] = fmt.Sprintf("%s is left out above %d jobs, which took it %s", t.name, in.jobs, markdown.Seconds(m.Wall))
+			b.slow[t.name] = fmt.Sprintf("%s is left out above %d jobs, which took it %s", t.name,
+				in.jobs, markdown.Seconds(m.Wall))
 		}
 	}
 	return ran, nil
@@ -89,7 +90,8 @@ func (b *bench) once(ctx context.Context, t tool, in input, first bool) (sample,
 		return s, fmt.Errorf("reading the output of %s: %w", t.name, err)
 	}
 	if n != in.jobs*objectsPerJob {
-		return s, fmt.Errorf("reading the output of %s: %d jobs have %d objects, not %d", t.name, in.jobs, n, in.jobs*objectsPerJob)
+		return s, fmt.Errorf("reading the output of %s: %d jobs have %d objects, not %d", t.name,
+			in.jobs, n, in.jobs*objectsPerJob)
 	}
 	return s, nil
 }

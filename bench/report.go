@@ -25,7 +25,8 @@ func (r report) print(w io.Writer) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s; %s\n", strings.Join(versions, ", "), markdown.Machine(r.loadBefore, r.loadAfter))
-	fmt.Fprintf(&b, "Medians over the runs counted; MB is a million bytes; tegen/peer below 1 is in tegen's favour.\n\n")
+	fmt.Fprintf(&b, "Medians over the runs counted; MB is a million bytes; "+
+		"tegen/peer below 1 is in tegen's favour.\n\n")
 	markdown.Table(&b, r.figures())
 	b.WriteByte('\n')
 	if notes := r.leftOut(); notes != "" {
@@ -41,7 +42,8 @@ func (r report) print(w io.Writer) error {
 }
 
 func (r report) figures() [][]string {
-	rows := [][]string{{"jobs", "program", "runs", "user CPU", "wall", "peak memory", "tegen/peer CPU", "wall", "memory"}}
+	rows := [][]string{{"jobs", "program", "runs", "user CPU", "wall", "peak memory", "tegen/peer CPU", "wall",
+		"memory"}}
 	for _, size := range r.sizes {
 		own := size.series[0]
 		for i, s := range size.series {
@@ -54,7 +56,8 @@ func (r report) figures() [][]string {
 			if i == 0 {
 				row = append(row, "", "", "")
 			} else {
-				row = append(row, quotient(own.user(), s.user()), quotient(own.wall(), s.wall()), quotient(own.peak(), s.peak()))
+				row = append(row, quotient(own.user(), s.user()), quotient(own.wall(), s.wall()),
+					quotient(own.peak(), s.peak()))
 			}
 			rows = append(rows, row)
 		}

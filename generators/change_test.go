@@ -32,11 +32,14 @@ func TestScalePods(t *testing.T) {
 	for form, spec := range podForms {
 		t.Run(form, func(t *testing.T) {
 			at := func(n int) *schema.Job {
-				return load(t, job(append(slices.Clone(spec), "target: pods", fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n))...))
+				return load(t,
+					job(append(slices.Clone(spec), "target: pods",
+						fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n))...))
 			}
 			for n := 1; n < 8; n++ {
 				got := changed(t, objects(at(n)), objects(at(n+1)))
-				want := []string{fmt.Sprintf("+Pod/resnet-worker-%d", n+1), fmt.Sprintf("+Service/resnet-worker-%d", n+1)}
+				want := []string{fmt.Sprintf("+Pod/resnet-worker-%d", n+1),
+					fmt.Sprintf("+Service/resnet-worker-%d", n+1)}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("from %d to %d workers (-want +got):\n%s", n, n+1, diff)
 				}
@@ -65,7 +68,8 @@ func TestScaleJob(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			at := func(n int) *schema.Job {
-				return load(t, job(append(slices.Clone(c.spec), fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n))...))
+				return load(t,
+					job(append(slices.Clone(c.spec), fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n))...))
 			}
 			for n := 1; n < 8; n++ {
 				if diff := cmp.Diff(c.want, changed(t, objects(at(n)), objects(at(n+1)))); diff != "" {
@@ -100,7 +104,8 @@ func TestSuspend(t *testing.T) {
 	}
 	t.Run("job/hashed", func(t *testing.T) {
 		got := render([]string{"hashedNames: true", "gang: {scheduler: koordinator}"}, false)
-		if len(got) != 1 || !strings.HasPrefix(got[0], "Job/resnet-worker-") || !strings.HasSuffix(got[0], " spec.suspend") {
+		if len(got) != 1 || !strings.HasPrefix(got[0], "Job/resnet-worker-") ||
+			!strings.HasSuffix(got[0], " spec.suspend") {
 			t.Errorf("got %q, want spec.suspend of the one Job", got)
 		}
 	})
@@ -205,11 +210,13 @@ func TestHashedDatasetNames(t *testing.T) {
 // accepts a changed template of a prefetch Job, and whoever reviews the change reads each file of it.
 func TestImageChange(t *testing.T) {
 	with := func(image string, more ...string) *schema.Job {
-		return load(t, job(append(more, "image: "+image, "rendezvous: {backend: etcd, store: etcd, etcd: {replicas: 3, storage: {size: 4Gi}}}",
+		return load(t, job(append(more, "image: "+image, "rendezvous: {backend: etcd, store: etcd, "+
+			"etcd: {replicas: 3, storage: {size: 4Gi}}}",
 			"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]")...))
 	}
 	for _, more := range [][]string{nil, {"hashedNames: true"}, {"target: pods"}} {
-		for _, concern := range []string{"identity", "storage", "etcd", "service", "network", "disruption", "prefetch"} {
+		for _, concern := range []string{"identity", "storage", "etcd", "service", "network", "disruption",
+			"prefetch"} {
 			before, after := with("example.org/train:1.0", more...), with("example.org/train:1.1", more...)
 			if got := changed(t, objects(before, concern), objects(after, concern)); len(got) > 0 {
 				t.Errorf("%v: a new training image changes of %s: %q", more, concern, got)
@@ -220,10 +227,12 @@ func TestImageChange(t *testing.T) {
 			t.Errorf("%v: a new training image changes nothing of the workers", more)
 		}
 		// And the other way round.
-		after = with("example.org/train:1.0", append(slices.Clone(more), "images: {etcdV2: 'quay.io/coreos/etcd:v3.5.20'}")...)
+		after = with("example.org/train:1.0",
+			append(slices.Clone(more), "images: {etcdV2: 'quay.io/coreos/etcd:v3.5.20'}")...)
 		want := []string{"etcd"}
 		got := map[string]bool{}
-		for _, c := range []string{"identity", "storage", "etcd", "service", "network", "disruption", "prefetch", "worker"} {
+		for _, c := range []string{"identity", "storage", "etcd", "service", "network", "disruption", "prefetch",
+			"worker"} {
 			if len(changed(t, objects(before, c), objects(after, c))) > 0 {
 				got[c] = true
 			}

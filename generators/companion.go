@@ -60,8 +60,8 @@ func companion(job *schema.Job) []runtime.Object {
 	out := []runtime.Object{
 		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
 			port("status", names.RendezvousStatusPort)),
-		// Not the headless one: this name has an address before there is a pod, so that workers that come first are refused,
-		// which torch tries again; whether torch retries an unresolved name is unknown.
+		// Not the headless one: this name has an address before there is a pod, so that workers that come first are
+		// refused, which torch tries again; whether torch retries an unresolved name is unknown.
 		&corev1.Service{
 			ObjectMeta: meta(job, companionName(job), componentCompanion),
 			Spec: corev1.ServiceSpec{
@@ -71,7 +71,8 @@ func companion(job *schema.Job) []runtime.Object {
 		},
 	}
 	if job.Spec.Disruption.Budget {
-		out = append(out, budget(job, companionName(job), componentCompanion, max(1, replicas-1))) // one alone may not go: runs end with it
+		// One alone may not go: runs end with it.
+		out = append(out, budget(job, companionName(job), componentCompanion, max(1, replicas-1)))
 	}
 	if job.Spec.Rendezvous.Companion.Etcd != nil {
 		return append(out, companionGateways(job, replicas))
@@ -86,18 +87,21 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
-				MaxUnavailable: ptr(intstr.FromInt32(0)), // a new one serves before an old one goes
-				MaxSurge:       ptr(intstr.FromInt32(1)),
-			}},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{
+					MaxUnavailable: ptr(intstr.FromInt32(0)), // a new one serves before an old one goes
+					MaxSurge:       ptr(intstr.FromInt32(1)),
+				}},
 			Template: companionTemplate(job),
 		},
 	}
 	if replicas > 1 {
 		d.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, // one node for all still beats none
-			LabelSelector:  &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
-			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey}, // or pods that a rollout is about to end count too
+			// One node for all still beats none.
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
+			// Or pods that a rollout is about to end count too.
+			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
 		}}
 	}
 	d.Spec.Template = patched(job, schema.RoleCompanion, d.Spec.Template)
@@ -122,10 +126,12 @@ func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentCompanion, c.Storage)}
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
 	default:
-		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image or flag.
+		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image
+		// or flag.
 		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 		if job.Spec.Rendezvous.Backend != schema.BackendC10d {
-			set.Spec.Template.Spec.Volumes = []corev1.Volume{dataOf(&job.Spec.Roles.Companion, job.Spec.CompanionDisk())}
+			set.Spec.Template.Spec.Volumes = []corev1.Volume{dataOf(&job.Spec.Roles.Companion,
+				job.Spec.CompanionDisk())}
 		}
 	}
 	set.Spec.Template = patched(job, schema.RoleCompanion, set.Spec.Template)
@@ -142,7 +148,8 @@ func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	pod.TerminationGracePeriodSeconds = ptr[int64](30)
 	switch {
 	case job.Spec.Rendezvous.Backend == schema.BackendC10d:
-		// It goes on serving until runs have ended: workers that are deleted with it have that long for their checkpoint.
+		// It goes on serving until runs have ended: workers that are deleted with it have that long for their
+		// checkpoint.
 		*pod.TerminationGracePeriodSeconds += seconds(job.Spec.GracePeriod)
 	case e == nil:
 		container.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: companionData}}
@@ -174,22 +181,25 @@ func companionContainer(job *schema.Job) corev1.Container {
 	// The collector works harder before the kernel kills: what is kept, and what is on its way, is less than this.
 	env := []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.FormatInt(memory.Value()*6/10, 10)}}
 	if c.Etcd != nil && c.Etcd.Password != nil {
-		env = append(env, corev1.EnvVar{Name: names.RendezvousPassword, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: c.Etcd.Password.Name}, Key: c.Etcd.Password.Key,
-		}}})
+		env = append(env, corev1.EnvVar{Name: names.RendezvousPassword,
+			ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: c.Etcd.Password.Name}, Key: c.Etcd.Password.Key,
+			}}})
 	}
 	return corev1.Container{
 		Name:            componentCompanion,
 		Image:           job.Spec.Images.Rendezvous,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-		Args:            append([]string{"serve"}, companionFlags(job)...), // to which the image's entrypoint is the program
-		Env:             env,
+		// To which the image's entrypoint is the program.
+		Args: append([]string{"serve"}, companionFlags(job)...),
+		Env:  env,
 		Ports: []corev1.ContainerPort{
 			{Name: "rendezvous", ContainerPort: companionPort(job), Protocol: corev1.ProtocolTCP},
 			{Name: "status", ContainerPort: names.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       serving(&job.Spec.Roles.Companion, job.Spec.CompanionDisk()),
-		StartupProbe:    probe("/readyz", 2, 900), // a large log takes its time; serve itself ends when it gets no further
+		Resources: serving(&job.Spec.Roles.Companion, job.Spec.CompanionDisk()),
+		// A large log takes its time; serve itself ends when it gets no further.
+		StartupProbe:    probe("/readyz", 2, 900),
 		ReadinessProbe:  probe("/readyz", 5, 3),
 		LivenessProbe:   probe("/healthz", 10, 6), // a restart ends every run of c10d: not at the first doubt
 		SecurityContext: containerSecurity(true),
@@ -214,7 +224,8 @@ func companionFlags(job *schema.Job) []string {
 	}
 	listeners := []string{
 		fmt.Sprintf("--listen-client=:%d", etcdPort(job)),
-		fmt.Sprintf("--advertise-client-urls=http://%s:%d", companionName(job), etcdPort(job)), // the Service: what clients dial when they connect again
+		// The Service: what clients dial when they connect again.
+		fmt.Sprintf("--advertise-client-urls=http://%s:%d", companionName(job), etcdPort(job)),
 		"--listen-c10d=",
 		status,
 		fmt.Sprintf("--max-bytes=%d", memory.Value()/4),

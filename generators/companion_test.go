@@ -28,14 +28,16 @@ func TestDefaultStore(t *testing.T) {
 		{[]string{rendezvousImage, "rendezvous: {store: worker}"}, schema.StoreWorker},
 		{[]string{rendezvousImage, "rendezvous: {backend: etcd}"}, schema.StoreCompanion},
 		{[]string{rendezvousImage, "rendezvous: {backend: etcd-v3, store: etcd}"}, schema.StoreEtcd},
-		{[]string{rendezvousImage, "target: trainjob"}, schema.StoreWorker}, // whose controller has a rendezvous of its own
+		// Whose controller has a rendezvous of its own.
+		{[]string{rendezvousImage, "target: trainjob"}, schema.StoreWorker},
 		{[]string{rendezvousImage, "framework: horovod"}, schema.StoreWorker},
 	} {
 		j := load(t, job(c.spec...))
 		if got := j.Spec.Rendezvous.Store; got != c.want {
 			t.Errorf("%q: store %s, want %s", c.spec, got, c.want)
 		}
-		if rendered := len(all[*appsv1.StatefulSet](objects(j))) == 1; rendered != (c.want == schema.StoreCompanion || c.want == schema.StoreEtcd) {
+		if rendered := len(all[*appsv1.StatefulSet](objects(j))) == 1; rendered != (c.want == schema.StoreCompanion ||
+			c.want == schema.StoreEtcd) {
 			t.Errorf("%q: a store is rendered: %t", c.spec, rendered)
 		}
 	}
@@ -50,14 +52,16 @@ func TestCompanion(t *testing.T) {
 		grace      int64
 	}{
 		{"{}\nroles: {companion: {resources: {memory: 1Gi}}}", []string{
-			"--listen-client=", "--listen-c10d=:29400", "--listen-status=:2381", "--drain-timeout=180s", "--max-bytes=268435456",
+			"--listen-client=", "--listen-c10d=:29400", "--listen-status=:2381", "--drain-timeout=180s",
+			"--max-bytes=268435456",
 		}, 29400, 210},
 		{"{backend: etcd, port: 12379, companion: {name: meet, storage: {size: 2Gi}}}", []string{
 			"--store=embedded", "--data-dir=/var/lib/tegen-rendezvous/data", "--listen-client=:12379",
 			"--advertise-client-urls=http://meet:12379", "--listen-c10d=", "--listen-status=:2381",
 			"--max-bytes=134217728", "--max-answer-bytes=67108864",
 		}, 12379, 30},
-		{"{backend: etcd-v2, companion: {etcd: {endpoints: ['https://a.x:2379', 'https://b.x:2379'], tls: {secret: s}, user: u, password: {name: p, key: k}}}}", []string{
+		{"{backend: etcd-v2, companion: {etcd: {endpoints: ['https://a.x:2379', 'https://b.x:2379'], " +
+			"tls: {secret: s}, user: u, password: {name: p, key: k}}}}", []string{
 			"--store=etcd", "--endpoints=https://a.x:2379,https://b.x:2379", "--listen-client=:2379",
 			"--advertise-client-urls=http://resnet-rendezvous:2379", "--listen-c10d=", "--listen-status=:2381",
 			"--max-bytes=134217728", "--max-answer-bytes=67108864",
@@ -79,22 +83,27 @@ func TestCompanion(t *testing.T) {
 			if grace := *template.Spec.TerminationGracePeriodSeconds; grace != c.grace {
 				t.Errorf("it has %d s to end, want %d, and its workers have 180", grace, c.grace)
 			}
-			if volume := strings.Contains(strings.Join(c.flags, " "), "--data-dir"); volume != (len(container.VolumeMounts) == 1 && container.VolumeMounts[0].Name == "data") {
+			if volume := strings.Contains(strings.Join(c.flags, " "),
+				"--data-dir"); volume != (len(container.VolumeMounts) == 1 &&
+				container.VolumeMounts[0].Name == "data") {
 				t.Errorf("mounts %+v", container.VolumeMounts)
 			}
 			if template.Spec.ServiceAccountName != "" || *template.Spec.AutomountServiceAccountToken {
 				t.Error("it has an account that it does not need")
 			}
 			service := find[*corev1.Service](t, objs, name)
-			if p := service.Spec.Ports; len(p) != 1 || p[0].Port != c.port || service.Spec.ClusterIP == corev1.ClusterIPNone {
+			if p := service.Spec.Ports; len(p) != 1 || p[0].Port != c.port ||
+				service.Spec.ClusterIP == corev1.ClusterIPNone {
 				t.Errorf("Service %+v, want port %d behind an address", service.Spec, c.port)
 			}
 			in := find[*networkingv1.NetworkPolicy](t, objs, "resnet-rendezvous").Spec.Ingress
-			if len(in) != 2 || len(in[0].From) != 1 || in[0].Ports[0].Port.IntVal != c.port || in[1].Ports[0].Port.IntVal != 2381 {
+			if len(in) != 2 || len(in[0].From) != 1 || in[0].Ports[0].Port.IntVal != c.port ||
+				in[1].Ports[0].Port.IntVal != 2381 {
 				t.Errorf("policy lets in %+v", in)
 			}
 			find[*policyv1.PodDisruptionBudget](t, objs, name)
-			host := slices.ContainsFunc(strings.Split(env(t, worker(t, objs))["PET_RDZV_CONF"], ","), func(p string) bool { return p == "is_host=0" })
+			host := slices.ContainsFunc(strings.Split(env(t, worker(t, objs))["PET_RDZV_CONF"], ","),
+				func(p string) bool { return p == "is_host=0" })
 			if host != (c.port == 29400) {
 				t.Errorf("is_host=0 is set: %t", host)
 			}
@@ -121,16 +130,19 @@ func served(t *testing.T, objs []runtime.Object, name string, external bool) cor
 	set := find[*appsv1.StatefulSet](t, objs, name)
 	kept := len(set.Spec.VolumeClaimTemplates) == 1
 	if *set.Spec.Replicas != 1 || kept == (set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType) {
-		t.Errorf("%d replicas, replaced %q with its data kept: %t", *set.Spec.Replicas, set.Spec.UpdateStrategy.Type, kept)
+		t.Errorf("%d replicas, replaced %q with its data kept: %t", *set.Spec.Replicas, set.Spec.UpdateStrategy.Type,
+			kept)
 	}
 	return set.Spec.Template
 }
 
-// TestLease: with launcher tegen and etcd-v3 it is the product of both fields, and what agents do by themselves is not said.
+// TestLease: with launcher tegen and etcd-v3 it is the product of both fields, and what agents do by themselves is not
+// said.
 func TestLease(t *testing.T) {
 	for spec, want := range map[string]string{
-		"": "", ", keepAlive: 5s, keepAliveAttempts: 2": "", ", keepAlive: 1s": ",ttl=2", ", keepAlive: 1s, keepAliveAttempts: 3": ",ttl=3",
-		", keepAliveAttempts: 3": ",ttl=15", ", conf: {ttl: '4'}": ",ttl=4",
+		"": "", ", keepAlive: 5s, keepAliveAttempts: 2": "", ", keepAlive: 1s": ",ttl=2",
+		", keepAlive: 1s, keepAliveAttempts: 3": ",ttl=3",
+		", keepAliveAttempts: 3":                ",ttl=15", ", conf: {ttl: '4'}": ",ttl=4",
 	} {
 		j := load(t, job(rendezvousImage, "launcher: tegen", "rendezvous: {backend: etcd-v3, store: etcd"+spec+"}"))
 		if got := env(t, worker(t, objects(j)))["PET_RDZV_CONF"]; got != "join_timeout=600,last_call_timeout=30"+want {
@@ -144,7 +156,8 @@ func TestKeepAlive(t *testing.T) {
 	for spec, want := range map[string]string{
 		"{}":                                    "join_timeout=600,last_call_timeout=30",
 		"{keepAlive: 5s, keepAliveAttempts: 3}": "join_timeout=600,last_call_timeout=30",
-		"{keepAlive: 1s}":                       "join_timeout=600,keep_alive_interval=1,keep_alive_max_attempt=3,last_call_timeout=30",
+		"{keepAlive: 1s}": "join_timeout=600,keep_alive_interval=1,keep_alive_max_attempt=3," +
+			"last_call_timeout=30",
 	} {
 		if got := env(t, worker(t, objects(load(t, job("rendezvous: "+spec)))))["PET_RDZV_CONF"]; got != want {
 			t.Errorf("%s: conf %q, want %q", spec, got, want)
@@ -160,11 +173,14 @@ func TestTegenLauncher(t *testing.T) {
 		command []string
 		args    []string
 	}{
-		{[]string{"command: [./solve, -x]", "args: [a]"}, []string{program, "run", "--", "./solve", "-x"}, []string{"a"}},
-		{[]string{"command: []", "script: {image: /opt/train.py}", "args: [a]"}, []string{program, "run", "--", "python"}, []string{"/opt/train.py", "a"}},
+		{[]string{"command: [./solve, -x]", "args: [a]"}, []string{program, "run", "--", "./solve", "-x"},
+			[]string{"a"}},
+		{[]string{"command: []", "script: {image: /opt/train.py}", "args: [a]"},
+			[]string{program, "run", "--", "python"}, []string{"/opt/train.py", "a"}},
 	} {
 		for _, target := range []string{"job", "pods"} {
-			objs := objects(load(t, job(append(c.spec, rendezvousImage, "launcher: tegen", "target: "+target, "rendezvous: {backend: etcd-v3, store: etcd}")...)))
+			objs := objects(load(t, job(append(c.spec, rendezvousImage, "launcher: tegen", "target: "+target,
+				"rendezvous: {backend: etcd-v3, store: etcd}")...)))
 			w := worker(t, objs)
 			if got := env(t, w)["PET_SHUTDOWN_TIMEOUT"]; got != "115" {
 				t.Errorf("%s: its processes have %q s to end, want 5 less than the pod's 120", target, got)
@@ -183,7 +199,10 @@ func TestTegenLauncher(t *testing.T) {
 				if diff := cmp.Diff([]string{"install", program}, install.Args); diff != "" {
 					t.Errorf("%s: install (-want +got):\n%s", target, diff)
 				}
-				if !slices.ContainsFunc(w.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "launcher" && m.ReadOnly }) {
+				if !slices.ContainsFunc(w.VolumeMounts, func(m corev1.VolumeMount) bool {
+					return m.Name == "launcher" &&
+						m.ReadOnly
+				}) {
 					t.Errorf("%s: the launcher is not mounted to be read", target)
 				}
 			}

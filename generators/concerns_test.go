@@ -17,12 +17,14 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// TestOrder: what others refer to comes first, in the order that the product documents, and every concern is some job's.
+// TestOrder: what others refer to comes first, in the order that the product documents, and every concern is some
+// job's.
 func TestOrder(t *testing.T) {
 	j := load(t, job("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
 		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]", "gang: {scheduler: volcano}"))
 	seen := map[string]bool{}
-	for _, some := range []*schema.Job{j, load(t, job("framework: horovod")), load(t, job("images: {rendezvous: 'r:1'}")), load(t, job("framework: dlrover", "target: elasticjob"))} {
+	for _, some := range []*schema.Job{j, load(t, job("framework: horovod")),
+		load(t, job("images: {rendezvous: 'r:1'}")), load(t, job("framework: dlrover", "target: elasticjob"))} {
 		at := -1
 		for _, c := range generators.Generate(some) {
 			next := slices.Index(generators.Names(), c.Name)
@@ -56,22 +58,28 @@ func TestVolumes(t *testing.T) {
 		{"claim: team-data", nil, "team-data", ""},
 		{"dynamic: {size: 5Gi, storageClass: fast}", nil, "resnet-data", ""},
 		{"efs: {fileSystem: fs-01234567}", csi("efs.csi.aws.com", "fs-01234567", nil), "resnet-data", ""},
-		{"efs: {fileSystem: fs-01234567, path: /sub}", csi("efs.csi.aws.com", "fs-01234567:/sub", nil), "resnet-data", ""},
-		{"efs: {fileSystem: fs-01234567, accessPoint: fsap-89abcdef}", csi("efs.csi.aws.com", "fs-01234567::fsap-89abcdef", nil), "resnet-data", ""},
+		{"efs: {fileSystem: fs-01234567, path: /sub}", csi("efs.csi.aws.com", "fs-01234567:/sub", nil), "resnet-data",
+			""},
+		{"efs: {fileSystem: fs-01234567, accessPoint: fsap-89abcdef}",
+			csi("efs.csi.aws.com", "fs-01234567::fsap-89abcdef", nil), "resnet-data", ""},
 		{"efs: {fileSystem: fs-01234567, claim: own}", csi("efs.csi.aws.com", "fs-01234567", nil), "own", ""},
 		{"efs: {fileSystem: fs-01234567, provision: {}}", nil, "resnet-data", "efs.csi.aws.com"},
 		{
 			"fsx: {fileSystem: fs-01234567, dnsName: fs.example.org, mountName: abc}",
-			csi("fsx.csi.aws.com", "fs-01234567", map[string]string{"dnsname": "fs.example.org", "mountname": "abc"}), "resnet-data", "",
+			csi("fsx.csi.aws.com", "fs-01234567", map[string]string{"dnsname": "fs.example.org", "mountname": "abc"}),
+			"resnet-data", "",
 		},
-		{"fsx: {provision: {subnet: subnet-01234567, securityGroups: [sg-01234567]}}", nil, "resnet-data", "fsx.csi.aws.com"},
+		{"fsx: {provision: {subnet: subnet-01234567, securityGroups: [sg-01234567]}}", nil,
+			"resnet-data", "fsx.csi.aws.com"},
 		{
 			"nfs: {server: nfs.example.org, path: /x}",
-			&corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs.example.org", Path: "/x"}}, "resnet-data", "",
+			&corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs.example.org", Path: "/x"}},
+			"resnet-data", "",
 		},
 		{
 			"hostPath: {path: /x}",
-			&corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x", Type: new(corev1.HostPathDirectoryOrCreate)}}, "resnet-data", "",
+			&corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x",
+				Type: new(corev1.HostPathDirectoryOrCreate)}}, "resnet-data", "",
 		},
 	} {
 		t.Run(c.source, func(t *testing.T) {
@@ -85,7 +93,8 @@ func TestVolumes(t *testing.T) {
 			if mounted != c.claim {
 				t.Errorf("workers mount claim %q, want %q", mounted, c.claim)
 			}
-			claims, volumes, classes := all[*corev1.PersistentVolumeClaim](objs), all[*corev1.PersistentVolume](objs), all[*storagev1.StorageClass](objs)
+			claims, volumes, classes := all[*corev1.PersistentVolumeClaim](objs), all[*corev1.PersistentVolume](objs),
+				all[*storagev1.StorageClass](objs)
 			if strings.HasPrefix(c.source, "claim:") {
 				if len(claims)+len(volumes)+len(classes) > 0 {
 					t.Error("a claim that exists is rendered")
@@ -93,7 +102,8 @@ func TestVolumes(t *testing.T) {
 				return
 			}
 			claim := claims[0]
-			if len(claims) != 1 || claim.Name != c.claim || !slices.Equal(claim.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}) {
+			if len(claims) != 1 || claim.Name != c.claim ||
+				!slices.Equal(claim.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}) {
 				t.Errorf("claims %+v", claims)
 			}
 			switch {
@@ -102,8 +112,10 @@ func TestVolumes(t *testing.T) {
 				if diff := cmp.Diff(*c.volume, v.Spec.PersistentVolumeSource); diff != "" {
 					t.Errorf("source (-want +got):\n%s", diff)
 				}
-				if claim.Spec.VolumeName != v.Name || v.Spec.ClaimRef.Name != claim.Name || v.Spec.ClaimRef.Namespace != claim.Namespace {
-					t.Errorf("claim %s wants %s, volume %s wants %+v", claim.Name, claim.Spec.VolumeName, v.Name, v.Spec.ClaimRef)
+				if claim.Spec.VolumeName != v.Name || v.Spec.ClaimRef.Name != claim.Name ||
+					v.Spec.ClaimRef.Namespace != claim.Namespace {
+					t.Errorf("claim %s wants %s, volume %s wants %+v", claim.Name, claim.Spec.VolumeName,
+						v.Name, v.Spec.ClaimRef)
 				}
 				if claim.Spec.StorageClassName == nil || *claim.Spec.StorageClassName != v.Spec.StorageClassName {
 					t.Errorf("classes %v and %q", claim.Spec.StorageClassName, v.Spec.StorageClassName)
@@ -113,7 +125,8 @@ func TestVolumes(t *testing.T) {
 				}
 			case c.class != "":
 				s := classes[0]
-				if s.Provisioner != c.class || *s.ReclaimPolicy != corev1.PersistentVolumeReclaimRetain || *claim.Spec.StorageClassName != s.Name {
+				if s.Provisioner != c.class || *s.ReclaimPolicy != corev1.PersistentVolumeReclaimRetain ||
+					*claim.Spec.StorageClassName != s.Name {
 					t.Errorf("class %+v for claim of class %q", s, *claim.Spec.StorageClassName)
 				}
 			}
@@ -125,20 +138,26 @@ func TestVolumes(t *testing.T) {
 }
 
 func csi(driver, handle string, attributes map[string]string) *corev1.PersistentVolumeSource {
-	return &corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle, VolumeAttributes: attributes}}
+	return &corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle,
+		VolumeAttributes: attributes}}
 }
 
 // TestClassParameters: a class tells its driver everything, in strings.
 func TestClassParameters(t *testing.T) {
 	get := func(source string) map[string]string {
-		return all[*storagev1.StorageClass](objects(load(t, job("storage: [{mountPath: /data, "+source+"}]"))))[0].Parameters
+		return all[*storagev1.StorageClass](objects(load(t,
+			job("storage: [{mountPath: /data, "+source+"}]"))))[0].Parameters
 	}
-	want := map[string]string{"provisioningMode": "efs-ap", "fileSystemId": "fs-01234567", "directoryPerms": "755", "basePath": "/base", "gidRangeStart": "1000", "gidRangeEnd": "2000"}
-	if diff := cmp.Diff(want, get("efs: {fileSystem: fs-01234567, provision: {directoryPerms: '755', basePath: /base, gidRangeStart: 1000, gidRangeEnd: 2000}}")); diff != "" {
+	want := map[string]string{"provisioningMode": "efs-ap", "fileSystemId": "fs-01234567", "directoryPerms": "755",
+		"basePath": "/base", "gidRangeStart": "1000", "gidRangeEnd": "2000"}
+	if diff := cmp.Diff(want, get("efs: {fileSystem: fs-01234567, provision: {directoryPerms: '755', "+
+		"basePath: /base, gidRangeStart: 1000, gidRangeEnd: 2000}}")); diff != "" {
 		t.Errorf("EFS (-want +got):\n%s", diff)
 	}
-	want = map[string]string{"subnetId": "subnet-01234567", "securityGroupIds": "sg-01234567,sg-89abcdef", "deploymentType": "SCRATCH_2"}
-	if diff := cmp.Diff(want, get("fsx: {provision: {subnet: subnet-01234567, securityGroups: [sg-01234567, sg-89abcdef]}}")); diff != "" {
+	want = map[string]string{"subnetId": "subnet-01234567", "securityGroupIds": "sg-01234567,sg-89abcdef",
+		"deploymentType": "SCRATCH_2"}
+	if diff := cmp.Diff(want, get("fsx: {provision: {subnet: subnet-01234567, securityGroups: [sg-01234567, "+
+		"sg-89abcdef]}}")); diff != "" {
 		t.Errorf("FSx (-want +got):\n%s", diff)
 	}
 }
@@ -146,9 +165,11 @@ func TestClassParameters(t *testing.T) {
 // TestDatasetGate: workers wait for exactly what the fetching Job will write, on the same volume, which they only read.
 func TestDatasetGate(t *testing.T) {
 	for _, target := range []string{"job", "pods"} {
-		objs := objects(load(t, job("target: "+target, "storage: [{mountPath: /data, subPath: sub, claim: c, dataset: {url: 'http://x.org/a.zip'}}]")))
+		objs := objects(load(t, job("target: "+target, "storage: [{mountPath: /data, subPath: sub, claim: c, "+
+			"dataset: {url: 'http://x.org/a.zip'}}]")))
 		f := find[*batchv1.Job](t, objs, "resnet-prefetch-data")
-		if f.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure || f.Spec.ActiveDeadlineSeconds == nil || *f.Spec.ActiveDeadlineSeconds != 7200 {
+		if f.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure || f.Spec.ActiveDeadlineSeconds == nil ||
+			*f.Spec.ActiveDeadlineSeconds != 7200 {
 			t.Errorf("fetching: %s, %v s", f.Spec.Template.Spec.RestartPolicy, f.Spec.ActiveDeadlineSeconds)
 		}
 		fetch := f.Spec.Template.Spec.Containers[0]
@@ -181,15 +202,22 @@ func TestProgram(t *testing.T) {
 		command []string
 		args    []string
 	}{
-		{"command", []string{"command: [python, train.py]", words}, []string{"torchrun", "--no_python", "python", "train.py"}, args},
-		{"own torchrun", []string{"command: [/opt/bin/torchrun, train.py]", words}, []string{"/opt/bin/torchrun", "train.py"}, args},
-		{"own module", []string{"command: [python, -m, torch.distributed.run, train.py]"}, []string{"python", "-m", "torch.distributed.run", "train.py"}, nil},
-		{"script of the image", []string{"command: []", "script: {image: /opt/train.py}", words}, []string{"torchrun"}, append([]string{"/opt/train.py"}, args...)},
-		{"script of a ConfigMap", []string{"command: []", "script: {configMap: {name: s, key: run.py}}"}, []string{"torchrun"}, []string{"/tegen/script/run.py"}},
-		{"script of S3", []string{"command: []", "identity: {nodeRole: {}}", "script: {s3: 's3://bucket/a/train.py'}"}, []string{"torchrun"}, []string{"/tegen/script/train.py"}},
+		{"command", []string{"command: [python, train.py]", words},
+			[]string{"torchrun", "--no_python", "python", "train.py"}, args},
+		{"own torchrun", []string{"command: [/opt/bin/torchrun, train.py]", words},
+			[]string{"/opt/bin/torchrun", "train.py"}, args},
+		{"own module", []string{"command: [python, -m, torch.distributed.run, train.py]"},
+			[]string{"python", "-m", "torch.distributed.run", "train.py"}, nil},
+		{"script of the image", []string{"command: []", "script: {image: /opt/train.py}", words}, []string{"torchrun"},
+			append([]string{"/opt/train.py"}, args...)},
+		{"script of a ConfigMap", []string{"command: []", "script: {configMap: {name: s, key: run.py}}"},
+			[]string{"torchrun"}, []string{"/tegen/script/run.py"}},
+		{"script of S3", []string{"command: []", "identity: {nodeRole: {}}", "script: {s3: 's3://bucket/a/train.py'}"},
+			[]string{"torchrun"}, []string{"/tegen/script/train.py"}},
 		{
 			"script of S3, by the entrypoint",
-			[]string{"command: []", "launcher: entrypoint", "identity: {nodeRole: {}}", "script: {s3: 's3://bucket/a/train.py', fetch: entrypoint}", words},
+			[]string{"command: []", "launcher: entrypoint", "identity: {nodeRole: {}}",
+				"script: {s3: 's3://bucket/a/train.py', fetch: entrypoint}", words},
 			nil, append([]string{"s3://bucket/a/train.py"}, args...),
 		},
 		{"entrypoint", []string{"command: []", "launcher: entrypoint", words}, nil, args},
@@ -208,9 +236,11 @@ var emptyIsNil = cmp.Transformer("words", func(s []string) string { return strin
 
 func TestGang(t *testing.T) {
 	for _, target := range []string{"job", "pods"} {
-		objs := objects(load(t, job("target: "+target, "workers: {replicas: 4, min: 2, max: 6}", "gang: {scheduler: koordinator, waitTimeout: 90s}")))
+		objs := objects(load(t, job("target: "+target, "workers: {replicas: 4, min: 2, max: 6}",
+			"gang: {scheduler: koordinator, waitTimeout: 90s}")))
 		want := map[string]string{
-			"name": "resnet", "min-available": "2", "mode": "Strict", "waiting-time": "90s", "match-policy": "waiting-and-running",
+			"name": "resnet", "min-available": "2", "mode": "Strict", "waiting-time": "90s",
+			"match-policy": "waiting-and-running",
 		}
 		for _, obj := range objs {
 			var annotations map[string]string
@@ -234,7 +264,8 @@ func TestGang(t *testing.T) {
 			}
 		}
 	}
-	if got := objects(load(t, job("gang: {scheduler: koordinator}", "placement: {scheduler: mine}"))); pods(got)[0].spec.SchedulerName != "mine" {
+	if got := objects(load(t, job("gang: {scheduler: koordinator}", "placement: {scheduler: mine}"))); pods(
+		got)[0].spec.SchedulerName != "mine" {
 		t.Errorf("the author's scheduler is overruled by %q", pods(got)[0].spec.SchedulerName)
 	}
 	for _, spec := range [][]string{nil, {"gang: {scheduler: none}"}} {
@@ -254,8 +285,10 @@ func TestIdentity(t *testing.T) {
 	}{
 		{"", "resnet", true, ""},
 		{"identity: {nodeRole: {}}", "resnet", true, ""},
-		{"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r'}}", "resnet", true, "arn:aws:iam::123456789012:role/r"},
-		{"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r', serviceAccount: a}}", "a", true, "arn:aws:iam::123456789012:role/r"},
+		{"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r'}}", "resnet", true,
+			"arn:aws:iam::123456789012:role/r"},
+		{"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r', serviceAccount: a}}", "a", true,
+			"arn:aws:iam::123456789012:role/r"},
 		{"identity: {podIdentity: {serviceAccount: a}}", "a", true, ""},
 		{"identity: {serviceAccount: a}", "a", false, ""},
 	} {
@@ -264,15 +297,18 @@ func TestIdentity(t *testing.T) {
 			spec = append(spec, c.spec)
 		}
 		objs := objects(load(t, job(spec...)))
-		if got := pods(objs)[0].spec; got.ServiceAccountName != c.account || got.AutomountServiceAccountToken == nil || *got.AutomountServiceAccountToken {
+		if got := pods(objs)[0].spec; got.ServiceAccountName != c.account || got.AutomountServiceAccountToken == nil ||
+			*got.AutomountServiceAccountToken {
 			t.Errorf("%s: account %q, token %v", c.spec, got.ServiceAccountName, got.AutomountServiceAccountToken)
 		}
 		accounts := all[*corev1.ServiceAccount](objs)
 		if (len(accounts) == 1) != c.rendered {
 			t.Errorf("%s: %d accounts rendered", c.spec, len(accounts))
 		}
-		if c.rendered && (accounts[0].Name != c.account || accounts[0].Annotations["eks.amazonaws.com/role-arn"] != c.role) {
-			t.Errorf("%s: %s with role %q", c.spec, accounts[0].Name, accounts[0].Annotations["eks.amazonaws.com/role-arn"])
+		if c.rendered && (accounts[0].Name != c.account ||
+			accounts[0].Annotations["eks.amazonaws.com/role-arn"] != c.role) {
+			t.Errorf("%s: %s with role %q", c.spec, accounts[0].Name,
+				accounts[0].Annotations["eks.amazonaws.com/role-arn"])
 		}
 	}
 }
@@ -280,13 +316,15 @@ func TestIdentity(t *testing.T) {
 // TestSecretsAreReferences: a value of a Secret is nowhere; its name is where a person reads what must be there first.
 func TestSecretsAreReferences(t *testing.T) {
 	objs := objects(load(t, job("imagePullSecrets: [registry]",
-		"env: [{name: TOKEN, secret: {name: hub, key: token}}, {name: MAYBE, secret: {name: other, key: k, optional: true}}, {name: SETTING, configMap: {name: settings, key: k}}]")))
+		"env: [{name: TOKEN, secret: {name: hub, key: token}}, {name: MAYBE, secret: {name: other, key: k, "+
+			"optional: true}}, {name: SETTING, configMap: {name: settings, key: k}}]")))
 	j := find[*batchv1.Job](t, objs, "resnet-worker")
 	if got, want := j.Annotations["tegen.dev/expects"], "ConfigMap/settings,Secret/hub,Secret/registry"; got != want {
 		t.Errorf("expects %q, want %q: what is optional need not be there", got, want)
 	}
 	for _, e := range worker(t, objs).Env {
-		if (e.Name == "TOKEN" || e.Name == "MAYBE") && (e.Value != "" || e.ValueFrom == nil || e.ValueFrom.SecretKeyRef == nil) {
+		if (e.Name == "TOKEN" || e.Name == "MAYBE") && (e.Value != "" || e.ValueFrom == nil ||
+			e.ValueFrom.SecretKeyRef == nil) {
 			t.Errorf("%s is %+v", e.Name, e)
 		}
 		if e.Name == "MAYBE" && (e.ValueFrom.SecretKeyRef.Optional == nil || !*e.ValueFrom.SecretKeyRef.Optional) {
@@ -317,10 +355,12 @@ func TestDisruption(t *testing.T) {
 	if b := find[*policyv1.PodDisruptionBudget](t, objs, "resnet-worker"); b.Spec.MinAvailable.IntValue() != 3 {
 		t.Errorf("the budget keeps %s, want the minimum", b.Spec.MinAvailable)
 	}
-	if n := len(all[*policyv1.PodDisruptionBudget](objects(load(t, job("disruption: {budget: false}", "rendezvous: {backend: etcd, store: etcd}"))))); n != 0 {
+	if n := len(all[*policyv1.PodDisruptionBudget](objects(load(t, job("disruption: {budget: false}",
+		"rendezvous: {backend: etcd, store: etcd}"))))); n != 0 {
 		t.Errorf("%d budgets where the job wants none", n)
 	}
-	for spec, want := range map[string]string{"disruption: {safeToEvict: false}": "false", "disruption: {safeToEvict: true}": ""} {
+	for spec, want := range map[string]string{"disruption: {safeToEvict: false}": "false",
+		"disruption: {safeToEvict: true}": ""} {
 		j := find[*batchv1.Job](t, objects(load(t, job(spec))), "resnet-worker")
 		if got := j.Spec.Template.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"]; got != want {
 			t.Errorf("%s: annotation %q", spec, got)
@@ -367,7 +407,8 @@ func headless(t *testing.T, s *corev1.Service) {
 // TestNamespaceObject: the level that is enforced is one that the pods meet.
 func TestNamespaceObject(t *testing.T) {
 	for spec, want := range map[string]string{
-		"security: {runAsUser: 1000}": "restricted", "security: {runAsUser: 0}": "baseline", "network: {host: true}": "privileged",
+		"security: {runAsUser: 1000}": "restricted", "security: {runAsUser: 0}": "baseline",
+		"network: {host: true}": "privileged",
 	} {
 		j := load(t, job("createNamespace: true", spec))
 		objs := objects(j)
@@ -375,7 +416,8 @@ func TestNamespaceObject(t *testing.T) {
 		if got := ns.Labels["pod-security.kubernetes.io/enforce"]; got != want {
 			t.Errorf("%s: enforces %q, want %q", spec, got, want)
 		}
-		if restrictedEnough := !j.Spec.Network.Host && len(restrictedPods(j, objs)) == 0; restrictedEnough != (want == "restricted") {
+		if restrictedEnough := !j.Spec.Network.Host &&
+			len(restrictedPods(j, objs)) == 0; restrictedEnough != (want == "restricted") {
 			t.Errorf("%s: pods meet the restricted standard: %t", spec, restrictedEnough)
 		}
 	}
@@ -388,11 +430,15 @@ func TestNamespaceObject(t *testing.T) {
 // TestExpected: whatever a pod names and nobody renders is listed, and the reference check is content.
 func TestExpected(t *testing.T) {
 	objs := objects(load(t, job(
-		"podTemplate: {spec: {serviceAccountName: robot, priorityClassName: urgent, imagePullSecrets: [{name: pull}], volumes: ["+
-			"{name: a, secret: {secretName: s1}}, {name: b, configMap: {name: c1}}, {name: c, persistentVolumeClaim: {claimName: p1}}, "+
+		"podTemplate: {spec: {serviceAccountName: robot, priorityClassName: urgent, "+
+			"imagePullSecrets: [{name: pull}], volumes: ["+
+			"{name: a, secret: {secretName: s1}}, {name: b, configMap: {name: c1}}, {name: c, "+
+			"persistentVolumeClaim: {claimName: p1}}, "+
 			"{name: d, projected: {sources: [{secret: {name: s2}}, {configMap: {name: c2}}]}}], "+
-			"initContainers: [{name: i, image: 'i:1', envFrom: [{secretRef: {name: s3}}, {configMapRef: {name: c3}}], env: [{name: X_URL, value: 'http://tracker:80'}]}], "+
-			"containers: [{name: worker, env: [{name: E, valueFrom: {secretKeyRef: {name: s4, key: k}}}, {name: O, valueFrom: {secretKeyRef: {name: never, key: k, optional: true}}}]}]}}")))
+			"initContainers: [{name: i, image: 'i:1', envFrom: [{secretRef: {name: s3}}, "+
+			"{configMapRef: {name: c3}}], env: [{name: X_URL, value: 'http://tracker:80'}]}], "+
+			"containers: [{name: worker, env: [{name: E, valueFrom: {secretKeyRef: {name: s4, key: k}}}, {name: O, "+
+			"valueFrom: {secretKeyRef: {name: never, key: k, optional: true}}}]}]}}")))
 	if broken := refs.Check(objs); len(broken) > 0 {
 		t.Errorf("broken: %v", broken)
 	}
@@ -402,7 +448,8 @@ func TestExpected(t *testing.T) {
 			got = j.Annotations[names.Expects]
 		}
 	}
-	want := "ConfigMap/c1,ConfigMap/c2,ConfigMap/c3,PersistentVolumeClaim/p1,PriorityClass/urgent,Secret/pull,Secret/s1,Secret/s2,Secret/s3,Secret/s4,Service/tracker,ServiceAccount/robot"
+	want := "ConfigMap/c1,ConfigMap/c2,ConfigMap/c3,PersistentVolumeClaim/p1,PriorityClass/urgent," +
+		"Secret/pull,Secret/s1,Secret/s2,Secret/s3,Secret/s4,Service/tracker,ServiceAccount/robot"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

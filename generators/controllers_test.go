@@ -37,7 +37,8 @@ func TestStartControllers(t *testing.T) {
 				t.Errorf("%s %v (-want +got):\n%s", target, spec, diff)
 			}
 		}
-		hashed := changed(t, objects(controllerJob(t, target, "hashedNames: true", "suspend: true")), objects(controllerJob(t, target, "hashedNames: true")))
+		hashed := changed(t, objects(controllerJob(t, target, "hashedNames: true", "suspend: true")),
+			objects(controllerJob(t, target, "hashedNames: true")))
 		if len(hashed) != 1 || !strings.HasSuffix(hashed[0], " spec.suspend") {
 			t.Errorf("%s with a hash: %q changed, want spec.suspend alone", target, hashed)
 		}
@@ -47,7 +48,8 @@ func TestStartControllers(t *testing.T) {
 // TestScaleVCJob: Volcano's webhook lets a job that runs change its size, and nothing that a size could change.
 func TestScaleVCJob(t *testing.T) {
 	at := func(n int) *schema.Job {
-		return controllerJob(t, "vcjob", fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n), "gang: {scheduler: volcano}")
+		return controllerJob(t, "vcjob", fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n),
+			"gang: {scheduler: volcano}")
 	}
 	for n := 1; n < 8; n++ {
 		want := []string{"Job/resnet spec.tasks[0].replicas"}
@@ -63,7 +65,8 @@ func TestHashedControllers(t *testing.T) {
 	name := func(target string, spec ...string) string {
 		t.Helper()
 		var names []string
-		for _, obj := range objects(controllerJob(t, target, append(slices.Clone(spec), "hashedNames: true")...), "worker") {
+		for _, obj := range objects(controllerJob(t, target, append(slices.Clone(spec), "hashedNames: true")...),
+			"worker") {
 			names = append(names, meta(t, obj).GetName())
 		}
 		if len(slices.Compact(names)) != 1 {
@@ -82,12 +85,14 @@ func TestHashedControllers(t *testing.T) {
 		},
 		{
 			"trainjob", "workers: {replicas: 2}",
-			[]string{"workers: {replicas: 3}", "workers: {replicas: 2, processes: 4}", "failure: {restarts: 9}", "failure: {deadline: 1h}", "image: x:2"},
+			[]string{"workers: {replicas: 3}", "workers: {replicas: 2, processes: 4}", "failure: {restarts: 9}",
+				"failure: {deadline: 1h}", "image: x:2"},
 			[]string{"suspend: true", "gitops: true"},
 		},
 		{
 			"vcjob", "workers: {replicas: 3, min: 2, max: 4}",
-			[]string{"failure: {restarts: 9}", "failure: {fatalExitCodes: [1]}", "ttlAfterFinished: 1h", "image: x:2", "gang: {scheduler: volcano, queue: q}"},
+			[]string{"failure: {restarts: 9}", "failure: {fatalExitCodes: [1]}", "ttlAfterFinished: 1h", "image: x:2",
+				"gang: {scheduler: volcano, queue: q}"},
 			[]string{"workers: {replicas: 4, min: 2, max: 4}"},
 		},
 	} {
@@ -115,14 +120,18 @@ func TestHashedControllers(t *testing.T) {
 // has in it what tells this run from the last.
 func TestControllersRendezvous(t *testing.T) {
 	for target, want := range map[string][2]string{
-		"jobset": {"resnet-worker-0-0.resnet.ml.svc.cluster.local:29400", "metadata.labels['batch.kubernetes.io/controller-uid']"},
-		"vcjob":  {"resnet-worker-0.resnet.ml.svc.cluster.local:29400", "metadata.annotations['scheduling.k8s.io/group-name']"},
+		"jobset": {"resnet-worker-0-0.resnet.ml.svc.cluster.local:29400",
+			"metadata.labels['batch.kubernetes.io/controller-uid']"},
+		"vcjob": {"resnet-worker-0.resnet.ml.svc.cluster.local:29400",
+			"metadata.annotations['scheduling.k8s.io/group-name']"},
 	} {
 		j := controllerJob(t, target)
 		objs := objects(j)
 		got := env(t, worker(t, objs))
-		if got["PET_RDZV_ENDPOINT"] != want[0] || got["TEGEN_RUN_UID"] != want[1] || got["PET_RDZV_ID"] != "resnet-$(TEGEN_RUN_UID)" {
-			t.Errorf("%s: endpoint %q, run %q, id %q", target, got["PET_RDZV_ENDPOINT"], got["TEGEN_RUN_UID"], got["PET_RDZV_ID"])
+		if got["PET_RDZV_ENDPOINT"] != want[0] || got["TEGEN_RUN_UID"] != want[1] ||
+			got["PET_RDZV_ID"] != "resnet-$(TEGEN_RUN_UID)" {
+			t.Errorf("%s: endpoint %q, run %q, id %q", target, got["PET_RDZV_ENDPOINT"], got["TEGEN_RUN_UID"],
+				got["PET_RDZV_ID"])
 		}
 		if n := len(all[*corev1.Service](objs)); n != 0 {
 			t.Errorf("%s: %d Services beside the controller's own", target, n)
@@ -167,13 +176,15 @@ func TestProcessesOfTrainJob(t *testing.T) {
 // TestVCJobFailures: with maxRetry the job fails, so it is one above what is survived; 0 would be Volcano's own 3.
 func TestVCJobFailures(t *testing.T) {
 	for restarts, want := range map[int32]int32{0: 1, 1: 2, 6: 7} {
-		spec := all[*apis.VCJob](objects(controllerJob(t, "vcjob", fmt.Sprintf("failure: {restarts: %d}", restarts))))[0].Spec
+		spec := all[*apis.VCJob](objects(controllerJob(t, "vcjob",
+			fmt.Sprintf("failure: {restarts: %d}", restarts))))[0].Spec
 		if spec.MaxRetry != want || spec.Tasks[0].Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
 			t.Errorf("restarts %d: maxRetry %d, want %d", restarts, spec.MaxRetry, want)
 		}
 	}
 	codes := controllerJob(t, "vcjob", "launcher: entrypoint", "failure: {fatalExitCodes: [64, 2]}")
-	want := []apis.VCPolicy{{ExitCode: new(int32(2)), Action: "TerminateJob"}, {ExitCode: new(int32(64)), Action: "TerminateJob"}, {Event: "PodFailed", Action: "RestartPod"}}
+	want := []apis.VCPolicy{{ExitCode: new(int32(2)), Action: "TerminateJob"},
+		{ExitCode: new(int32(64)), Action: "TerminateJob"}, {Event: "PodFailed", Action: "RestartPod"}}
 	if diff := cmp.Diff(want, all[*apis.VCJob](objects(codes))[0].Spec.Policies); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
 	}

@@ -21,7 +21,8 @@ const componentMaster = "master"
 func dlroverJob(job *schema.Job) []runtime.Object {
 	d, s := &job.Spec.DLRover, &job.Spec
 	m := workloadMeta(job, job.Metadata.Name, componentMaster)
-	// The controller's own value, by which the master's Service finds it: the job's labels are put over the controller's.
+	// The controller's own value, by which the master's Service finds it: the job's labels are put over the
+	// controller's.
 	m.Labels["app.kubernetes.io/name"] = "elasticjob"
 	maps.Copy(m.Labels, workloadLabels(job))
 	for k, v := range evictionAnnotations(job) { // the master's: it gets these too
@@ -61,8 +62,9 @@ func dlroverTemplate(job *schema.Job) corev1.PodTemplateSpec {
 		spec.resources.Requests[gpu] = spec.resources.Limits[gpu] // the master counts requests
 	}
 	template := workerTemplate(job, spec)
-	template.Spec.RestartPolicy = corev1.RestartPolicyAlways // not of the pods, which get Never: the master makes failed ones again
-	template.Spec.TerminationGracePeriodSeconds = nil        // the master drops it
+	// Not of the pods, which get Never: the master makes failed ones again.
+	template.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	template.Spec.TerminationGracePeriodSeconds = nil // the master drops it
 	return patched(job, componentWorker, template)
 }
 

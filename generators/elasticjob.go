@@ -25,8 +25,8 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 		MaxReplicas:  &w.Max,
 		ReplicaSpecs: map[string]apis.ReplicaSpec{"Worker": {
 			Replicas: &w.Replicas, // without it the controller dies of a nil pointer
-			// A pod that was killed is made again. What fails by itself torchrun has started maxRestarts times already, and
-			// its exit code ends the job.
+			// A pod that was killed is made again. What fails by itself torchrun has started maxRestarts times already,
+			// and its exit code ends the job.
 			RestartPolicy: "ExitCode",
 			Template:      template,
 		}},
@@ -38,7 +38,8 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 }
 
 // elasticJobProgram puts into args what the controller leaves out: it hands every container --rdzv_backend=etcd,
-// --rdzv_endpoint, --rdzv_id and --nnodes before its args, and no variables (pytorch/elastic kubernetes/controllers/pod.go).
+// --rdzv_endpoint, --rdzv_id and --nnodes before its args, and no variables (pytorch/elastic
+// kubernetes/controllers/pod.go).
 func elasticJobProgram(job *schema.Job) (command, args []string) {
 	command, args = authorWords(job)
 	own := job.Spec.Launch()
@@ -50,7 +51,8 @@ func elasticJobProgram(job *schema.Job) (command, args []string) {
 		}
 		return launcherWords(), append(append(append(flags, "--"), command...), args...)
 	}
-	if own != nil || job.Spec.Launcher == schema.LauncherEntrypoint { // a launcher already, whose options stand first in args
+	// A launcher already, whose options stand first in args.
+	if own != nil || job.Spec.Launcher == schema.LauncherEntrypoint {
 		return command, append(flags, args...)
 	}
 	if len(command) > 0 {

@@ -67,9 +67,10 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{
 		ObjectMeta: workloadMeta(job, etcdName(job), componentEtcd),
 		Spec: appsv1.StatefulSetSpec{
-			ServiceName:         etcdPeerName(job),
-			Replicas:            &e.Replicas,
-			PodManagementPolicy: appsv1.ParallelPodManagement, // members wait for each other, so none may wait to be created
+			ServiceName: etcdPeerName(job),
+			Replicas:    &e.Replicas,
+			// Members wait for each other, so none may wait to be created.
+			PodManagementPolicy: appsv1.ParallelPodManagement,
 			Selector:            &metav1.LabelSelector{MatchLabels: selector(job, componentEtcd)},
 			Template:            etcdTemplate(job),
 		},
@@ -78,7 +79,8 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentEtcd, e.Storage)}
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
 	} else {
-		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, dataOf(&job.Spec.Roles.Etcd, job.Spec.EtcdDisk()))
+		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes,
+			dataOf(&job.Spec.Roles.Etcd, job.Spec.EtcdDisk()))
 	}
 	set.Spec.Template = patched(job, schema.RoleEtcd, set.Spec.Template)
 	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
@@ -101,7 +103,8 @@ func dataClaim(job *schema.Job, component string, s *schema.EtcdStorage) corev1.
 // dataOfOneRun goes with its StatefulSet.
 func dataOfOneRun() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, // a new run must not meet the state of an old one
+		// A new run must not meet the state of an old one.
+		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 		WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 	}
 }
@@ -116,7 +119,8 @@ func dataOf(role *schema.RolePods, needs resource.Quantity) corev1.Volume {
 
 // serving is what a pod asks for that workers meet in.
 func serving(role *schema.RolePods, disk resource.Quantity) corev1.ResourceRequirements {
-	return askedOr(role.Resources, resource.Quantity{}, resource.Quantity{}, disk) // the others have defaults of the schema's
+	// The others have defaults of the schema's.
+	return askedOr(role.Resources, resource.Quantity{}, resource.Quantity{}, disk)
 }
 
 func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
@@ -126,14 +130,16 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	pod.ServiceAccountName = ""                    // etcd needs neither a cloud role nor the Kubernetes API
 	pod.PriorityClassName = job.Spec.PodPriority() // workers that nobody pushes out need a store that nobody pushes out
 	if e.TLS != nil {
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir, ReadOnly: true})
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir,
+			ReadOnly: true})
 		pod.Volumes = []corev1.Volume{secretVolume("tls", e.TLS.Secret)}
 	}
 	pod.Containers = []corev1.Container{container}
 	pod.TerminationGracePeriodSeconds = ptr[int64](30)
 	if e.Replicas > 1 {
 		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, // one node for all still beats none
+			// One node for all still beats none.
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: selector(job, componentEtcd)},
 		}}
 	}
@@ -197,7 +203,8 @@ func etcdFlags(job *schema.Job) []string {
 		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", scheme, etcdPort(job)),
 		fmt.Sprintf("--advertise-client-urls=%s://%s:%d", scheme, etcdName(job), etcdPort(job)),
 		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", scheme, names.EtcdPeerPort),
-		fmt.Sprintf("--initial-advertise-peer-urls=%s://$(POD_NAME).%s:%d", scheme, etcdPeerName(job), names.EtcdPeerPort),
+		fmt.Sprintf("--initial-advertise-peer-urls=%s://$(POD_NAME).%s:%d", scheme, etcdPeerName(job),
+			names.EtcdPeerPort),
 		"--initial-cluster=" + strings.Join(members, ","),
 		"--initial-cluster-state=new",
 		"--initial-cluster-token=" + job.Metadata.Namespace + "-" + etcdName(job),

@@ -13,8 +13,8 @@ import (
 )
 
 // expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
-// schema or in the escape hatch, and no generator renders. The reference check assumes that they exist, and people see what
-// to create first.
+// schema or in the escape hatch, and no generator renders. The reference check assumes that they exist, and people see
+// what to create first.
 func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
 	names := expectOfQueue(m.Labels)
 	for _, pod := range pods {
@@ -24,7 +24,8 @@ func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
 }
 
 func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
-	if g := job.Spec.Gang; job.Spec.MakesPodGroup() && g.Queue != "" && pod.SchedulerName != "" { // or our PodGroup says so
+	// Or our PodGroup says so.
+	if g := job.Spec.Gang; job.Spec.MakesPodGroup() && g.Queue != "" && pod.SchedulerName != "" {
 		names = append(names, volcanoQueue+g.Queue)
 	}
 	if pod.PriorityClassName != "" {
@@ -33,7 +34,8 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	if pod.RuntimeClassName != nil {
 		names = append(names, "RuntimeClass/"+*pod.RuntimeClassName)
 	}
-	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" && (pod.ServiceAccountName != own || !rendered) &&
+	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" &&
+		(pod.ServiceAccountName != own || !rendered) &&
 		!rendersForSSH(job, "ServiceAccount", pod.ServiceAccountName) {
 		names = append(names, "ServiceAccount/"+pod.ServiceAccountName)
 	}
@@ -121,7 +123,10 @@ func expectOfContainer(c corev1.Container) (names []string) {
 func isTrue(b *bool) bool { return b != nil && *b }
 
 func rendersClaim(job *schema.Job, name string) bool {
-	return slices.ContainsFunc(job.Spec.Storage, func(v schema.Storage) bool { return v.Claim == "" && v.ClaimName(job) == name })
+	return slices.ContainsFunc(job.Spec.Storage, func(v schema.Storage) bool {
+		return v.Claim == "" &&
+			v.ClaimName(job) == name
+	})
 }
 
 // rendersService says whether a Service of that name is the job's own.
@@ -129,7 +134,8 @@ func rendersService(job *schema.Job, name string) bool {
 	if job.Spec.Rendezvous.Store == schema.StoreEtcd && (name == etcdName(job) || name == etcdPeerName(job)) {
 		return true
 	}
-	if job.Spec.Rendezvous.Store == schema.StoreCompanion && (name == companionName(job) || name == companionStatusName(job)) {
+	if job.Spec.Rendezvous.Store == schema.StoreCompanion &&
+		(name == companionName(job) || name == companionStatusName(job)) {
 		return true
 	}
 	return targetOf(job).owns(job, name)

@@ -107,12 +107,12 @@ func gangSum(job *schema.Job, all []role) (sum int32) {
 	return sum
 }
 
-// koordinatorGang declares a gang in Koordinator's keys. Each role is a gang of its own, or workers could stand in for a
-// server, and all are one group, or two jobs could each hold what the other waits for (koordinator#872).
+// koordinatorGang declares a gang in Koordinator's keys. Each role is a gang of its own, or workers could stand in for
+// a server, and all are one group, or two jobs could each hold what the other waits for (koordinator#872).
 //
-// The key total-number is left out, which makes it the minimum. Until 1.6 a Strict gang that found no room is tried again
-// when as many of its pods as that have been tried: with more than there are pods, never. With as many as there are, a
-// change of replicas would change the template, and so replace the pods that run.
+// The key total-number is left out, which makes it the minimum. Until 1.6 a Strict gang that found no room is tried
+// again when as many of its pods as that have been tried: with more than there are pods, never. With as many as there
+// are, a change of replicas would change the template, and so replace the pods that run.
 func koordinatorGang(job *schema.Job, component string) map[string]string {
 	all := roles(job)
 	i := slices.IndexFunc(all, func(r role) bool { return r.component == component })
@@ -167,8 +167,8 @@ func kueueGroup(job *schema.Job) map[string]string {
 	return l
 }
 
-// workloadLabels are the labels of the object that a queue holds back: the one that has the field suspend, and every Job
-// that works for it. Where Kueue manages all Jobs, those without a queue would wait for ever (kueue#7649).
+// workloadLabels are the labels of the object that a queue holds back: the one that has the field suspend, and every
+// Job that works for it. Where Kueue manages all Jobs, those without a queue would wait for ever (kueue#7649).
 func workloadLabels(job *schema.Job) map[string]string {
 	g := job.Spec.Gang
 	if !g.Is(schema.GangKueue) {
@@ -209,7 +209,8 @@ func expectOfVolcano(job *schema.Job) []string {
 	return nil
 }
 
-// suspended is the value of the field suspend; nil where a queue decides, which would otherwise undo it again and again.
+// suspended is the value of the field suspend; nil where a queue decides, which would otherwise undo it again and
+// again.
 func suspended(job *schema.Job) *bool {
 	if job.Spec.Gang.Is(schema.GangKueue) {
 		return nil

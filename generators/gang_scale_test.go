@@ -24,7 +24,8 @@ func TestScaledGang(t *testing.T) {
 				continue
 			}
 			t.Run(target.Framework+"/"+target.Name+"/"+d.Name, func(t *testing.T) {
-				four, six, three := scaled(t, target, feature, 4), scaled(t, target, feature, 6), scaled(t, target, feature, 3)
+				four, six, three := scaled(t, target, feature, 4), scaled(t, target, feature, 6), scaled(t, target,
+					feature, 3)
 				if diff := cmp.Diff(four, six); diff != "" {
 					t.Errorf("four workers become six (-four +six):\n%s", diff)
 				}
@@ -47,7 +48,8 @@ func TestResizable(t *testing.T) {
 			if elastic := strings.Contains(workers, "min"); elastic && !target.Carries("workers.min") {
 				continue
 			}
-			text := workersLine.ReplaceAllString(example(target, "gang.scheduler="+schema.GangKueue), "  workers: {"+workers+"}")
+			text := workersLine.ReplaceAllString(example(target, "gang.scheduler="+schema.GangKueue), "  workers: {"+
+				workers+"}")
 			text = strings.ReplaceAll(text, "  gang: {", "  gang: {minAvailable: 4, ")
 			for _, o := range rendered(t, text) {
 				metadata, _ := o["metadata"].(map[string]any)
@@ -56,7 +58,8 @@ func TestResizable(t *testing.T) {
 				want := target.Name == schema.TargetJob && strings.Contains(workers, "min") &&
 					o["kind"] == "Job" && labels["app.kubernetes.io/component"] == componentWorker
 				if got := annotations[kueueElasticKey] == "true"; got != want {
-					t.Errorf("%s/%s, workers {%s}, %v %v: resizable %v, want %v", target.Framework, target.Name, workers, o["kind"], metadata["name"], got, want)
+					t.Errorf("%s/%s, workers {%s}, %v %v: resizable %v, want %v", target.Framework, target.Name,
+						workers, o["kind"], metadata["name"], got, want)
 				}
 			}
 		}
@@ -93,8 +96,8 @@ func scaled(t *testing.T, target schema.Target, feature string, workers int) map
 	return found
 }
 
-// wholeGang says whether the gang is all workers, however many there are: Kueue admits a whole job, and a PodGroup whose
-// one number counts several roles could else take a worker for a launcher.
+// wholeGang says whether the gang is all workers, however many there are: Kueue admits a whole job, and a PodGroup
+// whose one number counts several roles could else take a worker for a launcher.
 func wholeGang(target schema.Target, feature string) bool {
 	return strings.HasSuffix(feature, schema.GangKueue) || target.Name == schema.TargetMPIJob &&
 		(strings.HasSuffix(feature, schema.GangCoscheduling) || strings.HasSuffix(feature, schema.GangVolcano))

@@ -199,7 +199,8 @@ func queued(t *testing.T, target schema.Target, objects []map[string]any) {
 		if labels[kueueQueueKey] == nil {
 			continue
 		}
-		if component, _ := labels["app.kubernetes.io/component"].(string); slices.Contains(trainers, component) { // or it only helps
+		// Or it only helps.
+		if component, _ := labels["app.kubernetes.io/component"].(string); slices.Contains(trainers, component) {
 			found++
 		}
 		policy, _ := spec["runPolicy"].(map[string]any)

@@ -1,6 +1,7 @@
-// Package generators turns a *schema.Job into typed Kubernetes objects: one function a concern, in a fixed order.
-// A generator cannot fail, since schema.Load refused everything that could go wrong, and it reads neither clock, disk,
-// network nor chance, so that the same job gives the same objects. Objects are complete when they are made: nothing edits them later.
+// Package generators turns a *schema.Job into typed Kubernetes objects: one function a concern, in a fixed order. A
+// generator cannot fail, since schema.Load refused everything that could go wrong, and it reads neither clock, disk,
+// network nor chance, so that the same job gives the same objects. Objects are complete when they are made: nothing
+// edits them later.
 package generators
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// horovodJob is one Indexed Job: every pod runs sshd, and that of index 0 the launcher beside it, since its accelerators
-// train like the others'.
+// horovodJob is one Indexed Job: every pod runs sshd, and that of index 0 the launcher beside it, since its
+// accelerators train like the others'.
 func horovodJob(job *schema.Job) []runtime.Object {
 	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
 		return workerJob(job, name, horovodTemplate(job, name))
@@ -53,7 +53,8 @@ func horovodHosts(job *schema.Job, name string) []string {
 	for i := range out {
 		host := fmt.Sprintf("%s-%d", name, i)
 		if job.Spec.Target == schema.TargetMPIJob {
-			out[i] = host + "." + job.Metadata.Name + "." + job.Metadata.Namespace + ".svc" // as the operator's host file has it
+			// As the operator's host file has it.
+			out[i] = host + "." + job.Metadata.Name + "." + job.Metadata.Namespace + ".svc"
 		} else {
 			out[i] = inService(job, host, workerName(job))
 		}
@@ -75,7 +76,8 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 			"--min-np", processes(w.Min), "--max-np", processes(w.Max),
 			"--host-discovery-script", sshDir+"/discover.sh", "--slots-per-host", strconv.FormatInt(slots, 10),
 			"--elastic-timeout", strconv.FormatInt(seconds(h.ElasticTimeout), 10),
-			"--blacklist-cooldown-range", "30", "300") // a worker that is made again has the name of the one that failed
+			// A worker that is made again has the name of the one that failed.
+			"--blacklist-cooldown-range", "30", "300")
 		if h.ResetLimit > 0 {
 			args = append(args, "--reset-limit", strconv.Itoa(int(h.ResetLimit)))
 		}
@@ -95,13 +97,15 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 
 // launcherVariables is what horovodrun and the mpirun that it becomes read from the environment.
 //
-// mpirun cuts a host's name at its first dot before it dials, and the first part of a pod's name does not resolve; that of Open MPI 5 dials
-// the whole name, and then misses the host's slots. horovodrun, from 0.16.1 to 0.28.1, has no option against it
-// (horovod/runner/mpi_run.py). Open MPI up to 4 reads the one variable, and 5 the other (src/util/proc_info.c in PRRTE).
+// mpirun cuts a host's name at its first dot before it dials, and the first part of a pod's name does not resolve; that
+// of Open MPI 5 dials the whole name, and then misses the host's slots. horovodrun, from 0.16.1 to 0.28.1, has no
+// option against it (horovod/runner/mpi_run.py). Open MPI up to 4 reads the one variable, and 5 the other
+// (src/util/proc_info.c in PRRTE).
 func launcherVariables(job *schema.Job) (env []corev1.EnvVar) {
 	if job.Spec.Framework == schema.FrameworkByteScheduler {
 		// The option has two names, --horovod-start-timeout in 0.16.1 and --start-timeout since; the variable has one.
-		env = append(env, corev1.EnvVar{Name: schema.HorovodStartTimeout, Value: strconv.FormatInt(seconds(job.Spec.Horovod.StartTimeout), 10)})
+		env = append(env, corev1.EnvVar{Name: schema.HorovodStartTimeout,
+			Value: strconv.FormatInt(seconds(job.Spec.Horovod.StartTimeout), 10)})
 	}
 	if !job.Spec.Mpirun() {
 		return env
@@ -132,5 +136,6 @@ func horovodService(job *schema.Job) []runtime.Object {
 	if !job.Spec.OverSSH() {
 		return workerService(job)
 	}
-	return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker), port("ssh", job.Spec.SSH.Port))}
+	return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker),
+		port("ssh", job.Spec.SSH.Port))}
 }

@@ -29,8 +29,8 @@ const (
 	schedulerUser      = int64(65534) // images/tegen-scheduler's
 )
 
-// Install is everything that the scheduler needs in a cluster, in the order of being referred to. What Kubernetes brings
-// itself is only named: the namespaces kube-system and default, and the roles of its own scheduler.
+// Install is everything that the scheduler needs in a cluster, in the order of being referred to. What Kubernetes
+// brings itself is only named: the namespaces kube-system and default, and the roles of its own scheduler.
 func Install(i *Installation) []runtime.Object {
 	var out []runtime.Object
 	if !i.builtIn() {
@@ -96,9 +96,11 @@ func (i *Installation) quota() *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{
 		ObjectMeta: i.meta(names.Scheduler),
 		Spec: corev1.ResourceQuotaSpec{
-			Hard: corev1.ResourceList{corev1.ResourcePods: quantity(2 * int64(i.Replicas))}, // old and new ones, in a rollout
+			// Old and new ones, in a rollout.
+			Hard: corev1.ResourceList{corev1.ResourcePods: quantity(2 * int64(i.Replicas))},
 			ScopeSelector: &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{
-				ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{criticalClass},
+				ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn,
+				Values: []string{criticalClass},
 			}}},
 		},
 	}
@@ -144,10 +146,12 @@ func (i *Installation) deployment() *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &i.Replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: i.selector()},
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
-				MaxUnavailable: ptr(intstr.FromInt32(0)), // a new one stands by, its caches filled, before an old one goes
-				MaxSurge:       ptr(intstr.FromInt32(1)),
-			}},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{
+					// A new one stands by, its caches filled, before an old one goes.
+					MaxUnavailable: ptr(intstr.FromInt32(0)),
+					MaxSurge:       ptr(intstr.FromInt32(1)),
+				}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: i.labels()}, Spec: i.podSpec()},
 		},
 	}
@@ -162,14 +166,17 @@ func (i *Installation) podSpec() corev1.PodSpec {
 		TerminationGracePeriodSeconds: ptr[int64](30),
 		SecurityContext:               podSecurityContext(schedulerUser, schedulerUser, schedulerUser),
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
-			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, // one node for all still beats none
-			LabelSelector:  &metav1.LabelSelector{MatchLabels: i.selector()},
-			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey}, // or pods that a rollout is about to end count too
+			// One node for all still beats none.
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: i.selector()},
+			// Or pods that a rollout is about to end count too.
+			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
 		}},
-		Volumes: []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: i.configName()},
-			DefaultMode:          ptr[int32](0o444),
-		}}}},
+		Volumes: []corev1.Volume{{Name: "config",
+			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: i.configName()},
+				DefaultMode:          ptr[int32](0o444),
+			}}}},
 		Containers: []corev1.Container{i.container()},
 	}
 }
@@ -184,12 +191,15 @@ func (i *Installation) container() corev1.Container {
 		}
 	}
 	resources := fixed(resource.MustParse("2"), resource.MustParse("1Gi"), resource.MustParse("256Mi"))
-	resources.Requests[corev1.ResourceCPU] = resource.MustParse("250m") // one of them only stands by, and bursts of pods are short
+	// One of them only stands by, and bursts of pods are short.
+	resources.Requests[corev1.ResourceCPU] = resource.MustParse("250m")
 	return corev1.Container{
-		Name:            names.Scheduler,
-		Image:           i.Image,
-		Args:            []string{"--config=" + schedulerConfigDir + "/config.yaml"}, // to which the image's entrypoint is the program
-		Ports:           []corev1.ContainerPort{{Name: "https", ContainerPort: schedulerPort, Protocol: corev1.ProtocolTCP}},
+		Name:  names.Scheduler,
+		Image: i.Image,
+		// To which the image's entrypoint is the program.
+		Args: []string{"--config=" + schedulerConfigDir + "/config.yaml"},
+		Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: schedulerPort,
+			Protocol: corev1.ProtocolTCP}},
 		Resources:       resources,
 		StartupProbe:    probe("/livez", 2, 60),
 		LivenessProbe:   probe("/livez", 10, 6), // it also fails where a leader cannot renew its Lease and did not end

@@ -16,24 +16,30 @@ func (i *Installation) account() *corev1.ServiceAccount {
 
 // access is what the scheduler may do. Kubernetes keeps the roles of its own scheduler in step with what the framework
 // and the plugins in it read, release by release, so they are bound rather than copied
-// (plugin/pkg/auth/authorizer/rbac/bootstrappolicy). Two rules are ours: for gangs that Kubernetes declares itself, since
-// the system's role has them only where a feature gate is on, and for a Lease, since the system's role names its own.
+// (plugin/pkg/auth/authorizer/rbac/bootstrappolicy). Two rules are ours: for gangs that Kubernetes declares itself,
+// since the system's role has them only where a feature gate is on, and for a Lease, since the system's role names its
+// own.
 func (i *Installation) access() []runtime.Object {
 	groups := &rbacv1.ClusterRole{ObjectMeta: i.clusterMeta("podgroups"), Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups"},
+			Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups/status"}, Verbs: []string{"patch"}},
 	}}
 	lease := &rbacv1.Role{ObjectMeta: i.meta(names.Scheduler), Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}}, // which no name can limit
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{i.Lease}, Verbs: []string{"get", "update"}},
+		// Which no name can limit.
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{i.Lease},
+			Verbs: []string{"get", "update"}},
 	}}
 	authentication := i.clusterMeta("authentication-reader")
-	authentication.Namespace = metav1.NamespaceSystem // where the API server says how it authenticates those who ask for metrics
+	// Where the API server says how it authenticates those who ask for metrics.
+	authentication.Namespace = metav1.NamespaceSystem
 	return []runtime.Object{
 		groups,
 		i.clusterBinding("podgroups", groups.Name),
 		i.clusterBinding("kube-scheduler", "system:kube-scheduler"),
-		i.clusterBinding("volume-scheduler", "system:volume-scheduler"), // to bind claims that wait for a first consumer
+		// To bind claims that wait for a first consumer.
+		i.clusterBinding("volume-scheduler", "system:volume-scheduler"),
 		lease,
 		i.binding(i.meta(names.Scheduler), lease.Name),
 		i.binding(authentication, "extension-apiserver-authentication-reader"),

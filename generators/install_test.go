@@ -54,7 +54,8 @@ func TestInstallProperties(t *testing.T) {
 		for _, wrong := range restricted(found[0].spec) {
 			t.Errorf("restricted: %s", wrong)
 		}
-		if c := found[0].spec.Containers[0]; c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
+		if c := found[0].spec.Containers[0]; c.SecurityContext.ReadOnlyRootFilesystem == nil ||
+			!*c.SecurityContext.ReadOnlyRootFilesystem {
 			t.Error("the root filesystem can be written to")
 		}
 	})
@@ -79,7 +80,8 @@ func TestInstallRules(t *testing.T) {
 					t.Errorf("a rule with a wildcard: %+v", r)
 				}
 			}
-			if slices.Contains(r.Resources, "leases") && !slices.Equal(r.Verbs, []string{"create"}) && !slices.Equal(r.ResourceNames, []string{i.Lease}) {
+			if slices.Contains(r.Resources, "leases") && !slices.Equal(r.Verbs, []string{"create"}) &&
+				!slices.Equal(r.ResourceNames, []string{i.Lease}) {
 				t.Errorf("other Leases than the scheduler's own: %+v", r)
 			}
 		}
@@ -104,7 +106,8 @@ func TestInstallBindings(t *testing.T) {
 				t.Errorf("%s: subjects (-want +got):\n%s", binding, diff)
 			}
 			rendered := slices.ContainsFunc(objs, func(obj runtime.Object) bool {
-				return id(t, obj) == role.Kind+"/"+role.Name && (role.Kind == "ClusterRole" || meta(t, obj).GetNamespace() == namespace)
+				return id(t, obj) == role.Kind+"/"+role.Name &&
+					(role.Kind == "ClusterRole" || meta(t, obj).GetNamespace() == namespace)
 			})
 			if !rendered {
 				system = append(system, role.Kind+" "+namespace+"/"+role.Name)
@@ -118,7 +121,8 @@ func TestInstallBindings(t *testing.T) {
 		}
 		slices.Sort(system)
 		if diff := cmp.Diff([]string{
-			"ClusterRole /system:kube-scheduler", "ClusterRole /system:volume-scheduler", "Role kube-system/extension-apiserver-authentication-reader",
+			"ClusterRole /system:kube-scheduler", "ClusterRole /system:volume-scheduler",
+			"Role kube-system/extension-apiserver-authentication-reader",
 		}, system); diff != "" {
 			t.Errorf("roles that the cluster must have (-want +got):\n%s", diff)
 		}
@@ -165,7 +169,8 @@ func TestInstallConfig(t *testing.T) {
 		if p.Volumes[0].ConfigMap.Name != m.Name {
 			t.Errorf("the pods mount %s, not %s", p.Volumes[0].ConfigMap.Name, m.Name)
 		}
-		if want := "--config=" + p.Containers[0].VolumeMounts[0].MountPath + "/config.yaml"; !slices.Equal(p.Containers[0].Args, []string{want}) {
+		if want := "--config=" + p.Containers[0].VolumeMounts[0].MountPath +
+			"/config.yaml"; !slices.Equal(p.Containers[0].Args, []string{want}) {
 			t.Errorf("arguments %q, want %s", p.Containers[0].Args, want)
 		}
 	}
@@ -190,10 +195,12 @@ func TestInstallNamespace(t *testing.T) {
 	}
 	quota := all[*corev1.ResourceQuota](objs)[0].Spec
 	d := all[*appsv1.Deployment](objs)[0].Spec
-	if most := int64(*d.Replicas) + int64(d.Strategy.RollingUpdate.MaxSurge.IntValue()); quota.Hard.Pods().Value() < most {
+	if most := int64(*d.Replicas) + int64(d.Strategy.RollingUpdate.MaxSurge.IntValue()); quota.Hard.Pods().
+		Value() < most {
 		t.Errorf("%s pods may be critical; a rollout has %d", quota.Hard.Pods(), most)
 	}
-	if class := d.Template.Spec.PriorityClassName; !slices.Contains(quota.ScopeSelector.MatchExpressions[0].Values, class) {
+	if class := d.Template.Spec.PriorityClassName; !slices.Contains(quota.ScopeSelector.MatchExpressions[0].Values,
+		class) {
 		t.Errorf("the quota is not for %s", class)
 	}
 	for _, namespace := range []string{"kube-system", "kube-public", "kube-node-lease", "default"} {

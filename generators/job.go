@@ -81,8 +81,8 @@ func success(job *schema.Job) *batchv1.SuccessPolicyRule {
 	case job.Spec.Horovodrun(): // workers only serve: they end when the launcher, beside worker 0, has
 		return &batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0")}
 	case min < job.Spec.Workers.Max: // not the replicas, which change while it runs: this field cannot
-		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is done.
-		// Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891).
+		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is
+		// done. Those that trained leave together, within the 300 s of torchrun's exit barrier (pytorch#118891).
 		return &batchv1.SuccessPolicyRule{SucceededCount: &min}
 	}
 	return nil
@@ -106,8 +106,8 @@ func roleJob(job *schema.Job, name, component string, spec batchv1.JobSpec) *bat
 	return j
 }
 
-// indexedJobSpec is an Indexed Job: each pod keeps its index, and with it its name, when it is replaced. What starts and
-// ends the whole is left to the object that it becomes part of.
+// indexedJobSpec is an Indexed Job: each pod keeps its index, and with it its name, when it is replaced. What starts
+// and ends the whole is left to the object that it becomes part of.
 func indexedJobSpec(job *schema.Job, r role, template corev1.PodTemplateSpec) batchv1.JobSpec {
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
 	template = patched(job, r.component, template)
@@ -135,9 +135,9 @@ func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.Job
 	return w
 }
 
-// patched merges the author's escape hatch of a role, in which the role's own container is called like the role, and then
-// gives that container the name that the target's API expects, and the first place, where some controllers and people
-// look.
+// patched merges the author's escape hatch of a role, in which the role's own container is called like the role, and
+// then gives that container the name that the target's API expects, and the first place, where some controllers and
+// people look.
 func patched(job *schema.Job, role string, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	own := template.Spec.Containers[0].Name
 	if role == own || schema.Trains(role) {

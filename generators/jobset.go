@@ -24,7 +24,10 @@ func torchJobSet(job *schema.Job) []runtime.Object {
 		maps.Copy(set.Labels, workloadLabels(job))
 		expect(job, &set.ObjectMeta, child.Template.Spec)
 		return set
-	}, func(set *apis.JobSet) []any { return []any{set.Spec.ReplicatedJobs, set.Spec.Network} })) // its size too: ElasticJobSet is off by default
+	}, func(set *apis.JobSet) []any {
+		return []any{set.Spec.ReplicatedJobs,
+			set.Spec.Network}
+	})) // its size too: ElasticJobSet is off by default
 }
 
 // jobSetSpec is a JobSet of one Job. A failed Job fails it, since no failure policy restarts it: how often pods may

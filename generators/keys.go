@@ -47,7 +47,8 @@ func keys(job *schema.Job) []runtime.Object {
 		&rbacv1.Role{
 			ObjectMeta: meta(job, keygenName(job), componentKeygen),
 			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{sshName(job)}, Verbs: []string{"get", "patch"},
+				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{sshName(job)},
+				Verbs: []string{"get", "patch"},
 			}},
 		},
 		&rbacv1.RoleBinding{
@@ -101,7 +102,8 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 		},
 		Resources:       helping(job),
 		SecurityContext: containerSecurity(true),
-		VolumeMounts:    []corev1.VolumeMount{mount, {Name: "ssh-keys", MountPath: keysDir, ReadOnly: true}, passwdMount},
+		VolumeMounts: []corev1.VolumeMount{mount, {Name: "ssh-keys", MountPath: keysDir, ReadOnly: true},
+			passwdMount},
 	}}
 	mount.ReadOnly = true
 	pod.Containers = []corev1.Container{{
@@ -117,5 +119,6 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{mount, {Name: "tmp", MountPath: "/tmp"}},
 	}}
-	return patched(job, schema.RoleHelper, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentKeygen)}, Spec: pod})
+	return patched(job, schema.RoleHelper,
+		corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentKeygen)}, Spec: pod})
 }

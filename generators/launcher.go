@@ -44,7 +44,8 @@ func installLauncher(job *schema.Job) corev1.Container {
 		Name:            "install-launcher",
 		Image:           job.Spec.Images.Rendezvous,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-		Args:            []string{"install", launcherDir + "/" + names.Rendezvous}, // to which the image's entrypoint is the program
+		// To which the image's entrypoint is the program.
+		Args:            []string{"install", launcherDir + "/" + names.Rendezvous},
 		Resources:       small(job),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{{Name: "launcher", MountPath: launcherDir}},

@@ -74,8 +74,8 @@ func podLabels(job *schema.Job, component string) map[string]string {
 	return l
 }
 
-// imageOf is the image whose version a component's pods carry. A component's own: a new training image must neither restart
-// etcd nor change the template of a prefetch Job, which no API server accepts.
+// imageOf is the image whose version a component's pods carry. A component's own: a new training image must neither
+// restart etcd nor change the template of a prefetch Job, which no API server accepts.
 func imageOf(job *schema.Job, component string) string {
 	switch component {
 	case componentEtcd:

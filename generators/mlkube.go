@@ -11,8 +11,8 @@ import (
 )
 
 // mxJobMlkube is a job of MXNet's first operator, which makes a Job for each pod and a Service for the scheduler's. It
-// gives containers their first five variables by number, so that they must come without any (deepinsight/mxnet-operator,
-// branch 1.7, pkg/trainer/replicas.go).
+// gives containers their first five variables by number, so that they must come without any
+// (deepinsight/mxnet-operator, branch 1.7, pkg/trainer/replicas.go).
 func mxJobMlkube(job *schema.Job) []runtime.Object {
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	spec := apis.MxJobSpec{RuntimeID: runtimeID(job), JobMode: job.Spec.MXNet.Mode}
@@ -21,8 +21,10 @@ func mxJobMlkube(job *schema.Job) []runtime.Object {
 		pod := psPodSpec(job, r.component)
 		pod.bare = true
 		template := mxnetTemplate(job, pod)
-		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure // it learns of a failure from the restarted container
-		replicas := apis.MxReplicaSpec{MxReplicaType: strings.ToUpper(r.component), Replicas: &r.replicas, Template: &template}
+		// It learns of a failure from the restarted container.
+		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		replicas := apis.MxReplicaSpec{MxReplicaType: strings.ToUpper(r.component), Replicas: &r.replicas,
+			Template: &template}
 		if r.component == componentScheduler {
 			replicas.PsRootPort = &job.Spec.Servers.Port
 		}

@@ -57,11 +57,12 @@ func TestMpirunIsToldToKeepNames(t *testing.T) {
 	}
 }
 
-// TestMpirunDials has the real mpirun dial what is rendered, with the flags that the real horovodrun gives it: the names
-// that it hands to ssh are whole, for no shorter name of a pod resolves.
+// TestMpirunDials has the real mpirun dial what is rendered, with the flags that the real horovodrun gives it: the
+// names that it hands to ssh are whole, for no shorter name of a pod resolves.
 func TestMpirunDials(t *testing.T) {
 	need(t, "mpirun")
-	for _, spec := range [][]string{{"framework: bytescheduler"}, {"framework: horovod", "horovod: {controller: mpi}"}} {
+	for _, spec := range [][]string{{"framework: bytescheduler"},
+		{"framework: horovod", "horovod: {controller: mpi}"}} {
 		c := mpiLauncher(t, append(spec, "workers: {replicas: 3}")...)
 		const domain = ".resnet-worker.ml.svc.cluster.local"
 		hosts := "resnet-worker-0" + domain + ":1,resnet-worker-1" + domain + ":1,resnet-worker-2" + domain + ":1"
@@ -74,7 +75,8 @@ while [ "$(wc -l <` + dir + `/dialed)" -lt 3 ] && [ "$n" -lt 100 ]; do sleep 0.1
 exit 1
 `}, 0o755)
 		c.Command = strings.Fields("mpirun --allow-run-as-root --tag-output -np 3 -H " + hosts +
-			" -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -mca plm_rsh_args -p_12345 -mca btl_tcp_if_include eth0 true")
+			" -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -mca plm_rsh_args -p_12345 -mca " +
+			"btl_tcp_if_include eth0 true")
 		c.Command[slices.Index(c.Command, "-p_12345")] = "-p 12345"
 		c.Args = nil
 		out, err := start(t, c, "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "HOME="+dir)
@@ -90,7 +92,8 @@ exit 1
 			got = append(got, strings.Fields(line[i:])[0])
 		}
 		slices.Sort(got)
-		if diff := cmp.Diff([]string{"resnet-worker-0" + domain, "resnet-worker-1" + domain, "resnet-worker-2" + domain}, got); diff != "" {
+		if diff := cmp.Diff([]string{"resnet-worker-0" + domain, "resnet-worker-1" + domain,
+			"resnet-worker-2" + domain}, got); diff != "" {
 			t.Errorf("%q: ssh dialled (-want +got):\n%s\n%s", spec, diff, out)
 		}
 	}
@@ -100,8 +103,10 @@ exit 1
 // (parse_args in horovod/run/run.py). It takes a timeout under another name than later ones, so a variable has it.
 func TestByteSchedulersHorovodrun(t *testing.T) {
 	options := []string{"-np", "-p", "-H"}
-	for _, spec := range [][]string{{"workers: {replicas: 2, processes: 4}"}, {"target: mpijob"}, {"network: {host: true, interface: ens5}"}} {
-		c := mpiLauncher(t, append(spec, "framework: bytescheduler", "horovod: {startTimeout: 7m}", "command: [python]", "args: [train.py]")...)
+	for _, spec := range [][]string{{"workers: {replicas: 2, processes: 4}"}, {"target: mpijob"},
+		{"network: {host: true, interface: ens5}"}} {
+		c := mpiLauncher(t, append(spec, "framework: bytescheduler", "horovod: {startTimeout: 7m}", "command: [python]",
+			"args: [train.py]")...)
 		if c.Args[0] != "horovodrun" {
 			t.Fatalf("%q: %q", spec, c.Args)
 		}

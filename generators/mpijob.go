@@ -27,8 +27,11 @@ func mpiJob(job *schema.Job) []runtime.Object {
 			SchedulingPolicy:        mpiScheduling(job),
 		},
 		MPIReplicaSpecs: map[string]apis.ReplicaSpec{
-			apis.MPILauncher: {Replicas: ptr[int32](1), RestartPolicy: string(corev1.RestartPolicyNever), Template: launcher}, // a pod a try keeps its logs
-			apis.MPIWorker:   {Replicas: &job.Spec.Workers.Replicas, RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker},
+			// A pod a try keeps its logs.
+			apis.MPILauncher: {Replicas: ptr[int32](1), RestartPolicy: string(corev1.RestartPolicyNever),
+				Template: launcher},
+			apis.MPIWorker: {Replicas: &job.Spec.Workers.Replicas,
+				RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker},
 		},
 	}
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
@@ -54,12 +57,13 @@ func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
 	spec := podSpecOf(job, componentLauncher)
 	spec.command = []string{"sh", sshDir + "/launcher.sh"}
 	spec.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
-	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), byteSchedulerEnv(job, hosts[0])...)
+	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...),
+		byteSchedulerEnv(job, hosts[0])...)
 	return withSSH(job, workerName(job), workerTemplate(job, spec))
 }
 
-// launcherCreation is when the launcher is made: a member of a gang with the others, or the gang would wait for it, and it
-// for the gang. It waits for workers itself, too: an MPIJob that was suspended has a launcher before it has workers.
+// launcherCreation is when the launcher is made: a member of a gang with the others, or the gang would wait for it, and
+// it for the gang. It waits for workers itself, too: an MPIJob that was suspended has a launcher before it has workers.
 func launcherCreation(job *schema.Job) string {
 	if job.Spec.Gang.Active() {
 		return "AtStartup"
@@ -73,7 +77,8 @@ func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
 		return nil
 	}
 	g := job.Spec.Gang
-	p := &apis.SchedulingPolicy{MinAvailable: ptr(gangSum(job, roles(job))), Queue: g.Queue, PriorityClass: job.Spec.PodPriority()}
+	p := &apis.SchedulingPolicy{MinAvailable: ptr(gangSum(job, roles(job))), Queue: g.Queue,
+		PriorityClass: job.Spec.PodPriority()}
 	if g.Is(schema.GangCoscheduling) {
 		p.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
 	}

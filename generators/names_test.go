@@ -23,22 +23,28 @@ func TestLongestNames(t *testing.T) {
 		"etcd":         {"rendezvous: {backend: etcd-v3, store: etcd, etcd: {replicas: 5, storage: {size: 4Gi}}}"},
 		"named etcd": {"rendezvous: {backend: etcd, store: etcd, etcd: {name: " + "e" + strings.Repeat("t", 46) +
 			", replicas: 5, storage: {size: 4Gi}}}"},
-		"companion":         {rendezvousImage},
-		"named companion":   {rendezvousImage, "rendezvous: {companion: {name: " + "m" + strings.Repeat("e", 46) + "}}"},
-		"gateways":          {rendezvousImage, "rendezvous: {backend: etcd, companion: {etcd: {endpoints: ['http://etcd:2379']}}}"},
-		"dataset":           {"storage: [{name: " + volume + ", mountPath: /data, " + dataset + "}]"},
-		"hashed dataset":    {"hashedNames: true", "storage: [{name: " + volume + ", mountPath: /data, " + dataset + "}]"},
-		"dataset on EFS":    {"storage: [{name: " + volume + ", mountPath: /data, efs: {fileSystem: fs-01234567}, " + dataset + "}]"},
-		"provisioned EFS":   {"storage: [{name: " + volume + ", mountPath: /data, efs: {fileSystem: fs-01234567, provision: {}}}]"},
+		"companion":       {rendezvousImage},
+		"named companion": {rendezvousImage, "rendezvous: {companion: {name: " + "m" + strings.Repeat("e", 46) + "}}"},
+		"gateways": {rendezvousImage, "rendezvous: {backend: etcd, companion: {etcd: {endpoints: " +
+			"['http://etcd:2379']}}}"},
+		"dataset":        {"storage: [{name: " + volume + ", mountPath: /data, " + dataset + "}]"},
+		"hashed dataset": {"hashedNames: true", "storage: [{name: " + volume + ", mountPath: /data, " + dataset + "}]"},
+		"dataset on EFS": {"storage: [{name: " + volume + ", mountPath: /data, efs: {fileSystem: fs-01234567}, " +
+			dataset + "}]"},
+		"provisioned EFS": {"storage: [{name: " + volume + ", mountPath: /data, efs: {fileSystem: fs-01234567, " +
+			"provision: {}}}]"},
 		"long tag":          {"image: example.org/train:" + tag, "images: {fetch: 'example.org/fetch:" + tag + "'}"},
 		"created namespace": {"createNamespace: true"},
 		"jobset":            {"workers: {replicas: 4096}", "target: jobset"},
 		"trainjob":          {"workers: {replicas: 4096}", "target: trainjob"},
 		"vcjob":             {"workers: {replicas: 4096}", "target: vcjob"},
 		"hashed vcjob":      {"workers: {replicas: 4096}", "target: vcjob", "hashedNames: true"},
-		"servers":           {"framework: mxnet", "workers: {replicas: 4096}", "servers: {replicas: 1024}", "hashedNames: true"},
-		"MXJob":             {"framework: mxnet", "target: mxjob", "workers: {replicas: 4096}", "servers: {replicas: 1024}"},
-		"MxJob":             {"framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 4096}", "servers: {replicas: 1024}"},
+		"servers": {"framework: mxnet", "workers: {replicas: 4096}", "servers: {replicas: 1024}",
+			"hashedNames: true"},
+		"MXJob": {"framework: mxnet", "target: mxjob", "workers: {replicas: 4096}",
+			"servers: {replicas: 1024}"},
+		"MxJob": {"framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 4096}",
+			"servers: {replicas: 1024}"},
 	}
 	for what, spec := range cases {
 		t.Run(what, func(t *testing.T) {
@@ -61,12 +67,16 @@ func TestLongestNames(t *testing.T) {
 
 // TestLongestGivenNames: names that an author gives are as long as Kubernetes allows, and what derives from them fits.
 func TestLongestGivenNames(t *testing.T) {
-	long := strings.Repeat("a", 63) + "." + strings.Repeat("b", 63) + "." + strings.Repeat("c", 63) + "." + strings.Repeat("d", 61) // 253
+	// 253
+	long := strings.Repeat("a", 63) + "." + strings.Repeat("b", 63) + "." + strings.Repeat("c", 63) + "." +
+		strings.Repeat("d", 61)
 	cases := map[string][]string{
 		"existing claim": {"storage: [{mountPath: /data, claim: " + long + "}]"},
 		"dynamic claim":  {"storage: [{mountPath: /data, dynamic: {claim: " + long + "}}]"},
-		"account":        {"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/train', serviceAccount: " + long + "}}"},
-		"volume":         {"storage: [{mountPath: /data, nfs: {server: nfs, path: /x, claim: " + long + ", volume: " + long + "}}]"},
+		"account": {"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/train', serviceAccount: " + long +
+			"}}"},
+		"volume": {"storage: [{mountPath: /data, nfs: {server: nfs, path: /x, claim: " + long + ", volume: " +
+			long + "}}]"},
 	}
 	for what, spec := range cases {
 		t.Run(what, func(t *testing.T) {
@@ -78,8 +88,10 @@ func TestLongestGivenNames(t *testing.T) {
 	}
 	// A volume's name is made of the namespace and the claim's where none is set.
 	for what, text := range map[string]string{
-		"claim of a volume":       job("storage: [{mountPath: /data, nfs: {server: nfs, path: /x, claim: " + long + "}}]"),
-		"claim of a class":        job("storage: [{mountPath: /data, efs: {fileSystem: fs-01234567, claim: " + long + ", provision: {}}}]"),
+		"claim of a volume": job("storage: [{mountPath: /data, nfs: {server: nfs, path: /x, claim: " + long +
+			"}}]"),
+		"claim of a class": job("storage: [{mountPath: /data, efs: {fileSystem: fs-01234567, claim: " + long +
+			", provision: {}}}]"),
 		"claim beyond Kubernetes": job("storage: [{mountPath: /data, claim: " + long + "e}]"),
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -100,12 +112,15 @@ func TestNoTwoNamesMeet(t *testing.T) {
 		texts(t, objects(job)) // reports what occurs twice
 	})
 	for what, spec := range map[string][]string{
-		"one claim mounted twice": {"storage: [{name: a, mountPath: /a, dynamic: {claim: c}}, {name: b, mountPath: /b, dynamic: {claim: c}}]"},
+		"one claim mounted twice": {"storage: [{name: a, mountPath: /a, dynamic: {claim: c}}, {name: b, " +
+			"mountPath: /b, dynamic: {claim: c}}]"},
 		"two datasets": {"storage: [{name: a, mountPath: /a, claim: x, dataset: {url: 'http://x.org/a.zip'}}, " +
 			"{name: b, mountPath: /b, claim: x, dataset: {url: 'http://x.org/a.zip'}}]"},
-		"two datasets, hashed": {"hashedNames: true", "storage: [{name: a, mountPath: /a, claim: x, dataset: {url: 'http://x.org/a.zip'}}, " +
+		"two datasets, hashed": {"hashedNames: true", "storage: [{name: a, mountPath: /a, claim: x, " +
+			"dataset: {url: 'http://x.org/a.zip'}}, " +
 			"{name: b, mountPath: /b, claim: x, dataset: {url: 'http://x.org/a.zip'}}]"},
-		"etcd named like the workers":         {"rendezvous: {backend: etcd, store: etcd, etcd: {name: resnet-worker}}"},
+		"etcd named like the workers": {"rendezvous: {backend: etcd, store: etcd, " +
+			"etcd: {name: resnet-worker}}"},
 		"etcd's peers named like the workers": {"rendezvous: {backend: etcd, store: etcd, etcd: {name: resnet}}"},
 		"account named like the job":          {"identity: {podIdentity: {serviceAccount: resnet}}"},
 	} {
@@ -127,7 +142,8 @@ func TestNoTwoNamesMeet(t *testing.T) {
 func TestLongNamesDiffer(t *testing.T) {
 	name := func(last string) string {
 		long := strings.Repeat(strings.Repeat("a", 62)+".", 3) + strings.Repeat("a", 60) + last
-		return all[*corev1.PersistentVolume](objects(load(t, job("storage: [{mountPath: /data, nfs: {server: nfs, path: /x, claim: "+long+"}}]"))))[0].Name
+		return all[*corev1.PersistentVolume](objects(load(t, job("storage: [{mountPath: /data, nfs: {server: nfs, "+
+			"path: /x, claim: "+long+"}}]"))))[0].Name
 	}
 	if a, b := name("x"), name("y"); a == b {
 		t.Errorf("two claims have the volume %s", a)

@@ -35,7 +35,8 @@ func podSpec(job *schema.Job, role *schema.RolePods) corev1.PodSpec {
 	return spec
 }
 
-// ownSecurity is that of pods with images of tegen's choice: where the author's run as their image's user, these do not.
+// ownSecurity is that of pods with images of tegen's choice: where the author's run as their image's user, these do
+// not.
 func ownSecurity(s *schema.Security) *corev1.PodSecurityContext {
 	number := func(id schema.ID) int64 {
 		if id.Number == nil {
@@ -51,7 +52,8 @@ const nobody = 65534
 // trainingSecurity is that of pods with the author's images, which may be left their own user and rights.
 func trainingSecurity(s *schema.Security) *corev1.PodSecurityContext {
 	c := podSecurityContext(0, 0, 0)
-	c.RunAsNonRoot, c.RunAsUser, c.RunAsGroup, c.FSGroup = nil, s.RunAsUser.Number, s.RunAsGroup.Number, s.FSGroup.Number
+	c.RunAsNonRoot, c.RunAsUser, c.RunAsGroup, c.FSGroup = nil, s.RunAsUser.Number, s.RunAsGroup.Number,
+		s.FSGroup.Number
 	if s.RunAsUser.Number != nil {
 		c.RunAsNonRoot = ptr(!s.RunAsUser.Is(0))
 	}
@@ -118,7 +120,8 @@ func asked(c *schema.Compute) corev1.ResourceRequirements {
 
 // askedOr is asked, with amounts for what the author says nothing of.
 func askedOr(c schema.Compute, cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
-	for own, otherwise := range map[*schema.Amount]resource.Quantity{&c.CPU: cpu, &c.Memory: memory, &c.EphemeralStorage: disk} {
+	for own, otherwise := range map[*schema.Amount]resource.Quantity{&c.CPU: cpu, &c.Memory: memory,
+		&c.EphemeralStorage: disk} {
 		if own.IsZero() {
 			own.Quantity = otherwise
 		}
@@ -126,9 +129,9 @@ func askedOr(c schema.Compute, cpu, memory, disk resource.Quantity) corev1.Resou
 	return asked(&c)
 }
 
-// small is what helper containers need: they copy, unpack and wait. With less CPU they only take longer, so none asks for
-// more than a worker or a server: one that runs before it would raise what the whole pod asks for. Where a worker asks for
-// nothing of a resource, they do not either.
+// small is what helper containers need: they copy, unpack and wait. With less CPU they only take longer, so none asks
+// for more than a worker or a server: one that runs before it would raise what the whole pod asks for. Where a worker
+// asks for nothing of a resource, they do not either.
 func small(job *schema.Job) corev1.ResourceRequirements {
 	r := helperAmounts()
 	for _, role := range []string{componentWorker, componentServer} {
@@ -155,14 +158,16 @@ func helperAmounts() corev1.ResourceRequirements {
 func helping(job *schema.Job) corev1.ResourceRequirements {
 	r := helperAmounts().Requests
 	maps.Copy(r, small(job).Requests)
-	return askedOr(job.Spec.Roles.Helper.Resources, r[corev1.ResourceCPU], r[corev1.ResourceMemory], r[corev1.ResourceEphemeralStorage])
+	return askedOr(job.Spec.Roles.Helper.Resources, r[corev1.ResourceCPU], r[corev1.ResourceMemory],
+		r[corev1.ResourceEphemeralStorage])
 }
 
 func scratch(name string, size resource.Quantity) corev1.Volume { return scratchOf(name, &size) }
 
 // scratchOf is scratch space of any size where that is nil.
 func scratchOf(name string, size *resource.Quantity) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: size}}}
+	return corev1.Volume{Name: name,
+		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: size}}}
 }
 
 func secretVolume(name, secret string) corev1.Volume {

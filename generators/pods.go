@@ -19,7 +19,8 @@ func torchPods(job *schema.Job) []runtime.Object {
 		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		template.Spec.ActiveDeadlineSeconds = deadline(job)
 		if job.Spec.Suspend {
-			template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "tegen.dev/suspended"}} // a pod cannot be suspended otherwise
+			// A pod cannot be suspended otherwise.
+			template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "tegen.dev/suspended"}}
 		}
 		template = patched(job, componentWorker, template)
 		pod := &corev1.Pod{ObjectMeta: workloadMeta(job, podWorkerName(job, i), componentWorker), Spec: template.Spec}

@@ -21,8 +21,8 @@ import (
 const (
 	// fetchScript is idempotent: a marker says that the data is there. It is resumable: a partial download is kept, and
 	// a whole one gets a name of its own, since servers refuse to resume it (curl#6740). The attempts are the script's,
-	// not curl's, which starts each from where the first one did. What a sum does not vouch for and cannot be unpacked is
-	// deleted, or no attempt would ever succeed.
+	// not curl's, which starts each from where the first one did. What a sum does not vouch for and cannot be unpacked
+	// is deleted, or no attempt would ever succeed.
 	fetchScript = `set -eu
 if [ -e "$DATASET_MARKER" ]; then
   echo "present already: $DATASET_MARKER"
@@ -143,7 +143,8 @@ func (f fetched) file() string {
 	return path.Base(name) // a rule refuses '.' and '..'
 }
 
-// literal is a text that the kubelet hands on as it is: it takes two dollar signs for one in every variable and argument.
+// literal is a text that the kubelet hands on as it is: it takes two dollar signs for one in every variable and
+// argument.
 func literal(text string) string { return strings.ReplaceAll(text, "$$", "$$$$") }
 
 func prefetch(job *schema.Job) []runtime.Object {
@@ -206,7 +207,8 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 	}}
-	return patched(job, schema.RoleHelper, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentPrefetch)}, Spec: pod})
+	return patched(job, schema.RoleHelper,
+		corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentPrefetch)}, Spec: pod})
 }
 
 // waitForDatasets holds a worker back until every dataset is there. Waves and hooks of a reconciler cannot do that: a
@@ -221,7 +223,8 @@ func waitForDatasets(job *schema.Job) *corev1.Container {
 	wait := int64(0)
 	for _, f := range all {
 		command = append(command, f.marker())
-		mounts = append(mounts, corev1.VolumeMount{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath, ReadOnly: true})
+		mounts = append(mounts, corev1.VolumeMount{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath,
+			ReadOnly: true})
 		wait += seconds(f.Dataset.Deadline)
 	}
 	return &corev1.Container{

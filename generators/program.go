@@ -73,9 +73,10 @@ func scriptVolume(job *schema.Job) (*corev1.Volume, *corev1.VolumeMount) {
 	mount := &corev1.VolumeMount{Name: "script", MountPath: scriptDir, ReadOnly: true}
 	switch {
 	case s != nil && s.ConfigMap != nil:
-		return &corev1.Volume{Name: "script", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: s.ConfigMap.Name},
-		}}}, mount
+		return &corev1.Volume{Name: "script",
+			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: s.ConfigMap.Name},
+			}}}, mount
 	case fetchesScript(job):
 		v := scratch("script", resource.MustParse("64Mi"))
 		return &v, mount
@@ -102,11 +103,13 @@ func initContainers(job *schema.Job) []corev1.Container {
 			Name:            "fetch-script",
 			Image:           job.Spec.Images.AWS,
 			ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-			Command:         []string{"aws", "s3", "cp", literal(job.Spec.Script.S3), scriptPath(job)}, // no shell: the URI is one word
+			// No shell: the URI is one word.
+			Command:         []string{"aws", "s3", "cp", literal(job.Spec.Script.S3), scriptPath(job)},
 			Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
 			Resources:       small(job),
 			SecurityContext: containerSecurity(true),
-			VolumeMounts:    []corev1.VolumeMount{{Name: "script", MountPath: scriptDir}, {Name: "tmp", MountPath: "/tmp"}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "script", MountPath: scriptDir},
+				{Name: "tmp", MountPath: "/tmp"}},
 		})
 	}
 	return out

@@ -22,8 +22,8 @@ func (p pod) role() string {
 	}
 }
 
-// saysOtherwise says whether an author wants requests of a container that are not its limits, or none. Init containers of
-// tegen's ask for nothing that workers do not.
+// saysOtherwise says whether an author wants requests of a container that are not its limits, or none. Init containers
+// of tegen's ask for nothing that workers do not.
 func saysOtherwise(job *schema.Job, p pod, container string) bool {
 	role := p.role()
 	if slices.ContainsFunc(p.spec.InitContainers, func(c corev1.Container) bool { return c.Name == container }) {
@@ -46,7 +46,8 @@ func TestLenience(t *testing.T) {
 	}{
 		{"security: {restricted: false}", "restricted", func(c *corev1.Container) { c.SecurityContext = nil }},
 		{"security: {runAsUser: image}", "restricted", func(c *corev1.Container) { c.SecurityContext = nil }},
-		{"resources: {cpu: none}", "limits", func(c *corev1.Container) { delete(c.Resources.Limits, corev1.ResourceCPU) }},
+		{"resources: {cpu: none}", "limits",
+			func(c *corev1.Container) { delete(c.Resources.Limits, corev1.ResourceCPU) }},
 	} {
 		job := load(t, job(etcd, c.says))
 		objs := objects(job)

@@ -23,8 +23,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// properties hold for whatever any job renders to. Each returns what is wrong, so that TestPropertiesCatch can show that
-// it is able to.
+// properties hold for whatever any job renders to. Each returns what is wrong, so that TestPropertiesCatch can show
+// that it is able to.
 var properties = map[string]func(job *schema.Job, objs []runtime.Object) []string{
 	"names":       dnsNames,
 	"namespaces":  namespaces,
@@ -109,7 +109,8 @@ func dnsNames(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 				if set.Numbered {
 					name += fmt.Sprintf("-%d", set.First+set.Numbers()-1)
 				}
-				if !apis.IsBuiltIn(reflect.TypeOf(obj).Elem().Name()) { // Kubernetes' own controllers make room for the random end
+				// Kubernetes' own controllers make room for the random end
+				if !apis.IsBuiltIn(reflect.TypeOf(obj).Elem().Name()) {
 					name += strings.Repeat("-abcde", set.Random) // JobSet's webhook counts it
 				}
 				bad("pod", name, validation.IsDNS1123Label(name))
@@ -155,10 +156,12 @@ func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
 			}
 		}
 		if m.GetNamespace() != want {
-			wrong = append(wrong, fmt.Sprintf("%T %s is in namespace %q, want %q", obj, m.GetName(), m.GetNamespace(), want))
+			wrong = append(wrong, fmt.Sprintf("%T %s is in namespace %q, want %q", obj, m.GetName(), m.GetNamespace(),
+				want))
 		}
 		// One label tells what a job brought, for kubectl delete -l and for pruning.
-		if l := m.GetLabels(); l["app.kubernetes.io/instance"] != job.Metadata.Name || l["app.kubernetes.io/managed-by"] != "tegen" {
+		if l := m.GetLabels(); l["app.kubernetes.io/instance"] != job.Metadata.Name ||
+			l["app.kubernetes.io/managed-by"] != "tegen" {
 			wrong = append(wrong, fmt.Sprintf("%T %s lacks the job's labels: %v", obj, m.GetName(), l))
 		}
 	}
@@ -182,9 +185,11 @@ func selectors(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		case *corev1.Service:
 			labels, name, component = o.Spec.Selector, "Service "+o.Name, o.Labels["app.kubernetes.io/component"]
 		case *policyv1.PodDisruptionBudget:
-			labels, name, component = o.Spec.Selector.MatchLabels, "budget "+o.Name, o.Labels["app.kubernetes.io/component"]
+			labels, name, component = o.Spec.Selector.MatchLabels, "budget "+
+				o.Name, o.Labels["app.kubernetes.io/component"]
 		case *networkingv1.NetworkPolicy:
-			labels, name, component = o.Spec.PodSelector.MatchLabels, "policy "+o.Name, o.Labels["app.kubernetes.io/component"]
+			labels, name, component = o.Spec.PodSelector.MatchLabels, "policy "+
+				o.Name, o.Labels["app.kubernetes.io/component"]
 		case *appsv1.StatefulSet:
 			if !contains(o.Spec.Template.Labels, o.Spec.Selector.MatchLabels) {
 				wrong = append(wrong, "StatefulSet "+o.Name+" does not select its own pods")
@@ -223,8 +228,8 @@ func references(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 }
 
 // restrictedPods is the restricted Pod Security Standard, rule by rule
-// (kubernetes.io/docs/concepts/security/pod-security-standards). The node's network is what an author asks for against it.
-// Rights that an author leaves to his image, or takes, are those of pods that run it.
+// (kubernetes.io/docs/concepts/security/pod-security-standards). The node's network is what an author asks for against
+// it. Rights that an author leaves to his image, or takes, are those of pods that run it.
 func restrictedPods(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	sec := &job.Spec.Security
 	for _, p := range pods(objs) {
@@ -284,7 +289,8 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 		if s.RunAsUser != nil && *s.RunAsUser == 0 {
 			fail("container %s runs as root", c.Name)
 		}
-		if seccomp == nil || seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault && seccomp.Type != corev1.SeccompProfileTypeLocalhost {
+		if seccomp == nil || seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault &&
+			seccomp.Type != corev1.SeccompProfileTypeLocalhost {
 			fail("container %s has no seccomp profile", c.Name)
 		}
 		if s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation {
@@ -329,14 +335,17 @@ var tegens = func() []string {
 func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
-			if !slices.Contains(tegens, c.Name) || job != nil && saysOtherwise(job, p, c.Name) { // an installation has no job
+			// An installation has no job.
+			if !slices.Contains(tegens, c.Name) || job != nil && saysOtherwise(job, p, c.Name) {
 				continue
 			}
-			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory,
+				corev1.ResourceEphemeralStorage} {
 				limit, ok := c.Resources.Limits[name]
 				request := c.Resources.Requests[name]
 				if !ok || limit.Sign() <= 0 || limit.Cmp(request) != 0 {
-					wrong = append(wrong, fmt.Sprintf("%s: container %s: %s: request %s, limit %s", p.from, c.Name, name, request.String(), limit.String()))
+					wrong = append(wrong, fmt.Sprintf("%s: container %s: %s: request %s, limit %s", p.from, c.Name,
+						name, request.String(), limit.String()))
 				}
 			}
 		}
@@ -344,8 +353,8 @@ func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	return wrong
 }
 
-// helpersAsLittle: a pod asks for what its greediest init container does, so tegen's own ask for no more CPU than what they
-// prepare.
+// helpersAsLittle: a pod asks for what its greediest init container does, so tegen's own ask for no more CPU than what
+// they prepare.
 func helpersAsLittle(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		var most resource.Quantity
@@ -354,7 +363,8 @@ func helpersAsLittle(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		}
 		for _, c := range p.spec.InitContainers {
 			if cpu := c.Resources.Requests.Cpu(); slices.Contains(tegens, c.Name) && cpu.Cmp(most) > 0 {
-				wrong = append(wrong, fmt.Sprintf("%s: init container %s asks for %s of CPU, the pod's own for %s", p.from, c.Name, cpu, &most))
+				wrong = append(wrong, fmt.Sprintf("%s: init container %s asks for %s of CPU, the pod's own for %s",
+					p.from, c.Name, cpu, &most))
 			}
 		}
 	}
@@ -366,7 +376,8 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			for name := range c.Resources.Requests {
-				if strings.Contains(string(name), "/") && job.Spec.Framework != schema.FrameworkDLRover { // whose master reads it there
+				// Whose master reads it there.
+				if strings.Contains(string(name), "/") && job.Spec.Framework != schema.FrameworkDLRover {
 					wrong = append(wrong, fmt.Sprintf("%s: container %s requests %s", p.from, c.Name, name))
 				}
 			}
@@ -374,11 +385,13 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 			accelerator := corev1.ResourceName(job.Spec.Resources.GPUResource)
 			for name, q := range c.Resources.Limits {
 				if strings.Contains(string(name), "/") && !trains {
-					wrong = append(wrong, fmt.Sprintf("%s: container %s has %s %s, want none", p.from, c.Name, &q, name))
+					wrong = append(wrong, fmt.Sprintf("%s: container %s has %s %s, want none", p.from, c.Name, &q,
+						name))
 				}
 			}
 			if got := c.Resources.Limits[accelerator]; trains && got.Value() != job.Spec.Resources.GPU {
-				wrong = append(wrong, fmt.Sprintf("%s: container %s has %s accelerators, want %d", p.from, c.Name, &got, job.Spec.Resources.GPU))
+				wrong = append(wrong, fmt.Sprintf("%s: container %s has %s accelerators, want %d", p.from, c.Name,
+					&got, job.Spec.Resources.GPU))
 			}
 		}
 	}
@@ -389,7 +402,8 @@ func images(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			name := c.Image[strings.LastIndex(c.Image, "/")+1:]
-			if !strings.ContainsAny(name, ":@") || strings.HasSuffix(name, ":latest") || strings.Contains(name, ":latest@") {
+			if !strings.ContainsAny(name, ":@") || strings.HasSuffix(name, ":latest") ||
+				strings.Contains(name, ":latest@") {
 				wrong = append(wrong, fmt.Sprintf("%s: image %s is not pinned", p.from, c.Image))
 			}
 		}
@@ -421,11 +435,13 @@ func sharedMemory(job *schema.Job, objs []runtime.Object) (wrong []string) {
 				wrong = append(wrong, p.from+": nothing at /dev/shm")
 				continue
 			}
-			j := slices.IndexFunc(p.spec.Volumes, func(v corev1.Volume) bool { return v.Name == c.VolumeMounts[i].Name })
+			j := slices.IndexFunc(p.spec.Volumes,
+				func(v corev1.Volume) bool { return v.Name == c.VolumeMounts[i].Name })
 			dir := p.spec.Volumes[j].EmptyDir
 			if dir == nil || dir.Medium != corev1.StorageMediumMemory || dir.SizeLimit == nil ||
 				!c.Resources.Limits.Memory().IsZero() && dir.SizeLimit.Cmp(*c.Resources.Limits.Memory()) > 0 {
-				wrong = append(wrong, fmt.Sprintf("%s: /dev/shm is %+v, with memory %s", p.from, dir, c.Resources.Limits.Memory()))
+				wrong = append(wrong, fmt.Sprintf("%s: /dev/shm is %+v, with memory %s", p.from, dir,
+					c.Resources.Limits.Memory()))
 			}
 		}
 	}
@@ -437,7 +453,8 @@ func sharedMemory(job *schema.Job, objs []runtime.Object) (wrong []string) {
 func shellScripts(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
-			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) || slices.Contains(job.Spec.Command, c.Command[2]) {
+			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) ||
+				slices.Contains(job.Spec.Command, c.Command[2]) {
 				continue
 			}
 			script := c.Command[2]
@@ -477,7 +494,8 @@ func environmentOrder(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 			check := func(where, value string) {
 				for _, m := range reference.FindAllStringSubmatch(value, -1) {
 					if !set[m[1]] {
-						wrong = append(wrong, fmt.Sprintf("%s: container %s: %s refers to %s, which is not set before it", p.from, c.Name, where, m[1]))
+						wrong = append(wrong, fmt.Sprintf("%s: container %s: %s refers to %s, which is not set "+
+							"before it", p.from, c.Name, where, m[1]))
 					}
 				}
 			}

@@ -28,12 +28,13 @@ func psRoles(job *schema.Job) []role {
 
 // psJobs are an Indexed Job for each role, or that of a worker alone. With ps-lite the first failure ends a role's Job:
 // neither do the others turn to a new scheduler, nor does a new server have the weights of the lost one, and a new
-// worker hangs, since the scheduler does not answer more nodes than DMLC_NUM_WORKER says (dmlc/ps-lite, src/van.cc). A failed
-// Job says so, a replaced pod would not. What runs of the other roles then waits in vain until failure.deadline.
+// worker hangs, since the scheduler does not answer more nodes than DMLC_NUM_WORKER says (dmlc/ps-lite, src/van.cc). A
+// failed Job says so, a replaced pod would not. What runs of the other roles then waits in vain until failure.deadline.
 func psJobs(job *schema.Job) []runtime.Object {
 	return objects(hashedAll(job, func(suffix string) (jobs []*batchv1.Job) {
 		if !job.Spec.ParameterServers() {
-			return []*batchv1.Job{workerJob(job, workerName(job)+suffix, workerTemplate(job, psPodSpec(job, componentWorker)))}
+			return []*batchv1.Job{workerJob(job, workerName(job)+suffix,
+				workerTemplate(job, psPodSpec(job, componentWorker)))}
 		}
 		service := roleName(job, componentScheduler)
 		root := inService(job, service+suffix+"-0", service)
@@ -41,7 +42,8 @@ func psJobs(job *schema.Job) []runtime.Object {
 			spec := psPodSpec(job, r.component)
 			spec.env = append(psEnv(job, r.component, root), spec.env...)
 			if r.component == componentScheduler {
-				spec.ports = []corev1.ContainerPort{{Name: "ps-root", ContainerPort: job.Spec.Servers.Port, Protocol: corev1.ProtocolTCP}}
+				spec.ports = []corev1.ContainerPort{{Name: "ps-root", ContainerPort: job.Spec.Servers.Port,
+					Protocol: corev1.ProtocolTCP}}
 			}
 			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, spec)))
 		}
@@ -57,18 +59,20 @@ func psEnv(job *schema.Job, component, root string) []corev1.EnvVar {
 		{Name: "DMLC_PS_ROOT_PORT", Value: strconv.Itoa(int(job.Spec.Servers.Port))},
 		{Name: "DMLC_NUM_SERVER", Value: strconv.Itoa(int(job.Spec.Servers.Replicas))},
 		{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(int(job.Spec.Workers.Replicas))},
-		{Name: "DMLC_USE_KUBERNETES", Value: "1"}, // the scheduler binds to 0.0.0.0, not to its name (src/zmq_van.h; apache/mxnet#9430)
+		// The scheduler binds to 0.0.0.0, not to its name (src/zmq_van.h; apache/mxnet#9430).
+		{Name: "DMLC_USE_KUBERNETES", Value: "1"},
 	}
 	if component == componentWorker { // which BytePS reads
 		env = append(env, corev1.EnvVar{Name: "DMLC_WORKER_ID", ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
+				FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
 		}})
 	}
 	return env
 }
 
-// psPodSpec is a pod of a role without the variables that make it a node of ps-lite. Servers and the scheduler run the workers' script, which
-// its DMLC_ROLE turns into one, on the workers' volumes.
+// psPodSpec is a pod of a role without the variables that make it a node of ps-lite. Servers and the scheduler run the
+// workers' script, which its DMLC_ROLE turns into one, on the workers' volumes.
 func psPodSpec(job *schema.Job, component string) rolePodSpec {
 	spec := workerPodSpec(job)
 	spec.command, spec.args = program(job)
@@ -82,7 +86,8 @@ func psPodSpec(job *schema.Job, component string) rolePodSpec {
 	return spec
 }
 
-// serverProgram is their command, or the workers' with arguments of their own; bpslaunch alone makes a server of BytePS.
+// serverProgram is their command, or the workers' with arguments of their own; bpslaunch alone makes a server of
+// BytePS.
 func serverProgram(job *schema.Job) (command, args []string) {
 	s := &job.Spec.Servers
 	switch {

@@ -20,7 +20,8 @@ var psRoles = []string{"scheduler", "server", "worker"}
 // whose name resolves before it is ready.
 func TestParameterServers(t *testing.T) {
 	for _, hashed := range []bool{false, true} {
-		objs := objects(load(t, job("framework: mxnet", "workers: {replicas: 4}", "servers: {replicas: 2, port: 9100}", "resources: {gpu: 1, cpu: 1, memory: 4Gi}", fmt.Sprintf("hashedNames: %t", hashed))))
+		objs := objects(load(t, job("framework: mxnet", "workers: {replicas: 4}", "servers: {replicas: 2, port: 9100}",
+			"resources: {gpu: 1, cpu: 1, memory: 4Gi}", fmt.Sprintf("hashedNames: %t", hashed))))
 		jobs := all[*batchv1.Job](objs)
 		if len(jobs) != 3 {
 			t.Fatalf("%d Jobs", len(jobs))
@@ -54,7 +55,8 @@ func TestParameterServers(t *testing.T) {
 				t.Errorf("%s: DMLC_WORKER_ID is %q", j.Name, id)
 			}
 			s := find[*corev1.Service](t, objs, "resnet-"+role)
-			if s.Spec.ClusterIP != corev1.ClusterIPNone || !s.Spec.PublishNotReadyAddresses || j.Spec.Template.Spec.Subdomain != s.Name {
+			if s.Spec.ClusterIP != corev1.ClusterIPNone || !s.Spec.PublishNotReadyAddresses ||
+				j.Spec.Template.Spec.Subdomain != s.Name {
 				t.Errorf("%s: names behind %+v", j.Name, s.Spec)
 			}
 		}
@@ -64,7 +66,8 @@ func TestParameterServers(t *testing.T) {
 // TestParameterServersTogether: what changes one role in a way that no API server lets change makes new Jobs of all.
 func TestParameterServersTogether(t *testing.T) {
 	names := func(spec ...string) (out []string) {
-		for _, j := range all[*batchv1.Job](objects(load(t, job(append(spec, "framework: mxnet", "hashedNames: true")...)), "worker")) {
+		for _, j := range all[*batchv1.Job](objects(load(t,
+			job(append(spec, "framework: mxnet", "hashedNames: true")...)), "worker")) {
 			if !strings.HasSuffix(j.Name, j.Annotations["tegen.dev/content-hash"]) {
 				t.Errorf("%s has the hash %s", j.Name, j.Annotations["tegen.dev/content-hash"])
 			}
@@ -86,7 +89,8 @@ func TestParameterServersTogether(t *testing.T) {
 // TestSuspendRoles: starting a suspended job changes one field of each workload.
 func TestSuspendRoles(t *testing.T) {
 	for target, want := range map[string][]string{
-		"job":   {"Job/resnet-scheduler spec.suspend", "Job/resnet-server spec.suspend", "Job/resnet-worker spec.suspend"},
+		"job": {"Job/resnet-scheduler spec.suspend", "Job/resnet-server spec.suspend",
+			"Job/resnet-worker spec.suspend"},
 		"mxjob": {"MXJob/resnet spec.runPolicy.suspend"},
 	} {
 		render := func(suspend bool) []string {
@@ -113,8 +117,10 @@ func TestServerProgram(t *testing.T) {
 		{"servers: {args: [--quiet]}", []string{"python", "train.py"}, []string{"--quiet"}, "example.org/train:1.0"},
 		{"servers: {command: [bpslaunch]}", []string{"bpslaunch"}, nil, "example.org/train:1.0"},
 		{"servers: {command: [run], args: [it]}", []string{"run"}, []string{"it"}, "example.org/train:1.0"},
-		{"roles: {server: {image: 'example.org/ps:2'}, scheduler: {image: 'example.org/ps:2'}}", []string{"python", "train.py"}, []string{"--epochs=1"}, "example.org/ps:2"},
-		{"script: {image: /main.py}\nservers: {args: [--quiet]}", []string{"python", "train.py"}, []string{"/main.py", "--quiet"}, "example.org/train:1.0"},
+		{"roles: {server: {image: 'example.org/ps:2'}, scheduler: {image: 'example.org/ps:2'}}",
+			[]string{"python", "train.py"}, []string{"--epochs=1"}, "example.org/ps:2"},
+		{"script: {image: /main.py}\nservers: {args: [--quiet]}", []string{"python", "train.py"},
+			[]string{"/main.py", "--quiet"}, "example.org/train:1.0"},
 	} {
 		for _, p := range pods(objects(load(t, job("framework: mxnet", "args: [--epochs=1]", c.spec)), "worker"))[:2] {
 			got := p.spec.Containers[0]
@@ -127,7 +133,8 @@ func TestServerProgram(t *testing.T) {
 
 // TestFirstOperator: the names of an MxJob's Jobs are known beforehand, and its containers have no variables.
 func TestFirstOperator(t *testing.T) {
-	text := namedJob("example-dist-job", "framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 3}", "resources: {gpu: 1, cpu: 1, memory: 4Gi}")
+	text := namedJob("example-dist-job", "framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 3}",
+		"resources: {gpu: 1, cpu: 1, memory: 4Gi}")
 	with := func(line string) *apis.MxJob {
 		objs := objects(load(t, text+line))
 		for _, p := range pods(objs) {
@@ -145,7 +152,8 @@ func TestFirstOperator(t *testing.T) {
 	if len(a.Spec.RuntimeID) != 4 || a.Spec.RuntimeID != b.Spec.RuntimeID {
 		t.Errorf("ids %q and %q", a.Spec.RuntimeID, b.Spec.RuntimeID)
 	}
-	if with("  mxnet: {group: mlkube.io}\n").APIVersion != "mlkube.io/v1beta1" || a.APIVersion != "mxnet.mlkube.io/v1beta1" {
+	if with("  mxnet: {group: mlkube.io}\n").APIVersion != "mlkube.io/v1beta1" ||
+		a.APIVersion != "mxnet.mlkube.io/v1beta1" {
 		t.Errorf("API %s", a.APIVersion)
 	}
 }

@@ -31,7 +31,8 @@ func torchWorker(job *schema.Job, first string) rolePodSpec {
 	spec.command, spec.args = program(job)
 	spec.env = rendezvousEnv(job, first)
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
-		spec.ports = []corev1.ContainerPort{{Name: "rendezvous", ContainerPort: c10dPort(job), Protocol: corev1.ProtocolTCP}}
+		spec.ports = []corev1.ContainerPort{{Name: "rendezvous", ContainerPort: c10dPort(job),
+			Protocol: corev1.ProtocolTCP}}
 	}
 	return spec
 }
@@ -62,10 +63,12 @@ func fixedRun(job *schema.Job) string {
 	switch {
 	case s.Rendezvous.ID != "":
 		return s.Rendezvous.ID
-	case s.Rendezvous.Store == schema.StoreEtcd, s.Rendezvous.Store == schema.StoreExternal, s.Rendezvous.Companion.Etcd != nil:
+	case s.Rendezvous.Store == schema.StoreEtcd, s.Rendezvous.Store == schema.StoreExternal,
+		s.Rendezvous.Companion.Etcd != nil:
 		// That store remembers what has ended: a changed job is another run, but one worker more or a start is not.
 		return job.Metadata.Namespace + "-" + job.Metadata.Name + "-" +
-			contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max, w.Processes)
+			contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max,
+				w.Processes)
 	}
 	return job.Metadata.Name
 }

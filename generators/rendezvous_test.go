@@ -32,32 +32,41 @@ func TestRendezvousEnvironment(t *testing.T) {
 			row{"{}", target, first + ":29400", "c10d", "join_timeout=600,last_call_timeout=30"},
 			row{"{port: 29555}", target, first + ":29555", "c10d", "join_timeout=600,last_call_timeout=30"},
 			row{
-				"{lastCall: 1m, joinTimeout: 2m, conf: {read_timeout: '90', is_host: 'true'}}", target, first + ":29400", "c10d",
+				"{lastCall: 1m, joinTimeout: 2m, conf: {read_timeout: '90', is_host: 'true'}}", target,
+				first + ":29400", "c10d",
 				"is_host=true,join_timeout=120,last_call_timeout=60,read_timeout=90",
 			},
-			row{"{store: external, endpoint: 'store.infra.svc:29400'}", target, "store.infra.svc:29400", "c10d", "join_timeout=600,last_call_timeout=30"},
+			row{"{store: external, endpoint: 'store.infra.svc:29400'}", target, "store.infra.svc:29400", "c10d",
+				"join_timeout=600,last_call_timeout=30"},
 		)
 		for _, backend := range []string{"etcd", "etcd-v2", "etcd-v3"} {
 			conf := "join_timeout=600,last_call_timeout=30"
-			tls := "cacert=/tegen/tls/ca.crt,cert=/tegen/tls/tls.crt,join_timeout=600,key=/tegen/tls/tls.key,last_call_timeout=30,protocol=https"
+			tls := "cacert=/tegen/tls/ca.crt,cert=/tegen/tls/tls.crt,join_timeout=600,key=/tegen/tls/tls.key," +
+				"last_call_timeout=30,protocol=https"
 			switch backend {
 			case "etcd": // the legacy backend calls one of them otherwise
 				conf = "last_call_timeout=30,timeout=600"
-				tls = "cacert=/tegen/tls/ca.crt,cert=/tegen/tls/tls.crt,key=/tegen/tls/tls.key,last_call_timeout=30,protocol=https,timeout=600"
+				tls = "cacert=/tegen/tls/ca.crt,cert=/tegen/tls/tls.crt,key=/tegen/tls/tls.key," +
+					"last_call_timeout=30,protocol=https,timeout=600"
 			case "etcd-v2":
-				tls = "ca_cert=/tegen/tls/ca.crt,join_timeout=600,last_call_timeout=30,protocol=https,ssl_cert=/tegen/tls/tls.crt,ssl_cert_key=/tegen/tls/tls.key"
+				tls = "ca_cert=/tegen/tls/ca.crt,join_timeout=600,last_call_timeout=30,protocol=https,ssl_cert=/" +
+					"tegen/tls/tls.crt,ssl_cert_key=/tegen/tls/tls.key"
 			}
 			rows = append(rows,
 				row{"{backend: " + backend + ", store: etcd}", target, "resnet-etcd:2379", backend, conf},
-				row{"{backend: " + backend + ", store: etcd, port: 12379, etcd: {name: meet}}", target, "meet:12379", backend, conf},
-				row{"{backend: " + backend + ", store: etcd, etcd: {tls: {secret: certs}}}", target, "resnet-etcd:2379", backend, tls},
-				row{"{backend: " + backend + ", store: external, endpoint: 'etcd.infra.svc:2379'}", target, "etcd.infra.svc:2379", backend, conf},
+				row{"{backend: " + backend + ", store: etcd, port: 12379, etcd: {name: meet}}", target,
+					"meet:12379", backend, conf},
+				row{"{backend: " + backend + ", store: etcd, etcd: {tls: {secret: certs}}}", target, "resnet-etcd:2379",
+					backend, tls},
+				row{"{backend: " + backend + ", store: external, endpoint: 'etcd.infra.svc:2379'}", target,
+					"etcd.infra.svc:2379", backend, conf},
 			)
 		}
 	}
 	for _, r := range rows {
 		t.Run(r.target+" "+r.rendezvous, func(t *testing.T) {
-			j := load(t, job("target: "+r.target, "rendezvous: "+r.rendezvous, "workers: {replicas: 2, min: 1, max: 4, processes: auto}"))
+			j := load(t, job("target: "+r.target, "rendezvous: "+r.rendezvous, "workers: {replicas: 2, min: 1, max: "+
+				"4, processes: auto}"))
 			objs := objects(j)
 			got := env(t, worker(t, objs))
 			want := map[string]string{
@@ -69,7 +78,8 @@ func TestRendezvousEnvironment(t *testing.T) {
 					t.Errorf("%s is %q, want %q", name, got[name], value)
 				}
 			}
-			if share := got["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"]; (share == "1") != (r.backend == "c10d" || r.backend == "etcd-v2") {
+			if share := got["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"]; (share == "1") != (r.backend == "c10d" ||
+				r.backend == "etcd-v2") {
 				t.Errorf("TORCH_DISABLE_SHARE_RDZV_TCP_STORE is %q with %s", share, r.backend)
 			}
 			if n := len(all[*appsv1.StatefulSet](objs)); (n == 1) != strings.Contains(r.rendezvous, "store: etcd") {
@@ -79,7 +89,8 @@ func TestRendezvousEnvironment(t *testing.T) {
 				t.Error(wrong)
 			}
 			// Workers hold the certificate exactly where there is one.
-			tls := slices.ContainsFunc(worker(t, objs).VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/tegen/tls" && m.ReadOnly })
+			tls := slices.ContainsFunc(worker(t, objs).VolumeMounts,
+				func(m corev1.VolumeMount) bool { return m.MountPath == "/tegen/tls" && m.ReadOnly })
 			if tls != strings.Contains(r.rendezvous, "tls") {
 				t.Errorf("certificate mounted: %t", tls)
 			}
@@ -92,7 +103,8 @@ func TestEntrypointEnvironment(t *testing.T) {
 	const tutorial = "image: torchelastic/examples:0.1.0rc1"
 	get := func(spec ...string) map[string]string {
 		t.Helper()
-		j := load(t, job(append(spec, tutorial, "launcher: entrypoint", "command: []", "args: [a]", "workers: {replicas: 2, min: 1, max: 3}")...))
+		j := load(t, job(append(spec, tutorial, "launcher: entrypoint", "command: []", "args: [a]",
+			"workers: {replicas: 2, min: 1, max: 3}")...))
 		return env(t, worker(t, objects(j)))
 	}
 	for what, c := range map[string]struct {
@@ -103,11 +115,14 @@ func TestEntrypointEnvironment(t *testing.T) {
 			"RDZV_ENDPOINT": "resnet-etcd:2379", "JOB_ID": "imagenet", "MIN_SIZE": "1", "MAX_SIZE": "3", "SIZE": "3",
 		}},
 		"job": {[]string{"rendezvous: {backend: etcd, store: etcd}"}, map[string]string{
-			"RDZV_ENDPOINT": "resnet-etcd:2379", "JOB_ID": "$(PET_RDZV_ID)", "MIN_SIZE": "1", "MAX_SIZE": "3", "SIZE": "3",
+			"RDZV_ENDPOINT": "resnet-etcd:2379", "JOB_ID": "$(PET_RDZV_ID)", "MIN_SIZE": "1", "MAX_SIZE": "3",
+			"SIZE": "3",
 		}},
-		"own SIZE": {[]string{"rendezvous: {backend: etcd, store: etcd}", "env: [{name: SIZE, value: '2'}]"}, map[string]string{"SIZE": "2"}},
+		"own SIZE": {[]string{"rendezvous: {backend: etcd, store: etcd}", "env: [{name: SIZE, value: '2'}]"},
+			map[string]string{"SIZE": "2"}},
 		"TLS": {[]string{"rendezvous: {backend: etcd, store: etcd, etcd: {tls: {secret: s}}}"}, map[string]string{
-			"ETCD_PROTOCOL": "https", "ETCD_CACERT": "/tegen/tls/ca.crt", "ETCD_CERT": "/tegen/tls/tls.crt", "ETCD_KEY": "/tegen/tls/tls.key",
+			"ETCD_PROTOCOL": "https", "ETCD_CACERT": "/tegen/tls/ca.crt", "ETCD_CERT": "/tegen/tls/tls.crt",
+			"ETCD_KEY": "/tegen/tls/tls.key",
 		}},
 	} {
 		got := get(c.spec...)
@@ -151,11 +166,13 @@ func TestRunID(t *testing.T) {
 			t.Errorf("%s: TEGEN_RUN_UID is %q", c.what, got["TEGEN_RUN_UID"])
 		}
 	}
-	// Bare pods share an external store with the whole cluster, and one that is rendered with the runs before: namespace,
-	// name and content are in the id.
+	// Bare pods share an external store with the whole cluster, and one that is rendered with the runs before:
+	// namespace, name and content are in the id.
 	for _, store := range []string{"store: external, endpoint: 'etcd.infra.svc:2379'", "store: etcd"} {
 		named := func(more ...string) string {
-			return env(t, worker(t, objects(load(t, job(append(more, "target: pods", "rendezvous: {backend: etcd-v2, "+store+"}")...)))))["PET_RDZV_ID"]
+			return env(t, worker(t,
+				objects(load(t,
+					job(append(more, "target: pods", "rendezvous: {backend: etcd-v2, "+store+"}")...)))))["PET_RDZV_ID"]
 		}
 		id := named()
 		if !strings.HasPrefix(id, "ml-resnet-") || len(id) != len("ml-resnet-")+8 {
@@ -261,10 +278,12 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 	if *set.Spec.Replicas != int32(members) || set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {
 		t.Errorf("%d members, %s", *set.Spec.Replicas, set.Spec.PodManagementPolicy)
 	}
-	if peers.Spec.ClusterIP != corev1.ClusterIPNone || !peers.Spec.PublishNotReadyAddresses || set.Spec.ServiceName != peers.Name {
+	if peers.Spec.ClusterIP != corev1.ClusterIPNone || !peers.Spec.PublishNotReadyAddresses ||
+		set.Spec.ServiceName != peers.Name {
 		t.Errorf("members find each other by %q: %+v", set.Spec.ServiceName, peers.Spec)
 	}
-	if len(service.Spec.Ports) != 1 || service.Spec.Ports[0].Port != int32(client) || service.Spec.Ports[0].TargetPort.String() != "client" {
+	if len(service.Spec.Ports) != 1 || service.Spec.Ports[0].Port != int32(client) ||
+		service.Spec.Ports[0].TargetPort.String() != "client" {
 		t.Errorf("ports of the Service: %+v", service.Spec.Ports)
 	}
 	ports := map[string]int32{}
@@ -274,8 +293,10 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 	if diff := cmp.Diff(map[string]int32{"client": int32(client), "peer": 2380, "metrics": 2381}, ports); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)
 	}
-	for name, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe} {
-		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Port.String() != "metrics" || probe.HTTPGet.Scheme == corev1.URISchemeHTTPS {
+	for name, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe,
+		"liveness": c.LivenessProbe} {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Port.String() != "metrics" ||
+			probe.HTTPGet.Scheme == corev1.URISchemeHTTPS {
 			t.Errorf("%s probe %+v: want HTTP on the metrics port, which asks for no certificate", name, probe)
 		}
 	}
@@ -313,7 +334,8 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 
 // TestPolicies: workers reach workers on any port, since rank 0's store takes a random one; etcd hears only its own.
 func TestPolicies(t *testing.T) {
-	objs := objects(load(t, job("rendezvous: {backend: etcd, store: etcd}", "storage: [{mountPath: /d, dataset: {url: 'http://x.org/a.zip'}}]")))
+	objs := objects(load(t, job("rendezvous: {backend: etcd, store: etcd}", "storage: [{mountPath: /d, dataset: "+
+		"{url: 'http://x.org/a.zip'}}]")))
 	if n := len(all[*networkingv1.NetworkPolicy](objs)); n != 3 {
 		t.Fatalf("%d policies, want 3", n)
 	}
@@ -330,7 +352,8 @@ func TestPolicies(t *testing.T) {
 	if len(w.Egress) != 1 || len(w.Egress[0].Ports)+len(w.Egress[0].To) != 0 {
 		t.Errorf("workers may dial %+v, want everything", w.Egress)
 	}
-	if f := find[*networkingv1.NetworkPolicy](t, objs, "resnet-prefetch").Spec; len(f.Ingress) != 0 || len(f.Egress) != 1 {
+	if f := find[*networkingv1.NetworkPolicy](t, objs, "resnet-prefetch").Spec; len(f.Ingress) != 0 ||
+		len(f.Egress) != 1 {
 		t.Errorf("fetching hears %+v and dials %+v, want nobody and everything", f.Ingress, f.Egress)
 	}
 	if n := len(all[*networkingv1.NetworkPolicy](objects(load(t, job("network: {policy: false}"))))); n != 0 {

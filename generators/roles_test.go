@@ -12,14 +12,16 @@ import (
 
 // TestOtherRolesStayOffAccelerators: only workers have the workers' nodes, taints and runtime class.
 func TestOtherRolesStayOffAccelerators(t *testing.T) {
-	const accelerators = "resources: {gpu: 1, cpu: 1, memory: 4Gi}\nplacement: {runtimeClass: nvidia, nodeSelector: {pool: gpu}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]}"
+	const accelerators = "resources: {gpu: 1, cpu: 1, memory: 4Gi}\nplacement: {runtimeClass: nvidia, " +
+		"nodeSelector: {pool: gpu}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]}"
 	for name, spec := range map[string][]string{
 		"etcd":      {"rendezvous: {backend: etcd, store: etcd}"},
 		"companion": {rendezvousImage, "rendezvous: {store: companion}"},
 		"servers":   {"framework: mxnet"},
 		"mxjob":     {"framework: mxnet", "target: mxjob"},
 		"launcher":  {"framework: horovod", "target: mpijob", "workers: {replicas: 2}"},
-		"helpers":   {"storage: [{mountPath: /d, claim: c, dataset: {url: https://a.test/d.zip}}]", "framework: horovod", "workers: {replicas: 2}"},
+		"helpers": {"storage: [{mountPath: /d, claim: c, dataset: {url: https://a.test/d.zip}}]",
+			"framework: horovod", "workers: {replicas: 2}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			workers, others := 0, 0
@@ -29,7 +31,8 @@ func TestOtherRolesStayOffAccelerators(t *testing.T) {
 					_, gpu := c.Resources.Limits["nvidia.com/gpu"]
 					accelerated = accelerated || gpu
 				}
-				placed := p.spec.RuntimeClassName != nil && p.spec.NodeSelector["pool"] == "gpu" && len(p.spec.Tolerations) == 1
+				placed := p.spec.RuntimeClassName != nil && p.spec.NodeSelector["pool"] == "gpu" &&
+					len(p.spec.Tolerations) == 1
 				bare := p.spec.RuntimeClassName == nil && p.spec.NodeSelector == nil && p.spec.Tolerations == nil
 				switch {
 				case accelerated:
@@ -38,7 +41,8 @@ func TestOtherRolesStayOffAccelerators(t *testing.T) {
 						t.Errorf("%s has accelerators, and nodes %v", p.from, p.spec.NodeSelector)
 					}
 				case !bare:
-					t.Errorf("%s has no accelerators, and nodes %v, taints %v", p.from, p.spec.NodeSelector, p.spec.Tolerations)
+					t.Errorf("%s has no accelerators, and nodes %v, taints %v", p.from, p.spec.NodeSelector,
+						p.spec.Tolerations)
 				default:
 					others++
 				}
@@ -52,7 +56,8 @@ func TestOtherRolesStayOffAccelerators(t *testing.T) {
 
 // TestStoresHaveThePriorityOfWorkers: who is pushed out last must not lose the store that it meets in.
 func TestStoresHaveThePriorityOfWorkers(t *testing.T) {
-	for _, spec := range []string{"rendezvous: {backend: etcd, store: etcd}", rendezvousImage + "\nrendezvous: {store: companion}"} {
+	for _, spec := range []string{"rendezvous: {backend: etcd, store: etcd}", rendezvousImage +
+		"\nrendezvous: {store: companion}"} {
 		for _, p := range pods(objects(load(t, job(spec, "placement: {priorityClass: high}")))) {
 			if p.spec.PriorityClassName != "high" {
 				t.Errorf("%s: %s has priority %q", spec, p.from, p.spec.PriorityClassName)
@@ -89,13 +94,15 @@ func TestNothingAsked(t *testing.T) {
 // TestStoreData: a volume on the node's disk is of the size that its pod may fill.
 func TestStoreData(t *testing.T) {
 	for says, want := range map[string]string{
-		"cpu: 1": "3Gi", "ephemeralStorage: 5Gi": "5Gi", "limits: {ephemeralStorage: 4Gi}": "4Gi", "ephemeralStorage: none": "3Gi",
+		"cpu: 1": "3Gi", "ephemeralStorage: 5Gi": "5Gi", "limits: {ephemeralStorage: 4Gi}": "4Gi",
+		"ephemeralStorage: none": "3Gi",
 	} {
 		text := job("rendezvous: {backend: etcd, store: etcd}", "roles: {etcd: {resources: {"+says+"}}}")
 		for _, p := range pods(objects(load(t, text), "etcd")) {
 			i := slices.IndexFunc(p.spec.Volumes, func(v corev1.Volume) bool { return v.Name == "data" })
 			limit := p.spec.Containers[0].Resources.Limits.StorageEphemeral()
-			if got := p.spec.Volumes[i].EmptyDir.SizeLimit; got.String() != want || !limit.IsZero() && got.Cmp(*limit) != 0 {
+			if got := p.spec.Volumes[i].EmptyDir.SizeLimit; got.String() != want || !limit.IsZero() &&
+				got.Cmp(*limit) != 0 {
 				t.Errorf("%s: the data has %s, the container %s, want %s", says, got, limit, want)
 			}
 		}
@@ -112,7 +119,8 @@ func TestHelperNames(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{schema.ContainerFetch, schema.ContainerGenerate, schema.ContainerStore}, got); diff != "" {
+	if diff := cmp.Diff([]string{schema.ContainerFetch, schema.ContainerGenerate, schema.ContainerStore},
+		got); diff != "" {
 		t.Errorf("containers (-kept +rendered):\n%s", diff)
 	}
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // sshPod is the first worker of a job as a container that runs here: scripts, hosts and keys lie in directories of this
-// machine, and fakes stand in for programs. A fake sshd takes every option and ends at once, where a real one refuses what
-// it does not know: TestSSHD has that. A fake ssh-keyscan prints a line for each host that answers, as the real one does for
-// a port other than 22, and nothing of what that one says on stderr (keyprint and put_host_port in OpenSSH 7.2 to 10.0,
-// ssh-keyscan.c and misc.c); its status, 1 without any answer since 8.0 and 0 before, is read by nobody.
+// machine, and fakes stand in for programs. A fake sshd takes every option and ends at once, where a real one refuses
+// what it does not know: TestSSHD has that. A fake ssh-keyscan prints a line for each host that answers, as the real
+// one does for a port other than 22, and nothing of what that one says on stderr (keyprint and put_host_port in OpenSSH
+// 7.2 to 10.0, ssh-keyscan.c and misc.c); its status, 1 without any answer since 8.0 and 0 before, is read by nobody.
 func sshPod(t *testing.T, hosts string, fakes map[string]string) (c corev1.Container, variables []string, home string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,8 @@ func sshPod(t *testing.T, hosts string, fakes map[string]string) (c corev1.Conta
 	c = worker(t, objs)
 	c.Command = []string{"sh", filepath.Join(dir, "scripts", "worker.sh")}
 	return c, []string{
-		"TEGEN_SSH_DIR=" + filepath.Join(dir, "scripts"), "TEGEN_SSH_KEYS=" + filepath.Join(dir, "keys"), "TEGEN_SSH_HOME=" + home,
+		"TEGEN_SSH_DIR=" + filepath.Join(dir, "scripts"), "TEGEN_SSH_KEYS=" + filepath.Join(dir, "keys"),
+		"TEGEN_SSH_HOME=" + home,
 		"TEGEN_HOSTFILE=" + filepath.Join(dir, "scripts", "hostfile"), "JOB_COMPLETION_INDEX=0",
 		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"),
 	}, home
@@ -63,15 +64,18 @@ const twoHosts = "a.svc slots=1\nb.svc slots=1\n"
 // TestLauncherWaits: horovodrun starts once every host answers, be that at first or later, and never before.
 func TestLauncherWaits(t *testing.T) {
 	answer := func(hosts string) string {
-		return "#!/bin/sh\ncat >/dev/null\nfor host in " + hosts + "; do echo \"[$host]:12345 ssh-ed25519 AAAA\"; done\n"
+		return "#!/bin/sh\ncat >/dev/null\nfor host in " + hosts +
+			"; do echo \"[$host]:12345 ssh-ed25519 AAAA\"; done\n"
 	}
 	fakes := map[string]string{
-		"sshd": "#!/bin/sh\n", "ssh": "", "ssh-keygen": "#!/bin/sh\n", "sleep": "#!/bin/sh\n", "horovodrun": "#!/bin/sh\necho \"run $*\"\nexit 7\n",
+		"sshd": "#!/bin/sh\n", "ssh": "", "ssh-keygen": "#!/bin/sh\n", "sleep": "#!/bin/sh\n",
+		"horovodrun":  "#!/bin/sh\necho \"run $*\"\nexit 7\n",
 		"ssh-keyscan": answer("a.svc b.svc"),
 	}
 	c, variables, home := sshPod(t, twoHosts, fakes)
 	out, err := start(t, c, variables...)
-	if err == nil || err.Error() != "exit status 7" || !strings.Contains(out, "2 hosts answer after 0 seconds\nrun -np 2 -p 12345") {
+	if err == nil || err.Error() != "exit status 7" || !strings.Contains(out, "2 hosts answer after 0 seconds\nrun "+
+		"-np 2 -p 12345") {
 		t.Errorf("all answer: %v, want horovodrun's own status\n%s", err, out)
 	}
 	for name, want := range map[string]os.FileMode{"id_rsa": 0o400, "config": 0o600, "environment": 0o600} {
@@ -80,7 +84,8 @@ func TestLauncherWaits(t *testing.T) {
 		}
 	}
 	// A variable of several lines is one variable, whatever its lines look like.
-	multi := append(slices.Clone(variables), "NOTES=a\nPATH=/tmp/evil\nLD_LIBRARY_PATH=/tmp/evil", "PYTHONPATH=/opt/python", "HOROVOD=1")
+	multi := append(slices.Clone(variables), "NOTES=a\nPATH=/tmp/evil\nLD_LIBRARY_PATH=/tmp/evil",
+		"PYTHONPATH=/opt/python", "HOROVOD=1")
 	_, _ = start(t, c, multi...)
 	text, err := os.ReadFile(filepath.Join(home, ".ssh", "environment"))
 	if want := variables[len(variables)-1] + "\nPYTHONPATH=/opt/python\n"; err != nil || string(text) != want {
@@ -96,14 +101,16 @@ func TestLauncherWaits(t *testing.T) {
 `
 	c, variables, _ = sshPod(t, twoHosts, fakes)
 	out, _ = start(t, c, variables...)
-	if !regexp.MustCompile(`1 of 2 hosts answer after 0 seconds\n2 hosts answer after \d seconds\nrun -np 2`).MatchString(out) {
+	if !regexp.MustCompile(`1 of 2 hosts answer after 0 seconds\n2 hosts answer after \d seconds\nrun -np 2`).
+		MatchString(out) {
 		t.Errorf("one answers later:\n%s", out)
 	}
 
 	fakes["ssh-keyscan"] = answer("b.svc")
 	c, variables, _ = sshPod(t, twoHosts, fakes)
 	out, err = start(t, c, append(variables, "TEGEN_START_SECONDS=0")...)
-	if err == nil || strings.Contains(out, "run ") || !strings.Contains(out, "gave up after 0 seconds: 1 of 2 hosts answer on port 12345, and not\n  a.svc\n") {
+	if err == nil || strings.Contains(out, "run ") || !strings.Contains(out, "gave up after 0 seconds: 1 of 2 hosts "+
+		"answer on port 12345, and not\n  a.svc\n") {
 		t.Errorf("one never answers: %v\n%s", err, out)
 	}
 
@@ -112,7 +119,8 @@ func TestLauncherWaits(t *testing.T) {
 	c, variables, _ = sshPod(t, twoHosts, fakes)
 	variables[len(variables)-1], _, _ = strings.Cut(variables[len(variables)-1], ":") // nothing but the fakes
 	c.Command[0] = "/bin/sh"
-	if out, err := start(t, c, variables...); err == nil || !strings.Contains(out, "ssh-keyscan is missing: the image needs openssh-server and openssh-client") {
+	if out, err := start(t, c, variables...); err == nil || !strings.Contains(out, "ssh-keyscan is missing: the "+
+		"image needs openssh-server and openssh-client") {
 		t.Errorf("without ssh: %v\n%s", err, out)
 	}
 }
@@ -125,7 +133,8 @@ func TestDiscovery(t *testing.T) {
 		"[b.svc]:12345 ssh-ed25519 AAAA\n": "b.svc:1\n",
 		"":                                 "",
 	} {
-		c, variables, _ := sshPod(t, twoHosts, map[string]string{"ssh-keyscan": "#!/bin/sh\ncat >/dev/null\nprintf '" + answers + "'\nexit 1\n"})
+		c, variables, _ := sshPod(t, twoHosts, map[string]string{"ssh-keyscan": "#!/bin/sh\ncat >/dev/null\nprintf '" +
+			answers + "'\nexit 1\n"})
 		c.Command, c.Args = []string{filepath.Join(filepath.Dir(c.Command[1]), "discover.sh")}, nil
 		out, err := start(t, c, variables...)
 		if out != want || (err == nil) != (want != "") {
@@ -138,7 +147,8 @@ func TestDiscovery(t *testing.T) {
 // named at once, on every host.
 func TestWorkingDirectory(t *testing.T) {
 	for _, index := range []string{"0", "1"} {
-		c, variables, home := sshPod(t, twoHosts, map[string]string{"sshd": "#!/bin/sh\n", "horovodrun": "#!/bin/sh\necho run\n"})
+		c, variables, home := sshPod(t, twoHosts, map[string]string{"sshd": "#!/bin/sh\n",
+			"horovodrun": "#!/bin/sh\necho run\n"})
 		locked := filepath.Join(home, "locked")
 		if err := os.MkdirAll(filepath.Join(locked, "examples"), 0o755); err != nil {
 			t.Fatal(err)
@@ -154,7 +164,8 @@ func TestWorkingDirectory(t *testing.T) {
 			}
 		}
 		out, err := cmd.CombinedOutput()
-		want := "the working directory is " + cmd.Dir + ", which this user cannot enter: start the image in one that everybody may read\n"
+		want := "the working directory is " + cmd.Dir + ", which this user cannot enter: start the image in one " +
+			"that everybody may read\n"
 		if err == nil || string(out) != want {
 			t.Errorf("index %s: %v, want a failure\n%s", index, err, out)
 		}
@@ -167,8 +178,10 @@ func TestSSHD(t *testing.T) {
 	if _, err := os.Stat("/usr/sbin/sshd"); err != nil {
 		t.Skip("this machine has no sshd, which the script runs")
 	}
-	c, variables, home := sshPod(t, "127.0.0.1 slots=1\nlocalhost slots=1\n", map[string]string{"horovodrun": "#!/bin/sh\necho \"run by $(id -u)\"\n"})
-	c.Env = append(c.Env, corev1.EnvVar{Name: "TEGEN_SSH_PORT", Value: "28222"}, corev1.EnvVar{Name: "TEGEN_START_SECONDS", Value: "20"})
+	c, variables, home := sshPod(t, "127.0.0.1 slots=1\nlocalhost slots=1\n",
+		map[string]string{"horovodrun": "#!/bin/sh\necho \"run by $(id -u)\"\n"})
+	c.Env = append(c.Env, corev1.EnvVar{Name: "TEGEN_SSH_PORT", Value: "28222"},
+		corev1.EnvVar{Name: "TEGEN_START_SECONDS", Value: "20"})
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +200,8 @@ func TestSSHD(t *testing.T) {
 	}
 	err = cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // sshd, which a container's end would take along
-	if out := read(t, output.Name()); err != nil || !strings.Contains(out, "run by ") || strings.Contains(out, "run by 0\n") {
+	if out := read(t, output.Name()); err != nil || !strings.Contains(out, "run by ") ||
+		strings.Contains(out, "run by 0\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -209,7 +223,8 @@ func TestKeygen(t *testing.T) {
 		return p.Data
 	}
 	pair := patch()
-	if !strings.Contains(string(pair["ssh-privatekey"]), "PRIVATE KEY") || !strings.HasPrefix(string(pair["ssh-publickey"]), "ssh-ed25519 ") || len(pair) != 2 {
+	if !strings.Contains(string(pair["ssh-privatekey"]), "PRIVATE KEY") ||
+		!strings.HasPrefix(string(pair["ssh-publickey"]), "ssh-ed25519 ") || len(pair) != 2 {
 		t.Errorf("made %q", pair)
 	}
 	if left, _ := filepath.Glob(home + "/key*"); len(left) > 0 {

@@ -15,8 +15,8 @@ import (
 
 // TestStopSignal runs the preStop hook that the documentation recommends against processes of a torchrun's shape: its
 // workers hear SIGTERM and may finish, it itself never does, and is killed. The shape is that of torch's agent, whose
-// handler of SIGTERM ends the workers (torch/distributed/elastic/multiprocessing/api.py, _terminate_process_handler); here
-// an agent only says that it heard.
+// handler of SIGTERM ends the workers (torch/distributed/elastic/multiprocessing/api.py, _terminate_process_handler);
+// here an agent only says that it heard.
 func TestStopSignal(t *testing.T) {
 	text, err := os.ReadFile("../fixtures/valid/stop-signal.yaml")
 	if err != nil {
@@ -32,19 +32,22 @@ func TestStopSignal(t *testing.T) {
 
 	dir := t.TempDir()
 	script := filepath.Join(dir, "worker.sh")
-	if err := os.WriteFile(script, []byte("trap 'sleep 1; echo saved >"+dir+"/checkpoint; exit 0' TERM\necho ready >"+dir+"/ready\nwhile :; do sleep 0.1; done\n"), 0o600); err != nil {
+	if err := os.WriteFile(script, []byte("trap 'sleep 1; echo saved >"+dir+"/checkpoint; exit 0' TERM\necho ready >"+
+		dir+"/ready\nwhile :; do sleep 0.1; done\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// The name torchrun of this test alone: the hook looks at every process that it sees.
 	name := "torchrun-" + filepath.Base(filepath.Dir(dir))
-	agent := exec.CommandContext(ctx, "sh", "-c", "trap 'echo closed >"+dir+"/closed' TERM; sh "+script+" & wait; wait", name)
+	agent := exec.CommandContext(ctx, "sh", "-c", "trap 'echo closed >"+dir+"/closed' TERM; sh "+script+" & wait; wait",
+		name)
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = agent.Process.Kill() })
 	await(t, filepath.Join(dir, "ready"))
 
-	command := exec.CommandContext(ctx, hook[0], hook[1], strings.ReplaceAll(hook[2], "grep -qsa torchrun", "grep -qsa "+name))
+	command := exec.CommandContext(ctx, hook[0], hook[1], strings.ReplaceAll(hook[2], "grep -qsa torchrun",
+		"grep -qsa "+name))
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Logf("hook: %v: %s", err, out)
 	}

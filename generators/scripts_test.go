@@ -224,11 +224,13 @@ func TestFetchFormats(t *testing.T) {
 	}{
 		{"set.zip", "path: sub/dir", zipped(t, "a/b.txt", "hello"), []string{"unzip"}, "sub/dir/a/b.txt", "hello"},
 		{"SET.ZIP", "", zipped(t, "a/b.txt", "hello"), []string{"unzip"}, "a/b.txt", "hello"},
-		{"set.tar.gz", "path: sub", tarred(t, true, "a/b.txt", "hello"), []string{"tar", "gzip"}, "sub/a/b.txt", "hello"},
+		{"set.tar.gz", "path: sub", tarred(t, true, "a/b.txt", "hello"), []string{"tar", "gzip"}, "sub/a/b.txt",
+			"hello"},
 		{"set.tgz", "", tarred(t, true, "a/b.txt", "hello"), []string{"tar", "gzip"}, "a/b.txt", "hello"},
 		{"set.tar", "", tarred(t, false, "a/b.txt", "hello"), []string{"tar"}, "a/b.txt", "hello"},
 		{"set.parquet", "path: tables", []byte("plain"), nil, "tables/set.parquet", "plain"},
-		{"kept.zip", "unpack: false", zipped(t, "a/b.txt", "hello"), nil, "kept.zip", string(zipped(t, "a/b.txt", "hello"))},
+		{"kept.zip", "unpack: false", zipped(t, "a/b.txt", "hello"), nil, "kept.zip",
+			string(zipped(t, "a/b.txt", "hello"))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			need(t, c.programs...)
@@ -244,7 +246,8 @@ func TestFetchFormats(t *testing.T) {
 				t.Errorf("%s holds %q, want %q; the script said:\n%s", c.lands, got, c.text, out)
 			}
 			if exists(variable(f, "DATASET_PART")) || !exists(variable(f, "DATASET_MARKER")) {
-				t.Errorf("part left: %t, marker: %t", exists(variable(f, "DATASET_PART")), exists(variable(f, "DATASET_MARKER")))
+				t.Errorf("part left: %t, marker: %t", exists(variable(f, "DATASET_PART")),
+					exists(variable(f, "DATASET_MARKER")))
 			}
 			if got := server.requests(); len(got) != 1 {
 				t.Errorf("requests %q, want one", got)
@@ -318,7 +321,8 @@ func TestFetchComplete(t *testing.T) {
 		if got := server.requests(); len(got) != c.requests {
 			t.Errorf("%+v: requests %q", c, got)
 		}
-		if left, _ := filepath.Glob(variable(f, "DATASET_STATE") + "/*"); !slices.Equal(left, []string{variable(f, "DATASET_MARKER")}) {
+		if left, _ := filepath.Glob(variable(f, "DATASET_STATE") + "/*"); !slices.Equal(left,
+			[]string{variable(f, "DATASET_MARKER")}) {
 			t.Errorf("%+v: left %q beside the marker", c, left)
 		}
 	}
@@ -386,7 +390,8 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
-// TestFetchRetries: a connection that breaks costs the rest of the file, and a server that stays broken ends the attempts.
+// TestFetchRetries: a connection that breaks costs the rest of the file, and a server that stays broken ends the
+// attempts.
 func TestFetchRetries(t *testing.T) {
 	need(t, "curl", "sha256sum")
 	data := bytes.Repeat([]byte("0123456789"), 1000)
@@ -406,7 +411,10 @@ func TestFetchRetries(t *testing.T) {
 	}
 
 	dead := serve(t, true, nil)
-	dead.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	dead.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
 	broken := fetcher(t, dir, "url: '"+dead.URL+"/other.bin'")
 	leave(t, broken, "DATASET_PART", data[:100])
 	out, err := start(t, broken)

@@ -18,7 +18,8 @@ func TestWait(t *testing.T) {
 		t.Errorf("WAIT_SECONDS is %q, want the dataset's deadline", got)
 	}
 	marker := c.Command[len(c.Command)-1]
-	if want := variable(fetcher(t, dir, "url: 'http://example.org/a.bin', deadline: 2h"), "DATASET_MARKER"); marker != want {
+	if want := variable(fetcher(t, dir, "url: 'http://example.org/a.bin', deadline: 2h"),
+		"DATASET_MARKER"); marker != want {
 		t.Fatalf("waits for %s, and %s is what will be there", marker, want)
 	}
 
@@ -47,8 +48,10 @@ func TestWait(t *testing.T) {
 // TestWaitForAll: workers start when the last dataset is there; the time to wait is that of all together.
 func TestWaitForAll(t *testing.T) {
 	dir := volume(t)
-	volumes := fmt.Sprintf("storage: [{name: a, mountPath: %s/a, claim: x, dataset: {url: 'http://x.org/a.zip', deadline: 1h}}, "+
-		"{name: b, mountPath: %s/b, claim: y, readOnly: true, dataset: {url: 'http://x.org/b.zip', deadline: 30m}}]", dir, dir)
+	volumes := fmt.Sprintf("storage: [{name: a, mountPath: %s/a, claim: x, dataset: {url: 'http://x.org/a.zip', "+
+		"deadline: 1h}}, "+
+		"{name: b, mountPath: %s/b, claim: y, readOnly: true, dataset: {url: 'http://x.org/b.zip', deadline: 30m}}]",
+		dir, dir)
 	j := load(t, job(strings.Replace(volumes, ", readOnly: true", "", 1)))
 	c := all[*batchv1.Job](objects(j, "worker"))[0].Spec.Template.Spec.InitContainers[0]
 	if got := variable(c, "WAIT_SECONDS"); got != "5400" {

@@ -56,12 +56,14 @@ func podWorkerLabels(job *schema.Job, i int32) map[string]string {
 	return map[string]string{"job-name": job.Metadata.Name, "worker": strconv.Itoa(int(i))}
 }
 
-func headless(job *schema.Job, name, component string, selects map[string]string, ports ...corev1.ServicePort) *corev1.Service {
+func headless(job *schema.Job, name, component string, selects map[string]string,
+	ports ...corev1.ServicePort) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: meta(job, name, component),
 		Spec: corev1.ServiceSpec{
-			ClusterIP:                corev1.ClusterIPNone, // a DNS record for each pod: peers dial each other by name, on any port
-			PublishNotReadyAddresses: true,                 // peers are looked up while they start
+			// A DNS record for each pod: peers dial each other by name, on any port.
+			ClusterIP:                corev1.ClusterIPNone,
+			PublishNotReadyAddresses: true, // peers are looked up while they start
 			Selector:                 selects,
 			Ports:                    ports,
 		},
@@ -69,5 +71,6 @@ func headless(job *schema.Job, name, component string, selects map[string]string
 }
 
 func port(name string, number int32) corev1.ServicePort {
-	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromString(name), Protocol: corev1.ProtocolTCP}
+	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromString(name),
+		Protocol: corev1.ProtocolTCP}
 }

@@ -80,8 +80,8 @@ func groupOf(s *schema.Security) int64 {
 	return *s.RunAsGroup.Number
 }
 
-// hostfile is a line a host, as horovodrun reads it. Of an elastic job it has all that may ever be: those that are there
-// are found by asking.
+// hostfile is a line a host, as horovodrun reads it. Of an elastic job it has all that may ever be: those that are
+// there are found by asking.
 func hostfile(job *schema.Job) string {
 	var b strings.Builder
 	for _, host := range horovodHosts(job, horovodJobName(job)) {
@@ -149,7 +149,8 @@ func sshVolume(job *schema.Job, jobName string) corev1.Volume {
 // passwdMount gives the user a line, whatever the image has: ssh, sshd and ssh-keygen serve nobody without.
 var passwdMount = corev1.VolumeMount{Name: "ssh", MountPath: "/etc/passwd", SubPath: "passwd", ReadOnly: true}
 
-// withSSH gives a pod of the Job of that name the files of ssh. The keys are mounted by name, so that a pod waits until they have been made.
+// withSSH gives a pod of the Job of that name the files of ssh. The keys are mounted by name, so that a pod waits until
+// they have been made.
 func withSSH(job *schema.Job, jobName string, t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	t.Spec.Volumes = append(t.Spec.Volumes, sshVolume(job, jobName), scratch("ssh-home", resource.MustParse("16Mi")))
 	c := &t.Spec.Containers[0]

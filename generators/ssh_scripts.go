@@ -1,13 +1,13 @@
 package generators
 
-// The scripts of ssh take every value from the environment, like those of prefetch, and hold nothing that another program
-// than the shell would read first. They lie in a ConfigMap, since horovodrun runs one of them by its path.
+// The scripts of ssh take every value from the environment, like those of prefetch, and hold nothing that another
+// program than the shell would read first. They lie in a ConfigMap, since horovodrun runs one of them by its path.
 const (
-	// sshScript is read by worker.sh and launcher.sh: it lets this user reach others by ssh. The keys are copied, because
-	// ssh refuses a private key that its group may read, as it may every file of a Secret. What ssh starts does not inherit
-	// the container's environment: horovodrun hands over its own, but what finds mpirun's helper and Python's libraries
-	// must be there before, each asked for by its name, since a line of env may be a part of another's value. The umask
-	// stays within the parentheses: checkpoints are others' to read.
+	// sshScript is read by worker.sh and launcher.sh: it lets this user reach others by ssh. The keys are copied,
+	// because ssh refuses a private key that its group may read, as it may every file of a Secret. What ssh starts does
+	// not inherit the container's environment: horovodrun hands over its own, but what finds mpirun's helper and
+	// Python's libraries must be there before, each asked for by its name, since a line of env may be a part of
+	// another's value. The umask stays within the parentheses: checkpoints are others' to read.
 	//
 	// A container starts in a folder that its user may not enter, such as root's, and only what needs the folder's path
 	// fails, on this host and on others: so the first to look says it.
@@ -47,13 +47,13 @@ END
 )
 `
 	// workerScript runs sshd as a user without rights, who can only let itself in. MaxStartups is above any number of
-	// processes that start at once. Two options are for some servers alone: UsePrivilegeSeparation for those before 7.5,
-	// PerSourcePenalties for those since 9.8, which shut out whoever only looks whether they are there.
+	// processes that start at once. Two options are for some servers alone: UsePrivilegeSeparation for those before
+	// 7.5, PerSourcePenalties for those since 9.8, which shut out whoever only looks whether they are there.
 	//
 	// The shell stays, as process 1 of the container. It collects what sshd leaves behind: horovodrun would not, and a
 	// probe a second soon fills the table of processes. And it passes SIGTERM on to the training processes, which are
-	// sshd's and would be killed before they have written a checkpoint. A worker never ends well, or one that is evicted
-	// would count as done.
+	// sshd's and would be killed before they have written a checkpoint. A worker never ends well, or one that is
+	// evicted would count as done.
 	workerScript = `set -eu
 . "$TEGEN_SSH_DIR/ssh.sh"
 (
@@ -109,18 +109,18 @@ stop() {
 trap stop TERM INT
 wait "$waits_for"
 `
-	// discoverScript prints host:slots for each host whose sshd answers, which a name in DNS does not say yet. ssh-keyscan
-	// asks all at once and is part of what ssh needs anyway. Hosts are asked twice, so that one lost packet takes nobody
-	// out of training. Without any answer it fails, and horovodrun keeps the hosts it knew: from no line it would read a
-	// host without a name (horovod/runner/elastic/discovery.py).
+	// discoverScript prints host:slots for each host whose sshd answers, which a name in DNS does not say yet.
+	// ssh-keyscan asks all at once and is part of what ssh needs anyway. Hosts are asked twice, so that one lost packet
+	// takes nobody out of training. Without any answer it fails, and horovodrun keeps the hosts it knew: from no line
+	// it would read a host without a name (horovod/runner/elastic/discovery.py).
 	discoverScript = `#!/bin/sh
 set -eu
 for round in 1 2; do
   cut -d ' ' -f 1 "$TEGEN_HOSTFILE" | ssh-keyscan -T 5 -p "$TEGEN_SSH_PORT" -t ed25519 -f - 2>/dev/null || true
 done | sed -n "s/^\[\(.*\)\]:$TEGEN_SSH_PORT .*/\1:$TEGEN_SLOTS/p" | sort -u | grep .
 `
-	// launcherScript waits until as many hosts answer as training needs, says so, since what it said last is that some do
-	// not, then becomes the launcher.
+	// launcherScript waits until as many hosts answer as training needs, says so, since what it said last is that some
+	// do not, then becomes the launcher.
 	launcherScript = `set -eu
 . "$TEGEN_SSH_DIR/ssh.sh"
 trap 'exit 143' TERM INT

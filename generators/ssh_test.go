@@ -45,7 +45,8 @@ func TestSSHPort(t *testing.T) {
 	if got := after(c.Args, "-p"); got != "2345" {
 		t.Errorf("horovodrun dials %s", got)
 	}
-	if s := find[*corev1.Service](t, objs, "resnet-worker").Spec.Ports[0]; s.Port != 2345 || s.TargetPort.StrVal != port.Name {
+	if s := find[*corev1.Service](t, objs, "resnet-worker").Spec.Ports[0]; s.Port != 2345 ||
+		s.TargetPort.StrVal != port.Name {
 		t.Errorf("Service %+v", s)
 	}
 }
@@ -57,11 +58,16 @@ func TestSlots(t *testing.T) {
 		np   string
 		last string // host, slots
 	}{
-		{[]string{"workers: {replicas: 4, processes: 4}"}, "16", "resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=4"},
-		{[]string{"workers: {replicas: 3, processes: auto}", "resources: {gpu: 8, cpu: 1, memory: 4Gi}"}, "24", "resnet-worker-2.resnet-worker.ml.svc.cluster.local slots=8"},
-		{[]string{"workers: {replicas: 2, processes: gpu}", "resources: {gpu: 2, cpu: 1, memory: 4Gi}"}, "4", "resnet-worker-1.resnet-worker.ml.svc.cluster.local slots=2"},
-		{[]string{"workers: {replicas: 3, min: 2, max: 4, processes: 2}"}, "4", "resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=2"},
-		{[]string{"network: {clusterDomain: example.org}"}, "2", "resnet-worker-1.resnet-worker.ml.svc.example.org slots=1"},
+		{[]string{"workers: {replicas: 4, processes: 4}"}, "16",
+			"resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=4"},
+		{[]string{"workers: {replicas: 3, processes: auto}", "resources: {gpu: 8, cpu: 1, memory: 4Gi}"}, "24",
+			"resnet-worker-2.resnet-worker.ml.svc.cluster.local slots=8"},
+		{[]string{"workers: {replicas: 2, processes: gpu}", "resources: {gpu: 2, cpu: 1, memory: 4Gi}"}, "4",
+			"resnet-worker-1.resnet-worker.ml.svc.cluster.local slots=2"},
+		{[]string{"workers: {replicas: 3, min: 2, max: 4, processes: 2}"}, "4",
+			"resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=2"},
+		{[]string{"network: {clusterDomain: example.org}"}, "2", "resnet-worker-1.resnet-worker.ml.svc.example.org " +
+			"slots=1"},
 	} {
 		objs := objects(horovod(t, c.spec...))
 		if got := after(worker(t, objs).Args, "-np"); got != c.np {
@@ -74,7 +80,9 @@ func TestSlots(t *testing.T) {
 	}
 	// Horovod 0.16 reads no file.
 	args := worker(t, objects(load(t, job("framework: bytescheduler", "workers: {replicas: 2, processes: 4}")))).Args
-	if got, want := after(args, "-H"), "resnet-worker-0.resnet-worker.ml.svc.cluster.local:4,resnet-worker-1.resnet-worker.ml.svc.cluster.local:4"; got != want {
+	if got, want := after(args,
+		"-H"), "resnet-worker-0.resnet-worker.ml.svc.cluster.local:4,"+
+		"resnet-worker-1.resnet-worker.ml.svc.cluster.local:4"; got != want {
 		t.Errorf("-H %s, want %s", got, want)
 	}
 }
@@ -89,12 +97,14 @@ func TestHashedHosts(t *testing.T) {
 				name = j.Name
 			}
 		}
-		config := find[*corev1.ConfigMap](t, objs, "resnet-ssh"+strings.TrimPrefix(name, "resnet-worker")) // a changed job's is another
+		// A changed job's is another.
+		config := find[*corev1.ConfigMap](t, objs, "resnet-ssh"+strings.TrimPrefix(name, "resnet-worker"))
 		hosts := config.Data["hostfile"]
 		if !strings.HasPrefix(hosts, name+"-0.") || strings.HasPrefix(name+"-0", "resnet-worker-0") {
 			t.Errorf("Job %s has hosts\n%s", name, hosts)
 		}
-		if list := after(worker(t, objs).Args, "-H"); framework == "bytescheduler" && !strings.HasPrefix(list, name+"-0.") {
+		if list := after(worker(t, objs).Args, "-H"); framework == "bytescheduler" &&
+			!strings.HasPrefix(list, name+"-0.") {
 			t.Errorf("Job %s has hosts %s", name, list)
 		}
 	}
@@ -102,7 +112,8 @@ func TestHashedHosts(t *testing.T) {
 
 // TestHostListFits: the most hosts that are allowed fit into one argument of 128 KiB, and one more would not.
 func TestHostListFits(t *testing.T) {
-	for _, more := range []string{"target: job", "hashedNames: true", "target: mpijob", "network: {clusterDomain: example.org}"} {
+	for _, more := range []string{"target: job", "hashedNames: true", "target: mpijob",
+		"network: {clusterDomain: example.org}"} {
 		at := func(n int) ([]*schema.Job, error) {
 			spec := job("framework: bytescheduler", fmt.Sprintf("workers: {replicas: %d, processes: 4}", n), more)
 			return schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(spec)}})
@@ -125,8 +136,8 @@ func TestHostListFits(t *testing.T) {
 	}
 }
 
-// TestHashedSSH: a changed command is a new Job with a ConfigMap and an immutable Job of keys of its own, and the Secret
-// that was there.
+// TestHashedSSH: a changed command is a new Job with a ConfigMap and an immutable Job of keys of its own, and the
+// Secret that was there.
 func TestHashedSSH(t *testing.T) {
 	names := func(command string) (out []string) {
 		objs := objects(horovod(t, "hashedNames: true", "args: ["+command+"]"))
@@ -153,7 +164,8 @@ func TestKeysAreNobodys(t *testing.T) {
 	if s := find[*corev1.Secret](t, objs, "resnet-ssh"); len(s.Data)+len(s.StringData) > 0 || s.Type != "" {
 		t.Errorf("the Secret has data, or a type that asks for some: %+v", s)
 	}
-	want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"resnet-ssh"}, Verbs: []string{"get", "patch"}}}
+	want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"},
+		ResourceNames: []string{"resnet-ssh"}, Verbs: []string{"get", "patch"}}}
 	if diff := cmp.Diff(want, find[*rbacv1.Role](t, objs, "resnet-keygen").Rules); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -163,7 +175,8 @@ func TestKeysAreNobodys(t *testing.T) {
 		}
 	}
 	for what, spec := range map[string][]string{
-		"own keys": {"ssh: {secret: mine}"}, "operator's keys": {"target: mpijob"}, "one worker": {"workers: {replicas: 1}"},
+		"own keys": {"ssh: {secret: mine}"}, "operator's keys": {"target: mpijob"},
+		"one worker": {"workers: {replicas: 1}"},
 	} {
 		objs := objects(horovod(t, spec...))
 		if n := len(all[*corev1.Secret](objs)) + len(all[*rbacv1.Role](objs)); n > 0 {
@@ -190,10 +203,12 @@ func TestScaleHorovod(t *testing.T) {
 // TestMPIGang: the launcher is one member more, and is not made after the workers that would wait for it.
 func TestMPIGang(t *testing.T) {
 	for gang, want := range map[string]*apis.SchedulingPolicy{
-		"gang: {scheduler: volcano, queue: q, priority: p}": {MinAvailable: new(int32(4)), Queue: "q", PriorityClass: "p"},
-		"gang: {scheduler: coscheduling, waitTimeout: 1m}":  {MinAvailable: new(int32(4)), ScheduleTimeoutSeconds: new(int32(60))},
-		"gang: {scheduler: koordinator}":                    nil,
-		"gang: {scheduler: kueue, queue: q}":                nil,
+		"gang: {scheduler: volcano, queue: q, priority: p}": {MinAvailable: new(int32(4)), Queue: "q",
+			PriorityClass: "p"},
+		"gang: {scheduler: coscheduling, waitTimeout: 1m}": {MinAvailable: new(int32(4)),
+			ScheduleTimeoutSeconds: new(int32(60))},
+		"gang: {scheduler: koordinator}":     nil,
+		"gang: {scheduler: kueue, queue: q}": nil,
 	} {
 		m := find[*apis.MPIJob](t, objects(horovod(t, "target: mpijob", "workers: {replicas: 3}", gang)), "resnet")
 		if diff := cmp.Diff(want, m.Spec.RunPolicy.SchedulingPolicy); diff != "" {
@@ -207,7 +222,8 @@ func TestMPIGang(t *testing.T) {
 
 // TestLauncherHasWhatItHandsOn: horovodrun gives its own environment to all processes.
 func TestLauncherHasWhatItHandsOn(t *testing.T) {
-	objs := objects(load(t, job("framework: bytescheduler", "target: mpijob", "env: [{name: X, value: x}]", "bytescheduler: {partitionTuning: true, rootPort: 1234}")))
+	objs := objects(load(t, job("framework: bytescheduler", "target: mpijob", "env: [{name: X, value: x}]",
+		"bytescheduler: {partitionTuning: true, rootPort: 1234}")))
 	launcher := find[*apis.MPIJob](t, objs, "resnet").Spec.MPIReplicaSpecs[apis.MPILauncher].Template.Spec.Containers[0]
 	got := env(t, launcher)
 	for name, want := range map[string]string{

@@ -48,26 +48,29 @@ func volume(job *schema.Job, v *schema.VolumeSource, claim string) []runtime.Obj
 	case v.FSx != nil && v.FSx.Provision != nil:
 		return provisioned(job, claim, v.FSx.Size, fsxClass(v.FSx.Provision))
 	case v.EFS != nil:
-		return pinned(job, claim, v.EFS.Volume, v.EFS.Size, corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
-			Driver:       efsDriver,
-			VolumeHandle: efsHandle(v.EFS),
-		}})
+		return pinned(job, claim, v.EFS.Volume, v.EFS.Size,
+			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				Driver:       efsDriver,
+				VolumeHandle: efsHandle(v.EFS),
+			}})
 	case v.FSx != nil:
-		return pinned(job, claim, v.FSx.Volume, v.FSx.Size, corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
-			Driver:           fsxDriver,
-			VolumeHandle:     v.FSx.FileSystem,
-			VolumeAttributes: map[string]string{"dnsname": v.FSx.DNSName, "mountname": v.FSx.MountName},
-		}}, "flock") // Lustre refuses file locks without it
+		return pinned(job, claim, v.FSx.Volume, v.FSx.Size,
+			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				Driver:           fsxDriver,
+				VolumeHandle:     v.FSx.FileSystem,
+				VolumeAttributes: map[string]string{"dnsname": v.FSx.DNSName, "mountname": v.FSx.MountName},
+			}}, "flock") // Lustre refuses file locks without it
 	case v.NFS != nil:
 		return pinned(job, claim, v.NFS.Volume, v.NFS.Size, corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{
 			Server: v.NFS.Server,
 			Path:   v.NFS.Path,
 		}})
 	case v.HostPath != nil:
-		return pinned(job, claim, v.HostPath.Volume, v.HostPath.Size, corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
-			Path: v.HostPath.Path,
-			Type: ptr(corev1.HostPathDirectoryOrCreate),
-		}})
+		return pinned(job, claim, v.HostPath.Volume, v.HostPath.Size,
+			corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
+				Path: v.HostPath.Path,
+				Type: ptr(corev1.HostPathDirectoryOrCreate),
+			}})
 	}
 	return nil
 }
@@ -85,7 +88,8 @@ func efsHandle(e *schema.EFS) string {
 
 // pinned is a volume and its claim, each naming the other: without that, claims and volumes of one class bind as they
 // please. It is mounted through a claim because restricted pods may mount nothing else.
-func pinned(job *schema.Job, claim, name string, size resource.Quantity, source corev1.PersistentVolumeSource, mountOptions ...string) []runtime.Object {
+func pinned(job *schema.Job, claim, name string, size resource.Quantity, source corev1.PersistentVolumeSource,
+	mountOptions ...string) []runtime.Object {
 	if name == "" {
 		name = clusterName(job, claim)
 	}
@@ -96,9 +100,10 @@ func pinned(job *schema.Job, claim, name string, size resource.Quantity, source 
 		&corev1.PersistentVolume{
 			ObjectMeta: clusterMeta(job, name, componentStorage),
 			Spec: corev1.PersistentVolumeSpec{
-				Capacity:                      corev1.ResourceList{corev1.ResourceStorage: size},
-				AccessModes:                   pvc.Spec.AccessModes,
-				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, // deleting a job never deletes data
+				Capacity:    corev1.ResourceList{corev1.ResourceStorage: size},
+				AccessModes: pvc.Spec.AccessModes,
+				// Deleting a job never deletes data.
+				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 				VolumeMode:                    ptr(corev1.PersistentVolumeFilesystem),
 				MountOptions:                  mountOptions,
 				ClaimRef: &corev1.ObjectReference{
@@ -127,7 +132,8 @@ func clusterName(job *schema.Job, claim string) string {
 }
 
 // provisioned is a class of the job's own, since its parameters name one file system, and a claim of that class.
-func provisioned(job *schema.Job, claim string, size resource.Quantity, class *storagev1.StorageClass) []runtime.Object {
+func provisioned(job *schema.Job, claim string, size resource.Quantity,
+	class *storagev1.StorageClass) []runtime.Object {
 	class.ObjectMeta = clusterMeta(job, clusterName(job, claim), componentStorage)
 	class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimRetain) // deleting a job never deletes data
 	pvc := persistentVolumeClaim(job, claim, size)
@@ -167,7 +173,8 @@ func persistentVolumeClaim(job *schema.Job, name string, size resource.Quantity)
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: meta(job, name, componentStorage),
 		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, // workers on several nodes read it at once
+			// Workers on several nodes read it at once.
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
 		},
 	}

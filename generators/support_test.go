@@ -33,12 +33,13 @@ var bare = map[string]string{
 var uses = map[string]string{
 	"torchelastic/elasticjob/rendezvous.maxRestarts": "rendezvous: {backend: etcd, store: etcd, maxRestarts: 7}",
 
-	"launcher":                  "launcher: entrypoint",
-	"workers.min":               "workers: {replicas: 2, min: 1}",
-	"workers.firstIndex":        "workers: {replicas: 2, firstIndex: 0}",
-	"workers.master":            "workers: {replicas: 2, master: true}, launcher: entrypoint",
-	"rendezvous":                "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
-	"launcher=tegen":            "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, images: {rendezvous: 'r:1'}",
+	"launcher":           "launcher: entrypoint",
+	"workers.min":        "workers: {replicas: 2, min: 1}",
+	"workers.firstIndex": "workers: {replicas: 2, firstIndex: 0}",
+	"workers.master":     "workers: {replicas: 2, master: true}, launcher: entrypoint",
+	"rendezvous":         "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
+	"launcher=tegen": "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, " +
+		"images: {rendezvous: 'r:1'}",
 	"ssh":                       "ssh: {port: 2222}",
 	"mxnet":                     "mxnet: {mode: local}, workers: {replicas: 1}",
 	"horovod":                   "horovod: {startTimeout: 7m}",
@@ -56,18 +57,24 @@ var uses = map[string]string{
 	"failure.fatalExitCodes":    "failure: {fatalExitCodes: [1]}",
 	"resources":                 "resources: {requests: {cpu: 500m}, limits: {memory: none}}",
 	"roles.server":              "roles: {server: {workingDir: /ps, nodeSelector: {a: b}}}",
-	"roles.scheduler":           "roles: {scheduler: {resources: {memory: none}, tolerations: [{key: a, operator: Exists}]}}",
-	"roles.launcher":            "roles: {launcher: {image: 'y:1', podTemplate: {spec: {hostIPC: true}}}}",
-	"roles.etcd":                "rendezvous: {backend: etcd, store: etcd}, roles: {etcd: {nodeSelector: {a: b}}}",
-	"roles.companion":           "rendezvous: {backend: etcd, store: companion}, images: {rendezvous: 'r:1'}, roles: {companion: {nodeSelector: {a: b}}}",
-	"roles.helper":              "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}], roles: {helper: {nodeSelector: {a: b}}}",
-	"podTemplate":               "podTemplate: {spec: {dnsPolicy: Default}}",
+	"roles.scheduler": "roles: {scheduler: {resources: {memory: none}, tolerations: [{key: a, " +
+		"operator: Exists}]}}",
+	"roles.launcher": "roles: {launcher: {image: 'y:1', podTemplate: {spec: {hostIPC: true}}}}",
+	"roles.etcd":     "rendezvous: {backend: etcd, store: etcd}, roles: {etcd: {nodeSelector: {a: b}}}",
+	"roles.companion": "rendezvous: {backend: etcd, store: companion}, images: {rendezvous: 'r:1'}, " +
+		"roles: {companion: {nodeSelector: {a: b}}}",
+	"roles.helper": "storage: [{mountPath: /data, claim: c, dataset: {url: " +
+		"https://example.org/d.tar}}], roles: {helper: {nodeSelector: {a: b}}}",
+	"podTemplate": "podTemplate: {spec: {dnsPolicy: Default}}",
 
 	// Only a worker alone is replaced.
-	"mxnet/job/failure.restarts":          "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restarts: 9}",
-	"mxnet/job/failure.restartsPerWorker": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restartsPerWorker: 9}",
-	"mxnet/job/failure.fatalExitCodes":    "mxnet: {mode: local}, workers: {replicas: 1}, failure: {fatalExitCodes: [1]}",
-	"mxnet/job/failure.ignoreDisruptions": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {ignoreDisruptions: false}",
+	"mxnet/job/failure.restarts": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restarts: 9}",
+	"mxnet/job/failure.restartsPerWorker": "mxnet: {mode: local}, workers: {replicas: 1}, " +
+		"failure: {restartsPerWorker: 9}",
+	"mxnet/job/failure.fatalExitCodes": "mxnet: {mode: local}, workers: {replicas: 1}, " +
+		"failure: {fatalExitCodes: [1]}",
+	"mxnet/job/failure.ignoreDisruptions": "mxnet: {mode: local}, workers: {replicas: 1}, " +
+		"failure: {ignoreDisruptions: false}",
 
 	"horovod/workers.min":   "workers: {replicas: 3, min: 2}", // one alone needs the interface
 	"bytescheduler/servers": "bytescheduler: {mode: byteps}, servers: {replicas: 3}",
@@ -159,7 +166,8 @@ func example(target schema.Target, feature string) string {
 	if !ok {
 		base = bare[target.Framework]
 	}
-	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: ml}\nspec:\n  framework: %s\n  target: %s\n  image: x:1\n",
+	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, "+
+		"namespace: ml}\nspec:\n  framework: %s\n  target: %s\n  image: x:1\n",
 		target.Framework, target.Name)
 	fields := map[string]bool{}
 	for _, part := range append(topLevel(useOf(target, feature)), append(topLevel(base), "command: [train]")...) {

@@ -19,7 +19,8 @@ type target struct {
 	services        func(*schema.Job) []runtime.Object // what names them in DNS, nil where a controller renders it
 	owns            func(*schema.Job, string) bool     // whether a Service of that name is the job's own
 	roles           func(*schema.Job) []role           // the kinds of pods, in the order in which they are rendered
-	run             string                             // the field of a pod that no two runs of a job share, "" where there is none
+	// The field of a pod that no two runs of a job share, "" where there is none.
+	run string
 }
 
 // targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
@@ -29,8 +30,10 @@ func targets() [15]target { // an array, since it is asked several times for eac
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, ""},
 		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetTrainJob, torchTrainJob, nil, isJobName, workersOnly, jobUID},
-		{schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly, "metadata.annotations['" + apis.VCRunAnnotation + "']"},
-		{schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly, ""},
+		{schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly,
+			"metadata.annotations['" + apis.VCRunAnnotation + "']"},
+		{schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly,
+			""},
 		{schema.FrameworkTorchelastic, schema.TargetPyTorchJob, pyTorchJob, nil, isNumberedService, workersOnly, ""},
 		{schema.FrameworkDLRover, schema.TargetElasticJob, dlroverJob, nil, isDLRoverService, workersOnly, ""},
 		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, ""},
@@ -79,7 +82,8 @@ func workersOnly(job *schema.Job) []role {
 
 func isWorkerService(job *schema.Job, name string) bool { return name == workerName(job) }
 
-// isJobName recognizes the Service that a controller names like its custom resource: the job's own name, or one with a hash.
+// isJobName recognizes the Service that a controller names like its custom resource: the job's own name, or one with a
+// hash.
 func isJobName(job *schema.Job, name string) bool {
 	return isHashed(job, name, job.Metadata.Name)
 }

@@ -10,20 +10,22 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// torchVCJob is Volcano's own Job with one task. Its controller names the pods <job>-worker-<index>, makes a PodGroup of
-// them, gang or no gang, and through the svc plugin the headless Service. Nothing in the spec but the task's replicas
-// depends on how many workers there are, since nothing else can be changed.
+// torchVCJob is Volcano's own Job with one task. Its controller names the pods <job>-worker-<index>, makes a PodGroup
+// of them, gang or no gang, and through the svc plugin the headless Service. Nothing in the spec but the task's
+// replicas depends on how many workers there are, since nothing else can be changed.
 func torchVCJob(job *schema.Job) []runtime.Object {
 	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.VCJob {
 		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0", name)))
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever // or exit codes and failures would stay the kubelet's
-		j := apis.New(apis.VCJobKind, workloadMeta(job, name, componentWorker), vcJobSpec(job, patched(job, componentWorker, template)))
+		j := apis.New(apis.VCJobKind, workloadMeta(job, name, componentWorker),
+			vcJobSpec(job, patched(job, componentWorker, template)))
 		expect(job, &j.ObjectMeta, j.Spec.Tasks[0].Template.Spec)
 		expectNames(&j.ObjectMeta, expectOfVolcano(job))
 		return j
 	}, func(j *apis.VCJob) []any {
 		s := &j.Spec
-		return []any{s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished, s.Tasks[0].Template}
+		return []any{s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished,
+			s.Tasks[0].Template}
 	}))
 }
 
@@ -39,7 +41,8 @@ func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec 
 			"env": {},
 			"svc": {
 				"--publish-not-ready-addresses", // peers are looked up while they start
-				"--disable-network-policy=true", // its own shuts out what network.policy lets in, and cannot be left out
+				// Its own shuts out what network.policy lets in, and cannot be left out.
+				"--disable-network-policy=true",
 			},
 		},
 		TTLSecondsAfterFinished: expiry(job),
@@ -52,15 +55,17 @@ func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec 
 	}
 	spec.MinAvailable = least
 	spec.Tasks = []apis.VCTask{{
-		Name:         componentWorker,
-		Replicas:     w.Replicas,
-		MinAvailable: &least, // or the webhook demands all replicas of the task, whatever the job's minimum (volcano#1755)
+		Name:     componentWorker,
+		Replicas: w.Replicas,
+		// Or the webhook demands all replicas of the task, whatever the job's minimum (volcano#1755).
+		MinAvailable: &least,
 		Template:     template,
 	}}
 	return spec
 }
 
-// vcRetries is the number of failures with which the job fails; 0 would be 3. Where no pod is made again, it counts nothing.
+// vcRetries is the number of failures with which the job fails; 0 would be 3. Where no pod is made again, it counts
+// nothing.
 func vcRetries(f *schema.Failure) int32 {
 	if f.RestartsPerWorker != nil {
 		return 0

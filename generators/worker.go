@@ -31,7 +31,8 @@ type rolePodSpec struct {
 func workerPodSpec(job *schema.Job) rolePodSpec {
 	spec := podSpecOf(job, componentWorker)
 	if r := &job.Spec.Resources; r.GPU > 0 {
-		spec.resources.Limits[corev1.ResourceName(r.GPUResource)] = quantity(r.GPU) // a limit alone: the request follows it
+		// A limit alone: the request follows it.
+		spec.resources.Limits[corev1.ResourceName(r.GPUResource)] = quantity(r.GPU)
 	}
 	return spec
 }
@@ -70,7 +71,8 @@ func place(job *schema.Job, spec rolePodSpec, pod *corev1.PodSpec) {
 	if p.PreemptionPolicy != "" {
 		pod.PreemptionPolicy = ptr(corev1.PreemptionPolicy(p.PreemptionPolicy))
 	}
-	if p.RuntimeClass != "" && spec.component == componentWorker { // the handler of accelerators, which other nodes lack
+	// The handler of accelerators, which other nodes lack.
+	if p.RuntimeClass != "" && spec.component == componentWorker {
 		pod.RuntimeClassName = &p.RuntimeClass
 	}
 	if job.Spec.Network.Host {
@@ -141,11 +143,13 @@ func authorEnv(e schema.Env) corev1.EnvVar {
 		v.Value = *e.Value
 	case e.Secret != nil:
 		v.ValueFrom = &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: e.Secret.Name}, Key: e.Secret.Key, Optional: optional(e.Secret),
+			LocalObjectReference: corev1.LocalObjectReference{Name: e.Secret.Name}, Key: e.Secret.Key,
+			Optional: optional(e.Secret),
 		}}
 	case e.ConfigMap != nil:
 		v.ValueFrom = &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: e.ConfigMap.Name}, Key: e.ConfigMap.Key, Optional: optional(e.ConfigMap),
+			LocalObjectReference: corev1.LocalObjectReference{Name: e.ConfigMap.Name}, Key: e.ConfigMap.Key,
+			Optional: optional(e.ConfigMap),
 		}}
 	}
 	return v
@@ -163,7 +167,8 @@ func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1
 	for i := range job.Spec.Storage {
 		v := &job.Spec.Storage[i]
 		volumes = append(volumes, mountable(job, v))
-		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath, SubPath: v.SubPath, ReadOnly: v.ReadOnly})
+		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath, SubPath: v.SubPath,
+			ReadOnly: v.ReadOnly})
 	}
 	if s := clientSecret(job); s != "" {
 		volumes = append(volumes, secretVolume("tls", s))
@@ -182,19 +187,22 @@ func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1
 func scratchSpace(job *schema.Job, spec rolePodSpec) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	r := &job.Spec.Resources
 	if shm := r.Shm.OrNil(); shm != nil {
-		if memory, limited := spec.resources.Limits[corev1.ResourceMemory]; limited && memory.Cmp(*shm) < 0 { // other roles may have less than a worker
+		// Other roles may have less than a worker.
+		if memory, limited := spec.resources.Limits[corev1.ResourceMemory]; limited && memory.Cmp(*shm) < 0 {
 			shm = &memory
 		}
-		volumes = append(volumes, corev1.Volume{Name: "dshm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-			Medium: corev1.StorageMediumMemory, SizeLimit: shm, // counts against the container's memory
-		}}})
+		volumes = append(volumes,
+			corev1.Volume{Name: "dshm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+				Medium: corev1.StorageMediumMemory, SizeLimit: shm, // counts against the container's memory
+			}}})
 		mounts = append(mounts, corev1.VolumeMount{Name: "dshm", MountPath: "/dev/shm"})
 	}
 	if r.Tmp.None {
 		return volumes, mounts
 	}
 	size := r.Tmp.OrNil()
-	if disk, limited := spec.resources.Limits[corev1.ResourceEphemeralStorage]; limited && (size == nil || disk.Cmp(*size) < 0) {
+	if disk, limited := spec.resources.Limits[corev1.ResourceEphemeralStorage]; limited &&
+		(size == nil || disk.Cmp(*size) < 0) {
 		size = &disk
 	}
 	return append(volumes, scratchOf("tmp", size)), append(mounts, corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"})

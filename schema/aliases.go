@@ -2,13 +2,17 @@ package schema
 
 import "github.com/tegen-dev/tegen/internal/structural"
 
-// What authors see is made by package structural.
-type (
-	Error  = structural.Error
-	Errors = structural.Errors
-	Source = structural.Source
-	Field  = structural.Explanation
-)
+// Source is one input: its name for messages, and its bytes.
+type Source = structural.Source
+
+// Error is one mistake in an author's file, the only kind of error that authors see from this package.
+type Error = structural.Error
+
+// Errors are all mistakes of one run, sorted by file and position, one line each.
+type Errors = structural.Errors
+
+// Field documents one field of the schema.
+type Field = structural.Explanation
 
 // MaxFile is the most bytes that Load reads of a source.
 const MaxFile = structural.MaxFile

@@ -110,7 +110,8 @@ func find(list map[string]resource.Quantity, name string) *resource.Quantity {
 	return nil
 }
 
-// taken says in words how much is left of what these are, each less than they are: of a limit, or else of what is asked for.
+// taken says in words how much is left of what these are, each less than they are: of a limit, or else of what is asked
+// for.
 func (c *Compute) taken(left *Compute) (words []string) {
 	limits, asked, isLimits, isAsked := c.Limited(), c.Requested(), left.Limited(), left.Requested()
 	for _, name := range []string{resourceCPU, resourceMemory, resourceDisk} {

@@ -23,7 +23,11 @@ func BenchmarkCompile(b *testing.B) {
 func BenchmarkLoad(b *testing.B) {
 	var text bytes.Buffer
 	for i := range 1000 {
-		fmt.Fprintf(&text, "---\napiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: job-%d}\nspec:\n  image: registry.example/team/resnet:1.%d\n  command: [python, train.py, --epochs=20]\n  workers: {min: 1, max: 3}\n  resources: {gpu: 1, cpu: 8, memory: 32Gi}\n  storage:\n  - {mountPath: /data, claim: imagenet}\n", i, i)
+		fmt.Fprintf(&text,
+			"---\napiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: job-%d}\nspec:\n"+
+				"  image: registry.example/team/resnet:1.%d\n  command: [python, train.py, --epochs=20]\n"+
+				"  workers: {min: 1, max: 3}\n  resources: {gpu: 1, cpu: 8, memory: 32Gi}\n"+
+				"  storage:\n  - {mountPath: /data, claim: imagenet}\n", i, i)
 	}
 	for b.Loop() {
 		if _, err := Load([]Source{{Name: "jobs.yaml", Data: text.Bytes()}}); err != nil {

@@ -9,9 +9,12 @@ import (
 )
 
 // bytePSJob is the target of BytePS: the pods of MXNet's parameter servers, of another framework's job.
-var bytePSJob = Target{FrameworkByteScheduler, TargetJob, "batch/v1 Jobs, one a role", union(others(FrameworkByteScheduler), ofJobs, countedWorkers, lacks{
-	"roles.launcher": "every pod of BytePS starts its own processes",
-})}
+var bytePSJob = Target{
+	FrameworkByteScheduler, TargetJob, "batch/v1 Jobs, one a role",
+	union(others(FrameworkByteScheduler), ofJobs, countedWorkers, lacks{
+		"roles.launcher": "every pod of BytePS starts its own processes",
+	}),
+}
 
 // byteSchedulerLacks is what ByteScheduler's Horovod cannot do.
 var byteSchedulerLacks = lacks{
@@ -29,16 +32,20 @@ func (r *validation) byteScheduler() {
 		return
 	}
 	if r.isSet("spec.horovod.controller") {
-		r.fail("spec.horovod.controller", "requires", "ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out")
+		r.fail("spec.horovod.controller", "requires",
+			"ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out")
 	}
 	if r.isSet("spec.servers") {
-		r.fail("spec.servers", "requires", "mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps")
+		r.fail("spec.servers", "requires",
+			"mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps")
 	}
 	if r.isSet("spec.bytescheduler.rootPort") && !b.PartitionTuning {
-		r.fail("spec.bytescheduler.rootPort", "requires", "only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
+		r.fail("spec.bytescheduler.rootPort", "requires",
+			"only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
 	}
 	if b.PartitionTuning && r.Spec.OverSSH() && b.RootPort == r.Spec.SSH.Port {
-		r.fail("spec.bytescheduler.rootPort", "duplicate", "%d is the port of ssh, on which worker 0 listens too: give each a port of its own", b.RootPort)
+		r.fail("spec.bytescheduler.rootPort", "duplicate",
+			"%d is the port of ssh, on which worker 0 listens too: give each a port of its own", b.RootPort)
 	}
 }
 
@@ -48,7 +55,9 @@ const longestArgument = 128<<10 - 1
 // hostListFits holds the list of hosts, which Horovod 0.16 reads from no file, to what one argument has room for.
 func (r *validation) hostListFits() {
 	if length, fit := r.hostList(); length > longestArgument {
-		r.fail("spec.workers", "range", "the names of %d hosts are %d bytes, and horovodrun takes them as one argument, which has %d at most: that is %d workers with names of this length", r.Spec.Workers.Max, length, longestArgument, fit)
+		r.fail("spec.workers", "range",
+			"the names of %d hosts are %d bytes, and horovodrun takes them as one argument, which has %d at most: "+
+				"that is %d workers with names of this length", r.Spec.Workers.Max, length, longestArgument, fit)
 	}
 }
 
@@ -81,7 +90,8 @@ func (j *Job) hostList() (length int, fit int32) {
 // bytePSTarget refuses targets that MXNet does not have, whose pods BytePS's are.
 func (r *validation) bytePSTarget() {
 	if TargetOf(FrameworkMXNet, r.Spec.Target) == nil {
-		r.fail("spec.bytescheduler.mode", "target", "target %s has no roles of a scheduler and servers: target job has", r.Spec.Target)
+		r.fail("spec.bytescheduler.mode", "target", "target %s has no roles of a scheduler and servers: target job has",
+			r.Spec.Target)
 	}
 }
 
@@ -96,9 +106,13 @@ func (r *validation) bytePS() {
 			r.fail("spec."+section, "requires", "belongs to mode horovod: leave this out")
 		}
 	}
-	for _, field := range []string{"partition", "credit", "creditTuning", "partitionTuning", "rootPort", "timeline", "debug"} {
+	for _, field := range []string{
+		"partition", "credit", "creditTuning", "partitionTuning", "rootPort", "timeline",
+		"debug",
+	} {
 		if at := "spec.bytescheduler." + field; r.isSet(at) {
-			r.fail(at, "requires", "belongs to mode horovod: leave this out; what BytePS itself reads, spec.env can set")
+			r.fail(at, "requires",
+				"belongs to mode horovod: leave this out; what BytePS itself reads, spec.env can set")
 		}
 	}
 	if g := s.Gang; g != nil && g.Scheduler == GangKueue {
@@ -109,7 +123,9 @@ func (r *validation) bytePS() {
 	}
 	forced := slices.ContainsFunc(s.Env, func(e Env) bool { return e.Name == "BYTEPS_FORCE_DISTRIBUTED" })
 	if s.Workers.Replicas == 1 && !forced { // bytedance/byteps, byteps/common/global.cc
-		r.fail("spec.workers", "requires", "one worker of BytePS never calls its servers, which would wait for ever: at least 2, or BYTEPS_FORCE_DISTRIBUTED in spec.env")
+		r.fail("spec.workers", "requires",
+			"one worker of BytePS never calls its servers, which would wait for ever: at least 2, or "+
+				"BYTEPS_FORCE_DISTRIBUTED in spec.env")
 	}
 }
 
@@ -121,7 +137,8 @@ func (r *validation) bytePSProgram() {
 	}
 	for _, w := range s.words() {
 		if w.arg < 1 && (hostLauncher.MatchString(w.text) || launcherWord.MatchString(w.text)) {
-			r.fail(w.path, "requires", "%s knows nothing of BytePS's servers: leave it and its options out, tegen starts bpslaunch", w.text)
+			r.fail(w.path, "requires",
+				"%s knows nothing of BytePS's servers: leave it and its options out, tegen starts bpslaunch", w.text)
 		}
 	}
 	if len(s.Servers.Args) > 0 && len(s.Servers.Command) == 0 {
@@ -136,8 +153,11 @@ const BPSLaunch = "bpslaunch"
 // workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).
 // All users of Horovod's may enter theirs, /horovod/examples, and /examples before.
 func (s *Spec) workingDirNote() string {
-	if s.Framework != FrameworkByteScheduler || !s.Horovodrun() || s.Security.RunAsUser.Number == nil || s.Security.RunAsUser.Is(0) {
+	if s.Framework != FrameworkByteScheduler || !s.Horovodrun() || s.Security.RunAsUser.Number == nil ||
+		s.Security.RunAsUser.Is(0) {
 		return ""
 	}
-	return fmt.Sprintf("ByteScheduler's own Dockerfiles end in a working directory under /root, which user %d cannot enter, and the one for PyTorch installs a Horovod that has no horovodrun: docs/images.md says what to change", *s.Security.RunAsUser.Number)
+	return fmt.Sprintf("ByteScheduler's own Dockerfiles end in a working directory under /root, which user %d cannot "+
+		"enter, and the one for PyTorch installs a Horovod that has no horovodrun: docs/images.md says what to change",
+		*s.Security.RunAsUser.Number)
 }

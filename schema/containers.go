@@ -7,8 +7,9 @@ import (
 
 // containers are the names that controllers look for, by framework and target.
 var containers = map[[2]string]string{
-	{FrameworkTorchelastic, TargetTrainJob}:   "node",
-	{FrameworkTorchelastic, TargetElasticJob}: "elasticjob-worker", // pytorch/elastic, kubernetes/api/v1alpha1/constants.go
+	{FrameworkTorchelastic, TargetTrainJob}: "node",
+	// pytorch/elastic, kubernetes/api/v1alpha1/constants.go
+	{FrameworkTorchelastic, TargetElasticJob}: "elasticjob-worker",
 	{FrameworkTorchelastic, TargetPyTorchJob}: "pytorch",
 	{FrameworkDLRover, TargetElasticJob}:      "main", // which the master sets up where a pod has several
 	{FrameworkMXNet, TargetMXJob}:             "mxnet",
@@ -24,7 +25,8 @@ func (s *Spec) ContainerOf(role string) string {
 	switch {
 	case role == RoleCompanion:
 		return "rendezvous"
-	case named && (role == RoleWorker || s.Framework == FrameworkMXNet && Trains(role)): // whose operators know one name for all roles
+	// whose operators know one name for all roles
+	case named && (role == RoleWorker || s.Framework == FrameworkMXNet && Trains(role)):
 		return name
 	}
 	return role
@@ -57,7 +59,8 @@ func (r *validation) containerNames() {
 			case Trains(p.role):
 				why = "is what target " + r.Spec.Target + " calls the " + p.role + "'s container"
 			}
-			r.fail(fmt.Sprintf("%s.spec.%s[%d].name", p.at, list, i), "reserved", "%s %s: %schoose another name", name, why, remedy)
+			r.fail(fmt.Sprintf("%s.spec.%s[%d].name", p.at, list, i), "reserved", "%s %s: %schoose another name", name,
+				why, remedy)
 		}
 		taken := r.Spec.takenNames(p.role)
 		for i, c := range p.Spec.Containers {

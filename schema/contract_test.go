@@ -159,7 +159,8 @@ func TestCUEAgrees(t *testing.T) {
 		}
 		for _, doc := range docs {
 			d := structural.Parse(doc)
-			if d.Root == nil || d.Errs != nil || d.Root.Kind != yamldoc.Map || d.Root.Field("kind") == nil || d.Root.Field("kind").Text != "TrainingJob" {
+			if d.Root == nil || d.Errs != nil || d.Root.Kind != yamldoc.Map || d.Root.Field("kind") == nil ||
+				d.Root.Field("kind").Text != "TrainingJob" {
 				continue
 			}
 			c := newChecker()
@@ -190,7 +191,8 @@ func TestWords(t *testing.T) {
 	var walk func(s *structural.Schema, at string)
 	walk = func(s *structural.Schema, at string) {
 		if s.IsScalar() {
-			if words := s.Words(); words == "" || strings.ContainsAny(words, "^$|&=\\") && !strings.Contains(words, "'=") && !strings.Contains(words, "_@+=") {
+			if words := s.Words(); words == "" || strings.ContainsAny(words, "^$|&=\\") &&
+				!strings.Contains(words, "'=") && !strings.Contains(words, "_@+=") {
 				t.Errorf("%s: must be %q: give its definition an @must", at, words)
 			}
 			return

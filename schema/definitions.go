@@ -15,8 +15,11 @@ var cueFiles embed.FS
 // fault in them is a fault of the build, not of any input, and a test compiles them.
 var (
 	jobSchema         = sync.OnceValue(func() *structural.Schema { return compileJob(theCompiler()) })
-	environmentSchema = sync.OnceValue(func() *structural.Schema { return compileEnvironment(theCompiler(), jobSchema()) })
-	theCompiler       = sync.OnceValue(compileFiles)
+	environmentSchema = sync.OnceValue(func() *structural.Schema {
+		return compileEnvironment(theCompiler(),
+			jobSchema())
+	})
+	theCompiler = sync.OnceValue(compileFiles)
 )
 
 func compileFiles() *structural.Compiler {

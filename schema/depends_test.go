@@ -26,8 +26,8 @@ func TestDependsOn(t *testing.T) {
 	}
 }
 
-// TestDependsOnIsWhole: a rule names all that it depends on. Each value of each fixture is made invalid, one at a time. A
-// rule that is asked all the same must say what it said before, but for what it says of that value.
+// TestDependsOnIsWhole: a rule names all that it depends on. Each value of each fixture is made invalid, one at a time.
+// A rule that is asked all the same must say what it said before, but for what it says of that value.
 func TestDependsOnIsWhole(t *testing.T) {
 	tried, asked := 0, 0
 	for _, file := range append(fixtures(t, "valid"), fixtures(t, "invalid")...) {
@@ -48,7 +48,8 @@ func TestDependsOnIsWhole(t *testing.T) {
 					}
 					asked++
 					if said, says := about(before.said[i], v), about(after.said[i], v); said != says {
-						t.Errorf("%s: a rule depends on %q, but without %s it says %q, not %q", file, rule.dependsOn, v, says, said)
+						t.Errorf("%s: a rule depends on %q, but without %s it says %q, not %q", file, rule.dependsOn, v,
+							says, said)
 					}
 				}
 			}

@@ -10,7 +10,8 @@ import (
 
 // derived are the parts of a job whose defaults finalize.go makes of other parts.
 var derived = map[string]string{
-	"rendezvous.store":             "rendezvous.backend rendezvous.companion images.rendezvous workers.max workers.master",
+	"rendezvous.store": "rendezvous.backend rendezvous.companion images.rendezvous workers.max " +
+		"workers.master",
 	"rendezvous.keepAliveAttempts": "rendezvous.backend launcher",
 	"workers.processes":            "resources.gpu framework workers.master",
 	"hashedNames":                  "gitops",

@@ -23,7 +23,8 @@ func (s *Spec) CompanionDisk() resource.Quantity {
 		return disk
 	}
 	// The store's file, of which there are two for as long as one is written anew, and its log; the file's limit is the
-	// memory, and at least 512Mi. 14,000 swaps of 43 kB took 168 MiB of disk and 280 MiB of memory at most (bench/README.md).
+	// memory, and at least 512Mi. 14,000 swaps of 43 kB took 168 MiB of disk and 280 MiB of memory at most
+	// (bench/README.md).
 	twice := s.CompanionMemory()
 	if twice.Add(s.CompanionMemory()); disk.Cmp(twice) < 0 {
 		return twice
@@ -34,7 +35,8 @@ func (s *Spec) CompanionDisk() resource.Quantity {
 // storesInCompanion says whether a companion writes a store to the disk of its pod.
 func (s *Spec) storesInCompanion() bool {
 	z := &s.Rendezvous
-	return z.Store == StoreCompanion && z.Backend != BackendC10d && z.Companion.Etcd == nil && z.Companion.Storage == nil
+	return z.Store == StoreCompanion && z.Backend != BackendC10d && z.Companion.Etcd == nil &&
+		z.Companion.Storage == nil
 }
 
 // CompanionMemory is the memory that a companion may have; where its author wants no limit, what it asks for or the
@@ -64,9 +66,12 @@ func (r *validation) storeDisks() {
 	s := &r.Spec
 	switch {
 	case s.Rendezvous.Store == StoreEtcd && s.Rendezvous.Etcd.Storage == nil:
-		r.storeDisk(RoleEtcd, s.EtcdDisk(), "spec.rendezvous.etcd.quota for its database, and "+printed+" for its log", "lower the quota")
+		r.storeDisk(RoleEtcd, s.EtcdDisk(), "spec.rendezvous.etcd.quota for its database, and "+printed+" for its log",
+			"lower the quota")
 	case s.storesInCompanion():
-		r.storeDisk(RoleCompanion, s.CompanionDisk(), "its store, two files of up to its memory, and at least 1Gi with its log and what it prints", "set spec.rendezvous.companion.storage")
+		r.storeDisk(RoleCompanion, s.CompanionDisk(),
+			"its store, two files of up to its memory, and at least 1Gi with its log and what it prints",
+			"set spec.rendezvous.companion.storage")
 	}
 }
 
@@ -80,5 +85,6 @@ func (r *validation) storeDisk(role string, needs resource.Quantity, what, other
 	if r.isSet(at + "limits.ephemeralStorage") {
 		at += "limits."
 	}
-	r.fail(at+"ephemeralStorage", "order", "%s is below %s: %s; give it that much, or %s", limit, &needs, what, otherwise)
+	r.fail(at+"ephemeralStorage", "order", "%s is below %s: %s; give it that much, or %s", limit, &needs, what,
+		otherwise)
 }

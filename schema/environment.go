@@ -72,7 +72,8 @@ type EnvironmentStorage struct {
 // mergeInto fills in what a job leaves out and puts the overrides over what it says.
 func (env *Environment) mergeInto(job *structural.Node, s *structural.Schema) {
 	metadata := job.Field("metadata")
-	if ns := env.root.Field("spec").Field("namespace"); ns != nil && metadata != nil && metadata.Kind == yamldoc.Map && metadata.Field("namespace") == nil {
+	if ns := env.root.Field("spec").Field("namespace"); ns != nil && metadata != nil && metadata.Kind == yamldoc.Map &&
+		metadata.Field("namespace") == nil {
 		metadata.Add("namespace", ns.At, ns)
 	}
 	spec, specSchema := job.Field("spec"), s.Field("spec").Schema
@@ -131,7 +132,8 @@ func (env *Environment) apply(job *Job) {
 	for _, image := range spec.allImages() {
 		*image = env.rewrite(*image)
 	}
-	if p := &spec.Workers.Processes; spec.Resources.GPU == 0 && job.asked.gpu > 0 && (p.StrVal == "auto" || p.StrVal == "gpu") {
+	if p := &spec.Workers.Processes; spec.Resources.GPU == 0 && job.asked.gpu > 0 &&
+		(p.StrVal == "auto" || p.StrVal == "gpu") {
 		*p = intstr.FromInt32(1) // what it counted is gone, and torchrun would count the machine's cores instead
 	}
 	env.Spec.Caps.apply(spec)
@@ -159,7 +161,10 @@ func (env *Environment) apply(job *Job) {
 // apply lowers what the pods of a job ask for.
 func (c *Caps) apply(spec *Spec) {
 	limits := Amounts{c.amount(c.CPU), c.amount(c.Memory), c.amount(c.EphemeralStorage)}
-	for _, own := range []*Compute{&spec.Resources.Compute, &spec.Roles.Server.Resources, &spec.Roles.Scheduler.Resources} {
+	for _, own := range []*Compute{
+		&spec.Resources.Compute, &spec.Roles.Server.Resources,
+		&spec.Roles.Scheduler.Resources,
+	} {
 		own.lower(limits)
 	}
 	lower(&spec.Resources.Shm.Quantity, c.Shm)
@@ -185,7 +190,8 @@ func (c *Caps) amount(limit *resource.Quantity) Amount {
 // allImages are the images that a job names.
 func (s *Spec) allImages() []*string {
 	return []*string{
-		&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl, &s.Images.Rendezvous,
+		&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl,
+		&s.Images.Rendezvous,
 		&s.Roles.Server.Image, &s.Roles.Scheduler.Image, &s.Roles.Launcher.Image,
 	}
 }
@@ -212,7 +218,9 @@ func (env *Environment) checkImages(job *Job, s *structural.Schema, invalid part
 	image := s.Field("spec").Schema.Field("image").Schema
 	for _, name := range job.Spec.allImages() {
 		if *name != "" && !image.Allows(*name) {
-			errs = append(errs, env.root.Errorf("spec.images", "format", "make %q of an image of job %q: must be %s", *name, job.Metadata.Name, image.Words()))
+			errs = append(errs,
+				env.root.Errorf("spec.images", "format", "make %q of an image of job %q: must be %s", *name,
+					job.Metadata.Name, image.Words()))
 		}
 	}
 	return errs
@@ -275,8 +283,8 @@ func (s *EnvironmentStorage) apply(v *Storage, job *Job) {
 	v.VolumeSource = to
 }
 
-// applyClass gives the volume of one pod's own data the class of this environment's volumes. Where those are no class's,
-// it is the cluster's default: no file system that many pods share is one for a database.
+// applyClass gives the volume of one pod's own data the class of this environment's volumes. Where those are no
+// class's, it is the cluster's default: no file system that many pods share is one for a database.
 func (s *EnvironmentStorage) applyClass(v *EtcdStorage) {
 	if s.Replace == "unnamed" && v.StorageClass != "" {
 		return

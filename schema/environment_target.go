@@ -19,9 +19,11 @@ func passedOver(trees ...*structural.Node) (foreign, lacking []string) {
 	}
 	for field, reason := range t.Lacks {
 		switch {
-		case strings.HasPrefix(reason, ownedBy), strings.HasPrefix(field, "roles."): // which are for the jobs that have them
+		// which are for the jobs that have them
+		case strings.HasPrefix(reason, ownedBy), strings.HasPrefix(field, "roles."):
 			foreign = append(foreign, field)
-		case field != "mxnet" && !strings.Contains(field, "="): // a part of a section, and one value of a field, are lacking there
+		// a part of a section, and one value of a field, are lacking there
+		case field != "mxnet" && !strings.Contains(field, "="):
 			lacking = append(lacking, field)
 		}
 	}

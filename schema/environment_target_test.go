@@ -8,7 +8,8 @@ import (
 // TestEnvironmentOfOthers: what an environment says to jobs of another framework neither reaches a job nor breaks it.
 func TestEnvironmentOfOthers(t *testing.T) {
 	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\n" +
-		"spec:\n  defaults: {rendezvous: {backend: etcd, store: etcd}, servers: {replicas: 7}}\n  overrides: {network: {collective: gloo, interface: eth1}}\n"
+		"spec:\n  defaults: {rendezvous: {backend: etcd, store: etcd}, servers: {replicas: 7}}\n  overrides: " +
+		"{network: {collective: gloo, interface: eth1}}\n"
 	text := strings.Replace(job("a"), "workers:", "framework: mxnet\n  workers:", 1)
 	jobs, errs := load(t, text, env)
 	if errs != nil {
@@ -28,7 +29,8 @@ func TestEnvironmentOfOthers(t *testing.T) {
 	if s := jobs[0].Spec; s.Rendezvous.Store != StoreEtcd || s.Network.Collective != "gloo" {
 		t.Errorf("torchelastic lacks what is said to it: %+v", s.Rendezvous)
 	}
-	if _, errs = load(t, strings.Replace(text, "workers:", "rendezvous: {maxRestarts: 7}\n  workers:", 1), env); len(errs) != 1 {
+	if _, errs = load(t, strings.Replace(text, "workers:", "rendezvous: {maxRestarts: 7}\n  workers:", 1),
+		env); len(errs) != 1 {
 		t.Errorf("what the author says of another framework: %v", errs)
 	}
 }
@@ -37,7 +39,8 @@ func TestEnvironmentOfOthers(t *testing.T) {
 func TestDefaultsOfTargets(t *testing.T) {
 	const says = "{ttlAfterFinished: 24h, failure: {restarts: 3}, placement: {priorityClass: high}, gracePeriod: 1m}"
 	environment := func(part string) string {
-		return "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {" + part + ": " + says + "}\n"
+		return "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {" + part + ": " + says +
+			"}\n"
 	}
 	for _, of := range []string{
 		"target: pods", "target: trainjob", "framework: dlrover\n  target: elasticjob",
@@ -58,7 +61,8 @@ func TestDefaultsOfTargets(t *testing.T) {
 	if s := jobs[0].Spec; s.Placement.PriorityClass != "high" || s.GracePeriod.Minutes() != 1 {
 		t.Errorf("what bare pods can carry: %+v, %s", s.Placement, s.GracePeriod.Duration)
 	}
-	if _, errs = load(t, strings.Replace(job("a"), "workers:", "target: pods\n  ttlAfterFinished: 1h\n  workers:", 1), environment("defaults")); len(errs) != 1 {
+	if _, errs = load(t, strings.Replace(job("a"), "workers:", "target: pods\n  ttlAfterFinished: 1h\n  workers:", 1),
+		environment("defaults")); len(errs) != 1 {
 		t.Errorf("what an author says: %v", errs)
 	}
 }

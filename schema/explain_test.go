@@ -26,10 +26,12 @@ func TestExplain(t *testing.T) {
 	if f := found["spec.storage.name"]; f.Default != "data" {
 		t.Errorf("a literal default: %+v", f)
 	}
-	if f, _, err := Explain(names.KindTrainingJob, "spec.workers.min"); err != nil || f.Default != "as spec.workers.replicas" {
+	if f, _, err := Explain(names.KindTrainingJob, "spec.workers.min"); err != nil ||
+		f.Default != "as spec.workers.replicas" {
 		t.Errorf("a default that follows another field: %+v, %v", f, err)
 	}
-	if _, _, err := Explain(names.KindTrainingJob, "spec.rendezvos.port"); err == nil || !strings.Contains(err.Error(), `did you mean "rendezvous"?`) {
+	if _, _, err := Explain(names.KindTrainingJob, "spec.rendezvos.port"); err == nil ||
+		!strings.Contains(err.Error(), `did you mean "rendezvous"?`) {
 		t.Errorf("a misspelt path: %v", err)
 	}
 	if _, _, err := Explain(names.KindEnvironment, "spec.overrides.workers"); err != nil {

@@ -30,12 +30,14 @@ var Features = slices.Concat([]Feature{
 	written("env", "environment variables of the workers", ".env["),
 	{
 		"workers.min", "elastic: fewer workers than the maximum train",
-		[]string{"minAvailable=1|minReplicas=|[PET_NNODES]|=--min"}, "workers.replicas workers.min workers.max", elastic,
+		[]string{"minAvailable=1|minReplicas=|[PET_NNODES]|=--min"}, "workers.replicas workers.min workers.max",
+		elastic,
 	},
 	written("workers.firstIndex", "pods counted from 1", "=j-worker-0", "[PET_RDZV_ENDPOINT].value=j-worker-0"),
 	{
 		"workers.master", "a Master, for programs that meet at it by themselves",
-		[]string{".Master."}, "workers.master", func(r *validation) []string { return when(r.Spec.Workers.Master, "workers.master") },
+		[]string{".Master."}, "workers.master",
+		func(r *validation) []string { return when(r.Spec.Workers.Master, "workers.master") },
 	},
 	writtenOf("resources", "resources", "requests that are not the limits, or none",
 		"requests limits", ".requests.cpu="),
@@ -54,7 +56,8 @@ var Features = slices.Concat([]Feature{
 }, gangFeatures(), []Feature{
 	{
 		"suspend", "no training pod starts",
-		[]string{"uspend=true|.schedulingGates["}, "suspend", func(r *validation) []string { return when(r.Spec.Suspend, "suspend") },
+		[]string{"uspend=true|.schedulingGates["}, "suspend",
+		func(r *validation) []string { return when(r.Spec.Suspend, "suspend") },
 	},
 	written("storage", "volumes", ".mountPath=", ".volumes["),
 	{

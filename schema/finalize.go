@@ -10,8 +10,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// The defaults that depend on another field are in this file; all others are in defaults.cue. They are filled in at four
-// times: before an environment and defaults.cue have their say (besides), between the two (followUser), before an
+// The defaults that depend on another field are in this file; all others are in defaults.cue. They are filled in at
+// four times: before an environment and defaults.cue have their say (besides), between the two (followUser), before an
 // environment changes what is decoded (fill), and after that (finalize).
 
 // asked is what an author's own file says, before an environment has a say.
@@ -56,8 +56,8 @@ func computes(spec *structural.Node) map[string]*structural.Node {
 }
 
 // besides sets an amount to none where only its request or its limit is said: the other's default is nobody's wish. A
-// request alone then has no limit, and a limit alone is what Kubernetes takes for the request. A side that is none leaves
-// the default to the other one.
+// request alone then has no limit, and a limit alone is what Kubernetes takes for the request. A side that is none
+// leaves the default to the other one.
 func besides(spec *structural.Node) {
 	for _, n := range computes(spec) {
 		for _, side := range []*structural.Node{n.Field("requests"), n.Field("limits")} {
@@ -105,7 +105,8 @@ func fill(s *Spec) {
 
 // defaultsOfVolume fills in what defaults.cue says of a part of a volume.
 func defaultsOfVolume(part string, into any, below ...string) {
-	n, s := &structural.Node{Kind: yamldoc.Map}, jobSchema().Field("spec").Schema.Field("storage").Schema.Elem.Field(part).Schema
+	n, s := &structural.Node{Kind: yamldoc.Map},
+		jobSchema().Field("spec").Schema.Field("storage").Schema.Elem.Field(part).Schema
 	for _, name := range below {
 		s = s.Field(name).Schema
 	}
@@ -140,8 +141,8 @@ func finalize(job *Job, root *structural.Node, hashing bool) {
 }
 
 // defaultProcesses is one for each accelerator: with fewer the rest would be paid for and idle. MXNet uses all of a
-// worker's in one process. With a Master it is the pods that are processes: the operator multiplies them by this, and they
-// wait for as many, which only an author's own torchrun starts.
+// worker's in one process. With a Master it is the pods that are processes: the operator multiplies them by this, and
+// they wait for as many, which only an author's own torchrun starts.
 func (s *Spec) defaultProcesses() int32 {
 	if s.Resources.GPU < 1 || s.Framework == FrameworkMXNet {
 		return 1
@@ -157,8 +158,10 @@ func (s *Spec) defaultProcesses() int32 {
 // is to be. worker 0 needs no image but the job's own.
 func (s *Spec) defaultStore(asked bool) string {
 	t := rowOf(s)
-	alone := s.Workers.Max == 1 && s.Rendezvous.Backend == BackendC10d && !asked // the other backends need a store in any case
-	if alone || s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil || !t.Carries("rendezvous") || s.Workers.Master {
+	// the other backends need a store in any case
+	alone := s.Workers.Max == 1 && s.Rendezvous.Backend == BackendC10d && !asked
+	if alone || s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil ||
+		!t.Carries("rendezvous") || s.Workers.Master {
 		return StoreWorker
 	}
 	return StoreCompanion
@@ -201,7 +204,8 @@ func (j *Job) makeAccessPoints() {
 	for i := range j.Spec.Storage {
 		v := &j.Spec.Storage[i]
 		e := v.EFS
-		if e != nil && fetched[v.ClaimName(j)] && e.AccessPoint == "" && e.Path == "" && e.Volume == "" && e.Provision == nil {
+		if e != nil && fetched[v.ClaimName(j)] && e.AccessPoint == "" && e.Path == "" && e.Volume == "" &&
+			e.Provision == nil {
 			e.Provision = &EFSProvision{}
 			defaultsOfVolume("efs", e.Provision, "provision")
 		}

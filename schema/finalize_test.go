@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-const jobHead = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\nspec: {image: 'x:1', command: [python, train.py], "
+const jobHead = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\nspec: " +
+	"{image: 'x:1', command: [python, train.py], "
 
 func loadOne(t *testing.T, text string) *Job {
 	t.Helper()
@@ -23,23 +24,29 @@ func loadOne(t *testing.T, text string) *Job {
 func TestDefaultProcesses(t *testing.T) {
 	const gpus = ", resources: {gpu: 8, cpu: 1, memory: 4Gi}"
 	for spec, want := range map[string]string{
-		"workers: {replicas: 2}": "1",
-		"workers: {replicas: 2}, resources: {gpu: 8, cpu: 1, memory: 4Gi}":                                         "8",
-		"workers: {replicas: 2, processes: 2}, resources: {gpu: 8, cpu: 1, memory: 4Gi}":                           "2",
-		"workers: {replicas: 2, processes: gpu}, resources: {gpu: 8, cpu: 1, memory: 4Gi}":                         "gpu",
-		"framework: horovod, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}":                     "4",
+		"workers: {replicas: 2}":                                                               "1",
+		"workers: {replicas: 2}" + gpus:                                                        "8",
+		"workers: {replicas: 2, processes: 2}" + gpus:                                          "2",
+		"workers: {replicas: 2, processes: gpu}" + gpus:                                        "gpu",
+		"framework: horovod, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}": "4",
 		"framework: dlrover, target: elasticjob, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}": "4",
-		"framework: mxnet, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}":                       "1", // it has one for all
-		"target: pytorchjob, launcher: entrypoint, workers: {max: 2, master: true}" + gpus:                         "1", // each pod is one
+		// it has one for all
+		"framework: mxnet, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}": "1",
+		// each pod is one
+		"target: pytorchjob, launcher: entrypoint, workers: {max: 2, master: true}" + gpus: "1",
 	} {
 		p := loadOne(t, jobHead+spec+"}\n").Spec.Workers.Processes
 		if p.String() != want {
 			t.Errorf("%s: %s processes, want %s", spec, &p, want)
 		}
 	}
-	const laptop = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: laptop}\nspec: {overrides: {resources: {gpu: 0}}}\n"
-	for processes, want := range map[string]string{"": "1", ", processes: gpu": "1", ", processes: auto": "1", ", processes: 8": "8"} {
-		p := loadOne(t, jobHead+"workers: {replicas: 2"+processes+"}, resources: {gpu: 8, cpu: 1, memory: 4Gi}}\n"+laptop).Spec.Workers.Processes
+	const laptop = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: laptop}\nspec: " +
+		"{overrides: {resources: {gpu: 0}}}\n"
+	for processes, want := range map[string]string{
+		"": "1", ", processes: gpu": "1", ", processes: auto": "1",
+		", processes: 8": "8",
+	} {
+		p := loadOne(t, jobHead+"workers: {replicas: 2"+processes+"}"+gpus+"}\n"+laptop).Spec.Workers.Processes
 		if p.String() != want {
 			t.Errorf("{%s} without its accelerators: %s processes, want %s", processes, &p, want)
 		}
@@ -50,13 +57,14 @@ func TestDefaultProcesses(t *testing.T) {
 func TestDefaultStore(t *testing.T) {
 	const image = ", images: {rendezvous: 'r:1'}"
 	for spec, want := range map[string]string{
-		"workers: {replicas: 2}":                                                     StoreWorker,
-		"workers: {replicas: 2}" + image:                                             StoreCompanion,
-		"workers: {replicas: 1, min: 1, max: 4}" + image:                             StoreCompanion,
-		"workers: {replicas: 1}" + image:                                             StoreWorker,
-		"workers: {replicas: 1}, rendezvous: {store: companion}" + image:             StoreCompanion,
-		"workers: {replicas: 1}, rendezvous: {companion: {name: meet}}" + image:      StoreCompanion,
-		"workers: {replicas: 1}, rendezvous: {backend: etcd}" + image:                StoreCompanion, // which needs a store
+		"workers: {replicas: 2}":                                                StoreWorker,
+		"workers: {replicas: 2}" + image:                                        StoreCompanion,
+		"workers: {replicas: 1, min: 1, max: 4}" + image:                        StoreCompanion,
+		"workers: {replicas: 1}" + image:                                        StoreWorker,
+		"workers: {replicas: 1}, rendezvous: {store: companion}" + image:        StoreCompanion,
+		"workers: {replicas: 1}, rendezvous: {companion: {name: meet}}" + image: StoreCompanion,
+		// which needs a store
+		"workers: {replicas: 1}, rendezvous: {backend: etcd}" + image:                StoreCompanion,
 		"framework: horovod, workers: {replicas: 2}" + image:                         StoreWorker,
 		"workers: {replicas: 2}, rendezvous: {store: external, endpoint: 'e.x:123'}": StoreExternal,
 	} {
@@ -65,19 +73,24 @@ func TestDefaultStore(t *testing.T) {
 		}
 	}
 	// An environment says how companions are: a job that has none is no mistake of its author's.
-	const env = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {images: {rendezvous: 'r:1'}, rendezvous: {companion: {name: meet}}}}\n"
+	const env = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: " +
+		"{images: {rendezvous: 'r:1'}, rendezvous: {companion: {name: meet}}}}\n"
 	for workers, want := range map[int]string{1: StoreWorker, 2: StoreCompanion} {
-		if got := loadOne(t, fmt.Sprintf("%sworkers: {replicas: %d}}\n%s", jobHead, workers, env)).Spec.Rendezvous.Store; got != want {
+		if got := loadOne(t, fmt.Sprintf("%sworkers: {replicas: %d}}\n%s", jobHead, workers,
+			env)).Spec.Rendezvous.Store; got != want {
 			t.Errorf("%d workers where companions have settings: store %s, want %s", workers, got, want)
 		}
 	}
 }
 
-// TestDefaultHash: where a reconciler applies the bundle a change is a new object, if the target and the names allow it.
+// TestDefaultHash: where a reconciler applies the bundle a change is a new object, if the target and the names allow
+// it.
 func TestDefaultHash(t *testing.T) {
 	for spec, want := range map[string]bool{
-		"gitops: false": false, "gitops: true": true, "gitops: true, hashedNames: false": false, "hashedNames: true": true,
-		"gitops: true, target: pods": false, "gitops: true, target: pytorchjob": false, "gitops: true, target: jobset": true,
+		"gitops: false": false, "gitops: true": true, "gitops: true, hashedNames: false": false,
+		"hashedNames: true":          true,
+		"gitops: true, target: pods": false, "gitops: true, target: pytorchjob": false,
+		"gitops: true, target: jobset": true,
 	} {
 		if got := loadOne(t, jobHead+"workers: {replicas: 2}, "+spec+"}\n").Spec.HashedNames; got != want {
 			t.Errorf("%s: hashedNames %t", spec, got)
@@ -92,14 +105,16 @@ func TestDefaultHash(t *testing.T) {
 // TestProcessesOfMaster: the operator tells pods of as many processes as pods times this, so that only what starts more
 // of them in a pod may have more.
 func TestProcessesOfMaster(t *testing.T) {
-	const rest = "target: pytorchjob, launcher: entrypoint, workers: {max: 2, master: true%s}, resources: {gpu: 8, cpu: 1, memory: 4Gi}}\n"
+	const rest = "target: pytorchjob, launcher: entrypoint, workers: {max: 2, master: true%s}, resources: {gpu: 8, " +
+		"cpu: 1, memory: 4Gi}}\n"
 	text := jobHead + fmt.Sprintf(rest, ", processes: 8")
 	if _, errs := load(t, text); len(errs) != 1 || errs[0].Path != "spec.workers.processes" {
 		t.Errorf("8 processes of a program that starts none: %v", errs)
 	}
 	torchrun := strings.NewReplacer("[python, train.py]", "[torchrun, train.py]")
 	for processes, want := range map[string]string{"": "8", ", processes: 4": "4"} {
-		if p := loadOne(t, torchrun.Replace(jobHead+fmt.Sprintf(rest, processes))).Spec.Workers.Processes; p.String() != want {
+		if p := loadOne(t,
+			torchrun.Replace(jobHead+fmt.Sprintf(rest, processes))).Spec.Workers.Processes; p.String() != want {
 			t.Errorf("torchrun of the author's {%s}: %s processes, want %s", processes, &p, want)
 		}
 	}
@@ -133,7 +148,8 @@ func TestBesides(t *testing.T) {
 		if got := sides(&s.Resources.Compute); got != want {
 			t.Errorf("%s: %s, want %s", resources, got, want)
 		}
-		want = strings.NewReplacer("1 -, 1 2Gi", "250m -, 250m 2Gi", "1 4Gi", "250m 512Mi", "1 16Gi, 1 -", "250m 16Gi, 250m -", "4Gi", "512Mi").Replace(want)
+		want = strings.NewReplacer("1 -, 1 2Gi", "250m -, 250m 2Gi", "1 4Gi", "250m 512Mi", "1 16Gi, 1 -",
+			"250m 16Gi, 250m -", "4Gi", "512Mi").Replace(want)
 		if got := sides(&s.Roles.Etcd.Resources); got != want {
 			t.Errorf("etcd's %s: %s, want %s", resources, got, want)
 		}
@@ -162,21 +178,25 @@ func sides(c *Compute) string {
 	return fmt.Sprintf("%s %s, %s %s", words[0], words[1], words[2], words[3])
 }
 
-// TestBesidesEnvironment: neither an environment's default nor what comes with accelerators is the limit of what an author
-// asks for, or is asked for where he limits it.
+// TestBesidesEnvironment: neither an environment's default nor what comes with accelerators is the limit of what an
+// author asks for, or is asked for where he limits it.
 func TestBesidesEnvironment(t *testing.T) {
-	const env = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {resources: {cpu: 2}}, accelerator: {each: {memory: 28Gi}}}\n"
+	const env = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: " +
+		"{resources: {cpu: 2}}, accelerator: {each: {memory: 28Gi}}}\n"
 	for resources, want := range map[string]string{
 		"{gpu: 2, limits: {memory: 16Gi}}": "2 -, 2 16Gi",
 		"{gpu: 2, requests: {cpu: 500m}}":  "500m 56Gi, - 56Gi",
 		"{gpu: 2, cpu: 8}":                 "8 56Gi, 8 56Gi",
 	} {
-		if got := sides(&loadOne(t, jobHead+"workers: {replicas: 2}, resources: "+resources+"}\n"+env).Spec.Resources.Compute); got != want {
+		if got := sides(&loadOne(t,
+			jobHead+"workers: {replicas: 2}, resources: "+resources+"}\n"+env).Spec.Resources.Compute); got != want {
 			t.Errorf("%s: %s, want %s", resources, got, want)
 		}
 	}
-	const half = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {resources: {requests: {cpu: 500m}}}}\n"
-	if got := sides(&loadOne(t, jobHead+"workers: {replicas: 2}}\n"+half).Spec.Resources.Compute); got != "500m 4Gi, - 4Gi" {
+	const half = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: " +
+		"{resources: {requests: {cpu: 500m}}}}\n"
+	if got := sides(&loadOne(t,
+		jobHead+"workers: {replicas: 2}}\n"+half).Spec.Resources.Compute); got != "500m 4Gi, - 4Gi" {
 		t.Errorf("an environment's request: %s", got)
 	}
 }
@@ -189,17 +209,22 @@ func TestMasterInEnvironment(t *testing.T) {
 			"{rendezvous: {store: external, endpoint: 'e.x:123'}}",
 			"{images: {rendezvous: 'r:1'}, rendezvous: {companion: {name: meet}}}",
 		} {
-			env := "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {" + part + ": " + says + "}\n"
+			env := "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {" + part +
+				": " + says + "}\n"
 			if s := loadOne(t, jobHead+master+"}\n"+env).Spec.Rendezvous; s.Endpoint != "" || s.Companion.Name != "" {
 				t.Errorf("%s %s: %+v", part, says, s)
 			}
 		}
 	}
-	env := "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {workers: {processes: 4}}}\n"
+	env := "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: {workers: " +
+		"{processes: 4}}}\n"
 	if n := loadOne(t, jobHead+master+"}\n"+env).Spec.Workers.Processes; n.IntVal != 1 {
 		t.Errorf("an environment's processes: %s", n.String())
 	}
-	for _, says := range []string{"{port: 23456, maxRestarts: 9}", "{backend: etcd-v2}", "{companion: {name: meet}}", "{store: etcd}"} {
+	for _, says := range []string{
+		"{port: 23456, maxRestarts: 9}", "{backend: etcd-v2}", "{companion: {name: meet}}",
+		"{store: etcd}",
+	} {
 		_, errs := load(t, jobHead+master+", rendezvous: "+says+"}\n")
 		if len(errs) != 1 || errs[0].Path != "spec.rendezvous" || !strings.Contains(errs[0].Msg, "leave it out") {
 			t.Errorf("%s: %v", says, errs)
@@ -210,20 +235,38 @@ func TestMasterInEnvironment(t *testing.T) {
 // TestTaken: what an environment takes away of what an author wrote is reported, whichever way either said it.
 func TestTaken(t *testing.T) {
 	for _, c := range []struct{ spec, env, want string }{
-		{"resources: {limits: {cpu: 32, memory: 64Gi}, requests: {cpu: 16}}", "caps: {cpu: 2, memory: 4Gi}", "spec.resources: the Environment leaves cpu 2 of 32, memory 4Gi of 64Gi to each worker"},
-		{"resources: {requests: {cpu: 16}}", "caps: {cpu: 2}", "spec.resources: the Environment leaves cpu 2 of the 16 asked for to each worker"},
-		{"resources: {cpu: none}", "caps: {cpu: 2}", "spec.resources: the Environment leaves cpu 2 of no limit to each worker"},
-		{"resources: {cpu: 8}", "overrides: {resources: {cpu: 2}}", "spec.resources: the Environment leaves cpu 2 of 8 to each worker"},
+		{
+			"resources: {limits: {cpu: 32, memory: 64Gi}, requests: {cpu: 16}}", "caps: {cpu: 2, memory: 4Gi}",
+			"spec.resources: the Environment leaves cpu 2 of 32, memory 4Gi of 64Gi to each worker",
+		},
+		{
+			"resources: {requests: {cpu: 16}}", "caps: {cpu: 2}",
+			"spec.resources: the Environment leaves cpu 2 of the 16 asked for to each worker",
+		},
+		{
+			"resources: {cpu: none}", "caps: {cpu: 2}",
+			"spec.resources: the Environment leaves cpu 2 of no limit to each worker",
+		},
+		{
+			"resources: {cpu: 8}", "overrides: {resources: {cpu: 2}}",
+			"spec.resources: the Environment leaves cpu 2 of 8 to each worker",
+		},
 		{"resources: {cpu: 8}", "overrides: {resources: {cpu: none}}", ""},
-		{"resources: {ephemeralStorage: 20Gi}", "caps: {ephemeralStorage: 1Gi}", "spec.resources: the Environment leaves ephemeral-storage 1Gi of 20Gi to each worker"},
+		{
+			"resources: {ephemeralStorage: 20Gi}", "caps: {ephemeralStorage: 1Gi}",
+			"spec.resources: the Environment leaves ephemeral-storage 1Gi of 20Gi to each worker",
+		},
 		{"gitops: false", "caps: {cpu: 500m}", ""}, // a default is nobody's wish
 		{"resources: {cpu: 2}", "caps: {cpu: 2}", ""},
 		{
-			"framework: mxnet, target: job, failure: {deadline: 1h}, roles: {server: {resources: {cpu: 16, memory: 64Gi}}}", "caps: {cpu: 2, memory: 4Gi}",
+			"framework: mxnet, target: job, failure: {deadline: 1h}, roles: {server: {resources: {cpu: 16, memory: " +
+				"64Gi}}}", "caps: {cpu: 2, memory: 4Gi}",
 			"spec.roles.server.resources: the Environment leaves cpu 2 of 16, memory 4Gi of 64Gi to each server",
 		},
 	} {
-		job := loadOne(t, jobHead+"workers: {replicas: 2}, "+c.spec+"}\n---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {"+c.env+"}\n")
+		job := loadOne(t,
+			jobHead+"workers: {replicas: 2}, "+c.spec+"}\n---\napiVersion: tegen.dev/v1alpha1\nkind: "+
+				"Environment\nmetadata: {name: e}\nspec: {"+c.env+"}\n")
 		if got := strings.Join(job.takenNotes(), "\n"); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.spec, c.env, got, c.want)
 		}

@@ -15,7 +15,8 @@ func (s *Spec) checkpointVolume() (on *Storage) {
 	for i := range s.Storage {
 		v := &s.Storage[i]
 		mount := path.Clean(v.MountPath)
-		if (dir == mount || strings.HasPrefix(dir, mount+"/")) && (on == nil || len(mount) > len(path.Clean(on.MountPath))) {
+		if (dir == mount || strings.HasPrefix(dir, mount+"/")) &&
+			(on == nil || len(mount) > len(path.Clean(on.MountPath))) {
 			on = v
 		}
 	}

@@ -30,7 +30,8 @@ type Dialect struct {
 	total bool
 }
 
-// permitLimit is how long kube-scheduler lets a plugin hold a placed pod (maxTimeout in pkg/scheduler/framework/runtime).
+// permitLimit is how long kube-scheduler lets a plugin hold a placed pod (maxTimeout in
+// pkg/scheduler/framework/runtime).
 const permitLimit = 15 * time.Minute
 
 // shortestWait is what a gang needs at least to be placed at all.
@@ -48,7 +49,8 @@ var Dialects = []Dialect{
 		longest: 25 * time.Minute, why: "that Koordinator handles", // koordinator#1919
 	},
 	{
-		Name: GangCoscheduling, Scheduler: "scheduler-plugins-scheduler", Keys: []string{"scheduling.x-k8s.io/pod-group"},
+		Name: GangCoscheduling, Scheduler: "scheduler-plugins-scheduler",
+		Keys:    []string{"scheduling.x-k8s.io/pod-group"},
 		fields:  []string{"waitTimeout"},
 		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait", total: true,
 	},
@@ -192,15 +194,16 @@ func (j *Job) GangGroup() []string {
 var groupers = map[string][]string{
 	TargetVCJob:    {GangVolcano},
 	TargetTrainJob: {GangVolcano, GangCoscheduling}, // podGroupPolicy of its runtime
-	TargetMPIJob:   {GangVolcano, GangCoscheduling}, // schedulingPolicy, where its operator was started with --gang-scheduling
+	// schedulingPolicy, where its operator was started with --gang-scheduling
+	TargetMPIJob: {GangVolcano, GangCoscheduling},
 }
 
 // MakesPodGroup says whether the target's controller makes the gang's PodGroup itself.
 func (s *Spec) MakesPodGroup() bool { return s.Gang.Is(groupers[s.Target]...) }
 
 // namesGang says whether the gang has the job's name whatever its author wants: that of a controller's PodGroup, or of
-// what waits in Kueue. Kubeflow's training operator makes a PodGroup too where it was started with --gang-scheduler-name,
-// and moves the pods into it, so ours must be the same one.
+// what waits in Kueue. Kubeflow's training operator makes a PodGroup too where it was started with
+// --gang-scheduler-name, and moves the pods into it, so ours must be the same one.
 func (s *Spec) namesGang() bool {
 	switch s.Target {
 	case TargetPyTorchJob, TargetMXJob:

@@ -20,10 +20,13 @@ func TestGangOfRoles(t *testing.T) {
 	for _, c := range []struct{ name, spec, want string }{
 		{
 			"sum", "  workers: {min: 2, max: 4}\n  gang: {scheduler: coscheduling}\n",
-			"spec.gang.minAvailable: coscheduling of target job counts the pods of all roles together, so workers could stand in for a scheduler: set it to 4, or use koordinator, tegen or volcano",
+			"spec.gang.minAvailable: coscheduling of target job counts the pods of all roles together, so workers " +
+				"could stand in for a scheduler: set it to 4, or use koordinator, tegen or volcano",
 		},
 		{
-			"sum of Kubernetes", "  kubernetesVersion: \"1.37\"\n  workers: {min: 2, max: 4}\n  gang: {scheduler: kubernetes, minAvailable: 3}\n",
+			"sum of Kubernetes",
+			"  kubernetesVersion: \"1.37\"\n  workers: {min: 2, max: 4}\n  gang: {scheduler: kubernetes, " +
+				"minAvailable: 3}\n",
 			"spec.gang.minAvailable: kubernetes of target job counts the pods of all roles together",
 		},
 		{"whole", "  workers: {min: 2, max: 4}\n  gang: {scheduler: coscheduling, minAvailable: 4}\n", ""},
@@ -33,7 +36,11 @@ func TestGangOfRoles(t *testing.T) {
 			"group", "  workers: {replicas: 2}\n  gang: {scheduler: koordinator, groups: [ml/j, ml/other]}\n",
 			"spec.gang.groups: the group must hold this gang too: add ml/j-scheduler, ml/j-server, ml/j-worker",
 		},
-		{"whole group", "  workers: {replicas: 2}\n  gang: {scheduler: koordinator, groups: [ml/j-worker, ml/j-server, ml/j-scheduler, ml/other]}\n", ""},
+		{
+			"whole group",
+			"  workers: {replicas: 2}\n  gang: {scheduler: koordinator, groups: [ml/j-worker, ml/j-server, " +
+				"ml/j-scheduler, ml/other]}\n", "",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, errs := load(t, gangJob(c.spec))

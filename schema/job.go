@@ -133,7 +133,8 @@ type Spec struct {
 	CreateNamespace   bool            `json:"createNamespace"`
 	Images            Images          `json:"images"`
 	Roles             Roles           `json:"roles"`
-	PodTemplate       json.RawMessage `json:"podTemplate,omitempty"` // a partial PodTemplateSpec that podpatch.Validate accepted
+	// a partial PodTemplateSpec that podpatch.Validate accepted
+	PodTemplate json.RawMessage `json:"podTemplate,omitempty"`
 }
 
 // Torchrun says whether tegen puts torchrun before the command.
@@ -210,8 +211,8 @@ func (r *Rendezvous) SpeaksV2() bool {
 	return r.Backend == BackendEtcd || r.Backend == BackendEtcdV2
 }
 
-// KeepsAliveByDefault says whether agents keep to what they do by themselves: torch's to the interval that all its versions
-// have, those of etcd-v3 to their lease.
+// KeepsAliveByDefault says whether agents keep to what they do by themselves: torch's to the interval that all its
+// versions have, those of etcd-v3 to their lease.
 func (r *Rendezvous) KeepsAliveByDefault() bool {
 	if r.Backend == BackendEtcdV3 {
 		return r.Lease() == 0
@@ -222,8 +223,8 @@ func (r *Rendezvous) KeepsAliveByDefault() bool {
 // launcherLease is what an agent of launcher tegen has for a lease where nothing is said (rendezvous/etcdv3).
 const launcherLease = 10 * time.Second
 
-// Lease is how long an agent of etcd-v3 that says nothing is taken to live, 0 where that is its own default. etcd counts
-// whole seconds.
+// Lease is how long an agent of etcd-v3 that says nothing is taken to live, 0 where that is its own default. etcd
+// counts whole seconds.
 func (r *Rendezvous) Lease() time.Duration {
 	lease := (r.KeepAlive.Duration * time.Duration(r.KeepAliveAttempts)).Truncate(time.Second)
 	if lease == launcherLease {

@@ -16,11 +16,13 @@ func isImported(kind string) bool {
 	return slices.ContainsFunc(Targets, func(t Target) bool { return t.workload() == kind })
 }
 
-// kindOf says what a document is, or is most likely meant to be: its schema then says what is wrong with the rest. Where
-// that cannot be known, the errors are all that is wrong with its head.
+// kindOf says what a document is, or is most likely meant to be: its schema then says what is wrong with the rest.
+// Where that cannot be known, the errors are all that is wrong with its head.
 func kindOf(root *structural.Node) (string, Errors) {
 	if root.Kind != yamldoc.Map {
-		return "", Errors{root.Errorf("", "kind", "must be a mapping with apiVersion, kind, metadata and spec, not %s", structural.KindWord(root.Kind))}
+		return "",
+			Errors{root.Errorf("", "kind", "must be a mapping with apiVersion, kind, metadata and spec, not %s",
+				structural.KindWord(root.Kind))}
 	}
 	version, kind := root.Field("apiVersion"), root.Field("kind")
 	if kind != nil && slices.Contains(ownKinds, kind.Text) {

@@ -23,18 +23,21 @@ type LaunchOption struct {
 	path        string // of the word that it stands in
 }
 
-var launcherWord = regexp.MustCompile(`^(?:.*/)?(torchrun|dlrover-run)$|^(torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|dlrover\.trainer\.torch\.elastic_run)$`)
+var launcherWord = regexp.MustCompile(`^(?:.*/)?(torchrun|dlrover-run)$|` +
+	`^(torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|dlrover\.trainer\.torch\.elastic_run)$`)
 
 // bareOptions take no value (torch/distributed/run.py, dlrover/trainer/torch/elastic_run.py).
 var bareOptions = []string{
-	"standalone", "no_python", "m", "module", "run_path", "auto_config", "auto_tunning", "network_check", "exclude_straggler",
+	"standalone", "no_python", "m", "module", "run_path", "auto_config", "auto_tunning", "network_check",
+	"exclude_straggler",
 	"comm_perf_test", "save_at_breakpoint", "numa_affinity",
 }
 
 // Launch returns the author's own call of a launcher, nil where tegen starts it.
 func (s *Spec) Launch() *Launch {
 	words := s.words()
-	starts := func(w word) bool { return w.arg < 2 && launcherWord.MatchString(w.text) } // bash -c stands before it at most
+	// bash -c stands before it at most
+	starts := func(w word) bool { return w.arg < 2 && launcherWord.MatchString(w.text) }
 	i := slices.IndexFunc(words, starts)
 	entrypoint := s.Framework == FrameworkTorchelastic && s.Launcher == LauncherEntrypoint
 	switch {
@@ -43,7 +46,8 @@ func (s *Spec) Launch() *Launch {
 	case i >= 0:
 		m := launcherWord.FindStringSubmatch(words[i].text)
 		if s.Framework == FrameworkTorchelastic && slices.ContainsFunc(words[i+1:], starts) {
-			return &Launch{Program: m[1] + m[2]} // one of several: no field is said twice by what only one of them is told
+			// one of several: no field is said twice by what only one of them is told
+			return &Launch{Program: m[1] + m[2]}
 		}
 		return &Launch{m[1] + m[2], options(words[i+1:])}
 	case entrypoint && len(s.Command) == 0:

@@ -23,7 +23,10 @@ func TestLaunch(t *testing.T) {
 		{entrypoint, "bash|-c|exec torchrun --nnodes 2:3 x.py", "", "torchrun nnodes=2:3"},
 		{entrypoint, "bash|-c|# torchrun --nnodes=9 was too many\npython t.py --nnodes=4", "", "-"},
 		{entrypoint, "bash|-c|torchrun --nnodes=1 a.py; torchrun --nnodes=2 b.py", "", "torchrun"},
-		{dlrover, "/bin/bash|-c|dlrover-run --network-check --nnodes 3:$NODE_NUM x.py", "", "dlrover-run network_check= nnodes=3:$NODE_NUM"},
+		{
+			dlrover, "/bin/bash|-c|dlrover-run --network-check --nnodes 3:$NODE_NUM x.py", "",
+			"dlrover-run network_check= nnodes=3:$NODE_NUM",
+		},
 		{dlrover, "/bin/bash", "-c|dlrover-run --nnodes '2' x.py", "dlrover-run nnodes=2"},
 		{dlrover, "python|train.py", "--log|x|dlrover-run", "-"},
 	} {

@@ -46,7 +46,8 @@ func TestHostileInput(t *testing.T) {
 	var bomb strings.Builder
 	bomb.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x]\n")
 	for i := 1; i < 30; i++ {
-		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), ", "))
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), ", "))
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"10 MB file", strings.Repeat("a: b\n", 2<<20), "more than the limit"},
@@ -128,12 +129,20 @@ func TestDocumentMarkers(t *testing.T) {
 
 // TestShuffled: the order of fields, documents and files changes nothing.
 func TestShuffled(t *testing.T) {
-	fields := []string{"  image: registry.example/a:1\n", "  command: [x]\n", "  workers: {max: 4, min: 2}\n", "  resources: {gpu: 1, cpu: 2, memory: 4Gi}\n", "  suspend: true\n"}
+	fields := []string{
+		"  image: registry.example/a:1\n", "  command: [x]\n", "  workers: {max: 4, min: 2}\n",
+		"  resources: {gpu: 1, cpu: 2, memory: 4Gi}\n", "  suspend: true\n",
+	}
 	make := func(r *rand.Rand) (sources []Source) {
 		for _, name := range r.Perm(4) {
 			lines := slices.Clone(fields)
 			r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-			sources = append(sources, Source{Name: fmt.Sprint(name), Data: []byte(fmt.Sprintf("spec:\n%skind: TrainingJob\nmetadata: {name: j%d}\napiVersion: tegen.dev/v1alpha1\n", strings.Join(lines, ""), name))})
+			sources = append(sources,
+				Source{
+					Name: fmt.Sprint(name),
+					Data: []byte(fmt.Sprintf("spec:\n%skind: TrainingJob\nmetadata: {name: j%d}\napiVersion: "+
+						"tegen.dev/v1alpha1\n", strings.Join(lines, ""), name)),
+				})
 		}
 		return sources
 	}
@@ -217,16 +226,22 @@ func TestStorageClassesOfStores(t *testing.T) {
 		{"replace: unnamed, dynamic: {storageClass: standard}", "gp3", "standard"},
 		{"replace: unnamed, nfs: {server: nfs.example, path: /export}", "gp3", ""},
 	} {
-		env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {storage: {" + c.where + "}}\n"
-		text := strings.Replace(job("a"), "workers:", `rendezvous: {backend: etcd, store: etcd, etcd: {storage: {size: 8Gi, storageClass: gp3}}}
-  workers:`, 1) + "---\n" + strings.Replace(job("b"), "workers:", `rendezvous: {backend: etcd, store: companion, companion: {storage: {size: 8Gi}}}
+		env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {storage: {" + c.where +
+			"}}\n"
+		text := strings.Replace(job("a"), "workers:", `rendezvous:
+    {backend: etcd, store: etcd, etcd: {storage: {size: 8Gi, storageClass: gp3}}}
+  workers:`, 1) + "---\n" + strings.Replace(job("b"), "workers:", `rendezvous:
+    {backend: etcd, store: companion, companion: {storage: {size: 8Gi}}}
   images: {rendezvous: registry.example/rendezvous:1}
   workers:`, 1)
 		jobs, errs := load(t, text, env)
 		if errs != nil {
 			t.Fatal(errs)
 		}
-		got := []string{jobs[0].Spec.Rendezvous.Etcd.Storage.StorageClass, jobs[1].Spec.Rendezvous.Companion.Storage.StorageClass}
+		got := []string{
+			jobs[0].Spec.Rendezvous.Etcd.Storage.StorageClass,
+			jobs[1].Spec.Rendezvous.Companion.Storage.StorageClass,
+		}
 		if diff := cmp.Diff([]string{c.named, c.unnamed}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.where, diff)
 		}
@@ -235,8 +250,10 @@ func TestStorageClassesOfStores(t *testing.T) {
 
 // TestAlternativesAreOneValue: an override of one alternative replaces another, it is not merged with it.
 func TestAlternativesAreOneValue(t *testing.T) {
-	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {overrides: {identity: {nodeRole: {}}}}\n"
-	text := strings.Replace(job("a"), "workers:", "identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r'}}\n  workers:", 1)
+	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {overrides: {identity: " +
+		"{nodeRole: {}}}}\n"
+	text := strings.Replace(job("a"), "workers:",
+		"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r'}}\n  workers:", 1)
 	jobs, errs := load(t, text, env)
 	if errs != nil {
 		t.Fatal(errs)
@@ -248,7 +265,8 @@ func TestAlternativesAreOneValue(t *testing.T) {
 
 // TestEnvironmentMistakesHaveItsFile: what an environment makes wrong is reported there.
 func TestEnvironmentMistakesHaveItsFile(t *testing.T) {
-	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  overrides:\n    workers: {replicas: 3, max: 2}\n"
+	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  overrides:\n    " +
+		"workers: {replicas: 3, max: 2}\n"
 	_, errs := load(t, job("a"), env)
 	if len(errs) != 1 || errs[0].Error() != "1.yaml:6:25: spec.workers.replicas: 3 is above max 2" {
 		t.Errorf("got %v", errs)
@@ -257,7 +275,8 @@ func TestEnvironmentMistakesHaveItsFile(t *testing.T) {
 
 // TestNoConsequences: a mistake is reported once, and not again by what follows from it.
 func TestNoConsequences(t *testing.T) {
-	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  defaults: {image: 'a:1', workers: {replicas: %s}}\n  caps: {cpu: %s}\n%s"
+	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  defaults: {image: " +
+		"'a:1', workers: {replicas: %s}}\n  caps: {cpu: %s}\n%s"
 	bare := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {command: [x]}\n"
 	for _, c := range []struct {
 		what  string
@@ -265,12 +284,31 @@ func TestNoConsequences(t *testing.T) {
 		want  int
 	}{
 		{"two names that are none", []string{job("Foo"), job("Bar")}, 2},
-		{"a mistyped namespace in two jobs of one name", []string{strings.Replace(job("a"), "name: a", "name: a, nmespace: x", 1), strings.Replace(job("a"), "name: a", "name: a, nmespace: y", 1)}, 2},
-		{"an environment with an unknown field still gives what is required", []string{bare, fmt.Sprintf(env, "2", "1", "  cpas: {}\n")}, 1},
+		{
+			"a mistyped namespace in two jobs of one name",
+			[]string{
+				strings.Replace(job("a"), "name: a", "name: a, nmespace: x", 1),
+				strings.Replace(job("a"), "name: a", "name: a, nmespace: y", 1),
+			},
+			2,
+		},
+		{
+			"an environment with an unknown field still gives what is required",
+			[]string{bare, fmt.Sprintf(env, "2", "1", "  cpas: {}\n")},
+			1,
+		},
 		{"an environment's number in another notation", []string{bare, fmt.Sprintf(env, "2", "0x10", "")}, 1},
 		{"an environment's default that is none", []string{bare, fmt.Sprintf(env, "0x2", "1", "")}, 1},
-		{"metadata mistyped, with an environment that gives the image", []string{strings.Replace(bare, "metadata", "metadta", 1), fmt.Sprintf(env, "2", "1", "")}, 2},
-		{"a field that stands elsewhere", []string{strings.Replace(job("a"), "workers: {replicas: 2}", "replicas: 4", 1)}, 1},
+		{
+			"metadata mistyped, with an environment that gives the image",
+			[]string{strings.Replace(bare, "metadata", "metadta", 1), fmt.Sprintf(env, "2", "1", "")},
+			2,
+		},
+		{
+			"a field that stands elsewhere",
+			[]string{strings.Replace(job("a"), "workers: {replicas: 2}", "replicas: 4", 1)},
+			1,
+		},
 		{"a mistyped field", []string{strings.Replace(job("a"), "command:", "comand:", 1)}, 1},
 	} {
 		if _, errs := load(t, c.texts...); len(errs) != c.want {
@@ -282,10 +320,19 @@ func TestNoConsequences(t *testing.T) {
 // TestNeighbours: a mistake in one field hides no rule about others beside it.
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"workers: {replicas: 2}", "workers: {replicas: 2}\n  resources: {shm: 8Gi, memory: 4Gi, gpus: 1}", "8Gi is above memory 4Gi"},
+		{
+			"workers: {replicas: 2}", "workers: {replicas: 2}\n  resources: {shm: 8Gi, memory: 4Gi, gpus: 1}",
+			"8Gi is above memory 4Gi",
+		},
 		{"workers: {replicas: 2}", "workers: {min: 4, max: 2, firstIndx: 1}", "2 is below min 4"},
-		{"workers: {replicas: 2}", "workers: {replicas: 2}\n  rendezvous: {backend: etcd, lastcall: 5s}", "needs a store"},
-		{"image: registry.example/team/resnet:1.4.2", "image: x:latest\n  createNamespace: true", "namespace default exists"},
+		{
+			"workers: {replicas: 2}", "workers: {replicas: 2}\n  rendezvous: {backend: etcd, lastcall: 5s}",
+			"needs a store",
+		},
+		{
+			"image: registry.example/team/resnet:1.4.2", "image: x:latest\n  createNamespace: true",
+			"namespace default exists",
+		},
 	} {
 		_, errs := load(t, strings.Replace(job("a"), c.from, c.to, 1))
 		if len(errs) != 2 || !strings.Contains(errs.Error(), c.want) {
@@ -328,7 +375,8 @@ func FuzzLoad(f *testing.F) {
 		}
 		lines := bytes.Count(text, []byte("\n")) + 1
 		for _, e := range errs {
-			if e.File != "f.yaml" || e.Line < 1 || e.Line > lines || e.Col < 1 || e.Msg == "" || strings.Contains(e.Msg, "\n") {
+			if e.File != "f.yaml" || e.Line < 1 || e.Line > lines || e.Col < 1 || e.Msg == "" ||
+				strings.Contains(e.Msg, "\n") {
 				t.Fatalf("position %s:%d:%d of %d lines, message %q", e.File, e.Line, e.Col, lines, e.Msg)
 			}
 		}

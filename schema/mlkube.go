@@ -27,7 +27,8 @@ var mxjobMlkube = union(others(FrameworkMXNet), countedWorkers, lacks{
 
 const (
 	// deepinsight/mxnet-operator, branch 1.7, pkg/trainer/replicas.go.
-	mlkubeEnv = "its operator writes its own variables over the first five of a container, and crashes where there are fewer"
+	mlkubeEnv = "its operator writes its own variables over the first five of a container, and crashes where there " +
+		"are fewer"
 	// The operator decodes templates with client-go of that release and loses what it does not know.
 	mlkubePods = "its operator makes pods of Kubernetes 1.7, which had no such field"
 )
@@ -38,7 +39,9 @@ func (r *validation) bareEnv() {
 		return
 	}
 	if len(r.Spec.Env) > 0 && !r.isSet("spec.env") {
-		r.fail("spec.target", "target", "the environment gives workers variables, which target %s cannot carry: %s; targets %s, %s can", TargetMXJobMlkube, mlkubeEnv, TargetJob, TargetMXJob)
+		r.fail("spec.target", "target",
+			"the environment gives workers variables, which target %s cannot carry: %s; targets %s, %s can",
+			TargetMXJobMlkube, mlkubeEnv, TargetJob, TargetMXJob)
 	}
 	for at := range r.patchedEnv() {
 		r.fail(at, "target", "target %s cannot carry this: %s; envFrom can", TargetMXJobMlkube, mlkubeEnv)

@@ -2,10 +2,12 @@ package schema
 
 import "fmt"
 
-// Notes are what somebody who applies the job should know and no mistake of theirs: a sentence each, for standard error.
+// Notes are what somebody who applies the job should know and no mistake of theirs: a sentence each, for standard
+// error.
 func (j *Job) Notes() (notes []string) {
 	if j.Spec.Framework == FrameworkDLRover && j.Spec.Suspend {
-		notes = append(notes, "spec.suspend: DLRover starts the job's master all the same, and workers that run already are not stopped")
+		notes = append(notes,
+			"spec.suspend: DLRover starts the job's master all the same, and workers that run already are not stopped")
 	}
 	if j.Spec.Target == TargetMXJob {
 		notes = append(notes, "spec.target: training-operator 1.8.1 is the last release that has MXJob")
@@ -18,7 +20,9 @@ func (j *Job) Notes() (notes []string) {
 	}
 	notes = append(notes, j.Spec.gangPodNotes()...)
 	if j.Spec.ParameterServers() && j.Spec.Target == TargetJob && j.Spec.Failure.Deadline == nil {
-		notes = append(notes, "spec.failure.deadline: none is set, and when a pod is lost those of the other roles wait in vain, with their accelerators, until somebody deletes the job")
+		notes = append(notes,
+			"spec.failure.deadline: none is set, and when a pod is lost those of the other roles wait in vain, with "+
+				"their accelerators, until somebody deletes the job")
 	}
 	if note := j.Spec.storeNote(); note != "" {
 		notes = append(notes, "spec.failure.restarts: "+note)
@@ -40,7 +44,8 @@ func (j *Job) Notes() (notes []string) {
 func (s *Spec) storeNote() string {
 	t, f, needed := rowOf(s), &s.Failure, s.Workers.Replicas
 	if s.Target == TargetPyTorchJob {
-		needed++ // its operator ends the job at the limit (kubeflow/training-operator pkg/core/job.go), others beyond it
+		// its operator ends the job at the limit (kubeflow/training-operator pkg/core/job.go), others beyond it
+		needed++
 	}
 	if s.Rendezvous.Backend != BackendC10d || s.Rendezvous.Store != StoreCompanion || !t.Carries("failure.restarts") ||
 		f.RestartsPerWorker != nil || f.Restarts.None || f.Restarts.Limit == 0 || f.Restarts.Limit >= needed {
@@ -50,7 +55,9 @@ func (s *Spec) storeNote() string {
 	if t.Carries("failure.restartsPerWorker") {
 		remedy += ", or failure.restartsPerWorker in its place"
 	}
-	return fmt.Sprintf("%d is too low for %d workers: when the pod of the c10d store is lost, all workers fail at once, and the job with them; %s, or use launcher: tegen with rendezvous.backend: etcd and rendezvous.companion.storage, whose agents wait until the store is back",
+	return fmt.Sprintf("%d is too low for %d workers: when the pod of the c10d store is lost, all workers fail at "+
+		"once, and the job with them; %s, or use launcher: tegen with rendezvous.backend: etcd and "+
+		"rendezvous.companion.storage, whose agents wait until the store is back",
 		f.Restarts.Limit, s.Workers.Replicas, remedy)
 }
 
@@ -59,11 +66,14 @@ func (s *Spec) storeNote() string {
 func (s *Spec) gangNote() string {
 	switch {
 	case s.Target == TargetMPIJob && s.MakesPodGroup(): // as kubeflow/trainer#1825
-		return fmt.Sprintf("the MPI operator must have been started with --gang-scheduling=%s, or it makes no PodGroup and %s knows of no gang", s.Gang.SchedulerName(), s.Gang.Scheduler)
+		return fmt.Sprintf("the MPI operator must have been started with --gang-scheduling=%s, or it makes no "+
+			"PodGroup and %s knows of no gang", s.Gang.SchedulerName(), s.Gang.Scheduler)
 	case s.Target == TargetPyTorchJob && s.Gang.Is(GangKueue):
-		return "Kueue's integration kubeflow.org/pytorchjob is off by default, and without it the job does not wait in the queue"
+		return "Kueue's integration kubeflow.org/pytorchjob is off by default, and without it the job does not wait " +
+			"in the queue"
 	case s.Gang.Is(GangKubernetes) && s.KubernetesVersion == "1.36":
-		return "the feature gates GenericWorkload and GangScheduling, and the API scheduling.k8s.io/v1alpha2, are off by default in 1.36"
+		return "the feature gates GenericWorkload and GangScheduling, and the API scheduling.k8s.io/v1alpha2, are " +
+			"off by default in 1.36"
 	case s.Gang.Is(GangKubernetes):
 		return "the feature gate GenericWorkload, and the API scheduling.k8s.io/v1beta1, are off by default in 1.37"
 	}

@@ -13,11 +13,16 @@ func (s *Spec) gangPodNotes() (notes []string) {
 		notes = append(notes, s.koordinatorNotes()...)
 	case g.Is(GangKueue) && s.Elastic():
 		notes = append(notes, "spec.workers.replicas: "+s.kueueScaling())
-	case g.Is(GangKubernetes) && s.KubernetesVersion == "1.36" && s.Elastic() && (s.Target == TargetJob || s.Target == TargetJobSet):
-		notes = append(notes, "spec.workers.replicas: Kubernetes 1.36 refuses to change the parallelism of a Job whose PodGroup is a gang: the job keeps the workers it is made with, of which minAvailable are enough to start")
+	case g.Is(GangKubernetes) && s.KubernetesVersion == "1.36" && s.Elastic() &&
+		(s.Target == TargetJob || s.Target == TargetJobSet):
+		notes = append(notes,
+			"spec.workers.replicas: Kubernetes 1.36 refuses to change the parallelism of a Job whose PodGroup is a "+
+				"gang: the job keeps the workers it is made with, of which minAvailable are enough to start")
 	}
 	if g.Is(GangKoordinator, GangTegen) && g.MatchPolicy == "only-waiting" {
-		notes = append(notes, fmt.Sprintf("spec.gang.matchPolicy: under only-waiting a pod that takes a lost one's place waits until %d wait together, whatever runs", g.MinAvailable))
+		notes = append(notes,
+			fmt.Sprintf("spec.gang.matchPolicy: under only-waiting a pod that takes a lost one's place waits until "+
+				"%d wait together, whatever runs", g.MinAvailable))
 	}
 	return notes
 }
@@ -28,10 +33,16 @@ func (s *Spec) gangPodNotes() (notes []string) {
 func (s *Spec) koordinatorNotes() (notes []string) {
 	g := s.Gang
 	if g.Mode == "Strict" && g.MatchPolicy != "once-satisfied" {
-		notes = append(notes, "spec.gang.mode: Koordinator 1.6 and before leaves a pod that comes to a Strict gang which runs, in place of a lost one too, pending for ever where it finds no room at once: use a later one, or mode: NonStrict, or set skipCheckScheduleCycle in the arguments of its plugin Coscheduling")
+		notes = append(notes,
+			"spec.gang.mode: Koordinator 1.6 and before leaves a pod that comes to a Strict gang which runs, in "+
+				"place of a lost one too, pending for ever where it finds no room at once: use a later one, or mode: "+
+				"NonStrict, or set skipCheckScheduleCycle in the arguments of its plugin Coscheduling")
 	}
 	if g.MinAvailable < s.Workers.Replicas || s.Elastic() {
-		notes = append(notes, "spec.gang.minAvailable: Koordinator 1.8 leaves pods beyond it pending although there is room, until somebody deletes them and their controller makes others: name as many as there are workers, or use scheduler: tegen, which reads the same annotations")
+		notes = append(notes,
+			"spec.gang.minAvailable: Koordinator 1.8 leaves pods beyond it pending although there is room, until "+
+				"somebody deletes them and their controller makes others: name as many as there are workers, or use "+
+				"scheduler: tegen, which reads the same annotations")
 	}
 	return notes
 }
@@ -42,7 +53,9 @@ func (s *Spec) kueueScaling() string {
 	case TargetPods:
 		return "Kueue deletes pods beyond the number that it admitted: to have more workers, let it admit the job anew"
 	case TargetJob:
-		return "Kueue before 0.18, or without its feature gate ElasticJobsViaWorkloadSlices, stops an admitted Job whose number of workers changes and admits it anew: all workers end, and begin again together"
+		return "Kueue before 0.18, or without its feature gate ElasticJobsViaWorkloadSlices, stops an admitted Job " +
+			"whose number of workers changes and admits it anew: all workers end, and begin again together"
 	}
-	return "Kueue stops an admitted job whose number of workers changes and admits it anew: all workers end, and begin again together"
+	return "Kueue stops an admitted job whose number of workers changes and admits it anew: all workers end, and " +
+		"begin again together"
 }

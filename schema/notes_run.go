@@ -27,7 +27,8 @@ func (j *Job) takenNotes() (notes []string) {
 		}
 		note := at + ": the Environment leaves " + strings.Join(left, ", ") + " to each " + role
 		if role == RoleWorker && asked.gpu > 0 && res.GPU == 0 {
-			note += fmt.Sprintf(", which runs with workers.processes %s: a script that needs an accelerator fails here", &j.Spec.Workers.Processes)
+			note += fmt.Sprintf(", which runs with workers.processes %s: a script that needs an accelerator fails here",
+				&j.Spec.Workers.Processes)
 		}
 		notes = append(notes, note)
 	}
@@ -43,11 +44,14 @@ func (j *Job) changeNotes() []string {
 	}
 	switch {
 	case t.Carries("hashedNames"):
-		return []string{"spec.hashedNames: without it the API server refuses a new image or command as long as the old " + t.workload() + " is there, and a reconciler tries for ever: delete that one first"}
+		return []string{"spec.hashedNames: without it the API server refuses a new image or command as long as the " +
+			"old " + t.workload() + " is there, and a reconciler tries for ever: delete that one first"}
 	case j.Spec.Target == TargetPods:
-		return []string{"spec.target: the API server refuses a new command for pods that are there, and puts a new image into them as they run: delete the pods first"}
+		return []string{"spec.target: the API server refuses a new command for pods that are there, and puts a new " +
+			"image into them as they run: delete the pods first"}
 	}
-	return []string{"spec.target: a new image or command reaches only pods that are made from then on: delete the " + t.workload() + " for all to have it"}
+	return []string{"spec.target: a new image or command reaches only pods that are made from then on: delete the " +
+		t.workload() + " for all to have it"}
 }
 
 // runNotes tell who meets the run before: where pods bring nothing that is new with each run, its name is that of a run
@@ -67,7 +71,9 @@ func (j *Job) runNotes() []string {
 	if j.Spec.Target == TargetElasticJob { // its controller names the run after the job
 		remedy = "give the job another name"
 	}
-	return []string{fmt.Sprintf("spec.rendezvous.id: applied again as it is, workers meet the run that has ended, which the store remembers %s, and end at once: %s for a second run, or use target job, whose pods bring one of their own", long, remedy)}
+	return []string{fmt.Sprintf("spec.rendezvous.id: applied again as it is, workers meet the run that has ended, "+
+		"which the store remembers %s, and end at once: %s for a second run, or use target job, whose pods bring one "+
+		"of their own", long, remedy)}
 }
 
 // workload is the kind that the workers become.
@@ -82,7 +88,8 @@ func (s *Spec) scriptNotes() []string {
 	if len(s.Command) == 0 || !strings.Contains(s.Command[0], "/") || !strings.HasSuffix(s.Command[0], ".py") {
 		return nil
 	}
-	return []string{fmt.Sprintf("spec.command[0]: %s is started as a program: it must be executable and name Python in a first line of #!, or write [python, %s]", s.Command[0], s.Command[0])}
+	return []string{fmt.Sprintf("spec.command[0]: %s is started as a program: it must be executable and name Python "+
+		"in a first line of #!, or write [python, %s]", s.Command[0], s.Command[0])}
 }
 
 // Images of Docker Hub that lack what is started in them, each by what its own Dockerfile installs.
@@ -129,5 +136,6 @@ func (s *Spec) imageNotes() (notes []string) {
 	if lacks == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("spec.image: %s comes without %s: build an image on it that has it (docs/images.md)", s.Image, lacks)}
+	return []string{fmt.Sprintf("spec.image: %s comes without %s: build an image on it that has it (docs/images.md)",
+		s.Image, lacks)}
 }

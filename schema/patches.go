@@ -53,7 +53,8 @@ func (r *validation) patches() (all []patch) {
 
 // Patched says whether any pods of the job have an escape hatch.
 func (s *Spec) Patched() bool {
-	return s.PodTemplate != nil || slices.ContainsFunc(s.Roles.all(), func(p *RolePods) bool { return p.PodTemplate != nil })
+	return s.PodTemplate != nil ||
+		slices.ContainsFunc(s.Roles.all(), func(p *RolePods) bool { return p.PodTemplate != nil })
 }
 
 // patch is the escape hatch of the workers.

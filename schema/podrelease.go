@@ -17,20 +17,26 @@ type podRelease struct {
 }
 
 const (
-	pod17       = "volumes initContainers containers restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds dnsPolicy nodeSelector serviceAccountName serviceAccount automountServiceAccountToken nodeName hostNetwork hostPID hostIPC securityContext imagePullSecrets hostname subdomain affinity schedulerName tolerations hostAliases"
-	container17 = "name image command args workingDir ports envFrom env resources volumeMounts livenessProbe readinessProbe lifecycle terminationMessagePath terminationMessagePolicy imagePullPolicy securityContext stdin stdinOnce tty"
+	pod17 = "volumes initContainers containers restartPolicy terminationGracePeriodSeconds " +
+		"activeDeadlineSeconds dnsPolicy nodeSelector serviceAccountName serviceAccount automountServiceAccountToken " +
+		"nodeName hostNetwork hostPID hostIPC securityContext imagePullSecrets hostname subdomain affinity " +
+		"schedulerName tolerations hostAliases"
+	container17 = "name image command args workingDir ports envFrom env resources volumeMounts livenessProbe " +
+		"readinessProbe lifecycle terminationMessagePath terminationMessagePolicy imagePullPolicy securityContext " +
+		"stdin stdinOnce tty"
 
 	podContext17  = "seLinuxOptions runAsUser runAsNonRoot supplementalGroups fsGroup"
 	contContext17 = "capabilities privileged seLinuxOptions runAsUser runAsNonRoot readOnlyRootFilesystem"
 )
 
-// podReleases are the controllers that are older than fields in use today (kubernetes/kubernetes, pkg/api/v1/types.go in
-// release-1.7; kubernetes/api, core/v1/types.go in kubernetes-1.15.0).
+// podReleases are the controllers that are older than fields in use today (kubernetes/kubernetes, pkg/api/v1/types.go
+// in release-1.7; kubernetes/api, core/v1/types.go in kubernetes-1.15.0).
 var podReleases = map[[2]string]podRelease{
 	{FrameworkMXNet, TargetMXJobMlkube}: {"1.7", pod17, container17, podContext17, contContext17},
 	{FrameworkTorchelastic, TargetElasticJob}: {
 		"1.15",
-		pod17 + " priorityClassName priority dnsConfig shareProcessNamespace readinessGates runtimeClassName enableServiceLinks preemptionPolicy",
+		pod17 + " priorityClassName priority dnsConfig shareProcessNamespace readinessGates runtimeClassName " +
+			"enableServiceLinks preemptionPolicy",
 		container17 + " volumeDevices",
 		podContext17 + " runAsGroup sysctls windowsOptions",
 		contContext17 + " runAsGroup allowPrivilegeEscalation procMount windowsOptions",
@@ -80,7 +86,9 @@ func fieldsOf(raw json.RawMessage) (fields map[string]json.RawMessage) {
 func (r *validation) lost(at string, fields map[string]json.RawMessage, known, version string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(strings.Fields(known), name) {
-			r.fail(at+"."+name, "target", "target %s of framework %s cannot carry this: its controller makes pods of Kubernetes %s, which had no such field", r.Spec.Target, r.Spec.Framework, version)
+			r.fail(at+"."+name, "target",
+				"target %s of framework %s cannot carry this: its controller makes pods of Kubernetes %s, which had "+
+					"no such field", r.Spec.Target, r.Spec.Framework, version)
 		}
 	}
 }

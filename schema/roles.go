@@ -52,13 +52,16 @@ type RolePods struct {
 	PodTemplate  json.RawMessage   `json:"podTemplate,omitempty"` // as Spec.PodTemplate
 }
 
-// Role is all that is said of a role, be it in spec itself, as of the workers, or below roles. An image and a directory that
-// a role does not name are the workers'.
+// Role is all that is said of a role, be it in spec itself, as of the workers, or below roles. An image and a directory
+// that a role does not name are the workers'.
 func (s *Spec) Role(name string) Role {
 	i := slices.IndexFunc(roleTable, func(row roleRow) bool { return row.name == name })
 	switch {
 	case name == RoleWorker:
-		return Role{s.Image, s.WorkingDir, RolePods{s.Resources.Compute, s.Placement.NodeSelector, s.Placement.Tolerations, s.PodTemplate}}
+		return Role{
+			s.Image, s.WorkingDir,
+			RolePods{s.Resources.Compute, s.Placement.NodeSelector, s.Placement.Tolerations, s.PodTemplate},
+		}
 	case i < 0: // a target's own, of which nothing is said
 		return Role{Image: s.Image, WorkingDir: s.WorkingDir}
 	case roleTable[i].own == nil:
@@ -99,7 +102,8 @@ var roleTable = []roleRow{
 		"spec.images.etcd or etcdV2", func(r *Roles) *RolePods { return &r.Etcd }, nil,
 	},
 	{
-		RoleCompanion, "rendezvous.store companion", func(s *Spec) bool { return s.Rendezvous.Store == StoreCompanion }, false,
+		RoleCompanion, "rendezvous.store companion", func(s *Spec) bool { return s.Rendezvous.Store == StoreCompanion },
+		false,
 		"spec.images.rendezvous", func(r *Roles) *RolePods { return &r.Companion }, nil,
 	},
 	{
@@ -160,8 +164,10 @@ func (s *Spec) MakesKeys() bool { return s.OverSSH() && s.SSH.Secret == "" && s.
 func (r *validation) roles() {
 	for _, row := range roleTable {
 		at := "spec.roles." + row.name
-		if n := r.root.Below("spec", "roles", row.name); r.isSet(at) && !n.Merged && !r.Spec.has(row.name) && r.row != nil && r.row.Carries("roles."+row.name) {
-			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", row.name, row.comesWith, r.Spec.othersWords())
+		if n := r.root.Below("spec", "roles", row.name); r.isSet(at) && !n.Merged && !r.Spec.has(row.name) &&
+			r.row != nil && r.row.Carries("roles."+row.name) {
+			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", row.name, row.comesWith,
+				r.Spec.othersWords())
 		}
 	}
 }
@@ -206,10 +212,11 @@ func (r *validation) nodesOf(section string, selector map[string]string, tolerat
 	}
 }
 
-// taintNote is what an author of a cluster whose nodes all have a taint should know. Taints of nodes with accelerators are
-// none of the other pods' business.
+// taintNote is what an author of a cluster whose nodes all have a taint should know. Taints of nodes with accelerators
+// are none of the other pods' business.
 func (s *Spec) taintNote() string {
-	own := slices.ContainsFunc(s.Placement.Tolerations, func(t Toleration) bool { return !strings.HasPrefix(t.Key, "node.kubernetes.io/") })
+	own := slices.ContainsFunc(s.Placement.Tolerations,
+		func(t Toleration) bool { return !strings.HasPrefix(t.Key, "node.kubernetes.io/") })
 	if s.Resources.GPU > 0 || !own {
 		return ""
 	}
@@ -222,5 +229,6 @@ func (s *Spec) taintNote() string {
 	if len(bare) == 0 {
 		return ""
 	}
-	return "they are the workers' alone: where every node has such a taint, set spec." + strings.Join(bare, ", spec.") + " too"
+	return "they are the workers' alone: where every node has such a taint, set spec." + strings.Join(bare, ", spec.") +
+		" too"
 }

@@ -12,7 +12,10 @@ metadata: {name: lab}
 spec:
   defaults:
     resources: {cpu: 2}
-    roles: {etcd: {nodeSelector: {pool: system}}, server: {nodeSelector: {pool: memory}}, companion: {nodeSelector: {pool: system}}}
+    roles:
+      etcd: {nodeSelector: {pool: system}}
+      server: {nodeSelector: {pool: memory}}
+      companion: {nodeSelector: {pool: system}}
   accelerator:
     nodeSelector: {pool: gpu}
     tolerations: [{key: nvidia.com/gpu, operator: Exists}]
@@ -32,7 +35,8 @@ func TestEach(t *testing.T) {
 		"{gpu: 1, limits: {memory: 6Gi}}":     "7 none 6Gi none", // half of it is said
 		"{gpu: 1, requests: {memory: 500Mi}}": "7 none 8Gi none",
 	} {
-		jobs, errs := load(t, strings.Replace(job("a"), "workers:", "resources: "+resources+"\n  workers:", 1), eachEnvironment)
+		jobs, errs := load(t, strings.Replace(job("a"), "workers:", "resources: "+resources+"\n  workers:", 1),
+			eachEnvironment)
 		if errs != nil {
 			t.Errorf("%s: %v", resources, errs)
 			continue
@@ -52,7 +56,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachOfNone: accelerators that an override takes away bring nothing, and a mistake in what comes with them is reported once.
+// TestEachOfNone: accelerators that an override takes away bring nothing, and a mistake in what comes with them is
+// reported once.
 func TestEachOfNone(t *testing.T) {
 	text := strings.Replace(job("a"), "workers:", "resources: {gpu: 8}\n  workers:", 1)
 	jobs, errs := load(t, text, eachEnvironment+"  overrides: {resources: {gpu: 0}}\n")
@@ -64,7 +69,8 @@ func TestEachOfNone(t *testing.T) {
 	}
 }
 
-// TestRolesOfEnvironment: what an environment says of roles is for the jobs that have them, and is no mistake of others.
+// TestRolesOfEnvironment: what an environment says of roles is for the jobs that have them, and is no mistake of
+// others.
 func TestRolesOfEnvironment(t *testing.T) {
 	jobs, errs := load(t, job("a"), eachEnvironment)
 	if errs != nil {
@@ -73,24 +79,29 @@ func TestRolesOfEnvironment(t *testing.T) {
 	if own := jobs[0].Spec.Roles.Server; own.NodeSelector != nil {
 		t.Errorf("torchelastic has no servers: %v", own.NodeSelector)
 	}
-	jobs, errs = load(t, strings.Replace(job("a"), "workers:", "rendezvous: {backend: etcd, store: etcd}\n  roles: {etcd: {nodeSelector: {zone: a}}}\n  workers:", 1), eachEnvironment)
+	jobs, errs = load(t, strings.Replace(job("a"), "workers:",
+		"rendezvous: {backend: etcd, store: etcd}\n  roles: {etcd: {nodeSelector: {zone: a}}}\n  workers:", 1),
+		eachEnvironment)
 	if errs != nil {
 		t.Fatal(errs)
 	}
 	if got := jobs[0].Spec.Roles.Etcd.NodeSelector; got["pool"] != "system" || got["zone"] != "a" {
 		t.Errorf("the etcd's nodes: %v", got)
 	}
-	if _, errs = load(t, strings.Replace(job("a"), "workers:", "roles: {etcd: {nodeSelector: {zone: a}}}\n  workers:", 1), eachEnvironment); len(errs) != 1 {
+	if _, errs = load(t, strings.Replace(job("a"), "workers:", "roles: {etcd: {nodeSelector: {zone: a}}}\n  workers:",
+		1), eachEnvironment); len(errs) != 1 {
 		t.Errorf("an author's words on an etcd that is not there: %v", errs)
 	}
 	anywhere := strings.Replace(eachEnvironment, "  accelerator:", "  anywhere: true\n  accelerator:", 1)
-	jobs, errs = load(t, strings.Replace(job("a"), "workers:", "rendezvous: {backend: etcd, store: etcd}\n  workers:", 1), anywhere)
+	jobs, errs = load(t, strings.Replace(job("a"), "workers:", "rendezvous: {backend: etcd, store: etcd}\n  workers:",
+		1), anywhere)
 	if errs != nil || jobs[0].Spec.Roles.Etcd.NodeSelector != nil {
 		t.Errorf("nodes where nothing of them exists: %v, %v", jobs, errs)
 	}
 }
 
-// TestTaintNote: the note to who taints every node names the pods that lack a toleration; taints of accelerators need no note.
+// TestTaintNote: the note to who taints every node names the pods that lack a toleration; taints of accelerators need
+// no note.
 func TestTaintNote(t *testing.T) {
 	const etcd = "rendezvous: {backend: etcd, store: etcd}\n  "
 	const team = "placement: {tolerations: [{key: team, operator: Exists}]}\n  "
@@ -98,15 +109,19 @@ func TestTaintNote(t *testing.T) {
 		etcd:        false,
 		team:        false, // no other pods
 		etcd + team: true,
-		etcd + team + "roles: {etcd: {tolerations: [{key: team, operator: Exists}]}}\n  ":                                                false,
-		etcd + team + "resources: {gpu: 1, cpu: 1, memory: 4Gi}\n  ":                                                                     false,
-		etcd + "placement: {tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, seconds: 30, effect: NoExecute}]}\n  ": false,
+		etcd + team +
+			"roles: {etcd: {tolerations: [{key: team, operator: Exists}]}}\n  ": false,
+		etcd + team +
+			"resources: {gpu: 1, cpu: 1, memory: 4Gi}\n  ": false,
+		etcd + "placement: {tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, seconds: 30, " +
+			"effect: NoExecute}]}\n  ": false,
 	} {
 		jobs, errs := load(t, strings.Replace(job("a"), "workers:", spec+"workers:", 1))
 		if errs != nil {
 			t.Fatalf("%s: %v", spec, errs)
 		}
-		if got := slices.ContainsFunc(jobs[0].Notes(), func(n string) bool { return strings.Contains(n, "spec.roles.etcd.tolerations") }); got != want {
+		if got := slices.ContainsFunc(jobs[0].Notes(),
+			func(n string) bool { return strings.Contains(n, "spec.roles.etcd.tolerations") }); got != want {
 			t.Errorf("%s: note %t, want %t", spec, got, want)
 		}
 	}
@@ -114,15 +129,18 @@ func TestTaintNote(t *testing.T) {
 
 // TestCaps: no limit is above every cap, and what asks for nothing is below.
 func TestCaps(t *testing.T) {
-	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {caps: {cpu: 1, memory: 2Gi}}\n"
-	text := strings.Replace(job("a"), "workers:", "resources: {cpu: none, memory: 8Gi, requests: {cpu: none, memory: 4Gi}}\n  workers:", 1)
+	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {caps: {cpu: 1, memory: " +
+		"2Gi}}\n"
+	text := strings.Replace(job("a"), "workers:",
+		"resources: {cpu: none, memory: 8Gi, requests: {cpu: none, memory: 4Gi}}\n  workers:", 1)
 	jobs, errs := load(t, text, env)
 	if errs != nil {
 		t.Fatal(errs)
 	}
 	r := &jobs[0].Spec.Resources
 	asked, limits := r.Requested(), r.Limited()
-	if _, cpu := asked["cpu"]; cpu || limits["cpu"] != *jobs[0].Spec.Resources.CPU.OrNil() || asked["memory"] != limits["memory"] {
+	if _, cpu := asked["cpu"]; cpu || limits["cpu"] != *jobs[0].Spec.Resources.CPU.OrNil() ||
+		asked["memory"] != limits["memory"] {
 		t.Errorf("asked %v, limits %v", asked, limits)
 	}
 }

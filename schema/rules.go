@@ -38,24 +38,57 @@ var rules = append([]rule{
 	{(*validation).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*validation).environment, "env launcher target network.collective checkpoint"},
 	{(*validation).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
-	{(*validation).master, "framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous"},
-	{(*validation).resources, "resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage"},
+	{
+		(*validation).master,
+		"framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous",
+	},
+	{
+		(*validation).resources,
+		"resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage",
+	},
 	{(*validation).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
-	{(*validation).requests, "resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles"},
+	{
+		(*validation).requests,
+		"resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles",
+	},
 	{(*validation).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
-	{(*validation).store, "workers.master rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd"},
-	{(*validation).rendezvous, "workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf"},
-	{(*validation).etcd, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata target"},
-	{(*validation).companion, "workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion images.rendezvous metadata target"},
-	{(*validation).storeDisks, "workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles"},
+	{
+		(*validation).store,
+		"workers.master rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd",
+	},
+	{
+		(*validation).rendezvous,
+		"workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf",
+	},
+	{
+		(*validation).etcd,
+		"workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata " +
+			"target",
+	},
+	{
+		(*validation).companion,
+		"workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion " +
+			"images.rendezvous metadata target",
+	},
+	{
+		(*validation).storeDisks,
+		"workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles",
+	},
 	{(*validation).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
-	{(*validation).keepAlive, "workers.master framework target launcher rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts"},
+	{
+		(*validation).keepAlive,
+		"workers.master framework target launcher rendezvous.backend rendezvous.keepAlive " +
+			"rendezvous.keepAliveAttempts",
+	},
 	{(*validation).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
 	{(*validation).elasticJob, "framework target launcher command args rendezvous.backend rendezvous.id podTemplate"},
 	{(*validation).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
 	{(*validation).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
 	{(*validation).dlroverProgram, "framework command args"},
-	{(*validation).gang, "gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max"},
+	{
+		(*validation).gang,
+		"gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max",
+	},
 	{(*validation).gangDialect, "gang target kubernetesVersion suspend"},
 	{(*validation).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
 	{(*validation).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
@@ -80,13 +113,22 @@ var rules = append([]rule{
 	{(*validation).bareEnv, "framework target env podTemplate roles gang"},
 	{(*validation).horovodProgram, "framework bytescheduler.mode command args"},
 	{(*validation).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
-	{(*validation).horovodElastic, "framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface"},
+	{
+		(*validation).horovodElastic,
+		"framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface",
+	},
 	{(*validation).horovodUser, "framework target bytescheduler.mode workers security.runAsUser"},
 	{(*validation).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
 	{(*validation).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
-	{(*validation).horovodEnvironment, "framework target bytescheduler.mode horovod.controller workers.max env podTemplate roles"},
+	{
+		(*validation).horovodEnvironment,
+		"framework target bytescheduler.mode horovod.controller workers.max env podTemplate roles",
+	},
 	{(*validation).mpiGang, "target gang placement.scheduler"},
-	{(*validation).hostListFits, "framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu"},
+	{
+		(*validation).hostListFits,
+		"framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu",
+	},
 	{(*validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 }, featureRules()...)
 
@@ -114,7 +156,10 @@ func (r *validation) failKey(mapping, key, rule, format string, args ...any) {
 func (r *validation) isSet(dotted string) bool { return r.root.IsSet(dotted) }
 
 // reservedLabels are keys that tegen or a controller sets itself.
-var reservedLabels = []string{"app.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "controller-uid", "job-name", "worker"}
+var reservedLabels = []string{
+	"app.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/",
+	"controller-uid", "job-name", "worker",
+}
 
 func (r *validation) names() {
 	if r.Spec.CreateNamespace && r.Metadata.Namespace == "default" {
@@ -138,7 +183,8 @@ func (r *validation) names() {
 
 func (r *validation) key(mapping, key string) {
 	if msgs := utilvalidation.IsQualifiedName(key); len(msgs) > 0 {
-		r.failKey(mapping, key, "format", "is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
+		r.failKey(mapping, key, "format",
+			"is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
 	}
 }
 
@@ -152,9 +198,12 @@ func (r *validation) program() {
 	switch {
 	case launcher == "" || len(s.Command) > 0 || s.Script != nil:
 	case len(s.Args) == 0:
-		r.fail("spec", "requires", "nothing to run, and %s knows nothing of the image's entrypoint: give a command, args or a script%s", launcher, otherwise)
+		r.fail("spec", "requires",
+			"nothing to run, and %s knows nothing of the image's entrypoint: give a command, args or a script%s",
+			launcher, otherwise)
 	case strings.HasPrefix(s.Args[0], "-"):
-		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script%s", s.Args[0], otherwise)
+		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script%s", s.Args[0],
+			otherwise)
 	}
 }
 
@@ -167,18 +216,23 @@ func (r *validation) script() {
 	case s.S3 == "" && r.isSet("spec.script.fetch"):
 		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
-		r.fail("spec.script.fetch", "requires", "the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
+		r.fail("spec.script.fetch", "requires",
+			"the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.LaunchedBy() != "":
-		r.fail("spec.script.fetch", "requires", "%s starts the processes, never the image's entrypoint: use initContainer", r.Spec.LaunchedBy())
+		r.fail("spec.script.fetch", "requires",
+			"%s starts the processes, never the image's entrypoint: use initContainer", r.Spec.LaunchedBy())
 	}
 	if m := variable.FindString(s.S3); m != "" {
-		r.fail("spec.script.s3", "placeholder", "%s is no part of a key, and no variable is put into it: write the value", m)
+		r.fail("spec.script.s3", "placeholder",
+			"%s is no part of a key, and no variable is put into it: write the value", m)
 	}
 	if upward.MatchString(s.S3) {
-		r.fail("spec.script.s3", "format", "ends in '.' or '..', which is no name of a file: end it with the script's name")
+		r.fail("spec.script.s3", "format",
+			"ends in '.' or '..', which is no name of a file: end it with the script's name")
 	}
 	if s.S3 != "" && r.Spec.Identity == nil {
-		r.fail("spec.script.s3", "requires", "reading from S3 needs spec.identity: one of irsa, podIdentity, nodeRole, serviceAccount")
+		r.fail("spec.script.s3", "requires",
+			"reading from S3 needs spec.identity: one of irsa, podIdentity, nodeRole, serviceAccount")
 	}
 }
 
@@ -189,7 +243,8 @@ func (r *validation) environment() {
 		switch {
 		case seen[e.Name]:
 			r.fail(at, "duplicate", "%s is set twice", e.Name)
-		case strings.HasPrefix(e.Name, "PET_"), e.Name == "TEGEN_RUN_UID", e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE":
+		case strings.HasPrefix(e.Name, "PET_"), e.Name == "TEGEN_RUN_UID",
+			e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE":
 			r.fail(at, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
 		case r.Spec.Launcher == LauncherEntrypoint && r.Spec.Target != TargetTrainJob && tutorialEnv[e.Name]:
 			r.fail(at, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
@@ -198,7 +253,8 @@ func (r *validation) environment() {
 		case e.Name == "CHECKPOINT_DIR" && r.Spec.Checkpoint != nil:
 			r.fail(at, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
 		case e.Name == "GLOO_SOCKET_IFNAME" && e.Value != nil && strings.ContainsAny(*e.Value, ",^="):
-			r.fail(fmt.Sprintf("spec.env[%d].value", i), "format", "Gloo takes one interface's name; only NCCL takes lists and ^")
+			r.fail(fmt.Sprintf("spec.env[%d].value", i), "format",
+				"Gloo takes one interface's name; only NCCL takes lists and ^")
 		}
 		seen[e.Name] = true
 	}
@@ -225,7 +281,8 @@ func (r *validation) workers() {
 		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
 	}
 	if w.Replicas != 0 && w.Min < w.Max && r.Spec.Rendezvous.MaxRestarts == 0 {
-		r.fail("spec.rendezvous.maxRestarts", "requires", "an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
+		r.fail("spec.rendezvous.maxRestarts", "requires",
+			"an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
 	}
 }
 
@@ -236,15 +293,20 @@ func (r *validation) master() {
 	switch {
 	case !w.Master:
 	case r.Spec.Launcher != LauncherEntrypoint:
-		r.fail("spec.workers.master", "requires", "a launcher lets the workers meet, none of them first: leave it out, or set launcher: entrypoint")
+		r.fail("spec.workers.master", "requires",
+			"a launcher lets the workers meet, none of them first: leave it out, or set launcher: entrypoint")
 	case w.Min != w.Max:
-		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go", w.Min, w.Max)
+		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go",
+			w.Min, w.Max)
 	}
 	if n := r.root.Below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.Merged {
 		r.fail("spec.rendezvous", "requires", "the workers meet at the Master, and nothing reads this: leave it out")
 	}
-	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil { // an author's own torchrun starts them, and an image's entrypoint may
-		r.fail("spec.workers.processes", "requires", "each pod of a job with a Master is one process, and its operator would have them wait for %d times as many: leave it out", w.Processes.IntVal)
+	// an author's own torchrun starts them, and an image's entrypoint may
+	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil {
+		r.fail("spec.workers.processes", "requires",
+			"each pod of a job with a Master is one process, and its operator would have them wait for %d times as "+
+				"many: leave it out", w.Processes.IntVal)
 	}
 }
 
@@ -252,9 +314,13 @@ func (r *validation) processes() {
 	processes, res := r.Spec.Workers.Processes, &r.Spec.Resources
 	switch {
 	case processes.StrVal == "gpu" && res.GPU == 0 && !r.Spec.Horovodrun(): // of which horovodSlots tells
-		r.fail("spec.workers.processes", "requires", "gpu counts the accelerators of a worker, and spec.resources.gpu asks for none: use auto")
-	case res.GPU > 0 && int64(processes.IntVal) > res.GPU && strings.HasSuffix(res.GPUResource, "/gpu"): // of others, one may have several cores
-		r.fail("spec.workers.processes", "order", "%d is above spec.resources.gpu %d: each process needs an accelerator of its own", processes.IntVal, res.GPU)
+		r.fail("spec.workers.processes", "requires",
+			"gpu counts the accelerators of a worker, and spec.resources.gpu asks for none: use auto")
+	// of others, one may have several cores
+	case res.GPU > 0 && int64(processes.IntVal) > res.GPU && strings.HasSuffix(res.GPUResource, "/gpu"):
+		r.fail("spec.workers.processes", "order",
+			"%d is above spec.resources.gpu %d: each process needs an accelerator of its own", processes.IntVal,
+			res.GPU)
 	}
 }
 
@@ -263,7 +329,9 @@ func (r *validation) failure() {
 	seen := map[int32]bool{}
 	for i, code := range f.FatalExitCodes {
 		if code != 1 && (r.Spec.Torchrun() || r.Spec.TegenRun()) {
-			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires", r.Spec.LaunchedBy()+" exits with 1 whatever its processes exit with, so %d never comes: use launcher entrypoint, or 1", code)
+			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires",
+				r.Spec.LaunchedBy()+" exits with 1 whatever its processes exit with, so %d never comes: use launcher "+
+					"entrypoint, or 1", code)
 		}
 		if seen[code] {
 			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "duplicate", "%d is listed twice", code)

@@ -13,7 +13,8 @@ import (
 // leased says whether agents are missed when a lease in etcd ends.
 func (s *Spec) leased() bool { return s.Rendezvous.Backend == BackendEtcdV3 && s.TegenRun() }
 
-const noRendezvousImage = "needs spec.images.rendezvous, which has no default: build the image with 'make image', push it to your registry, and name it in the job or in an Environment's defaults"
+const noRendezvousImage = "needs spec.images.rendezvous, which has no default: build the image with 'make image', " +
+	"push it to your registry, and name it in the job or in an Environment's defaults"
 
 // companion holds the settings of the rendered tegen-rendezvous together.
 func (r *validation) companion() {
@@ -23,19 +24,23 @@ func (r *validation) companion() {
 	}
 	if z.Store != StoreCompanion {
 		// An environment may say how companions are wherever there is one: a job of one worker has none.
-		if alone := r.Spec.Workers.Max == 1 && !r.isSet("spec.rendezvous.store"); r.isSet("spec.rendezvous.companion") && (!alone || r.asked.companion) {
+		if alone := r.Spec.Workers.Max == 1 &&
+			!r.isSet("spec.rendezvous.store"); r.isSet("spec.rendezvous.companion") && (!alone || r.asked.companion) {
 			r.fail("spec.rendezvous.companion", "requires", "no companion is rendered with store %s", z.Store)
 		}
 		return
 	}
 	if z.Backend == BackendEtcdV3 {
-		r.fail("spec.rendezvous.store", "requires", "the companion speaks c10d and etcd's v2 API, and backend etcd-v3 the v3 API: set store: etcd, or external with an endpoint")
+		r.fail("spec.rendezvous.store", "requires",
+			"the companion speaks c10d and etcd's v2 API, and backend etcd-v3 the v3 API: set store: etcd, or "+
+				"external with an endpoint")
 	}
 	if r.Spec.Images.Rendezvous == "" {
 		r.fail("spec.rendezvous.store", "requires", "store companion "+noRendezvousImage)
 	}
 	if _, ok := z.Conf["is_host"]; ok {
-		r.failKey("spec.rendezvous.conf", "is_host", "reserved", "is set by spec.rendezvous.store: the companion is the host, and no worker")
+		r.failKey("spec.rendezvous.conf", "is_host", "reserved",
+			"is set by spec.rendezvous.store: the companion is the host, and no worker")
 	}
 	if z.Port == names.RendezvousStatusPort {
 		r.fail("spec.rendezvous.port", "reserved", "%d is where the companion serves its status", z.Port)
@@ -54,7 +59,9 @@ func (r *validation) companionName() {
 		r.fail(at, "reserved", "%s-worker is the start of the workers' own names", r.Metadata.Name)
 	}
 	if name == r.Metadata.Name && (r.Spec.Target == TargetJobSet || r.Spec.Target == TargetVCJob) {
-		r.fail(at, "reserved", "%s is the name of the Service that the controller of target %s makes: choose another name", name, r.Spec.Target)
+		r.fail(at, "reserved",
+			"%s is the name of the Service that the controller of target %s makes: choose another name", name,
+			r.Spec.Target)
 	}
 }
 
@@ -65,13 +72,17 @@ func (r *validation) companionPods() {
 	const at = "spec.rendezvous.companion"
 	switch c := &z.Companion; {
 	case z.Backend == BackendC10d && c.Etcd != nil:
-		r.fail(at+".etcd", "requires", "a c10d store lives in the memory of its one pod: only backend etcd and etcd-v2 keep their data in an etcd")
+		r.fail(at+".etcd", "requires",
+			"a c10d store lives in the memory of its one pod: only backend etcd and etcd-v2 keep their data in an etcd")
 	case z.Backend == BackendC10d && c.Storage != nil:
-		r.fail(at+".storage", "requires", "a c10d store lives in the memory of its one pod: only backend etcd and etcd-v2 keep data on a volume")
+		r.fail(at+".storage", "requires",
+			"a c10d store lives in the memory of its one pod: only backend etcd and etcd-v2 keep data on a volume")
 	case z.Backend == BackendC10d && c.Replicas > 1:
-		r.fail(at+".replicas", "requires", "a c10d store lives in the memory of its one pod: two would split the run, so leave it out")
+		r.fail(at+".replicas", "requires",
+			"a c10d store lives in the memory of its one pod: two would split the run, so leave it out")
 	case c.Etcd == nil && c.Replicas > 1:
-		r.fail(at+".replicas", "requires", "%d pods need an etcd that they share: set companion.etcd, or leave it out", c.Replicas)
+		r.fail(at+".replicas", "requires", "%d pods need an etcd that they share: set companion.etcd, or leave it out",
+			c.Replicas)
 	case c.Etcd != nil && c.Storage != nil:
 		r.fail(at+".storage", "requires", "companion.etcd keeps the data: no pod of the companion has any")
 	}
@@ -88,7 +99,8 @@ func (r *validation) companionEtcd(e *CompanionEtcd) {
 		path := fmt.Sprintf("%s.endpoints[%d]", at, i)
 		switch https := strings.HasPrefix(endpoint, "https:"); {
 		case https && e.TLS == nil:
-			r.fail(path, "requires", "https needs companion.etcd.tls: the companion's image knows no certificate authority")
+			r.fail(path, "requires",
+				"https needs companion.etcd.tls: the companion's image knows no certificate authority")
 		case !https && e.TLS != nil:
 			r.fail(path, "requires", "companion.etcd.tls is for https, and this is http")
 		}
@@ -126,7 +138,8 @@ func (r *validation) tegenLauncher() {
 	}
 	for key := range s.Rendezvous.Conf {
 		if confKeys[key] == "" && key != "password" && !slices.Contains(names.LauncherConf, key) {
-			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s", strings.Join(names.LauncherConf, ", "))
+			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s",
+				strings.Join(names.LauncherConf, ", "))
 		}
 	}
 }
@@ -144,12 +157,14 @@ func (r *validation) keepAlive() {
 		case !r.isSet(at):
 			continue
 		case !z.Dynamic() && !leased:
-			r.fail(at, "requires", "only backend c10d and etcd-v2, and etcd-v3 with launcher tegen, can be told, and %s cannot", z.Backend)
+			r.fail(at, "requires",
+				"only backend c10d and etcd-v2, and etcd-v3 with launcher tegen, can be told, and %s cannot", z.Backend)
 			continue
 		case leased && z.Conf["ttl"] != "":
 			r.failKey("spec.rendezvous.conf", "ttl", "reserved", "is set by %s: with etcd-v3 both are the lease", at)
 		case leased && z.KeepAlive.Duration*time.Duration(z.KeepAliveAttempts) < leastLease:
-			r.fail(at, "range", "%s times %d is below 2s, and etcd knows no shorter lease", short(z.KeepAlive), z.KeepAliveAttempts)
+			r.fail(at, "range", "%s times %d is below 2s, and etcd knows no shorter lease", short(z.KeepAlive),
+				z.KeepAliveAttempts)
 		}
 		return // one of both says it
 	}

@@ -8,20 +8,24 @@ import (
 // podNames holds the names that JobSet's controller derives against the length of a hostname.
 func (r *validation) podNames() {
 	if length := r.hashedPodName(); r.Spec.HashedNames && length > longestHostname {
-		r.fail("spec.hashedNames", "length", "pods of target %s would have names of %d characters, above %d: make metadata.name %d shorter, or leave the hash out", r.Spec.Target, length, longestHostname, length-longestHostname)
+		r.fail("spec.hashedNames", "length",
+			"pods of target %s would have names of %d characters, above %d: make metadata.name %d shorter, or leave "+
+				"the hash out", r.Spec.Target, length, longestHostname, length-longestHostname)
 	}
 }
 
 const longestHostname = 63
 
-// hashedPodName is the length of the longest name of a pod that is not ours to choose, 0 where all are. JobSet's webhook
-// adds six random characters to the last pod's name before it looks (jobset v0.12.0, pkg/webhooks/jobset_webhook.go).
+// hashedPodName is the length of the longest name of a pod that is not ours to choose, 0 where all are. JobSet's
+// webhook adds six random characters to the last pod's name before it looks (jobset v0.12.0,
+// pkg/webhooks/jobset_webhook.go).
 func (j *Job) hashedPodName() int {
 	replicated, ok := map[string]string{TargetJobSet: "worker", TargetTrainJob: "node"}[j.Spec.Target]
 	if !ok {
 		return 0
 	}
-	return len(fmt.Sprintf("%s-01234567-%s-0-%d-abcde", j.Metadata.Name, replicated, max(j.Spec.Workers.Replicas, j.Spec.Workers.Max)-1))
+	return len(fmt.Sprintf("%s-01234567-%s-0-%d-abcde", j.Metadata.Name, replicated,
+		max(j.Spec.Workers.Replicas, j.Spec.Workers.Max)-1))
 }
 
 // hashFits says whether all names have room for a hash.
@@ -44,6 +48,7 @@ func (r *validation) trainJobProcesses() {
 	case p.StrVal == "cpu" && seen:
 		r.fail(at, "requires", "Trainer starts a process for each accelerator where a pod has some: give a number")
 	case p.StrVal != "cpu" && !seen:
-		r.fail(at, "requires", "Trainer does not know %s for an accelerator and would count CPUs: give a number", res.GPUResource)
+		r.fail(at, "requires", "Trainer does not know %s for an accelerator and would count CPUs: give a number",
+			res.GPUResource)
 	}
 }

@@ -20,15 +20,20 @@ func (r *validation) dlrover() {
 	case d.Brain != "" && d.OptimizeMode != "cluster":
 		r.fail("spec.dlrover.brain", "requires", "only optimizeMode cluster asks a brain")
 	case d.Strategy == "ParameterServerStrategy":
-		r.fail("spec.dlrover.strategy", "requires", "parameter servers are not rendered for framework dlrover: use AllreduceStrategy")
+		r.fail("spec.dlrover.strategy", "requires",
+			"parameter servers are not rendered for framework dlrover: use AllreduceStrategy")
 	case d.Strategy == "Local" && w.Replicas > 1:
-		r.fail("spec.dlrover.strategy", "requires", "Local trains in one worker, not %d: use AllreduceStrategy", w.Replicas)
+		r.fail("spec.dlrover.strategy", "requires", "Local trains in one worker, not %d: use AllreduceStrategy",
+			w.Replicas)
 	}
 	if d.ExcludeStraggler && !d.NetworkCheck {
-		r.fail("spec.dlrover.excludeStraggler", "requires", "only the network check finds stragglers: set networkCheck: true")
+		r.fail("spec.dlrover.excludeStraggler", "requires",
+			"only the network check finds stragglers: set networkCheck: true")
 	}
 	if w.Max > w.Replicas {
-		r.fail("spec.workers.max", "order", "%d is above replicas %d, and DLRover starts no more workers than replicas: leave max out", w.Max, w.Replicas)
+		r.fail("spec.workers.max", "order",
+			"%d is above replicas %d, and DLRover starts no more workers than replicas: leave max out", w.Max,
+			w.Replicas)
 	}
 	if u := d.NodeUnit; u > 0 && (w.Min%u != 0 || w.Replicas%u != 0) {
 		r.fail("spec.dlrover.nodeUnit", "order", "min %d and replicas %d must be multiples of %d", w.Min, w.Replicas, u)
@@ -41,17 +46,21 @@ func (r *validation) dlroverMaster() {
 		return
 	}
 	if len(r.Metadata.Name) > dlroverName {
-		r.fail("metadata.name", "range", "has %d characters, and the Service elasticjob-<name>-dlrover-master has room for %d", len(r.Metadata.Name), dlroverName)
+		r.fail("metadata.name", "range",
+			"has %d characters, and the Service elasticjob-<name>-dlrover-master has room for %d", len(r.Metadata.Name),
+			dlroverName)
 	}
 	if _, ok := r.Metadata.Annotations["pending_timeout"]; ok {
 		r.failKey("metadata.annotations", "pending_timeout", "reserved", "is set by spec.dlrover.pendingTimeout")
 	}
 	res := &r.Spec.Resources
 	if res.CPU.MilliValue()%100 != 0 {
-		r.fail("spec.resources.cpu", "format", "DLRover's master rounds %s to tenths of a CPU: use a multiple of 100m", res.CPU.String())
+		r.fail("spec.resources.cpu", "format", "DLRover's master rounds %s to tenths of a CPU: use a multiple of 100m",
+			res.CPU.String())
 	}
 	if res.Memory.Value()%(1<<20) != 0 {
-		r.fail("spec.resources.memory", "format", "DLRover's master rounds %s down to whole Mi: use a multiple of 1Mi", res.Memory.String())
+		r.fail("spec.resources.memory", "format", "DLRover's master rounds %s down to whole Mi: use a multiple of 1Mi",
+			res.Memory.String())
 	}
 	for i, e := range r.Spec.Env {
 		if slices.Contains(masterEnv, e.Name) {
@@ -65,11 +74,13 @@ func (r *validation) dlroverMaster() {
 	}
 	patch := r.patch()
 	if patch.Spec.TerminationGracePeriodSeconds != nil {
-		r.fail("spec.podTemplate.spec.terminationGracePeriodSeconds", "requires", "DLRover's master gives every pod Kubernetes' own 30s")
+		r.fail("spec.podTemplate.spec.terminationGracePeriodSeconds", "requires",
+			"DLRover's master gives every pod Kubernetes' own 30s")
 	}
 	for i, c := range patch.Spec.Containers {
 		if c.Name == "worker" && c.Lifecycle != nil {
-			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d].lifecycle", i), "requires", "DLRover's master drops it")
+			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d].lifecycle", i), "requires",
+				"DLRover's master drops it")
 		}
 	}
 }
@@ -77,14 +88,16 @@ func (r *validation) dlroverMaster() {
 // masterEnv is what the master puts behind a worker's own variables (dlrover/python/master/scaler/pod_scaler.py).
 var masterEnv = []string{
 	"DLROVER_MASTER_ADDR", "ELASTIC_JOB_NAME", "JOB_UID", "NODE_TYPE", "NODE_ID", "NODE_NUM", "NODE_RANK",
-	"POD_IP", "NODE_IP", "POD_NAME", "RANK", "WORLD_SIZE", "WORKER_TYPE", "WORKER_ID", "WORKER_NUM", "WORKER_RANK", "MONITOR_ENABLED",
+	"POD_IP", "NODE_IP", "POD_NAME", "RANK", "WORLD_SIZE", "WORKER_TYPE", "WORKER_ID", "WORKER_NUM", "WORKER_RANK",
+	"MONITOR_ENABLED",
 	"GRPC_ENABLE_FORK_SUPPORT",
 }
 
 // dlroverProgram refuses another's launcher.
 func (r *validation) dlroverProgram() {
 	if l := r.Spec.Launch(); r.Spec.Framework == FrameworkDLRover && l != nil && !l.dlrover() {
-		r.fail("spec.command", "requires", "%s knows nothing of DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
+		r.fail("spec.command", "requires",
+			"%s knows nothing of DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
 	}
 }
 
@@ -98,7 +111,10 @@ func dlroverNames(jobs []loaded, roots []*structural.Node) (errs Errors) {
 		}
 		m := l.job.Metadata
 		if other, ok := first[m.Name]; ok && other != m.Namespace {
-			errs = append(errs, roots[i].Errorf("metadata.name", "duplicate", "%q is the name of a job in namespace %s too, and DLRover's controller takes jobs of one name for one job", m.Name, other))
+			errs = append(errs,
+				roots[i].Errorf("metadata.name", "duplicate",
+					"%q is the name of a job in namespace %s too, and DLRover's controller takes jobs of one name for "+
+						"one job", m.Name, other))
 			continue
 		}
 		first[m.Name] = m.Namespace

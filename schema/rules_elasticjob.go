@@ -13,25 +13,35 @@ func (r *validation) elasticJob() {
 		return
 	}
 	if s.Rendezvous.Backend != BackendEtcd {
-		r.fail("spec.rendezvous.backend", "requires", "the controller of target elasticjob passes --rdzv_backend=etcd to every worker: set backend: etcd, and store: etcd or external")
+		r.fail("spec.rendezvous.backend", "requires",
+			"the controller of target elasticjob passes --rdzv_backend=etcd to every worker: set backend: etcd, and "+
+				"store: etcd or external")
 	}
 	if s.Rendezvous.ID != "" {
-		r.fail("spec.rendezvous.id", "requires", "the controller of target elasticjob names the run like the job: leave it out")
+		r.fail("spec.rendezvous.id", "requires",
+			"the controller of target elasticjob names the run like the job: leave it out")
 	}
 	l := s.Launch()
-	if last := len(s.Command) - 1; l != nil && last >= 0 && l.Program != "" && !launcherWord.MatchString(s.Command[last]) {
-		r.fail(fmt.Sprintf("spec.command[%d]", last), "requires", "the controller of target elasticjob puts its options before args: let the command end with the launcher, and move the rest to args")
+	if last := len(s.Command) - 1; l != nil && last >= 0 && l.Program != "" &&
+		!launcherWord.MatchString(s.Command[last]) {
+		r.fail(fmt.Sprintf("spec.command[%d]", last), "requires",
+			"the controller of target elasticjob puts its options before args: let the command end with the "+
+				"launcher, and move the rest to args")
 	}
 	if l != nil {
 		for _, o := range l.Options {
 			if o.Name == "nnodes" || strings.HasPrefix(o.Name, "rdzv_") && o.Name != "rdzv_conf" {
-				r.fail(o.path, "requires", "--%s is passed by the controller of target elasticjob: leave it out, spec.workers and spec.rendezvous say it", o.Name)
+				r.fail(o.path, "requires",
+					"--%s is passed by the controller of target elasticjob: leave it out, spec.workers and "+
+						"spec.rendezvous say it", o.Name)
 			}
 		}
 	}
 	for i, c := range r.patch().Spec.Containers {
 		if c.Name != "worker" {
-			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i), "requires", "the controller of target elasticjob passes the launcher's options to every container, which %q does not know: target job or pytorchjob takes more containers", c.Name)
+			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i), "requires",
+				"the controller of target elasticjob passes the launcher's options to every container, which %q does "+
+					"not know: target job or pytorchjob takes more containers", c.Name)
 		}
 	}
 }

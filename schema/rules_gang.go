@@ -17,18 +17,25 @@ func (r *validation) gang() {
 	w := &r.Spec.Workers
 	switch {
 	case g.MinAvailable > w.Replicas:
-		r.fail(at, "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable, w.Replicas)
+		r.fail(at, "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable,
+			w.Replicas)
 	case g.MinAvailable < w.Min:
-		r.fail(at, "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable, w.Min)
+		r.fail(at, "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable,
+			w.Min)
 	case g.MinAvailable == w.Replicas:
 	case g.Scheduler == GangKueue:
-		r.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler", w.Replicas, g.MinAvailable, w.Replicas)
+		r.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler",
+			w.Replicas, g.MinAvailable, w.Replicas)
 	case len(r.Spec.Components()) > 1 && (g.dialect().total || r.Spec.MakesPodGroup()):
-		r.fail(at, "requires", "%s of target %s counts the pods of all roles together, so workers could stand in for a %s: set it to %d, or use %s",
+		r.fail(at, "requires",
+			"%s of target %s counts the pods of all roles together, so workers could stand in for a %s: set it to "+
+				"%d, or use %s",
 			g.Scheduler, r.Spec.Target, r.Spec.Components()[0], w.Replicas, r.countsRoles())
 	}
 	if w.Min < w.Max && g.MatchPolicy != "waiting-and-running" {
-		r.fail("spec.gang.matchPolicy", "requires", "an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang", g.MatchPolicy)
+		r.fail("spec.gang.matchPolicy", "requires",
+			"an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang",
+			g.MatchPolicy)
 	}
 }
 
@@ -52,7 +59,8 @@ func (r *validation) gangDialect() {
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
 		if r.isSet("spec.gang."+field) && !slices.Contains(d.fields, field) {
 			takers := dialectsWhere(func(d Dialect) bool { return slices.Contains(d.fields, field) })
-			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler, strings.Join(takers, " and "))
+			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler,
+				strings.Join(takers, " and "))
 		}
 	}
 	switch wait := g.WaitTimeout; {
@@ -60,10 +68,13 @@ func (r *validation) gangDialect() {
 	case wait.Duration > d.longest:
 		r.fail("spec.gang.waitTimeout", "range", "%s is above the %dm %s", short(wait), int(d.longest.Minutes()), d.why)
 	case wait.Duration < shortestWait:
-		r.fail("spec.gang.waitTimeout", "range", "%s is below %ds: to schedule the members alone takes seconds, and the gang would be given up each time", short(wait), int(shortestWait.Seconds()))
+		r.fail("spec.gang.waitTimeout", "range",
+			"%s is below %ds: to schedule the members alone takes seconds, and the gang would be given up each time",
+			short(wait), int(shortestWait.Seconds()))
 	}
 	if r.Spec.namesGang() && r.isSet("spec.gang.name") {
-		r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out", r.Spec.Target, g.Scheduler)
+		r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out",
+			r.Spec.Target, g.Scheduler)
 	}
 	switch g.Scheduler {
 	case GangKueue:
@@ -81,11 +92,14 @@ func (r *validation) gangQueue() {
 	}
 	for field, value := range map[string]string{"queue": g.Queue, "priority": g.Priority} {
 		if len(value) > 63 {
-			r.fail("spec.gang."+field, "range", "has %d characters: Kueue reads it from a label, which holds 63", len(value))
+			r.fail("spec.gang."+field, "range", "has %d characters: Kueue reads it from a label, which holds 63",
+				len(value))
 		}
 	}
 	if r.isSet("spec.suspend") {
-		r.fail("spec.suspend", "requires", "Kueue suspends the job until it is admitted and would undo this: leave it out, or stop the queue (stopPolicy)")
+		r.fail("spec.suspend", "requires",
+			"Kueue suspends the job until it is admitted and would undo this: leave it out, or stop the queue "+
+				"(stopPolicy)")
 	}
 }
 
@@ -96,16 +110,19 @@ func (r *validation) gangVersion() {
 	minor, _ := strconv.Atoi(text)
 	switch {
 	case version == "":
-		r.fail("spec.kubernetesVersion", "required", "required field is missing: gang scheduler kubernetes has another API in each minor release, \"1.36\" or \"1.37\"")
+		r.fail("spec.kubernetesVersion", "required",
+			"required field is missing: gang scheduler kubernetes has another API in each minor release, \"1.36\" or "+
+				"\"1.37\"")
 	case minor < 36:
-		r.fail("spec.kubernetesVersion", "range", "gang scheduler kubernetes needs 1.36 at least, not %s: use koordinator, coscheduling or volcano", version)
+		r.fail("spec.kubernetesVersion", "range",
+			"gang scheduler kubernetes needs 1.36 at least, not %s: use koordinator, coscheduling or volcano", version)
 	case minor > 37:
 		r.fail("spec.kubernetesVersion", "range", "the gang API of %s is not known here yet: 1.36 or 1.37", version)
 	}
 }
 
-// gangPlacement keeps all pods of a gang with one scheduler and one priority. An author may name the gang's scheduler as
-// the cluster calls it, which may even be default-scheduler, but not another gang scheduler.
+// gangPlacement keeps all pods of a gang with one scheduler and one priority. An author may name the gang's scheduler
+// as the cluster calls it, which may even be default-scheduler, but not another gang scheduler.
 func (r *validation) gangPlacement() {
 	g, p := r.Spec.Gang, &r.Spec.Placement
 	if !g.Active() {
@@ -115,11 +132,14 @@ func (r *validation) gangPlacement() {
 		return d.Scheduler != "" && d.Scheduler == p.Scheduler && d.Name != g.Scheduler && g.Scheduler != GangKueue
 	})
 	for _, name := range others {
-		r.fail("spec.placement.scheduler", "order", "%s is gang scheduler %s, which knows nothing of a gang of %s: leave it out, "+
-			"or give the name that %s runs under", p.Scheduler, name, g.Scheduler, g.Scheduler)
+		r.fail("spec.placement.scheduler", "order",
+			"%s is gang scheduler %s, which knows nothing of a gang of %s: leave it out, "+
+				"or give the name that %s runs under", p.Scheduler, name, g.Scheduler, g.Scheduler)
 	}
 	if g.Priority != "" && g.Scheduler != GangKueue && p.PriorityClass != "" && p.PriorityClass != g.Priority {
-		r.fail("spec.gang.priority", "order", "%s is not spec.placement.priorityClass %s: all pods of a gang share one priority", g.Priority, p.PriorityClass)
+		r.fail("spec.gang.priority", "order",
+			"%s is not spec.placement.priorityClass %s: all pods of a gang share one priority", g.Priority,
+			p.PriorityClass)
 	}
 	for _, patch := range r.patches() {
 		for _, field := range []string{"schedulerName", "priorityClassName", "priority", "schedulingGroup"} {

@@ -10,7 +10,8 @@ import (
 // gangsOf are the jobs with a gang of which all is known that rules between gangs read.
 func gangsOf(jobs []loaded) (indexes []int) {
 	for i, l := range jobs {
-		if l.job != nil && l.job.Spec.Gang.Active() && !slices.ContainsFunc([]string{"metadata", "gang", "placement", "framework", "target"}, l.invalid.touch) {
+		if l.job != nil && l.job.Spec.Gang.Active() &&
+			!slices.ContainsFunc([]string{"metadata", "gang", "placement", "framework", "target"}, l.invalid.touch) {
 			indexes = append(indexes, i)
 		}
 	}
@@ -32,7 +33,9 @@ func sharedGangs(jobs []loaded, roots []*structural.Node) (errs Errors) {
 		}
 		for _, id := range job.GangIDs() {
 			if j, ok := first[gang{kind, id}]; ok {
-				errs = append(errs, roots[i].Errorf("spec.gang.name", "duplicate", "%q is the gang of job %q already; %s", id, jobs[j].job.Metadata.Name, remedy))
+				errs = append(errs,
+					roots[i].Errorf("spec.gang.name", "duplicate", "%q is the gang of job %q already; %s", id,
+						jobs[j].job.Metadata.Name, remedy))
 				break
 			}
 			first[gang{kind, id}] = i
@@ -47,7 +50,8 @@ func gangGroups(jobs []loaded, roots []*structural.Node) (errs Errors) {
 	owners := map[string]int{}
 	for _, i := range gangsOf(jobs) {
 		for _, id := range jobs[i].job.GangIDs() {
-			if j, ok := owners[id]; !ok || jobs[j].job.Spec.gangKind() != GangKoordinator { // the only kind that has groups
+			// the only kind that has groups
+			if j, ok := owners[id]; !ok || jobs[j].job.Spec.gangKind() != GangKoordinator {
 				owners[id] = i
 			}
 		}
@@ -63,11 +67,17 @@ func gangGroups(jobs []loaded, roots []*structural.Node) (errs Errors) {
 			own, other := jobs[i].job, jobs[j].job
 			unlike := unlikeGangs(&own.Spec, &other.Spec)
 			for _, u := range unlike {
-				errs = append(errs, roots[i].Errorf(u.path, "order", "%s, but job %q of the same group has %s: all pods of a group have one scheduler, mode and priority",
-					cmp.Or(u.own, "none"), other.Metadata.Name, cmp.Or(u.other, "none")))
+				errs = append(errs,
+					roots[i].Errorf(u.path, "order",
+						"%s, but job %q of the same group has %s: "+
+							"all pods of a group have one scheduler, mode and priority",
+						cmp.Or(u.own, "none"), other.Metadata.Name, cmp.Or(u.other, "none")))
 			}
 			if !same && len(unlike) == 0 {
-				errs = append(errs, roots[i].Errorf("spec.gang.groups", "requires", "%s is in this group, but job %q is in another or none: give both the same groups", id, other.Metadata.Name))
+				errs = append(errs,
+					roots[i].Errorf("spec.gang.groups", "requires",
+						"%s is in this group, but job %q is in another or none: give both the same groups", id,
+						other.Metadata.Name))
 			}
 			if !same || len(unlike) > 0 {
 				break

@@ -11,7 +11,8 @@ import (
 
 // Horovodrun says whether horovodrun starts the training processes.
 func (s *Spec) Horovodrun() bool {
-	return s.Framework == FrameworkHorovod || s.Framework == FrameworkByteScheduler && s.ByteScheduler.Mode == ModeHorovod
+	return s.Framework == FrameworkHorovod || s.Framework == FrameworkByteScheduler &&
+		s.ByteScheduler.Mode == ModeHorovod
 }
 
 // Elastic says whether fewer workers than the maximum train.
@@ -46,7 +47,8 @@ func (r *validation) horovodProgram() {
 	}
 	words := slices.Concat(s.Command, s.Args)
 	for i, word := range words {
-		if i >= max(len(s.Command), 3) { // bash -c stands before it at most: what follows are the program's own arguments
+		// bash -c stands before it at most: what follows are the program's own arguments
+		if i >= max(len(s.Command), 3) {
 			return
 		}
 		at := fmt.Sprintf("spec.command[%d]", i)
@@ -61,8 +63,10 @@ func (r *validation) horovodProgram() {
 
 // horovodSlots needs a number of processes: -np is their sum.
 func (r *validation) horovodSlots() {
-	if p := r.Spec.Workers.Processes.StrVal; r.Spec.Horovodrun() && (p == "cpu" || p != "" && r.Spec.Resources.GPU == 0) {
-		r.fail("spec.workers.processes", "requires", "horovodrun counts no CPUs: give the number of processes of a worker")
+	if p := r.Spec.Workers.Processes.StrVal; r.Spec.Horovodrun() &&
+		(p == "cpu" || p != "" && r.Spec.Resources.GPU == 0) {
+		r.fail("spec.workers.processes", "requires",
+			"horovodrun counts no CPUs: give the number of processes of a worker")
 	}
 }
 
@@ -78,22 +82,30 @@ func (r *validation) horovodElastic() {
 			}
 		}
 	case s.Horovod.Controller == "mpi":
-		r.fail("spec.horovod.controller", "requires", "an elastic job (min %d, max %d) needs gloo: processes of MPI end with the first that is lost", s.Workers.Min, s.Workers.Max)
+		r.fail("spec.horovod.controller", "requires",
+			"an elastic job (min %d, max %d) needs gloo: processes of MPI end with the first that is lost",
+			s.Workers.Min, s.Workers.Max)
 	case s.Workers.Min == 1 && s.Network.Interface == "":
-		r.fail("spec.workers.min", "requires", "horovodrun starts no elastic job on one host unless it is told the interface: set spec.network.interface, such as eth0, or min 2")
+		r.fail("spec.workers.min", "requires",
+			"horovodrun starts no elastic job on one host unless it is told the interface: set "+
+				"spec.network.interface, such as eth0, or min 2")
 	}
 }
 
-// horovodUser refuses root: sshd would then change its user and root directory, which takes capabilities that no pod of a
-// restricted namespace has.
+// horovodUser refuses root: sshd would then change its user and root directory, which takes capabilities that no pod of
+// a restricted namespace has.
 func (r *validation) horovodUser() {
-	const at, remedy = "spec.security.runAsUser", "give a number other than 0, which needs no line in the image's passwd file"
+	const at, remedy = "spec.security.runAsUser",
+		"give a number other than 0, which needs no line in the image's passwd file"
 	switch user := r.Spec.Security.RunAsUser; {
 	case !r.Spec.Horovodrun():
 	case user.Is(0):
-		r.fail(at, "requires", "sshd as root needs capabilities that these pods drop: give another user, who needs no line in the image's passwd file")
+		r.fail(at, "requires",
+			"sshd as root needs capabilities that these pods drop: give another user, who needs no line in the "+
+				"image's passwd file")
 	case user.Number == nil && r.Spec.OverSSH():
-		r.fail(at, "requires", "ssh and sshd need a line of the user in /etc/passwd, and nobody knows the image's user here: %s", remedy)
+		r.fail(at, "requires",
+			"ssh and sshd need a line of the user in /etc/passwd, and nobody knows the image's user here: %s", remedy)
 	}
 }
 
@@ -104,22 +116,25 @@ func (r *validation) horovodAlone() {
 	}
 }
 
-// horovodFailure knows with what horovodrun exits: with gloo it raises an error, whatever its processes exit with; mpirun
-// exits like the first process that failed.
+// horovodFailure knows with what horovodrun exits: with gloo it raises an error, whatever its processes exit with;
+// mpirun exits like the first process that failed.
 func (r *validation) horovodFailure() {
 	if !r.Spec.Horovodrun() || r.Spec.Framework == FrameworkByteScheduler || r.Spec.Horovod.Controller != "gloo" {
 		return
 	}
 	for i, code := range r.Spec.Failure.FatalExitCodes {
 		if code != 1 {
-			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires", "horovodrun exits with 1 whatever its processes exit with, so %d never comes: use controller mpi, or 1", code)
+			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires",
+				"horovodrun exits with 1 whatever its processes exit with, so %d never comes: use controller mpi, or 1",
+				code)
 		}
 	}
 }
 
 // processEnv is what horovodrun gives each process, over what a container has.
 var processEnv = []string{
-	"HOROVOD_HOSTNAME", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE", "HOROVOD_CROSS_RANK",
+	"HOROVOD_HOSTNAME", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE",
+	"HOROVOD_CROSS_RANK",
 	"HOROVOD_CROSS_SIZE", "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT", "HOROVOD_GLOO_IFACE",
 	"HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "HOROVOD_ELASTIC",
 }
@@ -153,7 +168,8 @@ func (r *validation) horovodEnvironment() {
 		}
 		return
 	}
-	const reason = "sshd gives the processes of workers none of it, and horovodrun only what the launcher has: put it in spec.env"
+	const reason = "sshd gives the processes of workers none of it, and horovodrun only what the launcher has: put " +
+		"it in spec.env"
 	for at, c := range r.patchedContainers() {
 		if len(c.Env) > 0 {
 			r.fail(at+".env", "target", reason)
@@ -176,7 +192,8 @@ func (r *validation) horovodVariable(at, name string) {
 		r.fail(at, "reserved", "%s is set by tegen: mpirun reaches no pod without it", name)
 	case r.Spec.Framework == FrameworkByteScheduler && name == HorovodStartTimeout:
 		r.fail(at, "reserved", "%s is set by tegen: see spec.horovod.startTimeout", name)
-	case r.Spec.Framework == FrameworkByteScheduler && (name == "USE_BYTESCHEDULER" || strings.HasPrefix(name, "BYTESCHEDULER_")):
+	case r.Spec.Framework == FrameworkByteScheduler &&
+		(name == "USE_BYTESCHEDULER" || strings.HasPrefix(name, "BYTESCHEDULER_")):
 		r.fail(at, "reserved", "%s is set by tegen: see spec.bytescheduler", name)
 	}
 }
@@ -185,7 +202,8 @@ func (r *validation) horovodVariable(at, name string) {
 // their templates say (decoratePodTemplateSpec in pkg/controller/podgroup.go).
 func (r *validation) mpiGang() {
 	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.isSet("spec.placement.scheduler") {
-		r.fail("spec.placement.scheduler", "requires", "the MPI operator sets the scheduler of a gang itself: leave it out")
+		r.fail("spec.placement.scheduler", "requires",
+			"the MPI operator sets the scheduler of a gang itself: leave it out")
 	}
 }
 
@@ -204,7 +222,8 @@ func (s *Spec) listening() (ports []int32, fields []string) {
 func sharedPorts(jobs []loaded, roots []*structural.Node) (errs Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
-		if l.job == nil || !l.job.Spec.Network.Host || slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.invalid.touch) {
+		if l.job == nil || !l.job.Spec.Network.Host ||
+			slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.invalid.touch) {
 			continue
 		}
 		ports, fields := l.job.Spec.listening()
@@ -212,7 +231,10 @@ func sharedPorts(jobs []loaded, roots []*structural.Node) (errs Errors) {
 			if j, ok := first[port]; !ok {
 				first[port] = i
 			} else if j != i { // byteScheduler tells of one job's own
-				errs = append(errs, roots[i].Errorf(fields[k], "duplicate", "%d is a port of job %q on its nodes already: give each a port of its own", port, jobs[j].job.Metadata.Name))
+				errs = append(errs,
+					roots[i].Errorf(fields[k], "duplicate",
+						"%d is a port of job %q on its nodes already: give each a port of its own", port,
+						jobs[j].job.Metadata.Name))
 			}
 		}
 	}

@@ -15,7 +15,9 @@ func (r *validation) launch() {
 	}
 	if o := l.Option("nproc_per_node"); o != nil {
 		if n, err := strconv.Atoi(o.Value); err == nil && s.Resources.GPU > 0 && int64(n) > s.Resources.GPU {
-			r.fail(o.path, "order", "--nproc_per_node=%d is above spec.resources.gpu %d: each process needs an accelerator of its own", n, s.Resources.GPU)
+			r.fail(o.path, "order",
+				"--nproc_per_node=%d is above spec.resources.gpu %d: each process needs an accelerator of its own", n,
+				s.Resources.GPU)
 		}
 	}
 	for _, f := range launchFields(s) {
@@ -59,7 +61,9 @@ func (r *validation) unreached(l *Launch) {
 	}
 	for _, f := range fields {
 		if r.isSet("spec."+f.field) && l.Option(f.option) == nil {
-			r.fail("spec."+f.field, "requires", "the command starts %s itself, so this field has no effect: add --%s there, or leave the launcher to tegen", l.Program, f.option)
+			r.fail("spec."+f.field, "requires",
+				"the command starts %s itself, so this field has no effect: add --%s there, or leave the launcher to "+
+					"tegen", l.Program, f.option)
 		}
 	}
 }
@@ -72,7 +76,9 @@ func (r *validation) launchNodes(l *Launch) {
 	o := l.Option("nnodes")
 	if o == nil {
 		if s.Framework == FrameworkDLRover && l.Option("auto_config") == nil && s.Workers.Max > 1 {
-			r.fail("spec.command", "requires", "%s starts with one node where --nnodes is missing: add --nnodes=%d:$NODE_NUM", l.Program, s.Workers.Min)
+			r.fail("spec.command", "requires",
+				"%s starts with one node where --nnodes is missing: add --nnodes=%d:$NODE_NUM", l.Program,
+				s.Workers.Min)
 		}
 		return
 	}
@@ -85,16 +91,19 @@ func (r *validation) launchNodes(l *Launch) {
 		return
 	}
 	if g := s.Gang; g.Active() && int64(g.MinAvailable) < least {
-		r.fail("spec.gang.minAvailable", "order", "%d is below the %d of --nnodes=%s: the pods placed could never rendezvous", g.MinAvailable, least, o.Value)
+		r.fail("spec.gang.minAvailable", "order",
+			"%d is below the %d of --nnodes=%s: the pods placed could never rendezvous", g.MinAvailable, least, o.Value)
 	}
 	if least != int64(s.Workers.Min) {
-		r.fail(o.path, "order", "--nnodes=%s starts with %d, spec.workers.min is %d: make them agree", o.Value, least, s.Workers.Min)
+		r.fail(o.path, "order", "--nnodes=%s starts with %d, spec.workers.min is %d: make them agree", o.Value, least,
+			s.Workers.Min)
 	}
 	most := m[2]
 	if most == "" {
 		most = m[1]
 	}
 	if n, err := strconv.Atoi(most); err == nil && n != int(s.Workers.Max) {
-		r.fail(o.path, "order", "--nnodes=%s ends with %d, spec.workers.max is %d: make them agree", o.Value, n, s.Workers.Max)
+		r.fail(o.path, "order", "--nnodes=%s ends with %d, spec.workers.max is %d: make them agree", o.Value, n,
+			s.Workers.Max)
 	}
 }

@@ -17,7 +17,8 @@ func (r *validation) mxnet() {
 			if !r.isSet(at) {
 				at = "spec.workers.max"
 			}
-			r.fail(at, "requires", "mode local is one worker alone, not %d: set 1, or mxnet.mode: dist", s.Workers.Replicas)
+			r.fail(at, "requires", "mode local is one worker alone, not %d: set 1, or mxnet.mode: dist",
+				s.Workers.Replicas)
 		}
 		if r.isSet("spec.servers") {
 			r.fail("spec.servers", "requires", "mode local has no servers: leave this out, or set mxnet.mode: dist")
@@ -31,7 +32,8 @@ func (r *validation) mxnet() {
 		}
 	}
 	if r.isSet("spec.workers.processes") {
-		r.fail("spec.workers.processes", "requires", "MXNet trains on all accelerators of a worker in one process: leave this out")
+		r.fail("spec.workers.processes", "requires",
+			"MXNet trains on all accelerators of a worker in one process: leave this out")
 	}
 }
 
@@ -54,16 +56,21 @@ func (r *validation) lostPods() {
 	if !r.Spec.ParameterServers() || t == nil {
 		return
 	}
-	for _, field := range []string{"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes", "failure.ignoreDisruptions"} {
+	for _, field := range []string{
+		"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes",
+		"failure.ignoreDisruptions",
+	} {
 		if at := "spec." + field; t.Carries(field) && r.isSet(at) {
-			r.fail(at, "requires", "ps-lite cannot re-admit a lost pod, so that the first failure ends the job: leave this out")
+			r.fail(at, "requires",
+				"ps-lite cannot re-admit a lost pod, so that the first failure ends the job: leave this out")
 		}
 	}
 }
 
 // dmlcEnv are the variables that make a process a node of ps-lite.
 var dmlcEnv = []string{
-	"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER", "DMLC_WORKER_ID", "DMLC_USE_KUBERNETES", "MX_CONFIG",
+	"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER", "DMLC_WORKER_ID",
+	"DMLC_USE_KUBERNETES", "MX_CONFIG",
 }
 
 // nodeEnv refuses variables that tegen or an operator sets.

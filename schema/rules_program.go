@@ -19,19 +19,23 @@ func Launches(command []string) bool {
 // The launchers that start a process for each accelerator, or on each host: as programs, and as modules of Python.
 const (
 	launcherPrograms = `torchrun|dlrover-run|mpirun|mpiexec|horovodrun|deepspeed|accelerate\s+launch|bpslaunch`
-	launcherModules  = `torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|dlrover\.trainer\.torch\.elastic_run|deepspeed\.launcher\.runner|accelerate\.commands\.launch|horovod\.runner(?:\.launch)?`
+	launcherModules  = `torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|` +
+		`dlrover\.trainer\.torch\.elastic_run|deepspeed\.launcher\.runner|accelerate\.commands\.launch|` +
+		`horovod\.runner(?:\.launch)?`
 )
 
 // What may stand between the beginning of a command and the program that it starts in the end: a shell's own words, and
 // programs that start another one, with their options and amounts.
 const (
 	shellWords = `(?:then|do|else|if|elif|while|until|!|\{)`
-	starters   = `(?:(?:\S*/)?(?:env|exec|command|nohup|time|timeout|nice|numactl|stdbuf|taskset|tini|dumb-init)(?:\s+(?:-[sku]\s+\w+|-\S*|["']?[$0-9]\S*))*|[A-Za-z_]\w*=\S*)`
+	starters   = `(?:(?:\S*/)?(?:env|exec|command|nohup|time|timeout|nice|numactl|stdbuf|taskset|tini|dumb-init)` +
+		`(?:\s+(?:-[sku]\s+\w+|-\S*|["']?[$0-9]\S*))*|[A-Za-z_]\w*=\S*)`
 )
 
-// ownLaunch finds one where a command begins, in what a shell is to run or in the words of a command: not in the arguments
-// of another program.
-var ownLaunch = regexp.MustCompile(`(?:^|[;&|()\n])\s*(?:` + shellWords + `\s+)*(?:` + starters + `\s+)*(?:(?:\S*/)?(` + launcherPrograms +
+// ownLaunch finds one where a command begins, in what a shell is to run or in the words of a command: not in the
+// arguments of another program.
+var ownLaunch = regexp.MustCompile(`(?:^|[;&|()\n])\s*(?:` + shellWords + `\s+)*(?:` + starters + `\s+)*(?:(?:\S*/)?(` +
+	launcherPrograms +
 	`)|(?:\S*/)?python[0-9.]*\s+(?:-[^m\s]\S*\s+)*-m\s+(` + launcherModules + `))(?:$|[\s;&|)])`)
 
 // shellText is the index of what a shell is to run, -1 where the command is none.
@@ -101,14 +105,15 @@ func (s *Spec) wordPath(i int) string {
 	return fmt.Sprintf("spec.command[%d]", i)
 }
 
-// launchIn finds a launcher that words start, and the word that it is in. Where no shell reads them, it is the program or
-// nothing: separators are another program's.
+// launchIn finds a launcher that words start, and the word that it is in. Where no shell reads them, it is the program
+// or nothing: separators are another program's.
 func launchIn(words []string) (at int, match []string) {
 	if i := shellText(words); i >= 0 {
 		return i, ownLaunch.FindStringSubmatch(shellCode(words[i]))
 	}
 	text := strings.Join(words, " ")
-	if found := ownLaunch.FindStringIndex(text); found == nil || found[0] > 0 || strings.ContainsRune(";&|()\n", rune(text[0])) {
+	if found := ownLaunch.FindStringIndex(text); found == nil || found[0] > 0 ||
+		strings.ContainsRune(";&|()\n", rune(text[0])) {
 		return 0, nil
 	}
 	return 0, ownLaunch.FindStringSubmatch(text)
@@ -131,7 +136,8 @@ func (r *validation) launchedTwice() {
 		return
 	}
 	name := strings.Join(strings.Fields(m[1]+m[2]), " ")
-	if hostLauncher.MatchString(" "+name+" ") && s.Horovodrun() || s.BytePS() && (hostLauncher.MatchString(" "+name+" ") || launcherWord.MatchString(name)) {
+	if hostLauncher.MatchString(" "+name+" ") && s.Horovodrun() || s.BytePS() &&
+		(hostLauncher.MatchString(" "+name+" ") || launcherWord.MatchString(name)) {
 		return // horovodProgram and bytePSProgram say so
 	}
 	remedy := "leave it and its options out"
@@ -148,7 +154,8 @@ func (r *validation) launchedTwice() {
 func (r *validation) runnable() {
 	s := &r.Spec
 	words, at := s.Command, "spec.command[0]"
-	if len(words) == 0 && s.Script == nil && slices.Contains([]string{"horovodrun", BPSLaunch, names.Rendezvous}, s.LaunchedBy()) {
+	if len(words) == 0 && s.Script == nil &&
+		slices.Contains([]string{"horovodrun", BPSLaunch, names.Rendezvous}, s.LaunchedBy()) {
 		words, at = s.Args, "spec.args[0]" // these start programs; torchrun and dlrover-run read a script by themselves
 	}
 	r.startable(words, at)
@@ -169,7 +176,8 @@ func (r *validation) startable(words []string, at string) {
 		}
 		r.fail(at, "requires", "is one word, of which no shell makes several: %s", remedy)
 	case scriptName.MatchString(first):
-		r.fail(at, "requires", "%s is a script and no program on the PATH: write %s %s", first, interpreter(first), first)
+		r.fail(at, "requires", "%s is a script and no program on the PATH: write %s %s", first, interpreter(first),
+			first)
 	}
 }
 

@@ -69,7 +69,8 @@ func (r *validation) rendezvous() {
 		return
 	}
 	if z.LastCall.Duration > z.JoinTimeout.Duration {
-		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s", short(z.LastCall), short(z.JoinTimeout))
+		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s", short(z.LastCall),
+			short(z.JoinTimeout))
 	}
 	if _, port, ok := strings.Cut(z.Endpoint, ":"); ok {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
@@ -80,9 +81,12 @@ func (r *validation) rendezvous() {
 		if field, ok := confKeys[key]; ok {
 			r.failKey("spec.rendezvous.conf", key, "reserved", "is set by %s", field)
 		} else if key == "password" {
-			r.failKey("spec.rendezvous.conf", key, "secret", "would be in the manifest for all to read: launcher tegen takes it from the variable %s, which spec.env can have from a Secret", names.RendezvousPassword)
+			r.failKey("spec.rendezvous.conf", key, "secret",
+				"would be in the manifest for all to read: launcher tegen takes it from the variable %s, which "+
+					"spec.env can have from a Secret", names.RendezvousPassword)
 		} else if !confKey.MatchString(key) {
-			r.failKey("spec.rendezvous.conf", key, "format", "is not a key of --rdzv-conf: lower-case letters, digits and '_'")
+			r.failKey("spec.rendezvous.conf", key, "format",
+				"is not a key of --rdzv-conf: lower-case letters, digits and '_'")
 		}
 	}
 }
@@ -96,19 +100,25 @@ func (r *validation) etcd() {
 		return
 	}
 	if z.Port == names.EtcdPeerPort || z.Port == names.EtcdMetricsPort {
-		r.fail("spec.rendezvous.port", "reserved", "%d is where etcd talks to its members or serves its metrics", z.Port)
+		r.fail("spec.rendezvous.port", "reserved", "%d is where etcd talks to its members or serves its metrics",
+			z.Port)
 	}
 	if strings.HasPrefix(z.Etcd.Name, r.Metadata.Name+"-worker") {
-		r.fail("spec.rendezvous.etcd.name", "reserved", "%s-worker is the start of the workers' own names", r.Metadata.Name)
+		r.fail("spec.rendezvous.etcd.name", "reserved", "%s-worker is the start of the workers' own names",
+			r.Metadata.Name)
 	}
 	if z.Etcd.Name == r.Metadata.Name && (r.Spec.Target == TargetJobSet || r.Spec.Target == TargetVCJob) {
-		r.fail("spec.rendezvous.etcd.name", "reserved", "%s is the name of the Service that the controller of target %s makes: choose another name", z.Etcd.Name, r.Spec.Target)
+		r.fail("spec.rendezvous.etcd.name", "reserved",
+			"%s is the name of the Service that the controller of target %s makes: choose another name", z.Etcd.Name,
+			r.Spec.Target)
 	}
 	if s := z.Etcd.Storage; s != nil && z.Etcd.Quota.Cmp(s.Size) > 0 {
-		r.fail("spec.rendezvous.etcd.quota", "order", "%s is above storage.size %s", z.Etcd.Quota.String(), s.Size.String())
+		r.fail("spec.rendezvous.etcd.quota", "order", "%s is above storage.size %s", z.Etcd.Quota.String(),
+			s.Size.String())
 	}
 	if z.Etcd.Replicas > 1 && z.Etcd.Storage == nil {
-		r.fail("spec.rendezvous.etcd.storage", "requires", "%d members need a volume each: a member that comes back without its data cannot rejoin", z.Etcd.Replicas)
+		r.fail("spec.rendezvous.etcd.storage", "requires",
+			"%d members need a volume each: a member that comes back without its data cannot rejoin", z.Etcd.Replicas)
 	}
 	if !z.SpeaksV2() {
 		return
@@ -116,13 +126,15 @@ func (r *validation) etcd() {
 	const at = "spec.images.etcdV2"
 	m := etcdVersion.FindStringSubmatch(r.Spec.Images.EtcdV2)
 	if m == nil {
-		r.fail(at, "etcd-v2", "must have a version tag older than 3.6, since backend %s speaks the v2 API, which 3.6 removed", z.Backend)
+		r.fail(at, "etcd-v2",
+			"must have a version tag older than 3.6, since backend %s speaks the v2 API, which 3.6 removed", z.Backend)
 		return
 	}
 	major, _ := strconv.Atoi(m[1])
 	minor, _ := strconv.Atoi(m[2])
 	if major > 3 || major == 3 && minor >= 6 {
-		r.fail(at, "etcd-v2", "%s has no v2 API, which backend %s speaks and 3.6 removed: use 3.5", fmt.Sprintf("etcd %d.%d", major, minor), z.Backend)
+		r.fail(at, "etcd-v2", "%s has no v2 API, which backend %s speaks and 3.6 removed: use 3.5",
+			fmt.Sprintf("etcd %d.%d", major, minor), z.Backend)
 	}
 }
 
@@ -137,7 +149,9 @@ func clashes(jobs []loaded, roots []*structural.Node) Errors {
 		m := l.job.Metadata
 		if first, ok := names[m.Namespace+"/"+m.Name]; ok {
 			at := roots[first].At
-			errs = append(errs, roots[i].Errorf("metadata.name", "duplicate", "%q is the name of the job at %s:%d already", m.Name, at.File, at.Line))
+			errs = append(errs,
+				roots[i].Errorf("metadata.name", "duplicate", "%q is the name of the job at %s:%d already", m.Name,
+					at.File, at.Line))
 			continue
 		}
 		names[m.Namespace+"/"+m.Name] = i
@@ -146,7 +160,10 @@ func clashes(jobs []loaded, roots []*structural.Node) Errors {
 			continue
 		}
 		if first, ok := runs[id]; ok {
-			errs = append(errs, roots[i].Errorf("spec.rendezvous.id", "duplicate", "%q is the id of job %q already; two runs of one id meet each other", id, jobs[first].job.Metadata.Name))
+			errs = append(errs,
+				roots[i].Errorf("spec.rendezvous.id", "duplicate",
+					"%q is the id of job %q already; two runs of one id meet each other", id,
+					jobs[first].job.Metadata.Name))
 			continue
 		}
 		runs[id] = i

@@ -12,10 +12,12 @@ func (r *validation) resources() {
 	res := &r.Spec.Resources
 	memory, disk, inMemory := res.MemoryLimit(), res.DiskLimit(), res.Shm.DeepCopy()
 	if memory != nil && inMemory.Cmp(*memory) > 0 {
-		r.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against", inMemory.String(), memory.String())
+		r.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against", inMemory.String(),
+			memory.String())
 	}
 	if disk != nil && res.Tmp.Cmp(*disk) > 0 {
-		r.fail("spec.resources.tmp", "order", "%s is above ephemeralStorage %s, at which the pod is evicted", res.Tmp.String(), disk.String())
+		r.fail("spec.resources.tmp", "order", "%s is above ephemeralStorage %s, at which the pod is evicted",
+			res.Tmp.String(), disk.String())
 	}
 	for i := range r.Spec.Storage {
 		e := r.Spec.Storage[i].EmptyDir
@@ -25,12 +27,14 @@ func (r *validation) resources() {
 		at := fmt.Sprintf("spec.storage[%d].emptyDir.size", i)
 		if e.Medium == "" {
 			if disk != nil && e.Size.Cmp(*disk) > 0 {
-				r.fail(at, "order", "%s is above spec.resources.ephemeralStorage %s, at which the pod is evicted", e.Size.String(), disk.String())
+				r.fail(at, "order", "%s is above spec.resources.ephemeralStorage %s, at which the pod is evicted",
+					e.Size.String(), disk.String())
 			}
 			continue
 		}
 		if inMemory.Add(*e.Size); memory != nil && inMemory.Cmp(*memory) > 0 {
-			r.fail(at, "order", "%s and shared memory are above memory %s, which they count against", e.Size.String(), memory.String())
+			r.fail(at, "order", "%s and shared memory are above memory %s, which they count against", e.Size.String(),
+				memory.String())
 		}
 	}
 }
@@ -41,14 +45,17 @@ func (r *validation) accelerators() {
 	var missing []string
 	for _, name := range []string{"cpu", "memory"} {
 		request := r.root.Below("spec", "resources", "requests", name)
-		if said := request != nil && request.Text != None; !said && !r.isSet("spec.resources."+name) && !r.isSet("spec.resources.limits."+name) {
+		if said := request != nil && request.Text != None; !said && !r.isSet("spec.resources."+name) &&
+			!r.isSet("spec.resources.limits."+name) {
 			missing = append(missing, name)
 		}
 	}
 	if res.GPU == 0 || len(missing) == 0 {
 		return
 	}
-	r.fail("spec.resources.gpu", "requires", "%d of %s without %s: write how much a worker needs, or none for no limit; an Environment may say it for each accelerator, in accelerator.each",
+	r.fail("spec.resources.gpu", "requires",
+		"%d of %s without %s: write how much a worker needs, or none for no limit; an Environment may say it for "+
+			"each accelerator, in accelerator.each",
 		res.GPU, res.GPUResource, strings.Join(missing, " and "))
 }
 
@@ -74,6 +81,7 @@ func (r *validation) requestsOf(at string, c *Compute) {
 		if !r.isSet(field) {
 			field = at + ".limits." + fields[name]
 		}
-		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit", q.String(), limit.String())
+		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit",
+			q.String(), limit.String())
 	}
 }

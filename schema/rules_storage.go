@@ -41,7 +41,8 @@ func (r *validation) volumes() {
 
 // takenNames are the volumes that tegen itself gives a worker.
 var takenNames = map[string]bool{
-	"dshm": true, "tmp": true, "tls": true, "script": true, "launcher": true, "ssh": true, "ssh-keys": true, "ssh-home": true,
+	"dshm": true, "tmp": true, "tls": true, "script": true, "launcher": true, "ssh": true, "ssh-keys": true,
+	"ssh-home": true,
 	"ssh-auth": true, // the MPI operator's
 }
 
@@ -55,22 +56,31 @@ func (r *validation) claims() {
 		if !ok || claim == "" {
 			first[claim] = i
 		} else if !reflect.DeepEqual(v.VolumeSource, r.Spec.Storage[j].VolumeSource) {
-			r.fail(fmt.Sprintf("spec.storage[%d]", i), "duplicate", "asks for the claim %q in another way than spec.storage[%d]: use one source for both, or another claim", claim, j)
+			r.fail(fmt.Sprintf("spec.storage[%d]", i), "duplicate",
+				"asks for the claim %q in another way than spec.storage[%d]: use one source for both, or another claim",
+				claim, j)
 		}
 	}
 }
 
 // volume checks one source.
 func (r *validation) volume(v *Storage, at string) {
-	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 && r.isSet(at+".dynamic.accessMode") { // an environment of one node may say so
-		r.fail(at+".dynamic.accessMode", "requires", "ReadWriteOnce serves the pods of one node, and there are %d workers: use ReadWriteMany", r.Spec.Workers.Replicas)
+	// an environment of one node may say so
+	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 &&
+		r.isSet(at+".dynamic.accessMode") {
+		r.fail(at+".dynamic.accessMode", "requires",
+			"ReadWriteOnce serves the pods of one node, and there are %d workers: use ReadWriteMany",
+			r.Spec.Workers.Replicas)
 	}
 	if e := v.EFS; e != nil {
 		if e.Provision != nil && (e.AccessPoint != "" || e.Path != "" || e.Volume != "") {
-			r.fail(at+".efs.provision", "one-of", "the driver makes the access point and the volume: leave out accessPoint, path and volume")
+			r.fail(at+".efs.provision", "one-of",
+				"the driver makes the access point and the volume: leave out accessPoint, path and volume")
 		}
-		if p := e.Provision; p != nil && (p.GIDRangeStart > p.GIDRangeEnd || (p.GIDRangeStart == 0) != (p.GIDRangeEnd == 0)) {
-			r.fail(at+".efs.provision.gidRangeEnd", "order", "gidRangeStart and gidRangeEnd belong together, the start not above the end")
+		if p := e.Provision; p != nil &&
+			(p.GIDRangeStart > p.GIDRangeEnd || (p.GIDRangeStart == 0) != (p.GIDRangeEnd == 0)) {
+			r.fail(at+".efs.provision.gidRangeEnd", "order",
+				"gidRangeStart and gidRangeEnd belong together, the start not above the end")
 		}
 	}
 	if f := v.FSx; f != nil {
@@ -78,9 +88,11 @@ func (r *validation) volume(v *Storage, at string) {
 		none := f.FileSystem == "" && f.DNSName == "" && f.MountName == ""
 		switch {
 		case f.Provision == nil && !static:
-			r.fail(at+".fsx", "requires", "needs fileSystem, dnsName and mountName of a file system, or provision for a new one")
+			r.fail(at+".fsx", "requires",
+				"needs fileSystem, dnsName and mountName of a file system, or provision for a new one")
 		case f.Provision != nil && (!none || f.Volume != ""):
-			r.fail(at+".fsx.provision", "one-of", "the driver makes the file system: leave out fileSystem, dnsName, mountName and volume")
+			r.fail(at+".fsx.provision", "one-of",
+				"the driver makes the file system: leave out fileSystem, dnsName, mountName and volume")
 		case f.Provision != nil && len(f.Provision.SecurityGroups) == 0:
 			r.fail(at+".fsx.provision.securityGroups", "requires", "at least one is needed")
 		}
@@ -90,7 +102,8 @@ func (r *validation) volume(v *Storage, at string) {
 // foreignArchive is an archive of a kind that the fetching image cannot unpack.
 var foreignArchive = regexp.MustCompile(`(?i)\.(tar\.(xz|zst|lz4?)|txz|tzst|7z|rar|xz|zst)([?#].*)?$`)
 
-// variable is what the kubelet replaces in variables and arguments; in a URL it was meant for something else to fill in.
+// variable is what the kubelet replaces in variables and arguments; in a URL it was meant for something else to fill
+// in.
 var variable = regexp.MustCompile(`\$\([^)]*\)?`)
 
 // upward is a URL whose last part names no file.
@@ -103,13 +116,19 @@ func (r *validation) datasets() {
 		switch {
 		case v.Dataset == nil:
 		case !v.Shared():
-			r.fail(at+".dataset", "requires", "an emptyDir is private to each pod: a dataset needs a volume that all workers share")
+			r.fail(at+".dataset", "requires",
+				"an emptyDir is private to each pod: a dataset needs a volume that all workers share")
 		case variable.MatchString(v.Dataset.URL):
-			r.fail(at+".dataset.url", "placeholder", "%s is no part of a URL, and no variable is put into it: write the value, or %%24( for the two characters", variable.FindString(v.Dataset.URL))
+			r.fail(at+".dataset.url", "placeholder",
+				"%s is no part of a URL, and no variable is put into it: write the value, or %%24( for the two "+
+					"characters", variable.FindString(v.Dataset.URL))
 		case upward.MatchString(v.Dataset.URL):
-			r.fail(at+".dataset.url", "format", "ends in '.' or '..', which is no name of a file and would be written outside dataset.path: end it with the file's name")
+			r.fail(at+".dataset.url", "format",
+				"ends in '.' or '..', which is no name of a file and would be written outside dataset.path: end it "+
+					"with the file's name")
 		case v.Dataset.Unpack && foreignArchive.MatchString(v.Dataset.URL):
-			r.fail(at+".dataset.url", "format", "cannot be unpacked: give a .zip, .tar, .tar.gz or .tar.bz2, or set unpack: false")
+			r.fail(at+".dataset.url", "format",
+				"cannot be unpacked: give a .zip, .tar, .tar.gz or .tar.bz2, or set unpack: false")
 		case v.Dynamic != nil && v.Dynamic.AccessMode == "ReadOnlyMany":
 			r.fail(at+".dataset", "requires", "cannot be fetched into a claim with accessMode ReadOnlyMany")
 		}
@@ -123,7 +142,8 @@ func (r *validation) checkpoint() {
 	dir, on := path.Clean(r.Spec.Checkpoint.Path), r.Spec.checkpointVolume()
 	switch {
 	case on == nil:
-		r.fail("spec.checkpoint.path", "requires", "%s is on no volume of spec.storage and would be lost with the pod", dir)
+		r.fail("spec.checkpoint.path", "requires", "%s is on no volume of spec.storage and would be lost with the pod",
+			dir)
 	case !on.Shared():
 		r.fail("spec.checkpoint.path", "requires", "%s is on the emptyDir %q, which is lost with the pod", dir, on.Name)
 	case on.ReadOnly:

@@ -1,7 +1,8 @@
 // Package schema turns what authors write into what generators read: bytes in, checked and completed *Job out, or every
 // mistake with its position. The CUE files hold the contract (job.cue: shapes, defaults.cue: defaults, environment.cue:
-// an overlay's facts), finalize.go the defaults that depend on other fields, and rules.go what must hold between fields.
-// After Load nothing can be wrong with a job, so generators return no error. The package reads no files and starts nothing.
+// an overlay's facts), finalize.go the defaults that depend on other fields, and rules.go what must hold between
+// fields. After Load nothing can be wrong with a job, so generators return no error. The package reads no files and
+// starts nothing.
 package schema
 
 import (
@@ -36,7 +37,9 @@ func Load(sources []Source) ([]*Job, error) {
 		case kind == names.KindTrainingJob:
 			jobs, unread = append(jobs, d.Root), append(unread, d.Errs)
 		case env != nil:
-			errs = append(errs, d.Root.Errorf("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.At.File, env.root.At.Line))
+			errs = append(errs,
+				d.Root.Errorf("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.At.File,
+					env.root.At.Line))
 		default:
 			env, mistakes = loadEnvironment(d.Root, d.Errs)
 			errs = append(errs, mistakes...)
@@ -127,7 +130,8 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 	if storage := root.Field("spec").Field("storage"); storage != nil && storage.Kind == yamldoc.Map {
 		structural.CompleteIn(storage, s.Field("spec").Schema.Field("storage").Schema, root)
 	}
-	for _, e := range append(unread, c.Errs...) { // what jobs would have got from a part that is broken, they do not lack
+	// what jobs would have got from a part that is broken, they do not lack
+	for _, e := range append(unread, c.Errs...) {
 		env.invalid.reach(e.Path)
 		env.reported[e.At()] = true
 	}
@@ -257,7 +261,10 @@ func decode(root *structural.Node, into any) Errors {
 // tidy drops what tools leave on a job for themselves.
 func tidy(job *Job) {
 	for key := range job.Metadata.Annotations {
-		for _, domain := range []string{"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/", "kustomize.config.k8s.io/", "kubectl.kubernetes.io/"} {
+		for _, domain := range []string{
+			"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/",
+			"kustomize.config.k8s.io/", "kubectl.kubernetes.io/",
+		} {
 			if strings.HasPrefix(key, domain) {
 				delete(job.Metadata.Annotations, key)
 			}

@@ -11,7 +11,8 @@ func Support() string {
 	var b strings.Builder
 	b.WriteString(`# What each target can carry
 
-Made from the table by which jobs are refused (schema/targets.go); ` + "`make golden`" + ` writes it anew. A field that a
+Made from the table by which jobs are refused (schema/targets.go); ` + "`make golden`" +
+		` writes it anew. A field that a
 target cannot carry is refused with the reason, never dropped.
 `)
 	for _, framework := range frameworks() {
@@ -32,7 +33,8 @@ func frameworks() (names []string) {
 // supportTable is a table of features by targets, and below it why not.
 func supportTable(b *strings.Builder, framework string) {
 	all := slices.Clone(Targets)
-	for mode, row := range map[string]Target{ModeBytePS: bytePSJob, MXNetLocal: mxnetLocalJob} { // one a framework: their order is fixed
+	// one a framework: their order is fixed
+	for mode, row := range map[string]Target{ModeBytePS: bytePSJob, MXNetLocal: mxnetLocalJob} {
 		row.Name += " (mode " + mode + ")"
 		all = append(all, row)
 	}
@@ -41,8 +43,10 @@ func supportTable(b *strings.Builder, framework string) {
 	for _, t := range targets {
 		fmt.Fprintf(b, "- `target: %s` renders %s\n", t.Name, t.API)
 		if release, old := podReleases[[2]string{t.Framework, t.Name}]; old {
-			fmt.Fprintf(b, "  Its controller makes pods of Kubernetes %s and loses what came later, seccompProfile among it: they cannot run in\n"+
-				"  a namespace that enforces the restricted Pod Security Standard.\n", release.version)
+			fmt.Fprintf(b,
+				"  Its controller makes pods of Kubernetes %s and loses what came later, seccompProfile among it: "+
+					"they cannot run in\n"+
+					"  a namespace that enforces the restricted Pod Security Standard.\n", release.version)
 		}
 	}
 	b.WriteString("\n| `spec` |")

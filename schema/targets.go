@@ -20,19 +20,49 @@ var Targets = []Target{
 		"workers.firstIndex": "an Indexed Job counts from 0",
 	})},
 	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noMaster, noController)},
-	{FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet", union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero)},
-	{FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob", union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero, trainJobLacks)},
-	{FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job", union(others(FrameworkTorchelastic), noMaster, countsFromZero, vcJobLacks)},
-	{FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob", union(others(FrameworkTorchelastic), noMaster, torchElasticJobLacks)},
-	{FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob", union(others(FrameworkTorchelastic), pyTorchJobLacks)},
-	{FrameworkDLRover, TargetElasticJob, "elastic.iml.github.io/v1alpha1 ElasticJob", union(others(FrameworkDLRover), dlroverLacks)},
+	{
+		FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet",
+		union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero),
+	},
+	{
+		FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob",
+		union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero, trainJobLacks),
+	},
+	{
+		FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job",
+		union(others(FrameworkTorchelastic), noMaster, countsFromZero, vcJobLacks),
+	},
+	{
+		FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob",
+		union(others(FrameworkTorchelastic), noMaster, torchElasticJobLacks),
+	},
+	{
+		FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob",
+		union(others(FrameworkTorchelastic), pyTorchJobLacks),
+	},
+	{
+		FrameworkDLRover, TargetElasticJob, "elastic.iml.github.io/v1alpha1 ElasticJob",
+		union(others(FrameworkDLRover), dlroverLacks),
+	},
 	{FrameworkMXNet, TargetJob, "batch/v1 Jobs, one a role", mxnetJob},
 	{FrameworkMXNet, TargetMXJob, "kubeflow.org/v1 MXJob", mxjob},
 	{FrameworkMXNet, TargetMXJobMlkube, "mxnet.mlkube.io/v1beta1 or mlkube.io/v1beta1 MxJob", mxjobMlkube},
-	{FrameworkHorovod, TargetJob, "batch/v1 Job", union(others(FrameworkHorovod), ofJobs, horovodLacks, launchesInWorker)},
-	{FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(horovodLacks, mpijobLacks, others(FrameworkHorovod))},
-	{FrameworkByteScheduler, TargetJob, "batch/v1 Job", union(others(FrameworkByteScheduler), ofJobs, horovodLacks, launchesInWorker, byteSchedulerLacks)},
-	{FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob", union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks)},
+	{
+		FrameworkHorovod, TargetJob, "batch/v1 Job",
+		union(others(FrameworkHorovod), ofJobs, horovodLacks, launchesInWorker),
+	},
+	{
+		FrameworkHorovod, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob",
+		union(horovodLacks, mpijobLacks, others(FrameworkHorovod)),
+	},
+	{
+		FrameworkByteScheduler, TargetJob, "batch/v1 Job",
+		union(others(FrameworkByteScheduler), ofJobs, horovodLacks, launchesInWorker, byteSchedulerLacks),
+	},
+	{
+		FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob",
+		union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks),
+	},
 }
 
 // lacks are reasons by feature.
@@ -145,8 +175,10 @@ func (r *validation) target() {
 		}
 	}
 	if r.isSet("spec.target") {
-		r.fail("spec.target", "target", "framework %s has no target %s: one of %s", s.Framework, s.Target, strings.Join(names, ", "))
+		r.fail("spec.target", "target", "framework %s has no target %s: one of %s", s.Framework, s.Target,
+			strings.Join(names, ", "))
 		return
 	}
-	r.fail("spec.framework", "target", "%s has no target %s, which is the default: set spec.target to one of %s", s.Framework, s.Target, strings.Join(names, ", "))
+	r.fail("spec.framework", "target", "%s has no target %s, which is the default: set spec.target to one of %s",
+		s.Framework, s.Target, strings.Join(names, ", "))
 }

@@ -12,14 +12,17 @@ var launchesInWorker = lacks{"roles.launcher": "the pod of worker 0 runs the lau
 // mpijobLacks is what an MPIJob has no field for (kubeflow/mpi-operator v0.8.0, pkg/apis/kubeflow/v2beta1/types.go and
 // pkg/controller/mpi_job_controller.go).
 var mpijobLacks = lacks{
-	"servers":                   "an MPIJob has a launcher and workers, and no more roles",
-	"roles.server":              "an MPIJob has a launcher and workers, and no more roles",
-	"roles.scheduler":           "an MPIJob has a launcher and workers, and no more roles",
-	"gang.scheduler=kubernetes": "its pod templates have Kubernetes 1.35's field in place of schedulingGroup, and lose this one",
+	"servers":         "an MPIJob has a launcher and workers, and no more roles",
+	"roles.server":    "an MPIJob has a launcher and workers, and no more roles",
+	"roles.scheduler": "an MPIJob has a launcher and workers, and no more roles",
+	"gang.scheduler=kubernetes": "its pod templates have Kubernetes 1.35's field in place of schedulingGroup, and " +
+		"lose this one",
 	"failure.restarts=" + None:  "its launcher is a Job, and one that names no limit has one of 6",
 	"ssh.secret":                "the MPI operator makes a pair of keys for each job itself",
 	"failure.restartsPerWorker": "the MPI operator counts failures of the launcher alone",
 	"failure.fatalExitCodes":    "the MPI operator tells no exit codes apart",
-	"failure.ignoreDisruptions": "the MPI operator makes lost workers again without counting them, and counts every launcher that is lost",
-	"hashedNames":               "all names of the MPI operator start with the job's, and it makes a changed one no new job",
+	"failure.ignoreDisruptions": "the MPI operator makes lost workers again without counting them, and counts every " +
+		"launcher that is lost",
+	"hashedNames": "all names of the MPI operator start with the job's, and it makes a changed one no " +
+		"new job",
 }

@@ -7,12 +7,16 @@ var (
 	})
 
 	// mxnetLocalJob is a Job alone, which Kueue can admit.
-	mxnetLocalJob = Target{FrameworkMXNet, TargetJob, "batch/v1 Job", union(others(FrameworkMXNet), ofJobs, countedWorkers)}
+	mxnetLocalJob = Target{
+		FrameworkMXNet, TargetJob, "batch/v1 Job",
+		union(others(FrameworkMXNet), ofJobs, countedWorkers),
+	}
 
 	mxjob = union(others(FrameworkMXNet), countedWorkers, mutableTemplate, lacks{
-		"mxnet":                     "an MXJob has servers always, and its operator names the pods",
-		"gang.scheduler=kueue":      "Kueue ended its support of MXJob (kueue#4077)",
-		"gang.scheduler=kubernetes": "its pod templates are older than the gangs of Kubernetes itself and lose the field",
+		"mxnet":                "an MXJob has servers always, and its operator names the pods",
+		"gang.scheduler=kueue": "Kueue ended its support of MXJob (kueue#4077)",
+		"gang.scheduler=kubernetes": "its pod templates are older than the gangs of Kubernetes itself and lose the " +
+			"field",
 		"failure.restarts":          "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",
 		"failure.restarts=" + None:  "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",
 		"failure.restartsPerWorker": "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",

@@ -54,8 +54,8 @@ var standsAt = map[string]string{
 	"spec.roles.helper.image":          "spec.images",
 }
 
-// elsewhere returns the path of a job's field that has a name, the one nearest to the top and first in job.cue; "" where
-// there is none.
+// elsewhere returns the path of a job's field that has a name, the one nearest to the top and first in job.cue; ""
+// where there is none.
 func elsewhere(name string) string {
 	type level struct {
 		s    *structural.Schema

@@ -19,7 +19,7 @@ type cgroup struct {
 
 	stop chan struct{}
 	done sync.WaitGroup
-	most atomic.Int64 // bytes of memory that nobody can take away, at most
+	most atomic.Int64 // peak bytes of memory that cannot be reclaimed
 }
 
 // errNoCgroup says that none can be made here: that takes root, and a hierarchy that is mounted for writing.

@@ -45,8 +45,10 @@ func (b *bench) limits(ctx context.Context) ([][]string, error) {
 	if err := errors.Join(err, g.remove()); err != nil {
 		return nil, err
 	}
-	return [][]string{{"swaps of 43 kB", "killed", "per second", "memory at most", "data at most", "data left",
-		"answers again after"}, row}, nil
+	return [][]string{{
+		"swaps of 43 kB", "killed", "per second", "memory at most", "data at most", "data left",
+		"answers again after",
+	}, row}, nil
 }
 
 func (b *bench) fill(ctx context.Context, g *cgroup) ([]string, error) {
@@ -93,7 +95,7 @@ func (b *bench) fill(ctx context.Context, g *cgroup) ([]string, error) {
 
 func mib(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
-// swapLarge writes each key anew provided that nobody has since, as torch's agents do. It tells how often it did.
+// swapLarge swaps each key by its last value, as torch's agents do, and returns how often it did.
 func (b *bench) swapLarge(ctx context.Context, endpoint string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -205,7 +207,9 @@ func (b *bench) readers(ctx context.Context) ([][]string, error) {
 	}
 	return [][]string{
 		{"clients that never read", "memory before", "at most", "others' writes of 50 kB", "the slowest"},
-		{fmt.Sprintf("%d × 20 MB", readersClients), fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", most),
-			fmt.Sprint(asked), markdown.Seconds(slowest)},
+		{
+			fmt.Sprintf("%d × 20 MB", readersClients), fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", most),
+			fmt.Sprint(asked), markdown.Seconds(slowest),
+		},
 	}, nil
 }

@@ -97,8 +97,14 @@ func run(ctx context.Context, o options, out io.Writer, progress *log.Logger) er
 	for _, p := range []struct {
 		name    string
 		measure func(context.Context) ([][]string, error)
-	}{{worldsPart, b.worlds}, {recoveryPart, b.recoveries}, {requestsPart, b.requests}, {pollsPart, b.polls},
-		{limitsPart, b.limits}, {readersPart, b.readers}} {
+	}{
+		{worldsPart, b.worlds},
+		{recoveryPart, b.recoveries},
+		{requestsPart, b.requests},
+		{pollsPart, b.polls},
+		{limitsPart, b.limits},
+		{readersPart, b.readers},
+	} {
 		if !slices.Contains(o.only, p.name) {
 			continue
 		}

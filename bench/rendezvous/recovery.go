@@ -18,8 +18,8 @@ import (
 const lastCall = time.Second
 
 // recoveries measures how long after kill -9 of one agent of four the other three are in a world again. Agents of
-// etcd-v3 see the loss by themselves; those of torch's protocol do not look, and are told to join again at once, as by
-// a collective that fails.
+// etcd-v3 see the loss by themselves; those of torch's protocol do not look, and get a call to join again at once, as
+// by a collective that fails.
 func (b *bench) recoveries(ctx context.Context) ([][]string, error) {
 	rows := [][]string{{"backend", "server", "loss seen", "new world", "least to most"}}
 	for _, c := range b.contenders() {
@@ -34,8 +34,10 @@ func (b *bench) recoveries(ctx context.Context) ([][]string, error) {
 				markdown.Seconds(s), markdown.Seconds(w))
 		}
 		s, w := took(worldsOf(seen)), took(worldsOf(whole))
-		rows = append(rows, []string{c.backend, c.server, markdown.Seconds(s[len(s)/2]), markdown.Seconds(w[len(w)/2]),
-			markdown.Seconds(w[0]) + " to " + markdown.Seconds(w[len(w)-1])})
+		rows = append(rows, []string{
+			c.backend, c.server, markdown.Seconds(s[len(s)/2]), markdown.Seconds(w[len(w)/2]),
+			markdown.Seconds(w[0]) + " to " + markdown.Seconds(w[len(w)-1]),
+		})
 	}
 	return rows, nil
 }
@@ -88,7 +90,7 @@ func (b *bench) recover(ctx context.Context, c contender) (seen, whole time.Dura
 		select {
 		case <-worlds[0].Changed:
 		case <-time.After(b.limit):
-			return 0, 0, errors.New("nobody saw the loss")
+			return 0, 0, errors.New("no agent noticed the loss")
 		}
 	}
 	seen = time.Since(begin)

@@ -104,22 +104,26 @@ func ask(ctx context.Context, client *http.Client, method, key string, form url.
 // polls measures the memory of a server that 1,000 clients wait at, each on a connection of its own.
 func (b *bench) polls(ctx context.Context) ([][]string, error) {
 	const clients = 1000
-	rows := [][]string{{"server", "memory before", "with 1,000 long polls", "all told of a change after"}}
+	rows := [][]string{{"server", "memory before", "with 1,000 long polls", "all notified of a change after"}}
 	for _, kind := range []string{companion, etcdV2} {
 		if kind == etcdV2 && b.etcd == "" {
 			continue
 		}
-		before, with, told, err := b.poll(ctx, kind, clients)
+		before, with, notified, err := b.poll(ctx, kind, clients)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kind, err)
 		}
-		rows = append(rows, []string{kind, fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", with),
-			markdown.Seconds(told)})
+		rows = append(rows, []string{
+			kind, fmt.Sprintf("%d MiB", before), fmt.Sprintf("%d MiB", with),
+			markdown.Seconds(notified),
+		})
 	}
 	return rows, nil
 }
 
-func (b *bench) poll(ctx context.Context, kind string, clients int) (before, with int, told time.Duration, err error) {
+func (b *bench) poll(ctx context.Context, kind string, clients int) (before, with int, notified time.Duration,
+	err error,
+) {
 	s, err := b.start(ctx, kind)
 	if err != nil {
 		return 0, 0, 0, err

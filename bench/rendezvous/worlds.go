@@ -62,15 +62,19 @@ func (b *bench) worlds(ctx context.Context) ([][]string, error) {
 		}
 		clear(given)
 	}
-	rows := [][]string{{"agents", "backend", "server", "rounds", "seconds", "least to most", "ratio", "messages/agent",
-		"writes/agent", "server's memory"}}
+	rows := [][]string{{
+		"agents", "backend", "server", "rounds", "seconds", "least to most", "ratio", "messages/agent",
+		"writes/agent", "server's memory",
+	}}
 	for _, size := range b.sizes {
 		base := took(all[key{contender{"etcd", etcdV2}, size}])
 		for _, c := range b.contenders() {
 			ws := all[key{c, size}]
 			if len(ws) == 0 {
-				rows = append(rows, []string{fmt.Sprint(size), c.backend, c.server, "0",
-					"over " + markdown.Seconds(b.limit), "", "", "", "", ""})
+				rows = append(rows, []string{
+					fmt.Sprint(size), c.backend, c.server, "0",
+					"over " + markdown.Seconds(b.limit), "", "", "", "", "",
+				})
 				continue
 			}
 			ts := took(ws)
@@ -109,10 +113,13 @@ type agent struct {
 // agents opens n agents of one run. Those of etcd-v3 share a few connections: thousands of them to one machine would
 // measure the machine.
 func (b *bench) agents(ctx context.Context, c contender, s *server, least, most, n int,
-	lease time.Duration) (out []agent, done func(), err error) {
+	lease time.Duration,
+) (out []agent, done func(), err error) {
 	b.runs++
-	settings := rendezvous.Settings{RunID: fmt.Sprintf("run-%d", b.runs), Min: least, Max: most, Join: b.limit,
-		LastCall: lastCall}
+	settings := rendezvous.Settings{
+		RunID: fmt.Sprintf("run-%d", b.runs), Min: least, Max: most, Join: b.limit,
+		LastCall: lastCall,
+	}
 	var stores []*store.Store
 	done = func() {
 		for _, a := range out {
@@ -123,8 +130,10 @@ func (b *bench) agents(ctx context.Context, c contender, s *server, least, most,
 		}
 	}
 	for i := range n {
-		self := rendezvous.Agent{ID: fmt.Sprintf("%s-agent-%d", settings.RunID, i), Host: "127.0.0.1", Role: "default",
-			Workers: 1}
+		self := rendezvous.Agent{
+			ID: fmt.Sprintf("%s-agent-%d", settings.RunID, i), Host: "127.0.0.1", Role: "default",
+			Workers: 1,
+		}
 		if c.backend == "etcd" {
 			a, err := openEtcd(s.endpoint, settings, self)
 			if err != nil {

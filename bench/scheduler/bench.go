@@ -21,8 +21,8 @@ type bench struct {
 	insecure   *http.Client
 }
 
-// open starts the control plane: etcd, the API server, and KWOK for as long as it makes nodes. There are no controllers,
-// which would watch every pod on the same cores, and take no part in placing one.
+// open starts the control plane: etcd, the API server, and KWOK for as long as it makes nodes. There are no
+// controllers, which would watch every pod on the same cores, and take no part in placing one.
 func open(ctx context.Context, progress *log.Logger) (*bench, error) {
 	c, err := cluster.Up(ctx, cluster.Options{
 		Gates: gangGates, APIs: []string{gangAPI}, NoScheduler: true, NoControllers: true,

@@ -19,8 +19,8 @@ const (
 	tegenNative = "tegen-scheduler, PodGroups"
 )
 
-// gangGates switch on the gangs that Kubernetes comes with, of which gangAPI is the API. The API server always has them,
-// so that all schedulers meet the same one; of the schedulers only that which is measured with them.
+// gangGates switch on the gangs that Kubernetes comes with, of which gangAPI is the API. The API server always has
+// them, so that all schedulers meet the same one; of the schedulers only that which is measured with them.
 var gangGates = map[string]bool{"GenericWorkload": true, "GangScheduling": true}
 
 const gangAPI = "scheduling.k8s.io/v1alpha2"
@@ -63,7 +63,8 @@ func contenders(ctx context.Context, c *cluster.Cluster) (map[string]contender, 
 		return nil, err
 	}
 	ownConfig := config.Default(namespace)
-	for old, text := range map[string]string{"leaderElect: true\n": election, "resourceName: tegen-scheduler ": "resourceName: " + lease + " "} {
+	for old, text := range map[string]string{"leaderElect: true\n": election,
+		"resourceName: tegen-scheduler ": "resourceName: " + lease + " "} {
 		if strings.Count(ownConfig, old) != 1 {
 			return nil, fmt.Errorf("setting the election: the default configuration has no single %q", old)
 		}
@@ -76,7 +77,8 @@ func contenders(ctx context.Context, c *cluster.Cluster) (map[string]contender, 
 	out := map[string]contender{}
 	for _, k := range []contender{
 		{name: stock, program: kube, profile: "default-scheduler", config: stockConfig},
-		{name: inTree, program: kube, profile: "default-scheduler", config: stockConfig, podGroups: true, args: []string{"--feature-gates=" + strings.Join(gates, ",")}},
+		{name: inTree, program: kube, profile: "default-scheduler", config: stockConfig, podGroups: true,
+			args: []string{"--feature-gates=" + strings.Join(gates, ",")}},
 		{name: tegen, program: own, profile: "tegen-scheduler", config: ownConfig},
 		{name: tegenNative, program: own, profile: "tegen-scheduler", config: ownConfig, podGroups: true},
 	} {
@@ -86,7 +88,8 @@ func contenders(ctx context.Context, c *cluster.Cluster) (map[string]contender, 
 		if err := os.WriteFile(file, []byte(k.config+client), 0o600); err != nil {
 			return nil, fmt.Errorf("writing the configuration of %s: %w", k.name, err)
 		}
-		k.args = append(k.args, "--config="+file, "--authentication-kubeconfig="+c.Kubeconfig(), "--authorization-kubeconfig="+c.Kubeconfig(),
+		k.args = append(k.args, "--config="+file, "--authentication-kubeconfig="+c.Kubeconfig(),
+			"--authorization-kubeconfig="+c.Kubeconfig(),
 			"--bind-address=127.0.0.1", "--cert-dir="+filepath.Join(c.Dir(), "bench-certs"))
 		out[k.name] = k
 	}

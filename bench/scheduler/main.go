@@ -7,8 +7,8 @@
 // says that everything was measured, not that every target was met; 1 that something failed, such as a pod that was not
 // placed.
 //
-// Invariant: what is timed begins when a scheduler that knows of every pod is made leader, and ends when the API has the
-// last binding (measure.go). One scheduler runs at a time, and nothing else writes.
+// Invariant: what is timed begins when a scheduler that knows of every pod is made leader, and ends when the API has
+// the last binding (measure.go). One scheduler runs at a time, and nothing else writes.
 package main
 
 import (
@@ -55,9 +55,11 @@ func parseFlags(args []string) (options, error) {
 	pods := fs.String("pods", "1000,5000", "numbers of pods; gangs have as many in all as the smallest")
 	nodes := fs.String("nodes", "200,1000", "numbers of nodes; gangs are placed on the smallest")
 	rounds := fs.Int("rounds", 3, "most rounds; in each every scheduler does everything once")
-	budget := fs.Duration("budget", 15*time.Minute, "time in which no further round is started that is not likely to end in it; one round runs in any case")
+	budget := fs.Duration("budget", 15*time.Minute, "time in which no further round is started that is not likely "+
+		"to end in it; one round runs in any case")
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
-	profiles := fs.String("profiles", "", "folder for CPU profiles of the schedulers, 10 s from leadership; figures are worse with them")
+	profiles := fs.String("profiles", "", "folder for CPU profiles of the schedulers, 10 s from leadership; "+
+		"figures are worse with them")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -84,7 +86,8 @@ func parseFlags(args []string) (options, error) {
 	case most > opts.nodes[0]*podsPerNode:
 		return opts, fmt.Errorf("-pods: %d do not fit on %d nodes, %d each", most, opts.nodes[0], podsPerNode)
 	case opts.wants(refusalPart) && opts.gpusToRefuse() == 0:
-		return opts, fmt.Errorf("-pods: a gang of %d fits on %d nodes whatever it asks for; raise it, or leave out -only %s", opts.pods[0], opts.nodes[0], refusalPart)
+		return opts, fmt.Errorf("-pods: a gang of %d fits on %d nodes whatever it asks for; raise it, "+
+			"or leave out -only %s", opts.pods[0], opts.nodes[0], refusalPart)
 	}
 	return opts, nil
 }

@@ -19,8 +19,8 @@ const patience = 10 * time.Minute
 
 // figure is what one trial took.
 type figure struct {
-	// First and Last are when the API had the first binding and the last, since the scheduler became leader. Of a gang that
-	// is refused they are when the first pod was reported and the last, since that was made.
+	// First and Last are when the API had the first binding and the last, since the scheduler became leader. Of a gang
+	// that is refused they are when the first pod was reported and the last, since that was made.
 	First, Last time.Duration
 	// CPU of the scheduler, user and system, from before the first pod was made.
 	CPU time.Duration
@@ -29,7 +29,8 @@ type figure struct {
 }
 
 func (f figure) String() string {
-	return fmt.Sprintf("first after %s, all after %s, %s of CPU, %d API calls", markdown.Seconds(f.First), markdown.Seconds(f.Last), markdown.Seconds(f.CPU), f.Calls)
+	return fmt.Sprintf("first after %s, all after %s, %s of CPU, %d API calls", markdown.Seconds(f.First),
+		markdown.Seconds(f.Last), markdown.Seconds(f.CPU), f.Calls)
 }
 
 // try runs a trial from an empty cluster to an empty cluster, with a scheduler of its own: none profits from, or pays
@@ -110,8 +111,8 @@ type moments struct {
 	err         error
 }
 
-// bindings sends when n pods have been bound. The API server itself picks the pods that have a node, so that each is one
-// event.
+// bindings sends when n pods have been bound. The API server itself picks the pods that have a node, so that each is
+// one event.
 func (b *bench) bindings(ctx context.Context, n int) (<-chan moments, error) {
 	pods := b.Client().CoreV1().Pods(namespace)
 	list, err := pods.List(ctx, metav1.ListOptions{Limit: 1})
@@ -123,14 +124,15 @@ func (b *bench) bindings(ctx context.Context, n int) (<-chan moments, error) {
 		var m moments
 		seen := map[string]bool{}
 		bound := fields.OneTermNotEqualSelector("spec.nodeName", "").String()
-		m.err = b.follow(ctx, pods, metav1.ListOptions{ResourceVersion: list.ResourceVersion, FieldSelector: bound}, func(o metav1.Object) bool {
-			m.last = time.Now()
-			if len(seen) == 0 {
-				m.first = m.last
-			}
-			seen[o.GetName()] = true
-			return len(seen) == n
-		})
+		m.err = b.follow(ctx, pods, metav1.ListOptions{ResourceVersion: list.ResourceVersion, FieldSelector: bound},
+			func(o metav1.Object) bool {
+				m.last = time.Now()
+				if len(seen) == 0 {
+					m.first = m.last
+				}
+				seen[o.GetName()] = true
+				return len(seen) == n
+			})
 		if m.err != nil {
 			m.err = fmt.Errorf("%w; %d of %d pods are bound", m.err, len(seen), n)
 		}

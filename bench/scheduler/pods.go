@@ -23,18 +23,22 @@ const (
 	writers     = 16 // pods that are made at a time
 )
 
-// pod is the i-th of a trial. All pods ask for the same, whoever places them; those that are to be refused for GPUs too.
+// pod is the i-th of a trial. All pods ask for the same, whoever places them; those that are to be refused for GPUs
+// too.
 func (t trial) pod(c contender, i, gpus int) *corev1.Pod {
-	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi")}
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"),
+		corev1.ResourceMemory: resource.MustParse("2Gi")}
 	if gpus > 0 {
 		requests[cluster.GPU] = *resource.NewQuantity(int64(gpus), resource.DecimalSI)
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("pod-%05d", i), Labels: map[string]string{"app": "bench"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("pod-%05d", i),
+			Labels: map[string]string{"app": "bench"}},
 		Spec: corev1.PodSpec{
 			SchedulerName: c.profile,
 			Containers: []corev1.Container{{
-				Name: "worker", Image: "example.com/worker", Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests},
+				Name: "worker", Image: "example.com/worker", Resources: corev1.ResourceRequirements{Requests: requests,
+					Limits: requests},
 			}},
 		},
 	}
@@ -45,7 +49,8 @@ func (t trial) pod(c contender, i, gpus int) *corev1.Pod {
 	if c.podGroups {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
 	} else {
-		pod.Annotations = map[string]string{gangcache.Prefix + gangcache.Name: name, gangcache.Prefix + gangcache.MinMembers: fmt.Sprint(t.gang)}
+		pod.Annotations = map[string]string{gangcache.Prefix + gangcache.Name: name, gangcache.Prefix +
+			gangcache.MinMembers: fmt.Sprint(t.gang)}
 	}
 	return pod
 }
@@ -64,7 +69,8 @@ func (b *bench) podGroups(ctx context.Context, t trial, c contender) error {
 				Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(t.gang)},
 			}},
 		}
-		if _, err := b.Client().SchedulingV1alpha2().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
+		if _, err := b.Client().SchedulingV1alpha2().PodGroups(namespace).Create(ctx, group,
+			metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("making PodGroup %s: %w", group.Name, err)
 		}
 	}
@@ -83,7 +89,8 @@ func (b *bench) create(ctx context.Context, t trial, c contender, n, gpus int) e
 	for w := range writers {
 		wg.Go(func() {
 			for i := range todo {
-				if _, err := b.Client().CoreV1().Pods(namespace).Create(ctx, t.pod(c, i, gpus), metav1.CreateOptions{}); err != nil {
+				if _, err := b.Client().CoreV1().Pods(namespace).Create(ctx, t.pod(c, i, gpus),
+					metav1.CreateOptions{}); err != nil {
 					errs[w] = fmt.Errorf("making pod %d: %w", i, err)
 					return
 				}
@@ -100,7 +107,8 @@ func (b *bench) clear(ctx context.Context) error {
 	if err := b.Client().CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("deleting pods: %w", err)
 	}
-	if err := b.Client().SchedulingV1alpha2().PodGroups(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+	if err := b.Client().SchedulingV1alpha2().PodGroups(namespace).DeleteCollection(ctx,
+		now, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("deleting PodGroups: %w", err)
 	}
 	return until(ctx, 50*time.Millisecond, "all pods and PodGroups to be gone", func() (string, bool) {

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// refuse makes a gang that does not fit, under a scheduler that leads already. Its last pod is made when the API has all
-// others, and the clock starts before the request that makes it. The gang is refused when an event or a condition says
-// of it how many pods it needs and for how many there is room; all are reported when every pod has that condition.
+// refuse makes a gang that does not fit, under a scheduler that leads already. Its last pod is made when the API has
+// all others, and the clock starts before the request that makes it. The gang is refused when an event or a condition
+// says of it how many pods it needs and for how many there is room; all are reported when every pod has that condition.
 func (b *bench) refuse(ctx context.Context, s *standby, t trial, gpus int) (f figure, err error) {
 	cpu, err := s.cpu()
 	if err != nil {
@@ -32,7 +32,8 @@ func (b *bench) refuse(ctx context.Context, s *standby, t trial, gpus int) (f fi
 		return f, err
 	}
 	start := time.Now()
-	if _, err := b.Client().CoreV1().Pods(namespace).Create(ctx, t.pod(s.contender, t.pods-1, gpus), metav1.CreateOptions{}); err != nil {
+	if _, err := b.Client().CoreV1().Pods(namespace).Create(ctx, t.pod(s.contender, t.pods-1, gpus),
+		metav1.CreateOptions{}); err != nil {
 		return f, fmt.Errorf("making the last pod: %w", err)
 	}
 	var m moments
@@ -60,7 +61,8 @@ type sighting struct {
 func (b *bench) refusals(ctx context.Context, t trial) (<-chan moments, error) {
 	words := fmt.Sprintf("gang %s/%s needs %d pods at once and has room for ", namespace, t.gangName(0), t.gang)
 	pods, events := b.Client().CoreV1().Pods(namespace), b.Client().EventsV1().Events(namespace)
-	list, err := events.List(ctx, metav1.ListOptions{Limit: 1}) // there is no pod, so that this version will do for both
+	// There is no pod, so that this version will do for both.
+	list, err := events.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, fmt.Errorf("listing events: %w", err)
 	}

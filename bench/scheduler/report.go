@@ -23,7 +23,8 @@ func (r report) print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s Medians over the rounds.\n\n", markdown.Machine(r.loadBefore, r.loadAfter))
 	if rows := r.placed(); len(rows) > 1 {
-		b.WriteString("Seconds run from leadership to the last binding, and are what pods/s are counted by. The ratio is to kube-scheduler's\n" +
+		b.WriteString("Seconds run from leadership to the last binding, " +
+			"and are what pods/s are counted by. The ratio is to kube-scheduler's\n" +
 			"pods/s for as many pods without gangs in the same round, with its least and its greatest.\n\n")
 		markdown.Table(&b, rows)
 		b.WriteByte('\n')
@@ -41,7 +42,8 @@ func (r report) print(w io.Writer) error {
 
 // placed are the figures of the trials that placed pods, in the order of the first round.
 func (r report) placed() [][]string {
-	rows := [][]string{{"nodes", "pods", "scheduler", "rounds", "first binding", "seconds", "pods/s", "ratio", "", "CPU/pod", "calls/pod"}}
+	rows := [][]string{{"nodes", "pods", "scheduler", "rounds", "first binding", "seconds", "pods/s",
+		"ratio", "", "CPU/pod", "calls/pod"}}
 	for _, nodes := range r.nodes {
 		for _, t := range r.trials(nodes) {
 			fs := r.results[t]
@@ -50,14 +52,16 @@ func (r report) placed() [][]string {
 			}
 			last := medianOf(fs, figure.last)
 			row := []string{
-				strconv.Itoa(nodes), t.load(), t.by, strconv.Itoa(len(fs)), markdown.Seconds(duration(medianOf(fs, figure.first))),
+				strconv.Itoa(nodes), t.load(), t.by, strconv.Itoa(len(fs)),
+				markdown.Seconds(duration(medianOf(fs, figure.first))),
 				fmt.Sprintf("%.2f", last), fmt.Sprintf("%.0f", float64(t.pods)/last), "", "",
 				fmt.Sprintf("%.2f ms", 1000*medianOf(fs, figure.cpu)/float64(t.pods)),
 				fmt.Sprintf("%.1f", medianOf(fs, figure.calls)/float64(t.pods)),
 			}
 			if base := t.base(); base != t {
 				if all := r.ratios(base, t, figure.last); len(all) > 0 {
-					row[7], row[8] = fmt.Sprintf("%.2f", median(all)), fmt.Sprintf("%.2f to %.2f", slices.Min(all), slices.Max(all))
+					row[7], row[8] = fmt.Sprintf("%.2f", median(all)), fmt.Sprintf("%.2f to %.2f", slices.Min(all),
+						slices.Max(all))
 				}
 			}
 			rows = append(rows, row)

@@ -106,8 +106,8 @@ func (b *bench) rounds(ctx context.Context, o options) (results, error) {
 		if err := b.grow(ctx, nodes); err != nil {
 			return nil, err
 		}
-		// The first trial is not counted: the API server sizes the buffers of watches by what it has seen, and closes those
-		// that are still too small for a thousand pods.
+		// The first trial is not counted: the API server sizes the buffers of watches by what it has seen, and closes
+		// those that are still too small for a thousand pods.
 		if _, err := b.try(ctx, trials[0], o); err != nil {
 			return nil, fmt.Errorf("warming up, %s: %w", trials[0], err)
 		}

@@ -10,11 +10,13 @@ import (
 )
 
 func TestFlags(t *testing.T) {
-	opts, err := parseFlags([]string{"--pods", "500, 100,500", "--nodes", "20", "--only", "growth,plain", "--rounds", "1"})
+	opts, err := parseFlags([]string{"--pods", "500, 100,500", "--nodes", "20", "--only", "growth,plain", "--rounds",
+		"1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := options{pods: []int{100, 500}, nodes: []int{20}, rounds: 1, budget: 15 * time.Minute, only: []string{growthPart, plainPart}}
+	want := options{pods: []int{100, 500}, nodes: []int{20}, rounds: 1, budget: 15 * time.Minute,
+		only: []string{growthPart, plainPart}}
 	if diff := cmp.Diff(want, opts, cmp.AllowUnexported(options{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -93,7 +95,8 @@ func TestUnfittable(t *testing.T) {
 func TestGangsOfAPod(t *testing.T) {
 	load := trial{nodes: 20, pods: 100, gang: 10}
 	annotated := load.pod(contender{profile: "p"}, 25, 0)
-	if diff := cmp.Diff(map[string]string{"gang.scheduling.koordinator.sh/name": "gang-0002", "gang.scheduling.koordinator.sh/min-available": "10"}, annotated.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{"gang.scheduling.koordinator.sh/name": "gang-0002",
+		"gang.scheduling.koordinator.sh/min-available": "10"}, annotated.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got)\n%s", diff)
 	}
 	native := load.pod(contender{profile: "p", podGroups: true}, 25, 0)
@@ -116,25 +119,31 @@ func TestReport(t *testing.T) {
 	}
 	plain := func(by string, pods int) trial { return trial{nodes: 20, pods: pods, by: by} }
 	gang := func(by string) trial { return trial{nodes: 20, pods: 100, gang: 100, by: by} }
-	r := report{options: options{pods: []int{100, 500}, nodes: []int{20}, only: parts}, loadBefore: "0.50", loadAfter: "1.00", results: results{
-		plain(stock, 100): took(1, 2, 1), plain(tegen, 100): took(1.25, 2, 1.25),
-		plain(stock, 500): took(5, 5, 5), plain(tegen, 500): took(5, 5, 5),
-		gang(tegen): took(2, 2, 2), gang(inTree): took(4, 4, 4),
-		{nodes: 20, pods: 100, gang: 100, by: tegen, refuse: true}: {{First: 40 * time.Millisecond, Last: 2 * time.Second}},
-	}}
+	r := report{options: options{pods: []int{100, 500}, nodes: []int{20}, only: parts}, loadBefore: "0.50",
+		loadAfter: "1.00", results: results{
+			plain(stock, 100): took(1, 2, 1), plain(tegen, 100): took(1.25, 2, 1.25),
+			plain(stock, 500): took(5, 5, 5), plain(tegen, 500): took(5, 5, 5),
+			gang(tegen): took(2, 2, 2), gang(inTree): took(4, 4, 4),
+			{nodes: 20, pods: 100, gang: 100, by: tegen,
+				refuse: true}: {{First: 40 * time.Millisecond, Last: 2 * time.Second}},
+		}}
 	var got strings.Builder
 	if err := r.print(&got); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"load 0.50 before and 1.00 after",
-		"| 20    | 100 pods      | tegen-scheduler               | 3      | 1 ms          | 1.25    | 80     | 0.80  | 0.80 to 1.00 | 6.25 ms | 2.0 |",
+		"| 20    | 100 pods      | tegen-scheduler               | 3      | 1 ms          | 1.25    | 80     | 0.80 " +
+			" | 0.80 to 1.00 | 6.25 ms | 2.0 |",
 		"| tegen-scheduler: 100 pods on 20 nodes: at least 0.95 of kube-scheduler | 0.80 | missed | 0.80 |",
 		"| tegen-scheduler: 500 pods on 20 nodes: at least 0.95 of kube-scheduler | 1.00 | met | 1.00 |",
-		"| tegen-scheduler: 1 gang of 100 on 20 nodes: at least 0.90 of kube-scheduler without gangs | 0.50 | missed | 0.50 |",
+		"| tegen-scheduler: 1 gang of 100 on 20 nodes: at least 0.90 of kube-scheduler without gangs | 0.50 | " +
+			"missed | 0.50 |",
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes: ahead of kube-scheduler, in-tree gangs | 2.00 | met | 2.00 |",
-		"| tegen-scheduler: 1 gang of 100 on 20 nodes, which do not fit: refused within 1s | 40 ms, all pods reported after 2.00 s | met | |",
-		"| time per pod of 500 pods at most 1.3 of that of 100, on 20 nodes | 0.80, kube-scheduler 1.00 | met | 0.80, kube-scheduler 1.00 |",
+		"| tegen-scheduler: 1 gang of 100 on 20 nodes, which do not fit: refused within 1s | 40 ms, " +
+			"all pods reported after 2.00 s | met | |",
+		"| time per pod of 500 pods at most 1.3 of that of 100, on 20 nodes | 0.80, " +
+			"kube-scheduler 1.00 | met | 0.80, kube-scheduler 1.00 |",
 	} {
 		if !strings.Contains(squeeze(got.String()), squeeze(want)) {
 			t.Errorf("the report lacks %q:\n%s", want, got.String())
@@ -157,7 +166,8 @@ func TestCollect(t *testing.T) {
 		}
 		return collect(ch, 2)
 	}
-	got := collected(sighting{at: at(1)}, sighting{pod: "a", at: at(2)}, sighting{pod: "a", at: at(3)}, sighting{pod: "b", at: at(4)})
+	got := collected(sighting{at: at(1)}, sighting{pod: "a", at: at(2)}, sighting{pod: "a", at: at(3)},
+		sighting{pod: "b", at: at(4)})
 	if got.err != nil || !got.first.Equal(at(1)) || !got.last.Equal(at(4)) {
 		t.Errorf("got %+v: an event came first, and the second pod last", got)
 	}
@@ -179,7 +189,8 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestSumOf(t *testing.T) {
-	text := "# HELP scheduler_pending_pods x\nscheduler_pending_pods{queue=\"active\"} 3\nscheduler_pending_pods{queue=\"gated\"} 1e+03\nother{queue=\"active\"} 7\n"
+	text := "# HELP scheduler_pending_pods x\nscheduler_pending_pods{queue=\"active\"} " +
+		"3\nscheduler_pending_pods{queue=\"gated\"} 1e+03\nother{queue=\"active\"} 7\n"
 	if got, err := sumOf(text, "scheduler_pending_pods{"); err != nil || got != 1003 {
 		t.Errorf("got %d, %v: want 1003", got, err)
 	}

@@ -40,7 +40,8 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 		return nil, err
 	}
 	s := &standby{bench: b, contender: c, url: fmt.Sprintf("https://127.0.0.1:%d", ports[0])}
-	if s.process, err = b.Run(ctx, "bench", c.program, append(c.args, fmt.Sprintf("--secure-port=%d", ports[0]))...); err != nil {
+	if s.process, err = b.Run(ctx, "bench", c.program,
+		append(c.args, fmt.Sprintf("--secure-port=%d", ports[0]))...); err != nil {
 		return nil, err
 	}
 	err = until(ctx, 50*time.Millisecond, c.name+" to be ready", func() (string, bool) {
@@ -61,12 +62,14 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 // hold writes the holder of the Lease: ourselves, or nobody.
 func (b *bench) hold(ctx context.Context, who string) error {
 	seconds, now := int32(24*60*60), metav1.NowMicro()
-	spec := coordinationv1.LeaseSpec{HolderIdentity: &who, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now}
+	spec := coordinationv1.LeaseSpec{HolderIdentity: &who, LeaseDurationSeconds: &seconds, AcquireTime: &now,
+		RenewTime: &now}
 	leases := b.Client().CoordinationV1().Leases(namespace)
 	l, err := leases.Get(ctx, lease, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: lease}, Spec: spec}, metav1.CreateOptions{})
+		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
+			Name: lease}, Spec: spec}, metav1.CreateOptions{})
 	case err == nil:
 		l.Spec = spec
 		_, err = leases.Update(ctx, l, metav1.UpdateOptions{})
@@ -88,18 +91,21 @@ func (s *standby) lead(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	var when time.Time
-	err = s.bench.follow(ctx, leases, metav1.ListOptions{ResourceVersion: list.ResourceVersion}, func(o metav1.Object) bool {
-		l, ok := o.(*coordinationv1.Lease)
-		when = time.Now()
-		return ok && l.Name == lease && l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" && *l.Spec.HolderIdentity != holder
-	})
+	err = s.bench.follow(ctx, leases, metav1.ListOptions{ResourceVersion: list.ResourceVersion},
+		func(o metav1.Object) bool {
+			l, ok := o.(*coordinationv1.Lease)
+			when = time.Now()
+			return ok && l.Name == lease && l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" &&
+				*l.Spec.HolderIdentity != holder
+		})
 	if err != nil {
 		return when, fmt.Errorf("waiting for %s to become leader: %w", s.contender.name, err)
 	}
 	return when, nil
 }
 
-// awaitIdle waits until the scheduler has all pods in its queue, and neither it nor the API server has work left of that.
+// awaitIdle waits until the scheduler has all pods in its queue, and neither it nor the API server has work left of
+// that.
 func (s *standby) awaitIdle(ctx context.Context, pods int) error {
 	const interval, idle = 250 * time.Millisecond, 40 * time.Millisecond
 	used := func() (time.Duration, error) {
@@ -181,8 +187,8 @@ func (s *standby) get(ctx context.Context, path string) (string, error) {
 	return string(body), nil
 }
 
-// profile writes a CPU profile of the scheduler's next seconds into a folder, and sends when that is done: at once where
-// there is no folder.
+// profile writes a CPU profile of the scheduler's next seconds into a folder, and sends when that is done: at once
+// where there is no folder.
 func (s *standby) profile(ctx context.Context, dir string, t trial) <-chan error {
 	out := make(chan error, 1)
 	if dir == "" {

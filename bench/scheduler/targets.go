@@ -71,7 +71,8 @@ func (r report) atLeast(t, other trial, least float64) []target {
 		words = fmt.Sprintf("%s: ahead %s", t, of)
 	}
 	return []target{{
-		words: words, measured: fmt.Sprintf("%.2f", median(all)), met: median(all) >= least && (least != 1 || median(all) > 1),
+		words: words, measured: fmt.Sprintf("%.2f", median(all)), met: median(all) >= least &&
+			(least != 1 || median(all) > 1),
 		cpu: fmt.Sprintf("%.2f", median(r.ratios(other, t, figure.cpu))),
 	}}
 }
@@ -81,13 +82,15 @@ func (r report) refusal(t trial) target {
 	fs := r.results[t]
 	first := duration(medianOf(fs, figure.first))
 	return target{
-		words:    fmt.Sprintf("%s: refused within %v", t, mostRefusal),
-		measured: fmt.Sprintf("%s, all pods reported after %s", markdown.Seconds(first), markdown.Seconds(duration(medianOf(fs, figure.last)))),
-		met:      first < mostRefusal,
+		words: fmt.Sprintf("%s: refused within %v", t, mostRefusal),
+		measured: fmt.Sprintf("%s, all pods reported after %s", markdown.Seconds(first),
+			markdown.Seconds(duration(medianOf(fs, figure.last)))),
+		met: first < mostRefusal,
 	}
 }
 
-// growth compares the time per pod of the largest number of pods with that of the smallest, and kube-scheduler's beside.
+// growth compares the time per pod of the largest number of pods with that of the smallest, and kube-scheduler's
+// beside.
 func (r report) growth(nodes int) []target {
 	few, many := r.pods[0], r.pods[len(r.pods)-1]
 	if few == many || !r.wants(growthPart) {
@@ -101,8 +104,10 @@ func (r report) growth(nodes int) []target {
 		return nil
 	}
 	return []target{{
-		words:    fmt.Sprintf("time per pod of %d pods at most %.1f of that of %d, on %d nodes", many, mostGrowth, few, nodes),
-		measured: fmt.Sprintf("%.2f, %s %.2f", median(own), stock, median(of(stock, figure.last))), met: median(own) <= mostGrowth,
+		words: fmt.Sprintf("time per pod of %d pods at most %.1f of that of %d, on %d nodes", many, mostGrowth, few,
+			nodes),
+		measured: fmt.Sprintf("%.2f, %s %.2f", median(own), stock,
+			median(of(stock, figure.last))), met: median(own) <= mostGrowth,
 		cpu: fmt.Sprintf("%.2f, %s %.2f", median(of(tegen, figure.cpu)), stock, median(of(stock, figure.cpu))),
 	}}
 }

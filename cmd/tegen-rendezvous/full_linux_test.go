@@ -27,9 +27,11 @@ func TestFullDisk(t *testing.T) {
 		fill func(t *testing.T, dir string)
 		says []int // one of these
 	}{
-		{"slowly", func(t *testing.T, dir string) { fill(t, dir, 1<<20, 20<<20) }, []int{http.StatusInsufficientStorage}},
+		{"slowly", func(t *testing.T, dir string) { fill(t, dir, 1<<20, 20<<20) },
+			[]int{http.StatusInsufficientStorage}},
 		// etcd's own next write fails, and it ends.
-		{"at once", func(t *testing.T, dir string) { fill(t, dir, 64<<20, 0) }, []int{http.StatusInsufficientStorage, http.StatusInternalServerError}},
+		{"at once", func(t *testing.T, dir string) { fill(t, dir, 64<<20, 0) },
+			[]int{http.StatusInsufficientStorage, http.StatusInternalServerError}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +67,8 @@ func TestFullDisk(t *testing.T) {
 			p = serve(t, "--data-dir", filepath.Join(dir, "data"))
 			agent = torchAgent(t, p.c10d, "resnet")
 			saysNo(t, p, http.StatusInsufficientStorage, http.StatusServiceUnavailable) // the store may not open
-			if _, metrics := ask(t, http.MethodGet, p.status, "/metrics"); !strings.Contains(metrics, "tegen_rendezvous_store_full 1\n") {
+			if _, metrics := ask(t, http.MethodGet, p.status, "/metrics"); !strings.Contains(metrics,
+				"tegen_rendezvous_store_full 1\n") {
 				t.Error("no metric says that the disk is full")
 			}
 			goesOn(t, p, agent)
@@ -137,7 +140,8 @@ func TestDamaged(t *testing.T) {
 			dir := t.TempDir()
 			p := serve(t, "--data-dir", dir)
 			for i := range 20 {
-				code, body := ask(t, http.MethodPut, p.client, "/v2/keys/k"+strconv.Itoa(i), "value", strings.Repeat("x", 10_000))
+				code, body := ask(t, http.MethodPut, p.client, "/v2/keys/k"+strconv.Itoa(i), "value",
+					strings.Repeat("x", 10_000))
 				expect(t, http.StatusCreated, code, body)
 			}
 			p.signal(syscall.SIGTERM)
@@ -157,12 +161,14 @@ func TestDamaged(t *testing.T) {
 			harm(t, path, info.Size())
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, os.Args[0], "serve", "--data-dir", dir, "--listen-client=127.0.0.1:0", "--listen-c10d=", "--listen-status=")
+			cmd := exec.CommandContext(ctx, os.Args[0], "serve", "--data-dir", dir, "--listen-client=127.0.0.1:0",
+				"--listen-c10d=", "--listen-status=")
 			out, err := cmd.CombinedOutput()
 			if cmd.ProcessState.ExitCode() != exitError {
 				t.Errorf("it ended with %v", err)
 			}
-			if text := string(out); !strings.Contains(text, "tegen-rendezvous: opening the store in "+dir+": ") || strings.Contains(text, "goroutine ") {
+			if text := string(out); !strings.Contains(text, "tegen-rendezvous: opening the store in "+dir+": ") ||
+				strings.Contains(text, "goroutine ") {
 				t.Errorf("it says %s", text)
 			} else {
 				t.Log(text[strings.LastIndex(text, "tegen-rendezvous: "):])
@@ -267,7 +273,8 @@ func goesOn(t *testing.T, p *process, agent io.ReadWriter) {
 	code, body := ask(t, http.MethodGet, p.status, "/healthz")
 	expect(t, http.StatusOK, code, body)
 	// CHECK of one key, in the wire of torch 2.
-	if _, err := agent.Write([]byte("\x04\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00k")); err != nil {
+	const check = "\x04\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00k"
+	if _, err := io.WriteString(agent, check); err != nil {
 		t.Fatal(err)
 	}
 	got := make([]byte, 1)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestReaders: clients that ask for much and never read it cost no more than what may be under way, and keep nobody else
-// waiting. That they are cut off is a test of keys.
+// TestReaders: clients that ask for much and never read it cost no more than what may be under way, and keep nobody
+// else waiting. That they are cut off is a test of keys.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--data-dir", t.TempDir())
@@ -27,7 +27,8 @@ func TestReaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Close() }()
-		if _, err := fmt.Fprintf(c, "GET /v2/keys/many?recursive=true HTTP/1.1\r\nHost: %s\r\n\r\n", p.client); err != nil {
+		if _, err := fmt.Fprintf(c, "GET /v2/keys/many?recursive=true HTTP/1.1\r\nHost: %s\r\n\r\n",
+			p.client); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +61,8 @@ func TestReadersOfWrites(t *testing.T) {
 		if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fmt.Fprintf(c, "PUT /v2/keys/big?prevValue=q&value=w HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\n\r\n", p.client); err != nil {
+		if _, err := fmt.Fprintf(c, "PUT /v2/keys/big?prevValue=q&value=w HTTP/1.1\r\nHost: %s\r\nContent-Length: "+
+			"0\r\n\r\n", p.client); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -148,7 +148,8 @@ func addControllers(t *testing.T, doc *yaml.Node, pod *renderedPod) {
 		}
 		s := elastic.Spec
 		c.Args = slices.Concat([]string{
-			"--rdzv_backend=etcd", "--rdzv_endpoint=" + s.Endpoint, "--rdzv_id=j", fmt.Sprintf("--nnodes=%d:%d", s.Min, s.Max),
+			"--rdzv_backend=etcd", "--rdzv_endpoint=" + s.Endpoint, "--rdzv_id=j",
+			fmt.Sprintf("--nnodes=%d:%d", s.Min, s.Max),
 		}, c.Args)
 	case "PyTorchJob":
 		if err := doc.Decode(&operated); err != nil {
@@ -159,7 +160,8 @@ func addControllers(t *testing.T, doc *yaml.Node, pod *renderedPod) {
 			conf = append(conf, pair.Key+"="+pair.Value)
 		}
 		for name, value := range map[string]string{
-			"PET_RDZV_BACKEND": p.Backend, "PET_RDZV_ENDPOINT": fmt.Sprintf("%s:%d", p.Host, p.Port), "PET_RDZV_ID": p.ID,
+			"PET_RDZV_BACKEND": p.Backend, "PET_RDZV_ENDPOINT": fmt.Sprintf("%s:%d", p.Host, p.Port),
+			"PET_RDZV_ID":   p.ID,
 			"PET_RDZV_CONF": strings.Join(conf, ","), "PET_NNODES": fmt.Sprintf("%d:%d", p.Min, p.Max),
 			"PET_MAX_RESTARTS": fmt.Sprint(p.Restarts), "PET_NPROC_PER_NODE": operated.Spec.Processes,
 		} {
@@ -259,7 +261,8 @@ func checkServe(c *renderedContainer, args []string, grace time.Duration) error 
 			return fmt.Errorf("it listens on %s and tells %s", o.ListenClient, raw)
 		}
 	}
-	want := []renderedProbe{{probed{"/readyz", "status"}}, {probed{"/readyz", "status"}}, {probed{"/healthz", "status"}}}
+	want := []renderedProbe{{probed{"/readyz", "status"}}, {probed{"/readyz", "status"}},
+		{probed{"/healthz", "status"}}}
 	if diff := cmp.Diff(want, []renderedProbe{c.Startup, c.Readiness, c.Liveness}); diff != "" {
 		return fmt.Errorf("probes (-want +got):\n%s", diff)
 	}
@@ -331,7 +334,8 @@ func rendered(t *testing.T, fixture, command string) renderedContainer {
 // TestRenderedWorld: workers that are rendered meet in the companion that is rendered with them.
 func TestRenderedWorld(t *testing.T) {
 	t.Parallel()
-	for _, fixture := range []string{"launcher-tegen-companion", "launcher-tegen-pytorchjob", "launcher-tegen-elasticjob"} {
+	for _, fixture := range []string{"launcher-tegen-companion", "launcher-tegen-pytorchjob",
+		"launcher-tegen-elasticjob"} {
 		t.Run(fixture, func(t *testing.T) {
 			companion, worker := rendered(t, fixture, "serve"), rendered(t, fixture, "run")
 			t.Parallel()
@@ -349,7 +353,8 @@ func TestRenderedWorld(t *testing.T) {
 				}
 			}
 			args := slices.Concat(worker.Command[1:], worker.Args)
-			args = append(args[:slices.Index(args, "--")+1], "sh", "-c", `echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"`)
+			args = append(args[:slices.Index(args, "--")+1], "sh", "-c",
+				`echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"`)
 			for i, arg := range args {
 				if value, ok := strings.CutPrefix(arg, "--rdzv_endpoint="); ok {
 					dialled, args[i] = value, "--rdzv_endpoint="+p.client

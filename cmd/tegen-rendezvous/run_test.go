@@ -21,7 +21,8 @@ func TestRunStandalone(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := run([]string{"run", "--standalone", "sh", "-c", script, "sh", "${local_rank}"}, nil, &out, &errs)
 		if code != want.code || out.String() != want.out {
-			t.Errorf("%s: exit code %d and output %q, want %d and %q\n%s", script, code, out.String(), want.code, want.out, &errs)
+			t.Errorf("%s: exit code %d and output %q, want %d and %q\n%s", script, code, out.String(), want.code,
+				want.out, &errs)
 		}
 	}
 }

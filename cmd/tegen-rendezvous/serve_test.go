@@ -187,7 +187,8 @@ func TestServe(t *testing.T) {
 	expect(t, http.StatusCreated, code, body)
 	c := torchAgent(t, p.c10d, "resnet")
 	want := []server.Run{
-		{ID: "imagenet", API: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final", Participants: 2, Waiting: 1},
+		{ID: "imagenet", API: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final",
+			Participants: 2, Waiting: 1},
 		{ID: "resnet", API: "c10d", State: "joining", Connections: 1, Keys: 1},
 	}
 	if diff := cmp.Diff(want, runs(t, p)); diff != "" {
@@ -195,10 +196,13 @@ func TestServe(t *testing.T) {
 	}
 	code, body = ask(t, http.MethodGet, p.status, "/metrics")
 	for _, line := range []string{
-		`tegen_rendezvous_requests_total{action="create",code="201",api="etcd-v2"} 2`,
-		`tegen_rendezvous_requests_total{action="COMPARE_SET",code="",api="c10d"} 1`,
-		`tegen_rendezvous_runs{api="etcd-v2"} 1`, `tegen_rendezvous_runs{api="c10d"} 1`, `tegen_rendezvous_connections{api="c10d"} 1`,
-		`tegen_rendezvous_keys{api="c10d"} 1`, `tegen_rendezvous_unsent_bytes{api="c10d"} 0`, `tegen_rendezvous_ready 1`, "tegen_rendezvous_store_full 0", `tegen_rendezvous_waits{api="etcd-v2"} 0`, "tegen_rendezvous_build_info{",
+		`tegen_rendezvous_requests_total{action="create",api="etcd-v2",code="201"} 2`,
+		`tegen_rendezvous_requests_total{action="COMPARE_SET",api="c10d",code=""} 1`,
+		`tegen_rendezvous_runs{api="etcd-v2"} 1`, `tegen_rendezvous_runs{api="c10d"} 1`,
+		`tegen_rendezvous_connections{api="c10d"} 1`,
+		`tegen_rendezvous_keys{api="c10d"} 1`, `tegen_rendezvous_unsent_bytes{api="c10d"} 0`,
+		`tegen_rendezvous_ready 1`, "tegen_rendezvous_store_full 0", `tegen_rendezvous_waits{api="etcd-v2"} 0`,
+		"tegen_rendezvous_build_info{",
 		`tegen_rendezvous_request_seconds_count{action="create",api="etcd-v2"} 2`,
 	} {
 		if !strings.Contains(expect(t, http.StatusOK, code, body), line) {
@@ -373,7 +377,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--store=etcd"}, exitUsage, "--store=etcd needs --endpoints"},
 		{[]string{"serve", "--endpoints=a"}, exitUsage, "are for --store=etcd"},
 		{[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root"}, exitUsage, "--user needs a password"},
-		{[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root", "--password-file=none"}, exitError, "reading the password for etcd: open none"},
+		{[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root", "--password-file=none"}, exitError,
+			"reading the password for etcd: open none"},
 		{[]string{"serve", "--listen-client=", "--listen-c10d="}, exitUsage, "there is nothing to serve"},
 		{[]string{"serve", "--tls-cert=a"}, exitUsage, "a certificate needs its key"},
 		{[]string{"serve", "--tls-client-ca=a"}, exitUsage, "a server that has its own"},
@@ -392,7 +397,8 @@ func TestUsage(t *testing.T) {
 	}
 	t.Setenv("TEGEN_RENDEZVOUS_RUN_TTL", "long")
 	var msg bytes.Buffer
-	if code := run([]string{"serve"}, nil, io.Discard, &msg); code != exitUsage || !strings.Contains(msg.String(), "TEGEN_RENDEZVOUS_RUN_TTL: ") {
+	if code := run([]string{"serve"}, nil, io.Discard, &msg); code != exitUsage ||
+		!strings.Contains(msg.String(), "TEGEN_RENDEZVOUS_RUN_TTL: ") {
 		t.Errorf("code %d, %q", code, msg.String())
 	}
 }
@@ -407,7 +413,8 @@ func TestHelp(t *testing.T) {
 		{"__complete serve --store e", "embedded\netcd\n"},
 	} {
 		var out, msg bytes.Buffer
-		if code := run(strings.Fields(c.args), strings.NewReader(""), &out, &msg); code != exitOK || !strings.Contains(out.String(), c.want) {
+		if code := run(strings.Fields(c.args), strings.NewReader(""), &out, &msg); code != exitOK ||
+			!strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: code %d, %s%s", c.args, code, out.String(), msg.String())
 		}
 	}

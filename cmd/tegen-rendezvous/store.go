@@ -25,7 +25,8 @@ func newStoreCmd(s streams) *cobra.Command {
 				return usagef("reading the quota: %w", err)
 			}
 			encoding := zap.NewProductionEncoderConfig()
-			log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoding), zapcore.Lock(zapcore.AddSync(s.err)), zap.WarnLevel))
+			log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoding), zapcore.Lock(zapcore.AddSync(s.err)),
+				zap.WarnLevel))
 			return store.Main(store.Embedded{Dir: args[0], Listen: args[1], Quota: quota, Log: log}, s.in, s.out)
 		},
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tutorial is what the launcher of the torchelastic tutorial's image makes of its environment. It is older than torchrun:
-// it reads these names and no PET_ (examples/imagenet/main.py of pytorch/elastic at f8d2b6b).
+// tutorial is what the launcher of the torchelastic tutorial's image makes of its environment. It is older than
+// torchrun: it reads these names and no PET_ (examples/imagenet/main.py of pytorch/elastic at f8d2b6b).
 type tutorial struct{ endpoint, id, least, most string }
 
 func readAsTutorial(env []renderedVariable) tutorial {
@@ -33,15 +33,18 @@ func readAsTutorial(env []renderedVariable) tutorial {
 
 // url is how it names the rendezvous, and what the tutorial prints of it.
 func (r tutorial) url() string {
-	return "etcd://" + r.endpoint + "/" + r.id + "?min_workers=" + r.least + "&max_workers=" + r.most + "&last_call_timeout=5"
+	return "etcd://" + r.endpoint + "/" + r.id + "?min_workers=" + r.least + "&max_workers=" + r.most +
+		"&last_call_timeout=5"
 }
 
-// TestRenderedTutorial: every worker with the image's own entrypoint is told where to meet under the names that it reads.
+// TestRenderedTutorial: every worker with the image's own entrypoint is told where to meet under the names that it
+// reads.
 func TestRenderedTutorial(t *testing.T) {
 	for fixture, want := range map[string]string{
-		"imagenet":       "etcd://etcd:2379/imagenet?min_workers=1&max_workers=3&last_call_timeout=5",
-		"classy-vision":  "etcd://etcd:2379/classy-vision-2?min_workers=1&max_workers=3&last_call_timeout=5",
-		"companion-pods": "etcd://imagenet-companion-rendezvous:2379/imagenet-companion?min_workers=1&max_workers=3&last_call_timeout=5",
+		"imagenet":      "etcd://etcd:2379/imagenet?min_workers=1&max_workers=3&last_call_timeout=5",
+		"classy-vision": "etcd://etcd:2379/classy-vision-2?min_workers=1&max_workers=3&last_call_timeout=5",
+		"companion-pods": "etcd://imagenet-companion-rendezvous:2379/imagenet-companion" +
+			"?min_workers=1&max_workers=3&last_call_timeout=5",
 	} {
 		workers := 0
 		for _, pod := range renderedPods(t, filepath.Join("..", "..", "golden", fixture, "base.yaml")) {

@@ -107,7 +107,8 @@ func ranks(agents []*member, size int) (all []string) {
 	for _, a := range agents {
 		for line := range strings.Lines(a.String()) {
 			var prefix, rank, of, restarts int
-			if n, _ := fmt.Sscanf(line, "[%d] rank %d of %d restart %d", &prefix, &rank, &of, &restarts); n == 4 && of == size && prefix == rank && restarts == 0 {
+			if n, _ := fmt.Sscanf(line, "[%d] rank %d of %d restart %d", &prefix, &rank, &of, &restarts); n == 4 &&
+				of == size && prefix == rank && restarts == 0 {
 				all = append(all, fmt.Sprint(rank))
 			}
 		}
@@ -144,11 +145,14 @@ func TestWorldGoesOnWithoutAnAgent(t *testing.T) {
 			if runtime.GOOS != "linux" && c.signal == syscall.SIGKILL {
 				t.Skip("only Linux ends the workers of an agent that was killed")
 			}
-			script := `echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"; if [ $WORLD_SIZE = 6 ]; then exec sleep 60; fi`
+			script := `echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"
+				if [ $WORLD_SIZE = 6 ]; then exec sleep 60; fi`
 			agents := make([]*member, 3)
 			for i := range agents {
-				agents[i] = startMember(t, nil, "run", "--nnodes=2:3", "--nproc-per-node=2", "--rdzv-backend="+c.backend, "--rdzv-endpoint="+c.endpoint,
-					"--rdzv-id="+strings.ReplaceAll(name, ", ", "-"), "--rdzv-conf=join_timeout=45,last_call_timeout=1,ttl=2", "--monitor-interval=0.5",
+				agents[i] = startMember(t, nil, "run", "--nnodes=2:3", "--nproc-per-node=2",
+					"--rdzv-backend="+c.backend, "--rdzv-endpoint="+c.endpoint,
+					"--rdzv-id="+strings.ReplaceAll(name, ", ", "-"),
+					"--rdzv-conf=join_timeout=45,last_call_timeout=1,ttl=2", "--monitor-interval=0.5",
 					"--", "sh", "-c", script)
 			}
 			awaitRanks(t, agents, 6)

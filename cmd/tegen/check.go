@@ -31,11 +31,11 @@ environment variable.
 Objects that exist in the cluster already are listed on the workload that needs
 them, in the annotation tegen.dev/expects: "Secret/token, Service/mlflow".
 
-An API server drops every field of a custom resource that the kind's
-CustomResourceDefinition does not list, and says nothing. With --crds DIR, check
+An API server silently drops every field of a custom resource that the kind's
+CustomResourceDefinition does not list. With --crds DIR, check
 reads the definitions in the YAML files of a directory, v1 or v1beta1, and reports
 each field that would be dropped or refused. Where several files define one kind,
-each is asked. Custom resources that no file is for are noted; rules in CEL
+all of them are checked. Custom resources without a definition are noted; rules in CEL
 (x-kubernetes-validations) are not evaluated.
 
 A directory stands for every .yaml, .yml and .json file in it and below, less the
@@ -72,7 +72,7 @@ func runCheck(s streams, files []string, definitions string) error {
 	if err != nil {
 		return err
 	}
-	if len(objects) == 0 { // what an earlier program of a pipe failed to print must not pass
+	if len(objects) == 0 { // an earlier program of the pipe may have failed
 		return errors.New("nothing to check: there is no object in the input")
 	}
 	broken := render.Broken("", refs.Check(objects))
@@ -97,7 +97,7 @@ func runCheck(s streams, files []string, definitions string) error {
 	return errors.Join(errs...)
 }
 
-// few are the first of many names.
+// few is a text of the first of many names.
 func few(names []string) string {
 	const enough = 3
 	if len(names) <= enough {
@@ -111,7 +111,7 @@ func filesBelow(names []string) ([]string, error) {
 	var out []string
 	for _, name := range names {
 		if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
-			out = append(out, name) // what is not there, reading it tells
+			out = append(out, name) // reading reports what does not exist
 			continue
 		}
 		before := len(out)
@@ -137,7 +137,8 @@ func filesBelow(names []string) ([]string, error) {
 	return out, nil
 }
 
-// isManifest knows a file, or a link to one, that kubectl would take from a directory and that is not for kustomize.
+// isManifest says whether a path is a file, or a link to one, that kubectl would read from a directory and that is no
+// kustomization.
 func isManifest(path string) bool {
 	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) ||
 		slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)) {

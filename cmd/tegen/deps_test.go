@@ -21,7 +21,7 @@ func within(path string, roots ...string) bool {
 	})
 }
 
-// TestDeps: the command stays small to install. It talks to no cluster, so nothing of it can.
+// TestDeps: the command stays small to install, and links nothing that could talk to a cluster.
 func TestDeps(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/tegen")
 	list.Dir = root
@@ -46,7 +46,7 @@ func TestDeps(t *testing.T) {
 	}
 }
 
-// imports are what packages may not name themselves; what others link for them is their own matter.
+// imports are the packages that others must not import themselves; indirect imports are allowed.
 var imports = []struct {
 	of, why string
 	never   []string
@@ -170,7 +170,7 @@ func importsOf(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
-// TestWithin holds the rule itself against names that only begin alike.
+// TestWithin: a path that only begins alike is not below a package.
 func TestWithin(t *testing.T) {
 	for path, want := range map[string]bool{
 		"k8s.io/api": true, "k8s.io/api/core/v1": true, "k8s.io/apimachinery": false,

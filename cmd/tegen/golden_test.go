@@ -14,7 +14,7 @@ import (
 // The repository's root: fixtures name their files relative to it, as a person's command line would.
 const root = "../.."
 
-// overlays that every fixture is rendered with; base is none.
+// overlays that every fixture is rendered with; base means without one.
 var overlays = []string{"base", "kind", "eks"}
 
 // overlaid are the fixtures that show what an overlay changes: resources, placement, storage, identity, images, gangs.

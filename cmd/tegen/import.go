@@ -10,12 +10,12 @@ import (
 )
 
 const importLong = `import reads manifests of training jobs, of tegen or of anyone else, and prints the
-TrainingJobs that render to the same objects. It knows Jobs, the bare pods of the
+TrainingJobs that render to the same objects. It reads Jobs, the bare pods of the
 torchelastic tutorial with their Services and etcd, ElasticJobs of TorchElastic and
 of DLRover, PyTorchJobs, TrainJobs with their runtimes, JobSets, Volcano Jobs,
 MXJobs, MxJobs and MPIJobs, also inside an AppWrapper; the workers of JAXJobs,
 TFJobs, PaddleJobs, XGBoostJobs and HyperPodPyTorchJobs; and the claims, volumes,
-PodGroups and ServiceAccounts that stand in the same input.
+PodGroups and ServiceAccounts in the same input.
 
 What was read is compared with what the job renders, field by field. Standard
 error has a line for whatever differs:
@@ -33,7 +33,7 @@ error has a line for whatever differs:
   unread      could not be read
 
 Status, and what clusters and kubectl write into metadata for themselves, is left
-out without a word. "-" reads standard input.
+out without a note. "-" reads standard input.
 
 Exit codes: 0 when every job that was printed can be rendered, whatever was
 dropped; 1 when there was none, or one must be corrected first (a line with error

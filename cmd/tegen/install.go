@@ -18,7 +18,7 @@ const installSchedulerLong = `install scheduler prints what tegen-scheduler need
 restricted pods, a ServiceAccount with the roles of kube-scheduler and two rules
 of its own, its configuration, a NetworkPolicy, a PodDisruptionBudget, and a
 Deployment whose replicas elect one that schedules. Namespaces that Kubernetes
-makes itself, such as kube-system, are not rendered.
+creates, such as kube-system, are not rendered.
 
 --config names a KubeSchedulerConfiguration, "-" standard input, to be used in
 place of the default one, which has the profiles tegen-scheduler and random. Its
@@ -70,7 +70,7 @@ func newInstallSchedulerCmd(s streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Namespace, "namespace", opts.Namespace, "namespace to install into; it is rendered too")
 	flags.StringVar(&opts.Image, "image", opts.Image, "image of tegen-scheduler, with a tag other than latest or a "+
-		"digest; a release of tegen knows its own")
+		"digest; a release of tegen has a default")
 	flags.Int32Var(&opts.Replicas, "replicas", opts.Replicas, "pods, of which one schedules")
 	flags.StringVar(&config, "config", "", "KubeSchedulerConfiguration to use in place of the default one, or - for "+
 		"standard input")

@@ -25,7 +25,7 @@ type streams struct {
 }
 
 func main() {
-	debug.SetGCPercent(200) // short runs: less is collected twice, and 4,000 jobs stay below 200 MB
+	debug.SetGCPercent(200) // less garbage collection in short runs, and 4,000 jobs stay below 200 MB
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNotes: what is no mistake is told on standard error, with a position, and changes neither manifests nor success.
+// TestNotes: a note goes to standard error, with a position, and changes neither manifests nor the exit code.
 func TestNotes(t *testing.T) {
 	const job = `apiVersion: tegen.dev/v1alpha1
 kind: TrainingJob
@@ -25,7 +25,7 @@ spec: {framework: dlrover, target: elasticjob, image: "x:1", command: [python, t
 	}
 }
 
-// TestGangNotes: what is off by default in a cluster is told wherever a gang depends on it, and nowhere else.
+// TestGangNotes: a feature that is off by default in a cluster is noted where a gang depends on it, and nowhere else.
 func TestGangNotes(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
 		"spec: {image: 'x:1', command: [python, train.py], workers: {replicas: 2}, "
@@ -61,7 +61,7 @@ func TestGangNotes(t *testing.T) {
 	}
 }
 
-// TestNoteOfDeadline: what a lost pod leaves behind is told where nothing ends it.
+// TestNoteOfDeadline: pods that a lost pod leaves behind are noted where nothing ends them.
 func TestNoteOfDeadline(t *testing.T) {
 	const job = `apiVersion: tegen.dev/v1alpha1
 kind: TrainingJob
@@ -111,7 +111,7 @@ func TestNoteOfStore(t *testing.T) {
 	}
 }
 
-// noted is what is told of a job, without its place.
+// noted are the notes about a job, without positions.
 func noted(t *testing.T, text string) string {
 	t.Helper()
 	_, msg, code := tegen(text, "vet", "-")
@@ -126,7 +126,7 @@ const (
 	place   = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: laptop}\nspec: "
 )
 
-// TestNoteOfTaken: what an environment takes away of what the author wrote is told, and nothing of what nobody wrote.
+// TestNoteOfTaken: a note names what an environment takes away from the author's own values, and no default.
 func TestNoteOfTaken(t *testing.T) {
 	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, resources: {%}}\n" +
 		place
@@ -153,7 +153,7 @@ func TestNoteOfTaken(t *testing.T) {
 	}
 }
 
-// TestNoteOfChange: what becomes of a new image is told where a reconciler would apply it in vain.
+// TestNoteOfChange: a note says what to do for a new image where the API server refuses the changed object.
 func TestNoteOfChange(t *testing.T) {
 	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, "
 	for more, want := range map[string]string{
@@ -198,7 +198,7 @@ func TestNoteOfScript(t *testing.T) {
 	}
 }
 
-// TestNoteOfImage: images of Docker Hub that are known to lack what is started in them.
+// TestNoteOfImage: images of Docker Hub that lack a program which the job starts.
 func TestNoteOfImage(t *testing.T) {
 	for _, c := range []struct{ image, spec, lacks string }{
 		{"python:3.12-slim", "", "torchrun"},
@@ -235,7 +235,7 @@ func TestNoteOfImage(t *testing.T) {
 	}
 }
 
-// TestNoteOfRun: where two runs of one content have one name, and a store that outlives the job, it is told.
+// TestNoteOfRun: a note says so where two runs of one content have one name and the store outlives the job.
 func TestNoteOfRun(t *testing.T) {
 	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, images: {rendezvous: " +
 		"'r:1'}, "

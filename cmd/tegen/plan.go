@@ -23,8 +23,8 @@ kinds. The inventory is what kubectl prints, as YAML or, several times faster, a
 JSON; "-" reads it from standard input. With Pods in it, a node has what is
 allocatable less the requests of the pods that run on it; pods of this job among
 them keep their places. Cordons, readiness, taints, node selectors and affinity,
-ports of the node, anti-affinity by hostname and the number of pods are heeded as
-the scheduler heeds them. Not looked at: where volumes can be attached, quotas,
+ports of the node, anti-affinity by hostname and the number of pods count as they
+do for the scheduler. Not considered: where volumes can be attached, quotas,
 preemption, and what the output lists as not counted. Several jobs are placed one
 after another. A job of several kinds of pods is placed by a heuristic: where only
 that finds no place, the answer says so.

@@ -72,8 +72,8 @@ func newRenderCmd(s streams) *cobra.Command {
 	return cmd
 }
 
-// checkDirectory refuses what is no directory's name for whoever wrote it: an unset variable of a script, or the format
-// that -o is in kubectl and in plan.
+// checkDirectory refuses names that are meant otherwise: an unset variable of a script, or a format, as -o takes in
+// kubectl and in plan.
 func checkDirectory(dir string) error {
 	switch dir {
 	case "":
@@ -119,7 +119,7 @@ func runRender(s streams, files []string, opts renderOptions) error {
 		if err := tree.Write(ctx, opts.output, out.Bundles, out.Rest); err != nil {
 			return err
 		}
-		if len(files) == 1 { // who renders a tree file by file hears nothing of the others
+		if len(files) == 1 { // a tree that is rendered file by file needs no note about the others
 			return nil
 		}
 		return noteOthers(s, opts.output, out.Bundles)
@@ -127,8 +127,7 @@ func runRender(s streams, files []string, opts renderOptions) error {
 	return stream(s.out, out)
 }
 
-// noteOthers says which jobs' folders lie in a directory beside those that were rendered: one that is gone would go on
-// being applied.
+// noteOthers names the folders of jobs that were not rendered this time: a removed job would go on being applied.
 func noteOthers(s streams, dir string, bundles []render.Bundle) error {
 	others, err := tree.Others(dir, bundles)
 	if err != nil {

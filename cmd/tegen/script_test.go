@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes this binary the program too, under both of its names.
+// TestMain lets this binary stand in for tegen and tegen-fn.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"tegen": main, "tegen-fn": main})
 }
@@ -53,7 +53,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// same compares the times of change of a file and of another, which the script made as its mark.
+// same compares the modification times of two files.
 func same(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: same FILE OTHER")

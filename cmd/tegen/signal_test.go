@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestSignals: a render that is told to end ends with words, and has written nothing. It is caught while it waits for
+// TestSignals: a render that gets SIGTERM prints an error and writes nothing. It is caught while it waits for
 // another's write to end; what becomes of one that has begun is shown with package tree.
 func TestSignals(t *testing.T) {
 	dir := t.TempDir()

@@ -25,7 +25,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestNamesOfFiles: a file's name neither reaches the terminal as commands nor looks like another message.
+// TestNamesOfFiles: a file's name neither controls the terminal nor looks like another message.
 func TestNamesOfFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a\x1b[2J\nb.yaml:1:1: spec: forged.yaml")
 	if err := os.WriteFile(name, []byte("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n"+

@@ -1,6 +1,6 @@
 // Command notice writes to standard output the licences and notices of every module that is linked into a program of
-// this repository, of what these took from others, and of Go itself, as those who made them ask of who hands the program on. In go packages, out comes
-// the NOTICE of their image. It fails over a module without a licence.
+// this repository, of what these took from others, and of Go itself, as those who made them ask of who hands the
+// program on. In go packages, out comes the NOTICE of their image. It fails over a module without a licence.
 package main
 
 import (
@@ -45,7 +45,8 @@ func notice(packages []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	listed, err := run(append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}\t{{.Dir}}"}, packages...)...)
+	listed, err := run(append([]string{"list", "-deps", "-f",
+		"{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}\t{{.Dir}}"}, packages...)...)
 	if err != nil {
 		return "", err
 	}
@@ -80,8 +81,8 @@ func notice(packages []string) (string, error) {
 	return out.String(), nil
 }
 
-// goTexts adds Go's licence. Distributions put the files of a package for people elsewhere than what is compiled, which is
-// then a folder or a link below them.
+// goTexts adds Go's licence. Distributions put the files of a package for people elsewhere than what is compiled, which
+// is then a folder or a link below them.
 func (m *module) goTexts(out *strings.Builder) error {
 	err := m.texts(out)
 	if err == nil {
@@ -99,8 +100,8 @@ func (m *module) goTexts(out *strings.Builder) error {
 
 var licence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// texts adds what a module says of its licence, in its root and in the folders from there to each package that is linked:
-// what was taken from others has a licence of its own.
+// texts adds what a module says of its licence, in its root and in the folders from there to each package that is
+// linked: what was taken from others has a licence of its own.
 func (m *module) texts(out *strings.Builder) error {
 	folders := map[string]bool{m.root: true}
 	for _, folder := range m.folders {

@@ -15,17 +15,21 @@ func TestNotice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"==== Go, LICENSE", "==== cuelang.org/go v", "==== github.com/spf13/cobra v", "==== k8s.io/api v"} {
+	for _, want := range []string{"==== Go, LICENSE", "==== cuelang.org/go v", "==== github.com/spf13/cobra v",
+		"==== k8s.io/api v"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	for _, taken := range []string{"k8s.io/apimachinery", "k8s.io/utils", "k8s.io/kube-openapi"} { // with a licence of its own in a folder
-		if !regexp.MustCompile("(?m)^==== " + regexp.QuoteMeta(taken) + " v[^,]*, .*third_party/.*/LICENSE").MatchString(text) {
+	// With a licence of its own in a folder.
+	for _, taken := range []string{"k8s.io/apimachinery", "k8s.io/utils", "k8s.io/kube-openapi"} {
+		if !regexp.MustCompile("(?m)^==== " + regexp.QuoteMeta(taken) + " v[^,]*, .*third_party/.*/LICENSE").
+			MatchString(text) {
 			t.Errorf("no licence of what %s took from others", taken)
 		}
 	}
-	if heads := regexp.MustCompile("(?m)^==== .*$").FindAllString(text, -1); len(slices.Compact(slices.Sorted(slices.Values(heads)))) < len(heads) {
+	if heads := regexp.MustCompile("(?m)^==== .*$").FindAllString(text,
+		-1); len(slices.Compact(slices.Sorted(slices.Values(heads)))) < len(heads) {
 		t.Error("a licence stands there twice")
 	}
 	for _, foreign := range []string{"==== " + own, "==== k8s.io/kubernetes ", "==== go.etcd.io/etcd/server"} {
@@ -47,7 +51,8 @@ func TestImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := filepath.Base(filepath.Dir(file))
-		for _, want := range []string{"go run ./images/notice ./cmd/" + name + " >/NOTICE", "COPY --from=build /NOTICE /src/LICENSE /", "ARG GO="} {
+		for _, want := range []string{"go run ./images/notice ./cmd/" + name + " >/NOTICE",
+			"COPY --from=build /NOTICE /src/LICENSE /", "ARG GO="} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: no %q", file, want)
 			}
@@ -71,7 +76,8 @@ func TestGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"own/LICENSE": "as you like", "own/libexec/src/a/LICENSE": "from elsewhere"} {
+	for name, text := range map[string]string{"own/LICENSE": "as you like",
+		"own/libexec/src/a/LICENSE": "from elsewhere"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -81,12 +87,16 @@ func TestGo(t *testing.T) {
 	}
 	for _, root := range []string{"own", "own/libexec", "root"} {
 		var out strings.Builder
-		m := module{name: "Go", root: filepath.Join(dir, root), folders: []string{filepath.Join(dir, "own/libexec/src/a")}}
-		if err := m.goTexts(&out); err != nil || !strings.HasPrefix(out.String(), "==== Go, LICENSE\n\nas you like\n\n") || strings.Count(out.String(), "from elsewhere") > 1 {
+		m := module{name: "Go", root: filepath.Join(dir, root),
+			folders: []string{filepath.Join(dir, "own/libexec/src/a")}}
+		if err := m.goTexts(&out); err != nil ||
+			!strings.HasPrefix(out.String(), "==== Go, LICENSE\n\nas you like\n\n") ||
+			strings.Count(out.String(), "from elsewhere") > 1 {
 			t.Errorf("%s: %v, %q", root, err, out.String())
 		}
 	}
-	if err := (&module{name: "Go", root: filepath.Join(dir, "none/lib/go")}).goTexts(&strings.Builder{}); err == nil || !strings.Contains(err.Error(), "comes without its licence") {
+	if err := (&module{name: "Go", root: filepath.Join(dir, "none/lib/go")}).goTexts(&strings.Builder{}); err == nil ||
+		!strings.Contains(err.Error(), "comes without its licence") {
 		t.Errorf("got %v", err)
 	}
 }

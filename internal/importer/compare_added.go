@@ -7,7 +7,8 @@ import (
 )
 
 // internalVariables are variables that tegen sets for its own use, and what says the same as another field.
-var internalVariables = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
+var internalVariables = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|` +
+	`TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
 
 // addedText lists in one line what a job renders beyond what was there, less what changes no behaviour.
 func (d *draft) addedText(o *object, all []gap) string {
@@ -17,7 +18,8 @@ func (d *draft) addedText(o *object, all []gap) string {
 		path := g.steps()
 		last := g.path[len(g.path)-1]
 		switch {
-		case slices.Contains(path, "labels") && (reserved(last.name) || isGangKey(last.name)), slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
+		case slices.Contains(path, "labels") && (reserved(last.name) || isGangKey(last.name)),
+			slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
 		case strings.HasPrefix(last.value, "PET_"):
 			if !d.torchSet[last.value] {
 				torchrun = append(torchrun, torchVariable(g))

@@ -13,7 +13,8 @@ func applyDefaults(object tree) {
 		}
 	case "Job":
 		setMissing(v.at("spec").mapping(), tree{
-			"backoffLimit": int64(6), "completionMode": "NonIndexed", "suspend": false, "parallelism": int64(1), "manualSelector": false,
+			"backoffLimit": int64(6), "completionMode": "NonIndexed", "suspend": false,
+			"parallelism": int64(1), "manualSelector": false,
 			"podReplacementPolicy": "TerminatingOrFailed",
 		})
 	case "PyTorchJob", "MPIJob", "MXJob":
@@ -62,8 +63,9 @@ func defaultPods(value any) {
 
 func defaultPod(pod tree) {
 	setMissing(pod, tree{
-		"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler", "terminationGracePeriodSeconds": int64(30),
-		"enableServiceLinks": true, "automountServiceAccountToken": true, "hostNetwork": false, "hostPID": false, "hostIPC": false,
+		"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
+		"terminationGracePeriodSeconds": int64(30), "enableServiceLinks": true,
+		"automountServiceAccountToken": true, "hostNetwork": false, "hostPID": false, "hostIPC": false,
 	})
 	accountName(pod)
 	setMissing(pod, tree{"serviceAccountName": "default"})
@@ -86,10 +88,12 @@ func defaultContainer(c view) {
 	}
 	policy := "IfNotPresent"
 	image := c.at("image").text()
-	if tag := image[strings.LastIndex(image, "/")+1:]; !strings.ContainsAny(tag, ":@") || strings.HasSuffix(tag, ":latest") {
+	if tag := image[strings.LastIndex(image, "/")+1:]; !strings.ContainsAny(tag, ":@") ||
+		strings.HasSuffix(tag, ":latest") {
 		policy = "Always"
 	}
-	setMissing(c.mapping(), tree{"imagePullPolicy": policy, "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"})
+	setMissing(c.mapping(), tree{"imagePullPolicy": policy, "terminationMessagePath": "/dev/termination-log",
+		"terminationMessagePolicy": "File"})
 	for _, p := range c.at("ports").items() {
 		setMissing(p.mapping(), tree{"protocol": "TCP"})
 	}
@@ -103,7 +107,8 @@ func defaultContainer(c view) {
 		setMissing(requests, limits)
 	}
 	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
-		setMissing(c.at(probe).mapping(), tree{"timeoutSeconds": int64(1), "periodSeconds": int64(10), "successThreshold": int64(1), "failureThreshold": int64(3)})
+		setMissing(c.at(probe).mapping(), tree{"timeoutSeconds": int64(1), "periodSeconds": int64(10),
+			"successThreshold": int64(1), "failureThreshold": int64(3)})
 	}
 	for _, e := range c.at("env").items() {
 		setMissing(e.at("valueFrom", "fieldRef").mapping(), tree{"apiVersion": "v1"})

@@ -8,9 +8,9 @@ import (
 
 // mergeKeys are what items of lists are told apart by, as strategic merging does; other lists are one value.
 var mergeKeys = map[string][]string{
-	"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"}, "imagePullSecrets": {"name"},
-	"volumeMounts": {"mountPath"}, "ports": {"containerPort", "port"}, "replicatedJobs": {"name"}, "tasks": {"name"},
-	"replicaSpecs": {"mxReplicaType"},
+	"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"},
+	"imagePullSecrets": {"name"}, "volumeMounts": {"mountPath"}, "ports": {"containerPort", "port"},
+	"replicatedJobs": {"name"}, "tasks": {"name"}, "replicaSpecs": {"mxReplicaType"},
 }
 
 func diffList(have []any, want any, at []step) (out []gap) {

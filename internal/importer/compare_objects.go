@@ -66,23 +66,28 @@ func diffTree(have tree, want any, at []step) (out []gap) {
 }
 
 // atomicFields are mappings of which a part alone tells nobody anything.
-var atomicFields = map[string]bool{"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true, "readinessProbe": true, "startupProbe": true, "lifecycle": true}
+var atomicFields = map[string]bool{"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true,
+	"readinessProbe": true, "startupProbe": true, "lifecycle": true}
 
-// emptyIsUnset are fields that say nothing where they are empty. Anywhere else an empty value says something that its absence
-// does not: plugins.ssh: [] asks Volcano for ssh.
+// emptyIsUnset are fields that say nothing where they are empty. Anywhere else an empty value says something that its
+// absence does not: plugins.ssh: [] asks Volcano for ssh.
 var emptyIsUnset = map[string]bool{
-	"metadata": true, "labels": true, "annotations": true, "finalizers": true, "ownerReferences": true, "spec": true, "template": true,
-	"resources": true, "limits": true, "requests": true, "securityContext": true, "nodeSelector": true, "affinity": true, "tolerations": true,
-	"env": true, "envFrom": true, "command": true, "args": true, "ports": true, "volumes": true, "volumeMounts": true, "volumeDevices": true,
-	"imagePullSecrets": true, "initContainers": true, "hostAliases": true, "schedulingGates": true, "topologySpreadConstraints": true,
-	"strategy": true, "updateStrategy": true, "runPolicy": true, "policies": true, "parameters": true, "mountOptions": true,
-	"value": true, "subPath": true, "namespace": true, "schedulerName": true, "priorityClassName": true, "nodeName": true, "hostname": true,
-	"subdomain": true, "serviceAccountName": true, "serviceAccount": true, "medium": true, "imagePullPolicy": true, "workingDir": true,
-	"key": true, "operator": true, "effect": true, "name": true, "image": true, "volumeName": true, "queue": true, "priorityClass": true,
+	"metadata": true, "labels": true, "annotations": true, "finalizers": true, "ownerReferences": true,
+	"spec": true, "template": true, "resources": true, "limits": true, "requests": true,
+	"securityContext": true, "nodeSelector": true, "affinity": true, "tolerations": true, "env": true,
+	"envFrom": true, "command": true, "args": true, "ports": true, "volumes": true,
+	"volumeMounts": true, "volumeDevices": true, "imagePullSecrets": true, "initContainers": true,
+	"hostAliases": true, "schedulingGates": true, "topologySpreadConstraints": true, "strategy": true,
+	"updateStrategy": true, "runPolicy": true, "policies": true, "parameters": true,
+	"mountOptions": true, "value": true, "subPath": true, "namespace": true, "schedulerName": true,
+	"priorityClassName": true, "nodeName": true, "hostname": true, "subdomain": true,
+	"serviceAccountName": true, "serviceAccount": true, "medium": true, "imagePullPolicy": true,
+	"workingDir": true, "key": true, "operator": true, "effect": true, "name": true, "image": true,
+	"volumeName": true, "queue": true, "priorityClass": true,
 }
 
-// emptyHasMeaning says whether an empty value at a place says something that its absence does not. The keys of labels and
-// the like are anyone's, and an item of a list is there, whatever is in it.
+// emptyHasMeaning says whether an empty value at a place says something that its absence does not. The keys of labels
+// and the like are anyone's, and an item of a list is there, whatever is in it.
 func emptyHasMeaning(at []step) bool {
 	n := len(at)
 	if n == 0 {
@@ -123,7 +128,8 @@ func gaps(o *object, counterpart tree) []gap {
 	}
 	return slices.DeleteFunc(out, func(g gap) bool {
 		steps := g.steps()
-		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" && sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
+		if len(steps) == 2 && steps[0] == "metadata" && steps[1] == "namespace" &&
+			sameNamespace(fmt.Sprint(g.have), fmt.Sprint(g.want)) {
 			return true
 		}
 		return g.want == fallbacks["spec.image"] || o.isTranslated(steps)

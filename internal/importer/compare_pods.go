@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// alignPods walks two objects side by side to their pod specs, and makes those comparable: the container that trains has
-// one name in both, and a mount brings the volume that it mounts, whose name is the pod's own affair.
+// alignPods walks two objects side by side to their pod specs, and makes those comparable: the container that trains
+// has one name in both, and a mount brings the volume that it mounts, whose name is the pod's own affair.
 func alignPods(have, want any, field string) {
 	switch h := have.(type) {
 	case tree:
@@ -84,7 +84,8 @@ func accountName(pod tree) {
 func alignOperators(have, want tree) {
 	others := view{value: want}.at("tolerations").items()
 	for i, t := range (view{value: have}).at("tolerations").items() {
-		if i >= len(others) || others[i].mapping() == nil || cmp.Or(others[i].at("operator").text(), "Equal") != "Equal" {
+		if i >= len(others) || others[i].mapping() == nil ||
+			cmp.Or(others[i].at("operator").text(), "Equal") != "Equal" {
 			continue
 		}
 		switch t.at("operator").value {

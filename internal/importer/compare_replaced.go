@@ -2,8 +2,8 @@ package importer
 
 import "slices"
 
-// replaceWith says that something else takes an object's place. replacement is that in the object's own form, asked for once all is
-// rendered; nil where nothing does.
+// replaceWith says that something else takes an object's place. replacement is that in the object's own form, asked for
+// once all is rendered; nil where nothing does.
 func (o *object) replaceWith(why string, replacement func() tree) {
 	o.replacedBy, o.replacement = why, replacement
 	for _, v := range []view{o.view().at("apiVersion"), o.view().at("kind"), o.view().at("metadata", "name")} {

@@ -13,8 +13,10 @@ func (d *draft) counterparts() []tree {
 	for i, o := range d.workload {
 		for j, r := range d.objects {
 			v := view{value: r}
-			same := v.at("kind").text() == strings.TrimPrefix(o.gvk.Kind, "Cluster") && strings.HasPrefix(v.at("apiVersion").text(), o.gvk.Group) && !used[j]
-			if same && !slices.Contains([]string{"prefetch", "keygen"}, v.at("metadata", "labels", "app.kubernetes.io/component").text()) {
+			same := v.at("kind").text() == strings.TrimPrefix(o.gvk.Kind, "Cluster") &&
+				strings.HasPrefix(v.at("apiVersion").text(), o.gvk.Group) && !used[j]
+			if same && !slices.Contains([]string{"prefetch", "keygen"},
+				v.at("metadata", "labels", "app.kubernetes.io/component").text()) {
 				out[i], used[j] = r, true
 				break
 			}
@@ -33,7 +35,8 @@ func (d *draft) compare(refused map[string]string) {
 			continue
 		}
 		if counterpart == nil {
-			d.notes = append(d.notes, o.note(Dropped, "nothing could be rendered to compare it with: correct the job and render it"))
+			d.notes = append(d.notes,
+				o.note(Dropped, "nothing could be rendered to compare it with: correct the job and render it"))
 			continue
 		}
 		for _, g := range gaps(o, counterpart) {
@@ -49,7 +52,8 @@ func (d *draft) compare(refused map[string]string) {
 			}
 			note := g.note(o, why)
 			if namesContainer(g.path) && g.want != nil {
-				note.Verdict, note.Why = Translated, fmt.Sprintf("what runs is the same in a container called %v", g.want)
+				note.Verdict, note.Why = Translated, fmt.Sprintf("what runs is the same in a container called %v",
+					g.want)
 			}
 			d.notes = append(d.notes, note)
 		}

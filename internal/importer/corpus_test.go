@@ -32,7 +32,8 @@ func prepared(text []byte) []byte {
 	text = imageLine.ReplaceAllFunc(text, func(line []byte) []byte {
 		m := imageLine.FindSubmatch(line)
 		image := string(m[2])
-		if strings.ContainsAny(image, "$@<{") || strings.Contains(image[strings.LastIndex(image, "/")+1:], ":") && !strings.HasSuffix(image, ":latest") {
+		if strings.ContainsAny(image, "$@<{") || strings.Contains(image[strings.LastIndex(image, "/")+1:], ":") &&
+			!strings.HasSuffix(image, ":latest") {
 			return line
 		}
 		return []byte(string(m[1]) + strings.TrimSuffix(image, ":latest") + ":v1")
@@ -89,7 +90,8 @@ func TestCorpus(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%s%d files: %d refused, %d that render, %d of them with nothing lost", table.String(), len(files), refused, valid, strict)
+	t.Logf("%s%d files: %d refused, %d that render, %d of them with nothing lost", table.String(), len(files), refused,
+		valid, strict)
 	if refused >= 5 {
 		t.Errorf("%d of %d files are refused", refused, len(files))
 	}
@@ -156,15 +158,17 @@ func losses(t *testing.T, text []byte, kept string, notes []importer.Note) (out 
 	return out
 }
 
-// lostWords are those of a program's word, or of a shell's text, that no job has and no note shows: that a line says what
-// became of the program tells of none of its words. An option that became a field is shown by its name.
+// lostWords are those of a program's word, or of a shell's text, that no job has and no note shows: that a line says
+// what became of the program tells of none of its words. An option that became a field is shown by its name.
 func lostWords(path, value, kept string, notes []importer.Note) (out []string) {
 	for _, word := range strings.Fields(value) {
 		word = strings.Trim(word, `"';\`)
 		name, _, _ := strings.Cut(strings.ReplaceAll(word, "_", "-"), "=")
 		fromController := slices.ContainsFunc(notes, func(n importer.Note) bool {
-			goes := n.Verdict == importer.Changed || n.Verdict == importer.Dropped || n.Verdict == importer.Beside || n.Field == "" && n.Verdict == importer.Translated
-			return strings.Contains(n.Why, word) || strings.Contains(n.Why, name) || strings.Contains(n.Value, word) || goes && strings.HasPrefix(path, n.Field)
+			goes := n.Verdict == importer.Changed || n.Verdict == importer.Dropped || n.Verdict == importer.Beside ||
+				n.Field == "" && n.Verdict == importer.Translated
+			return strings.Contains(n.Why, word) || strings.Contains(n.Why, name) || strings.Contains(n.Value, word) ||
+				goes && strings.HasPrefix(path, n.Field)
 		})
 		if !strings.Contains(kept, word) && !fromController {
 			out = append(out, word)
@@ -188,8 +192,10 @@ var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 func reportsPath(notes []importer.Note, kind, path string) bool {
 	return slices.ContainsFunc(notes, func(n importer.Note) bool {
-		whole := n.Field == "" && (n.Verdict == importer.Beside || n.Verdict == importer.Dropped || n.Verdict == importer.Translated) && strings.HasPrefix(n.Object, kind)
-		return whole || n.Field != "" && n.Verdict != importer.Added && (strings.HasPrefix(path, n.Field) || strings.HasPrefix(n.Field, path))
+		whole := n.Field == "" && (n.Verdict == importer.Beside || n.Verdict == importer.Dropped ||
+			n.Verdict == importer.Translated) && strings.HasPrefix(n.Object, kind)
+		return whole || n.Field != "" && n.Verdict != importer.Added &&
+			(strings.HasPrefix(path, n.Field) || strings.HasPrefix(n.Field, path))
 	})
 }
 

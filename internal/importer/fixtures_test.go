@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 // and settings of those that fetch.
 var unread = map[string]bool{"roles-companion": true, "roles-etcd": true}
 
-// TestFixtures holds the promise of import against every job that the project shows: what a fixture renders is imported,
-// and the imported jobs render the same bytes, with nothing lost and nothing to say.
+// TestFixtures holds the promise of import against every job that the project shows: what a fixture renders is
+// imported, and the imported jobs render the same bytes, with nothing lost and nothing to say.
 func TestFixtures(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/valid/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -58,7 +58,8 @@ func TestFixtures(t *testing.T) {
 			for _, place := range differences(t, string(want), string(got)) {
 				t.Errorf("%s; internal/importer must read this field of what is rendered", place)
 			}
-			t.Errorf("imported as\n%s(-rendered +rendered after import):\n%s", out.YAML, cmp.Diff(string(want), string(got)))
+			t.Errorf("imported as\n%s(-rendered +rendered after import):\n%s", out.YAML,
+				cmp.Diff(string(want), string(got)))
 		})
 	}
 }
@@ -66,7 +67,8 @@ func TestFixtures(t *testing.T) {
 // TestDifferences: the message of a failed round trip shows each place that differs, and where in a long value.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
-	const before = "kind: A\nmetadata: {name: x}\nspec: {a: 1, list: [{p: 1}, {p: 2}], text: %s1}\n---\nkind: B\nmetadata: {name: y}\n"
+	const before = "kind: A\nmetadata: {name: x}\nspec: {a: 1, list: [{p: 1}, {p: 2}], text: %s1}\n---\nkind: " +
+		"B\nmetadata: {name: y}\n"
 	const after = "kind: A\nmetadata: {name: x}\nspec: {b: 1, list: [{p: 1}, {p: 3}], text: %s2}\n"
 	long := strings.Repeat("abcdefghij", 30)
 	got := differences(t, fmt.Sprintf(before, long), fmt.Sprintf(after, long))

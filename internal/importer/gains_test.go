@@ -14,10 +14,13 @@ import (
 // TestGains: the search finds what was put in, and not what a line tells of.
 func TestGains(t *testing.T) {
 	t.Parallel()
-	const bare = "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, command: [python, t.py]}]}}}}}\n"
-	const more = "kind: PyTorchJob\nspec: {runPolicy: {backoffLimit: 6}, pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, args: [t.py, --fast], command: [python]}]}}}}}\n"
+	const bare = "kind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: " +
+		"pytorch, command: [python, t.py]}]}}}}}\n"
+	const more = "kind: PyTorchJob\nspec: {runPolicy: {backoffLimit: 6}, pytorchReplicaSpecs: {Worker: {template: " +
+		"{spec: {containers: [{name: pytorch, args: [t.py, --fast], command: [python]}]}}}}}\n"
 	found := gains(t, bare, more, nil)
-	want := []string{"spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].args[1]: --fast", "spec.runPolicy.backoffLimit: 6"}
+	want := []string{"spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].args[1]: --fast",
+		"spec.runPolicy.backoffLimit: 6"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -30,18 +33,20 @@ func TestGains(t *testing.T) {
 // TestLostWords: a line about a program hides none of its words.
 func TestLostWords(t *testing.T) {
 	t.Parallel()
-	moved := []importer.Note{{Field: "spec.command", Verdict: importer.Translated, Why: "of torchrun's options, --nnodes became a field"}}
+	moved := []importer.Note{{Field: "spec.command", Verdict: importer.Translated,
+		Why: "of torchrun's options, --nnodes became a field"}}
 	got := lostWords("spec.command[2]", "torchrun --nnodes=2 --fast t.py", "args: [t.py], torchrun", moved)
 	if diff := cmp.Diff([]string{"--fast"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got = lostWords("spec.command[2]", "--fast", "", []importer.Note{{Field: "spec.command", Verdict: importer.Changed}}); got != nil {
+	if got = lostWords("spec.command[2]", "--fast", "", []importer.Note{{Field: "spec.command",
+		Verdict: importer.Changed}}); got != nil {
 		t.Errorf("what was changed is reported: %v", got)
 	}
 }
 
-// gains are the values that jobs render in pods and policies, that their source has not under the same key, and of which
-// no note tells. Like losses it compares no objects: the two look at the same from both sides.
+// gains are the values that jobs render in pods and policies, that their source has not under the same key, and of
+// which no note tells. Like losses it compares no objects: the two look at the same from both sides.
 func gains(t *testing.T, source, rendered string, notes []importer.Note) (out []string) {
 	t.Helper()
 	had := map[string]bool{}
@@ -51,7 +56,8 @@ func gains(t *testing.T, source, rendered string, notes []importer.Note) (out []
 	for _, object := range documents(t, rendered) {
 		walk(object, "", "", func(path, key, value string) {
 			same := had[wordKey(key)+"="+amount(value)] || wordKey(key) == "word" && strings.Contains(source, value)
-			if within := inPod.FindString(path); within != "" && !same && !changesNothing(path, value) && !reportsGain(notes, path) {
+			if within := inPod.FindString(path); within != "" && !same && !changesNothing(path, value) &&
+				!reportsGain(notes, path) {
 				out = append(out, path+": "+value)
 			}
 		})
@@ -68,11 +74,14 @@ func wordKey(key string) string {
 }
 
 // inPod is where a value changes what runs, how often, and what is left of it.
-var inPod = regexp.MustCompile(`(^|\.)(template\.spec\.(containers|initContainers|volumes|[a-zA-Z]+)|runPolicy|policies|podFailurePolicy|successPolicy|backoffLimit|backoffLimitPerIndex|cleanPodPolicy|maxRetry|ttlSecondsAfterFinished|activeDeadlineSeconds)([.\[]|$)`)
+var inPod = regexp.MustCompile(`(^|\.)(template\.spec\.(containers|initContainers|volumes|[a-zA-Z]+)|runPolicy|` +
+	`policies|podFailurePolicy|successPolicy|backoffLimit|backoffLimitPerIndex|cleanPodPolicy|` +
+	`maxRetry|ttlSecondsAfterFinished|activeDeadlineSeconds)([.\[]|$)`)
 
 // idleGains are rendered values, by path and value, that change nothing where the source does not say them.
 var idleGains = []struct{ path, value, why string }{
-	{`\.name$`, `^(worker|scheduler|server|launcher|main|pytorch|mxnet|dshm|tmp|data-?[0-9]*)$`, "a name that only the pod knows"},
+	{`\.name$`, `^(worker|scheduler|server|launcher|main|pytorch|mxnet|dshm|tmp|data-?[0-9]*)$`,
+		"a name that only the pod knows"},
 	{`\.serviceAccountName$`, `^default$`, "Kubernetes' own"},
 	{`\.(automountServiceAccountToken|enableServiceLinks)$`, `^true$`, "Kubernetes' own"},
 	{`\.restartPolicy$`, `^OnFailure$`, "the operators' own for PyTorchJobs"},
@@ -83,7 +92,8 @@ var idleGains = []struct{ path, value, why string }{
 	{`\.requests\.`, ``, "Kubernetes copies limits"},
 	{`\.imagePullPolicy$`, `^IfNotPresent$`, "Kubernetes' own for an image with a tag"},
 	{`\.securityContext$`, `^\{\}$`, "it says nothing"},
-	{`\.env\[[0-9]+\]\.(name|value)$`, `^(TORCH_DISABLE_SHARE_RDZV_TCP_STORE|1)$`, "of the rendezvous, which a line of what is added names"},
+	{`\.env\[[0-9]+\]\.(name|value)$`, `^(TORCH_DISABLE_SHARE_RDZV_TCP_STORE|1)$`,
+		"of the rendezvous, which a line of what is added names"},
 }
 
 func changesNothing(path, value string) bool {
@@ -113,4 +123,5 @@ func reportsGain(notes []importer.Note, path string) bool {
 }
 
 // everywhere are steps that lead to all of a pod.
-var everywhere = map[string]bool{"spec": true, "template": true, "containers": true, "metadata": true, "name": true, "value": true, "Worker": true, "Master": true, "tasks": true, "replicatedJobs": true}
+var everywhere = map[string]bool{"spec": true, "template": true, "containers": true, "metadata": true, "name": true,
+	"value": true, "Worker": true, "Master": true, "tasks": true, "replicatedJobs": true}

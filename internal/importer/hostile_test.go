@@ -23,11 +23,13 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, place := range []string{"metadata: {name: x, annotations: %s}", "metadata: {name: x}\nextra: %s"} {
 				text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n" + fmt.Sprintf(place, annotations) + `
-spec: {pytorchReplicaSpecs: {Worker: {template: {metadata: {annotations: ` + annotations + `}, spec: {nodeSelector: ` + annotations + `, containers: [{name: pytorch, image: "a/b:1", command: [torchrun, t.py]}]}}}}}
+spec: {pytorchReplicaSpecs: {Worker: {template: {metadata: {annotations: ` + annotations + `}, spec: {nodeSelector: ` +
+					annotations + `, containers: [{name: pytorch, image: "a/b:1", command: [torchrun, t.py]}]}}}}}
 `
 				out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
 				if out.Jobs != 1 || len(out.Notes) == 0 {
-					t.Errorf("%d jobs, %d notes: want one job, and a word about what is in it", out.Jobs, len(out.Notes))
+					t.Errorf("%d jobs, %d notes: want one job, and a word about what is in it", out.Jobs,
+						len(out.Notes))
 				}
 			}
 		})
@@ -37,25 +39,37 @@ spec: {pytorchReplicaSpecs: {Worker: {template: {metadata: {annotations: ` + ann
 // TestWrapped: what a wrapper holds may be anything, and what is a job among it is read.
 func TestWrapped(t *testing.T) {
 	t.Parallel()
-	for _, component := range []string{"1", "x", "[]", "null", "{}", "{template: 1}", "{template: {kind: [], spec: 1}}"} {
-		text := "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: w}\nspec: {components: [" + component +
-			", {template: {apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, " + strings.TrimSpace(pytorchSpec("", "")) + "}}]}\n"
+	for _, component := range []string{"1", "x", "[]", "null", "{}", "{template: 1}",
+		"{template: {kind: [], spec: 1}}"} {
+		text := "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: w}\nspec: " +
+			"{components: [" + component +
+			", {template: {apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, " +
+			strings.TrimSpace(pytorchSpec("", "")) + "}}]}\n"
 		if out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}}); out.Jobs != 1 {
 			t.Errorf("%s: %d jobs: want the one beside it\n%s", component, out.Jobs, lines(out.Notes))
 		}
 	}
 }
 
-// TestLinear: what import does for each field that it mends must not depend on how many there are. Allocations stand for
-// the time, which nobody can assert.
+// TestLinear: what import does for each field that it mends must not depend on how many there are. Allocations stand
+// for the time, which nobody can assert.
 func TestLinear(t *testing.T) {
 	for name, text := range map[string]func(fields string) string{
-		"annotations": func(f string) string { return "metadata: {name: j, annotations: {" + f + "}}\n" + pytorchSpec("", "") },
+		"annotations": func(f string) string {
+			return "metadata: {name: j, annotations: {" + f + "}}\n" +
+				pytorchSpec("", "")
+		},
 		"labels of the pods": func(f string) string {
 			return "metadata: {name: j}\n" + pytorchSpec("metadata: {labels: {"+f+"}}, ", "")
 		},
-		"node selector": func(f string) string { return "metadata: {name: j}\n" + pytorchSpec("", "nodeSelector: {"+f+"}, ") },
-		"unknown":       func(f string) string { return "metadata: {name: j}\n" + pytorchSpec("", "unknown: {"+f+"}, ") },
+		"node selector": func(f string) string {
+			return "metadata: {name: j}\n" +
+				pytorchSpec("", "nodeSelector: {"+f+"}, ")
+		},
+		"unknown": func(f string) string {
+			return "metadata: {name: j}\n" +
+				pytorchSpec("", "unknown: {"+f+"}, ")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			allocations := func(n int) uint64 {
@@ -63,7 +77,8 @@ func TestLinear(t *testing.T) {
 				for i := range n {
 					fields = append(fields, fmt.Sprintf("k%d: %d", i, i))
 				}
-				source := []schema.Source{{Name: "in.yaml", Data: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n" + text(strings.Join(fields, ", ")))}}
+				source := []schema.Source{{Name: "in.yaml",
+					Data: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n" + text(strings.Join(fields, ", ")))}}
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				importer.Jobs(source)

@@ -1,11 +1,11 @@
 // Package importer takes over what others wrote: manifests of training jobs go in, the TrainingJobs that render to the
-// same objects come out, with a note for whatever they do not say. It trusts no reader: each job is rendered, the result is
-// compared with what was read, field by field, and every field that differs is a note, unless it was translated into
-// another form.
+// same objects come out, with a note for whatever they do not say. It trusts no reader: each job is rendered, the
+// result is compared with what was read, field by field, and every field that differs is a note, unless it was
+// translated into another form.
 //
-// A file's name begins with its part of the way: input_ reads manifests into objects, kind_ makes a draft of one kind of
-// object each (kinds.go lists them), read_ has what several kinds share, compare_ holds objects against what is rendered,
-// and job_ finishes the job: what it may hold, its podTemplate, what can be left out, its text.
+// A file's name begins with its part of the way: input_ reads manifests into objects, kind_ makes a draft of one kind
+// of object each (kinds.go lists them), read_ has what several kinds share, compare_ holds objects against what is
+// rendered, and job_ finishes the job: what it may hold, its podTemplate, what can be left out, its text.
 package importer
 
 import (
@@ -94,7 +94,8 @@ func Jobs(sources []schema.Source) Result {
 	}
 	wrong := checkTogether(drafts)
 	out.Notes = append(out.Notes, wrong...)
-	out.Invalid = len(wrong) > 0 || slices.ContainsFunc(drafts, func(d *draft) bool { return d.incomplete || len(d.invalid) > 0 })
+	out.Invalid = len(wrong) > 0 || slices.ContainsFunc(drafts,
+		func(d *draft) bool { return d.incomplete || len(d.invalid) > 0 })
 	out.Notes = append(out.Notes, s.remaining(drafts)...)
 	sortNotes(&out)
 	return out
@@ -146,7 +147,8 @@ var position = regexp.MustCompile(`^[0-9]+:[0-9]+: `)
 // located says of which job a name is already by its place in the input: the schema knows its place in the output.
 func located(e schema.Error, d *draft, before []*draft) string {
 	for _, other := range before {
-		if e.Rule == "duplicate" && e.Path == "metadata.name" && other.name() == d.name() && sameNamespace(other.namespace(), d.namespace()) {
+		if e.Rule == "duplicate" && e.Path == "metadata.name" && other.name() == d.name() &&
+			sameNamespace(other.namespace(), d.namespace()) {
 			n := other.workload[0].view().at("metadata", "name").note(Error, "")
 			return fmt.Sprintf("%q is the name of the job at %s already", d.name(), n.at())
 		}
@@ -157,7 +159,8 @@ func located(e schema.Error, d *draft, before []*draft) string {
 // sortNotes puts the notes in the order of the input, each once.
 func sortNotes(out *Result) {
 	slices.SortStableFunc(out.Notes, func(a, b Note) int {
-		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Object, b.Object), strings.Compare(a.Field, b.Field))
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Object, b.Object),
+			strings.Compare(a.Field, b.Field))
 	})
 	out.Notes = slices.Compact(out.Notes)
 	for _, n := range out.Notes {

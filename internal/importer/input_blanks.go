@@ -8,9 +8,9 @@ var needed = []string{
 	"nprocPerNode", "nProcPerNode", "numProcPerNode", "slotsPerWorker",
 }
 
-// reportBlanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an amount
-// for 0 then, or refuses an empty text, and of other fields takes its own default. Anywhere else a field without a value
-// is one that is not there.
+// reportBlanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an
+// amount for 0 then, or refuses an empty text, and of other fields takes its own default. Anywhere else a field without
+// a value is one that is not there.
 func (d *draft) reportBlanks() {
 	for _, o := range d.workload {
 		if !o.synthetic {

@@ -9,8 +9,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// templateVariable is what templates leave where somebody is to put a value, beside what schema.Placeholders finds. $(NAME) is
-// none: the kubelet puts a variable there.
+// templateVariable is what templates leave where somebody is to put a value, beside what schema.Placeholders finds.
+// $(NAME) is none: the kubelet puts a variable there.
 var templateVariable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}`)
 
 // standIn are words that stand for a value.
@@ -42,8 +42,8 @@ func onlyPlaceholders(text string, inProgram bool) bool {
 	return rest != text && strings.Trim(rest, ":/.-_@,= ") == "" || standIn.MatchString(text)
 }
 
-// reportPlaceholders tells of every value of the workload that nobody has filled in, once: what the schema refuses anyway is
-// told with the field that it became.
+// reportPlaceholders tells of every value of the workload that nobody has filled in, once: what the schema refuses
+// anyway is told with the field that it became.
 func (d *draft) reportPlaceholders() {
 	for _, o := range d.workload {
 		if !o.synthetic {
@@ -78,8 +78,8 @@ func (d *draft) reportUnfilled(v view) {
 	}
 }
 
-// recordWaiting says which field of the job waits for the placeholders of a value of the source, and whether there are any. Of a
-// program of many words it does not say which word the field waits for.
+// recordWaiting says which field of the job waits for the placeholders of a value of the source, and whether there are
+// any. Of a program of many words it does not say which word the field waits for.
 func (d *draft) recordWaiting(field string, from view) (found bool) {
 	switch x := from.value.(type) {
 	case tree:
@@ -104,7 +104,8 @@ func (d *draft) recordWaiting(field string, from view) (found bool) {
 // isProgramWord says whether a value is a word of a program, or a variable's.
 func isProgramWord(v view) bool {
 	n := len(v.path)
-	return n > 1 && (v.path[n-2] == "command" || v.path[n-2] == "args" || v.path[n-1] == "value" && slices.Contains(v.path, "env"))
+	return n > 1 && (v.path[n-2] == "command" || v.path[n-2] == "args" || v.path[n-1] == "value" &&
+		slices.Contains(v.path, "env"))
 }
 
 // isUnfilled looks at where a text stands: a shell's text has variables of its own, and an annotation any text.
@@ -115,9 +116,11 @@ func (d *draft) isUnfilled(v view, text string) bool {
 	}
 	switch {
 	case isProgramWord(v) && v.path[n-1] == "value":
-		return onlyPlaceholders(text, true) || slices.ContainsFunc(placeholdersIn(text, true), func(found string) bool { return d.placeholdersElsewhere()[found] })
+		return onlyPlaceholders(text, true) || slices.ContainsFunc(placeholdersIn(text, true),
+			func(found string) bool { return d.placeholdersElsewhere()[found] })
 	case isProgramWord(v):
-		return !d.readByShell(v) && (onlyPlaceholders(text, true) || onlyPlaceholders(text[strings.Index(text, "=")+1:], true) || strings.Contains(text, "${"))
+		return !d.readByShell(v) && (onlyPlaceholders(text, true) ||
+			onlyPlaceholders(text[strings.Index(text, "=")+1:], true) || strings.Contains(text, "${"))
 	case slices.Contains(v.path, "annotations"):
 		return onlyPlaceholders(text, false)
 	}

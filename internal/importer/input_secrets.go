@@ -6,11 +6,15 @@ import (
 )
 
 // secretName is how variables are called whose value is a secret: TOKEN, but not TOKENIZER or MAX_TOKENS.
-var secretName = regexp.MustCompile(`(?i)(^|[_.-])(pass(word|wd|phrase)?|secret|token|credentials?|(api|access|secret|private|account|auth|encryption|license|signing)[_.-]?key)$|` +
+var secretName = regexp.MustCompile(`(?i)(^|[_.-])(pass(word|wd|phrase)?|secret|token|credentials?|` +
+	`(api|access|secret|private|account|auth|encryption|license|signing)[_.-]?key)$|` +
 	`(?i)(^|[_.-])(password|passwd|secret)[_.-]|(?i)(^|[a-z])(apikey|accesskey|secretkey)$`)
 
 // secretValue is how secrets look that say whose they are, and addresses with a password in them.
-var secretValue = regexp.MustCompile(`^(hf_[A-Za-z0-9]{20,}|gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|A[KS]IA[0-9A-Z]{16}|xox[abp]-[\w-]{10,}|sk-[\w-]{20,})$|^[a-z][a-z0-9+.-]*://[^/@:\s]*:[^/@\s]+@`)
+var secretValue = regexp.MustCompile(`^(hf_[A-Za-z0-9]{20,}|gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|` +
+	`glpat-[\w-]{20,}|` +
+	`A[KS]IA[0-9A-Z]{16}|xox[abp]-[\w-]{10,}|sk-[\w-]{20,})$|` +
+	`^[a-z][a-z0-9+.-]*://[^/@:\s]*:[^/@\s]+@`)
 
 // locatesSecret are names of variables that say where a secret is, and are none.
 var locatesSecret = regexp.MustCompile(`(?i)(file|path|dir|name|url|uri|arn|id)$`)
@@ -20,7 +24,8 @@ func isSecret(name, value string) bool {
 	if value == "" || placeholder(value) || strings.HasPrefix(value, "$(") {
 		return false
 	}
-	return secretName.MatchString(name) && !locatesSecret.MatchString(name) && !harmlessValue.MatchString(value) || secretValue.MatchString(value)
+	return secretName.MatchString(name) && !locatesSecret.MatchString(name) && !harmlessValue.MatchString(value) ||
+		secretValue.MatchString(value)
 }
 
 // harmlessValue are values that are switches, numbers or files.
@@ -72,7 +77,9 @@ func (s *stream) secrets(v view) {
 		for _, item := range v.items() {
 			name := item.at("name").text()
 			if len(v.path) > 0 && v.path[len(v.path)-1] == "env" && isSecret(name, item.at("value").text()) {
-				n := item.at("value").note(Warning, "%s holds a secret that everyone who reads the manifest, or the pod, can see: put it into a Secret, and name that in spec.env", name)
+				n := item.at("value").note(Warning,
+					"%s holds a secret that everyone who reads the manifest, or the pod, can see: put it into a "+
+						"Secret, and name that in spec.env", name)
 				n.Value = redacted
 				s.notes = append(s.notes, n)
 				continue

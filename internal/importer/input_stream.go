@@ -28,7 +28,8 @@ func (s *stream) read(src schema.Source) {
 		for _, t := range l.Duplicates {
 			s.notes = append(s.notes, Note{
 				File: l.Stream(), Line: t.Line, Object: o.String(), Field: dotted(t.Path),
-				Verdict: Error, Why: "the key stands twice in one mapping, which strict readers refuse: the last one was taken",
+				Verdict: Error,
+				Why:     "the key stands twice in one mapping, which strict readers refuse: the last one was taken",
 			})
 		}
 		if notes := stringify(o.view()); len(notes) > 0 {
@@ -80,7 +81,8 @@ func rendered(drafts []*draft, o *object) tree {
 		for _, r := range d.objects {
 			v := view{value: r}
 			if v.at("kind").text() == o.gvk.Kind && v.at("apiVersion").text() == o.gvk.GroupVersion().String() &&
-				v.at("metadata", "name").text() == o.name && sameNamespace(v.at("metadata", "namespace").text(), o.namespace) {
+				v.at("metadata", "name").text() == o.name &&
+				sameNamespace(v.at("metadata", "namespace").text(), o.namespace) {
 				return r
 			}
 		}

@@ -1,7 +1,8 @@
 package importer
 
 // texts are the mappings and lists of which the API takes nothing but strings.
-var texts = map[string]bool{"labels": true, "annotations": true, "nodeSelector": true, "matchLabels": true, "command": true, "args": true}
+var texts = map[string]bool{"labels": true, "annotations": true, "nodeSelector": true, "matchLabels": true,
+	"command": true, "args": true}
 
 // textFields are fields that are strings wherever they are, and a variable's value is one too.
 var textFields = map[string]bool{"name": true, "namespace": true, "key": true, "image": true, "claimName": true}
@@ -12,7 +13,9 @@ func stringify(v view) (notes []Note) {
 	mend := func(child view, put func(string)) {
 		switch child.value.(type) {
 		case bool, int64, float64:
-			note := child.note(Error, "must be a string, and is %s, which an API server refuses or drops: it was put in quotes", kindOfScalar(child.value))
+			note := child.note(Error,
+				"must be a string, and is %s, which an API server refuses or drops: it was put in quotes",
+				kindOfScalar(child.value))
 			if text := child.object.Text(child.path); text != "" {
 				note.Value = text
 			}

@@ -88,7 +88,8 @@ func (v view) markTranslated() {
 	}
 }
 
-// suppressReport is markTranslated for a value that is reported as an error elsewhere. A list of words is compared as one.
+// suppressReport is markTranslated for a value that is reported as an error elsewhere. A list of words is compared as
+// one.
 func (v view) suppressReport() {
 	if n := len(v.path); n > 1 && strings.HasPrefix(v.path[n-1], "[") && !isTree(v.value) {
 		v.path = v.path[:n-1]

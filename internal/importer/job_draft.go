@@ -44,9 +44,9 @@ type draft struct {
 // newDraft starts a job of a framework and target from an object.
 func newDraft(s *stream, o *object, framework, target, name string) *draft {
 	d := &draft{
-		stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{}, volume: map[string]string{},
-		role: schema.RoleWorker, templates: map[string]view{}, recorded: map[string]bool{},
-		waitingFields: map[string][]string{}, torchSet: map[string]bool{},
+		stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{},
+		volume: map[string]string{}, role: schema.RoleWorker, templates: map[string]view{},
+		recorded: map[string]bool{}, waitingFields: map[string][]string{}, torchSet: map[string]bool{},
 	}
 	d.addWorkload(o)
 	metadata := o.view().at("metadata")
@@ -140,8 +140,10 @@ const (
 // reserved says whether tegen, a controller or a tool sets a key of labels or annotations.
 func reserved(key string) bool {
 	for _, prefix := range []string{
-		"app.kubernetes.io/", "trainer.kubeflow.org/", "batch.kubernetes.io/", "statefulset.kubernetes.io/", "tegen.dev/",
-		"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/", "kustomize.config.k8s.io/", "kubectl.kubernetes.io/",
+		"app.kubernetes.io/", "trainer.kubeflow.org/", "batch.kubernetes.io/",
+		"statefulset.kubernetes.io/", "tegen.dev/", "config.kubernetes.io/",
+		"internal.config.kubernetes.io/", "config.k8s.io/", "kustomize.config.k8s.io/",
+		"kubectl.kubernetes.io/",
 	} {
 		if strings.HasPrefix(key, prefix) {
 			return true

@@ -13,8 +13,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// finalize finishes a draft: what the schema has no field for goes into podTemplate as far as that can carry it, what is
-// the default anyway is left out, and what is missing in the end becomes a note.
+// finalize finishes a draft: what the schema has no field for goes into podTemplate as far as that can carry it, what
+// is the default anyway is left out, and what is missing in the end becomes a note.
 func (d *draft) finalize() {
 	d.dropGangScheduler()
 	valid := d.validSubset()

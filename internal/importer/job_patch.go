@@ -17,7 +17,8 @@ func (d *draft) patch(valid tree) map[string]string {
 	d.patchRole(valid, "spec.podTemplate", refused)
 	template, trainer := d.template, d.container
 	for _, name := range sortedKeys(d.templates) {
-		d.role, d.template, d.container = name, d.templates[name], trainingContainer(d.templates[name].at("spec")).at("name").text()
+		d.role, d.template, d.container = name, d.templates[name],
+			trainingContainer(d.templates[name].at("spec")).at("name").text()
 		d.render(valid)
 		d.patchRole(valid, "spec.roles."+name+".podTemplate", refused)
 	}
@@ -44,7 +45,9 @@ func (d *draft) patchRole(valid tree, field string, refused map[string]string) {
 	patch := d.kubernetes(valid, field, counterpart, d.mergeAll(o, valid, field, tree{}, additions, refused))
 	waiting, _ := clone(patch).(tree)
 	for _, at := range additions {
-		if key := dotted(at.steps()); refused[key] != "" && holdsPlaceholder(at.have) && d.takesFilled(o, valid, field, at) { // reported as an error
+		// reported as an error
+		if key := dotted(at.steps()); refused[key] != "" && holdsPlaceholder(at.have) &&
+			d.takesFilled(o, valid, field, at) {
 			d.mergeField(waiting, o, at.gap, at.path)
 			delete(refused, key)
 			view{o, at.steps(), at.have}.markTranslated()
@@ -63,9 +66,11 @@ func (d *draft) patchRole(valid tree, field string, refused map[string]string) {
 // given no token and no variables of Services.
 func (d *draft) kubernetes(valid tree, field string, counterpart, patch tree) tree {
 	pod := d.template.at("spec")
-	other := view{value: counterpartAt(d.template.object.Object, counterpart, steps(append(slices.Clone(d.template.path), "spec")))}
+	other := view{value: counterpartAt(d.template.object.Object, counterpart,
+		steps(append(slices.Clone(d.template.path), "spec")))}
 	for _, name := range []string{"automountServiceAccountToken", "enableServiceLinks"} {
-		if pod.at(name).isSet() || other.at(name).value != false || name == "automountServiceAccountToken" && d.noToken() {
+		if pod.at(name).isSet() || other.at(name).value != false || name == "automountServiceAccountToken" &&
+			d.noToken() {
 			continue
 		}
 		trial := clone(patch).(tree)
@@ -79,7 +84,8 @@ func (d *draft) kubernetes(valid tree, field string, counterpart, patch tree) tr
 
 // noToken says whether the account of the pods, where the input holds it, gives no token by itself.
 func (d *draft) noToken() bool {
-	name := cmp.Or(d.template.at("spec", "serviceAccountName").text(), d.template.at("spec", "serviceAccount").text(), "default")
+	name := cmp.Or(d.template.at("spec", "serviceAccountName").text(), d.template.at("spec", "serviceAccount").text(),
+		"default")
 	account := d.stream.find("", "ServiceAccount", d.namespace(), name)
 	return account != nil && account.view().at("automountServiceAccountToken").value == false
 }
@@ -135,7 +141,8 @@ func (d *draft) inTemplate(g gap) ([]step, bool) {
 	if d.mountsRendered(path, g) {
 		return nil, false
 	}
-	isMetadata := path[0].name == "metadata" && len(path) > 1 && (path[1].name == "labels" || path[1].name == "annotations")
+	isMetadata := path[0].name == "metadata" && len(path) > 1 &&
+		(path[1].name == "labels" || path[1].name == "annotations")
 	if isMetadata && (reserved(path[len(path)-1].name) || isGangKey(path[len(path)-1].name)) {
 		return nil, false
 	}
@@ -160,7 +167,8 @@ func (d *draft) mountsRendered(path []step, g gap) bool {
 // isProgram says whether a path within the workers' pod template is that of the words by which training starts.
 func (d *draft) isProgram(path []step) bool {
 	n := len(path)
-	return n > 2 && path[n-3].name == "containers" && path[n-2].value == d.container && (path[n-1].name == "command" || path[n-1].name == "args")
+	return n > 2 && path[n-3].name == "containers" && path[n-2].value == d.container &&
+		(path[n-1].name == "command" || path[n-1].name == "args")
 }
 
 // hasCommand says whether the rendered container has a command. It and its arguments are one program: half of the

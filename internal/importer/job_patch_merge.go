@@ -10,7 +10,8 @@ type addition struct {
 
 // mergeAll is a patch with all of the additions that the escape hatch takes; why it refuses the others is noted. Most
 // patches are taken whole, so that is tried first, and of what is refused the halves: a lone wrong one costs little.
-func (d *draft) mergeAll(o *object, valid tree, field string, patch tree, additions []addition, refused map[string]string) tree {
+func (d *draft) mergeAll(o *object, valid tree, field string, patch tree, additions []addition,
+	refused map[string]string) tree {
 	if len(additions) == 0 {
 		return patch
 	}
@@ -142,7 +143,8 @@ func (d *draft) mergeVolume(spec tree, pod view, mount tree) {
 	if !ok {
 		return
 	}
-	if slices.Contains([]string{"dshm", "tmp", "tls", "script"}, name) || d.get("spec.storage").item("name", name).isSet() {
+	if slices.Contains([]string{"dshm", "tmp", "tls", "script"}, name) ||
+		d.get("spec.storage").item("name", name).isSet() {
 		name = "own-" + name
 		volume["name"], mount["name"] = name, name
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// maxTrialBytes is how many bytes of jobs are loaded to find out what may be left out. A job of usual size takes a tenth;
-// one of thousands of fields stays longer than it could be.
+// maxTrialBytes is how many bytes of jobs are loaded to find out what may be left out. A job of usual size takes a
+// tenth; one of thousands of fields stays longer than it could be.
 const maxTrialBytes = 1 << 20
 
 // shortener leaves fields out of a job and of its valid subset.
@@ -48,8 +48,10 @@ func (s *shortener) same() bool {
 		equality.Semantic.DeepEqual(s.want, generators.Generate(job)))
 }
 
-// wholeMappings are mappings that are left out as one or not at all: their keys are the author's, and each renders something.
-var wholeMappings = map[string]bool{"podTemplate": true, "labels": true, "annotations": true, "nodeSelector": true, "conf": true}
+// wholeMappings are mappings that are left out as one or not at all: their keys are the author's, and each renders
+// something.
+var wholeMappings = map[string]bool{"podTemplate": true, "labels": true, "annotations": true, "nodeSelector": true,
+	"conf": true}
 
 func (s *shortener) tree(job, valid tree) {
 	for _, key := range sortedKeys(valid) {

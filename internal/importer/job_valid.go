@@ -9,8 +9,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// validSubset is the job as far as it loads: a copy in which something else stands where the schema refuses a value, so that
-// all the rest can be rendered and compared. What was refused is told where the job is written.
+// validSubset is the job as far as it loads: a copy in which something else stands where the schema refuses a value, so
+// that all the rest can be rendered and compared. What was refused is told where the job is written.
 func (d *draft) validSubset() tree {
 	job := clone(d.job).(tree)
 	for round := range 50 {
@@ -22,7 +22,8 @@ func (d *draft) validSubset() tree {
 		repaired := map[string]bool{}
 		for _, e := range schemaErrors(err) {
 			if targetLacks(e) && !repaired[e.Path] { // it is left out of the job too
-				if !strings.HasPrefix(e.Path, "spec.resources.") { // which podTemplate can say, and compare tells what it cannot
+				// which podTemplate can say, and compare tells what it cannot
+				if !strings.HasPrefix(e.Path, "spec.resources.") {
 					d.note(d.from(e.Path), Changed, "%s: %s", e.Path, e.Msg)
 					d.from(e.Path).markTranslated()
 				}
@@ -55,7 +56,8 @@ func (d *draft) recordInvalid(e schema.Error, later bool) {
 	again := func(first schema.Error) bool {
 		return strings.HasPrefix(first.Path, e.Path) || strings.HasPrefix(e.Path, first.Path)
 	}
-	if later && (e.Rule != "required" && !(view{value: d.job}).walk(undotted(e.Path)).isSet() || slices.ContainsFunc(d.invalid, again)) {
+	if later && (e.Rule != "required" && !(view{value: d.job}).walk(undotted(e.Path)).isSet() ||
+		slices.ContainsFunc(d.invalid, again)) {
 		return
 	}
 	d.recorded[e.Path+e.Msg] = true
@@ -65,7 +67,8 @@ func (d *draft) recordInvalid(e schema.Error, later bool) {
 
 // minimalJob is the least job of that framework and target: something to hold the rest against.
 func (d *draft) minimalJob() tree {
-	job := tree{"metadata": tree{"name": "imported"}, "spec": tree{"workers": tree{"replicas": int64(1)}, "command": []any{"true"}}}
+	job := tree{"metadata": tree{"name": "imported"}, "spec": tree{"workers": tree{"replicas": int64(1)},
+		"command": []any{"true"}}}
 	repair(job, schema.Error{Path: "spec.image"})
 	for _, field := range []string{"framework", "target"} {
 		put(job, []string{"spec", field}, d.get("spec."+field).value)
@@ -142,8 +145,8 @@ func remove(t tree, steps []string) {
 	}
 }
 
-// verdict says whose mistake it is. A flaw is what was wrong in the source: a value that nobody filled in, or two values
-// of it that cannot both be right. Anything else is a rule of a TrainingJob that the source could not know.
+// verdict says whose mistake it is. A flaw is what was wrong in the source: a value that nobody filled in, or two
+// values of it that cannot both be right. Anything else is a rule of a TrainingJob that the source could not know.
 func (d *draft) verdict(e schema.Error) Verdict {
 	value := view{value: d.job}.walk(undotted(e.Path))
 	_, present := d.origin[e.Path]
@@ -154,7 +157,8 @@ func (d *draft) verdict(e schema.Error) Verdict {
 		return Refused
 	case e.Rule == "duplicate" && (e.Path == "metadata.name" || strings.HasSuffix(e.Path, ".mountPath")):
 		return Error
-	case e.Rule == "order" && !slices.ContainsFunc(fieldName.FindAllString(e.Msg, -1), func(field string) bool { return !d.comesFromSource(field) }):
+	case e.Rule == "order" && !slices.ContainsFunc(fieldName.FindAllString(e.Msg, -1),
+		func(field string) bool { return !d.comesFromSource(field) }):
 		return Error
 	}
 	return Refused
@@ -178,8 +182,8 @@ func holdsPlaceholder(value any) bool {
 	return false
 }
 
-// schemaNotes tells of a mistake of the job at the place that it came from. What waits for a placeholder of the source is told
-// there.
+// schemaNotes tells of a mistake of the job at the place that it came from. What waits for a placeholder of the source
+// is told there.
 func (d *draft) schemaNotes(e schema.Error) (notes []Note) {
 	from, verdict := d.from(e.Path), d.verdict(e)
 	value := view{value: d.job}.walk(undotted(e.Path))

@@ -13,7 +13,8 @@ type place struct{ ours, theirs []string }
 func (o *object) written(path []string) []string {
 	best := -1
 	for i, p := range o.places {
-		if len(path) >= len(p.ours) && slices.Equal(path[:len(p.ours)], p.ours) && (best < 0 || len(p.ours) > len(o.places[best].ours)) {
+		if len(path) >= len(p.ours) && slices.Equal(path[:len(p.ours)], p.ours) &&
+			(best < 0 || len(p.ours) > len(o.places[best].ours)) {
 			best = i
 		}
 	}
@@ -72,12 +73,15 @@ func (s *stream) unwrap(o *object) (all []*object) {
 				continue
 			}
 			put(held, []string{"metadata", "labels", key}, at.value)
-			job.places = append(job.places, place{[]string{"metadata", "labels", key}, []string{"metadata", "labels", key}})
+			job.places = append(job.places, place{[]string{"metadata", "labels", key},
+				[]string{"metadata", "labels", key}})
 		}
 		all = append(all, job)
 	}
 	if len(all) > 0 {
-		s.notes = append(s.notes, o.note(Changed, "what it holds is read without it: nobody counts its pods, tries it again or deletes it as one"))
+		s.notes = append(s.notes,
+			o.note(Changed, "what it holds is read without it: nobody counts its pods, tries it again or deletes it "+
+				"as one"))
 		rest := clone(o.Object).(tree)
 		for _, key := range []string{"apiVersion", "kind"} {
 			delete(rest, key)
@@ -115,16 +119,19 @@ type replicas struct {
 }
 
 var replicaFields = map[string]replicas{
-	"JAXJob":     {"jaxReplicaSpecs", []string{"Worker"}, "COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID", "JAX"},
-	"TFJob":      {"tfReplicaSpecs", []string{"Worker", "Chief", "Master"}, "TF_CONFIG", "TensorFlow"},
-	"XGBoostJob": {"xgbReplicaSpecs", []string{"Worker", "Master"}, "MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK and WORKER_ADDRS", "XGBoost"},
-	"PaddleJob":  {"paddleReplicaSpecs", []string{"Worker", "Master"}, "the PADDLE_ variables", "Paddle"},
+	"JAXJob": {"jaxReplicaSpecs", []string{"Worker"},
+		"COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID", "JAX"},
+	"TFJob": {"tfReplicaSpecs", []string{"Worker", "Chief", "Master"}, "TF_CONFIG", "TensorFlow"},
+	"XGBoostJob": {"xgbReplicaSpecs", []string{"Worker", "Master"},
+		"MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK and WORKER_ADDRS", "XGBoost"},
+	"PaddleJob": {"paddleReplicaSpecs", []string{"Worker", "Master"}, "the PADDLE_ variables", "Paddle"},
 }
 
 // roleless reads the workers of such a kind as an Indexed Job.
 func (s *stream) roleless(o *object, r replicas) *object {
 	rest := clone(o.Object).(tree)
-	field := slices.DeleteFunc(sortedKeys(o.view().at("spec").mapping()), func(key string) bool { return !strings.EqualFold(key, r.field) })
+	field := slices.DeleteFunc(sortedKeys(o.view().at("spec").mapping()),
+		func(key string) bool { return !strings.EqualFold(key, r.field) })
 	if len(field) == 0 {
 		return nil
 	}
@@ -139,7 +146,8 @@ func (s *stream) roleless(o *object, r replicas) *object {
 	if role.at("replicas").isSet() {
 		count = role.at("replicas").value
 	}
-	job := o.reform("batch/v1", "Job", tree{"completionMode": "Indexed", "completions": count, "parallelism": count, "template": clone(role.at("template").value)}, []place{
+	job := o.reform("batch/v1", "Job", tree{"completionMode": "Indexed", "completions": count, "parallelism": count,
+		"template": clone(role.at("template").value)}, []place{
 		{[]string{"spec", "template"}, role.at("template").path},
 		{[]string{"spec", "parallelism"}, role.at("replicas").path},
 		{[]string{"spec", "completions"}, role.at("replicas").path},
@@ -152,10 +160,13 @@ func (s *stream) roleless(o *object, r replicas) *object {
 			delete(view{value: rest}.at("spec", "runPolicy").mapping(), key)
 		}
 	}
-	s.notes = append(s.notes, role.note(Changed, "the pods become those of a Job, whose program is not told %s, by which %s meets", r.tells, r.frames))
+	s.notes = append(s.notes,
+		role.note(Changed, "the pods become those of a Job, whose program is not told %s, by which %s meets", r.tells,
+			r.frames))
 	for _, other := range sortedKeys(all) {
 		if other != name {
-			s.notes = append(s.notes, o.view().at("spec", field[0], other).note(Changed, "a TrainingJob of this framework has workers alone: the pods of this role are not rendered"))
+			s.notes = append(s.notes, o.view().at("spec", field[0], other).note(Changed,
+				"a TrainingJob of this framework has workers alone: the pods of this role are not rendered"))
 		}
 	}
 	delete(view{value: rest}.at("spec").mapping(), field[0])
@@ -191,10 +202,13 @@ func (s *stream) hyperPod(o *object) *object {
 			delete(rest["spec"].(tree), key)
 		}
 	}
-	s.notes = append(s.notes, o.note(Changed, "it becomes a PyTorchJob of Kubeflow's operator: HyperPod's own agent and its restarts on other nodes go"))
+	s.notes = append(s.notes,
+		o.note(Changed, "it becomes a PyTorchJob of Kubeflow's operator: HyperPod's own agent and its restarts on "+
+			"other nodes go"))
 	for i, other := range all {
 		if i != trainingIndex(all) {
-			s.notes = append(s.notes, other.note(Changed, "a TrainingJob has workers alone: the pods of this role are not rendered"))
+			s.notes = append(s.notes,
+				other.note(Changed, "a TrainingJob has workers alone: the pods of this role are not rendered"))
 		}
 	}
 	delete(rest["spec"].(tree), "replicaSpecs")

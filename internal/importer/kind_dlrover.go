@@ -20,7 +20,8 @@ func readDLRoverJob(s *stream, o *object) (*draft, error) {
 	d.roleReplicas(worker)
 	d.set("spec.dlrover.strategy", spec.at("distributionStrategy").text(), spec.at("distributionStrategy"))
 	mode := spec.at("optimizeMode")
-	d.set("spec.dlrover.optimizeMode", strings.Replace(mode.text(), "manunal", "manual", 1), mode) // the API's own spelling
+	// the API's own spelling
+	d.set("spec.dlrover.optimizeMode", strings.Replace(mode.text(), "manunal", "manual", 1), mode)
 	d.set("spec.dlrover.brain", spec.at("brainService").text(), spec.at("brainService"))
 	pending := o.view().at("metadata", "annotations", "pending_timeout")
 	d.seconds("spec.dlrover.pendingTimeout", pending)
@@ -57,7 +58,8 @@ func (d *draft) dlroverProgram(pod, c view) {
 	}
 	d.set("spec.command", c.at("command").texts(), c.at("command"))
 	d.set("spec.args", c.at("args").texts(), c.at("args"))
-	program := schema.Spec{Framework: schema.FrameworkDLRover, Command: c.at("command").texts(), Args: c.at("args").texts()}
+	program := schema.Spec{Framework: schema.FrameworkDLRover, Command: c.at("command").texts(),
+		Args: c.at("args").texts()}
 	if program.Launch() == nil && programOf(c).isSet() {
 		c.at("command").markTranslated()
 		c.at("args").markTranslated()
@@ -71,9 +73,11 @@ func (d *draft) dlroverCall(p *program, pod, c view) {
 		d.set("spec.workers.min", n, c.at("args"))
 	}
 	call := *p // which has been taken nothing of yet
-	call.command, call.args, call.from, call.start, call.shell, call.launcher = nil, words[5:], p.from[5:], 0, -1, "dlrover-run"
+	call.command, call.args, call.from, call.start, call.shell, call.launcher = nil, words[5:], p.from[5:], 0, -1,
+		"dlrover-run"
 	call.take("network-check", "exclude-straggler", "node-unit", "max-restarts", "nproc-per-node", "rdzv-conf")
-	for field, flag := range map[string]string{"networkCheck": "network-check", "excludeStraggler": "exclude-straggler"} {
+	for field, flag := range map[string]string{"networkCheck": "network-check",
+		"excludeStraggler": "exclude-straggler"} {
 		if call.flags[flag] {
 			d.set("spec.dlrover."+field, true, c.at("args"))
 		}

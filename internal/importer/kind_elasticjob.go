@@ -7,8 +7,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readTorchElasticJob reads a job of TorchElastic's controller, which hands the launcher's options for the rendezvous to
-// every container before its args.
+// readTorchElasticJob reads a job of TorchElastic's controller, which hands the launcher's options for the rendezvous
+// to every container before its args.
 func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	worker := spec.at("replicaSpecs", "Worker")
@@ -23,7 +23,9 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 		}
 	}
 	if !worker.at("restartPolicy").isSet() {
-		d.note(worker, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made again where they were killed")
+		d.note(worker, Changed,
+			"without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made "+
+				"again where they were killed")
 	}
 	d.readUnboundedBackoff(spec)
 	d.readCleanPods(spec)
@@ -53,7 +55,9 @@ func (d *draft) elasticProgram(pod, c view) {
 	case entrypoint || p.start < 0 || words[0] != "torchrun":
 		d.set("spec.launcher", schema.LauncherEntrypoint, c)
 		if p.launcher == "" {
-			d.note(c.at("command"), Added, "args get options of torchrun, as the controller gives them some of its own: it must start training as torchrun does")
+			d.note(c.at("command"), Added,
+				"args get options of torchrun, as the controller gives them some of its own: it must start training "+
+					"as torchrun does")
 		}
 	case len(words) > 2 && words[1] == "--no_python":
 		p.command, p.args = words[2:], nil

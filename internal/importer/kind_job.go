@@ -40,13 +40,14 @@ func readTorchJob(s *stream, o *object) *draft {
 	d.readEnding(spec)
 	c := d.worker(spec.at("template"))
 	d.torch(spec.at("template", "spec"), c, nil)
-	d.readdress(addresses{o.name + "-", spec.at("template", "spec", "subdomain").text(), d.name() + "-worker-", d.name() + "-worker", 0})
+	d.readdress(addresses{o.name + "-", spec.at("template", "spec", "subdomain").text(), d.name() + "-worker-",
+		d.name() + "-worker", 0})
 	d.switchOffExtras()
 	return d
 }
 
-// readPlainJob reads a Job whose pods have no numbers: as an Indexed one, whose first pods are given numbers that nobody
-// asks for. Where fewer run at a time than there are in all, the job is another.
+// readPlainJob reads a Job whose pods have no numbers: as an Indexed one, whose first pods are given numbers that
+// nobody asks for. Where fewer run at a time than there are in all, the job is another.
 func readPlainJob(s *stream, o *object) *draft {
 	dropControllerFields(o)
 	d := readTorchJob(s, o)
@@ -58,7 +59,8 @@ func readPlainJob(s *stream, o *object) *draft {
 	}
 	switch m, ok := all.number(); {
 	case ok && m != n:
-		d.note(all, Changed, "of %d pods in all, %d run at a time: a TrainingJob starts all of its workers at once, and has %d", m, n, n)
+		d.note(all, Changed, "of %d pods in all, %d run at a time: a TrainingJob starts all of its workers at once, "+
+			"and has %d", m, n, n)
 		all.markTranslated()
 	case !ok && n > 1:
 		d.note(at, Changed, "the first pod that ends well ends this Job: a TrainingJob waits for all of its workers")

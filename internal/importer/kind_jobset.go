@@ -25,7 +25,9 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	d.torch(template.at("spec"), c, nil)
 	if n, ok := child.at("replicas").number(); !ok || n == 1 {
 		d.readdress(addresses{
-			o.name + "-" + child.at("name").text() + "-0-", cmp.Or(spec.at("network", "subdomain").text(), o.name), d.name() + "-worker-0-", d.name(), 0,
+			o.name + "-" + child.at("name").text() + "-0-",
+			cmp.Or(spec.at("network", "subdomain").text(), o.name), d.name() + "-worker-0-", d.name(),
+			0,
 		})
 	}
 	d.switchOffExtras()
@@ -42,13 +44,16 @@ func (d *draft) children(child view) {
 		return
 	}
 	d.set("spec.workers.replicas", replicas*pods, child.at("replicas"))
-	d.note(child.at("replicas"), Changed, "a TrainingJob renders one Job: these %d, each with an index and a place of its own, become one of %d pods", replicas, replicas*pods)
+	d.note(child.at("replicas"), Changed,
+		"a TrainingJob renders one Job: these %d, each with an index and a place of its own, become one of %d pods",
+		replicas, replicas*pods)
 	for _, v := range []view{job.at("parallelism"), job.at("completions")} {
 		if v.isSet() {
 			d.note(v, Translated, "they are among the %d pods of the one Job", replicas*pods)
 		}
 	}
-	for _, v := range []view{child.at("replicas"), job.at("parallelism"), job.at("completions"), job.at("completionMode")} {
+	for _, v := range []view{child.at("replicas"), job.at("parallelism"), job.at("completions"),
+		job.at("completionMode")} {
 		v.markTranslated()
 	}
 }

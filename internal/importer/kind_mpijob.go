@@ -13,7 +13,8 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	launcher, worker := spec.at("mpiReplicaSpecs", "Launcher"), spec.at("mpiReplicaSpecs", "Worker")
 	if !launcher.isSet() || !worker.isSet() {
-		return nil, errors.New("it has no Launcher and Worker in spec.mpiReplicaSpecs: where the launcher trains alone, or one template serves for all, there is nothing to start by ssh")
+		return nil, errors.New("it has no Launcher and Worker in spec.mpiReplicaSpecs: where the launcher trains " +
+			"alone, or one template serves for all, there is nothing to start by ssh")
 	}
 	c := trainingContainer(launcher.at("template", "spec"))
 	framework := schema.FrameworkHorovod
@@ -22,7 +23,9 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	}
 	d := newDraft(s, o, framework, schema.TargetMPIJob, o.name)
 	if o.gvk.Version != "v2beta1" {
-		d.note(o.view().at("apiVersion"), Changed, "kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must have sshd")
+		d.note(o.view().at("apiVersion"), Changed,
+			"kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must "+
+				"have sshd")
 		o.view().at("apiVersion").markTranslated()
 	}
 	d.otherRolePods = 1
@@ -61,7 +64,8 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		d.note(programOf(w), Changed, "the workers run sshd and nothing else")
 	}
 	if !w.at("env").item("name", "TEGEN_SSH_DIR").isSet() {
-		d.note(launcher, Translated, "the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
+		d.note(launcher, Translated,
+			"the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
 	}
 	d.horovodrun(c, launcher.at("template", "spec"))
 	d.horovodEnv(c)

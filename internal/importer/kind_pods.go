@@ -27,7 +27,8 @@ func readPods(s *stream, first *object) (*draft, error) {
 	}
 	var pods []*object
 	for _, o := range s.objects {
-		if n := numbered.FindStringSubmatch(o.name); o.is("", "Pod") && n != nil && n[1] == m[1] && sameNamespace(o.namespace, first.namespace) {
+		if n := numbered.FindStringSubmatch(o.name); o.is("", "Pod") && n != nil && n[1] == m[1] &&
+			sameNamespace(o.namespace, first.namespace) {
 			pods = append(pods, o)
 		}
 	}

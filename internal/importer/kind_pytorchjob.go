@@ -45,7 +45,8 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 		delete(d.get("spec").mapping(), "rendezvous") // nobody reads it
 	case master.isSet():
 		d.reportUnsetVariables(programOf(c), "an operator that has a Master")
-		d.readdress(addresses{o.name + "-worker-", "", o.name + "-worker-", "", 1}, addresses{o.name + "-master-", "", o.name + "-worker-", "", 0})
+		d.readdress(addresses{o.name + "-worker-", "", o.name + "-worker-", "", 1},
+			addresses{o.name + "-master-", "", o.name + "-worker-", "", 0})
 	}
 	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
 	d.switchOffExtras()

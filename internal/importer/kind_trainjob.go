@@ -8,8 +8,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readTrainJob reads a TrainJob of Kubeflow Trainer and the runtime that it runs on, of the namespace or of the cluster,
-// which has its pods' template.
+// readTrainJob reads a TrainJob of Kubeflow Trainer and the runtime that it runs on, of the namespace or of the
+// cluster, which has its pods' template.
 func readTrainJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	name, kind := spec.at("runtimeRef", "name").text(), spec.at("runtimeRef", "kind").text()
@@ -63,7 +63,8 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 	for _, v := range []view{policy.at("numNodes"), spec.at("trainer", "numNodes")} {
 		d.setNumber("spec.workers.replicas", v)
 	}
-	if own, shared := spec.at("trainer", "numNodes"), policy.at("numNodes"); own.isSet() && shared.isSet() && own.text() != shared.text() {
+	if own, shared := spec.at("trainer", "numNodes"), policy.at("numNodes"); own.isSet() && shared.isSet() &&
+		own.text() != shared.text() {
 		d.note(shared, Translated, "the TrainJob's own number, %s, stands for it", own.text())
 		shared.markTranslated()
 	}
@@ -160,12 +161,15 @@ func (d *draft) podGroupPolicy(spec view) {
 // gives a TrainJob's program to. What else the runtime says of the pods, nobody here knows.
 func (s *stream) absent(o *object, kind, name string) *object {
 	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Changed,
-		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' prints", kind, name, strings.ToLower(kind), name))
+		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' "+
+			"prints", kind, name, strings.ToLower(kind), name))
 	o.view().at("spec", "runtimeRef").markTranslated()
 	container := tree{"name": "node"}
 	template := tree{"spec": tree{"template": tree{"spec": tree{"containers": []any{container}}}}}
-	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{"name": "node", "template": template}}}}}
-	runtime := o.reform("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", spec, []place{{[]string{"spec"}, []string{"spec", "runtimeRef"}}})
+	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{"name": "node",
+		"template": template}}}}}
+	runtime := o.reform("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", spec,
+		[]place{{[]string{"spec"}, []string{"spec", "runtimeRef"}}})
 	metadata, _ := runtime.Object["metadata"].(tree)
 	delete(metadata, "annotations")
 	delete(metadata, "labels")

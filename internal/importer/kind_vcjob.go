@@ -32,8 +32,8 @@ func readVCJob(s *stream, o *object) (*draft, error) {
 	return d, nil
 }
 
-// vcFailure reads how often pods are replaced: with maxRetry failures the job fails, 3 where nobody says otherwise. Where
-// no policy has them made again, Volcano leaves those that failed as they are, and the others go on.
+// vcFailure reads how often pods are replaced: with maxRetry failures the job fails, 3 where nobody says otherwise.
+// Where no policy has them made again, Volcano leaves those that failed as they are, and the others go on.
 func (d *draft) vcFailure(spec, task view) {
 	all := slices.Concat(task.at("policies").items(), spec.at("policies").items())
 	retries, ok := spec.at("maxRetry").number()
@@ -43,14 +43,18 @@ func (d *draft) vcFailure(spec, task view) {
 	pod := task.at("template", "spec")
 	inPlace := pod.at("restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
 	if !pod.at("restartPolicy").isSet() {
-		d.note(pod, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods that failed are made again, and counted")
+		d.note(pod, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's "+
+			"pods that failed are made again, and counted")
 	}
 	switch restarts := slices.ContainsFunc(all, restartsPods); {
 	case restarts || inPlace:
 		d.set("spec.failure.restarts", max(retries-1, 0), spec.at("maxRetry"))
 	default:
 		d.set("spec.failure.restartsPerWorker", int64(0), spec)
-		if !slices.ContainsFunc(all, func(policy view) bool { return strings.HasPrefix(policy.at("action").text(), "Restart") }) {
+		if !slices.ContainsFunc(all, func(policy view) bool {
+			return strings.HasPrefix(policy.at("action").text(),
+				"Restart")
+		}) {
 			spec.at("maxRetry").markTranslated() // which counts nothing then
 		}
 	}
@@ -72,8 +76,8 @@ func restartsPods(policy view) bool {
 	return failed && strings.HasPrefix(policy.at("action").text(), "Restart")
 }
 
-// vcGang reads the gang that Volcano makes of every Job: its minimum is all pods where nobody says otherwise. One of the
-// fewest workers that train, in no queue, is what every Job renders.
+// vcGang reads the gang that Volcano makes of every Job: its minimum is all pods where nobody says otherwise. One of
+// the fewest workers that train, in no queue, is what every Job renders.
 func (d *draft) vcGang(spec, scheduler view) {
 	if name := spec.at("schedulerName"); name.text() != "volcano" {
 		d.set("spec.placement.scheduler", name.text(), name)
@@ -95,16 +99,20 @@ func (d *draft) vcGang(spec, scheduler view) {
 		fewest = d.get("spec.workers.replicas")
 	}
 	// A launcher that waits for more is the source's own mistake, which the schema finds.
-	if n, _ := fewest.number(); least < n && (d.unrenderedPods > 0 || d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
+	if n, _ := fewest.number(); least < n && (d.unrenderedPods > 0 ||
+		d.get("spec.launcher").text() == schema.LauncherEntrypoint) {
 		without := ""
 		if share {
 			without = "without the pods of other tasks "
 		}
-		d.note(spec.at("minAvailable"), Changed, "%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without, least, n)
+		d.note(spec.at("minAvailable"), Changed,
+			"%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without,
+			least, n)
 		spec.at("minAvailable").markTranslated()
 		least = n
 	} else if share {
-		d.note(spec.at("minAvailable"), Translated, "it counts the pods of all tasks: without the others %d of the workers are left of it", least)
+		d.note(spec.at("minAvailable"), Translated,
+			"it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 	}
 	queue := spec.at("queue")
 	if n, _ := fewest.number(); n == least && !queue.isSet() && !scheduler.isSet() {

@@ -16,8 +16,8 @@ import (
 // strides is how many values of a file are passed over for one that is replaced; 1 takes an hour.
 const strides = 397
 
-// TestMisshapen puts a value of another kind in the place of one of a manifest after another: import must end with notes,
-// not with a panic.
+// TestMisshapen puts a value of another kind in the place of one of a manifest after another: import must end with
+// notes, not with a panic.
 func TestMisshapen(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.yaml")
@@ -35,7 +35,8 @@ func TestMisshapen(t *testing.T) {
 			within(object, func(put func(any)) {
 				at++
 				if at%strides == 0 {
-					for _, other := range []any{1, "", []any{}, map[string]any{}, nil, []any{1}, map[string]any{"a": 1}} {
+					for _, other := range []any{1, "", []any{}, map[string]any{}, nil, []any{1},
+						map[string]any{"a": 1}} {
 						put(other)
 						misshapen(t, filepath.Base(file), object)
 					}

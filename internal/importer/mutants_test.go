@@ -19,9 +19,10 @@ const every = 97
 
 // forms are fixtures of every framework and target.
 var forms = []string{
-	"minimal", "imagenet", "torchelastic-jobset-minimal", "torchelastic-trainjob-minimal", "torchelastic-vcjob-minimal", "dlrover-elasticjob-two-of-four",
-	"torchelastic-elasticjob-imagenet", "torchelastic-pytorchjob-full", "mxnet-job-minimal", "mxnet-mxjob-minimal", "mxnet-mxjob-mlkube-dist",
-	"horovod-mpijob-minimal",
+	"minimal", "imagenet", "torchelastic-jobset-minimal", "torchelastic-trainjob-minimal",
+	"torchelastic-vcjob-minimal", "dlrover-elasticjob-two-of-four", "torchelastic-elasticjob-imagenet",
+	"torchelastic-pytorchjob-full", "mxnet-job-minimal", "mxnet-mxjob-minimal",
+	"mxnet-mxjob-mlkube-dist", "horovod-mpijob-minimal",
 }
 
 // TestMutants changes one value after another of what tegen renders to something of its own, and looks for it in the

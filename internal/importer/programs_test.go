@@ -35,7 +35,8 @@ func TestPrograms(t *testing.T) {
 				{"command": []string{"torchrun", "train.py"}},
 			} {
 				out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(programmed(t, stream, program))}})
-				if slices.ContainsFunc(out.Notes, func(n importer.Note) bool { return fromController.MatchString(n.Field) }) {
+				if slices.ContainsFunc(out.Notes,
+					func(n importer.Note) bool { return fromController.MatchString(n.Field) }) {
 					continue
 				}
 				jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: out.YAML}})
@@ -86,7 +87,8 @@ func trainers(t *testing.T, stream string, visit func(map[string]any)) string {
 		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
 			t.Fatal(err)
 		}
-		if labels, _ := object["metadata"].(map[string]any)["labels"].(map[string]any); labels["app.kubernetes.io/component"] != "prefetch" {
+		labels, _ := object["metadata"].(map[string]any)["labels"].(map[string]any)
+		if labels["app.kubernetes.io/component"] != "prefetch" {
 			visitTrainers(object, visit)
 		}
 		text, err := yaml.Marshal(object)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// addresses are the names of a job's pods in DNS: as the source has them, a number and a Service behind, and as they are
-// rendered.
+// addresses are the names of a job's pods in DNS: as the source has them, a number and a Service behind, and as they
+// are rendered.
 type addresses struct {
 	pod, service       string // before the number, and behind the dot
 	newPod, newService string
@@ -20,7 +20,8 @@ func (d *draft) readdress(all ...addresses) {
 		if a.pod == a.newPod && (a.service == a.newService || a.service == "") && a.shift == 0 {
 			continue
 		}
-		old := regexp.MustCompile(`(^|[^A-Za-z0-9.-])` + regexp.QuoteMeta(a.pod) + `([0-9]+)(\.` + regexp.QuoteMeta(a.service) + `)?($|[^A-Za-z0-9-])`)
+		old := regexp.MustCompile(`(^|[^A-Za-z0-9.-])` + regexp.QuoteMeta(a.pod) + `([0-9]+)(\.` +
+			regexp.QuoteMeta(a.service) + `)?($|[^A-Za-z0-9-])`)
 		rename := func(text string) string {
 			return old.ReplaceAllStringFunc(text, func(found string) string {
 				m := old.FindStringSubmatch(found)
@@ -41,7 +42,8 @@ func (d *draft) readdress(all ...addresses) {
 
 func (d *draft) rename(rename func(string) string, a addresses) {
 	add := func(from view) {
-		d.note(from, Translated, "the pods %s0 and so on are called %s%d and so on, and are dialled by these names", a.pod, a.newPod, a.shift)
+		d.note(from, Translated, "the pods %s0 and so on are called %s%d and so on, and are dialled by these names",
+			a.pod, a.newPod, a.shift)
 		from.markTranslated()
 	}
 	for i, e := range d.get("spec.env").items() {

@@ -79,7 +79,8 @@ func (d *draft) readCompanion(v view) {
 	}
 }
 
-// tegenRun reads a program that tegen's launcher starts, and leaves what it starts; it says whether there is that launcher.
+// tegenRun reads a program that tegen's launcher starts, and leaves what it starts; it says whether there is that
+// launcher.
 func (d *draft) tegenRun(p *program, pod view, c view) bool {
 	words := p.words()
 	if len(words) < 2 || path.Base(words[0]) != names.Rendezvous || words[1] != "run" {

@@ -47,7 +47,8 @@ func (s *stream) behind(service *object, wanted func(view) bool) *object {
 		if o.gvk.Kind != "Pod" {
 			template = o.view().at("spec", "template")
 		}
-		if !template.at("spec", "containers").isSet() || !sameNamespace(o.namespace, service.namespace) || !wanted(template) {
+		if !template.at("spec", "containers").isSet() || !sameNamespace(o.namespace, service.namespace) ||
+			!wanted(template) {
 			continue
 		}
 		matches := len(selector.mapping()) > 0
@@ -76,10 +77,15 @@ func etcdErrors(c view, backend string) (notes []Note) {
 				value = items[i+1]
 			}
 			switch {
-			case strings.HasPrefix(strings.TrimLeft(word.text(), "-"), "advertise-client-urls") && strings.Contains(value.text(), "//0.0.0.0"):
-				notes = append(notes, value.note(Error, "clients that reconnect dial what etcd advertises, and 0.0.0.0 is none of its addresses: tegen advertises the Service's name"))
-			case strings.HasPrefix(strings.TrimLeft(word.text(), "-"), "enable-v2") && floating.MatchString(c.at("image").text()):
-				notes = append(notes, c.at("image").note(Error, "etcd 3.6 and newer refuse --enable-v2, and latest is such a one: tegen pins the last that has it"))
+			case strings.HasPrefix(strings.TrimLeft(word.text(), "-"), "advertise-client-urls") &&
+				strings.Contains(value.text(), "//0.0.0.0"):
+				notes = append(notes,
+					value.note(Error, "clients that reconnect dial what etcd advertises, and 0.0.0.0 is none of its "+
+						"addresses: tegen advertises the Service's name"))
+			case strings.HasPrefix(strings.TrimLeft(word.text(), "-"), "enable-v2") &&
+				floating.MatchString(c.at("image").text()):
+				notes = append(notes, c.at("image").note(Error,
+					"etcd 3.6 and newer refuse --enable-v2, and latest is such a one: tegen pins the last that has it"))
 			}
 		}
 	}
@@ -115,7 +121,8 @@ func (d *draft) etcdResources(resources view) { d.compute(resources, "spec.roles
 
 func (d *draft) etcdStorage(claim view) {
 	d.set("spec.rendezvous.etcd.storage.size", claim.at("resources", "requests", "storage").text(), claim)
-	d.set("spec.rendezvous.etcd.storage.storageClass", claim.at("storageClassName").text(), claim.at("storageClassName"))
+	d.set("spec.rendezvous.etcd.storage.storageClass", claim.at("storageClassName").text(),
+		claim.at("storageClassName"))
 }
 
 // certificates reads the Secrets of the members and of the workers.

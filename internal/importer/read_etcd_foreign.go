@@ -96,8 +96,9 @@ func runsEtcd(c view) bool {
 
 // ownOptions are etcd's options that tegen sets for the cluster that it renders.
 var ownOptions = []string{
-	"name", "listen-client-urls", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls", "initial-cluster",
-	"initial-cluster-state", "initial-cluster-token", "listen-metrics-urls", "auto-compaction-mode", "enable-v2",
+	"name", "listen-client-urls", "advertise-client-urls", "listen-peer-urls",
+	"initial-advertise-peer-urls", "initial-cluster", "initial-cluster-state", "initial-cluster-token",
+	"listen-metrics-urls", "auto-compaction-mode", "enable-v2",
 }
 
 // etcdOptions reads the words that etcd is started with: where its data is, and those that no field says.
@@ -168,12 +169,13 @@ func (d *draft) etcdData(pod, c view, dataDir string) {
 		if server == "" {
 			server = d.name() + "-etcd"
 		}
-		claim.replaceWith("each member of etcd is given a new claim of its own: see spec.rendezvous.etcd.storage", func() tree {
-			templates := view{value: d.renderedAs("StatefulSet", server)}.at("spec", "volumeClaimTemplates").items()
-			if len(templates) == 0 {
-				return nil
-			}
-			return templates[0].mapping()
-		})
+		claim.replaceWith("each member of etcd is given a new claim of its own: see spec.rendezvous.etcd.storage",
+			func() tree {
+				templates := view{value: d.renderedAs("StatefulSet", server)}.at("spec", "volumeClaimTemplates").items()
+				if len(templates) == 0 {
+					return nil
+				}
+				return templates[0].mapping()
+			})
 	}
 }

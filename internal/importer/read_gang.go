@@ -20,9 +20,10 @@ const (
 // isGangKey says whether a label or annotation is a gang scheduler's.
 func isGangKey(key string) bool {
 	for _, prefix := range []string{
-		koordinator, "pod-group.scheduling.sigs.k8s.io", coscheduling, volcano, "scheduling.volcano.sh/", "volcano.sh/task-spec", kueue + "queue-name",
-		kueue + "priority-class", kueue + "managed", kueue + "pod-group-name", kueue + "pod-group-total-count",
-		kueue + "elastic-job",
+		koordinator, "pod-group.scheduling.sigs.k8s.io", coscheduling, volcano,
+		"scheduling.volcano.sh/", "volcano.sh/task-spec", kueue + "queue-name",
+		kueue + "priority-class", kueue + "managed", kueue + "pod-group-name",
+		kueue + "pod-group-total-count", kueue + "elastic-job",
 	} {
 		if strings.HasPrefix(key, prefix) {
 			return true
@@ -59,7 +60,8 @@ func (d *draft) koordinator(t, annotations, name view) {
 		d.set("spec.gang.scheduler", schema.GangKoordinator, name)
 	}
 	if scheduler == "" {
-		d.note(name, Error, "the pods name no schedulerName, and the default scheduler reads no gangs: tegen names koord-scheduler")
+		d.note(name, Error, "the pods name no schedulerName, and the default scheduler reads no gangs: tegen names "+
+			"koord-scheduler")
 	}
 	d.gangName(name)
 	if n, err := strconv.ParseInt(key("min-available").text(), 10, 64); err == nil {

@@ -13,14 +13,17 @@ import (
 
 // values is how many values the options of horovodrun and mpirun take; those that are not here take none.
 var values = map[string]int{
-	"np": 1, "n": 1, "num-proc": 1, "p": 1, "ssh-port": 1, "i": 1, "H": 1, "hosts": 1, "host": 1, "hostfile": 1, "min-np": 1, "max-np": 1,
-	"host-discovery-script": 1, "slots-per-host": 1, "slots": 1, "elastic-timeout": 1, "reset-limit": 1, "blacklist-cooldown-range": 2,
-	"start-timeout": 1, "network-interfaces": 1, "fusion-threshold-mb": 1, "cycle-time-ms": 1, "timeline-filename": 1, "log-level": 1,
-	"x": 1, "mca": 2, "bind-to": 1, "map-by": 1, "N": 1, "npernode": 1, "wdir": 1,
+	"np": 1, "n": 1, "num-proc": 1, "p": 1, "ssh-port": 1, "i": 1, "H": 1, "hosts": 1, "host": 1,
+	"hostfile": 1, "min-np": 1, "max-np": 1, "host-discovery-script": 1, "slots-per-host": 1,
+	"slots": 1, "elastic-timeout": 1, "reset-limit": 1, "blacklist-cooldown-range": 2,
+	"start-timeout": 1, "network-interfaces": 1, "fusion-threshold-mb": 1, "cycle-time-ms": 1,
+	"timeline-filename": 1, "log-level": 1, "x": 1, "mca": 2, "bind-to": 1, "map-by": 1, "N": 1,
+	"npernode": 1, "wdir": 1,
 }
 
 // plumbing are options that tegen writes itself, or that only say where the workers are.
-var plumbing = []string{"H", "hosts", "host", "hostfile", "host-discovery-script", "slots-per-host", "slots", "blacklist-cooldown-range", "np", "n", "num-proc", "N", "npernode"}
+var plumbing = []string{"H", "hosts", "host", "hostfile", "host-discovery-script", "slots-per-host", "slots",
+	"blacklist-cooldown-range", "np", "n", "num-proc", "N", "npernode"}
 
 // known are the values of such options that name what the MPI operator or tegen makes.
 var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0-9]+)$`)
@@ -29,7 +32,8 @@ var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0
 func (d *draft) horovodrun(c, pod view) {
 	words, at := launcherWords(c), programOf(c)
 	if len(words) == 0 {
-		d.note(at, Changed, "no horovodrun and no mpirun could be read in it: say in spec.command what each process runs")
+		d.note(at, Changed, "no horovodrun and no mpirun could be read in it: say in spec.command what each process "+
+			"runs")
 		return
 	}
 	if before := beforeLauncher(c, words[0]); len(before) > 0 {
@@ -41,7 +45,8 @@ func (d *draft) horovodrun(c, pod view) {
 		if d.isHorovod(c, words) {
 			d.note(at, Translated, "%s becomes horovodrun", path.Base(words[0]))
 		} else {
-			d.note(at, Changed, "a TrainingJob starts processes by horovodrun alone: %s and its options go, and the image must have Horovod", path.Base(words[0]))
+			d.note(at, Changed, "a TrainingJob starts processes by horovodrun alone: %s and its options go, and the "+
+				"image must have Horovod", path.Base(words[0]))
 		}
 		d.set("spec.horovod.controller", "mpi", at)
 	}
@@ -102,7 +107,8 @@ func beforeLauncher(c view, launcher string) []string {
 		return nil
 	}
 	before := words[:max(slices.Index(words, launcher), 0)]
-	if len(before) == 2 && before[0] == "sh" && (before[1] == "/tegen/ssh/launcher.sh" || before[1] == "/tegen/ssh/worker.sh") {
+	scripts := []string{"/tegen/ssh/launcher.sh", "/tegen/ssh/worker.sh"}
+	if len(before) == 2 && before[0] == "sh" && slices.Contains(scripts, before[1]) {
 		return nil
 	}
 	return before
@@ -188,8 +194,9 @@ func (d *draft) count(options [][3]string, at view) {
 
 // byteSchedulerFields are ByteScheduler's variables by their fields.
 var byteSchedulerFields = map[string]string{
-	"PARTITION": "partition", "CREDIT": "credit", "CREDIT_TUNING": "creditTuning", "PARTITION_TUNING": "partitionTuning",
-	"ROOT_PORT": "rootPort", "TIMELINE": "timeline", "DEBUG": "debug",
+	"PARTITION": "partition", "CREDIT": "credit", "CREDIT_TUNING": "creditTuning",
+	"PARTITION_TUNING": "partitionTuning", "ROOT_PORT": "rootPort", "TIMELINE": "timeline",
+	"DEBUG": "debug",
 }
 
 // horovodEnv reads the variables of the launcher, which hands them on to all processes.
@@ -204,8 +211,8 @@ func (d *draft) horovodEnv(c view) {
 		case name == schema.HorovodStartTimeout && isNumber:
 			d.set("spec.horovod.startTimeout", durationText(seconds), e)
 			read = append(read, name)
-		case (name == schema.KeepHostNames4 || name == schema.KeepHostNames5) && e.at("value").text() == "1": // as tegen sets it
-			read = append(read, name)
+		case (name == schema.KeepHostNames4 || name == schema.KeepHostNames5) && e.at("value").text() == "1":
+			read = append(read, name) // as tegen sets it
 		}
 		field := byteSchedulerFields[strings.TrimPrefix(name, "BYTESCHEDULER_")]
 		if field == "" || !strings.HasPrefix(name, "BYTESCHEDULER_") {

@@ -37,7 +37,8 @@ func unhashed(o *object) string {
 // dropControllerFields drops what the Job controller writes into a Job when it is created.
 func dropControllerFields(o *object) {
 	labels := o.view().at("spec", "template", "metadata", "labels").mapping()
-	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"} {
+	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name",
+		"batch.kubernetes.io/job-name"} {
 		delete(labels, key)
 	}
 	if !o.view().at("spec", "manualSelector").isTrue() {

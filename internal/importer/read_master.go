@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// masterVariable is one of those by which a controller tells a job's pods who is who: Kubeflow's operator where there is a
-// Master, and Volcano's plugin for PyTorch.
+// masterVariable is one of those by which a controller tells a job's pods who is who: Kubeflow's operator where there
+// is a Master, and Volcano's plugin for PyTorch.
 var masterVariable = regexp.MustCompile(`\b(WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\b`)
 
 // masterValue is an option's value that holds nothing but such variables, or numbers beside them.
 var masterValue = regexp.MustCompile(`^(?:` + masterPart + `)(?::(?:` + masterPart + `))?$`)
 
-const masterPart = `\$(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)|\$\{(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\}|[0-9]+`
+const masterPart = `\$(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)|` +
+	`\$\{(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\}|[0-9]+`
 
-// asKubernetesHas spells the variables of such a value as a container's own words do, where no shell reads them: what is
-// read of an option need not know the two apart.
+// asKubernetesHas spells the variables of such a value as a container's own words do, where no shell reads them: what
+// is read of an option need not know the two apart.
 func asKubernetesHas(value string) string {
 	return masterVariable.ReplaceAllString(strings.NewReplacer("{", "", "}", "").Replace(value), "($1)")
 }
@@ -49,7 +50,9 @@ func (p *program) reads() []string {
 func (d *draft) reportUnsetVariables(from view, setter string) {
 	p := &program{command: d.get("spec.command").texts(), args: d.get("spec.args").texts()}
 	if names := p.reads(); len(names) > 0 {
-		d.note(from, Changed, "the program reads %s, which %s alone sets, and no TrainingJob: have torchrun meet without them, or set them in spec.env",
+		d.note(from, Changed,
+			"the program reads %s, which %s alone sets, and no TrainingJob: have torchrun meet without them, or set "+
+				"them in spec.env",
 			strings.Join(names, ", "), setter)
 	}
 }

@@ -7,7 +7,8 @@ import (
 
 func (d *draft) placement(pod view) {
 	d.set("spec.placement.scheduler", pod.at("schedulerName").text(), pod.at("schedulerName"))
-	for field, key := range map[string]string{"priorityClass": "priorityClassName", "preemptionPolicy": "preemptionPolicy", "runtimeClass": "runtimeClassName"} {
+	for field, key := range map[string]string{"priorityClass": "priorityClassName",
+		"preemptionPolicy": "preemptionPolicy", "runtimeClass": "runtimeClassName"} {
 		d.set("spec.placement."+field, pod.at(key).text(), pod.at(key))
 	}
 	for _, key := range sortedKeys(pod.at("nodeSelector").mapping()) {
@@ -27,7 +28,8 @@ func (d *draft) placement(pod view) {
 
 func tolerationOf(t view) tree {
 	item := tree{}
-	for field, key := range map[string]string{"key": "key", "operator": "operator", "value": "value", "effect": "effect", "seconds": "tolerationSeconds"} {
+	for field, key := range map[string]string{"key": "key", "operator": "operator", "value": "value",
+		"effect": "effect", "seconds": "tolerationSeconds"} {
 		if v := t.at(key); v.isSet() && v.value != "" {
 			item[field] = v.value
 		}
@@ -39,7 +41,8 @@ func tolerationOf(t view) tree {
 func (d *draft) onlyWorkersTolerate(toleration view) bool {
 	for _, o := range d.stream.objects {
 		v := o.view()
-		if !o.is("apps", "StatefulSet") || o.namespace != d.namespace() || v.at("metadata", "labels", "app.kubernetes.io/instance").text() != d.name() {
+		if !o.is("apps", "StatefulSet") || o.namespace != d.namespace() ||
+			v.at("metadata", "labels", "app.kubernetes.io/instance").text() != d.name() {
 			continue
 		}
 		if !slices.ContainsFunc(v.at("spec", "template", "spec", "tolerations").items(), func(t view) bool {

@@ -23,14 +23,17 @@ type program struct {
 	at            map[string]view   // where the options stood that were taken
 	flags         map[string]bool   // options without a value that were taken
 	left          map[string]string // options that a shell has yet to fill in, and which stay
-	byController  bool              // the pods' controller says who is who: options that hold its variables alone are taken from a shell too
-	unread        string            // why options of a launcher that a shell starts stay where they are, "" where they were read
+	// the pods' controller says who is who: options that hold its variables alone are taken from a shell too
+	byController bool
+	// why options of a launcher that a shell starts stay where they are, "" where they were read
+	unread string
 }
 
 // launchers are the programs that start training processes, and the modules that python runs in their place.
 var launchers = map[string]string{
-	"torchrun": "torchrun", "dlrover-run": "dlrover-run", "horovodrun": "horovodrun", "bpslaunch": "bpslaunch",
-	"torch.distributed.run": "torchrun", "torch.distributed.launch": "torchrun", "torchelastic.distributed.launch": "torchrun",
+	"torchrun": "torchrun", "dlrover-run": "dlrover-run", "horovodrun": "horovodrun",
+	"bpslaunch": "bpslaunch", "torch.distributed.run": "torchrun",
+	"torch.distributed.launch": "torchrun", "torchelastic.distributed.launch": "torchrun",
 	"dlrover.trainer.torch.elastic_run": "dlrover-run",
 }
 
@@ -70,11 +73,13 @@ func (p *program) startedByOther(words []string) {
 	for i, word := range words {
 		name := launchers[path.Base(word)]
 		switch {
-		case i == 0 && slices.Contains(naming, path.Base(word)), strings.HasSuffix(word, ".py"), strings.HasSuffix(word, ".sh"):
+		case i == 0 && slices.Contains(naming, path.Base(word)), strings.HasSuffix(word, ".py"),
+			strings.HasSuffix(word, ".sh"):
 			return
 		case i > 0 && name != "":
 			p.launcher = name
-			p.unread = fmt.Sprintf("%s is started by %s: what options it has is not read, and they stay there", name, words[0])
+			p.unread = fmt.Sprintf("%s is started by %s: what options it has is not read, and they stay there", name,
+				words[0])
 			return
 		}
 	}
@@ -96,8 +101,9 @@ func (p *program) drop(i, n int) {
 
 // flagOptions are options of the launchers that take no value.
 var flagOptions = []string{
-	"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank", "network-check", "node-check", "comm-perf-test",
-	"auto-config", "auto-tunning", "exclude-straggler", "save-at-breakpoint", "precheck", "numa-affinity", "membind-policy", "gloo", "mpi", "verbose",
+	"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank", "network-check",
+	"node-check", "comm-perf-test", "auto-config", "auto-tunning", "exclude-straggler",
+	"save-at-breakpoint", "precheck", "numa-affinity", "membind-policy", "gloo", "mpi", "verbose",
 }
 
 // take takes the launcher's options of these names out of the program, whatever their spelling. It stops at the first
@@ -163,7 +169,8 @@ func (p *program) say(text string) {
 func (p *program) takeInOrder(names ...string) {
 	for _, name := range names {
 		if words := p.words(); p.shell < 0 && p.start >= 0 && p.start < len(words) {
-			if first, value, inline := option(words[p.start]); inline && first == name && strings.HasPrefix(words[p.start], "-") {
+			if first, value, inline := option(words[p.start]); inline && first == name &&
+				strings.HasPrefix(words[p.start], "-") {
 				p.keep(name, value, p.from[p.start], true)
 				p.drop(p.start, 1)
 			}
@@ -177,9 +184,13 @@ func (p *program) set(d *draft, c view) {
 	d.set("spec.command", p.command, c.at("command"))
 	d.set("spec.args", p.args, c.at("args"))
 	p.origins(d, c)
-	kept := slices.DeleteFunc(sortedKeys(p.taken), func(name string) bool { return slices.Contains(staticOptions, name) })
+	kept := slices.DeleteFunc(sortedKeys(p.taken), func(name string) bool {
+		return slices.Contains(staticOptions,
+			name)
+	})
 	if p.shell >= 0 && len(kept) > 0 {
-		d.note(programOf(c), Translated, "of %s's options, --%s became fields of the job", p.launcher, strings.Join(kept, ", --"))
+		d.note(programOf(c), Translated, "of %s's options, --%s became fields of the job", p.launcher,
+			strings.Join(kept, ", --"))
 	}
 	if len(p.taken)+len(p.flags) > 0 {
 		c.at("command").markTranslated()

@@ -24,10 +24,12 @@ func (d *draft) readRendezvous(backend, endpoint setting) {
 	served := d.companion(name, port, backend.text, endpoint.from) || d.etcd(name, port, backend.text, endpoint.from)
 	switch {
 	case endpoint.text == "" || served:
-	case backend.text == schema.BackendC10d && (firstWorker.MatchString(name) || strings.HasPrefix(name, d.workload[0].name)):
+	case backend.text == schema.BackendC10d && (firstWorker.MatchString(name) ||
+		strings.HasPrefix(name, d.workload[0].name)):
 		d.firstWorker(host, port, endpoint.from)
 	case strings.Contains(endpoint.text, "$"):
-		d.note(endpoint.from, Translated, "%s is known only where it runs: the first worker's own name is rendered", endpoint.text)
+		d.note(endpoint.from, Translated, "%s is known only where it runs: the first worker's own name is rendered",
+			endpoint.text)
 	default:
 		d.set("spec.rendezvous.store", schema.StoreExternal, endpoint.from)
 		d.set("spec.rendezvous.endpoint", endpoint.text, endpoint.from)
@@ -45,9 +47,11 @@ func (d *draft) firstWorker(host, port string, from view) {
 }
 
 // confFields are keys of --rdzv-conf that have fields of their own.
-var confFields = map[string]string{"last_call_timeout": "lastCall", "lastcall_timeout": "lastCall", "join_timeout": "joinTimeout", "timeout": "joinTimeout"}
+var confFields = map[string]string{"last_call_timeout": "lastCall", "lastcall_timeout": "lastCall",
+	"join_timeout": "joinTimeout", "timeout": "joinTimeout"}
 
-var tlsKeys = map[string]bool{"protocol": true, "cacert": true, "cert": true, "key": true, "ca_cert": true, "ssl_cert": true, "ssl_cert_key": true}
+var tlsKeys = map[string]bool{"protocol": true, "cacert": true, "cert": true, "key": true, "ca_cert": true,
+	"ssl_cert": true, "ssl_cert_key": true}
 
 func (d *draft) conf(s setting) {
 	for _, pair := range strings.Split(s.text, ",") {

@@ -10,13 +10,15 @@ import (
 
 // isAccelerator knows the names under which device plugins offer what trains: of vendors' GPUs, parts of such, and of
 // other chips. Network cards, such as vpc.amazonaws.com/efa, and what virtualises devices are extended resources too.
-var isAccelerator = regexp.MustCompile(`(?i)^[a-z0-9.-]+/(gpu|[vrx]?gpu|gpu\.shared|mig-[0-9]+g\.[0-9]+gb.*|i915|xe|tpu|v[2-6][a-z]?|npu|gaudi|hpu|mlu|dcu|ascend[0-9a-z-]*|neuron|neuroncore|neurondevice|[a-z0-9-]+[_-]gpu|gpu[_-][a-z0-9-]+)$|^nvidia\.com/(gb|[abhlt])[0-9]+[a-z0-9_-]*$`)
+var isAccelerator = regexp.MustCompile(`(?i)^[a-z0-9.-]+/(gpu|[vrx]?gpu|gpu\.shared|mig-[0-9]+g\.[0-9]+gb.*|` +
+	`i915|xe|tpu|v[2-6][a-z]?|npu|gaudi|hpu|mlu|dcu|ascend[0-9a-z-]*|neuron|neuroncore|neurondevice|` +
+	`[a-z0-9-]+[_-]gpu|gpu[_-][a-z0-9-]+)$|^nvidia\.com/(gb|[abhlt])[0-9]+[a-z0-9_-]*$`)
 
 // isShare knows the names of parts of accelerators that are not counted in pieces: memory, cores and shares of them.
 var isShare = regexp.MustCompile(`(?i)[-_](mem|memory|cores?|percent|percentage|ratio|milli)([-_].*)?$`)
 
-// gpuOf is the resource name of a container's accelerators, "" for none. An amount of 0 is none, and gpuResource has one
-// name: a second kind is an extended resource like any other. A vendor's own name goes before those made of it.
+// gpuOf is the resource name of a container's accelerators, "" for none. An amount of 0 is none, and gpuResource has
+// one name: a second kind is an extended resource like any other. A vendor's own name goes before those made of it.
 func gpuOf(c view) string {
 	for _, list := range []string{"limits", "requests"} {
 		amounts := c.at("resources", list)
@@ -36,7 +38,8 @@ func gpuOf(c view) string {
 // compute reads what a container asks for and is limited to. Where it says nothing, nothing is rendered.
 func (d *draft) compute(r view, field string) {
 	asks := r.at("requests", "cpu").text() != "" || r.at("requests", "memory").text() != ""
-	for name, key := range map[string]string{"cpu": "cpu", "memory": "memory", "ephemeralStorage": "ephemeral-storage"} {
+	for name, key := range map[string]string{"cpu": "cpu", "memory": "memory",
+		"ephemeralStorage": "ephemeral-storage"} {
 		limit, request := r.at("limits", key), r.at("requests", key)
 		switch {
 		case limit.text() == "" && request.text() == "":
@@ -66,7 +69,8 @@ func (d *draft) resources(r view) {
 	}
 	limit, request := r.at("limits", name), r.at("requests", name)
 	if request.isSet() && request.text() != limit.text() {
-		d.note(request, Error, "an API server refuses accelerators of which the limit is not what is requested: the two are made one")
+		d.note(request, Error,
+			"an API server refuses accelerators of which the limit is not what is requested: the two are made one")
 		request.markTranslated()
 	}
 	if !limit.isSet() {

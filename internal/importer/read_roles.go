@@ -26,7 +26,8 @@ func (r role) count() int64 {
 
 // nodeVariables make a process a node of ps-lite; tegen and the operators set them.
 var nodeVariables = []string{
-	"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER", "DMLC_WORKER_ID", "DMLC_USE_KUBERNETES", "MX_CONFIG",
+	"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER",
+	"DMLC_WORKER_ID", "DMLC_USE_KUBERNETES", "MX_CONFIG",
 }
 
 // parameterServers reads the workers and, where there are any, the servers, which the scheduler must be like.
@@ -69,13 +70,15 @@ func (d *draft) reportBorrowedCommand(worker view, name string, r role) {
 		}
 	}
 	if len(lent) > 0 {
-		d.note(c, Changed, "the image's own command: a TrainingJob has the %s run the worker's %s in its place", name, strings.Join(lent, " and "))
+		d.note(c, Changed, "the image's own command: a TrainingJob has the %s run the worker's %s in its place", name,
+			strings.Join(lent, " and "))
 	}
 }
 
 // interfaceOf is the variable that says to ps-lite what others say to NCCL.
 func (d *draft) interfaceOf(c view) []string {
-	if env := c.at("env"); env.item("name", "DMLC_INTERFACE").at("value").text() == env.item("name", "NCCL_SOCKET_IFNAME").at("value").text() {
+	if env := c.at("env"); env.item("name", "DMLC_INTERFACE").at("value").text() == env.item("name",
+		"NCCL_SOCKET_IFNAME").at("value").text() {
 		return []string{"DMLC_INTERFACE"}
 	}
 	return nil

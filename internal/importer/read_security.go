@@ -9,7 +9,8 @@ import (
 // bySSH says whether the processes in a container are started by ssh.
 func (d *draft) bySSH(c view) bool {
 	framework := d.get("spec.framework").text()
-	return framework == schema.FrameworkHorovod || framework == schema.FrameworkByteScheduler && !c.at("env").item("name", "DMLC_ROLE").isSet()
+	return framework == schema.FrameworkHorovod || framework == schema.FrameworkByteScheduler &&
+		!c.at("env").item("name", "DMLC_ROLE").isSet()
 }
 
 // security reads the user of the pod's processes and their rights: the image's and the container runtime's own, where
@@ -27,7 +28,8 @@ func (d *draft) security(pod, c view) {
 		n, isNumber := v.number()
 		switch {
 		case key == "runAsUser" && d.bySSH(c) && (!isNumber || n == 0):
-			d.note(orElse(v, c), Changed, "ssh needs a user whom tegen knows, and not root: the processes run as user 65534")
+			d.note(orElse(v, c), Changed,
+				"ssh needs a user whom tegen knows, and not root: the processes run as user 65534")
 			v.markTranslated()
 		case key == "runAsGroup" && d.bySSH(c) && !isNumber:
 		case !d.setNumber("spec.security."+key, v):
@@ -42,7 +44,8 @@ func (d *draft) security(pod, c view) {
 		profile = pod.at("securityContext", "seccompProfile", "type")
 	}
 	drops := slices.Contains(c.at("securityContext", "capabilities", "drop").texts(), "ALL")
-	if !drops || c.at("securityContext", "allowPrivilegeEscalation").value != false || profile.text() != "RuntimeDefault" {
+	if !drops || c.at("securityContext", "allowPrivilegeEscalation").value != false ||
+		profile.text() != "RuntimeDefault" {
 		d.set("spec.security.restricted", false, c)
 	}
 }
@@ -50,7 +53,8 @@ func (d *draft) security(pod, c view) {
 // someRoot says whether one of a pod's containers is root's by itself, and is not forbidden to be.
 func someRoot(pod view) bool {
 	return !pod.at("securityContext", "runAsNonRoot").isSet() &&
-		slices.ContainsFunc(append(pod.at("initContainers").items(), pod.at("containers").items()...), func(c view) bool {
-			return c.at("securityContext", "runAsUser").text() == "0"
-		})
+		slices.ContainsFunc(append(pod.at("initContainers").items(), pod.at("containers").items()...),
+			func(c view) bool {
+				return c.at("securityContext", "runAsUser").text() == "0"
+			})
 }

@@ -22,11 +22,13 @@ func (p *program) readShell() {
 	switch {
 	case p.launcher == "":
 	case !ok:
-		p.unread = "a quote or bracket in it is not closed: what options its launcher has is not read, and they stay there"
+		p.unread = "a quote or bracket in it is not closed: what options its launcher has is not read, and they stay " +
+			"there"
 	case len(plain) > 1:
 		p.unread = "more than one launcher is started in it: what options they have is not read, and they stay there"
 	case hidden != "":
-		p.unread = hidden + " stands in quotes, a variable or a here-document of it: what options it has is not read, and they stay there"
+		p.unread = hidden + " stands in quotes, a variable or a here-document of it: what options it has is not " +
+			"read, and they stay there"
 	default:
 		p.inText = plain[0] + 1
 	}
@@ -103,7 +105,8 @@ func (p *program) takeFromShell(names []string) {
 		}
 		name, value, inline := option(t.Text)
 		n, expands := 1, t.Expands
-		if next := i + 1; !inline && next < len(s.Tokens) && !s.Tokens[next].Ends && takesNext(name, s.Tokens[next].Text) {
+		if next := i + 1; !inline && next < len(s.Tokens) && !s.Tokens[next].Ends &&
+			takesNext(name, s.Tokens[next].Text) {
 			n, value, expands = 2, s.Tokens[next].Text, expands || s.Tokens[next].Expands
 		}
 		if p.byController && expands && masterValue.MatchString(value) {
@@ -124,7 +127,8 @@ func (p *program) takeFromShell(names []string) {
 }
 
 // mayHoldOptions says whether the first of these words is a variable that stands for more than the training script: one
-// with that script, a word of its own, behind it, with nothing behind it, or with options of the launcher's before a script.
+// with that script, a word of its own, behind it, with nothing behind it, or with options of the launcher's before a
+// script.
 func mayHoldOptions(tokens []shell.Token) bool {
 	if t := tokens[0]; t.Ends || !strings.HasPrefix(t.Text, "$") || !t.Expands || strings.Contains(t.Text, "/") {
 		return false

@@ -33,7 +33,8 @@ func (s *stream) claim(d *draft, name view) tree {
 		}
 	}
 	modes := v.at("accessModes").texts()
-	if len(modes) != 1 || v.at("volumeName").isSet() || !slices.Contains([]string{"ReadWriteMany", "ReadWriteOnce", "ReadOnlyMany"}, modes[0]) {
+	if len(modes) != 1 || v.at("volumeName").isSet() || !slices.Contains([]string{"ReadWriteMany", "ReadWriteOnce",
+		"ReadOnlyMany"}, modes[0]) {
 		return tree{"claim": name.text()}
 	}
 	source := tree{"claim": name.text(), "size": size, "accessMode": modes[0]}
@@ -49,7 +50,9 @@ func (s *stream) reportUnpinned(pvc, pv *object) {
 	if class.text() == "" || pv.view().at("spec", "claimRef").isSet() || len(pv.translated) > 0 {
 		return
 	}
-	s.notes = append(s.notes, class.note(Error, "any claim of this class may take the volume: tegen binds claim and volume to each other, without a class"))
+	s.notes = append(s.notes,
+		class.note(Error, "any claim of this class may take the volume: tegen binds claim and volume to each other, "+
+			"without a class"))
 	class.markTranslated()
 	pvc.view().at("spec", "storageClassName").markTranslated()
 	if sc := s.find("storage.k8s.io", "StorageClass", "", class.text()); sc != nil {
@@ -93,7 +96,8 @@ func pinned(pv *object) (string, tree) {
 		return "efs", source
 	case v.at("csi", "driver").text() == "fsx.csi.aws.com":
 		attributes := v.at("csi", "volumeAttributes")
-		return "fsx", tree{"fileSystem": handle, "dnsName": attributes.at("dnsname").text(), "mountName": attributes.at("mountname").text()}
+		return "fsx", tree{"fileSystem": handle, "dnsName": attributes.at("dnsname").text(),
+			"mountName": attributes.at("mountname").text()}
 	case v.at("nfs").isSet():
 		return "nfs", tree{"server": v.at("nfs", "server").text(), "path": v.at("nfs", "path").text()}
 	case v.at("hostPath").isSet():
@@ -139,7 +143,8 @@ func (s *stream) dataset(d *draft, item tree) tree {
 		c := o.view().at("spec", "template", "spec", "containers").item("name", "fetch")
 		url := c.at("env").item("name", "DATASET_URL").at("value")
 		mount := c.at("volumeMounts").item("name", item["name"].(string))
-		if !o.is("batch", "Job") || !url.isSet() || !mount.isSet() || !sameNamespace(o.namespace, d.namespace()) || !s.fetchesFor(d, o) {
+		if !o.is("batch", "Job") || !url.isSet() || !mount.isSet() || !sameNamespace(o.namespace, d.namespace()) ||
+			!s.fetchesFor(d, o) {
 			continue
 		}
 		env := func(name string) string { return c.at("env").item("name", name).at("value").text() }

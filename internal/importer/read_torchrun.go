@@ -8,18 +8,20 @@ import (
 )
 
 // torchOptions are torchrun's options that fields of the schema stand for.
-var torchOptions = []string{"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts", "node-rank", "master-addr", "master-port"}
+var torchOptions = []string{"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf",
+	"max-restarts", "node-rank", "master-addr", "master-port"}
 
 // staticOptions are those of a rendezvous in which the pods' own numbers say who is who. No field stands for them.
 var staticOptions = []string{"node-rank", "master-addr", "master-port"}
 
 // torchVariables are what tegen tells torchrun and the tutorial's images by; fields of the schema stand for them.
 var torchVariables = []string{
-	"TEGEN_RUN_UID", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "PET_RDZV_ID", "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_CONF",
-	"PET_NNODES", "PET_NPROC_PER_NODE", "PET_MAX_RESTARTS",
+	"TEGEN_RUN_UID", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "PET_RDZV_ID", "PET_RDZV_BACKEND",
+	"PET_RDZV_ENDPOINT", "PET_RDZV_CONF", "PET_NNODES", "PET_NPROC_PER_NODE", "PET_MAX_RESTARTS",
 }
 
-var tutorialVariables = []string{"RDZV_ENDPOINT", "JOB_ID", "MIN_SIZE", "MAX_SIZE", "ETCD_PROTOCOL", "ETCD_CACERT", "ETCD_CERT", "ETCD_KEY"}
+var tutorialVariables = []string{"RDZV_ENDPOINT", "JOB_ID", "MIN_SIZE", "MAX_SIZE", "ETCD_PROTOCOL", "ETCD_CACERT",
+	"ETCD_CERT", "ETCD_KEY"}
 
 // setting is a value and where it stands.
 type setting struct {
@@ -51,10 +53,12 @@ func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	if nodes := get("nnodes", "PET_NNODES", ""); !d.reportSingleNode(nodes) {
 		d.nodes(nodes, c)
 	}
-	if processes := get("nproc-per-node", "PET_NPROC_PER_NODE", ""); processes.text != "" || !d.torchSet["PET_NPROC_PER_NODE"] && !p.mentions("nproc-per-node") {
+	if processes := get("nproc-per-node", "PET_NPROC_PER_NODE", ""); processes.text != "" ||
+		!d.torchSet["PET_NPROC_PER_NODE"] && !p.mentions("nproc-per-node") {
 		d.processes(processes)
 	}
-	backend, endpoint := get("rdzv-backend", "PET_RDZV_BACKEND", ""), get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT")
+	backend, endpoint := get("rdzv-backend", "PET_RDZV_BACKEND", ""),
+		get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT")
 	if before := byEntrypoint || p.torchelastic(); backend.text == "" && endpoint.text != "" && before {
 		backend = setting{schema.BackendEtcd, endpoint.from} // which is all that was known before torchrun
 	}
@@ -71,7 +75,8 @@ func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	}
 	if byEntrypoint {
 		read = append(read, tutorialVariables...)
-		if size := c.at("env").item("name", "SIZE").at("value"); size.isSet() && size.text() == d.get("spec.workers.max").text() {
+		if size := c.at("env").item("name", "SIZE").at("value"); size.isSet() &&
+			size.text() == d.get("spec.workers.max").text() {
 			read = append(read, "SIZE")
 		}
 	}
@@ -79,7 +84,8 @@ func (d *draft) torch(pod, c view, fromController map[string]setting) {
 }
 
 // setting is what says an option of the launcher, and whether the option stays where a shell reads it, which says more.
-func (p *program) setting(option, variable, tutorial string, c view, fromController map[string]setting) (s setting, keepMaster bool) {
+func (p *program) setting(option, variable, tutorial string, c view, fromController map[string]setting) (s setting,
+	keepMaster bool) {
 	if text, ok := p.taken[option]; ok { // an option wins over a variable
 		return setting{text, p.at[option]}, false
 	}
@@ -122,7 +128,8 @@ func (d *draft) nodes(s setting, c view) {
 		case strings.HasPrefix(bound.text, "$"): // the number of pods, which only their environment knows
 			replicas := d.get("spec.workers.replicas")
 			d.set("spec.workers."+bound.field, replicas.value, s.from)
-			d.note(s.from, Translated, "%s in --nnodes is taken for the number of workers, %s", bound.text, replicas.text())
+			d.note(s.from, Translated, "%s in --nnodes is taken for the number of workers, %s", bound.text,
+				replicas.text())
 		}
 	}
 }
@@ -142,9 +149,12 @@ func (d *draft) processes(s setting) {
 
 // torchProgram reads what the workers run, and who starts it.
 func (d *draft) torchProgram(p *program, pod, c view, byEntrypoint bool) {
-	launches := p.launcher == "torchrun" && p.start >= 0 && len(p.command) > 0 && !p.torchelastic() && !d.get("spec.workers.master").isTrue()
-	if !launches { // somebody else starts it, as it stands: a shell, another program, what its image has for an entrypoint
-	} else if len(p.command) == 1 && p.command[0] == "torchrun" && len(p.args) > 0 && !strings.HasPrefix(p.args[0], "-") {
+	launches := p.launcher == "torchrun" && p.start >= 0 && len(p.command) > 0 && !p.torchelastic() &&
+		!d.get("spec.workers.master").isTrue()
+	// somebody else starts it, as it stands: a shell, another program, what its image has for an entrypoint
+	if !launches {
+	} else if len(p.command) == 1 && p.command[0] == "torchrun" && len(p.args) > 0 &&
+		!strings.HasPrefix(p.args[0], "-") {
 		p.command = nil
 	} else if len(p.command) > 2 && p.command[0] == "torchrun" && p.command[1] == "--no_python" {
 		p.command = p.command[2:]
@@ -171,11 +181,13 @@ func (d *draft) script(p *program, pod, c view) {
 	mounted := c.at("volumeMounts").item("mountPath", scriptDir).isSet() && strings.HasPrefix(first, scriptDir+"/")
 	switch command := fetch.at("command").texts(); {
 	case mounted && config.isSet():
-		d.set("spec.script.configMap", tree{"name": config.text(), "key": strings.TrimPrefix(first, scriptDir+"/")}, config)
+		d.set("spec.script.configMap", tree{"name": config.text(), "key": strings.TrimPrefix(first, scriptDir+"/")},
+			config)
 	case mounted && len(command) == 5 && command[0] == "aws":
 		d.set("spec.script.s3", unescaped(command[3]), fetch.at("command"))
 		d.set("spec.images.aws", fetch.at("image").text(), fetch.at("image"))
-	case strings.HasPrefix(first, "s3://") && len(p.command) == 0 && d.get("spec.launcher").text() == schema.LauncherEntrypoint:
+	case strings.HasPrefix(first, "s3://") && len(p.command) == 0 &&
+		d.get("spec.launcher").text() == schema.LauncherEntrypoint:
 		d.set("spec.script", tree{"s3": unescaped(first), "fetch": schema.FetchEntrypoint}, c.at("args").items()[0])
 	default:
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// reportStaticRendezvous tells of a rendezvous by the pods' own numbers, which no job of tegen's has: torchrun is told to meet by c10d
-// or etcd, and under these passes over a rank and a master.
+// reportStaticRendezvous tells of a rendezvous by the pods' own numbers, which no job of tegen's has: torchrun is told
+// to meet by c10d or etcd, and under these passes over a rank and a master.
 func (d *draft) reportStaticRendezvous(backend setting, p *program, c view) {
 	if p.left["rdzv-backend"] != "" || backend.text != "" && backend.text != "static" {
 		return // and torchrun itself has passed over them
@@ -25,9 +25,12 @@ func (d *draft) reportStaticRendezvous(backend setting, p *program, c view) {
 	}
 	switch {
 	case len(present) > 0:
-		d.note(programOf(c), Changed, "%s say who is who: the workers meet by %s, whose ranks do not follow the pods' numbers", strings.Join(present, ", "), d.backend())
+		d.note(programOf(c), Changed,
+			"%s say who is who: the workers meet by %s, whose ranks do not follow the pods' numbers",
+			strings.Join(present, ", "), d.backend())
 	case backend.text == "static":
-		d.note(backend.from, Changed, "a static rendezvous: the workers meet by %s, whose ranks do not follow the pods' numbers", d.backend())
+		d.note(backend.from, Changed,
+			"a static rendezvous: the workers meet by %s, whose ranks do not follow the pods' numbers", d.backend())
 	}
 }
 
@@ -47,7 +50,8 @@ func (d *draft) restarts(s setting, p *program) {
 	case low != high:
 		at := d.from("spec.workers.min")
 		d.set(field, int64(1), at)
-		d.note(at, Changed, "nobody says --max-restarts, and torchrun's own is 0: an elastic TrainingJob starts the processes of a pod again at least once")
+		d.note(at, Changed, "nobody says --max-restarts, and torchrun's own is 0: an elastic TrainingJob starts the "+
+			"processes of a pod again at least once")
 	default:
 		d.set(field, int64(0), d.workload[0].view())
 	}
@@ -64,8 +68,8 @@ func (d *draft) bounds() (low, high string) {
 	return cmp.Or(d.get("spec.workers.min").text(), replicas), cmp.Or(d.get("spec.workers.max").text(), replicas)
 }
 
-// reportSeparateRuns tells of torchrun in several pods of which nobody told it: each trained for itself, and a TrainingJob's
-// workers are told of each other by variables.
+// reportSeparateRuns tells of torchrun in several pods of which nobody told it: each trained for itself, and a
+// TrainingJob's workers are told of each other by variables.
 func (d *draft) reportSeparateRuns(p *program, c view) {
 	at := orElse(programOf(c), c)
 	if p.unread != "" {
@@ -78,15 +82,18 @@ func (d *draft) reportSeparateRuns(p *program, c view) {
 	}
 	switch {
 	case p.flags["standalone"]:
-		d.note(at, Changed, "by --standalone torchrun trains in each pod for itself: it goes, and all %d train as one", n)
+		d.note(at, Changed, "by --standalone torchrun trains in each pod for itself: it goes, and all %d train as one",
+			n)
 	case p.launcher == "torchrun" && !p.mentions("nnodes"):
-		d.note(at, Changed, "without --nnodes torchrun trains in each pod for itself: it is told of all %d now, and they train as one", n)
+		d.note(at, Changed, "without --nnodes torchrun trains in each pod for itself: it is told of all %d now, and "+
+			"they train as one", n)
 	case p.launcher == "" && isOpaque(p):
 		verdict := Changed
 		if len(p.command) == 0 { // of an image's own program nothing says that it trains
 			verdict = Warning
 		}
-		d.note(at, verdict, "what it starts is not read: torchrun in it is told of all %d pods now, and that they meet by %s", n, d.backend())
+		d.note(at, verdict, "what it starts is not read: torchrun in it is told of all %d pods now, and that they "+
+			"meet by %s", n, d.backend())
 	}
 }
 
@@ -96,7 +103,9 @@ func (d *draft) reportSingleNode(nodes setting) bool {
 	if n < 2 || nodes.text != "1" && nodes.text != "1:1" {
 		return false
 	}
-	d.note(nodes.from, Changed, "with --nnodes=%s torchrun trains in each pod for itself: it is told of all %d now, and they train as one", nodes.text, n)
+	d.note(nodes.from, Changed,
+		"with --nnodes=%s torchrun trains in each pod for itself: it is told of all %d now, and they train as one",
+		nodes.text, n)
 	return true
 }
 

@@ -60,7 +60,9 @@ func (s *stream) trainingItem(list view) (item view, others int64) {
 	for i, other := range items {
 		if i != trainingIndex(items) {
 			others += podsOf(other)
-			s.notes = append(s.notes, other.at("name").note(Changed, "a TrainingJob has one template of pods, which is that of %s: these pods are not rendered", summary(item.at("name").value)))
+			s.notes = append(s.notes, other.at("name").note(Changed,
+				"a TrainingJob has one template of pods, which is that of %s: these pods are not rendered",
+				summary(item.at("name").value)))
 		}
 	}
 	return item, others
@@ -88,7 +90,8 @@ func trainingContainer(pod view) view {
 }
 
 // containerNames are what targets call the training container.
-var containerNames = []string{"worker", "pytorch", "mxnet", "node", "elasticjob-worker", "mpi-launcher", "launcher", "elastic-trainer-worker", "main", "trainer"}
+var containerNames = []string{"worker", "pytorch", "mxnet", "node", "elasticjob-worker", "mpi-launcher", "launcher",
+	"elastic-trainer-worker", "main", "trainer"}
 
 // trainingContainerIn is the container of a pod that trains: by its name, by its accelerators, or the first.
 func trainingContainerIn(pod tree) tree {

@@ -18,8 +18,11 @@ func TestUsers(t *testing.T) {
 		reported      string
 	}{
 		"one container's own user": {
-			pod:     `initContainers: [{name: chown, image: "b/b:1", command: [chown, -R, "1000", /data]}], containers: [` + trains + `, securityContext: {runAsUser: 1000, runAsGroup: 1000}}, {name: side, image: "c/b:1"}]`,
-			jobs:    []string{`security:\n    runAsUser: image\n`, `- name: worker\n +securityContext:\n +runAsGroup: 1000\n +runAsUser: 1000`},
+			pod: `initContainers: [{name: chown, image: "b/b:1", command: [chown, -R, "1000", /data]}], ` +
+				`containers: [` + trains +
+				`, securityContext: {runAsUser: 1000, runAsGroup: 1000}}, {name: side, image: "c/b:1"}]`,
+			jobs: []string{`security:\n    runAsUser: image\n`,
+				`- name: worker\n +securityContext:\n +runAsGroup: 1000\n +runAsUser: 1000`},
 			notJobs: []string{`security:\n    runAsUser: 1000`},
 		},
 		"the pod's user": {
@@ -27,13 +30,16 @@ func TestUsers(t *testing.T) {
 			jobs: []string{`security:\n    runAsUser: 1000\n`}, reported: `added: .*HOME .*"/tmp"`,
 		},
 		"root among them": {
-			pod:     `securityContext: {runAsUser: 1000}, initContainers: [{name: chown, image: "b/b:1", securityContext: {runAsUser: 0}}], containers: [` + trains + `}]`,
-			jobs:    []string{`security:\n    runAsUser: image\n`, `securityContext:\n +runAsUser: 1000`, `- name: chown\n +image: b/b:1\n +securityContext:\n +runAsUser: 0`},
+			pod: `securityContext: {runAsUser: 1000}, initContainers: [{name: chown, image: "b/b:1", ` +
+				`securityContext: {runAsUser: 0}}], containers: [` + trains + `}]`,
+			jobs: []string{`security:\n    runAsUser: image\n`, `securityContext:\n +runAsUser: 1000`,
+				`- name: chown\n +image: b/b:1\n +securityContext:\n +runAsUser: 0`},
 			notJobs: []string{`security:\n    runAsUser: 1000`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, " + c.pod + "}}}\n"
+			in := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, " +
+				"completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, " + c.pod + "}}}\n"
 			out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(in)}})
 			for _, want := range c.jobs {
 				if !regexp.MustCompile(want).Match(out.YAML) {

@@ -24,7 +24,8 @@ func podsOf(t *testing.T, pods int, env map[string]string, command ...string) []
 		"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "j-worker"},
 		"spec": map[string]any{
 			"completionMode": "Indexed", "completions": pods, "parallelism": pods,
-			"template": map[string]any{"spec": map[string]any{"restartPolicy": "Never", "containers": []any{container}}},
+			"template": map[string]any{"spec": map[string]any{"restartPolicy": "Never",
+				"containers": []any{container}}},
 		},
 	})
 	if err != nil {
@@ -44,15 +45,19 @@ func TestShellText(t *testing.T) {
 		lossy, sole    bool   // sole: one pod
 	}{
 		"continued lines": {
-			text: "torchrun \\\n--nproc_per_node=8 \\\n--nnodes=2 \\\ntrain.py --lr 1", left: "torchrun \\\ntrain.py --lr 1",
-			reported: []string{`translated: of torchrun's options, --nnodes, --nproc-per-node became fields`}, jobs: []string{`processes: 8`},
+			text:     "torchrun \\\n--nproc_per_node=8 \\\n--nnodes=2 \\\ntrain.py --lr 1",
+			left:     "torchrun \\\ntrain.py --lr 1",
+			reported: []string{`translated: of torchrun's options, --nnodes, --nproc-per-node became fields`},
+			jobs:     []string{`processes: 8`},
 		},
 		"the program's own options": {
-			text: "torchrun --nnodes=2 --nproc_per_node=1 train.py --max_restarts=7 --nnodes 4", left: "torchrun train.py --max_restarts=7 --nnodes 4",
+			text: "torchrun --nnodes=2 --nproc_per_node=1 train.py --max_restarts=7 --nnodes 4",
+			left: "torchrun train.py --max_restarts=7 --nnodes 4",
 			jobs: []string{`maxRestarts: 0`}, unlike: `min: |max: `,
 		},
 		"two launchers": {
-			text:     "torchrun --nproc_per_node=1 --nnodes=1 prep.py && torchrun --nproc_per_node=8 --nnodes=2 train.py",
+			text: "torchrun --nproc_per_node=1 --nnodes=1 prep.py && torchrun --nproc_per_node=8 --nnodes=2 " +
+				"train.py",
 			reported: []string{`warning: more than one launcher`},
 		},
 		"two launchers that say nothing of nodes": {
@@ -63,29 +68,38 @@ func TestShellText(t *testing.T) {
 			text: "# torchrun --nnodes=9 was too many\npython t.py --nnodes=4 --rdzv_id=x", unlike: `min: |max: |id: x`,
 		},
 		"a comment behind a command": {
-			text: "torchrun --nnodes 2 train.py # --max_restarts=5", left: "torchrun train.py # --max_restarts=5", jobs: []string{`maxRestarts: 0`},
+			text: "torchrun --nnodes 2 train.py # --max_restarts=5", left: "torchrun train.py # --max_restarts=5",
+			jobs: []string{`maxRestarts: 0`},
 		},
 		"quotes": {
-			text: `echo "torchrun starts"; exec torchrun --nnodes '2' --max_restarts="4" --rdzv_conf "join_timeout=60,x=$(hostname)" "a b.py"`,
-			left: `echo "torchrun starts"; exec torchrun --rdzv_conf "join_timeout=60,x=$(hostname)" "a b.py"`, jobs: []string{`maxRestarts: 4`},
+			text: `echo "torchrun starts"; exec torchrun --nnodes '2' --max_restarts="4" --rdzv_conf ` +
+				`"join_timeout=60,x=$(hostname)" "a b.py"`,
+			left: `echo "torchrun starts"; exec torchrun --rdzv_conf "join_timeout=60,x=$(hostname)" "a b.py"`,
+			jobs: []string{`maxRestarts: 4`},
 		},
 		"a word that only looks like an option": {
-			text: `python -m torch.distributed.run --nnodes=2 train.py --note "--nproc_per_node=3 torchrun"`, left: `python -m torch.distributed.run train.py --note "--nproc_per_node=3 torchrun"`,
+			text: `python -m torch.distributed.run --nnodes=2 train.py --note "--nproc_per_node=3 torchrun"`,
+			left: `python -m torch.distributed.run train.py --note "--nproc_per_node=3 torchrun"`,
 		},
 		"a launcher in quotes": {
-			text: `bash -c "torchrun --nnodes=2 --nproc_per_node=8 train.py"`, reported: []string{`warning: torchrun stands in quotes`},
+			text:     `bash -c "torchrun --nnodes=2 --nproc_per_node=8 train.py"`,
+			reported: []string{`warning: torchrun stands in quotes`},
 		},
 		"a launcher in a here-document": {
-			text: "cat > run.sh <<'EOF'\ntorchrun --nnodes=2 --max_restarts=9 t.py\nEOF\nbash run.sh", reported: []string{`warning: torchrun stands in quotes, a variable or a here-document`},
+			text:     "cat > run.sh <<'EOF'\ntorchrun --nnodes=2 --max_restarts=9 t.py\nEOF\nbash run.sh",
+			reported: []string{`warning: torchrun stands in quotes, a variable or a here-document`},
 		},
 		"data in a here-document": {
-			text: "cat > c.json <<EOF\n{\"nnodes\": \"it's\"}\nEOF\ntorchrun --nnodes=2 t.py", left: "cat > c.json <<EOF\n{\"nnodes\": \"it's\"}\nEOF\ntorchrun t.py",
+			text: "cat > c.json <<EOF\n{\"nnodes\": \"it's\"}\nEOF\ntorchrun --nnodes=2 t.py",
+			left: "cat > c.json <<EOF\n{\"nnodes\": \"it's\"}\nEOF\ntorchrun t.py",
 		},
 		"options in a variable": {
-			text: "ARGS=\"--nnodes 2 --nproc_per_node 8\"\ntorchrun $ARGS train.py", reported: []string{`warning: what options \$ARGS holds`},
+			text:     "ARGS=\"--nnodes 2 --nproc_per_node 8\"\ntorchrun $ARGS train.py",
+			reported: []string{`warning: what options \$ARGS holds`},
 		},
 		"options in a variable between others": {
-			text: "torchrun --nnodes=2 $DIST_ARGS --nproc_per_node=4 --max_restarts=3 train.py", left: "torchrun $DIST_ARGS --nproc_per_node=4 --max_restarts=3 train.py",
+			text:     "torchrun --nnodes=2 $DIST_ARGS --nproc_per_node=4 --max_restarts=3 train.py",
+			left:     "torchrun $DIST_ARGS --nproc_per_node=4 --max_restarts=3 train.py",
 			reported: []string{`warning: what options \$DIST_ARGS holds`}, unlike: `maxRestarts|processes: `,
 		},
 		"a script in a variable": {
@@ -95,14 +109,18 @@ func TestShellText(t *testing.T) {
 			text: "torchrun --nnodes=2 'train.py", reported: []string{`warning: a quote or bracket`},
 		},
 		"an option that the shell fills in": {
-			text: "torchrun --nnodes=2 --nproc_per_node=$(nvidia-smi -L | wc -l) --rdzv_id=a train.py", left: "torchrun --nproc_per_node=$(nvidia-smi -L | wc -l) train.py", jobs: []string{`id: a`},
+			text: "torchrun --nnodes=2 --nproc_per_node=$(nvidia-smi -L | wc -l) --rdzv_id=a train.py",
+			left: "torchrun --nproc_per_node=$(nvidia-smi -L | wc -l) train.py", jobs: []string{`id: a`},
 		},
 		"a pipeline": {
-			text: "torchrun --nnodes=2 train.py 2>&1 | tee --append --nproc_per_node=4", left: "torchrun train.py 2>&1 | tee --append --nproc_per_node=4", unlike: `processes: `,
+			text: "torchrun --nnodes=2 train.py 2>&1 | tee --append --nproc_per_node=4",
+			left: "torchrun train.py 2>&1 | tee --append --nproc_per_node=4", unlike: `processes: `,
 		},
-		"one pod of its own": {text: "torchrun --standalone --nproc_per_node=2 train.py", left: "torchrun --standalone train.py", sole: true},
+		"one pod of its own": {text: "torchrun --standalone --nproc_per_node=2 train.py",
+			left: "torchrun --standalone train.py", sole: true},
 		"pods of their own": {
-			text: "torchrun --standalone --nproc_per_node=2 train.py", left: "torchrun train.py", reported: []string{`changed: by --standalone`}, lossy: true,
+			text: "torchrun --standalone --nproc_per_node=2 train.py", left: "torchrun train.py",
+			reported: []string{`changed: by --standalone`}, lossy: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,8 +171,10 @@ func TestShellText(t *testing.T) {
 func TestShellOptions(t *testing.T) {
 	t.Parallel()
 	for words, read := range map[string]bool{
-		"bash -c TEXT": true, "bash -euo pipefail -c TEXT": true, "sh -ec TEXT -c": true, "bash -c -x TEXT": true, "bash +o posix -lc -- TEXT": true,
-		"bash run.sh -c TEXT": false, "bash -o pipefail run.sh -c TEXT": false, "bash --norc run.sh -ec TEXT": false, "bash -- run.sh -c TEXT": false,
+		"bash -c TEXT": true, "bash -euo pipefail -c TEXT": true, "sh -ec TEXT -c": true,
+		"bash -c -x TEXT": true, "bash +o posix -lc -- TEXT": true, "bash run.sh -c TEXT": false,
+		"bash -o pipefail run.sh -c TEXT": false, "bash --norc run.sh -ec TEXT": false,
+		"bash -- run.sh -c TEXT": false,
 	} {
 		command := strings.Fields(words)
 		for i, word := range command {
@@ -166,14 +186,15 @@ func TestShellOptions(t *testing.T) {
 		if got := strings.Contains(string(out.YAML), "maxRestarts: 7"); got != read {
 			t.Errorf("%s: text %v, want %v\n%s%s", words, got, read, out.YAML, lines(out.Notes))
 		}
-		if fromController := strings.Contains(lines(out.Notes), "changed: what it starts is not read"); fromController == read {
+		if fromController := strings.Contains(lines(out.Notes),
+			"changed: what it starts is not read"); fromController == read {
 			t.Errorf("%s: a line says that its script is not read: %v", words, fromController)
 		}
 	}
 }
 
-// TestTorchrunTold: what torchrun is told by a job, and was not told before, is 0 restarts as it has by itself, or a line
-// says it.
+// TestTorchrunTold: what torchrun is told by a job, and was not told before, is 0 restarts as it has by itself, or a
+// line says it.
 func TestTorchrunTold(t *testing.T) {
 	t.Parallel()
 	restarts := "PET_MAX_RESTARTS\n          value: \""
@@ -184,68 +205,96 @@ func TestTorchrunTold(t *testing.T) {
 		lossy              bool
 	}{
 		"torchrun that knows of no other pod": {
-			in: podsOf(t, 2, nil, "torchrun", "--nproc_per_node=2", "train.py"), reported: `changed: without --nnodes torchrun trains in each pod for itself`,
+			in:       podsOf(t, 2, nil, "torchrun", "--nproc_per_node=2", "train.py"),
+			reported: `changed: without --nnodes torchrun trains in each pod for itself`,
 			rendered: restarts + "0", lossy: true,
 		},
 		"a script": {
-			in: podsOf(t, 2, nil, "bash", "run.sh"), reported: `changed: what it starts is not read`, rendered: restarts + "0", lossy: true,
+			in: podsOf(t, 2, nil, "bash", "run.sh"), reported: `changed: what it starts is not read`,
+			rendered: restarts + "0", lossy: true,
 		},
 		"a program": {
-			in: podsOf(t, 2, nil, "python", "train.py"), reported: `added: .*for torchrun PET_RDZV_BACKEND=c10d .*PET_NNODES=2:2`, rendered: restarts + "0",
+			in:       podsOf(t, 2, nil, "python", "train.py"),
+			reported: `added: .*for torchrun PET_RDZV_BACKEND=c10d .*PET_NNODES=2:2`, rendered: restarts + "0",
 		},
-		"one pod":                {in: podsOf(t, 1, nil, "torchrun", "train.py"), unreported: `changed|PET_NNODES`, rendered: restarts + "0"},
-		"its own restarts":       {in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--max-restarts=5", "train.py"), unreported: `PET_MAX|PET_NNODES`, rendered: restarts + "5"},
-		"restarts as a variable": {in: podsOf(t, 1, map[string]string{"PET_MAX_RESTARTS": "2"}, "torchrun", "train.py"), unreported: `PET_MAX`, rendered: restarts + "2"},
+		"one pod": {in: podsOf(t, 1, nil, "torchrun", "train.py"), unreported: `changed|PET_NNODES`,
+			rendered: restarts + "0"},
+		"its own restarts": {in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--max-restarts=5", "train.py"),
+			unreported: `PET_MAX|PET_NNODES`, rendered: restarts + "5"},
+		"restarts as a variable": {in: podsOf(t, 1, map[string]string{"PET_MAX_RESTARTS": "2"}, "torchrun", "train.py"),
+			unreported: `PET_MAX`, rendered: restarts + "2"},
 		"torchrun of one node in each of two pods": {
-			in: podsOf(t, 2, nil, "torchrun", "--nnodes=1", "--nproc_per_node=4", "a.py"), reported: `changed: with --nnodes=1 torchrun trains in each pod for itself: it is told of all 2 now`,
+			in:         podsOf(t, 2, nil, "torchrun", "--nnodes=1", "--nproc_per_node=4", "a.py"),
+			reported:   `changed: with --nnodes=1 torchrun trains in each pod for itself: it is told of all 2 now`,
 			unreported: `error|refused`, rendered: "PET_NNODES\n          value: \"2:2\"", lossy: true,
 		},
 		"torchrun of one node that a shell starts in each of two pods": {
-			in: podsOf(t, 2, nil, "sh", "-c", "torchrun --nnodes 1:1 a.py"), reported: `changed: with --nnodes=1:1 torchrun trains in each pod for itself`,
+			in:       podsOf(t, 2, nil, "sh", "-c", "torchrun --nnodes 1:1 a.py"),
+			reported: `changed: with --nnodes=1:1 torchrun trains in each pod for itself`,
 			rendered: "PET_NNODES\n          value: \"2:2\"", lossy: true,
 		},
 		"torchrun behind env": {
-			in: podsOf(t, 1, nil, "env", "A=b", "torchrun", "--nproc_per_node=4", "a.py"), reported: `warning: torchrun is started by env: what options it has is not read`,
-			unreported: `error|changed`, rendered: "- env\n        - A=b\n        - torchrun\n        - --nproc_per_node=4\n        - a.py\n",
+			in:         podsOf(t, 1, nil, "env", "A=b", "torchrun", "--nproc_per_node=4", "a.py"),
+			reported:   `warning: torchrun is started by env: what options it has is not read`,
+			unreported: `error|changed`,
+			rendered:   "- env\n        - A=b\n        - torchrun\n        - --nproc_per_node=4\n        - a.py\n",
 		},
 		"torchrun behind what measures it, in two pods": {
-			in:       podsOf(t, 2, nil, "nsys", "profile", "-o", "x", "torchrun", "--nproc_per_node=4", "--max-restarts=2", "a.py"),
-			reported: `changed: without --nnodes torchrun trains in each pod for itself`, unreported: `error`, rendered: "- --max-restarts=2\n", lossy: true,
+			in: podsOf(t, 2, nil, "nsys", "profile", "-o", "x", "torchrun", "--nproc_per_node=4",
+				"--max-restarts=2", "a.py"),
+			reported: `changed: without --nnodes torchrun trains in each pod for itself`, unreported: `error`,
+			rendered: "- --max-restarts=2\n", lossy: true,
 		},
 		"a program that is told the name of a launcher": {
-			in: podsOf(t, 1, nil, "python", "train.py", "--launcher", "torchrun"), unreported: `warning|error`, rendered: restarts + "0",
+			in: podsOf(t, 1, nil, "python", "train.py", "--launcher", "torchrun"), unreported: `warning|error`,
+			rendered: restarts + "0",
 		},
 		"torchrun as the image's entrypoint is told": {
-			in:         []byte(strings.Replace(string(podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--nproc_per_node=4", "a.py")), "command:", "args:", 1)),
+			in: []byte(strings.Replace(string(podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--nproc_per_node=4",
+				"a.py")), "command:", "args:", 1)),
 			unreported: `changed|error`, rendered: "args:\n        - torchrun\n        - a.py\n",
 		},
 		"a module as the image's entrypoint is told": {
-			in:         []byte(strings.Replace(string(podsOf(t, 2, nil, "-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=4", "a.py")), "command:", "args:", 1)),
-			unreported: `changed|error`, rendered: "args:\n        - -m\n        - torch.distributed.run\n        - a.py\n",
+			in: []byte(strings.Replace(string(podsOf(t, 2, nil, "-m", "torch.distributed.run", "--nnodes=2",
+				"--nproc_per_node=4", "a.py")), "command:", "args:", 1)),
+			unreported: `changed|error`,
+			rendered:   "args:\n        - -m\n        - torch.distributed.run\n        - a.py\n",
 		},
 		"an elastic job": {
-			in: podsOf(t, 2, nil, "torchrun", "--nnodes=1:2", "train.py"), reported: `changed: nobody says --max-restarts`, rendered: restarts + "1", lossy: true,
+			in:       podsOf(t, 2, nil, "torchrun", "--nnodes=1:2", "train.py"),
+			reported: `changed: nobody says --max-restarts`, rendered: restarts + "1", lossy: true,
 		},
 		"torchelastic before torchrun": {
-			in: podsOf(t, 2, nil, "python", "-m", "torchelastic.distributed.launch", "--nnodes=1:2", "train.py"), unreported: "changed", rendered: restarts + "3",
+			in: podsOf(t, 2, nil, "python", "-m",
+				"torchelastic.distributed.launch", "--nnodes=1:2", "train.py"),
+			unreported: "changed", rendered: restarts + "3",
 		},
 		"ranks by the pods' numbers": {
-			in:       podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--node_rank=$(JOB_COMPLETION_INDEX)", "--master_addr=j-worker-0.j-worker", "--master_port=29500", "train.py"),
-			reported: `changed: --node-rank, --master-addr, --master-port say who is who`, rendered: restarts + "0", lossy: true,
+			in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--node_rank=$(JOB_COMPLETION_INDEX)",
+				"--master_addr=j-worker-0.j-worker", "--master_port=29500", "train.py"),
+			reported: `changed: --node-rank, --master-addr, --master-port say who is who`, rendered: restarts + "0",
+			lossy: true,
 		},
 		"such ranks that a shell reads": {
-			in:       podsOf(t, 2, nil, "bash", "-c", "torchrun --nnodes=2 --node_rank=$JOB_COMPLETION_INDEX --master_addr=j-worker-0.j-worker train.py"),
-			reported: `changed: --node-rank, --master-addr say who is who`, unreported: `master-addr.* became`, rendered: restarts + "0", lossy: true,
+			in: podsOf(t, 2, nil, "bash", "-c",
+				"torchrun --nnodes=2 --node_rank=$JOB_COMPLETION_INDEX --master_addr=j-worker-0.j-worker train.py"),
+			reported: `changed: --node-rank, --master-addr say who is who`, unreported: `master-addr.* became`,
+			rendered: restarts + "0", lossy: true,
 		},
 		"a backend called static": {
-			in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--rdzv_backend=static", "--rdzv_endpoint=a:1", "train.py"), reported: `changed: a static rendezvous`, rendered: restarts + "0", lossy: true,
+			in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--rdzv_backend=static",
+				"--rdzv_endpoint=a:1", "train.py"),
+			reported: `changed: a static rendezvous`, rendered: restarts + "0", lossy: true,
 		},
 		"c10d, which passes over ranks": {
-			in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--node_rank=0", "--rdzv_backend=c10d", "train.py"), unreported: "changed", rendered: restarts + "0",
+			in:         podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--node_rank=0", "--rdzv_backend=c10d", "train.py"),
+			unreported: "changed", rendered: restarts + "0",
 		},
 		"a PyTorchJob, whose operator tells torchrun of the others": {
-			in: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {elasticPolicy: {minReplicas: 2, maxReplicas: 2}, pytorchReplicaSpecs: {" +
-				"Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py]}]}}}}}\n"),
+			in: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {elasticPolicy: " +
+				"{minReplicas: 2, maxReplicas: 2}, pytorchReplicaSpecs: {" +
+				"Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, " +
+				"image: 'a/b:1', command: [torchrun, t.py]}]}}}}}\n"),
 			unreported: "changed", rendered: "maxRestarts: 0",
 		},
 	} {

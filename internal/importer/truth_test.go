@@ -26,149 +26,245 @@ func TestTruth(t *testing.T) {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {" +
 				"Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: {" + trainsAlone + "}}}, " +
 				"Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {" + trainsAlone + "}}}}}\n",
-			unreported: []string{"master becomes"}, jobs: []string{`master: true`, `replicas: 3`, `launcher: entrypoint`},
+			unreported: []string{"master becomes"}, jobs: []string{`master: true`, `replicas: 3`,
+				`launcher: entrypoint`},
 		},
 		"a lone master stays too": {
-			in:         "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Master: {restartPolicy: OnFailure, template: {spec: {" + trainsAlone + "}}}}}\n",
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: " +
+				"{pytorchReplicaSpecs: {Master: {restartPolicy: OnFailure, template: {spec: {" + trainsAlone +
+				"}}}}}\n",
 			unreported: []string{"becomes"}, jobs: []string{`master: true`, `replicas: 1`},
 		},
 		"a master of torchrun becomes a worker": {
-			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Master: {template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py]}]}}}, " +
-				"Worker: {template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py]}]}}}}}\n",
-			reported: []string{`Master: .*translated: the master becomes one more worker`}, jobs: []string{`replicas: 2`},
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: " +
+				"{Master: {template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, " +
+				"t.py]}]}}}, " +
+				"Worker: {template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, " +
+				"t.py]}]}}}}}\n",
+			reported: []string{`Master: .*translated: the master becomes one more worker`},
+			jobs:     []string{`replicas: 2`},
 		},
 		"a master whose variables stand in options that a shell reads": {
-			in:       withMaster("", `torchrun --nnodes $WORLD_SIZE --nproc_per_node 8 --rdzv_backend=c10d --rdzv_endpoint="${MASTER_ADDR}:$MASTER_PORT" a.py`),
-			reported: []string{`Master: .*translated: the master becomes one more worker`}, unreported: []string{"changed"}, jobs: []string{`- torchrun a\.py`, `replicas: 2`},
+			in: withMaster("",
+				`torchrun --nnodes $WORLD_SIZE --nproc_per_node 8 --rdzv_backend=c10d `+
+					`--rdzv_endpoint="${MASTER_ADDR}:$MASTER_PORT" a.py`),
+			reported:   []string{`Master: .*translated: the master becomes one more worker`},
+			unreported: []string{"changed"}, jobs: []string{`- torchrun a\.py`, `replicas: 2`},
 		},
 		"a master by whose variables the ranks are told": {
-			in:       withMaster("", "torchrun --nnodes=$WORLD_SIZE --node_rank $RANK --master_addr $MASTER_ADDR --master_port ${MASTER_PORT} a.py"),
-			reported: []string{`changed: .*--node-rank, --master-addr, --master-port say who is who`}, jobs: []string{`- torchrun a\.py`, `replicas: 2`}, lossy: true,
+			in: withMaster("",
+				"torchrun --nnodes=$WORLD_SIZE --node_rank $RANK --master_addr $MASTER_ADDR --master_port "+
+					"${MASTER_PORT} a.py"),
+			reported: []string{`changed: .*--node-rank, --master-addr, --master-port say who is who`},
+			jobs:     []string{`- torchrun a\.py`, `replicas: 2`}, lossy: true,
 		},
 		"a master whose variables the text reads elsewhere": {
-			in:         withMaster("", "export NODES=$WORLD_SIZE; torchrun --nnodes $NODES --nproc_per_node 4 --node_rank $RANK --master_addr $MASTER_ADDR a.py"),
+			in: withMaster("",
+				"export NODES=$WORLD_SIZE; torchrun --nnodes $NODES --nproc_per_node 4 --node_rank $RANK "+
+					"--master_addr $MASTER_ADDR a.py"),
 			unreported: []string{"becomes", "changed", "dropped"},
-			jobs:       []string{`master: true`, `replicas: 2`, `launcher: entrypoint`, `processes: auto`, `- export NODES=\$WORLD_SIZE; torchrun --nnodes \$NODES --nproc_per_node 4 --node_rank \$RANK --master_addr \$MASTER_ADDR a\.py`},
+			jobs: []string{`master: true`, `replicas: 2`, `launcher: entrypoint`, `processes: auto`,
+				`- export NODES=\$WORLD_SIZE; torchrun --nnodes \$NODES --nproc_per_node 4 --node_rank \$RANK ` +
+					`--master_addr \$MASTER_ADDR a\.py`},
 		},
 		"a master of torchrun whose options are not read": {
 			in:         withMaster("", `ARGS="--nnodes 2 --master_addr j-master-0"; torchrun $ARGS a.py`),
 			unreported: []string{"becomes", "changed", "dropped"}, jobs: []string{`master: true`, `j-master-0`},
 		},
 		"a lone master whose variables torchrun's script is given": {
-			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Master: {restartPolicy: OnFailure, template: {spec: {containers: [" +
-				"{name: pytorch, image: 'a/b:1', command: [torchrun, --nproc_per_node=2, a.py, --world, $(WORLD_SIZE)]}]}}}}}\n",
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: " +
+				"{Master: {restartPolicy: OnFailure, template: {spec: {containers: [" +
+				"{name: pytorch, image: 'a/b:1', command: [torchrun, --nproc_per_node=2, a.py, --world, " +
+				"$(WORLD_SIZE)]}]}}}}}\n",
 			unreported: []string{"becomes"}, jobs: []string{`master: true`, `- --nproc_per_node=2\n`},
 		},
 		"an elastic job that reads a master's variables": {
-			in:       withMaster("elasticPolicy: {rdzvBackend: c10d}, ", "torchrun --nnodes $WORLD_SIZE a.py --rank $RANK"),
-			reported: []string{`changed: the program reads RANK, which`}, jobs: []string{`- torchrun a\.py --rank \$RANK`}, lossy: true,
+			in: withMaster("elasticPolicy: {rdzvBackend: c10d}, ",
+				"torchrun --nnodes $WORLD_SIZE a.py --rank $RANK"),
+			reported: []string{`changed: the program reads RANK, which`},
+			jobs:     []string{`- torchrun a\.py --rank \$RANK`}, lossy: true,
 		},
 		"a plugin that alone sets a master's variables": {
-			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: volcano, plugins: {pytorch: ['--port=23456']}, tasks: [{name: worker, replicas: 2, template: {spec: {restartPolicy: Never, containers: [" +
-				"{name: c, image: 'a/b:1', command: [bash, -c, 'torchrun --nnodes=$WORLD_SIZE --node_rank=$RANK --master_addr=$MASTER_ADDR a.py --port $MASTER_PORT']}]}}}]}\n",
-			reported: []string{`command: .*changed: the program reads MASTER_PORT, which the plugin pytorch alone sets`, `plugins\.pytorch.*dropped`}, jobs: []string{`- torchrun a\.py --port \$MASTER_PORT`}, lossy: true,
+			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: " +
+				"volcano, plugins: {pytorch: ['--port=23456']}, tasks: [{name: worker, replicas: 2, template: {spec: " +
+				"{restartPolicy: Never, containers: [" +
+				"{name: c, image: 'a/b:1', command: [bash, -c, 'torchrun --nnodes=$WORLD_SIZE --node_rank=$RANK " +
+				"--master_addr=$MASTER_ADDR a.py --port $MASTER_PORT']}]}}}]}\n",
+			reported: []string{`command: .*changed: the program reads MASTER_PORT, which the plugin pytorch alone sets`,
+				`plugins\.pytorch.*dropped`}, jobs: []string{`- torchrun a\.py --port \$MASTER_PORT`}, lossy: true,
 		},
 		"a error keeps the rest": {
-			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: $NODES, template: {spec: {hostIPC: true, volumes: [{name: ib, hostPath: {path: /dev/infiniband}}], " +
-				"containers: [{name: pytorch, image: $IMAGE, command: [torchrun, t.py], securityContext: {capabilities: {add: [IPC_LOCK]}}, resources: {limits: {vpc.amazonaws.com/efa: $EFA}}, volumeMounts: [{name: ib, mountPath: /dev/infiniband}]}]}}}}}\n",
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: " +
+				"{Worker: {replicas: $NODES, template: {spec: {hostIPC: true, volumes: [{name: ib, hostPath: {path: " +
+				"/dev/infiniband}}], " +
+				"containers: [{name: pytorch, image: $IMAGE, command: [torchrun, t.py], securityContext: " +
+				"{capabilities: {add: [IPC_LOCK]}}, resources: {limits: {vpc.amazonaws.com/efa: $EFA}}, " +
+				"volumeMounts: [{name: ib, mountPath: /dev/infiniband}]}]}}}}}\n",
 			reported: []string{
-				`Worker\.replicas: "\$NODES": error: a placeholder .* or into spec\.workers\.replicas`, `image: "\$IMAGE": error: a placeholder .* or into spec\.image`,
+				`Worker\.replicas: "\$NODES": error: a placeholder .* or into spec\.workers\.replicas`,
+				`image: "\$IMAGE": error: a placeholder .* or into spec\.image`,
 				`limits\["vpc.amazonaws.com/efa"\]: "\$EFA": error: a placeholder`,
 			},
 			unreported: []string{"dropped", "refused"},
-			jobs:       []string{`replicas: \$NODES`, `image: \$IMAGE`, `IPC_LOCK`, `path: /dev/infiniband`, `hostIPC: true`, `vpc.amazonaws.com/efa: \$EFA`},
-			invalid:    true,
+			jobs: []string{`replicas: \$NODES`, `image: \$IMAGE`, `IPC_LOCK`, `path: /dev/infiniband`,
+				`hostIPC: true`, `vpc.amazonaws.com/efa: \$EFA`},
+			invalid: true,
 		},
 		"more nodes than pods": {
-			in:       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker, namespace: train}\nspec: {completionMode: Indexed, completions: 2, parallelism: 2, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: 'a/b:1', command: [torchrun, --nnodes=4, t.py]}]}}}\n",
-			reported: []string{`parallelism: 2: error: spec\.workers\.replicas: 2 is below min 4`}, unreported: []string{"1 is below", "imported", "default", "dropped"}, jobs: []string{`min: 4`, `replicas: 2`}, invalid: true,
+			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker, namespace: train}\nspec: " +
+				"{completionMode: Indexed, completions: 2, parallelism: 2, template: {spec: {restartPolicy: Never, " +
+				"containers: [{name: worker, image: 'a/b:1', command: [torchrun, --nnodes=4, t.py]}]}}}\n",
+			reported:   []string{`parallelism: 2: error: spec\.workers\.replicas: 2 is below min 4`},
+			unreported: []string{"1 is below", "imported", "default", "dropped"},
+			jobs:       []string{`min: 4`, `replicas: 2`}, invalid: true,
 		},
 		"other nodes than an elastic policy has": {
-			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j, namespace: train}\nspec: {elasticPolicy: {minReplicas: 1, maxReplicas: 3}, pytorchReplicaSpecs: {Worker: {replicas: 3, restartPolicy: OnFailure, template: {spec: {" +
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j, namespace: train}\nspec: " +
+				"{elasticPolicy: {minReplicas: 1, maxReplicas: 3}, pytorchReplicaSpecs: {Worker: {replicas: 3, " +
+				"restartPolicy: OnFailure, template: {spec: {" +
 				"containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, --nnodes=2, t.py]}]}}}}}\n",
-			reported: []string{`replicas: 3: error: spec\.workers\.replicas: 3 is above max 2`}, unreported: []string{"1 is below", "imported", `Job .*name: "j": dropped`}, invalid: true, lossy: true,
+			reported:   []string{`replicas: 3: error: spec\.workers\.replicas: 3 is above max 2`},
+			unreported: []string{"1 is below", "imported", `Job .*name: "j": dropped`}, invalid: true, lossy: true,
 		},
 		"a job without a program keeps the rest": {
-			in: "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: j}\nspec: {mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: l, image: 'a/b:1', command: [bash, -c, 'x; y']}]}}}, " +
-				"Worker: {template: {spec: {containers: [{name: w, image: 'a/b:1', securityContext: {capabilities: {add: [IPC_LOCK]}}}]}}}}}\n",
-			reported: []string{`command: .*: changed: no horovodrun and no mpirun could be read`, `refused: spec: nothing to run`}, unreported: []string{"nothing could be rendered"},
+			in: "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: j}\nspec: {mpiReplicaSpecs: " +
+				"{Launcher: {template: {spec: {containers: [{name: l, image: 'a/b:1', command: [bash, -c, 'x; " +
+				"y']}]}}}, " +
+				"Worker: {template: {spec: {containers: [{name: w, image: 'a/b:1', securityContext: {capabilities: " +
+				"{add: [IPC_LOCK]}}}]}}}}}\n",
+			reported: []string{`command: .*: changed: no horovodrun and no mpirun could be read`,
+				`refused: spec: nothing to run`}, unreported: []string{"nothing could be rendered"},
 			jobs: []string{`IPC_LOCK`}, invalid: true, lossy: true,
 		},
 		"an empty list is a value": {
-			in:       "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: volcano, plugins: {ssh: [], svc: []}, tasks: [{name: worker, template: {spec: {resources: {}, restartPolicy: Never, " + trainsBash + "}}}]}\n",
+			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: " +
+				"volcano, plugins: {ssh: [], svc: []}, tasks: [{name: worker, template: {spec: {resources: {}, " +
+				"restartPolicy: Never, " + trainsBash + "}}}]}\n",
 			reported: []string{`plugins\.ssh: \[\]: dropped`}, unreported: []string{`spec\.resources`}, lossy: true,
 		},
 		"an empty label is a value": {
-			in:   "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {metadata: {labels: {x: ''}}, spec: {restartPolicy: Never, containers: [{name: worker, image: 'a/b:1', command: [python, t.py]}]}}}\n",
+			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, " +
+				"completions: 1, parallelism: 1, template: {metadata: {labels: {x: ''}}, spec: {restartPolicy: " +
+				"Never, containers: [{name: worker, image: 'a/b:1', command: [python, t.py]}]}}}\n",
 			jobs: []string{`x: ""`},
 		},
 		"a runtime of another framework": {
-			in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\nspec: {runtimeRef: {name: r}}\n---\napiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\nmetadata: {name: r}\nspec: {mlPolicy: {numNodes: 1, jax: {}}, " +
-				"template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {" + trainsBash + "}}}}}]}}}\n",
+			in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\nspec: {runtimeRef: " +
+				"{name: r}}\n---\napiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\nmetadata: " +
+				"{name: r}\nspec: {mlPolicy: {numNodes: 1, jax: {}}, " +
+				"template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {" + trainsBash +
+				"}}}}}]}}}\n",
 			reported: []string{`mlPolicy\.jax: \{\}: changed`}, lossy: true,
 		},
 		"several Jobs of a JobSet": {
-			in:       "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j}\nspec: {replicatedJobs: [{name: slice, replicas: 2, template: {spec: {completions: 4, parallelism: 4, completionMode: Indexed, template: {spec: {restartPolicy: Never, " + trainsBash + "}}}}}]}\n",
-			reported: []string{`replicas: 2: changed: a TrainingJob renders one Job`}, jobs: []string{`replicas: 8`}, lossy: true,
+			in: "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j}\nspec: " +
+				"{replicatedJobs: [{name: slice, replicas: 2, template: {spec: {completions: 4, parallelism: 4, " +
+				"completionMode: Indexed, template: {spec: {restartPolicy: Never, " + trainsBash + "}}}}}]}\n",
+			reported: []string{`replicas: 2: changed: a TrainingJob renders one Job`}, jobs: []string{`replicas: 8`},
+			lossy: true,
 		},
 		"the pods of a renamed job": {
-			in:       "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j}\nspec: {replicatedJobs: [{name: slice, template: {spec: {completions: 2, parallelism: 2, completionMode: Indexed, template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'a/b:1', command: [python, t.py, --master=j-slice-0-0.j:3389], env: [{name: MASTER_ADDR, value: j-slice-0-0.j}]}]}}}}}]}\n",
-			reported: []string{`value: "j-slice-0-0.j": translated: the pods`}, jobs: []string{`value: j-worker-0-0.j\n`, `--master=j-worker-0-0.j:3389`}, lossy: true,
+			in: "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j}\nspec: " +
+				"{replicatedJobs: [{name: slice, template: {spec: {completions: 2, parallelism: 2, completionMode: " +
+				"Indexed, template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'a/b:1', " +
+				"command: [python, t.py, --master=j-slice-0-0.j:3389], env: [{name: MASTER_ADDR, value: " +
+				"j-slice-0-0.j}]}]}}}}}]}\n",
+			reported: []string{`value: "j-slice-0-0.j": translated: the pods`},
+			jobs:     []string{`value: j-worker-0-0.j\n`, `--master=j-worker-0-0.j:3389`}, lossy: true,
 		},
 		"mpirun that knows no Horovod": {
-			in:       mpiJob("v2beta1", "nccl/tests:1"),
-			reported: []string{`changed: a TrainingJob starts processes by horovodrun alone: mpirun and its options go`}, unreported: []string{"translated: mpirun"}, lossy: true,
+			in:         mpiJob("v2beta1", "nccl/tests:1"),
+			reported:   []string{`changed: a TrainingJob starts processes by horovodrun alone: mpirun and its options`},
+			unreported: []string{"translated: mpirun"}, lossy: true,
 		},
 		"mpirun of Horovod": {
-			in: mpiJob("v2beta1", "acme/horovod:1"), reported: []string{`translated: mpirun becomes horovodrun`}, lossy: true,
+			in: mpiJob("v2beta1", "acme/horovod:1"), reported: []string{`translated: mpirun becomes horovodrun`},
+			lossy: true,
 		},
 		"an MPIJob of the first operator": {
-			in: mpiJob("v1", "acme/horovod:1"), reported: []string{`apiVersion: "kubeflow.org/v1": changed: .*sshd`}, lossy: true,
+			in: mpiJob("v1", "acme/horovod:1"), reported: []string{`apiVersion: "kubeflow.org/v1": changed: .*sshd`},
+			lossy: true,
 		},
 		"a network card is no accelerator": {
-			in:   "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: 'a/b:1', command: [python, t.py], resources: {limits: {vpc.amazonaws.com/efa: 4}}}]}}}\n",
+			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, " +
+				"completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: worker, " +
+				"image: 'a/b:1', command: [python, t.py], resources: {limits: {vpc.amazonaws.com/efa: 4}}}]}}}\n",
 			jobs: []string{`limits:\n +vpc.amazonaws.com/efa: 4`}, unreported: []string{"gpuResource"},
 		},
 		"values that differ late": {
-			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {Master: {restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: '" + long + "1', command: [python, t.py]}]}}}, " +
-				"Worker: {restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: '" + long + "2', command: [python, t.py]}]}}}}}\n",
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: " +
+				"{Master: {restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: '" + long +
+				"1', command: [python, t.py]}]}}}, " +
+				"Worker: {restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: '" + long +
+				"2', command: [python, t.py]}]}}}}}\n",
 			reported: []string{`Master.*image: "?….*:1": dropped: tegen renders "?….*:2"`}, lossy: true,
 		},
 		"a task that only serves": {
-			in:       "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {minAvailable: 3, schedulerName: volcano, tasks: [{name: mpimaster, replicas: 1, template: {spec: {" + trainsBash + "}}}, {name: mpiworker, replicas: 2, template: {spec: {restartPolicy: Never, " + trainsBash + "}}}]}\n",
-			reported: []string{`tasks\[0\]\.name: "mpimaster": changed`}, unreported: []string{"refused", "error"}, jobs: []string{`replicas: 2`}, lossy: true,
+			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {minAvailable: " +
+				"3, schedulerName: volcano, tasks: [{name: mpimaster, replicas: 1, template: {spec: {" + trainsBash +
+				"}}}, {name: mpiworker, replicas: 2, template: {spec: {restartPolicy: Never, " + trainsBash +
+				"}}}]}\n",
+			reported: []string{`tasks\[0\]\.name: "mpimaster": changed`}, unreported: []string{"refused", "error"},
+			jobs: []string{`replicas: 2`}, lossy: true,
 		},
 		"a Job without numbers": {
-			in:       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {restartPolicy: Never, " + trainsBash + "}}}\n",
+			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {restartPolicy: " +
+				"Never, " + trainsBash + "}}}\n",
 			reported: []string{"added: .*completionMode"}, lossy: true, // its name
 		},
 		"a Job that works off a list": {
-			in:       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {parallelism: 2, completions: 9, template: {spec: {restartPolicy: Never, " + trainsBash + "}}}\n",
-			reported: []string{"completions: 9: changed: of 9 pods in all, 2 run at a time"}, jobs: []string{"replicas: 2"}, lossy: true,
+			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {parallelism: 2, completions: 9, " +
+				"template: {spec: {restartPolicy: Never, " + trainsBash + "}}}\n",
+			reported: []string{"completions: 9: changed: of 9 pods in all, 2 run at a time"},
+			jobs:     []string{"replicas: 2"}, lossy: true,
 		},
 		"an AppWrapper": {
-			in:       "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: w, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {components: [{template: {apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {nodes: 3, pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py]}]}}}}}}}]}\n",
-			reported: []string{`AppWrapper w: changed`, `spec\.components\[0\]\.template\.spec\.nodes: 3: dropped`}, jobs: []string{"queue: q", "target: pytorchjob"}, lossy: true,
+			in: "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: w, labels: " +
+				"{kueue.x-k8s.io/queue-name: q}}\nspec: {components: [{template: {apiVersion: kubeflow.org/v1, kind: " +
+				"PyTorchJob, metadata: {name: j}, spec: {nodes: 3, pytorchReplicaSpecs: {Worker: {template: " +
+				"{spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py]}]}}}}}}}]}\n",
+			reported: []string{`AppWrapper w: changed`, `spec\.components\[0\]\.template\.spec\.nodes: 3: dropped`},
+			jobs:     []string{"queue: q", "target: pytorchjob"}, lossy: true,
 		},
 		"a JAXJob": {
-			in:       "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: j}\nspec: {jaxReplicaSpecs: {Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {" + trainsBash + "}}}}}\n",
-			reported: []string{`spec\.jaxReplicaSpecs\.Worker: .*changed: .*COORDINATOR_ADDRESS`, `jaxReplicaSpecs\.Worker\.restartPolicy: "OnFailure": dropped`}, jobs: []string{"replicas: 2"}, lossy: true,
+			in: "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: j}\nspec: {jaxReplicaSpecs: " +
+				"{Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {" + trainsBash + "}}}}}\n",
+			reported: []string{`spec\.jaxReplicaSpecs\.Worker: .*changed: .*COORDINATOR_ADDRESS`,
+				`jaxReplicaSpecs\.Worker\.restartPolicy: "OnFailure": dropped`},
+			jobs: []string{"replicas: 2"}, lossy: true,
 		},
 		"a TFJob": {
-			in:       "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: j}\nspec: {tfReplicaSpecs: {PS: {template: {spec: {" + trainsBash + "}}}, Worker: {replicas: 2, template: {spec: {" + trainsBash + "}}}}}\n",
-			reported: []string{`changed: .*TF_CONFIG`, `tfReplicaSpecs\.PS: .*changed`}, jobs: []string{"replicas: 2"}, lossy: true,
+			in: "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: j}\nspec: {tfReplicaSpecs: {PS: " +
+				"{template: {spec: {" + trainsBash + "}}}, Worker: {replicas: 2, template: {spec: {" + trainsBash +
+				"}}}}}\n",
+			reported: []string{`changed: .*TF_CONFIG`, `tfReplicaSpecs\.PS: .*changed`}, jobs: []string{"replicas: 2"},
+			lossy: true,
 		},
 		"a HyperPodPyTorchJob": {
-			in:       "apiVersion: sagemaker.amazonaws.com/v1\nkind: HyperPodPyTorchJob\nmetadata: {name: j}\nspec: {nprocPerNode: '8', runPolicy: {jobMaxRetryCount: 3}, replicaSpecs: [{name: pods, replicas: 2, template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [hyperpodrun, t.py]}]}}}]}\n",
-			reported: []string{`HyperPodPyTorchJob j: changed: it becomes a PyTorchJob`, `runPolicy\.jobMaxRetryCount: 3: dropped`}, jobs: []string{"replicas: 2", "processes: 8"}, lossy: true,
+			in: "apiVersion: sagemaker.amazonaws.com/v1\nkind: HyperPodPyTorchJob\nmetadata: {name: j}\nspec: " +
+				"{nprocPerNode: '8', runPolicy: {jobMaxRetryCount: 3}, replicaSpecs: [{name: pods, replicas: 2, " +
+				"template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [hyperpodrun, " +
+				"t.py]}]}}}]}\n",
+			reported: []string{`HyperPodPyTorchJob j: changed: it becomes a PyTorchJob`,
+				`runPolicy\.jobMaxRetryCount: 3: dropped`}, jobs: []string{"replicas: 2", "processes: 8"}, lossy: true,
 		},
 		"a TrainJob without its runtime": {
-			in:       "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\nspec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2, image: 'a/b:1', command: [torchrun, t.py]}}\n",
-			reported: []string{`runtimeRef: .*changed: .*kubectl get clustertrainingruntime torch-distributed -o yaml`}, jobs: []string{"replicas: 2", "image: a/b:1"}, lossy: true,
+			in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\nspec: " +
+				"{runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2, image: 'a/b:1', command: [torchrun, " +
+				"t.py]}}\n",
+			reported: []string{`runtimeRef: .*changed: .*kubectl get clustertrainingruntime torch-distributed -o yaml`},
+			jobs:     []string{"replicas: 2", "image: a/b:1"}, lossy: true,
 		},
 		"a secret in plain sight": {
-			in:       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, initContainers: [{name: i, env: [{name: API_KEY, value: s3cr3t-too}]}], containers: [{name: worker, image: 'a/b:1', command: [python, t.py], env: [{name: DB_PASSWORD, value: s3cr3t}, {name: MAX_TOKENS, value: '5'}, {name: TOKENIZERS_PARALLELISM, value: 'true'}, {name: HF_TOKEN, value: $(X)}]}]}}}\n",
-			reported: []string{`env\[0\]\.value: \(not shown\): warning: DB_PASSWORD`, `warning: API_KEY`}, unreported: []string{"s3cr3t", "warning: MAX", "warning: TOKENIZERS", "warning: HF"}, lossy: true, // an init container without an image
+			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, " +
+				"completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, initContainers: [{name: i, " +
+				"env: [{name: API_KEY, value: s3cr3t-too}]}], containers: [{name: worker, image: 'a/b:1', " +
+				"command: [python, t.py], env: [{name: DB_PASSWORD, value: s3cr3t}, {name: MAX_TOKENS, " +
+				"value: '5'}, {name: TOKENIZERS_PARALLELISM, value: 'true'}, {name: HF_TOKEN, value: " +
+				"$(X)}]}]}}}\n",
+			// an init container without an image
+			reported:   []string{`env\[0\]\.value: \(not shown\): warning: DB_PASSWORD`, `warning: API_KEY`},
+			unreported: []string{"s3cr3t", "warning: MAX", "warning: TOKENIZERS", "warning: HF"}, lossy: true,
 		},
 	} {
 		t.Run(name, c.check)
@@ -177,8 +273,10 @@ func TestTruth(t *testing.T) {
 
 // withMaster is a PyTorchJob of a Master and a Worker in which a shell reads the same text, with fields of its spec.
 func withMaster(fields, text string) string {
-	role := ": {replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [bash, -c, '" + text + "'], resources: {limits: {nvidia.com/gpu: 8}}}]}}}"
-	return "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {" + fields + "pytorchReplicaSpecs: {Master" + role + ", Worker" + role + "}}\n"
+	role := ": {replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: " +
+		"'a/b:1', command: [bash, -c, '" + text + "'], resources: {limits: {nvidia.com/gpu: 8}}}]}}}"
+	return "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {" + fields +
+		"pytorchReplicaSpecs: {Master" + role + ", Worker" + role + "}}\n"
 }
 
 // claim is what import is to say of a manifest.
@@ -218,7 +316,9 @@ func (c claim) check(t *testing.T) {
 }
 
 func mpiJob(version, image string) string {
-	return "apiVersion: kubeflow.org/" + version + "\nkind: MPIJob\nmetadata: {name: j}\nspec: {slotsPerWorker: 1, mpiReplicaSpecs: {" +
-		"Launcher: {template: {spec: {containers: [{name: l, image: '" + image + "', command: [mpirun, -np, '2', -mca, pml, ob1, python, t.py]}]}}}, " +
+	return "apiVersion: kubeflow.org/" + version +
+		"\nkind: MPIJob\nmetadata: {name: j}\nspec: {slotsPerWorker: 1, mpiReplicaSpecs: {" +
+		"Launcher: {template: {spec: {containers: [{name: l, image: '" + image +
+		"', command: [mpirun, -np, '2', -mca, pml, ob1, python, t.py]}]}}}, " +
 		"Worker: {replicas: 2, template: {spec: {containers: [{name: w, image: '" + image + "'}]}}}}}\n"
 }

@@ -35,10 +35,12 @@ spec:
 // TestWritten: what stands without quotes where text belongs is taken as it was written, not as YAML reads it.
 func TestWritten(t *testing.T) {
 	t.Parallel()
-	out, notes := indexed(t, "{tag: 1.10, sum: 0123456, y: 12e4}", "command: [python, t.py, 1e-4, 00017, on], env: [{name: N, value: yes}]", "[]")
+	out, notes := indexed(t, "{tag: 1.10, sum: 0123456, y: 12e4}",
+		"command: [python, t.py, 1e-4, 00017, on], env: [{name: N, value: yes}]", "[]")
 	for written, note := range map[string]string{
 		`tag: "1.10"`: ".tag: 1.10: error", `sum: "0123456"`: ".sum: 0123456: error", `"y": "12e4"`: ".y: 12e4: error",
-		`- "1e-4"`: "command[2]: 1e-4: error", `- "00017"`: "command[3]: 00017: error", `- "on"`: "command[4]: on: error",
+		`- "1e-4"`: "command[2]: 1e-4: error", `- "00017"`: "command[3]: 00017: error",
+		`- "on"`:    "command[4]: on: error",
 		`name: "N"`: "env[0].name: N: error", `value: "yes"`: "env[0].value: yes: error",
 	} {
 		if !strings.Contains(string(out.YAML), written) {
@@ -50,13 +52,17 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestRoom: volumes that the input bounds, but not the memory or storage that they count against, are no mistake of its.
+// TestRoom: volumes that the input bounds, but not the memory or storage that they count against, are no mistake of
+// its.
 func TestRoom(t *testing.T) {
 	t.Parallel()
-	const mounts = "command: [python, t.py], volumeMounts: [{name: m, mountPath: /dev/shm}, {name: s, mountPath: /scratch}]"
+	const mounts = "command: [python, t.py], volumeMounts: [{name: m, mountPath: /dev/shm}, {name: s, mountPath: " +
+		"/scratch}]"
 	for _, size := range []string{"4Gi", "160Gi"} {
-		out, notes := indexed(t, "{}", mounts, "[{name: m, emptyDir: {medium: Memory, sizeLimit: "+size+"}}, {name: s, emptyDir: {sizeLimit: "+size+"}}]")
-		want := "  resources:\n    cpu: none\n    memory: none\n    ephemeralStorage: none\n    shm: " + size + "\n    tmp: none\n"
+		out, notes := indexed(t, "{}", mounts,
+			"[{name: m, emptyDir: {medium: Memory, sizeLimit: "+size+"}}, {name: s, emptyDir: {sizeLimit: "+size+"}}]")
+		want := "  resources:\n    cpu: none\n    memory: none\n    ephemeralStorage: none\n    shm: " + size +
+			"\n    tmp: none\n"
 		if out.Invalid || !strings.Contains(string(out.YAML), want) || strings.Contains(string(out.YAML), "volumes:") {
 			t.Errorf("want a sound job with %q, got\n%s%s", want, out.YAML, notes)
 		}
@@ -68,7 +74,9 @@ func TestNothingAdded(t *testing.T) {
 	t.Parallel()
 	out, notes := indexed(t, "{}", "command: [python, t.py]", "[]")
 	text := renders(t, out.YAML)
-	for _, added := range []string{"cpu:", "memory:", "ephemeral-storage", "runAs", "fsGroup", "65534", "/dev/shm", "/tmp", "seccomp", "drop:", "allowPrivilegeEscalation", "HOME", "automountServiceAccountToken: false", "enableServiceLinks: false", "NetworkPolicy", "PodDisruptionBudget", "ttlSeconds"} {
+	for _, added := range []string{"cpu:", "memory:", "ephemeral-storage", "runAs", "fsGroup", "65534", "/dev/shm",
+		"/tmp", "seccomp", "drop:", "allowPrivilegeEscalation", "HOME", "automountServiceAccountToken: false",
+		"enableServiceLinks: false", "NetworkPolicy", "PodDisruptionBudget", "ttlSeconds"} {
 		if strings.Contains(text, added) {
 			t.Errorf("%s is rendered, and was not there", added)
 		}
@@ -81,7 +89,8 @@ func TestNothingAdded(t *testing.T) {
 func TestRequestedAccelerators(t *testing.T) {
 	t.Parallel()
 	out, notes := indexed(t, "{}", "command: [python, t.py], resources: {requests: {nvidia.com/gpu: 2}}", "[]")
-	if !strings.Contains(string(out.YAML), "gpu: 2\n") || strings.Contains(string(out.YAML), "containers:") || !strings.Contains(notes, `requests["nvidia.com/gpu"]: 2: error`) {
+	if !strings.Contains(string(out.YAML), "gpu: 2\n") || strings.Contains(string(out.YAML), "containers:") ||
+		!strings.Contains(notes, `requests["nvidia.com/gpu"]: 2: error`) {
 		t.Errorf("want spec.resources.gpu 2 and a error, got\n%s%s", out.YAML, notes)
 	}
 }
@@ -95,13 +104,15 @@ kind: Pod
 metadata: {name: p-worker-NUMBER, labels: {LABEL: x}}
 spec:
   restartPolicy: OnFailure
-  containers: [{name: worker, image: "a/b:1", args: [t.py], env: [{name: RDZV_ENDPOINT, value: "etcd:2379"}, {name: VARIABLE, value: x}]}]
+  containers: [{name: worker, image: "a/b:1", args: [t.py], env: [{name: RDZV_ENDPOINT,
+    value: "etcd:2379"}, {name: VARIABLE, value: x}]}]
 `
 	text := strings.NewReplacer("NUMBER", "1", "LABEL", "first", "VARIABLE", "ONLY1").Replace(pod) +
 		strings.NewReplacer("NUMBER", "2", "LABEL", "second", "VARIABLE", "ONLY2").Replace(pod)
 	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
 	for _, n := range out.Notes {
-		if n.Object == "Pod p-worker-2" && n.Verdict == importer.Added && strings.Contains(n.Why, "ONLY1") && strings.Contains(n.Why, "first") && !strings.Contains(n.Why, "/tmp") {
+		if n.Object == "Pod p-worker-2" && n.Verdict == importer.Added && strings.Contains(n.Why, "ONLY1") &&
+			strings.Contains(n.Why, "first") && !strings.Contains(n.Why, "/tmp") {
 			return
 		}
 	}

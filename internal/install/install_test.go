@@ -17,7 +17,7 @@ import (
 
 var options = install.Options{Namespace: "ml", Image: "registry.example/tegen-scheduler:1.0.0", Replicas: 2}
 
-// TestFlags: every mistake is told, with what would be right.
+// TestFlags: the error lists every mistake, with what would be right.
 func TestFlags(t *testing.T) {
 	if err := options.Check(); err != nil {
 		t.Errorf("good flags: %v", err)
@@ -34,7 +34,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestDefaultImage: a release knows its own image; any other build names none.
+// TestDefaultImage: a release has its own image as the default; any other build has none.
 func TestDefaultImage(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.2.3":                               "ghcr.io/tegen-dev/tegen-scheduler:v1.2.3",

@@ -36,7 +36,7 @@ func list(t *testing.T, config string, items ...string) *framework.ResourceList 
 	return rl
 }
 
-// run hands the function a list as kustomize does, and takes back what it answers.
+// run gives the function a list, as kustomize does, and returns its answer.
 func run(t *testing.T, rl *framework.ResourceList) error {
 	t.Helper()
 	var in, out bytes.Buffer
@@ -178,7 +178,8 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestItems: what passes through is not touched; inputs are marked, since no cluster knows them; objects have a file.
+// TestItems: other items stay as they are; inputs are marked local, since no cluster has their kind; objects have a
+// file.
 func TestItems(t *testing.T) {
 	commented := "# kept\n" + strings.Replace(configMap, "\ndata:", "\n# too\ndata:", 1)
 	filed := strings.Replace(job, "  namespace: ml\n", "  namespace: ml\n  annotations:\n"+
@@ -207,7 +208,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestAgain: a function is handed its own output of the last time.
+// TestAgain: the function's own output as its input.
 func TestAgain(t *testing.T) {
 	rl := list(t, "", job, environment, configMap)
 	process(t, rl)
@@ -219,7 +220,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestStale: what the job made last time and does not make now goes. What others made stays.
+// TestStale: objects that the job no longer renders are removed. Objects of others stay.
 func TestStale(t *testing.T) {
 	other := strings.Replace(job, "name: resnet", "name: bert", 1)
 	elsewhere := strings.Replace(job, "namespace: ml", "namespace: nlp", 1)

@@ -52,7 +52,7 @@ func TestTransformers(t *testing.T) {
 	}
 }
 
-// TestOutside: kustomize takes files from below the kustomization alone, and so does what stands for it.
+// TestOutside: kustomize takes files from below the kustomization alone, and so does Overlay.
 func TestOutside(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"tegen.yaml": generator, "in/job.yaml": job,
@@ -119,7 +119,7 @@ func TestPipes(t *testing.T) {
 	}
 }
 
-// TestSurrogatesInOverlays: a job in JSON says some characters by two escapes.
+// TestSurrogatesInOverlays: a job in JSON has two escapes for some characters.
 func TestSurrogatesInOverlays(t *testing.T) {
 	text := `{"apiVersion": "tegen.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "resnet", "namespace": ` +
 		`"ml"}, "spec": {"image": "x:1", "command": ["a", "\ud83d\ude00"], "workers": {"replicas": 1}}}`
@@ -132,8 +132,8 @@ func TestSurrogatesInOverlays(t *testing.T) {
 	}
 }
 
-// TestUnmetPatches: kustomize leaves a patch out whose target nothing matches, and says nothing.
-func TestUnmetPatches(t *testing.T) {
+// TestUnmatchedPatches: kustomize silently ignores a patch whose target nothing matches.
+func TestUnmatchedPatches(t *testing.T) {
 	const change = "  patch: |\n    - {op: replace, path: /spec/workers/replicas, value: 5}\n"
 	target := func(text string) string { return "- target: {" + text + "}\n" + change }
 	files := func(patches string) map[string]string {

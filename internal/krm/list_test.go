@@ -17,7 +17,7 @@ func item(object string) string {
 	return "- " + strings.ReplaceAll(strings.TrimSuffix(object, "\n"), "\n", "\n  ") + "\n"
 }
 
-// TestNoList: what cannot be answered as a whole is an error at its line, with nothing printed.
+// TestNoList: a broken list is an error with its line, and nothing is printed.
 func TestNoList(t *testing.T) {
 	for _, c := range []struct{ what, in, says string }{
 		{"nothing", "", "holds no ResourceList"},
@@ -111,7 +111,7 @@ func TestNoList(t *testing.T) {
 	}
 }
 
-// TestPassesThrough: comments, styles and order of what is none of tegen's come out as they went in.
+// TestPassesThrough: comments, styles and order of other items stay as they are.
 func TestPassesThrough(t *testing.T) {
 	const in = listHead + `items:
 # above
@@ -161,7 +161,7 @@ func TestManyItems(t *testing.T) {
 	}
 }
 
-// TestFormats: objects say which file they belong to in the words of the items.
+// TestFormats: objects name their file in the annotations that the items have.
 func TestFormats(t *testing.T) {
 	const internal, legacy = "internal.config.kubernetes.io/path: a.yaml", "config.kubernetes.io/path: a.yaml"
 	filed := func(lines ...string) string {
@@ -197,7 +197,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestAnnotated: an annotation joins the others, whatever stands around them.
+// TestAnnotated: an annotation is added to the others, whatever surrounds them.
 func TestAnnotated(t *testing.T) {
 	for _, text := range []string{job, strings.Replace(job, "spec:\n", "spec:\n  target: jobset\n", 1)} {
 		rl := list(t, "", strings.Replace(text, "  namespace: ml\n",

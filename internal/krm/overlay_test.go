@@ -201,7 +201,7 @@ func (kustomize) build(t *testing.T, dir string, flags ...string) (stdout, stder
 // full are the flags that a kustomization with an executed function needs.
 var full = []string{"--enable-alpha-plugins", "--enable-exec"}
 
-// TestKustomize holds Overlay against the program that it stands for, and pins what is easy to run into with that.
+// TestKustomize compares Overlay with kustomize, and pins kustomize's traps.
 func TestKustomize(t *testing.T) {
 	k := newKustomize(t)
 	t.Run("same", k.same)

@@ -11,8 +11,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/krm"
 )
 
-// TestUnmetPatchesBelow: so does kustomize of patches in bases, in components and in fields of old.
-func TestUnmetPatchesBelow(t *testing.T) {
+// TestUnmatchedPatchesBelow: the same for patches in bases, in components and in deprecated fields.
+func TestUnmatchedPatchesBelow(t *testing.T) {
 	const component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nlabels: [{pairs: {a: b}}]\n"
 	const five = `, patch: '[{"op": "replace", "path": "/spec/workers/replicas", "value": 5}]'}` + "\n"
 	patch := func(target string) string { return "patches:\n- {target: {" + target + "}" + five }

@@ -9,8 +9,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// TestPositions: what is told of a job has the place where it was written, whatever an overlay calls it; where that is
-// not known, no line at all.
+// TestPositions: notes about a job have the position where it was written, whatever its name in the overlay, and no
+// line where that is unknown.
 func TestPositions(t *testing.T) {
 	other := strings.Replace(job, "name: resnet", "name: bert", 1)
 	rename := "patches:\n- target: {kind: TrainingJob}\n  options: {allowNameChange: true}\n  patch: |\n" +

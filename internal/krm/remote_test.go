@@ -15,8 +15,8 @@ import (
 const local = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n" +
 	"spec: {image: 'x:1', command: [x], workers: {replicas: 1}}\n"
 
-// TestNothingIsFetched names a server in every field that kustomize would fetch: it must hear nothing, and the render
-// must say what it refuses.
+// TestNothingIsFetched names a server in every field that kustomize would fetch: no request must reach it, and the
+// error must name the field's value.
 func TestNothingIsFetched(t *testing.T) {
 	var heard atomic.Int64
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())

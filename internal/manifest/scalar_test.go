@@ -175,7 +175,7 @@ func compareJSON(t *testing.T, parser string, text, js []byte, want any) {
 	}
 }
 
-// inEveryPlace puts s wherever a string can stand.
+// inEveryPlace puts s wherever YAML allows a string.
 func inEveryPlace(s string) any {
 	return map[string]any{
 		s:      s,

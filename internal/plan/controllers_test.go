@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,47 +27,33 @@ var builtin = []string{
 // TestControllers: no fixture has an object of a custom kind whose definition the plan does not name, or a gang of a
 // dialect whose scheduler it does not; and no row of the table is there for nothing but what no job can have.
 func TestControllers(t *testing.T) {
-	files, err := filepath.Glob("../../fixtures/valid/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal(err)
-	}
 	used := map[string]bool{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	eachFixture(t, func(file string, job *schema.Job) {
+		concerns := generators.Generate(job)
+		planned := Of(job, concerns)
+		var crds []string
+		gangs := map[string]bool{}
+		for _, c := range planned.Controllers {
+			used[c.Name] = true
+			crds = append(crds, c.CRDs...)
+			gangs[rowOf(t, c.Name).Gang] = true
 		}
-		jobs, err := schema.Load([]schema.Source{{Name: file, Data: text}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, job := range jobs {
-			concerns := generators.Generate(job)
-			planned := Of(job, concerns)
-			var crds []string
-			gangs := map[string]bool{}
-			for _, c := range planned.Controllers {
-				used[c.Name] = true
-				crds = append(crds, c.CRDs...)
-				gangs[rowOf(t, c.Name).Gang] = true
-			}
-			for _, c := range concerns {
-				for _, obj := range c.Objects {
-					of, err := manifest.GVK(obj)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if crd := apis.CRD(of.GroupKind()); !slices.Contains(builtin, of.Group) &&
-						!slices.Contains(crds, crd) {
-						t.Errorf("%s: a %s of %s, and the plan names no %s, but %q", file, of.Kind, of.Group, crd, crds)
-					}
+		for _, c := range concerns {
+			for _, obj := range c.Objects {
+				of, err := manifest.GVK(obj)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if crd := apis.CRD(of.GroupKind()); !slices.Contains(builtin, of.Group) &&
+					!slices.Contains(crds, crd) {
+					t.Errorf("%s: a %s of %s, and the plan names no %s, but %q", file, of.Kind, of.Group, crd, crds)
 				}
 			}
-			if g := job.Spec.Gang; g.Active() && !gangs[g.Scheduler] {
-				t.Errorf("%s: a gang of %s, and the plan names nobody who places it", file, g.Scheduler)
-			}
 		}
-	}
+		if g := job.Spec.Gang; g.Active() && !gangs[g.Scheduler] {
+			t.Errorf("%s: a gang of %s, and the plan names nobody who places it", file, g.Scheduler)
+		}
+	})
 	for _, n := range controllers {
 		if !used[n.Name] {
 			t.Errorf("no fixture needs %s", n.Name)

@@ -56,9 +56,4 @@ func (j *Job) verdict(cluster *Cluster) string {
 	return text
 }
 
-func nodes(n int) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
-}
+func nodes(n int) string { return count(n, "node") }

@@ -18,6 +18,14 @@ import (
 // TestEveryTarget plans every fixture: whatever a job becomes, its pods are found, named, and fit into a cluster that
 // has all they request.
 func TestEveryTarget(t *testing.T) {
+	eachFixture(t, func(file string, job *schema.Job) {
+		t.Run(filepath.Base(file)+"/"+job.Metadata.Name, func(t *testing.T) { planned(t, job) })
+	})
+}
+
+// eachFixture calls do with each job of each valid fixture.
+func eachFixture(t *testing.T, do func(file string, job *schema.Job)) {
+	t.Helper()
 	files, err := filepath.Glob("../../fixtures/valid/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
@@ -32,7 +40,7 @@ func TestEveryTarget(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, job := range jobs {
-			t.Run(filepath.Base(file)+"/"+job.Metadata.Name, func(t *testing.T) { planned(t, job) })
+			do(file, job)
 		}
 	}
 }

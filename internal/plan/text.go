@@ -69,11 +69,14 @@ func (j *Job) start() string {
 	return text
 }
 
-func pods(n int32) string {
+func pods(n int32) string { return count(int(n), "pod") }
+
+// count is a number with a noun.
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 pod"
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d pods", n)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // table prints rows in columns below a heading, nothing where there are none.

@@ -58,14 +58,7 @@ metadata: {name: data, namespace: ml}
 		t.Run(tc.name, func(t *testing.T) {
 			text := strings.NewReplacer(append(tc.set, "HOST", "net-worker-0-0.net", "CLAIM", "data", "APP",
 				"net")...).Replace(jobSet)
-			objects, err := manifest.Read("bundle.yaml", []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, b := range refs.Check(objects) {
-				got = append(got, b.To)
-			}
+			got := unresolved(t, text)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("broken (-want +got):\n%s", diff)
 			}
@@ -110,17 +103,23 @@ spec: {selector: {matchLabels: {LABEL}}}
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			text := strings.NewReplacer("HOST", tc.host, "LABEL", tc.label).Replace(launcher)
-			objects, err := manifest.Read("bundle.yaml", []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, b := range refs.Check(objects) {
-				got = append(got, b.To)
-			}
+			got := unresolved(t, text)
 			if strings.Join(got, ", ") != tc.want {
 				t.Errorf("broken: %q, want %q", got, tc.want)
 			}
 		})
 	}
+}
+
+// unresolved is what references of a set of objects lead to that is not there.
+func unresolved(t *testing.T, text string) (to []string) {
+	t.Helper()
+	objects, err := manifest.Read("bundle.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range refs.Check(objects) {
+		to = append(to, b.To)
+	}
+	return to
 }

@@ -100,7 +100,7 @@ func (c *Checker) mapping(n *Node, s *Schema, p *Place, parent Position) {
 }
 
 func (c *Checker) oneOf(n *Node, s *Schema, p *Place, parent Position) {
-	var set []entry
+	var set []Entry
 	for _, e := range n.Fields {
 		if slices.Contains(s.OneOf, e.Key) {
 			set = append(set, e)
@@ -125,7 +125,8 @@ func (c *Checker) scalar(n *Node, s *scalar, p *Place) {
 		c.fail(n.At, p, "type", "must be a string, not %s", KindWord(n.Kind))
 	case n.Kind == yamldoc.List || n.Kind == yamldoc.Map:
 		c.fail(n.At, p, "type", "must be %s, not %s", s.words(), KindWord(n.Kind))
-	case !s.kindFits(n.Kind) && enum == nil && s.kindFits(yamldoc.String) && s.allows(&Node{Kind: yamldoc.String, Text: n.Text}):
+	case !s.kindFits(n.Kind) && enum == nil && s.kindFits(yamldoc.String) &&
+		s.allows(&Node{Kind: yamldoc.String, Text: n.Text}):
 		c.fail(n.At, p, "type", "must be a string, not %s: write %q with quotes", KindWord(n.Kind), n.Text)
 	default:
 		rule, hint := "format", ""

@@ -21,9 +21,9 @@ import (
 )
 
 // CUE evaluates the files once in a process: definitions, references and conjunctions become schemas. What is left for
-// each document is a walk over its tree, in which CUE evaluates every scalar that its definition restricts. Evaluating a
-// whole definition for each document instead costs over ten times as much (docs/design.md, BenchmarkEffective), and its
-// messages for one mistake are several (cue#1902, cue#3607).
+// each document is a walk over its tree, in which CUE evaluates every scalar that its definition restricts. Evaluating
+// a whole definition for each document instead costs over ten times as much (docs/design.md, BenchmarkEffective), and
+// its messages for one mistake are several (cue#1902, cue#3607).
 
 // Schema is what one definition allows at one place.
 type Schema struct {
@@ -81,6 +81,7 @@ func Evaluate(ctx *cue.Context, files fs.ReadFileFS, names ...string) (cue.Value
 	return root, root.Err()
 }
 
+// Compiler makes schemas of the definitions of one CUE package.
 type Compiler struct {
 	root      cue.Value
 	evaluator *evaluator
@@ -97,6 +98,7 @@ func NewCompiler(files fs.ReadFileFS, formats map[string]func(text string) bool,
 	return &Compiler{root: root, evaluator: &evaluator{ctx: ctx, formats: formats}}
 }
 
+// Definition compiles one definition, such as #Job.
 func (c *Compiler) Definition(name string) *Schema {
 	c.evaluator.mu.Lock() // another definition may be in use already
 	defer c.evaluator.mu.Unlock()

@@ -127,6 +127,7 @@ func Complete(root *Node, s *Schema) {
 	CompleteIn(root, s, root)
 }
 
+// CompleteIn is Complete for a part of a tree, n. References are followed from root.
 func CompleteIn(n *Node, s *Schema, root *Node) {
 	if s.Kind == yamldoc.List {
 		for _, item := range n.Items {

@@ -16,9 +16,11 @@ type Explanation struct {
 	Required bool
 }
 
-// Explain returns the field at a dotted path, and the fields directly below it. The empty path is the root. hint ends the
-// message about an unknown field.
-func (s *Schema) Explain(path string, hint func(path, name string, known []string) string) (Explanation, []Explanation, error) {
+// Explain returns the field at a dotted path, and the fields directly below it. The empty path is the root. hint ends
+// the message about an unknown field.
+func (s *Schema) Explain(path string, hint func(path, name string, known []string) string) (Explanation, []Explanation,
+	error,
+) {
 	at := Explanation{Path: path, Type: s.Words()}
 	names := strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
 	for i, name := range names {
@@ -54,7 +56,10 @@ func (s *Schema) Explain(path string, hint func(path, name string, known []strin
 }
 
 func (f *Field) explain(parent string) Explanation {
-	out := Explanation{Path: strings.TrimPrefix(parent+"."+f.Name, "."), Doc: f.doc, Required: f.required, Type: f.Schema.Words()}
+	out := Explanation{
+		Path: strings.TrimPrefix(parent+"."+f.Name, "."), Doc: f.doc, Required: f.required,
+		Type: f.Schema.Words(),
+	}
 	switch {
 	case f.Value != nil:
 		out.Default = f.Value.Text

@@ -70,7 +70,8 @@ func (n *Node) drop(path []string) {
 		case n.Fields[i].Key != path[0]:
 		case len(path) > 1:
 			section := n.Fields[i].Value
-			if section.drop(path[1:]); section.Kind == yamldoc.Map && len(section.Fields) == 0 { // or it would be there, though nobody wrote it
+			// or it would be there, though nobody wrote it
+			if section.drop(path[1:]); section.Kind == yamldoc.Map && len(section.Fields) == 0 {
 				n.Fields = append(n.Fields[:i], n.Fields[i+1:]...)
 			}
 			return

@@ -14,6 +14,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
+// Position is where something was written. A line of 0 is that of a default, which nobody wrote.
 type Position struct {
 	File      string
 	Line, Col int
@@ -35,14 +36,15 @@ var kindWords = [...]string{
 type Node struct {
 	Kind   yamldoc.Kind
 	Text   string // of a scalar; numbers and booleans as JSON writes them
-	Fields []entry
+	Fields []Entry
 	Items  []*Node
 	At     Position
 
 	Merged bool // from another document: the author of this one did not write it
 }
 
-type entry struct {
+// Entry is a field of a mapping.
+type Entry struct {
 	Key   string
 	At    Position // of the key
 	Value *Node
@@ -50,9 +52,10 @@ type entry struct {
 
 // Add puts a field behind the others. Without a position it is a default, which nobody wrote.
 func (n *Node) Add(key string, at Position, value *Node) {
-	n.Fields = append(n.Fields, entry{key, at, value})
+	n.Fields = append(n.Fields, Entry{key, at, value})
 }
 
+// Field returns the value of a field, nil where there is none.
 func (n *Node) Field(name string) *Node {
 	if e := n.Entry(name); e != nil {
 		return e.Value
@@ -64,10 +67,11 @@ func newNode(file string, y *yaml.Node) *Node {
 	n := &Node{Kind: yamldoc.KindOf(y), Text: y.Value, At: Position{file, y.Line, y.Column}}
 	switch n.Kind {
 	case yamldoc.Map:
-		n.Fields = make([]entry, 0, len(y.Content)/2)
+		n.Fields = make([]Entry, 0, len(y.Content)/2)
 		for i := 0; i+1 < len(y.Content); i += 2 {
 			key := y.Content[i]
-			n.Fields = append(n.Fields, entry{key.Value, Position{file, key.Line, key.Column}, newNode(file, y.Content[i+1])})
+			n.Fields = append(n.Fields,
+				Entry{key.Value, Position{file, key.Line, key.Column}, newNode(file, y.Content[i+1])})
 		}
 	case yamldoc.List:
 		n.Items = make([]*Node, len(y.Content))
@@ -125,7 +129,7 @@ func appendString(b []byte, s string) []byte {
 
 // Without drops what cannot be decoded from a tree.
 func (n *Node) Without(bad map[*Node]bool) {
-	n.Fields = slices.DeleteFunc(n.Fields, func(e entry) bool { return bad[e.Value] })
+	n.Fields = slices.DeleteFunc(n.Fields, func(e Entry) bool { return bad[e.Value] })
 	n.Items = slices.DeleteFunc(n.Items, func(item *Node) bool { return bad[item] })
 	for _, e := range n.Fields {
 		e.Value.Without(bad)
@@ -155,6 +159,7 @@ func (n *Node) Errorf(path, rule, format string, args ...any) Error {
 	return n.find(path).Errorf(path, rule, format, args...)
 }
 
+// IsSet says whether the value at a path was written, and is no default.
 func (n *Node) IsSet(dotted string) bool {
 	for _, name := range strings.Split(dotted, ".") {
 		name, index, item := strings.Cut(name, "[")
@@ -239,7 +244,8 @@ func (n *Node) findKey(mapping, key string) Position {
 	return n.At
 }
 
-func (n *Node) Entry(name string) *entry {
+// Entry returns a field with its position, nil where there is none.
+func (n *Node) Entry(name string) *Entry {
 	for i := range n.Fields {
 		if n.Fields[i].Key == name {
 			return &n.Fields[i]

@@ -38,7 +38,8 @@ func Split(src Source) ([]yamldoc.Document, Errors) {
 	}
 	docs := yamldoc.Split(src.Name, src.Data)
 	if len(docs) > maxCount {
-		return nil, fail(docs[maxCount].Line, "the file has %d documents, more than the limit of %d: split it", len(docs), maxCount)
+		return nil, fail(docs[maxCount].Line, "the file has %d documents, more than the limit of %d: split it",
+			len(docs), maxCount)
 	}
 	return docs, nil
 }

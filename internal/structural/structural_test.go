@@ -85,8 +85,8 @@ func parsed(t *testing.T, text string) *Node {
 	return d.Root
 }
 
-// TestCheck: a mistake of each sort is reported once, at its place, with what would be right, and leaves out of the tree
-// what cannot be decoded.
+// TestCheck: a mistake of each sort is reported once, at its place, with what would be right, and leaves out of the
+// tree what cannot be decoded.
 func TestCheck(t *testing.T) {
 	s := zoo(t)
 	for _, c := range []struct{ text, want, left string }{
@@ -94,23 +94,35 @@ func TestCheck(t *testing.T) {
 		{"{legs: 4}", "f:1:1: name: required field is missing: Name of the animal", `{"legs":4}`},
 		{"{name: Cow}", `f:1:8: name: must be lower-case letters, not "Cow"`, `{}`},
 		{"{name: 5}", `f:1:8: name: must be lower-case letters, not 5`, `{}`},
-		{"{name: cow, children: [a, 5]}", `f:1:27: children[1]: must be a string, not an integer: write "5" with quotes`,
-			`{"name":"cow","children":["a"]}`},
+		{
+			"{name: cow, children: [a, 5]}",
+			`f:1:27: children[1]: must be a string, not an integer: write "5" with quotes`,
+			`{"name":"cow","children":["a"]}`,
+		},
 		{"{name: cow, legs: 9, food: fish}", "f:1:19: legs: must be an integer from 0 to 8, not 9\n" +
 			`f:1:28: food: must be one of grass, meat, not "fish"`, `{"name":"cow"}`},
-		{"{name: cow, food: maet}", `f:1:19: food: must be one of grass, meat, not "maet"; did you mean "meat"?`,
-			`{"name":"cow"}`},
+		{
+			"{name: cow, food: maet}", `f:1:19: food: must be one of grass, meat, not "maet"; did you mean "meat"?`,
+			`{"name":"cow"}`,
+		},
 		{"{name: cow, leg: 4}", `f:1:13: leg: unknown field; did you mean "legs"?`, `{"name":"cow","leg":4}`},
 		{"{name: cow, weight: 3kg}", `f:1:21: weight: must be an even weight such as 4kg, not "3kg"`, `{"name":"cow"}`},
-		{"{name: cow, weight: https://me:word@x}",
-			`f:1:21: weight: must be an even weight such as 4kg, not "https://***@x"`, `{"name":"cow"}`},
-		{"{name: cow, home: {cage: 1, field: 2}}",
+		{
+			"{name: cow, weight: https://me:word@x}",
+			`f:1:21: weight: must be an even weight such as 4kg, not "https://***@x"`, `{"name":"cow"}`,
+		},
+		{
+			"{name: cow, home: {cage: 1, field: 2}}",
 			"f:1:29: home.field: only one of cage, field may be given; cage stands on line 1",
-			`{"name":"cow","home":{"cage":1,"field":2}}`},
+			`{"name":"cow","home":{"cage":1,"field":2}}`,
+		},
 		{"{name: cow, home: [], notes: {a: null}}", "f:1:19: home: must be a mapping, not a list\n" +
 			"f:1:34: notes.a: has no value: write one", `{"name":"cow"}`},
-		{"{name: cow, aliases: {a/b: 1}}", `f:1:28: aliases["a/b"]: must be a string, not an integer: write "1" with quotes`,
-			`{"name":"cow","aliases":{}}`},
+		{
+			"{name: cow, aliases: {a/b: 1}}",
+			`f:1:28: aliases["a/b"]: must be a string, not an integer: write "1" with quotes`,
+			`{"name":"cow","aliases":{}}`,
+		},
 	} {
 		root, checker := parsed(t, c.text), Checker{}
 		checker.Check(root, s, nil, root.At)
@@ -140,7 +152,8 @@ func TestComplete(t *testing.T) {
 		if got := string(root.AppendJSON(nil)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		if n := root.Entry("legs"); strings.Contains(text, "legs") != (n.At.Line > 0) || root.IsSet("legs") != (n.At.Line > 0) {
+		if n := root.Entry("legs"); strings.Contains(text, "legs") != (n.At.Line > 0) ||
+			root.IsSet("legs") != (n.At.Line > 0) {
 			t.Errorf("%s: a default has position %v", text, n.At)
 		}
 	}

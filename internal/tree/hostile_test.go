@@ -54,7 +54,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
-// TestBusy: who waits too long for another writer is told so, and has written nothing.
+// TestBusy: a render that waits too long for another writer fails, and has written nothing.
 func TestBusy(t *testing.T) {
 	defer func(before time.Duration) { lockTimeout = before }(lockTimeout)
 	lockTimeout = 50 * time.Millisecond
@@ -75,7 +75,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestInTheWay: links, pipes and large files of others are neither followed, nor waited for, nor read.
+// TestInTheWay: a render neither follows links, nor waits for pipes, nor reads large files of others.
 func TestInTheWay(t *testing.T) {
 	link := func(to string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
@@ -151,7 +151,7 @@ func TestInTheWay(t *testing.T) {
 	}
 }
 
-// TestLinkedDirectory: the directory itself may be a link, since who named it knows.
+// TestLinkedDirectory: the directory itself may be a link, since the user named it.
 func TestLinkedDirectory(t *testing.T) {
 	base := t.TempDir()
 	put(t, filepath.Join(base, "real", "README"), "x")
@@ -164,7 +164,7 @@ func TestLinkedDirectory(t *testing.T) {
 	}
 }
 
-// TestUmask: files and directories have the modes that the user's other programs give theirs.
+// TestUmask: files and directories have modes by the user's umask.
 func TestUmask(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	before := syscall.Umask(0o027)

@@ -110,7 +110,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestIdentical: files whose content stays are not written again, so that neither make nor a watcher wakes up.
+// TestIdentical: unchanged files are not written again, so that they trigger neither make nor a watcher.
 func TestIdentical(t *testing.T) {
 	dir := t.TempDir()
 	render := func(worker string) {
@@ -165,7 +165,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestStaleNotOurs: a listed file that somebody has made their own since stays.
+// TestStaleNotOurs: a listed file that lost tegen's signature stays.
 func TestStaleNotOurs(t *testing.T) {
 	for what, text := range map[string]string{
 		"a user's":      "kind: Service # by hand\n",
@@ -202,7 +202,7 @@ func TestStaleElsewhere(t *testing.T) {
 	}
 }
 
-// TestRefuse: what is in the way is named, and nothing at all changes, in no folder.
+// TestRefuse: the error names the file in the way, and no folder changes.
 func TestRefuse(t *testing.T) {
 	cases := []struct {
 		what    string
@@ -309,7 +309,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// opened is a writer as Write has it.
+// opened is a writer with the lock, as in Write.
 func opened(t *testing.T, dir string) *writer {
 	t.Helper()
 	w, release, err := open(t.Context(), dir)
@@ -376,7 +376,7 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
-// ending is a context that is over once it was asked a number of times.
+// ending is a context that is cancelled after a number of calls of Err.
 type ending struct {
 	context.Context
 	after int
@@ -441,7 +441,7 @@ func TestNoTemporaryFiles(t *testing.T) {
 	}
 }
 
-// TestAfterAKill: what a render that was killed left, in whatever state, the next one makes whole.
+// TestAfterAKill: a render repairs whatever state a killed render left.
 func TestAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, dir, "", bundle("ml/a", "worker: w"))

@@ -240,8 +240,12 @@ func TestFailuresUseUpRestarts(t *testing.T) {
 		code  int
 		lines []string
 	}{
-		{2, []string{"join", "join", "join", "finish", "close"}, 0,
-			[]string{"[4] restart 0 of 2", "[4] restart 1 of 2", "[4] restart 2 of 2"}},
+		{
+			2,
+			[]string{"join", "join", "join", "finish", "close"},
+			0,
+			[]string{"[4] restart 0 of 2", "[4] restart 1 of 2", "[4] restart 2 of 2"},
+		},
 		{1, []string{"join", "join", "fail", "close"}, 3, []string{"[4] restart 0 of 1", "[4] restart 1 of 1"}},
 		{0, []string{"join", "fail", "close"}, 3, []string{"[4] restart 0 of 0"}},
 	} {

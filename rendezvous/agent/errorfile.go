@@ -79,8 +79,10 @@ func (f *Failure) before(other *Failure) bool {
 
 // failure is how this worker failed, by its own report if it left one.
 func (w *worker) failure() *Failure {
-	f := &Failure{Rank: w.rank, LocalRank: w.local, Pid: w.cmd.Process.Pid, Code: w.status.code, At: w.status.at,
-		exit: w.status.at}
+	f := &Failure{
+		Rank: w.rank, LocalRank: w.local, Pid: w.cmd.Process.Pid, Code: w.status.code, At: w.status.at,
+		exit: w.status.at,
+	}
 	f.read(w.errorFile)
 	return f
 }
@@ -131,8 +133,10 @@ func (f *Failure) write(file string) error {
 	report := f.report
 	if report == nil {
 		stamp := strconv.FormatInt(f.At.Unix(), 10)
-		report = map[string]any{"message": map[string]any{"message": f.Error(),
-			"extraInfo": map[string]any{"timestamp": stamp}}}
+		report = map[string]any{"message": map[string]any{
+			"message":   f.Error(),
+			"extraInfo": map[string]any{"timestamp": stamp},
+		}}
 	}
 	if m, ok := report["message"].(map[string]any); ok && f.Err == nil {
 		m["errorCode"] = f.Code

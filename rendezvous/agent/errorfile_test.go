@@ -78,8 +78,10 @@ func TestFirstErrorFileIsHandedOn(t *testing.T) {
 	message, _ := readReport(t, cfg.ErrorFile)["message"].(map[string]any)
 	extra, _ := message["extraInfo"].(map[string]any)
 	delete(extra, "timestamp")
-	want := map[string]any{"message": "ValueError: of 1", "errorCode": -15.0,
-		"extraInfo": map[string]any{"py_callstack": "…"}}
+	want := map[string]any{
+		"message": "ValueError: of 1", "errorCode": -15.0,
+		"extraInfo": map[string]any{"py_callstack": "…"},
+	}
 	if diff := cmp.Diff(want, message); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

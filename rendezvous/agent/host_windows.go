@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Windows knows neither signals nor process groups: workers are killed.
+// Windows has neither signals nor process groups: workers are killed.
 
 func attributes() *syscall.SysProcAttr { return nil }
 

@@ -34,8 +34,10 @@ func TestLines(t *testing.T) {
 		"a last one without end": {[]string{"a\nb"}, "[3] a\n[3] b\n"},
 		"as Windows ends them":   {[]string{"a\r\nb\r", "\n"}, "[3] a\n[3] b\n"},
 		"a bar, shown at once":   {[]string{" 1%\r", " 2%"}, "[3]  1%\n[3]  2%\n"},
-		"a bar's states in haste": {[]string{" 1%", "\r 2%", "\r 3%", "\r 4%", "\r100%\nend\n"},
-			"[3]  1%\n[3] 100%\n[3] end\n"},
+		"a bar's states in haste": {
+			[]string{" 1%", "\r 2%", "\r 3%", "\r 4%", "\r100%\nend\n"},
+			"[3]  1%\n[3] 100%\n[3] end\n",
+		},
 	} {
 		if diff := cmp.Diff(c.want, written(c.chunks...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -246,8 +246,10 @@ func onLinux(t *testing.T) {
 }
 
 func TestSignalsReachWorkers(t *testing.T) {
-	for name, s := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT,
-		"SIGHUP": syscall.SIGHUP, "SIGQUIT": syscall.SIGQUIT} {
+	for name, s := range map[string]syscall.Signal{
+		"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT,
+		"SIGHUP": syscall.SIGHUP, "SIGQUIT": syscall.SIGQUIT,
+	} {
 		t.Run(name, func(t *testing.T) {
 			cmd, out := startAgent(t, "polite", 2)
 			out.await(t, "ready", 2)

@@ -16,6 +16,7 @@ func TestLimitsOfTCPStore(t *testing.T) {
 	}
 	const most = 65 << 20
 	if l := c.TCPStore; l.Bytes != 128<<20 || l.RunBytes != 64<<20 || l.Partial > most || l.Unsent > most {
-		t.Errorf("of 128 MiB one run may take %d, messages under way %d and replies %d", l.RunBytes, l.Partial, l.Unsent)
+		t.Errorf("of 128 MiB one run may take %d, messages under way %d and replies %d", l.RunBytes, l.Partial,
+			l.Unsent)
 	}
 }

@@ -66,7 +66,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		"address of health, metrics and runs; :2381 for all of this machine's, empty for none")
 	f.StringVar(&o.TLS.Cert, "tls-cert", "", "certificate of the keys API, which then speaks TLS only")
 	f.StringVar(&o.TLS.Key, "tls-key", "", "key of that certificate")
-	f.StringVar(&o.TLS.CA, "tls-client-ca", "", "authority that must have signed the certificates of the keys API's clients")
+	f.StringVar(&o.TLS.CA, "tls-client-ca", "", "authority that must have signed the certificates of the keys API's "+
+		"clients")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second,
 		"how long to wait for runs on the TCPStore after SIGTERM")
 	o.addLimitFlags(f)
@@ -99,8 +100,8 @@ func variable(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Complete sets the flags that are not on the command line from their variables. Others of the prefix are let through: a
-// Service called tegen-rendezvous makes Kubernetes set TEGEN_RENDEZVOUS_PORT and more in every pod of the namespace.
+// Complete sets the flags that are not on the command line from their variables. Others of the prefix are let through:
+// a Service called tegen-rendezvous makes Kubernetes set TEGEN_RENDEZVOUS_PORT and more in every pod of the namespace.
 func (o *Options) Complete(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var wrong error
 	f.VisitAll(func(flag *pflag.Flag) {

@@ -18,8 +18,8 @@ import (
 )
 
 // spareHeap is bytes that are allocated and never touched, so that they take no memory, but let as many more bytes of
-// garbage come together before they are collected. The heap is a few megabytes, and else a fifth of the processor's time
-// goes into that; a higher GOGC would do the same to a heap of half a gigabyte.
+// garbage come together before they are collected. The heap is a few megabytes, and else a fifth of the processor's
+// time goes into that; a higher GOGC would do the same to a heap of half a gigabyte.
 const spareHeap = 32 << 20
 
 // Run serves until a signal comes or a listener fails. The options are complete.

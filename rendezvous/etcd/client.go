@@ -137,7 +137,7 @@ func (c *client) endpoint() string {
 	return c.endpoints[c.current]
 }
 
-// failover goes on to the next endpoint, unless somebody has already.
+// failover goes on to the next endpoint, unless another request has already.
 func (c *client) failover(from string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,8 +205,8 @@ func (c *client) do(ctx context.Context, method, key string, options url.Values)
 	return answer{}, fmt.Errorf("asking %s for %s %s: %w", base, method, key, err)
 }
 
-// read tells an answer from an error. Errors of the cluster, 300 and up, are no answers: the next endpoint may do
-// better.
+// read distinguishes an answer from an error. Errors of the cluster, 300 and up, are no answers: the next endpoint may
+// do better.
 func read(body []byte, header http.Header, status int) (answer, error) {
 	index, _ := strconv.ParseUint(header.Get("X-Etcd-Index"), 10, 64)
 	if status == http.StatusOK || status == http.StatusCreated {

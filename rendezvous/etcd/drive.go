@@ -29,7 +29,7 @@ type driver struct {
 	silent   atomic.Bool    // the store does not answer, and this is logged
 }
 
-// call is an event that somebody outside wants to happen.
+// call is an event from outside.
 type call struct {
 	kind  string
 	until time.Duration // from now

@@ -49,8 +49,10 @@ func (r *run) agent(i int) *Agent {
 	r.t.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})).With("agent", i)
 	a, err := Open(Config{Endpoints: []string{r.address}, Log: log, Timings: r.timings}, r.Settings,
-		rendezvous.Agent{ID: fmt.Sprint(i), Host: fmt.Sprintf("host-%d", i), Role: []string{"even", "odd"}[i%2],
-			Workers: i + 1})
+		rendezvous.Agent{
+			ID: fmt.Sprint(i), Host: fmt.Sprintf("host-%d", i), Role: []string{"even", "odd"}[i%2],
+			Workers: i + 1,
+		})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/torchetcd"
 )
 
-// exchange lets the members of a world tell each other what they need, until the context ends.
+// exchange is an exchange of the members of a world, until the context ends.
 func (a *Agent) exchange(ctx context.Context, m torchetcd.Membership) torchetcd.Exchange {
 	return torchetcd.Exchange{
 		Membership: m, Dir: a.protocol.VersionDir(m.Version), Chance: rand.Float64,

@@ -73,8 +73,10 @@ func BenchmarkRecover(b *testing.B) {
 				c := open(b)
 				for i := range b.N {
 					b.StopTimer()
-					s := rendezvous.Settings{RunID: fmt.Sprint(b.Name(), b.N, i), Min: n - 1, Max: n - 1,
-						Join: 5 * time.Minute}
+					s := rendezvous.Settings{
+						RunID: fmt.Sprint(b.Name(), b.N, i), Min: n - 1, Max: n - 1,
+						Join: 5 * time.Minute,
+					}
 					o := Options{Lease: time.Minute, Port: func() (int, error) { return 1, nil }}
 					all := crowd(b, c, s, n, o)
 					all[k].options.Lease = 2 * time.Second

@@ -27,8 +27,8 @@ const (
 	timers
 )
 
-// lead is what an agent knows while it leads. Agents are told apart by the create revision of their keys: a name may be
-// used again. Agents are counted by class as they change: counting all of them at each join would cost n² in all.
+// lead is what an agent knows while it leads. Agents are distinguished by the create revision of their keys: a name may
+// be used again. Agents are counted by class as they change: counting all of them at each join would cost n² in all.
 type lead struct {
 	rev             int64 // of the leader's key
 	loaded, writing bool
@@ -311,8 +311,10 @@ func (m *machine) write() {
 	l.next = make(map[int64]*member, len(chosen))
 	for rank, c := range chosen {
 		e := l.agents[c]
-		places[ids[c]] = assignment{Rank: rank, Base: d.Total, RoleBase: bases[e.Role], RoleTotal: roles[e.Role],
-			Pred: pred, Created: c}
+		places[ids[c]] = assignment{
+			Rank: rank, Base: d.Total, RoleBase: bases[e.Role], RoleTotal: roles[e.Role],
+			Pred: pred, Created: c,
+		}
 		l.next[c] = &member{id: ids[c]}
 		d.Total += e.Workers
 		bases[e.Role] += e.Workers

@@ -235,8 +235,8 @@ func (m *machine) join(ev evJoin) {
 	}
 }
 
-// finish tells the leader that this agent needs no other world, or that nobody does. That it has succeeded stays on
-// record in its assignment.
+// finish reports to the leader that this agent needs no other world, or that no agent does. That it has succeeded stays
+// on record in its assignment.
 func (m *machine) finish(ev event) {
 	m.call, m.self.Intent = ev, failing
 	var mark *assignment

@@ -98,8 +98,10 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 	lead := clientv3.OpTxn([]clientv3.Cmp{absent(k.leader)},
 		[]clientv3.Op{clientv3.OpPut(k.leader, s.b.agent.ID, clientv3.WithLease(lease))}, nil)
 	r, ok := s.own("joining", []clientv3.Cmp{absent(me)},
-		[]clientv3.Op{clientv3.OpPut(me, encode(e), clientv3.WithLease(lease)), lead,
-			clientv3.OpGet(k.head, clientv3.WithPrefix())},
+		[]clientv3.Op{
+			clientv3.OpPut(me, encode(e), clientv3.WithLease(lease)), lead,
+			clientv3.OpGet(k.head, clientv3.WithPrefix()),
+		},
 		clientv3.OpGet(me), clientv3.OpGet(k.head, clientv3.WithPrefix()))
 	if !ok {
 		return
@@ -129,7 +131,8 @@ func (s *session) join(lease clientv3.LeaseID, e entry) {
 
 // commit runs a transaction until it succeeds, and gives up if its lease no longer exists.
 func (s *session) commit(what string, if_ []clientv3.Cmp, then []clientv3.Op,
-	else_ ...clientv3.Op) (*clientv3.TxnResponse, bool) {
+	else_ ...clientv3.Op,
+) (*clientv3.TxnResponse, bool) {
 	var r *clientv3.TxnResponse
 	ok := s.retry(what, func() (err error) {
 		r, err = s.b.client.Txn(s.ctx).If(if_...).Then(then...).Else(else_...).Commit()
@@ -143,7 +146,8 @@ func (s *session) commit(what string, if_ []clientv3.Cmp, then []clientv3.Op,
 
 // own is commit for keys on the agent's own lease. Without that lease the session ends.
 func (s *session) own(what string, if_ []clientv3.Cmp, then []clientv3.Op, else_ ...clientv3.Op) (*clientv3.TxnResponse,
-	bool) {
+	bool,
+) {
 	r, ok := s.commit(what, if_, then, else_...)
 	if !ok {
 		s.post(func() { s.end(errLost) })
@@ -315,8 +319,10 @@ func (s *session) write(a actWrite, lease, run clientv3.LeaseID) {
 
 func (s *session) writeAll(a actWrite, run clientv3.LeaseID) evWritten {
 	k := s.b.keys
-	fence := []clientv3.Cmp{created(k.leader, a.leads),
-		clientv3.Compare(clientv3.ModRevision(k.world), "=", a.worldRev)}
+	fence := []clientv3.Cmp{
+		created(k.leader, a.leads),
+		clientv3.Compare(clientv3.ModRevision(k.world), "=", a.worldRev),
+	}
 	ops := make([]clientv3.Op, 0, len(a.places))
 	for id, place := range a.places {
 		ops = append(ops, clientv3.OpPut(k.place(a.doc.Dir, id), encode(place), clientv3.WithLease(run)))
@@ -342,7 +348,7 @@ func (s *session) writeAll(a actWrite, run clientv3.LeaseID) evWritten {
 		s.b.counters.writes.Add(1)
 		return evWritten{ok: true, rev: r.Header.Revision}
 	}
-	// An earlier try may have gone through: nobody else writes this at the next revision of the key.
+	// An earlier try may have gone through: no other agent writes this at the next revision of the key.
 	h := s.readHead(r.Responses[0].GetResponseRange().Kvs)
 	return evWritten{ok: h.world != nil && a.doc.State == final && *h.world == a.doc, rev: h.worldRev}
 }

@@ -56,11 +56,15 @@ func parse(t *testing.T, f []string) event {
 	case "joined": // CREATED LEADS LEADER
 		return evJoined{created: n[0], leads: n[1], leader: n[2]}
 	case "loaded": // REVISION OF-LEADER: only this agent is there
-		return evLoaded{agents: map[string]agent{"a": {n[1],
-			entry{Host: "host-a", Workers: 2, Port: 1, Intent: joining}}}, leader: n[1], rev: n[0]}
+		return evLoaded{agents: map[string]agent{"a": {
+			n[1],
+			entry{Host: "host-a", Workers: 2, Port: 1, Intent: joining},
+		}}, leader: n[1], rev: n[0]}
 	case "agent": // ID CREATED AFTER REVISION
-		return evAgent{word, n[0], &entry{Host: "host-" + word, Workers: 2, Port: 2, Intent: joining, After: int(n[1])},
-			n[2]}
+		return evAgent{
+			word, n[0], &entry{Host: "host-" + word, Workers: 2, Port: 2, Intent: joining, After: int(n[1])},
+			n[2],
+		}
 	case "lost": // ID REVISION
 		return evAgent{id: word, rev: n[0]}
 	case "gone":

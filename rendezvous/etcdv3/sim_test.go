@@ -87,8 +87,10 @@ func newSim(seed uint64) *sim {
 	lo := 1 + r.IntN(5)
 	return &sim{
 		Rand: r,
-		rules: rules{lo, lo + r.IntN(5), time.Duration(r.IntN(2)) * time.Second, 500 * time.Millisecond,
-			3 * time.Second},
+		rules: rules{
+			lo, lo + r.IntN(5), time.Duration(r.IntN(2)) * time.Second, 500 * time.Millisecond,
+			3 * time.Second,
+		},
 		agents: map[string]*node{}, entries: map[string]agent{}, places: map[string]map[string]assignment{},
 		written: map[string]map[string]assignment{}, finals: map[int]doc{}, deleted: map[string]int64{},
 	}

@@ -28,8 +28,10 @@ type checker struct {
 }
 
 func newChecker(least, most int) *checker {
-	return &checker{min: least, max: most, worlds: map[int]map[string]sighting{}, at: map[string]int{},
-		working: map[string]bool{}}
+	return &checker{
+		min: least, max: most, worlds: map[int]map[string]sighting{}, at: map[string]int{},
+		working: map[string]bool{},
+	}
 }
 
 // step takes a report, and returns which guarantee it violates.

@@ -78,8 +78,10 @@ func run(t *testing.T, backend string) {
 		}
 		length = d
 	}
-	s := &scenario{t: t, backend: backend, rng: rand.New(rand.NewPCG(seed, 0)), reports: make(chan report, 1000),
-		done: map[string]int{}, dir: t.TempDir()}
+	s := &scenario{
+		t: t, backend: backend, rng: rand.New(rand.NewPCG(seed, 0)), reports: make(chan report, 1000),
+		done: map[string]int{}, dir: t.TempDir(),
+	}
 	s.most = 5 + s.rng.IntN(int(number(t, "TEGEN_AGENTS", 5))-4)
 	least, most := 2, 2+s.most/2+s.rng.IntN(s.most/2)
 	t.Logf("seed %d: up to %d agents of %d:%d for %s", seed, s.most, least, most, length)
@@ -237,8 +239,10 @@ func (s *scenario) open() {
 func (s *scenario) join(least, most int) {
 	s.started++
 	m := &member{name: fmt.Sprintf("agent-%d", s.started), way: newProxy(s.t, s.address), gone: make(chan struct{})}
-	spec := agentSpec{Name: m.name, Backend: s.backend, Endpoint: m.way.address(), Min: least, Max: most,
-		Rate: 0.8 + 0.45*s.rng.Float64()}
+	spec := agentSpec{
+		Name: m.name, Backend: s.backend, Endpoint: m.way.address(), Min: least, Max: most,
+		Rate: 0.8 + 0.45*s.rng.Float64(),
+	}
 	var out io.ReadCloser
 	m.cmd, m.stdin, out = s.spawn("agent", spec)
 	s.members = append(s.members, m)

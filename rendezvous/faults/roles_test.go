@@ -115,8 +115,10 @@ func playAgent(ctx context.Context, spec agentSpec) error {
 			_, _ = fmt.Fprintln(os.Stderr, err)
 			continue
 		}
-		_ = out.Encode(map[string]any{"Event": "final",
-			"World": sighting{w.Version, w.Rank, w.Size, w.Base, w.Total, fmt.Sprint(w.MasterAddr, ":", w.MasterPort)}})
+		_ = out.Encode(map[string]any{
+			"Event": "final",
+			"World": sighting{w.Version, w.Rank, w.Size, w.Base, w.Total, fmt.Sprint(w.MasterAddr, ":", w.MasterPort)},
+		})
 		select {
 		case <-w.Changed:
 		case order, ok := <-orders:
@@ -189,8 +191,10 @@ const joinTimeout = 30 * time.Second
 // open makes an agent's backend. Its clock is not the others': all that it waits for takes it another time.
 func open(ctx context.Context, spec agentSpec) (rendezvous.Backend, error) {
 	own := func(d time.Duration) time.Duration { return time.Duration(float64(d) / spec.Rate) }
-	settings := rendezvous.Settings{RunID: "faults", Min: spec.Min, Max: spec.Max, Join: joinTimeout,
-		LastCall: own(time.Second)}
+	settings := rendezvous.Settings{
+		RunID: "faults", Min: spec.Min, Max: spec.Max, Join: joinTimeout,
+		LastCall: own(time.Second),
+	}
 	self := rendezvous.Agent{ID: spec.Name, Host: "127.0.0.1", Role: "default", Workers: 1}
 	said := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if spec.Backend == "etcd" {

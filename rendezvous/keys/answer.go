@@ -83,8 +83,8 @@ func (r *room) free() {
 	*r = room{}
 }
 
-// weigh is about how many bytes an answer keeps in memory, and whether it is a listing. Of a listing the values are those
-// of the tree, and the text of one at a time is made.
+// weigh is about how many bytes an answer keeps in memory, and whether it is a listing. Of a listing the values are
+// those of the tree, and the text of one at a time is made.
 func (k *Keys) weigh(key string, recursive bool) (bytes int, list bool) {
 	key, err := k.clean(key)
 	if err != nil {
@@ -114,8 +114,8 @@ func (k *Keys) weigh(key string, recursive bool) (bytes int, list bool) {
 	return bytes + longestText*longest, bytes > listing
 }
 
-// answerWeight is what a write may be answered: what is there now, and where it is not what was expected, the error that
-// says so.
+// answerWeight is what a write may be answered: what is there now, and where it is not what was expected, the error
+// that says so.
 func (x *httpCall) answerWeight() int {
 	key, err := x.clean(x.key)
 	if err != nil {

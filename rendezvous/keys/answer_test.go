@@ -22,8 +22,9 @@ func TestStream(t *testing.T) {
 		return &Node{Key: fmt.Sprintf("/d/%d", i), Value: &value, ModifiedIndex: uint64(i), CreatedIndex: 3}
 	}
 	for name, n := range map[string]*Node{
-		"root":  {Dir: true, Nodes: []*Node{leaf(1), leaf(2)}},
-		"deep":  {Key: "/d", Dir: true, TTL: 3, Expiration: &at, ModifiedIndex: 9, Nodes: []*Node{{Key: "/d/e", Dir: true, Nodes: []*Node{leaf(1)}, CreatedIndex: 4}, leaf(2)}},
+		"root": {Dir: true, Nodes: []*Node{leaf(1), leaf(2)}},
+		"deep": {Key: "/d", Dir: true, TTL: 3, Expiration: &at, ModifiedIndex: 9,
+			Nodes: []*Node{{Key: "/d/e", Dir: true, Nodes: []*Node{leaf(1)}, CreatedIndex: 4}, leaf(2)}},
 		"empty": {Key: "/d", Dir: true, ModifiedIndex: 1, CreatedIndex: 1},
 		"bare":  {Nodes: []*Node{leaf(1)}},
 	} {
@@ -40,7 +41,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestBudget: what is under way has a limit, small requests need none of it, and what is larger than all of it has it alone.
+// TestBudget: what is under way has a limit, small requests need none of it, and what is larger than all of it has it
+// alone.
 func TestBudget(t *testing.T) { synctest.Test(t, testBudget) }
 
 func testBudget(t *testing.T) {
@@ -57,7 +59,8 @@ func testBudget(t *testing.T) {
 	small()
 	begin := time.Now()
 	_, err = b.take(t.Context(), 2*free)
-	if e := new(Error); !errors.As(err, &e) || e.Status() != http.StatusServiceUnavailable || time.Since(begin) != patience {
+	if e := new(Error); !errors.As(err, &e) || e.Status() != http.StatusServiceUnavailable ||
+		time.Since(begin) != patience {
 		t.Errorf("got %v after %s", err, time.Since(begin))
 	}
 	alone()
@@ -83,7 +86,8 @@ func TestNoRoom(t *testing.T) {
 	}
 	room = full
 	_, err := k.Put(t.Context(), "/k", Put{Value: "2"})
-	if e := new(Error); !errors.As(err, &e) || e.Code != CodeStore || e.Status() != http.StatusInsufficientStorage || e.Cause != full.Error() {
+	if e := new(Error); !errors.As(err, &e) || e.Code != CodeStore || e.Status() != http.StatusInsufficientStorage ||
+		e.Cause != full.Error() {
 		t.Errorf("got %v", err)
 	}
 	if e, err := k.Get(t.Context(), "/k", false); err != nil || *e.Node.Value != "1" {

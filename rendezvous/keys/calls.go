@@ -15,9 +15,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Get is the node at a path, and what is in a directory; with recursive all below it.
-// All calls return an *Error where etcd would, with the index of the state that it was decided upon; CodeStore where the
-// store did not answer, in which case a write may still have happened.
+// Get is the node at a path, and what is in a directory; with recursive all below it. All calls return an *Error where
+// etcd would, with the index of the state that it was decided upon; CodeStore where the store did not answer, in which
+// case a write may still have happened.
 func (k *Keys) Get(ctx context.Context, key string, recursive bool) (*Event, error) {
 	key, err := k.clean(key)
 	if err != nil {
@@ -40,7 +40,8 @@ func (k *Keys) Put(ctx context.Context, key string, p Put) (*Event, error) {
 		return nil, err
 	}
 	if len(p.Value) > k.o.MaxValue {
-		return nil, exceeded(http.StatusRequestEntityTooLarge, "a value of %d bytes is longer than %d", len(p.Value), k.o.MaxValue)
+		return nil, exceeded(http.StatusRequestEntityTooLarge, "a value of %d bytes is longer than %d", len(p.Value),
+			k.o.MaxValue)
 	}
 	if err := k.o.Room(); err != nil {
 		full := fail(CodeStore, err.Error(), k.index())
@@ -75,10 +76,12 @@ func (k *Keys) room(t *tree, w *plan) *Error {
 	}
 	refused := func(name string, has usage, part int) *Error {
 		if n := has.keys + more.keys; more.keys > 0 && n > k.o.MaxKeys/part {
-			return exceeded(0, "%s has %d keys: with %d more there would be over %d", name, has.keys, more.keys, k.o.MaxKeys/part)
+			return exceeded(0, "%s has %d keys: with %d more there would be over %d", name, has.keys, more.keys,
+				k.o.MaxKeys/part)
 		}
 		if n := has.bytes + more.bytes; more.bytes > 0 && n > k.o.MaxBytes/part {
-			return exceeded(0, "%s takes %d bytes: with %d more there would be over %d", name, has.bytes, more.bytes, k.o.MaxBytes/part)
+			return exceeded(0, "%s takes %d bytes: with %d more there would be over %d", name, has.bytes, more.bytes,
+				k.o.MaxBytes/part)
 		}
 		return nil
 	}
@@ -124,8 +127,8 @@ func (k *Keys) broken(err error) error {
 	return fail(CodeStore, err.Error(), k.tree.index)
 }
 
-// write does what was decided upon, or decides upon it anew, until one of both holds. What was decided against is decided
-// once more with the tree caught up: an older one may be wrong, and no transaction finds out.
+// write does what was decided upon, or decides upon it anew, until one of both holds. What was decided against is
+// decided once more with the tree caught up: an older one may be wrong, and no transaction finds out.
 func (k *Keys) write(ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error)) (*Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
 	defer cancel()
@@ -160,7 +163,9 @@ func (k *Keys) decide(decide func(*tree, time.Time) (*plan, *Error)) (*plan, *Er
 var seed = maphash.MakeSeed()
 
 // try is one attempt: an event, or why not, or neither if somebody else was first.
-func (k *Keys) try(ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error)) (*Event, *Error, error) {
+func (k *Keys) try(
+	ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error),
+) (*Event, *Error, error) {
 	lock := k.locks[maphash.String(seed, key)%uint64(len(k.locks))]
 	select {
 	case lock <- struct{}{}:

@@ -12,8 +12,8 @@ type deadline struct {
 	rev  int64
 }
 
-// deadlines is a heap, the soonest first. A node that is written again leaves its earlier one in it: compact drops those
-// once they are most of it.
+// deadlines is a heap, the soonest first. A node that is written again leaves its earlier one in it: compact drops
+// those once they are most of it.
 type deadlines []deadline
 
 func (d deadlines) Len() int           { return len(d) }

@@ -29,12 +29,14 @@ func etcd34(t testing.TB) string {
 	if err != nil {
 		t.Skip("no etcd in PATH: nobody compares the answers with those of the original")
 	}
-	if help, err := exec.CommandContext(t.Context(), bin, "--help").CombinedOutput(); err != nil || !bytes.Contains(help, []byte("--enable-v2 ")) {
+	if help, err := exec.CommandContext(t.Context(), bin, "--help").CombinedOutput(); err != nil ||
+		!bytes.Contains(help, []byte("--enable-v2 ")) {
 		t.Skip("the etcd in PATH has no v2 API: nobody compares the answers with those of the original")
 	}
 	client, peer := port(t), port(t)
 	var log bytes.Buffer
-	cmd := exec.Command(bin, "--enable-v2", "--data-dir", t.TempDir(), "--listen-client-urls", client, "--advertise-client-urls", client,
+	cmd := exec.Command(bin, "--enable-v2", "--data-dir", t.TempDir(), "--listen-client-urls", client,
+		"--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {

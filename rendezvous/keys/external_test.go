@@ -66,7 +66,8 @@ func TestStoreRestarts(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r := b.do(t, "PUT", "/v2/keys/other", "value=1"); r.Status != 500 || !strings.Contains(r.Body, `"errorCode":300`) {
+	if r := b.do(t, "PUT", "/v2/keys/other", "value=1"); r.Status != 500 ||
+		!strings.Contains(r.Body, `"errorCode":300`) {
 		t.Errorf("with no store a write is answered %+v", r)
 	}
 	if _, err := a.Get(soon(t), "/k", false); refused(err) != CodeStore {

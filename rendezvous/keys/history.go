@@ -46,7 +46,8 @@ func (e *Event) size() int {
 // since is the first event of a key at or after an index, or nil.
 func (h *history) since(w watched, index, now uint64) (*Event, *Error) {
 	if index < h.first {
-		return nil, fail(CodeCleared, fmt.Sprintf("the requested history has been cleared [%d/%d]", h.first, index), now)
+		return nil, fail(CodeCleared, fmt.Sprintf("the requested history has been cleared [%d/%d]", h.first, index),
+			now)
 	}
 	from := sort.Search(len(h.events), func(i int) bool { return h.events[i].Index >= index })
 	for _, e := range h.events[from:] {
@@ -117,9 +118,9 @@ func (h *hub) remove(w *Watch) {
 	h.number--
 }
 
-// notify hands an event to those it concerns, and ends their wait. It looks at the event's key and above. With a directory
-// go the nodes below it, and whoever waits for one of those is told; whoever waits there for one that has yet to come
-// waits on, as with etcd.
+// notify hands an event to those it concerns, and ends their wait. It looks at the event's key and above. With a
+// directory go the nodes below it, and whoever waits for one of those is told; whoever waits there for one that has yet
+// to come waits on, as with etcd.
 func (h *hub) notify(e *Event, gone *node) {
 	if e.refresh {
 		return

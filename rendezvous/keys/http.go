@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Handler answers /v2/keys, /v2/machines and /version. Paths need not be clean; a ServeMux before it would redirect those
-// that are not. It sends no CORS headers, as etcd does: they would open the store to the scripts of any page that somebody
-// in its network looks at.
+// Handler answers /v2/keys, /v2/machines and /version. Paths need not be clean; a ServeMux before it would redirect
+// those that are not. It sends no CORS headers, as etcd does: they would open the store to the scripts of any page that
+// somebody in its network looks at.
 func (k *Keys) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := path.Clean("/" + r.URL.Path)
@@ -40,8 +40,8 @@ func (k *Keys) version(w http.ResponseWriter, r *http.Request) {
 }
 
 // machines are the URLs that python-etcd goes to when a request fails. It never goes back to the one that failed, and
-// gives up when no other is left: so a URL that is alone, as that of a Service is, has a second spelling, of which urllib3
-// and this handler make the first.
+// gives up when no other is left: so a URL that is alone, as that of a Service is, has a second spelling, of which
+// urllib3 and this handler make the first.
 func (k *Keys) machines(w http.ResponseWriter, r *http.Request) {
 	if !allow(w, r, http.MethodGet, http.MethodHead) {
 		return

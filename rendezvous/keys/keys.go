@@ -1,30 +1,30 @@
-// Package keys is etcd's v2 keys API on an etcd v3 store, as far as PyTorch's rendezvous uses it. In go HTTP requests, or
-// calls of Get, Put, Delete and Watch; out come the answers that etcd 3.4 gives, and in the store there is one key for
-// each v2 node.
+// Package keys is etcd's v2 keys API on an etcd v3 store, as far as PyTorch's rendezvous uses it. In go HTTP requests,
+// or calls of Get, Put, Delete and Watch; out come the answers that etcd 3.4 gives, and in the store there is one key
+// for each v2 node.
 //
 // Nothing is kept in a process but a copy: any number of them serve one store, and any may die. Each follows the store
-// through one v3 watch and answers reads and long polls from its copy, the tree, so that a thousand waits cost the store
-// nothing. Before a read is answered the tree has caught up with a linearizable read of one key, head, which all requests
-// share that come while the one before is under way. A write is decided upon by the tree and done in one v3 transaction,
-// provided that what it was decided upon has not changed; if it has, it is decided upon anew. Each transaction writes
-// head, which holds what the change was. So a v3 revision is one v2 event, the v2 index is head's revision, and all
-// processes report the same events in the same order.
+// through one v3 watch and answers reads and long polls from its copy, the tree, so that a thousand waits cost the
+// store nothing. Before a read is answered the tree has caught up with a linearizable read of one key, head, which all
+// requests share that come while the one before is under way. A write is decided upon by the tree and done in one v3
+// transaction, provided that what it was decided upon has not changed; if it has, it is decided upon anew. Each
+// transaction writes head, which holds what the change was. So a v3 revision is one v2 event, the v2 index is head's
+// revision, and all processes report the same events in the same order.
 //
 // # Expiry
 //
-// A TTL is not a v3 lease. Leases last at least 2 s, cost a second write, do not know that a directory takes with it what
-// is below it, and hide from the other processes that they were renewed, while a v2 client may see both the new
+// A TTL is not a v3 lease. Leases last at least 2 s, cost a second write, do not know that a directory takes with it
+// what is below it, and hide from the other processes that they were renewed, while a v2 client may see both the new
 // modifiedIndex and the new expiration. Instead each process counts a node's TTL by its own clock from when it saw the
 // node written, and the first one to reach the end deletes it, with all below it and provided that it was not written
-// since. So neither clocks that differ nor a process that was stopped for a while let a node expire early: one that finds
-// that it slept, or that the store did not answer it, gives owners time to come back first. Where no process runs,
-// nothing expires; the next one to start deletes what is over by the clock of the one that wrote it, but not before half
-// of the TTL, at which owners renew, has passed once more.
+// since. So neither clocks that differ nor a process that was stopped for a while let a node expire early: one that
+// finds that it slept, or that the store did not answer it, gives owners time to come back first. Where no process
+// runs, nothing expires; the next one to start deletes what is over by the clock of the one that wrote it, but not
+// before half of the TTL, at which owners renew, has passed once more.
 //
 // # What differs from etcd
 //
-// Listings are sorted. POST, which makes keys in order, and streams are answered 501. Limits have an error code of their
-// own. Indexes have gaps, as other users of the store take revisions too.
+// Listings are sorted. POST, which makes keys in order, and streams are answered 501. Limits have an error code of
+// their own. Indexes have gaps, as other users of the store take revisions too.
 package keys
 
 import (
@@ -48,9 +48,10 @@ import (
 
 // Options of Open. Zero is the default, named beside each.
 type Options struct {
-	Prefix    string        // of all keys in the store; "/tegen/v2/"
-	Alone     bool          // no other process serves this prefix, as with an embedded store: reads need not ask it
-	Advertise []string      // URLs at which clients reach this API; where there are none, the Host that the request names
+	Prefix string // of all keys in the store; "/tegen/v2/"
+	Alone  bool   // no other process serves this prefix, as with an embedded store: reads need not ask it
+	// URLs at which clients reach this API; where there are none, the Host that the request names
+	Advertise []string
 	MaxKey    int           // bytes in a key; 4 KiB
 	MaxValue  int           // bytes in a value; 1 MiB, and the store takes 1.5 MiB in a request
 	MaxKeys   int           // keys, directories among them; 100,000

@@ -132,7 +132,8 @@ func TestTwoProcesses(t *testing.T) {
 	a.close()
 	put(t, b.Keys, "/run/y", Put{})
 	c := open(t, s, Options{})
-	if diff := cmp.Diff(b.do(t, "GET", "/v2/keys/?recursive=true", ""), c.do(t, "GET", "/v2/keys/?recursive=true", "")); diff != "" {
+	if diff := cmp.Diff(b.do(t, "GET", "/v2/keys/?recursive=true", ""),
+		c.do(t, "GET", "/v2/keys/?recursive=true", "")); diff != "" {
 		t.Errorf("what an old process and a new one see (-old +new):\n%s", diff)
 	}
 	if e, err := c.Wait(soon(t), "/run/x", false, wrote.Index); err != nil || e.Index != wrote.Index {

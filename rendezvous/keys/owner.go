@@ -41,8 +41,8 @@ func ownerOf(p string) owner {
 
 func stateOwner(id string) owner { return owner{torchStates + id, fmt.Sprintf("run %q", id)} }
 
-// publishedName is the name of a key that an agent of a run of backend etcd-v2 publishes for the others (see isPublished). An id with a slash
-// may look like a shorter one with its round: it then counts for that.
+// publishedName is the name of a key that an agent of a run of backend etcd-v2 publishes for the others (see
+// isPublished). An id with a slash may look like a shorter one with its round: it then counts for that.
 var publishedName = regexp.MustCompile(`(?s)^torch\.rendezvous\.(.+?)\.[0-9]+/`)
 
 // RunPath is the directory of the run that a path is in, the topmost one where there are several, and the run's id.

@@ -21,8 +21,8 @@ r = c.watch("/k", index=int(c.get("/k").etcd_index) + 1, timeout=30)
 print(r.action, r.value, flush=True)
 `
 
-// TestPythonClient: a wait of python-etcd outlives the end of the process it waits at, where another one serves the same
-// address, as behind a Service.
+// TestPythonClient: a wait of python-etcd outlives the end of the process it waits at, where another one serves the
+// same address, as behind a Service.
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	python := "/usr/bin/python3"

@@ -105,8 +105,8 @@ func event1(chunks string) string {
 	return ""
 }
 
-// TestRecording: an agent of torch 1.13 that talked to etcd 3.4 would have been told the same by us. What the other agent
-// did meanwhile is done when it was seen.
+// TestRecording: an agent of torch 1.13 that talked to etcd 3.4 would have been told the same by us. What the other
+// agent did meanwhile is done when it was seen.
 func TestRecording(t *testing.T) {
 	t.Parallel()
 	var others []seen
@@ -163,7 +163,8 @@ func (d endpoint) waitAgain(t *testing.T, e *exchange, ours map[int]uint64, unti
 	if !ok {
 		t.Fatalf("nothing was asked at index %s", since)
 	}
-	q, err := http.NewRequestWithContext(soon(t), http.MethodGet, d.URL+target+"waitIndex="+strconv.FormatUint(from+1, 10)+"&"+rest, nil)
+	q, err := http.NewRequestWithContext(soon(t), http.MethodGet,
+		d.URL+target+"waitIndex="+strconv.FormatUint(from+1, 10)+"&"+rest, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func TestUnreadBodies(t *testing.T) {
 	t.Parallel()
 	d := open(t, embedded(t), Options{})
 	for _, request := range []string{
-		"GET /v2/keys/none?wait=true", "GET /v2/keys/none", "DELETE /v2/keys/none", "POST /v2/keys/none", "PUT /v2/keys/none?wait=true",
+		"GET /v2/keys/none?wait=true", "GET /v2/keys/none", "DELETE /v2/keys/none", "POST /v2/keys/none",
+		"PUT /v2/keys/none?wait=true",
 	} {
 		t.Run(request, func(t *testing.T) {
 			method, _, _ := strings.Cut(request, " ")
@@ -76,9 +77,9 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	}
 }
 
-// TestUnreadAnswers: answers that nobody reads take no more memory than there is for them, whatever the request was, and
-// counted as the text that they are: of a control character JSON makes six bytes. The answers of any one of these kinds
-// would take more than all may.
+// TestUnreadAnswers: answers that nobody reads take no more memory than there is for them, whatever the request was,
+// and counted as the text that they are: of a control character JSON makes six bytes. The answers of any one of these
+// kinds would take more than all may.
 func TestUnreadAnswers(t *testing.T) {
 	const clients, most = 40, 32 << 20
 	d := open(t, embedded(t), Options{MaxAnswer: most})
@@ -124,9 +125,11 @@ func TestTextSize(t *testing.T) {
 		}
 	}
 	value := strings.Repeat("\x01", 1000)
-	n := &Node{Key: "/k", Value: &value, TTL: 1 << 40, ModifiedIndex: 1 << 60, CreatedIndex: 1 << 60, Expiration: new(time.Now())}
+	n := &Node{Key: "/k", Value: &value, TTL: 1 << 40, ModifiedIndex: 1 << 60, CreatedIndex: 1 << 60,
+		Expiration: new(time.Now())}
 	for _, v := range []interface{ textSize() int }{
-		&Event{Action: actionCAD, Node: n, Prev: n}, &Event{Action: actionGet, Node: &Node{Dir: true, Nodes: []*Node{n, n}}},
+		&Event{Action: actionCAD, Node: n, Prev: n},
+		&Event{Action: actionGet, Node: &Node{Dir: true, Nodes: []*Node{n, n}}},
 		fail(CodeTTL, value, 1<<60),
 	} {
 		b, err := json.Marshal(v)

@@ -22,7 +22,7 @@ type Run struct {
 	ID           string    `json:"id"`
 	Path         string    `json:"path"`
 	Version      string    `json:"version,omitempty"`
-	Status       string    `json:"status,omitempty"` // torch's: setup, joinable, frozen, final, closed; none before the first
+	Status       string    `json:"status,omitempty"` // setup, joinable, frozen, final, closed; none before the first
 	Participants int       `json:"participants"`
 	Waiting      int       `json:"waiting"`
 	Changed      time.Time `json:"changed"` // of the status, by the clock of the process that wrote it
@@ -88,8 +88,8 @@ func (k *Keys) Ended() []Ended {
 	return k.tree.root.ended(nil)
 }
 
-// torchStates is the directory in which torch's backend etcd-v2 keeps the states of its runs, and torchKeys that of what
-// their agents tell each other (torch/distributed/elastic/rendezvous/etcd_rendezvous_backend.py).
+// torchStates is the directory in which torch's backend etcd-v2 keeps the states of its runs, and torchKeys that of
+// what their agents tell each other (torch/distributed/elastic/rendezvous/etcd_rendezvous_backend.py).
 const (
 	torchStates = "/torch/elastic/rendezvous/"
 	torchKeys   = "/torch/elastic/store/"
@@ -185,7 +185,8 @@ func (k *Keys) Forget(ctx context.Context, e Ended) error {
 	}
 	for p, rev := range k.toldIn(e.id) {
 		_, err := k.Delete(ctx, p, Delete{PrevIndex: rev})
-		if refused := new(Error); errors.As(err, &refused) && (refused.Code == CodeNotFound || refused.Code == CodeCompare) {
+		if refused := new(Error); errors.As(err, &refused) &&
+			(refused.Code == CodeNotFound || refused.Code == CodeCompare) {
 			continue
 		}
 		if err != nil {
@@ -210,10 +211,10 @@ func (e Ended) plan(t *tree, now time.Time) (*plan, *Error) {
 	return w, nil
 }
 
-// toldIn are the keys of a run of backend etcd-v2 by which its agents tell each other things, and when each was written:
-// their names are those of torch's PrefixStore in base64 (torch/distributed/elastic/rendezvous/etcd_store.py). An id may
-// be the beginning of another, and what follows it says which it is, but for an id with a slash: what may be of a run
-// that is there, and whose id is longer, is left to that.
+// toldIn are the keys of a run of backend etcd-v2 by which its agents tell each other things, and when each was
+// written: their names are those of torch's PrefixStore in base64 (torch/distributed/elastic/rendezvous/etcd_store.py).
+// An id may be the beginning of another, and what follows it says which it is, but for an id with a slash: what may be
+// of a run that is there, and whose id is longer, is left to that.
 func (k *Keys) toldIn(id string) map[string]uint64 {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -241,8 +242,8 @@ func (k *Keys) toldIn(id string) map[string]uint64 {
 	return found
 }
 
-// isPublished reports whether a key of torch's PrefixStore is one of a run: after the run's id there is a dot, and the round, and
-// a slash.
+// isPublished reports whether a key of torch's PrefixStore is one of a run: after the run's id there is a dot, and the
+// round, and a slash.
 func isPublished(name, id string) bool {
 	rest, ok := strings.CutPrefix(name, "torch.rendezvous."+id+".")
 	round, _, more := strings.Cut(rest, "/")

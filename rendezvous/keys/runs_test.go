@@ -14,7 +14,8 @@ func state(closed bool) string {
 		mark = "\x88"
 	}
 	const frame = "\x80\x04\x95\x40\x00\x00\x00\x00\x00\x00\x00"
-	return base64.StdEncoding.EncodeToString([]byte(frame + "\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00\x8c\x06closed\x94" + mark + "u."))
+	return base64.StdEncoding.EncodeToString([]byte(frame +
+		"\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00\x8c\x06closed\x94" + mark + "u."))
 }
 
 func publishedAt(id, rest string) string {
@@ -47,7 +48,8 @@ func TestForget(t *testing.T) {
 		}
 		gone[id] = true
 		for _, other := range ids {
-			for _, p := range []string{torchStates + other, publishedAt(other, "0/MASTER_ADDR"), publishedAt(other, "12/MASTER_ADDR")} {
+			for _, p := range []string{torchStates + other, publishedAt(other, "0/MASTER_ADDR"),
+				publishedAt(other, "12/MASTER_ADDR")} {
 				if there(p) == gone[other] {
 					t.Errorf("once %s is forgotten, %s of %s is there: %t", id, p, other, gone[other])
 				}

@@ -32,8 +32,10 @@ type node struct {
 	createdIndex, modifiedIndex uint64
 	parent                      *node
 	children                    map[string]*node
-	verdict                     atomic.Int64 // whether a closed run was found in it: twice the revision that it was looked at, and one if so
-	held                        *share       // that it counts for, as a run's directory does for the run; nil outside of runs
+	// whether a closed run was found in it: twice the revision that it was looked at, and one if so
+	verdict atomic.Int64
+	// that it counts for, as a run's directory does for the run; nil outside of runs
+	held *share
 }
 
 // change is a key of the store that was written, or with no record deleted.
@@ -44,7 +46,8 @@ type change struct {
 }
 
 func newTree() *tree {
-	return &tree{root: &node{path: "/", record: record{Dir: true}, children: map[string]*node{}}, shares: map[string]*share{}}
+	return &tree{root: &node{path: "/", record: record{Dir: true}, children: map[string]*node{}},
+		shares: map[string]*share{}}
 }
 
 // at is a node, or nil.
@@ -89,8 +92,8 @@ func names(p string) []string {
 }
 
 // apply takes in what one transaction changed, and returns the event that it was, none where somebody else wrote the
-// store, and the node that went with all below it. grace is nil for news; while a state is loaded, it is the least time that a node still lives: its owner could
-// not reach anybody to renew it.
+// store, and the node that went with all below it. grace is nil for news; while a state is loaded, it is the least time
+// that a node still lives: its owner could not reach anybody to renew it.
 func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace *time.Duration) (*Event, *node) {
 	var prev *Node
 	if h != nil {
@@ -121,7 +124,8 @@ func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace 
 
 // event is a change as clients see it. It is the same for the process that wrote it and for those that only see it.
 func event(h head, prev *Node, wrote *record, rev uint64) *Event {
-	e := &Event{Action: h.Action, Prev: prev, Index: rev, refresh: h.Refresh, Node: &Node{Key: h.Key, ModifiedIndex: rev, CreatedIndex: rev}}
+	e := &Event{Action: h.Action, Prev: prev, Index: rev, refresh: h.Refresh,
+		Node: &Node{Key: h.Key, ModifiedIndex: rev, CreatedIndex: rev}}
 	switch {
 	case wrote == nil && prev != nil: // deleted
 		e.Node.Dir, e.Node.CreatedIndex = prev.Dir, prev.CreatedIndex

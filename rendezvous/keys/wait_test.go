@@ -35,7 +35,8 @@ func TestHistory(t *testing.T) {
 	if _, err := d.Wait(soon(t), "/k", false, first.Index); refused(err) != CodeCleared {
 		t.Errorf("a wait from an event that is forgotten: %v", err)
 	}
-	if r := d.do(t, "GET", fmt.Sprintf("/v2/keys/k?wait=true&waitIndex=%d", first.Index), ""); r.Status != 400 || !strings.Contains(r.Body, `"errorCode":401`) {
+	if r := d.do(t, "GET", fmt.Sprintf("/v2/keys/k?wait=true&waitIndex=%d", first.Index), ""); r.Status != 400 ||
+		!strings.Contains(r.Body, `"errorCode":401`) {
 		t.Errorf("the same by HTTP: %+v", r)
 	}
 	late := open(t, s, Options{History: 2})
@@ -44,8 +45,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestEndOfProcess: a process that ends cuts off its waits, and the same wait at another one misses nothing. A client that
-// goes takes its wait with it.
+// TestEndOfProcess: a process that ends cuts off its waits, and the same wait at another one misses nothing. A client
+// that goes takes its wait with it.
 func TestEndOfProcess(t *testing.T) {
 	t.Parallel()
 	s := embedded(t)
@@ -262,7 +263,8 @@ func TestOtherPaths(t *testing.T) {
 	if r := d.do(t, "GET", "/version", ""); !strings.Contains(r.Body, `"etcdserver"`) {
 		t.Errorf("version: %q", r.Body)
 	}
-	for target, want := range map[string]int{"/v2/keysx": 404, "/": 404, "/v2/keys": 200, "//v2//keys/.": 200, "/./v2/machines": 200} {
+	for target, want := range map[string]int{"/v2/keysx": 404, "/": 404, "/v2/keys": 200, "//v2//keys/.": 200,
+		"/./v2/machines": 200} {
 		if r := d.do(t, "GET", target, ""); r.Status != want {
 			t.Errorf("%s: %+v", target, r)
 		}
@@ -274,7 +276,9 @@ func TestRuns(t *testing.T) {
 	t.Parallel()
 	d := open(t, embedded(t), Options{})
 	put(t, d.Keys, "/torchelastic/p2p/run_b", Put{Dir: true})
-	put(t, d.Keys, "/x/run_a/rdzv/active_version", Put{Value: `{"status": "final", "version": "3", "participants": [0, 1], "keep_alives": [], "num_workers_waiting": 1}`})
+	put(t, d.Keys, "/x/run_a/rdzv/active_version",
+		Put{Value: `{"status": "final", "version": "3", "participants": [0, 1], ` +
+			`"keep_alives": [], "num_workers_waiting": 1}`})
 	put(t, d.Keys, "/x/run_c/rdzv/active_version", Put{Value: `{`})
 	runs, err := d.Runs(soon(t))
 	if err != nil {
@@ -296,7 +300,8 @@ c /x/run_c "" "unreadable" 0 0
 	}
 }
 
-// TestThousandWaits: a thousand long polls are told of one event, and take less than 200 MB of heap, their clients among it.
+// TestThousandWaits: a thousand long polls are told of one event, and take less than 200 MB of heap, their clients
+// among it.
 func TestThousandWaits(t *testing.T) {
 	const n = 1000
 	d := open(t, embedded(t), Options{})
@@ -305,7 +310,8 @@ func TestThousandWaits(t *testing.T) {
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
-			q, err := http.NewRequestWithContext(soon(t), http.MethodGet, d.URL+"/v2/keys/run?wait=true&recursive=true", nil)
+			q, err := http.NewRequestWithContext(soon(t), http.MethodGet, d.URL+"/v2/keys/run?wait=true&recursive=true",
+				nil)
 			if err != nil {
 				t.Error(err)
 				return

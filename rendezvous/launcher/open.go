@@ -33,7 +33,8 @@ func (o *Options) open(ctx context.Context, self rendezvous.Agent, log *slog.Log
 	}
 	if o.backend == "etcd" {
 		a, err := etcd.Open(etcd.Config{
-			Endpoints: o.endpoints(), Prefix: o.conf.prefix, TLS: secure, Username: o.conf.user, Password: o.conf.password,
+			Endpoints: o.endpoints(), Prefix: o.conf.prefix, TLS: secure, Username: o.conf.user,
+			Password:   o.conf.password,
 			MasterPort: o.masterPort, Timeout: o.conf.readTimeout, Timings: o.timings(), Log: log,
 		}, settings, self)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package launcher is 'tegen-rendezvous run': torchrun's flags, its PET_ variables and --rdzv-conf become an agent, which
-// starts the workers of this machine. Options are completed and checked before anything is opened or started.
+// Package launcher is 'tegen-rendezvous run': torchrun's flags, its PET_ variables and --rdzv-conf become an agent,
+// which starts the workers of this machine. Options are completed and checked before anything is opened or started.
 package launcher
 
 import (
@@ -144,14 +144,15 @@ func (o *Options) completeRdzv() (errs []error) {
 	case "":
 		errs = append(errs, errors.New("--rdzv-backend is missing: etcd or etcd-v3; or use --standalone"))
 	case "c10d", "etcd-v2":
-		errs = append(errs, fmt.Errorf("--rdzv-backend: %s keeps Python objects in its store, so only torchrun can take "+
-			"part: use etcd or etcd-v3", o.backend))
+		errs = append(errs, fmt.Errorf("--rdzv-backend: %s keeps Python objects in its store, so only torchrun can "+
+			"take part: use etcd or etcd-v3", o.backend))
 	default:
 		errs = append(errs, fmt.Errorf("--rdzv-backend: %q is neither etcd nor etcd-v3", o.backend))
 	}
 	switch {
 	case strings.Contains(o.endpoint, "@"): // not shown: it would be in logs and messages
-		errs = append(errs, errors.New("--rdzv-endpoint: user and password belong into PET_RDZV_CONF: user=NAME,password=WORD"))
+		errs = append(errs, errors.New("--rdzv-endpoint: user and password belong into PET_RDZV_CONF: "+
+			"user=NAME,password=WORD"))
 	case len(o.endpoints()) == 0:
 		errs = append(errs, errors.New("--rdzv-endpoint is missing: host:port of the store"))
 	}

@@ -45,27 +45,39 @@ func TestFlagsAndVariables(t *testing.T) {
 		want func(*seen)
 	}{
 		"torchrun's defaults": {nil, where, func(*seen) {}},
-		"underscores and dashes": {nil, append(where, "--nnodes=2:4", "--nproc_per_node", "8", "--max-restarts", "3", "--shutdown_timeout=1.5"), func(s *seen) {
+		"underscores and dashes": {nil, append(where, "--nnodes=2:4", "--nproc_per_node", "8", "--max-restarts", "3",
+			"--shutdown_timeout=1.5"), func(s *seen) {
 			s.Least, s.Most, s.Workers, s.Restarts, s.Grace = 2, 4, 8, 3, 1500*time.Millisecond
 		}},
 		"variables alone": {
 			map[string]string{
-				"PET_RDZV_BACKEND": "etcd-v3", "PET_RDZV_ENDPOINT": "s:2379", "PET_RDZV_ID": "x", "PET_NNODES": "3", "PET_NPROC_PER_NODE": "2",
-				"PET_MAX_RESTARTS": "5", "PET_RDZV_CONF": "timeout=60,last_call_timeout=2", "PET_ROLE": "trainer",
+				"PET_RDZV_BACKEND": "etcd-v3", "PET_RDZV_ENDPOINT": "s:2379", "PET_RDZV_ID": "x", "PET_NNODES": "3",
+				"PET_NPROC_PER_NODE": "2",
+				"PET_MAX_RESTARTS":   "5", "PET_RDZV_CONF": "timeout=60,last_call_timeout=2", "PET_ROLE": "trainer",
 			}, nil, func(s *seen) {
-				*s = seen{3, 3, 2, 5, "etcd-v3", "s:2379", "x", "trainer", false, time.Minute, 2 * time.Second, 30 * time.Second, ""}
+				*s = seen{3, 3, 2, 5, "etcd-v3", "s:2379", "x", "trainer", false, time.Minute, 2 * time.Second,
+					30 * time.Second, ""}
 			},
 		},
-		"flags beat variables": {map[string]string{"PET_NNODES": "7", "PET_RDZV_ID": "other", "PET_ROLE": "kept"}, append(where, "--nnodes", "2"), func(s *seen) {
-			s.Least, s.Most, s.Role = 2, 2, "kept"
-		}},
-		"standalone by a variable":                       {map[string]string{"PET_STANDALONE": "1"}, where, func(s *seen) { s.Standalone = true }},
-		"not standalone by one":                          {map[string]string{"PET_STANDALONE": "0"}, where, func(*seen) {}},
-		"a flag that a launcher's variable would refuse": {map[string]string{"PET_NODE_RANK": "1", "PET_MASTER_ADDR": "m"}, where, func(*seen) {}},
-		"the command's own flags":                        {nil, append(where, "python", "--nnodes", "9", "--rdzv_id=z"), func(s *seen) { s.Command = "python --nnodes 9 --rdzv_id=z" }},
-		"the command after dashes":                       {nil, append(where, "--", "--odd", "-r"), func(s *seen) { s.Command = "--odd -r" }},
-		"a time with its unit":                           {nil, append(where, "--rdzv-conf=join_timeout=2m,last_call_timeout=500ms"), func(s *seen) { s.Join, s.LastCall = 2*time.Minute, 500*time.Millisecond }},
-		"no_python for old scripts":                      {nil, append(where, "--no_python", "train"), func(s *seen) { s.Command = "train" }},
+		"flags beat variables": {map[string]string{"PET_NNODES": "7", "PET_RDZV_ID": "other", "PET_ROLE": "kept"},
+			append(where, "--nnodes", "2"), func(s *seen) {
+				s.Least, s.Most, s.Role = 2, 2, "kept"
+			}},
+		"standalone by a variable": {map[string]string{"PET_STANDALONE": "1"}, where,
+			func(s *seen) { s.Standalone = true }},
+		"not standalone by one": {map[string]string{"PET_STANDALONE": "0"}, where,
+			func(*seen) {}},
+		"a flag that a launcher's variable would refuse": {map[string]string{"PET_NODE_RANK": "1",
+			"PET_MASTER_ADDR": "m"}, where, func(*seen) {}},
+		"the command's own flags": {nil, append(where, "python", "--nnodes", "9", "--rdzv_id=z"),
+			func(s *seen) { s.Command = "python --nnodes 9 --rdzv_id=z" }},
+		"the command after dashes": {nil, append(where, "--", "--odd", "-r"),
+			func(s *seen) { s.Command = "--odd -r" }},
+		"a time with its unit": {nil,
+			append(where, "--rdzv-conf=join_timeout=2m,last_call_timeout=500ms"),
+			func(s *seen) { s.Join, s.LastCall = 2*time.Minute, 500*time.Millisecond }},
+		"no_python for old scripts": {nil, append(where, "--no_python", "train"),
+			func(s *seen) { s.Command = "train" }},
 	} {
 		o, args, err := parse(c.env, c.args...)
 		if err != nil {
@@ -94,9 +106,10 @@ func TestEndpoints(t *testing.T) {
 
 func TestWrongCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                           "--rdzv-backend is missing: etcd or etcd-v3; or use --standalone",
-		"--rdzv-backend=etcd":        "--rdzv-endpoint is missing: host:port of the store",
-		"--rdzv-backend=c10d":        "c10d keeps Python objects in its store, so only torchrun can take part: use etcd or etcd-v3",
+		"":                    "--rdzv-backend is missing: etcd or etcd-v3; or use --standalone",
+		"--rdzv-backend=etcd": "--rdzv-endpoint is missing: host:port of the store",
+		"--rdzv-backend=c10d": "c10d keeps Python objects in its store, so only torchrun can take part: use " +
+			"etcd or etcd-v3",
 		"--rdzv-backend=zookeeper":   `"zookeeper" is neither etcd nor etcd-v3`,
 		"--standalone --nnodes=2":    "--standalone: --nnodes 2 asks for more than one machine",
 		"--standalone --nnodes=3:2":  `--nnodes: "3:2" is neither a number of machines nor min:max, with 1 ≤ min ≤ max`,
@@ -106,31 +119,36 @@ func TestWrongCommandLines(t *testing.T) {
 		"--nproc-per-node=tpu":       `"tpu" is neither`,
 		"--rdzv-conf=ttl":            `--rdzv-conf: "ttl" is not key=value`,
 		"--rdzv-conf=password=a,b":   `--rdzv-conf: "..." is not key=value`,
-		"--rdzv-backend=etcd --rdzv-endpoint=me:secret@etcd": "--rdzv-endpoint: user and password belong into PET_RDZV_CONF",
-		"--rdzv-backend=etcd --rdzv-endpoint=,":              "--rdzv-endpoint is missing",
-		"--rdzv-conf=ttl=soon":                               `ttl: "soon" is not a time in seconds`,
-		"--rdzv-conf=is_host=1":                              `unknown key "is_host"; there are join_timeout, timeout, last_call_timeout`,
-		"--rdzv-conf=cert=a":                                 "cert and key belong together",
-		"--rdzv-conf=protocol=ftp":                           `protocol: "ftp" is neither http nor https`,
-		"--max-restarts=-1":                                  "--max-restarts: -1 is below 0",
-		"--redirects=5":                                      `--redirects: "5" is neither 0, 1, 2 or 3 nor pairs like 0:3,1:2`,
-		"--local-ranks-filter=a":                             `--local-ranks-filter: "a" is not local ranks like 0,1`,
-		"--signals-to-handle=SIGKILL":                        `--signals-to-handle: "SIGKILL" is none of SIGTERM`,
-		"--shutdown-timeout=-1":                              `"-1" is not a time in seconds`,
-		"-m train":                                           "this torchrun option is not supported: give the whole command: -- python -m MODULE",
-		"--start_method=fork":                                "this torchrun option is not supported: every worker is a process of its own",
-		"--node_rank 1":                                      "this torchrun option is not supported: ranks come of the rendezvous",
-		"PET_NNODES=two":                                     `--nnodes: "two" is neither`,
-		"PET_MAX_RESTARTS=many":                              `PET_MAX_RESTARTS=many: `,
-		"PET_SHUTDOWN_TIMEOUT=tomorrow":                      `PET_SHUTDOWN_TIMEOUT=tomorrow: "tomorrow" is not a time in seconds`,
-		"PET_MODULE=1":                                       "PET_MODULE=1: this torchrun option is not supported",
+		"--rdzv-backend=etcd --rdzv-endpoint=me:secret@etcd": "--rdzv-endpoint: user and password belong into " +
+			"PET_RDZV_CONF",
+		"--rdzv-backend=etcd --rdzv-endpoint=,": "--rdzv-endpoint is missing",
+		"--rdzv-conf=ttl=soon":                  `ttl: "soon" is not a time in seconds`,
+		"--rdzv-conf=is_host=1":                 `unknown key "is_host"; there are join_timeout, timeout, last_call`,
+		"--rdzv-conf=cert=a":                    "cert and key belong together",
+		"--rdzv-conf=protocol=ftp":              `protocol: "ftp" is neither http nor https`,
+		"--max-restarts=-1":                     "--max-restarts: -1 is below 0",
+		"--redirects=5":                         `--redirects: "5" is neither 0, 1, 2 or 3 nor pairs like 0:3,1:2`,
+		"--local-ranks-filter=a":                `--local-ranks-filter: "a" is not local ranks like 0,1`,
+		"--signals-to-handle=SIGKILL":           `--signals-to-handle: "SIGKILL" is none of SIGTERM`,
+		"--shutdown-timeout=-1":                 `"-1" is not a time in seconds`,
+		"-m train": "this torchrun option is not supported: give the whole " +
+			"command: -- python -m MODULE",
+		"--start_method=fork": "this torchrun option is not supported: every worker " +
+			"is a process of its own",
+		"--node_rank 1": "this torchrun option is not supported: ranks come of " +
+			"the rendezvous",
+		"PET_NNODES=two":                `--nnodes: "two" is neither`,
+		"PET_MAX_RESTARTS=many":         `PET_MAX_RESTARTS=many: `,
+		"PET_SHUTDOWN_TIMEOUT=tomorrow": `PET_SHUTDOWN_TIMEOUT=tomorrow: "tomorrow" is not a time in seconds`,
+		"PET_MODULE=1":                  "PET_MODULE=1: this torchrun option is not supported",
 	} {
 		env := map[string]string{}
 		if key, value, ok := strings.Cut(line, "="); ok && strings.HasPrefix(line, "PET_") {
 			env[key], line = value, ""
 		}
 		_, _, err := parse(env, strings.Fields(line)...)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "%!") ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s %v: got %v, want %s", line, env, err, want)
 		}
 	}

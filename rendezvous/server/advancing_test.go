@@ -32,7 +32,8 @@ func TestWhileAdvancing(t *testing.T) {
 					advanced()
 				}
 				<-ctx.Done()
-				if took := time.Since(began); took != c.want || errors.Is(context.Cause(ctx), store.ErrFull) != (c.room != nil) {
+				if took := time.Since(began); took != c.want ||
+					errors.Is(context.Cause(ctx), store.ErrFull) != (c.room != nil) {
 					t.Errorf("it ended after %s: %v, want %s", took, context.Cause(ctx), c.want)
 				}
 			})

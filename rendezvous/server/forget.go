@@ -39,8 +39,8 @@ func (s *Server) forget(ctx context.Context) {
 const (
 	// forgetInterval is how often closed runs are looked for, at least twice in the time that they stay.
 	forgetInterval = time.Second
-	// forgetAlone is how long nobody asks for anything in a run whose clients have gone: torch's write each 5 s, closed or
-	// not.
+	// forgetAlone is how long nobody asks for anything in a run whose clients have gone: torch's write each 5 s, closed
+	// or not.
 	forgetAlone = 10 * time.Second
 	// forgetShared is for a store that others serve as well: of what is asked of them only writes are seen here.
 	forgetShared = 30 * time.Second
@@ -215,8 +215,8 @@ func (u *uses) since(path string) time.Duration {
 	return time.Since(at)
 }
 
-// usedPath is what a request for a key uses: the directory of its run, or the state of one of backend etcd-v2, unless that
-// keeps its states elsewhere: of those only writes are seen.
+// usedPath is what a request for a key uses: the directory of its run, or the state of one of backend etcd-v2, unless
+// that keeps its states elsewhere: of those only writes are seen.
 func usedPath(key string) (string, bool) {
 	if dir, _, ok := keys.RunPath(key); ok {
 		return dir, true

@@ -16,8 +16,8 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 )
 
-// TestAgain runs a job twice under one id: once the first run's agent has gone the second forms a world, and does not meet
-// a run that is closed.
+// TestAgain runs a job twice under one id: once the first run's agent has gone the second forms a world, and does not
+// meet a run that is closed.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(c *Config) { c.RunTTL, c.ForgetAfter = 2*time.Hour, 2*time.Second })
@@ -28,7 +28,8 @@ func TestAgain(t *testing.T) {
 			if err == nil {
 				break
 			}
-			// The first tries of the second run may come before the store has forgotten, as pods that are started again do.
+			// The first tries of the second run may come before the store has forgotten, as pods that are started again
+			// do.
 			if i == 0 || time.Since(begin) > 25*time.Second {
 				t.Fatalf("run %d, after %s: %v", i+1, time.Since(begin), err)
 			}
@@ -62,7 +63,8 @@ func TestForgetEnded(t *testing.T) {
 	s := begin(t, func(c *Config) { c.RunTTL, c.ForgetAfter = 2*time.Hour, 2*time.Second })
 	b64 := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	state := func(closed string) string {
-		return b64("\x80\x04\x95\x40\x00\x00\x00\x00\x00\x00\x00\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00\x8c\x06closed\x94" + closed + "u.")
+		return b64("\x80\x04\x95\x40\x00\x00\x00\x00\x00\x00\x00\x8c\x10_RendezvousState\x94\x8c\x05round\x94K\x00" +
+			"\x8c\x06closed\x94" + closed + "u.")
 	}
 	const v2, kv = "/torch/elastic/rendezvous/", "/torch/elastic/store/"
 	values := map[string]string{
@@ -86,7 +88,8 @@ func TestForgetEnded(t *testing.T) {
 		_, err := s.opened.Load().keys.Get(t.Context(), path, false) // which is nobody's use
 		return err == nil
 	}
-	for end := time.Now().Add(30 * time.Second); there("/p/run_closed") || there(v2+"closed") || there(v2+"team/closed2"); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); there("/p/run_closed") || there(v2+"closed") ||
+		there(v2+"team/closed2"); time.Sleep(200 * time.Millisecond) {
 		r, err := http.Get("http://" + s.Address(apiKeys) + "/v2/keys/p/run_asked/rdzv/active_version")
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +100,8 @@ func TestForgetEnded(t *testing.T) {
 		}
 	}
 	for path := range values {
-		want := !strings.Contains(path, "run_closed") && path != v2+"closed" && path != kv+b64("torch.rendezvous.closed.0/MASTER_ADDR") &&
+		want := !strings.Contains(path, "run_closed") && path != v2+"closed" &&
+			path != kv+b64("torch.rendezvous.closed.0/MASTER_ADDR") &&
 			path != v2+"team/closed2" && path != kv+b64("torch.rendezvous.team/closed2.0/MASTER_ADDR")
 		if there(path) != want {
 			t.Errorf("%s is there: %t", path, !want)

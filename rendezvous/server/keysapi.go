@@ -96,7 +96,9 @@ func (s *Server) openStore(ctx context.Context) (*opened, error) {
 
 // whileAdvancing is a context that ends once nothing has advanced for a time. On a full disk a tenth of it is enough: a
 // store that has ended there does not start again, and the other endpoints wait for this one.
-func whileAdvancing(ctx context.Context, patience time.Duration, room func() error) (_ context.Context, advanced, stop func()) {
+func whileAdvancing(
+	ctx context.Context, patience time.Duration, room func() error,
+) (_ context.Context, advanced, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stuck := time.AfterFunc(patience, func() {
 		cancel(fmt.Errorf("the store has not answered for %s", patience))
@@ -129,8 +131,8 @@ func (o *opened) close(quiet func()) error {
 // headerTimeout bounds how long a client may take to say what it wants.
 const headerTimeout = 10 * time.Second
 
-// serveKeys serves the keys API. It has no idle timeout: agents keep a connection for an hour between two requests, and the
-// number of connections has a limit of its own.
+// serveKeys serves the keys API. It has no idle timeout: agents keep a connection for an hour between two requests, and
+// the number of connections has a limit of its own.
 func (s *Server) serveKeys(background context.Context, l net.Listener) {
 	l = buffered{l}
 	if s.config.Connections > 0 {

@@ -23,7 +23,8 @@ func TestLateRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		_, err = fmt.Fprintf(c, "PUT /v2/keys/%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\n"+
+		_, err = fmt.Fprintf(c, "PUT /v2/keys/%s HTTP/1.1\r\nHost: %s\r\nContent-Type: "+
+			"application/x-www-form-urlencoded\r\n"+
 			"Content-Length: %d\r\n\r\n", key, s.Address(apiKeys), length)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +71,8 @@ func TestDeafClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		if _, err := fmt.Fprintf(c, "GET /v2/keys/many?recursive=true HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		if _, err := fmt.Fprintf(c, "GET /v2/keys/many?recursive=true HTTP/1.1\r\nHost: "+
+			"localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// guarded refuses requests that reach a loopback address under a foreign name. A page that somebody on this machine looks
-// at may have its own name lead to 127.0.0.1 (DNS rebinding), and could then read and write what has no password. Where a
-// listener is open to other machines, the network decides who may connect.
+// guarded refuses requests that reach a loopback address under a foreign name. A page that somebody on this machine
+// looks at may have its own name lead to 127.0.0.1 (DNS rebinding), and could then read and write what has no password.
+// Where a listener is open to other machines, the network decides who may connect.
 func guarded(at net.Addr, names []string, next http.Handler) http.Handler {
 	if tcp, ok := at.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !ours(r.Host, names) {
-			reply(w, http.StatusForbidden, "the Host of this request is not this machine: a listener on a loopback address answers to localhost, "+
-				"to loopback addresses and to the hosts of --advertise-client-urls")
+			reply(w, http.StatusForbidden, "the Host of this request is not this machine: a listener on a loopback "+
+				"address answers to localhost, to loopback addresses and to the hosts of --advertise-client-urls")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -32,7 +32,8 @@ func ours(host string, names []string) bool {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return true
 	}
-	return host == "" || host == "localhost" || slices.Contains(names, host) // HTTP/1.0 has no Host, and browsers do not speak it
+	// HTTP/1.0 has no Host, and browsers do not speak it
+	return host == "" || host == "localhost" || slices.Contains(names, host)
 }
 
 // sendBuffer bounds what the kernel holds for a client that does not read. By itself it lets that grow to 4 MB, which

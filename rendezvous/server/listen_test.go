@@ -6,15 +6,17 @@ import (
 	"testing"
 )
 
-// TestForeignHost: a listener on a loopback address answers to this machine's names alone, or the page of a foreign site whose
-// name leads here could write.
+// TestForeignHost: a listener on a loopback address answers to this machine's names alone, or the page of a foreign
+// site whose name leads here could write.
 func TestForeignHost(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(c *Config) { c.Hosts = []string{"meet"} })
 	for host, want := range map[string]int{
-		"": http.StatusCreated, "localhost:1": http.StatusCreated, "127.0.0.2": http.StatusCreated, "[::1]:2379": http.StatusCreated,
+		"": http.StatusCreated, "localhost:1": http.StatusCreated, "127.0.0.2": http.StatusCreated,
+		"[::1]:2379": http.StatusCreated,
 		"LOCALHOST.": http.StatusCreated, "meet:2379": http.StatusCreated,
-		"evil.example": http.StatusForbidden, "localhost.evil.example:2379": http.StatusForbidden, "10.0.0.1": http.StatusForbidden,
+		"evil.example": http.StatusForbidden, "localhost.evil.example:2379": http.StatusForbidden,
+		"10.0.0.1": http.StatusForbidden,
 	} {
 		for api, address := range map[string]string{apiKeys: s.Address(apiKeys), apiStatus: s.Address(apiStatus)} {
 			method, path, expected := http.MethodPut, "", want
@@ -26,7 +28,8 @@ func TestForeignHost(t *testing.T) {
 			} else {
 				path = "/v2/keys/" + strings.NewReplacer("[", "", "]", "", ":", "", ".", "").Replace("k"+host)
 			}
-			req, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, strings.NewReader("value=1"))
+			req, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path,
+				strings.NewReader("value=1"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,10 +35,12 @@ func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: space, Name: "requests_total", Help: "Requests answered, by API, action and code; c10d knows no codes.",
+			Namespace: space, Name: "requests_total",
+			Help: "Requests answered, by API, action and code; c10d knows no codes.",
 		}, []string{"api", "action", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: space, Name: "request_seconds", Help: "How long requests took, long polls apart.", Buckets: buckets,
+			Namespace: space, Name: "request_seconds", Help: "How long requests took, long polls apart.",
+			Buckets: buckets,
 		}, []string{"api", "action"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: space, Name: "refused_total", Help: "Clients cut off because of a limit or of what they sent.",
@@ -82,13 +84,16 @@ type gauges struct{ s *Server }
 var (
 	byAPI           = []string{"api"}
 	connectionsDesc = prometheus.NewDesc("tegen_rendezvous_connections", "Connections that are open.", byAPI, nil)
-	waitsDesc       = prometheus.NewDesc("tegen_rendezvous_waits", "Requests that wait for something to happen.", byAPI, nil)
+	waitsDesc       = prometheus.NewDesc("tegen_rendezvous_waits", "Requests that wait.", byAPI, nil)
 	runsDesc        = prometheus.NewDesc("tegen_rendezvous_runs", "Runs that are known.", byAPI, nil)
 	keysDesc        = prometheus.NewDesc("tegen_rendezvous_keys", "Keys of all runs.", byAPI, nil)
 	bytesDesc       = prometheus.NewDesc("tegen_rendezvous_bytes", "Bytes of all keys and values.", byAPI, nil)
-	unsentDesc      = prometheus.NewDesc("tegen_rendezvous_unsent_bytes", "Bytes of replies that clients have not read, in part those of values that are stored.", byAPI, nil)
-	fullDesc        = prometheus.NewDesc("tegen_rendezvous_store_full", "1 where the store's disk has no room for writes.", nil, nil)
-	readyDesc       = prometheus.NewDesc("tegen_rendezvous_ready", "1 where the store answers, and new runs are taken unless its disk is full.", nil, nil)
+	unsentDesc      = prometheus.NewDesc("tegen_rendezvous_unsent_bytes",
+		"Bytes of replies that clients have not read, in part those of values that are stored.", byAPI, nil)
+	fullDesc = prometheus.NewDesc("tegen_rendezvous_store_full",
+		"1 where the store's disk has no room for writes.", nil, nil)
+	readyDesc = prometheus.NewDesc("tegen_rendezvous_ready",
+		"1 where the store answers, and new runs are taken unless its disk is full.", nil, nil)
 )
 
 // Describe names no metric: which there are depends on the APIs that are served.
@@ -139,8 +144,8 @@ func (s *Server) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			// For what is no request for keys: those have deadlines of their own, as their bodies may come later. A writer
-			// without deadlines has no slow client either.
+			// For what is no request for keys: those have deadlines of their own, as their bodies may come later. A
+			// writer without deadlines has no slow client either.
 			_ = http.NewResponseController(w).SetReadDeadline(start.Add(headerTimeout))
 		}
 		if path, ok := usedPath(keyPath(r)); ok {
@@ -171,7 +176,8 @@ func (s *Server) observe(r *http.Request, a *answer, took time.Duration) {
 	if !ok {
 		return
 	}
-	s.log.Debug("request", "api", apiKeys, "run", run, "action", action, "path", path, "code", a.code, "took", took.String())
+	s.log.Debug("request", "api", apiKeys, "run", run, "action", action, "path", path, "code", a.code, "took",
+		took.String())
 	if a.code == http.StatusCreated && strings.TrimSuffix(path, "/") == dir {
 		s.log.Info("run begins", "api", apiKeys, "run", run, "client", r.RemoteAddr)
 	}

@@ -37,8 +37,9 @@ type Config struct {
 	Log          *slog.Logger
 	Version      string
 	StoreTimeout time.Duration // without any progress while the store opens; 0 for 30 s
-	ForgetAfter  time.Duration // without a request in a closed run; 0 for 10 s, or 30 s where others serve the store as well
-	Quiet        func()        // called before the store is closed: etcd logs the end of its own listeners as errors
+	// without a request in a closed run; 0 for 10 s, or 30 s where others serve the store as well
+	ForgetAfter time.Duration
+	Quiet       func() // called before the store is closed: etcd logs the end of its own listeners as errors
 }
 
 // Server is the APIs that are served.
@@ -77,8 +78,8 @@ const (
 	apiStatus = "status"
 )
 
-// Start opens all listeners, then the store of the keys API, and then serves that. Health is answered from the beginning,
-// because a store may need its time. Nothing is left open where it fails.
+// Start opens all listeners, then the store of the keys API, and then serves that. Health is answered from the
+// beginning, because a store may need its time. Nothing is left open where it fails.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.StoreTimeout == 0 {
 		c.StoreTimeout = 30 * time.Second
@@ -112,7 +113,11 @@ func (s *Server) start(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	if l := s.listeners[apiStatus]; l != nil {
-		s.status = &http.Server{Handler: guarded(l.Addr(), s.config.Hosts, s.statusHandler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+		s.status = &http.Server{
+			Handler:           guarded(l.Addr(), s.config.Hosts, s.statusHandler()),
+			ReadHeaderTimeout: headerTimeout, IdleTimeout: time.Minute,
+			ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		}
 		s.serve(apiStatus, func() error { return s.status.Serve(l) })
 	}
 	if l := s.listeners[apiC10d]; l != nil { // in memory: whatever becomes of the store
@@ -126,7 +131,8 @@ func (s *Server) start(ctx context.Context) error {
 	} else {
 		s.open.Store(true)
 	}
-	s.log.Info("serving", "version", s.config.Version, "client", s.Address(apiKeys), "c10d", s.Address(apiC10d), "status", s.Address(apiStatus))
+	s.log.Info("serving", "version", s.config.Version, "client", s.Address(apiKeys), "c10d", s.Address(apiC10d),
+		"status", s.Address(apiStatus))
 	return nil
 }
 
@@ -150,8 +156,8 @@ func (s *Server) serve(api string, run func() error) {
 // Failed returns the errors after which an API is no longer served.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Shutdown says that it is not ready any more, waits for the runs of the TCPStore while the keys API goes on, at most for the
-// context's time, and then closes all listeners. The error says what was cut.
+// Shutdown says that it is not ready any more, waits for the runs of the TCPStore while the keys API goes on, at most
+// for the context's time, and then closes all listeners. The error says what was cut.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	var err error
@@ -164,7 +170,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.release())
 }
 
-// closing is how long requests of the keys API may take to end: all but long polls, which are told at once, take moments.
+// closing is how long requests of the keys API may take to end: all but long polls, which are told at once, take
+// moments.
 const closing = 5 * time.Second
 
 // release shuts what is open, once.

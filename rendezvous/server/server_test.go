@@ -47,7 +47,8 @@ func begin(t *testing.T, change func(*Config)) *Server {
 	said := &logs{}
 	c := Config{
 		Store: store.Embedded{Dir: t.TempDir()}.Open, Client: "127.0.0.1:0", C10d: "127.0.0.1:0", Status: "127.0.0.1:0",
-		TCPStore: tcpstore.DefaultLimits(), Log: slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		TCPStore: tcpstore.DefaultLimits(),
+		Log:      slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {
 		change(&c)
@@ -57,7 +58,8 @@ func begin(t *testing.T, change func(*Config)) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) //nolint:usetesting // the test's has ended
+		const limit = 20 * time.Second
+		ctx, cancel := context.WithTimeout(context.Background(), limit) //nolint:usetesting // the test's has ended
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -71,7 +73,8 @@ func begin(t *testing.T, change func(*Config)) *Server {
 
 func put(t *testing.T, s *Server, path, form string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.Address(apiKeys)+"/v2/keys"+path, strings.NewReader(form))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.Address(apiKeys)+"/v2/keys"+path,
+		strings.NewReader(form))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +87,23 @@ func put(t *testing.T, s *Server, path, form string) int {
 	return r.StatusCode
 }
 
+// until waits for what must come true, and fails with what is so otherwise.
+func until(t *testing.T, otherwise string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(otherwise)
+		}
+	}
+}
+
 // TestIdleRuns: a run without a time to live gets one and is gone when nobody asks for it; those in use stay, and those
 // with a longer time of their own keep it.
 func TestIdleRuns(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(c *Config) { c.RunTTL = 4 * time.Second })
-	for path, form := range map[string]string{"/run_idle": "dir=true", "/deep/run_used": "dir=true", "/run_own": "dir=true&ttl=7200"} {
+	for path, form := range map[string]string{"/run_idle": "dir=true", "/deep/run_used": "dir=true",
+		"/run_own": "dir=true&ttl=7200"} {
 		if code := put(t, s, path, form); code != http.StatusCreated {
 			t.Fatalf("%s: %d", path, code)
 		}
@@ -120,8 +134,8 @@ func TestIdleRuns(t *testing.T) {
 	}
 }
 
-// TestUses: what clients ask for of runs that are not there leaves nothing behind, and a wait that its client has given up
-// is a use all the same.
+// TestUses: what clients ask for of runs that are not there leaves nothing behind, and a wait that its client has given
+// up is a use all the same.
 func TestUses(t *testing.T) {
 	t.Parallel()
 	s := begin(t, nil)
@@ -141,17 +155,9 @@ func TestUses(t *testing.T) {
 	}
 	giveUp()
 	_ = r.Body.Close()
-	for end := time.Now().Add(20 * time.Second); s.used.since("/run_waits") > time.Hour; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a wait is no use")
-		}
-	}
+	until(t, "a wait is no use", func() bool { return s.used.since("/run_waits") <= time.Hour })
 	// An answer comes before its request has ended.
-	for end := time.Now().Add(20 * time.Second); s.used.since("/run_none") < time.Hour; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("what is not there is in use")
-		}
-	}
+	until(t, "what is not there is in use", func() bool { return s.used.since("/run_none") >= time.Hour })
 	var u uses
 	for i := range maxUses + 10 {
 		u.note(strconv.Itoa(i), time.Now())
@@ -179,7 +185,8 @@ func TestEndOfRequests(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for {
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, base+"/k", strings.NewReader("value=1"))
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, base+"/k",
+					strings.NewReader("value=1"))
 				if err != nil {
 					bad <- err.Error()
 					return
@@ -273,7 +280,8 @@ func TestTLS(t *testing.T) {
 	ca := issue(t, dir, "ca", nil)
 	issue(t, dir, "server", ca)
 	issue(t, dir, "client", ca)
-	files := Files{CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "server.crt"), Key: filepath.Join(dir, "server.key")}
+	files := Files{CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "server.crt"),
+		Key: filepath.Join(dir, "server.key")}
 	config, err := ServerTLS(files)
 	if err != nil {
 		t.Fatal(err)
@@ -346,7 +354,8 @@ func issue(t *testing.T, dir, name string, by *pair) *pair {
 		t.Fatal(err)
 	}
 	c := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
@@ -362,7 +371,8 @@ func issue(t *testing.T, dir, name string, by *pair) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ext, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "EC PRIVATE KEY", Bytes: secret}} {
+	for ext, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: der},
+		".key": {Type: "EC PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(filepath.Join(dir, name+ext), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

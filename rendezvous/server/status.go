@@ -23,7 +23,7 @@ type Run struct {
 	Version      string     `json:"version,omitempty"` // c10d calls it the round
 	State        string     `json:"state,omitempty"`   // torch's on etcd-v2; on c10d what the names of the keys tell
 	Participants int        `json:"participants"`      // agents of the world
-	Waiting      int        `json:"waiting"`           // agents for the next world; on c10d connections that wait for a key
+	Waiting      int        `json:"waiting"`           // agents for the next world; c10d: waiting connections
 	Connections  int        `json:"connections,omitempty"`
 	Keys         int        `json:"keys,omitempty"`
 	LastChange   *time.Time `json:"lastChange,omitempty"`
@@ -39,7 +39,8 @@ func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 		}
 		for _, r := range runs {
 			out = append(out, Run{
-				ID: r.ID, API: apiKeys, Path: r.Path, Version: r.Version, State: r.Status, Participants: r.Participants, Waiting: r.Waiting,
+				ID: r.ID, API: apiKeys, Path: r.Path, Version: r.Version, State: r.Status, Participants: r.Participants,
+				Waiting:    r.Waiting,
 				LastChange: moment(r.Changed),
 			})
 		}
@@ -47,8 +48,9 @@ func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 	if s.c10d != nil {
 		for _, r := range s.c10d.Runs() {
 			run := Run{
-				ID: r.ID, API: apiC10d, State: string(r.State), Participants: r.Agents, Waiting: r.Waiting, Connections: r.Connections,
-				Keys: r.Keys, LastChange: moment(r.Changed),
+				ID: r.ID, API: apiC10d, State: string(r.State), Participants: r.Agents, Waiting: r.Waiting,
+				Connections: r.Connections,
+				Keys:        r.Keys, LastChange: moment(r.Changed),
 			}
 			if r.Round >= 0 {
 				run.Version = strconv.Itoa(r.Round)
@@ -90,8 +92,8 @@ func (s *Server) ready(ctx context.Context) error {
 	return nil
 }
 
-// full is 1 where the store's disk has no room for writes, so that it takes none, or does not open. It is not known before
-// the store has been opened.
+// full is 1 where the store's disk has no room for writes, so that it takes none, or does not open. It is not known
+// before the store has been opened.
 func (s *Server) full() (gauge float64, known bool) {
 	if behind := s.opened.Load(); behind != nil {
 		if behind.store.Room() != nil {

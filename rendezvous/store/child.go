@@ -108,9 +108,9 @@ func launch(log *zap.Logger, command []string) (*child, error) {
 	return c, nil
 }
 
-// memoryOfStore is the part of this process's soft limit on memory that the store's process gets, and 0 without one. This
-// process keeps the rest: both are in one container. A third is for the store, whose file is mapped and is no part of it;
-// the keys are here, and what is under way to clients.
+// memoryOfStore is the part of this process's soft limit on memory that the store's process gets, and 0 without one.
+// This process keeps the rest: both are in one container. A third is for the store, whose file is mapped and is no part
+// of it; the keys are here, and what is under way to clients.
 var memoryOfStore = sync.OnceValue(func() int64 {
 	all := debug.SetMemoryLimit(-1)
 	if all == math.MaxInt64 {
@@ -164,7 +164,8 @@ func (c *child) hear(log *zap.Logger, line string) {
 func (c *child) reason() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if state := c.cmd.ProcessState.String(); c.last == "" || strings.HasPrefix(state, "signal: ") { // as of the kernel, which needs memory
+	// as of the kernel, which needs memory
+	if state := c.cmd.ProcessState.String(); c.last == "" || strings.HasPrefix(state, "signal: ") {
 		return state
 	}
 	return c.last

@@ -21,13 +21,15 @@ import (
 type Embedded struct {
 	Dir    string // where its data is kept; what an earlier server left there is continued
 	Listen string // host:port, or the path of a socket, for other processes; none by default
-	Quota  int64  // bytes of its file, beyond which it refuses writes until there is room again; etcd's default of 2 GiB
-	Log    *zap.Logger
+	// bytes of its file, beyond which it refuses writes until there is room again; etcd's default of 2 GiB
+	Quota int64
+	Log   *zap.Logger
 }
 
-// What etcd keeps of its log is for members that lag behind, and for its own restart. Its defaults, 10,000 entries until
-// a snapshot and 5,000 beyond, are all in memory: 640 MB where each is a state of 43 kB, as 300 agents of torch have it.
-// A store of one member has nobody to catch up, and a snapshot of etcd 3.6 is a record of a few kilobytes and a sync.
+// What etcd keeps of its log is for members that lag behind, and for its own restart. Its defaults, 10,000 entries
+// until a snapshot and 5,000 beyond, are all in memory: 640 MB where each is a state of 43 kB, as 300 agents of torch
+// have it. A store of one member has nobody to catch up, and a snapshot of etcd 3.6 is a record of a few kilobytes and
+// a sync.
 const (
 	snapshotEntries = 200
 	catchUpEntries  = 50
@@ -102,6 +104,7 @@ func start(ctx context.Context, cfg *embed.Config) (*embed.Etcd, error) {
 				r.server.Close()
 			}
 		}()
-		return nil, fmt.Errorf("it did not start, perhaps because another process uses the directory: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("it did not start, perhaps because another process uses the directory: %w",
+			context.Cause(ctx))
 	}
 }

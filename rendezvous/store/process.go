@@ -20,9 +20,9 @@ import (
 	"google.golang.org/grpc/backoff"
 )
 
-// Process is an Embedded in a process of its own, so that its end, on a full disk or on data that is damaged, is not that
-// of this process: what else it serves goes on, requests for the store are refused, and the store is started again. It
-// ends with this process, however that ends.
+// Process is an Embedded in a process of its own, so that its end, on a full disk or on data that is damaged, is not
+// that of this process: what else it serves goes on, requests for the store are refused, and the store is started
+// again. It ends with this process, however that ends.
 type Process struct {
 	Dir     string
 	Quota   int64
@@ -82,8 +82,8 @@ const longestSocket = 100
 // notInURL is what a socket's path may not have: it is part of a URL, of a pattern of files, and of a target of gRPC.
 const notInURL = `%?#[]*\`
 
-// place finds a directory for the socket: that of the data, which nobody else may enter, or where its path is too long or
-// is no part of a URL a new one.
+// place finds a directory for the socket: that of the data, which nobody else may enter, or where its path is too long
+// or is no part of a URL a new one.
 func (s *supervisor) place() error {
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
@@ -163,8 +163,10 @@ func (s *supervisor) clear() error {
 func (s *supervisor) client() (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: []string{"unix://" + s.socket}, Logger: s.Log, DialTimeout: dialTimeout,
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{ // it comes back at once, or not for long
-			Backoff: backoff.Config{BaseDelay: firstPause / 4, Multiplier: 1.6, MaxDelay: firstPause}, MinConnectTimeout: dialTimeout,
+		// it comes back at once, or not for long
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: firstPause / 4, Multiplier: 1.6, MaxDelay: firstPause},
+			MinConnectTimeout: dialTimeout,
 		})},
 	})
 }
@@ -192,7 +194,8 @@ func (s *supervisor) begin(ctx context.Context) (*child, error) {
 				before, at = w, now
 			} else if now.Sub(at) > s.Stall {
 				c.kill()
-				return nil, fmt.Errorf("opening the store in %s: it has not advanced for %s; perhaps another process uses the directory, or its disk does not answer", s.Dir, s.Stall)
+				return nil, fmt.Errorf("opening the store in %s: it has not advanced for %s; perhaps another process "+
+					"uses the directory, or its disk does not answer", s.Dir, s.Stall)
 			}
 		}
 	}
@@ -204,7 +207,8 @@ func (s *supervisor) why(c *child) error {
 	if err := room(s.Dir); err != nil || strings.Contains(said, "no space left on device") {
 		return fmt.Errorf("opening the store in %s: %w (%s)", s.Dir, cmp.Or(err, ErrFull), said)
 	}
-	return fmt.Errorf("opening the store in %s: %s; if its data is damaged, move the directory away to begin with an empty store", s.Dir, said)
+	return fmt.Errorf("opening the store in %s: %s; if its data is damaged, move the directory away to begin with an "+
+		"empty store", s.Dir, said)
 }
 
 // tend starts the process again whenever it has ended.

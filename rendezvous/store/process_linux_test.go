@@ -73,8 +73,8 @@ func runAs(role string, args []string) int {
 	return 0
 }
 
-// TestProcess: a store in a process of its own keeps what it was given, also where its path is too long for a socket, and
-// leaves no socket behind.
+// TestProcess: a store in a process of its own keeps what it was given, also where its path is too long for a socket,
+// and leaves no socket behind.
 func TestProcess(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -183,7 +183,8 @@ func TestReason(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	for line, want := range map[string]string{
-		"WARNING: 1": "", "tegen-rendezvous: no": "no", "panic: x": "panic: x", "fatal error: out": "fatal error: out", "goroutine 1 [running]:": "",
+		"WARNING: 1": "", "tegen-rendezvous: no": "no", "panic: x": "panic: x", "fatal error: out": "fatal error: out",
+		"goroutine 1 [running]:": "",
 	} {
 		c := &child{}
 		if c.hear(zap.NewNop(), line); c.last != want {
@@ -194,7 +195,8 @@ func TestReason(t *testing.T) {
 
 // TestMemory: the soft limits of both processes together are the one that was set.
 func TestMemory(t *testing.T) {
-	for set, want := range map[string]string{"300MiB": "panic: 104857600 209715200", "": "exit status 1 9223372036854775807"} {
+	for set, want := range map[string]string{"300MiB": "panic: 104857600 209715200",
+		"": "exit status 1 9223372036854775807"} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], asLimits)
 		cmd.Env = append(os.Environ(), "GOMEMLIMIT="+set)
 		out, err := cmd.Output()
@@ -241,7 +243,8 @@ func TestStuck(t *testing.T) {
 	begin := time.Now()
 	dir := t.TempDir()
 	_, err := Process{Dir: dir, Command: self(asStuck), Stall: 2 * time.Second}.Open(t.Context())
-	if took := time.Since(begin); err == nil || !strings.Contains(err.Error(), dir+": it has not advanced for 2s") || took > 20*time.Second {
+	if took := time.Since(begin); err == nil || !strings.Contains(err.Error(), dir+": it has not advanced for 2s") ||
+		took > 20*time.Second {
 		t.Errorf("after %s: %v", took, err)
 	}
 }

@@ -16,7 +16,8 @@ const reserve = 3 * segmentBytes
 func room(dir string) error {
 	free, ok := free(dir)
 	if ok && free < reserve {
-		return fmt.Errorf("%w: %d MiB are free at %s, and it takes writes while there are %d", ErrFull, free>>20, dir, int64(reserve)>>20)
+		return fmt.Errorf("%w: %d MiB are free at %s, and it takes writes while there are %d", ErrFull, free>>20, dir,
+			int64(reserve)>>20)
 	}
 	return nil
 }

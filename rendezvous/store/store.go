@@ -67,7 +67,8 @@ func (e External) Open(ctx context.Context) (*Store, error) {
 
 // refusal marks an error after which trying again will not help.
 func refusal(err error) error {
-	if errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrAuthNotEnabled) || errors.Is(err, rpctypes.ErrPermissionDenied) {
+	if errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrAuthNotEnabled) ||
+		errors.Is(err, rpctypes.ErrPermissionDenied) {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return err

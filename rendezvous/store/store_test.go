@@ -91,7 +91,8 @@ func TestFull(t *testing.T) {
 // TestTaken: a directory that another server uses is an error once there is no more time, and not a wait for ever.
 func TestTaken(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "taken-") //nolint:usetesting // a second server begins in it once the first has ended, perhaps after the test
+	// A second server begins in it once the first has ended, perhaps after the test.
+	dir, err := os.MkdirTemp("", "taken-") //nolint:usetesting // as said above
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,8 @@ func TestTaken(t *testing.T) {
 
 func TestOld(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]bool{"3.4.23": true, "3.5.0": false, "3.6.16": false, "4.0.0": false, "2.3.8": true, "": true} {
+	for version, want := range map[string]bool{"3.4.23": true, "3.5.0": false, "3.6.16": false, "4.0.0": false,
+		"2.3.8": true, "": true} {
 		if got := old(version); got != want {
 			t.Errorf("%q is old: %v", version, got)
 		}

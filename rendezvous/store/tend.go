@@ -27,9 +27,9 @@ const (
 )
 
 // tend compacts the server's history, until stop, by its size as well as by its length: etcd's own compactor looks each
-// five minutes, in which a thousand agents that each write a state of 100 kB fill the file. etcd then refuses all writes,
-// and for ever, until somebody makes room and says so; that is done here too. Files of the log that a snapshot has made
-// superfluous go at once.
+// five minutes, in which a thousand agents that each write a state of 100 kB fill the file. etcd then refuses all
+// writes, and for ever, until somebody makes room and says so; that is done here too. Files of the log that a snapshot
+// has made superfluous go at once.
 func (s *Store) tend(log *zap.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -114,7 +114,8 @@ func (t *tender) keep(rev, size int64) int64 {
 func (t *tender) compact(ctx context.Context, to, rev int64) error {
 	if to > t.compacted {
 		if _, err := t.store.Compact(ctx, to, clientv3.WithCompactPhysical()); err != nil && t.compacted != 0 {
-			return fmt.Errorf("compacting to revision %d: %w", to, err) // the first may be of what an earlier process did
+			// the first may be of what an earlier process did
+			return fmt.Errorf("compacting to revision %d: %w", to, err)
 		}
 		t.compacted = to
 	}

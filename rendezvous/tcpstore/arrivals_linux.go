@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// arrivals tells in which order bytes came to connections: the kernel keeps the list of an epoll instance in that order.
-// Go's own is read by the runtime, so this is a second one.
+// arrivals tells in which order bytes came to connections: the kernel keeps the list of an epoll instance in that
+// order. Go's own is read by the runtime, so this is a second one.
 type arrivals struct {
 	epoll  int // -1 where there is none, and order is not kept
 	events [64]syscall.EpollEvent

@@ -30,8 +30,8 @@ func BenchmarkPoll(b *testing.B) {
 	}
 }
 
-// BenchmarkWake lets 1,000 clients wait for a key and sets it. It reports what a waiting client costs in memory, both ends
-// of its connection in this process.
+// BenchmarkWake lets 1,000 clients wait for a key and sets it. It reports what a waiting client costs in memory, both
+// ends of its connection in this process.
 func BenchmarkWake(b *testing.B) {
 	const clients = 1000
 	s, address := serveBench(b)

@@ -123,8 +123,8 @@ func (c *conn) unread() int {
 	return c.server.unsent.share(c.out) + c.server.unsent.share(c.sending)
 }
 
-// room waits until the client has read most of its replies; false where it never will. Meanwhile nobody waits for what it
-// has sent.
+// room waits until the client has read most of its replies; false where it never will. Meanwhile nobody waits for what
+// it has sent.
 func (c *conn) room() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

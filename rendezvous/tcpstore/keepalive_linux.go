@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// userTimeout is TCP_USER_TIMEOUT, which syscall does not name: how long sent data may stay unacknowledged. Without it a
-// machine that vanishes while a reply is on its way to it is given up only after a quarter of an hour.
+// userTimeout is TCP_USER_TIMEOUT, which syscall does not name: how long sent data may stay unacknowledged. Without it
+// a machine that vanishes while a reply is on its way to it is given up only after a quarter of an hour.
 const userTimeout = 18
 
 // keepAlive lets the kernel find out that a client's machine is gone. Clients ask for nothing of the kind themselves.

@@ -11,10 +11,10 @@ const patience = 100 * time.Millisecond
 
 // host is what is known of the connections of one address.
 //
-// A client process may have several, and SET and its like have no reply: who sets by one and counts by another relies on
-// the order of sending, which torch's own server keeps, since it serves all by one thread. Here each connection has a
-// goroutine, so the kernel is asked in which order the bytes came, and a request waits for what came before it from its
-// own host. Other hosts' clients do not know what was sent first.
+// A client process may have several, and SET and its like have no reply: who sets by one and counts by another relies
+// on the order of sending, which torch's own server keeps, since it serves all by one thread. Here each connection has
+// a goroutine, so the kernel is asked in which order the bytes came, and a request waits for what came before it from
+// its own host. Other hosts' clients do not know what was sent first.
 type host struct {
 	conns  int
 	spoken int       // of the old dialect that have spoken
@@ -81,8 +81,8 @@ func (s *Server) dequeue(c *conn) {
 // moment between the last look and the return is without it.
 //
 // Whose client waits for the reply goes behind all that has come by now: the order in which the kernel names two
-// connections is now and then not that of the bytes (in some of a thousand cases on a busy machine), and nobody can have
-// sent anything that relies on this request.
+// connections is now and then not that of the bytes (in some of a thousand cases on a busy machine), and nobody can
+// have sent anything that relies on this request.
 func (s *Server) awaitTurn(c *conn, replied bool) {
 	queue := &s.hosts[c.host].queue
 	if replied {
@@ -117,8 +117,8 @@ func (s *Server) awaitTurn(c *conn, replied bool) {
 	}
 }
 
-// busy is how long nobody waits for a connection that has kept another one waiting for too long: one that sends without a
-// pause is first in its host's queue for ever, and each request of the others would wait.
+// busy is how long nobody waits for a connection that has kept another one waiting for too long: one that sends without
+// a pause is first in its host's queue for ever, and each request of the others would wait.
 const busy = time.Second
 
 // pass lets others go before the one that is first; the lock is held.

@@ -127,8 +127,10 @@ func (s *Store) touch(m *Member, key string, q Request) error {
 		}
 		return nil
 	}
-	// What only an agent does, with its first message, and only to the state: so the id is known whatever it looks like.
-	if q.Op == CompareSet && len(q.Values[0]) == 0 && string(q.Values[1]) == empty && strings.HasPrefix(key, prefix) && key != prefix {
+	// What only an agent does, with its first message, and only to the state: so the id is known whatever it looks
+	// like.
+	if q.Op == CompareSet && len(q.Values[0]) == 0 && string(q.Values[1]) == empty && strings.HasPrefix(key, prefix) &&
+		key != prefix {
 		_, err := s.open(m, key[len(prefix):])
 		return err
 	}
@@ -164,7 +166,8 @@ func (s *Store) open(m *Member, id string) (*run, error) {
 			return nil, refuse("runs", "there are %d runs; run %q is one too many", len(s.all), id)
 		}
 		s.serials++
-		r = &run{id: id, serial: s.serials, members: map[*Member]struct{}{}, slots: map[string]*slot{}, round: -1, state: Joining}
+		r = &run{id: id, serial: s.serials, members: map[*Member]struct{}{}, slots: map[string]*slot{}, round: -1,
+			state: Joining}
 		s.all[r] = struct{}{}
 		if id == "" {
 			r.state = Nameless

@@ -20,11 +20,12 @@ type Limits struct {
 	Lengths
 	Bounds
 	Connections int
-	Partial     int           // bytes of messages that have not yet come whole, over all connections
-	Unsent      int           // bytes of replies that clients have not read, over all connections; who has most is cut off
-	Unread      time.Duration // for which a client may read nothing of replies that are under way
-	First       time.Duration // from the connection to its first whole message; none is asked for afterwards
-	DeadPeer    time.Duration // until a machine that no longer answers is given up
+	Partial     int // bytes of messages that have not yet come whole, over all connections
+	// bytes of replies that clients have not read, over all connections; who has most is cut off
+	Unsent   int
+	Unread   time.Duration // for which a client may read nothing of replies that are under way
+	First    time.Duration // from the connection to its first whole message; none is asked for afterwards
+	DeadPeer time.Duration // until a machine that no longer answers is given up
 }
 
 // DefaultLimits are those of a server that has about 1 GiB for itself. torch's own server takes keys of 9,000 bytes and
@@ -86,7 +87,8 @@ func New(l Limits, log *slog.Logger, o Observer) *Server {
 		o.Refused = func(string) {}
 	}
 	return &Server{
-		limits: l, log: log, observe: o, store: NewStore(l.Bounds), listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
+		limits: l, log: log, observe: o, store: NewStore(l.Bounds), listeners: map[net.Listener]struct{}{},
+		conns: map[*conn]struct{}{},
 		hosts: map[string]*host{}, byID: map[int32]*conn{}, arrivals: newArrivals(), idle: make(chan struct{}),
 		unsent: unsent{values: map[*byte]*holders{}},
 	}

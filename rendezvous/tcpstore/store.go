@@ -17,8 +17,8 @@ type Bounds struct {
 	Waits       int // of all
 }
 
-// Store is the keys of all runs, and who waits for which. It knows neither clock nor connections; its methods are called
-// by one goroutine at a time.
+// Store is the keys of all runs, and who waits for which. It knows neither clock nor connections; its methods are
+// called by one goroutine at a time.
 type Store struct {
 	bounds  Bounds
 	slots   map[string]*slot
@@ -50,8 +50,8 @@ type slot struct {
 
 func (s *slot) present() bool { return s.there || len(s.queue) > 0 }
 
-// wait is a request whose reply is still owed: WAIT, BARRIER, or a GET of what is not there, which torch's clients never
-// send, as they WAIT first.
+// wait is a request whose reply is still owed: WAIT, BARRIER, or a GET of what is not there, which torch's clients
+// never send, as they WAIT first.
 type wait struct {
 	member  *Member
 	op      Op
@@ -398,8 +398,8 @@ func (s *Store) has(key string) bool {
 	return t != nil && t.present()
 }
 
-// visible is the keys with a value of the runs that a member belongs to, as if it had the store to itself. Who belongs to none sees
-// those of all runs without a name.
+// visible is the keys with a value of the runs that a member belongs to, as if it had the store to itself. Who belongs
+// to none sees those of all runs without a name.
 func (s *Store) visible(m *Member) []string {
 	runs := m.runs
 	if len(runs) == 0 {

@@ -150,7 +150,8 @@ func replay(t *testing.T, steps []step, split func([]byte) [][]byte) {
 	s, address := start(t, nil)
 	// What torch's own server holds for its clients' whole life is held here by one more client, which waits.
 	keeper := dial(t, address)
-	if _, err := keeper.Write([]byte("\x05\x01\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00init/")); err != nil {
+	const request = "\x05\x01\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00init/"
+	if _, err := keeper.Write([]byte(request)); err != nil {
 		t.Fatal(err)
 	}
 	until(t, func() bool { return s.Stats().Waits == 1 })
@@ -258,10 +259,12 @@ func TestRecordings(t *testing.T) {
 	if named := os.Getenv("TEGEN_TRACES"); named != "" {
 		dir = named
 	} else if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no recordings of torch beside the checkout: nobody has compared the replies with those of torch's own server; name their directory in TEGEN_TRACES")
+		t.Skip("no recordings of torch beside the checkout: nobody has compared the replies with those of torch's " +
+			"own server; name their directory in TEGEN_TRACES")
 	}
 	for _, name := range []string{
-		"06_tcpstore_wire.txt", "tcpstore_wire_2.6.txt", "tcpstore_wire_2.14.txt", "c10d_agents_2.6_noshare.txt", "c10d_agents_2.14_noshare.txt",
+		"06_tcpstore_wire.txt", "tcpstore_wire_2.6.txt", "tcpstore_wire_2.14.txt", "c10d_agents_2.6_noshare.txt",
+		"c10d_agents_2.14_noshare.txt",
 		"tcpstore_wire_worker_2.6.txt", "tcpstore_wire_worker_2.14.txt",
 	} {
 		steps := transcript(t, filepath.Join(dir, name))

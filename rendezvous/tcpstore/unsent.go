@@ -138,7 +138,8 @@ func (s *Server) relieve() {
 			if c == nil {
 				return
 			}
-			s.refused(c, refuse("memory", "replies that clients have not read take more than %d bytes", s.limits.Unsent))
+			s.refused(c, refuse("memory", "replies that clients have not read take more than %d bytes",
+				s.limits.Unsent))
 			c.stop()
 			<-c.silent
 		}

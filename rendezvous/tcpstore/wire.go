@@ -12,8 +12,8 @@ import (
 type Dialect uint8
 
 const (
-	// Old is the dialect of torch 1.13 to 2.1, which has no greeting. Its clients open a second connection that may stay
-	// silent for ever.
+	// Old is the dialect of torch 1.13 to 2.1, which has no greeting. Its clients open a second connection that may
+	// stay silent for ever.
 	Old Dialect = iota
 	// Recent is the dialect since torch 2.2, which begins with VALIDATE; seen with 2.6 and 2.14.
 	Recent
@@ -29,8 +29,8 @@ func (d Dialect) String() string {
 // Op is an operation, numbered as in the new dialect.
 type Op uint8
 
-// The operations of torch 2.14, recorded but for those of queues, whose order and fields are those of torch's libuv server
-// (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp), and the one that only the old dialect has.
+// The operations of torch 2.14, recorded but for those of queues, whose order and fields are those of torch's libuv
+// server (torch/csrc/distributed/c10d/TCPStoreLibUvBackend.cpp), and the one that only the old dialect has.
 const (
 	Validate Op = iota
 	Set
@@ -55,7 +55,8 @@ const (
 )
 
 var opNames = [...]string{
-	"VALIDATE", "SET", "COMPARE_SET", "GET", "ADD", "CHECK", "WAIT", "GETNUMKEYS", "DELETE_KEY", "APPEND", "MULTI_GET", "MULTI_SET",
+	"VALIDATE", "SET", "COMPARE_SET", "GET", "ADD", "CHECK", "WAIT", "GETNUMKEYS", "DELETE_KEY", "APPEND", "MULTI_GET",
+	"MULTI_SET",
 	"CANCEL_WAIT", "PING", "QUEUE_PUSH", "QUEUE_POP", "QUEUE_LEN", "LIST_KEYS", "BARRIER", "WATCH_KEY",
 }
 
@@ -76,7 +77,8 @@ func (o Op) replied() bool {
 }
 
 // oldOps is the old dialect's numbering. 0 to 8 are recorded from torch 1.13; torch 2.0 and 2.1 added the rest behind.
-var oldOps = [...]Op{Set, CompareSet, Get, Add, Check, Wait, GetNumKeys, WatchKey, DeleteKey, Append, MultiGet, MultiSet, CancelWait}
+var oldOps = [...]Op{Set, CompareSet, Get, Add, Check, Wait, GetNumKeys, WatchKey, DeleteKey, Append, MultiGet,
+	MultiSet, CancelWait}
 
 // magic is what VALIDATE carries; with the operation before it the first five bytes of a new client. An old client that
 // sent them would ask to set a key of more than a gigabyte.
@@ -321,7 +323,7 @@ func (d *Decoder) u64() (uint64, error) {
 
 // unexpected is err within a message.
 func unexpected(err error) error {
-	if err == io.EOF { //nolint:errorlint // readers return it unwrapped, and a wrapped one is not the end of this stream
+	if err == io.EOF { //nolint:errorlint // a wrapped one is not the end of this stream
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -280,8 +280,10 @@ func (a *actor) kill() {
 // start starts an agent of torch.
 func (a *actor) start() {
 	m := a.model
-	a.torch = &torch{min: m.min, max: m.max, lastCall: m.lastCall, dir: "/r", rand: m.rand,
-		now: func() time.Duration { return m.now }}
+	a.torch = &torch{
+		min: m.min, max: m.max, lastCall: m.lastCall, dir: "/r", rand: m.rand,
+		now: func() time.Duration { return m.now },
+	}
 	a.next, a.stop = iter.Pull(a.torch.life())
 	a.resume()
 }

@@ -33,8 +33,9 @@ var ErrMemberGone = errors.New("a member of the world is gone")
 // writesAtOnce is how many keys are written at a time.
 const writesAtOnce = 8
 
-// Exchange is what the members of a world that has formed tell each other. It has no clock, network or randomness of
-// its own: Ask carries out its requests, which are those of a Machine and pauses, and returns their replies.
+// Exchange is the exchange of information among the members of a world that has formed. It has no clock, network or
+// randomness of its own: Ask carries out its requests, which are those of a Machine and pauses, and returns their
+// replies.
 type Exchange struct {
 	Membership
 	Dir    string        // of the version
@@ -55,8 +56,8 @@ type info struct {
 // ranks number an agent's workers: base, total, base and total within the role, as torch 2.x writes them.
 type ranks [4]int
 
-// Join tells the others about this agent, and returns the world without Changed. The port is where rank 0's worker is
-// to listen. It returns ErrMemberGone once a member is dead.
+// Join publishes this agent's info to the others, and returns the world without Changed. The port is where rank 0's
+// worker is to listen. It returns ErrMemberGone once a member is dead.
 func (x Exchange) Join(self rendezvous.Agent, port int) (rendezvous.World, error) {
 	x.forming = true
 	w := rendezvous.World{Version: x.Version, Rank: x.Rank, Size: x.Size}
@@ -170,7 +171,7 @@ func computeRanks(infos []info) []ranks {
 
 // Finish says that this agent's workers have succeeded, and waits until all agents have said so. Agents of torch 1.13
 // each write a key, those of 2.x count, and each kind sees only its own: we write both, and accept either. It returns
-// rendezvous.ErrClosed where somebody has closed the run.
+// rendezvous.ErrClosed where an agent has closed the run.
 func (x Exchange) Finish() error {
 	own := terminal + strconv.Itoa(x.Rank)
 	if err := x.set(x.write(own, strconv.Itoa(x.Rank))); err != nil {
@@ -361,7 +362,7 @@ func (x Exchange) next(key string, after uint64) (Reply, error) {
 	return Reply{}, x.checkRun()
 }
 
-// checkRun returns ErrClosed once somebody has closed the run: those who have not finished by then never will.
+// checkRun returns ErrClosed once an agent has closed the run: those who have not finished by then never will.
 func (x Exchange) checkRun() error {
 	r, err := x.ask(Action{Kind: Get, Key: path.Join(path.Dir(x.Dir), "active_version")})
 	if err != nil || r.Code != 0 {

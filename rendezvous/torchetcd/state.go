@@ -60,7 +60,7 @@ const (
 // more than 2 MiB are errors.
 func ParseState(raw string) (State, error) {
 	if len(raw) > maxState {
-		return State{}, fmt.Errorf("reading a state of %d bytes: no more than %d are taken", len(raw), maxState)
+		return State{}, fmt.Errorf("reading a state of %d bytes: want at most %d", len(raw), maxState)
 	}
 	s := State{Raw: raw, has: map[string]bool{}}
 	if err := json.Unmarshal([]byte(raw), &s.others); err != nil {
@@ -97,17 +97,18 @@ func (s *State) check(version string, ranks []int) error {
 	if version != "" || s.Status != Setup && s.Status != Closed {
 		n, err := strconv.Atoi(version)
 		if err != nil || n < 0 || strconv.Itoa(n) != version {
-			return fmt.Errorf("reading a state: %.20q is no version", version)
+			return fmt.Errorf("reading a state: version %.20q: want a decimal number", version)
 		}
 		s.Version = n
 	}
 	if len(ranks) > maxParticipants || len(s.KeepAlives) > len(ranks) || s.Waiting < 0 {
-		return fmt.Errorf("reading a state: %d participants, %d keep-alives and %d waiting cannot be",
-			len(ranks), len(s.KeepAlives), s.Waiting)
+		return fmt.Errorf("reading a state: %d participants, %d keep-alives, %d waiting: "+
+			"want at most %d participants, no more keep-alives than those, no negative number",
+			len(ranks), len(s.KeepAlives), s.Waiting, maxParticipants)
 	}
 	for i, r := range ranks {
 		if i != r {
-			return fmt.Errorf("reading a state: participant %d has rank %d", i, r)
+			return fmt.Errorf("reading a state: participant %d has rank %d: want ranks in order", i, r)
 		}
 	}
 	s.Participants = len(ranks)

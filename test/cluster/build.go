@@ -25,8 +25,8 @@ import (
 // binEnv names a folder that holds the programs already.
 const binEnv = "TEGEN_CLUSTER_BIN"
 
-// The mod files that pin the programs, seen from the module's root. What cannot be in one build list with Kubernetes has
-// one of its own.
+// The mod files that pin the programs, seen from the module's root. What cannot be in one build list with Kubernetes
+// has one of its own.
 const (
 	modFile     = "test/cluster/binaries.mod"
 	etcd35Mod   = "test/cluster/etcd35.mod"
@@ -124,7 +124,8 @@ func makePlan(modFile string) (plan, error) {
 func cacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("looking for a cache folder (%s may name a folder of ready programs instead): %w", binEnv, err)
+		return "", fmt.Errorf("looking for a cache folder (%s may name a folder of ready programs instead): %w", binEnv,
+			err)
 	}
 	return filepath.Join(cache, "tegen", "cluster"), nil
 }
@@ -162,7 +163,8 @@ func readGoEnv() (goEnv, error) {
 		return env, fmt.Errorf("reading the go command's environment: %w", err)
 	}
 	if env.GOMOD == "" || env.GOMOD == os.DevNull {
-		return env, errors.New("looking for the module: this folder is in none, so there is nothing to build the programs from")
+		return env, errors.New("looking for the module: this folder is in none, " +
+			"so there is nothing to build the programs from")
 	}
 	return env, nil
 }
@@ -268,7 +270,8 @@ func (p plan) missing(names []string) []string {
 
 func (p plan) build(ctx context.Context, progress io.Writer, missing []string) error {
 	say(progress, "building programs of a cluster for tests, once: %s", strings.Join(missing, ", "))
-	say(progress, "with a cold build cache Kubernetes takes about 15 minutes on two cores (this machine has %d)", runtime.NumCPU())
+	say(progress, "with a cold build cache Kubernetes takes about 15 minutes on two cores (this machine has %d)",
+		runtime.NumCPU())
 	begin := time.Now()
 	for i, name := range missing {
 		var source string
@@ -349,8 +352,8 @@ func goBuild(ctx context.Context, root, program, source string, args ...string) 
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", scratch}, args...), source)...)
 	cmd.Dir = root
-	// A workspace would not let -modfile through. Without C a program runs in an image that has no library, and shares its
-	// compiled packages with the tests, which make runs so too.
+	// A workspace would not let -modfile through. Without C a program runs in an image that has no library, and shares
+	// its compiled packages with the tests, which make runs so too.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	cmd.Stdout, cmd.Stderr = &output, &output
 	// An interrupted go command ends its compilers, a killed one does not.

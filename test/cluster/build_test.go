@@ -21,11 +21,12 @@ func TestCacheKey(t *testing.T) {
 	}
 	seen := map[string]string{base: "nothing"}
 	for change, key := range map[string]string{
-		"the mod file":     cacheKey([]byte("mod2"), []byte("sum"), env, "-s"),
-		"the sum file":     cacheKey([]byte("mod"), []byte("sum2"), env, "-s"),
-		"where one ends":   cacheKey([]byte("mods"), []byte("um"), env, "-s"),
-		"the link flags":   cacheKey([]byte("mod"), []byte("sum"), env, "-w"),
-		"Go's version":     cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOVERSION = "go1.26.1" }), "-s"),
+		"the mod file":   cacheKey([]byte("mod2"), []byte("sum"), env, "-s"),
+		"the sum file":   cacheKey([]byte("mod"), []byte("sum2"), env, "-s"),
+		"where one ends": cacheKey([]byte("mods"), []byte("um"), env, "-s"),
+		"the link flags": cacheKey([]byte("mod"), []byte("sum"), env, "-w"),
+		"Go's version": cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOVERSION = "go1.26.1" }),
+			"-s"),
 		"the system":       cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOOS = "darwin" }), "-s"),
 		"the architecture": cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOARCH = "arm64" }), "-s"),
 	} {
@@ -34,7 +35,8 @@ func TestCacheKey(t *testing.T) {
 		}
 		seen[key] = change
 	}
-	if elsewhere := cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOMOD = "/elsewhere/go.mod" }), "-s"); elsewhere != base {
+	if elsewhere := cacheKey([]byte("mod"), []byte("sum"), with(func(e *goEnv) { e.GOMOD = "/elsewhere/go.mod" }),
+		"-s"); elsewhere != base {
 		t.Error("two checkouts of one version build their programs twice")
 	}
 }

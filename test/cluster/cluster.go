@@ -36,7 +36,8 @@ type Options struct {
 	APIs []string
 	// NoScheduler leaves the stock kube-scheduler out.
 	NoScheduler bool
-	// NoControllers leaves kube-controller-manager out. Then nobody makes ServiceAccounts, and pods are admitted without.
+	// NoControllers leaves kube-controller-manager out. Then nobody makes ServiceAccounts, and pods are admitted
+	// without.
 	NoControllers bool
 	// Address, where one is set, is an address of this machine that kube-apiserver listens on, so that real nodes can
 	// join. Then KWOK is left out, the Service "kubernetes" leads there, and the loss of a node is noticed as it is by
@@ -45,8 +46,8 @@ type Options struct {
 	// Args are further arguments by program ("kube-apiserver"); they take the place of the package's own of
 	// the same flag, as --flag=value.
 	Args map[string][]string
-	// Dir is where logs, kubeconfig and data go. By default it is a new folder for temporary files, which Down removes; a
-	// folder named here stays.
+	// Dir is where logs, kubeconfig and data go. By default it is a new folder for temporary files, which Down removes;
+	// a folder named here stays.
 	Dir string
 }
 

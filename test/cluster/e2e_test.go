@@ -144,7 +144,8 @@ func testDeployment(t *testing.T, c *Cluster) {
 	ctx, client := t.Context(), c.Client()
 	_, err := client.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(8)), Selector: selector("web"), Template: podTemplate("web")},
+		Spec: appsv1.DeploymentSpec{Replicas: new(int32(8)), Selector: selector("web"),
+			Template: podTemplate("web")},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +154,8 @@ func testDeployment(t *testing.T, c *Cluster) {
 	for _, pod := range awaitRunning(t, c, "web", 8) {
 		on[pod.Spec.NodeName]++
 		addresses[pod.Status.PodIP] = true
-		if ip, err := netip.ParseAddr(pod.Status.PodIP); err != nil || !netip.MustParsePrefix("10.244.0.0/16").Contains(ip) {
+		if ip, err := netip.ParseAddr(pod.Status.PodIP); err != nil ||
+			!netip.MustParsePrefix("10.244.0.0/16").Contains(ip) {
 			t.Errorf("%s has the address %q, want one of the pods' network", pod.Name, pod.Status.PodIP)
 		}
 	}
@@ -164,7 +166,8 @@ func testDeployment(t *testing.T, c *Cluster) {
 	if on["node-0"] != 4 || on["node-1"] != 4 {
 		t.Errorf("got the pods %v, want four on each node of four GPUs", on)
 	}
-	err = client.AppsV1().Deployments("default").Delete(ctx, "web", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)})
+	err = client.AppsV1().Deployments("default").Delete(ctx, "web",
+		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,14 +184,16 @@ func testStatefulSet(t *testing.T, c *Cluster) {
 	ctx, client := t.Context(), c.Client()
 	_, err := client.CoreV1().Services("default").Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "peers"},
-		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "set"}, Ports: []corev1.ServicePort{{Port: 29500}}},
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "set"},
+			Ports: []corev1.ServicePort{{Port: 29500}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.AppsV1().StatefulSets("default").Create(ctx, &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "set"},
-		Spec:       appsv1.StatefulSetSpec{ServiceName: "peers", Replicas: new(int32(2)), Selector: selector("set"), Template: podTemplate("set")},
+		Spec: appsv1.StatefulSetSpec{ServiceName: "peers", Replicas: new(int32(2)), Selector: selector("set"),
+			Template: podTemplate("set")},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +203,8 @@ func testStatefulSet(t *testing.T, c *Cluster) {
 		want[pod.Name] = pod.Status.PodIP
 	}
 	eventually(t, "endpoints with the pods' names", func() error {
-		slices, err := client.DiscoveryV1().EndpointSlices("default").List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=peers"})
+		slices, err := client.DiscoveryV1().EndpointSlices("default").List(ctx,
+			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=peers"})
 		if err != nil {
 			return err
 		}
@@ -243,7 +249,8 @@ func testJob(t *testing.T, c *Cluster) {
 				continue
 			}
 			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, OutcomeAnnotation, outcome)
-			if _, err := c.Client().CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			if _, err := c.Client().CoreV1().Pods("default").Patch(ctx, pod.Name, types.MergePatchType, []byte(patch),
+				metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

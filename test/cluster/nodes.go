@@ -17,8 +17,8 @@ import (
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
 // OutcomeAnnotation ends a running pod on a node that KWOK plays: as Succeeded with the value OutcomeSucceeded, as
-// Failed, exit code 1, with OutcomeFailed. It may be set on a running pod or stand in its template. Without it a pod runs
-// until it is deleted, the pods of Jobs included.
+// Failed, exit code 1, with OutcomeFailed. It may be set on a running pod or stand in its template. Without it a pod
+// runs until it is deleted, the pods of Jobs included.
 const (
 	OutcomeAnnotation = "tegen.dev/test-outcome"
 	OutcomeSucceeded  = "succeeded"
@@ -179,13 +179,15 @@ func (c *Cluster) awaitNodes(ctx context.Context, nodes []*corev1.Node) error {
 				return nil
 			}
 			for name := range waiting {
-				err = fmt.Errorf("%d of %d are not Ready or still have a taint that says so, such as %s", len(waiting), len(nodes), name)
+				err = fmt.Errorf("%d of %d are not Ready or still have a taint that says so, such as %s",
+					len(waiting), len(nodes), name)
 				break
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for nodes: %w: %w; %s ends:\n%s", context.Cause(ctx), err, c.logPath(kwok), tail(c.logPath(kwok), tailLines))
+			return fmt.Errorf("waiting for nodes: %w: %w; %s ends:\n%s", context.Cause(ctx), err, c.logPath(kwok),
+				tail(c.logPath(kwok), tailLines))
 		case <-time.After(pollInterval + time.Duration(len(nodes))*time.Millisecond/2):
 		}
 	}

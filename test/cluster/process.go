@@ -32,9 +32,9 @@ type Process struct {
 	expected atomic.Bool // its end is wanted
 }
 
-// Run starts a further program beside the control plane, with its output appended to logs/<name>.log and KUBECONFIG set.
-// The context bounds the start alone: the program lives until Stop, Kill or Down, so that it outlives the context of a
-// test, which ends before its cleanups run. A name is free again once its program has ended.
+// Run starts a further program beside the control plane, with its output appended to logs/<name>.log and KUBECONFIG
+// set. The context bounds the start alone: the program lives until Stop, Kill or Down, so that it outlives the context
+// of a test, which ends before its cleanups run. A name is free again once its program has ended.
 func (c *Cluster) Run(ctx context.Context, name, program string, args ...string) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -166,8 +166,8 @@ func stopAll(ps []*Process) error {
 	return errors.Join(all...)
 }
 
-// tail is the last lines of a file, indented, or why it cannot be read. Only the last tailBytes are looked at: a log that
-// grew for an hour is not for a message.
+// tail is the last lines of a file, indented, or why it cannot be read. Only the last tailBytes are looked at: a log
+// that grew for an hour is not for a message.
 func tail(path string, lines int) string {
 	const tailBytes = 16 << 10
 	file, err := os.Open(path)

@@ -122,8 +122,9 @@ func (l layout) etcdArgs() []string {
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=tegen=" + peer,
 		"--log-level=warn",
-		"--unsafe-no-fsync",                // the data does not outlive the cluster
-		"--quota-backend-bytes=8589934592", // 8 GiB: a benchmark writes more than the default of 2 between two compactions
+		"--unsafe-no-fsync", // the data does not outlive the cluster
+		// 8 GiB: a benchmark writes more than the default of 2 between two compactions
+		"--quota-backend-bytes=8589934592",
 	}
 }
 
@@ -148,8 +149,8 @@ func (l layout) apiserverArgs(o Options) []string {
 	var without []string
 	if o.Address == "" {
 		args = append(args, "--endpoint-reconciler-type=none") // endpoints on the loopback interface are not valid
-		// It taints every new node, for the controller-manager to lift the taint of one that is ready. That was the larger
-		// part of adding a thousand nodes, which KWOK makes ready from the start.
+		// It taints every new node, for the controller-manager to lift the taint of one that is ready. That was the
+		// larger part of adding a thousand nodes, which KWOK makes ready from the start.
 		without = append(without, "TaintNodesByCondition")
 	} else {
 		args = append(args, "--kubelet-preferred-address-types=InternalIP") // nobody resolves the nodes' names

@@ -256,9 +256,11 @@ func await(ctx context.Context, p *Process, probe func(context.Context) error) e
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w (%w); %s ends:\n%s", p.name, context.Cause(ctx), err, p.log, tail(p.log, tailLines))
+			return fmt.Errorf("waiting for %s: %w (%w); %s ends:\n%s", p.name, context.Cause(ctx), err,
+				p.log, tail(p.log, tailLines))
 		case <-deadline.C:
-			return fmt.Errorf("waiting for %s: not ready within %v (%w); %s ends:\n%s", p.name, readyTimeout, err, p.log, tail(p.log, tailLines))
+			return fmt.Errorf("waiting for %s: not ready within %v (%w); %s ends:\n%s", p.name, readyTimeout, err,
+				p.log, tail(p.log, tailLines))
 		case <-p.done:
 			text := tail(p.log, tailLines)
 			err := fmt.Errorf("waiting for %s: it ended (%s); %s ends:\n%s", p.name, p.cmd.ProcessState, p.log, text)

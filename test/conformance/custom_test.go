@@ -73,7 +73,8 @@ func TestCustomResources(t *testing.T) {
 		t.Error(w)
 	}
 	if absent {
-		upstream.Absent(t, fmt.Errorf("%d of %d custom resources are not evaluated: %w", len(unevaluated), len(resources), err))
+		upstream.Absent(t, fmt.Errorf("%d of %d custom resources are not evaluated: %w", len(unevaluated),
+			len(resources), err))
 	}
 	for _, r := range unevaluated {
 		t.Errorf("%s: no CRD in %s or of other projects defines the kind", r, ownCRDs)
@@ -131,7 +132,8 @@ func TestOlderDLRover(t *testing.T) {
 	}
 	want := map[string][]string{
 		"elastic.iml.github.io_elasticjobs.yaml": {},
-		upstream.OlderDLRover:                    {"spec.replicaSpecs.worker.template.metadata.annotations", "spec.suspend"},
+		upstream.OlderDLRover: {"spec.replicaSpecs.worker.template.metadata.annotations",
+			"spec.suspend"},
 	}
 	if diff := cmp.Diff(want, lost); diff != "" {
 		t.Errorf("lost (-want +got):\n%s", diff)
@@ -202,7 +204,8 @@ func customResources(files []string) ([]customResource, error) {
 
 // hold evaluates custom resources by every definition of their kind and version,
 // and returns what is wrong, and the resources that no definition is there for.
-func hold(ctx context.Context, resources []customResource, definitions []*crds.Definition) (wrong []string, unevaluated []customResource) {
+func hold(ctx context.Context, resources []customResource, definitions []*crds.Definition) (wrong []string,
+	unevaluated []customResource) {
 	evaluators := make([]*celrules.Evaluator, len(definitions))
 	for i, d := range definitions {
 		evaluators[i] = celrules.New(d)
@@ -210,7 +213,8 @@ func hold(ctx context.Context, resources []customResource, definitions []*crds.D
 	for _, r := range resources {
 		gvk := r.object.GroupVersionKind()
 		if !slices.Contains(customGroups, gvk.Group) {
-			wrong = append(wrong, fmt.Sprintf("%s: nobody evaluates the group: add its kind to apis.Kinds, and its CRD to test/upstream/lock.yaml", r))
+			wrong = append(wrong, fmt.Sprintf("%s: nobody evaluates the group: add its kind to apis.Kinds, "+
+				"and its CRD to test/upstream/lock.yaml", r))
 			continue
 		}
 		var versions []string

@@ -85,9 +85,11 @@ func TestWalk(t *testing.T) {
 	const head = "apiVersion: mlkube.io/v1\nkind: Probe\nmetadata: {name: "
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n---\n"
 	dir, files := goldens(t, map[string]string{
-		"a/base.yaml":    pod + head + "good}\nspec: {least: 1, most: 2, mode: a}\n",
-		"b/base.yaml":    pod + head + "lost}\nspec: {least: 1, most: 2, mod: a}\n---\n" + pod + head + "good}\nspec: {least: 1, most: 1}\n",
-		"b/eks.yaml":     head + "enum}\nspec: {least: 1, most: 2, mode: c}\n---\n" + head + "type}\nspec: {least: a, most: 2}\n",
+		"a/base.yaml": pod + head + "good}\nspec: {least: 1, most: 2, mode: a}\n",
+		"b/base.yaml": pod + head + "lost}\nspec: {least: 1, most: 2, mod: a}\n---\n" + pod + head +
+			"good}\nspec: {least: 1, most: 1}\n",
+		"b/eks.yaml": head + "enum}\nspec: {least: 1, most: 2, mode: c}\n---\n" + head +
+			"type}\nspec: {least: a, most: 2}\n",
 		"c/base.yaml":    head + "required}\nspec: {least: 1}\n---\n" + head + "cel}\nspec: {least: 3, most: 2}\n",
 		"d/base.yaml":    "apiVersion: mlkube.io/v2\nkind: Probe\nmetadata: {name: version}\n",
 		"e/base.yaml":    "apiVersion: example.com/v1\nkind: Probe\nmetadata: {name: group}\n",
@@ -100,19 +102,22 @@ func TestWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One more of the kind, which is set aside, has nothing to say.
-	all := append(define(t, "probes.yaml", probe), define(t, upstream.OlderDLRover, strings.Replace(probe, "mode:", "mood:", 1))...)
+	all := append(define(t, "probes.yaml", probe),
+		define(t, upstream.OlderDLRover, strings.Replace(probe, "mode:", "mood:", 1))...)
 	wrong, unevaluated := hold(t.Context(), resources, all)
 	for i := range wrong {
 		wrong[i] = strings.TrimPrefix(wrong[i], dir+string(filepath.Separator))
 	}
 	want := []string{
-		"b/base.yaml: Probe.mlkube.io default/lost: spec.mod: probes.yaml: is not a field of this CRD, so an API server drops it without a word; remove it, or install a CRD that has it",
+		"b/base.yaml: Probe.mlkube.io default/lost: spec.mod: probes.yaml: is not a field of this CRD, " +
+			"so an API server drops it without a word; remove it, or install a CRD that has it",
 		`b/eks.yaml: Probe.mlkube.io default/enum: spec.mode: probes.yaml: must be one of "a", "b", not "c"`,
 		"b/eks.yaml: Probe.mlkube.io default/type: spec.least: probes.yaml: must be of type integer, not string",
 		"c/base.yaml: Probe.mlkube.io default/required: spec.most: probes.yaml: is required; add it",
 		"c/base.yaml: Probe.mlkube.io default/cel: spec: probes.yaml: least must not exceed most",
 		"d/base.yaml: Probe.mlkube.io version: no CRD serves v2: probes.yaml",
-		"e/base.yaml: Probe.example.com group: nobody evaluates the group: add its kind to apis.Kinds, and its CRD to test/upstream/lock.yaml",
+		"e/base.yaml: Probe.example.com group: nobody evaluates the group: add its kind to apis.Kinds, " +
+			"and its CRD to test/upstream/lock.yaml",
 	}
 	if diff := cmp.Diff(want, wrong); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -125,7 +130,8 @@ func TestWalk(t *testing.T) {
 // TestSkips: kubeconform leaves out what TestCustomResources evaluates, and nothing else.
 func TestSkips(t *testing.T) {
 	_, files := goldens(t, map[string]string{
-		"a/base.yaml": "---\napiVersion: mlkube.io/v1\nkind: B\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  kind: A\n" +
+		"a/base.yaml": "---\napiVersion: mlkube.io/v1\nkind: B\nmetadata: {name: a}\n---\napiVersion: v1\nkind: " +
+			"ConfigMap\nmetadata: {name: a}\ndata:\n  kind: A\n" +
 			"---\nkind: A\napiVersion: jobset.x-k8s.io/v1\nmetadata: {name: a}\nmore: {\n" +
 			"---\napiVersion: example.com/v1\nkind: C\n---\napiVersion: scheduling.k8s.io/v1alpha2\nkind: Workload\n",
 	})
@@ -144,11 +150,14 @@ func TestJudgesOfCustom(t *testing.T) {
 	requireConformance(t)
 	evaluators := newEvaluators(t)
 	const (
-		job    = "---\napiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: demo}\nspec: {minAvailable: 1}\n"
-		gang   = "---\napiVersion: scheduling.k8s.io/v1alpha2\nkind: PodGroup\nmetadata: {name: demo}\nspec: {schedulingPolicy: {gang: {minCount: 1}}}\n"
+		job = "---\napiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: demo}\nspec: " +
+			"{minAvailable: 1}\n"
+		gang = "---\napiVersion: scheduling.k8s.io/v1alpha2\nkind: PodGroup\nmetadata: {name: demo}\nspec: " +
+			"{schedulingPolicy: {gang: {minCount: 1}}}\n"
 		policy = "---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: unseen}\n" +
 			"spec: {podSelector: {matchLabels: {app: unseen}}, policyTypes: [Ingress]}\n" +
-			"---\napiVersion: v1\nkind: Service\nmetadata: {name: unseen}\nspec: {selector: {app: unseen}, ports: [{port: 1}]}\n"
+			"---\napiVersion: v1\nkind: Service\nmetadata: {name: unseen}\nspec: {selector: {app: unseen}, " +
+			"ports: [{port: 1}]}\n"
 	)
 	for _, tc := range []struct {
 		name, text  string
@@ -158,9 +167,12 @@ func TestJudgesOfCustom(t *testing.T) {
 		{"alone", job, nil, nil},
 		{"beside good ones", sample + job + gang + policy, nil, nil},
 		{"beside a bad one", mutate(t, "  replicas: 2\n", "  replicaz: 2\n") + job, []string{"StatefulSet"}, nil},
-		{"of Kubernetes itself, and bad", job + strings.Replace(gang, "minCount", "minimum", 1), []string{"PodGroup"}, nil},
-		{"of a group that nobody evaluates", strings.Replace(job, "batch.volcano.sh", "batch.example.com", 1), []string{"Job"}, nil},
-		{"none, and selectors of no pods", sample + policy, nil, []string{"networkpolicy-targets-pod", "service-targets-pod"}},
+		{"of Kubernetes itself, and bad", job + strings.Replace(gang, "minCount", "minimum", 1), []string{"PodGroup"},
+			nil},
+		{"of a group that nobody evaluates", strings.Replace(job, "batch.volcano.sh", "batch.example.com", 1),
+			[]string{"Job"}, nil},
+		{"none, and selectors of no pods", sample + policy, nil,
+			[]string{"networkpolicy-targets-pod", "service-targets-pod"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, files := goldens(t, map[string]string{"case/base.yaml": tc.text})
@@ -180,7 +192,8 @@ func TestJudgesOfCustom(t *testing.T) {
 				checks = append(checks, f.check)
 			}
 			if !slices.Equal(kinds, tc.conformance) || !slices.Equal(checks, tc.checks) {
-				t.Errorf("kubeconform finds %v, want %v; kube-score %v, want %v\n%v%v", kinds, tc.conformance, checks, tc.checks, findings, critical)
+				t.Errorf("kubeconform finds %v, want %v; kube-score %v, want %v\n%v%v", kinds, tc.conformance, checks,
+					tc.checks, findings, critical)
 			}
 		})
 	}

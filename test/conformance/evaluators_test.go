@@ -38,7 +38,8 @@ func newEvaluators(t *testing.T) evaluators {
 func openAPI(t *testing.T) []byte {
 	t.Helper()
 	var module struct{ Dir string }
-	if err := json.Unmarshal(goCommand(t, "mod", "download", "-json", "-modfile="+schemasMod, "k8s.io/kubernetes"), &module); err != nil {
+	if err := json.Unmarshal(goCommand(t, "mod", "download", "-json", "-modfile="+schemasMod, "k8s.io/kubernetes"),
+		&module); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(module.Dir, "api/openapi-spec/swagger.json"))

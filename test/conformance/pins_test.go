@@ -14,13 +14,15 @@ func TestPins(t *testing.T) {
 	tools := requirements(t, toolsMod)
 	for _, module := range []string{"sigs.k8s.io/kustomize/api", "sigs.k8s.io/kustomize/kyaml"} {
 		if tools[module] != product[module] {
-			t.Errorf("%s is %s in tools.mod and %s in go.mod: the kustomize that checks would not be the kustomize that is linked",
+			t.Errorf("%s is %s in tools.mod and %s in go.mod: the kustomize that checks would not be the kustomize "+
+				"that is linked",
 				module, tools[module], product[module])
 		}
 	}
 	for _, module := range []string{"k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/apiserver"} {
 		if product[module] != product["k8s.io/api"] {
-			t.Errorf("%s is %s and k8s.io/api %s: custom resources would be evaluated by another release than built-in kinds",
+			t.Errorf("%s is %s and k8s.io/api %s: custom resources would be evaluated by another release than "+
+				"built-in kinds",
 				module, product[module], product["k8s.io/api"])
 		}
 	}
@@ -29,14 +31,17 @@ func TestPins(t *testing.T) {
 		t.Errorf("k8s.io/api is %s in go.mod, but the schemas are those of Kubernetes %s", linked, kubernetes)
 	}
 	if product["k8s.io/kubernetes"] != kubernetes {
-		t.Errorf("k8s.io/kubernetes is %s in go.mod, but the schemas are those of %s", product["k8s.io/kubernetes"], kubernetes)
+		t.Errorf("k8s.io/kubernetes is %s in go.mod, but the schemas are those of %s", product["k8s.io/kubernetes"],
+			kubernetes)
 	}
 	released, err := os.ReadFile(root + "/.goreleaser.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "-X k8s.io/component-base/version.gitVersion=" + product["k8s.io/kubernetes"] + "\n"; !strings.Contains(string(released), want) {
-		t.Errorf(".goreleaser.yaml lacks %q: a released scheduler would call itself by another release than it is made of", want)
+	if want := "-X k8s.io/component-base/version.gitVersion=" +
+		product["k8s.io/kubernetes"] + "\n"; !strings.Contains(string(released), want) {
+		t.Errorf(".goreleaser.yaml lacks %q: a released scheduler would call itself by another release than it is "+
+			"made of", want)
 	}
 	if !strings.HasPrefix(kubernetes, scoredKubernetes+".") {
 		t.Errorf("kube-score evaluates by %s, but the schemas are those of %s", scoredKubernetes, kubernetes)

@@ -56,7 +56,8 @@ func TestWriteSchemas(t *testing.T) {
 		`"count":{"maximum":2147483647,"minimum":-2147483648,"type":"integer"},` +
 		`"labels":{"additionalProperties":{"type":"string"},"type":"object"},` +
 		`"port":{"$ref":"#/definitions/io.k8s.apimachinery.pkg.util.intstr.IntOrString"}},"type":"object"},` +
-		`"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"additionalProperties":false,"properties":{"name":{"type":"string"}},"type":"object"},` +
+		`"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"additionalProperties":false,` +
+		`"properties":{"name":{"type":"string"}},"type":"object"},` +
 		`"io.k8s.apimachinery.pkg.util.intstr.IntOrString":{"type":["string","integer"]}},` +
 		`"properties":{` +
 		`"apiVersion":{"enum":["things.example.com/v1"]},` +
@@ -90,7 +91,8 @@ func TestWriteSchemasRefuses(t *testing.T) {
 		{"a reference to nothing", `{"$ref": "#/definitions/Absent"}`, core, "no such definition"},
 		{"a reference elsewhere", `{"$ref": "other.json#/Absent"}`, core, "leaves the document"},
 		{"a constraint draft 4 ignores", `{"$ref": "#/definitions/Thing", "required": ["x"]}`, core, "beside it"},
-		{"a group that is not there", `{"type": "object"}`, append(core, groupVersion{"apps", "v1"}), "kinds of apps/v1"},
+		{"a group that is not there", `{"type": "object"}`, append(core, groupVersion{"apps", "v1"}),
+			"kinds of apps/v1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := writeSchemas(t.TempDir(), []byte(head+tc.spec+tail), tc.gvs)

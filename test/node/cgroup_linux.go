@@ -15,7 +15,8 @@ import (
 
 const cgroupMount = "/sys/fs/cgroup"
 
-// cgroupHierarchies are the folders that groups are made in: one for each controller with version 1, one with version 2.
+// cgroupHierarchies are the folders that groups are made in: one for each controller with version 1, one with version
+// 2.
 func cgroupHierarchies() ([]string, error) {
 	if _, err := os.Stat(filepath.Join(cgroupMount, "cgroup.controllers")); err == nil {
 		return []string{cgroupMount}, nil
@@ -66,7 +67,8 @@ func makeCgroup(group string) error {
 	return nil
 }
 
-// delegate lets the children of a group of version 2 have the controllers that a kubelet wants. Those of the root stay so.
+// delegate lets the children of a group of version 2 have the controllers that a kubelet wants. Those of the root stay
+// so.
 func delegate(dir string) error {
 	control := filepath.Join(dir, "cgroup.subtree_control")
 	can, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
@@ -79,11 +81,13 @@ func delegate(dir string) error {
 	}
 	for _, controller := range []string{"cpu", "cpuset", "hugetlb", "memory", "pids"} {
 		// Beside version 1, whose hierarchies have the controllers, version 2 has none to give.
-		if !slices.Contains(strings.Fields(string(can)), controller) || slices.Contains(strings.Fields(string(has)), controller) {
+		if !slices.Contains(strings.Fields(string(can)), controller) ||
+			slices.Contains(strings.Fields(string(has)), controller) {
 			continue
 		}
 		if err := os.WriteFile(control, []byte("+"+controller), 0o644); err != nil {
-			return fmt.Errorf("giving cgroups the controller %s (in a container, processes in %s prevent it): %w", controller, dir, err)
+			return fmt.Errorf("giving cgroups the controller %s (in a container, processes in %s prevent it): %w",
+				controller, dir, err)
 		}
 	}
 	return nil

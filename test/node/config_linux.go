@@ -10,10 +10,13 @@ import (
 func (n *node) writeConfig(kubeconfig string) error {
 	first, last := podRange(n.index)
 	files := map[string]string{
-		"cni/10-lab.conflist": fmt.Sprintf(cniConfig, bridge, n.path("ipam"), "10.244.0.0"+prefix, first, last, bridgeAddress),
-		"containerd.toml":     fmt.Sprintf(containerdConfig, n.path("containerd"), n.socket(), n.path("opt"), pauseImage, n.path("cni")),
-		"resolv.conf":         "nameserver " + bridgeAddress + "\n",
-		"kubelet.yaml": fmt.Sprintf(kubeletConfig, nodeAddress(n.index), n.socket(), bridgeAddress, n.path("resolv.conf"),
+		"cni/10-lab.conflist": fmt.Sprintf(cniConfig, bridge, n.path("ipam"), "10.244.0.0"+prefix, first, last,
+			bridgeAddress),
+		"containerd.toml": fmt.Sprintf(containerdConfig, n.path("containerd"), n.socket(),
+			n.path("opt"), pauseImage, n.path("cni")),
+		"resolv.conf": "nameserver " + bridgeAddress + "\n",
+		"kubelet.yaml": fmt.Sprintf(kubeletConfig, nodeAddress(n.index), n.socket(),
+			bridgeAddress, n.path("resolv.conf"),
 			n.cgroup, n.path("volume-plugins")),
 	}
 	for name, text := range files {
@@ -58,8 +61,8 @@ state = "/run/containerd"
       SystemdCgroup = false
 `
 
-// Whoever is inside the lab is its admin: the kubelet asks nobody. CPU quotas are not enforced: requests equal limits in a
-// bundle, they must be small for many pods to fit on two cores, and importing torch would take minutes.
+// Whoever is inside the lab is its admin: the kubelet asks nobody. CPU quotas are not enforced: requests equal limits
+// in a bundle, they must be small for many pods to fit on two cores, and importing torch would take minutes.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 address: %[1]s

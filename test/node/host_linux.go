@@ -19,8 +19,8 @@ import (
 // machineState is the one that labs share.
 var machineState = state{dir: "/run/tegen-lab", sysctls: "/proc/sys", removeCgroup: removeCgroup}
 
-// state is what labs change of the host while any of them runs, noted outside a lab's own folder, so that a lab that was
-// killed is cleaned up after by the next one.
+// state is what labs change of the host while any of them runs, noted outside a lab's own folder, so that a lab that
+// was killed is cleaned up after by the next one.
 type state struct {
 	dir          string
 	sysctls      string // the folder that shows them as files
@@ -89,7 +89,8 @@ func Run(ctx context.Context, spec Spec, progress io.Writer) (status int, err er
 			interrupt = nil
 			_ = inside.Process.Signal(syscall.SIGTERM) // it has ended where this fails, and done says so
 		case s := <-signals:
-			_ = inside.Process.Signal(s) // a hangup too: what is written to the terminal from now on is lost, the host is not
+			// A hangup too: what is written to the terminal from now on is lost, the host is not.
+			_ = inside.Process.Signal(s)
 		case err := <-done:
 			var exit *exec.ExitError
 			if errors.As(err, &exit) && exit.Exited() {
@@ -229,7 +230,8 @@ func (s state) removeLeft(path string) error {
 // KeepLogs removes from the folder of a lab that has ended what is large, and nobody reads.
 func KeepLogs(dir string) error {
 	var errs []error
-	for _, pattern := range []string{"volumes", "control-plane/etcd", "n*/containerd", "n*/kubelet", "n*/lib", "n*/lib.work"} {
+	for _, pattern := range []string{"volumes", "control-plane/etcd", "n*/containerd", "n*/kubelet", "n*/lib",
+		"n*/lib.work"} {
 		paths, err := filepath.Glob(filepath.Join(dir, pattern))
 		errs = append(errs, err)
 		for _, path := range paths {

@@ -25,7 +25,8 @@ func newState(t *testing.T) (s state, removed *[]string) {
 func set(t *testing.T, s state, name, value string) {
 	t.Helper()
 	file := filepath.Join(s.sysctls, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(value+"\n"), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700),
+		os.WriteFile(file, []byte(value+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }

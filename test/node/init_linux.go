@@ -45,7 +45,8 @@ func NodeInit(file string) error {
 		return err
 	}
 	for _, archive := range m.Imports {
-		out, err := exec.Command("ctr", "--address", m.Socket, "--namespace", "k8s.io", "images", "import", archive).CombinedOutput()
+		out, err := exec.Command("ctr", "--address", m.Socket, "--namespace", "k8s.io", "images",
+			"import", archive).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("importing %s: %w: %s", archive, err, out)
 		}
@@ -120,7 +121,8 @@ func (m machine) start(program string, args ...string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("starting %s: %w", program, err)
 	}
-	log, err := os.OpenFile(filepath.Join(m.Dir, filepath.Base(program)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(m.Dir, filepath.Base(program)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY,
+		0o600)
 	if err != nil {
 		return 0, fmt.Errorf("starting %s: %w", program, err)
 	}
@@ -158,7 +160,8 @@ func (m machine) awaitSocket(containerd int) error {
 		ended, _ := syscall.Wait4(containerd, &status, syscall.WNOHANG, nil)
 		if ended == containerd || time.Now().After(deadline) {
 			log, _ := os.ReadFile(filepath.Join(m.Dir, "containerd.log")) // the folder may be gone when somebody looks
-			return fmt.Errorf("waiting for containerd: not ready (ended: %v): %w:\n%s", ended == containerd, err, log[max(0, len(log)-2000):])
+			return fmt.Errorf("waiting for containerd: not ready (ended: %v): %w:\n%s", ended == containerd,
+				err, log[max(0, len(log)-2000):])
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -48,8 +48,8 @@ type lab struct {
 	provided []string   // names that images have on every node
 }
 
-// Inside is what runs in the namespaces that Run made. It returns the status to exit with, and everything else of the lab
-// ends when its process does.
+// Inside is what runs in the namespaces that Run made. It returns the status to exit with, and everything else of the
+// lab ends when its process does.
 func Inside(ctx context.Context, file string, progress io.Writer) (status int, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -70,7 +70,8 @@ func Inside(ctx context.Context, file string, progress io.Writer) (status int, e
 		}
 	}()
 	begin := time.Now()
-	l.cluster, err = cluster.Up(ctx, cluster.Options{Address: bridgeAddress, Dir: filepath.Join(l.spec.Dir, "control-plane")}, progress)
+	l.cluster, err = cluster.Up(ctx, cluster.Options{Address: bridgeAddress,
+		Dir: filepath.Join(l.spec.Dir, "control-plane")}, progress)
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +113,8 @@ func (l *lab) run(ctx context.Context) (int, error) {
 	if len(l.spec.Command) == 0 {
 		_, _ = fmt.Fprintf(l.progress, "press ^C to stop; elsewhere, as root:\n"+
 			"  nsenter --net=/proc/$(cat %[1]s)/ns/net env %[2]s=%[3]s KUBECONFIG=%[4]s PATH=%[5]s:$PATH bash\n",
-			filepath.Join(l.spec.Dir, "pid"), LabEnv, l.spec.Dir, l.cluster.Kubeconfig(), filepath.Dir(l.spec.Programs[cluster.Kubectl]))
+			filepath.Join(l.spec.Dir, "pid"), LabEnv, l.spec.Dir, l.cluster.Kubeconfig(),
+			filepath.Dir(l.spec.Programs[cluster.Kubectl]))
 		select {
 		case <-ctx.Done():
 			return interrupted, nil

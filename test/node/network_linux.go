@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// One bridge for all: its address is that of the API server and of DNS, every node has a further one on it, and pods are
-// plugged into it. The lab's network namespace has no other interface, so the addresses collide with none.
+// One bridge for all: its address is that of the API server and of DNS, every node has a further one on it, and pods
+// are plugged into it. The lab's network namespace has no other interface, so the addresses collide with none.
 const (
 	bridge        = "lab0"
 	bridgeAddress = "10.244.0.1"
@@ -37,11 +37,13 @@ func setUpNetwork() error {
 	}
 	for file, value := range map[string]string{
 		"/proc/sys/net/ipv4/ip_forward": "1",
-		// A pod that reaches another of the same bridge through a Service must get its answer back through the translation.
+		// A pod that reaches another of the same bridge through a Service must get its answer back through the
+		// translation.
 		"/proc/sys/net/bridge/bridge-nf-call-iptables": "1",
 	} {
 		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
-			return fmt.Errorf("setting up the network (the kernel needs bridge and br_netfilter; modprobe loads them): %w", err)
+			return fmt.Errorf("setting up the network (the kernel needs bridge and br_netfilter; "+
+				"modprobe loads them): %w", err)
 		}
 	}
 	return nil
@@ -51,7 +53,8 @@ func setUpNetwork() error {
 // their peers that they were killed, which no kernel does that lost its power.
 func silence(i int) error {
 	first, last := podRange(i)
-	rules := fmt.Sprintf("table inet lost%d { chain first { type filter hook prerouting priority -400; ip saddr %s-%s drop; }; }", i, first, last)
+	rules := fmt.Sprintf("table inet lost%d { chain first { type filter hook prerouting priority -400; "+
+		"ip saddr %s-%s drop; }; }", i, first, last)
 	cmd := exec.Command("nft", "-f", "-")
 	cmd.Stdin = strings.NewReader(rules)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,9 +1,11 @@
-// Package node runs a Kubernetes cluster with real nodes on one Linux machine: the control plane of test/cluster, and for
-// every node a containerd and a kubelet that start real containers, with kube-proxy, CoreDNS and a bridge between them.
+// Package node runs a Kubernetes cluster with real nodes on one Linux machine: the control plane of test/cluster, and
+// for every node a containerd and a kubelet that start real containers, with kube-proxy, CoreDNS and a bridge between
+// them.
 //
-// Such a lab lives in namespaces of its own: network, mounts and processes. What it does to the network, to mounts and to
-// firewall rules ends with it, whatever ends it; what it cannot keep to itself, cgroups and a few sysctls of the kernel, is put
-// back by the process outside, or, where that was killed, by the next lab. It needs root, and no network.
+// Such a lab lives in namespaces of its own: network, mounts and processes. What it does to the network, to mounts and
+// to firewall rules ends with it, whatever ends it; what it cannot keep to itself, cgroups and a few sysctls of the
+// kernel, is put back by the process outside, or, where that was killed, by the next lab. It needs root, and no
+// network.
 //
 // The command cmd/lab starts one around another command, such as a test binary, which finds it by Connect.
 package node
@@ -88,7 +90,8 @@ func (c *Client) Provide(ctx context.Context, names ...string) error {
 }
 
 // AddNode adds a node with labels and taints and returns its name when it is Ready.
-func (c *Client) AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (name string, err error) {
+func (c *Client) AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (name string,
+	err error) {
 	var flags, texts []string
 	if len(labels) > 0 {
 		flags = append(flags, "--node-labels="+k8slabels.FormatLabels(labels))

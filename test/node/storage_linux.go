@@ -16,13 +16,15 @@ import (
 // storageClass is called as kind's own is, which the kind overlay names.
 const storageClass = "standard"
 
-// startStorage makes a folder of this machine for every claim of the storage class, from now on. Like kind's provisioner
-// it makes folders of mode 0777 (the setup script of rancher/local-path-provisioner), which no network file system need do.
-// Unlike that one it serves every access mode, on all nodes, and before a pod asks: claims of ReadWriteMany stand for those
-// of a network file system.
+// startStorage makes a folder of this machine for every claim of the storage class, from now on. Like kind's
+// provisioner it makes folders of mode 0777 (the setup script of rancher/local-path-provisioner), which no network file
+// system need do. Unlike that one it serves every access mode, on all nodes, and before a pod asks: claims of
+// ReadWriteMany stand for those of a network file system.
 func (l *lab) startStorage(ctx context.Context) error {
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: storageClass}, Provisioner: "tegen.dev/directory"}
-	if _, err := l.cluster.Client().StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: storageClass},
+		Provisioner: "tegen.dev/directory"}
+	if _, err := l.cluster.Client().StorageV1().StorageClasses().Create(ctx, class,
+		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making the storage class: %w", err)
 	}
 	go func() {
@@ -93,9 +95,11 @@ func (l *lab) volume(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVol
 			AccessModes:                   claim.Spec.AccessModes,
 			StorageClassName:              storageClass,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, // provision deletes it
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: dir}},
 			ClaimRef: &corev1.ObjectReference{
-				Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+				Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name,
+				UID: claim.UID,
 			},
 		},
 	}, nil

@@ -39,7 +39,8 @@ func Template(ctx context.Context, progress io.Writer, cache string, archives []
 		return template, nil
 	}
 	begin := time.Now()
-	// Its sockets want a short path, and the rename the same file system: what is imported is renamed, or copied in full.
+	// Its sockets want a short path, and the rename the same file system: what is imported is renamed, or copied in
+	// full.
 	dir, err := os.MkdirTemp(TempDir(), "tegen-template-")
 	if err != nil {
 		return "", fmt.Errorf("importing images: %w", err)
@@ -50,7 +51,8 @@ func Template(ctx context.Context, progress io.Writer, cache string, archives []
 	}
 	partial := fmt.Sprintf("%s.%d", template, os.Getpid())
 	defer os.RemoveAll(partial) //nolint:errcheck // it is there only where something failed
-	if out, err := exec.CommandContext(ctx, "mv", filepath.Join(dir, "containerd"), partial).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "mv", filepath.Join(dir, "containerd"),
+		partial).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("keeping what was imported: %w: %s", err, out)
 	}
 	removeUnused(cache)

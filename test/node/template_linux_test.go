@@ -39,14 +39,16 @@ func TestLink(t *testing.T) {
 			t.Errorf("%s holds %q: %v", name, text, err)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(to, "io.containerd.metadata.v1.bolt")); err != nil || info.Mode().Perm() != 0o711 {
+	if info, err := os.Stat(filepath.Join(to, "io.containerd.metadata.v1.bolt")); err != nil ||
+		info.Mode().Perm() != 0o711 {
 		t.Errorf("a folder has the mode %v (%v), want that of the template's", info.Mode(), err)
 	}
 }
 
 func TestRemoveUnused(t *testing.T) {
 	cache := t.TempDir()
-	for name, used := range map[string]time.Duration{"containerd-old": 2 * time.Hour, "containerd-used": time.Minute, "worker.tar": 2 * time.Hour} {
+	for name, used := range map[string]time.Duration{"containerd-old": 2 * time.Hour, "containerd-used": time.Minute,
+		"worker.tar": 2 * time.Hour} {
 		dir := filepath.Join(cache, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package overlays holds what overlays/eks says of a cluster against what is known of the programs that read it, and its
-// files against each other.
+// Package overlays holds what overlays/eks says of a cluster against what is known of the programs that read it, and
+// its files against each other.
 package overlays
 
 import (
@@ -116,15 +116,18 @@ func TestClusterMutants(t *testing.T) {
 		"a version that is gone":     {`version: "1.34"`, `version: "1.14"`, "version must be one of"},
 		"a driver without rights":    {"AmazonEFSCSIDriverPolicy", "ReadOnlyAccess", "has no AmazonEFSCSIDriverPolicy"},
 		"another account's name":     {"efs-csi-controller-sa", "efs-csi", "has no AmazonEFSCSIDriverPolicy"},
-		"no agent":                   {"- name: eks-pod-identity-agent", "- name: coredns", "need the addon eks-pod-identity-agent"},
-		"no class for one pod":       {`"enabled": true`, `"enabled": false`, "no default StorageClass"},
-		"no reading of S3":           {"    - arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess\n", "", "cannot read S3"},
-		"no policy of eksctl's":      {"    - arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy\n", "", "AmazonEKS_CNI_Policy"},
-		"no ssh":                     {"allow: true", "allow: false", "ssh"},
-		"an untolerated taint":       {"key: nvidia.com/gpu", "key: gpu", "does not tolerate"},
-		"a group of another name":    {"name: gpu ", "name: accelerated ", "no group of the name"},
-		"sizes that contradict":      {"maxSize: 3", "maxSize: 1", "sizes are not in order"},
-		"another account for pods":   {"serviceAccountName: training", "serviceAccountName: trainer", "no association for training"},
+		"no agent": {"- name: eks-pod-identity-agent", "- name: coredns",
+			"need the addon eks-pod-identity-agent"},
+		"no class for one pod": {`"enabled": true`, `"enabled": false`, "no default StorageClass"},
+		"no reading of S3":     {"    - arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess\n", "", "cannot read S3"},
+		"no policy of eksctl's": {"    - arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy\n", "",
+			"AmazonEKS_CNI_Policy"},
+		"no ssh":                  {"allow: true", "allow: false", "ssh"},
+		"an untolerated taint":    {"key: nvidia.com/gpu", "key: gpu", "does not tolerate"},
+		"a group of another name": {"name: gpu ", "name: accelerated ", "no group of the name"},
+		"sizes that contradict":   {"maxSize: 3", "maxSize: 1", "sizes are not in order"},
+		"another account for pods": {"serviceAccountName: training", "serviceAccountName: trainer",
+			"no association for training"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := read(t, "cluster.yaml")
@@ -167,7 +170,8 @@ func addonProblems(c cluster, env environment) (found []string) {
 		found = append(found, "associations need the addon eks-pod-identity-agent")
 	}
 	// The controllers' ServiceAccounts are named in deploy/kubernetes/base of either driver's repository.
-	for driver, policy := range map[string]string{"efs": "AmazonEFSCSIDriverPolicy", "ebs": "AmazonEBSCSIDriverPolicy"} {
+	for driver, policy := range map[string]string{"efs": "AmazonEFSCSIDriverPolicy",
+		"ebs": "AmazonEBSCSIDriverPolicy"} {
 		account := "aws-" + driver + "-csi-driver kube-system/" + driver + "-csi-controller-sa"
 		if !slices.Contains(policies[account], "arn:aws:iam::aws:policy/service-role/"+policy) {
 			found = append(found, account+" has no "+policy+": claims stay Pending")
@@ -281,21 +285,25 @@ func TestJobFits(t *testing.T) {
 	}
 }
 
-// TestReadmeCommands: they speak to the cluster's region, and no mount target is made before its file system can have one.
+// TestReadmeCommands: they speak to the cluster's region, and no mount target is made before its file system can have
+// one.
 func TestReadmeCommands(t *testing.T) {
-	text, region := read(t, "README.md"), parse[struct{ Metadata struct{ Region string } }](t, read(t, "cluster.yaml")).Metadata.Region
+	text, region := read(t, "README.md"), parse[struct{ Metadata struct{ Region string } }](t, read(t, "cluster.yaml")).
+		Metadata.Region
 	first := strings.Index(text, "aws eks")
 	if at := strings.Index(text, "export AWS_REGION="+region+" "); at < 0 || at > first {
 		t.Errorf("no command sets the region %s before the first one", region)
 	}
-	made, ready, target := strings.Index(text, "create-file-system"), strings.Index(text, "= available ]; do"), strings.Index(text, "create-mount-target")
+	made, ready, target := strings.Index(text, "create-file-system"), strings.Index(text,
+		"= available ]; do"), strings.Index(text, "create-mount-target")
 	if made < 0 || ready < made || target < ready {
 		t.Error("a mount target is made of a file system that is not available yet")
 	}
 }
 
 // acceleratorNode is what a node has of the group that the environment selects.
-func acceleratorNode(t *testing.T, c cluster, env environment) (name string, gpus int64, cpu, memory resource.Quantity) {
+func acceleratorNode(t *testing.T, c cluster, env environment) (name string, gpus int64, cpu,
+	memory resource.Quantity) {
 	t.Helper()
 	label := env.Spec.Accelerator.NodeSelector["eks.amazonaws.com/nodegroup"]
 	i := slices.IndexFunc(c.Groups, func(g group) bool { return g.Name == label })

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// definition is one of eksctl's, of which only those fields are here that overlays/eks/cluster.yaml uses. Everywhere but
-// in a document of IAM, eksctl refuses a field that its schema does not have.
+// definition is one of eksctl's, of which only those fields are here that overlays/eks/cluster.yaml uses. Everywhere
+// but in a document of IAM, eksctl refuses a field that its schema does not have.
 type definition struct {
 	required []string
 	fields   map[string]string // the type: string, integer, boolean, document, another definition, or a list of it
@@ -21,7 +21,8 @@ var definitions = map[string]definition{
 	"ClusterConfig": {
 		required: []string{"apiVersion", "kind", "metadata"},
 		fields: map[string]string{
-			"apiVersion": "string", "kind": "string", "metadata": "ClusterMeta", "addons": "[]Addon", "iam": "ClusterIAM",
+			"apiVersion": "string", "kind": "string", "metadata": "ClusterMeta", "addons": "[]Addon",
+			"iam":               "ClusterIAM",
 			"managedNodeGroups": "[]ManagedNodeGroup",
 		},
 		enums: map[string][]string{"apiVersion": {"eksctl.io/v1alpha5"}, "kind": {"ClusterConfig"}},
@@ -50,7 +51,8 @@ var definitions = map[string]definition{
 	"ManagedNodeGroup": {
 		required: []string{"name"},
 		fields: map[string]string{
-			"name": "string", "instanceType": "string", "minSize": "integer", "desiredCapacity": "integer", "maxSize": "integer",
+			"name": "string", "instanceType": "string", "minSize": "integer", "desiredCapacity": "integer",
+			"maxSize":           "integer",
 			"privateNetworking": "boolean", "volumeSize": "integer", "ssh": "NodeGroupSSH", "iam": "NodeGroupIAM",
 			"taints": "[]NodeGroupTaint",
 		},
@@ -63,11 +65,12 @@ var definitions = map[string]definition{
 	},
 }
 
-// nodePolicies are what eksctl gives the role of a managed group by itself, and leaves out as soon as the group names any
-// policy (makeManagedPolicies in pkg/cfn/builder/iam_helper.go). Without the first three a node never joins.
+// nodePolicies are what eksctl gives the role of a managed group by itself, and leaves out as soon as the group names
+// any policy (makeManagedPolicies in pkg/cfn/builder/iam_helper.go). Without the first three a node never joins.
 var nodePolicies = []string{
 	"arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy",
-	"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly", "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore",
+	"arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly",
+	"arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore",
 }
 
 // against says what of a value does not fit a type of the table.

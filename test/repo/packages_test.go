@@ -58,7 +58,8 @@ func TestPackages(t *testing.T) {
 				if !known {
 					t.Errorf("row %s of docs/design.md: add %q to banned in test/repo", p, ban)
 				} else if !slices.Contains(deniedTo(p), imports) {
-					t.Errorf("%s must never import %s, and no rule of depguard in .golangci.yml denies %s", p, ban, imports)
+					t.Errorf("%s must never import %s, and no rule of depguard in .golangci.yml denies %s", p, ban,
+						imports)
 				}
 			}
 		}

@@ -13,7 +13,8 @@ import (
 // sharedInRoot is where a process in a root folder sees the shared folder.
 const sharedInRoot = "/tmp/shared"
 
-// version is one of the torch versions, all from Debian. That of sid moves on: what it is today is in the test's output.
+// version is one of the torch versions, all from Debian. That of sid moves on: what it is today is in the test's
+// output.
 type version struct {
 	name  string
 	suite string // of its root folder; none is this machine
@@ -151,7 +152,8 @@ func (r *run) start(k kind) string {
 		if _, err := binary(); err != nil {
 			r.t.Fatal(err)
 		}
-		command = append([]string{r.version.folder() + "/tegen-rendezvous", "run", "--local-addr=127.0.0.1"}, r.options()...)
+		command = append([]string{r.version.folder() + "/tegen-rendezvous", "run", "--local-addr=127.0.0.1"},
+			r.options()...)
 		command = append(command, "--", python, "-u", train)
 	}
 	r.started++

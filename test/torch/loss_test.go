@@ -126,8 +126,8 @@ func said(t *testing.T, p *process, line string) {
 	t.Fatalf("%s has not said %q", p.name, line)
 }
 
-// TestEtcdLoss: what real torch does on a real etcd when nodes are lost, and when etcd is. It shows nothing of ours: it is
-// there to compare with where something above fails.
+// TestEtcdLoss: what real torch does on a real etcd when nodes are lost, and when etcd is. It shows nothing of ours: it
+// is there to compare with where something above fails.
 func TestEtcdLoss(t *testing.T) {
 	start(t)
 	if os.Getenv("TEGEN_TORCH_BASELINE") != "1" {
@@ -146,7 +146,8 @@ func TestEtcdLoss(t *testing.T) {
 	})
 }
 
-// losses kills rank 0 of three agents, and once it is replaced by its like, another: one of another kind, if there is one.
+// losses kills rank 0 of three agents, and once it is replaced by its like, another: one of another kind, if there is
+// one.
 func losses(r *run, kinds ...kind) {
 	r.t.Helper()
 	for _, k := range kinds {

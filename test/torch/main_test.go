@@ -94,7 +94,8 @@ var layOut = sync.OnceValue(func() error {
 	return nil
 })
 
-// binary builds tegen-rendezvous, without cgo: it runs in every root folder. TEGEN_RENDEZVOUS may name one that is ready.
+// binary builds tegen-rendezvous, without cgo: it runs in every root folder. TEGEN_RENDEZVOUS may name one that is
+// ready.
 var binary = sync.OnceValues(func() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestStoreOperations does the same to torch's own TCPStore and to ours with each torch's client, operation by operation.
+// TestStoreOperations does the same to torch's own TCPStore and to ours with each torch's client, operation by
+// operation.
 func TestStoreOperations(t *testing.T) {
 	start(t)
 	for _, v := range versions {
@@ -39,7 +40,8 @@ func (v version) operations(t *testing.T, where string) []string {
 	}
 	var lines []string
 	for line := range strings.Lines(string(text)) {
-		if op, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "op "); ok { // torch prints its own about those that fail
+		// torch prints its own about those that fail
+		if op, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "op "); ok {
 			lines = append(lines, op)
 		}
 	}

@@ -112,7 +112,8 @@ func (r *run) await(what string) []string {
 		}
 		for world, ranks := range worlds {
 			if names, ok := r.proven(ranks); ok {
-				r.t.Logf("%5.1f s  %s: the sum of %d, ranks %s, torch %s", time.Since(r.event).Seconds(), what, len(names),
+				r.t.Logf("%5.1f s  %s: the sum of %d, ranks %s, torch %s", time.Since(r.event).Seconds(), what,
+					len(names),
 					strings.Join(names, " "), ranks[0].Torch)
 				r.mark()
 				r.world = world

@@ -38,8 +38,8 @@ func newServer(t *testing.T, args ...string) *server {
 	return s
 }
 
-// gateways starts two servers without a store of their own on one etcd. Each tells its clients of both where a flag says,
-// or to stay where they came, as they do with a Service.
+// gateways starts two servers without a store of their own on one etcd. Each tells its clients of both where a flag
+// says, or to stay where they came, as they do with a Service.
 func gateways(t *testing.T, advertise bool) (both [2]*server) {
 	t.Helper()
 	endpoint := etcdV3(t)
@@ -48,7 +48,8 @@ func gateways(t *testing.T, advertise bool) (both [2]*server) {
 	}
 	for _, s := range both {
 		if advertise {
-			s.command = append(s.command, fmt.Sprintf("--advertise-client-urls=http://%s,http://%s", both[0].address, both[1].address))
+			s.command = append(s.command, fmt.Sprintf("--advertise-client-urls=http://%s,http://%s", both[0].address,
+				both[1].address))
 		}
 		s.start()
 	}
@@ -71,9 +72,9 @@ func etcdV3(t *testing.T) string {
 	return address
 }
 
-// forwarder stands for a Service in front of servers: it hands each connection to one of those that accept it. kube-proxy
-// does so once the lost pod is out of the EndpointSlice; until then it would send some to the dead one, and a client dials
-// again.
+// forwarder stands for a Service in front of servers: it hands each connection to one of those that accept it.
+// kube-proxy does so once the lost pod is out of the EndpointSlice; until then it would send some to the dead one, and
+// a client dials again.
 func forwarder(t *testing.T, servers ...*server) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -63,8 +63,8 @@ func (s *store) fetchOne(ctx context.Context, d definition) error {
 	return os.WriteFile(s.cached(d), text, 0o644)
 }
 
-// fromModule reads module@version/path. The go command handles proxies, sums and its cache; run outside of the checkout,
-// it makes no requirement of it.
+// fromModule reads module@version/path. The go command handles proxies, sums and its cache; run outside of the
+// checkout, it makes no requirement of it.
 func (s *store) fromModule(ctx context.Context, source string) ([]byte, error) {
 	module, rest, _ := strings.Cut(source, "@")
 	version, path, _ := strings.Cut(rest, "/")

@@ -145,5 +145,6 @@ const OlderDLRover = "dlrover_manifests-bundle_elastic.iml.github.io_elasticjobs
 
 // SetAside are definitions, by the names of their files, that evaluate no manifest, each with its reason.
 var SetAside = map[string]string{
-	OlderDLRover: "An older one of the same version, which loses suspension and the annotations of pods: docs/targets.md says which to install, and TestOlderDLRover what this one does.",
+	OlderDLRover: "An older one of the same version, which loses suspension and the annotations of pods: " +
+		"docs/targets.md says which to install, and TestOlderDLRover what this one does.",
 }

@@ -135,7 +135,8 @@ func TestFetchFromModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"GOPROXY": "file://" + filepath.ToSlash(proxy), "GONOSUMDB": "*", "GOMODCACHE": t.TempDir(), "GOFLAGS": "-modcacherw",
+		"GOPROXY": "file://" + filepath.ToSlash(proxy), "GONOSUMDB": "*", "GOMODCACHE": t.TempDir(),
+		"GOFLAGS": "-modcacherw",
 	} {
 		t.Setenv(name, value)
 	}
@@ -147,7 +148,8 @@ func TestFetchFromModule(t *testing.T) {
 		t.Errorf("got %v, %v", files, err)
 	}
 	s = stored(t, "acme.example/none@{version}/crds", digestA)
-	if err := s.fetch(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "acme.example/none@v1.2.3") {
+	if err := s.fetch(t.Context(), io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "acme.example/none@v1.2.3") {
 		t.Errorf("a module that is not there: %v", err)
 	}
 }

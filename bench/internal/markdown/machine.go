@@ -10,7 +10,8 @@ import (
 
 // Machine says what the figures were measured on, and beside how much else: see Load.
 func Machine(loadBefore, loadAfter string) string {
-	return fmt.Sprintf("%s, %d cores, load %s before and %s after.", runtime.Version(), runtime.NumCPU(), loadBefore, loadAfter)
+	return fmt.Sprintf("%s, %d cores, load %s before and %s after.", runtime.Version(), runtime.NumCPU(), loadBefore,
+		loadAfter)
 }
 
 // Load is the machine's load average over one minute.

@@ -27,7 +27,8 @@ type Text struct {
 	until []string // the words that end the here-documents of this line
 }
 
-// Scan cuts a text into words. It is not ok where the text is not understood, such as one with a quote that nobody closes.
+// Scan cuts a text into words. It is not ok where the text is not understood, such as one with a quote that nobody
+// closes.
 func Scan(text string) (s *Text, ok bool) {
 	s = &Text{text: text}
 	for s.at < len(text) {

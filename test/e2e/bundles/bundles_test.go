@@ -44,13 +44,16 @@ const (
 // the strictest standard that admits them. A row whose pods would be admitted
 // by a stricter one fails.
 var unrestricted = map[string]struct{ standard, reason string }{
-	"bytescheduler-host-network": {privileged, "Its author asks for the node's network, which is for the hardware that no pod network reaches."},
-	"resources-none":             {baseline, "Its author wants the image's own user, and no security context where nothing restricts the namespace."},
+	"bytescheduler-host-network": {privileged, "Its author asks for the node's network, " +
+		"which is for the hardware that no pod network reaches."},
+	"resources-none": {baseline, "Its author wants the image's own user, and no security context where " +
+		"nothing restricts the namespace."},
 }
 
 // unserved are API versions that this control plane does not have.
 var unserved = map[schema.GroupVersion]string{
-	{Group: "scheduling.k8s.io", Version: "v1beta1"}: "Kubernetes 1.37 has it; the newest control plane that can be built here is of 1.36.",
+	{Group: "scheduling.k8s.io", Version: "v1beta1"}: "Kubernetes 1.37 has it; the newest control plane that can be " +
+		"built here is of 1.36.",
 }
 
 // writtenTwice are kinds of which the server of this release writes an object
@@ -69,7 +72,8 @@ var options = cluster.Options{
 	APIs:        []string{"scheduling.k8s.io/v1alpha2"},
 	Args: map[string][]string{"kube-controller-manager": {"--controllers=" + strings.Join([]string{
 		"serviceaccount-controller", "namespace-controller",
-		"persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller", "podgroup-protection-controller",
+		"persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller",
+		"podgroup-protection-controller",
 	}, ",")}},
 }
 
@@ -163,7 +167,8 @@ type counts struct {
 }
 
 func (c *counts) String() string {
-	return fmt.Sprintf("%d objects of %d bundles (%d cases) were accepted, %d of them custom resources, and applied again without a change; "+
+	return fmt.Sprintf("%d objects of %d bundles (%d cases) were accepted, %d of them custom resources, "+
+		"and applied again without a change; "+
 		"%d pods were admitted, %d of them not by the restricted standard",
 		c.objects, c.bundles, len(c.cases), c.custom, c.pods, c.unrestricted)
 }
@@ -173,7 +178,8 @@ func (s *server) unapplied() string {
 	var b strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(s.skipped)) {
 		objects := s.skipped[reason]
-		fmt.Fprintf(&b, "; %d were not applied (%s): %s", len(objects), strings.TrimSuffix(reason, "."), strings.Join(objects, ", "))
+		fmt.Fprintf(&b, "; %d were not applied (%s): %s", len(objects), strings.TrimSuffix(reason, "."),
+			strings.Join(objects, ", "))
 	}
 	return b.String()
 }

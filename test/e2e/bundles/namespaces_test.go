@@ -35,8 +35,10 @@ func strictNamespace(standard string) string { return "enforces-" + standard }
 func (s *server) expect(ctx context.Context, all []*bundle) error {
 	priorities, runtimes := classes(all)
 	for name, policy := range priorities {
-		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 1000, PreemptionPolicy: policy}
-		if _, err := s.Client().SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Value: 1000, PreemptionPolicy: policy}
+		if _, err := s.Client().SchedulingV1().PriorityClasses().Create(ctx, class,
+			metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("making PriorityClass %s: %w", name, err)
 		}
 	}
@@ -67,7 +69,8 @@ func classes(all []*bundle) (priorities map[string]*corev1.PreemptionPolicy, run
 			for _, name := range o.Expects("PriorityClass") {
 				policy := priorities[name]
 				for _, p := range templates(o) {
-					if own := corev1.PreemptionPolicy(p.field("preemptionPolicy")); own != "" && p.field("priorityClassName") == name {
+					if own := corev1.PreemptionPolicy(p.field("preemptionPolicy")); own != "" &&
+						p.field("priorityClassName") == name {
 						policy = &own
 					}
 				}
@@ -101,7 +104,8 @@ func (s *server) prepare(ctx context.Context, b *bundle) error {
 func (s *server) makeAccounts(ctx context.Context, b *bundle, namespace string) error {
 	for _, name := range b.accounts(namespace) {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := s.Client().CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+		if _, err := s.Client().CoreV1().ServiceAccounts(namespace).Create(ctx, account,
+			metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("making ServiceAccount %s/%s: %w", namespace, name, err)
 		}
 	}
@@ -112,7 +116,8 @@ func (s *server) deleteAccounts(ctx context.Context, b *bundle) error {
 	var errs []error
 	for _, namespace := range b.namespaces() {
 		for _, name := range b.accounts(namespace) {
-			if err := s.Client().CoreV1().ServiceAccounts(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			if err := s.Client().CoreV1().ServiceAccounts(namespace).Delete(ctx, name,
+				metav1.DeleteOptions{}); err != nil {
 				errs = append(errs, fmt.Errorf("deleting ServiceAccount %s/%s: %w", namespace, name, err))
 			}
 		}
@@ -122,7 +127,8 @@ func (s *server) deleteAccounts(ctx context.Context, b *bundle) error {
 
 // enforce makes a namespace or labels the one that is there.
 func (s *server) enforce(ctx context.Context, name, standard string) error {
-	_, err := s.Client().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := s.Client().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making namespace %s: %w", name, err)
 	}
@@ -136,7 +142,8 @@ func (s *server) enforce(ctx context.Context, name, standard string) error {
 // watchOver makes a namespace that a bundle brought along, and that enforces
 // what the bundle says, warn and audit by the bundle's standard, and makes what
 // the bundle expects there.
-func (s *server) watchOver(ctx context.Context, is *unstructured.Unstructured, b *bundle) (*unstructured.Unstructured, error) {
+func (s *server) watchOver(ctx context.Context, is *unstructured.Unstructured, b *bundle) (*unstructured.Unstructured,
+	error) {
 	name := is.GetName()
 	is, err := s.label(ctx, name, cmp.Or(is.GetLabels()[enforceLabel], b.standard()), b.standard())
 	if err != nil {
@@ -187,7 +194,8 @@ func (s *server) awaitEnforcement(ctx context.Context, namespace, standard strin
 			}
 			_, err = s.try(ctx, namespace, map[string]any{"spec": spec})
 			if err != nil && !violates(err) {
-				return fmt.Errorf("waiting for namespace %s to enforce the standard %s (by standard, whether it refused a pod that violates it: %v): %w",
+				return fmt.Errorf("waiting for namespace %s to enforce the standard %s (by standard, "+
+					"whether it refused a pod that violates it: %v): %w",
 					namespace, standard, refused, err)
 			}
 			refused[violated] = err != nil

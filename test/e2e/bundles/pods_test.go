@@ -60,7 +60,8 @@ func (s *server) mustRefuse(t *testing.T, b *bundle, all []template) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
-	t.Errorf("%s: the standard %s admits every pod: the row of %s in unrestricted is stale", b.file, stricter, b.testCase)
+	t.Errorf("%s: the standard %s admits every pod: the row of %s in unrestricted is stale", b.file, stricter,
+		b.testCase)
 }
 
 // violates says whether a pod was refused for the sake of a Pod Security Standard.
@@ -90,7 +91,8 @@ func (p template) claims() []any {
 
 // try asks the server whether it would take a pod of a template, and returns
 // what it warns of. The pod has a name that the server makes.
-func (s *server) try(ctx context.Context, namespace string, template map[string]any, volumes ...any) (warnings []string, err error) {
+func (s *server) try(ctx context.Context, namespace string, template map[string]any, volumes ...any) (warnings []string,
+	err error) {
 	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 	maps.Copy(pod.Object, runtime.DeepCopyJSON(template))
 	pod.SetKind("Pod")

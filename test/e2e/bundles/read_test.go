@@ -125,7 +125,8 @@ func templates(o *object) []template {
 }
 
 func TestNamespaces(t *testing.T) {
-	all, err := objects.Read("x.yaml", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\nkind: ConfigMap\nmetadata: {name: b, namespace: a}\n"))
+	all, err := objects.Read("x.yaml", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\nkind: "+
+		"ConfigMap\nmetadata: {name: b, namespace: a}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +141,11 @@ func TestTemplates(t *testing.T) {
 	for _, row := range []struct{ kind, spec, want string }{
 		{"Pod", "spec: {containers: [{name: c}], initContainers: [{name: i}]}", ""},
 		{"Job", "spec: {template: " + pod + "}", "spec.template"},
-		{"JobSet", "spec: {replicatedJobs: [{template: {spec: {template: " + pod + "}}}, {template: {spec: {template: " + pod + "}}}]}", "spec.replicatedJobs[0].template.spec.template spec.replicatedJobs[1].template.spec.template"},
-		{"MPIJob", "spec: {mpiReplicaSpecs: {Worker: {template: " + pod + "}, Launcher: {template: " + pod + "}}}", "spec.mpiReplicaSpecs.Launcher.template spec.mpiReplicaSpecs.Worker.template"},
+		{"JobSet", "spec: {replicatedJobs: [{template: {spec: {template: " + pod +
+			"}}}, {template: {spec: {template: " + pod + "}}}]}", "spec.replicatedJobs[0].template.spec.template " +
+			"spec.replicatedJobs[1].template.spec.template"},
+		{"MPIJob", "spec: {mpiReplicaSpecs: {Worker: {template: " + pod + "}, Launcher: {template: " + pod + "}}}",
+			"spec.mpiReplicaSpecs.Launcher.template spec.mpiReplicaSpecs.Worker.template"},
 		{"PodGroup", "spec: {minMember: 1}", "none"},
 	} {
 		all, err := objects.Read("x.yaml", []byte("kind: "+row.kind+"\nmetadata: {name: a}\n"+row.spec+"\n"))

@@ -200,7 +200,8 @@ func (s *server) applyAgain(ctx context.Context, before existing) error {
 	rewritten := again.GetResourceVersion() != before.is.GetResourceVersion()
 	kind := before.GroupVersionKind().GroupKind()
 	if expected := slices.Contains(writtenTwice, kind); rewritten != expected {
-		return fmt.Errorf("written once more: %t, want %t (-before +after):\n%s", rewritten, expected, cmp.Diff(before.is.Object, again.Object))
+		return fmt.Errorf("written once more: %t, want %t (-before +after):\n%s", rewritten, expected,
+			cmp.Diff(before.is.Object, again.Object))
 	} else if !expected {
 		return nil
 	}
@@ -212,7 +213,8 @@ func (s *server) applyAgain(ctx context.Context, before existing) error {
 		return fmt.Errorf("a third time: %w", err)
 	}
 	if third.GetResourceVersion() != again.GetResourceVersion() {
-		return fmt.Errorf("a third time: it is written again (-before +after):\n%s", cmp.Diff(again.Object, third.Object))
+		return fmt.Errorf("a third time: it is written again (-before +after):\n%s",
+			cmp.Diff(again.Object, third.Object))
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 
 const (
 	root = "../../.."
-	// atOnce is how many fixtures are in the cluster at a time. Most of a test's time is waiting for controllers, so this
-	// is more than the machine has cores.
+	// atOnce is how many fixtures are in the cluster at a time. Most of a test's time is waiting for controllers, so
+	// this is more than the machine has cores.
 	atOnce = 8
 )
 
@@ -118,9 +118,10 @@ func newWorld(t *testing.T, fixtures []*fixture) *world {
 		// Another configuration of it is started below.
 		NoScheduler: true,
 		Args: map[string][]string{"kube-controller-manager": {
-			// Each of these writes an object, or its status, for every pod that comes, is ready or goes, and nothing here looks at
-			// it: a fourth of all writes. DNS reads EndpointSlices, whose controller is another.
-			"--controllers=*,-ttl-controller,-endpoints-controller,-endpointslice-mirroring-controller,-disruption-controller",
+			// Each of these writes an object, or its status, for every pod that comes, is ready or goes, and nothing
+			// here looks at it: a fourth of all writes. DNS reads EndpointSlices, whose controller is another.
+			"--controllers=*,-ttl-controller,-endpoints-controller," +
+				"-endpointslice-mirroring-controller,-disruption-controller",
 			"--endpointslice-updates-batch-period=200ms", // one write for pods that come together
 		}},
 	})

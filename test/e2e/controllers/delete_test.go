@@ -28,7 +28,8 @@ func deletions(t *testing.T) (all []deletion) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^kubectl delete ([a-z,.]+) (?:-n training )?-l (\S+)`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^kubectl delete ([a-z,.]+) (?:-n training )?-l (\S+)`).
+		FindAllStringSubmatch(string(text), -1) {
 		all = append(all, deletion{strings.Split(m[1], ","), m[2]})
 	}
 	if len(all) == 0 {
@@ -37,8 +38,8 @@ func deletions(t *testing.T) (all []deletion) {
 	return all
 }
 
-// remove deletes the bundle's jobs as the README says, and says how many objects it deleted. It waits for what goes last,
-// and for what is in no namespace; checkNothingLeft sees the rest.
+// remove deletes the bundle's jobs as the README says, and says how many objects it deleted. It waits for what goes
+// last, and for what is in no namespace; checkNothingLeft sees the rest.
 func (w *world) remove(t *testing.T, b *bundle) (deleted int) {
 	t.Helper()
 	for _, j := range b.jobs {
@@ -80,7 +81,8 @@ func (w *world) checkNothingLeft(t *testing.T, c *counts) {
 		found := map[string][]string{}
 		kinds = 0
 		for gvk, r := range w.resources {
-			if !r.Namespaced || r.Kind == "Event" || r.Version != w.versions[gvk.GroupKind()] || !slices.Contains(r.Verbs, "list") {
+			if !r.Namespaced || r.Kind == "Event" || r.Version != w.versions[gvk.GroupKind()] ||
+				!slices.Contains(r.Verbs, "list") {
 				continue
 			}
 			kinds++
@@ -125,7 +127,8 @@ func (w *world) deleteAll(t *testing.T, kind, namespace, selector string) (delet
 	t.Helper()
 	of := &unstructured.Unstructured{}
 	for gvk := range w.resources {
-		if strings.EqualFold(gvk.Kind, kind) && w.versions[gvk.GroupKind()] == gvk.Version && scheme.Scheme.IsGroupRegistered(gvk.Group) {
+		if strings.EqualFold(gvk.Kind, kind) && w.versions[gvk.GroupKind()] == gvk.Version &&
+			scheme.Scheme.IsGroupRegistered(gvk.Group) {
 			of.SetGroupVersionKind(gvk)
 		}
 	}
@@ -133,7 +136,8 @@ func (w *world) deleteAll(t *testing.T, kind, namespace, selector string) (delet
 		t.Fatalf("the cluster has no %s", kind)
 	}
 	for _, obj := range w.list(t, of.GetAPIVersion(), of.GetKind(), namespace, selector) {
-		err := w.on(obj).Delete(t.Context(), obj.GetName(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
+		err := w.on(obj).Delete(t.Context(), obj.GetName(),
+			metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatalf("deleting %s %s: %v", kind, obj.GetName(), err)
 		}

@@ -29,7 +29,8 @@ type zone struct {
 
 func (w *world) zone(t *testing.T, b *bundle) (*zone, error) {
 	z := &zone{map[string][]string{}, map[string][]string{}, map[string][]plan.Port{}, 0}
-	services, err := w.c.Client().CoreV1().Services(b.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=tegen"})
+	services, err := w.c.Client().CoreV1().Services(b.namespace).List(t.Context(),
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=tegen"})
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,8 @@ func (w *world) checkUnready(t *testing.T, b *bundle, pods []member, c *counts) 
 	const patch = `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`
 	named := slices.DeleteFunc(slices.Clone(pods), func(m member) bool { return m.want.Address == "" })
 	for _, m := range named {
-		_, err := w.c.Client().CoreV1().Pods(m.Namespace).Patch(t.Context(), m.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		_, err := w.c.Client().CoreV1().Pods(m.Namespace).Patch(t.Context(), m.Name, types.StrategicMergePatchType,
+			[]byte(patch), metav1.PatchOptions{}, "status")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,15 +22,25 @@ var fits = []struct {
 	spec   string // of the job, after image and command
 	placed int    // how many pods find a place
 }{
-	{"exactly", cluster.NodeOptions{Count: 2, GPUs: 4}, false, "workers: {replicas: 4}, resources: {gpu: 2, cpu: 1, memory: 4Gi}", 4},
-	{"gpus-left-over", cluster.NodeOptions{Count: 2, GPUs: 3}, false, "workers: {replicas: 3}, resources: {gpu: 2, cpu: 1, memory: 4Gi}", 2},
-	{"minimum-only", cluster.NodeOptions{Count: 1, GPUs: 3}, false, "workers: {min: 2, max: 4}, resources: {gpu: 1, cpu: 1, memory: 4Gi}", 3},
-	{"cpu", cluster.NodeOptions{Count: 2, GPUs: 8, CPU: "9"}, false, "workers: {replicas: 4}, resources: {gpu: 1, cpu: 5, memory: 4Gi}", 2},
-	{"memory", cluster.NodeOptions{Count: 2, GPUs: 8, Memory: "100Gi"}, false, "workers: {replicas: 4}, resources: {gpu: 1, memory: 50Gi, cpu: 1}", 4},
-	{"pods", cluster.NodeOptions{Count: 2, GPUs: 8, Pods: 1}, false, "workers: {replicas: 3}, resources: {gpu: 1, cpu: 1, memory: 4Gi}", 2},
-	{"cordoned", cluster.NodeOptions{Count: 2, GPUs: 1}, true, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, memory: 4Gi}", 1},
-	{"tainted", cluster.NodeOptions{Count: 2, GPUs: 1, Taints: []corev1.Taint{{Key: "team", Value: "other", Effect: corev1.TaintEffectNoSchedule}}}, false, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, memory: 4Gi}", 0},
-	{"host-ports", cluster.NodeOptions{Count: 2, GPUs: 8}, false, "workers: {replicas: 3}, resources: {gpu: 1, cpu: 1, memory: 4Gi}, network: {host: true}", 2},
+	{"exactly", cluster.NodeOptions{Count: 2, GPUs: 4}, false, "workers: {replicas: 4}, resources: {gpu: 2, cpu: 1, " +
+		"memory: 4Gi}", 4},
+	{"gpus-left-over", cluster.NodeOptions{Count: 2, GPUs: 3}, false, "workers: {replicas: 3}, resources: {gpu: 2, " +
+		"cpu: 1, memory: 4Gi}", 2},
+	{"minimum-only", cluster.NodeOptions{Count: 1, GPUs: 3}, false, "workers: {min: 2, max: 4}, resources: {gpu: 1, " +
+		"cpu: 1, memory: 4Gi}", 3},
+	{"cpu", cluster.NodeOptions{Count: 2, GPUs: 8, CPU: "9"}, false, "workers: {replicas: 4}, resources: {gpu: 1, " +
+		"cpu: 5, memory: 4Gi}", 2},
+	{"memory", cluster.NodeOptions{Count: 2, GPUs: 8, Memory: "100Gi"}, false, "workers: {replicas: 4}, resources: " +
+		"{gpu: 1, memory: 50Gi, cpu: 1}", 4},
+	{"pods", cluster.NodeOptions{Count: 2, GPUs: 8, Pods: 1}, false, "workers: {replicas: 3}, resources: {gpu: 1, " +
+		"cpu: 1, memory: 4Gi}", 2},
+	{"cordoned", cluster.NodeOptions{Count: 2, GPUs: 1}, true, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, " +
+		"memory: 4Gi}", 1},
+	{"tainted", cluster.NodeOptions{Count: 2, GPUs: 1, Taints: []corev1.Taint{{Key: "team", Value: "other",
+		Effect: corev1.TaintEffectNoSchedule}}}, false, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, " +
+		"memory: 4Gi}", 0},
+	{"host-ports", cluster.NodeOptions{Count: 2, GPUs: 8}, false, "workers: {replicas: 3}, resources: {gpu: 1, " +
+		"cpu: 1, memory: 4Gi}, network: {host: true}", 2},
 }
 
 // inSchedulersWords are a plan's reasons as the scheduler's events have them.
@@ -53,12 +63,16 @@ func (w *world) testFit(t *testing.T) {
 			}
 			if tt.cordon {
 				patch := []byte(`{"spec":{"unschedulable":true}}`)
-				if _, err := w.c.Client().CoreV1().Nodes().Patch(t.Context(), names[len(names)-1], types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				if _, err := w.c.Client().CoreV1().Nodes().Patch(t.Context(), names[len(names)-1], types.MergePatchType,
+					patch, metav1.PatchOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			f := &fixture{name: "fit-" + tt.name, text: []byte(`{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, metadata: {name: ` + tt.name +
-				`}, spec: {image: 'x:1', command: [x], placement: {nodeSelector: {fit: ` + tt.name + `}}, ` + tt.spec + `}}`)}
+			f := &fixture{name: "fit-" + tt.name,
+				text: []byte(`{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, metadata: {name: ` + tt.name +
+					`}, spec: {image: 'x:1', command: [x], placement: {nodeSelector: {fit: ` + tt.name + `}}, ` +
+					tt.spec +
+					`}}`)}
 			b := must(f.render("base", f.name))(t)
 			w.enter(t, b)
 			w.checkFit(t, b, tt.placed, &c)
@@ -76,7 +90,8 @@ func (w *world) checkFit(t *testing.T, b *bundle, placed int, c *counts) {
 	}
 	before, set := fitOf(inventory(t, nodes))
 	if int(set.Placed) != placed || before.Fits != (set.Placed >= set.Required) {
-		t.Errorf("the plan has a place for %d and fits %t, want %d of %d required", set.Placed, before.Fits, placed, set.Required)
+		t.Errorf("the plan has a place for %d and fits %t, want %d of %d required", set.Placed, before.Fits, placed,
+			set.Required)
 	}
 	w.apply(t, b.objects)
 	var refused string
@@ -100,18 +115,21 @@ func (w *world) checkFit(t *testing.T, b *bundle, placed int, c *counts) {
 	for _, missing := range before.Missing {
 		for _, r := range missing.Reasons {
 			want := fmt.Sprintf("%d %s", r.Nodes, inSchedulersWords.Replace(r.Reason))
-			if strings.HasPrefix(r.Reason, "taint ") { // the scheduler looks at taints first, and so counts nodes of other pools
+			// The scheduler looks at taints first, and so counts nodes of other pools.
+			if strings.HasPrefix(r.Reason, "taint ") {
 				_, want, _ = strings.Cut(want, " ")
 			}
 			if !strings.Contains(refused, want) {
-				t.Errorf("the plan says %d nodes: %s; the scheduler does not say %q: %s", r.Nodes, r.Reason, want, refused)
+				t.Errorf("the plan says %d nodes: %s; the scheduler does not say %q: %s", r.Nodes, r.Reason, want,
+					refused)
 			}
 			c.count("reasons", 1)
 		}
 	}
 	after, now := fitOf(inventory(t, nodes, w.list(t, "v1", "Pod", b.namespace, "")))
 	if int(now.Running) != placed || now.Placed != 0 || after.Fits != before.Fits {
-		t.Errorf("with the pods that run, the plan has %+v and fits %t, as %d run and it was %t before", now, after.Fits, placed, before.Fits)
+		t.Errorf("with the pods that run, the plan has %+v and fits %t, as %d run and it was %t before",
+			now, after.Fits, placed, before.Fits)
 	}
 	c.count("jobs", 1)
 	c.count("pods placed", placed)

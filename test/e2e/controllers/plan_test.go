@@ -191,7 +191,8 @@ func (w *world) finishHelpers(t *testing.T, pods []member) (n int) {
 	for _, m := range pods {
 		if m.set.Finishes {
 			n++
-			if _, err := w.c.Client().CoreV1().Pods(m.Namespace).Patch(t.Context(), m.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			if _, err := w.c.Client().CoreV1().Pods(m.Namespace).Patch(t.Context(), m.Name, types.MergePatchType,
+				[]byte(patch), metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -230,7 +231,8 @@ func (w *world) checkFitsRunning(t *testing.T, b *bundle, pods []member, c *coun
 	for _, j := range b.jobs {
 		for _, s := range j.Fit.PodSets {
 			if s.Running != s.Replicas || s.Placed != 0 {
-				t.Errorf("%s: the plan finds %d of %d pods of %s running, and a new place for %d", j.Name, s.Running, s.Replicas, s.Role, s.Placed)
+				t.Errorf("%s: the plan finds %d of %d pods of %s running, and a new place for %d", j.Name, s.Running,
+					s.Replicas, s.Role, s.Placed)
 			}
 		}
 		for _, n := range j.Fit.Nodes {

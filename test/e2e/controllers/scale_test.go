@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// testScale starts a fixture with its minimum of workers, renders it with its maximum, and with the minimum again. Every
-// time it changes nothing but what that is about, and pods that stay are not replaced.
+// testScale starts a fixture with its minimum of workers, renders it with its maximum, and with the minimum again.
+// Every time it changes nothing but what that is about, and pods that stay are not replaced.
 func (w *world) testScale(t *testing.T, f *fixture) *counts {
 	c := &counts{}
 	workers := f.bundles["base"].schema[0].Spec.Workers
@@ -84,8 +84,8 @@ func (w *world) scale(t *testing.T, from, to *bundle, pods []member, c *counts) 
 	return after
 }
 
-// mayChange are the changes that another number of workers is: of a Job, how many pods it has; of bare pods, pods with a
-// Service each.
+// mayChange are the changes that another number of workers is: of a Job, how many pods it has; of bare pods, pods with
+// a Service each.
 func mayChange(from, to *bundle) []string {
 	changes := []string{}
 	if from.jobs[0].Target == "job" {

@@ -142,9 +142,11 @@ func (w *world) resume(t *testing.T, b *bundle) int {
 		kind, name, _ := strings.Cut(name, "/")
 		var err error
 		if kind == "Pod" {
-			_, err = w.c.Client().CoreV1().Pods(b.namespace).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
+			_, err = w.c.Client().CoreV1().Pods(b.namespace).Patch(t.Context(), name, types.MergePatchType,
+				[]byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
 		} else {
-			_, err = w.c.Client().BatchV1().Jobs(b.namespace).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
+			_, err = w.c.Client().BatchV1().Jobs(b.namespace).Patch(t.Context(), name, types.MergePatchType,
+				[]byte(`{"spec":{"suspend":false}}`), metav1.PatchOptions{})
 		}
 		if err != nil {
 			t.Fatalf("starting %s/%s: %v", kind, name, err)

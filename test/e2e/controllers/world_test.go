@@ -167,7 +167,8 @@ func (w *world) enter(t *testing.T, b *bundle) {
 	w.mu.Lock()
 	w.outlive[b.namespace] = stays
 	w.mu.Unlock()
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "count"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1M")}}}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "count"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1M")}}}
 	for name := range total(b.jobs, peak) {
 		if b.counted(name) {
 			quota.Spec.Hard[quotaName(name)] = resource.MustParse("1E")
@@ -180,7 +181,8 @@ func (w *world) enter(t *testing.T, b *bundle) {
 		if _, err := client.CoreV1().ServiceAccounts(b.namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {
 			return err
 		}
-		if _, err := client.CoreV1().ConfigMaps(b.namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{}); err != nil {
+		if _, err := client.CoreV1().ConfigMaps(b.namespace).Get(ctx, "kube-root-ca.crt",
+			metav1.GetOptions{}); err != nil {
 			return err
 		}
 		quota, err := client.CoreV1().ResourceQuotas(b.namespace).Get(ctx, "count", metav1.GetOptions{})
@@ -202,7 +204,8 @@ func (w *world) provide(t *testing.T, b *bundle, expected string) bool {
 		content["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(2379)}}}
 	case "PersistentVolumeClaim":
 		content["spec"] = map[string]any{
-			"accessModes": []any{"ReadWriteMany"}, "storageClassName": "", "resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}},
+			"accessModes": []any{"ReadWriteMany"}, "storageClassName": "",
+			"resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}},
 		}
 	case "PriorityClass":
 		version, content["value"] = "scheduling.k8s.io/v1", int64(0) // nothing is preempted
@@ -246,7 +249,8 @@ func (w *world) runScheduler(t *testing.T, fixtures []*fixture) {
 			}
 		}
 	}
-	config := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n" +
+	config := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: " +
+		"{leaderElect: false}\n" +
 		"podMaxBackoffSeconds: 2\n" + // what waits for a claim does so for moments
 		fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}\nprofiles:\n", w.c.Kubeconfig())
 	for name := range names {
@@ -261,7 +265,8 @@ func (w *world) runScheduler(t *testing.T, fixtures []*fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.c.Run(ctx, "profiles", program, "--config="+file, "--secure-port=0", "--feature-gates=GenericWorkload=true,GangScheduling=true")
+	_, err = w.c.Run(ctx, "profiles", program, "--config="+file, "--secure-port=0",
+		"--feature-gates=GenericWorkload=true,GangScheduling=true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +284,8 @@ func (w *world) bindClaims(t *testing.T) {
 				continue
 			}
 			for _, claim := range claims.Items {
-				if claim.Status.Phase == corev1.ClaimPending && claim.Spec.VolumeName == "" && !made[string(claim.UID)] {
+				if claim.Status.Phase == corev1.ClaimPending && claim.Spec.VolumeName == "" &&
+					!made[string(claim.UID)] {
 					made[string(claim.UID)] = w.makeVolume(ctx, &claim) == nil
 				}
 			}
@@ -298,8 +304,10 @@ func (w *world) makeVolume(ctx context.Context, claim *corev1.PersistentVolumeCl
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes, StorageClassName: class,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
-			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
+			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1",
+				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
 		},
 	}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

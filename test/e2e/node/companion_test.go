@@ -18,11 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// looked is by when every agent has seen the store again: each watches it, and asks anew a second after it did not answer.
+// looked is by when every agent has seen the store again: each watches it, and asks anew a second after it did not
+// answer.
 const looked = 6 * time.Second
 
-// TestCompanionEtcd is scenario 2 on the companion's etcd API: agents that meet in its etcd, which has a volume. Workers
-// are replaced, and between them the companion, which nobody who trains may notice.
+// TestCompanionEtcd is scenario 2 on the companion's etcd API: agents that meet in its etcd, which has a volume.
+// Workers are replaced, and between them the companion, which nobody who trains may notice.
 func TestCompanionEtcd(t *testing.T) {
 	w := begin(t)
 	downloads := w.serve(t, "http://data.acme.example/digits.tar.gz", tarball(t, "digits/0.png"))
@@ -86,7 +87,8 @@ func (j *job) checkApplied() {
 func (j *job) listed() []string {
 	j.t.Helper()
 	return strings.Split(strings.TrimSpace(j.kubectl(j.t, "get", "-f", j.file, "--ignore-not-found",
-		`-o=jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}`)), "\n")
+		`-o=jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}`)),
+		"\n")
 }
 
 // checkKept holds that objects that were there before the manifest was applied are as they were.
@@ -101,23 +103,24 @@ func (j *job) checkKept(before []string) {
 	}
 }
 
-// fetchAgain has a Job that was complete run once more, as it does where it was deleted or its time to live is over, and
-// waits until it has found the dataset.
+// fetchAgain has a Job that was complete run once more, as it does where it was deleted or its time to live is over,
+// and waits until it has found the dataset.
 func (j *job) fetchAgain(name string) {
 	j.t.Helper()
 	j.kubectl(j.t, "delete", "job", name, "-n", j.namespace)
 	j.apply()
 	j.awaitComplete(name, patience)
 	eventually(j.t, "Job "+name+" to find the dataset", patience, func() error {
-		if !slices.ContainsFunc(j.printed("", ""), func(l line) bool { return strings.HasPrefix(l.text, "present already: ") }) {
+		if !slices.ContainsFunc(j.printed("", ""),
+			func(l line) bool { return strings.HasPrefix(l.text, "present already: ") }) {
 			return errors.New("it has not said so")
 		}
 		return nil
 	})
 }
 
-// replaceWorker deletes the pod of a rank, and waits until another trains in its place, from the checkpoint. The pods of
-// the other ranks stay.
+// replaceWorker deletes the pod of a rank, and waits until another trains in its place, from the checkpoint. The pods
+// of the other ranks stay.
 func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
 	j.t.Helper()
 	j.awaitProgress(g)
@@ -183,7 +186,8 @@ func (j *job) killUnnoticed(g generation) {
 			j.t.Fatalf("%s was interrupted when the companion was: %s at %v", e.Pod, e.Event, e.at())
 		}
 	}
-	j.took("companion killed under a world that trains on: longest time between two steps", time.Time{}, time.Time{}.Add(longestPause(j.all(), killed, stepped)))
+	j.took("companion killed under a world that trains on: longest time between two steps", time.Time{},
+		time.Time{}.Add(longestPause(j.all(), killed, stepped)))
 }
 
 // longestPause is the longest time between two steps of rank 0 that ended in a span of time.
@@ -274,7 +278,8 @@ func tarball(t *testing.T, file string) []byte {
 	compressed := gzip.NewWriter(&archive)
 	w := tar.NewWriter(compressed)
 	content := []byte("a picture")
-	if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o644, Size: int64(len(content)), ModTime: time.Unix(0, 0)}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o644, Size: int64(len(content)),
+		ModTime: time.Unix(0, 0)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Write(content); err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// downloads answers for hosts of the world on the one port 80 that all scenarios share, from the first file to the end of
-// the run: the pods of one scenario may ask while another ends.
+// downloads answers for hosts of the world on the one port 80 that all scenarios share, from the first file to the end
+// of the run: the pods of one scenario may ask while another ends.
 type downloads struct {
 	start sync.Once
 	err   error

@@ -23,7 +23,8 @@ func deletions(t *testing.T, name, namespace string) (all [][]string) {
 		t.Fatal(err)
 	}
 	names := strings.NewReplacer("=resnet", "="+name, "=training", "="+namespace, " training ", " "+namespace+" ")
-	for _, m := range regexp.MustCompile(`(?m)^kubectl (delete [^#\n]+ -l \S+)`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^kubectl (delete [^#\n]+ -l \S+)`).FindAllStringSubmatch(string(text),
+		-1) {
 		all = append(all, strings.Fields(names.Replace(m[1])))
 	}
 	if len(all) == 0 {
@@ -39,8 +40,8 @@ type object struct {
 	owners   []string
 }
 
-// everything lists all objects of a namespace, or those in none, of every kind that the cluster serves. Events, which say
-// what was, are left out.
+// everything lists all objects of a namespace, or those in none, of every kind that the cluster serves. Events, which
+// say what was, are left out.
 func (w *world) everything(ctx context.Context, namespace string) (all []object, err error) {
 	lists, err := w.client.Discovery().ServerPreferredResources()
 	if err != nil {
@@ -52,10 +53,12 @@ func (w *world) everything(ctx context.Context, namespace string) (all []object,
 			return nil, fmt.Errorf("reading a group and version: %w", err)
 		}
 		for _, r := range list.APIResources {
-			if r.Namespaced != (namespace != "") || r.Kind == "Event" || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+			if r.Namespaced != (namespace != "") || r.Kind == "Event" || !slices.Contains(r.Verbs, "list") ||
+				!slices.Contains(r.Verbs, "delete") {
 				continue
 			}
-			found, err := w.metadata.Resource(gv.WithResource(r.Name)).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			found, err := w.metadata.Resource(gv.WithResource(r.Name)).Namespace(namespace).
+				List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return nil, fmt.Errorf("listing %s: %w", r.Name, err)
 			}
@@ -74,7 +77,8 @@ func (w *world) everything(ctx context.Context, namespace string) (all []object,
 // deleteByLabel deletes the job as the README says, and returns when nothing is left of it.
 func (j *job) deleteByLabel(within time.Duration) {
 	j.t.Helper()
-	claims, err := j.client.CoreV1().PersistentVolumeClaims(j.namespace).List(j.t.Context(), metav1.ListOptions{LabelSelector: instance + "=" + j.name})
+	claims, err := j.client.CoreV1().PersistentVolumeClaims(j.namespace).List(j.t.Context(),
+		metav1.ListOptions{LabelSelector: instance + "=" + j.name})
 	if err != nil {
 		j.t.Fatalf("listing the claims of %s: %v", j.name, err)
 	}
@@ -93,8 +97,8 @@ func (j *job) deleteByLabel(within time.Duration) {
 	j.took("kubectl delete by label until nothing is left", began, time.Now())
 }
 
-// left is what is there of the job: whatever has its label, whatever its namespace did not hold before the first job and is
-// of no other, and the volumes that were made for its claims, which have neither.
+// left is what is there of the job: whatever has its label, whatever its namespace did not hold before the first job
+// and is of no other, and the volumes that were made for its claims, which have neither.
 func (j *job) left(claims []corev1.PersistentVolumeClaim) (names []string, err error) {
 	ctx := j.t.Context()
 	there, err := j.everything(ctx, j.namespace)
@@ -140,7 +144,8 @@ func ofOther(o object, job string, jobs []string) bool {
 	for _, id := range append([]string{o.name}, o.owners...) {
 		_, name, _ := strings.Cut(id, "/")
 		for _, other := range jobs {
-			if other != job && (name == other || strings.HasPrefix(name, other+"-")) && !strings.HasPrefix(name, job+"-") {
+			if other != job && (name == other || strings.HasPrefix(name, other+"-")) &&
+				!strings.HasPrefix(name, job+"-") {
 				return true
 			}
 		}

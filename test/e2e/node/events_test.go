@@ -95,7 +95,8 @@ func (f *feed) add(from source, text string) {
 	f.events = append(f.events, e)
 }
 
-// parseEvent says whether a line is an event. One whose fields have other types than every program agreed on is an error.
+// parseEvent says whether a line is an event. One whose fields have other types than every program agreed on is an
+// error.
 func parseEvent(line string) (e event, ok bool, err error) {
 	_, object, found := strings.Cut(line, "{")
 	if !found {

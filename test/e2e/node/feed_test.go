@@ -49,7 +49,8 @@ func TestFormed(t *testing.T) {
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	f := printedFeed()
-	f.add(source{pod: "w-1", uid: "1"}, `{"event": "lost", "host": "w-1", "error": "Connection closed by peer", "time": 105}`)
+	f.add(source{pod: "w-1", uid: "1"},
+		`{"event": "lost", "host": "w-1", "error": "Connection closed by peer", "time": 105}`)
 	want := `+  0.2 s w-0 join as rank 1 of 2 at step 4
 +  0.5 s w-0 join as rank 0 of 2 at step 4
 +  5.0 s w-1 lost: Connection closed by peer
@@ -63,16 +64,19 @@ func TestTimeline(t *testing.T) {
 func TestWaitFor(t *testing.T) {
 	t.Parallel()
 	f := printedFeed()
-	f.add(source{pod: "w-0", uid: "0", container: "worker"}, strings.TrimSpace(printed[strings.Index(printed, "\n")+1:strings.Index(printed, "\nNCCL")]))
+	f.add(source{pod: "w-0", uid: "0", container: "worker"},
+		strings.TrimSpace(printed[strings.Index(printed, "\n")+1:strings.Index(printed, "\nNCCL")]))
 	if n := len(f.all()); n != 7 {
 		t.Errorf("%d events, want 7: a log that is read again brings none twice", n)
 	}
 	five := func(events []event) bool { return len(events) > 7 }
 	err := f.waitFor(t.Context(), 10*time.Millisecond, five)
-	if err == nil || !strings.Contains(err.Error(), "not within 10ms") || !strings.Contains(err.Error(), `w-0/worker: {"event": "step"`) {
+	if err == nil || !strings.Contains(err.Error(), "not within 10ms") ||
+		!strings.Contains(err.Error(), `w-0/worker: {"event": "step"`) {
 		t.Errorf("got %v, want what was printed last", err)
 	}
-	go f.add(source{pod: "w-1", uid: "1", container: "worker"}, `{"event": "done", "rank": 0, "size": 1, "step": 7, "loss": null, "time": 120}`)
+	go f.add(source{pod: "w-1", uid: "1", container: "worker"},
+		`{"event": "done", "rank": 0, "size": 1, "step": 7, "loss": null, "time": 120}`)
 	if err := f.waitFor(t.Context(), time.Minute, five); err != nil {
 		t.Error(err)
 	}
@@ -94,7 +98,8 @@ func TestWrongSum(t *testing.T) {
 	// Nothing but a step of a training is held to the sum of its ranks.
 	f := newFeed()
 	f.add(source{pod: "s-0"}, fmt.Sprintf(`{"event": "mxnet", "role": "server", "rank": 0, "sum": %d, "time": 1}`, 6))
-	if err := f.waitFor(t.Context(), time.Minute, func(e []event) bool { return e[0].Fields["role"] == "server" }); err != nil {
+	if err := f.waitFor(t.Context(), time.Minute,
+		func(e []event) bool { return e[0].Fields["role"] == "server" }); err != nil {
 		t.Error(err)
 	}
 }

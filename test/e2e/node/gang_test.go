@@ -32,7 +32,9 @@ func TestGang(t *testing.T) {
 
 	four := w.job(t, scenario, rendered(t, "gang-tegen-accelerators", "base"), "gang-of-four")
 	four.apply()
-	reported := four.awaitUnplaced(4, `gang training/gang-of-four needs 4 pods at once and has room for 2, none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
+	reported := four.awaitUnplaced(4,
+		`gang training/gang-of-four needs 4 pods at once and has room for 2, `+
+			`none for pod gang-of-four-worker-\d-\w+: .*\bInsufficient nvidia\.com/gpu`)
 	four.took("four workers for two accelerators, apply to a reported reason on all that wait", four.applied, reported)
 	four.deleteByLabel(patience)
 
@@ -75,7 +77,8 @@ func (w *world) installScheduler(t *testing.T) {
 		if t.Failed() {
 			w.reportPods(t, namespace)
 		}
-		if _, err := w.tryKubectl(context.WithoutCancel(t.Context()), "delete", "-f", file, "--wait=false", "--ignore-not-found"); err != nil {
+		if _, err := w.tryKubectl(context.WithoutCancel(t.Context()), "delete", "-f", file, "--wait=false",
+			"--ignore-not-found"); err != nil {
 			t.Errorf("removing the scheduler: %v", err)
 		}
 	})
@@ -99,8 +102,8 @@ func (w *world) installScheduler(t *testing.T) {
 	})
 }
 
-// awaitUnplaced waits until so many workers have no node and a reported reason, in a condition and in an event, and sees
-// that it stays so.
+// awaitUnplaced waits until so many workers have no node and a reported reason, in a condition and in an event, and
+// sees that it stays so.
 func (j *job) awaitUnplaced(n int, words string) (reported time.Time) {
 	j.t.Helper()
 	why := regexp.MustCompile(words)
@@ -112,7 +115,8 @@ func (j *job) awaitUnplaced(n int, words string) (reported time.Time) {
 			}
 			waiting++
 			i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-				return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+				return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
+					c.Reason == corev1.PodReasonUnschedulable
 			})
 			if i < 0 || !why.MatchString(pod.Status.Conditions[i].Message) {
 				return errors.New(describePod(&pod))
@@ -138,7 +142,8 @@ func (j *job) awaitUnplaced(n int, words string) (reported time.Time) {
 
 // checkWarned is an error unless a pod has a warning with these words, which kubectl describe shows.
 func (j *job) checkWarned(pod corev1.Pod, why *regexp.Regexp) error {
-	list, err := j.client.CoreV1().Events(pod.Namespace).List(j.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.UID)})
+	list, err := j.client.CoreV1().Events(pod.Namespace).List(j.t.Context(),
+		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.UID)})
 	if err != nil {
 		return err
 	}

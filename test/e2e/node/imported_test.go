@@ -10,8 +10,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// tutorial turns the tutorial's manifests as they are published into what a user applies: the ids are filled in, and the
-// key that stands twice stands once. The namespace is the test's own, since another test has the tutorial's.
+// tutorial turns the tutorial's manifests as they are published into what a user applies: the ids are filled in, and
+// the key that stands twice stands once. The namespace is the test's own, since another test has the tutorial's.
 var tutorial = strings.NewReplacer(
 	"<BUCKET>", "acme-training", "<USER>", "ana", "<JOB_ID>", "imagenet",
 	"    - {name: dshm, mountPath: /scratch}\n", "",

@@ -116,8 +116,8 @@ func (j *job) took(what string, from, to time.Time) {
 	j.logf("%s: %.1f s", what, to.Sub(from).Seconds())
 }
 
-// clean reports a failure, also one that was printed after the last wait, and deletes what the test has left, so that the
-// scenarios beside it have the room.
+// clean reports a failure, also one that was printed after the last wait, and deletes what the test has left, so that
+// the scenarios beside it have the room.
 func (j *job) clean() {
 	if err := j.wrongSaid(); err != nil {
 		j.t.Error(err)
@@ -133,7 +133,8 @@ func (j *job) clean() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, args := range deletions(j.t, j.name, j.namespace) {
-		if _, err := j.tryKubectl(ctx, append(args, "--wait=false", "--grace-period=1", "--ignore-not-found")...); err != nil {
+		if _, err := j.tryKubectl(ctx, append(args, "--wait=false", "--grace-period=1",
+			"--ignore-not-found")...); err != nil {
 			j.t.Errorf("cleaning up after %s: %v", j.name, err)
 		}
 	}

@@ -38,7 +38,8 @@ const workerImage = "tegen-test-worker:1"
 // newKind prepares a kind cluster: further nodes are cordoned, and hosts of its docker network are looked up.
 func newKind(ctx context.Context, name string) (*kindCluster, error) {
 	k := &kindCluster{name: name}
-	out, err := output(ctx, "docker", "network", "inspect", "kind", "--format", "{{range .IPAM.Config}}{{.Gateway}} {{end}}")
+	out, err := output(ctx, "docker", "network", "inspect", "kind", "--format",
+		"{{range .IPAM.Config}}{{.Gateway}} {{end}}")
 	if err != nil {
 		return nil, err
 	}
@@ -149,18 +150,22 @@ func (k *kindCluster) Alias(ctx context.Context, host string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.aliases = append(k.aliases, host)
-	config, err := output(ctx, "kubectl", "--namespace=kube-system", "get", "configmap", "coredns", "--output=jsonpath={.data.Corefile}")
+	config, err := output(ctx, "kubectl", "--namespace=kube-system", "get", "configmap", "coredns",
+		"--output=jsonpath={.data.Corefile}")
 	if err != nil {
 		return err
 	}
 	patch := fmt.Sprintf(`{"data":{"Corefile":%q}}`, withHosts(config, k.address, k.aliases))
-	if _, err := output(ctx, "kubectl", "--namespace=kube-system", "patch", "configmap", "coredns", "--patch", patch); err != nil {
+	if _, err := output(ctx, "kubectl", "--namespace=kube-system", "patch", "configmap", "coredns", "--patch",
+		patch); err != nil {
 		return err
 	}
-	if _, err := output(ctx, "kubectl", "--namespace=kube-system", "rollout", "restart", "deployment", "coredns"); err != nil {
+	if _, err := output(ctx, "kubectl", "--namespace=kube-system", "rollout", "restart",
+		"deployment", "coredns"); err != nil {
 		return err
 	}
-	_, err = output(ctx, "kubectl", "--namespace=kube-system", "rollout", "status", "deployment", "coredns", "--timeout=2m")
+	_, err = output(ctx, "kubectl", "--namespace=kube-system", "rollout", "status", "deployment", "coredns",
+		"--timeout=2m")
 	return err
 }
 

@@ -19,10 +19,11 @@ type lab interface {
 	Address() string
 	// Provide gives every node, also those that come later, an image under each name.
 	Provide(ctx context.Context, names ...string) error
-	// AddNode joins a node, which is Ready when this returns its name, and takes no pod before it has its labels and taints.
+	// AddNode joins a node, which is Ready when this returns its name, and takes no pod before it has its labels and
+	// taints.
 	AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (name string, err error)
-	// CutOff kills a node's kubelet, its container runtime and what runs in its pods, as a power cut would. The Node object
-	// stays.
+	// CutOff kills a node's kubelet, its container runtime and what runs in its pods, as a power cut would. The Node
+	// object stays.
 	CutOff(ctx context.Context, name string) error
 	// Alias has the cluster's DNS resolve a host of the world to Address.
 	Alias(ctx context.Context, host string) error

@@ -31,7 +31,8 @@ type podLog struct {
 func (j *job) follow() {
 	j.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // past the test's own end, for the report
-	p := &podLog{j: j, ctx: ctx, cancel: cancel, pods: map[string]*corev1.Pod{}, reading: map[string]bool{}, finished: map[string]bool{}}
+	p := &podLog{j: j, ctx: ctx, cancel: cancel, pods: map[string]*corev1.Pod{}, reading: map[string]bool{},
+		finished: map[string]bool{}}
 	j.pods = p
 	factory := informers.NewSharedInformerFactoryWithOptions(j.client, 0, informers.WithNamespace(j.namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = instance + "=" + j.name }))
@@ -100,8 +101,8 @@ func (p *podLog) read(from source, id string, previous bool) {
 	}
 	p.reading[id] = true
 	p.readers.Go(func() {
-		// A log that breaks off is read again, from its start: events that are known are left out. One of a container that
-		// has ended is tried as often as the kubelet may need to write its end.
+		// A log that breaks off is read again, from its start: events that are known are left out. One of a container
+		// that has ended is tried as often as the kubelet may need to write its end.
 		for tries := 0; p.ctx.Err() == nil && tries < 3; {
 			if p.ended(from, id) || previous {
 				tries++
@@ -125,7 +126,8 @@ func (p *podLog) ended(from source, id string) bool {
 		return true
 	}
 	pod := p.pods[string(from.uid)]
-	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded ||
+		pod.Status.Phase == corev1.PodFailed
 }
 
 func (p *podLog) stream(from source, previous bool) error {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// atOnce is how many scenarios run side by side. They wait most of the time; where more of them start at once, two cores
-// import torch thirty times, and what is measured is that.
+// atOnce is how many scenarios run side by side. They wait most of the time; where more of them start at once, two
+// cores import torch thirty times, and what is measured is that.
 const atOnce = 3
 
 // times is what all scenarios measured.

@@ -90,7 +90,8 @@ func (j *job) holdBack(component string, index int) (release func()) {
 		held.Wait()
 	}
 	j.t.Cleanup(release)
-	selector := fmt.Sprintf("%s=%s,app.kubernetes.io/component=%s,%s=%d", instance, j.name, component, batchv1.JobCompletionIndexAnnotation, index)
+	selector := fmt.Sprintf("%s=%s,app.kubernetes.io/component=%s,%s=%d", instance, j.name, component,
+		batchv1.JobCompletionIndexAnnotation, index)
 	held.Go(func() {
 		for ctx.Err() == nil {
 			list, err := j.client.CoreV1().Pods(j.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -161,7 +162,8 @@ for line in open(os.environ["TEGEN_HOSTFILE"]):
 	}
 }
 
-// awaitRanks waits until every rank has reported the sum over all, which it has by the controller, and holds that each host has as many as it has slots.
+// awaitRanks waits until every rank has reported the sum over all, which it has by the controller, and holds that each
+// host has as many as it has slots.
 func (j *job) awaitRanks(controller string, size int) (at time.Time) {
 	j.t.Helper()
 	var ranks map[int]event
@@ -178,7 +180,8 @@ func (j *job) awaitRanks(controller string, size int) (at time.Time) {
 	for rank, e := range ranks {
 		on[e.Host]++
 		if e.Size != size || e.Sum != float64(size*(size+1)/2) || rank < 0 || rank >= size {
-			j.t.Errorf("rank %d of %d has the sum %v, want %d over %d ranks", e.Rank, e.Size, e.Sum, size*(size+1)/2, size)
+			j.t.Errorf("rank %d of %d has the sum %v, want %d over %d ranks", e.Rank, e.Size, e.Sum, size*(size+1)/2,
+				size)
 		}
 		if e.at().After(at) {
 			at = e.at()
@@ -204,7 +207,8 @@ func (j *job) checkLaunched(launcher string, late bool) {
 	all := slices.IndexFunc(lines, func(l line) bool { return allAnswer.MatchString(l.text) })
 	first := slices.IndexFunc(lines, func(l line) bool { _, ok, _ := parseEvent(l.text); return ok })
 	if late && some < 0 || all < some || first < all {
-		j.t.Errorf("of the launcher's lines, some hosts answer in number %d, all in %d, and the first rank speaks in %d", some, all, first)
+		j.t.Errorf("of the launcher's lines, some hosts answer in number %d, all in %d, "+
+			"and the first rank speaks in %d", some, all, first)
 	}
 }
 
@@ -248,12 +252,15 @@ func keyParts(key []byte) (parts []string, err error) {
 
 func TestKeyParts(t *testing.T) {
 	t.Parallel()
-	const key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ\nAAAAtzc2gtZWQyNTUxOQAAACB\n-----END OPENSSH PRIVATE KEY-----\n"
+	const key = "-----BEGIN OPENSSH PRIVATE " +
+		"KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ\nAAAAtzc2gtZWQyNTUxOQAAACB\n-----END OPENSSH PRIVATE " +
+		"KEY-----\n"
 	parts, err := keyParts([]byte(key))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ", "AAAAtzc2gtZWQyNTUxOQAAACB"}, parts[:2]); diff != "" {
+	if diff := cmp.Diff([]string{"b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ", "AAAAtzc2gtZWQyNTUxOQAAACB"},
+		parts[:2]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if !strings.Contains(base64.StdEncoding.EncodeToString([]byte(key)), parts[2]) {

@@ -16,8 +16,8 @@ func TestMXNet(t *testing.T) {
 	j := w.job(t, "8 MXNet", rendered(t, "mxnet-job-servers", "kind"), "")
 	j.apply()
 
-	// What each says: the sum is that of rank + 1 over the workers, which reached each server and got it back. Servers and
-	// workers have the ranks of their addresses; a worker's number, which BytePS reads, is its pod's.
+	// What each says: the sum is that of rank + 1 over the workers, which reached each server and got it back. Servers
+	// and workers have the ranks of their addresses; a worker's number, which BytePS reads, is its pod's.
 	want := []string{
 		"cifar-servers-scheduler-0 is scheduler 0 of 2 servers and 2 workers",
 		"cifar-servers-server-0 is a server with the sum 3",
@@ -37,11 +37,13 @@ func TestMXNet(t *testing.T) {
 			var said string
 			switch role := e.Fields["role"]; role {
 			case "scheduler":
-				said = fmt.Sprintf("%v %d of %v servers and %v workers", role, e.Rank, e.Fields["servers"], e.Fields["workers"])
+				said = fmt.Sprintf("%v %d of %v servers and %v workers", role, e.Rank, e.Fields["servers"],
+					e.Fields["workers"])
 			case "server":
 				said = fmt.Sprintf("a %v with the sum %v", role, e.Sum)
 			default:
-				said = fmt.Sprintf("a %v with the number %v and the sum %v of %v servers", role, e.Fields["number"], e.Sum, e.Fields["servers"])
+				said = fmt.Sprintf("a %v with the number %v and the sum %v of %v servers", role, e.Fields["number"],
+					e.Sum, e.Fields["servers"])
 				ranks = append(ranks, e.Rank)
 			}
 			if e.Fields["role"] != "scheduler" && e.at().After(summed) {

@@ -20,7 +20,8 @@ const pool, poolValue = "pool", "training"
 // tegen-rendezvous starts and the one that torchrun starts go through it together, so their times compare.
 func TestNodeLoss(t *testing.T) {
 	w := begin(t)
-	nodes := w.addNodes(t, 2, map[string]string{pool: poolValue}, corev1.Taint{Key: pool, Value: poolValue, Effect: corev1.TaintEffectNoSchedule})
+	nodes := w.addNodes(t, 2, map[string]string{pool: poolValue}, corev1.Taint{Key: pool, Value: poolValue,
+		Effect: corev1.TaintEffectNoSchedule})
 	jobs := []*job{
 		w.job(t, "4 node loss, tegen-rendezvous run", rendered(t, "node-loss", "base"), "two-nodes-tegen"),
 		w.job(t, "4 node loss, torchrun", rendered(t, "node-loss", "base"), "two-nodes-torch"),
@@ -98,14 +99,16 @@ func (j *job) awaitSurvivor(before generation, lost string, cut time.Time) (gone
 	return gone
 }
 
-// awaitGivenUp waits until a pod of a lost node is deleted, half a minute after the node is known to be unreachable, as the
-// fixture's tolerations say; Kubernetes' own take five minutes. It stays, since no kubelet says that it has ended, and
-// no other has its place (podReplacementPolicy Failed): two that write one checkpoint would be worse than one too few.
+// awaitGivenUp waits until a pod of a lost node is deleted, half a minute after the node is known to be unreachable, as
+// the fixture's tolerations say; Kubernetes' own take five minutes. It stays, since no kubelet says that it has ended,
+// and no other has its place (podReplacementPolicy Failed): two that write one checkpoint would be worse than one too
+// few.
 func (j *job) awaitGivenUp(gone *corev1.Pod, cut time.Time) {
 	j.t.Helper()
 	eventually(j.t, "pod "+gone.Name+" to be given up", patience, func() error {
 		pod := j.pod(gone.Name)
-		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
+		i := slices.IndexFunc(pod.Status.Conditions,
+			func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 		if pod.DeletionTimestamp == nil || i < 0 || pod.Status.Conditions[i].Reason != "DeletionByTaintManager" {
 			return errors.New(describePod(pod))
 		}
@@ -126,7 +129,8 @@ func (j *job) awaitNoRoom(gone *corev1.Pod) {
 		var seen []string
 		for _, pod := range j.podsOf("worker") {
 			for _, c := range pod.Status.Conditions {
-				if pod.UID != gone.UID && pod.Spec.NodeName == "" && c.Type == corev1.PodScheduled && strings.Contains(c.Message, "didn't match pod topology spread constraints") {
+				if pod.UID != gone.UID && pod.Spec.NodeName == "" && c.Type == corev1.PodScheduled &&
+					strings.Contains(c.Message, "didn't match pod topology spread constraints") {
 					return nil
 				}
 			}

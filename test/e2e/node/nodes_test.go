@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// addNodes joins nodes of the test's own, at the same time, with these labels and taints. At the end of the test they are
-// no more.
+// addNodes joins nodes of the test's own, at the same time, with these labels and taints. At the end of the test they
+// are no more.
 func (w *world) addNodes(t *testing.T, n int, labels map[string]string, taints ...corev1.Taint) (names []string) {
 	t.Helper()
 	began := time.Now()
@@ -47,10 +47,12 @@ func (w *world) removeNode(t *testing.T, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
 	_ = w.CutOff(ctx, name) // the scenario may have been about that
-	if err := w.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := w.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		t.Errorf("removing Node %s: %v", name, err)
 	}
-	pods, err := w.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", name).String()})
+	pods, err := w.client.CoreV1().Pods("").List(ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", name).String()})
 	if err != nil {
 		t.Errorf("listing the pods of %s: %v", name, err)
 		return
@@ -72,7 +74,8 @@ func (w *world) setCapacity(t *testing.T, node string, resource corev1.ResourceN
 		t.Fatal(err)
 	}
 	at = time.Now()
-	if _, err := w.client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := w.client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{},
+		"status"); err != nil {
 		t.Fatalf("giving %s %d %s: %v", node, n, resource, err)
 	}
 	return at

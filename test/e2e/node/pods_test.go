@@ -44,8 +44,8 @@ func (j *job) podsOf(component string) []corev1.Pod {
 }
 
 // deletePod deletes a pod with a grace period in seconds, and returns when that was asked and which pod it was. With
-// none, the kubelet still sends SIGTERM and kills a second later, the least that it gives; the API forgets the pod at once,
-// or one of a Job's when the Job has counted it. It does not wait.
+// none, the kubelet still sends SIGTERM and kills a second later, the least that it gives; the API forgets the pod at
+// once, or one of a Job's when the Job has counted it. It does not wait.
 func (j *job) deletePod(name string, grace int64) (at time.Time, uid types.UID) {
 	j.t.Helper()
 	uid = j.pod(name).UID
@@ -73,14 +73,16 @@ func (j *job) awaitGone(name string, uid types.UID, within time.Duration) {
 	})
 }
 
-// awaitReplaced waits until a running pod of another UID has the place of one: its name, or its index of an Indexed Job.
+// awaitReplaced waits until a running pod of another UID has the place of one: its name, or its index of an Indexed
+// Job.
 func (j *job) awaitReplaced(old *corev1.Pod, within time.Duration) (pod *corev1.Pod) {
 	j.t.Helper()
 	index := old.Labels[batchv1.JobCompletionIndexAnnotation]
 	eventually(j.t, "another pod in the place of "+old.Name, within, func() error {
 		var seen []string
 		for _, p := range j.podsOf(old.Labels[componentLabel]) {
-			if p.UID == old.UID || p.Name != old.Name && (index == "" || p.Labels[batchv1.JobCompletionIndexAnnotation] != index) {
+			if p.UID == old.UID || p.Name != old.Name &&
+				(index == "" || p.Labels[batchv1.JobCompletionIndexAnnotation] != index) {
 				continue
 			}
 			if p.Status.Phase == corev1.PodRunning {

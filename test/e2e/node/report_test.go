@@ -80,7 +80,8 @@ func describeEvents(all []corev1.Event, job string, pods map[string]bool) string
 	slices.SortFunc(of, func(a, b corev1.Event) int { return cmp.Compare(when(a).UnixMicro(), when(b).UnixMicro()) })
 	var b strings.Builder
 	for _, e := range of[max(0, len(of)-reportedEvents):] {
-		fmt.Fprintf(&b, "%s %s %s %s (%d): %.300s\n", when(e).Format(time.TimeOnly), e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Count, e.Message)
+		fmt.Fprintf(&b, "%s %s %s %s (%d): %.300s\n", when(e).Format(time.TimeOnly), e.InvolvedObject.Kind,
+			e.InvolvedObject.Name, e.Reason, e.Count, e.Message)
 	}
 	return b.String()
 }
@@ -121,7 +122,8 @@ func describeState(c corev1.ContainerStatus) string {
 
 // reportPods says how the pods of a namespace are, and what they printed last.
 func (w *world) reportPods(t *testing.T, namespace string) {
-	for _, args := range [][]string{{"describe", "pods", "-n", namespace}, {"logs", "-n", namespace, "--selector=app.kubernetes.io/part-of=tegen", "--prefix", "--tail=40"}} {
+	for _, args := range [][]string{{"describe", "pods", "-n", namespace},
+		{"logs", "-n", namespace, "--selector=app.kubernetes.io/part-of=tegen", "--prefix", "--tail=40"}} {
 		out, err := w.tryKubectl(context.WithoutCancel(t.Context()), args...)
 		t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

@@ -28,7 +28,8 @@ func TestSuspend(t *testing.T) {
 	first := j.awaitWorld(2, started, patience)
 	j.took("spec.suspend false to two workers that train", started, first.stepped)
 	// A worker that was slow to start may have found the other one training.
-	if begun := j.awaitEvent("the first join", patience, started, func(e event) bool { return e.Event == "join" }); begun.Step != 0 {
+	if begun := j.awaitEvent("the first join", patience, started,
+		func(e event) bool { return e.Event == "join" }); begun.Step != 0 {
 		t.Errorf("the first world goes on from step %d, before anything was trained", begun.Step)
 	}
 	j.awaitEvent("ten steps", patience, started, func(e event) bool { return e.Event == "step" && e.Step >= 10 })
@@ -54,13 +55,14 @@ func TestSuspend(t *testing.T) {
 func (j *job) suspend(name string, to bool) (at time.Time) {
 	j.t.Helper()
 	at = time.Now()
-	j.kubectl(j.t, "patch", "job", name, "-n", j.namespace, "--type=merge", fmt.Sprintf(`--patch={"spec":{"suspend":%v}}`, to))
+	j.kubectl(j.t, "patch", "job", name, "-n", j.namespace, "--type=merge",
+		fmt.Sprintf(`--patch={"spec":{"suspend":%v}}`, to))
 	j.logf("patched spec.suspend to %v", to)
 	return at
 }
 
-// awaitSuspended waits until a Job says that it is suspended and nothing runs but the rendezvous, returns when, and sees
-// that it stays so.
+// awaitSuspended waits until a Job says that it is suspended and nothing runs but the rendezvous, returns when, and
+// sees that it stays so.
 func (j *job) awaitSuspended(name string) (at time.Time) {
 	j.t.Helper()
 	eventually(j.t, "Job "+name+" to be suspended", patience, func() error {

@@ -75,14 +75,16 @@ func TestTable(t *testing.T) {
 	if err := tb.publish(&out, file); err != nil {
 		t.Fatal(err)
 	}
-	if want := "1 tutorial  join    12.0 s\n1 tutorial  delete  3.0 s\n2 default   join    9.4 s\n"; out.String() != want {
+	if want := "1 tutorial  join    12.0 s\n" +
+		"1 tutorial  delete  3.0 s\n2 default   join    9.4 s\n"; out.String() != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", &out, want)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "| scenario | measured | seconds |\n|---|---|---:|\n| 1 tutorial | join | 12.0 |\n| 1 tutorial | delete | 3.0 |\n| 2 default | join | 9.4 |\n"
+	want := "| scenario | measured | seconds |\n|---|---|---:|\n| 1 tutorial | join | 12.0 |\n| 1 tutorial | delete " +
+		"| 3.0 |\n| 2 default | join | 9.4 |\n"
 	if string(text) != want {
 		t.Errorf("wrote:\n%s\nwant:\n%s", text, want)
 	}

@@ -16,11 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestTutorial is scenario 1: bare pods, etcd with the v2 API and a headless Service a worker, as the tutorial has them.
-// A third worker is what the job renders with one replica more.
+// TestTutorial is scenario 1: bare pods, etcd with the v2 API and a headless Service a worker, as the tutorial has
+// them. A third worker is what the job renders with one replica more.
 func TestTutorial(t *testing.T) {
 	w := begin(t)
-	downloads := w.serve(t, "http://cs231n.stanford.edu/tiny-imagenet-200.zip", zipped(t, "tiny-imagenet-200/train/n01443537/images/n01443537_0.JPEG"))
+	downloads := w.serve(t, "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+		zipped(t, "tiny-imagenet-200/train/n01443537/images/n01443537_0.JPEG"))
 	j := w.job(t, "1 tutorial", rendered(t, "imagenet", "kind"), "")
 	j.apply()
 	two := j.awaitWorld(2, j.applied, patience)
@@ -34,7 +35,8 @@ func TestTutorial(t *testing.T) {
 	before := j.listed()
 	raised := time.Now()
 	created := changed(j.kubectl(t, "apply", "-f", j.file))
-	if diff := cmp.Diff([]string{"pod/imagenet-worker-3 created", "service/imagenet-worker-3 created"}, created); diff != "" {
+	if diff := cmp.Diff([]string{"pod/imagenet-worker-3 created", "service/imagenet-worker-3 created"},
+		created); diff != "" {
 		t.Fatalf("applying the job with a third replica changed (-want +got):\n%s", diff)
 	}
 	j.checkKept(before)
@@ -113,7 +115,8 @@ func changed(output string) (lines []string) {
 func (j *job) checkPrefetched(name string) {
 	j.t.Helper()
 	completed := j.awaitComplete(name, patience)
-	if first := j.awaitEvent("join", 0, j.applied, func(e event) bool { return e.Event == "join" }); !completed.Before(first.at()) {
+	if first := j.awaitEvent("join", 0, j.applied,
+		func(e event) bool { return e.Event == "join" }); !completed.Before(first.at()) {
 		j.t.Errorf("Job %s completed at %v, after %s joined at %v", name, completed, first.Pod, first.at())
 	}
 	j.took("dataset fetched", j.applied, completed)
@@ -139,9 +142,11 @@ func (j *job) checkMaster(g generation) {
 		if e.Host == host {
 			continue // its own hosts file would answer
 		}
-		got := strings.TrimSpace(j.exec(e.Pod, "python", "-c", fmt.Sprintf("import socket; print(socket.gethostbyname(%q))", master)))
+		got := strings.TrimSpace(j.exec(e.Pod, "python", "-c",
+			fmt.Sprintf("import socket; print(socket.gethostbyname(%q))", master)))
 		if got != want {
-			j.t.Errorf("%s resolves the master %s to %s, want %s, the address of %s", e.Pod, master, got, want, g.joins[i].Pod)
+			j.t.Errorf("%s resolves the master %s to %s, want %s, the address of %s", e.Pod, master, got, want,
+				g.joins[i].Pod)
 		}
 	}
 }

@@ -63,8 +63,8 @@ func newWorld(l lab) (*world, error) {
 	return w, w.makeRoom(context.Background())
 }
 
-// makeRoom adds nodes until those that take any pod have the cores that the scenarios request, so that none of them waits
-// for another's end, and measures that. A lab that was used before has the nodes already.
+// makeRoom adds nodes until those that take any pod have the cores that the scenarios request, so that none of them
+// waits for another's end, and measures that. A lab that was used before has the nodes already.
 func (w *world) makeRoom(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -90,8 +90,8 @@ func (w *world) makeRoom(ctx context.Context) error {
 	return fmt.Errorf("making room for all scenarios: nodes that take any pod have %v cores, want %d", &has, cores)
 }
 
-// takeTurn waits until no other scenario has the turn, which a test has until its end. Those that take turns are short, and
-// nobody needs to see them side by side.
+// takeTurn waits until no other scenario has the turn, which a test has until its end. Those that take turns are short,
+// and nobody needs to see them side by side.
 func (w *world) takeTurn(t *testing.T) {
 	t.Helper()
 	w.turn.Lock()
@@ -133,7 +133,8 @@ func (w *world) tryKubectl(ctx context.Context, args ...string) (string, error) 
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.Kubectl(), args...)
 	// The environment is the lab's: neither the user's clusters nor his plug-ins, and no proxy between it and the API.
-	cmd.Env = []string{"KUBECONFIG=" + w.Kubeconfig(), "HOME=" + os.TempDir(), "KUBECACHEDIR=" + os.TempDir() + "/tegen-kubectl-cache", "PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{"KUBECONFIG=" + w.Kubeconfig(), "HOME=" + os.TempDir(), "KUBECACHEDIR=" + os.TempDir() +
+		"/tegen-kubectl-cache", "PATH=" + os.Getenv("PATH")}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -153,11 +154,14 @@ func (w *world) enter(t *testing.T, namespace string) {
 	}
 	ctx, client := t.Context(), w.client.CoreV1()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if _, err := client.Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := client.Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		t.Fatalf("making namespace %s: %v", namespace, err)
 	}
-	const labels = `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"latest"}}}`
-	if _, err := client.Namespaces().Patch(ctx, namespace, types.MergePatchType, []byte(labels), metav1.PatchOptions{}); err != nil {
+	const labels = `{"metadata":{"labels":{` +
+		`"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"latest"}}}`
+	if _, err := client.Namespaces().Patch(ctx, namespace, types.MergePatchType, []byte(labels),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatalf("labelling namespace %s: %v", namespace, err)
 	}
 	// Controllers make these, and the kubelet starts no pod without the second.
@@ -190,7 +194,8 @@ func (w *world) checkRestricted(t *testing.T, namespace string) {
 			Name: "privileged", Image: "privileged", SecurityContext: &corev1.SecurityContext{Privileged: &privileged},
 		}}},
 	}
-	_, err := w.client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := w.client.CoreV1().Pods(namespace).Create(t.Context(), pod,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity") {
 		t.Fatalf("a privileged pod in namespace %s: got %v, want that Pod Security refuses it", namespace, err)
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	const text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: a}\n" +
+	const text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: " +
+		"ConfigMap\nmetadata: {name: b, namespace: a}\n" +
 		"data:\n  text: |\n    first\n    --- \n    last\n"
 	all, err := Read("golden/case/base.yaml", []byte(text))
 	if err != nil {

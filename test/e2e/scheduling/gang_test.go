@@ -177,9 +177,11 @@ func testGangs(l *lab) {
 		nodes := l.nodes(ns, 2, 8)
 		g := of(ns, "g", 3, 3, 1)
 		g.with = func(p *corev1.Pod) {
-			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"gang": "g"}},
-			}}}}
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+					TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{
+						MatchLabels: map[string]string{"gang": "g"}},
+				}}}}
 		}
 		l.create(g, 0, 3)
 		l.reported(g, "has room for 2", "anti-affinity")

@@ -106,8 +106,10 @@ func (l *lab) start(name, configuration string) *cluster.Process {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	p, err := l.Run(l.t.Context(), name, program, "--config", file, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[0]),
-		"--authentication-kubeconfig", l.Kubeconfig(), "--authorization-kubeconfig", l.Kubeconfig(), "--cert-dir", filepath.Join(l.Dir(), name+"-certs"), "-v=3")
+	p, err := l.Run(l.t.Context(), name, program, "--config", file, "--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", ports[0]),
+		"--authentication-kubeconfig", l.Kubeconfig(), "--authorization-kubeconfig", l.Kubeconfig(), "--cert-dir",
+		filepath.Join(l.Dir(), name+"-certs"), "-v=3")
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -151,7 +153,8 @@ func (l *lab) until(what string, state func() bool, instead func() string) {
 // namespace makes a namespace, and its ServiceAccount is there.
 func (l *lab) namespace(name string) string {
 	l.t.Helper()
-	if _, err := l.Client().CoreV1().Namespaces().Create(l.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := l.Client().CoreV1().Namespaces().Create(l.t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		l.t.Fatal(err)
 	}
 	var err error
@@ -165,7 +168,8 @@ func (l *lab) namespace(name string) string {
 // nodes adds nodes that only the pods of one story may use, and returns their names.
 func (l *lab) nodes(story string, n, gpus int, taints ...corev1.Taint) []string {
 	l.t.Helper()
-	names, err := l.AddNodes(l.t.Context(), cluster.NodeOptions{Count: n, GPUs: gpus, Labels: map[string]string{"story": story}, Taints: taints})
+	names, err := l.AddNodes(l.t.Context(), cluster.NodeOptions{Count: n, GPUs: gpus,
+		Labels: map[string]string{"story": story}, Taints: taints})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -199,7 +203,8 @@ type gang struct {
 
 // of is a gang with a minimum.
 func of(namespace, name string, pods, minimum, gpus int, more ...string) gang {
-	g := gang{namespace: namespace, name: name, pods: pods, gpus: gpus, annotations: map[string]string{gangcache.Name: name, gangcache.MinMembers: fmt.Sprint(minimum)}}
+	g := gang{namespace: namespace, name: name, pods: pods, gpus: gpus,
+		annotations: map[string]string{gangcache.Name: name, gangcache.MinMembers: fmt.Sprint(minimum)}}
 	for i := 0; i < len(more); i += 2 {
 		g.annotations[more[i]] = more[i+1]
 	}
@@ -214,11 +219,14 @@ func (g gang) pod(i int) *corev1.Pod {
 	seconds := int64(1)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-%d", g.name, i), Namespace: g.namespace, Labels: map[string]string{"gang": g.name}, Annotations: map[string]string{},
+			Name: fmt.Sprintf("%s-%d", g.name, i), Namespace: g.namespace, Labels: map[string]string{"gang": g.name},
+			Annotations: map[string]string{},
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName: g.scheduler, TerminationGracePeriodSeconds: &seconds, NodeSelector: map[string]string{"story": g.namespace},
-			Containers: []corev1.Container{{Name: "worker", Image: "example.com/worker", Resources: corev1.ResourceRequirements{Limits: gpus}}},
+			SchedulerName: g.scheduler, TerminationGracePeriodSeconds: &seconds,
+			NodeSelector: map[string]string{"story": g.namespace},
+			Containers: []corev1.Container{{Name: "worker", Image: "example.com/worker",
+				Resources: corev1.ResourceRequirements{Limits: gpus}}},
 		},
 	}
 	if pod.Spec.SchedulerName == "" {

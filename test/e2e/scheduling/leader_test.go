@@ -22,7 +22,8 @@ func TestLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.qps = 20 // so that the gang's bindings take some seconds
-	elected := edited(t, "  leaderElect: true\n", "  leaderElect: true\n  leaseDuration: 3s\n  renewDeadline: 2s\n  retryPeriod: 500ms\n")
+	elected := edited(t, "  leaderElect: true\n", "  leaderElect: true\n  leaseDuration: 3s\n  renewDeadline: 2s\n  "+
+		"retryPeriod: 500ms\n")
 	first := l.start("first", elected)
 	holder := l.holder()
 	second := l.start("second", elected)
@@ -54,7 +55,8 @@ func TestLeader(t *testing.T) {
 func (l *lab) holder() string {
 	l.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		lease, err := l.Client().CoordinationV1().Leases("kube-system").Get(l.t.Context(), "tegen-scheduler", metav1.GetOptions{})
+		lease, err := l.Client().CoordinationV1().Leases("kube-system").Get(l.t.Context(), "tegen-scheduler",
+			metav1.GetOptions{})
 		if err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
 			return *lease.Spec.HolderIdentity
 		}

@@ -30,7 +30,8 @@ func (l *lab) podGroup(namespace, name string, minimum int64) {
 		"apiVersion": podGroups.GroupVersion().String(), "kind": "PodGroup", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": minimum}}},
 	}}
-	if _, err := l.Dynamic().Resource(podGroups).Namespace(namespace).Create(l.t.Context(), u, metav1.CreateOptions{}); err != nil {
+	if _, err := l.Dynamic().Resource(podGroups).Namespace(namespace).Create(l.t.Context(), u,
+		metav1.CreateOptions{}); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -47,7 +48,8 @@ func (l *lab) conditionIs(namespace, name, status, word string) {
 		conditions, _, _ = unstructured.NestedSlice(u.Object, "status", "conditions")
 		return slices.ContainsFunc(conditions, func(c any) bool {
 			m, _ := c.(map[string]any)
-			return m["type"] == "PodGroupScheduled" && m["status"] == status && strings.Contains(fmt.Sprint(m["message"]), word)
+			return m["type"] == "PodGroupScheduled" && m["status"] == status &&
+				strings.Contains(fmt.Sprint(m["message"]), word)
 		})
 	}, func() string { return fmt.Sprint(conditions) })
 }
@@ -55,7 +57,8 @@ func (l *lab) conditionIs(namespace, name, status, word string) {
 // TestNative: PodGroups of the cluster's own API are gangs too, whether or not kube-scheduler's gates are on.
 func TestNative(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, cluster.Options{Gates: map[string]bool{"GenericWorkload": true}, APIs: []string{podGroups.GroupVersion().String()}})
+	l := newLab(t, cluster.Options{Gates: map[string]bool{"GenericWorkload": true},
+		APIs: []string{podGroups.GroupVersion().String()}})
 
 	l.story("native", func(l *lab, ns string) {
 		l.nodes(ns, 2, 1)

@@ -78,7 +78,8 @@ func (l *lab) delete(namespace string, names ...string) {
 func (l *lab) finish(namespace, name string) {
 	l.t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, cluster.OutcomeAnnotation, cluster.OutcomeSucceeded)
-	if _, err := l.Client().CoreV1().Pods(namespace).Patch(l.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := l.Client().CoreV1().Pods(namespace).Patch(l.t.Context(), name, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{}); err != nil {
 		l.t.Fatal(err)
 	}
 	phase := func() string {
@@ -94,7 +95,8 @@ func (l *lab) finish(namespace, name string) {
 // drop deletes a gang.
 func (l *lab) drop(g gang) {
 	l.t.Helper()
-	if err := l.Client().CoreV1().Pods(g.namespace).DeleteCollection(l.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "gang=" + g.name}); err != nil {
+	if err := l.Client().CoreV1().Pods(g.namespace).DeleteCollection(l.t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "gang=" + g.name}); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -138,7 +140,8 @@ func (l *lab) stays(g gang, want int) {
 			l.t.Fatalf("%d pods of gang %s are bound, want %d: %v\n%s", len(got), g.name, want, got, l.sight(g)())
 		}
 	}
-	list, err := l.Client().CoreV1().Pods(g.namespace).List(l.t.Context(), metav1.ListOptions{LabelSelector: "gang=" + g.name})
+	list, err := l.Client().CoreV1().Pods(g.namespace).List(l.t.Context(),
+		metav1.ListOptions{LabelSelector: "gang=" + g.name})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -151,7 +154,8 @@ func (l *lab) stays(g gang, want int) {
 // gone waits until so many pods of a gang are left.
 func (l *lab) gone(g gang, left int) {
 	l.t.Helper()
-	l.until(fmt.Sprintf("%d pods of gang %s are left", left, g.name), func() bool { return len(l.pods(g)) == left }, l.sight(g))
+	l.until(fmt.Sprintf("%d pods of gang %s are left", left, g.name), func() bool { return len(l.pods(g)) == left },
+		l.sight(g))
 }
 
 // sight is what a user can see of gangs: their pods' places and conditions, and the events of their namespaces.
@@ -182,7 +186,8 @@ func scheduled(p *corev1.Pod) string {
 
 // events are the notes on the pods of a namespace: "pod reason note".
 func (l *lab) events(namespace string) []string {
-	list, err := l.Client().EventsV1().Events(namespace).List(context.WithoutCancel(l.t.Context()), metav1.ListOptions{})
+	list, err := l.Client().EventsV1().Events(namespace).List(context.WithoutCancel(l.t.Context()),
+		metav1.ListOptions{})
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -206,7 +211,8 @@ func (l *lab) reported(g gang, words ...string) {
 		}
 		events := l.events(g.namespace)
 		return !slices.ContainsFunc(waiting, func(p *corev1.Pod) bool {
-			return !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, p.Name+" FailedScheduling ") && has(e) })
+			return !slices.ContainsFunc(events,
+				func(e string) bool { return strings.HasPrefix(e, p.Name+" FailedScheduling ") && has(e) })
 		})
 	}, l.sight(g))
 }

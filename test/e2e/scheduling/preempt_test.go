@@ -18,7 +18,8 @@ func (l *lab) classes() {
 	l.t.Helper()
 	for i, name := range classes {
 		c := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: int32(100 * (i + 1))}
-		if _, err := l.Client().SchedulingV1().PriorityClasses().Create(l.t.Context(), c, metav1.CreateOptions{}); err != nil {
+		if _, err := l.Client().SchedulingV1().PriorityClasses().Create(l.t.Context(), c,
+			metav1.CreateOptions{}); err != nil {
 			l.t.Fatal(err)
 		}
 	}

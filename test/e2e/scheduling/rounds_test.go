@@ -34,8 +34,8 @@ type account struct {
 	longest time.Duration
 }
 
-// auditor watches every binding in some namespaces. Bindings of one gang reach the API one after another, so that a gang is
-// partial for moments; it must not stay so.
+// auditor watches every binding in some namespaces. Bindings of one gang reach the API one after another, so that a
+// gang is partial for moments; it must not stay so.
 type auditor struct {
 	mu       sync.Mutex
 	gangs    map[string]*account
@@ -72,7 +72,8 @@ func (a *auditor) see(e watch.Event) {
 	case pod.Spec.NodeName != "" && !was:
 		g.bound[id] = pod.Spec.NodeName
 		if a.used[pod.Spec.NodeName]++; a.used[pod.Spec.NodeName] > a.size {
-			a.problems = append(a.problems, fmt.Sprintf("%d pods on %s, which has %d GPUs", a.used[pod.Spec.NodeName], pod.Spec.NodeName, a.size))
+			a.problems = append(a.problems, fmt.Sprintf("%d pods on %s, which has %d GPUs", a.used[pod.Spec.NodeName],
+				pod.Spec.NodeName, a.size))
 		}
 	case was && node != pod.Spec.NodeName:
 		a.problems = append(a.problems, fmt.Sprintf("pod %s moved from %s to %s", pod.Name, node, pod.Spec.NodeName))
@@ -99,7 +100,8 @@ func (l *lab) audit(size int, namespaces ...string) *auditor {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	source := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	source := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface,
+		error) {
 		return l.Client().CoreV1().Pods("").Watch(ctx, o)
 	}}
 	// It takes up where a watch ended that the server closed, so that no binding is missed.
@@ -137,13 +139,16 @@ func (a *auditor) report(t *testing.T, tolerance time.Duration) {
 	for key, g := range a.gangs {
 		longest = max(longest, g.longest)
 		if !g.partial.IsZero() || g.longest > tolerance {
-			t.Errorf("gang %s: %d pods bound of at least %d, partial for %v", key, len(g.bound), g.min, max(g.longest, time.Since(g.partial)))
+			t.Errorf("gang %s: %d pods bound of at least %d, partial for %v", key, len(g.bound), g.min,
+				max(g.longest, time.Since(g.partial)))
 		}
 	}
-	t.Logf("%d gangs audited; bindings of one gang were at most %v apart", len(a.gangs), longest.Round(time.Millisecond))
+	t.Logf("%d gangs audited; bindings of one gang were at most %v apart",
+		len(a.gangs), longest.Round(time.Millisecond))
 }
 
-// lanes is how many rounds run at a time, each with nodes of its own: most of a round's time is the scheduler's backoff.
+// lanes is how many rounds run at a time, each with nodes of its own: most of a round's time is the scheduler's
+// backoff.
 const lanes = 5
 
 // TestRounds lets gangs of mixed sizes, minimums, modes and policies contend for room that all of them together never

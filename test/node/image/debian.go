@@ -166,8 +166,8 @@ func (t *tree) add(name string) error {
 	return t.add(path.Dir(name))
 }
 
-// addCaches adds what Python has compiled of the sources, without which importing torch takes twice the time. No package
-// lists them: they are made at installation.
+// addCaches adds what Python has compiled of the sources, without which importing torch takes twice the time. No
+// package lists them: they are made at installation.
 func (t *tree) addCaches() error {
 	caches := map[string][]fs.DirEntry{}
 	var names []string
@@ -239,8 +239,8 @@ func (t *tree) addAlternatives() error {
 	return nil
 }
 
-// alternativeLinks reads a file of update-alternatives: the mode, the link, then two lines for each link that follows it,
-// its name and itself, up to an empty line.
+// alternativeLinks reads a file of update-alternatives: the mode, the link, then two lines for each link that follows
+// it, its name and itself, up to an empty line.
 func alternativeLinks(group, data string) [][2]string {
 	lines := strings.Split(data, "\n")
 	if len(lines) < 2 {

@@ -20,7 +20,8 @@ type record struct {
 }
 
 // recordFormat asks dpkg-query for the fields of a record and whether the package is installed.
-const recordFormat = `${Package}\t${Version}\t${binary:Package}\t${Architecture}\t${Pre-Depends}, ${Depends}\t${Provides}\t${db:Status-Status}\n`
+const recordFormat = `${Package}\t${Version}\t${binary:Package}\t${Architecture}\t${Pre-Depends}, ` +
+	`${Depends}\t${Provides}\t${db:Status-Status}\n`
 
 // installed are the packages of this machine, of its own architecture.
 func installed(ctx context.Context) ([]record, error) {
@@ -46,7 +47,8 @@ func parseRecords(list, native string) []record {
 			continue
 		}
 		records = append(records, record{
-			name: fields[0], version: fields[1], query: fields[2], architecture: fields[3], depends: fields[4], provides: fields[5],
+			name: fields[0], version: fields[1], query: fields[2], architecture: fields[3], depends: fields[4],
+			provides: fields[5],
 		})
 	}
 	return records
@@ -69,7 +71,8 @@ func closure(records []record, wanted []string, leftOut map[string]bool) ([]reco
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("looking for Debian's packages: not installed: %s (test/node/setup.sh installs them)", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("looking for Debian's packages: not installed: %s (test/node/setup.sh installs them)",
+			strings.Join(missing, ", "))
 	}
 	found := map[string]bool{}
 	for queue := slices.Clone(wanted); len(queue) > 0; queue = queue[1:] {

@@ -1,10 +1,10 @@
-// Package image makes the images of tests on a real node without a registry, Docker or a base image: archives as 'docker
-// save' writes them, which 'ctr images import', 'kind load image-archive' and 'docker load' take.
+// Package image makes the images of tests on a real node without a registry, Docker or a base image: archives as
+// 'docker save' writes them, which 'ctr images import', 'kind load image-archive' and 'docker load' take.
 //
 // One image, worker, stands for every image of a training: it holds Debian's torch, OpenMPI and ssh as they are
-// installed on this machine, and the files of root/. The others hold one program of this repository or of the cluster's.
-// An archive is a function of what goes in, but for Python's caches, which differ between machines; it is written whole
-// or not at all, and used again for as long as it would come out the same.
+// installed on this machine, and the files of root/. The others hold one program of this repository or of the
+// cluster's. An archive is a function of what goes in, but for Python's caches, which differ between machines; it is
+// written whole or not at all, and used again for as long as it would come out the same.
 package image
 
 import (
@@ -75,8 +75,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(cache, "tegen", "images"), nil
 }
 
-// Build writes the archives of the named images, without names of all, into a folder, unless they are there, and returns
-// their paths. Importing one gives the image its Reference.
+// Build writes the archives of the named images, without names of all, into a folder, unless they are there, and
+// returns their paths. Importing one gives the image its Reference.
 func Build(ctx context.Context, progress io.Writer, dir string, images ...string) (archives []string, err error) {
 	if len(images) == 0 {
 		images = Names()
@@ -144,7 +144,8 @@ func (r recipe) file() (string, error) {
 	return r.prefix() + keyOf(parts...) + ".tar", nil
 }
 
-// prefix is what the names of archives with the same first layer begin with. The comma keeps etcd's apart from etcd-3.5's.
+// prefix is what the names of archives with the same first layer begin with. The comma keeps etcd's apart from
+// etcd-3.5's.
 func (r recipe) prefix() string { return r.image + "," + r.layers[0].key + "," }
 
 // build returns the path of the archive.
@@ -174,7 +175,8 @@ func (r recipe) build(ctx context.Context, progress io.Writer, dir string) (stri
 	}
 	if info, err := os.Stat(path); err == nil {
 		// That nobody can read it is no reason to stop.
-		_, _ = fmt.Fprintf(progress, "made the image %s, %d MB, in %.1f s\n", r.image, info.Size()/1e6, time.Since(now).Seconds())
+		_, _ = fmt.Fprintf(progress, "made the image %s, %d MB, in %.1f s\n", r.image, info.Size()/1e6,
+			time.Since(now).Seconds())
 	}
 	prune(dir, r.image, name)
 	return path, nil
@@ -205,7 +207,8 @@ func prune(dir, image, keep string) {
 	}
 	for _, entry := range entries {
 		info, err := entry.Info()
-		ours := strings.HasPrefix(entry.Name(), image+",") && slices.Contains([]string{".tar", ".partial"}, filepath.Ext(entry.Name()))
+		ours := strings.HasPrefix(entry.Name(), image+",") &&
+			slices.Contains([]string{".tar", ".partial"}, filepath.Ext(entry.Name()))
 		if err == nil && ours && entry.Name() != keep && time.Since(info.ModTime()) > unusedFor {
 			_ = os.Remove(filepath.Join(dir, entry.Name()))
 		}

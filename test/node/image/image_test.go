@@ -72,7 +72,8 @@ func sample(top string, built *int) recipe {
 			{key: keyOfEntries(bottom), entries: func() ([]entry, error) { *built++; return bottom, nil }},
 			{key: keyOfEntries(above), entries: func() ([]entry, error) { return above, nil }},
 		},
-		config: v1.Config{User: nobody, Env: []string{searchPath}, Entrypoint: []string{"/program"}, WorkingDir: "/usr"},
+		config: v1.Config{User: nobody, Env: []string{searchPath}, Entrypoint: []string{"/program"},
+			WorkingDir: "/usr"},
 	}
 }
 
@@ -107,7 +108,8 @@ func TestArchive(t *testing.T) {
 			t.Errorf("the configuration names %s, and %s holds %s", c.RootFS.DiffIDs[i], name, got)
 		}
 	}
-	if want := len(m[0].Layers) + len([]string{m[0].Config, "manifest.json"}); len(files) != want || len(m[0].Layers) != 2 {
+	if want := len(m[0].Layers) + len([]string{m[0].Config, "manifest.json"}); len(files) != want ||
+		len(m[0].Layers) != 2 {
 		t.Errorf("%d layers, and %d files, want %d: nothing refers to some", len(m[0].Layers), len(files), want)
 	}
 }
@@ -188,7 +190,8 @@ func TestReuse(t *testing.T) {
 	// What is no longer made goes, when nobody can be about to import it.
 	past := time.Now().Add(-2 * unusedFor)
 	others := filepath.Join(dir, "sample-2,0,0.tar")
-	if err := errors.Join(os.WriteFile(others, nil, 0o600), os.Chtimes(others, past, past), os.Chtimes(one, past, past)); err != nil {
+	if err := errors.Join(os.WriteFile(others, nil, 0o600), os.Chtimes(others, past, past),
+		os.Chtimes(one, past, past)); err != nil {
 		t.Fatal(err)
 	}
 	three := build("three", dir)
@@ -202,7 +205,10 @@ func TestReuse(t *testing.T) {
 func TestWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	broken := sample("one", new(int))
-	broken.layers[1].entries = func() ([]entry, error) { return []entry{{path: "/x", source: filepath.Join(dir, "none")}}, nil }
+	broken.layers[1].entries = func() ([]entry,
+		error) {
+		return []entry{{path: "/x", source: filepath.Join(dir, "none")}}, nil
+	}
 	if _, err := broken.build(t.Context(), io.Discard, dir); err == nil || !strings.Contains(err.Error(), "adding /x") {
 		t.Errorf("a file that is not there: %v", err)
 	}

@@ -64,7 +64,8 @@ func writeLayer(ctx context.Context, to io.Writer, entries []entry) error {
 func (e entry) write(w *tar.Writer) error {
 	// Setuid programs gain nothing in a pod that may not gain privileges, and are refused by scanners.
 	header := &tar.Header{
-		Name: strings.TrimPrefix(e.path, "/"), Mode: int64(e.mode.Perm()), ModTime: time.Unix(0, 0), Typeflag: tar.TypeReg,
+		Name: strings.TrimPrefix(e.path, "/"), Mode: int64(e.mode.Perm()), ModTime: time.Unix(0,
+			0), Typeflag: tar.TypeReg,
 	}
 	if !e.mtime.IsZero() {
 		header.ModTime = e.mtime.Truncate(time.Second)

@@ -36,7 +36,9 @@ func TestDockerfiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := shipped{Base: "scratch", User: r.config.User, Entrypoint: r.config.Entrypoint, Package: p.source, Instructions: 5} // the licences are for those who get the image
+		// The licences are for those who get the image.
+		got := shipped{Base: "scratch", User: r.config.User, Entrypoint: r.config.Entrypoint, Package: p.source,
+			Instructions: 5}
 		for _, l := range r.layers {
 			entries, err := l.entries()
 			if err != nil {

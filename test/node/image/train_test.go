@@ -45,7 +45,8 @@ func agents(t *testing.T, checkpoint string, words ...string) []agent {
 	t.Helper()
 	args := append([]string{
 		"--nnodes=1:2", "--rdzv_id=" + filepath.Base(checkpoint), "--rdzv_backend=c10d", "--max_restarts=3",
-		fmt.Sprintf("--rdzv_endpoint=localhost:%d", freePort(t)), "--rdzv_conf=last_call_timeout=3", "--monitor_interval=1",
+		fmt.Sprintf("--rdzv_endpoint=localhost:%d", freePort(t)), "--rdzv_conf=last_call_timeout=3",
+		"--monitor_interval=1",
 		workspace(t) + "/train.py", "--epochs=20",
 	}, words...)
 	out := make([]agent, 2)
@@ -111,8 +112,8 @@ func (a agent) worker(t *testing.T) int {
 	return 0
 }
 
-// TestTrain: a lost worker ends the others' processes at once, a new world goes on from the checkpoint, and all end after
-// the same step, which a later run goes on from.
+// TestTrain: a lost worker ends the others' processes at once, a new world goes on from the checkpoint, and all end
+// after the same step, which a later run goes on from.
 func TestTrain(t *testing.T) {
 	if os.Getenv("TEGEN_TORCH") == "" {
 		t.Skip("set TEGEN_TORCH=1 to train with this machine's torch, for half a minute")

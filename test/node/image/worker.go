@@ -95,7 +95,9 @@ func topEntries(files fs.FS) ([]entry, error) {
 	byPath := map[string]entry{}
 	for _, e := range []entry{
 		// The home of nobody is where pods mount a writable folder.
-		file("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/bash\nsshd:x:74:74::/run/sshd:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/tmp:/bin/bash\n"),
+		file("/etc/passwd", 0o644,
+			"root:x:0:0:root:/root:/bin/bash\nsshd:x:74:74::/run/sshd:/usr/sbin/nologin\n"+
+				"nobody:x:65534:65534:nobody:/tmp:/bin/bash\n"),
 		file("/etc/group", 0o644, "root:x:0:\nsshd:x:74:\nnogroup:x:65534:\n"),
 		file("/etc/nsswitch.conf", 0o644, "passwd: files\ngroup: files\nhosts: files dns\n"),
 		link("/usr/bin/python", "python3"),

@@ -17,7 +17,8 @@ import (
 func TestClosure(t *testing.T) {
 	const list = "" +
 		// name, version, name with architecture, architecture, dependencies, provided, status
-		"torch\t1.13\ttorch\tamd64\t, libc6 (>= 2.36), blas | libblas.so.3, python3:any\tpython3-torch-abi (= 1)\tinstalled\n" +
+		"torch\t1.13\ttorch\tamd64\t, libc6 (>= 2.36), blas | libblas.so.3, " +
+		"python3:any\tpython3-torch-abi (= 1)\tinstalled\n" +
 		"openblas\t0.3\topenblas:amd64\tamd64\tlibc6, docs\tlibblas.so.3\tinstalled\n" +
 		"atlas\t3\tatlas:amd64\tamd64\tlibc6\tlibblas.so.3 (= 3)\tinstalled\n" +
 		"blas\t3.11\tblas:amd64\tamd64\tlibc6\t\tconfig-files\n" +
@@ -55,14 +56,18 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, data := range map[string]string{
-		"/usr/bin/dash": "", "/usr/lib/blas/libblas.so.3": "", "/usr/lib/python3/x.py": "", "/usr/lib/python3/tests/y.py": "",
-		"/usr/lib/python3/__pycache__/x.cpython-311.pyc": "", "/usr/lib/python3/__pycache__/x.cpython-311.opt-1.pyc": "",
-		"/usr/lib/python3/__pycache__/other.cpython-311.pyc": "",
-		"/usr/share/doc/dash/copyright":                      "", "/usr/share/openmpi/help.txt": "", "/usr/lib/libx.a": "",
-		"/etc/secret": "",
+		"/usr/bin/dash": "", "/usr/lib/blas/libblas.so.3": "", "/usr/lib/python3/x.py": "",
+		"/usr/lib/python3/tests/y.py":                          "",
+		"/usr/lib/python3/__pycache__/x.cpython-311.pyc":       "",
+		"/usr/lib/python3/__pycache__/x.cpython-311.opt-1.pyc": "",
+		"/usr/lib/python3/__pycache__/other.cpython-311.pyc":   "",
+		"/usr/share/doc/dash/copyright":                        "", "/usr/share/openmpi/help.txt": "",
+		"/usr/lib/libx.a": "",
+		"/etc/secret":     "",
 		// The mode, the link, then names and links; the empty line ends them.
 		"/var/lib/dpkg/alternatives/libblas.so.3": "auto\n/usr/lib/libblas.so.3\n\n/usr/lib/blas/libblas.so.3\n10\n\n",
-		"/var/lib/dpkg/alternatives/editor":       "auto\n/usr/bin/editor\neditor.1.gz\n/usr/share/man/editor.1.gz\n\n/bin/vim\n",
+		"/var/lib/dpkg/alternatives/editor": "auto\n/usr/bin/editor\neditor.1.gz\n" +
+			"/usr/share/man/editor.1.gz\n\n/bin/vim\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(root+name), 0o755); err != nil {
 			t.Fatal(err)
@@ -76,8 +81,9 @@ func TestCollect(t *testing.T) {
 	}
 	for name, target := range map[string]string{
 		"/bin": "usr/bin", "/usr/bin/sh": "dash",
-		"/etc/alternatives/libblas.so.3": "/usr/lib/blas/libblas.so.3", "/usr/lib/libblas.so.3": "/etc/alternatives/libblas.so.3",
-		"/etc/alternatives/editor": "/bin/vim", "/usr/bin/editor": "/etc/alternatives/editor",
+		"/etc/alternatives/libblas.so.3": "/usr/lib/blas/libblas.so.3",
+		"/usr/lib/libblas.so.3":          "/etc/alternatives/libblas.so.3",
+		"/etc/alternatives/editor":       "/bin/vim", "/usr/bin/editor": "/etc/alternatives/editor",
 	} {
 		if err := os.Symlink(target, root+name); err != nil {
 			t.Fatal(err)
@@ -87,8 +93,10 @@ func TestCollect(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := collect(root, []string{
-		"/.", "/bin", "/bin/dash", "/bin/sh", "/usr/lib/blas/libblas.so.3", "/usr/lib/python3/x.py", "/usr/lib/python3/tests/y.py",
-		"/usr/share/doc/dash/copyright", "/usr/share/openmpi/help.txt", "/usr/lib/libx.a", "/etc/secret", "/usr/bin/gone", "/opt/gone/x",
+		"/.", "/bin", "/bin/dash", "/bin/sh", "/usr/lib/blas/libblas.so.3", "/usr/lib/python3/x.py",
+		"/usr/lib/python3/tests/y.py",
+		"/usr/share/doc/dash/copyright", "/usr/share/openmpi/help.txt", "/usr/lib/libx.a",
+		"/etc/secret", "/usr/bin/gone", "/opt/gone/x",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -145,8 +153,9 @@ func TestTopEntries(t *testing.T) {
 		"/dev": "drwxr-xr-x", "/proc": "drwxr-xr-x", "/sys": "drwxr-xr-x", "/tmp": "dtrwxrwxrwx", "/var": "drwxr-xr-x",
 		"/var/run": "Lrwxrwxrwx", "/etc": "drwxr-xr-x", "/etc/passwd": "-rw-r--r--", "/etc/group": "-rw-r--r--",
 		"/etc/nsswitch.conf": "-rw-r--r--", "/workspace": "drwxr-xr-x", "/workspace/entrypoint": "-rwxr-xr-x",
-		"/workspace/train.py": "-rw-r--r--", "/usr": "drwxr-xr-x", "/usr/bin": "drwxr-xr-x", "/usr/bin/python": "Lrwxrwxrwx",
-		"/usr/local": "drwxr-xr-x", "/usr/local/bin": "drwxr-xr-x", "/usr/local/bin/deep": "drwxr-xr-x",
+		"/workspace/train.py": "-rw-r--r--", "/usr": "drwxr-xr-x", "/usr/bin": "drwxr-xr-x",
+		"/usr/bin/python": "Lrwxrwxrwx",
+		"/usr/local":      "drwxr-xr-x", "/usr/local/bin": "drwxr-xr-x", "/usr/local/bin/deep": "drwxr-xr-x",
 		"/usr/local/bin/deep/er": "drwxr-xr-x", "/usr/local/bin/deep/er/program": "-rwxr-xr-x",
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
@@ -210,7 +219,8 @@ func TestDebian(t *testing.T) {
 			t.Errorf("torch was compiled at %d from a source of %d: it will be compiled at every start", stamp, source)
 		}
 	}
-	blas := "/usr/lib/" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu/libblas.so.3"
+	blas := "/usr/lib/" + map[string]string{"amd64": "x86_64",
+		"arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu/libblas.so.3"
 	if byPath[blas].link == "" {
 		t.Errorf("%s, which torch is linked to, leads nowhere", blas)
 	}

@@ -123,7 +123,8 @@ func parameterServers(t *testing.T, servers int, workers ...string) (said []even
 	}
 	var all []running
 	for _, role := range slices.Backward(roles) { // the scheduler last: the others wait for it
-		cmd, out := program(t, append(role, shared...), python, workspace(t)+"/train_cifar10.py", "--kv-store=dist_sync")
+		cmd, out := program(t, append(role, shared...), python, workspace(t)+"/train_cifar10.py",
+			"--kv-store=dist_sync")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +136,10 @@ func parameterServers(t *testing.T, servers int, workers ...string) (said []even
 		}
 		said = append(said, events(t, r.out.String())...)
 	}
-	slices.SortFunc(said, func(a, b event) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Rank, b.Rank)) })
+	slices.SortFunc(said, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.Role, b.Role),
+			cmp.Compare(a.Rank, b.Rank))
+	})
 	for i := range said {
 		said[i].Host = ""
 	}
@@ -188,28 +192,36 @@ func TestHorovodrun(t *testing.T) {
 	}{
 		"horovod": {
 			words: "-np 4 -p 12345 -H h:4 --start-timeout 600 --mpi --network-interfaces eth0 python train.py -p 7",
-			want: "--allow-run-as-root --tag-output -np 4 -H h:4 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib " +
-				"-mca plm_rsh_args '-p 12345' -mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 -x NAME… python train.py -p 7",
+			want: "--allow-run-as-root --tag-output -np 4 -H h:4 -bind-to none -map-by slot -mca pml ob1 -mca btl " +
+				"^openib " +
+				"-mca plm_rsh_args '-p 12345' -mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 -x NAME… " +
+				"python train.py -p 7",
 		},
 		"hosts of a file, interfaces found": {
 			words: "-np 4 --hostfile " + hosts + " --mpi python train.py",
-			want: "--allow-run-as-root --tag-output -np 4 -H a.svc:2,b.svc:2 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib " +
+			want: "--allow-run-as-root --tag-output -np 4 -H a.svc:2,b.svc:2 -bind-to none -map-by slot -mca pml " +
+				"ob1 -mca btl ^openib " +
 				"-mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 -x NAME… python train.py",
 		},
 		"bytescheduler": {
 			env:   []string{"USE_BYTESCHEDULER=1"},
 			words: "-np 8 -p 2222 -H a.svc:4,b.svc:4 python benchmark.py --model vgg16",
-			want: "--allow-run-as-root --tag-output -np 8 -H a.svc:4,b.svc:4 -bind-to none -map-by slot -mca pml ob1 -mca btl ^openib " +
-				"-mca plm_rsh_args '-p 2222' -mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 -x NCCL_DEBUG=INFO -x NAME… python benchmark.py --model vgg16",
+			want: "--allow-run-as-root --tag-output -np 8 -H a.svc:4,b.svc:4 -bind-to none -map-by slot -mca pml " +
+				"ob1 -mca btl ^openib " +
+				"-mca plm_rsh_args '-p 2222' -mca btl_tcp_if_include eth0 -x NCCL_SOCKET_IFNAME=eth0 -x " +
+				"NCCL_DEBUG=INFO -x NAME… python benchmark.py --model vgg16",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakes := strings.Join([]string{
-				shim(t, "mpirun", `for word; do case $word in *" "*) printf "'%s' " "$word" ;; *) printf '%s ' "$word" ;; esac; done`),
+				shim(t, "mpirun",
+					`for word; do ` +
+					`case $word in *" "*) printf "'%s' " "$word" ;; *) printf '%s ' "$word" ;; esac; done`),
 				shim(t, "ip", "echo '2: eth0    inet 10.0.0.9/24 brd 10.0.0.255 scope global eth0'"),
 				shim(t, "ssh", "echo lo eth0 docker0"),
 			}, ":")
-			env := append([]string{"PATH=" + fakes + ":" + os.Getenv("PATH"), "DIST_BACKEND=gloo", "HOSTNAME=own", "OLDPWD=/", "CUDA_VISIBLE_DEVICES=0"}, c.env...)
+			env := append([]string{"PATH=" + fakes + ":" + os.Getenv("PATH"), "DIST_BACKEND=gloo", "HOSTNAME=own",
+				"OLDPWD=/", "CUDA_VISIBLE_DEVICES=0"}, c.env...)
 			cmd, out := program(t, env, append([]string{python, launcher(t)}, strings.Fields(c.words)...)...)
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v: %s", err, out)
@@ -220,7 +232,8 @@ func TestHorovodrun(t *testing.T) {
 				t.Errorf("mpirun's words (-want +got):\n%s", diff)
 			}
 			// Each host's own name goes to all, as do the others' devices in 0.16.
-			for name, want := range map[string]bool{"DIST_BACKEND": true, "HOSTNAME": true, "OLDPWD": c.env != nil, "CUDA_VISIBLE_DEVICES": c.env != nil} {
+			for name, want := range map[string]bool{"DIST_BACKEND": true, "HOSTNAME": true, "OLDPWD": c.env != nil,
+				"CUDA_VISIBLE_DEVICES": c.env != nil} {
 				if strings.Contains(got, "-x "+name+" ") != want {
 					t.Errorf("%s is exported: %t, want %t: %s", name, !want, want, got)
 				}
@@ -232,8 +245,10 @@ func TestHorovodrun(t *testing.T) {
 // TestOldHorovodrun: what came after 0.16.1 is refused where ByteScheduler's runs.
 func TestOldHorovodrun(t *testing.T) {
 	needPython(t)
-	for _, option := range []string{"--start-timeout=5", "--hostfile=hosts", "--network-interfaces=eth0", "--gloo", "--mpi"} {
-		cmd, out := program(t, []string{"USE_BYTESCHEDULER=1"}, python, launcher(t), "-np", "2", "-H", "localhost:2", option, "true")
+	for _, option := range []string{"--start-timeout=5", "--hostfile=hosts", "--network-interfaces=eth0", "--gloo",
+		"--mpi"} {
+		cmd, out := program(t, []string{"USE_BYTESCHEDULER=1"}, python, launcher(t), "-np", "2", "-H", "localhost:2",
+			option, "true")
 		if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "unrecognized arguments: "+option) {
 			t.Errorf("%s: %v: %s", option, err, out)
 		}
@@ -251,7 +266,8 @@ func TestRanks(t *testing.T) {
 				}
 			}
 			env := []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "HOME=" + t.TempDir()}
-			cmd, out := program(t, env, python, launcher(t), "-np", "3", "-H", "localhost:3", "--"+controller, python, workspace(t)+"/train.py")
+			cmd, out := program(t, env, python, launcher(t), "-np", "3", "-H", "localhost:3", "--"+controller,
+				python, workspace(t)+"/train.py")
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -281,7 +297,8 @@ func TestGlooFails(t *testing.T) {
 	cmd, out := program(t, nil, python, launcher(t), "-np", "2", "-H", "localhost:2", "--gloo", "sh", "-c", script)
 	began := time.Now()
 	err := cmd.Run()
-	if err == nil || err.Error() != "exit status 1" || !strings.Contains(out.String(), "Process 1 exit with status code 7.") || time.Since(began) > 30*time.Second {
+	if err == nil || err.Error() != "exit status 1" ||
+		!strings.Contains(out.String(), "Process 1 exit with status code 7.") || time.Since(began) > 30*time.Second {
 		t.Errorf("%v after %v: %s", err, time.Since(began), out)
 	}
 }
@@ -296,7 +313,8 @@ func TestEntrypoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(words ...string) (string, error) {
-		cmd, out := program(t, []string{"PATH=" + shim(t, "torchrun", arguments) + ":" + os.Getenv("PATH")}, append([]string{"sh", workspace(t) + "/entrypoint"}, words...)...)
+		cmd, out := program(t, []string{"PATH=" + shim(t, "torchrun", arguments) + ":" + os.Getenv("PATH")},
+			append([]string{"sh", workspace(t) + "/entrypoint"}, words...)...)
 		err := cmd.Run()
 		return out.String(), err
 	}
@@ -313,7 +331,8 @@ func TestEntrypoint(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{empty, full + "/none"} {
-		if out, err := run(script, "--input_path", dir); err == nil || !strings.Contains(out, "the training data is missing: "+dir) {
+		if out, err := run(script, "--input_path", dir); err == nil ||
+			!strings.Contains(out, "the training data is missing: "+dir) {
 			t.Errorf("without data: %v, %q", err, out)
 		}
 	}

@@ -46,7 +46,8 @@ func command() *cobra.Command {
 ports of the loopback interface, without root, and stop them on an interrupt. Nodes and the
 pods on them are played by KWOK: no container runs.
 
-A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cluster.OutcomeSucceeded + ` or =` + cluster.OutcomeFailed + `.`,
+A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cluster.OutcomeSucceeded +
+			` or =` + cluster.OutcomeFailed + `.`,
 		Example: `  go run ./test/cluster/cmd/up --nodes 4 --gpus 8
   go run ./test/cluster/cmd/up --gate GenericWorkload=true --gate GangScheduling=true --api scheduling.k8s.io/v1alpha2
   go run ./test/cluster/cmd/up --no-scheduler --kubeconfig /tmp/kubeconfig
@@ -64,7 +65,8 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 	cmd.Flags().IntVar(&f.nodes, "nodes", 4, "number of nodes")
 	cmd.Flags().IntVar(&f.gpus, "gpus", 8, "nvidia.com/gpu of each node")
 	cmd.Flags().StringSliceVar(&f.gates, "gate", nil, "a feature gate, as Name=true or Name=false; may be repeated")
-	cmd.Flags().StringSliceVar(&f.apis, "api", nil, "a group/version to serve besides the default ones; may be repeated")
+	cmd.Flags().StringSliceVar(&f.apis, "api", nil, "a group/version to serve besides the default ones; "+
+		"may be repeated")
 	cmd.Flags().BoolVar(&f.noScheduler, "no-scheduler", false, "leave the stock kube-scheduler out")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file too")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "keep logs and data in this folder (default a temporary one)")
@@ -78,7 +80,8 @@ func run(cmd *cobra.Command, f flags) (err error) {
 	if err != nil {
 		return err
 	}
-	c, err := cluster.Up(ctx, cluster.Options{Gates: gates, APIs: f.apis, NoScheduler: f.noScheduler, Dir: f.dir}, cmd.ErrOrStderr())
+	c, err := cluster.Up(ctx, cluster.Options{Gates: gates, APIs: f.apis, NoScheduler: f.noScheduler, Dir: f.dir},
+		cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Command lab runs a Kubernetes cluster with a real node on this machine, around a command or until it is interrupted, and
-// leaves the machine as it was.
+// Command lab runs a Kubernetes cluster with a real node on this machine, around a command or until it is interrupted,
+// and leaves the machine as it was.
 package main
 
 import (

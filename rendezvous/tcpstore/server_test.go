@@ -102,7 +102,8 @@ func TestRefused(t *testing.T) {
 		{"pairs", "length", greeting + "0b " + huge},
 		{"old key", "length", "01 " + huge},
 		{"old key that begins with a zero", "length", "00 " + huge},
-		{"message", "length", greeting + `0b #4 "1" #900 ` + strings.TrimSpace(strings.Repeat("00 ", 900)) + ` "2" #900`},
+		{"message", "length", greeting + `0b #4 "1" #900 ` + strings.TrimSpace(strings.Repeat("00 ", 900)) +
+			` "2" #900`},
 		{"operation", "operation", greeting + "13"},
 		{"old operation", "operation", "0d"},
 		{"watch", "operation", `07 "/k"`},
@@ -115,7 +116,8 @@ func TestRefused(t *testing.T) {
 		{"waits", "waits", greeting + `06 #1 "/1" 06 #1 "/1" 06 #1 "/1"`},
 		{"barriers", "waits", greeting + `12 "/1" #9 12 "/1" #9 12 "/1" #9`},
 		{"awaited list", "memory", greeting + "06 #100" + strings.Repeat(` "/1"`, 100)},
-		{"memory of a run", "memory", greeting + strings.TrimSpace(strings.Repeat(`09 "/1" #900 `+strings.Repeat("61 ", 900), 4))},
+		{"memory of a run", "memory", greeting + strings.TrimSpace(strings.Repeat(`09 "/1" #900 `+strings.Repeat("61 ",
+			900), 4))},
 		{"memory of all", "memory", greeting + state("a") + " " + state("b") + " " + strings.TrimSpace(
 			strings.Repeat(`09 "/torch.rendezvous.a.0/x" #900 `+strings.Repeat("61 ", 900), 2)+
 				strings.Repeat(`09 "/torch.rendezvous.b.0/x" #900 `+strings.Repeat("61 ", 900), 2))},
@@ -131,7 +133,8 @@ func TestRefused(t *testing.T) {
 			bad := connect(t, address)
 			bad.send(c.sent)
 			bad.cut()
-			until(t, func() bool { return refused(c.reason) == 1 && s.Stats().Connections == 1 }) // and what it kept has gone
+			// and what it kept has gone
+			until(t, func() bool { return refused(c.reason) == 1 && s.Stats().Connections == 1 })
 			other.send(`0c 01 "/mine" "v" 03 "/mine"`)
 			other.want(`01 "v"`)
 			_ = other.Close()
@@ -382,9 +385,11 @@ func TestTogether(t *testing.T) {
 			c.want(`"Y2FuaW1hZGFt"`)
 			for r := range rounds {
 				c.say(Append, fmt.Sprintf("%sa.%d/all", prefix, r), ".")
-				c.send(fmt.Sprintf(`01 "/torch.rendezvous.a.%d/%d" "v" 12 "/torch.rendezvous.a.%d/meet" #%d`, r, i, r, clients))
+				c.send(fmt.Sprintf(`01 "/torch.rendezvous.a.%d/%d" "v" 12 "/torch.rendezvous.a.%d/meet" #%d`, r, i, r,
+					clients))
 				c.want("00")
-				c.send(fmt.Sprintf(`06 #2 "/torch.rendezvous.a.%d/0" "/torch.rendezvous.a.%d/%d" 03 "/torch.rendezvous.a.%d/all"`, r, r, clients-1, r))
+				c.send(fmt.Sprintf(`06 #2 "/torch.rendezvous.a.%[1]d/0" "/torch.rendezvous.a.%[1]d/%[2]d" `+
+					`03 "/torch.rendezvous.a.%[1]d/all"`, r, clients-1))
 				c.want(fmt.Sprintf(`00 "%s"`, strings.Repeat(".", clients)))
 			}
 			_ = c.Close()

@@ -3,15 +3,19 @@ package generators_test
 import (
 	"testing"
 
+	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// TestFixturesCover: there is a fixture, and so a golden file, of every target, of every target suspended where it can
-// be, and of every gang. TestGangs and TestSupport try each gang on every target.
+// TestFixturesCover: there is a fixture, and so a golden file, of every generator, of every target, of every target
+// suspended where it can be, and of every gang. TestGangs and TestSupport try each gang on every target.
 func TestFixturesCover(t *testing.T) {
 	seen := map[string]bool{}
 	eachJob(t, func(_ *testing.T, job *schema.Job) {
 		s := &job.Spec
+		for _, c := range generators.Generate(job) {
+			seen["generator "+c.Name] = true
+		}
 		seen[s.Framework+" "+s.Target] = true
 		seen[s.Framework+" "+s.Target+" "+s.ByteScheduler.Mode] = true
 		if s.Suspend {
@@ -33,6 +37,9 @@ func TestFixturesCover(t *testing.T) {
 		}
 	}
 	need("bytescheduler job byteps")
+	for _, g := range generators.All {
+		need("generator " + g.Name)
+	}
 	for _, d := range schema.Dialects {
 		need("gang of " + d.Name)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -62,6 +63,14 @@ func TestPropertiesCatch(t *testing.T) {
 			func(o []runtime.Object) { container(o).Resources.Requests["nvidia.com/gpu"] = *resourceOf(1) }},
 		{"accelerator", "GPU gone",
 			func(o []runtime.Object) { delete(container(o).Resources.Limits, "nvidia.com/gpu") }},
+		{"ports", "metrics for members alone", func(o []runtime.Object) {
+			container(o).Ports = append(container(o).Ports, corev1.ContainerPort{Name: "metrics", ContainerPort: 9090})
+		}},
+		{"ports", "nobody let in", func(o []runtime.Object) {
+			for _, policy := range all[*networkingv1.NetworkPolicy](o) {
+				policy.Spec.Ingress = nil
+			}
+		}},
 		{"images", "latest", func(o []runtime.Object) { container(o).Image = "example.org/train:latest" }},
 		{"images", "no tag but a port", func(o []runtime.Object) { container(o).Image = "example.org:5000/train" }},
 		{"shm", "on disk", func(o []runtime.Object) { trainer(o).Spec.Template.Spec.Volumes[0].EmptyDir.Medium = "" }},

@@ -39,6 +39,7 @@ var properties = map[string]func(job *schema.Job, objs []runtime.Object) []strin
 	"shm":         sharedMemory,
 	"scripts":     shellScripts,
 	"environment": environmentOrder,
+	"ports":       openPorts,
 }
 
 func TestProperties(t *testing.T) {

@@ -214,7 +214,7 @@ func (r *validation) script() {
 	}
 	switch {
 	case s.S3 == "" && r.isSet("spec.script.fetch"):
-		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched")
+		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched: leave it out, or set spec.script.s3")
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
 		r.fail("spec.script.fetch", "requires",
 			"the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
@@ -294,13 +294,14 @@ func (r *validation) master() {
 	case !w.Master:
 	case r.Spec.Launcher != LauncherEntrypoint:
 		r.fail("spec.workers.master", "requires",
-			"a launcher lets the workers meet, none of them first: leave it out, or set launcher: entrypoint")
+			"a launcher has a rendezvous of its own and needs no Master: leave it out, or set launcher: entrypoint")
 	case w.Min != w.Max:
 		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go",
 			w.Min, w.Max)
 	}
 	if n := r.root.Below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.Merged {
-		r.fail("spec.rendezvous", "requires", "the workers meet at the Master, and nothing reads this: leave it out")
+		r.fail("spec.rendezvous", "requires",
+			"the Master is the rendezvous of the workers, so this field has no effect: leave it out")
 	}
 	// an author's own torchrun starts them, and an image's entrypoint may
 	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil {

@@ -26,7 +26,8 @@ func (r *validation) companion() {
 		// An environment may say how companions are wherever there is one: a job of one worker has none.
 		if alone := r.Spec.Workers.Max == 1 &&
 			!r.isSet("spec.rendezvous.store"); r.isSet("spec.rendezvous.companion") && (!alone || r.asked.companion) {
-			r.fail("spec.rendezvous.companion", "requires", "no companion is rendered with store %s", z.Store)
+			r.fail("spec.rendezvous.companion", "requires",
+				"no companion is rendered with store %s: leave it out, or set store: companion", z.Store)
 		}
 		return
 	}
@@ -43,7 +44,7 @@ func (r *validation) companion() {
 			"is set by spec.rendezvous.store: the companion is the host, and no worker")
 	}
 	if z.Port == names.RendezvousStatusPort {
-		r.fail("spec.rendezvous.port", "reserved", "%d is where the companion serves its status", z.Port)
+		r.fail("spec.rendezvous.port", "reserved", "%d is the port of the companion's status: choose another", z.Port)
 	}
 	r.companionName()
 	r.companionPods()
@@ -56,7 +57,7 @@ func (r *validation) companionName() {
 	const at = "spec.rendezvous.companion.name"
 	name := r.Spec.Rendezvous.Companion.Name
 	if strings.HasPrefix(name, r.Metadata.Name+"-worker") {
-		r.fail(at, "reserved", "%s-worker is the start of the workers' own names", r.Metadata.Name)
+		r.fail(at, "reserved", "%s-worker is the start of the workers' own names: choose another name", r.Metadata.Name)
 	}
 	if name == r.Metadata.Name && (r.Spec.Target == TargetJobSet || r.Spec.Target == TargetVCJob) {
 		r.fail(at, "reserved",
@@ -102,17 +103,17 @@ func (r *validation) companionEtcd(e *CompanionEtcd) {
 			r.fail(path, "requires",
 				"https needs companion.etcd.tls: the companion's image knows no certificate authority")
 		case !https && e.TLS != nil:
-			r.fail(path, "requires", "companion.etcd.tls is for https, and this is http")
+			r.fail(path, "requires", "companion.etcd.tls is for https, and this is http: write https, or leave tls out")
 		}
 		if n, err := strconv.Atoi(endpoint[strings.LastIndex(endpoint, ":")+1:]); err != nil || n < 1 || n > 65535 {
-			r.fail(path, "range", "the port is not from 1 to 65535")
+			r.fail(path, "range", "the port must be from 1 to 65535")
 		}
 	}
 	switch {
 	case e.User != "" && e.Password == nil:
 		r.fail(at+".user", "requires", "needs companion.etcd.password, the key of a Secret")
 	case e.User == "" && e.Password != nil:
-		r.fail(at+".password", "requires", "is whose? name companion.etcd.user")
+		r.fail(at+".password", "requires", "has no user: set companion.etcd.user")
 	}
 }
 
@@ -132,9 +133,11 @@ func (r *validation) tegenLauncher() {
 	const instead = "set backend: etcd-v3 with store: etcd, or backend: etcd with store: companion"
 	switch s.Rendezvous.Backend {
 	case BackendC10d:
-		r.fail(at, "requires", "launcher tegen does not meet in c10d, whose state only Python reads: %s", instead)
+		r.fail(at, "requires", "launcher tegen cannot read the state of backend c10d, which only Python can: %s",
+			instead)
 	case BackendEtcdV2:
-		r.fail(at, "requires", "launcher tegen does not meet in etcd-v2, whose state only Python reads: %s", instead)
+		r.fail(at, "requires", "launcher tegen cannot read the state of backend etcd-v2, which only Python can: %s",
+			instead)
 	}
 	for key := range s.Rendezvous.Conf {
 		if confKeys[key] == "" && key != "password" && !slices.Contains(names.LauncherConf, key) {
@@ -158,7 +161,8 @@ func (r *validation) keepAlive() {
 			continue
 		case !z.Dynamic() && !leased:
 			r.fail(at, "requires",
-				"only backend c10d and etcd-v2, and etcd-v3 with launcher tegen, can be told, and %s cannot", z.Backend)
+				"backend %s does not read it: leave it out; c10d and etcd-v2 do, and etcd-v3 with launcher tegen",
+				z.Backend)
 			continue
 		case leased && z.Conf["ttl"] != "":
 			r.failKey("spec.rendezvous.conf", "ttl", "reserved", "is set by %s: with etcd-v3 both are the lease", at)

@@ -18,7 +18,8 @@ func (r *validation) dlrover() {
 	}
 	switch {
 	case d.Brain != "" && d.OptimizeMode != "cluster":
-		r.fail("spec.dlrover.brain", "requires", "only optimizeMode cluster asks a brain")
+		r.fail("spec.dlrover.brain", "requires",
+			"only optimizeMode cluster asks a brain: leave it out, or set optimizeMode: cluster")
 	case d.Strategy == "ParameterServerStrategy":
 		r.fail("spec.dlrover.strategy", "requires",
 			"parameter servers are not rendered for framework dlrover: use AllreduceStrategy")
@@ -75,12 +76,12 @@ func (r *validation) dlroverMaster() {
 	patch := r.patch()
 	if patch.Spec.TerminationGracePeriodSeconds != nil {
 		r.fail("spec.podTemplate.spec.terminationGracePeriodSeconds", "requires",
-			"DLRover's master gives every pod Kubernetes' own 30s")
+			"DLRover's master gives every pod Kubernetes' own 30s: leave it out")
 	}
 	for i, c := range patch.Spec.Containers {
 		if c.Name == "worker" && c.Lifecycle != nil {
 			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d].lifecycle", i), "requires",
-				"DLRover's master drops it")
+				"DLRover's master drops it: leave it out")
 		}
 	}
 }

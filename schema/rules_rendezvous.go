@@ -32,13 +32,15 @@ func (r *validation) store() {
 	case z.Store == StoreExternal && z.Endpoint == "":
 		r.fail("spec.rendezvous.endpoint", "required", "required field is missing: host:port of the external store")
 	case z.Store != StoreExternal && z.Endpoint != "":
-		r.fail("spec.rendezvous.endpoint", "requires", "only store external has an endpoint of its own")
+		r.fail("spec.rendezvous.endpoint", "requires",
+			"only store external has an endpoint: leave it out, or set store: external")
 	}
 	if z.Store == StoreExternal && z.Port != 0 {
-		r.fail("spec.rendezvous.port", "requires", "the port of an external store stands in its endpoint")
+		r.fail("spec.rendezvous.port", "requires", "the endpoint of an external store has its port: leave it out")
 	}
 	if z.Store != StoreEtcd && r.isSet("spec.rendezvous.etcd") {
-		r.fail("spec.rendezvous.etcd", "requires", "no etcd is rendered with store %s", z.Store)
+		r.fail("spec.rendezvous.etcd", "requires",
+			"no etcd is rendered with store %s: leave it out, or set store: etcd", z.Store)
 	}
 }
 
@@ -69,12 +71,13 @@ func (r *validation) rendezvous() {
 		return
 	}
 	if z.LastCall.Duration > z.JoinTimeout.Duration {
-		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s", short(z.LastCall),
+		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s: lower it, or raise joinTimeout",
+			short(z.LastCall),
 			short(z.JoinTimeout))
 	}
 	if _, port, ok := strings.Cut(z.Endpoint, ":"); ok {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			r.fail("spec.rendezvous.endpoint", "range", "port %s is not from 1 to 65535", port)
+			r.fail("spec.rendezvous.endpoint", "range", "port %s must be from 1 to 65535", port)
 		}
 	}
 	for key := range z.Conf {
@@ -100,11 +103,13 @@ func (r *validation) etcd() {
 		return
 	}
 	if z.Port == names.EtcdPeerPort || z.Port == names.EtcdMetricsPort {
-		r.fail("spec.rendezvous.port", "reserved", "%d is where etcd talks to its members or serves its metrics",
+		r.fail("spec.rendezvous.port", "reserved",
+			"%d is a port of etcd's own, for its members or its metrics: choose another",
 			z.Port)
 	}
 	if strings.HasPrefix(z.Etcd.Name, r.Metadata.Name+"-worker") {
-		r.fail("spec.rendezvous.etcd.name", "reserved", "%s-worker is the start of the workers' own names",
+		r.fail("spec.rendezvous.etcd.name", "reserved",
+			"%s-worker is the start of the workers' own names: choose another name",
 			r.Metadata.Name)
 	}
 	if z.Etcd.Name == r.Metadata.Name && (r.Spec.Target == TargetJobSet || r.Spec.Target == TargetVCJob) {
@@ -113,7 +118,8 @@ func (r *validation) etcd() {
 			r.Spec.Target)
 	}
 	if s := z.Etcd.Storage; s != nil && z.Etcd.Quota.Cmp(s.Size) > 0 {
-		r.fail("spec.rendezvous.etcd.quota", "order", "%s is above storage.size %s", z.Etcd.Quota.String(),
+		r.fail("spec.rendezvous.etcd.quota", "order", "%s is above storage.size %s: lower it, or raise storage.size",
+			z.Etcd.Quota.String(),
 			s.Size.String())
 	}
 	if z.Etcd.Replicas > 1 && z.Etcd.Storage == nil {
@@ -162,7 +168,7 @@ func clashes(jobs []loaded, roots []*structural.Node) Errors {
 		if first, ok := runs[id]; ok {
 			errs = append(errs,
 				roots[i].Errorf("spec.rendezvous.id", "duplicate",
-					"%q is the id of job %q already; two runs of one id meet each other", id,
+					"%q is the id of job %q already, and runs of one id join each other: give each its own", id,
 					jobs[first].job.Metadata.Name))
 			continue
 		}

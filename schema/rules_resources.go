@@ -12,11 +12,13 @@ func (r *validation) resources() {
 	res := &r.Spec.Resources
 	memory, disk, inMemory := res.MemoryLimit(), res.DiskLimit(), res.Shm.DeepCopy()
 	if memory != nil && inMemory.Cmp(*memory) > 0 {
-		r.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against", inMemory.String(),
+		r.fail("spec.resources.shm", "order",
+			"%s is above memory %s, which it counts against: lower it, or raise memory", inMemory.String(),
 			memory.String())
 	}
 	if disk != nil && res.Tmp.Cmp(*disk) > 0 {
-		r.fail("spec.resources.tmp", "order", "%s is above ephemeralStorage %s, at which the pod is evicted",
+		r.fail("spec.resources.tmp", "order",
+			"%s is above ephemeralStorage %s, at which the pod is evicted: lower it, or raise ephemeralStorage",
 			res.Tmp.String(), disk.String())
 	}
 	for i := range r.Spec.Storage {
@@ -27,7 +29,9 @@ func (r *validation) resources() {
 		at := fmt.Sprintf("spec.storage[%d].emptyDir.size", i)
 		if e.Medium == "" {
 			if disk != nil && e.Size.Cmp(*disk) > 0 {
-				r.fail(at, "order", "%s is above spec.resources.ephemeralStorage %s, at which the pod is evicted",
+				r.fail(at, "order",
+					"%s is above spec.resources.ephemeralStorage %s, at which the pod is evicted: lower it, or raise "+
+						"that",
 					e.Size.String(), disk.String())
 			}
 			continue

@@ -142,7 +142,8 @@ func (r *validation) checkpoint() {
 	dir, on := path.Clean(r.Spec.Checkpoint.Path), r.Spec.checkpointVolume()
 	switch {
 	case on == nil:
-		r.fail("spec.checkpoint.path", "requires", "%s is on no volume of spec.storage and would be lost with the pod",
+		r.fail("spec.checkpoint.path", "requires",
+			"%s is on no volume of spec.storage and would be lost with the pod: name a directory below a mountPath",
 			dir)
 	case !on.Shared():
 		r.fail("spec.checkpoint.path", "requires", "%s is on the emptyDir %q, which is lost with the pod", dir, on.Name)

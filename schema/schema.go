@@ -38,7 +38,9 @@ func Load(sources []Source) ([]*Job, error) {
 			jobs, unread = append(jobs, d.Root), append(unread, d.Errs)
 		case env != nil:
 			errs = append(errs,
-				d.Root.Errorf("", "duplicate", "a second Environment; the first stands at %s:%d", env.root.At.File,
+				d.Root.Errorf("", "duplicate",
+					"a second Environment, and only one can apply: leave one out; the first is at %s:%d",
+					env.root.At.File,
 					env.root.At.Line))
 		default:
 			env, mistakes = loadEnvironment(d.Root, d.Errs)

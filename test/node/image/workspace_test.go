@@ -215,8 +215,8 @@ func TestHorovodrun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fakes := strings.Join([]string{
 				shim(t, "mpirun",
-					`for word; do ` +
-					`case $word in *" "*) printf "'%s' " "$word" ;; *) printf '%s ' "$word" ;; esac; done`),
+					`for word; do `+
+						`case $word in *" "*) printf "'%s' " "$word" ;; *) printf '%s ' "$word" ;; esac; done`),
 				shim(t, "ip", "echo '2: eth0    inet 10.0.0.9/24 brd 10.0.0.255 scope global eth0'"),
 				shim(t, "ssh", "echo lo eth0 docker0"),
 			}, ":")

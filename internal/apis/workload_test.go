@@ -13,101 +13,105 @@ import (
 	"github.com/tegen-dev/tegen/internal/manifest"
 )
 
+// pod is the template of most of the objects below.
+const pod = "template: {spec: {containers: [{name: c}], subdomain: sub}}"
+
+var workloads = map[string]struct {
+	object string
+	want   []string
+}{
+	"Pod": {
+		"{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}], " +
+			"schedulingGates: [{name: g}]}}",
+		[]string{" 1 p", "suspended"},
+	},
+	"Job": {
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: 3, " +
+			"completions: 2, suspend: true, " +
+			pod + "}}",
+		[]string{"spec.template 2 j-* sub by Jobs; job-name=j batch.kubernetes.io/job-name=j controller-uid " +
+			"batch.kubernetes.io/controller-uid", "suspended"},
+	},
+	"Indexed Job": {
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Indexed, completions: 4, " +
+			pod + "}}",
+		[]string{"spec.template 1 j-{0..3}-* sub by Jobs; job-name=j " +
+			"batch.kubernetes.io/job-name=j controller-uid " +
+			"batch.kubernetes.io/controller-uid batch.kubernetes.io/job-completion-index=#"},
+	},
+	"CronJob": {
+		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {" + pod + "}}}}",
+		[]string{"spec.jobTemplate.spec.template ? -* sub by Jobs; job-name batch.kubernetes.io/job-name " +
+			"controller-uid batch.kubernetes.io/controller-uid"},
+	},
+	"StatefulSet": {
+		"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s}, spec: {replicas: 2, ordinals: {start: 5}, " +
+			"serviceName: peers, " + pod + "}}",
+		[]string{"spec.template 2 s-{5..6} peers; statefulset.kubernetes.io/pod-name=s-# " +
+			"apps.kubernetes.io/pod-index=# controller-revision-hash"},
+	},
+	"Deployment": {
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {" + pod + "}}",
+		[]string{"spec.template 1 d-*-* sub; pod-template-hash"},
+	},
+	"DaemonSet": {
+		"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {" + pod + "}}",
+		[]string{"spec.template ? d-* sub; controller-revision-hash"},
+	},
+	"JobSet": {
+		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s}, spec: " +
+			"{suspend: true, replicatedJobs: " +
+			"[{name: w, replicas: 1, template: {spec: {parallelism: 2, completions: 2, " + pod + "}}}]}}",
+		[]string{"spec.replicatedJobs[0].template.spec.template 2 s-w-0-{0..1}-* s by Jobs s-w-0; job-name=s-w-0 " +
+			"batch.kubernetes.io/job-name=s-w-0 controller-uid batch.kubernetes.io/controller-uid " +
+			"batch.kubernetes.io/job-completion-index=#", "makes s", "suspended"},
+	},
+	"TrainJob, whose runtime has the pods": {
+		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: t}, spec: {suspend: true}}",
+		[]string{"suspended"},
+	},
+	"PyTorchJob": {
+		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p}, spec: {runPolicy: {suspend: true}, " +
+			"pytorchReplicaSpecs: {Master: {" + pod + "}, Worker: {replicas: 2, " + pod + "}}}}",
+		[]string{
+			"spec.pytorchReplicaSpecs.Master.template 1 p-master-{0..0}",
+			"spec.pytorchReplicaSpecs.Worker.template 2 p-worker-{0..1}",
+			"makes p-master-0 p-worker-0 p-worker-1", "suspended",
+		},
+	},
+	"MPIJob": {
+		"{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: m}, spec: {mpiReplicaSpecs: " +
+			"{Launcher: {" + pod + "}, Worker: {replicas: 2, " + pod + "}}}}",
+		[]string{
+			"spec.mpiReplicaSpecs.Launcher.template 1 m-launcher-*(m-launcher) m by Jobs m-launcher; " +
+				"job-name=m-launcher batch.kubernetes.io/job-name=m-launcher controller-uid " +
+				"batch.kubernetes.io/controller-uid",
+			"spec.mpiReplicaSpecs.Worker.template 2 m-worker-{0..1} m", "makes m",
+		},
+	},
+	"MxJob": {
+		"{apiVersion: mxnet.mlkube.io/v1beta1, kind: MxJob, metadata: {name: m}, spec: " +
+			"{RuntimeId: r, replicaSpecs: " +
+			"[{mxReplicaType: SCHEDULER, " + pod + "}, {mxReplicaType: WORKER, replicas: 2, " + pod + "}]}}",
+		[]string{
+			"spec.replicaSpecs[0].template 1 m-scheduler-r-{0..0}-* by Jobs m-scheduler-r-0; job-name " +
+				"batch.kubernetes.io/job-name controller-uid batch.kubernetes.io/controller-uid",
+			"spec.replicaSpecs[1].template 2 m-worker-r-{0..1}-* by Jobs m-worker-r-0 m-worker-r-1; job-name " +
+				"batch.kubernetes.io/job-name controller-uid batch.kubernetes.io/controller-uid",
+			"makes m-scheduler-r-0",
+		},
+	},
+	"Volcano's Job": {
+		"{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: v}, spec: {plugins: {svc: []}, " +
+			"tasks: [{name: w, replicas: 2, template: {spec: {containers: [{name: c}]}}}]}}",
+		[]string{"spec.tasks[0].template 2 v-w-{0..1} v", "makes v"},
+	},
+}
+
 // TestWorkloads: the pods of each kind, in one line a set: path, pods, names and hostnames, Service, Jobs, and
 // the labels that its controller adds.
 func TestWorkloads(t *testing.T) {
-	const pod = "template: {spec: {containers: [{name: c}], subdomain: sub}}"
-	for name, c := range map[string]struct {
-		object string
-		want   []string
-	}{
-		"Pod": {
-			"{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}], " +
-				"schedulingGates: [{name: g}]}}",
-			[]string{" 1 p", "suspended"},
-		},
-		"Job": {
-			"{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: 3, " +
-				"completions: 2, suspend: true, " +
-				pod + "}}",
-			[]string{"spec.template 2 j-* sub by Jobs; job-name=j batch.kubernetes.io/job-name=j controller-uid " +
-				"batch.kubernetes.io/controller-uid", "suspended"},
-		},
-		"Indexed Job": {
-			"{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {completionMode: Indexed, completions: 4, " +
-				pod + "}}",
-			[]string{"spec.template 1 j-{0..3}-* sub by Jobs; job-name=j " +
-				"batch.kubernetes.io/job-name=j controller-uid " +
-				"batch.kubernetes.io/controller-uid batch.kubernetes.io/job-completion-index=#"},
-		},
-		"CronJob": {
-			"{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {" + pod + "}}}}",
-			[]string{"spec.jobTemplate.spec.template ? -* sub by Jobs; job-name batch.kubernetes.io/job-name " +
-				"controller-uid batch.kubernetes.io/controller-uid"},
-		},
-		"StatefulSet": {
-			"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s}, spec: {replicas: 2, ordinals: {start: 5}, " +
-				"serviceName: peers, " + pod + "}}",
-			[]string{"spec.template 2 s-{5..6} peers; statefulset.kubernetes.io/pod-name=s-# " +
-				"apps.kubernetes.io/pod-index=# controller-revision-hash"},
-		},
-		"Deployment": {
-			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {" + pod + "}}",
-			[]string{"spec.template 1 d-*-* sub; pod-template-hash"},
-		},
-		"DaemonSet": {
-			"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {" + pod + "}}",
-			[]string{"spec.template ? d-* sub; controller-revision-hash"},
-		},
-		"JobSet": {
-			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s}, spec: " +
-				"{suspend: true, replicatedJobs: " +
-				"[{name: w, replicas: 1, template: {spec: {parallelism: 2, completions: 2, " + pod + "}}}]}}",
-			[]string{"spec.replicatedJobs[0].template.spec.template 2 s-w-0-{0..1}-* s by Jobs s-w-0; job-name=s-w-0 " +
-				"batch.kubernetes.io/job-name=s-w-0 controller-uid batch.kubernetes.io/controller-uid " +
-				"batch.kubernetes.io/job-completion-index=#", "makes s", "suspended"},
-		},
-		"TrainJob, whose runtime has the pods": {
-			"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: t}, spec: {suspend: true}}",
-			[]string{"suspended"},
-		},
-		"PyTorchJob": {
-			"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p}, spec: {runPolicy: {suspend: true}, " +
-				"pytorchReplicaSpecs: {Master: {" + pod + "}, Worker: {replicas: 2, " + pod + "}}}}",
-			[]string{
-				"spec.pytorchReplicaSpecs.Master.template 1 p-master-{0..0}",
-				"spec.pytorchReplicaSpecs.Worker.template 2 p-worker-{0..1}",
-				"makes p-master-0 p-worker-0 p-worker-1", "suspended",
-			},
-		},
-		"MPIJob": {
-			"{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: m}, spec: {mpiReplicaSpecs: " +
-				"{Launcher: {" + pod + "}, Worker: {replicas: 2, " + pod + "}}}}",
-			[]string{
-				"spec.mpiReplicaSpecs.Launcher.template 1 m-launcher-*(m-launcher) m by Jobs m-launcher; " +
-					"job-name=m-launcher batch.kubernetes.io/job-name=m-launcher controller-uid " +
-					"batch.kubernetes.io/controller-uid",
-				"spec.mpiReplicaSpecs.Worker.template 2 m-worker-{0..1} m", "makes m",
-			},
-		},
-		"MxJob": {
-			"{apiVersion: mxnet.mlkube.io/v1beta1, kind: MxJob, metadata: {name: m}, spec: " +
-				"{RuntimeId: r, replicaSpecs: " +
-				"[{mxReplicaType: SCHEDULER, " + pod + "}, {mxReplicaType: WORKER, replicas: 2, " + pod + "}]}}",
-			[]string{
-				"spec.replicaSpecs[0].template 1 m-scheduler-r-{0..0}-* by Jobs m-scheduler-r-0; job-name " +
-					"batch.kubernetes.io/job-name controller-uid batch.kubernetes.io/controller-uid",
-				"spec.replicaSpecs[1].template 2 m-worker-r-{0..1}-* by Jobs m-worker-r-0 m-worker-r-1; job-name " +
-					"batch.kubernetes.io/job-name controller-uid batch.kubernetes.io/controller-uid",
-				"makes m-scheduler-r-0",
-			},
-		},
-		"Volcano's Job": {
-			"{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: v}, spec: {plugins: {svc: []}, " +
-				"tasks: [{name: w, replicas: 2, template: {spec: {containers: [{name: c}]}}}]}}",
-			[]string{"spec.tasks[0].template 2 v-w-{0..1} v", "makes v"},
-		},
-	} {
+	for name, c := range workloads {
 		t.Run(name, func(t *testing.T) {
 			objects, err := manifest.Read(name, []byte(c.object))
 			if err != nil {

@@ -99,131 +99,133 @@ const (
 	isUnknownMeta = "is not a field of metadata, so an API server drops it without a word; remove it"
 )
 
+var checks = []struct {
+	name, old, new string
+	want           []string // field and rule, and ! before what is lost but accepted
+}{
+	{"nothing", "kind: Run", "kind: Run", nil},
+	{"an unknown field", "  steps: 3", "  steps: 3\n  stepz: 3", []string{"!spec.stepz: " + isUnknown}},
+	{"an unknown field of the root", "spec:\n", "spek: {}\nspec:\n", []string{"!spek: " + isUnknown}},
+	{
+		"an unknown field of a list", "{number: 1}", "{number: 1, name: a}",
+		[]string{"!spec.ports[0].name: " + isUnknown},
+	},
+	{
+		"metadata of a template that lists none", "bare: {spec",
+		"bare: {metadata: {labels: {a: b}, annotations: {a: b}}, spec",
+		[]string{
+			"!spec.groups.worker.bare.metadata.annotations: " + isUnknown,
+			"!spec.groups.worker.bare.metadata.labels: " + isUnknown,
+		},
+	},
+	{
+		"an unknown field within an open one", "closed: {known: a}", "closed: {known: a, other: b}",
+		[]string{"!spec.open.closed.other: " + isUnknown},
+	},
+	{
+		"an unknown field of metadata", "  name: bert\n", "  name: bert\n  nam: bert\n",
+		[]string{"!metadata.nam: " + isUnknownMeta},
+	},
+	{
+		"an unknown field of metadata within", "metadata: {name: a}", "metadata: {name: a, nam: b}",
+		[]string{"!spec.object.metadata.nam: " + isUnknown},
+	},
+	{
+		"status", "spec:\n", "status: {phase: a}\nspec:\n",
+		[]string{"!status: is written through a subresource of its own, so an API server drops it from what " +
+			"creates the object; remove it"},
+	},
+	{"a null", "  steps: 3", "  steps: 3\n  limit: null\n  tagged: null", []string{"!spec.tagged: " + isUnknown}},
+	{
+		"a version that is not served", "example.com/v1\n", "example.com/v1alpha1\n",
+		[]string{"apiVersion: must be of a version that this CRD serves, v1, not v1alpha1; change it, or install " +
+			"a CRD that serves v1alpha1"},
+	},
+
+	{
+		"a string for a number", "  steps: 3", `  steps: "3"`,
+		[]string{"spec.steps: must be of type integer, not string"},
+	},
+	{
+		"a number for a string", "  title: bert", "  title: 4",
+		[]string{"spec.title: must be of type string, not integer; put it in quotes"},
+	},
+	{
+		"a number among annotations", `"4"`, "4",
+		[]string{"spec.groups.worker.full.metadata.annotations.example.com/min: must be of type string, not " +
+			"integer; put it in quotes"},
+	},
+	{
+		"a number among labels", "labels: {app: bert}", "labels: {app: 4}",
+		[]string{"metadata.labels: must be of type string, not number; put it in quotes"},
+	},
+	{
+		"a label that is none", "labels: {app: bert}", "labels: {app: /}",
+		[]string{`metadata.labels: a valid label must be an empty string or consist of alphanumeric characters, ` +
+			`'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  ` +
+			`or 'my_value',  or '12345', regex used for validation is ` +
+			`'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), not "/"`},
+	},
+	{
+		"a list for a map", "source: {git: here}", "source: []",
+		[]string{"spec.source: must be of type object, not array"},
+	},
+	{
+		"a list for int or string", "port: http", "port: []",
+		[]string{"spec.port: must be of type integer or string, not array"},
+	},
+	{"a fraction", "steps: 3", "steps: 1.5", []string{"spec.steps: must be of type int32, not float64"}},
+	{
+		"a value that is none of an enum", "mode: exact", "mode: slow",
+		[]string{`spec.mode: must be one of "fast", "exact", not "slow"`},
+	},
+	{
+		"a value below the least", "steps: 3", "steps: 0",
+		[]string{"spec.steps: must be greater than or equal to 1, not 0"},
+	},
+	{"a value at an exclusive bound", "rate: 0.5", "rate: 1", []string{"spec.rate: must be less than 1, not 1"}},
+	{"a pattern", "title: bert", "title: Bert", []string{`spec.title: must match '^[a-z]+$', not "Bert"`}},
+	{
+		"a string that is too long", "title: bert", "title: bertbertbert",
+		[]string{"spec.title: must be at most 8 chars long"},
+	},
+	{
+		"a format", `since: "2026-01-02T03:04:05Z"`, "since: today",
+		[]string{`spec.since: must be of type date-time, not today`},
+	},
+	{"a list that is too long", "[a, b]", "[a, b, c, d]", []string{"spec.tags: must have at most 3 items"}},
+	{
+		"a set with an item twice", "[a, b]", "[a, a]",
+		[]string{`spec.tags[1]: "a" is in the list already; change or drop one of the two`},
+	},
+	{
+		"a list with a key twice, once by default", "protocol: UDP", "protocol: TCP",
+		[]string{`spec.ports[1]: {"number":1,"protocol":"TCP"} is in the list already; ` +
+			`change or drop one of the two`},
+	},
+	{"a required field", "  steps: 3\n", "", []string{"spec.steps: is required; add it"}},
+	{"a required field within a map", "{number: 1}", "{}", []string{"spec.ports[0].number: is required; add it"}},
+	{
+		"two of alternatives", "{git: here}", "{git: here, path: there}",
+		[]string{"spec.source: must validate one and only one schema (oneOf). Found 2 valid alternatives"},
+	},
+	{
+		"a name that is none", "  name: bert", "  name: ''",
+		[]string{"metadata.name: name or generateName is required"},
+	},
+	{"an object without kind within", "kind: Pod, ", "", []string{"spec.object.kind: is required; add it"}},
+	{
+		"several at once", "  steps: 3\n  rate: 0.5", "  rate: a\n  step: 3",
+		[]string{
+			"spec.rate: must be of type number, not string", "!spec.step: " + isUnknown,
+			"spec.steps: is required; add it",
+		},
+	},
+}
+
 func TestCheck(t *testing.T) {
 	runs := definitions(t, "testdata/runs.yaml")[0]
-	for _, tc := range []struct {
-		name, old, new string
-		want           []string // field and rule, and ! before what is lost but accepted
-	}{
-		{"nothing", "kind: Run", "kind: Run", nil},
-		{"an unknown field", "  steps: 3", "  steps: 3\n  stepz: 3", []string{"!spec.stepz: " + isUnknown}},
-		{"an unknown field of the root", "spec:\n", "spek: {}\nspec:\n", []string{"!spek: " + isUnknown}},
-		{
-			"an unknown field of a list", "{number: 1}", "{number: 1, name: a}",
-			[]string{"!spec.ports[0].name: " + isUnknown},
-		},
-		{
-			"metadata of a template that lists none", "bare: {spec",
-			"bare: {metadata: {labels: {a: b}, annotations: {a: b}}, spec",
-			[]string{
-				"!spec.groups.worker.bare.metadata.annotations: " + isUnknown,
-				"!spec.groups.worker.bare.metadata.labels: " + isUnknown,
-			},
-		},
-		{
-			"an unknown field within an open one", "closed: {known: a}", "closed: {known: a, other: b}",
-			[]string{"!spec.open.closed.other: " + isUnknown},
-		},
-		{
-			"an unknown field of metadata", "  name: bert\n", "  name: bert\n  nam: bert\n",
-			[]string{"!metadata.nam: " + isUnknownMeta},
-		},
-		{
-			"an unknown field of metadata within", "metadata: {name: a}", "metadata: {name: a, nam: b}",
-			[]string{"!spec.object.metadata.nam: " + isUnknown},
-		},
-		{
-			"status", "spec:\n", "status: {phase: a}\nspec:\n",
-			[]string{"!status: is written through a subresource of its own, so an API server drops it from what " +
-				"creates the object; remove it"},
-		},
-		{"a null", "  steps: 3", "  steps: 3\n  limit: null\n  tagged: null", []string{"!spec.tagged: " + isUnknown}},
-		{
-			"a version that is not served", "example.com/v1\n", "example.com/v1alpha1\n",
-			[]string{"apiVersion: must be of a version that this CRD serves, v1, not v1alpha1; change it, or install " +
-				"a CRD that serves v1alpha1"},
-		},
-
-		{
-			"a string for a number", "  steps: 3", `  steps: "3"`,
-			[]string{"spec.steps: must be of type integer, not string"},
-		},
-		{
-			"a number for a string", "  title: bert", "  title: 4",
-			[]string{"spec.title: must be of type string, not integer; put it in quotes"},
-		},
-		{
-			"a number among annotations", `"4"`, "4",
-			[]string{"spec.groups.worker.full.metadata.annotations.example.com/min: must be of type string, not " +
-				"integer; put it in quotes"},
-		},
-		{
-			"a number among labels", "labels: {app: bert}", "labels: {app: 4}",
-			[]string{"metadata.labels: must be of type string, not number; put it in quotes"},
-		},
-		{
-			"a label that is none", "labels: {app: bert}", "labels: {app: /}",
-			[]string{`metadata.labels: a valid label must be an empty string or consist of alphanumeric characters, ` +
-				`'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  ` +
-				`or 'my_value',  or '12345', regex used for validation is ` +
-				`'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), not "/"`},
-		},
-		{
-			"a list for a map", "source: {git: here}", "source: []",
-			[]string{"spec.source: must be of type object, not array"},
-		},
-		{
-			"a list for int or string", "port: http", "port: []",
-			[]string{"spec.port: must be of type integer or string, not array"},
-		},
-		{"a fraction", "steps: 3", "steps: 1.5", []string{"spec.steps: must be of type int32, not float64"}},
-		{
-			"a value that is none of an enum", "mode: exact", "mode: slow",
-			[]string{`spec.mode: must be one of "fast", "exact", not "slow"`},
-		},
-		{
-			"a value below the least", "steps: 3", "steps: 0",
-			[]string{"spec.steps: must be greater than or equal to 1, not 0"},
-		},
-		{"a value at an exclusive bound", "rate: 0.5", "rate: 1", []string{"spec.rate: must be less than 1, not 1"}},
-		{"a pattern", "title: bert", "title: Bert", []string{`spec.title: must match '^[a-z]+$', not "Bert"`}},
-		{
-			"a string that is too long", "title: bert", "title: bertbertbert",
-			[]string{"spec.title: must be at most 8 chars long"},
-		},
-		{
-			"a format", `since: "2026-01-02T03:04:05Z"`, "since: today",
-			[]string{`spec.since: must be of type date-time, not today`},
-		},
-		{"a list that is too long", "[a, b]", "[a, b, c, d]", []string{"spec.tags: must have at most 3 items"}},
-		{
-			"a set with an item twice", "[a, b]", "[a, a]",
-			[]string{`spec.tags[1]: "a" is in the list already; change or drop one of the two`},
-		},
-		{
-			"a list with a key twice, once by default", "protocol: UDP", "protocol: TCP",
-			[]string{`spec.ports[1]: {"number":1,"protocol":"TCP"} is in the list already; ` +
-				`change or drop one of the two`},
-		},
-		{"a required field", "  steps: 3\n", "", []string{"spec.steps: is required; add it"}},
-		{"a required field within a map", "{number: 1}", "{}", []string{"spec.ports[0].number: is required; add it"}},
-		{
-			"two of alternatives", "{git: here}", "{git: here, path: there}",
-			[]string{"spec.source: must validate one and only one schema (oneOf). Found 2 valid alternatives"},
-		},
-		{
-			"a name that is none", "  name: bert", "  name: ''",
-			[]string{"metadata.name: name or generateName is required"},
-		},
-		{"an object without kind within", "kind: Pod, ", "", []string{"spec.object.kind: is required; add it"}},
-		{
-			"several at once", "  steps: 3\n  rate: 0.5", "  rate: a\n  step: 3",
-			[]string{
-				"spec.rate: must be of type number, not string", "!spec.step: " + isUnknown,
-				"spec.steps: is required; add it",
-			},
-		},
-	} {
+	for _, tc := range checks {
 		t.Run(tc.name, func(t *testing.T) {
 			u := resource(t, mutate(t, run, tc.old, tc.new))
 			before := u.DeepCopy()

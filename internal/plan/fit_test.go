@@ -65,157 +65,159 @@ const (
 	small  = "resources: {cpu: 1, memory: 1Gi}, "
 )
 
+var fits = map[string]struct {
+	spec  string
+	nodes []string
+	want  []string
+}{
+	"one on each node": {
+		whole + "workers: {replicas: 2}",
+		[]string{gpuNode("a", ""), gpuNode("b", "")},
+		[]string{"fits true", "a: j-worker-0-*", "b: j-worker-1-*"},
+	},
+	"several on a node": {
+		single + "workers: {replicas: 9}",
+		[]string{gpuNode("a", ""), gpuNode("b", "")},
+		[]string{"fits true", "a: j-worker-{0..7}-*", "b: j-worker-8-*"},
+	},
+	"too few GPUs": {
+		whole + "workers: {replicas: 3}",
+		[]string{gpuNode("a", ""), gpuNode("b", ""), cpuNode("c")},
+		[]string{"fits false", "a: j-worker-0-*", "b: j-worker-1-*", "1 of worker: 3 insufficient nvidia.com/gpu"},
+	},
+	"two resources are short": {
+		"resources: {cpu: 16, memory: 100Gi}, workers: {replicas: 1}",
+		[]string{cpuNode("a")},
+		[]string{"fits false", "1 of worker: 1 insufficient cpu, 1 insufficient memory"},
+	},
+	"what runs takes its part, what ended does not": {
+		small + "workers: {replicas: 2}",
+		[]string{
+			cpuNode("a"), pod("x", "a", "7", ""), pod("v", "a", "8", "}, status: {phase: Succeeded"),
+			pod("z", "elsewhere", "8", ""),
+		},
+		[]string{"fits false", "a: j-worker-0-*", "1 of worker: 1 insufficient cpu"},
+	},
+	"a gang's minimum, and what else finds a place": {
+		whole + "workers: {min: 2, max: 4}, gang: {scheduler: koordinator}",
+		[]string{gpuNode("a", ""), gpuNode("b", ""), gpuNode("c", "")},
+		[]string{
+			"fits true", "a: j-worker-0-*", "b: j-worker-1-*", "c: j-worker-2-*",
+			"1 of worker: 3 insufficient nvidia.com/gpu",
+		},
+	},
+	"taints": {
+		single + "workers: {replicas: 1}",
+		[]string{
+			gpuNode("a", ", spec: {taints: [{key: k, value: v, effect: NoSchedule}]}"),
+			gpuNode("b", ", spec: {taints: [{key: gone, effect: NoExecute}]}"),
+		},
+		[]string{"fits false", "1 of worker: 1 taint gone:NoExecute, 1 taint k=v:NoSchedule"},
+	},
+	"tolerated taints": {
+		single + "workers: {replicas: 2}, placement: {tolerations: [{key: k, operator: Exists}]}",
+		[]string{gpuNode("a", ", spec: {taints: [{key: k, value: v, effect: NoSchedule}]}")},
+		[]string{"fits true", "a: j-worker-{0..1}-*"},
+	},
+	"a taint that only asks": {
+		single + "workers: {replicas: 1}",
+		[]string{gpuNode("a", ", spec: {taints: [{key: k, effect: PreferNoSchedule}]}")},
+		[]string{"fits true", "a: j-worker-0-*"},
+	},
+	"a node selector": {
+		single + "workers: {replicas: 1}, placement: {nodeSelector: {pool: gpu}}",
+		[]string{gpuNode("a", ""), strings.Replace(gpuNode("b", ""), "name: b", "name: b, labels: {pool: gpu}", 1)},
+		[]string{"fits true", "b: j-worker-0-*"},
+	},
+	"node affinity": {
+		single + "workers: {replicas: 1}, podTemplate: {spec: {affinity: {nodeAffinity: " +
+			"{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: " +
+			"metadata.name, operator: In, values: [z]}]}]}}}}}",
+		[]string{gpuNode("a", "")},
+		[]string{"fits false", "1 of worker: 1 node selector or affinity"},
+	},
+	"cordoned and not ready": {
+		single + "workers: {replicas: 1}",
+		[]string{
+			gpuNode("a", ", spec: {unschedulable: true}"),
+			strings.Replace(gpuNode("b", ""), "status: {",
+				"status: {conditions: [{type: Ready, status: Unknown}], ", 1),
+		},
+		[]string{"fits false", "1 of worker: 1 cordoned, 1 not ready"},
+	},
+	"the number of pods": {
+		small + "workers: {replicas: 2}",
+		[]string{strings.Replace(cpuNode("a"), "pods: 110", "pods: 1", 1)},
+		[]string{"fits false", "a: j-worker-0-*", "1 of worker: 1 too many pods"},
+	},
+	"an inventory by hand counts no pods": {
+		small + "workers: {replicas: 2}",
+		[]string{"{apiVersion: v1, kind: Node, metadata: {name: a}, status: {capacity: {cpu: 4, memory: 8Gi, " +
+			"ephemeral-storage: 90Gi}}}"},
+		[]string{"fits true", "a: j-worker-{0..1}-*"},
+	},
+	"anti-affinity by hostname": {
+		small + "workers: {replicas: 2}, podTemplate: {spec: {affinity: {podAntiAffinity: " +
+			"{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, " +
+			"labelSelector: {matchLabels: {app.kubernetes.io/component: worker}}}]}}}}",
+		[]string{cpuNode("a"), cpuNode("b")},
+		[]string{"fits true", "a: j-worker-0-*", "b: j-worker-1-*"},
+	},
+	"a pod that runs avoids these": {
+		small + "workers: {replicas: 1}",
+		[]string{cpuNode("a"), pod("x", "a", "1",
+			", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "+
+				"kubernetes.io/hostname, labelSelector: {}}]}}")},
+		[]string{"fits false", "1 of worker: 1 pod anti-affinity"},
+	},
+	"ports of the node": {
+		small + "workers: {replicas: 2}, network: {host: true}",
+		[]string{cpuNode("a")},
+		[]string{"fits false", "a: j-worker-0-*", "1 of worker: 1 port 29400 of the node is taken"},
+	},
+	"helpers leave nodes with accelerators to others": {
+		whole + "workers: {replicas: 1}, rendezvous: {backend: etcd, store: etcd}",
+		[]string{gpuNode("a", ""), cpuNode("b")},
+		[]string{"fits true", "a: j-worker-0-*", "b: j-etcd-0"},
+	},
+	"every role needs its place": {
+		"resources: {cpu: 4, memory: 1Gi}, workers: {replicas: 2}, rendezvous: {backend: etcd, store: etcd}, " +
+			"roles: {etcd: {resources: {cpu: 1}}}",
+		[]string{cpuNode("a")},
+		[]string{"fits false, by a heuristic", "a: j-worker-{0..1}-*", "1 of etcd: 1 insufficient cpu"},
+	},
+	"another order finds a place": { // the worker takes the larger part of a node, and a comes first
+		"resources: {cpu: 6, memory: 1Gi}, workers: {replicas: 1}, rendezvous: {backend: etcd, store: etcd}, " +
+			"roles: {etcd: {resources: {cpu: 3, memory: 40Gi}}}",
+		[]string{
+			cpuNode("a"), "{apiVersion: v1, kind: Node, metadata: {name: b}, status: {allocatable: {cpu: 6, " +
+				"memory: 8Gi, ephemeral-storage: 90Gi}}}",
+		},
+		[]string{"fits true", "a: j-etcd-0", "b: j-worker-0-*"},
+	},
+	"pods of the job that run keep their places": {
+		whole + "workers: {replicas: 2}",
+		[]string{
+			gpuNode("a", ""), gpuNode("b", ""),
+			strings.Replace(pod("j-worker-1-x7k2q", "b", "1", ""), "cpu: 1}",
+				"cpu: 1}, limits: {nvidia.com/gpu: 8}", 1),
+		},
+		[]string{"fits true", "a: j-worker-0-*", "b has: j-worker-1-*"},
+	},
+	"before a suspended job starts": {
+		whole + "suspend: true, workers: {replicas: 1}, rendezvous: {backend: etcd, store: etcd}, storage: " +
+			"[{mountPath: /d, dynamic: {size: 1Gi}, dataset: {url: 'https://a.test/d.zip'}}]",
+		[]string{
+			gpuNode("a", ""), pod("j-etcd-0", "a", "250m", ""),
+			pod("j-prefetch-data-x7k2q", "a", "30", "}, status: {phase: Succeeded"),
+			pod("j-worker-0-x7k2q", "''", "30", ""),
+		},
+		[]string{"fits true", "a: j-worker-0-*", "a has: j-etcd-0"},
+	},
+}
+
 func TestFit(t *testing.T) {
-	for name, c := range map[string]struct {
-		spec  string
-		nodes []string
-		want  []string
-	}{
-		"one on each node": {
-			whole + "workers: {replicas: 2}",
-			[]string{gpuNode("a", ""), gpuNode("b", "")},
-			[]string{"fits true", "a: j-worker-0-*", "b: j-worker-1-*"},
-		},
-		"several on a node": {
-			single + "workers: {replicas: 9}",
-			[]string{gpuNode("a", ""), gpuNode("b", "")},
-			[]string{"fits true", "a: j-worker-{0..7}-*", "b: j-worker-8-*"},
-		},
-		"too few GPUs": {
-			whole + "workers: {replicas: 3}",
-			[]string{gpuNode("a", ""), gpuNode("b", ""), cpuNode("c")},
-			[]string{"fits false", "a: j-worker-0-*", "b: j-worker-1-*", "1 of worker: 3 insufficient nvidia.com/gpu"},
-		},
-		"two resources are short": {
-			"resources: {cpu: 16, memory: 100Gi}, workers: {replicas: 1}",
-			[]string{cpuNode("a")},
-			[]string{"fits false", "1 of worker: 1 insufficient cpu, 1 insufficient memory"},
-		},
-		"what runs takes its part, what ended does not": {
-			small + "workers: {replicas: 2}",
-			[]string{
-				cpuNode("a"), pod("x", "a", "7", ""), pod("v", "a", "8", "}, status: {phase: Succeeded"),
-				pod("z", "elsewhere", "8", ""),
-			},
-			[]string{"fits false", "a: j-worker-0-*", "1 of worker: 1 insufficient cpu"},
-		},
-		"a gang's minimum, and what else finds a place": {
-			whole + "workers: {min: 2, max: 4}, gang: {scheduler: koordinator}",
-			[]string{gpuNode("a", ""), gpuNode("b", ""), gpuNode("c", "")},
-			[]string{
-				"fits true", "a: j-worker-0-*", "b: j-worker-1-*", "c: j-worker-2-*",
-				"1 of worker: 3 insufficient nvidia.com/gpu",
-			},
-		},
-		"taints": {
-			single + "workers: {replicas: 1}",
-			[]string{
-				gpuNode("a", ", spec: {taints: [{key: k, value: v, effect: NoSchedule}]}"),
-				gpuNode("b", ", spec: {taints: [{key: gone, effect: NoExecute}]}"),
-			},
-			[]string{"fits false", "1 of worker: 1 taint gone:NoExecute, 1 taint k=v:NoSchedule"},
-		},
-		"tolerated taints": {
-			single + "workers: {replicas: 2}, placement: {tolerations: [{key: k, operator: Exists}]}",
-			[]string{gpuNode("a", ", spec: {taints: [{key: k, value: v, effect: NoSchedule}]}")},
-			[]string{"fits true", "a: j-worker-{0..1}-*"},
-		},
-		"a taint that only asks": {
-			single + "workers: {replicas: 1}",
-			[]string{gpuNode("a", ", spec: {taints: [{key: k, effect: PreferNoSchedule}]}")},
-			[]string{"fits true", "a: j-worker-0-*"},
-		},
-		"a node selector": {
-			single + "workers: {replicas: 1}, placement: {nodeSelector: {pool: gpu}}",
-			[]string{gpuNode("a", ""), strings.Replace(gpuNode("b", ""), "name: b", "name: b, labels: {pool: gpu}", 1)},
-			[]string{"fits true", "b: j-worker-0-*"},
-		},
-		"node affinity": {
-			single + "workers: {replicas: 1}, podTemplate: {spec: {affinity: {nodeAffinity: " +
-				"{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: " +
-				"metadata.name, operator: In, values: [z]}]}]}}}}}",
-			[]string{gpuNode("a", "")},
-			[]string{"fits false", "1 of worker: 1 node selector or affinity"},
-		},
-		"cordoned and not ready": {
-			single + "workers: {replicas: 1}",
-			[]string{
-				gpuNode("a", ", spec: {unschedulable: true}"),
-				strings.Replace(gpuNode("b", ""), "status: {",
-					"status: {conditions: [{type: Ready, status: Unknown}], ", 1),
-			},
-			[]string{"fits false", "1 of worker: 1 cordoned, 1 not ready"},
-		},
-		"the number of pods": {
-			small + "workers: {replicas: 2}",
-			[]string{strings.Replace(cpuNode("a"), "pods: 110", "pods: 1", 1)},
-			[]string{"fits false", "a: j-worker-0-*", "1 of worker: 1 too many pods"},
-		},
-		"an inventory by hand counts no pods": {
-			small + "workers: {replicas: 2}",
-			[]string{"{apiVersion: v1, kind: Node, metadata: {name: a}, status: {capacity: {cpu: 4, memory: 8Gi, " +
-				"ephemeral-storage: 90Gi}}}"},
-			[]string{"fits true", "a: j-worker-{0..1}-*"},
-		},
-		"anti-affinity by hostname": {
-			small + "workers: {replicas: 2}, podTemplate: {spec: {affinity: {podAntiAffinity: " +
-				"{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, " +
-				"labelSelector: {matchLabels: {app.kubernetes.io/component: worker}}}]}}}}",
-			[]string{cpuNode("a"), cpuNode("b")},
-			[]string{"fits true", "a: j-worker-0-*", "b: j-worker-1-*"},
-		},
-		"a pod that runs avoids these": {
-			small + "workers: {replicas: 1}",
-			[]string{cpuNode("a"), pod("x", "a", "1",
-				", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "+
-					"kubernetes.io/hostname, labelSelector: {}}]}}")},
-			[]string{"fits false", "1 of worker: 1 pod anti-affinity"},
-		},
-		"ports of the node": {
-			small + "workers: {replicas: 2}, network: {host: true}",
-			[]string{cpuNode("a")},
-			[]string{"fits false", "a: j-worker-0-*", "1 of worker: 1 port 29400 of the node is taken"},
-		},
-		"helpers leave nodes with accelerators to others": {
-			whole + "workers: {replicas: 1}, rendezvous: {backend: etcd, store: etcd}",
-			[]string{gpuNode("a", ""), cpuNode("b")},
-			[]string{"fits true", "a: j-worker-0-*", "b: j-etcd-0"},
-		},
-		"every role needs its place": {
-			"resources: {cpu: 4, memory: 1Gi}, workers: {replicas: 2}, rendezvous: {backend: etcd, store: etcd}, " +
-				"roles: {etcd: {resources: {cpu: 1}}}",
-			[]string{cpuNode("a")},
-			[]string{"fits false, by a heuristic", "a: j-worker-{0..1}-*", "1 of etcd: 1 insufficient cpu"},
-		},
-		"another order finds a place": { // the worker takes the larger part of a node, and a comes first
-			"resources: {cpu: 6, memory: 1Gi}, workers: {replicas: 1}, rendezvous: {backend: etcd, store: etcd}, " +
-				"roles: {etcd: {resources: {cpu: 3, memory: 40Gi}}}",
-			[]string{
-				cpuNode("a"), "{apiVersion: v1, kind: Node, metadata: {name: b}, status: {allocatable: {cpu: 6, " +
-					"memory: 8Gi, ephemeral-storage: 90Gi}}}",
-			},
-			[]string{"fits true", "a: j-etcd-0", "b: j-worker-0-*"},
-		},
-		"pods of the job that run keep their places": {
-			whole + "workers: {replicas: 2}",
-			[]string{
-				gpuNode("a", ""), gpuNode("b", ""),
-				strings.Replace(pod("j-worker-1-x7k2q", "b", "1", ""), "cpu: 1}",
-					"cpu: 1}, limits: {nvidia.com/gpu: 8}", 1),
-			},
-			[]string{"fits true", "a: j-worker-0-*", "b has: j-worker-1-*"},
-		},
-		"before a suspended job starts": {
-			whole + "suspend: true, workers: {replicas: 1}, rendezvous: {backend: etcd, store: etcd}, storage: " +
-				"[{mountPath: /d, dynamic: {size: 1Gi}, dataset: {url: 'https://a.test/d.zip'}}]",
-			[]string{
-				gpuNode("a", ""), pod("j-etcd-0", "a", "250m", ""),
-				pod("j-prefetch-data-x7k2q", "a", "30", "}, status: {phase: Succeeded"),
-				pod("j-worker-0-x7k2q", "''", "30", ""),
-			},
-			[]string{"fits true", "a: j-worker-0-*", "a has: j-etcd-0"},
-		},
-	} {
+	for name, c := range fits {
 		t.Run(name, func(t *testing.T) {
 			j := of(t, c.spec)
 			p := New([]*Job{j})

@@ -161,7 +161,7 @@ type builder struct {
 	*Job
 	domain    string
 	services  map[string]bool
-	suspended bool // an object is that names another for its pods, as a TrainJob does its runtime
+	suspended bool // an object without pods is, such as a TrainJob, whose runtime has them
 }
 
 // add enters an object of a concern, with its pods and what names them.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// internalVariables are variables that tegen sets for its own use, and what says the same as another field.
+// internalVariables are variables that tegen sets for its own use, and those that repeat another field.
 var internalVariables = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|` +
 	`TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
 

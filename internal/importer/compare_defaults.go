@@ -2,7 +2,7 @@ package importer
 
 import "strings"
 
-// applyDefaults adds to an object what an API server would, as far as it can be told without one.
+// applyDefaults adds to an object the defaults of an API server, as far as they are known without one.
 func applyDefaults(object tree) {
 	v := view{value: object}
 	switch v.at("kind").text() {
@@ -92,8 +92,10 @@ func defaultContainer(c view) {
 		strings.HasSuffix(tag, ":latest") {
 		policy = "Always"
 	}
-	setMissing(c.mapping(), tree{"imagePullPolicy": policy, "terminationMessagePath": "/dev/termination-log",
-		"terminationMessagePolicy": "File"})
+	setMissing(c.mapping(), tree{
+		"imagePullPolicy": policy, "terminationMessagePath": "/dev/termination-log",
+		"terminationMessagePolicy": "File",
+	})
 	for _, p := range c.at("ports").items() {
 		setMissing(p.mapping(), tree{"protocol": "TCP"})
 	}
@@ -107,8 +109,10 @@ func defaultContainer(c view) {
 		setMissing(requests, limits)
 	}
 	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
-		setMissing(c.at(probe).mapping(), tree{"timeoutSeconds": int64(1), "periodSeconds": int64(10),
-			"successThreshold": int64(1), "failureThreshold": int64(3)})
+		setMissing(c.at(probe).mapping(), tree{
+			"timeoutSeconds": int64(1), "periodSeconds": int64(10),
+			"successThreshold": int64(1), "failureThreshold": int64(3),
+		})
 	}
 	for _, e := range c.at("env").items() {
 		setMissing(e.at("valueFrom", "fieldRef").mapping(), tree{"apiVersion": "v1"})

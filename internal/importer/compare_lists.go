@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// mergeKeys are what items of lists are told apart by, as strategic merging does; other lists are one value.
+// mergeKeys identify the items of lists, as in strategic merging. Any other list is one value.
 var mergeKeys = map[string][]string{
 	"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"},
 	"imagePullSecrets": {"name"}, "volumeMounts": {"mountPath"}, "ports": {"containerPort", "port"},
@@ -70,8 +70,8 @@ func leaves(value any, at []step) (out []gap) {
 	return out
 }
 
-// partner is the item of a list that one of another list is compared with, nil for none. The one template of pods that
-// tegen renders stands for the one that trains in another list, whatever its name.
+// partner is the item of another list that an item is compared with, nil for none. The one template of pods that tegen
+// renders is compared with the one that trains, whatever its name.
 func partner(field string, have, want []any, i int) any { return partnersOf(field, have, want)(i) }
 
 // partnersOf is partner for all items of a list, each of which it looks at once.

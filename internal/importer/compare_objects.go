@@ -13,7 +13,7 @@ type step struct {
 	key, value string
 }
 
-// gap is a field of one object that another has not, or has otherwise.
+// gap is a field of one object that another lacks, or has with another value.
 type gap struct {
 	path []step
 	have any
@@ -30,8 +30,8 @@ func (g gap) steps() []string {
 
 func (g gap) String() string { return dotted(g.steps()) + ": " + summary(g.have) }
 
-// diff finds what of have is not in want. want has the API's defaults filled in; have has not, so that nobody is told
-// of a field that nobody wrote.
+// diff finds what of have is not in want. The API's defaults are filled into want alone, so that no field is reported
+// that the source does not have.
 func diff(have, want any, at []step) []gap {
 	here := at[:len(at):len(at)]
 	switch h := have.(type) {
@@ -65,9 +65,11 @@ func diffTree(have tree, want any, at []step) (out []gap) {
 	return out
 }
 
-// atomicFields are mappings of which a part alone tells nobody anything.
-var atomicFields = map[string]bool{"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true,
-	"readinessProbe": true, "startupProbe": true, "lifecycle": true}
+// atomicFields are mappings that are reported as a whole.
+var atomicFields = map[string]bool{
+	"volume": true, "valueFrom": true, "affinity": true, "livenessProbe": true,
+	"readinessProbe": true, "startupProbe": true, "lifecycle": true,
+}
 
 // emptyIsUnset are fields that say nothing where they are empty. Anywhere else an empty value says something that its
 // absence does not: plugins.ssh: [] asks Volcano for ssh.
@@ -116,7 +118,7 @@ func equalScalars(have, want any, at []step) bool {
 	return haveText == wantText && fmt.Sprint(have) == fmt.Sprint(want) // 1 and 1.0 are one number
 }
 
-// gaps are the fields of an object that its counterpart has not, less those whose meaning is kept in another form.
+// gaps are the fields of an object that its counterpart lacks, without those whose meaning is kept in another form.
 func gaps(o *object, counterpart tree) []gap {
 	have, want := pair(o.Object, counterpart)
 	out := diff(have, want, nil)
@@ -136,7 +138,7 @@ func gaps(o *object, counterpart tree) []gap {
 	})
 }
 
-// added are the fields of a counterpart that its object has not, defaults aside.
+// added are the fields of a counterpart that its object lacks, without defaults.
 func added(o *object, counterpart tree) []gap {
 	want, have := pair(counterpart, o.Object)
 	return slices.DeleteFunc(diff(want, have, nil), func(g gap) bool { return g.path[len(g.path)-1].name == renamed })
@@ -152,7 +154,7 @@ func pair(have, want tree) (tree, tree) {
 
 func clone(value any) any { return rebuilt(value, func(scalar any) any { return scalar }) }
 
-// rebuilt is a copy in which another stands for each scalar.
+// rebuilt is a copy in which each scalar is replaced.
 func rebuilt(value any, scalar func(any) any) any {
 	switch x := value.(type) {
 	case tree:

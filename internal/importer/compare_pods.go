@@ -7,7 +7,7 @@ import (
 )
 
 // alignPods walks two objects side by side to their pod specs, and makes those comparable: the container that trains
-// has one name in both, and a mount brings the volume that it mounts, whose name is the pod's own affair.
+// gets one name in both, and each mount gets its volume, whose name means nothing outside of the pod.
 func alignPods(have, want any, field string) {
 	switch h := have.(type) {
 	case tree:
@@ -35,7 +35,7 @@ func alignPods(have, want any, field string) {
 // renamed is the name of a training container in the other object.
 const renamed = "name in the other"
 
-// alignContainerNames gives the training container of want the name that have calls it by, and leaves a word about it.
+// alignContainerNames gives the training container of want the name that it has in have, and notes the old one.
 func alignContainerNames(have, want tree) {
 	h, w := trainingContainerIn(have), trainingContainerIn(want)
 	if h != nil && w != nil && h["name"] != w["name"] {
@@ -44,7 +44,7 @@ func alignContainerNames(have, want tree) {
 	}
 }
 
-// resolveMounts puts into each mount the volume that it names, and leaves in the list what nobody mounts.
+// resolveMounts puts into each mount the volume that it names, and leaves in the list the volumes without a mount.
 func resolveMounts(pod tree) {
 	v := view{value: pod}
 	mounted := map[string]bool{}

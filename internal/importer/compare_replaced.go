@@ -2,8 +2,8 @@ package importer
 
 import "slices"
 
-// replaceWith says that something else takes an object's place. replacement is that in the object's own form, asked for
-// once all is rendered; nil where nothing does.
+// replaceWith says that another object takes an object's place: replacement returns it in the object's own form once
+// all is rendered, and is nil where there is none.
 func (o *object) replaceWith(why string, replacement func() tree) {
 	o.replacedBy, o.replacement = why, replacement
 	for _, v := range []view{o.view().at("apiVersion"), o.view().at("kind"), o.view().at("metadata", "name")} {
@@ -11,7 +11,7 @@ func (o *object) replaceWith(why string, replacement func() tree) {
 	}
 }
 
-// replaced tells what took an object's place, and each field that it did not take over.
+// replaced reports what took an object's place, and each field that the replacement lacks.
 func (o *object) replaced() []Note {
 	notes := []Note{o.note(Translated, "%s", o.replacedBy)}
 	var replacement tree

@@ -42,11 +42,7 @@ func TestFixtures(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := rendered(t, text)
+			want := renderedFixture(t, name)
 			out := importer.Jobs([]schema.Source{{Name: "rendered.yaml", Data: want}})
 			for _, n := range out.Notes {
 				t.Error(n)
@@ -127,6 +123,15 @@ func cutToDifference(a, b string) (string, string) {
 		return a, b
 	}
 	return "…" + a[same-10:], "…" + b[same-10:]
+}
+
+func renderedFixture(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../../fixtures/valid/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rendered(t, text)
 }
 
 func rendered(t *testing.T, jobs []byte) []byte {

@@ -19,8 +19,10 @@ func TestGains(t *testing.T) {
 	const more = "kind: PyTorchJob\nspec: {runPolicy: {backoffLimit: 6}, pytorchReplicaSpecs: {Worker: {template: " +
 		"{spec: {containers: [{name: pytorch, args: [t.py, --fast], command: [python]}]}}}}}\n"
 	found := gains(t, bare, more, nil)
-	want := []string{"spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].args[1]: --fast",
-		"spec.runPolicy.backoffLimit: 6"}
+	want := []string{
+		"spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].args[1]: --fast",
+		"spec.runPolicy.backoffLimit: 6",
+	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -33,14 +35,18 @@ func TestGains(t *testing.T) {
 // TestLostWords: a line about a program hides none of its words.
 func TestLostWords(t *testing.T) {
 	t.Parallel()
-	moved := []importer.Note{{Field: "spec.command", Verdict: importer.Translated,
-		Why: "of torchrun's options, --nnodes became a field"}}
+	moved := []importer.Note{{
+		Field: "spec.command", Verdict: importer.Translated,
+		Why: "of torchrun's options, --nnodes became a field",
+	}}
 	got := lostWords("spec.command[2]", "torchrun --nnodes=2 --fast t.py", "args: [t.py], torchrun", moved)
 	if diff := cmp.Diff([]string{"--fast"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got = lostWords("spec.command[2]", "--fast", "", []importer.Note{{Field: "spec.command",
-		Verdict: importer.Changed}}); got != nil {
+	if got = lostWords("spec.command[2]", "--fast", "", []importer.Note{{
+		Field:   "spec.command",
+		Verdict: importer.Changed,
+	}}); got != nil {
 		t.Errorf("what was changed is reported: %v", got)
 	}
 }
@@ -80,8 +86,10 @@ var inPod = regexp.MustCompile(`(^|\.)(template\.spec\.(containers|initContainer
 
 // idleGains are rendered values, by path and value, that change nothing where the source does not say them.
 var idleGains = []struct{ path, value, why string }{
-	{`\.name$`, `^(worker|scheduler|server|launcher|main|pytorch|mxnet|dshm|tmp|data-?[0-9]*)$`,
-		"a name that only the pod knows"},
+	{
+		`\.name$`, `^(worker|scheduler|server|launcher|main|pytorch|mxnet|dshm|tmp|data-?[0-9]*)$`,
+		"a name that only the pod knows",
+	},
 	{`\.serviceAccountName$`, `^default$`, "Kubernetes' own"},
 	{`\.(automountServiceAccountToken|enableServiceLinks)$`, `^true$`, "Kubernetes' own"},
 	{`\.restartPolicy$`, `^OnFailure$`, "the operators' own for PyTorchJobs"},
@@ -92,8 +100,10 @@ var idleGains = []struct{ path, value, why string }{
 	{`\.requests\.`, ``, "Kubernetes copies limits"},
 	{`\.imagePullPolicy$`, `^IfNotPresent$`, "Kubernetes' own for an image with a tag"},
 	{`\.securityContext$`, `^\{\}$`, "it says nothing"},
-	{`\.env\[[0-9]+\]\.(name|value)$`, `^(TORCH_DISABLE_SHARE_RDZV_TCP_STORE|1)$`,
-		"of the rendezvous, which a line of what is added names"},
+	{
+		`\.env\[[0-9]+\]\.(name|value)$`, `^(TORCH_DISABLE_SHARE_RDZV_TCP_STORE|1)$`,
+		"of the rendezvous, which a line of what is added names",
+	},
 }
 
 func changesNothing(path, value string) bool {
@@ -123,5 +133,7 @@ func reportsGain(notes []importer.Note, path string) bool {
 }
 
 // everywhere are steps that lead to all of a pod.
-var everywhere = map[string]bool{"spec": true, "template": true, "containers": true, "metadata": true, "name": true,
-	"value": true, "Worker": true, "Master": true, "tasks": true, "replicatedJobs": true}
+var everywhere = map[string]bool{
+	"spec": true, "template": true, "containers": true, "metadata": true, "name": true,
+	"value": true, "Worker": true, "Master": true, "tasks": true, "replicatedJobs": true,
+}

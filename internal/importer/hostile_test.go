@@ -39,8 +39,10 @@ spec: {pytorchReplicaSpecs: {Worker: {template: {metadata: {annotations: ` + ann
 // TestWrapped: what a wrapper holds may be anything, and what is a job among it is read.
 func TestWrapped(t *testing.T) {
 	t.Parallel()
-	for _, component := range []string{"1", "x", "[]", "null", "{}", "{template: 1}",
-		"{template: {kind: [], spec: 1}}"} {
+	for _, component := range []string{
+		"1", "x", "[]", "null", "{}", "{template: 1}",
+		"{template: {kind: [], spec: 1}}",
+	} {
 		text := "apiVersion: workload.codeflare.dev/v1beta2\nkind: AppWrapper\nmetadata: {name: w}\nspec: " +
 			"{components: [" + component +
 			", {template: {apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, " +
@@ -77,8 +79,10 @@ func TestLinear(t *testing.T) {
 				for i := range n {
 					fields = append(fields, fmt.Sprintf("k%d: %d", i, i))
 				}
-				source := []schema.Source{{Name: "in.yaml",
-					Data: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n" + text(strings.Join(fields, ", ")))}}
+				source := []schema.Source{{
+					Name: "in.yaml",
+					Data: []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n" + text(strings.Join(fields, ", "))),
+				}}
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				importer.Jobs(source)

@@ -124,7 +124,7 @@ func checkTogether(drafts []*draft) (notes []Note) {
 	return notes
 }
 
-// renderErrors tells why jobs that load do not render: something in one leads nowhere.
+// renderErrors reports why jobs that load do not render: a reference in one of them does not resolve.
 func renderErrors(jobs []*schema.Job, drafts []*draft) (notes []Note) {
 	_, err := render.Jobs(jobs, nil)
 	if err == nil {

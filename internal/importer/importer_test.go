@@ -62,36 +62,62 @@ func TestErrors(t *testing.T) {
 	results := map[string]importer.Result{}
 	for name, c := range map[string]struct{ file, want string }{
 		"an annotation that is a number": {"dlrover-gang.yaml", `min-available"\]: 2: error: must be a string`},
-		"a gang below the rendezvous": {"dlrover-gang.yaml",
-			`error: spec\.gang\.minAvailable: 2 is below spec\.workers\.min 3`},
-		"two processes on one accelerator": {"dlrover-gang.yaml",
-			`error: spec\.command\[2\]: --nproc_per_node=2 is above spec\.resources\.gpu 1`},
+		"a gang below the rendezvous": {
+			"dlrover-gang.yaml",
+			`error: spec\.gang\.minAvailable: 2 is below spec\.workers\.min 3`,
+		},
+		"two processes on one accelerator": {
+			"dlrover-gang.yaml",
+			`error: spec\.command\[2\]: --nproc_per_node=2 is above spec\.resources\.gpu 1`,
+		},
 		"a gang that no scheduler reads": {"dlrover-gang.yaml", `error: the pods name no schedulerName`},
-		"kind in a pod template": {"elasticjob.yaml",
-			`template\.kind: "Pod": dropped: no pod template has this field`},
-		"apiVersion in a pod template": {"elasticjob.yaml",
-			`template\.apiVersion: "v1": dropped: no pod template has this field`},
-		"etcd latest with the v2 API": {"torchelastic-pods.yaml",
-			`"quay\.io/coreos/etcd:latest": error: etcd 3\.6`},
-		"an address that nobody has": {"torchelastic-pods.yaml",
-			`"http://0\.0\.0\.0:2379": error: .*advertises`},
-		"a key that stands twice": {"torchelastic-pods.yaml",
-			`spec\.volumes\[0\]\.name: error: the key stands twice`},
-		"a volume that anyone may take": {"torchelastic-pods.yaml",
-			`storageClassName: "efs-sc": error: any claim`},
-		"a placeholder": {"torchelastic-pods.yaml",
-			`error: spec\.script\.s3: must be an S3 URI.*placeholders`},
-		"a worker that is unlike the others": {"torchelastic-pods.yaml",
-			`volumeMounts\[2\].*dropped: the workers of a job are alike`},
+		"kind in a pod template": {
+			"elasticjob.yaml",
+			`template\.kind: "Pod": dropped: no pod template has this field`,
+		},
+		"apiVersion in a pod template": {
+			"elasticjob.yaml",
+			`template\.apiVersion: "v1": dropped: no pod template has this field`,
+		},
+		"etcd latest with the v2 API": {
+			"torchelastic-pods.yaml",
+			`"quay\.io/coreos/etcd:latest": error: etcd 3\.6`,
+		},
+		"an address that nobody has": {
+			"torchelastic-pods.yaml",
+			`"http://0\.0\.0\.0:2379": error: .*advertises`,
+		},
+		"a key that stands twice": {
+			"torchelastic-pods.yaml",
+			`spec\.volumes\[0\]\.name: error: the key stands twice`,
+		},
+		"a volume that anyone may take": {
+			"torchelastic-pods.yaml",
+			`storageClassName: "efs-sc": error: any claim`,
+		},
+		"a placeholder": {
+			"torchelastic-pods.yaml",
+			`error: spec\.script\.s3: must be an S3 URI.*placeholders`,
+		},
+		"a worker that is unlike the others": {
+			"torchelastic-pods.yaml",
+			`volumeMounts\[2\].*dropped: the workers of a job are alike`,
+		},
 		"a sidecar of a foreign etcd": {"etcd-pod.yaml", `Pod etcd: spec\.containers\[1\].*dropped`},
-		"a class's parameters": {"etcd-pod.yaml",
-			`StorageClass efs-sc: parameters\.fileSystemId: "fs-9": dropped`},
-		"the one that trains among several": {"driver.yaml",
-			`replicatedJobs\[0\]\.name: "driver": changed: .*that of "trainers"`},
+		"a class's parameters": {
+			"etcd-pod.yaml",
+			`StorageClass efs-sc: parameters\.fileSystemId: "fs-9": dropped`,
+		},
+		"the one that trains among several": {
+			"driver.yaml",
+			`replicatedJobs\[0\]\.name: "driver": changed: .*that of "trainers"`,
+		},
 		"a sibling, field by field": {"driver.yaml", `replicatedJobs\[0\].*\.image: "busybox:1\.36": dropped`},
-		"a role without a command": {"mxjob.yaml",
+		"a role without a command": {
+			"mxjob.yaml",
 			`mxReplicaSpecs\.Scheduler.*changed: the image's own command: a TrainingJob has the scheduler run the ` +
-				`worker's command and args`},
+				`worker's command and args`,
+		},
 		"an image without a version": {"pytorchjob.yaml", `refused: spec\.image: must be an image with a tag`},
 	} {
 		found := false

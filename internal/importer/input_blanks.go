@@ -2,15 +2,15 @@ package importer
 
 import "slices"
 
-// needed are fields that nobody writes without a value but to fill one in later.
+// needed are fields that are written without a value only where somebody is to fill one in.
 var needed = []string{
 	"image", "replicas", "parallelism", "completions", "numNodes", "minReplicas", "maxReplicas", "minAvailable",
 	"nprocPerNode", "nProcPerNode", "numProcPerNode", "slotsPerWorker",
 }
 
-// reportBlanks tells of what stands in the workload without a value and would make it another job: Kubernetes takes an
-// amount for 0 then, or refuses an empty text, and of other fields takes its own default. Anywhere else a field without
-// a value is one that is not there.
+// reportBlanks reports fields of the workload without a value that would change the job: Kubernetes takes an amount for
+// 0 then, refuses an empty text, and takes its own default for other fields. Any other field without a value counts as
+// absent.
 func (d *draft) reportBlanks() {
 	for _, o := range d.workload {
 		if !o.synthetic {

@@ -41,13 +41,17 @@ func newObject(l *manifest.Loose) *object {
 func (o *object) dropServerFields() {
 	delete(o.Object, "status")
 	metadata, _ := o.Object["metadata"].(tree)
-	for _, key := range []string{"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation",
-		"selfLink"} {
+	for _, key := range []string{
+		"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation",
+		"selfLink",
+	} {
 		delete(metadata, key)
 	}
 	annotations, _ := metadata["annotations"].(tree)
-	for _, key := range []string{"kubectl.kubernetes.io/last-applied-configuration",
-		"batch.kubernetes.io/job-tracking"} {
+	for _, key := range []string{
+		"kubectl.kubernetes.io/last-applied-configuration",
+		"batch.kubernetes.io/job-tracking",
+	} {
 		delete(annotations, key)
 	}
 }

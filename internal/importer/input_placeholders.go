@@ -42,8 +42,8 @@ func onlyPlaceholders(text string, inProgram bool) bool {
 	return rest != text && strings.Trim(rest, ":/.-_@,= ") == "" || standIn.MatchString(text)
 }
 
-// reportPlaceholders tells of every value of the workload that nobody has filled in, once: what the schema refuses
-// anyway is told with the field that it became.
+// reportPlaceholders reports every value of the workload that still holds a placeholder, once. What the schema refuses
+// anyway is reported with the field that it became.
 func (d *draft) reportPlaceholders() {
 	for _, o := range d.workload {
 		if !o.synthetic {
@@ -78,8 +78,8 @@ func (d *draft) reportUnfilled(v view) {
 	}
 }
 
-// recordWaiting says which field of the job waits for the placeholders of a value of the source, and whether there are
-// any. Of a program of many words it does not say which word the field waits for.
+// recordWaiting records which field of the job waits for the placeholders of a value of the source, and says whether
+// there are any. For a program of many words it does not record which word the field waits for.
 func (d *draft) recordWaiting(field string, from view) (found bool) {
 	switch x := from.value.(type) {
 	case tree:
@@ -101,14 +101,15 @@ func (d *draft) recordWaiting(field string, from view) (found bool) {
 	return found
 }
 
-// isProgramWord says whether a value is a word of a program, or a variable's.
+// isProgramWord says whether a value is a word of a program, or the value of a variable.
 func isProgramWord(v view) bool {
 	n := len(v.path)
 	return n > 1 && (v.path[n-2] == "command" || v.path[n-2] == "args" || v.path[n-1] == "value" &&
 		slices.Contains(v.path, "env"))
 }
 
-// isUnfilled looks at where a text stands: a shell's text has variables of its own, and an annotation any text.
+// isUnfilled says whether a text is a placeholder, which depends on its place: a shell's text has variables of its own,
+// and an annotation may hold any text.
 func (d *draft) isUnfilled(v view, text string) bool {
 	n := len(v.path)
 	if n == 0 || !placeholder(text) {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// secretName is how variables are called whose value is a secret: TOKEN, but not TOKENIZER or MAX_TOKENS.
+// secretName matches names of variables whose value is a secret: TOKEN, but not TOKENIZER or MAX_TOKENS.
 var secretName = regexp.MustCompile(`(?i)(^|[_.-])(pass(word|wd|phrase)?|secret|token|credentials?|` +
 	`(api|access|secret|private|account|auth|encryption|license|signing)[_.-]?key)$|` +
 	`(?i)(^|[_.-])(password|passwd|secret)[_.-]|(?i)(^|[a-z])(apikey|accesskey|secretkey)$`)
 
-// secretValue is how secrets look that say whose they are, and addresses with a password in them.
+// secretValue matches secrets with a known prefix, and addresses with a password in them.
 var secretValue = regexp.MustCompile(`^(hf_[A-Za-z0-9]{20,}|gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|` +
 	`glpat-[\w-]{20,}|` +
 	`A[KS]IA[0-9A-Z]{16}|xox[abp]-[\w-]{10,}|sk-[\w-]{20,})$|` +
@@ -19,7 +19,7 @@ var secretValue = regexp.MustCompile(`^(hf_[A-Za-z0-9]{20,}|gh[opsu]_[A-Za-z0-9]
 // locatesSecret are names of variables that say where a secret is, and are none.
 var locatesSecret = regexp.MustCompile(`(?i)(file|path|dir|name|url|uri|arn|id)$`)
 
-// isSecret says whether a variable's value is written out and should be nobody's to read.
+// isSecret says whether the value of a variable is a secret in plain text.
 func isSecret(name, value string) bool {
 	if value == "" || placeholder(value) || strings.HasPrefix(value, "$(") {
 		return false
@@ -31,7 +31,7 @@ func isSecret(name, value string) bool {
 // harmlessValue are values that are switches, numbers or files.
 var harmlessValue = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|[0-9]|/.*)$`)
 
-// redacted stands for a secret.
+// redacted is printed in place of a secret.
 const redacted = "(not shown)"
 
 // redactSecrets is a value without the secrets among its variables.
@@ -57,7 +57,7 @@ func redactSecrets(value any) any {
 	return value
 }
 
-// secret says whether a view is of a variable's value that nobody should read.
+// secret says whether a view is the value of a variable with a secret.
 func (v view) secret() bool {
 	n := len(v.path)
 	if n < 3 || v.path[n-1] != "value" || v.path[n-3] != "env" {

@@ -1,8 +1,10 @@
 package importer
 
 // texts are the mappings and lists of which the API takes nothing but strings.
-var texts = map[string]bool{"labels": true, "annotations": true, "nodeSelector": true, "matchLabels": true,
-	"command": true, "args": true}
+var texts = map[string]bool{
+	"labels": true, "annotations": true, "nodeSelector": true, "matchLabels": true,
+	"command": true, "args": true,
+}
 
 // textFields are fields that are strings wherever they are, and a variable's value is one too.
 var textFields = map[string]bool{"name": true, "namespace": true, "key": true, "image": true, "claimName": true}

@@ -32,7 +32,7 @@ func (v view) items() []view {
 	return out
 }
 
-// item is the one whose key has a value.
+// item is the item of a list whose key has a value.
 func (v view) item(key, value string) view {
 	for i, item := range listOf(v.value) { // without a view of each: lists may be long, and many items looked up
 		if m, ok := item.(tree); ok && textOf(m[key]) == value {
@@ -141,7 +141,7 @@ func (v view) walk(steps []string) view {
 	return v
 }
 
-// indexIn reads a step "[0]" into a list of a length. What stands in brackets is a key anywhere else.
+// indexIn reads a step "[0]" into a list of a length. In a mapping, such a step is a key.
 func indexIn(s string, length int) (int, bool) {
 	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
 		return 0, false

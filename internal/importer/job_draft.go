@@ -69,7 +69,8 @@ func (d *draft) addWorkload(o *object) {
 	d.workload = append(d.workload, o)
 }
 
-func (d *draft) name() string      { return d.get("metadata.name").text() }
+func (d *draft) name() string { return d.get("metadata.name").text() }
+
 func (d *draft) namespace() string { return d.workload[0].namespace }
 
 // set gives a field of the job its value, unless there is nothing to say; from is where it stood.
@@ -131,7 +132,7 @@ func (d *draft) put(field, key, value string, from view) {
 	d.origin[field+"["+strconv.Quote(key)+"]"] = from
 }
 
-// The annotations by which autoscalers are told to leave a pod where it is.
+// The annotations that tell autoscalers not to move a pod.
 const (
 	safeToEvict  = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 	doNotDisrupt = "karpenter.sh/do-not-disrupt"

@@ -11,7 +11,8 @@ type addition struct {
 // mergeAll is a patch with all of the additions that the escape hatch takes; why it refuses the others is noted. Most
 // patches are taken whole, so that is tried first, and of what is refused the halves: a lone wrong one costs little.
 func (d *draft) mergeAll(o *object, valid tree, field string, patch tree, additions []addition,
-	refused map[string]string) tree {
+	refused map[string]string,
+) tree {
 	if len(additions) == 0 {
 		return patch
 	}
@@ -37,7 +38,7 @@ func (d *draft) mergeAll(o *object, valid tree, field string, patch tree, additi
 	return d.mergeAll(o, valid, field, patch, additions[half:], refused)
 }
 
-// mostRefused is how many fields are refused one by one; of an object with more, nobody reads the reasons.
+// mostRefused is how many fields are tried one by one; with more, the reasons are not listed.
 const mostRefused = 100
 
 // mergeField adds the field of a gap to a patch: items of lists by their keys, a mount with its volume.

@@ -50,8 +50,10 @@ func (s *shortener) same() bool {
 
 // wholeMappings are mappings that are left out as one or not at all: their keys are the author's, and each renders
 // something.
-var wholeMappings = map[string]bool{"podTemplate": true, "labels": true, "annotations": true, "nodeSelector": true,
-	"conf": true}
+var wholeMappings = map[string]bool{
+	"podTemplate": true, "labels": true, "annotations": true, "nodeSelector": true,
+	"conf": true,
+}
 
 func (s *shortener) tree(job, valid tree) {
 	for _, key := range sortedKeys(valid) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// validSubset is the job as far as it loads: a copy in which something else stands where the schema refuses a value, so
-// that all the rest can be rendered and compared. What was refused is told where the job is written.
+// validSubset is the job as far as it loads: a copy in which another value stands where the schema refuses one, so that
+// all the rest can be rendered and compared. What was refused is reported.
 func (d *draft) validSubset() tree {
 	job := clone(d.job).(tree)
 	for round := range 50 {
@@ -67,8 +67,10 @@ func (d *draft) recordInvalid(e schema.Error, later bool) {
 
 // minimalJob is the least job of that framework and target: something to hold the rest against.
 func (d *draft) minimalJob() tree {
-	job := tree{"metadata": tree{"name": "imported"}, "spec": tree{"workers": tree{"replicas": int64(1)},
-		"command": []any{"true"}}}
+	job := tree{"metadata": tree{"name": "imported"}, "spec": tree{
+		"workers": tree{"replicas": int64(1)},
+		"command": []any{"true"},
+	}}
 	repair(job, schema.Error{Path: "spec.image"})
 	for _, field := range []string{"framework", "target"} {
 		put(job, []string{"spec", field}, d.get("spec."+field).value)
@@ -145,8 +147,8 @@ func remove(t tree, steps []string) {
 	}
 }
 
-// verdict says whose mistake it is. A flaw is what was wrong in the source: a value that nobody filled in, or two
-// values of it that cannot both be right. Anything else is a rule of a TrainingJob that the source could not know.
+// verdict says whose mistake it is. An error was wrong in the source: a placeholder, or two values that contradict each
+// other. Anything else is refused: a rule of TrainingJobs that the source could not know.
 func (d *draft) verdict(e schema.Error) Verdict {
 	value := view{value: d.job}.walk(undotted(e.Path))
 	_, present := d.origin[e.Path]
@@ -182,8 +184,8 @@ func holdsPlaceholder(value any) bool {
 	return false
 }
 
-// schemaNotes tells of a mistake of the job at the place that it came from. What waits for a placeholder of the source
-// is told there.
+// schemaNotes reports a mistake of the job at the place that it came from. What waits for a placeholder is reported
+// with the placeholder.
 func (d *draft) schemaNotes(e schema.Error) (notes []Note) {
 	from, verdict := d.from(e.Path), d.verdict(e)
 	value := view{value: d.job}.walk(undotted(e.Path))

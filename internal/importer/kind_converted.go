@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place is where a value of an object that was brought into another form stands in the input.
+// place is where a value of a converted object stands in the input.
 type place struct{ ours, theirs []string }
 
 // written is the path of the input that a path of the object comes from.
@@ -52,7 +52,7 @@ func (o *object) reform(version, kind string, spec tree, places []place) *object
 	return job
 }
 
-// unwrap reads the objects that an AppWrapper holds. It alone stands in Kueue's queue.
+// unwrap reads the objects that an AppWrapper holds. Only the AppWrapper itself is in Kueue's queue.
 func (s *stream) unwrap(o *object) (all []*object) {
 	for i, component := range o.view().at("spec", "components").items() {
 		held, ok := clone(component.at("template").value).(tree)
@@ -73,8 +73,10 @@ func (s *stream) unwrap(o *object) (all []*object) {
 				continue
 			}
 			put(held, []string{"metadata", "labels", key}, at.value)
-			job.places = append(job.places, place{[]string{"metadata", "labels", key},
-				[]string{"metadata", "labels", key}})
+			job.places = append(job.places, place{
+				[]string{"metadata", "labels", key},
+				[]string{"metadata", "labels", key},
+			})
 		}
 		all = append(all, job)
 	}
@@ -102,15 +104,15 @@ func (s *stream) unwrap(o *object) (all []*object) {
 	return all
 }
 
-// leftOver tells of what a conversion did not take over.
+// leftOver reports what a conversion did not take over.
 func (s *stream) leftOver(o *object, rest tree) {
 	for _, g := range leaves(rest, nil) {
 		s.notes = append(s.notes, view{o, g.steps(), g.have}.note(Dropped, "a TrainingJob has no field for it"))
 	}
 }
 
-// replicas is a kind of the training operator's without a target of its own: its pods' roles, the names of the one that
-// trains, and what the operator tells the pods.
+// replicas is a kind of the training operator's without a target of its own: its field of roles, the roles that train,
+// the variables that the operator sets, and the framework.
 type replicas struct {
 	field  string
 	roles  []string
@@ -119,11 +121,17 @@ type replicas struct {
 }
 
 var replicaFields = map[string]replicas{
-	"JAXJob": {"jaxReplicaSpecs", []string{"Worker"},
-		"COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID", "JAX"},
+	"JAXJob": {
+		"jaxReplicaSpecs",
+		[]string{"Worker"},
+		"COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID", "JAX",
+	},
 	"TFJob": {"tfReplicaSpecs", []string{"Worker", "Chief", "Master"}, "TF_CONFIG", "TensorFlow"},
-	"XGBoostJob": {"xgbReplicaSpecs", []string{"Worker", "Master"},
-		"MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK and WORKER_ADDRS", "XGBoost"},
+	"XGBoostJob": {
+		"xgbReplicaSpecs",
+		[]string{"Worker", "Master"},
+		"MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK and WORKER_ADDRS", "XGBoost",
+	},
 	"PaddleJob": {"paddleReplicaSpecs", []string{"Worker", "Master"}, "the PADDLE_ variables", "Paddle"},
 }
 
@@ -146,8 +154,10 @@ func (s *stream) roleless(o *object, r replicas) *object {
 	if role.at("replicas").isSet() {
 		count = role.at("replicas").value
 	}
-	job := o.reform("batch/v1", "Job", tree{"completionMode": "Indexed", "completions": count, "parallelism": count,
-		"template": clone(role.at("template").value)}, []place{
+	job := o.reform("batch/v1", "Job", tree{
+		"completionMode": "Indexed", "completions": count, "parallelism": count,
+		"template": clone(role.at("template").value),
+	}, []place{
 		{[]string{"spec", "template"}, role.at("template").path},
 		{[]string{"spec", "parallelism"}, role.at("replicas").path},
 		{[]string{"spec", "completions"}, role.at("replicas").path},

@@ -58,8 +58,10 @@ func (d *draft) dlroverProgram(pod, c view) {
 	}
 	d.set("spec.command", c.at("command").texts(), c.at("command"))
 	d.set("spec.args", c.at("args").texts(), c.at("args"))
-	program := schema.Spec{Framework: schema.FrameworkDLRover, Command: c.at("command").texts(),
-		Args: c.at("args").texts()}
+	program := schema.Spec{
+		Framework: schema.FrameworkDLRover, Command: c.at("command").texts(),
+		Args: c.at("args").texts(),
+	}
 	if program.Launch() == nil && programOf(c).isSet() {
 		c.at("command").markTranslated()
 		c.at("args").markTranslated()
@@ -76,8 +78,10 @@ func (d *draft) dlroverCall(p *program, pod, c view) {
 	call.command, call.args, call.from, call.start, call.shell, call.launcher = nil, words[5:], p.from[5:], 0, -1,
 		"dlrover-run"
 	call.take("network-check", "exclude-straggler", "node-unit", "max-restarts", "nproc-per-node", "rdzv-conf")
-	for field, flag := range map[string]string{"networkCheck": "network-check",
-		"excludeStraggler": "exclude-straggler"} {
+	for field, flag := range map[string]string{
+		"networkCheck":     "network-check",
+		"excludeStraggler": "exclude-straggler",
+	} {
 		if call.flags[flag] {
 			d.set("spec.dlrover."+field, true, c.at("args"))
 		}

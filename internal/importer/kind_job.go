@@ -40,14 +40,16 @@ func readTorchJob(s *stream, o *object) *draft {
 	d.readEnding(spec)
 	c := d.worker(spec.at("template"))
 	d.torch(spec.at("template", "spec"), c, nil)
-	d.readdress(addresses{o.name + "-", spec.at("template", "spec", "subdomain").text(), d.name() + "-worker-",
-		d.name() + "-worker", 0})
+	d.readdress(addresses{
+		o.name + "-", spec.at("template", "spec", "subdomain").text(), d.name() + "-worker-",
+		d.name() + "-worker", 0,
+	})
 	d.switchOffExtras()
 	return d
 }
 
-// readPlainJob reads a Job whose pods have no numbers: as an Indexed one, whose first pods are given numbers that
-// nobody asks for. Where fewer run at a time than there are in all, the job is another.
+// readPlainJob reads a Job whose pods have no index, as an Indexed one. Where fewer pods run at a time than there are
+// in all, the job changes.
 func readPlainJob(s *stream, o *object) *draft {
 	dropControllerFields(o)
 	d := readTorchJob(s, o)

@@ -34,7 +34,7 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	return d, nil
 }
 
-// children reads a Job that stands for several: many Jobs of one pod become one Job of many.
+// children reads replicas of a JobSet's child Job: several Jobs of one pod become one Job of several pods.
 func (d *draft) children(child view) {
 	job := child.at("template", "spec")
 	d.jobSpec(job)
@@ -52,8 +52,10 @@ func (d *draft) children(child view) {
 			d.note(v, Translated, "they are among the %d pods of the one Job", replicas*pods)
 		}
 	}
-	for _, v := range []view{child.at("replicas"), job.at("parallelism"), job.at("completions"),
-		job.at("completionMode")} {
+	for _, v := range []view{
+		child.at("replicas"), job.at("parallelism"), job.at("completions"),
+		job.at("completionMode"),
+	} {
 		v.markTranslated()
 	}
 }

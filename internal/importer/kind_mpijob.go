@@ -51,6 +51,16 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 	for _, v := range []view{c.at("command"), c.at("args"), w.at("command"), w.at("args")} {
 		v.markTranslated() // ssh and the host file are tegen's to set up
 	}
+	d.mpiWorkers(w, launcher)
+	d.horovodrun(c, launcher.at("template", "spec"))
+	d.horovodEnv(c)
+	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
+	d.switchOffExtras()
+	return d, nil
+}
+
+// mpiWorkers reports what becomes of the workers' program: they run sshd, with a configuration of tegen's.
+func (d *draft) mpiWorkers(w, launcher view) {
 	own := []string{"sh", "/tegen/ssh/worker.sh"}
 	switch words := append(w.at("command").texts(), w.at("args").texts()...); {
 	case len(words) == 0 || slices.Equal(words, own):
@@ -67,9 +77,4 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		d.note(launcher, Translated,
 			"the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
 	}
-	d.horovodrun(c, launcher.at("template", "spec"))
-	d.horovodEnv(c)
-	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
-	d.switchOffExtras()
-	return d, nil
 }

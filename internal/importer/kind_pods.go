@@ -13,7 +13,7 @@ import (
 
 var numbered = regexp.MustCompile(`^(.+)-([0-9]+)$`)
 
-// readPods reads bare pods whose names differ by their number only, as in the torchelastic tutorial.
+// readPods reads bare pods whose names differ only by their number, as in the torchelastic tutorial.
 func readPods(s *stream, first *object) (*draft, error) {
 	m := numbered.FindStringSubmatch(first.name)
 	if first.view().at("metadata", "ownerReferences").isSet() || isEtcd(first.view()) {

@@ -7,9 +7,9 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readPyTorchJob reads a job of Kubeflow's training operator. Where torchrun starts the processes, a master becomes one
-// more worker: its rendezvous needs none. Any other program meets by what the operator tells of the master, which
-// stays; so does one of which torchrun's own words tell more than options that a rendezvous needs none of.
+// readPyTorchJob reads a job of Kubeflow's training operator. Where torchrun starts the processes, the master becomes
+// one more worker, since its rendezvous needs none. The master stays where the program reads the variables that the
+// operator sets for it, other than in options of torchrun that are read.
 func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	roles := spec.at("pytorchReplicaSpecs")
@@ -67,7 +67,7 @@ func (d *draft) countMaster(master, worker view) view {
 	return worker
 }
 
-// convertMaster counts the master as a worker, and tells what in it is not like the workers.
+// convertMaster counts the master as a worker, and reports where it differs from the workers.
 func (d *draft) convertMaster(master, worker view) {
 	if n, ok := d.get("spec.workers.replicas").number(); ok {
 		d.set("spec.workers.replicas", n+1, worker.at("replicas"))

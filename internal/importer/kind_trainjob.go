@@ -77,7 +77,7 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 	}
 }
 
-// processesOf reads how many processes each node has: the runtime says it where the TrainJob does not.
+// processesOf reads the processes of each node: from the TrainJob, or else from its runtime.
 func (d *draft) processesOf(own, shared view) {
 	v := orElse(own, shared)
 	n, isNumber := v.number()
@@ -157,8 +157,8 @@ func (d *draft) podGroupPolicy(spec view) {
 	}
 }
 
-// absent stands for a runtime that the input names and does not hold: one Job of pods with the container that Trainer
-// gives a TrainJob's program to. What else the runtime says of the pods, nobody here knows.
+// absent stands for a runtime that the input names and does not hold: one Job of pods with the container that runs the
+// TrainJob's program. The rest of the runtime is unknown.
 func (s *stream) absent(o *object, kind, name string) *object {
 	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Changed,
 		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' "+
@@ -166,8 +166,10 @@ func (s *stream) absent(o *object, kind, name string) *object {
 	o.view().at("spec", "runtimeRef").markTranslated()
 	container := tree{"name": "node"}
 	template := tree{"spec": tree{"template": tree{"spec": tree{"containers": []any{container}}}}}
-	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{"name": "node",
-		"template": template}}}}}
+	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{
+		"name":     "node",
+		"template": template,
+	}}}}}
 	runtime := o.reform("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", spec,
 		[]place{{[]string{"spec"}, []string{"spec", "runtimeRef"}}})
 	metadata, _ := runtime.Object["metadata"].(tree)
@@ -177,7 +179,7 @@ func (s *stream) absent(o *object, kind, name string) *object {
 	return runtime
 }
 
-// policy tells of a framework that Trainer tells the pods about, and tegen's runtime does not: it is torch's.
+// policy reports a framework for which Trainer sets variables, and tegen's runtime, which is torch's, does not.
 func (d *draft) policy(policy view) {
 	for _, key := range sortedKeys(policy.mapping()) {
 		if key != "numNodes" && key != "torch" {

@@ -32,8 +32,8 @@ func readVCJob(s *stream, o *object) (*draft, error) {
 	return d, nil
 }
 
-// vcFailure reads how often pods are replaced: with maxRetry failures the job fails, 3 where nobody says otherwise.
-// Where no policy has them made again, Volcano leaves those that failed as they are, and the others go on.
+// vcFailure reads how often pods are replaced: the job fails with maxRetry failures, 3 by default. Without a policy
+// that restarts pods, Volcano leaves failed pods as they are, and the others go on.
 func (d *draft) vcFailure(spec, task view) {
 	all := slices.Concat(task.at("policies").items(), spec.at("policies").items())
 	retries, ok := spec.at("maxRetry").number()
@@ -76,8 +76,8 @@ func restartsPods(policy view) bool {
 	return failed && strings.HasPrefix(policy.at("action").text(), "Restart")
 }
 
-// vcGang reads the gang that Volcano makes of every Job: its minimum is all pods where nobody says otherwise. One of
-// the fewest workers that train, in no queue, is what every Job renders.
+// vcGang reads the gang that Volcano makes of every Job. Its minimum is all pods by default. A gang of the fewest
+// workers that train, in no queue, is what every Job renders.
 func (d *draft) vcGang(spec, scheduler view) {
 	if name := spec.at("schedulerName"); name.text() != "volcano" {
 		d.set("spec.placement.scheduler", name.text(), name)

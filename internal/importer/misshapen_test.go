@@ -35,8 +35,14 @@ func TestMisshapen(t *testing.T) {
 			within(object, func(put func(any)) {
 				at++
 				if at%strides == 0 {
-					for _, other := range []any{1, "", []any{}, map[string]any{}, nil, []any{1},
-						map[string]any{"a": 1}} {
+					for _, other := range []any{
+						1, "",
+						[]any{},
+						map[string]any{},
+						nil,
+						[]any{1},
+						map[string]any{"a": 1},
+					} {
 						put(other)
 						misshapen(t, filepath.Base(file), object)
 					}

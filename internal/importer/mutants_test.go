@@ -3,7 +3,6 @@ package importer_test
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -31,13 +30,9 @@ func TestMutants(t *testing.T) {
 	for _, name := range forms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile("../../fixtures/valid/" + name + ".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
 			var docs []*yaml.Node
 			var scalars []*yaml.Node
-			for dec := yaml.NewDecoder(bytes.NewReader(rendered(t, text))); ; {
+			for dec := yaml.NewDecoder(bytes.NewReader(renderedFixture(t, name))); ; {
 				doc := &yaml.Node{}
 				if dec.Decode(doc) != nil {
 					break

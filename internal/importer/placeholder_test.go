@@ -1,12 +1,6 @@
 package importer_test
 
-import (
-	"regexp"
-	"testing"
-
-	"github.com/tegen-dev/tegen/internal/importer"
-	"github.com/tegen-dev/tegen/schema"
-)
+import "testing"
 
 // TestPlaceholders: what nobody has filled in is told once, with the fields of the job that wait for it and no others;
 // the tokens of a model and a shell's own variables are none.
@@ -15,11 +9,7 @@ func TestPlaceholders(t *testing.T) {
 	const head = "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: " +
 		"{Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, "
 	const tail = "}]}}}}}\n"
-	for name, c := range map[string]struct {
-		in                   string
-		reported, unreported []string
-		invalid              bool
-	}{
+	for name, c := range map[string]claim{
 		"each word waits for its own field": {
 			in: head + `image: "a/b:1", command: [torchrun, --nproc_per_node=$GPUS, --nnodes=$NODES, train.py, ` +
 				`"<IMAGE>"]` + tail,
@@ -33,8 +23,10 @@ func TestPlaceholders(t *testing.T) {
 		"one placeholder in two words": {
 			in: head + `image: "a/b:1", command: [python, train.py], args: [--a=<A_NAME>, --b, "<A_NAME>"]` +
 				tail,
-			reported: []string{`args\[0\]: .*or into spec\.args\[0\] of the job`,
-				`args\[2\]: .*or into spec\.args\[2\] of the job`},
+			reported: []string{
+				`args\[0\]: .*or into spec\.args\[0\] of the job`,
+				`args\[2\]: .*or into spec\.args\[2\] of the job`,
+			},
 			invalid: true,
 		},
 		"tokens of a model": {
@@ -45,8 +37,10 @@ func TestPlaceholders(t *testing.T) {
 		"what somebody is to fill in": {
 			in: head + `image: "a/b:1", command: [torchrun, t.py, "--a=<your-bucket>", "<a name>", ` +
 				`"s3://<my_name>/c"], env: [{name: T, value: "<HF_token>"}]` + tail,
-			reported: []string{`command\[2\]: .*error`, `command\[3\]: .*error`, `command\[4\]: .*error`,
-				`env\[0\]\.value: .*error`},
+			reported: []string{
+				`command\[2\]: .*error`, `command\[3\]: .*error`, `command\[4\]: .*error`,
+				`env\[0\]\.value: .*error`,
+			},
 			invalid: true,
 		},
 		"a shell's own variable": {
@@ -61,28 +55,6 @@ func TestPlaceholders(t *testing.T) {
 			invalid:  true,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(c.in)}})
-			notes := lines(out.Notes)
-			for _, want := range c.reported {
-				if !regexp.MustCompile(want).MatchString(notes) {
-					t.Errorf("no line like %s", want)
-				}
-			}
-			for _, not := range c.unreported {
-				if regexp.MustCompile(not).MatchString(notes) {
-					t.Errorf("a line says %s", not)
-				}
-			}
-			if out.Invalid != c.invalid {
-				t.Errorf("invalid %v, want %v", out.Invalid, c.invalid)
-			}
-			if !out.Invalid {
-				renders(t, out.YAML)
-			}
-			if t.Failed() {
-				t.Logf("%s%s", out.YAML, notes)
-			}
-		})
+		t.Run(name, c.check)
 	}
 }

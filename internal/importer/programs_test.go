@@ -2,7 +2,6 @@ package importer_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,15 +17,11 @@ import (
 // TestPrograms gives the containers that train a program of another form than tegen renders there: what runs in the end
 // is that program, or a note names its field. Half of it, joined with half of tegen's, is neither.
 func TestPrograms(t *testing.T) {
-	fromController := regexp.MustCompile(`\.(command|args)(\[|$)`)
+	programField := regexp.MustCompile(`\.(command|args)(\[|$)`)
 	for _, name := range forms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile("../../fixtures/valid/" + name + ".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			stream := string(rendered(t, text))
+			stream := string(renderedFixture(t, name))
 			for _, program := range []map[string]any{
 				{"command": []string{"python", "train.py", "--lr=1"}},
 				{"args": []string{"train.py", "--lr=1"}},
@@ -36,7 +31,7 @@ func TestPrograms(t *testing.T) {
 			} {
 				out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(programmed(t, stream, program))}})
 				if slices.ContainsFunc(out.Notes,
-					func(n importer.Note) bool { return fromController.MatchString(n.Field) }) {
+					func(n importer.Note) bool { return programField.MatchString(n.Field) }) {
 					continue
 				}
 				jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: out.YAML}})

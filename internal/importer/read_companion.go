@@ -103,7 +103,7 @@ func (d *draft) tegenRun(p *program, pod view, c view) bool {
 	return true
 }
 
-// ownSetting says whether a word is an option that the generators set by themselves: gracePeriod says it too.
+// ownSetting says whether a word is an option that the generators add themselves, such as the one from gracePeriod.
 func ownSetting(word string) bool {
 	name, value, _ := option(word)
 	return name == "monitor-interval" && value == "1" || name == "shutdown-timeout"

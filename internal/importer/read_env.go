@@ -46,7 +46,7 @@ func keyRef(v view) tree {
 	return ref
 }
 
-// known reads variables that fields of the schema stand for, and skips those that every worker gets anyway.
+// known reads variables that have a field in the schema, and skips those that every worker gets anyway.
 func (d *draft) known(c, e view) bool {
 	value := e.at("value").text()
 	switch e.at("name").text() {

@@ -39,7 +39,7 @@ func (d *draft) storeIn(name, port, backend string, from view) {
 	}
 }
 
-// behind is the workload of the stream whose pods a Service selects.
+// behind is the workload whose pods a Service selects.
 func (s *stream) behind(service *object, wanted func(view) bool) *object {
 	selector := service.view().at("spec", "selector")
 	for _, o := range s.objects {

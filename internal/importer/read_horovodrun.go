@@ -22,8 +22,10 @@ var values = map[string]int{
 }
 
 // plumbing are options that tegen writes itself, or that only say where the workers are.
-var plumbing = []string{"H", "hosts", "host", "hostfile", "host-discovery-script", "slots-per-host", "slots",
-	"blacklist-cooldown-range", "np", "n", "num-proc", "N", "npernode"}
+var plumbing = []string{
+	"H", "hosts", "host", "hostfile", "host-discovery-script", "slots-per-host", "slots",
+	"blacklist-cooldown-range", "np", "n", "num-proc", "N", "npernode",
+}
 
 // known are the values of such options that name what the MPI operator or tegen makes.
 var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0-9]+)$`)
@@ -76,7 +78,7 @@ func (d *draft) horovodrun(c, pod view) {
 	d.set("spec.args", p.args, at)
 }
 
-// isHorovod says whether the image or the words of a launcher speak of Horovod, which calls mpirun by itself.
+// isHorovod says whether the image or the words of a launcher name Horovod, which starts mpirun itself.
 func (d *draft) isHorovod(c view, words []string) bool {
 	for _, text := range append(slices.Clone(words), c.at("image").text(), d.get("spec.image").text()) {
 		if strings.Contains(strings.ToLower(text), "horovod") {

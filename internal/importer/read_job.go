@@ -13,7 +13,7 @@ func trains(template view) bool {
 	return newProgram(c).launcher != "" || gpuOf(c) != ""
 }
 
-// frameworkOf is what the pods of a template train with: tegen's own label says it, or what the program is told.
+// frameworkOf is the framework of a template's pods, by tegen's own label or by the variables of the program.
 func frameworkOf(o *object, template view) string {
 	labels := o.view().at("metadata", "labels")
 	own := labels.at("app.kubernetes.io/name").text()
@@ -37,8 +37,10 @@ func unhashed(o *object) string {
 // dropControllerFields drops what the Job controller writes into a Job when it is created.
 func dropControllerFields(o *object) {
 	labels := o.view().at("spec", "template", "metadata", "labels").mapping()
-	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name",
-		"batch.kubernetes.io/job-name"} {
+	for _, key := range []string{
+		"controller-uid", "batch.kubernetes.io/controller-uid", "job-name",
+		"batch.kubernetes.io/job-name",
+	} {
 		delete(labels, key)
 	}
 	if !o.view().at("spec", "manualSelector").isTrue() {
@@ -74,7 +76,7 @@ func (d *draft) readEnding(spec view) {
 	d.readTTL(spec)
 }
 
-// readTTL reads how long a finished job is kept: for ever, where nobody says.
+// readTTL reads how long a finished job is kept. The default is for ever.
 func (d *draft) readTTL(spec view) {
 	if ttl := spec.at("ttlSecondsAfterFinished"); ttl.isSet() {
 		d.seconds("spec.ttlAfterFinished", ttl)
@@ -83,7 +85,7 @@ func (d *draft) readTTL(spec view) {
 	}
 }
 
-// switchOffExtras leaves out what tegen would render beside the workers and the stream has not.
+// switchOffExtras switches off what tegen would render beside the workers and the stream does not have.
 func (d *draft) switchOffExtras() {
 	worker := d.name() + "-worker"
 	at := d.workload[0].view()
@@ -98,7 +100,7 @@ func (d *draft) switchOffExtras() {
 	}
 }
 
-// roleReplicas reads how many pods a role has: one where nobody says otherwise.
+// roleReplicas reads how many pods a role has. The default is one.
 func (d *draft) roleReplicas(role view) {
 	d.set("spec.workers.replicas", int64(1), role)
 	d.setNumber("spec.workers.replicas", role.at("replicas"))
@@ -117,14 +119,14 @@ func (d *draft) readBackoff(policy view) {
 	}
 }
 
-// readUnboundedBackoff is backoff of the operators that count failures only where there is a limit.
+// readUnboundedBackoff reads the limit of operators that count failures only where there is one.
 func (d *draft) readUnboundedBackoff(policy view) {
 	if d.readBackoff(policy); !policy.at("backoffLimit").isSet() {
 		d.set("spec.failure.restarts", schema.None, policy)
 	}
 }
 
-// readCleanPods reads which pods an operator deletes when the job is over: none, where nobody says.
+// readCleanPods reads which pods an operator deletes when the job is over. The default is none.
 func (d *draft) readCleanPods(policy view) {
 	v := policy.at("cleanPodPolicy")
 	switch word := v.text(); word {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// masterVariable is one of those by which a controller tells a job's pods who is who: Kubeflow's operator where there
-// is a Master, and Volcano's plugin for PyTorch.
+// masterVariable matches the variables by which a controller numbers a job's pods: Kubeflow's operator where there is a
+// Master, and Volcano's plugin for PyTorch.
 var masterVariable = regexp.MustCompile(`\b(WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\b`)
 
 // masterValue is an option's value that holds nothing but such variables, or numbers beside them.
@@ -22,9 +22,9 @@ func asKubernetesHas(value string) string {
 	return masterVariable.ReplaceAllString(strings.NewReplacer("{", "", "}", "").Replace(value), "($1)")
 }
 
-// needMaster says whether the program of one of these roles meets the others by what the operator tells of the Master.
-// torchrun needs it only where its words read such a variable beyond the options that fields of the job stand for, or
-// have options that are not read.
+// needMaster says whether the program of one of these roles reads the variables that the operator sets for the Master.
+// torchrun needs them only where its words read one outside of options that become fields, or where its options are not
+// read.
 func needMaster(roles ...view) bool {
 	torchrun := false
 	for _, role := range roles {
@@ -46,7 +46,7 @@ func (p *program) reads() []string {
 	return slices.Compact(found)
 }
 
-// reportUnsetVariables tells of variables of a Master that the program goes on reading where nobody sets them any more.
+// reportUnsetVariables reports variables of a Master that the program still reads and that are no longer set.
 func (d *draft) reportUnsetVariables(from view, setter string) {
 	p := &program{command: d.get("spec.command").texts(), args: d.get("spec.args").texts()}
 	if names := p.reads(); len(names) > 0 {

@@ -7,8 +7,10 @@ import (
 
 func (d *draft) placement(pod view) {
 	d.set("spec.placement.scheduler", pod.at("schedulerName").text(), pod.at("schedulerName"))
-	for field, key := range map[string]string{"priorityClass": "priorityClassName",
-		"preemptionPolicy": "preemptionPolicy", "runtimeClass": "runtimeClassName"} {
+	for field, key := range map[string]string{
+		"priorityClass":    "priorityClassName",
+		"preemptionPolicy": "preemptionPolicy", "runtimeClass": "runtimeClassName",
+	} {
 		d.set("spec.placement."+field, pod.at(key).text(), pod.at(key))
 	}
 	for _, key := range sortedKeys(pod.at("nodeSelector").mapping()) {
@@ -28,8 +30,10 @@ func (d *draft) placement(pod view) {
 
 func tolerationOf(t view) tree {
 	item := tree{}
-	for field, key := range map[string]string{"key": "key", "operator": "operator", "value": "value",
-		"effect": "effect", "seconds": "tolerationSeconds"} {
+	for field, key := range map[string]string{
+		"key": "key", "operator": "operator", "value": "value",
+		"effect": "effect", "seconds": "tolerationSeconds",
+	} {
 		if v := t.at(key); v.isSet() && v.value != "" {
 			item[field] = v.value
 		}

@@ -30,7 +30,7 @@ func (d *draft) worker(t view) view {
 	return c
 }
 
-// grace is 30 seconds where nobody says otherwise.
+// grace reads the grace period. The default is 30 seconds.
 func (d *draft) grace(pod view) {
 	seconds, present := pod.at("terminationGracePeriodSeconds").number()
 	if !present {

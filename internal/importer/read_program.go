@@ -198,7 +198,7 @@ func (p *program) set(d *draft, c view) {
 	}
 }
 
-// origins says of each word of the job where it stood, as far as it is still what it was.
+// origins records where each word of the job stood in the source, unless it changed.
 func (p *program) origins(d *draft, c view) {
 	all := append(c.at("command").items(), c.at("args").items()...)
 	for _, list := range []struct {
@@ -214,7 +214,7 @@ func (p *program) origins(d *draft, c view) {
 	}
 }
 
-// programOf is where a container's program stands.
+// programOf is the command of a container, or its args where it has no command.
 func programOf(c view) view {
 	if c.at("command").isSet() {
 		return c.at("command")

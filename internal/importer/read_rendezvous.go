@@ -47,11 +47,15 @@ func (d *draft) firstWorker(host, port string, from view) {
 }
 
 // confFields are keys of --rdzv-conf that have fields of their own.
-var confFields = map[string]string{"last_call_timeout": "lastCall", "lastcall_timeout": "lastCall",
-	"join_timeout": "joinTimeout", "timeout": "joinTimeout"}
+var confFields = map[string]string{
+	"last_call_timeout": "lastCall", "lastcall_timeout": "lastCall",
+	"join_timeout": "joinTimeout", "timeout": "joinTimeout",
+}
 
-var tlsKeys = map[string]bool{"protocol": true, "cacert": true, "cert": true, "key": true, "ca_cert": true,
-	"ssl_cert": true, "ssl_cert_key": true}
+var tlsKeys = map[string]bool{
+	"protocol": true, "cacert": true, "cert": true, "key": true, "ca_cert": true,
+	"ssl_cert": true, "ssl_cert_key": true,
+}
 
 func (d *draft) conf(s setting) {
 	for _, pair := range strings.Split(s.text, ",") {

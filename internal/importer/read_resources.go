@@ -38,8 +38,10 @@ func gpuOf(c view) string {
 // compute reads what a container asks for and is limited to. Where it says nothing, nothing is rendered.
 func (d *draft) compute(r view, field string) {
 	asks := r.at("requests", "cpu").text() != "" || r.at("requests", "memory").text() != ""
-	for name, key := range map[string]string{"cpu": "cpu", "memory": "memory",
-		"ephemeralStorage": "ephemeral-storage"} {
+	for name, key := range map[string]string{
+		"cpu": "cpu", "memory": "memory",
+		"ephemeralStorage": "ephemeral-storage",
+	} {
 		limit, request := r.at("limits", key), r.at("requests", key)
 		switch {
 		case limit.text() == "" && request.text() == "":

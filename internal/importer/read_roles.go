@@ -7,7 +7,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// roles are the pod templates of a job whose pods have roles, and how many pods each has.
+// roles are the pod templates of a job of several roles, with their numbers of pods.
 type roles struct {
 	scheduler, server, worker role
 }
@@ -16,7 +16,7 @@ type role struct {
 	template, replicas view
 }
 
-// count is one where nobody says otherwise.
+// count is the number of pods. The default is one.
 func (r role) count() int64 {
 	if n, ok := r.replicas.number(); ok {
 		return n
@@ -57,7 +57,7 @@ func (d *draft) parameterServers(all roles) {
 	}
 }
 
-// reportBorrowedCommand tells of a role that says nothing of what it runs, and is rendered with the worker's words.
+// reportBorrowedCommand reports a role without a command, which is rendered with the worker's.
 func (d *draft) reportBorrowedCommand(worker view, name string, r role) {
 	c := trainingContainer(r.template.at("spec"))
 	if !r.template.isSet() || c.at("command").isSet() {

@@ -13,9 +13,9 @@ func (d *draft) bySSH(c view) bool {
 		!c.at("env").item("name", "DMLC_ROLE").isSet()
 }
 
-// security reads the user of the pod's processes and their rights: the image's and the container runtime's own, where
-// nobody says otherwise. What the container that trains says of itself alone stays its own, in podTemplate: the pod's
-// other containers may be another user's.
+// security reads the user of the pod's processes and their rights. The defaults are those of the image and of the
+// container runtime. What only the training container has stays in podTemplate, since the pod's other containers may
+// run as another user.
 func (d *draft) security(pod, c view) {
 	for key, unsaid := range map[string]string{"runAsUser": "image", "runAsGroup": "image", "fsGroup": schema.None} {
 		v := pod.at("securityContext", key)

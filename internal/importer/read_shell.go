@@ -65,7 +65,7 @@ var naming = []string{"echo", "printf", "which", "type"}
 
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// hiddenLauncher is the launcher that a word holds among others, or that a variable is set to.
+// hiddenLauncher is the launcher within a word, or within the value of a variable.
 func hiddenLauncher(t shell.Token) string {
 	if text := assignment.ReplaceAllString(t.Text, ""); text != t.Text || strings.ContainsAny(text, " \t\n`(") {
 		return launcherWithin(text)
@@ -85,8 +85,7 @@ func launcherWithin(text string) string {
 }
 
 // takeFromShell takes options out of the text that a shell reads: from the words between the launcher and the first
-// that is no option, each with the space before it. One whose value the shell has yet to put in stays: the shell goes
-// on putting it in.
+// that is no option, each with the space before it. An option whose value the shell has yet to expand stays.
 func (p *program) takeFromShell(names []string) {
 	if p.inText < 0 {
 		return
@@ -126,9 +125,9 @@ func (p *program) takeFromShell(names []string) {
 	p.say(b.String() + text[done:])
 }
 
-// mayHoldOptions says whether the first of these words is a variable that stands for more than the training script: one
-// with that script, a word of its own, behind it, with nothing behind it, or with options of the launcher's before a
-// script.
+// mayHoldOptions says whether the first of these words is a variable that may hold options of the launcher, and not
+// only the training script: the script follows as a word of its own, nothing follows, or more options of the launcher
+// do.
 func mayHoldOptions(tokens []shell.Token) bool {
 	if t := tokens[0]; t.Ends || !strings.HasPrefix(t.Text, "$") || !t.Expands || strings.Contains(t.Text, "/") {
 		return false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// claim is where a PersistentVolumeClaim comes from, as far as the stream tells; one that it does not hold exists.
+// claim is the source of a PersistentVolumeClaim's storage. A claim that is not in the input exists already.
 func (s *stream) claim(d *draft, name view) tree {
 	pvc := s.find("", "PersistentVolumeClaim", d.namespace(), name.text())
 	if pvc == nil {
@@ -33,8 +33,10 @@ func (s *stream) claim(d *draft, name view) tree {
 		}
 	}
 	modes := v.at("accessModes").texts()
-	if len(modes) != 1 || v.at("volumeName").isSet() || !slices.Contains([]string{"ReadWriteMany", "ReadWriteOnce",
-		"ReadOnlyMany"}, modes[0]) {
+	if len(modes) != 1 || v.at("volumeName").isSet() || !slices.Contains([]string{
+		"ReadWriteMany", "ReadWriteOnce",
+		"ReadOnlyMany",
+	}, modes[0]) {
 		return tree{"claim": name.text()}
 	}
 	source := tree{"claim": name.text(), "size": size, "accessMode": modes[0]}
@@ -63,7 +65,8 @@ func (s *stream) reportUnpinned(pvc, pv *object) {
 	}
 }
 
-// volumeOf is the PersistentVolume that a claim binds to: by the claim's word, by its own, or as one of its class.
+// volumeOf is the PersistentVolume that a claim binds to: one that the claim names, that names the claim, or of its
+// class.
 func (s *stream) volumeOf(pvc *object) *object {
 	spec := pvc.view().at("spec")
 	for _, o := range s.objects {
@@ -96,8 +99,10 @@ func pinned(pv *object) (string, tree) {
 		return "efs", source
 	case v.at("csi", "driver").text() == "fsx.csi.aws.com":
 		attributes := v.at("csi", "volumeAttributes")
-		return "fsx", tree{"fileSystem": handle, "dnsName": attributes.at("dnsname").text(),
-			"mountName": attributes.at("mountname").text()}
+		return "fsx", tree{
+			"fileSystem": handle, "dnsName": attributes.at("dnsname").text(),
+			"mountName": attributes.at("mountname").text(),
+		}
 	case v.at("nfs").isSet():
 		return "nfs", tree{"server": v.at("nfs", "server").text(), "path": v.at("nfs", "path").text()}
 	case v.at("hostPath").isSet():

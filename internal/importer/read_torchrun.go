@@ -7,30 +7,34 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// torchOptions are torchrun's options that fields of the schema stand for.
-var torchOptions = []string{"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf",
-	"max-restarts", "node-rank", "master-addr", "master-port"}
+// torchOptions are torchrun's options that have fields in the schema.
+var torchOptions = []string{
+	"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf",
+	"max-restarts", "node-rank", "master-addr", "master-port",
+}
 
-// staticOptions are those of a rendezvous in which the pods' own numbers say who is who. No field stands for them.
+// staticOptions are those of a rendezvous by the pods' own numbers. They have no field.
 var staticOptions = []string{"node-rank", "master-addr", "master-port"}
 
-// torchVariables are what tegen tells torchrun and the tutorial's images by; fields of the schema stand for them.
+// torchVariables are the variables that tegen sets for torchrun; they have fields in the schema.
 var torchVariables = []string{
 	"TEGEN_RUN_UID", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "PET_RDZV_ID", "PET_RDZV_BACKEND",
 	"PET_RDZV_ENDPOINT", "PET_RDZV_CONF", "PET_NNODES", "PET_NPROC_PER_NODE", "PET_MAX_RESTARTS",
 }
 
-var tutorialVariables = []string{"RDZV_ENDPOINT", "JOB_ID", "MIN_SIZE", "MAX_SIZE", "ETCD_PROTOCOL", "ETCD_CACERT",
-	"ETCD_CERT", "ETCD_KEY"}
+var tutorialVariables = []string{
+	"RDZV_ENDPOINT", "JOB_ID", "MIN_SIZE", "MAX_SIZE", "ETCD_PROTOCOL", "ETCD_CACERT",
+	"ETCD_CERT", "ETCD_KEY",
+}
 
-// setting is a value and where it stands.
+// setting is a value and its place.
 type setting struct {
 	text string
 	from view
 }
 
-// torch reads a worker of torchelastic: its program, and how it meets the others, from the launcher's own options, from
-// what its controller is told, by the names of those options, or from the environment, whichever has it.
+// torch reads a worker of torchelastic: its program and its rendezvous, from the launcher's own options, from what its
+// controller sets by the names of those options, or from the environment, in this order.
 func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	p := newProgram(c)
 	master := d.get("spec.workers.master").isTrue()
@@ -85,7 +89,8 @@ func (d *draft) torch(pod, c view, fromController map[string]setting) {
 
 // setting is what says an option of the launcher, and whether the option stays where a shell reads it, which says more.
 func (p *program) setting(option, variable, tutorial string, c view, fromController map[string]setting) (s setting,
-	keepMaster bool) {
+	keepMaster bool,
+) {
 	if text, ok := p.taken[option]; ok { // an option wins over a variable
 		return setting{text, p.at[option]}, false
 	}

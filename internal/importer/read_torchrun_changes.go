@@ -9,8 +9,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// reportStaticRendezvous tells of a rendezvous by the pods' own numbers, which no job of tegen's has: torchrun is told
-// to meet by c10d or etcd, and under these passes over a rank and a master.
+// reportStaticRendezvous reports a rendezvous by the pods' own numbers, which tegen does not render: with c10d or etcd,
+// torchrun ignores a rank and a master.
 func (d *draft) reportStaticRendezvous(backend setting, p *program, c view) {
 	if p.left["rdzv-backend"] != "" || backend.text != "" && backend.text != "static" {
 		return // and torchrun itself has passed over them
@@ -68,8 +68,8 @@ func (d *draft) bounds() (low, high string) {
 	return cmp.Or(d.get("spec.workers.min").text(), replicas), cmp.Or(d.get("spec.workers.max").text(), replicas)
 }
 
-// reportSeparateRuns tells of torchrun in several pods of which nobody told it: each trained for itself, and a
-// TrainingJob's workers are told of each other by variables.
+// reportSeparateRuns reports torchrun in several pods without --nnodes: each trained by itself, and the workers of a
+// TrainingJob train together.
 func (d *draft) reportSeparateRuns(p *program, c view) {
 	at := orElse(programOf(c), c)
 	if p.unread != "" {
@@ -97,7 +97,7 @@ func (d *draft) reportSeparateRuns(p *program, c view) {
 	}
 }
 
-// reportSingleNode tells of torchrun that is told of one node where there are several pods: each trained for itself.
+// reportSingleNode reports torchrun with one node where there are several pods: each trained by itself.
 func (d *draft) reportSingleNode(nodes setting) bool {
 	n, _ := d.get("spec.workers.replicas").number()
 	if n < 2 || nodes.text != "1" && nodes.text != "1:1" {
@@ -109,12 +109,12 @@ func (d *draft) reportSingleNode(nodes setting) bool {
 	return true
 }
 
-// controllerConfiguresTorchrun says whether the pods' controller tells torchrun of all of them, in the source too.
+// controllerConfiguresTorchrun says whether the pods' controller sets torchrun's rendezvous, in the source too.
 func (d *draft) controllerConfiguresTorchrun() bool {
 	return slices.Contains([]string{schema.TargetPyTorchJob, schema.TargetTrainJob}, d.get("spec.target").text())
 }
 
-// mentions says whether an option stands anywhere in a program of which options were left where they are.
+// mentions says whether an option stands anywhere in a program whose options were not read.
 func (p *program) mentions(option string) bool {
 	return p.unread != "" && strings.Contains(strings.ReplaceAll(strings.Join(p.words(), " "), "_", "-"), "-"+option)
 }

@@ -90,8 +90,10 @@ func trainingContainer(pod view) view {
 }
 
 // containerNames are what targets call the training container.
-var containerNames = []string{"worker", "pytorch", "mxnet", "node", "elasticjob-worker", "mpi-launcher", "launcher",
-	"elastic-trainer-worker", "main", "trainer"}
+var containerNames = []string{
+	"worker", "pytorch", "mxnet", "node", "elasticjob-worker", "mpi-launcher", "launcher",
+	"elastic-trainer-worker", "main", "trainer",
+}
 
 // trainingContainerIn is the container of a pod that trains: by its name, by its accelerators, or the first.
 func trainingContainerIn(pod tree) tree {

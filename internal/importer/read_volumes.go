@@ -83,7 +83,7 @@ func (d *draft) mount(m, volume view, source tree) {
 
 var shortName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,10}[a-z0-9])?$`)
 
-// volumeName keeps the pod's name for a volume where the schema can; it is known to nobody outside of the pod.
+// volumeName keeps the pod's name for a volume where the schema allows it. The name means nothing outside of the pod.
 func (d *draft) volumeName(volume view) string {
 	if d.taken == nil {
 		d.taken = map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true}

@@ -21,8 +21,10 @@ func TestUsers(t *testing.T) {
 			pod: `initContainers: [{name: chown, image: "b/b:1", command: [chown, -R, "1000", /data]}], ` +
 				`containers: [` + trains +
 				`, securityContext: {runAsUser: 1000, runAsGroup: 1000}}, {name: side, image: "c/b:1"}]`,
-			jobs: []string{`security:\n    runAsUser: image\n`,
-				`- name: worker\n +securityContext:\n +runAsGroup: 1000\n +runAsUser: 1000`},
+			jobs: []string{
+				`security:\n    runAsUser: image\n`,
+				`- name: worker\n +securityContext:\n +runAsGroup: 1000\n +runAsUser: 1000`,
+			},
 			notJobs: []string{`security:\n    runAsUser: 1000`},
 		},
 		"the pod's user": {
@@ -32,8 +34,10 @@ func TestUsers(t *testing.T) {
 		"root among them": {
 			pod: `securityContext: {runAsUser: 1000}, initContainers: [{name: chown, image: "b/b:1", ` +
 				`securityContext: {runAsUser: 0}}], containers: [` + trains + `}]`,
-			jobs: []string{`security:\n    runAsUser: image\n`, `securityContext:\n +runAsUser: 1000`,
-				`- name: chown\n +image: b/b:1\n +securityContext:\n +runAsUser: 0`},
+			jobs: []string{
+				`security:\n    runAsUser: image\n`, `securityContext:\n +runAsUser: 1000`,
+				`- name: chown\n +image: b/b:1\n +securityContext:\n +runAsUser: 0`,
+			},
 			notJobs: []string{`security:\n    runAsUser: 1000`},
 		},
 	} {

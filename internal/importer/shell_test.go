@@ -24,8 +24,10 @@ func podsOf(t *testing.T, pods int, env map[string]string, command ...string) []
 		"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "j-worker"},
 		"spec": map[string]any{
 			"completionMode": "Indexed", "completions": pods, "parallelism": pods,
-			"template": map[string]any{"spec": map[string]any{"restartPolicy": "Never",
-				"containers": []any{container}}},
+			"template": map[string]any{"spec": map[string]any{
+				"restartPolicy": "Never",
+				"containers":    []any{container},
+			}},
 		},
 	})
 	if err != nil {
@@ -116,8 +118,10 @@ func TestShellText(t *testing.T) {
 			text: "torchrun --nnodes=2 train.py 2>&1 | tee --append --nproc_per_node=4",
 			left: "torchrun train.py 2>&1 | tee --append --nproc_per_node=4", unlike: `processes: `,
 		},
-		"one pod of its own": {text: "torchrun --standalone --nproc_per_node=2 train.py",
-			left: "torchrun --standalone train.py", sole: true},
+		"one pod of its own": {
+			text: "torchrun --standalone --nproc_per_node=2 train.py",
+			left: "torchrun --standalone train.py", sole: true,
+		},
 		"pods of their own": {
 			text: "torchrun --standalone --nproc_per_node=2 train.py", left: "torchrun train.py",
 			reported: []string{`changed: by --standalone`}, lossy: true,
@@ -217,12 +221,18 @@ func TestTorchrunTold(t *testing.T) {
 			in:       podsOf(t, 2, nil, "python", "train.py"),
 			reported: `added: .*for torchrun PET_RDZV_BACKEND=c10d .*PET_NNODES=2:2`, rendered: restarts + "0",
 		},
-		"one pod": {in: podsOf(t, 1, nil, "torchrun", "train.py"), unreported: `changed|PET_NNODES`,
-			rendered: restarts + "0"},
-		"its own restarts": {in: podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--max-restarts=5", "train.py"),
-			unreported: `PET_MAX|PET_NNODES`, rendered: restarts + "5"},
-		"restarts as a variable": {in: podsOf(t, 1, map[string]string{"PET_MAX_RESTARTS": "2"}, "torchrun", "train.py"),
-			unreported: `PET_MAX`, rendered: restarts + "2"},
+		"one pod": {
+			in: podsOf(t, 1, nil, "torchrun", "train.py"), unreported: `changed|PET_NNODES`,
+			rendered: restarts + "0",
+		},
+		"its own restarts": {
+			in:         podsOf(t, 2, nil, "torchrun", "--nnodes=2", "--max-restarts=5", "train.py"),
+			unreported: `PET_MAX|PET_NNODES`, rendered: restarts + "5",
+		},
+		"restarts as a variable": {
+			in:         podsOf(t, 1, map[string]string{"PET_MAX_RESTARTS": "2"}, "torchrun", "train.py"),
+			unreported: `PET_MAX`, rendered: restarts + "2",
+		},
 		"torchrun of one node in each of two pods": {
 			in:         podsOf(t, 2, nil, "torchrun", "--nnodes=1", "--nproc_per_node=4", "a.py"),
 			reported:   `changed: with --nnodes=1 torchrun trains in each pod for itself: it is told of all 2 now`,

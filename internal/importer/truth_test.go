@@ -26,8 +26,10 @@ func TestTruth(t *testing.T) {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: {" +
 				"Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: {" + trainsAlone + "}}}, " +
 				"Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {" + trainsAlone + "}}}}}\n",
-			unreported: []string{"master becomes"}, jobs: []string{`master: true`, `replicas: 3`,
-				`launcher: entrypoint`},
+			unreported: []string{"master becomes"}, jobs: []string{
+				`master: true`, `replicas: 3`,
+				`launcher: entrypoint`,
+			},
 		},
 		"a lone master stays too": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: " +
@@ -63,9 +65,11 @@ func TestTruth(t *testing.T) {
 				"export NODES=$WORLD_SIZE; torchrun --nnodes $NODES --nproc_per_node 4 --node_rank $RANK "+
 					"--master_addr $MASTER_ADDR a.py"),
 			unreported: []string{"becomes", "changed", "dropped"},
-			jobs: []string{`master: true`, `replicas: 2`, `launcher: entrypoint`, `processes: auto`,
+			jobs: []string{
+				`master: true`, `replicas: 2`, `launcher: entrypoint`, `processes: auto`,
 				`- export NODES=\$WORLD_SIZE; torchrun --nnodes \$NODES --nproc_per_node 4 --node_rank \$RANK ` +
-					`--master_addr \$MASTER_ADDR a\.py`},
+					`--master_addr \$MASTER_ADDR a\.py`,
+			},
 		},
 		"a master of torchrun whose options are not read": {
 			in:         withMaster("", `ARGS="--nnodes 2 --master_addr j-master-0"; torchrun $ARGS a.py`),
@@ -90,8 +94,10 @@ func TestTruth(t *testing.T) {
 				"{restartPolicy: Never, containers: [" +
 				"{name: c, image: 'a/b:1', command: [bash, -c, 'torchrun --nnodes=$WORLD_SIZE --node_rank=$RANK " +
 				"--master_addr=$MASTER_ADDR a.py --port $MASTER_PORT']}]}}}]}\n",
-			reported: []string{`command: .*changed: the program reads MASTER_PORT, which the plugin pytorch alone sets`,
-				`plugins\.pytorch.*dropped`}, jobs: []string{`- torchrun a\.py --port \$MASTER_PORT`}, lossy: true,
+			reported: []string{
+				`command: .*changed: the program reads MASTER_PORT, which the plugin pytorch alone sets`,
+				`plugins\.pytorch.*dropped`,
+			}, jobs: []string{`- torchrun a\.py --port \$MASTER_PORT`}, lossy: true,
 		},
 		"a error keeps the rest": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: " +
@@ -106,8 +112,10 @@ func TestTruth(t *testing.T) {
 				`limits\["vpc.amazonaws.com/efa"\]: "\$EFA": error: a placeholder`,
 			},
 			unreported: []string{"dropped", "refused"},
-			jobs: []string{`replicas: \$NODES`, `image: \$IMAGE`, `IPC_LOCK`, `path: /dev/infiniband`,
-				`hostIPC: true`, `vpc.amazonaws.com/efa: \$EFA`},
+			jobs: []string{
+				`replicas: \$NODES`, `image: \$IMAGE`, `IPC_LOCK`, `path: /dev/infiniband`,
+				`hostIPC: true`, `vpc.amazonaws.com/efa: \$EFA`,
+			},
 			invalid: true,
 		},
 		"more nodes than pods": {
@@ -132,8 +140,10 @@ func TestTruth(t *testing.T) {
 				"y']}]}}}, " +
 				"Worker: {template: {spec: {containers: [{name: w, image: 'a/b:1', securityContext: {capabilities: " +
 				"{add: [IPC_LOCK]}}}]}}}}}\n",
-			reported: []string{`command: .*: changed: no horovodrun and no mpirun could be read`,
-				`refused: spec: nothing to run`}, unreported: []string{"nothing could be rendered"},
+			reported: []string{
+				`command: .*: changed: no horovodrun and no mpirun could be read`,
+				`refused: spec: nothing to run`,
+			}, unreported: []string{"nothing could be rendered"},
 			jobs: []string{`IPC_LOCK`}, invalid: true, lossy: true,
 		},
 		"an empty list is a value": {
@@ -229,8 +239,10 @@ func TestTruth(t *testing.T) {
 		"a JAXJob": {
 			in: "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: j}\nspec: {jaxReplicaSpecs: " +
 				"{Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {" + trainsBash + "}}}}}\n",
-			reported: []string{`spec\.jaxReplicaSpecs\.Worker: .*changed: .*COORDINATOR_ADDRESS`,
-				`jaxReplicaSpecs\.Worker\.restartPolicy: "OnFailure": dropped`},
+			reported: []string{
+				`spec\.jaxReplicaSpecs\.Worker: .*changed: .*COORDINATOR_ADDRESS`,
+				`jaxReplicaSpecs\.Worker\.restartPolicy: "OnFailure": dropped`,
+			},
 			jobs: []string{"replicas: 2"}, lossy: true,
 		},
 		"a TFJob": {
@@ -245,8 +257,10 @@ func TestTruth(t *testing.T) {
 				"{nprocPerNode: '8', runPolicy: {jobMaxRetryCount: 3}, replicaSpecs: [{name: pods, replicas: 2, " +
 				"template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [hyperpodrun, " +
 				"t.py]}]}}}]}\n",
-			reported: []string{`HyperPodPyTorchJob j: changed: it becomes a PyTorchJob`,
-				`runPolicy\.jobMaxRetryCount: 3: dropped`}, jobs: []string{"replicas: 2", "processes: 8"}, lossy: true,
+			reported: []string{
+				`HyperPodPyTorchJob j: changed: it becomes a PyTorchJob`,
+				`runPolicy\.jobMaxRetryCount: 3: dropped`,
+			}, jobs: []string{"replicas: 2", "processes: 8"}, lossy: true,
 		},
 		"a TrainJob without its runtime": {
 			in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\nspec: " +

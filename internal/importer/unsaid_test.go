@@ -158,8 +158,10 @@ func TestAmounts(t *testing.T) {
 				"mxReplicaSpecs: {Scheduler: {template: {spec: {containers: [{name: mxnet, image: 'a/b:1'}]}}}, " +
 				"Server: {template: {spec: {containers: [{name: mxnet, image: 'a/b:1'}]}}}, Worker: {template: " +
 				"{spec: {containers: [{name: mxnet, image: 'a/b:1', command: [python, t.py]}]}}}}}\n",
-			reported: []string{`Scheduler.*changed: the image's own command`,
-				`Server.*changed: the image's own command`}, lossy: true,
+			reported: []string{
+				`Scheduler.*changed: the image's own command`,
+				`Server.*changed: the image's own command`,
+			}, lossy: true,
 		},
 		"a minimum that is told once": {
 			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {minAvailable: " +

@@ -74,9 +74,11 @@ func TestNothingAdded(t *testing.T) {
 	t.Parallel()
 	out, notes := indexed(t, "{}", "command: [python, t.py]", "[]")
 	text := renders(t, out.YAML)
-	for _, added := range []string{"cpu:", "memory:", "ephemeral-storage", "runAs", "fsGroup", "65534", "/dev/shm",
+	for _, added := range []string{
+		"cpu:", "memory:", "ephemeral-storage", "runAs", "fsGroup", "65534", "/dev/shm",
 		"/tmp", "seccomp", "drop:", "allowPrivilegeEscalation", "HOME", "automountServiceAccountToken: false",
-		"enableServiceLinks: false", "NetworkPolicy", "PodDisruptionBudget", "ttlSeconds"} {
+		"enableServiceLinks: false", "NetworkPolicy", "PodDisruptionBudget", "ttlSeconds",
+	} {
 		if strings.Contains(text, added) {
 			t.Errorf("%s is rendered, and was not there", added)
 		}

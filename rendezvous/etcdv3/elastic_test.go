@@ -14,8 +14,12 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous"
 )
 
-// quick are options with which nothing is waited for that need not be.
-var quick = Options{Lease: 2 * time.Second, Pause: time.Millisecond, Grace: 10 * time.Second}
+// quick are options without needless waits. Leases are long, or an agent loses its own on a busy machine; mortal are
+// those of tests that wait for the end of one.
+var (
+	quick  = Options{Lease: 10 * time.Second, Pause: time.Millisecond, Grace: 10 * time.Second}
+	mortal = Options{Lease: 3 * time.Second, Pause: time.Millisecond, Grace: 10 * time.Second}
+)
 
 // back has peers take in that their world is over, and join the next.
 func back(t testing.TB, peers ...*peer) {
@@ -72,7 +76,7 @@ func TestLastCall(t *testing.T) {
 func TestLost(t *testing.T) {
 	t.Parallel()
 	c := open(t)
-	all := crowd(t, c, settings(t, 3, 3), 5, quick)
+	all := crowd(t, c, settings(t, 3, 3), 5, mortal)
 	all, spare := all[:3], all[3:]
 	together(all, join(t))
 	for i, leader := range []bool{true, false} {
@@ -267,7 +271,7 @@ func TestTaken(t *testing.T) {
 	t.Parallel()
 	c := open(t)
 	s := settings(t, 1, 1)
-	first, second := newPeer(t, c, s, "a", quick), newPeer(t, c, s, "a", quick)
+	first, second := newPeer(t, c, s, "a", mortal), newPeer(t, c, s, "a", mortal)
 	join(t)(first)
 	if err := first.Close(); err != nil {
 		t.Error(err)

@@ -5,10 +5,10 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/tegen-dev/tegen/rendezvous"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
@@ -128,22 +128,24 @@ func (r *relay) cut() {
 	r.conns = nil
 }
 
-// TestStoreRestarts: a world outlives a store that is away for less than its leases, and agents find each other again
-// after one that is away for longer. Each has a client of its own.
+// withClients are agents with a client each.
+func (r *restarted) withClients(s rendezvous.Settings, o Options, ids ...string) []*peer {
+	r.t.Helper()
+	var all []*peer
+	for _, id := range ids {
+		all = append(all, newPeer(r.t, r.client(), s, id, o))
+	}
+	return all
+}
+
+// TestStoreRestarts: a world outlives a store that is away for less than its leases.
 func TestStoreRestarts(t *testing.T) {
 	t.Parallel()
 	r := newRestarted(t)
-	s := settings(t, 3, 3)
-	o := quick
-	o.Lease = 4 * time.Second
-	var all []*peer
-	for _, id := range []string{"a", "b", "c", "d"} {
-		all = append(all, newPeer(t, r.client(), s, id, o))
-	}
+	all := r.withClients(settings(t, 3, 3), quick, "a", "b", "c", "d")
 	all, spare := all[:3], all[3]
 	together(all, join(t))
 	checkWorld(t, 1, all...)
-
 	r.stop()
 	r.start()
 	for _, p := range all {
@@ -163,7 +165,15 @@ func TestStoreRestarts(t *testing.T) {
 	all[2] = spare
 	together(all, join(t))
 	checkWorld(t, 2, all...)
+}
 
+// TestStoreAway: agents find each other again after a store that is away for longer than their leases.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	r := newRestarted(t)
+	all := r.withClients(settings(t, 3, 3), mortal, "a", "b", "c")
+	together(all, join(t))
+	checkWorld(t, 1, all...)
 	r.stop()
 	changed(t, all...) // their leases are over, whether the store says so or not
 	again := join(t)
@@ -174,7 +184,7 @@ func TestStoreRestarts(t *testing.T) {
 	}()
 	r.start()
 	<-ended
-	checkWorld(t, 3, all...)
+	checkWorld(t, 2, all...)
 	together(all, func(p *peer) {
 		if err := p.Finish(within(t)); err != nil {
 			t.Errorf("%s: %v", p.id, err)

@@ -14,6 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 // Store is a client, and the server that it talks to where that is our own.
@@ -48,12 +50,22 @@ var ErrRefused = errors.New("the store refuses this client")
 // dialTimeout is how long an endpoint has to answer for the first time.
 const dialTimeout = 5 * time.Second
 
+// reconnect bounds the pause between two attempts to connect, which in gRPC grows to 2 minutes: agents would stay away
+// long after the store has come back.
+var reconnect = grpc.ConnectParams{
+	Backoff: backoff.Config{
+		BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second,
+	},
+	MinConnectTimeout: dialTimeout,
+}
+
 // Open connects, and returns as soon as one endpoint has answered: the others may be down. The context is about
 // this call alone, and not about the client.
 func (e External) Open(ctx context.Context) (*Store, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: e.Endpoints, TLS: e.TLS, Username: e.Username, Password: e.Password, Logger: logger(e.Log),
 		DialTimeout: dialTimeout, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(reconnect)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, refusal(err))

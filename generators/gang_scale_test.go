@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -111,13 +110,9 @@ func rendered(t *testing.T, text string) []map[string]any {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	var out []byte
-	for _, c := range Generate(jobs[0]) {
-		for _, obj := range c.Objects {
-			if out, err = manifest.Append(out, obj); err != nil {
-				t.Fatal(err)
-			}
-		}
+	out, err := textOf(jobs[0])
+	if err != nil {
+		t.Fatal(err)
 	}
-	return parsed(t, string(out))
+	return parsed(t, out)
 }

@@ -8,7 +8,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -153,15 +152,11 @@ func renderedSpec(t *testing.T, spec map[string]any) string {
 	if err != nil {
 		return ""
 	}
-	var out []byte
-	for _, c := range Generate(jobs[0]) {
-		for _, obj := range c.Objects {
-			if out, err = manifest.Append(out, obj); err != nil {
-				t.Fatal(err)
-			}
-		}
+	out, err := textOf(jobs[0])
+	if err != nil {
+		t.Fatal(err)
 	}
-	return string(out)
+	return out
 }
 
 func fromText(t *testing.T, text string) (v map[string]any) {

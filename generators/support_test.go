@@ -83,15 +83,16 @@ var uses = map[string]string{
 	"bytescheduler/roles.scheduler": "bytescheduler: {mode: byteps}, roles: {scheduler: {workingDir: /ps}}",
 }
 
-// TestSupport proves the table of targets: what a target carries changes what is rendered, and what it lacks is refused
-// with the reason, so that nothing is ever dropped without a word.
+// TestSupport proves the table of targets: what a target carries changes what is rendered in all that the feature shows,
+// and what it lacks is refused with the reason, so that nothing is ever dropped without a word.
 func TestSupport(t *testing.T) {
 	for _, target := range schema.Targets {
-		plain, err := supported(target, "")
+		text, err := supported(target, "")
 		if err != nil {
 			t.Errorf("%s/%s: %v", target.Framework, target.Name, err)
 			continue
 		}
+		plain := pathsIn(parsed(t, text))
 		for _, f := range schema.Features {
 			t.Run(target.Framework+"/"+target.Name+"/"+f.Name, func(t *testing.T) {
 				got, err := supported(target, f.Name)
@@ -100,10 +101,34 @@ func TestSupport(t *testing.T) {
 					t.Errorf("lacks it, but is not refused with %q: %v", reason, err)
 				case target.Carries(f.Name) && err != nil:
 					t.Errorf("carries it, but: %v", err)
-				case target.Carries(f.Name) && got == plain:
-					t.Errorf("carries it, but it changes nothing that is rendered")
+				case target.Carries(f.Name):
+					showsAll(t, f, plain, pathsIn(parsed(t, got)))
 				}
 			})
+		}
+	}
+}
+
+// showsAll holds what a feature adds to what is rendered, and takes away, against all that it must show.
+func showsAll(t *testing.T, f schema.Feature, before, after map[string]bool) {
+	t.Helper()
+	if len(f.Shows) == 0 {
+		t.Error("schema.Features does not say what it shows")
+	}
+	for _, shows := range f.Shows {
+		found := false
+		for one := range strings.SplitSeq(shows, "|") {
+			from, to := before, after
+			gone, taken := strings.CutPrefix(one, "-")
+			if taken {
+				from, to = after, before
+			}
+			for path := range to {
+				found = found || !from[path] && strings.Contains(path, gone)
+			}
+		}
+		if !found {
+			t.Errorf("carries it, but nothing that is rendered shows %s", shows)
 		}
 	}
 }
@@ -118,9 +143,15 @@ func supported(target schema.Target, feature string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, text)
 	}
+	return textOf(jobs[0])
+}
+
+// textOf are all objects of a job.
+func textOf(job *schema.Job) (string, error) {
 	var out []byte
-	for _, c := range Generate(jobs[0]) {
+	for _, c := range Generate(job) {
 		for _, obj := range c.Objects {
+			var err error
 			if out, err = manifest.Append(out, obj); err != nil {
 				return "", err
 			}

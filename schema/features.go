@@ -1,0 +1,240 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Feature is a part of a job that not every target can carry.
+type Feature struct {
+	Name string // a field of the spec, or field=value; the key in Target.Lacks
+	Doc  string // a few words for docs/support.md
+	// Shows are what it adds to what every target renders that carries it, or after "-" takes away: parts of paths with
+	// their values, such as .env[NAME].value=x, with "|" between alternatives. TestSupport holds all targets to all of
+	// them, so that none gets half of a feature.
+	Shows []string
+
+	dependsOn string                     // the parts that used depends on
+	used      func(*validation) []string // the paths where a job uses it
+}
+
+// Features lists what targets differ in, in the order of job.cue.
+var Features = slices.Concat([]Feature{
+	written("launcher", "who starts the processes", "-=torchrun"),
+	{
+		"launcher=" + LauncherTegen, "tegen's own launcher",
+		[]string{"tegen-rendezvous", "[install-launcher]"}, "launcher", tegenRun,
+	},
+	written("workingDir", "the directory that the program starts in", ".workingDir="),
+	written("env", "environment variables of the workers", ".env["),
+	{
+		"workers.min", "elastic: fewer workers than the maximum train",
+		[]string{"minAvailable=1|minReplicas=|[PET_NNODES]|=--min"}, "workers.replicas workers.min workers.max",
+		elastic,
+	},
+	written("workers.firstIndex", "pods counted from 1", "=j-worker-0", "[PET_RDZV_ENDPOINT].value=j-worker-0"),
+	{
+		"workers.master", "a Master, for programs that meet at it by themselves",
+		[]string{".Master."}, "workers.master",
+		func(r *validation) []string { return when(r.Spec.Workers.Master, "workers.master") },
+	},
+	writtenOf("resources", "resources", "requests that are not the limits, or none",
+		"requests limits", ".requests.cpu="),
+	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous",
+		"backend store endpoint port id etcd companion keepAlive keepAliveAttempts",
+		"StatefulSet.metadata.name=e", "Service.metadata.name=e", "=e:2379|.rdzvHost=e"),
+	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous",
+		"maxRestarts lastCall joinTimeout conf", "[PET_MAX_RESTARTS]|axRestarts=|max_restarts|max-restarts"),
+	written("servers", "parameter servers", "PodDisruptionBudget.spec.minAvailable="),
+	written("ssh", "port and keys of ssh", ".ports[ssh].containerPort=2222", ".env[TEGEN_SSH_PORT].value=2222"),
+	written("ssh.secret", "ssh keys that exist already", ".volumes[ssh-keys].secret.secretName=", "expects=Secret/"),
+	{"mxnet", "a worker alone, and names of MXNet's first operator", []string{""}, "mxnet", mxnetNames},
+	written("horovod", "controller and timeouts of Horovod", ".env[TEGEN_START_SECONDS].value=420"),
+	written("bytescheduler", "tuning of ByteScheduler, BytePS", ".env[BYTESCHEDULER_PARTITION].value=7"),
+	written("dlrover", "strategy of DLRover", "=--network-check"),
+}, gangFeatures(), []Feature{
+	{
+		"suspend", "no training pod starts",
+		[]string{"uspend=true|.schedulingGates["}, "suspend",
+		func(r *validation) []string { return when(r.Spec.Suspend, "suspend") },
+	},
+	written("storage", "volumes", ".mountPath=", ".volumes["),
+	{
+		"storage.dataset", "datasets fetched before training",
+		[]string{"Job.metadata.name=j-prefetch", ".initContainers[wait-for-dataset]"}, "storage", fetchedData,
+	},
+	written("checkpoint", "a place for checkpoints", ".env[CHECKPOINT_DIR].value=", ".volumeMounts["),
+	written("script.image", "a script in the image", "=/main.py"),
+	written("script.s3", "a script in S3",
+		"=/tegen/script/main.py", ".initContainers[fetch-script]", ".volumes[script]"),
+	written("script.configMap", "a script in a ConfigMap",
+		"=/tegen/script/main.py", ".volumes[script].configMap", ".volumeMounts[script]"),
+	written("identity", "cloud identity", ".serviceAccountName="),
+	written("network.host", "the node's network", ".hostNetwork=true", ".dnsPolicy=ClusterFirstWithHostNet"),
+	written("network.interface", "the interface of NCCL and Gloo",
+		".env[NCCL_SOCKET_IFNAME]", ".env[GLOO_SOCKET_IFNAME]"),
+	written("network.collective", "the collective backend", ".env[DIST_BACKEND]"),
+	written("placement.scheduler", "a scheduler by name", ".schedulerName="),
+	written("placement.priorityClass", "priority", ".priorityClassName="),
+	written("placement.preemptionPolicy", "whether pending pods push out others", ".preemptionPolicy="),
+	written("placement.runtimeClass", "runtime class", ".runtimeClassName="),
+	written("placement.nodeSelector", "node selector", ".nodeSelector."),
+	written("placement.tolerations", "tolerations", ".tolerations[]"),
+	{
+		"security.runAsGroup", "the group of the processes",
+		[]string{".securityContext.runAsGroup="}, "security", ownGroup,
+	},
+	written("failure.restarts", "failed pods that the job survives", ".backoffLimit=|.maxRestarts=|.maxRetry="),
+	{
+		"failure.restarts=" + None, "no limit on them",
+		[]string{"-.backoffLimit=|-.maxRestarts="}, "target failure", endless,
+	},
+	{
+		"failure.restartsPerWorker", "failed pods that a worker survives",
+		[]string{"backoffLimitPerIndex=|estartCount="}, "target failure", perWorker,
+	},
+	written("failure.fatalExitCodes", "exit codes that end the job", "xitCode"),
+	written("failure.ignoreDisruptions", "drains and preemptions are no failures", "-=DisruptionTarget|.backoffLimit="),
+	written("failure.deadline", "a limit on time", "ctiveDeadlineSeconds="),
+	written("gracePeriod", "time to write a checkpoint in", ".terminationGracePeriodSeconds="),
+	written("ttlAfterFinished", "finished jobs are deleted", "tlSecondsAfterFinished="),
+	written("cleanPods", "pods that are deleted when the job is over", "leanPodPolicy="),
+	written("hashedNames", "names that change with the template", ".metadata.name=j"),
+	roleOf("roles.server", "resources, nodes and pods of the parameter servers", ".workingDir=/ps"),
+	roleOf("roles.scheduler", "resources, nodes and pods of their scheduler", ".tolerations[]|.workingDir=/ps"),
+	roleOf("roles.launcher", "resources, nodes and pods of the launcher", ".image=y:1", ".hostIPC=true"),
+	roleOf("roles.etcd", "resources, nodes and pods of an etcd", ".nodeSelector.a=b"),
+	roleOf("roles.companion", "resources, nodes and pods of a companion", ".nodeSelector.a=b"),
+	roleOf("roles.helper", "resources, nodes and pods of what prepares the job", ".nodeSelector.a=b"),
+	written("podTemplate", "any further field of the workers' pods", ".dnsPolicy=Default"),
+})
+
+// written is a feature that is used wherever its field is given, in the author's file or by an environment.
+func written(field, doc string, shows ...string) Feature {
+	used := func(r *validation) []string { return when(r.isSet("spec."+field), field) }
+	return Feature{field, doc, shows, "target", used}
+}
+
+// roleOf is a feature that is used wherever a role is spoken of. Its refusal names the roles that the job has instead.
+func roleOf(field, doc string, shows ...string) Feature {
+	f := written(field, doc, shows...)
+	f.dependsOn += " workers.max rendezvous.store storage ssh"
+	return f
+}
+
+// writtenOf is a feature that is used wherever one of some fields of a section is given.
+func writtenOf(name, section, doc, fields string, shows ...string) Feature {
+	used := func(r *validation) (paths []string) {
+		for field := range strings.FieldsSeq(fields) {
+			paths = append(paths, when(r.isSet("spec."+section+"."+field), section+"."+field)...)
+		}
+		return paths
+	}
+	return Feature{name, doc, shows, "target", used}
+}
+
+// gangFeatures are the dialects of gang scheduling, which show their schedulers.
+func gangFeatures() (all []Feature) {
+	for _, d := range Dialects {
+		shows := []string{".schedulingGroup.podGroupName=", "PodGroup.metadata.name="}
+		switch {
+		case d.Scheduler != "":
+			shows = []string{".schedulerName=" + d.Scheduler}
+		case len(d.Keys) > 0:
+			shows = []string{strings.Join(d.Keys, "=|") + "="}
+		}
+		used := func(r *validation) []string { return when(r.Spec.Gang.Is(d.Name), "gang.scheduler") }
+		all = append(all, Feature{"gang.scheduler=" + d.Name, "gang of " + d.Name, shows, "gang", used})
+	}
+	return all
+}
+
+// tegenRun passes over frameworks that have no launcher to choose, since launcher says so already.
+func tegenRun(r *validation) []string { return when(r.Spec.TegenRun(), "launcher") }
+
+func elastic(r *validation) []string {
+	w := &r.Spec.Workers
+	field := "workers.min"
+	if !r.isSet("spec.workers.min") {
+		field = "workers.max"
+	}
+	return when(w.Min < w.Max, field)
+}
+
+// endless passes over targets that count no restarts, since failure.restarts says so already.
+func endless(r *validation) []string {
+	return when(r.Spec.Failure.Restarts.None && (r.row == nil || r.row.Carries("failure.restarts")), "failure.restarts")
+}
+
+// perWorker passes over a Volcano Job whose failed pods stay as they are, which needs no counting.
+func perWorker(r *validation) []string {
+	n := r.Spec.Failure.RestartsPerWorker
+	return when(n != nil && (*n > 0 || r.Spec.Target != TargetVCJob), "failure.restartsPerWorker")
+}
+
+func fetchedData(r *validation) (paths []string) {
+	for i := range r.Spec.Storage {
+		paths = append(paths, when(r.Spec.Storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))...)
+	}
+	return paths
+}
+
+// ownGroup passes over the default, which is rendered for every target.
+func ownGroup(r *validation) []string {
+	group := r.Spec.Security.RunAsGroup
+	return when(r.isSet("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
+}
+
+func when(used bool, field string) []string {
+	if !used {
+		return nil
+	}
+	return []string{"spec." + field}
+}
+
+// featureRules refuse what a target cannot carry, a rule a feature, so that a mistake elsewhere hides none of them.
+func featureRules() []rule {
+	out := make([]rule, len(Features))
+	for i, f := range Features {
+		check := func(r *validation) { r.carries(f) }
+		out[i] = rule{check, "framework target mxnet.mode bytescheduler.mode " + f.dependsOn}
+	}
+	return out
+}
+
+func (r *validation) carries(f Feature) {
+	t := r.row
+	if t == nil || t.Carries(f.Name) {
+		return
+	}
+	can := instead(t.Framework, f.Name)
+	if strings.HasPrefix(f.Name, "roles.") {
+		can += "; as for this job, " + r.Spec.othersWords()
+	}
+	for _, path := range f.used(r) {
+		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s",
+			t.Name, t.Framework, t.Lacks[f.Name], can)
+	}
+}
+
+// instead names the targets that can carry a feature: of the same framework, or else of any.
+func instead(framework, feature string) string {
+	var same, any []string
+	for _, t := range Targets {
+		switch {
+		case !t.Carries(feature):
+		case t.Framework == framework:
+			same = append(same, t.Name)
+		case !slices.Contains(any, t.Framework):
+			any = append(any, t.Framework)
+		}
+	}
+	switch {
+	case len(same) > 0:
+		return "target " + strings.Join(same, ", ") + " can"
+	case len(any) > 0:
+		return "framework " + strings.Join(any, ", ") + " can"
+	}
+	return "no target can"
+}

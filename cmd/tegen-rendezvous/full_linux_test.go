@@ -27,11 +27,15 @@ func TestFullDisk(t *testing.T) {
 		fill func(t *testing.T, dir string)
 		says []int // one of these
 	}{
-		{"slowly", func(t *testing.T, dir string) { fill(t, dir, 1<<20, 20<<20) },
-			[]int{http.StatusInsufficientStorage}},
+		{
+			"slowly", func(t *testing.T, dir string) { fill(t, dir, 1<<20, 20<<20) },
+			[]int{http.StatusInsufficientStorage},
+		},
 		// etcd's own next write fails, and it ends.
-		{"at once", func(t *testing.T, dir string) { fill(t, dir, 64<<20, 0) },
-			[]int{http.StatusInsufficientStorage, http.StatusInternalServerError}},
+		{
+			"at once", func(t *testing.T, dir string) { fill(t, dir, 64<<20, 0) },
+			[]int{http.StatusInsufficientStorage, http.StatusInternalServerError},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -33,8 +33,10 @@ func TestInstall(t *testing.T) {
 	if err := os.Mkdir(taken, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for args, want := range map[string]int{taken: exitError, filepath.Join(dir, "none", "x"): exitError,
-		"": exitUsage} {
+	for args, want := range map[string]int{
+		taken: exitError, filepath.Join(dir, "none", "x"): exitError,
+		"": exitUsage,
+	} {
 		var errs strings.Builder
 		call := []string{"install", args}
 		if args == "" {

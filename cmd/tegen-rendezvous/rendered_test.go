@@ -261,8 +261,11 @@ func checkServe(c *renderedContainer, args []string, grace time.Duration) error 
 			return fmt.Errorf("it listens on %s and tells %s", o.ListenClient, raw)
 		}
 	}
-	want := []renderedProbe{{probed{"/readyz", "status"}}, {probed{"/readyz", "status"}},
-		{probed{"/healthz", "status"}}}
+	want := []renderedProbe{
+		{probed{"/readyz", "status"}},
+		{probed{"/readyz", "status"}},
+		{probed{"/healthz", "status"}},
+	}
 	if diff := cmp.Diff(want, []renderedProbe{c.Startup, c.Readiness, c.Liveness}); diff != "" {
 		return fmt.Errorf("probes (-want +got):\n%s", diff)
 	}
@@ -334,8 +337,10 @@ func rendered(t *testing.T, fixture, command string) renderedContainer {
 // TestRenderedWorld: workers that are rendered meet in the companion that is rendered with them.
 func TestRenderedWorld(t *testing.T) {
 	t.Parallel()
-	for _, fixture := range []string{"launcher-tegen-companion", "launcher-tegen-pytorchjob",
-		"launcher-tegen-elasticjob"} {
+	for _, fixture := range []string{
+		"launcher-tegen-companion", "launcher-tegen-pytorchjob",
+		"launcher-tegen-elasticjob",
+	} {
 		t.Run(fixture, func(t *testing.T) {
 			companion, worker := rendered(t, fixture, "serve"), rendered(t, fixture, "run")
 			t.Parallel()

@@ -187,8 +187,10 @@ func TestServe(t *testing.T) {
 	expect(t, http.StatusCreated, code, body)
 	c := torchAgent(t, p.c10d, "resnet")
 	want := []server.Run{
-		{ID: "imagenet", API: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final",
-			Participants: 2, Waiting: 1},
+		{
+			ID: "imagenet", API: "etcd-v2", Path: "/torchelastic/p2p/run_imagenet", Version: "3", State: "final",
+			Participants: 2, Waiting: 1,
+		},
 		{ID: "resnet", API: "c10d", State: "joining", Connections: 1, Keys: 1},
 	}
 	if diff := cmp.Diff(want, runs(t, p)); diff != "" {
@@ -377,8 +379,11 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--store=etcd"}, exitUsage, "--store=etcd needs --endpoints"},
 		{[]string{"serve", "--endpoints=a"}, exitUsage, "are for --store=etcd"},
 		{[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root"}, exitUsage, "--user needs a password"},
-		{[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root", "--password-file=none"}, exitError,
-			"reading the password for etcd: open none"},
+		{
+			[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root", "--password-file=none"},
+			exitError,
+			"reading the password for etcd: open none",
+		},
 		{[]string{"serve", "--listen-client=", "--listen-c10d="}, exitUsage, "there is nothing to serve"},
 		{[]string{"serve", "--tls-cert=a"}, exitUsage, "a certificate needs its key"},
 		{[]string{"serve", "--tls-client-ca=a"}, exitUsage, "a server that has its own"},

@@ -23,8 +23,10 @@ func TestStream(t *testing.T) {
 	}
 	for name, n := range map[string]*Node{
 		"root": {Dir: true, Nodes: []*Node{leaf(1), leaf(2)}},
-		"deep": {Key: "/d", Dir: true, TTL: 3, Expiration: &at, ModifiedIndex: 9,
-			Nodes: []*Node{{Key: "/d/e", Dir: true, Nodes: []*Node{leaf(1)}, CreatedIndex: 4}, leaf(2)}},
+		"deep": {
+			Key: "/d", Dir: true, TTL: 3, Expiration: &at, ModifiedIndex: 9,
+			Nodes: []*Node{{Key: "/d/e", Dir: true, Nodes: []*Node{leaf(1)}, CreatedIndex: 4}, leaf(2)},
+		},
 		"empty": {Key: "/d", Dir: true, ModifiedIndex: 1, CreatedIndex: 1},
 		"bare":  {Nodes: []*Node{leaf(1)}},
 	} {

@@ -35,9 +35,10 @@ type sharedStore struct {
 	err   error
 }
 
+// open makes a directory that outlives the test.
 func (s *sharedStore) open() {
-	if s.dir, s.err = os.MkdirTemp("", "tegen-keys-"); s.err == nil { //nolint:usetesting // it outlives the test
-		s.store, s.err = store.Embedded{Dir: s.dir}.Open(context.Background()) //nolint:usetesting // as above
+	if s.dir, s.err = os.MkdirTemp("", "tegen-keys-"); s.err == nil {
+		s.store, s.err = store.Embedded{Dir: s.dir}.Open(context.Background())
 	}
 }
 

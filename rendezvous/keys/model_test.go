@@ -74,13 +74,17 @@ func TestTree(t *testing.T) {
 	for _, s := range []step{
 		{key: "/a/b", put: &Put{Value: "1"}, want: "set /a/b=1 1<1"},
 		{key: "/a/b", put: &Put{Value: "2"}, want: "set /a/b=2 2<2 was 1"},
-		{key: "/a/b", put: &Put{Value: "3", PrevValue: "2", TTL: seconds(10)},
-			want: "compareAndSwap /a/b=3 3<2 ttl 10 was 2"},
+		{
+			key: "/a/b", put: &Put{Value: "3", PrevValue: "2", TTL: seconds(10)},
+			want: "compareAndSwap /a/b=3 3<2 ttl 10 was 2",
+		},
 		{key: "/a/b", put: &Put{Value: "4", PrevValue: "2"}, want: "101 [2 != 3]"},
 		{key: "/a/b", put: &Put{Value: "4", PrevIndex: 3, PrevExist: &yes}, want: "compareAndSwap /a/b=4 4<2 was 3"},
 		{key: "/a/b", put: &Put{PrevIndex: 3, PrevValue: "x"}, want: "101 [x != 4] [3 != 4]"},
-		{key: "/a/b", put: &Put{TTL: seconds(5), Refresh: true, PrevExist: &yes},
-			want: "update /a/b=4 5<2 ttl 5 was 4"},
+		{
+			key: "/a/b", put: &Put{TTL: seconds(5), Refresh: true, PrevExist: &yes},
+			want: "update /a/b=4 5<2 ttl 5 was 4",
+		},
 		{key: "/a/b", put: &Put{PrevExist: &no}, want: "105 /a/b"},
 		{key: "/a/b/c/d", put: &Put{}, want: "104 /a/b"},
 		{key: "/a", put: &Put{}, want: "102 /a"},
@@ -147,8 +151,13 @@ func TestLoadedDeadlines(t *testing.T) {
 		ttl  uint64
 		ends time.Duration // from now, as the writer put it
 		want time.Duration
-	}{{7200, time.Hour, time.Hour}, {7200, -time.Hour, time.Hour}, {15, -time.Hour, grace},
-		{7200, 3 * time.Hour, 2 * time.Hour}, {5, -time.Hour, 5 * time.Second}} {
+	}{
+		{7200, time.Hour, time.Hour},
+		{7200, -time.Hour, time.Hour},
+		{15, -time.Hour, grace},
+		{7200, 3 * time.Hour, 2 * time.Hour},
+		{5, -time.Hour, 5 * time.Second},
+	} {
 		tr := newTree()
 		r := &record{TTL: c.ttl, Expiration: now.Add(c.ends).UnixNano()}
 		tr.put(change{"/k", r, 1, 1}, now, &grace)

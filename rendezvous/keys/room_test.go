@@ -125,8 +125,10 @@ func TestTextSize(t *testing.T) {
 		}
 	}
 	value := strings.Repeat("\x01", 1000)
-	n := &Node{Key: "/k", Value: &value, TTL: 1 << 40, ModifiedIndex: 1 << 60, CreatedIndex: 1 << 60,
-		Expiration: new(time.Now())}
+	n := &Node{
+		Key: "/k", Value: &value, TTL: 1 << 40, ModifiedIndex: 1 << 60, CreatedIndex: 1 << 60,
+		Expiration: new(time.Now()),
+	}
 	for _, v := range []interface{ textSize() int }{
 		&Event{Action: actionCAD, Node: n, Prev: n},
 		&Event{Action: actionGet, Node: &Node{Dir: true, Nodes: []*Node{n, n}}},

@@ -48,8 +48,10 @@ func TestForget(t *testing.T) {
 		}
 		gone[id] = true
 		for _, other := range ids {
-			for _, p := range []string{torchStates + other, publishedAt(other, "0/MASTER_ADDR"),
-				publishedAt(other, "12/MASTER_ADDR")} {
+			for _, p := range []string{
+				torchStates + other, publishedAt(other, "0/MASTER_ADDR"),
+				publishedAt(other, "12/MASTER_ADDR"),
+			} {
 				if there(p) == gone[other] {
 					t.Errorf("once %s is forgotten, %s of %s is there: %t", id, p, other, gone[other])
 				}

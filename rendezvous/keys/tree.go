@@ -46,8 +46,10 @@ type change struct {
 }
 
 func newTree() *tree {
-	return &tree{root: &node{path: "/", record: record{Dir: true}, children: map[string]*node{}},
-		shares: map[string]*share{}}
+	return &tree{
+		root:   &node{path: "/", record: record{Dir: true}, children: map[string]*node{}},
+		shares: map[string]*share{},
+	}
 }
 
 // at is a node, or nil.
@@ -124,8 +126,10 @@ func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace 
 
 // event is a change as clients see it. It is the same for the process that wrote it and for those that only see it.
 func event(h head, prev *Node, wrote *record, rev uint64) *Event {
-	e := &Event{Action: h.Action, Prev: prev, Index: rev, refresh: h.Refresh,
-		Node: &Node{Key: h.Key, ModifiedIndex: rev, CreatedIndex: rev}}
+	e := &Event{
+		Action: h.Action, Prev: prev, Index: rev, refresh: h.Refresh,
+		Node: &Node{Key: h.Key, ModifiedIndex: rev, CreatedIndex: rev},
+	}
 	switch {
 	case wrote == nil && prev != nil: // deleted
 		e.Node.Dir, e.Node.CreatedIndex = prev.Dir, prev.CreatedIndex

@@ -263,8 +263,10 @@ func TestOtherPaths(t *testing.T) {
 	if r := d.do(t, "GET", "/version", ""); !strings.Contains(r.Body, `"etcdserver"`) {
 		t.Errorf("version: %q", r.Body)
 	}
-	for target, want := range map[string]int{"/v2/keysx": 404, "/": 404, "/v2/keys": 200, "//v2//keys/.": 200,
-		"/./v2/machines": 200} {
+	for target, want := range map[string]int{
+		"/v2/keysx": 404, "/": 404, "/v2/keys": 200, "//v2//keys/.": 200,
+		"/./v2/machines": 200,
+	} {
 		if r := d.do(t, "GET", target, ""); r.Status != want {
 			t.Errorf("%s: %+v", target, r)
 		}

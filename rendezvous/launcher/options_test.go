@@ -55,29 +55,49 @@ func TestFlagsAndVariables(t *testing.T) {
 				"PET_NPROC_PER_NODE": "2",
 				"PET_MAX_RESTARTS":   "5", "PET_RDZV_CONF": "timeout=60,last_call_timeout=2", "PET_ROLE": "trainer",
 			}, nil, func(s *seen) {
-				*s = seen{3, 3, 2, 5, "etcd-v3", "s:2379", "x", "trainer", false, time.Minute, 2 * time.Second,
-					30 * time.Second, ""}
+				*s = seen{
+					3, 3, 2, 5, "etcd-v3", "s:2379", "x", "trainer", false, time.Minute, 2 * time.Second,
+					30 * time.Second, "",
+				}
 			},
 		},
-		"flags beat variables": {map[string]string{"PET_NNODES": "7", "PET_RDZV_ID": "other", "PET_ROLE": "kept"},
+		"flags beat variables": {
+			map[string]string{"PET_NNODES": "7", "PET_RDZV_ID": "other", "PET_ROLE": "kept"},
 			append(where, "--nnodes", "2"), func(s *seen) {
 				s.Least, s.Most, s.Role = 2, 2, "kept"
-			}},
-		"standalone by a variable": {map[string]string{"PET_STANDALONE": "1"}, where,
-			func(s *seen) { s.Standalone = true }},
-		"not standalone by one": {map[string]string{"PET_STANDALONE": "0"}, where,
-			func(*seen) {}},
-		"a flag that a launcher's variable would refuse": {map[string]string{"PET_NODE_RANK": "1",
-			"PET_MASTER_ADDR": "m"}, where, func(*seen) {}},
-		"the command's own flags": {nil, append(where, "python", "--nnodes", "9", "--rdzv_id=z"),
-			func(s *seen) { s.Command = "python --nnodes 9 --rdzv_id=z" }},
-		"the command after dashes": {nil, append(where, "--", "--odd", "-r"),
-			func(s *seen) { s.Command = "--odd -r" }},
-		"a time with its unit": {nil,
+			},
+		},
+		"standalone by a variable": {
+			map[string]string{"PET_STANDALONE": "1"},
+			where,
+			func(s *seen) { s.Standalone = true },
+		},
+		"not standalone by one": {
+			map[string]string{"PET_STANDALONE": "0"},
+			where,
+			func(*seen) {},
+		},
+		"a flag that a launcher's variable would refuse": {map[string]string{
+			"PET_NODE_RANK":   "1",
+			"PET_MASTER_ADDR": "m",
+		}, where, func(*seen) {}},
+		"the command's own flags": {
+			nil, append(where, "python", "--nnodes", "9", "--rdzv_id=z"),
+			func(s *seen) { s.Command = "python --nnodes 9 --rdzv_id=z" },
+		},
+		"the command after dashes": {
+			nil, append(where, "--", "--odd", "-r"),
+			func(s *seen) { s.Command = "--odd -r" },
+		},
+		"a time with its unit": {
+			nil,
 			append(where, "--rdzv-conf=join_timeout=2m,last_call_timeout=500ms"),
-			func(s *seen) { s.Join, s.LastCall = 2*time.Minute, 500*time.Millisecond }},
-		"no_python for old scripts": {nil, append(where, "--no_python", "train"),
-			func(s *seen) { s.Command = "train" }},
+			func(s *seen) { s.Join, s.LastCall = 2*time.Minute, 500*time.Millisecond },
+		},
+		"no_python for old scripts": {
+			nil, append(where, "--no_python", "train"),
+			func(s *seen) { s.Command = "train" },
+		},
 	} {
 		o, args, err := parse(c.env, c.args...)
 		if err != nil {

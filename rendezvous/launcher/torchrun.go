@@ -17,8 +17,10 @@ var unsupported = []struct {
 	{"run-path", "", "give the whole command: -- python SCRIPT", true, true},
 	{"start-method", "", "every worker is a process of its own", false, false},
 	{"node-rank", "", "ranks come of the rendezvous", false, false},
-	{"master-addr", "", "rank 0 is wherever the rendezvous puts it; --local-addr says where this machine is reached",
-		false, false},
+	{
+		"master-addr", "", "rank 0 is wherever the rendezvous puts it; --local-addr says where this machine is reached",
+		false, false,
+	},
 	{"virtual-local-rank", "", "workers see all accelerators of their machine", true, true},
 	{"numa-binding", "", "bind workers by numactl in the command", false, true},
 	{"logs-specs", "", "it is a Python class", false, true},

@@ -102,8 +102,10 @@ func until(t *testing.T, otherwise string, is func() bool) {
 func TestIdleRuns(t *testing.T) {
 	t.Parallel()
 	s := begin(t, func(c *Config) { c.RunTTL = 4 * time.Second })
-	for path, form := range map[string]string{"/run_idle": "dir=true", "/deep/run_used": "dir=true",
-		"/run_own": "dir=true&ttl=7200"} {
+	for path, form := range map[string]string{
+		"/run_idle": "dir=true", "/deep/run_used": "dir=true",
+		"/run_own": "dir=true&ttl=7200",
+	} {
 		if code := put(t, s, path, form); code != http.StatusCreated {
 			t.Fatalf("%s: %d", path, code)
 		}
@@ -280,8 +282,10 @@ func TestTLS(t *testing.T) {
 	ca := issue(t, dir, "ca", nil)
 	issue(t, dir, "server", ca)
 	issue(t, dir, "client", ca)
-	files := Files{CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "server.crt"),
-		Key: filepath.Join(dir, "server.key")}
+	files := Files{
+		CA: filepath.Join(dir, "ca.crt"), Cert: filepath.Join(dir, "server.crt"),
+		Key: filepath.Join(dir, "server.key"),
+	}
 	config, err := ServerTLS(files)
 	if err != nil {
 		t.Fatal(err)
@@ -371,8 +375,10 @@ func issue(t *testing.T, dir, name string, by *pair) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ext, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: der},
-		".key": {Type: "EC PRIVATE KEY", Bytes: secret}} {
+	for ext, block := range map[string]*pem.Block{
+		".crt": {Type: "CERTIFICATE", Bytes: der},
+		".key": {Type: "EC PRIVATE KEY", Bytes: secret},
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name+ext), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -195,8 +195,10 @@ func TestReason(t *testing.T) {
 
 // TestMemory: the soft limits of both processes together are the one that was set.
 func TestMemory(t *testing.T) {
-	for set, want := range map[string]string{"300MiB": "panic: 104857600 209715200",
-		"": "exit status 1 9223372036854775807"} {
+	for set, want := range map[string]string{
+		"300MiB": "panic: 104857600 209715200",
+		"":       "exit status 1 9223372036854775807",
+	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], asLimits)
 		cmd.Env = append(os.Environ(), "GOMEMLIMIT="+set)
 		out, err := cmd.Output()

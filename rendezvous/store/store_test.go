@@ -113,8 +113,10 @@ func TestTaken(t *testing.T) {
 
 func TestOld(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]bool{"3.4.23": true, "3.5.0": false, "3.6.16": false, "4.0.0": false,
-		"2.3.8": true, "": true} {
+	for version, want := range map[string]bool{
+		"3.4.23": true, "3.5.0": false, "3.6.16": false, "4.0.0": false,
+		"2.3.8": true, "": true,
+	} {
 		if got := old(version); got != want {
 			t.Errorf("%q is old: %v", version, got)
 		}

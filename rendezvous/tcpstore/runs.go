@@ -166,8 +166,10 @@ func (s *Store) open(m *Member, id string) (*run, error) {
 			return nil, refuse("runs", "there are %d runs; run %q is one too many", len(s.all), id)
 		}
 		s.serials++
-		r = &run{id: id, serial: s.serials, members: map[*Member]struct{}{}, slots: map[string]*slot{}, round: -1,
-			state: Joining}
+		r = &run{
+			id: id, serial: s.serials, members: map[*Member]struct{}{}, slots: map[string]*slot{}, round: -1,
+			state: Joining,
+		}
 		s.all[r] = struct{}{}
 		if id == "" {
 			r.state = Nameless

@@ -77,8 +77,10 @@ func (o Op) replied() bool {
 }
 
 // oldOps is the old dialect's numbering. 0 to 8 are recorded from torch 1.13; torch 2.0 and 2.1 added the rest behind.
-var oldOps = [...]Op{Set, CompareSet, Get, Add, Check, Wait, GetNumKeys, WatchKey, DeleteKey, Append, MultiGet,
-	MultiSet, CancelWait}
+var oldOps = [...]Op{
+	Set, CompareSet, Get, Add, Check, Wait, GetNumKeys, WatchKey, DeleteKey, Append, MultiGet,
+	MultiSet, CancelWait,
+}
 
 // magic is what VALIDATE carries; with the operation before it the first five bytes of a new client. An old client that
 // sent them would ask to set a key of more than a gigabyte.

@@ -150,8 +150,8 @@ func (r *validation) bytePSProgram() {
 // accelerator, or a server, or the scheduler (bytedance/byteps, launcher/launch.py).
 const BPSLaunch = "bpslaunch"
 
-// workingDirNote knows where ByteScheduler's own images start (bytescheduler/docker on its branch of bytedance/byteps).
-// All users of Horovod's may enter theirs, /horovod/examples, and /examples before.
+// workingDirNote is about where ByteScheduler's own images start (bytescheduler/docker on its branch of
+// bytedance/byteps). All users of Horovod's may enter theirs, /horovod/examples, and /examples before.
 func (s *Spec) workingDirNote() string {
 	if s.Framework != FrameworkByteScheduler || !s.Horovodrun() || s.Security.RunAsUser.Number == nil ||
 		s.Security.RunAsUser.Is(0) {

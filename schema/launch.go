@@ -46,7 +46,7 @@ func (s *Spec) Launch() *Launch {
 	case i >= 0:
 		m := launcherWord.FindStringSubmatch(words[i].text)
 		if s.Framework == FrameworkTorchelastic && slices.ContainsFunc(words[i+1:], starts) {
-			// one of several: no field is said twice by what only one of them is told
+			// one of several: a field is not said twice by the options of one of them
 			return &Launch{Program: m[1] + m[2]}
 		}
 		return &Launch{m[1] + m[2], options(words[i+1:])}

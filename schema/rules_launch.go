@@ -84,7 +84,7 @@ func (r *validation) launchNodes(l *Launch) {
 	}
 	m := nodeRange.FindStringSubmatch(o.Value)
 	if m == nil {
-		return // a variable of the pod's: nobody knows it here
+		return // a variable of the pod's, unknown here
 	}
 	least, err := strconv.ParseInt(m[1], 10, 32)
 	if err != nil {

@@ -163,7 +163,7 @@ func (r *validation) runnable() {
 }
 
 func (r *validation) startable(words []string, at string) {
-	if len(words) == 0 || strings.Contains(words[0], "$(") { // what a variable holds nobody knows here
+	if len(words) == 0 || strings.Contains(words[0], "$(") { // what a variable holds is unknown here
 		return
 	}
 	switch first := words[0]; {

@@ -1,8 +1,12 @@
-// Package schema turns what authors write into what generators read: bytes in, checked and completed *Job out, or every
-// mistake with its position. The CUE files hold the contract (job.cue: shapes, defaults.cue: defaults, environment.cue:
-// an overlay's facts), finalize.go the defaults that depend on other fields, and rules.go what must hold between
-// fields. After Load nothing can be wrong with a job, so generators return no error. The package reads no files and
-// starts nothing.
+// Package schema turns what authors write into what generators read.
+//
+// Input: the bytes of TrainingJobs and at most one Environment.
+// Output: a checked and completed *[Job] of each, or every mistake with its position.
+// Invariant: after [Load] nothing can be wrong with a job, so generators return no error.
+//
+// job.cue has the shapes, defaults.cue the defaults, environment.cue an overlay's facts, finalize.go the defaults that
+// depend on other fields, and the rules*.go what must hold between fields. Package structural reads documents and
+// checks them by the CUE files. The package reads no files and starts nothing.
 package schema
 
 import (

@@ -28,6 +28,6 @@ var (
 // countedWorkers: ps-lite waits for DMLC_NUM_WORKER workers before any of them trains, and takes no further ones
 // (dmlc/ps-lite, src/van.cc, ProcessAddNodeCommandAtScheduler).
 var countedWorkers = lacks{
-	"workers.min":        "ps-lite trains with exactly the workers that it was told of at the start",
+	"workers.min":        "ps-lite trains with exactly the workers that it had at the start",
 	"workers.firstIndex": "its pods are counted from 0",
 }

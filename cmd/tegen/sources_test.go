@@ -10,20 +10,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestSources: a fixture that has the values of somebody's example has them word for word and where they stand there,
-// so that who knows the example finds it again. Each row is taken from the manifest that it names, by hand, and never
-// from the fixture; what the fixture says otherwise on purpose is in but.
-func TestSources(t *testing.T) {
-	atRoot(t)
-	for _, c := range []struct {
-		fixture, source string
-		but             [][2]string // what the source says, and what is said here in its place
-		objects         string
-	}{
-		{
-			"imagenet", "pytorch/elastic f8d2b6b: kubernetes/imagenet.yaml, etcd.yaml, storage.yaml, README.md",
-			[][2]string{{"<BUCKET>/petctl/<USER>/<JOB_ID>", "torchelastic-shared-data/petctl/alice/imagenet"}},
-			tutorialPod("imagenet-worker-1") + tutorialPod("imagenet-worker-2") + `
+// sources are the examples that fixtures are taken from.
+var sources = []struct {
+	fixture, source string
+	but             [][2]string // what the source says, and what is said here in its place
+	objects         string
+}{
+	{
+		"imagenet", "pytorch/elastic f8d2b6b: kubernetes/imagenet.yaml, etcd.yaml, storage.yaml, README.md",
+		[][2]string{{"<BUCKET>/petctl/<USER>/<JOB_ID>", "torchelastic-shared-data/petctl/alice/imagenet"}},
+		tutorialPod("imagenet-worker-1") + tutorialPod("imagenet-worker-2") + `
 kind: Service
 metadata: {name: imagenet-worker-1}
 spec: {selector: {job-name: imagenet, worker: "1"}, clusterIP: None}
@@ -40,8 +36,8 @@ kind: Job
 metadata: {name: imagenet-prefetch-data}
 spec: {template: {spec: {containers: [{env: [{value: "http://cs231n.stanford.edu/tiny-imagenet-200.zip"}]}]}}}
 `,
-		},
-		{"storage-efs", "the same, storage.yaml", nil, `
+	},
+	{"storage-efs", "the same, storage.yaml", nil, `
 kind: PersistentVolume
 metadata: {name: efs-pv}
 spec:
@@ -54,10 +50,10 @@ kind: PersistentVolumeClaim
 metadata: {name: efs-claim}
 spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 5Gi}}}
 `},
-		{
-			"classy-vision", "the same, classy-vision.yaml",
-			[][2]string{{"<BUCKET>/petctl/<USER>/<JOB_ID>", "torchelastic-shared-data/petctl/alice/classy-vision"}},
-			`
+	{
+		"classy-vision", "the same, classy-vision.yaml",
+		[][2]string{{"<BUCKET>/petctl/<USER>/<JOB_ID>", "torchelastic-shared-data/petctl/alice/classy-vision"}},
+		`
 kind: Pod
 metadata: {name: classy-vision-worker-1}
 spec:
@@ -71,14 +67,14 @@ spec:
 kind: Service
 metadata: {name: classy-vision-worker-2}
 `,
-		},
-		{"torchelastic-elasticjob-imagenet", "pytorch/elastic v0.2.0rc1: kubernetes/config/samples/imagenet.yaml, " +
-			"etcd.yaml", [][2]string{
-			{"<your_etcd_endpoint>:<your_etcd_port>", "etcd-service:2379"}, {
-				"maxReplicas: 2",
-				"maxReplicas: 3",
-			}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`},
-		}, `
+	},
+	{"torchelastic-elasticjob-imagenet", "pytorch/elastic v0.2.0rc1: kubernetes/config/samples/imagenet.yaml, " +
+		"etcd.yaml", [][2]string{
+		{"<your_etcd_endpoint>:<your_etcd_port>", "etcd-service:2379"}, {
+			"maxReplicas: 2",
+			"maxReplicas: 3",
+		}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`},
+	}, `
 kind: ElasticJob
 metadata: {name: imagenet, namespace: elastic-job}
 spec:
@@ -105,12 +101,12 @@ spec:
             - /workspace/data/tiny-imagenet-200
             resources: {limits: {nvidia.com/gpu: 1}}
 `},
-		{"dlrover-elasticjob-torch-mnist", "dlrover docs/tutorial/gang_scheduling.md, case 1", [][2]string{
-			{"--nproc_per_node=2", "--nproc_per_node=1"}, {
-				"nvidia.com/gpu: 1",
-				`nvidia.com/gpu: "1"`,
-			}, {"min-available: 4", `min-available: "4"`},
-		}, `
+	{"dlrover-elasticjob-torch-mnist", "dlrover docs/tutorial/gang_scheduling.md, case 1", [][2]string{
+		{"--nproc_per_node=2", "--nproc_per_node=1"}, {
+			"nvidia.com/gpu: 1",
+			`nvidia.com/gpu: "1"`,
+		}, {"min-available: 4", `min-available: "4"`},
+	}, `
 kind: ElasticJob
 metadata: {name: torch-mnist-gang, namespace: dlrover}
 spec:
@@ -133,7 +129,7 @@ spec:
 ` + dlroverCommand + `
             resources: {limits: {cpu: "4", memory: 8Gi, nvidia.com/gpu: 1}, requests: {cpu: "4", memory: 8Gi}}
 `},
-		{"dlrover-elasticjob-suspended", "the same, case 2", nil, `
+	{"dlrover-elasticjob-suspended", "the same, case 2", nil, `
 kind: ElasticJob
 metadata: {name: torch-mnist, namespace: dlrover}
 spec:
@@ -153,7 +149,7 @@ spec:
 ` + dlroverCommand + `
             resources: {limits: {cpu: "2", memory: 3Gi}, requests: {cpu: "2", memory: 3Gi}}
 `},
-		{"mxnet-mxjob-mlkube-dist", "deepinsight/mxnet-operator 9a57ecf: examples/mx_job_dist.yaml, README.md", nil, `
+	{"mxnet-mxjob-mlkube-dist", "deepinsight/mxnet-operator 9a57ecf: examples/mx_job_dist.yaml, README.md", nil, `
 apiVersion: mlkube.io/v1beta1
 kind: MxJob
 metadata: {name: example-dist-job}
@@ -173,7 +169,7 @@ spec:
           workingDir: /mxnet/example/image-classification
         restartPolicy: OnFailure
 `},
-		{"mxnet-mxjob-mlkube-local", "the same, examples/mx_job_local.yaml", nil, `
+	{"mxnet-mxjob-mlkube-local", "the same, examples/mx_job_local.yaml", nil, `
 kind: MxJob
 metadata: {name: example-local-job}
 spec:
@@ -187,10 +183,10 @@ spec:
           workingDir: /mxnet/example/image-classification
         restartPolicy: OnFailure
 `},
-		{
-			"mxnet-mxjob-minimal", "kubeflow/mxnet-operator: examples/train/mx_job_dist_gpu_v1.yaml",
-			[][2]string{{"image: mxjob/", "image: docker.io/mxjob/"}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`}},
-			`
+	{
+		"mxnet-mxjob-minimal", "kubeflow/mxnet-operator: examples/train/mx_job_dist_gpu_v1.yaml",
+		[][2]string{{"image: mxjob/", "image: docker.io/mxjob/"}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`}},
+		`
 kind: MXJob
 metadata: {name: mxnet-job}
 spec:
@@ -206,11 +202,11 @@ spec:
             args: [/incubator-mxnet/example/image-classification/train_mnist.py, --num-epochs, "10", --num-layers, "2", --kv-store, dist_device_sync, --gpus, "0"]
             resources: {limits: {nvidia.com/gpu: 1}}
 `,
-		},
-		{
-			"mxnet-mxjob-byteps", "kubeflow/mxnet-operator: examples/train/byteps_dist_gpu_v1beta1.yaml",
-			[][2]string{{"nvidia.com/gpu: 8", `nvidia.com/gpu: "8"`}},
-			`
+	},
+	{
+		"mxnet-mxjob-byteps", "kubeflow/mxnet-operator: examples/train/byteps_dist_gpu_v1beta1.yaml",
+		[][2]string{{"nvidia.com/gpu: 8", `nvidia.com/gpu: "8"`}},
+		`
 kind: MXJob
 metadata: {name: byteps-mxnet-job}
 spec:
@@ -228,8 +224,15 @@ spec:
             resources: {limits: {nvidia.com/gpu: 8}}
           volumes: [{emptyDir: {medium: Memory}}]
 `,
-		},
-	} {
+	},
+}
+
+// TestSources: a fixture that has the values of somebody's example has them word for word and where they stand there,
+// so that who knows the example finds it again. Each row is taken from the manifest that it names, by hand, and never
+// from the fixture; what the fixture says otherwise on purpose is in but.
+func TestSources(t *testing.T) {
+	atRoot(t)
+	for _, c := range sources {
 		for _, pair := range c.but {
 			if !strings.Contains(c.objects, pair[0]) {
 				t.Errorf("%s: %s does not say %q", c.fixture, c.source, pair[0])

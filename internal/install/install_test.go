@@ -99,119 +99,123 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestConfigMistakes: each has its file, place, rule and remedy.
+const election = "leaderElection: {resourceName: gangs, resourceNamespace: ml}"
+
+// configMistakes replace old by new in a good configuration.
+var configMistakes = []struct{ name, old, new, want string }{
+	{
+		"another kind", "kind: KubeSchedulerConfiguration", "kind: ConfigMap",
+		`s.yaml:2:7: kind: must be KubeSchedulerConfiguration, not "ConfigMap": --config takes what ` +
+			`kube-scheduler's --config does`,
+	},
+	{
+		"another version", "config.k8s.io/v1\n", "config.k8s.io/v1beta3\n",
+		`s.yaml:1:13: apiVersion: must be kubescheduler.config.k8s.io/v1, not ` +
+			`"kubescheduler.config.k8s.io/v1beta3": ` +
+			`--config takes what kube-scheduler's --config does`,
+	},
+	{"empty", good, "# nothing\n", `s.yaml:1:1: must be a KubeSchedulerConfiguration: begin with 'apiVersion: ` +
+		`kubescheduler.config.k8s.io/v1' and 'kind: KubeSchedulerConfiguration'`},
+	{"no mapping", good, "- a\n", `s.yaml:1:1: must be a KubeSchedulerConfiguration: begin with 'apiVersion: ` +
+		`kubescheduler.config.k8s.io/v1' and 'kind: KubeSchedulerConfiguration'`},
+	{
+		"no YAML", "kind: Kube", "kind: [Kube",
+		`s.yaml:2:1: cannot be read as YAML: did not find expected ',' or ']'`,
+	},
+	{"two documents", "profiles:", "---\nprofiles:", `s.yaml:1:1: must be one document: the scheduler reads no ` +
+		`further than '---'`},
+	{"a key twice", "kind: KubeSchedulerConfiguration", "kind: KubeSchedulerConfiguration\n" +
+		"kind: KubeSchedulerConfiguration", `s.yaml:3:1: cannot be read as YAML: key "kind" already set in map`},
+	{
+		"unknown field", "schedulerName: batch", "schedulerName: batch\n  percentOfNodes: 3",
+		"s.yaml:6:19: profiles[0].percentOfNodes: is not a field of KubeSchedulerConfiguration of " +
+			"kubescheduler.config.k8s.io/v1: correct its name or remove it",
+	},
+	{
+		"wrong type", "{resourceName: gangs,", "{leaderElect: 'yes', resourceName: gangs,",
+		"s.yaml:3:31: leaderElection.leaderElect: must be true or false, not a string",
+	},
+	{
+		"wrong duration", "{resourceName: gangs,", "{leaseDuration: long, resourceName: gangs,",
+		`s.yaml:1:1: cannot be read as a KubeSchedulerConfiguration: time: invalid duration "long"`,
+	},
+	{"no election", election + "\n", "", "s.yaml:1:1: leaderElection: is missing, and with it the Lease by which " +
+		"one of the replicas leads: write {leaderElect: true, resourceName: tegen-scheduler, resourceNamespace: " +
+		"ml}"},
+	{
+		"election off", "{resourceName: gangs,", "{leaderElect: false, resourceName: gangs,",
+		"s.yaml:3:31: leaderElection.leaderElect: must be true: two replicas that both schedule give one place " +
+			"to " +
+			"two pods; write true, or leave it out",
+	},
+	{
+		"another lock", "{resourceName: gangs,", "{resourceLock: endpoints, resourceName: gangs,",
+		`s.yaml:3:32: leaderElection.resourceLock: must be leases, not "endpoints": kube-scheduler has no other; ` +
+			`leave it out`,
+	},
+	{"no name", "{resourceName: gangs,", "{", "s.yaml:3:17: leaderElection.resourceName: is missing: " +
+		"kube-scheduler would take kube-scheduler, the name of the cluster's own Lease; write resourceName: " +
+		"tegen-scheduler"},
+	{
+		"wrong name", "resourceName: gangs", "resourceName: Gangs",
+		`s.yaml:3:32: leaderElection.resourceName: must be the name of a Lease, of lower case letters, digits, ` +
+			`'-' ` +
+			`and '.', not "Gangs"`,
+	},
+	{"no namespace", ", resourceNamespace: ml}", "}", "s.yaml:3:17: leaderElection.resourceNamespace: is " +
+		"missing: kube-scheduler would take kube-system, where the rendered Role does not reach; write " +
+		"resourceNamespace: ml"},
+	{
+		"another namespace", "resourceNamespace: ml", "resourceNamespace: nlp",
+		`s.yaml:3:58: leaderElection.resourceNamespace: must be the namespace of the installation, "ml", not ` +
+			`"nlp": ` +
+			`the rendered Role is for a Lease there; change it, or give --namespace nlp`,
+	},
+	{
+		"a kubeconfig", "profiles:", "clientConnection: {kubeconfig: ~/.kube/config}\nprofiles:",
+		`s.yaml:4:32: clientConnection.kubeconfig: must be left out, not "~/.kube/config": the pod has no such ` +
+			`file ` +
+			`and uses its ServiceAccount`,
+	},
+	{
+		"no profile", good[strings.Index(good, "profiles:"):], "",
+		"s.yaml:1:1: profiles: is missing: kube-scheduler would take one profile for the pods of " +
+			"default-scheduler, " +
+			"which the cluster's own scheduler places too; write one with another schedulerName",
+	},
+	{
+		"no name of a profile", "- schedulerName: batch\n  pluginConfig", "- pluginConfig",
+		"s.yaml:5:3: profiles[0].schedulerName: is missing: write the name that pods give in spec.schedulerName, " +
+			"such as tegen-scheduler",
+	},
+	{
+		"the cluster's profile", "batch", "default-scheduler",
+		"s.yaml:5:18: profiles[0].schedulerName: must not be default-scheduler: the cluster's own scheduler " +
+			"places " +
+			"the same pods; give it another name, such as tegen-scheduler",
+	},
+	{
+		"a profile twice", "profiles:", "profiles:\n- schedulerName: batch",
+		`s.yaml:6:18: profiles[1].schedulerName: must differ from profiles[0].schedulerName, "batch": a pod ` +
+			`names ` +
+			`one profile; rename or remove one`,
+	},
+	{
+		"several",
+		"{resourceName: gangs, resourceNamespace: ml}\nprofiles:\n- schedulerName: batch",
+		"{}\nprofiles:\n- schedulerName: ''",
+		"s.yaml:3:17: leaderElection.resourceName: is missing: kube-scheduler would take kube-scheduler, the " +
+			"name of the cluster's own Lease; write resourceName: tegen-scheduler\n" +
+			"s.yaml:3:17: leaderElection.resourceNamespace: is missing: kube-scheduler would take kube-system, " +
+			"where the rendered Role does not reach; write resourceNamespace: ml\n" +
+			"s.yaml:5:18: profiles[0].schedulerName: is missing: write the name that pods give in " +
+			"spec.schedulerName, such as tegen-scheduler",
+	},
+}
+
+// TestConfigMistakes: each has its file, position, rule and remedy.
 func TestConfigMistakes(t *testing.T) {
-	const election = "leaderElection: {resourceName: gangs, resourceNamespace: ml}"
-	for _, tc := range []struct{ name, old, new, want string }{
-		{
-			"another kind", "kind: KubeSchedulerConfiguration", "kind: ConfigMap",
-			`s.yaml:2:7: kind: must be KubeSchedulerConfiguration, not "ConfigMap": --config takes what ` +
-				`kube-scheduler's --config does`,
-		},
-		{
-			"another version", "config.k8s.io/v1\n", "config.k8s.io/v1beta3\n",
-			`s.yaml:1:13: apiVersion: must be kubescheduler.config.k8s.io/v1, not ` +
-				`"kubescheduler.config.k8s.io/v1beta3": ` +
-				`--config takes what kube-scheduler's --config does`,
-		},
-		{"empty", good, "# nothing\n", `s.yaml:1:1: must be a KubeSchedulerConfiguration: begin with 'apiVersion: ` +
-			`kubescheduler.config.k8s.io/v1' and 'kind: KubeSchedulerConfiguration'`},
-		{"no mapping", good, "- a\n", `s.yaml:1:1: must be a KubeSchedulerConfiguration: begin with 'apiVersion: ` +
-			`kubescheduler.config.k8s.io/v1' and 'kind: KubeSchedulerConfiguration'`},
-		{
-			"no YAML", "kind: Kube", "kind: [Kube",
-			`s.yaml:2:1: cannot be read as YAML: did not find expected ',' or ']'`,
-		},
-		{"two documents", "profiles:", "---\nprofiles:", `s.yaml:1:1: must be one document: the scheduler reads no ` +
-			`further than '---'`},
-		{"a key twice", "kind: KubeSchedulerConfiguration", "kind: KubeSchedulerConfiguration\n" +
-			"kind: KubeSchedulerConfiguration", `s.yaml:3:1: cannot be read as YAML: key "kind" already set in map`},
-		{
-			"unknown field", "schedulerName: batch", "schedulerName: batch\n  percentOfNodes: 3",
-			"s.yaml:6:19: profiles[0].percentOfNodes: is not a field of KubeSchedulerConfiguration of " +
-				"kubescheduler.config.k8s.io/v1: correct its name or remove it",
-		},
-		{
-			"wrong type", "{resourceName: gangs,", "{leaderElect: 'yes', resourceName: gangs,",
-			"s.yaml:3:31: leaderElection.leaderElect: must be true or false, not a string",
-		},
-		{
-			"wrong duration", "{resourceName: gangs,", "{leaseDuration: long, resourceName: gangs,",
-			`s.yaml:1:1: cannot be read as a KubeSchedulerConfiguration: time: invalid duration "long"`,
-		},
-		{"no election", election + "\n", "", "s.yaml:1:1: leaderElection: is missing, and with it the Lease by which " +
-			"one of the replicas leads: write {leaderElect: true, resourceName: tegen-scheduler, resourceNamespace: " +
-			"ml}"},
-		{
-			"election off", "{resourceName: gangs,", "{leaderElect: false, resourceName: gangs,",
-			"s.yaml:3:31: leaderElection.leaderElect: must be true: two replicas that both schedule give one place " +
-				"to " +
-				"two pods; write true, or leave it out",
-		},
-		{
-			"another lock", "{resourceName: gangs,", "{resourceLock: endpoints, resourceName: gangs,",
-			`s.yaml:3:32: leaderElection.resourceLock: must be leases, not "endpoints": kube-scheduler has no other; ` +
-				`leave it out`,
-		},
-		{"no name", "{resourceName: gangs,", "{", "s.yaml:3:17: leaderElection.resourceName: is missing: " +
-			"kube-scheduler would take kube-scheduler, the name of the cluster's own Lease; write resourceName: " +
-			"tegen-scheduler"},
-		{
-			"wrong name", "resourceName: gangs", "resourceName: Gangs",
-			`s.yaml:3:32: leaderElection.resourceName: must be the name of a Lease, of lower case letters, digits, ` +
-				`'-' ` +
-				`and '.', not "Gangs"`,
-		},
-		{"no namespace", ", resourceNamespace: ml}", "}", "s.yaml:3:17: leaderElection.resourceNamespace: is " +
-			"missing: kube-scheduler would take kube-system, where the rendered Role does not reach; write " +
-			"resourceNamespace: ml"},
-		{
-			"another namespace", "resourceNamespace: ml", "resourceNamespace: nlp",
-			`s.yaml:3:58: leaderElection.resourceNamespace: must be the namespace of the installation, "ml", not ` +
-				`"nlp": ` +
-				`the rendered Role is for a Lease there; change it, or give --namespace nlp`,
-		},
-		{
-			"a kubeconfig", "profiles:", "clientConnection: {kubeconfig: ~/.kube/config}\nprofiles:",
-			`s.yaml:4:32: clientConnection.kubeconfig: must be left out, not "~/.kube/config": the pod has no such ` +
-				`file ` +
-				`and uses its ServiceAccount`,
-		},
-		{
-			"no profile", good[strings.Index(good, "profiles:"):], "",
-			"s.yaml:1:1: profiles: is missing: kube-scheduler would take one profile for the pods of " +
-				"default-scheduler, " +
-				"which the cluster's own scheduler places too; write one with another schedulerName",
-		},
-		{
-			"no name of a profile", "- schedulerName: batch\n  pluginConfig", "- pluginConfig",
-			"s.yaml:5:3: profiles[0].schedulerName: is missing: write the name that pods give in spec.schedulerName, " +
-				"such as tegen-scheduler",
-		},
-		{
-			"the cluster's profile", "batch", "default-scheduler",
-			"s.yaml:5:18: profiles[0].schedulerName: must not be default-scheduler: the cluster's own scheduler " +
-				"places " +
-				"the same pods; give it another name, such as tegen-scheduler",
-		},
-		{
-			"a profile twice", "profiles:", "profiles:\n- schedulerName: batch",
-			`s.yaml:6:18: profiles[1].schedulerName: must differ from profiles[0].schedulerName, "batch": a pod ` +
-				`names ` +
-				`one profile; rename or remove one`,
-		},
-		{
-			"several",
-			"{resourceName: gangs, resourceNamespace: ml}\nprofiles:\n- schedulerName: batch",
-			"{}\nprofiles:\n- schedulerName: ''",
-			"s.yaml:3:17: leaderElection.resourceName: is missing: kube-scheduler would take kube-scheduler, the " +
-				"name of the cluster's own Lease; write resourceName: tegen-scheduler\n" +
-				"s.yaml:3:17: leaderElection.resourceNamespace: is missing: kube-scheduler would take kube-system, " +
-				"where the rendered Role does not reach; write resourceNamespace: ml\n" +
-				"s.yaml:5:18: profiles[0].schedulerName: is missing: write the name that pods give in " +
-				"spec.schedulerName, such as tegen-scheduler",
-		},
-	} {
+	for _, tc := range configMistakes {
 		t.Run(tc.name, func(t *testing.T) {
 			if strings.Count(good, tc.old) != 1 {
 				t.Fatalf("%q is not in the text once", tc.old)

@@ -444,7 +444,6 @@ func TestGeneratedText(t *testing.T) {
 		}
 		texts = append(texts, text)
 	}
-	header := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 	want := mustOverlay(t, folder(t, map[string]string{
 		"kustomization.yaml": header +
 			"resources: [job.yaml]\ntransformers: [tegen.yaml]\n", "job.yaml": job, "tegen.yaml": generator,

@@ -9,7 +9,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// Checker walks a document along its shape and collects every mistake. Each place yields at most one message, and no
+// Checker walks a document along its schema and collects every mistake. Each place yields at most one message, and no
 // mistake hides another.
 type Checker struct {
 	Unknown func(path, name string, known []string) string // what may be meant by a field; nil for the nearest name

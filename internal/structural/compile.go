@@ -102,15 +102,15 @@ func NewCompiler(files fs.ReadFileFS, formats map[string]func(text string) bool,
 func (c *Compiler) Definition(name string) *Schema {
 	c.evaluator.mu.Lock() // another definition may be in use already
 	defer c.evaluator.mu.Unlock()
-	return c.shape(c.root.LookupPath(cue.ParsePath(name)))
+	return c.schema(c.root.LookupPath(cue.ParsePath(name)))
 }
 
-func (c *Compiler) shape(v cue.Value) *Schema {
+func (c *Compiler) schema(v cue.Value) *Schema {
 	switch v.IncompleteKind() {
 	case cue.StructKind:
 		return c.mapping(v)
 	case cue.ListKind:
-		return &Schema{Kind: yamldoc.List, Elem: c.shape(v.LookupPath(cue.MakePath(cue.AnyIndex)))}
+		return &Schema{Kind: yamldoc.List, Elem: c.schema(v.LookupPath(cue.MakePath(cue.AnyIndex)))}
 	case cue.TopKind:
 		return &Schema{Kind: yamldoc.Map, open: true}
 	default:
@@ -129,7 +129,7 @@ func (c *Compiler) mapping(v cue.Value) *Schema {
 		if pattern.IncompleteKind() == cue.TopKind {
 			s.open = true
 		} else {
-			s.Elem = c.shape(pattern)
+			s.Elem = c.schema(pattern)
 		}
 		return s
 	}
@@ -142,7 +142,7 @@ func (c *Compiler) mapping(v cue.Value) *Schema {
 		f := &Field{
 			Name:     sel.Unquoted(),
 			required: sel.ConstraintType() == cue.RequiredConstraint,
-			Schema:   c.shape(fields.Value()),
+			Schema:   c.schema(fields.Value()),
 		}
 		for _, d := range fields.Value().Doc() {
 			f.doc = strings.TrimSpace(strings.ReplaceAll(d.Text(), "\n", " "))

@@ -32,7 +32,7 @@ var kindWords = [...]string{
 	"something", "nothing", "a boolean", "an integer", "a number", "a string", "a list", "a mapping",
 }
 
-// Node is a YAML value without anchors, tags and comments, which knows where it was written.
+// Node is a YAML value without anchors, tags and comments, with its position.
 type Node struct {
 	Kind   yamldoc.Kind
 	Text   string // of a scalar; numbers and booleans as JSON writes them

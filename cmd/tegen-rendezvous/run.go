@@ -16,9 +16,9 @@ for workers, for any program. Flags win over variables; - and _ are the same.
 
 Each worker finds RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
 torchrun's other variables in its environment. ${local_rank} in an argument is
-replaced. When a worker fails, those of this machine are started anew, as often
-as --max-restarts says; when machines come or go, all are, and that does not
-count. Signals are handed on to the workers, which have --shutdown-timeout to
+replaced. When a worker fails, those of this machine are restarted, as often as
+--max-restarts says; when machines come or go, all are, and that does not count.
+Signals are handed on to the workers, which have --shutdown-timeout to
 end; then this agent leaves, and the others go on. Under Kubernetes keep it
 some seconds below terminationGracePeriodSeconds.
 

@@ -37,7 +37,7 @@ func (r tutorial) url() string {
 		"&last_call_timeout=5"
 }
 
-// TestRenderedTutorial: every worker with the image's own entrypoint is told where to meet under the names that it
+// TestRenderedTutorial: every worker with the image's own entrypoint gets the rendezvous under the names that it
 // reads.
 func TestRenderedTutorial(t *testing.T) {
 	for fixture, want := range map[string]string{
@@ -64,7 +64,7 @@ func TestRenderedTutorial(t *testing.T) {
 	}
 }
 
-// TestTutorialWorld: agents that are told nothing but that meet in the companion that is rendered with them.
+// TestTutorialWorld: agents that get nothing but that meet in the companion that is rendered with them.
 func TestTutorialWorld(t *testing.T) {
 	t.Parallel()
 	companion := rendered(t, "companion-pods", "serve")

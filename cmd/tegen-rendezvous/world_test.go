@@ -136,9 +136,9 @@ func TestWorldGoesOnWithoutAnAgent(t *testing.T) {
 		signal            syscall.Signal
 		code              int
 	}{
-		"etcd-v3, told":   {"etcd-v3", v3, syscall.SIGTERM, 143},
-		"etcd-v3, killed": {"etcd-v3", v3, syscall.SIGKILL, -1},
-		"etcd, told":      {"etcd", v2, syscall.SIGTERM, 143},
+		"etcd-v3, stopped": {"etcd-v3", v3, syscall.SIGTERM, 143},
+		"etcd-v3, killed":  {"etcd-v3", v3, syscall.SIGKILL, -1},
+		"etcd, stopped":    {"etcd", v2, syscall.SIGTERM, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

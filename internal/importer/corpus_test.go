@@ -41,7 +41,7 @@ func prepared(text []byte) []byte {
 	return nameOfOthers.ReplaceAll(text, []byte("${1}name: $2"))
 }
 
-// TestCorpus holds import against published manifests: it ends, what it calls sound renders, what it calls complete has
+// TestCorpus holds import against published manifests: it ends, what it calls valid renders, what it calls complete has
 // lost nothing without a word, and it refuses few.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestCorpus(t *testing.T) {
 				refused++
 				verdict = "refused: " + out.Notes[len(out.Notes)-1].Why
 			case out.Invalid:
-				verdict = "must be mended: " + blocker(out.Notes)
+				verdict = "must be corrected: " + blocker(out.Notes)
 			case out.Lossy:
 				valid++
 				verdict = "renders, and --strict fails"
@@ -105,7 +105,7 @@ func lines(notes []importer.Note) string {
 	return b.String()
 }
 
-// blocker is the first note that says what must be mended, or all of them where none does, which is a mistake.
+// blocker is the first note that says what must be corrected, or all of them where none does, which is a mistake.
 func blocker(notes []importer.Note) string {
 	for _, n := range notes {
 		if n.Verdict == importer.Refused || n.Verdict == importer.Error && strings.Contains(n.Why, "placeholder") {
@@ -115,7 +115,7 @@ func blocker(notes []importer.Note) string {
 	return lines(notes)
 }
 
-// renders is what jobs that were called sound become.
+// renders is what jobs that were called valid become.
 func renders(t *testing.T, text []byte) string {
 	t.Helper()
 	jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: text}})

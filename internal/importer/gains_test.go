@@ -35,11 +35,11 @@ func TestGains(t *testing.T) {
 // TestLostWords: a line about a program hides none of its words.
 func TestLostWords(t *testing.T) {
 	t.Parallel()
-	moved := []importer.Note{{
+	translated := []importer.Note{{
 		Field: "spec.command", Verdict: importer.Translated,
 		Why: "of torchrun's options, --nnodes became a field",
 	}}
-	got := lostWords("spec.command[2]", "torchrun --nnodes=2 --fast t.py", "args: [t.py], torchrun", moved)
+	got := lostWords("spec.command[2]", "torchrun --nnodes=2 --fast t.py", "args: [t.py], torchrun", translated)
 	if diff := cmp.Diff([]string{"--fast"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -34,7 +34,7 @@ func (s *stream) read(src schema.Source) {
 		}
 		if notes := stringify(o.view()); len(notes) > 0 {
 			s.notes = append(s.notes, notes...)
-			o = newObject(l) // whose name may be among the mended
+			o = newObject(l) // whose name may be among what was quoted
 		}
 		s.secrets(o.view())
 		s.objects = append(s.objects, s.convert(o)...)

@@ -12,7 +12,7 @@ var textFields = map[string]bool{"name": true, "namespace": true, "key": true, "
 // stringify puts quotes where the author forgot them, around what was written: an API server refuses the object, or
 // drops the value.
 func stringify(v view) (notes []Note) {
-	mend := func(child view, put func(string)) {
+	quote := func(child view, put func(string)) {
 		switch child.value.(type) {
 		case bool, int64, float64:
 			note := child.note(Error,
@@ -36,7 +36,7 @@ func stringify(v view) (notes []Note) {
 		for _, key := range sortedKeys(x) {
 			isEnv := key == "value" && x["name"] != nil && len(v.path) > 1 && v.path[len(v.path)-2] == "env"
 			if child := v.at(key); texts[last] || textFields[key] || isEnv {
-				mend(child, func(text string) { x[key] = text })
+				quote(child, func(text string) { x[key] = text })
 			} else {
 				notes = append(notes, stringify(child)...)
 			}
@@ -44,7 +44,7 @@ func stringify(v view) (notes []Note) {
 	case []any:
 		for i, child := range v.items() {
 			if texts[last] {
-				mend(child, func(text string) { x[i] = text })
+				quote(child, func(text string) { x[i] = text })
 			} else {
 				notes = append(notes, stringify(child)...)
 			}

@@ -31,7 +31,9 @@ func (d *draft) shorten(valid tree) {
 	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
 		s.drop(d.get("spec.workers").mapping(), view{value: valid}.at("spec", "workers").mapping(), "replicas")
 	}
-	s.tree(d.job, valid)
+	for _, part := range []string{"metadata", "spec"} { // without which no job loads
+		s.tree(view{value: d.job}.at(part).mapping(), view{value: valid}.at(part).mapping())
+	}
 }
 
 // same says whether the valid subset still renders what it did. A job that is completed to the same fields does, and

@@ -36,7 +36,7 @@ func (d *draft) validSubset() tree {
 			}
 			repaired[e.Path] = true
 		}
-		if bytes.Equal(ordered(job), text) { // nothing that mend knows of
+		if bytes.Equal(ordered(job), text) { // nothing that repair handles
 			break
 		}
 	}

@@ -171,7 +171,8 @@ func (s *stream) roleless(o *object, r replicas) *object {
 		}
 	}
 	s.notes = append(s.notes,
-		role.note(Changed, "the pods become those of a Job, whose program is not told %s, by which %s meets", r.tells,
+		role.note(Changed, "the pods become those of a Job, whose program is not given %s, by which %s finds its peers",
+			r.tells,
 			r.frames))
 	for _, other := range sortedKeys(all) {
 		if other != name {

@@ -27,8 +27,8 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJob, o.name)
 	if !all.server.template.isSet() {
 		d.note(spec.at("mxReplicaSpecs"), Changed,
-			"it trained without servers: this target always has a Scheduler and a Server, which are rendered, and of "+
-				"which the workers are told")
+			"it trained without servers: this target always has a Scheduler and a Server, which are rendered, and "+
+				"the workers use them")
 	}
 	policy := spec.at("runPolicy")
 	if !policy.isSet() {

@@ -183,7 +183,7 @@ func (s *stream) absent(o *object, kind, name string) *object {
 func (d *draft) policy(policy view) {
 	for _, key := range sortedKeys(policy.mapping()) {
 		if key != "numNodes" && key != "torch" {
-			d.note(policy.at(key), Changed, "only mlPolicy.torch is rendered: the pods are told nothing of %s", key)
+			d.note(policy.at(key), Changed, "only mlPolicy.torch is rendered: the pods get no variables of %s", key)
 			policy.at(key).markTranslated()
 		}
 	}

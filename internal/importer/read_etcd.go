@@ -9,7 +9,7 @@ import (
 )
 
 // etcd reads the etcd of the stream that serves an endpoint, and says whether there is one. A StatefulSet of tegen's is
-// read in full; any other form is replaced by tegen's, and its flaws are named.
+// read in full; any other form is replaced by tegen's, and its errors are reported.
 func (d *draft) etcd(name, port, backend string, from view) bool {
 	service := d.stream.find("", "Service", d.namespace(), name)
 	if service == nil || backend == schema.BackendC10d {

@@ -178,8 +178,8 @@ func (p *program) takeInOrder(names ...string) {
 	}
 }
 
-// set gives the draft what is left, and says that the words which were taken are kept elsewhere: those that no field
-// has are told where they are read.
+// set gives the draft what is left, and marks the words that were taken as translated. Words without a field are
+// reported where they are read.
 func (p *program) set(d *draft, c view) {
 	d.set("spec.command", p.command, c.at("command"))
 	d.set("spec.args", p.args, c.at("args"))

@@ -46,7 +46,7 @@ func (s *stream) claim(d *draft, name view) tree {
 	return tree{"dynamic": source}
 }
 
-// reportUnpinned names the flaw of a volume that is bound by its class alone.
+// reportUnpinned reports a volume that is bound by its class alone.
 func (s *stream) reportUnpinned(pvc, pv *object) {
 	class := pv.view().at("spec", "storageClassName")
 	if class.text() == "" || pv.view().at("spec", "claimRef").isSet() || len(pv.translated) > 0 {

@@ -82,18 +82,19 @@ func (d *draft) reportSeparateRuns(p *program, c view) {
 	}
 	switch {
 	case p.flags["standalone"]:
-		d.note(at, Changed, "by --standalone torchrun trains in each pod for itself: it goes, and all %d train as one",
+		d.note(at, Changed, "by --standalone torchrun trains in each pod for itself: it is left out, and all %d "+
+			"train as one",
 			n)
 	case p.launcher == "torchrun" && !p.mentions("nnodes"):
-		d.note(at, Changed, "without --nnodes torchrun trains in each pod for itself: it is told of all %d now, and "+
-			"they train as one", n)
+		d.note(at, Changed, "without --nnodes torchrun trains in each pod for itself: its rendezvous has all %d now, "+
+			"and they train as one", n)
 	case p.launcher == "" && isOpaque(p):
 		verdict := Changed
 		if len(p.command) == 0 { // of an image's own program nothing says that it trains
 			verdict = Warning
 		}
-		d.note(at, verdict, "what it starts is not read: torchrun in it is told of all %d pods now, and that they "+
-			"meet by %s", n, d.backend())
+		d.note(at, verdict, "what it starts is not read: torchrun in it gets a rendezvous of all %d pods now, by "+
+			"%s", n, d.backend())
 	}
 }
 
@@ -104,7 +105,7 @@ func (d *draft) reportSingleNode(nodes setting) bool {
 		return false
 	}
 	d.note(nodes.from, Changed,
-		"with --nnodes=%s torchrun trains in each pod for itself: it is told of all %d now, and they train as one",
+		"with --nnodes=%s torchrun trains in each pod for itself: its rendezvous has all %d now, and they train as one",
 		nodes.text, n)
 	return true
 }

@@ -235,7 +235,7 @@ func TestTorchrunTold(t *testing.T) {
 		},
 		"torchrun of one node in each of two pods": {
 			in:         podsOf(t, 2, nil, "torchrun", "--nnodes=1", "--nproc_per_node=4", "a.py"),
-			reported:   `changed: with --nnodes=1 torchrun trains in each pod for itself: it is told of all 2 now`,
+			reported:   `changed: with --nnodes=1 torchrun trains in each pod for itself: its rendezvous has all 2 now`,
 			unreported: `error|refused`, rendered: "PET_NNODES\n          value: \"2:2\"", lossy: true,
 		},
 		"torchrun of one node that a shell starts in each of two pods": {

@@ -64,7 +64,7 @@ func TestRoom(t *testing.T) {
 		want := "  resources:\n    cpu: none\n    memory: none\n    ephemeralStorage: none\n    shm: " + size +
 			"\n    tmp: none\n"
 		if out.Invalid || !strings.Contains(string(out.YAML), want) || strings.Contains(string(out.YAML), "volumes:") {
-			t.Errorf("want a sound job with %q, got\n%s%s", want, out.YAML, notes)
+			t.Errorf("want a valid job with %q, got\n%s%s", want, out.YAML, notes)
 		}
 	}
 }

@@ -71,6 +71,16 @@ func (k *Keys) catchUp(ctx context.Context) error {
 	return nil
 }
 
+// prepareRead catches up within the time that a request has. Its error is an answer.
+func (k *Keys) prepareRead(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
+	defer cancel()
+	if err := k.catchUp(ctx); err != nil {
+		return k.broken(err)
+	}
+	return nil
+}
+
 func (k *Keys) readHead() (uint64, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
 	defer cancel()

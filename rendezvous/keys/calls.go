@@ -23,10 +23,8 @@ func (k *Keys) Get(ctx context.Context, key string, recursive bool) (*Event, err
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
-	defer cancel()
-	if err := k.catchUp(ctx); err != nil {
-		return nil, k.broken(err)
+	if err := k.prepareRead(ctx); err != nil {
+		return nil, err
 	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -127,7 +125,7 @@ func (k *Keys) broken(err error) error {
 	return fail(CodeStore, err.Error(), k.tree.index)
 }
 
-// write does what was decided upon, or decides upon it anew, until one of both holds. What was decided against is
+// write does what was decided upon, or decides again, until one of both holds. What was decided against is
 // decided once more with the tree caught up: an older one may be wrong, and no transaction finds out.
 func (k *Keys) write(ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error)) (*Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)

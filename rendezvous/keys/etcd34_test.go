@@ -228,14 +228,7 @@ func number(s string) int {
 // wait asks for an event, and sees to it that there is one: what was there goes, and the key comes.
 func wait(t *testing.T, base string, c call) reply {
 	t.Helper()
-	q, err := http.NewRequestWithContext(soon(t), http.MethodGet, base+c.target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := get(soon(t), t, base+c.target)
 	defer r.Body.Close()
 	key, _, _ := strings.Cut(c.target, "?")
 	if parts := strings.Split(key, "/"); r.StatusCode == http.StatusOK && len(parts) > 3 && parts[3] != "" {

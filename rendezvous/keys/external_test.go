@@ -53,14 +53,14 @@ func TestStoreRestarts(t *testing.T) {
 	a, b := external(t, address), external(t, address)
 	first := put(t, a.Keys, "/k", Put{Value: "1"})
 	put(t, a.Keys, "/lives", Put{TTL: seconds(2)})
-	told := make(chan *Event, 2)
+	events := make(chan *Event, 2)
 	for _, d := range []endpoint{a, b} {
 		go func() {
 			e, err := d.Wait(soon(t), "/k", false, first.Index+1)
 			if err != nil {
 				t.Error(err)
 			}
-			told <- e
+			events <- e
 		}()
 	}
 	if err := s.Close(); err != nil {
@@ -82,9 +82,9 @@ func TestStoreRestarts(t *testing.T) {
 	}
 	for range 2 {
 		select {
-		case e := <-told:
+		case e := <-events:
 			if e.Index != second.Index {
-				t.Errorf("a wait is told %+v, not %+v", e, second)
+				t.Errorf("a wait returns %+v, not %+v", e, second)
 			}
 		case <-soon(t).Done():
 			t.Fatal("a wait has lost its event")

@@ -16,8 +16,8 @@ type request struct {
 	since           uint64
 }
 
-// parse reads a request's fields in etcd's order, so that of several mistakes the same one is told. Its errors have no
-// index: nothing was looked up.
+// parse reads a request's fields in etcd's order, so that of several mistakes the same one is reported. Its errors have
+// no index: nothing was looked up.
 func parse(r *http.Request) (request, *Error) {
 	var q request
 	if err := r.ParseForm(); err != nil {

@@ -6,7 +6,7 @@
 // through one v3 watch and answers reads and long polls from its copy, the tree, so that a thousand waits cost the
 // store nothing. Before a read is answered the tree has caught up with a linearizable read of one key, head, which all
 // requests share that come while the one before is under way. A write is decided upon by the tree and done in one v3
-// transaction, provided that what it was decided upon has not changed; if it has, it is decided upon anew. Each
+// transaction, provided that what it was decided upon has not changed; if it has, it is decided again. Each
 // transaction writes head, which holds what the change was. So a v3 revision is one v2 event, the v2 index is head's
 // revision, and all processes report the same events in the same order.
 //

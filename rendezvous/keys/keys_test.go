@@ -75,6 +75,20 @@ func do(t testing.TB, base, method, target, form string) reply {
 	return reply{a.StatusCode, a.Header.Get("X-Etcd-Index"), string(b)}
 }
 
+// get begins a request, whose answer the caller reads and closes.
+func get(ctx context.Context, t testing.TB, target string) *http.Response {
+	t.Helper()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // soon is a context for what must happen, so that nothing hangs.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -119,7 +133,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(text(t, wrote), text(t, seen)); diff != "" {
-		t.Errorf("what the writer was told, and what a watcher at another process (-want +got):\n%s", diff)
+		t.Errorf("what the writer was answered, and a watcher at another process (-want +got):\n%s", diff)
 	}
 	for i := range 50 {
 		v := fmt.Sprint(i)
@@ -137,7 +151,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Errorf("what an old process and a new one see (-old +new):\n%s", diff)
 	}
 	if e, err := c.Wait(soon(t), "/run/x", false, wrote.Index); err != nil || e.Index != wrote.Index {
-		t.Errorf("a new process does not know the events that the old one told of: %v, %v", e, err)
+		t.Errorf("a new process does not know the events that the old one reported: %v, %v", e, err)
 	}
 }
 
@@ -150,7 +164,8 @@ func text(t testing.TB, v any) string {
 	return string(b)
 }
 
-// TestExpiry: a key and a directory go when their time is over, the latter with all in it, and whoever waits is told.
+// TestExpiry: a key and a directory go when their time is over, the latter with all in it, and waits end with that
+// event.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	s := embedded(t)

@@ -42,8 +42,8 @@ func (m *model) do(s step) string {
 func (m *model) commit(w *plan) string {
 	m.rev++
 	e, _ := m.apply(m.rev, &w.head, w.changes(m.rev), m.now, nil)
-	if told := event(w.head, w.prev, w.put, uint64(m.rev)); cmp.Diff(told, e, cmp.AllowUnexported(Event{})) != "" {
-		return "the writer is told " + show(told) + ", others see " + show(e)
+	if own := event(w.head, w.prev, w.put, uint64(m.rev)); cmp.Diff(own, e, cmp.AllowUnexported(Event{})) != "" {
+		return "the writer sees " + show(own) + ", others see " + show(e)
 	}
 	return show(e)
 }

@@ -105,7 +105,7 @@ func event1(chunks string) string {
 	return ""
 }
 
-// TestRecording: an agent of torch 1.13 that talked to etcd 3.4 would have been told the same by us. What the other
+// TestRecording: an agent of torch 1.13 that talked to etcd 3.4 would have been answered the same by us. What the other
 // agent did meanwhile is done when it was seen.
 func TestRecording(t *testing.T) {
 	t.Parallel()
@@ -163,15 +163,7 @@ func (d endpoint) waitAgain(t *testing.T, e *exchange, ours map[int]uint64, unti
 	if !ok {
 		t.Fatalf("nothing was asked at index %s", since)
 	}
-	q, err := http.NewRequestWithContext(soon(t), http.MethodGet,
-		d.URL+target+"waitIndex="+strconv.FormatUint(from+1, 10)+"&"+rest, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := get(soon(t), t, d.URL+target+"waitIndex="+strconv.FormatUint(from+1, 10)+"&"+rest)
 	defer r.Body.Close()
 	var happened Event
 	if err := json.Unmarshal([]byte(e.body), &happened); err != nil {

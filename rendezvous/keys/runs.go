@@ -30,10 +30,8 @@ type Run struct {
 
 // Runs are the directories run_<id> at any depth, by their paths.
 func (k *Keys) Runs(ctx context.Context) ([]Run, error) {
-	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
-	defer cancel()
-	if err := k.catchUp(ctx); err != nil {
-		return nil, k.broken(err)
+	if err := k.prepareRead(ctx); err != nil {
+		return nil, err
 	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -175,9 +173,9 @@ func closedPickle(value string) bool {
 	return err == nil && bytes.Contains(b, []byte("_RendezvousState")) && bytes.Contains(b, closedMark)
 }
 
-// Forget deletes a run that has ended, with what its agents have told each other: a run of the same id would read that.
-// Another process may have done so already, and a run of that id may have begun anew: nothing that was written since e
-// was found goes. The state goes last, so that what an error leaves is found again.
+// Forget deletes a run that has ended, with the keys that its agents have published: a run of the same id would read
+// that. Another process may have done so already, and a run of that id may have begun again: nothing that was written
+// since e was found goes. The state goes last, so that what an error leaves is found again.
 func (k *Keys) Forget(ctx context.Context, e Ended) error {
 	if e.id == "" {
 		_, err := k.write(ctx, e.Path, e.plan)

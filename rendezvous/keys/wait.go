@@ -22,10 +22,8 @@ func (k *Keys) Watch(ctx context.Context, key string, recursive bool, since uint
 		return nil, err
 	}
 	if since == 0 {
-		ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
-		defer cancel()
-		if err := k.catchUp(ctx); err != nil {
-			return nil, k.broken(err)
+		if err := k.prepareRead(ctx); err != nil {
+			return nil, err
 		}
 	}
 	k.mu.Lock()

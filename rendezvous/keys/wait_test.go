@@ -54,14 +54,7 @@ func TestEndOfProcess(t *testing.T) {
 	from := put(t, a.Keys, "/k", Put{}).Index + 1
 	target := fmt.Sprintf("/v2/keys/k?wait=true&waitIndex=%d", from)
 	ctx, gone := context.WithCancel(t.Context())
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := get(ctx, t, a.URL+target)
 	defer r.Body.Close()
 	if n := a.Waits(); n != 1 {
 		t.Errorf("%d requests wait, of one", n)
@@ -72,10 +65,7 @@ func TestEndOfProcess(t *testing.T) {
 			t.Fatal("the wait outlives its client")
 		}
 	}
-	r, err = http.Get(a.URL + target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = get(soon(t), t, a.URL+target)
 	defer r.Body.Close()
 	a.Keys.Close()
 	if _, err := bufio.NewReader(r.Body).ReadString('\n'); err == nil || err.Error() != "unexpected EOF" {
@@ -138,7 +128,7 @@ func TestRenewal(t *testing.T) {
 	}
 	e, err := d.Wait(soon(t), "/k", false, first.Index+1)
 	if err != nil || e.Action != "expire" || e.Index <= last.Index || *e.Prev.Value != "v" {
-		t.Errorf("after renewals a wait is told %+v, %v", e, err)
+		t.Errorf("after renewals a wait returns %+v, %v", e, err)
 	}
 }
 
@@ -273,7 +263,7 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
-// TestRuns: runs are found under any prefix, and told by their state.
+// TestRuns: runs are found under any prefix, with their state.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	d := open(t, embedded(t), Options{})
@@ -302,7 +292,7 @@ c /x/run_c "" "unreadable" 0 0
 	}
 }
 
-// TestThousandWaits: a thousand long polls are told of one event, and take less than 200 MB of heap, their clients
+// TestThousandWaits: a thousand long polls end with one event, and take less than 200 MB of heap, their clients
 // among it.
 func TestThousandWaits(t *testing.T) {
 	const n = 1000
@@ -325,7 +315,7 @@ func TestThousandWaits(t *testing.T) {
 			}
 			defer r.Body.Close()
 			if line, err := bufio.NewReader(r.Body).ReadString('\n'); !strings.Contains(line, `"/run/k"`) {
-				t.Errorf("told %q, %v", line, err)
+				t.Errorf("got %q, %v", line, err)
 			}
 		})
 	}
@@ -338,7 +328,7 @@ func TestThousandWaits(t *testing.T) {
 	start := time.Now()
 	put(t, d.Keys, "/run/k", Put{})
 	all.Wait()
-	t.Logf("%d waits hold %.1f MB, clients among it; all were told after %v", n, float64(held)/1e6, time.Since(start))
+	t.Logf("%d waits hold %.1f MB, clients among it; all ended after %v", n, float64(held)/1e6, time.Since(start))
 	if held > 200e6 {
 		t.Errorf("%d waits hold %d bytes", n, held)
 	}

@@ -56,7 +56,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.nproc, "nproc-per-node", "1",
 		"workers on this machine: a `number`, gpu, cpu, or auto, which is gpu where there are any")
 	o.addRendezvousFlags(f)
-	f.IntVar(&o.maxRestarts, "max-restarts", 0, "how often workers are started anew after a failure")
+	f.IntVar(&o.maxRestarts, "max-restarts", 0, "how often workers are restarted after a failure")
 	f.StringVar(&o.role, "role", "default", "`name` by which workers are counted apart")
 	o.addLogFlags(f)
 	f.StringVar(&o.signals, "signals-to-handle", "SIGTERM,SIGINT,SIGHUP,SIGQUIT",

@@ -56,7 +56,7 @@ func trainOnce(t *testing.T, address string) error {
 	return a.Finish(ctx)
 }
 
-// TestForgetEnded: closed runs of both backends go with all that their agents told each other, others stay, and so does
+// TestForgetEnded: closed runs of both backends go with all keys that their agents published, others stay, and so does
 // one that somebody still asks for.
 func TestForgetEnded(t *testing.T) {
 	t.Parallel()

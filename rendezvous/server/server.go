@@ -170,7 +170,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.release())
 }
 
-// closing is how long requests of the keys API may take to end: all but long polls, which are told at once, take
+// closing is how long requests of the keys API may take to end: all but long polls, which end at once, take
 // moments.
 const closing = 5 * time.Second
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestReconnects: a client of a store that is away tries again soon. By gRPC's own back-off, which grows to 2 minutes, a
-// store that had been away for 46 s was back for 25 s before its clients noticed.
+// TestReconnects: a client of a store that is away tries again soon. By gRPC's own back-off, which grows to 2 minutes,
+// a store that had been away for 46 s was back for 25 s before its clients noticed.
 func TestReconnects(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

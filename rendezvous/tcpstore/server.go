@@ -46,7 +46,7 @@ func (l Limits) Sized(bytes int) Limits {
 	return l
 }
 
-// Observer is told what happens, for metrics. Its functions return at once; each may be nil.
+// Observer receives what happens, for metrics. Its functions return at once; each may be nil.
 type Observer struct {
 	Request func(o Op, d Dialect, took time.Duration) // carried out; the time does not count waiting
 	Refused func(reason string)

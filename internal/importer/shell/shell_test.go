@@ -9,8 +9,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/importer/shell"
 )
 
-// TestScan: words are cut as bash cuts them. A word in brackets is one that the shell has yet to expand, and a bar ends a
-// command.
+// TestScan: words are cut as bash cuts them. A word in brackets has yet to be expanded, and a bar ends a command.
 func TestScan(t *testing.T) {
 	for text, want := range map[string]string{
 		`a 'b c' "d e" f\ g`:           `a,b c,d e,f g`,

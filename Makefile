@@ -21,7 +21,7 @@ build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin
 # so again, and in every package that is linked.
 .PHONY: test
 test: ## Run the tests (about 6 minutes where nothing is built yet)
-	@echo "compiling and testing: a package has its line when its tests are over; the first run compiles for minutes in silence"
+	@echo "a package has its line when its tests are over; the first run compiles for minutes in silence"
 	go test -vet=off -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) ./...
 
 # -v and -p 1 together let a test's words through as it speaks them. The programs are built before any test's time runs.
@@ -45,7 +45,8 @@ e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and roo
 	test/node/kind.sh
 
 # The packages whose tests compare with golden files, found by what they call.
-GOLDEN = $(shell grep -rlE 'golden[.](Open|Transcripts)\>|"TEGEN_UPDATE"' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
+GOLDEN = $(shell grep -rlE 'golden[.](Open|Transcripts)\>|"TEGEN_UPDATE"' --include='*_test.go' . | \
+	xargs -n 1 dirname | sort -u)
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
@@ -97,7 +98,8 @@ bench-rendezvous: ## Measure how fast agents find each other, beside an etcd wit
 
 .PHONY: faults
 faults: ## Let agents and stores of the rendezvous fail by chance for TEGEN_FAULTS (default 10m), from TEGEN_SEED
-	TEGEN_FAULTS=$(or $(TEGEN_FAULTS),10m) TEGEN_AGENTS=$(or $(TEGEN_AGENTS),50) go test ./rendezvous/faults -run TestFaults -count=1 -v -timeout 90m
+	TEGEN_FAULTS=$(or $(TEGEN_FAULTS),10m) TEGEN_AGENTS=$(or $(TEGEN_AGENTS),50) \
+		go test ./rendezvous/faults -run TestFaults -count=1 -v -timeout 90m
 
 .PHONY: image
 image: ## Build the container images of the KRM function, the scheduler and the rendezvous

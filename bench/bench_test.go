@@ -82,8 +82,10 @@ func TestMedian(t *testing.T) {
 func TestReport(t *testing.T) {
 	run := func(wall time.Duration) []sample { return []sample{{User: wall, Wall: wall, Peak: 300e6}} }
 	r := report{tools: tools()[:2], loadBefore: "0.50", loadAfter: "1.00", sizes: []size{
-		{jobs: 1, series: []series{{tool: "tegen", samples: run(10 * time.Millisecond)},
-			{tool: "helm", samples: run(40 * time.Millisecond)}}},
+		{jobs: 1, series: []series{
+			{tool: "tegen", samples: run(10 * time.Millisecond)},
+			{tool: "helm", samples: run(40 * time.Millisecond)},
+		}},
 		{jobs: 4000, series: []series{{tool: "tegen", samples: run(time.Second)}, {tool: "helm", skipped: "left out"}}},
 	}}
 	var got strings.Builder
@@ -132,8 +134,13 @@ func TestFlags(t *testing.T) {
 	if diff := cmp.Diff([]string{"tegen", "cue"}, names); diff != "" {
 		t.Error(diff)
 	}
-	for _, args := range [][]string{{"-sizes", "0"}, {"-sizes", "x"}, {"-sizes", "10001"}, {"-runs", "0"},
-		{"-tools", "jsonnet"}} {
+	for _, args := range [][]string{
+		{"-sizes", "0"},
+		{"-sizes", "x"},
+		{"-sizes", "10001"},
+		{"-runs", "0"},
+		{"-tools", "jsonnet"},
+	} {
 		if _, err := parseFlags(args); err == nil {
 			t.Errorf("%v is accepted", args)
 		}

@@ -42,8 +42,10 @@ func (r report) print(w io.Writer) error {
 }
 
 func (r report) figures() [][]string {
-	rows := [][]string{{"jobs", "program", "runs", "user CPU", "wall", "peak memory", "tegen/peer CPU", "wall",
-		"memory"}}
+	rows := [][]string{{
+		"jobs", "program", "runs", "user CPU", "wall", "peak memory", "tegen/peer CPU", "wall",
+		"memory",
+	}}
 	for _, size := range r.sizes {
 		own := size.series[0]
 		for i, s := range size.series {

@@ -22,14 +22,34 @@ type point struct {
 
 var targets = []target{
 	{"1 job in at most half of helm's time", point{"tegen", 1}, point{"helm", 1}, "%.2f of helm's", 0.5, false},
-	{"4000 jobs in at most half of helm's time", point{"tegen", 4000}, point{"helm", 4000}, "%.2f of helm's", 0.5,
-		false},
-	{"400 jobs at least 50 times as fast as kustomize", point{"kustomize", 400}, point{"tegen", 400}, "%.0f times", 50,
-		true},
-	{"400 jobs in at most 4.4 times the time of 100", point{"tegen", 400}, point{"tegen", 100}, "%.1f times", 4.4,
-		false},
-	{"4000 jobs in at most 4.4 times the time of 1000", point{"tegen", 4000}, point{"tegen", 1000}, "%.1f times", 4.4,
-		false},
+	{
+		"4000 jobs in at most half of helm's time",
+		point{"tegen", 4000},
+		point{"helm", 4000},
+		"%.2f of helm's", 0.5,
+		false,
+	},
+	{
+		"400 jobs at least 50 times as fast as kustomize",
+		point{"kustomize", 400},
+		point{"tegen", 400},
+		"%.0f times", 50,
+		true,
+	},
+	{
+		"400 jobs in at most 4.4 times the time of 100",
+		point{"tegen", 400},
+		point{"tegen", 100},
+		"%.1f times", 4.4,
+		false,
+	},
+	{
+		"4000 jobs in at most 4.4 times the time of 1000",
+		point{"tegen", 4000},
+		point{"tegen", 1000},
+		"%.1f times", 4.4,
+		false,
+	},
 	{"4000 jobs in at most 200 MB", point{"tegen", 4000}, point{}, "%.0f MB", 200, false},
 }
 

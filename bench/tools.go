@@ -32,16 +32,22 @@ func tools() []tool {
 			return []string{"render", in.trainingJobs}
 		}},
 		{name: "helm", pkg: "helm.sh/helm/v4/cmd/helm", modfile: peers, args: func(root string, in input) []string {
-			return []string{"template", "bench", filepath.Join(root, "bench", "testdata", "chart"), "--values",
-				in.values}
+			return []string{
+				"template", "bench", filepath.Join(root, "bench", "testdata", "chart"), "--values",
+				in.values,
+			}
 		}},
-		{name: "kustomize", pkg: "sigs.k8s.io/kustomize/kustomize/v5", modfile: peers,
+		{
+			name: "kustomize", pkg: "sigs.k8s.io/kustomize/kustomize/v5", modfile: peers,
 			args: func(_ string, in input) []string {
 				return []string{"build", in.kustomization}
-			}},
+			},
+		},
 		{name: "cue", pkg: "cuelang.org/go/cmd/cue", modfile: peers, args: func(root string, in input) []string {
-			return []string{"export", "--out", "text", "--expression", "stream",
-				filepath.Join(root, "bench", "testdata", "cue", "jobs.cue"), in.values}
+			return []string{
+				"export", "--out", "text", "--expression", "stream",
+				filepath.Join(root, "bench", "testdata", "cue", "jobs.cue"), in.values,
+			}
 		}},
 	}
 }

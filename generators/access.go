@@ -24,8 +24,10 @@ func access(job *schema.Job) []runtime.Object {
 	role := &rbacv1.Role{
 		ObjectMeta: meta(job, name, "access"),
 		Rules: []rbacv1.PolicyRule{ // what dlrover/python/scheduler/kubernetes.py of v0.6.1 calls
-			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete",
-				"get", "list", "patch", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{
+				"create", "delete",
+				"get", "list", "patch", "watch",
+			}},
 			{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"create", "get", "patch"}},
 			{APIGroups: group, Resources: []string{"elasticjobs"}, Verbs: []string{"get", "list", "watch"}},
 			// Workers are owned by the job with blockOwnerDeletion, which OpenShift asks this for (dlrover#1436).
@@ -35,8 +37,10 @@ func access(job *schema.Job) []runtime.Object {
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: meta(job, name, "access"),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "default",
-			Namespace: job.Metadata.Namespace}},
+		Subjects: []rbacv1.Subject{{
+			Kind: rbacv1.ServiceAccountKind, Name: "default",
+			Namespace: job.Metadata.Namespace,
+		}},
 	}
 	return []runtime.Object{role, binding}
 }

@@ -38,8 +38,10 @@ func TestScalePods(t *testing.T) {
 			}
 			for n := 1; n < 8; n++ {
 				got := changed(t, objects(at(n)), objects(at(n+1)))
-				want := []string{fmt.Sprintf("+Pod/resnet-worker-%d", n+1),
-					fmt.Sprintf("+Service/resnet-worker-%d", n+1)}
+				want := []string{
+					fmt.Sprintf("+Pod/resnet-worker-%d", n+1),
+					fmt.Sprintf("+Service/resnet-worker-%d", n+1),
+				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("from %d to %d workers (-want +got):\n%s", n, n+1, diff)
 				}
@@ -215,8 +217,10 @@ func TestImageChange(t *testing.T) {
 			"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]")...))
 	}
 	for _, more := range [][]string{nil, {"hashedNames: true"}, {"target: pods"}} {
-		for _, concern := range []string{"identity", "storage", "etcd", "service", "network", "disruption",
-			"prefetch"} {
+		for _, concern := range []string{
+			"identity", "storage", "etcd", "service", "network", "disruption",
+			"prefetch",
+		} {
 			before, after := with("example.org/train:1.0", more...), with("example.org/train:1.1", more...)
 			if got := changed(t, objects(before, concern), objects(after, concern)); len(got) > 0 {
 				t.Errorf("%v: a new training image changes of %s: %q", more, concern, got)
@@ -231,8 +235,10 @@ func TestImageChange(t *testing.T) {
 			append(slices.Clone(more), "images: {etcdV2: 'quay.io/coreos/etcd:v3.5.20'}")...)
 		want := []string{"etcd"}
 		got := map[string]bool{}
-		for _, c := range []string{"identity", "storage", "etcd", "service", "network", "disruption", "prefetch",
-			"worker"} {
+		for _, c := range []string{
+			"identity", "storage", "etcd", "service", "network", "disruption", "prefetch",
+			"worker",
+		} {
 			if len(changed(t, objects(before, c), objects(after, c))) > 0 {
 				got[c] = true
 			}

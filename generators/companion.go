@@ -87,11 +87,13 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+			Strategy: appsv1.DeploymentStrategy{
+				Type: appsv1.RollingUpdateDeploymentStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDeployment{
 					MaxUnavailable: ptr(intstr.FromInt32(0)), // a new one serves before an old one goes
 					MaxSurge:       ptr(intstr.FromInt32(1)),
-				}},
+				},
+			},
 			Template: companionTemplate(job),
 		},
 	}
@@ -181,10 +183,12 @@ func companionContainer(job *schema.Job) corev1.Container {
 	// The collector works harder before the kernel kills: what is kept, and what is on its way, is less than this.
 	env := []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.FormatInt(memory.Value()*6/10, 10)}}
 	if c.Etcd != nil && c.Etcd.Password != nil {
-		env = append(env, corev1.EnvVar{Name: names.RendezvousPassword,
+		env = append(env, corev1.EnvVar{
+			Name: names.RendezvousPassword,
 			ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 				LocalObjectReference: corev1.LocalObjectReference{Name: c.Etcd.Password.Name}, Key: c.Etcd.Password.Key,
-			}}})
+			}},
+		})
 	}
 	return corev1.Container{
 		Name:            componentCompanion,

@@ -173,10 +173,16 @@ func TestTegenLauncher(t *testing.T) {
 		command []string
 		args    []string
 	}{
-		{[]string{"command: [./solve, -x]", "args: [a]"}, []string{program, "run", "--", "./solve", "-x"},
-			[]string{"a"}},
-		{[]string{"command: []", "script: {image: /opt/train.py}", "args: [a]"},
-			[]string{program, "run", "--", "python"}, []string{"/opt/train.py", "a"}},
+		{
+			[]string{"command: [./solve, -x]", "args: [a]"},
+			[]string{program, "run", "--", "./solve", "-x"},
+			[]string{"a"},
+		},
+		{
+			[]string{"command: []", "script: {image: /opt/train.py}", "args: [a]"},
+			[]string{program, "run", "--", "python"},
+			[]string{"/opt/train.py", "a"},
+		},
 	} {
 		for _, target := range []string{"job", "pods"} {
 			objs := objects(load(t, job(append(c.spec, rendezvousImage, "launcher: tegen", "target: "+target,

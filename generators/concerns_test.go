@@ -23,8 +23,10 @@ func TestOrder(t *testing.T) {
 	j := load(t, job("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
 		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]", "gang: {scheduler: volcano}"))
 	seen := map[string]bool{}
-	for _, some := range []*schema.Job{j, load(t, job("framework: horovod")),
-		load(t, job("images: {rendezvous: 'r:1'}")), load(t, job("framework: dlrover", "target: elasticjob"))} {
+	for _, some := range []*schema.Job{
+		j, load(t, job("framework: horovod")),
+		load(t, job("images: {rendezvous: 'r:1'}")), load(t, job("framework: dlrover", "target: elasticjob")),
+	} {
 		at := -1
 		for _, c := range generators.Generate(some) {
 			next := slices.Index(generators.Names(), c.Name)
@@ -58,10 +60,15 @@ func TestVolumes(t *testing.T) {
 		{"claim: team-data", nil, "team-data", ""},
 		{"dynamic: {size: 5Gi, storageClass: fast}", nil, "resnet-data", ""},
 		{"efs: {fileSystem: fs-01234567}", csi("efs.csi.aws.com", "fs-01234567", nil), "resnet-data", ""},
-		{"efs: {fileSystem: fs-01234567, path: /sub}", csi("efs.csi.aws.com", "fs-01234567:/sub", nil), "resnet-data",
-			""},
-		{"efs: {fileSystem: fs-01234567, accessPoint: fsap-89abcdef}",
-			csi("efs.csi.aws.com", "fs-01234567::fsap-89abcdef", nil), "resnet-data", ""},
+		{
+			"efs: {fileSystem: fs-01234567, path: /sub}", csi("efs.csi.aws.com", "fs-01234567:/sub", nil),
+			"resnet-data",
+			"",
+		},
+		{
+			"efs: {fileSystem: fs-01234567, accessPoint: fsap-89abcdef}",
+			csi("efs.csi.aws.com", "fs-01234567::fsap-89abcdef", nil), "resnet-data", "",
+		},
 		{"efs: {fileSystem: fs-01234567, claim: own}", csi("efs.csi.aws.com", "fs-01234567", nil), "own", ""},
 		{"efs: {fileSystem: fs-01234567, provision: {}}", nil, "resnet-data", "efs.csi.aws.com"},
 		{
@@ -69,8 +76,10 @@ func TestVolumes(t *testing.T) {
 			csi("fsx.csi.aws.com", "fs-01234567", map[string]string{"dnsname": "fs.example.org", "mountname": "abc"}),
 			"resnet-data", "",
 		},
-		{"fsx: {provision: {subnet: subnet-01234567, securityGroups: [sg-01234567]}}", nil,
-			"resnet-data", "fsx.csi.aws.com"},
+		{
+			"fsx: {provision: {subnet: subnet-01234567, securityGroups: [sg-01234567]}}", nil,
+			"resnet-data", "fsx.csi.aws.com",
+		},
 		{
 			"nfs: {server: nfs.example.org, path: /x}",
 			&corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs.example.org", Path: "/x"}},
@@ -78,8 +87,10 @@ func TestVolumes(t *testing.T) {
 		},
 		{
 			"hostPath: {path: /x}",
-			&corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x",
-				Type: new(corev1.HostPathDirectoryOrCreate)}}, "resnet-data", "",
+			&corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
+				Path: "/x",
+				Type: new(corev1.HostPathDirectoryOrCreate),
+			}}, "resnet-data", "",
 		},
 	} {
 		t.Run(c.source, func(t *testing.T) {
@@ -138,8 +149,10 @@ func TestVolumes(t *testing.T) {
 }
 
 func csi(driver, handle string, attributes map[string]string) *corev1.PersistentVolumeSource {
-	return &corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle,
-		VolumeAttributes: attributes}}
+	return &corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+		Driver: driver, VolumeHandle: handle,
+		VolumeAttributes: attributes,
+	}}
 }
 
 // TestClassParameters: a class tells its driver everything, in strings.
@@ -148,14 +161,18 @@ func TestClassParameters(t *testing.T) {
 		return all[*storagev1.StorageClass](objects(load(t,
 			job("storage: [{mountPath: /data, "+source+"}]"))))[0].Parameters
 	}
-	want := map[string]string{"provisioningMode": "efs-ap", "fileSystemId": "fs-01234567", "directoryPerms": "755",
-		"basePath": "/base", "gidRangeStart": "1000", "gidRangeEnd": "2000"}
+	want := map[string]string{
+		"provisioningMode": "efs-ap", "fileSystemId": "fs-01234567", "directoryPerms": "755",
+		"basePath": "/base", "gidRangeStart": "1000", "gidRangeEnd": "2000",
+	}
 	if diff := cmp.Diff(want, get("efs: {fileSystem: fs-01234567, provision: {directoryPerms: '755', "+
 		"basePath: /base, gidRangeStart: 1000, gidRangeEnd: 2000}}")); diff != "" {
 		t.Errorf("EFS (-want +got):\n%s", diff)
 	}
-	want = map[string]string{"subnetId": "subnet-01234567", "securityGroupIds": "sg-01234567,sg-89abcdef",
-		"deploymentType": "SCRATCH_2"}
+	want = map[string]string{
+		"subnetId": "subnet-01234567", "securityGroupIds": "sg-01234567,sg-89abcdef",
+		"deploymentType": "SCRATCH_2",
+	}
 	if diff := cmp.Diff(want, get("fsx: {provision: {subnet: subnet-01234567, securityGroups: [sg-01234567, "+
 		"sg-89abcdef]}}")); diff != "" {
 		t.Errorf("FSx (-want +got):\n%s", diff)
@@ -202,22 +219,48 @@ func TestProgram(t *testing.T) {
 		command []string
 		args    []string
 	}{
-		{"command", []string{"command: [python, train.py]", words},
-			[]string{"torchrun", "--no_python", "python", "train.py"}, args},
-		{"own torchrun", []string{"command: [/opt/bin/torchrun, train.py]", words},
-			[]string{"/opt/bin/torchrun", "train.py"}, args},
-		{"own module", []string{"command: [python, -m, torch.distributed.run, train.py]"},
-			[]string{"python", "-m", "torch.distributed.run", "train.py"}, nil},
-		{"script of the image", []string{"command: []", "script: {image: /opt/train.py}", words}, []string{"torchrun"},
-			append([]string{"/opt/train.py"}, args...)},
-		{"script of a ConfigMap", []string{"command: []", "script: {configMap: {name: s, key: run.py}}"},
-			[]string{"torchrun"}, []string{"/tegen/script/run.py"}},
-		{"script of S3", []string{"command: []", "identity: {nodeRole: {}}", "script: {s3: 's3://bucket/a/train.py'}"},
-			[]string{"torchrun"}, []string{"/tegen/script/train.py"}},
+		{
+			"command",
+			[]string{"command: [python, train.py]", words},
+			[]string{"torchrun", "--no_python", "python", "train.py"},
+			args,
+		},
+		{
+			"own torchrun",
+			[]string{"command: [/opt/bin/torchrun, train.py]", words},
+			[]string{"/opt/bin/torchrun", "train.py"},
+			args,
+		},
+		{
+			"own module",
+			[]string{"command: [python, -m, torch.distributed.run, train.py]"},
+			[]string{"python", "-m", "torch.distributed.run", "train.py"},
+			nil,
+		},
+		{
+			"script of the image",
+			[]string{"command: []", "script: {image: /opt/train.py}", words},
+			[]string{"torchrun"},
+			append([]string{"/opt/train.py"}, args...),
+		},
+		{
+			"script of a ConfigMap",
+			[]string{"command: []", "script: {configMap: {name: s, key: run.py}}"},
+			[]string{"torchrun"},
+			[]string{"/tegen/script/run.py"},
+		},
+		{
+			"script of S3",
+			[]string{"command: []", "identity: {nodeRole: {}}", "script: {s3: 's3://bucket/a/train.py'}"},
+			[]string{"torchrun"},
+			[]string{"/tegen/script/train.py"},
+		},
 		{
 			"script of S3, by the entrypoint",
-			[]string{"command: []", "launcher: entrypoint", "identity: {nodeRole: {}}",
-				"script: {s3: 's3://bucket/a/train.py', fetch: entrypoint}", words},
+			[]string{
+				"command: []", "launcher: entrypoint", "identity: {nodeRole: {}}",
+				"script: {s3: 's3://bucket/a/train.py', fetch: entrypoint}", words,
+			},
 			nil, append([]string{"s3://bucket/a/train.py"}, args...),
 		},
 		{"entrypoint", []string{"command: []", "launcher: entrypoint", words}, nil, args},
@@ -285,10 +328,14 @@ func TestIdentity(t *testing.T) {
 	}{
 		{"", "resnet", true, ""},
 		{"identity: {nodeRole: {}}", "resnet", true, ""},
-		{"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r'}}", "resnet", true,
-			"arn:aws:iam::123456789012:role/r"},
-		{"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r', serviceAccount: a}}", "a", true,
-			"arn:aws:iam::123456789012:role/r"},
+		{
+			"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r'}}", "resnet", true,
+			"arn:aws:iam::123456789012:role/r",
+		},
+		{
+			"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r', serviceAccount: a}}", "a", true,
+			"arn:aws:iam::123456789012:role/r",
+		},
 		{"identity: {podIdentity: {serviceAccount: a}}", "a", true, ""},
 		{"identity: {serviceAccount: a}", "a", false, ""},
 	} {
@@ -359,8 +406,10 @@ func TestDisruption(t *testing.T) {
 		"rendezvous: {backend: etcd, store: etcd}"))))); n != 0 {
 		t.Errorf("%d budgets where the job wants none", n)
 	}
-	for spec, want := range map[string]string{"disruption: {safeToEvict: false}": "false",
-		"disruption: {safeToEvict: true}": ""} {
+	for spec, want := range map[string]string{
+		"disruption: {safeToEvict: false}": "false",
+		"disruption: {safeToEvict: true}":  "",
+	} {
 		j := find[*batchv1.Job](t, objects(load(t, job(spec))), "resnet-worker")
 		if got := j.Spec.Template.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"]; got != want {
 			t.Errorf("%s: annotation %q", spec, got)

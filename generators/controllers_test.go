@@ -85,14 +85,18 @@ func TestHashedControllers(t *testing.T) {
 		},
 		{
 			"trainjob", "workers: {replicas: 2}",
-			[]string{"workers: {replicas: 3}", "workers: {replicas: 2, processes: 4}", "failure: {restarts: 9}",
-				"failure: {deadline: 1h}", "image: x:2"},
+			[]string{
+				"workers: {replicas: 3}", "workers: {replicas: 2, processes: 4}", "failure: {restarts: 9}",
+				"failure: {deadline: 1h}", "image: x:2",
+			},
 			[]string{"suspend: true", "gitops: true"},
 		},
 		{
 			"vcjob", "workers: {replicas: 3, min: 2, max: 4}",
-			[]string{"failure: {restarts: 9}", "failure: {fatalExitCodes: [1]}", "ttlAfterFinished: 1h", "image: x:2",
-				"gang: {scheduler: volcano, queue: q}"},
+			[]string{
+				"failure: {restarts: 9}", "failure: {fatalExitCodes: [1]}", "ttlAfterFinished: 1h", "image: x:2",
+				"gang: {scheduler: volcano, queue: q}",
+			},
 			[]string{"workers: {replicas: 4, min: 2, max: 4}"},
 		},
 	} {
@@ -120,10 +124,14 @@ func TestHashedControllers(t *testing.T) {
 // has in it what tells this run from the last.
 func TestControllersRendezvous(t *testing.T) {
 	for target, want := range map[string][2]string{
-		"jobset": {"resnet-worker-0-0.resnet.ml.svc.cluster.local:29400",
-			"metadata.labels['batch.kubernetes.io/controller-uid']"},
-		"vcjob": {"resnet-worker-0.resnet.ml.svc.cluster.local:29400",
-			"metadata.annotations['scheduling.k8s.io/group-name']"},
+		"jobset": {
+			"resnet-worker-0-0.resnet.ml.svc.cluster.local:29400",
+			"metadata.labels['batch.kubernetes.io/controller-uid']",
+		},
+		"vcjob": {
+			"resnet-worker-0.resnet.ml.svc.cluster.local:29400",
+			"metadata.annotations['scheduling.k8s.io/group-name']",
+		},
 	} {
 		j := controllerJob(t, target)
 		objs := objects(j)
@@ -183,8 +191,11 @@ func TestVCJobFailures(t *testing.T) {
 		}
 	}
 	codes := controllerJob(t, "vcjob", "launcher: entrypoint", "failure: {fatalExitCodes: [64, 2]}")
-	want := []apis.VCPolicy{{ExitCode: new(int32(2)), Action: "TerminateJob"},
-		{ExitCode: new(int32(64)), Action: "TerminateJob"}, {Event: "PodFailed", Action: "RestartPod"}}
+	want := []apis.VCPolicy{
+		{ExitCode: new(int32(2)), Action: "TerminateJob"},
+		{ExitCode: new(int32(64)), Action: "TerminateJob"},
+		{Event: "PodFailed", Action: "RestartPod"},
+	}
 	if diff := cmp.Diff(want, all[*apis.VCJob](objects(codes))[0].Spec.Policies); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
 	}

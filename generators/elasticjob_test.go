@@ -27,8 +27,10 @@ func TestStartElasticJobs(t *testing.T) {
 		"pytorchjob": {"launcher: torchrun", "PyTorchJob/resnet spec.runPolicy.suspend"},
 		"elasticjob": {dlrover, "ElasticJob/resnet spec.suspend"},
 	} {
-		for _, more := range []string{"gang: {scheduler: koordinator}", "gang: {scheduler: volcano}",
-			"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"} {
+		for _, more := range []string{
+			"gang: {scheduler: koordinator}", "gang: {scheduler: volcano}",
+			"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]",
+		} {
 			before := controllerJob(t, target, c.spec, more, "suspend: true")
 			after := controllerJob(t, target, c.spec, more)
 			if diff := cmp.Diff([]string{c.want}, changed(t, objects(before), objects(after))); diff != "" {
@@ -41,10 +43,14 @@ func TestStartElasticJobs(t *testing.T) {
 // TestScaleElasticJobs: another number of workers is another number, and no other template.
 func TestScaleElasticJobs(t *testing.T) {
 	for target, c := range map[string]struct{ spec, workers, want string }{
-		"pytorchjob": {"launcher: torchrun", "workers: {replicas: %d, min: 1, max: 8}",
-			"PyTorchJob/resnet spec.pytorchReplicaSpecs.Worker.replicas"},
-		"elasticjob": {inEtcd, "workers: {replicas: %d, min: 1, max: 8}",
-			"ElasticJob/resnet spec.replicaSpecs.Worker.replicas"},
+		"pytorchjob": {
+			"launcher: torchrun", "workers: {replicas: %d, min: 1, max: 8}",
+			"PyTorchJob/resnet spec.pytorchReplicaSpecs.Worker.replicas",
+		},
+		"elasticjob": {
+			inEtcd, "workers: {replicas: %d, min: 1, max: 8}",
+			"ElasticJob/resnet spec.replicaSpecs.Worker.replicas",
+		},
 	} {
 		at := func(n int) *schema.Job { return controllerJob(t, target, c.spec, fmt.Sprintf(c.workers, n)) }
 		if diff := cmp.Diff([]string{c.want}, changed(t, objects(at(2)), objects(at(3)))); diff != "" {
@@ -75,14 +81,26 @@ func TestElasticJobArgs(t *testing.T) {
 	own := []string{"--max_restarts=3", "--nproc_per_node=1", "--rdzv_conf=last_call_timeout=30,timeout=600"}
 	for what, c := range map[string]struct{ spec, command, args []string }{
 		"command": {nil, []string{"torchrun"}, append(slices.Clone(own), "--no_python", "python", "train.py")},
-		"script": {[]string{"command: []", "script: {image: /main.py}", "args: [-v]"}, []string{"torchrun"},
-			append(slices.Clone(own), "/main.py", "-v")},
-		"torchrun": {[]string{"command: [torchrun]", "args: [--max-restarts, '9', train.py]"}, []string{"torchrun"},
-			append(slices.Clone(own[1:]), "--max-restarts", "9", "train.py")},
-		"entrypoint": {[]string{"launcher: entrypoint", "command: []", "args: [train.py]"}, []string{},
-			append(slices.Clone(own), "train.py")},
-		"wrapper": {[]string{"launcher: entrypoint", "command: [start]", "args: [train.py]"}, []string{"start"},
-			append(slices.Clone(own), "train.py")},
+		"script": {
+			[]string{"command: []", "script: {image: /main.py}", "args: [-v]"},
+			[]string{"torchrun"},
+			append(slices.Clone(own), "/main.py", "-v"),
+		},
+		"torchrun": {
+			[]string{"command: [torchrun]", "args: [--max-restarts, '9', train.py]"},
+			[]string{"torchrun"},
+			append(slices.Clone(own[1:]), "--max-restarts", "9", "train.py"),
+		},
+		"entrypoint": {
+			[]string{"launcher: entrypoint", "command: []", "args: [train.py]"},
+			[]string{},
+			append(slices.Clone(own), "train.py"),
+		},
+		"wrapper": {
+			[]string{"launcher: entrypoint", "command: [start]", "args: [train.py]"},
+			[]string{"start"},
+			append(slices.Clone(own), "train.py"),
+		},
 	} {
 		got := worker(t, objects(controllerJob(t, "elasticjob", append(c.spec, inEtcd)...)))
 		if diff := cmp.Diff([][]string{c.command, c.args}, [][]string{got.Command, got.Args}); diff != "" {

@@ -130,8 +130,10 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	pod.ServiceAccountName = ""                    // etcd needs neither a cloud role nor the Kubernetes API
 	pod.PriorityClassName = job.Spec.PodPriority() // workers that nobody pushes out need a store that nobody pushes out
 	if e.TLS != nil {
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir,
-			ReadOnly: true})
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
+			Name: "tls", MountPath: tlsDir,
+			ReadOnly: true,
+		})
 		pod.Volumes = []corev1.Volume{secretVolume("tls", e.TLS.Secret)}
 	}
 	pod.Containers = []corev1.Container{container}

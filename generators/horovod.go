@@ -104,8 +104,10 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 func launcherVariables(job *schema.Job) (env []corev1.EnvVar) {
 	if job.Spec.Framework == schema.FrameworkByteScheduler {
 		// The option has two names, --horovod-start-timeout in 0.16.1 and --start-timeout since; the variable has one.
-		env = append(env, corev1.EnvVar{Name: schema.HorovodStartTimeout,
-			Value: strconv.FormatInt(seconds(job.Spec.Horovod.StartTimeout), 10)})
+		env = append(env, corev1.EnvVar{
+			Name:  schema.HorovodStartTimeout,
+			Value: strconv.FormatInt(seconds(job.Spec.Horovod.StartTimeout), 10),
+		})
 	}
 	if !job.Spec.Mpirun() {
 		return env

@@ -146,12 +146,14 @@ func (i *Installation) deployment() *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &i.Replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: i.selector()},
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+			Strategy: appsv1.DeploymentStrategy{
+				Type: appsv1.RollingUpdateDeploymentStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDeployment{
 					// A new one stands by, its caches filled, before an old one goes.
 					MaxUnavailable: ptr(intstr.FromInt32(0)),
 					MaxSurge:       ptr(intstr.FromInt32(1)),
-				}},
+				},
+			},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: i.labels()}, Spec: i.podSpec()},
 		},
 	}
@@ -172,11 +174,13 @@ func (i *Installation) podSpec() corev1.PodSpec {
 			// Or pods that a rollout is about to end count too.
 			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
 		}},
-		Volumes: []corev1.Volume{{Name: "config",
+		Volumes: []corev1.Volume{{
+			Name: "config",
 			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: i.configName()},
 				DefaultMode:          ptr[int32](0o444),
-			}}}},
+			}},
+		}},
 		Containers: []corev1.Container{i.container()},
 	}
 }
@@ -198,8 +202,10 @@ func (i *Installation) container() corev1.Container {
 		Image: i.Image,
 		// To which the image's entrypoint is the program.
 		Args: []string{"--config=" + schedulerConfigDir + "/config.yaml"},
-		Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: schedulerPort,
-			Protocol: corev1.ProtocolTCP}},
+		Ports: []corev1.ContainerPort{{
+			Name: "https", ContainerPort: schedulerPort,
+			Protocol: corev1.ProtocolTCP,
+		}},
 		Resources:       resources,
 		StartupProbe:    probe("/livez", 2, 60),
 		LivenessProbe:   probe("/livez", 10, 6), // it also fails where a leader cannot renew its Lease and did not end

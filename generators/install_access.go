@@ -21,15 +21,19 @@ func (i *Installation) account() *corev1.ServiceAccount {
 // own.
 func (i *Installation) access() []runtime.Object {
 	groups := &rbacv1.ClusterRole{ObjectMeta: i.clusterMeta("podgroups"), Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups"},
-			Verbs: []string{"get", "list", "watch"}},
+		{
+			APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups"},
+			Verbs: []string{"get", "list", "watch"},
+		},
 		{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups/status"}, Verbs: []string{"patch"}},
 	}}
 	lease := &rbacv1.Role{ObjectMeta: i.meta(names.Scheduler), Rules: []rbacv1.PolicyRule{
 		// Which no name can limit.
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{i.Lease},
-			Verbs: []string{"get", "update"}},
+		{
+			APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{i.Lease},
+			Verbs: []string{"get", "update"},
+		},
 	}}
 	authentication := i.clusterMeta("authentication-reader")
 	// Where the API server says how it authenticates those who ask for metrics.

@@ -25,8 +25,10 @@ func torchJobSet(job *schema.Job) []runtime.Object {
 		expect(job, &set.ObjectMeta, child.Template.Spec)
 		return set
 	}, func(set *apis.JobSet) []any {
-		return []any{set.Spec.ReplicatedJobs,
-			set.Spec.Network}
+		return []any{
+			set.Spec.ReplicatedJobs,
+			set.Spec.Network,
+		}
 	})) // its size too: ElasticJobSet is off by default
 }
 

@@ -102,8 +102,11 @@ func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
 		},
 		Resources:       helping(job),
 		SecurityContext: containerSecurity(true),
-		VolumeMounts: []corev1.VolumeMount{mount, {Name: "ssh-keys", MountPath: keysDir, ReadOnly: true},
-			passwdMount},
+		VolumeMounts: []corev1.VolumeMount{
+			mount,
+			{Name: "ssh-keys", MountPath: keysDir, ReadOnly: true},
+			passwdMount,
+		},
 	}}
 	mount.ReadOnly = true
 	pod.Containers = []corev1.Container{{

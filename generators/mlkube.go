@@ -23,8 +23,10 @@ func mxJobMlkube(job *schema.Job) []runtime.Object {
 		template := mxnetTemplate(job, pod)
 		// It learns of a failure from the restarted container.
 		template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
-		replicas := apis.MxReplicaSpec{MxReplicaType: strings.ToUpper(r.component), Replicas: &r.replicas,
-			Template: &template}
+		replicas := apis.MxReplicaSpec{
+			MxReplicaType: strings.ToUpper(r.component), Replicas: &r.replicas,
+			Template: &template,
+		}
 		if r.component == componentScheduler {
 			replicas.PsRootPort = &job.Spec.Servers.Port
 		}

@@ -61,8 +61,10 @@ func TestMpirunIsToldToKeepNames(t *testing.T) {
 // names that it hands to ssh are whole, for no shorter name of a pod resolves.
 func TestMpirunDials(t *testing.T) {
 	need(t, "mpirun")
-	for _, spec := range [][]string{{"framework: bytescheduler"},
-		{"framework: horovod", "horovod: {controller: mpi}"}} {
+	for _, spec := range [][]string{
+		{"framework: bytescheduler"},
+		{"framework: horovod", "horovod: {controller: mpi}"},
+	} {
 		c := mpiLauncher(t, append(spec, "workers: {replicas: 3}")...)
 		const domain = ".resnet-worker.ml.svc.cluster.local"
 		hosts := "resnet-worker-0" + domain + ":1,resnet-worker-1" + domain + ":1,resnet-worker-2" + domain + ":1"
@@ -92,8 +94,10 @@ exit 1
 			got = append(got, strings.Fields(line[i:])[0])
 		}
 		slices.Sort(got)
-		if diff := cmp.Diff([]string{"resnet-worker-0" + domain, "resnet-worker-1" + domain,
-			"resnet-worker-2" + domain}, got); diff != "" {
+		if diff := cmp.Diff([]string{
+			"resnet-worker-0" + domain, "resnet-worker-1" + domain,
+			"resnet-worker-2" + domain,
+		}, got); diff != "" {
 			t.Errorf("%q: ssh dialled (-want +got):\n%s\n%s", spec, diff, out)
 		}
 	}
@@ -103,8 +107,11 @@ exit 1
 // (parse_args in horovod/run/run.py). It takes a timeout under another name than later ones, so a variable has it.
 func TestByteSchedulersHorovodrun(t *testing.T) {
 	options := []string{"-np", "-p", "-H"}
-	for _, spec := range [][]string{{"workers: {replicas: 2, processes: 4}"}, {"target: mpijob"},
-		{"network: {host: true, interface: ens5}"}} {
+	for _, spec := range [][]string{
+		{"workers: {replicas: 2, processes: 4}"},
+		{"target: mpijob"},
+		{"network: {host: true, interface: ens5}"},
+	} {
 		c := mpiLauncher(t, append(spec, "framework: bytescheduler", "horovod: {startTimeout: 7m}", "command: [python]",
 			"args: [train.py]")...)
 		if c.Args[0] != "horovodrun" {

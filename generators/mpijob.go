@@ -28,10 +28,14 @@ func mpiJob(job *schema.Job) []runtime.Object {
 		},
 		MPIReplicaSpecs: map[string]apis.ReplicaSpec{
 			// A pod a try keeps its logs.
-			apis.MPILauncher: {Replicas: ptr[int32](1), RestartPolicy: string(corev1.RestartPolicyNever),
-				Template: launcher},
-			apis.MPIWorker: {Replicas: &job.Spec.Workers.Replicas,
-				RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker},
+			apis.MPILauncher: {
+				Replicas: ptr[int32](1), RestartPolicy: string(corev1.RestartPolicyNever),
+				Template: launcher,
+			},
+			apis.MPIWorker: {
+				Replicas:      &job.Spec.Workers.Replicas,
+				RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker,
+			},
 		},
 	}
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
@@ -77,8 +81,10 @@ func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
 		return nil
 	}
 	g := job.Spec.Gang
-	p := &apis.SchedulingPolicy{MinAvailable: ptr(gangSum(job, roles(job))), Queue: g.Queue,
-		PriorityClass: job.Spec.PodPriority()}
+	p := &apis.SchedulingPolicy{
+		MinAvailable: ptr(gangSum(job, roles(job))), Queue: g.Queue,
+		PriorityClass: job.Spec.PodPriority(),
+	}
 	if g.Is(schema.GangCoscheduling) {
 		p.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
 	}

@@ -28,8 +28,10 @@ func mxJob(job *schema.Job) []runtime.Object {
 	for _, r := range psRoles(job) {
 		pod := psPodSpec(job, r.component)
 		if r.component == componentScheduler {
-			pod.ports = []corev1.ContainerPort{{Name: "mxjob-port", ContainerPort: job.Spec.Servers.Port,
-				Protocol: corev1.ProtocolTCP}}
+			pod.ports = []corev1.ContainerPort{{
+				Name: "mxjob-port", ContainerPort: job.Spec.Servers.Port,
+				Protocol: corev1.ProtocolTCP,
+			}}
 		}
 		template := mxnetTemplate(job, pod)
 		spec.MXReplicaSpecs[strings.ToUpper(r.component[:1])+r.component[1:]] = apis.ReplicaSpec{

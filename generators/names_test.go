@@ -39,12 +39,18 @@ func TestLongestNames(t *testing.T) {
 		"trainjob":          {"workers: {replicas: 4096}", "target: trainjob"},
 		"vcjob":             {"workers: {replicas: 4096}", "target: vcjob"},
 		"hashed vcjob":      {"workers: {replicas: 4096}", "target: vcjob", "hashedNames: true"},
-		"servers": {"framework: mxnet", "workers: {replicas: 4096}", "servers: {replicas: 1024}",
-			"hashedNames: true"},
-		"MXJob": {"framework: mxnet", "target: mxjob", "workers: {replicas: 4096}",
-			"servers: {replicas: 1024}"},
-		"MxJob": {"framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 4096}",
-			"servers: {replicas: 1024}"},
+		"servers": {
+			"framework: mxnet", "workers: {replicas: 4096}", "servers: {replicas: 1024}",
+			"hashedNames: true",
+		},
+		"MXJob": {
+			"framework: mxnet", "target: mxjob", "workers: {replicas: 4096}",
+			"servers: {replicas: 1024}",
+		},
+		"MxJob": {
+			"framework: mxnet", "target: mxjob-mlkube", "workers: {replicas: 4096}",
+			"servers: {replicas: 1024}",
+		},
 	}
 	for what, spec := range cases {
 		t.Run(what, func(t *testing.T) {

@@ -58,7 +58,8 @@ func network(job *schema.Job) []runtime.Object {
 }
 
 func policy(job *schema.Job, component string, in []networkingv1.NetworkPolicyIngressRule,
-	out []networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
+	out []networkingv1.NetworkPolicyEgressRule,
+) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: meta(job, job.Metadata.Name+"-"+component, component),
 		Spec: networkingv1.NetworkPolicySpec{

@@ -120,8 +120,10 @@ func asked(c *schema.Compute) corev1.ResourceRequirements {
 
 // askedOr is asked, with amounts for what the author says nothing of.
 func askedOr(c schema.Compute, cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
-	for own, otherwise := range map[*schema.Amount]resource.Quantity{&c.CPU: cpu, &c.Memory: memory,
-		&c.EphemeralStorage: disk} {
+	for own, otherwise := range map[*schema.Amount]resource.Quantity{
+		&c.CPU: cpu, &c.Memory: memory,
+		&c.EphemeralStorage: disk,
+	} {
 		if own.IsZero() {
 			own.Quantity = otherwise
 		}
@@ -166,8 +168,10 @@ func scratch(name string, size resource.Quantity) corev1.Volume { return scratch
 
 // scratchOf is scratch space of any size where that is nil.
 func scratchOf(name string, size *resource.Quantity) corev1.Volume {
-	return corev1.Volume{Name: name,
-		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: size}}}
+	return corev1.Volume{
+		Name:         name,
+		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: size}},
+	}
 }
 
 func secretVolume(name, secret string) corev1.Volume {

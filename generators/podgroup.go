@@ -19,8 +19,10 @@ func coschedulingGroup(job *schema.Job) []runtime.Object {
 func volcanoGroup(job *schema.Job) []runtime.Object {
 	all := roles(job)
 	m := meta(job, job.GangName(), componentGang)
-	spec := apis.VolcanoPodGroup{MinMember: gangSum(job, all), Queue: job.Spec.Gang.Queue,
-		PriorityClassName: job.Spec.PodPriority()}
+	spec := apis.VolcanoPodGroup{
+		MinMember: gangSum(job, all), Queue: job.Spec.Gang.Queue,
+		PriorityClassName: job.Spec.PodPriority(),
+	}
 	if len(all) > 1 { // or workers could stand in for a server
 		spec.MinTaskMember = map[string]int32{}
 		for _, r := range all {
@@ -71,8 +73,10 @@ func kubernetesBeta(job *schema.Job) []runtime.Object {
 	policy, priority := gangPolicy(job), job.Spec.PodPriority()
 	return []runtime.Object{
 		apis.New(apis.WorkloadBetaKind, meta(job, job.GangName(), componentGang), apis.WorkloadSpec{
-			PodGroupTemplates: []apis.PodGroupTemplate{{Name: gangTemplate, SchedulingPolicy: policy,
-				PriorityClassName: priority}},
+			PodGroupTemplates: []apis.PodGroupTemplate{{
+				Name: gangTemplate, SchedulingPolicy: policy,
+				PriorityClassName: priority,
+			}},
 		}),
 		apis.New(apis.PodGroupBetaKind, meta(job, job.GangName(), componentGang), apis.PodGroupBeta{
 			WorkloadRef:       &apis.WorkloadRef{WorkloadName: job.GangName(), TemplateName: gangTemplate},

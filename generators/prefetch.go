@@ -223,8 +223,10 @@ func waitForDatasets(job *schema.Job) *corev1.Container {
 	wait := int64(0)
 	for _, f := range all {
 		command = append(command, f.marker())
-		mounts = append(mounts, corev1.VolumeMount{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath,
-			ReadOnly: true})
+		mounts = append(mounts, corev1.VolumeMount{
+			Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath,
+			ReadOnly: true,
+		})
 		wait += seconds(f.Dataset.Deadline)
 	}
 	return &corev1.Container{

@@ -73,10 +73,12 @@ func scriptVolume(job *schema.Job) (*corev1.Volume, *corev1.VolumeMount) {
 	mount := &corev1.VolumeMount{Name: "script", MountPath: scriptDir, ReadOnly: true}
 	switch {
 	case s != nil && s.ConfigMap != nil:
-		return &corev1.Volume{Name: "script",
+		return &corev1.Volume{
+			Name: "script",
 			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: s.ConfigMap.Name},
-			}}}, mount
+			}},
+		}, mount
 	case fetchesScript(job):
 		v := scratch("script", resource.MustParse("64Mi"))
 		return &v, mount
@@ -108,8 +110,10 @@ func initContainers(job *schema.Job) []corev1.Container {
 			Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
 			Resources:       small(job),
 			SecurityContext: containerSecurity(true),
-			VolumeMounts: []corev1.VolumeMount{{Name: "script", MountPath: scriptDir},
-				{Name: "tmp", MountPath: "/tmp"}},
+			VolumeMounts: []corev1.VolumeMount{
+				{Name: "script", MountPath: scriptDir},
+				{Name: "tmp", MountPath: "/tmp"},
+			},
 		})
 	}
 	return out

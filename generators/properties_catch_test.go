@@ -27,42 +27,61 @@ func TestPropertiesCatch(t *testing.T) {
 		what     string
 		damage   func(objs []runtime.Object)
 	}{
-		{"names", "hostname of 64 characters",
-			func(o []runtime.Object) { trainer(o).Name = "a" + strings.Repeat("b", 61) }},
+		{
+			"names", "hostname of 64 characters",
+			func(o []runtime.Object) { trainer(o).Name = "a" + strings.Repeat("b", 61) },
+		},
 		{"names", "label value", func(o []runtime.Object) { trainer(o).Spec.Template.Labels["x"] = "-" }},
 		{"names", "upper-case Service", func(o []runtime.Object) { all[*corev1.Service](o)[0].Name = "Etcd" }},
 		{"namespaces", "another namespace", func(o []runtime.Object) { trainer(o).Namespace = "default" }},
-		{"namespaces", "volume in a namespace",
-			func(o []runtime.Object) { all[*corev1.PersistentVolume](o)[0].Namespace = "ml" }},
-		{"selectors", "label gone",
-			func(o []runtime.Object) { delete(trainer(o).Spec.Template.Labels, "app.kubernetes.io/component") }},
+		{
+			"namespaces", "volume in a namespace",
+			func(o []runtime.Object) { all[*corev1.PersistentVolume](o)[0].Namespace = "ml" },
+		},
+		{
+			"selectors", "label gone",
+			func(o []runtime.Object) { delete(trainer(o).Spec.Template.Labels, "app.kubernetes.io/component") },
+		},
 		{"selectors", "etcd's Service selects workers too", func(o []runtime.Object) {
 			for _, s := range all[*corev1.Service](o) {
 				delete(s.Spec.Selector, "app.kubernetes.io/component")
 			}
 		}},
 		{"references", "Service gone", func(o []runtime.Object) { all[*corev1.Service](o)[0].Name = "other" }},
-		{"restricted", "root",
-			func(o []runtime.Object) { trainer(o).Spec.Template.Spec.SecurityContext.RunAsNonRoot = new(false) }},
-		{"restricted", "no seccomp",
-			func(o []runtime.Object) { trainer(o).Spec.Template.Spec.SecurityContext.SeccompProfile = nil }},
+		{
+			"restricted", "root",
+			func(o []runtime.Object) { trainer(o).Spec.Template.Spec.SecurityContext.RunAsNonRoot = new(false) },
+		},
+		{
+			"restricted", "no seccomp",
+			func(o []runtime.Object) { trainer(o).Spec.Template.Spec.SecurityContext.SeccompProfile = nil },
+		},
 		{"restricted", "capabilities", func(o []runtime.Object) { container(o).SecurityContext.Capabilities = nil }},
-		{"restricted", "escalation",
-			func(o []runtime.Object) { container(o).SecurityContext.AllowPrivilegeEscalation = nil }},
+		{
+			"restricted", "escalation",
+			func(o []runtime.Object) { container(o).SecurityContext.AllowPrivilegeEscalation = nil },
+		},
 		{"restricted", "host network", func(o []runtime.Object) { trainer(o).Spec.Template.Spec.HostNetwork = true }},
 		{"restricted", "hostPath", func(o []runtime.Object) {
 			trainer(o).Spec.Template.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{
-				HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+				HostPath: &corev1.HostPathVolumeSource{Path: "/"},
+			}
 		}},
-		{"limits", "no disk limit",
-			func(o []runtime.Object) { delete(container(o).Resources.Limits, corev1.ResourceEphemeralStorage) }},
+		{
+			"limits", "no disk limit",
+			func(o []runtime.Object) { delete(container(o).Resources.Limits, corev1.ResourceEphemeralStorage) },
+		},
 		{"helpers", "one asks for more than the worker", func(o []runtime.Object) {
 			trainer(o).Spec.Template.Spec.InitContainers[0].Resources.Requests[corev1.ResourceCPU] = *resourceOf(2)
 		}},
-		{"accelerator", "GPU requested",
-			func(o []runtime.Object) { container(o).Resources.Requests["nvidia.com/gpu"] = *resourceOf(1) }},
-		{"accelerator", "GPU gone",
-			func(o []runtime.Object) { delete(container(o).Resources.Limits, "nvidia.com/gpu") }},
+		{
+			"accelerator", "GPU requested",
+			func(o []runtime.Object) { container(o).Resources.Requests["nvidia.com/gpu"] = *resourceOf(1) },
+		},
+		{
+			"accelerator", "GPU gone",
+			func(o []runtime.Object) { delete(container(o).Resources.Limits, "nvidia.com/gpu") },
+		},
 		{"ports", "metrics for members alone", func(o []runtime.Object) {
 			container(o).Ports = append(container(o).Ports, corev1.ContainerPort{Name: "metrics", ContainerPort: 9090})
 		}},

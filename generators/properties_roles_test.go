@@ -46,8 +46,10 @@ func TestLenience(t *testing.T) {
 	}{
 		{"security: {restricted: false}", "restricted", func(c *corev1.Container) { c.SecurityContext = nil }},
 		{"security: {runAsUser: image}", "restricted", func(c *corev1.Container) { c.SecurityContext = nil }},
-		{"resources: {cpu: none}", "limits",
-			func(c *corev1.Container) { delete(c.Resources.Limits, corev1.ResourceCPU) }},
+		{
+			"resources: {cpu: none}", "limits",
+			func(c *corev1.Container) { delete(c.Resources.Limits, corev1.ResourceCPU) },
+		},
 	} {
 		job := load(t, job(etcd, c.says))
 		objs := objects(job)

@@ -340,8 +340,10 @@ func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 			if !slices.Contains(tegens, c.Name) || job != nil && saysOtherwise(job, p, c.Name) {
 				continue
 			}
-			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory,
-				corev1.ResourceEphemeralStorage} {
+			for _, name := range []corev1.ResourceName{
+				corev1.ResourceCPU, corev1.ResourceMemory,
+				corev1.ResourceEphemeralStorage,
+			} {
 				limit, ok := c.Resources.Limits[name]
 				request := c.Resources.Requests[name]
 				if !ok || limit.Sign() <= 0 || limit.Cmp(request) != 0 {

@@ -42,8 +42,10 @@ func psJobs(job *schema.Job) []runtime.Object {
 			spec := psPodSpec(job, r.component)
 			spec.env = append(psEnv(job, r.component, root), spec.env...)
 			if r.component == componentScheduler {
-				spec.ports = []corev1.ContainerPort{{Name: "ps-root", ContainerPort: job.Spec.Servers.Port,
-					Protocol: corev1.ProtocolTCP}}
+				spec.ports = []corev1.ContainerPort{{
+					Name: "ps-root", ContainerPort: job.Spec.Servers.Port,
+					Protocol: corev1.ProtocolTCP,
+				}}
 			}
 			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, spec)))
 		}
@@ -64,8 +66,10 @@ func psEnv(job *schema.Job, component, root string) []corev1.EnvVar {
 	}
 	if component == componentWorker { // which BytePS reads
 		env = append(env, corev1.EnvVar{Name: "DMLC_WORKER_ID", ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
-				FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
+			FieldRef: &corev1.ObjectFieldSelector{
+				APIVersion: "v1",
+				FieldPath:  "metadata.annotations['batch.kubernetes.io/job-completion-index']",
+			},
 		}})
 	}
 	return env

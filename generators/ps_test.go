@@ -89,8 +89,10 @@ func TestParameterServersTogether(t *testing.T) {
 // TestSuspendRoles: starting a suspended job changes one field of each workload.
 func TestSuspendRoles(t *testing.T) {
 	for target, want := range map[string][]string{
-		"job": {"Job/resnet-scheduler spec.suspend", "Job/resnet-server spec.suspend",
-			"Job/resnet-worker spec.suspend"},
+		"job": {
+			"Job/resnet-scheduler spec.suspend", "Job/resnet-server spec.suspend",
+			"Job/resnet-worker spec.suspend",
+		},
 		"mxjob": {"MXJob/resnet spec.runPolicy.suspend"},
 	} {
 		render := func(suspend bool) []string {
@@ -117,10 +119,18 @@ func TestServerProgram(t *testing.T) {
 		{"servers: {args: [--quiet]}", []string{"python", "train.py"}, []string{"--quiet"}, "example.org/train:1.0"},
 		{"servers: {command: [bpslaunch]}", []string{"bpslaunch"}, nil, "example.org/train:1.0"},
 		{"servers: {command: [run], args: [it]}", []string{"run"}, []string{"it"}, "example.org/train:1.0"},
-		{"roles: {server: {image: 'example.org/ps:2'}, scheduler: {image: 'example.org/ps:2'}}",
-			[]string{"python", "train.py"}, []string{"--epochs=1"}, "example.org/ps:2"},
-		{"script: {image: /main.py}\nservers: {args: [--quiet]}", []string{"python", "train.py"},
-			[]string{"/main.py", "--quiet"}, "example.org/train:1.0"},
+		{
+			"roles: {server: {image: 'example.org/ps:2'}, scheduler: {image: 'example.org/ps:2'}}",
+			[]string{"python", "train.py"},
+			[]string{"--epochs=1"},
+			"example.org/ps:2",
+		},
+		{
+			"script: {image: /main.py}\nservers: {args: [--quiet]}",
+			[]string{"python", "train.py"},
+			[]string{"/main.py", "--quiet"},
+			"example.org/train:1.0",
+		},
 	} {
 		for _, p := range pods(objects(load(t, job("framework: mxnet", "args: [--epochs=1]", c.spec)), "worker"))[:2] {
 			got := p.spec.Containers[0]

@@ -20,8 +20,10 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 	spec.command, spec.args = program(job)
 	spec.env, spec.set = pyTorchEnv(job), []string{"PYTHONUNBUFFERED"}
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
-		spec.ports = []corev1.ContainerPort{{Name: "pytorchjob-port", ContainerPort: c10dPort(job),
-			Protocol: corev1.ProtocolTCP}}
+		spec.ports = []corev1.ContainerPort{{
+			Name: "pytorchjob-port", ContainerPort: c10dPort(job),
+			Protocol: corev1.ProtocolTCP,
+		}}
 	}
 	if job.Spec.Workers.Master {
 		spec.ports = nil // the operator adds the port that it tells the workers
@@ -115,8 +117,10 @@ func pyTorchGang(job *schema.Job) *apis.SchedulingPolicy {
 	if g == nil || g.Scheduler != schema.GangVolcano && g.Scheduler != schema.GangCoscheduling {
 		return nil
 	}
-	policy := &apis.SchedulingPolicy{MinAvailable: &g.MinAvailable, Queue: g.Queue,
-		PriorityClass: job.Spec.PodPriority()}
+	policy := &apis.SchedulingPolicy{
+		MinAvailable: &g.MinAvailable, Queue: g.Queue,
+		PriorityClass: job.Spec.PodPriority(),
+	}
 	if g.Scheduler == schema.GangCoscheduling {
 		policy.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
 	}

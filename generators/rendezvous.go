@@ -31,8 +31,10 @@ func torchWorker(job *schema.Job, first string) rolePodSpec {
 	spec.command, spec.args = program(job)
 	spec.env = rendezvousEnv(job, first)
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
-		spec.ports = []corev1.ContainerPort{{Name: "rendezvous", ContainerPort: c10dPort(job),
-			Protocol: corev1.ProtocolTCP}}
+		spec.ports = []corev1.ContainerPort{{
+			Name: "rendezvous", ContainerPort: c10dPort(job),
+			Protocol: corev1.ProtocolTCP,
+		}}
 	}
 	return spec
 }

@@ -36,8 +36,10 @@ func TestRendezvousEnvironment(t *testing.T) {
 				first + ":29400", "c10d",
 				"is_host=true,join_timeout=120,last_call_timeout=60,read_timeout=90",
 			},
-			row{"{store: external, endpoint: 'store.infra.svc:29400'}", target, "store.infra.svc:29400", "c10d",
-				"join_timeout=600,last_call_timeout=30"},
+			row{
+				"{store: external, endpoint: 'store.infra.svc:29400'}", target, "store.infra.svc:29400", "c10d",
+				"join_timeout=600,last_call_timeout=30",
+			},
 		)
 		for _, backend := range []string{"etcd", "etcd-v2", "etcd-v3"} {
 			conf := "join_timeout=600,last_call_timeout=30"
@@ -54,12 +56,18 @@ func TestRendezvousEnvironment(t *testing.T) {
 			}
 			rows = append(rows,
 				row{"{backend: " + backend + ", store: etcd}", target, "resnet-etcd:2379", backend, conf},
-				row{"{backend: " + backend + ", store: etcd, port: 12379, etcd: {name: meet}}", target,
-					"meet:12379", backend, conf},
-				row{"{backend: " + backend + ", store: etcd, etcd: {tls: {secret: certs}}}", target, "resnet-etcd:2379",
-					backend, tls},
-				row{"{backend: " + backend + ", store: external, endpoint: 'etcd.infra.svc:2379'}", target,
-					"etcd.infra.svc:2379", backend, conf},
+				row{
+					"{backend: " + backend + ", store: etcd, port: 12379, etcd: {name: meet}}", target,
+					"meet:12379", backend, conf,
+				},
+				row{
+					"{backend: " + backend + ", store: etcd, etcd: {tls: {secret: certs}}}", target, "resnet-etcd:2379",
+					backend, tls,
+				},
+				row{
+					"{backend: " + backend + ", store: external, endpoint: 'etcd.infra.svc:2379'}", target,
+					"etcd.infra.svc:2379", backend, conf,
+				},
 			)
 		}
 	}
@@ -118,8 +126,10 @@ func TestEntrypointEnvironment(t *testing.T) {
 			"RDZV_ENDPOINT": "resnet-etcd:2379", "JOB_ID": "$(PET_RDZV_ID)", "MIN_SIZE": "1", "MAX_SIZE": "3",
 			"SIZE": "3",
 		}},
-		"own SIZE": {[]string{"rendezvous: {backend: etcd, store: etcd}", "env: [{name: SIZE, value: '2'}]"},
-			map[string]string{"SIZE": "2"}},
+		"own SIZE": {
+			[]string{"rendezvous: {backend: etcd, store: etcd}", "env: [{name: SIZE, value: '2'}]"},
+			map[string]string{"SIZE": "2"},
+		},
 		"TLS": {[]string{"rendezvous: {backend: etcd, store: etcd, etcd: {tls: {secret: s}}}"}, map[string]string{
 			"ETCD_PROTOCOL": "https", "ETCD_CACERT": "/tegen/tls/ca.crt", "ETCD_CERT": "/tegen/tls/tls.crt",
 			"ETCD_KEY": "/tegen/tls/tls.key",
@@ -293,8 +303,10 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 	if diff := cmp.Diff(map[string]int32{"client": int32(client), "peer": 2380, "metrics": 2381}, ports); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)
 	}
-	for name, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe,
-		"liveness": c.LivenessProbe} {
+	for name, probe := range map[string]*corev1.Probe{
+		"startup": c.StartupProbe, "readiness": c.ReadinessProbe,
+		"liveness": c.LivenessProbe,
+	} {
 		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Port.String() != "metrics" ||
 			probe.HTTPGet.Scheme == corev1.URISchemeHTTPS {
 			t.Errorf("%s probe %+v: want HTTP on the metrics port, which asks for no certificate", name, probe)

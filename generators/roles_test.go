@@ -20,8 +20,10 @@ func TestOtherRolesStayOffAccelerators(t *testing.T) {
 		"servers":   {"framework: mxnet"},
 		"mxjob":     {"framework: mxnet", "target: mxjob"},
 		"launcher":  {"framework: horovod", "target: mpijob", "workers: {replicas: 2}"},
-		"helpers": {"storage: [{mountPath: /d, claim: c, dataset: {url: https://a.test/d.zip}}]",
-			"framework: horovod", "workers: {replicas: 2}"},
+		"helpers": {
+			"storage: [{mountPath: /d, claim: c, dataset: {url: https://a.test/d.zip}}]",
+			"framework: horovod", "workers: {replicas: 2}",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			workers, others := 0, 0

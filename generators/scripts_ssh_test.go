@@ -147,8 +147,10 @@ func TestDiscovery(t *testing.T) {
 // named at once, on every host.
 func TestWorkingDirectory(t *testing.T) {
 	for _, index := range []string{"0", "1"} {
-		c, variables, home := sshPod(t, twoHosts, map[string]string{"sshd": "#!/bin/sh\n",
-			"horovodrun": "#!/bin/sh\necho run\n"})
+		c, variables, home := sshPod(t, twoHosts, map[string]string{
+			"sshd":       "#!/bin/sh\n",
+			"horovodrun": "#!/bin/sh\necho run\n",
+		})
 		locked := filepath.Join(home, "locked")
 		if err := os.MkdirAll(filepath.Join(locked, "examples"), 0o755); err != nil {
 			t.Fatal(err)

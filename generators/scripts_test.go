@@ -224,13 +224,19 @@ func TestFetchFormats(t *testing.T) {
 	}{
 		{"set.zip", "path: sub/dir", zipped(t, "a/b.txt", "hello"), []string{"unzip"}, "sub/dir/a/b.txt", "hello"},
 		{"SET.ZIP", "", zipped(t, "a/b.txt", "hello"), []string{"unzip"}, "a/b.txt", "hello"},
-		{"set.tar.gz", "path: sub", tarred(t, true, "a/b.txt", "hello"), []string{"tar", "gzip"}, "sub/a/b.txt",
-			"hello"},
+		{
+			"set.tar.gz", "path: sub", tarred(t, true, "a/b.txt", "hello"),
+			[]string{"tar", "gzip"},
+			"sub/a/b.txt",
+			"hello",
+		},
 		{"set.tgz", "", tarred(t, true, "a/b.txt", "hello"), []string{"tar", "gzip"}, "a/b.txt", "hello"},
 		{"set.tar", "", tarred(t, false, "a/b.txt", "hello"), []string{"tar"}, "a/b.txt", "hello"},
 		{"set.parquet", "path: tables", []byte("plain"), nil, "tables/set.parquet", "plain"},
-		{"kept.zip", "unpack: false", zipped(t, "a/b.txt", "hello"), nil, "kept.zip",
-			string(zipped(t, "a/b.txt", "hello"))},
+		{
+			"kept.zip", "unpack: false", zipped(t, "a/b.txt", "hello"), nil, "kept.zip",
+			string(zipped(t, "a/b.txt", "hello")),
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			need(t, c.programs...)
@@ -412,7 +418,8 @@ func TestFetchRetries(t *testing.T) {
 
 	dead := serve(t, true, nil)
 	dead.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+		_ *http.Request,
+	) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
 	broken := fetcher(t, dir, "url: '"+dead.URL+"/other.bin'")

@@ -57,7 +57,8 @@ func podWorkerLabels(job *schema.Job, i int32) map[string]string {
 }
 
 func headless(job *schema.Job, name, component string, selects map[string]string,
-	ports ...corev1.ServicePort) *corev1.Service {
+	ports ...corev1.ServicePort,
+) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: meta(job, name, component),
 		Spec: corev1.ServiceSpec{
@@ -71,6 +72,8 @@ func headless(job *schema.Job, name, component string, selects map[string]string
 }
 
 func port(name string, number int32) corev1.ServicePort {
-	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromString(name),
-		Protocol: corev1.ProtocolTCP}
+	return corev1.ServicePort{
+		Name: name, Port: number, TargetPort: intstr.FromString(name),
+		Protocol: corev1.ProtocolTCP,
+	}
 }

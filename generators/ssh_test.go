@@ -58,14 +58,26 @@ func TestSlots(t *testing.T) {
 		np   string
 		last string // host, slots
 	}{
-		{[]string{"workers: {replicas: 4, processes: 4}"}, "16",
-			"resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=4"},
-		{[]string{"workers: {replicas: 3, processes: auto}", "resources: {gpu: 8, cpu: 1, memory: 4Gi}"}, "24",
-			"resnet-worker-2.resnet-worker.ml.svc.cluster.local slots=8"},
-		{[]string{"workers: {replicas: 2, processes: gpu}", "resources: {gpu: 2, cpu: 1, memory: 4Gi}"}, "4",
-			"resnet-worker-1.resnet-worker.ml.svc.cluster.local slots=2"},
-		{[]string{"workers: {replicas: 3, min: 2, max: 4, processes: 2}"}, "4",
-			"resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=2"},
+		{
+			[]string{"workers: {replicas: 4, processes: 4}"},
+			"16",
+			"resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=4",
+		},
+		{
+			[]string{"workers: {replicas: 3, processes: auto}", "resources: {gpu: 8, cpu: 1, memory: 4Gi}"},
+			"24",
+			"resnet-worker-2.resnet-worker.ml.svc.cluster.local slots=8",
+		},
+		{
+			[]string{"workers: {replicas: 2, processes: gpu}", "resources: {gpu: 2, cpu: 1, memory: 4Gi}"},
+			"4",
+			"resnet-worker-1.resnet-worker.ml.svc.cluster.local slots=2",
+		},
+		{
+			[]string{"workers: {replicas: 3, min: 2, max: 4, processes: 2}"},
+			"4",
+			"resnet-worker-3.resnet-worker.ml.svc.cluster.local slots=2",
+		},
 		{[]string{"network: {clusterDomain: example.org}"}, "2", "resnet-worker-1.resnet-worker.ml.svc.example.org " +
 			"slots=1"},
 	} {
@@ -112,8 +124,10 @@ func TestHashedHosts(t *testing.T) {
 
 // TestHostListFits: the most hosts that are allowed fit into one argument of 128 KiB, and one more would not.
 func TestHostListFits(t *testing.T) {
-	for _, more := range []string{"target: job", "hashedNames: true", "target: mpijob",
-		"network: {clusterDomain: example.org}"} {
+	for _, more := range []string{
+		"target: job", "hashedNames: true", "target: mpijob",
+		"network: {clusterDomain: example.org}",
+	} {
 		at := func(n int) ([]*schema.Job, error) {
 			spec := job("framework: bytescheduler", fmt.Sprintf("workers: {replicas: %d, processes: 4}", n), more)
 			return schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(spec)}})
@@ -164,8 +178,10 @@ func TestKeysAreNobodys(t *testing.T) {
 	if s := find[*corev1.Secret](t, objs, "resnet-ssh"); len(s.Data)+len(s.StringData) > 0 || s.Type != "" {
 		t.Errorf("the Secret has data, or a type that asks for some: %+v", s)
 	}
-	want := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"},
-		ResourceNames: []string{"resnet-ssh"}, Verbs: []string{"get", "patch"}}}
+	want := []rbacv1.PolicyRule{{
+		APIGroups: []string{""}, Resources: []string{"secrets"},
+		ResourceNames: []string{"resnet-ssh"}, Verbs: []string{"get", "patch"},
+	}}
 	if diff := cmp.Diff(want, find[*rbacv1.Role](t, objs, "resnet-keygen").Rules); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -203,10 +219,14 @@ func TestScaleHorovod(t *testing.T) {
 // TestMPIGang: the launcher is one member more, and is not made after the workers that would wait for it.
 func TestMPIGang(t *testing.T) {
 	for gang, want := range map[string]*apis.SchedulingPolicy{
-		"gang: {scheduler: volcano, queue: q, priority: p}": {MinAvailable: new(int32(4)), Queue: "q",
-			PriorityClass: "p"},
-		"gang: {scheduler: coscheduling, waitTimeout: 1m}": {MinAvailable: new(int32(4)),
-			ScheduleTimeoutSeconds: new(int32(60))},
+		"gang: {scheduler: volcano, queue: q, priority: p}": {
+			MinAvailable: new(int32(4)), Queue: "q",
+			PriorityClass: "p",
+		},
+		"gang: {scheduler: coscheduling, waitTimeout: 1m}": {
+			MinAvailable:           new(int32(4)),
+			ScheduleTimeoutSeconds: new(int32(60)),
+		},
 		"gang: {scheduler: koordinator}":     nil,
 		"gang: {scheduler: kueue, queue: q}": nil,
 	} {

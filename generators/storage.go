@@ -89,7 +89,8 @@ func efsHandle(e *schema.EFS) string {
 // pinned is a volume and its claim, each naming the other: without that, claims and volumes of one class bind as they
 // please. It is mounted through a claim because restricted pods may mount nothing else.
 func pinned(job *schema.Job, claim, name string, size resource.Quantity, source corev1.PersistentVolumeSource,
-	mountOptions ...string) []runtime.Object {
+	mountOptions ...string,
+) []runtime.Object {
 	if name == "" {
 		name = clusterName(job, claim)
 	}
@@ -133,7 +134,8 @@ func clusterName(job *schema.Job, claim string) string {
 
 // provisioned is a class of the job's own, since its parameters name one file system, and a claim of that class.
 func provisioned(job *schema.Job, claim string, size resource.Quantity,
-	class *storagev1.StorageClass) []runtime.Object {
+	class *storagev1.StorageClass,
+) []runtime.Object {
 	class.ObjectMeta = clusterMeta(job, clusterName(job, claim), componentStorage)
 	class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimRetain) // deleting a job never deletes data
 	pvc := persistentVolumeClaim(job, claim, size)

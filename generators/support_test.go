@@ -83,8 +83,8 @@ var uses = map[string]string{
 	"bytescheduler/roles.scheduler": "bytescheduler: {mode: byteps}, roles: {scheduler: {workingDir: /ps}}",
 }
 
-// TestSupport proves the table of targets: what a target carries changes what is rendered in all that the feature shows,
-// and what it lacks is refused with the reason, so that nothing is ever dropped without a word.
+// TestSupport proves the table of targets: what a target carries changes what is rendered in all that the feature
+// shows, and what it lacks is refused with the reason, so that nothing is ever dropped without a word.
 func TestSupport(t *testing.T) {
 	for _, target := range schema.Targets {
 		text, err := supported(target, "")

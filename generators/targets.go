@@ -30,10 +30,14 @@ func targets() [15]target { // an array, since it is asked several times for eac
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, ""},
 		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetTrainJob, torchTrainJob, nil, isJobName, workersOnly, jobUID},
-		{schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly,
-			"metadata.annotations['" + apis.VCRunAnnotation + "']"},
-		{schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly,
-			""},
+		{
+			schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly,
+			"metadata.annotations['" + apis.VCRunAnnotation + "']",
+		},
+		{
+			schema.FrameworkTorchelastic, schema.TargetElasticJob, torchElasticJob, nil, isNumberedService, workersOnly,
+			"",
+		},
 		{schema.FrameworkTorchelastic, schema.TargetPyTorchJob, pyTorchJob, nil, isNumberedService, workersOnly, ""},
 		{schema.FrameworkDLRover, schema.TargetElasticJob, dlroverJob, nil, isDLRoverService, workersOnly, ""},
 		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, ""},

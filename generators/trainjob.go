@@ -34,8 +34,10 @@ func torchTrainJob(job *schema.Job) []runtime.Object {
 func trainJob(job *schema.Job, name string) *apis.TrainJob {
 	w := &job.Spec.Workers
 	spec := apis.TrainJobSpec{
-		RuntimeRef: apis.TrainRuntimeRef{APIGroup: apis.TrainingRuntimeKind.Group,
-			Kind: apis.TrainingRuntimeKind.Kind, Name: name},
+		RuntimeRef: apis.TrainRuntimeRef{
+			APIGroup: apis.TrainingRuntimeKind.Group,
+			Kind:     apis.TrainingRuntimeKind.Kind, Name: name,
+		},
 		Trainer:               &apis.Trainer{NumNodes: &w.Replicas},
 		Suspend:               suspended(job),
 		ActiveDeadlineSeconds: deadline(job),
@@ -79,7 +81,8 @@ func podGroupPolicy(job *schema.Job) *apis.PodGroupPolicy {
 	switch {
 	case g.Is(schema.GangCoscheduling):
 		return &apis.PodGroupPolicy{Coscheduling: &apis.CoschedulingPolicy{
-			ScheduleTimeoutSeconds: int32(seconds(g.WaitTimeout))}}
+			ScheduleTimeoutSeconds: int32(seconds(g.WaitTimeout)),
+		}}
 	case g.Is(schema.GangVolcano):
 		return &apis.PodGroupPolicy{Volcano: &apis.VolcanoPolicy{}}
 	}

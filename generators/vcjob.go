@@ -24,8 +24,10 @@ func torchVCJob(job *schema.Job) []runtime.Object {
 		return j
 	}, func(j *apis.VCJob) []any {
 		s := &j.Spec
-		return []any{s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished,
-			s.Tasks[0].Template}
+		return []any{
+			s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished,
+			s.Tasks[0].Template,
+		}
 	}))
 }
 

@@ -167,8 +167,10 @@ func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1
 	for i := range job.Spec.Storage {
 		v := &job.Spec.Storage[i]
 		volumes = append(volumes, mountable(job, v))
-		mounts = append(mounts, corev1.VolumeMount{Name: v.Name, MountPath: v.MountPath, SubPath: v.SubPath,
-			ReadOnly: v.ReadOnly})
+		mounts = append(mounts, corev1.VolumeMount{
+			Name: v.Name, MountPath: v.MountPath, SubPath: v.SubPath,
+			ReadOnly: v.ReadOnly,
+		})
 	}
 	if s := clientSecret(job); s != "" {
 		volumes = append(volumes, secretVolume("tls", s))

@@ -63,8 +63,10 @@ func contenders(ctx context.Context, c *cluster.Cluster) (map[string]contender, 
 		return nil, err
 	}
 	ownConfig := config.Default(namespace)
-	for old, text := range map[string]string{"leaderElect: true\n": election,
-		"resourceName: tegen-scheduler ": "resourceName: " + lease + " "} {
+	for old, text := range map[string]string{
+		"leaderElect: true\n":            election,
+		"resourceName: tegen-scheduler ": "resourceName: " + lease + " ",
+	} {
 		if strings.Count(ownConfig, old) != 1 {
 			return nil, fmt.Errorf("setting the election: the default configuration has no single %q", old)
 		}
@@ -77,8 +79,10 @@ func contenders(ctx context.Context, c *cluster.Cluster) (map[string]contender, 
 	out := map[string]contender{}
 	for _, k := range []contender{
 		{name: stock, program: kube, profile: "default-scheduler", config: stockConfig},
-		{name: inTree, program: kube, profile: "default-scheduler", config: stockConfig, podGroups: true,
-			args: []string{"--feature-gates=" + strings.Join(gates, ",")}},
+		{
+			name: inTree, program: kube, profile: "default-scheduler", config: stockConfig, podGroups: true,
+			args: []string{"--feature-gates=" + strings.Join(gates, ",")},
+		},
 		{name: tegen, program: own, profile: "tegen-scheduler", config: ownConfig},
 		{name: tegenNative, program: own, profile: "tegen-scheduler", config: ownConfig, podGroups: true},
 	} {

@@ -26,19 +26,25 @@ const (
 // pod is the i-th of a trial. All pods ask for the same, whoever places them; those that are to be refused for GPUs
 // too.
 func (t trial) pod(c contender, i, gpus int) *corev1.Pod {
-	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"),
-		corev1.ResourceMemory: resource.MustParse("2Gi")}
+	requests := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("1"),
+		corev1.ResourceMemory: resource.MustParse("2Gi"),
+	}
 	if gpus > 0 {
 		requests[cluster.GPU] = *resource.NewQuantity(int64(gpus), resource.DecimalSI)
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("pod-%05d", i),
-			Labels: map[string]string{"app": "bench"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: fmt.Sprintf("pod-%05d", i),
+			Labels: map[string]string{"app": "bench"},
+		},
 		Spec: corev1.PodSpec{
 			SchedulerName: c.profile,
 			Containers: []corev1.Container{{
-				Name: "worker", Image: "example.com/worker", Resources: corev1.ResourceRequirements{Requests: requests,
-					Limits: requests},
+				Name: "worker", Image: "example.com/worker", Resources: corev1.ResourceRequirements{
+					Requests: requests,
+					Limits:   requests,
+				},
 			}},
 		},
 	}

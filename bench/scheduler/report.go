@@ -42,8 +42,10 @@ func (r report) print(w io.Writer) error {
 
 // placed are the figures of the trials that placed pods, in the order of the first round.
 func (r report) placed() [][]string {
-	rows := [][]string{{"nodes", "pods", "scheduler", "rounds", "first binding", "seconds", "pods/s",
-		"ratio", "", "CPU/pod", "calls/pod"}}
+	rows := [][]string{{
+		"nodes", "pods", "scheduler", "rounds", "first binding", "seconds", "pods/s",
+		"ratio", "", "CPU/pod", "calls/pod",
+	}}
 	for _, nodes := range r.nodes {
 		for _, t := range r.trials(nodes) {
 			fs := r.results[t]

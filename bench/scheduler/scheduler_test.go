@@ -10,13 +10,17 @@ import (
 )
 
 func TestFlags(t *testing.T) {
-	opts, err := parseFlags([]string{"--pods", "500, 100,500", "--nodes", "20", "--only", "growth,plain", "--rounds",
-		"1"})
+	opts, err := parseFlags([]string{
+		"--pods", "500, 100,500", "--nodes", "20", "--only", "growth,plain", "--rounds",
+		"1",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := options{pods: []int{100, 500}, nodes: []int{20}, rounds: 1, budget: 15 * time.Minute,
-		only: []string{growthPart, plainPart}}
+	want := options{
+		pods: []int{100, 500}, nodes: []int{20}, rounds: 1, budget: 15 * time.Minute,
+		only: []string{growthPart, plainPart},
+	}
 	if diff := cmp.Diff(want, opts, cmp.AllowUnexported(options{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -95,8 +99,10 @@ func TestUnfittable(t *testing.T) {
 func TestGangsOfAPod(t *testing.T) {
 	load := trial{nodes: 20, pods: 100, gang: 10}
 	annotated := load.pod(contender{profile: "p"}, 25, 0)
-	if diff := cmp.Diff(map[string]string{"gang.scheduling.koordinator.sh/name": "gang-0002",
-		"gang.scheduling.koordinator.sh/min-available": "10"}, annotated.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{
+		"gang.scheduling.koordinator.sh/name":          "gang-0002",
+		"gang.scheduling.koordinator.sh/min-available": "10",
+	}, annotated.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got)\n%s", diff)
 	}
 	native := load.pod(contender{profile: "p", podGroups: true}, 25, 0)
@@ -119,14 +125,18 @@ func TestReport(t *testing.T) {
 	}
 	plain := func(by string, pods int) trial { return trial{nodes: 20, pods: pods, by: by} }
 	gang := func(by string) trial { return trial{nodes: 20, pods: 100, gang: 100, by: by} }
-	r := report{options: options{pods: []int{100, 500}, nodes: []int{20}, only: parts}, loadBefore: "0.50",
+	r := report{
+		options: options{pods: []int{100, 500}, nodes: []int{20}, only: parts}, loadBefore: "0.50",
 		loadAfter: "1.00", results: results{
 			plain(stock, 100): took(1, 2, 1), plain(tegen, 100): took(1.25, 2, 1.25),
 			plain(stock, 500): took(5, 5, 5), plain(tegen, 500): took(5, 5, 5),
 			gang(tegen): took(2, 2, 2), gang(inTree): took(4, 4, 4),
-			{nodes: 20, pods: 100, gang: 100, by: tegen,
-				refuse: true}: {{First: 40 * time.Millisecond, Last: 2 * time.Second}},
-		}}
+			{
+				nodes: 20, pods: 100, gang: 100, by: tegen,
+				refuse: true,
+			}: {{First: 40 * time.Millisecond, Last: 2 * time.Second}},
+		},
+	}
 	var got strings.Builder
 	if err := r.print(&got); err != nil {
 		t.Fatal(err)

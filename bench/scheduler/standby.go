@@ -62,14 +62,18 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 // hold writes the holder of the Lease: ourselves, or nobody.
 func (b *bench) hold(ctx context.Context, who string) error {
 	seconds, now := int32(24*60*60), metav1.NowMicro()
-	spec := coordinationv1.LeaseSpec{HolderIdentity: &who, LeaseDurationSeconds: &seconds, AcquireTime: &now,
-		RenewTime: &now}
+	spec := coordinationv1.LeaseSpec{
+		HolderIdentity: &who, LeaseDurationSeconds: &seconds, AcquireTime: &now,
+		RenewTime: &now,
+	}
 	leases := b.Client().CoordinationV1().Leases(namespace)
 	l, err := leases.Get(ctx, lease, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
-			Name: lease}, Spec: spec}, metav1.CreateOptions{})
+		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      lease,
+		}, Spec: spec}, metav1.CreateOptions{})
 	case err == nil:
 		l.Spec = spec
 		_, err = leases.Update(ctx, l, metav1.UpdateOptions{})

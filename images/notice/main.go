@@ -45,8 +45,10 @@ func notice(packages []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	listed, err := run(append([]string{"list", "-deps", "-f",
-		"{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}\t{{.Dir}}"}, packages...)...)
+	listed, err := run(append([]string{
+		"list", "-deps", "-f",
+		"{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}\t{{.Dir}}",
+	}, packages...)...)
 	if err != nil {
 		return "", err
 	}

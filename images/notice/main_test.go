@@ -15,8 +15,10 @@ func TestNotice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"==== Go, LICENSE", "==== cuelang.org/go v", "==== github.com/spf13/cobra v",
-		"==== k8s.io/api v"} {
+	for _, want := range []string{
+		"==== Go, LICENSE", "==== cuelang.org/go v", "==== github.com/spf13/cobra v",
+		"==== k8s.io/api v",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}
@@ -51,8 +53,10 @@ func TestImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := filepath.Base(filepath.Dir(file))
-		for _, want := range []string{"go run ./images/notice ./cmd/" + name + " >/NOTICE",
-			"COPY --from=build /NOTICE /src/LICENSE /", "ARG GO="} {
+		for _, want := range []string{
+			"go run ./images/notice ./cmd/" + name + " >/NOTICE",
+			"COPY --from=build /NOTICE /src/LICENSE /", "ARG GO=",
+		} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: no %q", file, want)
 			}
@@ -76,8 +80,10 @@ func TestGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"own/LICENSE": "as you like",
-		"own/libexec/src/a/LICENSE": "from elsewhere"} {
+	for name, text := range map[string]string{
+		"own/LICENSE":               "as you like",
+		"own/libexec/src/a/LICENSE": "from elsewhere",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -87,8 +93,10 @@ func TestGo(t *testing.T) {
 	}
 	for _, root := range []string{"own", "own/libexec", "root"} {
 		var out strings.Builder
-		m := module{name: "Go", root: filepath.Join(dir, root),
-			folders: []string{filepath.Join(dir, "own/libexec/src/a")}}
+		m := module{
+			name: "Go", root: filepath.Join(dir, root),
+			folders: []string{filepath.Join(dir, "own/libexec/src/a")},
+		}
 		if err := m.goTexts(&out); err != nil ||
 			!strings.HasPrefix(out.String(), "==== Go, LICENSE\n\nas you like\n\n") ||
 			strings.Count(out.String(), "from elsewhere") > 1 {

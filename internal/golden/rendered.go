@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Rendered lists the manifests below dir, dir/<case>/<overlay>.yaml, in the order of their names. dir/invalid holds inputs
-// that must be refused, so what lies there was never rendered. To find none is an error: nothing would be checked.
+// Rendered lists the manifests below dir, dir/<case>/<overlay>.yaml, in the order of their names. dir/invalid holds
+// inputs that must be refused, so what lies there was never rendered. To find none is an error: nothing would be
+// checked.
 func Rendered(dir string) ([]string, error) {
 	var files []string
 	invalid := filepath.Join(dir, "invalid")

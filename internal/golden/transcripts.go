@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Transcripts plays the .txt files of testdata, each as a test of its name, and compares each with what play makes of it.
-// A transcript begins with the reason why it is there.
+// Transcripts plays the .txt files of testdata, each as a test of its name, and compares each with what play makes of
+// it. A transcript begins with the reason why it is there.
 func Transcripts(t *testing.T, play func(t *testing.T, text string) string) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")

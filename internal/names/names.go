@@ -34,7 +34,8 @@ const Rendezvous = "tegen-rendezvous"
 // RendezvousPassword is the variable that 'tegen-rendezvous serve' and 'run' read the password of an etcd from.
 const RendezvousPassword = "TEGEN_RENDEZVOUS_PASSWORD"
 
-// LauncherConf are the keys of --rdzv-conf that 'tegen-rendezvous run' takes and no field of a job sets. It ends at any other.
+// LauncherConf are the keys of --rdzv-conf that 'tegen-rendezvous run' takes and no field of a job sets. It ends at any
+// other.
 var LauncherConf = []string{"etcd_prefix", "exit_barrier_timeout", "prefix", "read_timeout", "ttl", "user"}
 
 // Ports of the rendezvous. 2379, 2380 and 2381 are etcd's own conventions, 29400 is torchrun's default.

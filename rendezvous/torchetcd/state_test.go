@@ -15,10 +15,14 @@ func TestState(t *testing.T) {
 		`{"status": "joinable", "version": "1", "participants": []}`,
 		`{"status": "joinable", "version": "12", "participants": [0, 1, 2]}`,
 		`{"status": "frozen", "version": "1", "participants": [0, 1], "keep_alives": []}`,
-		`{"status": "frozen", "version": "1", "participants": [0, 1], "keep_alives": ["/p/run_a<b/rdzv/v_1/rank_1"]}`,
-		`{"status": "final", "version": "1", "participants": [0], "keep_alives": ["/p/v_1/rank_0"], "num_workers_waiting": 0}`,
-		`{"status": "closed", "version": "1", "participants": [0], "keep_alives": ["/p/v_1/rank_0"], "num_workers_waiting": 2}`,
-		`{"status": "joinable", "version": "1", "participants": [0, 1], "agents": ["a", ""], "\u0000": null, "x": {"b": [1,2]}}`,
+		`{"status": "frozen", "version": "1", "participants": [0, 1],` +
+			` "keep_alives": ["/p/run_a<b/rdzv/v_1/rank_1"]}`,
+		`{"status": "final", "version": "1", "participants": [0],` +
+			` "keep_alives": ["/p/v_1/rank_0"], "num_workers_waiting": 0}`,
+		`{"status": "closed", "version": "1", "participants": [0],` +
+			` "keep_alives": ["/p/v_1/rank_0"], "num_workers_waiting": 2}`,
+		`{"status": "joinable", "version": "1", "participants": [0, 1],` +
+			` "agents": ["a", ""], "\u0000": null, "x": {"b": [1,2]}}`,
 	} {
 		s, err := ParseState(raw)
 		if err != nil {
@@ -33,20 +37,22 @@ func TestState(t *testing.T) {
 
 func TestStateRefused(t *testing.T) {
 	for name, raw := range map[string]string{
-		"nothing":                 ``,
-		"a list":                  `[]`,
-		"null":                    `null`,
-		"unknown status":          `{"status": "open"}`,
-		"no version":              `{"status": "joinable", "participants": []}`,
-		"version is a number":     `{"status": "joinable", "version": 1, "participants": []}`,
-		"version is padded":       `{"status": "joinable", "version": "01", "participants": []}`,
-		"version is negative":     `{"status": "joinable", "version": "-1", "participants": []}`,
-		"version overflows":       `{"status": "joinable", "version": "99999999999999999999", "participants": []}`,
-		"ranks with a gap":        `{"status": "joinable", "version": "1", "participants": [0, 2]}`,
-		"ranks out of order":      `{"status": "joinable", "version": "1", "participants": [1, 0]}`,
-		"too many have confirmed": `{"status": "frozen", "version": "1", "participants": [0], "keep_alives": ["a", "b"]}`,
-		"fewer than none waiting": `{"status": "final", "version": "1", "participants": [0], "num_workers_waiting": -1}`,
-		"too long":                `{"status": "setup", "x": "` + strings.Repeat("x", maxState) + `"}`,
+		"nothing":             ``,
+		"a list":              `[]`,
+		"null":                `null`,
+		"unknown status":      `{"status": "open"}`,
+		"no version":          `{"status": "joinable", "participants": []}`,
+		"version is a number": `{"status": "joinable", "version": 1, "participants": []}`,
+		"version is padded":   `{"status": "joinable", "version": "01", "participants": []}`,
+		"version is negative": `{"status": "joinable", "version": "-1", "participants": []}`,
+		"version overflows":   `{"status": "joinable", "version": "99999999999999999999", "participants": []}`,
+		"ranks with a gap":    `{"status": "joinable", "version": "1", "participants": [0, 2]}`,
+		"ranks out of order":  `{"status": "joinable", "version": "1", "participants": [1, 0]}`,
+		"too many have confirmed": `{"status": "frozen", "version": "1", "participants": [0],` +
+			` "keep_alives": ["a", "b"]}`,
+		"fewer than none waiting": `{"status": "final", "version": "1",` +
+			` "participants": [0], "num_workers_waiting": -1}`,
+		"too long": `{"status": "setup", "x": "` + strings.Repeat("x", maxState) + `"}`,
 		"more than can be counted": `{"status": "joinable", "version": "1", "participants": [0` +
 			strings.Repeat(",0", maxParticipants) + `]}`,
 	} {
@@ -60,7 +66,8 @@ func TestStateRefused(t *testing.T) {
 func FuzzParseState(f *testing.F) {
 	for _, raw := range []string{
 		`{"status": "setup"}`,
-		`{"status": "final", "version": "1", "participants": [0], "keep_alives": ["/p/v_1/rank_0"], "num_workers_waiting": 0}`,
+		`{"status": "final", "version": "1", "participants": [0],` +
+			` "keep_alives": ["/p/v_1/rank_0"], "num_workers_waiting": 0}`,
 		`{"status": "joinable", "version": "1", "participants": [0, 1], "agents": ["a", ""], "x": {"b": [1, 2]}}`,
 		`{"status": "joinable", "version": "1", "participants": null, "agents": ["a", "b"], "": 0}`,
 	} {

@@ -77,8 +77,10 @@ func TestArgs(t *testing.T) {
 		},
 		{"ports are those of the layout", etcd, Options{}, []string{"--listen-client-urls=http://127.0.0.1:1001"}, nil},
 	}
-	l := layout{dir: t.TempDir(), etcdPort: 1001, peerPort: 1002, apiPort: 1003, cmPort: 1004, schedPort: 1005,
-		kwokPort: 1006}
+	l := layout{
+		dir: t.TempDir(), etcdPort: 1001, peerPort: 1002, apiPort: 1003, cmPort: 1004, schedPort: 1005,
+		kwokPort: 1006,
+	}
 	for _, tt := range tests {
 		args := l.args(tt.program, tt.options)
 		last := -1
@@ -122,8 +124,10 @@ func TestNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]string{"name": node.Name, "rack": node.Labels["rack"],
-		"hostname": node.Labels[corev1.LabelHostname]}
+	got := map[string]string{
+		"name": node.Name, "rack": node.Labels["rack"],
+		"hostname": node.Labels[corev1.LabelHostname],
+	}
 	for name, quantity := range node.Status.Allocatable {
 		got[string(name)] = quantity.String()
 	}
@@ -153,10 +157,16 @@ func TestAwait(t *testing.T) {
 		want      []string
 		portTaken bool
 	}{
-		{"the message has the end of the log", "echo one; echo two; exit 3",
-			[]string{"waiting for sh", "exit status 3", "\tone\n\ttwo"}, false},
-		{"a taken port is worth another try", "echo 'listen tcp 127.0.0.1:1: bind: address already in use'; exit 1",
-			[]string{"already in use"}, true},
+		{
+			"the message has the end of the log", "echo one; echo two; exit 3",
+			[]string{"waiting for sh", "exit status 3", "\tone\n\ttwo"},
+			false,
+		},
+		{
+			"a taken port is worth another try", "echo 'listen tcp 127.0.0.1:1: bind: address already in use'; exit 1",
+			[]string{"already in use"},
+			true,
+		},
 	}
 	for _, tt := range tests {
 		p, err := startProcess("sh", filepath.Join(t.TempDir(), "log"), "sh", []string{"-c", tt.script})

@@ -144,8 +144,10 @@ func testDeployment(t *testing.T, c *Cluster) {
 	ctx, client := t.Context(), c.Client()
 	_, err := client.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec: appsv1.DeploymentSpec{Replicas: new(int32(8)), Selector: selector("web"),
-			Template: podTemplate("web")},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(8)), Selector: selector("web"),
+			Template: podTemplate("web"),
+		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -184,16 +186,20 @@ func testStatefulSet(t *testing.T, c *Cluster) {
 	ctx, client := t.Context(), c.Client()
 	_, err := client.CoreV1().Services("default").Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "peers"},
-		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "set"},
-			Ports: []corev1.ServicePort{{Port: 29500}}},
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "set"},
+			Ports: []corev1.ServicePort{{Port: 29500}},
+		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.AppsV1().StatefulSets("default").Create(ctx, &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "set"},
-		Spec: appsv1.StatefulSetSpec{ServiceName: "peers", Replicas: new(int32(2)), Selector: selector("set"),
-			Template: podTemplate("set")},
+		Spec: appsv1.StatefulSetSpec{
+			ServiceName: "peers", Replicas: new(int32(2)), Selector: selector("set"),
+			Template: podTemplate("set"),
+		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -92,8 +92,10 @@ func TestStages(t *testing.T) {
 			case "Pod":
 				var status corev1.PodStatus
 				err = strict.UnmarshalStrict(text, &status)
-				got[name] = []any{status.Phase, status.PodIP, len(status.InitContainerStatuses),
-					len(status.ContainerStatuses)}
+				got[name] = []any{
+					status.Phase, status.PodIP, len(status.InitContainerStatuses),
+					len(status.ContainerStatuses),
+				}
 			case "Node":
 				var status corev1.NodeStatus
 				err = strict.UnmarshalStrict(text, &status)

@@ -66,19 +66,27 @@ var accepted = []acceptance{
 	{"pod-probes", "Pod", "worker", "", "Training serves nothing that could be probed, " +
 		"and its Service publishes pods that are not ready, since they find each other while they start."},
 	{"pod-networkpolicy", "Job", "worker", "network", "This author switched the policies off."},
-	{"container-security-context-user-group-id", "Job", "worker", "security",
-		"This author's volumes belong to user 1000."},
+	{
+		"container-security-context-user-group-id", "Job", "worker", "security",
+		"This author's volumes belong to user 1000.",
+	},
 	{"pod-networkpolicy", "Job", "worker", "resources-none", "This author switched the policies off."},
-	{"container-security-context-user-group-id", "Job", "worker", "resources-none",
-		"This author wants the image's own user."},
+	{
+		"container-security-context-user-group-id", "Job", "worker", "resources-none",
+		"This author wants the image's own user.",
+	},
 	{"container-resources", "Job", "worker", "resources-none", "This author asks for no CPU and no memory, " +
 		"or for no limit."},
-	{"container-ephemeral-storage-request-and-limit", "Job", "worker", "resources-none",
-		"This author asks for no local disk."},
+	{
+		"container-ephemeral-storage-request-and-limit", "Job", "worker", "resources-none",
+		"This author asks for no local disk.",
+	},
 	{"container-resources", "Job", "worker", "resources-requests", "This author says one side of each amount, " +
 		"and wants no other."},
-	{"container-resources", "StatefulSet", "rendezvous", "roles-companion",
-		"This author wants no limit for the companion."},
+	{
+		"container-resources", "StatefulSet", "rendezvous", "roles-companion",
+		"This author wants no limit for the companion.",
+	},
 	{"container-resources", "Job", "server", "roles-mxnet", "The sidecar is this author's own, and asks for nothing."},
 	{"container-ephemeral-storage-request-and-limit", "Job", "server", "roles-mxnet", "The sidecar is this author's " +
 		"own, and asks for nothing."},
@@ -190,26 +198,40 @@ func TestEvaluatorsCatch(t *testing.T) {
 		name, old, new string
 		kind, want     string // the kind found at fault, and a part of what is said
 	}{
-		{"unknown field", "  serviceName: demo\n", "  serviceName: demo\n  replicaz: 2\n",
-			"StatefulSet", "'replicaz' not allowed"},
-		{"unknown nested field", "runAsNonRoot: true\n", "runAsNonRoot: true\n          runAsNobody: true\n",
-			"StatefulSet", "'runAsNobody' not allowed"},
-		{"field of another kind", "  completionMode: Indexed\n", "  completionMode: Indexed\n  serviceName: demo\n",
-			"Job", "'serviceName' not allowed"},
+		{
+			"unknown field", "  serviceName: demo\n", "  serviceName: demo\n  replicaz: 2\n",
+			"StatefulSet", "'replicaz' not allowed",
+		},
+		{
+			"unknown nested field", "runAsNonRoot: true\n", "runAsNonRoot: true\n          runAsNobody: true\n",
+			"StatefulSet", "'runAsNobody' not allowed",
+		},
+		{
+			"field of another kind", "  completionMode: Indexed\n", "  completionMode: Indexed\n  serviceName: demo\n",
+			"Job", "'serviceName' not allowed",
+		},
 		{"wrong type", "  replicas: 2\n", "  replicas: \"2\"\n", "StatefulSet", "got string, want integer"},
 		{"null", "  backoffLimit: 0\n", "  backoffLimit: null\n", "Job", "got null, want integer"},
 		{"number over 32 bits", "  backoffLimit: 0\n", "  backoffLimit: 4294967296\n", "Job", "maximum"},
 		{"number as a string value", "  RANKS: \"4\"\n", "  RANKS: 4\n", "ConfigMap", "got number, want string"},
-		{"malformed quantity", "storage: 10Gi\n", "storage: 10 GB\n", "PersistentVolumeClaim",
-			"does not match pattern"},
-		{"missing required field", "  selector:\n    matchLabels: {app: demo}\n  template:\n", "  template:\n",
-			"StatefulSet", "missing property 'selector'"},
+		{
+			"malformed quantity", "storage: 10Gi\n", "storage: 10 GB\n", "PersistentVolumeClaim",
+			"does not match pattern",
+		},
+		{
+			"missing required field", "  selector:\n    matchLabels: {app: demo}\n  template:\n", "  template:\n",
+			"StatefulSet", "missing property 'selector'",
+		},
 		{"duplicate key", "  replicas: 2\n", "  replicas: 2\n  replicas: 2\n", "StatefulSet", "already set"},
-		{"group without schemas", "apiVersion: storage.k8s.io/v1\n", "apiVersion: example.com/v1\n", "StorageClass",
-			"could not find schema"},
+		{
+			"group without schemas", "apiVersion: storage.k8s.io/v1\n", "apiVersion: example.com/v1\n", "StorageClass",
+			"could not find schema",
+		},
 		// kubeconform looks schemas up by the first label of the group alone.
-		{"group with the first label of another", "apiVersion: storage.k8s.io/v1\n",
-			"apiVersion: storage.example.com/v1\n", "StorageClass", "must be 'storage.k8s.io/v1'"},
+		{
+			"group with the first label of another", "apiVersion: storage.k8s.io/v1\n",
+			"apiVersion: storage.example.com/v1\n", "StorageClass", "must be 'storage.k8s.io/v1'",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			file := write("mutated", mutate(t, tc.old, tc.new))
@@ -229,13 +251,19 @@ func TestEvaluatorsCatch(t *testing.T) {
 		name, old, new string
 		kind, want     string // the kind found at fault, and the check
 	}{
-		{"image without a tag", "image: example.com/demo:1.2.3\n        name: shard\n",
-			"image: example.com/demo\n        name: shard\n", "StatefulSet", "container-image-tag"},
+		{
+			"image without a tag", "image: example.com/demo:1.2.3\n        name: shard\n",
+			"image: example.com/demo\n        name: shard\n", "StatefulSet", "container-image-tag",
+		},
 		// The Job carries an annotation that would excuse it.
-		{"image tagged latest", "image: example.com/demo:1.2.3\n        name: worker\n",
-			"image: example.com/demo:latest\n        name: worker\n", "Job", "container-image-tag"},
-		{"headless Service missing", "  serviceName: demo\n", "  serviceName: other\n",
-			"StatefulSet", "statefulset-has-servicename"},
+		{
+			"image tagged latest", "image: example.com/demo:1.2.3\n        name: worker\n",
+			"image: example.com/demo:latest\n        name: worker\n", "Job", "container-image-tag",
+		},
+		{
+			"headless Service missing", "  serviceName: demo\n", "  serviceName: other\n",
+			"StatefulSet", "statefulset-has-servicename",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			critical, err := evaluators.score(write("mutated", mutate(t, tc.old, tc.new)))

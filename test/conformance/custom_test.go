@@ -132,8 +132,10 @@ func TestOlderDLRover(t *testing.T) {
 	}
 	want := map[string][]string{
 		"elastic.iml.github.io_elasticjobs.yaml": {},
-		upstream.OlderDLRover: {"spec.replicaSpecs.worker.template.metadata.annotations",
-			"spec.suspend"},
+		upstream.OlderDLRover: {
+			"spec.replicaSpecs.worker.template.metadata.annotations",
+			"spec.suspend",
+		},
 	}
 	if diff := cmp.Diff(want, lost); diff != "" {
 		t.Errorf("lost (-want +got):\n%s", diff)
@@ -205,7 +207,8 @@ func customResources(files []string) ([]customResource, error) {
 // hold evaluates custom resources by every definition of their kind and version,
 // and returns what is wrong, and the resources that no definition is there for.
 func hold(ctx context.Context, resources []customResource, definitions []*crds.Definition) (wrong []string,
-	unevaluated []customResource) {
+	unevaluated []customResource,
+) {
 	evaluators := make([]*celrules.Evaluator, len(definitions))
 	for i, d := range definitions {
 		evaluators[i] = celrules.New(d)

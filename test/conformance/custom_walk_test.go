@@ -167,12 +167,20 @@ func TestJudgesOfCustom(t *testing.T) {
 		{"alone", job, nil, nil},
 		{"beside good ones", sample + job + gang + policy, nil, nil},
 		{"beside a bad one", mutate(t, "  replicas: 2\n", "  replicaz: 2\n") + job, []string{"StatefulSet"}, nil},
-		{"of Kubernetes itself, and bad", job + strings.Replace(gang, "minCount", "minimum", 1), []string{"PodGroup"},
-			nil},
-		{"of a group that nobody evaluates", strings.Replace(job, "batch.volcano.sh", "batch.example.com", 1),
-			[]string{"Job"}, nil},
-		{"none, and selectors of no pods", sample + policy, nil,
-			[]string{"networkpolicy-targets-pod", "service-targets-pod"}},
+		{
+			"of Kubernetes itself, and bad", job + strings.Replace(gang, "minCount", "minimum", 1),
+			[]string{"PodGroup"},
+			nil,
+		},
+		{
+			"of a group that nobody evaluates", strings.Replace(job, "batch.volcano.sh", "batch.example.com", 1),
+			[]string{"Job"},
+			nil,
+		},
+		{
+			"none, and selectors of no pods", sample + policy, nil,
+			[]string{"networkpolicy-targets-pod", "service-targets-pod"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, files := goldens(t, map[string]string{"case/base.yaml": tc.text})

@@ -91,8 +91,10 @@ func TestWriteSchemasRefuses(t *testing.T) {
 		{"a reference to nothing", `{"$ref": "#/definitions/Absent"}`, core, "no such definition"},
 		{"a reference elsewhere", `{"$ref": "other.json#/Absent"}`, core, "leaves the document"},
 		{"a constraint draft 4 ignores", `{"$ref": "#/definitions/Thing", "required": ["x"]}`, core, "beside it"},
-		{"a group that is not there", `{"type": "object"}`, append(core, groupVersion{"apps", "v1"}),
-			"kinds of apps/v1"},
+		{
+			"a group that is not there", `{"type": "object"}`, append(core, groupVersion{"apps", "v1"}),
+			"kinds of apps/v1",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := writeSchemas(t.TempDir(), []byte(head+tc.spec+tail), tc.gvs)

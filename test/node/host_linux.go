@@ -230,8 +230,10 @@ func (s state) removeLeft(path string) error {
 // KeepLogs removes from the folder of a lab that has ended what is large, and nobody reads.
 func KeepLogs(dir string) error {
 	var errs []error
-	for _, pattern := range []string{"volumes", "control-plane/etcd", "n*/containerd", "n*/kubelet", "n*/lib",
-		"n*/lib.work"} {
+	for _, pattern := range []string{
+		"volumes", "control-plane/etcd", "n*/containerd", "n*/kubelet", "n*/lib",
+		"n*/lib.work",
+	} {
 		paths, err := filepath.Glob(filepath.Join(dir, pattern))
 		errs = append(errs, err)
 		for _, path := range paths {

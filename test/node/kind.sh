@@ -9,7 +9,8 @@ for program in docker kind kubectl; do
 	command -v "$program" >/dev/null || skip "$program is not here; make e2e-node needs neither docker nor kind"
 done
 docker info >/dev/null 2>&1 || skip "docker does not answer"
-[ "$(uname -s)" = Linux ] && [ "$(id -u)" = 0 ] || skip "the tests serve a data set on port 80 of docker's network, as root on Linux"
+[ "$(uname -s)" = Linux ] && [ "$(id -u)" = 0 ] || 
+	skip "the tests serve a data set on port 80 of docker's network, as root on Linux"
 
 name=tegen-e2e-$$
 work=$(mktemp -d)
@@ -28,10 +29,12 @@ go test -c -o bin/e2e-node.test ./test/e2e/node
 
 # The further nodes go into the list of nodes that the file begins. Beside them the first takes no pods, so that two are
 # for all scenarios where each has two cores, and three for those that want their own.
-# All see one folder of this machine, so that a claim may be used on several nodes, as the fixtures of scenarios 4 and 5 ask.
+# All see one folder of this machine, so that a claim may be used on several nodes, as the fixtures of scenarios 4 and
+# 5 ask.
 mkdir -m 0777 "$work/shared"
 mount="  extraMounts: [{hostPath: $work/shared, containerPath: /shared}]"
-awk -v mount="$mount" '{ print } /^- role: control-plane/ { print mount; for (i = 0; i < 5; i++) print "- role: worker\n" mount }' \
+awk -v mount="$mount" '{ print }
+	/^- role: control-plane/ { print mount; for (i = 0; i < 5; i++) print "- role: worker\n" mount }' \
 	overlays/kind/cluster.yaml >"$work/cluster.yaml"
 kind create cluster --name "$name" --config "$work/cluster.yaml" --kubeconfig "$work/kubeconfig" --wait 3m
 export KUBECONFIG=$work/kubeconfig TEGEN_NODE_KIND=$name

@@ -70,8 +70,10 @@ func Inside(ctx context.Context, file string, progress io.Writer) (status int, e
 		}
 	}()
 	begin := time.Now()
-	l.cluster, err = cluster.Up(ctx, cluster.Options{Address: bridgeAddress,
-		Dir: filepath.Join(l.spec.Dir, "control-plane")}, progress)
+	l.cluster, err = cluster.Up(ctx, cluster.Options{
+		Address: bridgeAddress,
+		Dir:     filepath.Join(l.spec.Dir, "control-plane"),
+	}, progress)
 	if err != nil {
 		return 0, err
 	}

@@ -91,7 +91,8 @@ func (c *Client) Provide(ctx context.Context, names ...string) error {
 
 // AddNode adds a node with labels and taints and returns its name when it is Ready.
 func (c *Client) AddNode(ctx context.Context, labels map[string]string, taints []corev1.Taint) (name string,
-	err error) {
+	err error,
+) {
 	var flags, texts []string
 	if len(labels) > 0 {
 		flags = append(flags, "--node-labels="+k8slabels.FormatLabels(labels))

@@ -8,7 +8,8 @@ skip() { printf 'skipped: %s\n' "$*"; exit 0; }
 [ "$(uname -s)" = Linux ] || skip "real nodes need Linux"
 [ "$(id -u)" = 0 ] || skip "real nodes need root, for namespaces, mounts and containers"
 release=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID-}" "${VERSION_ID-}") || true
-[ "$release" = "debian 12" ] || skip "real nodes need Debian 12: its packages are the runtime, and the image that trains"
+[ "$release" = "debian 12" ] ||
+	skip "real nodes need Debian 12: its packages are the runtime, and the image that trains"
 
 test/node/setup.sh
 mkdir -p bin
@@ -29,13 +30,18 @@ host() {
 	ip -o address | grep -E ' lab0 |10\.244\.' || true
 	grep -E 'tegen-(lab|template)|/var/lib/kubelet' /proc/mounts || true
 	nft --stateless list ruleset 2>/dev/null | grep -iE 'kube|cni' || true
-	if command -v iptables-legacy-save >/dev/null; then iptables-legacy-save 2>/dev/null | grep -iE 'kube|cni' || true; fi
+	if command -v iptables-legacy-save >/dev/null; then
+		iptables-legacy-save 2>/dev/null | grep -iE 'kube|cni' || true
+	fi
 	for path in /opt/containerd /usr/libexec/kubernetes /var/lib/kubelet /var/lib/cni /etc/cni/net.d /var/log/pods; do
 		[ ! -e "$path" ] || echo "$path"
 	done
-	ls -d /sys/fs/cgroup/tegen-lab-"$1" /sys/fs/cgroup/*/tegen-lab-"$1" "${TMPDIR:-/var/tmp}"/tegen-template-* 2>/dev/null || true
+	ls -d /sys/fs/cgroup/tegen-lab-"$1" /sys/fs/cgroup/*/tegen-lab-"$1" \
+		"${TMPDIR:-/var/tmp}"/tegen-template-* 2>/dev/null || true
 }
-values() { (cd /proc/sys && tail -n +1 vm/overcommit_memory vm/panic_on_oom kernel/panic{,_on_oops} kernel/keys/root_max*); }
+values() {
+	(cd /proc/sys && tail -n +1 vm/overcommit_memory vm/panic_on_oom kernel/panic{,_on_oops} kernel/keys/root_max*)
+}
 # Where another lab runs, its end puts these back.
 others=
 [ ! -e /run/tegen-lab ] || others=1

@@ -34,14 +34,16 @@ keep_services() {
 [ "$(id -u)" = 0 ] || die "this needs root: it installs packages"
 command -v apt-get >/dev/null || die "this needs apt: the runtime and the image of workers are Debian's"
 release=$(. /etc/os-release && printf '%s %s' "${ID-}" "${VERSION_ID-}")
-[ "$release" = "debian 12" ] || die "this is ${release:-an unknown system}; the image of workers is made of Debian 12's packages"
+[ "$release" = "debian 12" ] ||
+	die "this is ${release:-an unknown system}; the image of workers is made of Debian 12's packages"
 
 mapfile -t lack < <(missing "${packages[@]}" | sort -u)
 if [ ${#lack[@]} -gt 0 ]; then
 	say "installing ${lack[*]} (about two minutes)"
 	keep_services
 	apt-get update -q >&2
-	DEBIAN_FRONTEND=noninteractive apt-get install -qy -o DPkg::Lock::Timeout=600 --no-install-recommends "${lack[@]}" >&2
+	DEBIAN_FRONTEND=noninteractive apt-get install -qy -o DPkg::Lock::Timeout=600 \
+		--no-install-recommends "${lack[@]}" >&2
 	for package in "${lack[@]}"; do # nor after the next boot
 		case $package in
 			containerd) systemctl --quiet disable containerd || true ;;

@@ -21,8 +21,10 @@ const storageClass = "standard"
 // system need do. Unlike that one it serves every access mode, on all nodes, and before a pod asks: claims of
 // ReadWriteMany stand for those of a network file system.
 func (l *lab) startStorage(ctx context.Context) error {
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: storageClass},
-		Provisioner: "tegen.dev/directory"}
+	class := &storagev1.StorageClass{
+		ObjectMeta:  metav1.ObjectMeta{Name: storageClass},
+		Provisioner: "tegen.dev/directory",
+	}
 	if _, err := l.cluster.Client().StorageV1().StorageClasses().Create(ctx, class,
 		metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making the storage class: %w", err)
@@ -96,7 +98,8 @@ func (l *lab) volume(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVol
 			StorageClassName:              storageClass,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, // provision deletes it
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
-				HostPath: &corev1.HostPathVolumeSource{Path: dir}},
+				HostPath: &corev1.HostPathVolumeSource{Path: dir},
+			},
 			ClaimRef: &corev1.ObjectReference{
 				Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name,
 				UID: claim.UID,

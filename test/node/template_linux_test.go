@@ -47,8 +47,10 @@ func TestLink(t *testing.T) {
 
 func TestRemoveUnused(t *testing.T) {
 	cache := t.TempDir()
-	for name, used := range map[string]time.Duration{"containerd-old": 2 * time.Hour, "containerd-used": time.Minute,
-		"worker.tar": 2 * time.Hour} {
+	for name, used := range map[string]time.Duration{
+		"containerd-old": 2 * time.Hour, "containerd-used": time.Minute,
+		"worker.tar": 2 * time.Hour,
+	} {
 		dir := filepath.Join(cache, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)

@@ -116,18 +116,24 @@ func TestClusterMutants(t *testing.T) {
 		"a version that is gone":     {`version: "1.34"`, `version: "1.14"`, "version must be one of"},
 		"a driver without rights":    {"AmazonEFSCSIDriverPolicy", "ReadOnlyAccess", "has no AmazonEFSCSIDriverPolicy"},
 		"another account's name":     {"efs-csi-controller-sa", "efs-csi", "has no AmazonEFSCSIDriverPolicy"},
-		"no agent": {"- name: eks-pod-identity-agent", "- name: coredns",
-			"need the addon eks-pod-identity-agent"},
+		"no agent": {
+			"- name: eks-pod-identity-agent", "- name: coredns",
+			"need the addon eks-pod-identity-agent",
+		},
 		"no class for one pod": {`"enabled": true`, `"enabled": false`, "no default StorageClass"},
 		"no reading of S3":     {"    - arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess\n", "", "cannot read S3"},
-		"no policy of eksctl's": {"    - arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy\n", "",
-			"AmazonEKS_CNI_Policy"},
+		"no policy of eksctl's": {
+			"    - arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy\n", "",
+			"AmazonEKS_CNI_Policy",
+		},
 		"no ssh":                  {"allow: true", "allow: false", "ssh"},
 		"an untolerated taint":    {"key: nvidia.com/gpu", "key: gpu", "does not tolerate"},
 		"a group of another name": {"name: gpu ", "name: accelerated ", "no group of the name"},
 		"sizes that contradict":   {"maxSize: 3", "maxSize: 1", "sizes are not in order"},
-		"another account for pods": {"serviceAccountName: training", "serviceAccountName: trainer",
-			"no association for training"},
+		"another account for pods": {
+			"serviceAccountName: training", "serviceAccountName: trainer",
+			"no association for training",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := read(t, "cluster.yaml")
@@ -170,8 +176,10 @@ func addonProblems(c cluster, env environment) (found []string) {
 		found = append(found, "associations need the addon eks-pod-identity-agent")
 	}
 	// The controllers' ServiceAccounts are named in deploy/kubernetes/base of either driver's repository.
-	for driver, policy := range map[string]string{"efs": "AmazonEFSCSIDriverPolicy",
-		"ebs": "AmazonEBSCSIDriverPolicy"} {
+	for driver, policy := range map[string]string{
+		"efs": "AmazonEFSCSIDriverPolicy",
+		"ebs": "AmazonEBSCSIDriverPolicy",
+	} {
 		account := "aws-" + driver + "-csi-driver kube-system/" + driver + "-csi-controller-sa"
 		if !slices.Contains(policies[account], "arn:aws:iam::aws:policy/service-role/"+policy) {
 			found = append(found, account+" has no "+policy+": claims stay Pending")
@@ -303,7 +311,8 @@ func TestReadmeCommands(t *testing.T) {
 
 // acceleratorNode is what a node has of the group that the environment selects.
 func acceleratorNode(t *testing.T, c cluster, env environment) (name string, gpus int64, cpu,
-	memory resource.Quantity) {
+	memory resource.Quantity,
+) {
 	t.Helper()
 	label := env.Spec.Accelerator.NodeSelector["eks.amazonaws.com/nodegroup"]
 	i := slices.IndexFunc(c.Groups, func(g group) bool { return g.Name == label })

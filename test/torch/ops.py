@@ -166,7 +166,7 @@ def order(rounds=300):
 def by_chance(seed, steps=300):
     """One client after another, so that there is one right answer to each.
 
-    Where the first of two clients asked for something without a reply, torch's own server may serve the second before it:
+    Where the first of two clients asked for something without a reply, torch's own server may serve the second first:
     it serves whoever has sent something in the order in which they connected. So the first is waited for, by a request
     that has a reply. order is about what it keeps.
     """

@@ -21,7 +21,8 @@ install_packages() {
 	[ ${#lack[@]} -gt 0 ] || return 0
 	say "installing ${lack[*]} (about a minute)"
 	apt-get update -q >&2
-	DEBIAN_FRONTEND=noninteractive apt-get install -qy -o DPkg::Lock::Timeout=600 --no-install-recommends "${lack[@]}" >&2
+	DEBIAN_FRONTEND=noninteractive apt-get install -qy -o DPkg::Lock::Timeout=600 \
+		--no-install-recommends "${lack[@]}" >&2
 }
 
 # Made under another name and renamed, so that one that was given up half-way is never taken for whole. Mirrors that

@@ -19,7 +19,8 @@ import (
 // Main parses the command line and runs, with standard output for what was measured and standard error for progress,
 // until done or interrupted. It exits with 1 where either fails.
 func Main[O any](name string, parse func(args []string) (O, error),
-	run func(context.Context, O, io.Writer, *log.Logger) error) {
+	run func(context.Context, O, io.Writer, *log.Logger) error,
+) {
 	opts, err := parse(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return

@@ -31,15 +31,25 @@ func (s *server) catches(t *testing.T) {
 	for _, row := range []struct{ name, text, refusal, warning string }{
 		{"nothing", job, "", ""},
 		{"another owner's field", strings.Replace(account, "team: a", "team: b", 1), `conflict with "other"`, ""},
-		{"an unknown field", strings.Replace(job, "backoffLimit", "backoffLimt", 1),
-			`.spec.backoffLimt: field not declared in schema`, ""},
-		{"a duplicate field", strings.Replace(job, "  backoffLimit: 6\n", "  backoffLimit: 6\n  backoffLimit: 6\n", 1),
-			`"backoffLimit" already set`, ""},
-		{"a pod before its account", strings.Replace(pod, "default", "nobody", 1), `serviceaccount "nobody" not found`,
-			""},
+		{
+			"an unknown field", strings.Replace(job, "backoffLimit", "backoffLimt", 1),
+			`.spec.backoffLimt: field not declared in schema`, "",
+		},
+		{
+			"a duplicate field", strings.Replace(job, "  backoffLimit: 6\n", "  backoffLimit: 6\n  backoffLimit: 6\n",
+				1),
+			`"backoffLimit" already set`, "",
+		},
+		{
+			"a pod before its account", strings.Replace(pod, "default", "nobody", 1),
+			`serviceaccount "nobody" not found`,
+			"",
+		},
 		{"an unrestricted pod", pod, `violates PodSecurity "restricted:latest"`, ""},
-		{"an unrestricted template", strings.Replace(job, "runAsNonRoot: true", "runAsNonRoot: false", 1), "",
-			`would violate PodSecurity "restricted:latest"`},
+		{
+			"an unrestricted template", strings.Replace(job, "runAsNonRoot: true", "runAsNonRoot: false", 1), "",
+			`would violate PodSecurity "restricted:latest"`,
+		},
 		{"a kind without a definition", nobodies, "no matches for kind", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -89,8 +89,10 @@ func (s *server) custom(o *object) bool {
 // foreign says whether an object is of another project's kind.
 func (s *server) foreign(o *object) bool { return crds.Custom(o.Unstructured) && !s.custom(o) }
 
-var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io",
-	Version: "v1", Resource: "customresourcedefinitions"}
+var crdResource = schema.GroupVersionResource{
+	Group:   "apiextensions.k8s.io",
+	Version: "v1", Resource: "customresourcedefinitions",
+}
 
 // define makes the definitions and returns when the server has their kinds.
 func (s *server) define(ctx context.Context) error {

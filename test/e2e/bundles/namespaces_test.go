@@ -35,8 +35,10 @@ func strictNamespace(standard string) string { return "enforces-" + standard }
 func (s *server) expect(ctx context.Context, all []*bundle) error {
 	priorities, runtimes := classes(all)
 	for name, policy := range priorities {
-		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Value: 1000, PreemptionPolicy: policy}
+		class := &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Value:      1000, PreemptionPolicy: policy,
+		}
 		if _, err := s.Client().SchedulingV1().PriorityClasses().Create(ctx, class,
 			metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("making PriorityClass %s: %w", name, err)
@@ -143,7 +145,8 @@ func (s *server) enforce(ctx context.Context, name, standard string) error {
 // what the bundle says, warn and audit by the bundle's standard, and makes what
 // the bundle expects there.
 func (s *server) watchOver(ctx context.Context, is *unstructured.Unstructured, b *bundle) (*unstructured.Unstructured,
-	error) {
+	error,
+) {
 	name := is.GetName()
 	is, err := s.label(ctx, name, cmp.Or(is.GetLabels()[enforceLabel], b.standard()), b.standard())
 	if err != nil {

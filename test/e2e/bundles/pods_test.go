@@ -92,7 +92,8 @@ func (p template) claims() []any {
 // try asks the server whether it would take a pod of a template, and returns
 // what it warns of. The pod has a name that the server makes.
 func (s *server) try(ctx context.Context, namespace string, template map[string]any, volumes ...any) (warnings []string,
-	err error) {
+	err error,
+) {
 	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 	maps.Copy(pod.Object, runtime.DeepCopyJSON(template))
 	pod.SetKind("Pod")

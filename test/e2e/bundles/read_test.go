@@ -144,8 +144,10 @@ func TestTemplates(t *testing.T) {
 		{"JobSet", "spec: {replicatedJobs: [{template: {spec: {template: " + pod +
 			"}}}, {template: {spec: {template: " + pod + "}}}]}", "spec.replicatedJobs[0].template.spec.template " +
 			"spec.replicatedJobs[1].template.spec.template"},
-		{"MPIJob", "spec: {mpiReplicaSpecs: {Worker: {template: " + pod + "}, Launcher: {template: " + pod + "}}}",
-			"spec.mpiReplicaSpecs.Launcher.template spec.mpiReplicaSpecs.Worker.template"},
+		{
+			"MPIJob", "spec: {mpiReplicaSpecs: {Worker: {template: " + pod + "}, Launcher: {template: " + pod + "}}}",
+			"spec.mpiReplicaSpecs.Launcher.template spec.mpiReplicaSpecs.Worker.template",
+		},
 		{"PodGroup", "spec: {minMember: 1}", "none"},
 	} {
 		all, err := objects.Read("x.yaml", []byte("kind: "+row.kind+"\nmetadata: {name: a}\n"+row.spec+"\n"))

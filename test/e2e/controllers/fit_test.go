@@ -36,8 +36,10 @@ var fits = []struct {
 		"cpu: 1, memory: 4Gi}", 2},
 	{"cordoned", cluster.NodeOptions{Count: 2, GPUs: 1}, true, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, " +
 		"memory: 4Gi}", 1},
-	{"tainted", cluster.NodeOptions{Count: 2, GPUs: 1, Taints: []corev1.Taint{{Key: "team", Value: "other",
-		Effect: corev1.TaintEffectNoSchedule}}}, false, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, " +
+	{"tainted", cluster.NodeOptions{Count: 2, GPUs: 1, Taints: []corev1.Taint{{
+		Key: "team", Value: "other",
+		Effect: corev1.TaintEffectNoSchedule,
+	}}}, false, "workers: {replicas: 2}, resources: {gpu: 1, cpu: 1, " +
 		"memory: 4Gi}", 0},
 	{"host-ports", cluster.NodeOptions{Count: 2, GPUs: 8}, false, "workers: {replicas: 3}, resources: {gpu: 1, " +
 		"cpu: 1, memory: 4Gi}, network: {host: true}", 2},
@@ -68,11 +70,13 @@ func (w *world) testFit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f := &fixture{name: "fit-" + tt.name,
+			f := &fixture{
+				name: "fit-" + tt.name,
 				text: []byte(`{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, metadata: {name: ` + tt.name +
 					`}, spec: {image: 'x:1', command: [x], placement: {nodeSelector: {fit: ` + tt.name + `}}, ` +
 					tt.spec +
-					`}}`)}
+					`}}`),
+			}
 			b := must(f.render("base", f.name))(t)
 			w.enter(t, b)
 			w.checkFit(t, b, tt.placed, &c)

@@ -68,8 +68,10 @@ func load(t *testing.T) (core []*fixture, foreign []string) {
 	for i, file := range files {
 		wg.Go(func() {
 			text, err := os.ReadFile(file)
-			f := &fixture{name: strings.TrimSuffix(filepath.Base(file), ".yaml"), text: text,
-				bundles: map[string]*bundle{}}
+			f := &fixture{
+				name: strings.TrimSuffix(filepath.Base(file), ".yaml"), text: text,
+				bundles: map[string]*bundle{},
+			}
 			for _, overlay := range overlays {
 				if err == nil {
 					f.bundles[overlay], err = f.render(overlay, f.name+"-"+overlay)

@@ -167,8 +167,10 @@ func (w *world) enter(t *testing.T, b *bundle) {
 	w.mu.Lock()
 	w.outlive[b.namespace] = stays
 	w.mu.Unlock()
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "count"},
-		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1M")}}}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "count"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1M")}},
+	}
 	for name := range total(b.jobs, peak) {
 		if b.counted(name) {
 			quota.Spec.Hard[quotaName(name)] = resource.MustParse("1E")
@@ -305,9 +307,12 @@ func (w *world) makeVolume(ctx context.Context, claim *corev1.PersistentVolumeCl
 			Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes, StorageClassName: class,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
-				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
-			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1",
-				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"},
+			},
+			ClaimRef: &corev1.ObjectReference{
+				Kind: "PersistentVolumeClaim", APIVersion: "v1",
+				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			},
 		},
 	}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

@@ -278,8 +278,10 @@ func tarball(t *testing.T, file string) []byte {
 	compressed := gzip.NewWriter(&archive)
 	w := tar.NewWriter(compressed)
 	content := []byte("a picture")
-	if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o644, Size: int64(len(content)),
-		ModTime: time.Unix(0, 0)}); err != nil {
+	if err := w.WriteHeader(&tar.Header{
+		Name: file, Mode: 0o644, Size: int64(len(content)),
+		ModTime: time.Unix(0, 0),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Write(content); err != nil {

@@ -31,8 +31,10 @@ type podLog struct {
 func (j *job) follow() {
 	j.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // past the test's own end, for the report
-	p := &podLog{j: j, ctx: ctx, cancel: cancel, pods: map[string]*corev1.Pod{}, reading: map[string]bool{},
-		finished: map[string]bool{}}
+	p := &podLog{
+		j: j, ctx: ctx, cancel: cancel, pods: map[string]*corev1.Pod{}, reading: map[string]bool{},
+		finished: map[string]bool{},
+	}
 	j.pods = p
 	factory := informers.NewSharedInformerFactoryWithOptions(j.client, 0, informers.WithNamespace(j.namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = instance + "=" + j.name }))

@@ -117,8 +117,10 @@ func (w *world) provide(t *testing.T, namespace, kind, name string, data map[str
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	switch kind {
 	case "ConfigMap":
-		_, err = w.client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta,
-			Data: data}, metav1.CreateOptions{})
+		_, err = w.client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: meta,
+			Data:       data,
+		}, metav1.CreateOptions{})
 	case "Secret":
 		_, err = w.client.CoreV1().Secrets(namespace).Create(t.Context(),
 			&corev1.Secret{ObjectMeta: meta, StringData: data}, metav1.CreateOptions{})

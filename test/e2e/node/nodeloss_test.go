@@ -20,8 +20,10 @@ const pool, poolValue = "pool", "training"
 // tegen-rendezvous starts and the one that torchrun starts go through it together, so their times compare.
 func TestNodeLoss(t *testing.T) {
 	w := begin(t)
-	nodes := w.addNodes(t, 2, map[string]string{pool: poolValue}, corev1.Taint{Key: pool, Value: poolValue,
-		Effect: corev1.TaintEffectNoSchedule})
+	nodes := w.addNodes(t, 2, map[string]string{pool: poolValue}, corev1.Taint{
+		Key: pool, Value: poolValue,
+		Effect: corev1.TaintEffectNoSchedule,
+	})
 	jobs := []*job{
 		w.job(t, "4 node loss, tegen-rendezvous run", rendered(t, "node-loss", "base"), "two-nodes-tegen"),
 		w.job(t, "4 node loss, torchrun", rendered(t, "node-loss", "base"), "two-nodes-torch"),

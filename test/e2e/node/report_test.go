@@ -122,8 +122,10 @@ func describeState(c corev1.ContainerStatus) string {
 
 // reportPods says how the pods of a namespace are, and what they printed last.
 func (w *world) reportPods(t *testing.T, namespace string) {
-	for _, args := range [][]string{{"describe", "pods", "-n", namespace},
-		{"logs", "-n", namespace, "--selector=app.kubernetes.io/part-of=tegen", "--prefix", "--tail=40"}} {
+	for _, args := range [][]string{
+		{"describe", "pods", "-n", namespace},
+		{"logs", "-n", namespace, "--selector=app.kubernetes.io/part-of=tegen", "--prefix", "--tail=40"},
+	} {
 		out, err := w.tryKubectl(context.WithoutCancel(t.Context()), args...)
 		t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

@@ -180,8 +180,10 @@ func testGangs(l *lab) {
 			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 					TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{
-						MatchLabels: map[string]string{"gang": "g"}},
-				}}}}
+						MatchLabels: map[string]string{"gang": "g"},
+					},
+				}},
+			}}
 		}
 		l.create(g, 0, 3)
 		l.reported(g, "has room for 2", "anti-affinity")

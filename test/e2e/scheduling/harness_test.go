@@ -168,8 +168,10 @@ func (l *lab) namespace(name string) string {
 // nodes adds nodes that only the pods of one story may use, and returns their names.
 func (l *lab) nodes(story string, n, gpus int, taints ...corev1.Taint) []string {
 	l.t.Helper()
-	names, err := l.AddNodes(l.t.Context(), cluster.NodeOptions{Count: n, GPUs: gpus,
-		Labels: map[string]string{"story": story}, Taints: taints})
+	names, err := l.AddNodes(l.t.Context(), cluster.NodeOptions{
+		Count: n, GPUs: gpus,
+		Labels: map[string]string{"story": story}, Taints: taints,
+	})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -203,8 +205,10 @@ type gang struct {
 
 // of is a gang with a minimum.
 func of(namespace, name string, pods, minimum, gpus int, more ...string) gang {
-	g := gang{namespace: namespace, name: name, pods: pods, gpus: gpus,
-		annotations: map[string]string{gangcache.Name: name, gangcache.MinMembers: fmt.Sprint(minimum)}}
+	g := gang{
+		namespace: namespace, name: name, pods: pods, gpus: gpus,
+		annotations: map[string]string{gangcache.Name: name, gangcache.MinMembers: fmt.Sprint(minimum)},
+	}
 	for i := 0; i < len(more); i += 2 {
 		g.annotations[more[i]] = more[i+1]
 	}
@@ -225,8 +229,10 @@ func (g gang) pod(i int) *corev1.Pod {
 		Spec: corev1.PodSpec{
 			SchedulerName: g.scheduler, TerminationGracePeriodSeconds: &seconds,
 			NodeSelector: map[string]string{"story": g.namespace},
-			Containers: []corev1.Container{{Name: "worker", Image: "example.com/worker",
-				Resources: corev1.ResourceRequirements{Limits: gpus}}},
+			Containers: []corev1.Container{{
+				Name: "worker", Image: "example.com/worker",
+				Resources: corev1.ResourceRequirements{Limits: gpus},
+			}},
 		},
 	}
 	if pod.Spec.SchedulerName == "" {

@@ -57,8 +57,10 @@ func (l *lab) conditionIs(namespace, name, status, word string) {
 // TestNative: PodGroups of the cluster's own API are gangs too, whether or not kube-scheduler's gates are on.
 func TestNative(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, cluster.Options{Gates: map[string]bool{"GenericWorkload": true},
-		APIs: []string{podGroups.GroupVersion().String()}})
+	l := newLab(t, cluster.Options{
+		Gates: map[string]bool{"GenericWorkload": true},
+		APIs:  []string{podGroups.GroupVersion().String()},
+	})
 
 	l.story("native", func(l *lab, ns string) {
 		l.nodes(ns, 2, 1)

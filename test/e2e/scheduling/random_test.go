@@ -18,8 +18,10 @@ func testRandom(l *lab) {
 		l.t.Fatal(err)
 	}
 	closed := []corev1.Taint{{Key: "closed", Effect: corev1.TaintEffectNoSchedule}}
-	if _, err := l.AddNodes(l.t.Context(), cluster.NodeOptions{Count: 1, Pods: pods, Labels: labels,
-		Taints: closed}); err != nil {
+	if _, err := l.AddNodes(l.t.Context(), cluster.NodeOptions{
+		Count: 1, Pods: pods, Labels: labels,
+		Taints: closed,
+	}); err != nil {
 		l.t.Fatal(err)
 	}
 	g := gang{namespace: ns, name: "single", scheduler: "random"}

@@ -101,7 +101,8 @@ func (l *lab) audit(size int, namespaces ...string) *auditor {
 		l.t.Fatal(err)
 	}
 	source := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface,
-		error) {
+		error,
+	) {
 		return l.Client().CoreV1().Pods("").Watch(ctx, o)
 	}}
 	// It takes up where a watch ended that the server closed, so that no binding is missed.

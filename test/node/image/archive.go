@@ -65,8 +65,10 @@ func (l layer) blob(ctx context.Context, archives []string) (blob, error) {
 
 // configFile says how a container of the image starts.
 func (r recipe) configFile() *v1.ConfigFile {
-	return &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", RootFS: v1.RootFS{Type: "layers"},
-		Config: r.config}
+	return &v1.ConfigFile{
+		Architecture: runtime.GOARCH, OS: "linux", RootFS: v1.RootFS{Type: "layers"},
+		Config: r.config,
+	}
 }
 
 // archive writes an image of layers.

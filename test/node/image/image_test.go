@@ -72,8 +72,10 @@ func sample(top string, built *int) recipe {
 			{key: keyOfEntries(bottom), entries: func() ([]entry, error) { *built++; return bottom, nil }},
 			{key: keyOfEntries(above), entries: func() ([]entry, error) { return above, nil }},
 		},
-		config: v1.Config{User: nobody, Env: []string{searchPath}, Entrypoint: []string{"/program"},
-			WorkingDir: "/usr"},
+		config: v1.Config{
+			User: nobody, Env: []string{searchPath}, Entrypoint: []string{"/program"},
+			WorkingDir: "/usr",
+		},
 	}
 }
 
@@ -206,7 +208,8 @@ func TestWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	broken := sample("one", new(int))
 	broken.layers[1].entries = func() ([]entry,
-		error) {
+		error,
+	) {
 		return []entry{{path: "/x", source: filepath.Join(dir, "none")}}, nil
 	}
 	if _, err := broken.build(t.Context(), io.Discard, dir); err == nil || !strings.Contains(err.Error(), "adding /x") {

@@ -30,8 +30,10 @@ var programs = map[string]program{
 	Etcd35:  {name: "etcd", build: cluster.Program, source: cluster.Etcd35},
 	Kubectl: {name: "kubectl", build: cluster.Program, source: cluster.Kubectl, command: true},
 	Pause:   {name: "pause", build: cluster.BuildCommand, source: "./test/node/image/pause", command: true},
-	Rendezvous: {name: "tegen-rendezvous", build: cluster.BuildCommand, source: "./cmd/tegen-rendezvous",
-		command: true},
+	Rendezvous: {
+		name: "tegen-rendezvous", build: cluster.BuildCommand, source: "./cmd/tegen-rendezvous",
+		command: true,
+	},
 	Scheduler: {name: "tegen-scheduler", build: cluster.BuildCommand, source: "./cmd/tegen-scheduler", command: true},
 }
 

@@ -37,8 +37,10 @@ func TestDockerfiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The licences are for those who get the image.
-		got := shipped{Base: "scratch", User: r.config.User, Entrypoint: r.config.Entrypoint, Package: p.source,
-			Instructions: 5}
+		got := shipped{
+			Base: "scratch", User: r.config.User, Entrypoint: r.config.Entrypoint, Package: p.source,
+			Instructions: 5,
+		}
 		for _, l := range r.layers {
 			entries, err := l.entries()
 			if err != nil {

@@ -219,8 +219,10 @@ func TestDebian(t *testing.T) {
 			t.Errorf("torch was compiled at %d from a source of %d: it will be compiled at every start", stamp, source)
 		}
 	}
-	blas := "/usr/lib/" + map[string]string{"amd64": "x86_64",
-		"arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu/libblas.so.3"
+	blas := "/usr/lib/" + map[string]string{
+		"amd64": "x86_64",
+		"arm64": "aarch64",
+	}[runtime.GOARCH] + "-linux-gnu/libblas.so.3"
 	if byPath[blas].link == "" {
 		t.Errorf("%s, which torch is linked to, leads nowhere", blas)
 	}

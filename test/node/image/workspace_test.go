@@ -220,8 +220,10 @@ func TestHorovodrun(t *testing.T) {
 				shim(t, "ip", "echo '2: eth0    inet 10.0.0.9/24 brd 10.0.0.255 scope global eth0'"),
 				shim(t, "ssh", "echo lo eth0 docker0"),
 			}, ":")
-			env := append([]string{"PATH=" + fakes + ":" + os.Getenv("PATH"), "DIST_BACKEND=gloo", "HOSTNAME=own",
-				"OLDPWD=/", "CUDA_VISIBLE_DEVICES=0"}, c.env...)
+			env := append([]string{
+				"PATH=" + fakes + ":" + os.Getenv("PATH"), "DIST_BACKEND=gloo", "HOSTNAME=own",
+				"OLDPWD=/", "CUDA_VISIBLE_DEVICES=0",
+			}, c.env...)
 			cmd, out := program(t, env, append([]string{python, launcher(t)}, strings.Fields(c.words)...)...)
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v: %s", err, out)
@@ -232,8 +234,10 @@ func TestHorovodrun(t *testing.T) {
 				t.Errorf("mpirun's words (-want +got):\n%s", diff)
 			}
 			// Each host's own name goes to all, as do the others' devices in 0.16.
-			for name, want := range map[string]bool{"DIST_BACKEND": true, "HOSTNAME": true, "OLDPWD": c.env != nil,
-				"CUDA_VISIBLE_DEVICES": c.env != nil} {
+			for name, want := range map[string]bool{
+				"DIST_BACKEND": true, "HOSTNAME": true, "OLDPWD": c.env != nil,
+				"CUDA_VISIBLE_DEVICES": c.env != nil,
+			} {
 				if strings.Contains(got, "-x "+name+" ") != want {
 					t.Errorf("%s is exported: %t, want %t: %s", name, !want, want, got)
 				}
@@ -245,8 +249,10 @@ func TestHorovodrun(t *testing.T) {
 // TestOldHorovodrun: what came after 0.16.1 is refused where ByteScheduler's runs.
 func TestOldHorovodrun(t *testing.T) {
 	needPython(t)
-	for _, option := range []string{"--start-timeout=5", "--hostfile=hosts", "--network-interfaces=eth0", "--gloo",
-		"--mpi"} {
+	for _, option := range []string{
+		"--start-timeout=5", "--hostfile=hosts", "--network-interfaces=eth0", "--gloo",
+		"--mpi",
+	} {
 		cmd, out := program(t, []string{"USE_BYTESCHEDULER=1"}, python, launcher(t), "-np", "2", "-H", "localhost:2",
 			option, "true")
 		if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "unrecognized arguments: "+option) {

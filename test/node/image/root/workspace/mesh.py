@@ -1,4 +1,4 @@
-"""A program of gloo's shape: every rank says the sum of rank + 1 over all of them, which it has from each other directly.
+"""A program of gloo's shape: every rank says the sum of rank + 1 over all, which it has from each other directly.
 
 Like gloo, ranks tell their addresses to each other in the launcher's store, and then everyone dials everyone.
 """
@@ -16,7 +16,8 @@ PATIENCE = 60
 
 
 def put(key, value):
-    urllib.request.urlopen(urllib.request.Request(STORE.format_map(os.environ).format(key), value.encode(), method="PUT"))
+    url = STORE.format_map(os.environ).format(key)
+    urllib.request.urlopen(urllib.request.Request(url, value.encode(), method="PUT"))
 
 
 def get(key):
@@ -32,8 +33,10 @@ def get(key):
 
 
 def main():
-    rank, size, interface = int(os.environ["HOROVOD_RANK"]), int(os.environ["HOROVOD_SIZE"]), os.environ["HOROVOD_GLOO_IFACE"]
-    said = subprocess.run(["ip", "-4", "-o", "address", "show", interface], check=True, capture_output=True, text=True).stdout
+    rank, size = int(os.environ["HOROVOD_RANK"]), int(os.environ["HOROVOD_SIZE"])
+    interface = os.environ["HOROVOD_GLOO_IFACE"]
+    show = ["ip", "-4", "-o", "address", "show", interface]
+    said = subprocess.run(show, check=True, capture_output=True, text=True).stdout
     with socket.create_server((said.split()[3].split("/")[0], 0), backlog=size) as server:
         server.settimeout(PATIENCE)
         host, port = server.getsockname()

@@ -1,8 +1,8 @@
 """Trains a small model with DistributedDataParallel and proves in every step that the world is whole.
 
-In each step the workers add up rank + 1 and whether they were asked to stop. The first is n(n+1)/2 only if the ranks are
-exactly 0 to n-1, the second makes all stop after the same step: touch /tmp/stop in any of their pods. Rank 0 writes the
-model and the step into $CHECKPOINT_DIR and alone reads them again, so that the others need no volume.
+In each step the workers add up rank + 1 and whether they were asked to stop. The first is n(n+1)/2 only if the ranks
+are exactly 0 to n-1, the second makes all stop after the same step: touch /tmp/stop in any of their pods. Rank 0 writes
+the model and the step into $CHECKPOINT_DIR and alone reads them again, so that the others need no volume.
 """
 import argparse
 import datetime

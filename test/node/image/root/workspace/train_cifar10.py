@@ -4,9 +4,10 @@ The scheduler listens where DMLC_PS_ROOT_URI and _PORT say. Servers and workers 
 are reached, and get their ranks and the list of servers once all are there. Each worker pushes rank + 1 to every server
 and pulls the sum over all workers, n(n+1)/2. The scheduler ends when all have said goodbye, and so do they when it has.
 
-What is read, who listens where and how ranks are assigned is as in dmlc/ps-lite (src/van.cc, src/zmq_van.h): no variable asks
-for a rank there, DMLC_WORKER_ID is BytePS's. It differs in this: ps-lite misses nobody and waits for ever for a peer that
-is lost, where this one fails; a port of one's own cannot be asked for; and the messages are simpler.
+What is read, who listens where and how ranks are assigned is as in dmlc/ps-lite (src/van.cc, src/zmq_van.h): no
+variable asks for a rank there, DMLC_WORKER_ID is BytePS's. It differs in this: ps-lite misses nobody and waits for
+ever for a peer that is lost, where this one fails; a port of one's own cannot be asked for; and the messages are
+simpler.
 """
 import json
 import os
@@ -129,7 +130,8 @@ def work():
     expected = count("worker") * (count("worker") + 1) // 2
     if sums != {expected}:
         raise RuntimeError(f"the servers' sums are {sorted(sums)}, not {expected}")
-    tell("mxnet", role="worker", rank=reply["rank"], sum=expected, servers=len(servers), number=os.environ.get("DMLC_WORKER_ID"))
+    tell("mxnet", role="worker", rank=reply["rank"], sum=expected, servers=len(servers),
+         number=os.environ.get("DMLC_WORKER_ID"))
     leave(scheduler)
 
 

@@ -23,17 +23,19 @@ func loadOne(t *testing.T, text string) *Job {
 // TestDefaultProcesses: one for each accelerator, and one where there is none or an environment has taken them away.
 func TestDefaultProcesses(t *testing.T) {
 	const gpus = ", resources: {gpu: 8, cpu: 1, memory: 4Gi}"
+	const four = ", resources: {gpu: 4, cpu: 1, memory: 4Gi}"
 	for spec, want := range map[string]string{
-		"workers: {replicas: 2}":                                                               "1",
-		"workers: {replicas: 2}" + gpus:                                                        "8",
-		"workers: {replicas: 2, processes: 2}" + gpus:                                          "2",
-		"workers: {replicas: 2, processes: gpu}" + gpus:                                        "gpu",
-		"framework: horovod, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}": "4",
-		"framework: dlrover, target: elasticjob, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}": "4",
-		// it has one for all
-		"framework: mxnet, workers: {replicas: 2}, resources: {gpu: 4, cpu: 1, memory: 4Gi}": "1",
-		// each pod is one
-		"target: pytorchjob, launcher: entrypoint, workers: {max: 2, master: true}" + gpus: "1",
+		"workers: {replicas: 2}":                        "1",
+		"workers: {replicas: 2}" + gpus:                 "8",
+		"workers: {replicas: 2, processes: 2}" + gpus:   "2",
+		"workers: {replicas: 2, processes: gpu}" + gpus: "gpu",
+
+		"framework: horovod, workers: {replicas: 2}" + four:                     "4",
+		"framework: dlrover, target: elasticjob, workers: {replicas: 2}" + four: "4",
+
+		"framework: mxnet, workers: {replicas: 2}" + four: "1", // it has one for all
+
+		"target: pytorchjob, launcher: entrypoint, workers: {max: 2, master: true}" + gpus: "1", // each pod is one
 	} {
 		p := loadOne(t, jobHead+spec+"}\n").Spec.Workers.Processes
 		if p.String() != want {

@@ -21,7 +21,7 @@ func TestGangOfRoles(t *testing.T) {
 		{
 			"sum", "  workers: {min: 2, max: 4}\n  gang: {scheduler: coscheduling}\n",
 			"spec.gang.minAvailable: coscheduling of target job counts the pods of all roles together, so workers " +
-				"could stand in for a scheduler: set it to 4, or use koordinator, tegen or volcano",
+				"could stand in for a scheduler: set it to 4, or use koordinator, ",
 		},
 		{
 			"sum of Kubernetes",

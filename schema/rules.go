@@ -27,14 +27,12 @@ type rule struct {
 	dependsOn string
 }
 
-// rules are in the order of job.cue. CUE can say most of them, but not in words that name both sides, and not at the
-// price of a comparison.
-var rules = append([]rule{
+// rules are those of this file and of the files of one thing, and the lists that head the files rules_*.go. CUE can say
+// most of them, but not in words that name both sides, and not at the price of a comparison.
+var rules = slices.Concat([]rule{
 	{(*validation).target, "framework target"},
 	{(*validation).names, "metadata createNamespace"},
 	{(*validation).program, "framework launcher bytescheduler.mode command args script"},
-	{(*validation).launchedTwice, "framework launcher bytescheduler.mode command args"},
-	{(*validation).runnable, "framework launcher bytescheduler.mode command args script servers.command"},
 	{(*validation).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*validation).environment, "env launcher target network.collective checkpoint"},
 	{(*validation).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
@@ -42,95 +40,30 @@ var rules = append([]rule{
 		(*validation).master,
 		"framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous",
 	},
-	{
-		(*validation).resources,
-		"resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage",
-	},
-	{(*validation).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
-	{
-		(*validation).requests,
-		"resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles",
-	},
 	{(*validation).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
-	{
-		(*validation).store,
-		"workers.master rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd",
-	},
-	{
-		(*validation).rendezvous,
-		"workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf",
-	},
-	{
-		(*validation).etcd,
-		"workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata " +
-			"target",
-	},
-	{
-		(*validation).companion,
-		"workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion " +
-			"images.rendezvous metadata target",
-	},
 	{
 		(*validation).storeDisks,
 		"workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles",
 	},
-	{(*validation).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
-	{
-		(*validation).keepAlive,
-		"workers.master framework target launcher rendezvous.backend rendezvous.keepAlive " +
-			"rendezvous.keepAliveAttempts",
-	},
-	{(*validation).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
-	{(*validation).elasticJob, "framework target launcher command args rendezvous.backend rendezvous.id podTemplate"},
-	{(*validation).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
-	{(*validation).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
-	{(*validation).dlroverProgram, "framework command args"},
-	{
-		(*validation).gang,
-		"gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max",
-	},
-	{(*validation).gangDialect, "gang target kubernetesVersion suspend"},
-	{(*validation).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
-	{(*validation).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
-	{(*validation).foreignGang, "gang metadata podTemplate roles"},
-	{(*validation).volumes, "storage workers.replicas"},
-	{(*validation).claims, "storage metadata"},
-	{(*validation).datasets, "storage"},
-	{(*validation).checkpoint, "checkpoint storage"},
 	{(*validation).nodes, "placement roles"},
 	{(*validation).roles, "roles framework target mxnet.mode bytescheduler.mode rendezvous.store storage ssh workers"},
 	{(*validation).failure, "failure framework launcher"},
 	{(*validation).podTemplate, "podTemplate roles"},
 	{(*validation).containerNames, "framework target podTemplate roles"},
 	{(*validation).podFields, "framework target podTemplate roles"},
-	{(*validation).podNames, "target hashedNames metadata workers.replicas workers.max"},
-	{(*validation).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
-	{(*validation).mxnet, "framework target mxnet servers workers"},
 	{(*validation).bytePS, "framework bytescheduler ssh horovod workers env gang"},
 	{(*validation).bytePSProgram, "framework bytescheduler.mode command args servers"},
-	{(*validation).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
-	{(*validation).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate roles"},
 	{(*validation).bareEnv, "framework target env podTemplate roles gang"},
-	{(*validation).horovodProgram, "framework bytescheduler.mode command args"},
-	{(*validation).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
-	{
-		(*validation).horovodElastic,
-		"framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface",
-	},
-	{(*validation).horovodUser, "framework target bytescheduler.mode workers security.runAsUser"},
-	{(*validation).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
-	{(*validation).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
-	{
-		(*validation).horovodEnvironment,
-		"framework target bytescheduler.mode horovod.controller workers.max env podTemplate roles",
-	},
-	{(*validation).mpiGang, "target gang placement.scheduler"},
 	{
 		(*validation).hostListFits,
 		"framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu",
 	},
 	{(*validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
-}, featureRules()...)
+},
+	companionRules, controllersRules, dlroverRules, elasticjobRules, gangRules, horovodRules,
+	launchRules, mxnetRules, programRules, rendezvousRules, resourcesRules, storageRules,
+	featureRules(),
+)
 
 // validate asks every rule that depends on valid parts only.
 func validate(job *Job, root *structural.Node, invalid parts) Errors {

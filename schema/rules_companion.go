@@ -10,6 +10,20 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
+var companionRules = []rule{
+	{
+		(*validation).companion,
+		"workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion " +
+			"images.rendezvous metadata target",
+	},
+	{(*validation).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
+	{
+		(*validation).keepAlive,
+		"workers.master framework target launcher rendezvous.backend rendezvous.keepAlive " +
+			"rendezvous.keepAliveAttempts",
+	},
+}
+
 // leased says whether agents are missed when a lease in etcd ends.
 func (s *Spec) leased() bool { return s.Rendezvous.Backend == BackendEtcdV3 && s.TegenRun() }
 

@@ -5,6 +5,11 @@ import (
 	"strings"
 )
 
+var controllersRules = []rule{
+	{(*validation).podNames, "target hashedNames metadata workers.replicas workers.max"},
+	{(*validation).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
+}
+
 // podNames holds the names that JobSet's controller derives against the length of a hostname.
 func (r *validation) podNames() {
 	if length := r.hashedPodName(); r.Spec.HashedNames && length > longestHostname {

@@ -7,6 +7,12 @@ import (
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
+var dlroverRules = []rule{
+	{(*validation).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
+	{(*validation).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
+	{(*validation).dlroverProgram, "framework command args"},
+}
+
 // dlroverName is the longest name for which elasticjob-<name>-dlrover-master, a Service, has 63 characters.
 const dlroverName = 37
 

@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+var elasticjobRules = []rule{
+	{(*validation).elasticJob, "framework target launcher command args rendezvous.backend rendezvous.id podTemplate"},
+}
+
 // elasticJob holds a job to what TorchElastic's controller does on its own: it hands --rdzv_backend=etcd,
 // --rdzv_endpoint, --rdzv_id and --nnodes to every container before its args, and nothing else.
 func (r *validation) elasticJob() {

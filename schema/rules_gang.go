@@ -7,6 +7,17 @@ import (
 	"strings"
 )
 
+var gangRules = []rule{
+	{
+		(*validation).gang,
+		"gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max",
+	},
+	{(*validation).gangDialect, "gang target kubernetesVersion suspend"},
+	{(*validation).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
+	{(*validation).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
+	{(*validation).foreignGang, "gang metadata podTemplate roles"},
+}
+
 // gang holds the numbers of a gang against those of the workers.
 func (r *validation) gang() {
 	g := r.Spec.Gang

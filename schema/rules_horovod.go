@@ -9,6 +9,23 @@ import (
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
+var horovodRules = []rule{
+	{(*validation).horovodProgram, "framework bytescheduler.mode command args"},
+	{(*validation).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
+	{
+		(*validation).horovodElastic,
+		"framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface",
+	},
+	{(*validation).horovodUser, "framework target bytescheduler.mode workers security.runAsUser"},
+	{(*validation).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
+	{(*validation).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
+	{
+		(*validation).horovodEnvironment,
+		"framework target bytescheduler.mode horovod.controller workers.max env podTemplate roles",
+	},
+	{(*validation).mpiGang, "target gang placement.scheduler"},
+}
+
 // Horovodrun says whether horovodrun starts the training processes.
 func (s *Spec) Horovodrun() bool {
 	return s.Framework == FrameworkHorovod || s.Framework == FrameworkByteScheduler &&

@@ -5,6 +5,10 @@ import (
 	"strconv"
 )
 
+var launchRules = []rule{
+	{(*validation).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
+}
+
 // launch holds an author's own call of a launcher against the fields that say the same: options win over variables, and
 // what a scheduler places must be what rendezvous waits for.
 func (r *validation) launch() {

@@ -5,6 +5,12 @@ import (
 	"slices"
 )
 
+var mxnetRules = []rule{
+	{(*validation).mxnet, "framework target mxnet servers workers"},
+	{(*validation).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
+	{(*validation).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate roles"},
+}
+
 // mxnet holds the mode against what is asked for: mode local is a worker alone, mode dist has servers too.
 func (r *validation) mxnet() {
 	s := &r.Spec

@@ -10,6 +10,11 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
+var programRules = []rule{
+	{(*validation).launchedTwice, "framework launcher bytescheduler.mode command args"},
+	{(*validation).runnable, "framework launcher bytescheduler.mode command args script servers.command"},
+}
+
 // Launches says whether a command is torchrun already, by one of its names, and needs no other.
 func Launches(command []string) bool {
 	return len(command) > 0 && path.Base(command[0]) == "torchrun" ||

@@ -10,6 +10,22 @@ import (
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
+var rendezvousRules = []rule{
+	{
+		(*validation).store,
+		"workers.master rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd",
+	},
+	{
+		(*validation).rendezvous,
+		"workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf",
+	},
+	{
+		(*validation).etcd,
+		"workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata " +
+			"target",
+	},
+}
+
 // store holds the backend and who serves it together.
 func (r *validation) store() {
 	z := &r.Spec.Rendezvous

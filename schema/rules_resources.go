@@ -7,6 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+var resourcesRules = []rule{
+	{
+		(*validation).resources,
+		"resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage",
+	},
+	{(*validation).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
+	{
+		(*validation).requests,
+		"resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles",
+	},
+}
+
 // resources holds what is in memory and on the local disk against the limits of both.
 func (r *validation) resources() {
 	res := &r.Spec.Resources

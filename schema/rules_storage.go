@@ -8,6 +8,13 @@ import (
 	"strings"
 )
 
+var storageRules = []rule{
+	{(*validation).volumes, "storage workers.replicas"},
+	{(*validation).claims, "storage metadata"},
+	{(*validation).datasets, "storage"},
+	{(*validation).checkpoint, "checkpoint storage"},
+}
+
 // taken are the mount paths that tegen itself uses in a worker.
 var taken = []string{"/", "/dev", "/dev/shm", "/proc", "/sys", "/tmp", "/tegen"}
 

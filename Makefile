@@ -53,7 +53,7 @@ golden: ## Rewrite the golden files; read the difference before committing it
 	TEGEN_UPDATE=1 go test $(GOLDEN) -run 'Golden|Script' -count=1
 
 .PHONY: crds
-crds: ## Fetch the CRDs of other projects that the tests judge by, into a cache (90 MB of Go modules at first)
+crds: ## Fetch the CRDs of other projects that the tests evaluate by, into a cache (90 MB of Go modules at first)
 	go run ./test/upstream/cmd/fetch
 
 .PHONY: verify

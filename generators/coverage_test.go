@@ -3,6 +3,8 @@ package generators_test
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -11,7 +13,7 @@ import (
 // suspended where it can be, and of every gang. TestGangs and TestSupport try each gang on every target.
 func TestFixturesCover(t *testing.T) {
 	seen := map[string]bool{}
-	eachJob(t, func(_ *testing.T, job *schema.Job) {
+	eachJob(t, func(_ *testing.T, job *schema.Job, _ []runtime.Object) {
 		s := &job.Spec
 		for _, c := range generators.Generate(job) {
 			seen["generator "+c.Name] = true

@@ -3,7 +3,6 @@ package generators_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -240,6 +239,9 @@ func changed(t testing.TB, before, after []runtime.Object) []string {
 			out = append(out, "-"+id)
 			continue
 		}
+		if old == now {
+			continue
+		}
 		for _, path := range differences(values(t, old), values(t, now), "") {
 			out = append(out, id+" "+path)
 		}
@@ -293,32 +295,4 @@ func differences(a, b any, at string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// eachJob calls f for every job of every valid fixture, as it is and in each environment of the repository.
-func eachJob(t *testing.T, f func(t *testing.T, job *schema.Job)) {
-	t.Helper()
-	files, err := filepath.Glob("../fixtures/valid/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no fixtures: %v", err)
-	}
-	environments, err := filepath.Glob("../overlays/*/environment.yaml")
-	if err != nil || len(environments) == 0 {
-		t.Fatalf("no environments: %v", err)
-	}
-	for _, file := range files {
-		for _, environment := range append([]string{""}, environments...) {
-			sources := []schema.Source{source(t, file)}
-			name := strings.TrimSuffix(filepath.Base(file), ".yaml") + "/base"
-			if environment != "" {
-				sources = append(sources, source(t, environment))
-				name = strings.TrimSuffix(filepath.Base(file), ".yaml") + "/" + filepath.Base(filepath.Dir(environment))
-			}
-			t.Run(name, func(t *testing.T) {
-				for _, job := range loadAll(t, sources...) {
-					f(t, job)
-				}
-			})
-		}
-	}
 }

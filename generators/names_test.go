@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -114,8 +115,14 @@ func TestLongestGivenNames(t *testing.T) {
 
 // TestNoTwoNamesMeet: objects of one bundle never share kind and name.
 func TestNoTwoNamesMeet(t *testing.T) {
-	eachJob(t, func(t *testing.T, job *schema.Job) {
-		texts(t, objects(job)) // reports what occurs twice
+	eachJob(t, func(t *testing.T, _ *schema.Job, objs []runtime.Object) {
+		seen := map[string]bool{}
+		for _, obj := range objs {
+			if seen[id(t, obj)] {
+				t.Errorf("%s is rendered twice", id(t, obj))
+			}
+			seen[id(t, obj)] = true
+		}
 	})
 	for what, spec := range map[string][]string{
 		"one claim mounted twice": {"storage: [{name: a, mountPath: /a, dynamic: {claim: c}}, {name: b, " +

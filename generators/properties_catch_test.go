@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -133,8 +134,8 @@ func scriptOf(objs []runtime.Object, script string) {
 
 // TestRoundTrip: the YAML holds the whole object, and a strict reader finds nothing in it that it does not know.
 func TestRoundTrip(t *testing.T) {
-	eachJob(t, func(t *testing.T, job *schema.Job) {
-		for _, obj := range objects(job) {
+	eachJob(t, func(t *testing.T, _ *schema.Job, objs []runtime.Object) {
+		for _, obj := range objs {
 			read, err := manifest.Read(id(t, obj), []byte(text(t, obj)))
 			if err != nil {
 				t.Fatal(err)
@@ -146,8 +147,9 @@ func TestRoundTrip(t *testing.T) {
 			if u, custom := back.(*unstructured.Unstructured); custom {
 				back = apis.Decode(u.GroupVersionKind(), u.Object)
 			}
-			if diff := cmp.Diff(obj, back, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s changed on its way through YAML (-generated +read):\n%s", id(t, obj), diff)
+			if !equality.Semantic.DeepEqual(obj, back) {
+				t.Errorf("%s changed on its way through YAML (-generated +read):\n%s", id(t, obj),
+					cmp.Diff(obj, back, cmpopts.EquateEmpty()))
 			}
 		}
 	})
@@ -156,21 +158,20 @@ func TestRoundTrip(t *testing.T) {
 // TestDeterminism: equal input gives equal bytes, whether it was loaded once or twice.
 func TestDeterminism(t *testing.T) {
 	first := map[string]string{}
-	for range 3 {
-		eachJob(t, func(t *testing.T, job *schema.Job) {
-			for range 2 {
-				var got strings.Builder
-				for _, obj := range objects(job) {
-					got.WriteString(text(t, obj))
-				}
-				key := strings.TrimSuffix(t.Name(), "#01")
-				key = strings.TrimSuffix(key, "#02") + job.Metadata.Name
-				if was, ok := first[key]; ok && was != got.String() {
-					t.Errorf("another render differs (-first +now):\n%s", cmp.Diff(was, got.String()))
-				}
-				first[key] = got.String()
+	eachJob(t, func(t *testing.T, job *schema.Job, objs []runtime.Object) {
+		key := t.Name() + " " + job.Metadata.Name
+		first[key] = yamlOf(objs)
+		if again := yamlOf(objects(job)); again != first[key] {
+			t.Errorf("another render differs (-first +now):\n%s", cmp.Diff(first[key], again))
+		}
+	})
+	for _, c := range fixtures(t) {
+		for _, job := range loadAll(t, c.sources...) {
+			key := t.Name() + "/" + c.name + " " + job.Metadata.Name
+			if again := yamlOf(objects(job)); again != first[key] {
+				t.Errorf("%s: loaded again it differs (-first +now):\n%s", key, cmp.Diff(first[key], again))
 			}
-		})
+		}
 	}
 }
 
@@ -179,8 +180,8 @@ var placeholder = regexp.MustCompile(`<[A-Z0-9_-]{2,}>`)
 // TestText looks at the YAML as a cluster's parser does: maps of metadata hold strings alone, and nothing is left for
 // a person or for Flux to fill in.
 func TestText(t *testing.T) {
-	eachJob(t, func(t *testing.T, job *schema.Job) {
-		for _, obj := range objects(job) {
+	eachJob(t, func(t *testing.T, _ *schema.Job, objs []runtime.Object) {
+		for _, obj := range objs {
 			text := text(t, obj)
 			if m := placeholder.FindString(text); m != "" {
 				t.Errorf("%s holds the placeholder %s", id(t, obj), m)

@@ -43,8 +43,7 @@ var properties = map[string]func(job *schema.Job, objs []runtime.Object) []strin
 }
 
 func TestProperties(t *testing.T) {
-	eachJob(t, func(t *testing.T, job *schema.Job) {
-		objs := objects(job)
+	eachJob(t, func(t *testing.T, job *schema.Job, objs []runtime.Object) {
 		for name, check := range properties {
 			for _, wrong := range check(job, objs) {
 				t.Errorf("%s: %s: %s", job.Metadata.Name, name, wrong)

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -15,15 +17,15 @@ var suspension = regexp.MustCompile(`^[A-Za-z]+/[a-z0-9-]+ spec\.(suspend|runPol
 // every target that has one. TestSupport proves that the others refuse suspend with their reason.
 func TestSuspendEverywhere(t *testing.T) {
 	covered := map[[2]string]bool{}
-	eachJob(t, func(t *testing.T, job *schema.Job) {
+	eachJob(t, func(t *testing.T, job *schema.Job, objs []runtime.Object) {
 		target := schema.TargetOf(job.Spec.Framework, job.Spec.Target)
 		if !target.Carries("suspend") || job.Spec.Gang.Is(schema.GangKueue) { // who suspends by itself
 			return
 		}
 		covered[[2]string{target.Framework, target.Name}] = true
-		on, off := *job, *job
-		on.Spec.Suspend, off.Spec.Suspend = true, false
-		got := changed(t, objects(&on), objects(&off))
+		other := *job
+		other.Spec.Suspend = !job.Spec.Suspend
+		got := changed(t, objs, objects(&other))
 		if len(got) == 0 {
 			t.Errorf("%s: nothing is suspended", job.Metadata.Name)
 		}

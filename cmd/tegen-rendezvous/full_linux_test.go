@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // TestFullDisk takes a server its disk away while agents write: writes are refused with a status, reads and the other
@@ -168,7 +170,7 @@ func TestDamaged(t *testing.T) {
 			cmd := exec.CommandContext(ctx, os.Args[0], "serve", "--data-dir", dir, "--listen-client=127.0.0.1:0",
 				"--listen-c10d=", "--listen-status=")
 			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState.ExitCode() != exitError {
+			if cmd.ProcessState.ExitCode() != cli.ExitError {
 				t.Errorf("it ended with %v", err)
 			}
 			if text := string(out); !strings.Contains(text, "tegen-rendezvous: opening the store in "+dir+": ") ||

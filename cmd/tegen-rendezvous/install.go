@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 const installLong = `install copies this program to a path, whole or not at all, for anybody to run.
@@ -23,7 +25,7 @@ func newInstallCmd() *cobra.Command {
 		Example: "  # Into a volume that both containers mount\n  tegen-rendezvous install /tegen/bin/tegen-rendezvous",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("%s takes the path to copy to, not %q", cmd.CommandPath(), args)
+				return cli.Usagef("%s takes the path to copy to, not %q", cmd.CommandPath(), args)
 			}
 			return nil
 		},

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // TestInstall: the copy runs, also in place of an earlier one, and where it cannot be made nothing is left.
@@ -14,7 +16,7 @@ func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tegen-rendezvous")
 	for range 2 {
-		if code := run([]string{"install", path}, nil, os.Stdout, os.Stderr); code != exitOK {
+		if code := run([]string{"install", path}, nil, os.Stdout, os.Stderr); code != cli.ExitOK {
 			t.Fatalf("exit code %d", code)
 		}
 		cmd := exec.CommandContext(t.Context(), path, "version")
@@ -34,8 +36,8 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]int{
-		taken: exitError, filepath.Join(dir, "none", "x"): exitError,
-		"": exitUsage,
+		taken: cli.ExitError, filepath.Join(dir, "none", "x"): cli.ExitError,
+		"": cli.ExitUsage,
 	} {
 		var errs strings.Builder
 		call := []string{"install", args}

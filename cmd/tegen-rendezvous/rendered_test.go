@@ -22,6 +22,7 @@ import (
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
@@ -373,7 +374,7 @@ func TestRenderedWorld(t *testing.T) {
 				agents = append(agents, startMember(t, env, args...))
 			}
 			for _, a := range agents {
-				if code := a.exit(t); code != exitOK {
+				if code := a.exit(t); code != cli.ExitOK {
 					t.Errorf("exit code %d", code)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/rendezvous/agent"
 	"github.com/tegen-dev/tegen/rendezvous/launcher"
 )
@@ -37,7 +38,7 @@ const runExample = `  # Two workers on this machine, with nothing installed
   tegen-rendezvous run --nnodes 2:4 --nproc-per-node gpu --max-restarts 3 \
     --rdzv-backend etcd-v3 --rdzv-endpoint etcd:2379 --rdzv-id imagenet -- python train.py`
 
-func newRunCmd(s streams) *cobra.Command {
+func newRunCmd(s cli.Streams) *cobra.Command {
 	o := launcher.NewOptions()
 	cmd := &cobra.Command{
 		Use:     "run [flags] [--] COMMAND [ARGUMENT...]",
@@ -46,17 +47,17 @@ func newRunCmd(s streams) *cobra.Command {
 		Example: runExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Complete(cmd.Flags(), os.LookupEnv); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			if len(args) == 0 {
-				return usagef("no command given: tegen-rendezvous run [flags] -- COMMAND")
+				return cli.Usagef("no command given: tegen-rendezvous run [flags] -- COMMAND")
 			}
 			guard, err := guardProgram()
 			if err != nil {
 				return err
 			}
 			return o.Run(cmd.Context(), launcher.Process{
-				Command: args, Environ: os.Environ(), Guard: guard, Out: s.out, Err: s.err,
+				Command: args, Environ: os.Environ(), Guard: guard, Out: s.Out, Err: s.Err,
 			})
 		},
 	}
@@ -79,12 +80,12 @@ func guardProgram() ([]string, error) {
 	return []string{self, guardCommand}, nil
 }
 
-func newGuardCmd(s streams) *cobra.Command {
+func newGuardCmd(s cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:    guardCommand,
 		Short:  "End the processes of workers after run, which starts this",
 		Hidden: true,
-		Args:   nothing,
-		RunE:   func(*cobra.Command, []string) error { return agent.Guard(s.in) },
+		Args:   cli.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return agent.Guard(s.In) },
 	}
 }

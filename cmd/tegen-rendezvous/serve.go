@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
 )
 
@@ -42,14 +43,14 @@ const serveExample = `  # One process that keeps its data, for agents on other m
   torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 --rdzv-id=imagenet --nnodes=2:4 train.py
   torchrun --rdzv-backend=etcd --rdzv-endpoint=rendezvous:2379 --rdzv-id=imagenet --nnodes=2:4 train.py`
 
-func newServeCmd(s streams) *cobra.Command {
+func newServeCmd(s cli.Streams) *cobra.Command {
 	var o daemon.Options
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Serve rendezvous to torchrun and to agents of our own",
 		Long:    serveLong,
 		Example: serveExample,
-		Args:    nothing,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Complete(cmd.Flags(), os.LookupEnv); err != nil {
 				return err
@@ -58,8 +59,8 @@ func newServeCmd(s streams) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("finding this program: %w", err)
 			}
-			o.StoreCommand, o.Version = []string{self, storeCommand}, buildVersion()
-			return daemon.Run(o, s.err)
+			o.StoreCommand, o.Version = []string{self, storeCommand}, cli.BuildVersion()
+			return daemon.Run(o, s.Err)
 		},
 	}
 	o.AddFlags(cmd.Flags())

@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
@@ -284,7 +285,7 @@ func drains(t *testing.T, p *process) {
 	default:
 	}
 	_ = c.Close()
-	if code := p.exit(); code != exitOK {
+	if code := p.exit(); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if err := <-polled; err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // either makes clients ask again
@@ -310,7 +311,7 @@ func TestSignals(t *testing.T) {
 		p := serve(t, "--data-dir", t.TempDir(), "--drain-timeout=100ms")
 		torchAgent(t, p.c10d, "resnet")
 		p.signal(syscall.SIGTERM)
-		if code := p.exit(); code != exitOK || !strings.Contains(p.logged(), "runs were cut off") {
+		if code := p.exit(); code != cli.ExitOK || !strings.Contains(p.logged(), "runs were cut off") {
 			t.Errorf("exit code %d", code)
 		}
 	})
@@ -321,7 +322,7 @@ func TestSignals(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 		until(t, func() bool { return strings.Contains(p.logged(), "waiting for runs to end") })
 		p.signal(os.Interrupt)
-		if code := p.exit(); code != exitOK || !strings.Contains(p.logged(), "second signal received") {
+		if code := p.exit(); code != cli.ExitOK || !strings.Contains(p.logged(), "second signal received") {
 			t.Errorf("exit code %d", code)
 		}
 	})
@@ -372,27 +373,27 @@ func TestUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"server"}, exitUsage, `unknown command "server"; did you mean "serve"?`},
-		{[]string{"serve", "now"}, exitUsage, `serve takes no arguments, not "now"`},
-		{[]string{"serve", "--sotre=etcd"}, exitUsage, "unknown flag: --sotre"},
-		{[]string{"serve", "--store=redis"}, exitUsage, `--store: "redis" is neither embedded nor etcd`},
-		{[]string{"serve", "--store=etcd"}, exitUsage, "--store=etcd needs --endpoints"},
-		{[]string{"serve", "--endpoints=a"}, exitUsage, "are for --store=etcd"},
-		{[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root"}, exitUsage, "--user needs a password"},
+		{[]string{"server"}, cli.ExitUsage, `unknown command "server"; did you mean "serve"?`},
+		{[]string{"serve", "now"}, cli.ExitUsage, `serve takes no arguments, not "now"`},
+		{[]string{"serve", "--sotre=etcd"}, cli.ExitUsage, "unknown flag: --sotre"},
+		{[]string{"serve", "--store=redis"}, cli.ExitUsage, `--store: "redis" is neither embedded nor etcd`},
+		{[]string{"serve", "--store=etcd"}, cli.ExitUsage, "--store=etcd needs --endpoints"},
+		{[]string{"serve", "--endpoints=a"}, cli.ExitUsage, "are for --store=etcd"},
+		{[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root"}, cli.ExitUsage, "--user needs a password"},
 		{
 			[]string{"serve", "--store=etcd", "--endpoints=a", "--user=root", "--password-file=none"},
-			exitError,
+			cli.ExitError,
 			"reading the password for etcd: open none",
 		},
-		{[]string{"serve", "--listen-client=", "--listen-c10d="}, exitUsage, "there is nothing to serve"},
-		{[]string{"serve", "--tls-cert=a"}, exitUsage, "a certificate needs its key"},
-		{[]string{"serve", "--tls-client-ca=a"}, exitUsage, "a server that has its own"},
-		{[]string{"serve", "--log-format=xml"}, exitUsage, `--log-format: "xml" is neither json nor text`},
-		{[]string{"serve", "--log-level=loud"}, exitUsage, "--log-level: "},
-		{[]string{"serve", "--max-keys=-1"}, exitUsage, "--max-keys: -1 is less than 0"},
-		{[]string{"serve", "--run-ttl=500ms"}, exitUsage, "--run-ttl: 500ms is less than a second"},
-		{[]string{"serve", "--run-ttl=-1h"}, exitUsage, "--run-ttl: -1h0m0s is less than a second"},
-		{[]string{"serve", "--listen-client=127.0.0.1:99999999"}, exitError, "opening the etcd-v2 listener: "},
+		{[]string{"serve", "--listen-client=", "--listen-c10d="}, cli.ExitUsage, "there is nothing to serve"},
+		{[]string{"serve", "--tls-cert=a"}, cli.ExitUsage, "a certificate needs its key"},
+		{[]string{"serve", "--tls-client-ca=a"}, cli.ExitUsage, "a server that has its own"},
+		{[]string{"serve", "--log-format=xml"}, cli.ExitUsage, `--log-format: "xml" is neither json nor text`},
+		{[]string{"serve", "--log-level=loud"}, cli.ExitUsage, "--log-level: "},
+		{[]string{"serve", "--max-keys=-1"}, cli.ExitUsage, "--max-keys: -1 is less than 0"},
+		{[]string{"serve", "--run-ttl=500ms"}, cli.ExitUsage, "--run-ttl: 500ms is less than a second"},
+		{[]string{"serve", "--run-ttl=-1h"}, cli.ExitUsage, "--run-ttl: -1h0m0s is less than a second"},
+		{[]string{"serve", "--listen-client=127.0.0.1:99999999"}, cli.ExitError, "opening the etcd-v2 listener: "},
 	} {
 		var out, msg bytes.Buffer
 		code := run(c.args, strings.NewReader(""), &out, &msg)
@@ -402,7 +403,7 @@ func TestUsage(t *testing.T) {
 	}
 	t.Setenv("TEGEN_RENDEZVOUS_RUN_TTL", "long")
 	var msg bytes.Buffer
-	if code := run([]string{"serve"}, nil, io.Discard, &msg); code != exitUsage ||
+	if code := run([]string{"serve"}, nil, io.Discard, &msg); code != cli.ExitUsage ||
 		!strings.Contains(msg.String(), "TEGEN_RENDEZVOUS_RUN_TTL: ") {
 		t.Errorf("code %d, %q", code, msg.String())
 	}
@@ -418,7 +419,7 @@ func TestHelp(t *testing.T) {
 		{"__complete serve --store e", "embedded\netcd\n"},
 	} {
 		var out, msg bytes.Buffer
-		if code := run(strings.Fields(c.args), strings.NewReader(""), &out, &msg); code != exitOK ||
+		if code := run(strings.Fields(c.args), strings.NewReader(""), &out, &msg); code != cli.ExitOK ||
 			!strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: code %d, %s%s", c.args, code, out.String(), msg.String())
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // tutorial is what the launcher of the torchelastic tutorial's image makes of its environment. It is older than
@@ -86,7 +88,7 @@ func TestTutorialWorld(t *testing.T) {
 		}
 	}
 	for _, a := range agents {
-		if code := a.exit(t); code != exitOK {
+		if code := a.exit(t); code != cli.ExitOK {
 			t.Errorf("exit code %d", code)
 		}
 	}

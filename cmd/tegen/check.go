@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/kustomize/api/konfig"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/crds"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/refs"
@@ -45,14 +46,14 @@ const checkExample = `  kustomize build overlays/production | tegen check -
   tegen render jobs/*.yaml -o rendered && tegen check rendered
   kubectl get crds -o yaml > crds/cluster.yaml && tegen check --crds crds rendered`
 
-func newCheckCmd(s streams) *cobra.Command {
+func newCheckCmd(s cli.Streams) *cobra.Command {
 	var definitions string
 	cmd := &cobra.Command{
 		Use:               "check FILE|DIRECTORY...",
 		Short:             "Check that every reference among manifests resolves, and what CRDs would drop",
 		Long:              checkLong,
 		Example:           checkExample,
-		Args:              atLeastOne("file or directory"),
+		Args:              cli.AtLeastOne("file or directory"),
 		ValidArgsFunction: yamlFiles,
 		RunE:              func(_ *cobra.Command, files []string) error { return runCheck(s, files, definitions) },
 	}
@@ -67,8 +68,8 @@ func newCheckCmd(s streams) *cobra.Command {
 // maxManifests is the most bytes of a file: 4,000 jobs of many objects are some 30 MB.
 const maxManifests = 256 << 20
 
-func runCheck(s streams, files []string, definitions string) error {
-	objects, err := readManifests(s.in, files)
+func runCheck(s cli.Streams, files []string, definitions string) error {
+	objects, err := readManifests(s.In, files)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func runCheck(s streams, files []string, definitions string) error {
 	}
 	findings, undefined := crds.Check(known, objects)
 	for _, u := range undefined {
-		if _, err := fmt.Fprintf(s.err, "note: %s has no CRD of %s: not held against one: %s\n", definitions, u.Kind,
+		if _, err := fmt.Fprintf(s.Err, "note: %s has no CRD of %s: not held against one: %s\n", definitions, u.Kind,
 			few(u.Objects)); err != nil {
 			return err
 		}

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // TestFreshDirectory: a dataset works on a file system that was made a minute ago, where the driver can see to it;
@@ -51,7 +53,7 @@ func TestFreshDirectory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, msg, code := tegen(head+c.spec+"}\n", "render", "-")
-			if code != exitOK || !strings.Contains(out, c.made) {
+			if code != cli.ExitOK || !strings.Contains(out, c.made) {
 				t.Fatalf("exit %d: %s no %q in:\n%s", code, msg, c.made, out)
 			}
 			if told := strings.Contains(msg, "spec.storage"); told != (c.note != "") || !strings.Contains(msg, c.note) {
@@ -70,7 +72,7 @@ func TestFreshPlace(t *testing.T) {
 		"command: [python, a.py], workers: {replicas: 1}, storage: [{mountPath: /data, dataset: {url: " +
 		"'https://data.acme.example/a.zip'}}]}\n"
 	out, msg, code := tegen(job+environment, "render", "-")
-	if code != exitOK || !strings.Contains(out, "provisioningMode: efs-ap") {
+	if code != cli.ExitOK || !strings.Contains(out, "provisioningMode: efs-ap") {
 		t.Errorf("exit %d: %s no access point in:\n%s", code, msg, out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -21,7 +22,7 @@ const explainExample = `  tegen explain
   tegen explain --environment spec.storage
   tegen explain --targets`
 
-func newExplainCmd(s streams) *cobra.Command {
+func newExplainCmd(s cli.Streams) *cobra.Command {
 	var environment, targets bool
 	kind := func() string {
 		if environment {
@@ -36,7 +37,7 @@ func newExplainCmd(s streams) *cobra.Command {
 		Example: explainExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("one field at a time, not %d", len(args))
+				return cli.Usagef("one field at a time, not %d", len(args))
 			}
 			return nil
 		},
@@ -46,12 +47,12 @@ func newExplainCmd(s streams) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			if targets {
 				if len(args) > 0 || environment {
-					return usagef("--targets takes no field and no other flag")
+					return cli.Usagef("--targets takes no field and no other flag")
 				}
-				_, err := io.WriteString(s.out, schema.Support())
+				_, err := io.WriteString(s.Out, schema.Support())
 				return err
 			}
-			return runExplain(s.out, kind(), strings.Join(args, ""))
+			return runExplain(s.Out, kind(), strings.Join(args, ""))
 		},
 	}
 	cmd.Flags().BoolVar(&targets, "targets", false, "print what each framework and target can carry, as Markdown")

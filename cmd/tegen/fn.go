@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/krm"
 )
 
@@ -44,17 +45,17 @@ const fnExample = `  # which generators there are
   #         exec: {path: tegen, args: [fn]}
   kustomize build --enable-alpha-plugins --enable-exec overlays/kind`
 
-func newFnCmd(s streams) *cobra.Command {
+func newFnCmd(s cli.Streams) *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use:     "fn",
 		Short:   "Run as a KRM function of kustomize or kpt",
 		Long:    fnLong,
 		Example: fnExample,
-		Args:    nothing,
+		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if list {
-				return listGenerators(s.out)
+				return listGenerators(s.Out)
 			}
 			return runFn(s)
 		},
@@ -73,11 +74,11 @@ func listGenerators(w io.Writer) error {
 	return t.Flush()
 }
 
-func runFn(s streams) error {
+func runFn(s cli.Streams) error {
 	debug.SetGCPercent(100) // the items' nodes stay to the end: with main's setting they take twice what render does
-	in, err := io.ReadAll(s.in)
+	in, err := io.ReadAll(s.In)
 	if err != nil {
 		return fmt.Errorf("reading the ResourceList: %w", err)
 	}
-	return krm.Run(in, s.out)
+	return krm.Run(in, s.Out)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/golden"
 )
 
@@ -65,12 +66,12 @@ func TestGolden(t *testing.T) {
 		for _, overlay := range overlays {
 			t.Run(caseName(file)+"/"+overlay, func(t *testing.T) {
 				out, msg, code := tegen("", renderArgs(file, overlay)...)
-				if code != exitOK || msg != "" && !strings.Contains(msg, ": note: ") {
+				if code != cli.ExitOK || msg != "" && !strings.Contains(msg, ": note: ") {
 					t.Fatalf("exit %d:\n%s", code, msg)
 				}
 				if overlay == "base" || slices.Contains(overlaid, caseName(file)) {
 					files.Compare(t, caseName(file)+"/"+overlay+".yaml", []byte(out))
-				} else if _, msg, code := tegen(out, "check", "-"); code != exitOK {
+				} else if _, msg, code := tegen(out, "check", "-"); code != cli.ExitOK {
 					t.Errorf("check: exit %d:\n%s", code, msg)
 				}
 			})
@@ -99,8 +100,8 @@ func TestGoldenInvalid(t *testing.T) {
 	for _, file := range invalid {
 		t.Run(caseName(file), func(t *testing.T) {
 			out, msg, code := tegen("", "render", file)
-			if code != exitError || out != "" {
-				t.Fatalf("exit %d, want %d with nothing on stdout; stdout:\n%s", code, exitError, out)
+			if code != cli.ExitError || out != "" {
+				t.Fatalf("exit %d, want %d with nothing on stdout; stdout:\n%s", code, cli.ExitError, out)
 			}
 			for line := range strings.Lines(msg) {
 				if !strings.HasPrefix(line, file+":") {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/importer"
 )
 
@@ -43,14 +44,14 @@ const importExample = `  tegen import job.yaml > training.yaml
   kubectl get pytorchjob resnet -o yaml | tegen import - --strict
   tegen import job.yaml | tegen render -`
 
-func newImportCmd(s streams) *cobra.Command {
+func newImportCmd(s cli.Streams) *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
 		Use:               "import FILE...",
 		Short:             "Make TrainingJobs of existing manifests",
 		Long:              importLong,
 		Example:           importExample,
-		Args:              atLeastOne("file"),
+		Args:              cli.AtLeastOne("file"),
 		ValidArgsFunction: yamlFiles,
 		RunE:              func(_ *cobra.Command, files []string) error { return runImport(s, files, strict) },
 	}
@@ -58,8 +59,8 @@ func newImportCmd(s streams) *cobra.Command {
 	return cmd
 }
 
-func runImport(s streams, files []string, strict bool) error {
-	sources, err := read(s.in, files, maxManifests)
+func runImport(s cli.Streams, files []string, strict bool) error {
+	sources, err := read(s.In, files, maxManifests)
 	if err != nil {
 		return err
 	}
@@ -69,11 +70,11 @@ func runImport(s streams, files []string, strict bool) error {
 		}
 	}
 	out := importer.Jobs(sources)
-	if _, err := s.out.Write(out.YAML); err != nil {
+	if _, err := s.Out.Write(out.YAML); err != nil {
 		return fmt.Errorf("writing jobs: %w", err)
 	}
 	for _, n := range out.Notes {
-		if _, err := fmt.Fprintln(s.err, n); err != nil {
+		if _, err := fmt.Fprintln(s.Err, n); err != nil {
 			return fmt.Errorf("writing notes: %w", err)
 		}
 	}

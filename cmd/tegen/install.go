@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/install"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
@@ -33,16 +34,16 @@ const schedulerExample = `  tegen install scheduler --image registry.example/teg
   tegen install scheduler --namespace batch --replicas 3 --config scheduling.yaml
   kubectl apply --server-side -f scheduler.yaml`
 
-func newInstallCmd(s streams) *cobra.Command {
+func newInstallCmd(s cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Render what installs the scheduler",
 		Long:  installLong,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("install what? There is: scheduler")
+				return cli.Usagef("install what? There is: scheduler")
 			}
-			return usagef("there is nothing called %q to install; there is: scheduler", args[0])
+			return cli.Usagef("there is nothing called %q to install; there is: scheduler", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -50,19 +51,19 @@ func newInstallCmd(s streams) *cobra.Command {
 	return cmd
 }
 
-func newInstallSchedulerCmd(s streams) *cobra.Command {
-	opts := install.Defaults(buildVersion())
+func newInstallSchedulerCmd(s cli.Streams) *cobra.Command {
+	opts := install.Defaults(cli.BuildVersion())
 	var config string
 	cmd := &cobra.Command{
 		Use:               "scheduler",
 		Short:             "Render what installs tegen-scheduler",
 		Long:              installSchedulerLong,
 		Example:           schedulerExample,
-		Args:              nothing,
+		Args:              cli.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			if err := opts.Check(); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			return runInstallScheduler(s, opts, config)
 		},
@@ -86,10 +87,10 @@ func newInstallSchedulerCmd(s streams) *cobra.Command {
 }
 
 // runInstallScheduler writes all or nothing: every object is there before the first byte is written.
-func runInstallScheduler(s streams, opts install.Options, config string) error {
+func runInstallScheduler(s cli.Streams, opts install.Options, config string) error {
 	var file *schema.Source
 	if config != "" {
-		sources, err := read(s.in, []string{config}, install.MaxConfig)
+		sources, err := read(s.In, []string{config}, install.MaxConfig)
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func runInstallScheduler(s streams, opts install.Options, config string) error {
 	if err != nil {
 		return err
 	}
-	buffered := bufio.NewWriterSize(s.out, 1<<16)
+	buffered := bufio.NewWriterSize(s.Out, 1<<16)
 	if err := manifest.Write(buffered, objects); err != nil {
 		return err
 	}

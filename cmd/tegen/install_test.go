@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/golden"
 )
 
@@ -24,7 +25,7 @@ func TestGoldenInstall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, msg, code := tegen("", append([]string{"install", "scheduler"}, args...)...)
-			if code != exitOK || msg != "" {
+			if code != cli.ExitOK || msg != "" {
 				t.Fatalf("exit %d:\n%s", code, msg)
 			}
 			files.Compare(t, installGolden+"/"+name+".yaml", []byte(out))
@@ -32,7 +33,7 @@ func TestGoldenInstall(t *testing.T) {
 			if again != out {
 				t.Error("a second render gives other bytes")
 			}
-			if _, msg, code := tegen(out, "check", "-"); code != exitOK {
+			if _, msg, code := tegen(out, "check", "-"); code != cli.ExitOK {
 				t.Errorf("tegen check finds:\n%s", msg)
 			}
 		})

@@ -9,20 +9,9 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-)
 
-// Exit codes.
-const (
-	exitOK    = 0
-	exitError = 1 // the input is wrong, or something could not be read or written
-	exitUsage = 2 // the command line is wrong
+	"github.com/tegen-dev/tegen/internal/cli"
 )
-
-// streams are the process's own, or a test's.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
 
 func main() {
 	debug.SetGCPercent(200) // less garbage collection in short runs, and 4,000 jobs stay below 200 MB
@@ -33,7 +22,7 @@ func main() {
 // give none.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stderr = terminal{stderr}
-	s := streams{stdin, stdout, stderr}
+	s := cli.Streams{In: stdin, Out: stdout, Err: stderr}
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	cmd := newRootCmd(s)
 	if name == "tegen-fn" {
@@ -42,15 +31,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		cmd.SetArgs(args[1:])
 	}
 	err := cmd.Execute()
-	var usage usageError
+	var usage cli.UsageError
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(stderr, "tegen: %v\nSee 'tegen --help'.\n", err) // there is nowhere left to report to
-		return exitUsage
+		return cli.ExitUsage
 	default:
 		_, _ = fmt.Fprintln(stderr, err)
-		return exitError
+		return cli.ExitError
 	}
 }

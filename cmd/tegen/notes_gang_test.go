@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // TestNotesOfGangPods: a release of a scheduler that leaves pods of a gang pending, or takes those that run away, is
@@ -47,7 +49,7 @@ func TestNotesOfGangPods(t *testing.T) {
 		{whole + "kubernetesVersion: '1.36', gang: {scheduler: kubernetes}", nil},
 	} {
 		_, msg, code := tegen(head+c.spec+"}\n", "vet", "-")
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Errorf("%s: exit %d, %s", c.spec, code, msg)
 		}
 		for _, note := range all {

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // TestNotes: a note goes to standard error, with a position, and changes neither manifests nor the exit code.
@@ -15,7 +17,7 @@ spec: {framework: dlrover, target: elasticjob, image: "x:1", command: [python, t
 `
 	for _, command := range []string{"render", "vet"} {
 		out, msg, code := tegen(job, command, "-")
-		if code != exitOK || strings.Contains(out, "note:") {
+		if code != cli.ExitOK || strings.Contains(out, "note:") {
 			t.Errorf("%s: exit %d, standard output:\n%s", command, code, out)
 		}
 		want := "<stdin>:1:1: note: spec.suspend: DLRover starts the job's master all the same"
@@ -55,7 +57,7 @@ func TestGangNotes(t *testing.T) {
 			"release"},
 	} {
 		_, msg, code := tegen(head+c.spec+"}\n", "render", "-")
-		if code != exitOK || c.want == "" && msg != "" || !strings.HasPrefix(msg, c.want) {
+		if code != cli.ExitOK || c.want == "" && msg != "" || !strings.HasPrefix(msg, c.want) {
 			t.Errorf("%s: exit %d, %q on standard error, want %q", c.spec, code, msg, c.want)
 		}
 	}
@@ -70,7 +72,7 @@ spec: {framework: mxnet, image: "x:1", command: [python, train.py], workers: {re
 `
 	for failure, noted := range map[string]bool{"": true, "deadline: 1h": false} {
 		_, msg, code := tegen(strings.Replace(job, "%", failure, 1), "vet", "-")
-		if code != exitOK || strings.Contains(msg, "note: spec.failure.deadline: none is set") != noted {
+		if code != cli.ExitOK || strings.Contains(msg, "note: spec.failure.deadline: none is set") != noted {
 			t.Errorf("failure {%s}: exit %d, %q on standard error", failure, code, msg)
 		}
 	}
@@ -105,7 +107,7 @@ func TestNoteOfStore(t *testing.T) {
 			"survive, or use launcher: tegen"},
 	} {
 		_, msg, code := tegen(head+c.spec+"}\n", "vet", "-")
-		if code != exitOK || c.want == "" && msg != "" || !strings.Contains(msg, c.want) {
+		if code != cli.ExitOK || c.want == "" && msg != "" || !strings.Contains(msg, c.want) {
 			t.Errorf("%s: exit %d, %q on standard error, want %q", c.spec, code, msg, c.want)
 		}
 	}
@@ -115,7 +117,7 @@ func TestNoteOfStore(t *testing.T) {
 func noted(t *testing.T, text string) string {
 	t.Helper()
 	_, msg, code := tegen(text, "vet", "-")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Errorf("exit %d:\n%s\nof:\n%s", code, msg, text)
 	}
 	return strings.ReplaceAll(msg, "<stdin>:1:1: note: ", "")
@@ -275,7 +277,7 @@ spec: {image: "x:1", command: [python, train.py], workers: {replicas: 2}, securi
 		"framework: horovod, horovod: {controller: mpi}":                                           false,
 	} {
 		_, msg, code := tegen(strings.Replace(job, "%", spec, 1), "vet", "-")
-		if code != exitOK || strings.Contains(msg, "note: spec.image: ByteScheduler's own Dockerfiles end in a "+
+		if code != cli.ExitOK || strings.Contains(msg, "note: spec.image: ByteScheduler's own Dockerfiles end in a "+
 			"working directory under /root, which user 1234 cannot enter") != noted {
 			t.Errorf("%s: exit %d, %q on standard error, want the note: %t", spec, code, msg, noted)
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // TestCappedCPU: where a place leaves a worker a fraction of a core, its cluster does not hold the worker to it.
@@ -55,11 +57,11 @@ func TestOverlayAlone(t *testing.T) {
 		}
 		for _, args := range [][]string{{"render"}, {"render", "fixtures/valid/minimal.yaml"}} {
 			want, msg, code := tegen("", append(args, "--overlay", overlay)...)
-			if code != exitOK || want == "" {
+			if code != cli.ExitOK || want == "" {
 				t.Fatalf("%s: exit code %d: %s", overlay, code, msg)
 			}
 			got, msg, code := tegen("", append(args, "--overlay", alone)...)
-			if code != exitOK {
+			if code != cli.ExitOK {
 				t.Errorf("a copy of %s: exit code %d: %s", overlay, code, msg)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {

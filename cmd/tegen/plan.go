@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/plan"
 )
 
@@ -45,7 +46,7 @@ type planOptions struct {
 	overlay, inventory, output string
 }
 
-func newPlanCmd(s streams) *cobra.Command {
+func newPlanCmd(s cli.Streams) *cobra.Command {
 	var opts planOptions
 	formats := []string{"text", "json"}
 	cmd := &cobra.Command{
@@ -56,11 +57,12 @@ func newPlanCmd(s streams) *cobra.Command {
 		ValidArgsFunction: yamlFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
 			if !slices.Contains(formats, opts.output) {
-				return usagef("unknown output %q: -o of plan is a format, one of %s; only render writes to a directory",
+				return cli.Usagef(
+					"unknown output %q: -o of plan is a format, one of %s; only render writes to a directory",
 					opts.output, strings.Join(formats, ", "))
 			}
 			if opts.inventory == "-" && slices.Contains(files, "-") {
-				return usagef("standard input cannot be both the jobs and the inventory")
+				return cli.Usagef("standard input cannot be both the jobs and the inventory")
 			}
 			return runPlan(s, files, opts)
 		},
@@ -79,7 +81,7 @@ func newPlanCmd(s streams) *cobra.Command {
 	return cmd
 }
 
-func runPlan(s streams, files []string, opts planOptions) error {
+func runPlan(s cli.Streams, files []string, opts planOptions) error {
 	out, err := build(s, files, opts.overlay)
 	if err != nil {
 		return err
@@ -101,11 +103,11 @@ func runPlan(s streams, files []string, opts planOptions) error {
 		p.Fit(inventory)
 	}
 	if opts.output == "json" {
-		e := json.NewEncoder(s.out)
+		e := json.NewEncoder(s.Out)
 		e.SetIndent("", "  ")
 		err = e.Encode(p)
 	} else {
-		err = p.WriteText(terminal{s.out})
+		err = p.WriteText(terminal{s.Out})
 	}
 	if err != nil {
 		return fmt.Errorf("writing the plan: %w", err)
@@ -113,8 +115,8 @@ func runPlan(s streams, files []string, opts planOptions) error {
 	return unfit(p)
 }
 
-func readInventory(s streams, file string) (*plan.Inventory, error) {
-	sources, err := read(s.in, []string{file}, maxInventory)
+func readInventory(s cli.Streams, file string) (*plan.Inventory, error) {
+	sources, err := read(s.In, []string{file}, maxInventory)
 	if err != nil {
 		return nil, err
 	}

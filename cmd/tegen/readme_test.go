@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -103,7 +104,7 @@ func renderMinimal(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if _, msg, code := tegen("", "render", "fixtures/valid/minimal.yaml", "-o",
-		filepath.Join(dir, "rendered")); code != exitOK {
+		filepath.Join(dir, "rendered")); code != cli.ExitOK {
 		t.Fatalf("exit %d:\n%s", code, msg)
 	}
 	return dir
@@ -133,7 +134,7 @@ func TestReadmePeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, msg, code := tegen("", "render", job, "--overlay", place)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Errorf("%s: exit %d:\n%s", row[0], code, msg)
 		}
 		companion := row[1] == "" || strings.Contains(row[1], "companion")
@@ -231,7 +232,7 @@ func TestReadmeCheck(t *testing.T) {
 	}
 	b := marked(t, blocks, command)
 	_, msg, code := tegen(string(manifests), "check", "-")
-	if diff := cmp.Diff(b.text, "$ "+command+"\n"+msg); diff != "" || code != exitError {
+	if diff := cmp.Diff(b.text, "$ "+command+"\n"+msg); diff != "" || code != cli.ExitError {
 		t.Errorf("%s: exit %d, and it prints something else (-README +got):\n%s", b.at, code, diff)
 	}
 }
@@ -242,7 +243,7 @@ func TestReadmeCRDs(t *testing.T) {
 	blocks := readme(t)
 	b := marked(t, blocks, command)
 	_, msg, code := tegen(marked(t, blocks, "elasticjob.yaml").text, "check", "--crds", "overlays/crds", "-")
-	if diff := cmp.Diff(b.text, "$ "+command+"\n"+msg); diff != "" || code != exitError {
+	if diff := cmp.Diff(b.text, "$ "+command+"\n"+msg); diff != "" || code != cli.ExitError {
 		t.Errorf("%s: exit %d, and it prints something else (-README +got):\n%s", b.at, code, diff)
 	}
 }
@@ -289,14 +290,14 @@ func commands(line string) [][]string {
 }
 
 func parse(args []string) error {
-	root := newRootCmd(streams{})
+	root := newRootCmd(cli.Streams{})
 	root.InitDefaultCompletionCmd(args...)
 	cmd, rest, err := root.Find(args)
 	if err != nil {
 		return err
 	}
 	if cmd == root {
-		return usagef("unknown command %q", args[0])
+		return cli.Usagef("unknown command %q", args[0])
 	}
 	if err := cmd.ParseFlags(rest); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/tree"
@@ -49,7 +50,7 @@ type renderOptions struct {
 	overlay, output string
 }
 
-func newRenderCmd(s streams) *cobra.Command {
+func newRenderCmd(s cli.Streams) *cobra.Command {
 	var opts renderOptions
 	cmd := &cobra.Command{
 		Use:               "render [FILE...]",
@@ -77,9 +78,9 @@ func newRenderCmd(s streams) *cobra.Command {
 func checkDirectory(dir string) error {
 	switch dir {
 	case "":
-		return usagef("-o needs the name of a directory, or - for standard output")
+		return cli.Usagef("-o needs the name of a directory, or - for standard output")
 	case "json", "yaml", "yml", "text", "wide", "name":
-		return usagef("%q is a format, and -o of render is a directory: manifests are YAML always; ./%s is a "+
+		return cli.Usagef("%q is a format, and -o of render is a directory: manifests are YAML always; ./%s is a "+
 			"directory of that name", dir, dir)
 	}
 	return nil
@@ -99,7 +100,7 @@ func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed(flag) && *value == "" {
-			return usagef("--%s needs the name of a %s", flag, what)
+			return cli.Usagef("--%s needs the name of a %s", flag, what)
 		}
 		if before != nil {
 			return before(cmd, args)
@@ -108,7 +109,7 @@ func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
 	}
 }
 
-func runRender(s streams, files []string, opts renderOptions) error {
+func runRender(s cli.Streams, files []string, opts renderOptions) error {
 	out, err := build(s, files, opts.overlay)
 	if err != nil {
 		return err
@@ -124,11 +125,11 @@ func runRender(s streams, files []string, opts renderOptions) error {
 		}
 		return noteOthers(s, opts.output, out.Bundles)
 	}
-	return stream(s.out, out)
+	return stream(s.Out, out)
 }
 
 // noteOthers names the folders of jobs that were not rendered this time: a removed job would go on being applied.
-func noteOthers(s streams, dir string, bundles []render.Bundle) error {
+func noteOthers(s cli.Streams, dir string, bundles []render.Bundle) error {
 	others, err := tree.Others(dir, bundles)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", printable(dir), err)
@@ -136,17 +137,17 @@ func noteOthers(s streams, dir string, bundles []render.Bundle) error {
 	if len(others) == 0 {
 		return nil
 	}
-	_, err = fmt.Fprintf(s.err, "%s: note: it also holds what was rendered of %s: remove the folder of a job that is "+
+	_, err = fmt.Fprintf(s.Err, "%s: note: it also holds what was rendered of %s: remove the folder of a job that is "+
 		"gone, or it goes on being applied\n", printable(dir), few(others))
 	return err
 }
 
 // build renders files, through an overlay where one is named.
-func build(s streams, files []string, overlay string) (*krm.Output, error) {
+func build(s cli.Streams, files []string, overlay string) (*krm.Output, error) {
 	if len(files) == 0 && overlay == "" {
-		return nil, usagef("no file given, and no --overlay with jobs of its own")
+		return nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
 	}
-	sources, err := read(s.in, files, schema.MaxFile) // Load says so where there is more
+	sources, err := read(s.In, files, schema.MaxFile) // Load says so where there is more
 	if err != nil {
 		return nil, err
 	}
@@ -164,13 +165,13 @@ func build(s streams, files []string, overlay string) (*krm.Output, error) {
 		return nil, err
 	}
 	for _, note := range out.Notes {
-		if _, err := fmt.Fprintln(s.err, note); err != nil {
+		if _, err := fmt.Fprintln(s.Err, note); err != nil {
 			return nil, fmt.Errorf("writing a note: %w", err)
 		}
 	}
 	for _, b := range out.Bundles {
 		for _, note := range b.Job.Notes() {
-			if _, err := fmt.Fprintf(s.err, "%s: note: %s\n", b.Job.Position(), note); err != nil {
+			if _, err := fmt.Fprintf(s.Err, "%s: note: %s\n", b.Job.Position(), note); err != nil {
 				return nil, fmt.Errorf("writing a note: %w", err)
 			}
 		}

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 const rootLong = `tegen renders distributed training jobs into Kubernetes manifests.
@@ -14,38 +15,8 @@ kubectl to apply. It never talks to a cluster or to the network.
 
 Exit codes: 0 success, 1 wrong input, 2 wrong command line.`
 
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
-}
-
-func newRootCmd(s streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:                        "tegen",
-		Short:                      "Render distributed training jobs into Kubernetes manifests",
-		Long:                       rootLong,
-		SilenceErrors:              true, // main prints, once
-		SilenceUsage:               true,
-		SuggestionsMinimumDistance: 2, // letters
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			hint := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = fmt.Sprintf("; did you mean %q?", near[0])
-			}
-			return usagef("unknown command %q%s", args[0], hint)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.SetIn(s.in)
-	cmd.SetOut(s.out)
-	cmd.SetErr(s.err)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(
+func newRootCmd(s cli.Streams) *cobra.Command {
+	return cli.Root(s, "tegen", "Render distributed training jobs into Kubernetes manifests", rootLong,
 		newRenderCmd(s),
 		newVetCmd(s),
 		newPlanCmd(s),
@@ -54,27 +25,8 @@ func newRootCmd(s streams) *cobra.Command {
 		newInstallCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),
-		newVersionCmd(s),
+		cli.Version(s, "tegen", "Print the version, the API it reads, and how it was built", "api "+names.APIVersion),
 	)
-	return cmd
-}
-
-// atLeastOne is cobra.MinimumNArgs(1) as a usage error.
-func atLeastOne(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usagef("no %s given", what)
-		}
-		return nil
-	}
-}
-
-// nothing is cobra.NoArgs as a usage error.
-func nothing(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
-	}
-	return nil
 }
 
 // yamlFiles completes the names of YAML files.

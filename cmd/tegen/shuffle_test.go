@@ -3,6 +3,8 @@ package main
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // TestShuffledFiles: every fixture in one run gives the same bytes in whatever order the files are named, with an
@@ -16,7 +18,7 @@ func TestShuffledFiles(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
 			got, msg, code := tegen("", append(append([]string{"render"}, files...), overlay...)...)
-			if code != exitOK {
+			if code != cli.ExitOK {
 				t.Fatalf("exit %d:\n%s", code, msg)
 			}
 			if want == "" {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // TestSignals: a render that gets SIGTERM prints an error and writes nothing. It is caught while it waits for
@@ -44,7 +46,7 @@ func TestSignals(t *testing.T) {
 			}
 			select {
 			case code = <-done:
-				if code != exitError || !strings.Contains(msg.String(), "nothing was written") {
+				if code != cli.ExitError || !strings.Contains(msg.String(), "nothing was written") {
 					t.Errorf("%v: exit code %d, %s", sig, code, msg.String())
 				}
 			case <-time.After(20 * time.Millisecond):

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 const vetLong = `vet does what render does, but prints only mistakes: all of them, one line each,
@@ -20,7 +22,7 @@ the jobs are checked as that overlay renders them.`
 const vetExample = `  tegen vet jobs/*.yaml
   tegen vet jobs/*.yaml --overlay overlays/eks`
 
-func newVetCmd(s streams) *cobra.Command {
+func newVetCmd(s cli.Streams) *cobra.Command {
 	var overlay string
 	cmd := &cobra.Command{
 		Use:               "vet [FILE...]",

@@ -29,3 +29,22 @@ func Transcripts(t *testing.T, play func(t *testing.T, text string) string) {
 		})
 	}
 }
+
+// Play carries out the commands of a transcript, a line each, and returns the transcript with their answers, which are
+// indented by two spaces; those that it has are left out. Empty lines and comments stay as they are.
+func Play(transcript string, do func(command string) (answers []string)) string {
+	var out strings.Builder
+	for line := range strings.Lines(transcript) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "  ") {
+			continue
+		}
+		out.WriteString(line + "\n")
+		if command, _, _ := strings.Cut(line, "#"); strings.TrimSpace(command) != "" {
+			for _, answer := range do(command) {
+				out.WriteString("  " + answer + "\n")
+			}
+		}
+	}
+	return out.String()
+}

@@ -16,24 +16,16 @@ func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 func play(t *testing.T, transcript string) string {
 	m := newMachine("a", rules{2, 3, 30 * time.Second, time.Second, 10 * time.Second},
 		entry{Host: "host-a", Workers: 2})
-	var out strings.Builder
-	for line := range strings.Lines(transcript) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		fmt.Fprintln(&out, line)
-		if f := strings.Fields(line); len(f) > 0 && f[0] != "#" {
-			for _, a := range m.Step(parse(t, f)) {
-				if u, ok := a.(actUpdate); ok && u.mark != nil { // not its address
-					fmt.Fprintf(&out, "  Update {entry:%+v dir:%s mark:%+v}\n", u.entry, u.dir, *u.mark)
-					continue
-				}
-				fmt.Fprintf(&out, "  %s %+v\n", strings.TrimPrefix(fmt.Sprintf("%T", a), "etcdv3.act"), a)
+	return golden.Play(transcript, func(command string) (answers []string) {
+		for _, a := range m.Step(parse(t, strings.Fields(command))) {
+			answer := fmt.Sprintf("%s %+v", strings.TrimPrefix(fmt.Sprintf("%T", a), "etcdv3.act"), a)
+			if u, ok := a.(actUpdate); ok && u.mark != nil { // not its address
+				answer = fmt.Sprintf("Update {entry:%+v dir:%s mark:%+v}", u.entry, u.dir, *u.mark)
 			}
+			answers = append(answers, answer)
 		}
-	}
-	return out.String()
+		return answers
+	})
 }
 
 // parse reads an event: its name, a word where it has one, and numbers.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/rendezvous"
 )
 
@@ -44,23 +45,11 @@ type worldMember struct {
 
 func playWorld(t *testing.T, transcript string) string {
 	s := &worldScript{t: t, store: newV2(), members: map[string]*worldMember{}}
-	var out strings.Builder
-	for line := range strings.Lines(transcript) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		out.WriteString(line + "\n")
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
+	return golden.Play(transcript, func(command string) []string {
 		s.answers = nil
-		s.do(strings.Fields(line), line)
-		for _, a := range s.answers {
-			out.WriteString("  " + a + "\n")
-		}
-	}
-	return out.String()
+		s.do(strings.Fields(command), command)
+		return s.answers
+	})
 }
 
 func (s *worldScript) do(words []string, line string) {

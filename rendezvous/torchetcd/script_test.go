@@ -38,23 +38,11 @@ func TestScripts(t *testing.T) {
 // play carries out the commands of a transcript, and returns it with the answers.
 func play(t *testing.T, transcript string) string {
 	s := &script{t: t, store: newV2(), machines: map[string]*scripted{}}
-	var out strings.Builder
-	for line := range strings.Lines(transcript) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		out.WriteString(line + "\n")
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
+	return golden.Play(transcript, func(command string) []string {
 		s.answers = nil
-		s.do(strings.Fields(line), line)
-		for _, a := range s.answers {
-			out.WriteString("  " + a + "\n")
-		}
-	}
-	return out.String()
+		s.do(strings.Fields(command), command)
+		return s.answers
+	})
 }
 
 type script struct {

@@ -27,21 +27,11 @@ func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 // play carries out the commands of a transcript, and returns it with the answers.
 func play(t *testing.T, transcript string) string {
 	s := &script{cache: New(), now: start, specs: map[string]Spec{}, pods: map[string]Member{}}
-	var out strings.Builder
-	for line := range strings.Lines(transcript) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "  ") {
-			continue
-		}
-		fmt.Fprintln(&out, line)
-		if command, _, _ := strings.Cut(line, "#"); strings.TrimSpace(command) != "" {
-			for _, answer := range s.do(t, strings.Fields(command)) {
-				fmt.Fprintln(&out, "  "+answer)
-			}
-			checkSums(t, s.cache)
-		}
-	}
-	return out.String()
+	return golden.Play(transcript, func(command string) []string {
+		answers := s.do(t, strings.Fields(command))
+		checkSums(t, s.cache)
+		return answers
+	})
 }
 
 var start = time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)

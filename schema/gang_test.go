@@ -57,8 +57,8 @@ func TestGangOfRoles(t *testing.T) {
 	}
 }
 
-// TestPriorityOfGangs: what a gang and the placement of its pods name is one priority, unless the gang's is Kueue's own,
-// which orders a queue and no pods.
+// TestPriorityOfGangs: what a gang and the placement of its pods name is one priority, unless the gang's is Kueue's
+// own, which orders a queue and no pods.
 func TestPriorityOfGangs(t *testing.T) {
 	for scheduler, want := range map[string]string{
 		"volcano":          "spec.gang.priority: high is not spec.placement.priorityClass low",

@@ -192,8 +192,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestMerges: a field that is merged is found behind any number of mappings, and mappings that merge themselves, or each
-// other in more ways than anybody can walk, end the search.
+// TestMerges: a field that is merged is found behind any number of mappings, and mappings that merge themselves, or
+// each other in more ways than anybody can walk, end the search.
 func TestMerges(t *testing.T) {
 	bomb := "a0: &a0 {x: 1}\n"
 	for i := 1; i <= 12; i++ {

@@ -138,7 +138,7 @@ func (r *validation) bytePSProgram() {
 	for _, w := range s.words() {
 		if w.arg < 1 && (hostLauncher.MatchString(w.text) || launcherWord.MatchString(w.text)) {
 			r.fail(w.path, "requires",
-				"%s knows nothing of BytePS's servers: leave it and its options out, tegen starts bpslaunch", w.text)
+				"%s starts no servers of BytePS: leave it and its options out, tegen starts bpslaunch", w.text)
 		}
 	}
 	if len(s.Servers.Args) > 0 && len(s.Servers.Command) == 0 {

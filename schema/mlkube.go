@@ -8,7 +8,7 @@ var mxjobMlkube = union(others(FrameworkMXNet), countedWorkers, lacks{
 	"checkpoint":                 mlkubeEnv,
 	"network.interface":          mlkubeEnv,
 	"suspend":                    "an MxJob has no such field",
-	"gang.scheduler=kueue":       "Kueue knows no MxJob",
+	"gang.scheduler=kueue":       "Kueue does not support MxJobs",
 	"gang.scheduler=kubernetes":  mlkubePods,
 	"placement.priorityClass":    mlkubePods,
 	"placement.preemptionPolicy": mlkubePods,

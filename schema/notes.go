@@ -67,7 +67,7 @@ func (s *Spec) gangNote() string {
 	switch {
 	case s.Target == TargetMPIJob && s.MakesPodGroup(): // as kubeflow/trainer#1825
 		return fmt.Sprintf("the MPI operator must have been started with --gang-scheduling=%s, or it makes no "+
-			"PodGroup and %s knows of no gang", s.Gang.SchedulerName(), s.Gang.Scheduler)
+			"PodGroup and %s sees no gang", s.Gang.SchedulerName(), s.Gang.Scheduler)
 	case s.Target == TargetPyTorchJob && s.Gang.Is(GangKueue):
 		return "Kueue's integration kubeflow.org/pytorchjob is off by default, and without it the job does not wait " +
 			"in the queue"

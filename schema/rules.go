@@ -121,7 +121,7 @@ func (r *validation) key(mapping, key string) {
 	}
 }
 
-// program needs something that tegen's launcher is to start: it knows nothing of the image's entrypoint.
+// program needs something that tegen's launcher is to start: it does not run the image's entrypoint.
 func (r *validation) program() {
 	s := &r.Spec
 	launcher, otherwise := s.LaunchedBy(), ""
@@ -132,7 +132,7 @@ func (r *validation) program() {
 	case launcher == "" || len(s.Command) > 0 || s.Script != nil:
 	case len(s.Args) == 0:
 		r.fail("spec", "requires",
-			"nothing to run, and %s knows nothing of the image's entrypoint: give a command, args or a script%s",
+			"nothing to run, and %s does not run the image's entrypoint: give a command, args or a script%s",
 			launcher, otherwise)
 	case strings.HasPrefix(s.Args[0], "-"):
 		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script%s", s.Args[0],

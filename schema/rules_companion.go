@@ -115,7 +115,7 @@ func (r *validation) companionEtcd(e *CompanionEtcd) {
 		switch https := strings.HasPrefix(endpoint, "https:"); {
 		case https && e.TLS == nil:
 			r.fail(path, "requires",
-				"https needs companion.etcd.tls: the companion's image knows no certificate authority")
+				"https needs companion.etcd.tls: the companion's image has no CA certificates")
 		case !https && e.TLS != nil:
 			r.fail(path, "requires", "companion.etcd.tls is for https, and this is http: write https, or leave tls out")
 		}
@@ -161,7 +161,7 @@ func (r *validation) tegenLauncher() {
 	}
 }
 
-// keepAlive refuses an interval that nobody reads, and a lease that etcd does not know.
+// keepAlive refuses an interval that nobody reads, and a lease shorter than etcd's shortest.
 func (r *validation) keepAlive() {
 	z := &r.Spec.Rendezvous
 	if r.row == nil || !r.row.Carries("rendezvous") || r.Spec.Workers.Master {
@@ -181,7 +181,7 @@ func (r *validation) keepAlive() {
 		case leased && z.Conf["ttl"] != "":
 			r.failKey("spec.rendezvous.conf", "ttl", "reserved", "is set by %s: with etcd-v3 both are the lease", at)
 		case leased && z.KeepAlive.Duration*time.Duration(z.KeepAliveAttempts) < leastLease:
-			r.fail(at, "range", "%s times %d is below 2s, and etcd knows no shorter lease", short(z.KeepAlive),
+			r.fail(at, "range", "%s times %d is below 2s, and etcd's shortest lease is 2s", short(z.KeepAlive),
 				z.KeepAliveAttempts)
 		}
 		return // one of both says it

@@ -53,7 +53,7 @@ func (r *validation) trainJobProcesses() {
 	case p.StrVal == "cpu" && seen:
 		r.fail(at, "requires", "Trainer starts a process for each accelerator where a pod has some: give a number")
 	case p.StrVal != "cpu" && !seen:
-		r.fail(at, "requires", "Trainer does not know %s for an accelerator and would count CPUs: give a number",
+		r.fail(at, "requires", "Trainer does not take %s for an accelerator and would count CPUs: give a number",
 			res.GPUResource)
 	}
 }

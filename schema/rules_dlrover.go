@@ -104,7 +104,7 @@ var masterEnv = []string{
 func (r *validation) dlroverProgram() {
 	if l := r.Spec.Launch(); r.Spec.Framework == FrameworkDLRover && l != nil && !l.dlrover() {
 		r.fail("spec.command", "requires",
-			"%s knows nothing of DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
+			"%s does not talk to DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
 	}
 }
 

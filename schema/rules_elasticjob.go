@@ -45,7 +45,7 @@ func (r *validation) elasticJob() {
 		if c.Name != "worker" {
 			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i), "requires",
 				"the controller of target elasticjob passes the launcher's options to every container, which %q does "+
-					"not know: target job or pytorchjob takes more containers", c.Name)
+					"not read: target job or pytorchjob takes more containers", c.Name)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (r *validation) gangPlacement() {
 	})
 	for _, name := range others {
 		r.fail("spec.placement.scheduler", "order",
-			"%s is gang scheduler %s, which knows nothing of a gang of %s: leave it out, "+
+			"%s is gang scheduler %s, which ignores gangs of %s: leave it out, "+
 				"or give the name that %s runs under", p.Scheduler, name, g.Scheduler, g.Scheduler)
 	}
 	if g.Priority != "" && g.Scheduler != GangKueue && p.PriorityClass != "" && p.PriorityClass != g.Priority {

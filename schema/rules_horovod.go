@@ -122,7 +122,7 @@ func (r *validation) horovodUser() {
 				"image's passwd file")
 	case user.Number == nil && r.Spec.OverSSH():
 		r.fail(at, "requires",
-			"ssh and sshd need a line of the user in /etc/passwd, and nobody knows the image's user here: %s", remedy)
+			"ssh and sshd need a line of the user in /etc/passwd, and the image's user is unknown here: %s", remedy)
 	}
 }
 

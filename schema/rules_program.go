@@ -125,7 +125,7 @@ func launchIn(words []string) (at int, match []string) {
 }
 
 // launchedTwice refuses a launcher of the author's where tegen puts one before the command: each would start its own
-// processes, and the inner one knows nothing of the others.
+// processes, and the inner one has no part in the others' rendezvous.
 func (r *validation) launchedTwice() {
 	s := &r.Spec
 	by := s.LaunchedBy()

@@ -23,7 +23,7 @@ var trainJobLacks = lacks{
 // vcJobLacks is from volcano-sh/volcano v1.15.1: the CustomResourceDefinition, and pkg/controllers/job.
 var vcJobLacks = union(onlyGang(GangVolcano,
 	"its controller makes the gang, which Volcano's own scheduler alone reads"), lacks{
-	"gang.scheduler=" + GangKueue: "Kueue does not know Volcano's Job",
+	"gang.scheduler=" + GangKueue: "Kueue does not support Volcano's Job",
 	"suspend": "it is stopped and started by Command objects of bus.volcano.sh or by its queue, " +
 		"not by a field",
 	"failure.restarts=" + None: "a Volcano Job that names no limit has one of 3",

@@ -5,7 +5,7 @@ package schema
 // torchElasticJobLacks is what TorchElastic's controller, built with client-go 1.15, does not know.
 var torchElasticJobLacks = union(mutableTemplate, lacks{
 	"workers.firstIndex":        "its controller counts pods from 0",
-	"gang.scheduler=kueue":      "Kueue does not know this kind",
+	"gang.scheduler=kueue":      "Kueue does not support this kind",
 	"gang.scheduler=kubernetes": "its controller was built before the pods' field schedulingGroup and drops it",
 	"suspend":                   "its controller cannot hold a job back, and counts one without workers as succeeded",
 	"failure.restartsPerWorker": "its controller counts the failed pods of the whole job",
@@ -23,7 +23,7 @@ var pyTorchJobLacks = union(mutableTemplate, lacks{
 
 var dlroverLacks = union(mutableTemplate, lacks{
 	"workers.firstIndex":        "its master counts pods from 0",
-	"gang.scheduler=kueue":      "Kueue does not know this kind",
+	"gang.scheduler=kueue":      "Kueue does not support this kind",
 	"gang.scheduler=kubernetes": "its pods have no field schedulingGroup",
 	"resources":                 "its master gives every pod requests that equal limits",
 	"failure.restarts":          "its master counts the restarts of each worker: see failure.restartsPerWorker",

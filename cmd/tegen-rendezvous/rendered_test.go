@@ -292,7 +292,11 @@ func checkRun(c *renderedContainer, args []string, grace time.Duration) error {
 	if flags.NArg() == 0 {
 		return errors.New("it has no command to start")
 	}
-	if limit := o.ShutdownTimeout(); limit >= grace {
+	limit, err := time.ParseDuration(flags.Lookup("shutdown-timeout").Value.String() + "s")
+	if err != nil {
+		return err
+	}
+	if limit >= grace {
 		return fmt.Errorf("it is killed after %s, and leaves its processes %s", grace, limit)
 	}
 	return nil

@@ -49,11 +49,6 @@ type Logs struct {
 	Tee       Streams              // to files as well
 }
 
-// DefaultSignals are those that torch's agents handle (torch/distributed/elastic/multiprocessing/api.py).
-func DefaultSignals() []os.Signal {
-	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
-}
-
 // Stopped says that a signal ended the agent. Its workers are gone, and the other agents go on.
 type Stopped struct{ Signal os.Signal }
 

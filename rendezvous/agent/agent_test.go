@@ -23,6 +23,9 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous"
 )
 
+// signals are those that torch's agents handle (torch/distributed/elastic/multiprocessing/api.py).
+var signals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+
 // TestMain makes this binary all the processes of a test: the worker or the agent that the variable names, and the
 // guard.
 func TestMain(m *testing.M) {
@@ -135,7 +138,7 @@ func config(t *testing.T, f *fake, workers int, part string, args ...string) (cf
 	return Config{
 		Command: append([]string{self}, args...),
 		Environ: []string{"TEGEN_TEST_PART=" + part, "KEPT=yes", "RANK=stale"}, RunID: "imagenet",
-		Agent: rendezvous.Agent{ID: "a", Host: "host-1", Role: "trainer", Workers: workers}, Signals: DefaultSignals(),
+		Agent: rendezvous.Agent{ID: "a", Host: "host-1", Role: "trainer", Workers: workers}, Signals: signals,
 		Grace:   10 * time.Second,
 		Barrier: 10 * time.Second, Guard: []string{self, "guard"}, Log: slog.New(slog.NewTextHandler(errs, nil)),
 		Logs: Logs{Out: out, Err: errs, Prefix: "[${rank}] ", Dir: t.TempDir()},

@@ -37,7 +37,7 @@ func TestSignalOfAll(t *testing.T) {
 		{"it is none that ends agents", -int(syscall.SIGKILL), nil},
 		{"no signal ended it", 1, nil},
 	} {
-		r := &run{Config: Config{Signals: DefaultSignals()}, signals: make(chan os.Signal, 1)}
+		r := &run{Config: Config{Signals: signals}, signals: make(chan os.Signal, 1)}
 		r.err = &Failure{Code: c.code}
 		sent := time.AfterFunc(100*time.Millisecond, func() { r.signals <- syscall.SIGTERM })
 		if got := r.signalled(); got != c.want {
@@ -155,7 +155,7 @@ func playAgent() {
 			"TEGEN_TEST_PART=" + os.Getenv("TEST_WORKER"), fmt.Sprintf("AGENT=%d", os.Getpid()),
 			"TEST_DIR=" + os.Getenv("TEST_DIR"),
 		},
-		Agent: rendezvous.Agent{Role: "default", Workers: workers}, Signals: DefaultSignals(), Grace: grace,
+		Agent: rendezvous.Agent{Role: "default", Workers: workers}, Signals: signals, Grace: grace,
 		MaxRestarts: restarts,
 		Guard:       []string{self, "guard"}, Log: slog.New(slog.DiscardHandler),
 		Logs: Logs{Out: os.Stdout, Err: os.Stderr, Dir: os.Getenv("TEST_DIR")},

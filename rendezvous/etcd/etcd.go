@@ -174,7 +174,7 @@ func (a *Agent) abandon(why error) error {
 	ctx, cancel := context.WithTimeout(a.running, 2*torchetcd.Defaults().Withdraw)
 	defer cancel()
 	if err := a.leave(ctx); err != nil {
-		a.config.Log.Warn("removing this agent from the rendezvous", "error", err)
+		a.config.Log.Warn("failed to remove this agent from the rendezvous", "error", err)
 	}
 	return fmt.Errorf("joining run %s: %w", a.settings.RunID, why)
 }

@@ -42,9 +42,6 @@ func NewOptions() *Options {
 	}
 }
 
-// ShutdownTimeout is how long workers have to end before they are killed.
-func (o *Options) ShutdownTimeout() time.Duration { return o.shutdown.Duration }
-
 // AddFlags adds torchrun's flags; those that mean nothing here end with an error that says why.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.SetInterspersed(false) // what follows the command is the command's

@@ -333,15 +333,27 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 	if b := find[*policyv1.PodDisruptionBudget](t, objs, "resnet-etcd"); b.Spec.MinAvailable.IntValue() != members/2+1 {
 		t.Errorf("budget %s of %d members, want the quorum", b.Spec.MinAvailable, members)
 	}
-	var policyPorts []int
-	for _, in := range find[*networkingv1.NetworkPolicy](t, objs, "resnet-etcd").Spec.Ingress {
-		for _, p := range in.Ports {
-			policyPorts = append(policyPorts, p.Port.IntValue())
-		}
+	policy := find[*networkingv1.NetworkPolicy](t, objs, "resnet-etcd").Spec
+	var in, out []int
+	for _, rule := range policy.Ingress {
+		in = append(in, portNumbers(rule.Ports)...)
 	}
-	if diff := cmp.Diff([]int{client, 2380}, policyPorts); diff != "" {
+	for _, rule := range policy.Egress {
+		out = append(out, portNumbers(rule.Ports)...)
+	}
+	if diff := cmp.Diff([]int{client, 2380}, in); diff != "" {
 		t.Errorf("the policy lets in (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]int{client, 2380, 53, 53}, out); diff != "" { // of members, then DNS
+		t.Errorf("the policy lets out (-want +got):\n%s", diff)
+	}
+}
+
+func portNumbers(ports []networkingv1.NetworkPolicyPort) (numbers []int) {
+	for _, p := range ports {
+		numbers = append(numbers, p.Port.IntValue())
+	}
+	return numbers
 }
 
 // TestPolicies: workers reach workers on any port, since rank 0's store takes a random one; etcd hears only its own.

@@ -24,8 +24,8 @@ type target struct {
 }
 
 // targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
-func targets() [15]target { // an array, since it is asked several times for each job
-	return [...]target{
+func targets() []target {
+	return []target{
 		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, ""},
 		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, jobUID},
@@ -66,7 +66,8 @@ func targetOf(job *schema.Job) *target {
 			return &t
 		}
 	}
-	panic("generators: no target " + job.Spec.Target + " of framework " + job.Spec.Framework)
+	panic("targets() in generators/targets.go has no line for target " + job.Spec.Target + " of framework " +
+		job.Spec.Framework)
 }
 
 // role is one kind of pod that takes part in training.

@@ -161,11 +161,11 @@ func (env *Environment) apply(job *Job) {
 // apply lowers what the pods of a job ask for.
 func (c *Caps) apply(spec *Spec) {
 	limits := Amounts{c.amount(c.CPU), c.amount(c.Memory), c.amount(c.EphemeralStorage)}
-	for _, own := range []*Compute{
-		&spec.Resources.Compute, &spec.Roles.Server.Resources,
-		&spec.Roles.Scheduler.Resources,
-	} {
-		own.lower(limits)
+	spec.Resources.Compute.lower(limits)
+	for _, row := range roleTable {
+		if row.capped {
+			row.settings(&spec.Roles).Resources.lower(limits)
+		}
 	}
 	lower(&spec.Resources.Shm.Quantity, c.Shm)
 	lower(&spec.Resources.Tmp.Quantity, c.EphemeralStorage)
@@ -189,11 +189,16 @@ func (c *Caps) amount(limit *resource.Quantity) Amount {
 
 // allImages are the images that a job names.
 func (s *Spec) allImages() []*string {
-	return []*string{
+	all := []*string{
 		&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl,
 		&s.Images.Rendezvous,
-		&s.Roles.Server.Image, &s.Roles.Scheduler.Image, &s.Roles.Launcher.Image,
 	}
+	for _, row := range roleTable {
+		if row.own != nil {
+			all = append(all, &row.own(&s.Roles).Image)
+		}
+	}
+	return all
 }
 
 // rewrite returns an image's name here.

@@ -57,6 +57,21 @@ func TestGangOfRoles(t *testing.T) {
 	}
 }
 
+// TestPriorityOfGangs: what a gang and the placement of its pods name is one priority, unless the gang's is Kueue's
+// own, which orders a queue and no pods.
+func TestPriorityOfGangs(t *testing.T) {
+	for scheduler, want := range map[string]string{
+		"volcano":          "spec.gang.priority: high is not spec.placement.priorityClass low",
+		"kueue, queue: ml": "",
+	} {
+		_, errs := load(t, job("a")+"  placement: {priorityClass: low}\n"+
+			"  gang: {priority: high, scheduler: "+scheduler+"}\n")
+		if got := errs.Error(); want == "" && len(errs) > 0 || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", scheduler, got, want)
+		}
+	}
+}
+
 // TestNamesOfGangs: two jobs share a gang only where its scheduler calls both by one name.
 func TestNamesOfGangs(t *testing.T) {
 	roles := strings.Replace(gangJob("  workers: {replicas: 2}\n"), "name: j,", "name: a,", 1)

@@ -78,6 +78,7 @@ type roleRow struct {
 	comesWith string             // what gives a job the role
 	has       func(s *Spec) bool // whether a job has it
 	trains    bool               // its pods run what the author wrote
+	capped    bool               // an environment's caps lower its resources
 	image     string             // where its image stands
 	pods      func(*Roles) *RolePods
 	own       func(*Roles) *Role // of those that may name an image; nil for the others
@@ -86,28 +87,28 @@ type roleRow struct {
 // roleTable has them in the order of job.cue.
 var roleTable = []roleRow{
 	{
-		RoleServer, "mxnet.mode dist or bytescheduler.mode byteps", (*Spec).ParameterServers, true,
+		RoleServer, "mxnet.mode dist or bytescheduler.mode byteps", (*Spec).ParameterServers, true, true,
 		"spec.roles.server.image", nil, func(r *Roles) *Role { return &r.Server },
 	},
 	{
-		RoleScheduler, "mxnet.mode dist or bytescheduler.mode byteps", (*Spec).ParameterServers, true,
+		RoleScheduler, "mxnet.mode dist or bytescheduler.mode byteps", (*Spec).ParameterServers, true, true,
 		"spec.roles.scheduler.image", nil, func(r *Roles) *Role { return &r.Scheduler },
 	},
 	{ // on other targets the first worker launches
-		RoleLauncher, "target mpijob", func(s *Spec) bool { return s.Target == TargetMPIJob }, true,
+		RoleLauncher, "target mpijob", func(s *Spec) bool { return s.Target == TargetMPIJob }, true, false,
 		"spec.roles.launcher.image", nil, func(r *Roles) *Role { return &r.Launcher },
 	},
 	{
-		RoleEtcd, "rendezvous.store etcd", func(s *Spec) bool { return s.Rendezvous.Store == StoreEtcd }, false,
+		RoleEtcd, "rendezvous.store etcd", func(s *Spec) bool { return s.Rendezvous.Store == StoreEtcd }, false, false,
 		"spec.images.etcd or etcdV2", func(r *Roles) *RolePods { return &r.Etcd }, nil,
 	},
 	{
 		RoleCompanion, "rendezvous.store companion", func(s *Spec) bool { return s.Rendezvous.Store == StoreCompanion },
-		false,
+		false, false,
 		"spec.images.rendezvous", func(r *Roles) *RolePods { return &r.Companion }, nil,
 	},
 	{
-		RoleHelper, "a dataset, or with ssh keys that are made in the cluster", (*Spec).prepares, false,
+		RoleHelper, "a dataset, or with ssh keys that are made in the cluster", (*Spec).prepares, false, false,
 		"spec.images", func(r *Roles) *RolePods { return &r.Helper }, nil,
 	},
 }

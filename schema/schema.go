@@ -105,22 +105,24 @@ func parallel(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	next := 0
-	for range min(runtime.GOMAXPROCS(0), (n+batch-1)/batch) {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				from := next
-				next += batch
-				mu.Unlock()
-				if from >= n {
-					return
-				}
-				for i := from; i < min(from+batch, n); i++ {
-					f(i)
-				}
+	work := func() {
+		for {
+			mu.Lock()
+			from := next
+			next += batch
+			mu.Unlock()
+			if from >= n {
+				return
 			}
-		})
+			for i := from; i < min(from+batch, n); i++ {
+				f(i)
+			}
+		}
 	}
+	for range min(runtime.GOMAXPROCS(0), (n+batch-1)/batch) - 1 {
+		wg.Go(work)
+	}
+	work() // here too: a new goroutine's stack would have to grow for every single job
 	wg.Wait()
 }
 

@@ -106,6 +106,11 @@ var workloads = map[string]struct {
 			"tasks: [{name: w, replicas: 2, template: {spec: {containers: [{name: c}]}}}]}}",
 		[]string{"spec.tasks[0].template 2 v-w-{0..1} v", "makes v"},
 	},
+	"Volcano's Job with a subdomain of its own": {
+		"{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: v}, spec: {plugins: {svc: []}, " +
+			"tasks: [{name: w, replicas: 2, " + pod + "}]}}",
+		[]string{"spec.tasks[0].template 2 v-w-{0..1} sub", "makes v"},
+	},
 }
 
 // TestWorkloads: the pods of each kind, in one line a set: path, pods, names and hostnames, Service, Jobs, and

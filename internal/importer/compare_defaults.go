@@ -1,32 +1,36 @@
 package importer
 
-import "strings"
+import (
+	"strings"
+
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+)
 
 // applyDefaults adds to an object the defaults of an API server, as far as they are known without one.
 func applyDefaults(object tree) {
 	v := view{value: object}
-	switch v.at("kind").text() {
-	case "Service":
+	switch apischema.FromAPIVersionAndKind(v.at("apiVersion").text(), v.at("kind").text()).GroupKind() {
+	case apischema.GroupKind{Kind: "Service"}:
 		setMissing(v.at("spec").mapping(), tree{"type": "ClusterIP", "sessionAffinity": "None"})
 		for _, p := range v.at("spec", "ports").items() {
 			setMissing(p.mapping(), tree{"protocol": "TCP", "targetPort": p.at("port").value})
 		}
-	case "Job":
+	case batchJobKind:
 		setMissing(v.at("spec").mapping(), tree{
 			"backoffLimit": int64(6), "completionMode": "NonIndexed", "suspend": false,
 			"parallelism": int64(1), "manualSelector": false,
 			"podReplacementPolicy": "TerminatingOrFailed",
 		})
-	case "PyTorchJob", "MPIJob", "MXJob":
+	case apis.PyTorchJobKind.GroupKind(), apis.MPIJobKind.GroupKind(), apis.MXJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"runPolicy": tree{}})
 		setMissing(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
-	case "ElasticJob":
-		if strings.HasPrefix(v.at("apiVersion").text(), "elastic.pytorch.org/") {
-			setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
-		}
-	case "PersistentVolumeClaim", "PersistentVolume":
+	case apis.TorchElasticJobKind.GroupKind():
+		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
+	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}, apischema.GroupKind{Kind: "PersistentVolume"}:
 		setMissing(v.at("spec").mapping(), tree{"volumeMode": "Filesystem"})
-	case "ServiceAccount":
+	case apischema.GroupKind{Kind: "ServiceAccount"}:
 		setMissing(object, tree{"automountServiceAccountToken": true})
 	}
 	defaultPods(object)

@@ -20,7 +20,7 @@ import (
 
 // TestMain collects garbage less often: importing allocates much and holds little, and a third of the time went there.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(800)
 	os.Exit(m.Run())
 }
 

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -31,8 +32,8 @@ func (d *draft) shorten(valid tree) {
 	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
 		s.drop(d.get("spec.workers").mapping(), view{value: valid}.at("spec", "workers").mapping(), "replicas")
 	}
-	for _, part := range []string{"metadata", "spec"} { // without which no job loads
-		s.tree(view{value: d.job}.at(part).mapping(), view{value: valid}.at(part).mapping())
+	for _, part := range sortedKeys(requiredFields) {
+		s.tree(view{value: d.job}.at(part).mapping(), view{value: valid}.at(part).mapping(), requiredFields[part]...)
 	}
 }
 
@@ -57,9 +58,13 @@ var wholeMappings = map[string]bool{
 	"conf": true,
 }
 
-func (s *shortener) tree(job, valid tree) {
+// requiredFields are those without which no job loads, by where they are: leaving them out need not be tried.
+var requiredFields = map[string][]string{"metadata": {"name"}, "spec": {"image", "workers"}}
+
+func (s *shortener) tree(job, valid tree, required ...string) {
 	for _, key := range sortedKeys(valid) {
-		if key == "podTemplate" || s.drop(job, valid, key) || wholeMappings[key] || key == "env" {
+		if key == "podTemplate" || !slices.Contains(required, key) && s.drop(job, valid, key) || wholeMappings[key] ||
+			key == "env" {
 			continue
 		}
 		switch x := valid[key].(type) {

@@ -4,29 +4,37 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/internal/apis"
 )
 
 // readers know the kinds that make the pods of training jobs.
 func readers() []reader {
 	return []reader{
-		{"batch", "Job", readJob},
-		{"", "Pod", readPods},
-		{"jobset.x-k8s.io", "JobSet", readJobSet},
-		{"trainer.kubeflow.org", "TrainJob", readTrainJob},
-		{"batch.volcano.sh", "Job", readVCJob},
-		{"elastic.pytorch.org", "ElasticJob", readTorchElasticJob},
-		{"kubeflow.org", "PyTorchJob", readPyTorchJob},
-		{"kubeflow.org", "MXJob", readMXJob},
-		{"kubeflow.org", "MPIJob", readMPIJob},
-		{"mlkube.io", "MxJob", readMlkube},
-		{"mxnet.mlkube.io", "MxJob", readMlkube},
-		{"elastic.iml.github.io", "ElasticJob", readDLRoverJob},
+		{batchJobKind, readJob},
+		{apischema.GroupKind{Kind: "Pod"}, readPods},
+		{apis.JobSetKind.GroupKind(), readJobSet},
+		{apis.TrainJobKind.GroupKind(), readTrainJob},
+		{apis.VCJobKind.GroupKind(), readVCJob},
+		{apis.TorchElasticJobKind.GroupKind(), readTorchElasticJob},
+		{apis.PyTorchJobKind.GroupKind(), readPyTorchJob},
+		{apis.MXJobKind.GroupKind(), readMXJob},
+		{apis.MPIJobKind.GroupKind(), readMPIJob},
+		{apis.MxJobKind("mlkube.io").GroupKind(), readMlkube},
+		{apis.MxJobKind("mxnet.mlkube.io").GroupKind(), readMlkube},
+		{apis.DLRoverJobKind.GroupKind(), readDLRoverJob},
 	}
 }
 
+// batchJobKind is Kubernetes' own Job; Volcano has another of the name.
+var batchJobKind = apischema.GroupKind{Group: "batch", Kind: "Job"}
+
+// reader makes a job of an object, whatever version of its kind that is.
 type reader struct {
-	group, kind string
-	read        func(*stream, *object) (*draft, error)
+	kind apischema.GroupKind
+	read func(*stream, *object) (*draft, error)
 }
 
 // errNotTraining says that an object is of a kind that could be a job, and is none.
@@ -35,7 +43,7 @@ var errNotTraining = errors.New("not a training job")
 // drafts are the training jobs of the stream, in its order.
 func (s *stream) drafts() (all []*draft) {
 	for _, o := range s.objects {
-		i := slices.IndexFunc(readers(), func(r reader) bool { return o.is(r.group, r.kind) })
+		i := slices.IndexFunc(readers(), func(r reader) bool { return o.gvk.GroupKind() == r.kind })
 		if o.draft != nil || o.replacedBy != "" {
 			continue
 		}

@@ -27,6 +27,9 @@ var plumbing = []string{
 	"blacklist-cooldown-range", "np", "n", "num-proc", "N", "npernode",
 }
 
+// totals are their names for the number of all processes.
+var totals = []string{"np", "n", "num-proc"}
+
 // known are the values of such options that name what the MPI operator or tegen makes.
 var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0-9]+)$`)
 
@@ -162,7 +165,7 @@ func (d *draft) slots(options [][3]string, at view) {
 		case err == nil && (o[0] == "slots-per-host" || o[0] == "slots"):
 			d.set("spec.workers.processes", n, at)
 			return
-		case err == nil && o[0] == "np" && workers > 0 && n%workers == 0:
+		case err == nil && slices.Contains(totals, o[0]) && workers > 0 && n%workers == 0:
 			d.set("spec.workers.processes", n/workers, at)
 		}
 	}
@@ -180,10 +183,10 @@ func (d *draft) count(options [][3]string, at view) {
 	workers, _ := d.get("spec.workers.replicas").number()
 	np, fewest := "", strconv.FormatInt(workers*slots, 10)
 	for _, o := range options {
-		switch o[0] {
-		case "np", "n", "num-proc":
+		switch {
+		case slices.Contains(totals, o[0]):
 			np = o[1]
-		case "min-np":
+		case o[0] == "min-np":
 			fewest = o[1]
 		}
 	}

@@ -43,6 +43,10 @@ func TestUnmatchedPatchesBelow(t *testing.T) {
 			component: patch("name: x"),
 			notes:     "component/kustomization.yaml:5:3: note: patches[0]: nothing matches its target (name: x)",
 		},
+		"unmatched in a base of a component": {
+			component: "resources: [inner]\n",
+			notes:     "component/inner/kustomization.yaml:5:3: note: patches[0]: nothing matches its target (name: x)",
+		},
 		"unmatched JSON": {
 			overlay: old(group + "name: x"),
 			fails:   "kustomization.yaml:8:3: patchesJson6902[0]: nothing",
@@ -59,6 +63,8 @@ func TestUnmatchedPatchesBelow(t *testing.T) {
 				"tegen.yaml": generator, "other.yaml": configMap,
 				"base/job.yaml": job, "base/kustomization.yaml": header + "resources: [job.yaml]\n" + c.base,
 				"component/kustomization.yaml": component + c.component,
+				"component/inner/kustomization.yaml": header + "configMapGenerator: [{name: inner}]\n" +
+					patch("name: x"),
 			})
 			out, err := krm.Overlay(dir, nil)
 			if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {

@@ -28,6 +28,11 @@ func TestValidate(t *testing.T) {
 			{"spec.containers[0].image", `required field is missing: "two" is a container of its ` +
 				`own; tegen's is called "worker" here`},
 		},
+		`{"spec":{"containers":[{"name":"two","image":"registry:5000/x"}]}}`: {
+			{"spec.containers[0].image", `must be an image with a tag other than latest, or a digest, not ` +
+				`"registry:5000/x"`},
+		},
+		`{"spec":{"containers":[{"name":"two","image":"registry:5000/x:1"}]}}`: nil,
 	} {
 		got := Validate([]byte(patch), "worker", "spec.image")
 		slices.SortFunc(got, func(a, b Mistake) int { return strings.Compare(a.Path, b.Path) })

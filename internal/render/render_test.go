@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,19 @@ func TestDuplicatesOfControllers(t *testing.T) {
 	if _, err := Jobs(all, nil); err == nil || !strings.Contains(err.Error(),
 		`Service ml/j0-worker-0 would be rendered by job "j0" too`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestExpects: a bundle says all that any of its objects waits for.
+func TestExpects(t *testing.T) {
+	bundles, err := Jobs(jobs(t, ", imagePullSecrets: [pull], gang: {scheduler: volcano, queue: q}"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Queue.scheduling.volcano.sh/q", "Secret/pull"} {
+		if !slices.Contains(bundles[0].Expects, want) {
+			t.Errorf("%s is not among %q", want, bundles[0].Expects)
+		}
 	}
 }
 

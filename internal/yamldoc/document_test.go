@@ -191,3 +191,36 @@ func TestAt(t *testing.T) {
 		}
 	}
 }
+
+// TestMerges: a field that is merged is found behind any number of mappings, and mappings that merge themselves, or
+// each other in more ways than anybody can walk, end the search.
+func TestMerges(t *testing.T) {
+	bomb := "a0: &a0 {x: 1}\n"
+	for i := 1; i <= 12; i++ {
+		all := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", ")
+		bomb += fmt.Sprintf("a%d: &a%d {<<: [%s]}\n", i, i, all)
+	}
+	for text, want := range map[string]string{
+		"m: &m {<<: *m}\nn: {<<: *m}\n":                              "",
+		"m: &m {<<: *m, x: 2}\nn: {<<: *m}\n":                        "2",
+		bomb + "n: {<<: *a12, y: 1}\n":                               "1",
+		"o: &o {x: 1}\nn: {<<: [{y: 1}, *o]}\n":                      "1",
+		"o: &o {x: 1}\nn: {x: 3, <<: *o}\n":                          "3",
+		"n: {<<: {<<: {x: 4}}}\n":                                    "4",
+		"n: {<<: 1}\n":                                               "",
+		strings.ReplaceAll(bomb, "{x: 1}", "{}") + "n: {<<: *a12}\n": "",
+	} {
+		root, err := Document{Line: 1, Text: []byte(text)}.Parse()
+		if err != nil {
+			t.Errorf("%.60q: %v", text, err)
+			continue
+		}
+		got := ""
+		if x := Field(root, "n", "x"); x != nil {
+			got = x.Value
+		}
+		if got != want {
+			t.Errorf("%.60q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -139,18 +139,27 @@ func child(n *yaml.Node, step string) (*yaml.Node, int) {
 			return n.Content[i], n.Content[i].Line
 		}
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == step {
-				return n.Content[i+1], n.Content[i].Line
-			}
+		if found, line := own(n, step); found != nil {
+			return found, line
 		}
-		return merged(n, step)
+		return merged(n, step, map[*yaml.Node]bool{n: true})
 	}
 	return nil, 0
 }
 
-// merged is child for what a mapping takes from others by the key <<.
-func merged(n *yaml.Node, step string) (*yaml.Node, int) {
+// own is a field of a mapping, and the line of its key.
+func own(n *yaml.Node, key string) (*yaml.Node, int) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1], n.Content[i].Line
+		}
+	}
+	return nil, 0
+}
+
+// merged is own for what a mapping takes from others by the key <<. Each of them is searched once: a mapping may merge
+// itself, and mappings that merge many others are as many lookups as there are ways between them otherwise.
+func merged(n *yaml.Node, key string, seen map[*yaml.Node]bool) (*yaml.Node, int) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Tag != MergeTag {
 			continue
@@ -160,7 +169,15 @@ func merged(n *yaml.Node, step string) (*yaml.Node, int) {
 			from = list.Content
 		}
 		for _, other := range from {
-			if found, line := child(Target(other), step); found != nil {
+			other = Target(other)
+			if other.Kind != yaml.MappingNode || seen[other] {
+				continue
+			}
+			seen[other] = true
+			if found, line := own(other, key); found != nil {
+				return found, line
+			}
+			if found, line := merged(other, key, seen); found != nil {
 				return found, line
 			}
 		}

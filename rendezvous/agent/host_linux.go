@@ -22,6 +22,8 @@ type host struct {
 	guard  *guard
 	closed chan struct{}
 
+	adopting sync.WaitGroup
+
 	mu   sync.Mutex
 	ours map[int]bool // processes that we have started and not reaped yet
 }
@@ -34,7 +36,7 @@ func newHost(guardCommand []string) (*host, error) {
 	}
 	h := &host{starts: make(chan func()), closed: make(chan struct{}), ours: map[int]bool{}}
 	go h.thread()
-	go h.adopt()
+	h.adopting.Go(h.adopt)
 	var err error
 	h.guard, err = newGuard(guardCommand, h.spawn)
 	if err != nil {
@@ -94,6 +96,7 @@ func (h *host) reap(cmd *exec.Cmd) error {
 func (h *host) close() {
 	h.guard.close()
 	close(h.closed)
+	h.adopting.Wait() // or it would take the processes of the next host for orphans
 	close(h.starts)
 }
 
@@ -106,7 +109,10 @@ func (h *host) adopt() {
 		select {
 		case <-ended:
 			h.reapOrphans()
-			time.Sleep(100 * time.Millisecond) // many exit at once, and each scan reads all of /proc
+			select { // many exit at once, and each scan reads all of /proc
+			case <-time.After(100 * time.Millisecond):
+			case <-h.closed:
+			}
 		case <-h.closed:
 			return
 		}

@@ -25,6 +25,28 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous"
 )
 
+// TestSignalOfAll: a worker that was ended by a signal of the agent's may have got it together with the agent, which
+// then waits for its own; any other failure is decided upon at once.
+func TestSignalOfAll(t *testing.T) {
+	for _, c := range []struct {
+		reason string
+		code   int
+		want   os.Signal
+	}{
+		{"both got it", -int(syscall.SIGTERM), syscall.SIGTERM},
+		{"it is none that ends agents", -int(syscall.SIGKILL), nil},
+		{"no signal ended it", 1, nil},
+	} {
+		r := &run{Config: Config{Signals: DefaultSignals()}, signals: make(chan os.Signal, 1)}
+		r.err = &Failure{Code: c.code}
+		sent := time.AfterFunc(100*time.Millisecond, func() { r.signals <- syscall.SIGTERM })
+		if got := r.signalled(); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.reason, got, c.want)
+		}
+		sent.Stop()
+	}
+}
+
 // stopParts are what this binary plays where processes are ended.
 var stopParts = map[string]func(){
 	"agent": playAgent,

@@ -271,6 +271,9 @@ func TestVictims(t *testing.T) {
 			MatchLabels: map[string]string{"app": "guarded"},
 		}},
 	}
+	spare := guard.DeepCopy() // of whose pods one may go
+	spare.Name, spare.Spec.Selector.MatchLabels["app"], spare.Status.DisruptionsAllowed = "spare", "spared", 1
+	app := func(name string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Labels["app"] = name } }
 	for name, c := range map[string]struct {
 		reason  string
 		nodes   []*corev1.Node
@@ -349,9 +352,18 @@ func TestVictims(t *testing.T) {
 			running: []*corev1.Pod{worker("p1", "guarded", 0, 1, "x", 1), worker("p2", "", 0, 1, "x", 2)},
 			gang:    workers("g", 1, 1, 1), evicted: "p2",
 		},
+		"a guarded gang": {
+			reason: "each member takes from its own budget, also behind one that breaks another",
+			nodes:  []*corev1.Node{machine("x", 4)},
+			running: []*corev1.Pod{
+				worker("v-0", "v", 2, 1, "x", 1, app("guarded")), worker("v-1", "v", 2, 1, "x", 1, app("spared")),
+				worker("p1", "spared", 0, 1, "x", 1), worker("p2", "", 0, 1, "x", 2),
+			},
+			gang: workers("g", 1, 1, 1), evicted: "p2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newPlugin(t, c.nodes, c.running, guard)
+			g := newPlugin(t, c.nodes, c.running, guard, spare)
 			for _, p := range c.gang {
 				g.shared.seen(nil, p)
 			}

@@ -108,6 +108,24 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestLotOfNames: namespace, name and node draw as the three that they are, wherever one ends and the next begins.
+func TestLotOfNames(t *testing.T) {
+	r, drawn := seeded(t, 7), map[int64]string{}
+	for _, names := range [][3]string{{"a", "bc", "d"}, {"ab", "c", "d"}, {"a", "b", "cd"}} {
+		info := framework.NewNodeInfo()
+		info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[2]}})
+		lot, s := r.Score(t.Context(), nil, pod(names[0], names[1]), info)
+		if !s.IsSuccess() {
+			t.Fatal(s.AsError())
+		}
+		text := strings.Join(names[:], "/")
+		if other := drawn[lot]; other != "" {
+			t.Errorf("%s and %s draw the same lot", text, other)
+		}
+		drawn[lot] = text
+	}
+}
+
 func TestOrderOfNodesDoesNotMatter(t *testing.T) {
 	r, given := seeded(t, 3), nodes(50)
 	for i := range 50 {

@@ -97,6 +97,9 @@ func (s *store) files() (found []string, err error) {
 
 // find takes no file but one of the locked digest, and tells the others only where there is no such file.
 func (s *store) find(d definition) (string, error) {
+	if d.sha256 == "" {
+		return "", fmt.Errorf("test/upstream/lock.yaml has no digest of %s: 'make crds' tells it", d.name)
+	}
 	var wrong error
 	for _, file := range []string{filepath.Join(s.beside, d.name), s.cached(d)} {
 		text, err := os.ReadFile(file)
@@ -125,7 +128,11 @@ func (s *store) cached(d definition) string {
 // check refuses any text but the locked one.
 func (d definition) check(text []byte) error {
 	sum := sha256.Sum256(text)
-	if got := hex.EncodeToString(sum[:]); got != d.sha256 {
+	got := hex.EncodeToString(sum[:])
+	if d.sha256 == "" {
+		return fmt.Errorf("its SHA-256 is %s, and test/upstream/lock.yaml has none for it: put it there", got)
+	}
+	if got != d.sha256 {
 		return fmt.Errorf("its SHA-256 is %s, and test/upstream/lock.yaml wants %s for %s", got, d.sha256, d.release)
 	}
 	return nil

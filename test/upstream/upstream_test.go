@@ -207,3 +207,19 @@ func TestSetAside(t *testing.T) {
 		}
 	}
 }
+
+// TestNoDigest: a definition that nobody has locked yet fails the tests, and fetching it tells the digest to lock.
+func TestNoDigest(t *testing.T) {
+	beside, cache := t.TempDir(), t.TempDir()
+	s := &store{beside: beside, cache: cache, definitions: []definition{{"a.yaml", "", "x", "acme v1"}}}
+	if err := os.WriteFile(filepath.Join(beside, "a.yaml"), []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.files(); err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "make crds") {
+		t.Errorf("not locked: %v", err)
+	}
+	sum := "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb" // of "a"
+	if err := s.definitions[0].check([]byte("a")); err == nil || !strings.Contains(err.Error(), sum) {
+		t.Errorf("fetched: %v", err)
+	}
+}

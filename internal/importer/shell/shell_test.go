@@ -44,3 +44,32 @@ func TestScan(t *testing.T) {
 		}
 	}
 }
+
+// TestTextIn: the text of sh -c is the first word that is no option, nor what an option sets.
+func TestTextIn(t *testing.T) {
+	for command, want := range map[string]string{
+		"sh -c TEXT":                          "TEXT",
+		"/bin/bash -ec TEXT name":             "TEXT",
+		"bash -o pipefail -c TEXT":            "TEXT",
+		"bash -c -o pipefail TEXT":            "TEXT",
+		"bash -ceuo pipefail TEXT":            "TEXT",
+		"bash +O extglob -c TEXT":             "TEXT",
+		"bash --login -c TEXT":                "TEXT",
+		"bash --rcfile /etc/rc -c TEXT":       "TEXT",
+		"bash --init-file /etc/rc -c TEXT":    "TEXT",
+		"bash -c --init-file /etc/rc -- TEXT": "TEXT",
+		"sh script.sh":                        "",
+		"sh -e script.sh -c x":                "",
+		"sh -- script.sh":                     "",
+		"sh -c":                               "",
+		"python -c TEXT":                      "",
+	} {
+		words, got := strings.Fields(command), ""
+		if i := shell.TextIn(words); i >= 0 {
+			got = words[i]
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}

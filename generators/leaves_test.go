@@ -141,7 +141,9 @@ func contextsOf(name string) (specs []string) {
 }
 
 // isGangField says whether TestGangLeaves has the leaf.
-func isGangField(name string) bool { return strings.HasPrefix(name, "gang.") && name != "gang.scheduler" }
+func isGangField(name string) bool {
+	return strings.HasPrefix(name, "gang.") && name != "gang.scheduler"
+}
 
 // renderedSpec are a job's objects as text, "" where it is refused.
 func renderedSpec(t *testing.T, spec map[string]any) string {

@@ -23,7 +23,7 @@ type Dialect struct {
 	Name      string        // of spec.gang.scheduler
 	Scheduler string        // the name that it installs itself under; "" where the cluster's own places the pods
 	Keys      []string      // labels and annotations by which it knows a pod's gang, or a job's queue
-	fields    []string      // of #Gang, beside scheduler, name, minAvailable and priority
+	Fields    []string      // of #Gang, beside scheduler, name, minAvailable and priority
 	longest   time.Duration // that its wait may be
 	why       string        // where that limit comes from
 	// total says that it counts the pods of all roles together, and so cannot tell a worker from a server.
@@ -45,13 +45,13 @@ var Dialects = []Dialect{
 			"pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available",
 			"pod-group.scheduling.sigs.k8s.io/match-policy",
 		}),
-		fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		Fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy"},
 		longest: 25 * time.Minute, why: "that Koordinator handles", // koordinator#1919
 	},
 	{
 		Name: GangCoscheduling, Scheduler: "scheduler-plugins-scheduler",
 		Keys:    []string{"scheduling.x-k8s.io/pod-group"},
-		fields:  []string{"waitTimeout"},
+		Fields:  []string{"waitTimeout"},
 		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait", total: true,
 	},
 	{
@@ -59,19 +59,19 @@ var Dialects = []Dialect{
 			"scheduling.k8s.io/group-name", "volcano.sh/task-spec", "scheduling.volcano.sh/group-name",
 			"scheduling.volcano.sh/queue-name", "scheduling.volcano.sh/group-min-member",
 		},
-		fields: []string{"queue"},
+		Fields: []string{"queue"},
 	},
 	{
 		Name: GangKueue, Keys: []string{
 			"kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class", "kueue.x-k8s.io/managed",
 			"kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count",
 		},
-		fields: []string{"queue"}, total: true,
+		Fields: []string{"queue"}, total: true,
 	},
 	{Name: GangKubernetes, total: true},
 	{
 		Name: GangTegen, Scheduler: names.Scheduler, Keys: koordinatorKeys,
-		fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		Fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy"},
 		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait",
 	},
 }

@@ -97,7 +97,7 @@ func TestDialects(t *testing.T) {
 	names := []string{GangNone}
 	for _, d := range Dialects {
 		names = append(names, d.Name)
-		for _, field := range d.fields {
+		for _, field := range d.Fields {
 			if _, _, err := Explain("TrainingJob", "spec.gang."+field); err != nil {
 				t.Errorf("%s: %v", d.Name, err)
 			}

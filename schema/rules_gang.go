@@ -68,8 +68,8 @@ func (r *validation) gangDialect() {
 	}
 	d := g.dialect()
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
-		if r.isSet("spec.gang."+field) && !slices.Contains(d.fields, field) {
-			takers := dialectsWhere(func(d Dialect) bool { return slices.Contains(d.fields, field) })
+		if r.isSet("spec.gang."+field) && !slices.Contains(d.Fields, field) {
+			takers := dialectsWhere(func(d Dialect) bool { return slices.Contains(d.Fields, field) })
 			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler,
 				strings.Join(takers, " and "))
 		}

@@ -29,6 +29,7 @@ var properties = map[string]func(job *schema.Job, objs []runtime.Object) []strin
 	"names":       dnsNames,
 	"namespaces":  namespaces,
 	"selectors":   selectors,
+	"claims":      claimTemplates,
 	"references":  references,
 	"restricted":  restrictedPods,
 	"limits":      limits,
@@ -205,6 +206,19 @@ func selectors(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		for _, p := range pods(objs) {
 			if slices.Contains(from, p.from) && p.labels["app.kubernetes.io/component"] != component {
 				wrong = append(wrong, fmt.Sprintf("%s of %s selects %s", name, component, p.from))
+			}
+		}
+	}
+	return wrong
+}
+
+// claimTemplates have what an API server would add to them: Argo CD would find them changed after each sync.
+func claimTemplates(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, set := range all[*appsv1.StatefulSet](objs) {
+		for _, claim := range set.Spec.VolumeClaimTemplates {
+			if claim.APIVersion != "v1" || claim.Kind != "PersistentVolumeClaim" {
+				wrong = append(wrong, fmt.Sprintf("StatefulSet %s: claim %s is %q of %q", set.Name, claim.Name, claim.Kind,
+					claim.APIVersion))
 			}
 		}
 	}

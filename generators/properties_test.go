@@ -161,8 +161,7 @@ func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
 				want))
 		}
 		// One label tells what a job brought, for kubectl delete -l and for pruning.
-		if l := m.GetLabels(); l["app.kubernetes.io/instance"] != job.Metadata.Name ||
-			l["app.kubernetes.io/managed-by"] != "tegen" {
+		if l := m.GetLabels(); l["tegen.dev/job"] != job.Metadata.Name || l["app.kubernetes.io/managed-by"] != "tegen" {
 			wrong = append(wrong, fmt.Sprintf("%T %s lacks the job's labels: %v", obj, m.GetName(), l))
 		}
 	}

@@ -216,8 +216,8 @@ func claimTemplates(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, set := range all[*appsv1.StatefulSet](objs) {
 		for _, claim := range set.Spec.VolumeClaimTemplates {
 			if claim.APIVersion != "v1" || claim.Kind != "PersistentVolumeClaim" {
-				wrong = append(wrong, fmt.Sprintf("StatefulSet %s: claim %s is %q of %q", set.Name, claim.Name, claim.Kind,
-					claim.APIVersion))
+				wrong = append(wrong, fmt.Sprintf("StatefulSet %s: claim %s is of kind %q and version %q", set.Name,
+					claim.Name, claim.Kind, claim.APIVersion))
 			}
 		}
 	}

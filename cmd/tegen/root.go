@@ -23,6 +23,7 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		newCheckCmd(s),
 		newImportCmd(s),
 		newInstallCmd(s),
+		newGitOpsCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),
 		cli.Version(s, "tegen", "Print the version, the API it reads, and how it was built", "api "+names.APIVersion),

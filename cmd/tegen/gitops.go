@@ -63,7 +63,8 @@ func addTreeFlags(cmd *cobra.Command, o *gitops.Options, controller string) {
 
 // complete offers values for a flag, and no files.
 func complete(cmd *cobra.Command, flag string, values ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	fixed := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, fixed); err != nil {
 		panic(err) // the flag is defined by the caller
 	}
 }
@@ -97,8 +98,8 @@ func fillIn(o *gitops.Options, tree string) {
 	}
 }
 
-// readTree reads the folders of a tree.
-func readTree(dir string) ([]gitops.Folder, error) {
+// readFolders reads the folders of a tree.
+func readFolders(dir string) ([]gitops.Folder, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
 		err = &os.PathError{Err: errors.New("it is a file: name the folder that 'tegen render -o' wrote")}

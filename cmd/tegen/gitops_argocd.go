@@ -40,7 +40,7 @@ func newGitOpsArgoCDCmd(s cli.Streams) *cobra.Command {
 			if err := o.Check(); err != nil {
 				return cli.Usage(err)
 			}
-			folders, err := readTree(args[0])
+			folders, err := readFolders(args[0])
 			if err != nil {
 				return err
 			}

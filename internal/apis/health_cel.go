@@ -12,8 +12,8 @@ func (h *Health) CEL() (current, failed string) {
 	failed = celSays(h, h.Failed)
 	running := celSays(h, append(append([]string{}, h.Done...), h.Running...))
 	if h.Jobs != "" {
-		running = fmt.Sprintf("%s || %s && %s.size() > 0 && %[3]s.all(j, j.ready >= j.active && j.ready + j.succeeded > 0)",
-			celSays(h, h.Done), celHas(h.Jobs), h.Jobs)
+		const all = "%s || %s && %s.size() > 0 && %[3]s.all(j, j.ready >= j.active && j.ready + j.succeeded > 0)"
+		running = fmt.Sprintf(all, celSays(h, h.Done), celHas(h.Jobs), h.Jobs)
 	}
 	if suspended != "" {
 		running, failed = suspended+" || "+running, "!("+suspended+") && ("+failed+")"

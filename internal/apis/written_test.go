@@ -25,7 +25,8 @@ func TestWrittenByOthers(t *testing.T) {
 		{
 			"Job in a queue",
 			`{apiVersion: batch/v1, kind: Job, metadata: {labels: {kueue.x-k8s.io/queue-name: a}},
-			  spec: {suspend: false, parallelism: 2, completions: 3, template: {spec: {tolerations: [{}], nodeSelector: {a: b}}}}}`,
+			  spec: {suspend: false, parallelism: 2, completions: 3,
+			         template: {spec: {tolerations: [{}], nodeSelector: {a: b}}}}}`,
 			`{completions: 3, template: {spec: {nodeSelector: {a: b}}}}`,
 		},
 		{
@@ -35,7 +36,8 @@ func TestWrittenByOthers(t *testing.T) {
 		},
 		{
 			"Pod",
-			`{apiVersion: v1, kind: Pod, metadata: {labels: {a: b}}, spec: {tolerations: [{}], schedulingGates: [{name: a}]}}`,
+			`{apiVersion: v1, kind: Pod, metadata: {labels: {a: b}},
+			  spec: {tolerations: [{}], schedulingGates: [{name: a}]}}`,
 			`{schedulingGates: [{name: a}]}`,
 		},
 		{
@@ -46,26 +48,31 @@ func TestWrittenByOthers(t *testing.T) {
 		},
 		{
 			"JobSet in a queue",
-			`{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {labels: {kueue.x-k8s.io/queue-name: a}},
-			  spec: {suspend: true, replicatedJobs: [{name: w, template: {spec: {template: {metadata: {labels: {a: b}, annotations: {a: b}},
+			`{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet,
+			  metadata: {labels: {kueue.x-k8s.io/queue-name: a}},
+			  spec: {suspend: true, replicatedJobs: [{name: w, template: {spec: {template: {
+			    metadata: {labels: {a: b}, annotations: {a: b}},
 			  spec: {tolerations: [{}], nodeSelector: {a: b}, schedulingGates: [{}], containers: []}}}}}]}}`,
 			`{replicatedJobs: [{name: w, template: {spec: {template: {metadata: {}, spec: {containers: []}}}}}]}`,
 		},
 		{
 			"JobSet with nothing in it",
-			`{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {labels: {kueue.x-k8s.io/queue-name: a}}, spec: {}}`,
+			`{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {labels: {kueue.x-k8s.io/queue-name: a}},
+			  spec: {}}`,
 			`{}`,
 		},
 		{
 			"TrainJob in a queue",
-			`{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {labels: {kueue.x-k8s.io/queue-name: a}},
+			`{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob,
+			  metadata: {labels: {kueue.x-k8s.io/queue-name: a}},
 			  spec: {suspend: true, trainer: {numNodes: 2}}}`,
 			`{trainer: {numNodes: 2}}`,
 		},
 		{
 			"PyTorchJob in a queue",
 			`{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {labels: {kueue.x-k8s.io/queue-name: a}},
-			  spec: {runPolicy: {suspend: true}, pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {tolerations: [{}]}}}}}}`,
+			  spec: {runPolicy: {suspend: true},
+			    pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {tolerations: [{}]}}}}}}`,
 			`{runPolicy: {}, pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {}}}}}`,
 		},
 		{

@@ -60,8 +60,8 @@ const (
 	manifestPath = "argocd.argoproj.io/manifest-generate-paths"
 )
 
-// ApplicationSet returns an ApplicationSet that makes an Application of each job, and what to tell the person. Of git it
-// takes every folder that is there; of an artifact, which Argo CD cannot list, the folders that are passed in. The
+// ApplicationSet returns an ApplicationSet that makes an Application of each job, and what to tell the person. Of git
+// it takes every folder that is there; of an artifact, which Argo CD cannot list, the folders that are passed in. The
 // options have been checked.
 func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes []string) {
 	to, _ := a.destination() // checked
@@ -183,7 +183,8 @@ func ArgoCDConfig(namespace, suspended string) []runtime.Object {
 func CheckConfig(namespace, suspended string) error {
 	var errs []error
 	if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 {
-		errs = append(errs, fmt.Errorf("--namespace: must be the namespace of Argo CD, such as argocd, not %q", namespace))
+		errs = append(errs, fmt.Errorf("--namespace: must be the namespace of Argo CD, such as argocd, not %q",
+			namespace))
 	}
 	if suspended != apis.Suspended && suspended != apis.Healthy {
 		errs = append(errs, fmt.Errorf("--suspended: must be %s or %s, not %q: the health that a suspended job is "+

@@ -146,7 +146,10 @@ func TestReadTree(t *testing.T) {
 		name, want string
 		tree       fstest.MapFS
 	}{
-		{"empty", "rendered/eks holds no rendered job: make it with 'tegen render FILE... -o rendered/eks'", fstest.MapFS{}},
+		{
+			"empty", "rendered/eks holds no rendered job: make it with 'tegen render FILE... -o rendered/eks'",
+			fstest.MapFS{},
+		},
 		{"one job", "holds no rendered job", fstest.MapFS{"kustomization.yaml": {}, "worker.yaml": {}}},
 		{"broken", "rendered/eks/resnet/worker.yaml", fstest.MapFS{
 			"resnet/kustomization.yaml": {}, "resnet/worker.yaml": {Data: []byte("kind: [")},

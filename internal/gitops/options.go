@@ -1,6 +1,6 @@
-// Package gitops is the way from a tree of rendered jobs to what Argo CD and Flux reconcile it by. In go flags, checked,
-// and the tree as a file system; out come the objects of either controller, or every mistake. Each job is an
-// Application or a Kustomization of its own, so that what is wrong with one stops no other.
+// Package gitops is the way from a tree of rendered jobs to what Argo CD and Flux reconcile it by. In go flags and the
+// tree, as a file system; out come the objects of either controller, or every mistake. Each job is an Application or a
+// Kustomization of its own, so that what is wrong with one stops no other.
 package gitops
 
 import (
@@ -89,8 +89,8 @@ func (o Options) check() (errs []error) {
 	}
 	if o.Path != path.Clean(o.Path) || path.IsAbs(o.Path) || o.Path == ".." || strings.HasPrefix(o.Path, "../") ||
 		!filePath.MatchString(o.Path) {
-		fail("--path: must be a folder below the root of the repository or artifact, such as rendered/eks, of letters, "+
-			"digits, '.', '_', '-' and '/', not %q", o.Path)
+		fail("--path: must be a folder below the root of the repository or artifact, such as rendered/eks, of "+
+			"letters, digits, '.', '_', '-' and '/', not %q", o.Path)
 	}
 	if o.OnRemoval != Keep && o.OnRemoval != Delete {
 		fail("--on-removal: must be %s or %s, not %q: what becomes of a job's objects when its Application or "+
@@ -101,8 +101,8 @@ func (o Options) check() (errs []error) {
 
 // checkURL refuses passwords: what is rendered here is committed.
 func (o Options) checkURL() error {
-	const want = "must be the address of a repository, such as https://git.example/team/jobs, or of an artifact, such " +
-		"as oci://registry.example/team/jobs"
+	const want = "must be the address of a repository, such as https://git.example/team/jobs, or of an artifact, " +
+		"such as oci://registry.example/team/jobs"
 	if o.URL == "" {
 		return errors.New("--repo: is missing, and " + want)
 	}

@@ -62,7 +62,8 @@ func open(root string, lock []byte) (*store, error) {
 			if path.Ext(source) != ".yaml" {
 				from += "/" + name
 			}
-			s.definitions = append(s.definitions, definition{name, digest, from, p.Project + " " + p.Version, p.Reconciler})
+			release := p.Project + " " + p.Version
+			s.definitions = append(s.definitions, definition{name, digest, from, release, p.Reconciler})
 		}
 	}
 	slices.SortFunc(s.definitions, func(a, b definition) int { return strings.Compare(a.name, b.name) })

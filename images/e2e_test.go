@@ -35,7 +35,8 @@ func TestImages(t *testing.T) {
 	for _, flags := range []string{"-mod=readonly", "-buildvcs=false"} {
 		dir := clone(t, root)
 		out := filepath.Join(dir, "dist", "images")
-		cmd := exec.Command("go", "run", "./images/build", "-images", names, "-architectures", architectures, "-tag", tag)
+		cmd := exec.Command("go", "run", "./images/build", "-images", names, "-architectures", architectures,
+			"-tag", tag)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GOFLAGS="+flags, "TMPDIR="+t.TempDir())
 		said, err := cmd.CombinedOutput()
@@ -197,8 +198,9 @@ func runImages(t *testing.T, dir, names, tag string) {
 		})
 		for _, c := range cases[name] {
 			args := []string{
-				"run", "--rm", "--interactive", "--network=none", "--read-only", "--read-only-tmpfs=false", "--cap-drop=all",
-				"--security-opt=no-new-privileges", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024",
+				"run", "--rm", "--interactive", "--network=none", "--read-only", "--read-only-tmpfs=false",
+				"--cap-drop=all", "--security-opt=no-new-privileges",
+				"--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024",
 			}
 			if c.user != "" {
 				args = append(args, "--user="+c.user)

@@ -122,8 +122,9 @@ func TestReproducible(t *testing.T) {
 	}
 
 	at := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
-	if got := config(t, build(t, images.Options{Root: other, Architectures: amd64, Created: at})); !got.Created.Equal(at) {
-		t.Errorf("created at %s, want %s", got.Created, at)
+	dated := config(t, build(t, images.Options{Root: other, Architectures: amd64, Created: at}))
+	if !dated.Created.Equal(at) {
+		t.Errorf("created at %s, want %s", dated.Created, at)
 	}
 
 	write(t, filepath.Join(other, "cmd/tegen/other.go"), "package main\n")
@@ -250,7 +251,8 @@ func TestFiles(t *testing.T) {
 		if program.Machine != machines[p.Architecture] {
 			t.Errorf("linux/%s has a program for %s", p.Architecture, program.Machine)
 		}
-		if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 || program.Section(".interp") != nil {
+		libraries, err := program.ImportedLibraries()
+		if err != nil || len(libraries) > 0 || program.Section(".interp") != nil {
 			t.Errorf("the program needs a loader or libraries %q: %v", libraries, err)
 		}
 		if got := string(all["LICENSE"].data); got != "as you like\n" {
@@ -281,7 +283,8 @@ func TestSBOM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.ArtifactType != "application/spdx+json" || m.Subject == nil || m.Subject.Digest.String() != digest(t, p.Image) ||
+	if m.ArtifactType != "application/spdx+json" || m.Subject == nil ||
+		m.Subject.Digest.String() != digest(t, p.Image) ||
 		m.Config.MediaType != "application/vnd.oci.empty.v1+json" || len(m.Layers) != 1 ||
 		m.Layers[0].MediaType != "application/spdx+json" {
 		t.Errorf("the manifest of the SBOM: %+v", m)

@@ -33,7 +33,7 @@ func untar(t *testing.T, content io.Reader) map[string]file {
 	all := map[string]file{}
 	for r := tar.NewReader(unzipped); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil {

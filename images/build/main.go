@@ -125,8 +125,8 @@ func report(stdout io.Writer, dir, reference string, b *images.Built) error {
 	_, err = fmt.Fprintf(stdout, "%s@%s %s (%s)\n", reference, digest, dir, strings.Join(sizes, ", "))
 	if err == nil && b.Version == "" {
 		// No reason to stop: it is what somebody tries out.
-		_, err = fmt.Fprintf(stdout, "  nobody can tell of which commit it is: there is no .git, or this is a worktree of "+
-			"git, which the go command cannot read; release from a clone\n")
+		_, err = fmt.Fprintf(stdout, "  of no known commit: there is no .git, or this is a worktree, which the go "+
+			"command cannot read; release from a clone\n")
 	}
 	return err
 }

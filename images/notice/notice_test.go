@@ -36,7 +36,9 @@ func TestNotice(t *testing.T) {
 		-1); len(slices.Compact(slices.Sorted(slices.Values(heads)))) < len(heads) {
 		t.Error("a licence stands there twice")
 	}
-	for _, foreign := range []string{"==== github.com/tegen-dev/tegen", "==== k8s.io/kubernetes ", "==== go.etcd.io/etcd/server"} {
+	for _, foreign := range []string{
+		"==== github.com/tegen-dev/tegen", "==== k8s.io/kubernetes ", "==== go.etcd.io/etcd/server",
+	} {
 		if strings.Contains(text, foreign) {
 			t.Errorf("%q, which cmd/tegen does not link", foreign)
 		}

@@ -68,7 +68,8 @@ func (t Target) Build(ctx context.Context, file string) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("compiling %s for %s/%s: %w\n%s", t.Package, t.OS, t.Arch, err, bytes.TrimSpace(words.Bytes()))
+		return fmt.Errorf("compiling %s for %s/%s: %w\n%s", t.Package, t.OS, t.Arch, err,
+			bytes.TrimSpace(words.Bytes()))
 	}
 	return nil
 }
@@ -100,8 +101,8 @@ func (t Target) ldflags() (string, error) {
 type Info struct {
 	*debug.BuildInfo
 	SHA256 string
-	// Version is that of the module: the tag, or a version made of the commit's time and digest, with +dirty where files
-	// differ from the commit. It is empty where the program is not stamped, as are the next two.
+	// Version is that of the module: the tag, or a version made of the commit's time and digest, with +dirty where
+	// files differ from the commit. It is empty where the program is not stamped, as are the next two.
 	Version  string
 	Revision string
 	Time     time.Time // of the commit

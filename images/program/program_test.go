@@ -12,10 +12,11 @@ import (
 
 // TestLdflags: a program of Kubernetes' modules says which release it is made of, whatever the form of go.mod.
 func TestLdflags(t *testing.T) {
+	const stripped, released = "-s -w", "-s -w -X k8s.io/component-base/version.gitVersion=v1.2.3"
 	for mod, want := range map[string]string{
-		"module a\n": "-s -w",
-		"module a\n\nrequire k8s.io/kubernetes v1.2.3\n":                     "-s -w -X k8s.io/component-base/version.gitVersion=v1.2.3",
-		"module a\n\nrequire (\n\tk8s.io/kubernetes v1.2.3 // indirect\n)\n": "-s -w -X k8s.io/component-base/version.gitVersion=v1.2.3",
+		"module a\n": stripped,
+		"module a\n\nrequire k8s.io/kubernetes v1.2.3\n":                     released,
+		"module a\n\nrequire (\n\tk8s.io/kubernetes v1.2.3 // indirect\n)\n": released,
 		"module a\n\nrequire (\n\tx.org/k8s.io/kubernetes v1.2.3\n)\n":       "-s -w",
 	} {
 		dir := t.TempDir()
@@ -46,7 +47,9 @@ func TestRoot(t *testing.T) {
 // TestBuildFails: the error has the compiler's words, and an interruption is one.
 func TestBuildFails(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module a\n\ngo 1.26.0\n", "main.go": "package main\n\nfunc main() { b() }\n"} {
+	for name, text := range map[string]string{
+		"go.mod": "module a\n\ngo 1.26.0\n", "main.go": "package main\n\nfunc main() { b() }\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +89,9 @@ func TestEnv(t *testing.T) {
 	t.Setenv("GOAMD64", "v4")
 	t.Setenv("GOFLAGS", "-race")
 	env := Target{OS: "linux", Arch: "arm64"}.Env()
-	for _, want := range []string{"GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0", "GOAMD64=v1", "GOFLAGS=-mod=readonly"} {
+	for _, want := range []string{
+		"GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0", "GOAMD64=v1", "GOFLAGS=-mod=readonly",
+	} {
 		name, _, _ := strings.Cut(want, "=")
 		last := ""
 		for _, e := range env {

@@ -91,8 +91,8 @@ func (r registry) reference(image, tag string) (name.Tag, error) {
 }
 
 // errPlainHTTP is for what would go over the network for all to read and to change.
-var errPlainHTTP = errors.New("refused to speak plain HTTP: with --plain-http (PLAIN_HTTP=1) credentials and images go " +
-	"unencrypted")
+var errPlainHTTP = errors.New("refused to speak plain HTTP: with --plain-http (PLAIN_HTTP=1) credentials and images " +
+	"go unencrypted")
 
 // encrypted refuses plain HTTP, which the library speaks to what looks like a registry of one's own, and to which a
 // registry may redirect.

@@ -143,7 +143,9 @@ func TestPush(t *testing.T) {
 		t.Errorf("manifests came in the order %q: the tag before the referrer %s", g.puts, digest(t, referrer))
 	}
 
-	options := []remote.Option{remote.WithTransport(s.Client().Transport), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+	options := []remote.Option{
+		remote.WithTransport(s.Client().Transport), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+	}
 	repository, err := name.NewRepository(host(s) + "/acme/tegen")
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +227,8 @@ func TestPlainHTTP(t *testing.T) {
 	defer redirecting.Close()
 	g.seen = 0
 	r = registry{prefix: host(redirecting), keychain: authn.DefaultKeychain, transport: redirecting.Client().Transport}
-	if got, err := r.push(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--plain-http") || g.seen > 0 {
+	if got, err := r.push(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--plain-http") ||
+		g.seen > 0 {
 		t.Errorf("%q, %v, and %d requests in the clear", got, err, g.seen)
 	}
 }
@@ -245,21 +248,20 @@ func TestPushFails(t *testing.T) {
 	closed := httptest.NewTLSServer(nil)
 	closed.Close()
 	trusting := s.Client().Transport
+	distrusting := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	for what, c := range map[string]struct {
 		dir, prefix, password string
 		transport             http.RoundTripper
 		want                  string
 	}{
-		"not signed in":      {dir, host(s), "", trusting, "docker login " + host(s)},
-		"the wrong password": {dir, host(s), "tiger", trusting, "docker login " + host(s)},
-		"no right to write":  {dir, host(forbidding) + "/acme", "secret", forbidding.Client().Transport, "may not write to"},
-		"nobody there":       {dir, host(closed), "secret", trusting, "connection refused"},
-		"no such host":       {dir, "registry.invalid/acme", "secret", trusting, "registry.invalid"},
-		"an authority that nobody trusts": {
-			dir, host(s), "secret", &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, "certificate",
-		},
-		"no layout":       {filepath.Join(dir, "none"), host(s), "secret", trusting, "'make images' writes"},
-		"an empty layout": {emptyLayout(t), host(s), "secret", trusting, "it holds no index of images"},
+		"not signed in":       {dir, host(s), "", trusting, "docker login " + host(s)},
+		"the wrong password":  {dir, host(s), "tiger", trusting, "docker login " + host(s)},
+		"no right to write":   {dir, host(forbidding), "secret", forbidding.Client().Transport, "may not write to"},
+		"nobody there":        {dir, host(closed), "secret", trusting, "connection refused"},
+		"no such host":        {dir, "registry.invalid/acme", "secret", trusting, "registry.invalid"},
+		"a foreign authority": {dir, host(s), "secret", distrusting, "certificate"},
+		"no layout":           {filepath.Join(dir, "none"), host(s), "secret", trusting, "'make images' writes"},
+		"an empty layout":     {emptyLayout(t), host(s), "secret", trusting, "it holds no index of images"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if c.password == "" {

@@ -93,8 +93,8 @@ func Of(info program.Info, license, platform string, created time.Time, beside .
 	}
 	ids := map[string]bool{}
 	main := d.add(ids, pkg{
-		Name: info.Path, Version: info.Version, Purpose: "APPLICATION", Download: download(info), LicenseDeclared: license,
-		Checksums:  []checksum{{"SHA256", info.SHA256}},
+		Name: info.Path, Version: info.Version, Purpose: "APPLICATION", Download: download(info),
+		LicenseDeclared: license, Checksums: []checksum{{"SHA256", info.SHA256}},
 		References: purl(info.Main.Path, info.Version, strings.TrimPrefix(info.Path, info.Main.Path+"/")),
 	})
 	d.relate(documentID, "DESCRIBES", main)

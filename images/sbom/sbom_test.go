@@ -121,7 +121,8 @@ func TestOf(t *testing.T) {
 	}
 	d := read(t, text)
 	requireValid(t, d)
-	if d["name"] != "tegen v1.2.3 linux/arm64" || d["creationInfo"].(map[string]any)["created"] != "2026-01-02T03:04:05Z" {
+	if created := d["creationInfo"].(map[string]any)["created"]; d["name"] != "tegen v1.2.3 linux/arm64" ||
+		created != "2026-01-02T03:04:05Z" {
 		t.Errorf("%s of %v", d["name"], d["creationInfo"])
 	}
 	type line struct{ ID, Version, License, Download, Locator string }
@@ -139,7 +140,8 @@ func TestOf(t *testing.T) {
 	want := []line{
 		{
 			"SPDXRef-example.org-tegen-cmd-tegen-v1.2.3", "v1.2.3", "Apache-2.0",
-			"git+https://example.org/tegen@" + strings.Repeat("01", 20), "pkg:golang/example.org/tegen@v1.2.3#cmd/tegen",
+			"git+https://example.org/tegen@" + strings.Repeat("01", 20),
+			"pkg:golang/example.org/tegen@v1.2.3#cmd/tegen",
 		},
 		{"SPDXRef-roots-v9", "v9", "MPL-2.0", "NOASSERTION", ""},
 		{"SPDXRef-stdlib-go1.26.8", "go1.26.8", "BSD-3-Clause", "https://go.dev/dl/", "pkg:golang/stdlib@1.26.8"},
@@ -152,7 +154,10 @@ func TestOf(t *testing.T) {
 			"pkg:golang/github.com/docker/cli@v29.7.2%2Bincompatible",
 		},
 		{"SPDXRef-example.org-a-b-v1.0.0", "v1.0.0", "NOASSERTION", "NOASSERTION", "pkg:golang/example.org/a_b@v1.0.0"},
-		{"SPDXRef-example.org-a-b-v1.0.0-2", "v1.0.0", "NOASSERTION", "NOASSERTION", "pkg:golang/example.org/a-b@v1.0.0"},
+		{
+			"SPDXRef-example.org-a-b-v1.0.0-2", "v1.0.0", "NOASSERTION", "NOASSERTION",
+			"pkg:golang/example.org/a-b@v1.0.0",
+		},
 		{"SPDXRef-example.org-new-v2.0.0", "v2.0.0", "NOASSERTION", "NOASSERTION", "pkg:golang/example.org/new@v2.0.0"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

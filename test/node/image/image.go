@@ -3,8 +3,9 @@
 //
 // One image, worker, stands for every image of a training: it holds Debian's torch, OpenMPI and ssh as they are
 // installed on this machine, and the files of root/. Those of tegen-rendezvous and tegen-scheduler are the ones that
-// package images makes for everybody. The others hold one program of the cluster's. An archive is a function of what goes in, but for Python's caches, which differ between machines; it is
-// written whole or not at all, and used again for as long as it would come out the same.
+// package images makes for everybody. The others hold one program of the cluster's. An archive is a function of what
+// goes in, but for Python's caches, which differ between machines; it is written whole or not at all, and used again
+// for as long as it would come out the same.
 package image
 
 import (

@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -247,4 +249,26 @@ func TestImageChange(t *testing.T) {
 			t.Errorf("%v: a new etcd image changes (-want +got):\n%s", more, diff)
 		}
 	}
+}
+
+// TestImageChangesOneFile holds every fixture to the same: a commit of a new tag is one file for each job, and a second
+// where the training image makes ssh keys, or the hosts that ssh reaches have new names.
+func TestImageChangesOneFile(t *testing.T) {
+	eachJob(t, func(t *testing.T, job *schema.Job, _ []runtime.Object) {
+		next := *job
+		next.Spec.Image = "example.org/another:2.0"
+		before, after := generators.Generate(job), generators.Generate(&next)
+		want, got := []string{"worker"}, []string(nil)
+		if job.Spec.MakesKeys() || job.Spec.OverSSH() && job.Spec.HashedNames {
+			want = []string{"ssh", "worker"}
+		}
+		for i, c := range before {
+			if yamlOf(c.Objects) != yamlOf(after[i].Objects) {
+				got = append(got, c.Name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: files that a new image changes (-want +got):\n%s", job.Metadata.Name, diff)
+		}
+	})
 }

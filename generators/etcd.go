@@ -90,6 +90,8 @@ func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 // dataClaim is the volume of one pod that keeps data.
 func dataClaim(job *schema.Job, component string, s *schema.EtcdStorage) corev1.PersistentVolumeClaim {
 	claim := corev1.PersistentVolumeClaim{
+		// An API server adds them where they are missing, which Argo CD shows as a difference for ever.
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: selector(job, component)},
 		Spec:       persistentVolumeClaim(job, "", s.Size).Spec,
 	}

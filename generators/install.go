@@ -58,7 +58,7 @@ func (i *Installation) meta(name string) metav1.ObjectMeta {
 func (i *Installation) clusterMeta(part string) metav1.ObjectMeta {
 	m := i.meta(names.Scheduler + "." + i.Namespace + "." + part)
 	m.Namespace = ""
-	m.Labels["tegen.dev/namespace"] = i.Namespace
+	m.Labels[names.LabelNamespace] = i.Namespace
 	return m
 }
 
@@ -66,7 +66,7 @@ func (i *Installation) labels() map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":       names.Scheduler,
 		"app.kubernetes.io/instance":   names.Scheduler,
-		"app.kubernetes.io/component":  componentScheduler,
+		names.LabelComponent:           componentScheduler,
 		"app.kubernetes.io/part-of":    names.ManagedBy,
 		"app.kubernetes.io/managed-by": names.ManagedBy,
 		"app.kubernetes.io/version":    version(i.Image),
@@ -75,8 +75,8 @@ func (i *Installation) labels() map[string]string {
 
 func (i *Installation) selector() map[string]string {
 	return map[string]string{
-		"app.kubernetes.io/instance":  names.Scheduler,
-		"app.kubernetes.io/component": componentScheduler,
+		"app.kubernetes.io/instance": names.Scheduler,
+		names.LabelComponent:         componentScheduler,
 	}
 }
 

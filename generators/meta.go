@@ -50,18 +50,18 @@ func workloadMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
 func clusterMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
 	m := meta(job, name, component)
 	m.Namespace = ""
-	m.Labels["tegen.dev/namespace"] = job.Metadata.Namespace
+	m.Labels[names.LabelNamespace] = job.Metadata.Namespace
 	return m
 }
 
-// labels is Kubernetes' recommended set and the job's own.
+// labels is the label that selects a job's objects, Kubernetes' recommended set and the job's own.
 func labels(job *schema.Job, component string) map[string]string {
 	l := map[string]string{
 		"app.kubernetes.io/name":       job.Spec.Framework,
 		"app.kubernetes.io/instance":   job.Metadata.Name,
-		"app.kubernetes.io/component":  component,
-		"app.kubernetes.io/part-of":    job.Metadata.Name,
 		"app.kubernetes.io/managed-by": names.ManagedBy,
+		names.LabelComponent:           component,
+		names.LabelJob:                 job.Metadata.Name,
 	}
 	maps.Copy(l, job.Metadata.Labels)
 	return l
@@ -90,12 +90,11 @@ func imageOf(job *schema.Job, component string) string {
 	return job.Spec.Image
 }
 
-// selector is the part of labels that never changes and tells one job's component from every other's.
+// selector is the part of labels that never changes and tells one job's component from every other's. The instance is
+// no part of it: where Argo CD tracks by label, it writes another there on bare pods too, and no Service would find
+// them.
 func selector(job *schema.Job, component string) map[string]string {
-	return map[string]string{
-		"app.kubernetes.io/instance":  job.Metadata.Name,
-		"app.kubernetes.io/component": component,
-	}
+	return map[string]string{names.LabelJob: job.Metadata.Name, names.LabelComponent: component}
 }
 
 // version makes a label value of an image's tag, or of the start of its digest.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -47,6 +48,9 @@ func TestPropertiesCatch(t *testing.T) {
 			for _, s := range all[*corev1.Service](o) {
 				delete(s.Spec.Selector, "app.kubernetes.io/component")
 			}
+		}},
+		{"claims", "no kind", func(o []runtime.Object) {
+			all[*appsv1.StatefulSet](o)[0].Spec.VolumeClaimTemplates[0].Kind = ""
 		}},
 		{"references", "Service gone", func(o []runtime.Object) { all[*corev1.Service](o)[0].Name = "other" }},
 		{
@@ -104,7 +108,8 @@ func TestPropertiesCatch(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.property+"/"+c.what, func(t *testing.T) {
-			job := load(t, job("resources: {gpu: 1, cpu: 1, memory: 4Gi}", "rendezvous: {backend: etcd, store: etcd}",
+			job := load(t, job("resources: {gpu: 1, cpu: 1, memory: 4Gi}", "rendezvous: {backend: etcd, store: etcd, "+
+				"etcd: {storage: {size: 8Gi}}}",
 				"storage: [{mountPath: /data, nfs: {server: nfs, path: /x}, "+
 					"dataset: {url: 'http://example.org/a.zip'}}]"))
 			objs := objects(job)

@@ -29,6 +29,7 @@ var properties = map[string]func(job *schema.Job, objs []runtime.Object) []strin
 	"names":       dnsNames,
 	"namespaces":  namespaces,
 	"selectors":   selectors,
+	"claims":      claimTemplates,
 	"references":  references,
 	"restricted":  restrictedPods,
 	"limits":      limits,
@@ -160,8 +161,7 @@ func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
 				want))
 		}
 		// One label tells what a job brought, for kubectl delete -l and for pruning.
-		if l := m.GetLabels(); l["app.kubernetes.io/instance"] != job.Metadata.Name ||
-			l["app.kubernetes.io/managed-by"] != "tegen" {
+		if l := m.GetLabels(); l["tegen.dev/job"] != job.Metadata.Name || l["app.kubernetes.io/managed-by"] != "tegen" {
 			wrong = append(wrong, fmt.Sprintf("%T %s lacks the job's labels: %v", obj, m.GetName(), l))
 		}
 	}
@@ -205,6 +205,19 @@ func selectors(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 		for _, p := range pods(objs) {
 			if slices.Contains(from, p.from) && p.labels["app.kubernetes.io/component"] != component {
 				wrong = append(wrong, fmt.Sprintf("%s of %s selects %s", name, component, p.from))
+			}
+		}
+	}
+	return wrong
+}
+
+// claimTemplates have what an API server would add to them: Argo CD would find them changed after each sync.
+func claimTemplates(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+	for _, set := range all[*appsv1.StatefulSet](objs) {
+		for _, claim := range set.Spec.VolumeClaimTemplates {
+			if claim.APIVersion != "v1" || claim.Kind != "PersistentVolumeClaim" {
+				wrong = append(wrong, fmt.Sprintf("StatefulSet %s: claim %s is of kind %q and version %q", set.Name,
+					claim.Name, claim.Kind, claim.APIVersion))
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (c dependsCase) ask() (answers, bool) {
 		env, _ = loadEnvironment(c.env.Clone(), nil)
 	}
 	root := c.job.Clone()
-	l := loadJob(root, env, nil)
+	l := loadJob(root, env, nil, false)
 	if l.job == nil {
 		return answers{}, false
 	}

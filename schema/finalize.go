@@ -14,16 +14,21 @@ import (
 // four times: before an environment and defaults.cue have their say (besides), between the two (followUser), before an
 // environment changes what is decoded (fill), and after that (finalize).
 
-// asked is what an author's own file says, before an environment has a say.
+// asked is what an author's own file says, before an environment has a say where nothing else is written below.
 type asked struct {
 	gpu       int64
 	compute   map[string]Compute // of the workers and of roles
 	companion bool               // settings of one
+	lifetime  bool               // after the end, other than for ever
+	gitops    bool               // either value, also by the environment
 }
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
 func askedOf(root *structural.Node, env *Environment) asked {
 	a := asked{companion: root.IsSet("spec.rendezvous.companion")}
+	if ttl := root.Below("spec", "ttlAfterFinished"); ttl != nil {
+		a.lifetime = ttl.Text != None
+	}
 	if gpu := root.Below("spec", "resources", "gpu"); gpu != nil {
 		a.gpu, _ = strconv.ParseInt(gpu.Text, 10, 64)
 	}

@@ -33,6 +33,7 @@ func (j *Job) Notes() (notes []string) {
 	notes = append(notes, j.Spec.directoryNotes()...)
 	notes = append(notes, j.takenNotes()...)
 	notes = append(notes, j.changeNotes()...)
+	notes = append(notes, j.lifetimeNotes()...)
 	notes = append(notes, j.Spec.scriptNotes()...)
 	notes = append(notes, j.Spec.imageNotes()...)
 	return append(notes, j.runNotes()...)

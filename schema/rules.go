@@ -90,7 +90,7 @@ func (r *validation) isSet(dotted string) bool { return r.root.IsSet(dotted) }
 
 // reservedLabels are keys that tegen or a controller sets itself.
 var reservedLabels = []string{
-	"app.kubernetes.io/", "batch.kubernetes.io/", "statefulset.kubernetes.io/",
+	"app.kubernetes.io/", "tegen.dev/", "batch.kubernetes.io/", "statefulset.kubernetes.io/",
 	"controller-uid", "job-name", "worker",
 }
 

@@ -25,7 +25,13 @@ import (
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
 // them. The jobs come back sorted by namespace and name, whatever the order of the input. The error is an Errors
 // with every mistake of all documents; sources without any document of ours are one too.
-func Load(sources []Source) ([]*Job, error) {
+func Load(sources []Source) ([]*Job, error) { return loadFor(sources, false) }
+
+// LoadForGit is Load of jobs that a reconciler is to apply: gitops is true where neither a job nor the Environment says
+// otherwise.
+func LoadForGit(sources []Source) ([]*Job, error) { return loadFor(sources, true) }
+
+func loadFor(sources []Source, git bool) ([]*Job, error) {
 	docs, errs := readAll(sources)
 	var jobs []*structural.Node
 	var unread []Errors
@@ -55,7 +61,7 @@ func Load(sources []Source) ([]*Job, error) {
 		errs = Errors{{File: sources[0].Name, Line: 1, Col: 1, Rule: "empty", Msg: "no TrainingJob is in it"}}
 	}
 	out := make([]loaded, len(jobs))
-	parallel(len(jobs), func(i int) { out[i] = loadJob(jobs[i], env, unread[i]) })
+	parallel(len(jobs), func(i int) { out[i] = loadJob(jobs[i], env, unread[i], git) })
 	for _, l := range out {
 		errs = append(errs, l.errs...)
 	}
@@ -150,8 +156,9 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 }
 
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules. It goes on as far as it can: a
-// mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already.
-func loadJob(root *structural.Node, env *Environment, unread Errors) loaded {
+// mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already;
+// git is the value of gitops where nobody says one.
+func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) loaded {
 	c := newChecker()
 	s := jobSchema()
 	asked := askedOf(root, env)
@@ -179,6 +186,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors) loaded {
 	c.Errs = append(c.Errs, texts.errs...)
 	root.Without(c.Bad)
 	hashing := root.IsSet("spec.hashedNames")
+	asked.gitops = root.IsSet("spec.gitops")
 	followUser(root)
 	structural.Complete(root, s)
 	job := &Job{asked: asked}
@@ -189,6 +197,9 @@ func loadJob(root *structural.Node, env *Environment, unread Errors) loaded {
 		return loaded{nil, c.Errs, invalid}
 	}
 	job.at = root.At
+	if !asked.gitops {
+		job.Spec.GitOps = git
+	}
 	tidy(job)
 	fill(&job.Spec)
 	if env != nil {

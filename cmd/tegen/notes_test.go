@@ -56,7 +56,7 @@ func TestGangNotes(t *testing.T) {
 		{"framework: mxnet, target: mxjob", "<stdin>:1:1: note: spec.target: training-operator 1.8.1 is the last " +
 			"release"},
 	} {
-		_, msg, code := tegen(head+c.spec+"}\n", "render", "-")
+		_, msg, code := tegen(head+c.spec+"}\n", "vet", "-")
 		if code != cli.ExitOK || c.want == "" && msg != "" || !strings.HasPrefix(msg, c.want) {
 			t.Errorf("%s: exit %d, %q on standard error, want %q", c.spec, code, msg, c.want)
 		}

@@ -82,7 +82,7 @@ func newPlanCmd(s cli.Streams) *cobra.Command {
 }
 
 func runPlan(s cli.Streams, files []string, opts planOptions) error {
-	out, err := build(s, files, opts.overlay)
+	out, err := build(s, files, opts.overlay, false)
 	if err != nil {
 		return err
 	}

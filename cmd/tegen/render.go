@@ -30,6 +30,11 @@ With --overlay the jobs go through a kustomization that has tegen among its
 transformers, as 'kustomize build --enable-alpha-plugins --enable-exec' would do
 it, but in this process. Without files, the overlay's own jobs are rendered.
 
+What an overlay or -o DIR renders is for git, unless a job or its Environment says
+gitops: false: nothing deletes itself, and a changed Job has a new name where the
+target can do it. What is printed without an overlay is for kubectl apply, unless
+one says gitops: true.
+
 With -o DIR every job gets a folder of its own: a file a concern, and a
 kustomization.yaml that lists them. Files that an earlier render of the same job
 wrote and this one does not are removed; files that tegen did not write are never
@@ -110,11 +115,15 @@ func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
 }
 
 func runRender(s cli.Streams, files []string, opts renderOptions) error {
-	out, err := build(s, files, opts.overlay)
+	toTree := opts.output != "-"
+	out, err := build(s, files, opts.overlay, toTree)
 	if err != nil {
 		return err
 	}
-	if opts.output != "-" {
+	if err := noteDelivery(s, out.Bundles, toTree); err != nil {
+		return fmt.Errorf("writing a note: %w", err)
+	}
+	if toTree {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		if err := tree.Write(ctx, opts.output, out.Bundles, out.Rest); err != nil {
@@ -142,8 +151,9 @@ func noteOthers(s cli.Streams, dir string, bundles []render.Bundle) error {
 	return err
 }
 
-// build renders files, through an overlay where one is named.
-func build(s cli.Streams, files []string, overlay string) (*krm.Output, error) {
+// build renders files, through an overlay where one is named. git says that the result is for git, as an overlay's
+// always is.
+func build(s cli.Streams, files []string, overlay string, git bool) (*krm.Output, error) {
 	if len(files) == 0 && overlay == "" {
 		return nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
 	}
@@ -155,7 +165,7 @@ func build(s cli.Streams, files []string, overlay string) (*krm.Output, error) {
 	if overlay != "" {
 		out, err = krm.Overlay(overlay, sources)
 	} else {
-		out.Bundles, err = plain(sources)
+		out.Bundles, err = plain(sources, git)
 	}
 	// an empty render would have a reconciler delete everything
 	if err == nil && len(out.Bundles) == 0 && len(out.Rest) == 0 {
@@ -179,8 +189,12 @@ func build(s cli.Streams, files []string, overlay string) (*krm.Output, error) {
 	return out, nil
 }
 
-func plain(sources []schema.Source) ([]render.Bundle, error) {
-	jobs, err := schema.Load(sources)
+func plain(sources []schema.Source, git bool) ([]render.Bundle, error) {
+	load := schema.Load
+	if git {
+		load = schema.LoadForGit
+	}
+	jobs, err := load(sources)
 	if err != nil {
 		return nil, err
 	}

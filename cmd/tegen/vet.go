@@ -31,7 +31,7 @@ func newVetCmd(s cli.Streams) *cobra.Command {
 		Example:           vetExample,
 		ValidArgsFunction: yamlFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
-			_, err := build(s, files, overlay)
+			_, err := build(s, files, overlay, false)
 			return err
 		},
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // counterparts are the rendered objects of the workload's kinds, in the order of the workload.
@@ -16,7 +18,7 @@ func (d *draft) counterparts() []tree {
 			same := v.at("kind").text() == strings.TrimPrefix(o.gvk.Kind, "Cluster") &&
 				strings.HasPrefix(v.at("apiVersion").text(), o.gvk.Group) && !used[j]
 			if same && !slices.Contains([]string{"prefetch", "keygen"},
-				v.at("metadata", "labels", "app.kubernetes.io/component").text()) {
+				v.at("metadata", "labels", names.LabelComponent).text()) {
 				out[i], used[j] = r, true
 				break
 			}

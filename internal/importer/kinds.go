@@ -8,6 +8,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // readers know the kinds that make the pods of training jobs.
@@ -76,7 +77,7 @@ func (s *stream) drafts() (all []*draft) {
 
 // isPrefetch says whether an object is a Job by which tegen fetches a dataset.
 func isPrefetch(o *object) bool {
-	component := o.view().at("spec", "template", "metadata", "labels", "app.kubernetes.io/component").text()
+	component := o.view().at("spec", "template", "metadata", "labels", names.LabelComponent).text()
 	return component == "prefetch" || component == "keygen"
 }
 

@@ -3,6 +3,8 @@ package importer
 import (
 	"reflect"
 	"slices"
+
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 func (d *draft) placement(pod view) {
@@ -46,7 +48,7 @@ func (d *draft) onlyWorkersTolerate(toleration view) bool {
 	for _, o := range d.stream.objects {
 		v := o.view()
 		if !o.is("apps", "StatefulSet") || o.namespace != d.namespace() ||
-			v.at("metadata", "labels", "app.kubernetes.io/instance").text() != d.name() {
+			v.at("metadata", "labels", names.LabelJob).text() != d.name() {
 			continue
 		}
 		if !slices.ContainsFunc(v.at("spec", "template", "spec", "tolerations").items(), func(t view) bool {

@@ -195,7 +195,7 @@ func parseConfig(n *yaml.Node) (config, error) {
 
 // renderItems renders the TrainingJobs among items, merged with the Environment among them. place, if any, says
 // where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean
-// nothing.
+// nothing. kustomize and kpt write for git, as overlays do.
 func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) string) ([]render.Bundle, error) {
 	var inputs []*yaml.Node
 	var sources []schema.Source
@@ -212,7 +212,7 @@ func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) stri
 	for i, text := range written {
 		sources[i].Data = []byte(text)
 	}
-	jobs, err := schema.Load(sources)
+	jobs, err := schema.LoadForGit(sources)
 	if err != nil {
 		return nil, err
 	}

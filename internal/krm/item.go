@@ -100,9 +100,9 @@ func renderedFor(n *yaml.Node) string {
 	}
 	home := namespace(n)
 	if home == "" {
-		home = label(n, "tegen.dev/namespace")
+		home = label(n, names.LabelNamespace)
 	}
-	return home + "/" + label(n, "app.kubernetes.io/instance")
+	return home + "/" + label(n, names.LabelJob)
 }
 
 // identity is what tells an object from every other.

@@ -26,7 +26,7 @@ func TestNoList(t *testing.T) {
 		{"no YAML", "kind: ResourceList\nitems: {\n", "line "},
 		{
 			"two lists", listHead + "items:\n" + item(job) + "---\n" + listHead + "items: []\n",
-			"line 15: a second document",
+			"line 16: a second document",
 		},
 		{"a list and an object", listHead + "items: []\n---\n" + configMap, "line 5: a second document"},
 		{"a text for items", listHead + "items: hello\n", `line 3: items: must be a list of objects, not "hello"`},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Objects are the objects of each bundle, in the order of Bundles. Where further
@@ -30,8 +31,8 @@ func (out *Output) Objects() ([][]generators.Concern, error) {
 	found := map[int][]runtime.Object{}
 	for _, obj := range rest {
 		if m, err := meta.Accessor(obj); err == nil {
-			if among := named[m.GetLabels()["app.kubernetes.io/instance"]]; len(among) > 0 {
-				i := out.sameNamespace(among, m.GetNamespace(), m.GetLabels()["tegen.dev/namespace"])
+			if among := named[m.GetLabels()[names.LabelJob]]; len(among) > 0 {
+				i := out.sameNamespace(among, m.GetNamespace(), m.GetLabels()[names.LabelNamespace])
 				found[i] = append(found[i], obj)
 			}
 		}

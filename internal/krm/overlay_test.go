@@ -38,6 +38,7 @@ spec:
   command: [python, train.py]
   workers: {replicas: 2}
   rendezvous: {backend: etcd, store: etcd}
+  gitops: false
 `
 
 // generatorJob is the same job as the configuration of a function.

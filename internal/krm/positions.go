@@ -31,7 +31,7 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 		}
 		all = append(all, schema.Source{Name: relative(path), Data: yamldoc.JoinSurrogates(text)})
 	}
-	if _, err := schema.Load(all); err != nil {
+	if _, err := schema.LoadForGit(all); err != nil {
 		return err
 	}
 	lines := make([]string, len(fallback))

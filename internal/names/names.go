@@ -20,6 +20,13 @@ const (
 	Expects = "tegen.dev/expects"
 	// ContentHash is an annotation on objects whose name carries a hash of their immutable part.
 	ContentHash = "tegen.dev/content-hash"
+	// LabelJob is a label on a job's objects and pods, with the job's name: it selects what goes with the job.
+	// app.kubernetes.io/instance cannot: where Argo CD tracks by label, it writes its Application's name there.
+	LabelJob = "tegen.dev/job"
+	// LabelNamespace is a label on objects in no namespace: the namespace of their job.
+	LabelNamespace = "tegen.dev/namespace"
+	// LabelComponent is the recommended label for the part that an object or pod plays in its job.
+	LabelComponent = "app.kubernetes.io/component"
 )
 
 // ManagedBy is the value of app.kubernetes.io/managed-by on every object that tegen renders.

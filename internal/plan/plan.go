@@ -131,7 +131,7 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 	j := &Job{
 		Name: job.Metadata.Name, Namespace: job.Metadata.Namespace,
 		Framework: job.Spec.Framework, Target: job.Spec.Target,
-		Selector: instanceLabel + "=" + job.Metadata.Name,
+		Selector: names.LabelJob + "=" + job.Metadata.Name,
 		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{},
 		Controllers: []Controller{},
 	}
@@ -194,9 +194,6 @@ func (b *builder) add(concern string, obj runtime.Object) {
 	b.addPods(sets)
 	b.suspended = b.suspended || len(sets) == 0 && w.Suspended()
 }
-
-// instanceLabel is on every pod and object of a job.
-const instanceLabel = "app.kubernetes.io/instance"
 
 // queueLabel marks what Kueue holds back until there is room in a queue.
 const queueLabel = "kueue.x-k8s.io/queue-name"

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // random stands for the letters that controllers add to names: five of them, and for Deployments the ReplicaSet's hash
@@ -51,7 +52,7 @@ func podSet(p *apis.PodSet, namespace string) *PodSet {
 	pod := &corev1.Pod{ObjectMeta: *p.Template.ObjectMeta.DeepCopy(), Spec: *p.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Spec.Subdomain = namespace, p.Subdomain
 	complete(pod)
-	role := pod.Labels["app.kubernetes.io/component"]
+	role := pod.Labels[names.LabelComponent]
 	s := &PodSet{
 		Role: cmp.Or(role, "pod"), Helper: generators.Helps(role), Replicas: p.Replicas,
 		Pods: podsOf(p), Ports: []Port{}, Each: requests(pod), pod: pod,

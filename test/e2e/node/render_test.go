@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tegen-dev/tegen/internal/krm"
@@ -38,9 +39,14 @@ func readFixture(t *testing.T, fixture string) (name, text string) {
 	return name, string(content)
 }
 
-// rendering is what tegen render prints of a job with an overlay; base is none.
+// rendering is what tegen render prints of a job with an overlay; base is none. kubectl applies it here, so that names
+// have no hash that nobody would prune.
 func rendering(t *testing.T, name, text, overlay string) []byte {
 	t.Helper()
+	if !strings.Contains(text, "\nspec:\n") {
+		t.Fatalf("%s has no spec to say gitops: false in", name)
+	}
+	text = strings.ReplaceAll(text, "\nspec:\n", "\nspec:\n  gitops: false\n")
 	out, sources := &krm.Output{}, []schema.Source{{Name: name, Data: []byte(text)}}
 	var err error
 	if overlay == "base" {

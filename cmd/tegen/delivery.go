@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/render"
+)
+
+// noteDelivery says, once a run, for whom jobs were rendered that leave that open, where it makes a difference. In a
+// tree, which is for git, it names each job that asks for what a reconciler runs again.
+func noteDelivery(s cli.Streams, bundles []render.Bundle, tree bool) error {
+	note := assumption(bundles)
+	if tree {
+		note = selfDeleting(bundles)
+	}
+	_, err := fmt.Fprint(s.Err, note)
+	return err
+}
+
+// assumption is the note about what is printed, "" where every job says whom it is for.
+func assumption(bundles []render.Bundle) string {
+	var after []string
+	hashed := false
+	for _, b := range bundles {
+		if b.Job.SaysGitOps() {
+			continue
+		}
+		hashed = hashed || b.Job.Spec.GitOps && b.Job.Spec.HashedNames
+		if life := b.Job.Expires(); life != "" && !slices.Contains(after, life) {
+			after = append(after, life)
+		}
+	}
+	switch {
+	case len(after) > 0:
+		return "tegen: note: rendered for kubectl apply: what has finished deletes itself after " + few(after) +
+			"; for git, use -o DIR, --overlay or gitops: true\n"
+	case hashed:
+		return "tegen: note: rendered for git, as with every overlay: a changed job is a new object, beside the old " +
+			"one until a reconciler prunes that; for kubectl apply, set gitops: false\n"
+	}
+	return ""
+}
+
+// selfDeleting names the jobs of a tree that delete something of themselves, since they say so.
+func selfDeleting(bundles []render.Bundle) string {
+	var out strings.Builder
+	for _, b := range bundles {
+		if life := b.Job.Expires(); life != "" {
+			fmt.Fprintf(&out, "%s: note: spec.gitops: false, so that what has finished deletes itself after %s, and a "+
+				"reconciler runs it again\n", b.Job.Position(), life)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,27 @@
+package schema
+
+import "slices"
+
+// SaysGitOps says whether the job or its Environment gives gitops a value; without one it follows from the way in which
+// the job is rendered.
+func (j *Job) SaysGitOps() bool { return j.asked.gitops }
+
+// Expires returns how long after their end the workers' object, and Jobs that fetch datasets, delete themselves, as
+// 168h; "" where nothing does.
+func (j *Job) Expires() string {
+	s, t := &j.Spec, rowOf(&j.Spec)
+	fetches := slices.ContainsFunc(s.Storage, func(v Storage) bool { return v.Dataset != nil })
+	if s.GitOps || s.TTLAfterFinished.None || t == nil || !fetches && !t.Carries("ttlAfterFinished") {
+		return ""
+	}
+	return short(s.TTLAfterFinished.Duration)
+}
+
+// lifetimeNotes tell an author whose time to live is not rendered.
+func (j *Job) lifetimeNotes() []string {
+	if !j.Spec.GitOps || !j.asked.lifetime {
+		return nil
+	}
+	return []string{"spec.ttlAfterFinished: is not rendered for git, since a reconciler runs again what deleted " +
+		"itself; gitops: false renders it for kubectl apply"}
+}

@@ -151,6 +151,7 @@ require (
 	github.com/yuin/gopher-lua v1.1.1
 	go.etcd.io/etcd/client/pkg/v3 v3.6.16
 	go.uber.org/zap v1.27.1
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	golang.org/x/sync v0.24.0
 	google.golang.org/grpc v1.83.2
 )

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,13 +32,14 @@ const runbookExample = `  tegen runbook jobs/resnet.yaml --overlay overlays/eks 
   tegen runbook job.yaml --overlay overlays/eks --with argocd --tree deploy/eks`
 
 type runbookOptions struct {
-	overlay, tree, with string
+	overlays   []string // one at most
+	tree, with string
 }
 
 func newRunbookCmd(s cli.Streams) *cobra.Command {
 	var opts runbookOptions
 	cmd := &cobra.Command{
-		Use:               "runbook [FILE...]",
+		Use:               "runbook [FILE|DIR...]",
 		Short:             "Print the commands that run a job, from its cluster to its removal",
 		Long:              runbookLong,
 		Example:           runbookExample,
@@ -49,7 +51,7 @@ func newRunbookCmd(s cli.Streams) *cobra.Command {
 			return runRunbook(s, files, opts)
 		},
 	}
-	addOverlayFlag(cmd, &opts.overlay)
+	addOverlayFlag(cmd, &opts.overlays, "")
 	addOptional(cmd, &opts.tree, "tree", "directory", "folder in git that jobs are rendered to (default: rendered, "+
 		"with the name of the overlay)")
 	cmd.Flags().StringVar(&opts.with, "with", runbook.Kubectl, "what applies the job: "+
@@ -77,11 +79,11 @@ func (o *runbookOptions) check(files []string) error {
 	}
 	if o.tree == "" {
 		o.tree = "rendered"
-		if o.overlay != "" {
-			o.tree = filepath.Join(o.tree, filepath.Base(filepath.Clean(o.overlay)))
+		for _, overlay := range o.overlays {
+			o.tree = path.Join(o.tree, placeName(overlay))
 		}
 	}
-	for _, name := range append([]string{o.overlay, o.tree}, files...) {
+	for _, name := range slices.Concat(o.overlays, []string{o.tree}, files) {
 		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			return cli.Usagef("a runbook cannot say the name %q: rename it", name)
 		}
@@ -90,25 +92,29 @@ func (o *runbookOptions) check(files []string) error {
 }
 
 func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
-	out, err := build(s, files, opts.overlay, opts.with != runbook.Kubectl)
+	outs, err := build(s, files, opts.overlays, opts.with != runbook.Kubectl)
 	if err != nil {
 		return err
 	}
-	objects, err := out.Objects()
-	if err != nil {
-		return err
-	}
-	cluster, err := clusterOf(opts.overlay)
-	if err != nil {
-		return err
-	}
-	to := runbook.Options{Files: files, Overlay: opts.overlay, Tree: opts.tree, With: opts.with, Cluster: cluster}
-	var text []byte
-	for i := range objects {
-		if i > 0 {
-			text = append(text, '\n')
+	to := runbook.Options{Files: files, Tree: opts.tree, With: opts.with}
+	for _, overlay := range opts.overlays {
+		to.Overlay = overlay
+		if to.Cluster, err = clusterOf(overlay); err != nil {
+			return err
 		}
-		text = append(text, runbook.Markdown(out.Bundles[i].Job, objects[i], to)...)
+	}
+	var text []byte
+	for _, out := range outs {
+		objects, err := out.Objects()
+		if err != nil {
+			return err
+		}
+		for i := range objects {
+			if len(text) > 0 {
+				text = append(text, '\n')
+			}
+			text = append(text, runbook.Markdown(out.Bundles[i].Job, objects[i], to)...)
+		}
 	}
 	if _, err := s.Out.Write(text); err != nil {
 		return fmt.Errorf("writing the runbook: %w", err)
@@ -118,9 +124,6 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 
 // clusterOf reads the file of an overlay that makes the cluster, nil where there is none.
 func clusterOf(overlay string) (*runbook.Cluster, error) {
-	if overlay == "" {
-		return nil, nil
-	}
 	name := filepath.Join(overlay, "cluster.yaml")
 	text, err := readFile(name, schema.MaxFile+1)
 	switch {

@@ -3,6 +3,7 @@ package runbook
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -209,11 +210,10 @@ func (b *book) change(s *section, fields, message string, e edit) {
 	b.deliver(s, message)
 }
 
-// source is where the job stands.
-func (b *book) source() string {
-	name, _, _ := strings.Cut(b.job.Position(), ":")
-	return name
-}
+// source is where the job stands: its position less line and column.
+func (b *book) source() string { return lineAndColumn.ReplaceAllString(b.job.Position(), "") }
+
+var lineAndColumn = regexp.MustCompile(`:\d+:\d+$`)
 
 // scale changes how many workers there are, where fewer may train than do.
 func scale(b *book) *section {
@@ -337,7 +337,8 @@ func remove(b *book) *section {
 		s.text("The job:")
 		b.deleteJob(s)
 	} else {
-		s.text("The job leaves the cluster when its folder leaves git.")
+		s.text("The job leaves the cluster when its folder leaves git. Take it out of %s too, or it is rendered again.",
+			code(b.source()))
 		s.run("git", "rm", "-r", file(path.Join(b.Tree, b.Name)))
 		b.push(s, "Remove "+b.Name)
 	}

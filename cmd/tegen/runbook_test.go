@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -301,8 +302,11 @@ func (w *rendering) checkPods(selector, container string) string {
 			all[k] = v
 		}
 		for _, l := range set.Labels {
-			if all[l.Key] = l.Value; l.Numbered {
-				all[l.Key] = l.Value + fmt.Sprint(set.Numbers()-1)
+			switch all[l.Key] = l.Value; {
+			case l.Numbered:
+				all[l.Key] += fmt.Sprint(set.Numbers() - 1)
+			case l.Key == batchv1.JobNameLabel && l.Value == "" && len(set.Jobs) > 0:
+				all[l.Key] = set.Jobs[len(set.Jobs)-1]
 			}
 		}
 		if !parsed.Matches(all) {

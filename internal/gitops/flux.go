@@ -132,12 +132,12 @@ func patches() []patch {
 // is.
 func endless(folder Folder) string {
 	for _, k := range folder.Kinds {
-		switch {
-		case k == schema.GroupKind{Group: "batch", Kind: "Job"}:
+		switch k {
+		case schema.GroupKind{Group: "batch", Kind: "Job"}:
 			return "Flux waits for a Job to end, and no expression changes that"
-		case k == schema.GroupKind{Kind: "Pod"}:
+		case schema.GroupKind{Kind: "Pod"}:
 			return "Flux takes a pod for failed that waits for a node longer than 15 seconds"
-		case k == schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
 			return "a claim may wait for its first pod, which a suspended job does not have"
 		}
 	}

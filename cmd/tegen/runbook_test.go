@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -305,7 +304,7 @@ func (w *rendering) checkPods(selector, container string) string {
 			switch all[l.Key] = l.Value; {
 			case l.Numbered:
 				all[l.Key] += fmt.Sprint(set.Numbers() - 1)
-			case l.Key == batchv1.JobNameLabel && l.Value == "" && len(set.Jobs) > 0:
+			case l.Key == "batch.kubernetes.io/job-name" && l.Value == "" && len(set.Jobs) > 0:
 				all[l.Key] = set.Jobs[len(set.Jobs)-1]
 			}
 		}

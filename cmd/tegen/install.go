@@ -117,8 +117,8 @@ func newInstallSchedulerCmd(s cli.Streams) *cobra.Command {
 	flags.Int32Var(&opts.Replicas, "replicas", opts.Replicas, "pods, of which one schedules")
 	flags.StringVar(&config, "config", "", "KubeSchedulerConfiguration to use in place of the default one, or - for "+
 		"standard input")
-	complete(cmd, yamlFiles, "config")
-	complete(cmd, cobra.NoFileCompletions, "replicas")
+	completeFlags(cmd, yamlFiles, "config")
+	completeFlags(cmd, cobra.NoFileCompletions, "replicas")
 	return cmd
 }
 
@@ -150,9 +150,9 @@ func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
 	flags.StringVar(&opts.Storage, "storage", "", "size of a volume for its data, where it keeps them itself")
 	flags.StringVar(&opts.StorageClass, "storage-class", "", "StorageClass of that volume")
 	flags.Int32Var(&opts.Replicas, "replicas", 0, "pods before an etcd (default 2)")
-	complete(cmd, cobra.NoFileCompletions, "clients", "etcd", "etcd-tls-secret", "etcd-user", "etcd-password-secret",
+	completeFlags(cmd, cobra.NoFileCompletions, "clients", "etcd", "etcd-tls-secret", "etcd-user", "etcd-password-secret",
 		"storage", "storage-class", "replicas")
-	complete(cmd, cobra.FixedCompletions([]string{schema.BackendEtcd, schema.BackendC10d},
+	completeFlags(cmd, cobra.FixedCompletions([]string{schema.BackendEtcd, schema.BackendC10d},
 		cobra.ShellCompDirectiveNoFileComp), "backend")
 	return cmd
 }
@@ -187,11 +187,11 @@ func addPlace(cmd *cobra.Command, p *install.Place, program string) {
 	flags.StringVar(&p.Image, "image", p.Image, "image of "+program+", with a tag other than latest or a digest; a "+
 		"release of tegen has a default")
 	flags.BoolVar(&p.PodMonitor, "pod-monitor", p.PodMonitor, "also render a PodMonitor, for the Prometheus operator")
-	complete(cmd, cobra.NoFileCompletions, "namespace", "image")
+	completeFlags(cmd, cobra.NoFileCompletions, "namespace", "image")
 }
 
-// complete says how the values of flags are completed.
-func complete(cmd *cobra.Command, by cobra.CompletionFunc, flags ...string) {
+// completeFlags says how the values of flags are completed.
+func completeFlags(cmd *cobra.Command, by cobra.CompletionFunc, flags ...string) {
 	for _, flag := range flags {
 		if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
 			panic(err) // whoever calls it has defined the flag

@@ -136,7 +136,7 @@ func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
 			if err != nil {
 				return cli.Usage(err) // there is no other input than flags
 			}
-			return printObjects(s, objects)
+			return writeObjects(s, objects)
 		},
 	}
 	addPlace(cmd, &opts.Place, "tegen-rendezvous")
@@ -212,11 +212,11 @@ func runInstallScheduler(s cli.Streams, opts install.Options, config string) err
 	if err != nil {
 		return err
 	}
-	return printObjects(s, objects)
+	return writeObjects(s, objects)
 }
 
-// printObjects writes all or nothing: every object is there before the first byte is written.
-func printObjects(s cli.Streams, objects []runtime.Object) error {
+// writeObjects writes all or nothing: every object is there before the first byte is written.
+func writeObjects(s cli.Streams, objects []runtime.Object) error {
 	buffered := bufio.NewWriterSize(s.Out, 1<<16)
 	if err := manifest.Write(buffered, objects); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const module = "github.com/tegen-dev/tegen"
@@ -23,15 +25,7 @@ func within(path string, roots ...string) bool {
 
 // TestDeps: the command stays small to install, and links nothing that could talk to a cluster.
 func TestDeps(t *testing.T) {
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/tegen")
-	list.Dir = root
-	var msg bytes.Buffer
-	list.Stderr = &msg
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, msg.String())
-	}
-	deps := strings.Fields(string(out))
+	deps := commandDeps(t)
 	for _, needed := range []string{module + "/schema", module + "/generators", "sigs.k8s.io/kustomize/api/krusty"} {
 		if !slices.Contains(deps, needed) {
 			t.Fatalf("%s is not linked: this test looks at the wrong program", needed)
@@ -44,6 +38,20 @@ func TestDeps(t *testing.T) {
 			t.Errorf("cmd/tegen links %s", path)
 		}
 	}
+}
+
+// commandDeps are the packages that are linked into the command.
+func commandDeps(t *testing.T) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/tegen")
+	list.Dir = root
+	var msg bytes.Buffer
+	list.Stderr = &msg
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, msg.String())
+	}
+	return strings.Fields(string(out))
 }
 
 // imports are the packages that others must not import themselves; indirect imports are allowed.
@@ -93,6 +101,10 @@ var imports = []struct {
 		},
 	},
 	{
+		"internal/oci", "it packs and pushes files, whatever is in them",
+		[]string{module + "/schema", module + "/generators", "k8s.io", "os", "github.com/spf13/cobra"},
+	},
+	{
 		"scheduler/config", "the small command reads it too",
 		[]string{module, "k8s.io", "sigs.k8s.io", "os"},
 	},
@@ -136,6 +148,23 @@ var imports = []struct {
 		"cmd/tegen", "it parses flags, opens files and prints",
 		[]string{"k8s.io/api", "cuelang.org/go"},
 	},
+}
+
+// TestNetwork: of the packages that the command is made of, one can talk to a network: what renders cannot.
+func TestNetwork(t *testing.T) {
+	var can []string
+	for _, path := range commandDeps(t) {
+		dir, ours := strings.CutPrefix(path, module+"/")
+		if ours && slices.ContainsFunc(importsOf(t, filepath.Join(root, dir)), func(imported string) bool {
+			return within(imported, "net", "github.com/google/go-containerregistry/pkg/v1/remote") &&
+				!within(imported, "net/url", "net/netip")
+		}) {
+			can = append(can, dir)
+		}
+	}
+	if diff := cmp.Diff([]string{"internal/oci"}, can); diff != "" {
+		t.Errorf("packages that import what talks to a network (-want +got):\n%s", diff)
+	}
 }
 
 func TestImports(t *testing.T) {

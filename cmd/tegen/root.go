@@ -11,7 +11,7 @@ const rootLong = `tegen renders distributed training jobs into Kubernetes manife
 
 One short YAML file says what a job is; a schema checks it, and every object
 that the job needs comes out, the same bytes each time, for Argo CD, Flux or
-kubectl to apply. It never talks to a cluster or to the network.
+kubectl to apply. It never talks to a cluster, and only publish to the network.
 
 Exit codes: 0 success, 1 wrong input, 2 wrong command line.`
 
@@ -23,6 +23,8 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		newCheckCmd(s),
 		newImportCmd(s),
 		newInstallCmd(s),
+		newGitOpsCmd(s),
+		newPublishCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),
 		cli.Version(s, "tegen", "Print the version, the API it reads, and how it was built", "api "+names.APIVersion),

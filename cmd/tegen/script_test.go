@@ -2,11 +2,16 @@ package main
 
 import (
 	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -27,8 +32,9 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"same":  same,
+			"exits":    exits,
+			"same":     same,
+			"registry": registryAt,
 		},
 	})
 }
@@ -65,4 +71,15 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	if a.ModTime().Equal(b.ModTime()) == neg {
 		ts.Fatalf("%s changed at %v, %s at %v", args[0], a.ModTime(), args[1], b.ModTime())
 	}
+}
+
+// registryAt starts a registry without TLS, whose address is in $REGISTRY until the script ends.
+func registryAt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: registry")
+	}
+	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true),
+		registry.Logger(log.New(io.Discard, "", 0))))
+	ts.Defer(server.Close)
+	ts.Setenv("REGISTRY", strings.TrimPrefix(server.URL, "http://"))
 }

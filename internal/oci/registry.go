@@ -1,0 +1,102 @@
+package oci
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// Client talks to registries, with the credentials that 'docker login' or 'podman login' left behind.
+type Client struct {
+	options []remote.Option
+}
+
+// NewClient returns a client that calls itself agent. Plain HTTP is never used where it was not asked for: the library
+// alone would fall back to it for addresses of private networks.
+func NewClient(agent string, plainHTTP bool) *Client {
+	return &Client{options: []remote.Option{
+		remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithUserAgent(agent),
+		remote.WithTransport(onlyTLS{remote.DefaultTransport, plainHTTP}),
+	}}
+}
+
+var errPlainHTTP = errors.New("plain HTTP was not asked for")
+
+// onlyTLS lets no request leave without TLS, not even one that a redirect or a registry's answer asks for.
+type onlyTLS struct {
+	next      http.RoundTripper
+	plainHTTP bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t onlyTLS) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && !t.plainHTTP {
+		return nil, errPlainHTTP
+	}
+	return t.next.RoundTrip(r)
+}
+
+// Push makes a tag name an artifact. The tag comes last: whoever finds it finds the provenance too. What the registry
+// has already is not sent again.
+func (c *Client) Push(ctx context.Context, to Reference, a *Artifact, p *Provenance) error {
+	pusher, err := remote.NewPusher(append(c.options, remote.WithContext(ctx))...)
+	if err != nil {
+		return fmt.Errorf("publishing to %s: %w", to.ref.Context(), err)
+	}
+	repository := to.ref.Context()
+	for _, step := range []struct {
+		image *image
+		tag   bool
+	}{{a.image, false}, {p.image, false}, {a.image, true}} {
+		pushed, err := partial.CompressedToImage(step.image)
+		if err != nil {
+			return fmt.Errorf("publishing to %s: %w", repository, err)
+		}
+		if step.tag {
+			err = pusher.Push(ctx, to.ref, pushed)
+		} else {
+			err = pusher.Push(ctx, repository.Digest(step.image.descriptor.Digest.String()), pushed)
+		}
+		if err != nil {
+			return fmt.Errorf("publishing to %s: %w", repository, explain(err, to, "push to"))
+		}
+	}
+	return nil
+}
+
+// explain adds to what a registry or the way to it said what somebody can do.
+func explain(err error, at Reference, what string) error {
+	var (
+		answer    *transport.Error
+		authority x509.UnknownAuthorityError
+	)
+	switch {
+	case errors.As(err, &authority):
+		return fmt.Errorf("nobody known here signed the certificate of %s: name a file with its authority in "+
+			"SSL_CERT_FILE (%w)", at.registry(), err)
+	case errors.Is(err, errPlainHTTP):
+		return fmt.Errorf("%s does not speak TLS, or leads to where it is not spoken: give --plain-http if that is "+
+			"meant (%w)", at.registry(), err)
+	case !errors.As(err, &answer):
+		return err
+	}
+	switch answer.StatusCode {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%s wants a login, or another one: run 'docker login %s' or 'podman login %s' (%w)",
+			at.registry(), at.registry(), at.registry(), err)
+	case http.StatusForbidden:
+		return fmt.Errorf("this login may not %s %s: ask for the right, or use another (%w)", what, at.ref.Context(),
+			err)
+	case http.StatusNotFound:
+		return fmt.Errorf("there is no %s: correct the name, or create it (%w)", at.ref.Name(), err)
+	}
+	return err
+}

@@ -23,7 +23,6 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		newCheckCmd(s),
 		newImportCmd(s),
 		newInstallCmd(s),
-		newGitOpsCmd(s),
 		newPublishCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),

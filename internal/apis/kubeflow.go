@@ -54,11 +54,3 @@ func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec, dials ...D
 	}
 	return all
 }
-
-// kubeflowHealth asks the conditions of JobStatus, which all of Kubeflow's operators share.
-var kubeflowHealth = Health{
-	Suspend: "spec.runPolicy.suspend",
-	Failed:  []string{"Failed"},
-	Done:    []string{"Succeeded"},
-	Running: []string{"Running"},
-}

@@ -26,7 +26,7 @@ type Installation struct {
 const (
 	schedulerPort      = 10259 // kube-scheduler's own, for HTTPS
 	schedulerConfigDir = "/etc/" + names.Scheduler
-	schedulerUser      = int64(65534) // images/tegen-scheduler's
+	schedulerUser      = int64(65534) // the image's
 )
 
 // Install is everything that the scheduler needs in a cluster, in the order of being referred to. What Kubernetes

@@ -56,7 +56,7 @@ func (o Options) Check() error {
 	}
 	if o.Image == "" {
 		errs = append(errs, errors.New("--image: this build of tegen is no release, so no published image belongs to "+
-			"it: build one with 'make image', push it to your registry, and name it here"))
+			"it: build and push one with 'make push REGISTRY=<yours>', and name it here"))
 	} else if err := schema.CheckImage(o.Image); err != nil {
 		errs = append(errs, fmt.Errorf("--image: %w", err))
 	}

@@ -1,11 +1,10 @@
-// Command notice writes to standard output the licences and notices of every module that is linked into a program of
-// this repository, of what these took from others, and of Go itself, as those who made them ask of who hands the
-// program on. In go packages, out comes the NOTICE of their image. It fails over a module without a licence.
-package main
+// Package notice collects the licences and notices of every module that is linked into a program of this repository, of
+// what these took from others, and of Go itself, as those who made them ask of who hands the program on.
+package notice
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -14,21 +13,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/images/program"
 )
-
-func main() {
-	text, err := notice(os.Args[1:])
-	if err == nil {
-		_, err = os.Stdout.WriteString(text)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// own is what the repository's own LICENSE speaks of.
-const own = "github.com/tegen-dev/tegen"
 
 // module is what is linked of a module: its name and version, its root and the folders of the packages.
 type module struct {
@@ -36,19 +23,14 @@ type module struct {
 	folders    []string
 }
 
-// notice is the licences of all that packages link, by module.
-func notice(packages []string) (string, error) {
-	if len(packages) == 0 {
-		return "", errors.New("no package named")
-	}
-	goroot, err := run("env", "GOROOT")
+// Of returns the licences of all that a program links, by module. A module without a licence is an error.
+func Of(ctx context.Context, t program.Target) (string, error) {
+	goroot, err := run(ctx, t, "env", "GOROOT")
 	if err != nil {
 		return "", err
 	}
-	listed, err := run(append([]string{
-		"list", "-deps", "-f",
-		"{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}\t{{.Dir}}",
-	}, packages...)...)
+	listed, err := run(ctx, t, "list", "-deps", "-f",
+		"{{with .Module}}{{.Path}}\t{{.Version}}\t{{.Dir}}\t{{.Main}}{{end}}\t{{.Dir}}", t.Package)
 	if err != nil {
 		return "", err
 	}
@@ -57,11 +39,11 @@ func notice(packages []string) (string, error) {
 	byName := map[string]*module{}
 	for _, line := range slices.Sorted(strings.Lines(listed)) {
 		part := strings.Split(strings.TrimSpace(line), "\t")
-		if len(part) < 4 { // of no module: Go's own packages, and what it took from others
+		if len(part) < 5 { // of no module: Go's own packages, and what it took from others
 			golang.folders = append(golang.folders, part...)
 			continue
 		}
-		if part[0] == own {
+		if part[3] == "true" { // what the repository's own LICENSE speaks of
 			continue
 		}
 		name := part[0] + " " + part[1]
@@ -69,7 +51,7 @@ func notice(packages []string) (string, error) {
 			byName[name] = &module{name: name, root: part[2]}
 			modules = append(modules, byName[name])
 		}
-		byName[name].folders = append(byName[name].folders, part[3])
+		byName[name].folders = append(byName[name].folders, part[4])
 	}
 	var out strings.Builder
 	if err := golang.goTexts(&out); err != nil {
@@ -149,12 +131,14 @@ func licencesIn(folder string) (names []string, err error) {
 	return names, err
 }
 
-func run(args ...string) (string, error) {
-	cmd := exec.Command("go", args...)
-	cmd.Stderr = os.Stderr
+func run(ctx context.Context, t program.Target, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = t.Root, t.Env()
+	var words bytes.Buffer
+	cmd.Stderr = &words
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("running go %s: %w", args[0], err)
+		return "", fmt.Errorf("running go %s: %w\n%s", args[0], err, bytes.TrimSpace(words.Bytes()))
 	}
 	return string(out), nil
 }

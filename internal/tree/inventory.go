@@ -8,8 +8,8 @@ import (
 )
 
 // The inventory is a line for each file that tegen wrote in a place, or for each object in one. It says nothing that
-// the files do not: reviewers see in it which objects come and go, and programs need not read YAML. Its name is none that
-// Argo CD, Flux or kubectl read manifests from.
+// the files do not: reviewers see in it which objects come and go, and programs need not read YAML. Its name is none
+// that Argo CD, Flux or kubectl read manifests from.
 const (
 	inventoryFile   = "tegen-inventory.txt"
 	inventoryOrigin = "the jobs of this directory"

@@ -28,45 +28,43 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/tegen-dev/tegen/images"
 )
 
-// sample is a layout of an image of two platforms, the first of which has a referrer.
+// sample is the layout, as package images writes it, of an image of two platforms, the first of which has an SBOM.
 func sample(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Image) {
 	t.Helper()
-	index = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	var first v1.Image
-	for n, arch := range []string{"amd64", "arm64"} {
+	b := images.Built{
+		Image: images.Image{Name: "tegen"}, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+	}
+	for n, arch := range images.Architectures() {
 		img, err := random.Image(1024, 2, random.WithSource(rand.NewSource(int64(n))))
 		if err != nil {
 			t.Fatal(err)
 		}
 		img = mutate.MediaType(img, types.OCIManifestSchema1)
-		if first == nil {
-			first = img
+		about, err := partial.Descriptor(img)
+		if err != nil {
+			t.Fatal(err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+		b.Platforms = append(b.Platforms, images.Platform{
+			Architecture: arch, Image: img,
+			SBOM: mutate.Subject(mutate.MediaType(empty.Image, types.OCIManifestSchema1), *about).(v1.Image),
+		})
+		b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
 			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
 	}
-	about, err := partial.Descriptor(first)
+	reference, err := images.Reference("", b.Name, "v1.2.3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	referrer = mutate.Subject(mutate.MediaType(empty.Image, types.OCIManifestSchema1), *about).(v1.Image)
-	dir = filepath.Join(t.TempDir(), "tegen")
-	to, err := layout.Write(dir, empty.Index)
-	if err != nil {
+	dir = t.TempDir()
+	if err := b.Write(dir, reference); err != nil {
 		t.Fatal(err)
 	}
-	if err := to.AppendIndex(index, layout.WithAnnotations(map[string]string{
-		"org.opencontainers.image.ref.name": "v1.2.3",
-	})); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.AppendImage(referrer); err != nil {
-		t.Fatal(err)
-	}
-	return dir, index, referrer
+	return filepath.Join(dir, b.Name), b.Index, b.Platforms[0].SBOM
 }
 
 // guarded is a registry that asks for a name and a password, and notes what it was asked.

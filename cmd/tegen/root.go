@@ -23,6 +23,7 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		newCheckCmd(s),
 		newImportCmd(s),
 		newInstallCmd(s),
+		newGitOpsCmd(s),
 		newPublishCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),

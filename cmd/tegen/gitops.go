@@ -26,13 +26,13 @@ func newGitOpsCmd(s cli.Streams) *cobra.Command {
 		Long:  gitopsLong,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usagef("gitops for which controller? There is: argocd")
+				return cli.Usagef("gitops for which controller? There is: argocd, flux")
 			}
-			return cli.Usagef("there is no controller called %q; there is: argocd", args[0])
+			return cli.Usagef("there is no controller called %q; there is: argocd, flux", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newGitOpsArgoCDCmd(s))
+	cmd.AddCommand(newGitOpsArgoCDCmd(s), newGitOpsFluxCmd(s))
 	return cmd
 }
 

@@ -46,6 +46,9 @@ func All() []Image {
 	}
 }
 
+// Architectures are those of Linux that images are made for.
+func Architectures() []string { return []string{"amd64", "arm64"} }
+
 // User is who the programs run as.
 const User = "65534:65534"
 

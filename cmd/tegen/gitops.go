@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/gitops"
-	"github.com/tegen-dev/tegen/internal/manifest"
 )
 
 const gitopsLong = `gitops prints the objects by which Argo CD or Flux reconciles a tree of rendered jobs,
@@ -128,12 +126,5 @@ func printObjects(s cli.Streams, objects []runtime.Object, notes []string) error
 			return fmt.Errorf("writing a note: %w", err)
 		}
 	}
-	buffered := bufio.NewWriterSize(s.Out, 1<<16)
-	if err := manifest.Write(buffered, objects); err != nil {
-		return err
-	}
-	if err := buffered.Flush(); err != nil {
-		return fmt.Errorf("writing manifests: %w", err)
-	}
-	return nil
+	return writeObjects(s, objects)
 }

@@ -105,8 +105,8 @@ func noteOthers(s cli.Streams, p tree.Place, o tree.Others, all bool) error {
 		add(o.Removed, "removed what was rendered of %s")
 		add(o.Kept, "removed what was rendered of %s, and left what tegen did not write there")
 	case all:
-		add(o.Kept, "it also holds what was rendered of %s, which goes on being applied: if the jobs are gone, --prune "+
-			"removes it")
+		add(o.Kept, "it also holds what was rendered of %s, which goes on being applied: if the jobs are gone, "+
+			"--prune removes it")
 	}
 	_, err := fmt.Fprint(s.Err, note.String())
 	return err

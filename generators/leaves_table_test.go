@@ -58,6 +58,7 @@ var contexts = []struct{ leaf, spec string }{
 	{"storage.efs.", "storage: [{mountPath: /data, efs: {fileSystem: fs-1123456789abcdef0}}]"},
 	{"storage.efs.provision.", "storage: [{mountPath: /data, efs: {fileSystem: fs-1123456789abcdef0, " +
 		"provision: {gidRangeStart: 1, gidRangeEnd: 9}}}]"},
+	{"storage.onDelete", "storage: [{mountPath: /data}]"},
 	{"storage.emptyDir.", "storage: [{mountPath: /data, emptyDir: {size: 1Gi}}]"},
 	{"storage.fsx.", "storage: [{mountPath: /data, fsx: {fileSystem: fs-1123456789abcdef0, dnsName: a.b, " +
 		"mountName: m}}]"},

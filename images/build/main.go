@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -37,7 +38,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	registry := flags.String("registry", "", "host and path that archives name their images by (default none)")
 	tag := flags.String("tag", "", "tag (default: the version, or dev)")
 	only := flags.String("images", "", "images, with commas between them (default all)")
-	architectures := flags.String("architectures", "amd64,arm64", "architectures of Linux")
+	architectures := flags.String("architectures", strings.Join(images.Architectures(), ","), "architectures of Linux")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -48,7 +49,17 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// Before anything is compiled, whatever the tag will be.
+	if _, err := images.Reference(*registry, chosen[0].Name, cmp.Or(*tag, "dev")); err != nil {
+		return err
+	}
 	o := images.Options{Architectures: strings.Split(*architectures, ",")}
+	for _, arch := range o.Architectures {
+		if !slices.Contains(images.Architectures(), arch) {
+			return fmt.Errorf("no images are made for %q: there are %s", arch,
+				strings.Join(images.Architectures(), " and "))
+		}
+	}
 	if o.Root, err = program.Root(ctx); err != nil {
 		return err
 	}

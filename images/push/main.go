@@ -11,9 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 func main() {
@@ -27,7 +24,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
-	r := registry{keychain: authn.DefaultKeychain, transport: remote.DefaultTransport}
+	var r registry
 	flags := flag.NewFlagSet("push", flag.ContinueOnError)
 	flags.StringVar(&r.prefix, "registry", "", "host and path, such as ghcr.io/acme")
 	flags.StringVar(&r.tag, "tag", "", "tag (default: the one that the images were built with)")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -29,45 +28,43 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/tegen-dev/tegen/images"
 )
 
-// sample is a layout of an image of two platforms, the first of which has a referrer.
+// sample is the layout, as package images writes it, of an image of two platforms, the first of which has an SBOM.
 func sample(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Image) {
 	t.Helper()
-	index = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	var first v1.Image
-	for n, arch := range []string{"amd64", "arm64"} {
+	b := images.Built{
+		Image: images.Image{Name: "tegen"}, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+	}
+	for n, arch := range images.Architectures() {
 		img, err := random.Image(1024, 2, random.WithSource(rand.NewSource(int64(n))))
 		if err != nil {
 			t.Fatal(err)
 		}
 		img = mutate.MediaType(img, types.OCIManifestSchema1)
-		if first == nil {
-			first = img
+		about, err := partial.Descriptor(img)
+		if err != nil {
+			t.Fatal(err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+		b.Platforms = append(b.Platforms, images.Platform{
+			Architecture: arch, Image: img,
+			SBOM: mutate.Subject(mutate.MediaType(empty.Image, types.OCIManifestSchema1), *about).(v1.Image),
+		})
+		b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
 			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
 	}
-	about, err := partial.Descriptor(first)
+	reference, err := images.Reference("", b.Name, "v1.2.3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	referrer = mutate.Subject(mutate.MediaType(empty.Image, types.OCIManifestSchema1), *about).(v1.Image)
-	dir = filepath.Join(t.TempDir(), "tegen")
-	to, err := layout.Write(dir, empty.Index)
-	if err != nil {
+	dir = t.TempDir()
+	if err := b.Write(dir, reference); err != nil {
 		t.Fatal(err)
 	}
-	if err := to.AppendIndex(index, layout.WithAnnotations(map[string]string{
-		"org.opencontainers.image.ref.name": "v1.2.3",
-	})); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.AppendImage(referrer); err != nil {
-		t.Fatal(err)
-	}
-	return dir, index, referrer
+	return filepath.Join(dir, b.Name), b.Index, b.Platforms[0].SBOM
 }
 
 // guarded is a registry that asks for a name and a password, and notes what it was asked.
@@ -119,6 +116,14 @@ func digest(t *testing.T, of interface{ Digest() (v1.Hash, error) }) string {
 	return d.String()
 }
 
+// trust lets the library trust a server's certificate, until the test ends.
+func trust(t *testing.T, s *httptest.Server) {
+	t.Helper()
+	before := remote.DefaultTransport
+	remote.DefaultTransport = s.Client().Transport
+	t.Cleanup(func() { remote.DefaultTransport = before })
+}
+
 func host(s *httptest.Server) string { return s.Listener.Addr().String() }
 
 // TestPush: with the credentials of docker's configuration and over TLS, all of an image arrives, its referrers before
@@ -129,7 +134,8 @@ func TestPush(t *testing.T) {
 	s := httptest.NewTLSServer(g)
 	defer s.Close()
 	signedIn(t, host(s), "secret")
-	r := registry{prefix: host(s) + "/acme", keychain: authn.DefaultKeychain, transport: s.Client().Transport}
+	trust(t, s)
+	r := registry{prefix: host(s) + "/acme"}
 	want := host(s) + "/acme/tegen:v1.2.3@" + digest(t, index)
 	for range 2 {
 		if got, err := r.push(t.Context(), dir); got != want || err != nil {
@@ -185,9 +191,9 @@ func TestTag(t *testing.T) {
 		{"ghcr.io/acme/", "v2", "ghcr.io/acme/tegen:v2"},
 		{"registry.example:5000", "v2", "registry.example:5000/tegen:v2"},
 		{"https://ghcr.io/acme", "", "without a scheme"},
-		{"acme", "", "such as ghcr.io/acme"},
-		{"ghcr.io/Acme", "", "such as ghcr.io/acme"},
-		{"ghcr.io/acme", "v1+dirty", "a tag of letters"},
+		{"acme", "", "must name a registry"},
+		{"ghcr.io/Acme", "", "cannot be read"},
+		{"ghcr.io/acme", "v1+dirty", "cannot be read"},
 	} {
 		got, err := registry{prefix: c.prefix, tag: c.tag}.reference("tegen", "v1.2.3")
 		if err != nil {
@@ -209,7 +215,7 @@ func TestPlainHTTP(t *testing.T) {
 	s := httptest.NewServer(g)
 	defer s.Close()
 	signedIn(t, host(s), "secret")
-	r := registry{prefix: host(s), keychain: authn.DefaultKeychain, transport: remote.DefaultTransport}
+	r := registry{prefix: host(s)}
 	if got, err := r.push(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--plain-http") {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -226,7 +232,8 @@ func TestPlainHTTP(t *testing.T) {
 	}))
 	defer redirecting.Close()
 	g.seen = 0
-	r = registry{prefix: host(redirecting), keychain: authn.DefaultKeychain, transport: redirecting.Client().Transport}
+	trust(t, redirecting)
+	r = registry{prefix: host(redirecting)}
 	if got, err := r.push(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--plain-http") ||
 		g.seen > 0 {
 		t.Errorf("%q, %v, and %d requests in the clear", got, err, g.seen)
@@ -247,21 +254,19 @@ func TestPushFails(t *testing.T) {
 	defer forbidding.Close()
 	closed := httptest.NewTLSServer(nil)
 	closed.Close()
-	trusting := s.Client().Transport
-	distrusting := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	for what, c := range map[string]struct {
 		dir, prefix, password string
-		transport             http.RoundTripper
+		trusted               *httptest.Server
 		want                  string
 	}{
-		"not signed in":       {dir, host(s), "", trusting, "docker login " + host(s)},
-		"the wrong password":  {dir, host(s), "tiger", trusting, "docker login " + host(s)},
-		"no right to write":   {dir, host(forbidding), "secret", forbidding.Client().Transport, "may not write to"},
-		"nobody there":        {dir, host(closed), "secret", trusting, "connection refused"},
-		"no such host":        {dir, "registry.invalid/acme", "secret", trusting, "registry.invalid"},
-		"a foreign authority": {dir, host(s), "secret", distrusting, "certificate"},
-		"no layout":           {filepath.Join(dir, "none"), host(s), "secret", trusting, "'make images' writes"},
-		"an empty layout":     {emptyLayout(t), host(s), "secret", trusting, "it holds no index of images"},
+		"not signed in":       {dir, host(s), "", s, "docker login " + host(s)},
+		"the wrong password":  {dir, host(s), "tiger", s, "docker login " + host(s)},
+		"no right to write":   {dir, host(forbidding), "secret", forbidding, "may not push to"},
+		"nobody there":        {dir, host(closed), "secret", s, "connection refused"},
+		"no such host":        {dir, "registry.invalid/acme", "secret", s, "registry.invalid"},
+		"a foreign authority": {dir, host(s), "secret", nil, "certificate"},
+		"no layout":           {filepath.Join(dir, "none"), host(s), "secret", s, "'make images' writes"},
+		"an empty layout":     {emptyLayout(t), host(s), "secret", s, "it holds no index of images"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if c.password == "" {
@@ -269,7 +274,10 @@ func TestPushFails(t *testing.T) {
 			} else {
 				signedIn(t, strings.Split(c.prefix, "/")[0], c.password)
 			}
-			r := registry{prefix: c.prefix, keychain: authn.DefaultKeychain, transport: c.transport}
+			if c.trusted != nil {
+				trust(t, c.trusted)
+			}
+			r := registry{prefix: c.prefix}
 			got, err := r.push(t.Context(), c.dir)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%q, %v; want %q", got, err, c.want)

@@ -40,7 +40,7 @@ func (a ArgoCD) Check() error {
 	}
 	switch {
 	case a.Plugin && a.IsOCI():
-		errs = append(errs, errors.New("--plugin: needs a git repository in --repo: an artifact holds what is rendered"))
+		errs = append(errs, errors.New("--plugin: needs a git repository in --repo: an artifact is rendered already"))
 	case a.Overlay != "" && !a.Plugin:
 		errs = append(errs, errors.New("--overlay: needs --plugin: a tree was rendered through its overlay"))
 	case a.Overlay != "":

@@ -115,7 +115,8 @@ func PluginConfig(namespace, image string) []runtime.Object {
 			object{"name": "var-files", "mountPath": "/var/run/argocd"},
 			object{"name": "plugins", "mountPath": "/home/argocd/cmp-server/plugins"},
 			object{
-				"name": pluginConfig, "mountPath": "/home/argocd/cmp-server/config/" + pluginFile, "subPath": pluginFile,
+				"name":      pluginConfig,
+				"mountPath": "/home/argocd/cmp-server/config/" + pluginFile, "subPath": pluginFile,
 			},
 			object{"name": pluginTmp, "mountPath": "/tmp"}, // not that of repo-server, which holds other repositories
 		},

@@ -125,7 +125,10 @@ func (a ArgoCD) fromGit(g gitGenerator) []generator {
 // oneNamespace is the namespace of all folders; Argo CD creates it. Where there are several it creates none.
 func oneNamespace(folders []Folder) (string, []string) {
 	all := namespaces(folders)
-	if len(all) == 1 {
+	switch len(all) {
+	case 0:
+		return "", nil
+	case 1:
 		return all[0], nil
 	}
 	return "", []string{fmt.Sprintf("the jobs are in %d namespaces (%s), of which Argo CD creates none: create them "+

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/images"
 )
@@ -241,6 +242,8 @@ func TestFiles(t *testing.T) {
 			"usr/local/bin/tegen": "-rwxr-xr-x", "LICENSE": "-rw-r--r--", "NOTICE": "-rw-r--r--",
 			"etc/": "drwxr-xr-x", "etc/passwd": "-rw-r--r--", "etc/group": "-rw-r--r--", "etc/ssl/": "drwxr-xr-x",
 			"etc/ssl/certs/": "drwxr-xr-x", "etc/ssl/certs/ca-certificates.crt": "-rw-r--r--", "tmp/": "dtrwxrwxrwx",
+			"home/": "drwxr-xr-x", "home/argocd/": "drwxr-xr-x", "home/argocd/cmp-server/": "drwxr-xr-x",
+			"home/argocd/cmp-server/config/": "drwxr-xr-x", "home/argocd/cmp-server/config/plugin.yaml": "-rw-r--r--",
 		}, modes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", p.Architecture, diff)
 		}
@@ -272,6 +275,30 @@ func TestFiles(t *testing.T) {
 		if !roots.AppendCertsFromPEM(all["etc/ssl/certs/ca-certificates.crt"].data) {
 			t.Error("there are no root certificates")
 		}
+	}
+}
+
+// TestPlugin: the configuration has what Argo CD's server of plugins asks for, and its program is the image's.
+func TestPlugin(t *testing.T) {
+	b := build(t, images.Options{Root: sample(t), Architectures: amd64})
+	all := files(t, b.Platforms[0].Image)
+	var got struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+		Spec             struct {
+			Generate struct{ Command []string }
+			Discover any
+		}
+	}
+	if err := yaml.UnmarshalStrict(all["home/argocd/cmp-server/config/plugin.yaml"].data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.APIVersion != "argoproj.io/v1alpha1" || got.Kind != "ConfigManagementPlugin" ||
+		got.Metadata.Name != "tegen" || len(got.Spec.Generate.Command) == 0 || got.Spec.Discover != nil {
+		t.Errorf("the plugin: %+v", got)
+	}
+	if _, ok := all["usr/local/bin/"+got.Spec.Generate.Command[0]]; !ok {
+		t.Errorf("the image has no %q", got.Spec.Generate.Command)
 	}
 }
 

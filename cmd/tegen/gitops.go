@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -96,16 +97,25 @@ func fillIn(o *gitops.Options, tree string) {
 	}
 }
 
-// readFolders reads the folders of a tree.
-func readFolders(dir string) ([]gitops.Folder, error) {
+// openFolder opens a folder to be read.
+func openFolder(dir, want string) (fs.FS, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		err = &os.PathError{Err: errors.New("it is a file: name the folder that 'tegen render -o' wrote")}
+		err = &os.PathError{Err: errors.New("it is a file: name " + want)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", printable(dir), errors.Unwrap(err))
 	}
-	return gitops.ReadTree(os.DirFS(dir), printable(dir))
+	return os.DirFS(dir), nil
+}
+
+// readFolders reads the folders of a tree.
+func readFolders(dir string) ([]gitops.Folder, error) {
+	tree, err := openFolder(dir, "the folder that 'tegen render -o' wrote")
+	if err != nil {
+		return nil, err
+	}
+	return gitops.ReadTree(tree, printable(dir))
 }
 
 // printObjects writes all or nothing, after the notes.

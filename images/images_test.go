@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -78,6 +79,31 @@ func build(t *testing.T, o images.Options) *images.Built {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b
+}
+
+var once struct {
+	sync.Once
+	built    *images.Built
+	revision string
+}
+
+// standard is the image of a sample, for linux/amd64, that the tests share which do not ask how it is built.
+func standard(t *testing.T) images.Built {
+	t.Helper()
+	once.Do(func() {
+		dir := sample(t)
+		revision, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		once.built, once.revision = build(t, images.Options{Root: dir, Architectures: amd64}), string(revision)
+	})
+	if once.built == nil {
+		t.Fatal("building the sample failed in another test")
+	}
+	b := *once.built
+	b.Platforms = slices.Clone(b.Platforms)
 	return b
 }
 
@@ -157,13 +183,8 @@ func TestReproducible(t *testing.T) {
 
 // TestConfig: what a container engine, a registry's page and kustomize go by.
 func TestConfig(t *testing.T) {
-	dir := sample(t)
-	b := build(t, images.Options{Root: dir, Architectures: amd64})
-	got := config(t, b)
-	revision, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := standard(t)
+	got := config(t, &b)
 	labels := map[string]string{
 		"org.opencontainers.image.title":         "tegen",
 		"org.opencontainers.image.description":   tegen().Description,
@@ -172,7 +193,7 @@ func TestConfig(t *testing.T) {
 		"org.opencontainers.image.licenses":      "Apache-2.0",
 		"org.opencontainers.image.created":       commitTime,
 		"org.opencontainers.image.version":       "v1.2.3",
-		"org.opencontainers.image.revision":      strings.TrimSpace(string(revision)),
+		"org.opencontainers.image.revision":      strings.TrimSpace(once.revision),
 	}
 	want := v1.Config{
 		User:       "65534:65534",
@@ -280,7 +301,7 @@ func TestFiles(t *testing.T) {
 
 // TestPlugin: the configuration has what Argo CD's server of plugins asks for, and its program is the image's.
 func TestPlugin(t *testing.T) {
-	b := build(t, images.Options{Root: sample(t), Architectures: amd64})
+	b := standard(t)
 	all := files(t, b.Platforms[0].Image)
 	var got struct {
 		APIVersion, Kind string
@@ -304,7 +325,7 @@ func TestPlugin(t *testing.T) {
 
 // TestSBOM: each platform has one, which a registry lists as a referrer of its image.
 func TestSBOM(t *testing.T) {
-	b := build(t, images.Options{Root: sample(t), Architectures: amd64})
+	b := standard(t)
 	p := b.Platforms[0]
 	m, err := p.SBOM.Manifest()
 	if err != nil {
@@ -343,7 +364,7 @@ func TestSBOM(t *testing.T) {
 
 // TestSize: an image that grows beyond its limit fails the build, by name.
 func TestSize(t *testing.T) {
-	b := build(t, images.Options{Root: sample(t), Architectures: amd64})
+	b := standard(t)
 	if b.Platforms[0].Size < 1e5 || b.Check() != nil {
 		t.Errorf("%d bytes: %v", b.Platforms[0].Size, b.Check())
 	}

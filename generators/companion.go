@@ -83,7 +83,7 @@ func companion(job *schema.Job) []runtime.Object {
 // companionGateways keep nothing: any of them may go at any time.
 func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 	d := &appsv1.Deployment{
-		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
+		ObjectMeta: versionedMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
@@ -115,7 +115,7 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 	c := &job.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
-		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
+		ObjectMeta: versionedMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: companionStatusName(job),
 			Replicas:    &replicas,

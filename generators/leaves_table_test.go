@@ -84,7 +84,6 @@ var silent = map[string]string{
 	"images.":                                     "an image that no pod of the job has is for those of other jobs",
 	"kubernetesVersion":                           "gang.scheduler kubernetes alone differs between releases",
 	"network.clusterDomain":                       "the target's pods find each other by short names",
-	"gitops torchelastic/pods":                    "no names need a hash, and nothing expires",
 	"gitops dlrover/elasticjob":                   "no names need a hash, and nothing expires",
 	"gitops mxnet/mxjob-mlkube":                   "no names need a hash, and nothing expires",
 }

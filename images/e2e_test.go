@@ -64,7 +64,7 @@ func TestImages(t *testing.T) {
 	for name := range strings.SplitSeq(names, ",") {
 		t.Run(name, func(t *testing.T) { requireWhole(t, filepath.Join(first, name)) })
 	}
-	t.Run("podman", func(t *testing.T) { runImages(t, first, names, tag) })
+	t.Run("podman", func(t *testing.T) { runImages(t, root, first, names, tag) })
 }
 
 // requireWhole asserts that a layout is valid, and that each image's NOTICE has all modules that its SBOM lists.
@@ -158,6 +158,7 @@ func podman(t *testing.T, stdin []byte, args ...string) (stdout, stderr string, 
 // call is how a container is run, and what it prints.
 type call struct {
 	user  string // empty: the image's
+	dir   string // where it runs, below the repository, as an Application's path is
 	stdin []byte
 	args  []string
 	fails bool
@@ -166,7 +167,7 @@ type call struct {
 
 // runImages loads the archives as users do, and runs each image as kustomize, Argo CD and the rendered pods do: without
 // a network, as a user who owns nothing, and with nothing to write to.
-func runImages(t *testing.T, dir, names, tag string) {
+func runImages(t *testing.T, root, dir, names, tag string) {
 	if _, err := exec.LookPath("podman"); err != nil {
 		t.Skip("this machine has no podman, which would run the images")
 	}
@@ -181,6 +182,8 @@ func runImages(t *testing.T, dir, names, tag string) {
 			{user: "nobody", stdin: mistaken, fails: true, want: `did you mean "jobset"`},
 			{user: "999", args: []string{"version"}, want: "tegen v"},
 			{stdin: list, args: []string{"fn"}, want: "kind: JobSet"},
+			// As the plugin of Argo CD.
+			{user: "999", dir: "overlays/kind", args: []string{"render", "--overlay", "."}, want: "kind: Job"},
 		},
 		"tegen-rendezvous": {{user: "nobody", args: []string{"version"}, want: "tegen-rendezvous v"}},
 		"tegen-scheduler":  {{user: "nobody", args: []string{"--version"}, want: "Kubernetes v1."}},
@@ -204,6 +207,9 @@ func runImages(t *testing.T, dir, names, tag string) {
 			}
 			if c.user != "" {
 				args = append(args, "--user="+c.user)
+			}
+			if c.dir != "" {
+				args = append(args, "--volume="+root+":/repository:ro", "--workdir=/repository/"+c.dir)
 			}
 			out, said, err := podman(t, c.stdin, append(append(args, image), c.args...)...)
 			if (err != nil) != c.fails || !strings.Contains(out+said, c.want) {

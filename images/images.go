@@ -4,6 +4,7 @@
 package images
 
 import (
+	_ "embed"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,7 +23,15 @@ type Image struct {
 	Description string
 	Command     []string // arguments of the program where whoever starts it gives none
 	MaxSize     int64    // in bytes, compressed, for one platform
+	plugin      bool     // it is a plugin of Argo CD too
 }
+
+// plugin is the configuration of the plugin, and pluginPath where Argo CD's server of plugins looks for it.
+//
+//go:embed plugin.yaml
+var plugin string
+
+const pluginPath = "/home/argocd/cmp-server/config/plugin.yaml"
 
 // All returns the images.
 func All() []Image {
@@ -32,6 +41,7 @@ func All() []Image {
 			Description: "Renders training jobs into Kubernetes manifests: CLI, KRM function and Argo CD plugin",
 			Command:     []string{"fn"}, // kustomize and kpt give a function no arguments
 			MaxSize:     40e6,
+			plugin:      true,
 		},
 		{
 			Name:        "tegen-rendezvous",
@@ -76,7 +86,7 @@ func (i Image) files(root, file, notice string) ([]layer.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return layer.WithFolders([]layer.Entry{
+	files := []layer.Entry{
 		{Path: i.Program(), Mode: 0o755, Source: file},
 		layer.File("/LICENSE", 0o644, string(license)),
 		layer.File("/NOTICE", 0o644, notice),
@@ -84,7 +94,11 @@ func (i Image) files(root, file, notice string) ([]layer.Entry, error) {
 		layer.File("/etc/group", 0o644, groups),
 		layer.File(certificates.Path, 0o644, string(certificates.PEM())),
 		{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
-	}), nil
+	}
+	if i.plugin {
+		files = append(files, layer.File(pluginPath, 0o644, plugin))
+	}
+	return layer.WithFolders(files), nil
 }
 
 // config says how a container starts.

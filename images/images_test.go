@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/images"
 )
@@ -77,6 +79,31 @@ func build(t *testing.T, o images.Options) *images.Built {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b
+}
+
+var once struct {
+	sync.Once
+	built    *images.Built
+	revision string
+}
+
+// standard is the image of a sample, for linux/amd64, that the tests share which do not ask how it is built.
+func standard(t *testing.T) images.Built {
+	t.Helper()
+	once.Do(func() {
+		dir := sample(t)
+		revision, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		once.built, once.revision = build(t, images.Options{Root: dir, Architectures: amd64}), string(revision)
+	})
+	if once.built == nil {
+		t.Fatal("building the sample failed in another test")
+	}
+	b := *once.built
+	b.Platforms = slices.Clone(b.Platforms)
 	return b
 }
 
@@ -156,13 +183,8 @@ func TestReproducible(t *testing.T) {
 
 // TestConfig: what a container engine, a registry's page and kustomize go by.
 func TestConfig(t *testing.T) {
-	dir := sample(t)
-	b := build(t, images.Options{Root: dir, Architectures: amd64})
-	got := config(t, b)
-	revision, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := standard(t)
+	got := config(t, &b)
 	labels := map[string]string{
 		"org.opencontainers.image.title":         "tegen",
 		"org.opencontainers.image.description":   tegen().Description,
@@ -171,7 +193,7 @@ func TestConfig(t *testing.T) {
 		"org.opencontainers.image.licenses":      "Apache-2.0",
 		"org.opencontainers.image.created":       commitTime,
 		"org.opencontainers.image.version":       "v1.2.3",
-		"org.opencontainers.image.revision":      strings.TrimSpace(string(revision)),
+		"org.opencontainers.image.revision":      strings.TrimSpace(once.revision),
 	}
 	want := v1.Config{
 		User:       "65534:65534",
@@ -241,6 +263,8 @@ func TestFiles(t *testing.T) {
 			"usr/local/bin/tegen": "-rwxr-xr-x", "LICENSE": "-rw-r--r--", "NOTICE": "-rw-r--r--",
 			"etc/": "drwxr-xr-x", "etc/passwd": "-rw-r--r--", "etc/group": "-rw-r--r--", "etc/ssl/": "drwxr-xr-x",
 			"etc/ssl/certs/": "drwxr-xr-x", "etc/ssl/certs/ca-certificates.crt": "-rw-r--r--", "tmp/": "dtrwxrwxrwx",
+			"home/": "drwxr-xr-x", "home/argocd/": "drwxr-xr-x", "home/argocd/cmp-server/": "drwxr-xr-x",
+			"home/argocd/cmp-server/config/": "drwxr-xr-x", "home/argocd/cmp-server/config/plugin.yaml": "-rw-r--r--",
 		}, modes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", p.Architecture, diff)
 		}
@@ -275,9 +299,33 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestPlugin: the configuration has what Argo CD's server of plugins asks for, and its program is the image's.
+func TestPlugin(t *testing.T) {
+	b := standard(t)
+	all := files(t, b.Platforms[0].Image)
+	var got struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name string }
+		Spec             struct {
+			Generate struct{ Command []string }
+			Discover any
+		}
+	}
+	if err := yaml.UnmarshalStrict(all["home/argocd/cmp-server/config/plugin.yaml"].data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.APIVersion != "argoproj.io/v1alpha1" || got.Kind != "ConfigManagementPlugin" ||
+		got.Metadata.Name != "tegen" || len(got.Spec.Generate.Command) == 0 || got.Spec.Discover != nil {
+		t.Errorf("the plugin: %+v", got)
+	}
+	if _, ok := all["usr/local/bin/"+got.Spec.Generate.Command[0]]; !ok {
+		t.Errorf("the image has no %q", got.Spec.Generate.Command)
+	}
+}
+
 // TestSBOM: each platform has one, which a registry lists as a referrer of its image.
 func TestSBOM(t *testing.T) {
-	b := build(t, images.Options{Root: sample(t), Architectures: amd64})
+	b := standard(t)
 	p := b.Platforms[0]
 	m, err := p.SBOM.Manifest()
 	if err != nil {
@@ -316,7 +364,7 @@ func TestSBOM(t *testing.T) {
 
 // TestSize: an image that grows beyond its limit fails the build, by name.
 func TestSize(t *testing.T) {
-	b := build(t, images.Options{Root: sample(t), Architectures: amd64})
+	b := standard(t)
 	if b.Platforms[0].Size < 1e5 || b.Check() != nil {
 		t.Errorf("%d bytes: %v", b.Platforms[0].Size, b.Check())
 	}

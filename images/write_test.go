@@ -50,7 +50,7 @@ func untar(t *testing.T, content io.Reader) map[string]file {
 	}
 }
 
-func written(t *testing.T, b *images.Built, dir, registry string) {
+func written(t *testing.T, b images.Built, dir, registry string) {
 	t.Helper()
 	reference, err := images.Reference(registry, b.Name, b.Tag())
 	if err != nil {
@@ -64,7 +64,7 @@ func written(t *testing.T, b *images.Built, dir, registry string) {
 // TestWrite: a layout whose digests and sizes all hold, with the index under its tag and the SBOM beside it; and an
 // archive under the whole reference. Writing again gives the same bytes, and nothing of before stays.
 func TestWrite(t *testing.T) {
-	b := build(t, images.Options{Root: sample(t), Architectures: amd64})
+	b := standard(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "tegen", "blobs", "sha256", "old"), "of another version")
 	written(t, b, dir, "registry.example:5000/acme")
@@ -151,7 +151,7 @@ func (unreadable) RawConfigFile() ([]byte, error) { return nil, errors.New("on f
 
 // TestWriteFails: what was there stays where nothing new can be written.
 func TestWriteFails(t *testing.T) {
-	b := build(t, images.Options{Root: sample(t), Architectures: amd64})
+	b := standard(t)
 	dir := t.TempDir()
 	written(t, b, dir, "")
 	before := tree(t, dir)

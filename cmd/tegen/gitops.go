@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/gitops"
-	"github.com/tegen-dev/tegen/internal/manifest"
 )
 
 const gitopsLong = `gitops prints the objects by which Argo CD or Flux reconciles a tree of rendered jobs,
@@ -98,16 +97,25 @@ func fillIn(o *gitops.Options, tree string) {
 	}
 }
 
-// readFolders reads the folders of a tree.
-func readFolders(dir string) ([]gitops.Folder, error) {
+// openFolder opens a folder to be read.
+func openFolder(dir, want string) (fs.FS, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		err = &os.PathError{Err: errors.New("it is a file: name the folder that 'tegen render -o' wrote")}
+		err = &os.PathError{Err: errors.New("it is a file: name " + want)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", printable(dir), errors.Unwrap(err))
 	}
-	return gitops.ReadTree(os.DirFS(dir), printable(dir))
+	return os.DirFS(dir), nil
+}
+
+// readFolders reads the folders of a tree.
+func readFolders(dir string) ([]gitops.Folder, error) {
+	tree, err := openFolder(dir, "the folder that 'tegen render -o' wrote")
+	if err != nil {
+		return nil, err
+	}
+	return gitops.ReadTree(tree, printable(dir))
 }
 
 // printObjects writes all or nothing, after the notes.
@@ -118,12 +126,5 @@ func printObjects(s cli.Streams, objects []runtime.Object, notes []string) error
 			return fmt.Errorf("writing a note: %w", err)
 		}
 	}
-	buffered := bufio.NewWriterSize(s.Out, 1<<16)
-	if err := manifest.Write(buffered, objects); err != nil {
-		return err
-	}
-	if err := buffered.Flush(); err != nil {
-		return fmt.Errorf("writing manifests: %w", err)
-	}
-	return nil
+	return writeObjects(s, objects)
 }

@@ -20,6 +20,7 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		newRenderCmd(s),
 		newVetCmd(s),
 		newPlanCmd(s),
+		newRunbookCmd(s),
 		newCheckCmd(s),
 		newImportCmd(s),
 		newInstallCmd(s),

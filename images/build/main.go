@@ -56,7 +56,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	o := images.Options{Architectures: strings.Split(*architectures, ",")}
 	for _, arch := range o.Architectures {
 		if !slices.Contains(images.Architectures(), arch) {
-			return fmt.Errorf("no images are made for %q: there are %s", arch, strings.Join(images.Architectures(), " and "))
+			return fmt.Errorf("no images are made for %q: there are %s", arch,
+				strings.Join(images.Architectures(), " and "))
 		}
 	}
 	if o.Root, err = program.Root(ctx); err != nil {

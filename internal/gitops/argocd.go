@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -21,6 +20,9 @@ type ArgoCD struct {
 	Project  string
 	Cluster  string // name or address
 	SelfHeal bool
+	// Plugin has Argo CD render the jobs, whose files Path holds, through the overlay, where one is named.
+	Plugin  bool
+	Overlay string
 }
 
 // InCluster is the address under which Argo CD knows the cluster that it runs in.
@@ -35,6 +37,16 @@ func (a ArgoCD) Check() error {
 	}
 	if _, err := a.destination(); err != nil {
 		errs = append(errs, err)
+	}
+	switch {
+	case a.Plugin && a.IsOCI():
+		errs = append(errs, errors.New("--plugin: needs a git repository in --repo: an artifact holds what is rendered"))
+	case a.Overlay != "" && !a.Plugin:
+		errs = append(errs, errors.New("--overlay: needs --plugin: a tree was rendered through its overlay"))
+	case a.Overlay != "":
+		if err := CheckPath(a.Overlay); err != nil {
+			errs = append(errs, fmt.Errorf("--overlay: %w", err))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -51,13 +63,13 @@ func (a ArgoCD) destination() (destination, error) {
 	return destination{Name: a.Cluster}, nil
 }
 
-// Application names what the template of a set fills in for each job.
+// What the template of a set fills in for each job: from the element of a list, a folder's name, or a job's own file.
 const (
-	folderOfGit  = "{{.path.path}}"
-	jobOfGit     = "{{.path.basename}}"
-	jobOfList    = "{{.job}}"
-	namespaceOf  = "{{.namespace}}"
-	manifestPath = "argocd.argoproj.io/manifest-generate-paths"
+	jobOfList       = "{{.job}}"
+	namespaceOfList = "{{.namespace}}"
+	jobOfFolder     = "{{.path.basename}}"
+	jobOfFile       = "{{.metadata.name}}"
+	namespaceOfFile = "{{.metadata.namespace}}"
 )
 
 // ApplicationSet returns an ApplicationSet that makes an Application of each job, and what to tell the person. Of git
@@ -70,28 +82,29 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 		GoTemplateOptions: []string{"missingkey=error"},
 		SyncPolicy:        applicationSetSyncPolicy{PreserveResourcesOnDeletion: a.OnRemoval == Keep},
 	}
-	source := applicationSource{
-		RepoURL:        a.URL,
-		TargetRevision: a.revision(),
-		Directory:      &directory{Exclude: kustomizationFile}, // else the folder is built by kustomize
-	}
-	job := jobOfGit
-	if a.IsOCI() {
-		job = jobOfList
-		source.Path = path.Join(a.Path, jobOfList)
-		to.Namespace = namespaceOf
+	var source applicationSource
+	var job string
+	watched := "." // a commit to one job's folder is no reason to render the others
+	switch {
+	case a.IsOCI():
+		job, source.Path, to.Namespace = jobOfList, path.Join(a.Path, jobOfList), namespaceOfList
 		spec.Generators, notes = fromList(folders)
-	} else {
-		source.Path = folderOfGit
-		spec.Generators = []generator{{Git: &gitGenerator{
-			RepoURL: a.URL, Revision: a.revision(), Directories: []gitDirectory{{path.Join(a.Path, "*")}},
-		}}}
+	case a.Plugin:
+		job, source, to.Namespace = jobOfFile, a.rendering(), namespaceOfFile
+		spec.Generators = a.fromGit(gitGenerator{Files: []gitPath{{path.Join(a.Path, "*.yaml")}}})
+		watched = a.sources()
+	default:
+		job, source.Path = jobOfFolder, "{{.path.path}}"
 		to.Namespace, notes = oneNamespace(folders)
+		spec.Generators = a.fromGit(gitGenerator{Directories: []gitPath{{path.Join(a.Path, "*")}}})
+	}
+	source.RepoURL, source.TargetRevision = a.URL, a.revision()
+	if !a.Plugin {
+		source.Directory = &directory{Exclude: kustomizationFile} // else the folder is built by kustomize
 	}
 	spec.Template.Metadata = metav1.ObjectMeta{
-		Name: a.Name + "-" + job,
-		// a commit to one job's folder is no reason to render the others
-		Annotations: map[string]string{manifestPath: "."},
+		Name:        a.Name + "-" + job,
+		Annotations: map[string]string{"argocd.argoproj.io/manifest-generate-paths": watched},
 	}
 	spec.Template.Spec = applicationSpec{
 		Project:           a.Project,
@@ -102,6 +115,11 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 	}
 	meta := metav1.ObjectMeta{Name: a.Name, Namespace: a.Namespace}
 	return []runtime.Object{apis.New(applicationSetKind, meta, spec)}, notes
+}
+
+func (a ArgoCD) fromGit(g gitGenerator) []generator {
+	g.RepoURL, g.Revision = a.URL, a.revision()
+	return []generator{{Git: &g}}
 }
 
 // oneNamespace is the namespace of all folders; Argo CD creates it. Where there are several it creates none.
@@ -159,36 +177,4 @@ func ignored() (all []ignoredDifferences) {
 		all = append(all, ignoredDifferences{w.Group, w.Kind, w.Paths})
 	}
 	return all
-}
-
-// ArgoCDConfig returns the part of argocd-cm that shows jobs as they are. Applied by the server's side it leaves all
-// other keys to whoever wrote them. Namespace is that of Argo CD; suspended is the health of a suspended job.
-func ArgoCDConfig(namespace, suspended string) []runtime.Object {
-	data := map[string]string{}
-	for _, r := range apis.Rules(suspended) {
-		data[r.Key] = r.Lua
-	}
-	return []runtime.Object{&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "argocd-cm", Namespace: namespace,
-			Labels: map[string]string{ // by which Argo CD finds it
-				"app.kubernetes.io/name": "argocd-cm", "app.kubernetes.io/part-of": "argocd",
-			},
-		},
-		Data: data,
-	}}
-}
-
-// CheckConfig returns every mistake in what ArgoCDConfig takes, a line each.
-func CheckConfig(namespace, suspended string) error {
-	var errs []error
-	if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 {
-		errs = append(errs, fmt.Errorf("--namespace: must be the namespace of Argo CD, such as argocd, not %q",
-			namespace))
-	}
-	if suspended != apis.Suspended && suspended != apis.Healthy {
-		errs = append(errs, fmt.Errorf("--suspended: must be %s or %s, not %q: the health that a suspended job is "+
-			"shown with", apis.Suspended, apis.Healthy, suspended))
-	}
-	return errors.Join(errs...)
 }

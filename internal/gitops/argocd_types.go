@@ -27,13 +27,13 @@ type generator struct {
 }
 
 type gitGenerator struct {
-	RepoURL     string         `json:"repoURL"`
-	Revision    string         `json:"revision"`
-	Directories []gitDirectory `json:"directories,omitempty"`
-	Files       []gitDirectory `json:"files,omitempty"`
+	RepoURL     string    `json:"repoURL"`
+	Revision    string    `json:"revision"`
+	Directories []gitPath `json:"directories,omitempty"`
+	Files       []gitPath `json:"files,omitempty"`
 }
 
-type gitDirectory struct {
+type gitPath struct {
 	Path string `json:"path"`
 }
 

@@ -41,6 +41,8 @@ func ociArgoCD(a *ArgoCD) {
 	a.OnRemoval, a.SelfHeal, a.Cluster, a.Project = Delete, true, "eks-prod", "training"
 }
 
+func plugin(a *ArgoCD) { a.Path, a.Plugin, a.Overlay = "jobs", true, "overlays/eks" }
+
 func flux(edit func(*Flux)) Flux {
 	f := Flux{Options: options()}
 	f.Namespace = "flux-system"
@@ -81,6 +83,8 @@ func rendered(t *testing.T) map[string][]runtime.Object {
 	all := map[string][]runtime.Object{"argocd-config": ArgoCDConfig("argocd", apis.Suspended)}
 	all["argocd"], _ = ApplicationSet(argocd(nil), folders(t)[1:])
 	all["argocd-oci"], _ = ApplicationSet(argocd(ociArgoCD), folders(t))
+	all["argocd-plugin"], _ = ApplicationSet(argocd(plugin), nil)
+	all["argocd-config-plugin"] = PluginConfig("argocd", "registry.example/tegen:1.0.0")
 	all["flux"], _ = Kustomizations(flux(nil), folders(t)[1:])
 	all["flux-oci-wait"], _ = Kustomizations(flux(ociFlux), folders(t))
 	return all
@@ -215,12 +219,16 @@ func TestChecks(t *testing.T) {
 		{"long name", "--name: must be", func(a *ArgoCD) { a.Name = strings.Repeat("a", 23) }},
 		{"name", "--name: must be", func(a *ArgoCD) { a.Name = "EKS" }},
 		{"namespace", "--namespace: must be", func(a *ArgoCD) { a.Namespace = "argo cd" }},
-		{"absolute", "--path: must be a folder", func(a *ArgoCD) { a.Path = "/rendered" }},
-		{"outside", "--path: must be a folder", func(a *ArgoCD) { a.Path = "../rendered" }},
-		{"pattern", "--path: must be a folder", func(a *ArgoCD) { a.Path = "rendered/*" }},
-		{"template", "--path: must be a folder", func(a *ArgoCD) { a.Path = "{{.x}}" }},
+		{"absolute", "--path: must be a path below", func(a *ArgoCD) { a.Path = "/rendered" }},
+		{"outside", "--path: must be a path below", func(a *ArgoCD) { a.Path = "../rendered" }},
+		{"pattern", "--path: must be a path below", func(a *ArgoCD) { a.Path = "rendered/*" }},
+		{"template", "--path: must be a path below", func(a *ArgoCD) { a.Path = "{{.x}}" }},
 		{"removal", "--on-removal: must be keep or delete, not \"prune\"", func(a *ArgoCD) { a.OnRemoval = "prune" }},
 		{"project", "--project: must be", func(a *ArgoCD) { a.Project = "" }},
+		{"plugin", "", plugin},
+		{"plugin of an artifact", "--plugin: needs a git", func(a *ArgoCD) { ociArgoCD(a); a.Plugin = true }},
+		{"overlay", "--overlay: needs --plugin", func(a *ArgoCD) { a.Overlay = "overlays/eks" }},
+		{"outer overlay", "--overlay: must be a path below", func(a *ArgoCD) { plugin(a); a.Overlay = "../eks" }},
 		{"cluster", "--cluster: must be", func(a *ArgoCD) { a.Cluster = "http://plain" }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -237,8 +245,41 @@ func TestChecks(t *testing.T) {
 	if got := strings.Count(all.Error(), "\n") + 1; got != 3 {
 		t.Errorf("%d of 3 mistakes are reported:\n%v", got, all)
 	}
-	if err := CheckConfig("argocd", "Paused"); err == nil || !strings.Contains(err.Error(), "Suspended or Healthy") {
+	if err := CheckConfig("argocd", "Paused", ""); err == nil ||
+		!strings.Contains(err.Error(), "Suspended or Healthy") {
 		t.Error(err)
+	}
+	if err := CheckConfig("argo cd", apis.Healthy, "tegen:latest"); err == nil ||
+		!strings.Contains(err.Error(), "--namespace: must be") ||
+		!strings.Contains(err.Error(), "--plugin-image: must be an image with a tag other than latest") {
+		t.Error(err)
+	}
+}
+
+// TestReadJobs: the plugin's generator makes an Application of each file, so each is one job.
+func TestReadJobs(t *testing.T) {
+	const job = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\n"
+	for _, tc := range []struct {
+		name, want string
+		files      fstest.MapFS
+	}{
+		{"one", "", fstest.MapFS{"a.yaml": {Data: []byte(job)}, "README.md": {}, "old/b.yaml": {Data: []byte("a: b")}}},
+		{"none", "jobs holds no job", fstest.MapFS{"README.md": {}}},
+		{"two", "jobs/a.yaml holds 2 documents", fstest.MapFS{"a.yaml": {Data: []byte(job + "---\n" + job)}}},
+		{"other", "jobs/a.yaml holds no TrainingJob", fstest.MapFS{
+			"a.yaml": {Data: []byte("kind: Environment\napiVersion: a/v1\n")},
+		}},
+		{"no namespace", "jobs/a.yaml: metadata.namespace is missing", fstest.MapFS{
+			"a.yaml": {Data: []byte("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n")},
+		}},
+		{"broken", "jobs/a.yaml", fstest.MapFS{"a.yaml": {Data: []byte("kind: [")}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := ReadJobs(tc.files, "jobs")
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
 	}
 }
 

@@ -87,16 +87,24 @@ func (o Options) check() (errs []error) {
 		fail("--namespace: must be a name of lower case letters, digits and '-', of 63 characters at most, not %q",
 			o.Namespace)
 	}
-	if o.Path != path.Clean(o.Path) || path.IsAbs(o.Path) || o.Path == ".." || strings.HasPrefix(o.Path, "../") ||
-		!filePath.MatchString(o.Path) {
-		fail("--path: must be a folder below the root of the repository or artifact, such as rendered/eks, of "+
-			"letters, digits, '.', '_', '-' and '/', not %q", o.Path)
+	if err := CheckPath(o.Path); err != nil {
+		fail("--path: %w", err)
 	}
 	if o.OnRemoval != Keep && o.OnRemoval != Delete {
 		fail("--on-removal: must be %s or %s, not %q: what becomes of a job's objects when its Application or "+
 			"Kustomization is deleted", Keep, Delete, o.OnRemoval)
 	}
 	return errs
+}
+
+// CheckPath refuses what leads out of a repository or artifact, and what a generator of Argo CD takes for a pattern.
+func CheckPath(name string) error {
+	if name != path.Clean(name) || path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") ||
+		!filePath.MatchString(name) {
+		return fmt.Errorf("must be a path below the root of the repository or artifact, such as rendered/eks, of "+
+			"letters, digits, '.', '_', '-' and '/', not %q", name)
+	}
+	return nil
 }
 
 // checkURL refuses passwords: what is rendered here is committed.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Folder is a folder of a rendered tree: one job, or what an overlay holds beside its jobs.
@@ -76,6 +77,51 @@ func readFolder(tree fs.FS, folder, name string) (Folder, error) {
 		}
 	}
 	return f, nil
+}
+
+// ReadJobs looks at the files of jobs that the plugin is to render, each of which becomes an Application: Argo CD reads
+// a file's name and namespace itself, and no further than its first document.
+func ReadJobs(jobs fs.FS, name string) error {
+	files, err := fs.Glob(jobs, "*.yaml")
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s holds no job: name the folder that holds a file, *.yaml, for each job", name)
+	}
+	var errs []error
+	for _, file := range files {
+		errs = append(errs, readJob(jobs, file, path.Join(name, file)))
+	}
+	return errors.Join(errs...)
+}
+
+func readJob(jobs fs.FS, file, name string) error {
+	text, err := fs.ReadFile(jobs, file)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, errors.Unwrap(err))
+	}
+	documents, errs := manifest.ReadLoosely(name, text)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if len(documents) != 1 {
+		return fmt.Errorf("%s holds %d documents, and becomes one Application: write each job into a file of its own",
+			name, len(documents))
+	}
+	job := documents[0].Object
+	if job["kind"] != names.KindTrainingJob {
+		return fmt.Errorf("%s holds no %s, and would become an Application: keep other files elsewhere", name,
+			names.KindTrainingJob)
+	}
+	meta, _ := job["metadata"].(map[string]any)
+	for _, field := range []string{"name", "namespace"} {
+		if text, _ := meta[field].(string); text == "" {
+			return fmt.Errorf("%s: metadata.%s is missing, by which Argo CD names the Application and what it creates",
+				name, field)
+		}
+	}
+	return nil
 }
 
 func (f *Folder) add(object map[string]any) {

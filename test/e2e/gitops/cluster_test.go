@@ -1,0 +1,155 @@
+package gitops
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/test/upstream"
+)
+
+var (
+	definitions = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
+	jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
+)
+
+// kueue: what Kueue writes of a Job, played by hand, is neither taken back nor in the way of the next commit.
+func kueue(p *place) {
+	queue := "gang: {scheduler: kueue, queue: team-a}"
+	p.job("resnet", queue)
+	p.commit("Train resnet")
+	p.followed()
+	p.patchJob(`{"spec":{"suspend":true}}`) // its webhook does so before the Job is stored
+	p.running(0)
+	p.patchJob(`{"spec":{"suspend":false,"template":{"spec":{"tolerations":[{"key":"spot","operator":"Exists"}]}}}}`)
+	p.running(2)
+	p.job("bert", queue)
+	p.commit("Train bert")
+	status := p.sync()
+	p.Logf("with Kueue's toleration: %s", status)
+	job, err := p.client.BatchV1().Jobs(p.namespace).List(p.Context(), metav1.ListOptions{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, job := range job.Items {
+		p.Logf("%s: suspend %v, tolerations %v", job.Name, *job.Spec.Suspend, job.Spec.Template.Spec.Tolerations)
+	}
+}
+
+// alone is held by the case that takes a CRD away from all.
+var alone sync.Mutex
+
+// laterCRD: what is of a kind that the cluster does not know yet follows once it does.
+func laterCRD(p *place) {
+	alone.Lock()
+	defer alone.Unlock()
+	p.job("resnet", "target: jobset", "suspend: true")
+	p.commit("Train resnet as a JobSet")
+	if status := p.follow(); status.Synced {
+		p.Errorf("nobody serves JobSets, and the cluster is at the commit: %s", status)
+	}
+	crd := p.crd("jobset.x-k8s.io_jobsets.yaml")
+	client := p.lab.Dynamic().Resource(definitions)
+	if _, err := client.Create(p.Context(), crd, metav1.CreateOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() {
+		ctx, cancel := cleanupContext()
+		defer cancel()
+		if err := client.Delete(ctx, crd.GetName(), metav1.DeleteOptions{}); err != nil {
+			p.Error(err)
+		}
+		p.eventually("the CRD to go", func() error {
+			_, err := client.Get(ctx, crd.GetName(), metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return errors.New("it is still there")
+		})
+	})
+	p.eventually("the JobSet", func() error {
+		_, err := p.lab.Dynamic().Resource(jobSets).Namespace(p.namespace).Get(p.Context(), "resnet",
+			metav1.GetOptions{})
+		return err
+	})
+	p.eventually("the commit", func() error {
+		if status, err := p.Status(p.Context(), p.app); err != nil || !status.Synced {
+			return fmt.Errorf("%s (%w)", status, err)
+		}
+		return nil
+	})
+}
+
+// crd is a definition of another project, by the end of its file's name.
+func (p *place) crd(name string) *unstructured.Unstructured {
+	p.Helper()
+	files, absent := upstream.Files("../../..")
+	i := slices.IndexFunc(files, func(file string) bool { return strings.HasSuffix(file, name) })
+	if i < 0 && absent != nil {
+		upstream.Absent(p.T, absent)
+	}
+	if i < 0 {
+		p.Fatalf("%s is not among %v", name, files)
+	}
+	text, err := os.ReadFile(files[i])
+	if err != nil {
+		p.Fatal(err)
+	}
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &crd.Object); err != nil {
+		p.Fatal(err)
+	}
+	return crd
+}
+
+// laterNamespace: a sync that found no namespace is tried again.
+func laterNamespace(p *place) {
+	p.drop()
+	p.job("resnet")
+	p.commit("Train resnet")
+	if status := p.follow(); status.Synced || !strings.Contains(status.Message, "not found") {
+		p.Errorf("there is no namespace, and %s does not say so: %s", p.Name(), status)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
+	if _, err := p.client.CoreV1().Namespaces().Create(p.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	p.running(2)
+}
+
+// ownNamespace: with createNamespace the bundle brings it.
+func ownNamespace(p *place) {
+	p.drop()
+	p.job("resnet", "createNamespace: true")
+	p.commit("Train resnet")
+	p.followed()
+	p.running(2)
+}
+
+// drop deletes the namespace that every case has.
+func (p *place) drop() {
+	p.Helper()
+	namespaces := p.client.CoreV1().Namespaces()
+	if err := namespaces.Delete(p.Context(), p.namespace, metav1.DeleteOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	p.eventually("the namespace to go", func() error {
+		_, err := namespaces.Get(p.Context(), p.namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.New("it is still there")
+	})
+}

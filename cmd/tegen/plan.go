@@ -43,14 +43,15 @@ const planExample = `  tegen plan job.yaml
 const maxInventory = 256 << 20
 
 type planOptions struct {
-	overlay, inventory, output string
+	overlays          []string // one at most
+	inventory, output string
 }
 
 func newPlanCmd(s cli.Streams) *cobra.Command {
 	var opts planOptions
 	formats := []string{"text", "json"}
 	cmd := &cobra.Command{
-		Use:               "plan [FILE...]",
+		Use:               "plan [FILE|DIR...]",
 		Short:             "Print a job's pods, addresses and requests, and whether they fit",
 		Long:              planLong,
 		Example:           planExample,
@@ -67,7 +68,7 @@ func newPlanCmd(s cli.Streams) *cobra.Command {
 			return runPlan(s, files, opts)
 		},
 	}
-	addOverlayFlag(cmd, &opts.overlay)
+	addOverlayFlag(cmd, &opts.overlays, "")
 	addOptional(cmd, &opts.inventory, "inventory", "file, or -",
 		"file of Nodes and Pods as kubectl prints them, or - for standard input")
 	cmd.Flags().StringVarP(&opts.output, "output", "o", formats[0], "format: "+strings.Join(formats, " or "))
@@ -82,10 +83,11 @@ func newPlanCmd(s cli.Streams) *cobra.Command {
 }
 
 func runPlan(s cli.Streams, files []string, opts planOptions) error {
-	out, err := build(s, files, opts.overlay, false)
+	outs, err := build(s, files, opts.overlays, false)
 	if err != nil {
 		return err
 	}
+	out := outs[0]
 	objects, err := out.Objects()
 	if err != nil {
 		return err

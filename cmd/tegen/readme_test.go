@@ -185,7 +185,7 @@ func listing(t *testing.T, dir string) string {
 	}
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		fmt.Fprintf(&out, "%-*s  %s\n", width, name, kinds[name])
+		fmt.Fprintln(&out, strings.TrimRight(fmt.Sprintf("%-*s  %s", width, name, kinds[name]), " "))
 	}
 	return out.String()
 }

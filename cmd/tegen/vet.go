@@ -23,18 +23,18 @@ const vetExample = `  tegen vet jobs/*.yaml
   tegen vet jobs/*.yaml --overlay overlays/eks`
 
 func newVetCmd(s cli.Streams) *cobra.Command {
-	var overlay string
+	var overlays []string
 	cmd := &cobra.Command{
-		Use:               "vet [FILE...]",
+		Use:               "vet [FILE|DIR...]",
 		Short:             "Report every mistake in job files",
 		Long:              vetLong,
 		Example:           vetExample,
 		ValidArgsFunction: yamlFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
-			_, err := build(s, files, overlay, false)
+			_, err := build(s, files, overlays, false)
 			return err
 		},
 	}
-	addOverlayFlag(cmd, &overlay)
+	addOverlayFlag(cmd, &overlays, "; there may be several")
 	return cmd
 }

@@ -132,8 +132,8 @@ func (w *writer) clean(failed bool) {
 				_ = w.root.Remove(name)
 			}
 		}
-		if !failed && f.content == nil {
-			_ = w.root.Remove(filepath.Dir(f.path))
+		if folder := filepath.Dir(f.path); !failed && f.content == nil && folder != "." {
+			_ = w.root.Remove(folder)
 		}
 	}
 	if failed {

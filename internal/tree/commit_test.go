@@ -25,7 +25,8 @@ func TestMiddle(t *testing.T) {
 		put(t, filepath.Join(dir, "a/mine.yaml"), "mine")
 		before := state(t, dir)
 		w := opened(t, dir)
-		if err := w.planAll(bundles, []byte("rest\n")); err != nil {
+		w.Bundles, w.Rest = bundles, []byte("rest\n")
+		if err := w.planAll(); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.stage(t.Context()); err != nil {
@@ -50,7 +51,7 @@ func TestMiddle(t *testing.T) {
 				t.Fatal("the step did not fail")
 			}
 			w.clean(true)
-			if diff := cmp.Diff(before, state(t, w.dir)); diff != "" {
+			if diff := cmp.Diff(before, state(t, w.Dir)); diff != "" {
 				t.Errorf("something stayed changed (-before +after):\n%s", diff)
 			}
 		})
@@ -60,7 +61,7 @@ func TestMiddle(t *testing.T) {
 				t.Fatalf("%v", err)
 			}
 			w.clean(true)
-			if diff := cmp.Diff(before, state(t, w.dir)); diff != "" {
+			if diff := cmp.Diff(before, state(t, w.Dir)); diff != "" {
 				t.Errorf("something stayed changed (-before +after):\n%s", diff)
 			}
 		})
@@ -73,7 +74,8 @@ func TestMiddleWithoutLinks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	mustWrite(t, dir, "", bundle("ml/a", "worker: old"))
 	w := opened(t, dir)
-	if err := w.planAll([]render.Bundle{bundle("ml/a", "worker: new")}, nil); err != nil {
+	w.Bundles = []render.Bundle{bundle("ml/a", "worker: new")}
+	if err := w.planAll(); err != nil {
 		t.Fatal(err)
 	}
 	before := state(t, dir)

@@ -32,7 +32,7 @@ func TestTwoWriters(t *testing.T) {
 					bundles = append(bundles, bundle(fmt.Sprintf("ml/job-%d", j), fmt.Sprintf("worker: of %d", i),
 						fmt.Sprintf("only-%c: of %d", 'a'+i, i)))
 				}
-				errs[i] = Write(t.Context(), dir, bundles, nil)
+				errs[i] = writeTo(t.Context(), dir, bundles, nil)
 			})
 		}
 		wg.Wait()
@@ -41,10 +41,10 @@ func TestTwoWriters(t *testing.T) {
 		}
 		of := map[string]int{}
 		for name, text := range state(t, dir) {
-			if strings.Contains(name, "tegen-") {
+			if strings.Contains(name, ".tegen-") {
 				t.Errorf("round %d: %s is left", round, name)
 			}
-			if _, who, ok := strings.Cut(text, "of "); ok {
+			if _, who, ok := strings.Cut(text, "\nof "); ok {
 				of[who]++
 			}
 		}
@@ -60,14 +60,14 @@ func TestBusy(t *testing.T) {
 	lockTimeout = 50 * time.Millisecond
 	dir := t.TempDir()
 	opened(t, dir)
-	err := Write(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: w")}, nil)
+	err := writeTo(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: w")}, nil)
 	if err == nil || !strings.Contains(err.Error(), "another tegen is writing there") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	lockTimeout = time.Minute
-	if err := Write(ctx, dir, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := writeTo(ctx, dir, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("an interrupted wait ends in %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{".": "dir"}, state(t, dir)); diff != "" {
@@ -127,7 +127,7 @@ func TestInTheWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.make(t, path)
-			err := Write(t.Context(), dir, []render.Bundle{
+			err := writeTo(t.Context(), dir, []render.Bundle{
 				bundle("ml/a", "worker: new"),
 				bundle("ml/b", "worker: new"),
 			}, nil)
@@ -168,7 +168,7 @@ func TestLinkedDirectory(t *testing.T) {
 func TestUmask(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	before := syscall.Umask(0o027)
-	err := Write(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: w")}, nil)
+	err := writeTo(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: w")}, nil)
 	syscall.Umask(before)
 	if err != nil {
 		t.Fatal(err)

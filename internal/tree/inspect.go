@@ -12,12 +12,12 @@ import (
 )
 
 // temporary is what a file is called that is not in place yet, or no longer.
-var temporary = regexp.MustCompile(`^\.[a-z-]+\.yaml\.tegen-((new|old)-)?[0-9]+$`)
+var temporary = regexp.MustCompile(`^\.[a-z-]+\.(yaml|txt)\.tegen-((new|old)-)?[0-9]+$`)
 
 // leftBehind returns the files of a folder that carry the signature of a job, and temporary files of a render that was
 // killed: no other is at work here.
 func (w *writer) leftBehind(folder, origin string) ([]string, error) {
-	info, err := w.root.Lstat(folder)
+	info, err := w.lstat(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -51,7 +51,7 @@ func (w *writer) leftBehind(folder, origin string) ([]string, error) {
 
 // inspect finds what is there now, and refuses to replace what somebody else wrote.
 func (w *writer) inspect(f *file, origin string) error {
-	info, err := w.root.Lstat(f.path)
+	info, err := w.lstat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -130,4 +130,11 @@ func (w *writer) holds(f *file, size int64) (bool, error) {
 }
 
 // name is a path for messages.
-func (w *writer) name(path string) string { return filepath.Join(w.dir, path) }
+func (w *writer) name(path string) string { return filepath.Join(w.Dir, path) }
+
+func (w *writer) lstat(path string) (fs.FileInfo, error) {
+	if w.root == nil {
+		return nil, fs.ErrNotExist
+	}
+	return w.root.Lstat(path)
+}

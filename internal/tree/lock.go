@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,9 +17,36 @@ var lockTimeout = 10 * time.Second
 
 var errBusy = errors.New("another tegen is writing there")
 
-// open creates a directory if it is missing, and locks it until release is called, which removes the created
-// directories if the write failed.
-func open(ctx context.Context, dir string) (*writer, func(failed bool), error) {
+// openAll opens places in the order of their names, so that two writes never wait for each other.
+func openAll(ctx context.Context, places []Place) ([]*writer, func(failed bool), error) {
+	order := make([]int, len(places))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(places[a].Dir, places[b].Dir) })
+	writers := make([]*writer, len(places))
+	release := func(failed bool) {
+		for _, i := range slices.Backward(order) { // the first may have created what the others are in
+			if writers[i] != nil {
+				writers[i].release(failed)
+			}
+		}
+	}
+	for _, i := range order {
+		w, err := open(ctx, places[i])
+		if err != nil {
+			release(true)
+			return nil, nil, err
+		}
+		writers[i] = w
+	}
+	return writers, release, nil
+}
+
+// open creates the directory of a place if it is missing, and locks it until release is called, which removes the
+// created directories if the write failed.
+func open(ctx context.Context, place Place) (*writer, error) {
+	dir := place.Dir
 	var created []string
 	undo := func() {
 		for _, d := range created { // the deepest comes first
@@ -29,35 +58,35 @@ func open(ctx context.Context, dir string) (*writer, func(failed bool), error) {
 		created = append(more, created...)
 		if err != nil {
 			undo()
-			return nil, nil, fmt.Errorf("making a directory: %w", err)
+			return nil, fmt.Errorf("making a directory: %w", err)
 		}
-		w, unlock, err := locked(dir)
+		root, unlock, err := locked(dir)
 		if err == nil {
-			return w, func(failed bool) {
+			return &writer{Place: place, root: root, release: func(failed bool) {
 				if failed {
 					undo()
 				}
 				unlock()
-			}, nil
+			}}, nil
 		}
 		switch {
 		case !errors.Is(err, errBusy):
 			undo()
-			return nil, nil, fmt.Errorf("opening %s: %w", dir, err)
+			return nil, fmt.Errorf("opening %s: %w", dir, err)
 		case time.Since(start) > lockTimeout:
-			return nil, nil, fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another "+
+			return nil, fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another "+
 				"directory", dir, err, lockTimeout)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("writing %s: %w: nothing was written", dir, context.Cause(ctx))
+			return nil, fmt.Errorf("writing %s: %w: nothing was written", dir, context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
 // locked takes the lock of a directory. It is busy too where another writer removed the directory meanwhile.
-func locked(dir string) (*writer, func(), error) {
+func locked(dir string) (*os.Root, func(), error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, nil, ifGone(err)
@@ -81,7 +110,7 @@ func locked(dir string) (*writer, func(), error) {
 		release()
 		return nil, nil, ifGone(err)
 	}
-	return &writer{dir: dir, root: root}, release, nil
+	return root, release, nil
 }
 
 // ifGone takes a directory that is no longer there for one that another writer removed.

@@ -1,40 +1,138 @@
 package tree
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/tegen-dev/tegen/internal/render"
 )
 
-// Others are the folders in dir that tegen rendered of jobs which are not among bundles. Whether such
-// a job is gone, or only not rendered this time, is unknown.
-func Others(dir string, bundles []render.Bundle) ([]string, error) {
-	root, err := os.OpenRoot(dir)
+// checkLayout refuses a place within another one, since whatever reads the outer one would find the jobs of both.
+func (w *writer) checkLayout() error {
+	abs, err := filepath.Abs(w.Dir)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("finding %s: %w", w.Dir, err)
 	}
-	defer func() { _ = root.Close() }() // it was only read
-	entries, err := os.ReadDir(dir)
+	if above, err := os.OpenRoot(filepath.Dir(abs)); err == nil {
+		outer := (&writer{root: above}).isPlace(".")
+		_ = above.Close() // it was only read
+		if outer {
+			return fmt.Errorf("%s is in a directory that holds jobs itself, as its %s says: choose one that is not "+
+				"below %s", w.Dir, inventoryFile, filepath.Join(w.Dir, ".."))
+		}
+	}
+	if w.root == nil {
+		return nil
+	}
+	if origin := w.origin(kustomizationFile); strings.HasPrefix(origin, ofJob) {
+		return fmt.Errorf("%s was rendered from %s: choose another directory, or remove that one", w.Dir, origin)
+	}
+	entries, err := fs.ReadDir(w.root.FS(), ".")
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("reading %s: %w", w.Dir, err)
 	}
-	w := &writer{dir: dir, root: root}
-	var names []string
 	for _, e := range entries {
-		if !e.IsDir() || slices.ContainsFunc(bundles,
-			func(b render.Bundle) bool { return b.Job.Metadata.Name == e.Name() }) {
-			continue
-		}
-		path := filepath.Join(e.Name(), kustomizationFile)
-		if info, err := root.Lstat(path); err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		if first, err := w.firstLine(path); err == nil && strings.HasPrefix(first, signature+"TrainingJob ") {
-			names = append(names, e.Name())
+		if e.IsDir() && w.isPlace(e.Name()) {
+			return fmt.Errorf("%s holds a directory of jobs, as %s says: name that one, or choose another directory",
+				w.Dir, w.name(filepath.Join(e.Name(), inventoryFile)))
 		}
 	}
-	return names, nil
+	return nil
+}
+
+func (w *writer) isPlace(folder string) bool {
+	return w.origin(filepath.Join(folder, inventoryFile)) == inventoryOrigin
+}
+
+// origin is what a file says that tegen wrote it from, "" of other files and where there is none.
+func (w *writer) origin(path string) string {
+	if info, err := w.lstat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	first, err := w.firstLine(path)
+	if err != nil {
+		return ""
+	}
+	from, ours := strings.CutPrefix(first, signature)
+	if !ours {
+		return ""
+	}
+	from, _, _ = strings.Cut(from, ";")
+	return from
+}
+
+// planRest goes through the folders of which nothing is rendered this time: those of other jobs go with Prune, and stay
+// in the inventory without it.
+func (w *writer) planRest() error {
+	entries, err := w.entries()
+	if err != nil {
+		return err
+	}
+	var listed []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && temporary.MatchString(e.Name()) { // of a render that was killed
+			w.plan = append(w.plan, &file{path: e.Name(), exists: true})
+		}
+		if !e.IsDir() || w.folders[e.Name()] {
+			continue
+		}
+		files, half, ofJobs := w.written(e.Name())
+		if ofJobs {
+			w.others = append(w.others, e.Name())
+		}
+		if !ofJobs || !w.Prune {
+			listed = append(listed, files...)
+			continue
+		}
+		for _, path := range append(files, half...) {
+			w.plan = append(w.plan, &file{path: path, exists: true})
+		}
+	}
+	return w.planInventory(listed)
+}
+
+func (w *writer) entries() ([]fs.DirEntry, error) {
+	if w.root == nil {
+		return nil, nil
+	}
+	entries, err := fs.ReadDir(w.root.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", w.Dir, err)
+	}
+	return entries, nil
+}
+
+// written are the files of a folder that tegen wrote, those that a killed render left half written, and whether it wrote
+// them of jobs. A folder that cannot be read is somebody else's.
+func (w *writer) written(folder string) (files, half []string, ofJobs bool) {
+	entries, err := fs.ReadDir(w.root.FS(), folder)
+	if err != nil {
+		return nil, nil, false
+	}
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		switch {
+		case !e.Type().IsRegular():
+		case temporary.MatchString(e.Name()):
+			half = append(half, path)
+		case filepath.Ext(path) == ".yaml":
+			origin := w.origin(path)
+			if origin != "" {
+				files = append(files, path)
+			}
+			ofJobs = ofJobs || strings.HasPrefix(origin, ofJob)
+		}
+	}
+	return files, half, ofJobs
+}
+
+// read is the text of a file that tegen wrote.
+func (w *writer) read(path string) ([]byte, error) {
+	text, err := w.root.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading what an earlier render wrote: %w", err)
+	}
+	return text, nil
 }

@@ -19,14 +19,14 @@ type File struct {
 
 // Read returns the files below a directory in the order of their paths, at most max bytes of them. It refuses what
 // Write did not leave like that: a file without its signature, a link, a folder whose kustomization lists other files
-// than are there. Names that begin with a dot are left out.
+// than are there. Inventories and names that begin with a dot are left out.
 func Read(dir string, max int64) ([]File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	r := &reader{w: &writer{dir: dir, root: root}, left: max}
+	r := &reader{w: &writer{Place: Place{Dir: dir}, root: root}, left: max}
 	if err := fs.WalkDir(root.FS(), ".", r.visit); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
@@ -54,7 +54,7 @@ func (r *reader) visit(name string, e fs.DirEntry, err error) error {
 			return fs.SkipDir
 		}
 		return nil
-	case e.IsDir():
+	case e.IsDir(), r.w.origin(name) == inventoryOrigin:
 		return nil
 	case !e.Type().IsRegular():
 		r.errs = append(r.errs, r.w.inTheWay(name, e.Type()))
@@ -72,7 +72,7 @@ func (r *reader) visit(name string, e fs.DirEntry, err error) error {
 		return errors.New("it holds more than is published at once: take its folders one by one")
 	}
 	if !strings.HasPrefix(string(content), signature) {
-		r.errs = append(r.errs, fmt.Errorf("%s was not written by tegen: move it out of %s", r.w.name(name), r.w.dir))
+		r.errs = append(r.errs, fmt.Errorf("%s was not written by tegen: move it out of %s", r.w.name(name), r.w.Dir))
 		return nil
 	}
 	r.files = append(r.files, File{Path: name, Content: content})

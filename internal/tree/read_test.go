@@ -14,8 +14,8 @@ func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, filepath.Join(dir, "kind"), "kind: Namespace\n", bundle("ml/bert", "service: 1", "worker: 2"))
 	mustWrite(t, filepath.Join(dir, "eks"), "", bundle("ml/bert", "worker: 3"))
-	write(t, filepath.Join(dir, ".git", "config"), "x")
-	write(t, filepath.Join(dir, "eks", ".hidden"), "x")
+	put(t, filepath.Join(dir, ".git", "config"), "x")
+	put(t, filepath.Join(dir, "eks", ".hidden"), "x")
 	files, err := Read(dir, 1<<20)
 	if err != nil {
 		t.Fatal(err)
@@ -46,8 +46,8 @@ func TestReadErrors(t *testing.T) {
 	}{
 		"foreign files": {
 			change: func(t *testing.T, dir string) {
-				write(t, filepath.Join(dir, "README.md"), "# Jobs\n")
-				write(t, filepath.Join(dir, "bert", "note.yaml"), "kind: ConfigMap\n")
+				put(t, filepath.Join(dir, "README.md"), "# Jobs\n")
+				put(t, filepath.Join(dir, "bert", "note.yaml"), "kind: ConfigMap\n")
 			},
 			want: []string{"README.md was not written by tegen: move it out of", "note.yaml was not written by tegen"},
 		},
@@ -72,7 +72,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		"left over": {
 			change: func(t *testing.T, dir string) {
-				write(t, filepath.Join(dir, "bert", "etcd.yaml"), signature+"TrainingJob ml/bert; x\n")
+				put(t, filepath.Join(dir, "bert", "etcd.yaml"), signature+"TrainingJob ml/bert; x\n")
 			},
 			want: []string{"lists service.yaml, worker.yaml, and there are etcd.yaml, service.yaml, worker.yaml"},
 		},
@@ -111,22 +111,5 @@ func TestReadErrors(t *testing.T) {
 	}
 	if _, err := Read(filepath.Join(t.TempDir(), "nosuch"), 1); err == nil {
 		t.Error("a directory that does not exist was read")
-	}
-}
-
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func remove(t *testing.T, name string) {
-	t.Helper()
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -1,15 +1,18 @@
-// Package tree writes bundles below a directory: a folder a job, a file a concern, and a kustomization.yaml that lists
-// them, which is also the record of what an earlier render wrote. Either every file is as the bundles say or the
-// directory is as it was, and one process at a time writes there. A file that tegen did not write is never touched, nor
-// read beyond its first line: its presence in the way is an error. So is a link, which could lead anywhere.
+// Package tree writes bundles below directories: a folder a job, a file a concern, a kustomization.yaml that lists
+// them, and an inventory of all folders. Either every file is as the bundles say or the directories are as they were,
+// and one process at a time writes there. A file that tegen did not write is never touched, nor read beyond its first
+// line: its presence in the way is an error. So is a link, which could lead anywhere. What an earlier render wrote is
+// known by its first line.
 package tree
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/render"
@@ -18,15 +21,34 @@ import (
 const (
 	kustomizationFile = "kustomization.yaml"
 	signature         = "# Written by tegen from "
+	ofJob             = "TrainingJob "
 	restFolder        = "overlay-resources"
 )
 
+// Place is a directory and what it is to hold.
+type Place struct {
+	Dir     string
+	Bundles []render.Bundle
+	Rest    []byte // what an overlay holds beside them, for a folder of its own; nil leaves that folder alone
+	Prune   bool   // removes the folders of other jobs
+}
+
+// Others are the folders of a place with what tegen rendered of jobs that are not among its bundles. Whether such a job
+// is gone, or only not rendered this time, is unknown.
+type Others struct {
+	Removed []string // by Prune
+	Kept    []string // without Prune, or because they hold what tegen did not write
+}
+
 // writer is one write to one directory. Paths in it are relative to that directory, and none leads out of it.
 type writer struct {
-	dir     string
-	root    *os.Root
+	Place
+	root    *os.Root // nil where the directory does not exist, and nothing is to be written
 	plan    []*file
-	created []string // folders that were not there before
+	others  []string        // folders of other jobs
+	folders map[string]bool // that are planned
+	created []string        // folders that were not there before
+	release func(failed bool)
 }
 
 // file is one file to be written; content nil means that it goes.
@@ -40,44 +62,101 @@ type file struct {
 	placed  bool
 }
 
-// Write makes the files of bundles the state of dir, and removes those of an earlier render of the same jobs, all of
-// them where a bundle has no files. rest, what an overlay holds beside them, goes to a folder of its own; it is nil
-// where there is no overlay, and that folder is left alone. Until the last file is in place, the end of ctx puts
-// everything back.
-func Write(ctx context.Context, dir string, bundles []render.Bundle, rest []byte) error {
-	w, release, err := open(ctx, dir)
+// Write makes the files of bundles the state of places, and removes those of an earlier render of the same jobs, all of
+// them where a bundle has no files. Until the last file of the last place is in place, the end of ctx puts everything
+// back. The answer has the other folders of each place, in their order.
+func Write(ctx context.Context, places ...Place) (_ []Others, err error) {
+	writers, release, err := openAll(ctx, places)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = w.write(ctx, bundles, rest)
-	release(err != nil)
-	return err
+	defer func() { release(err != nil) }()
+	if err := planned(writers); err != nil {
+		return nil, err
+	}
+	if err := write(ctx, writers); err != nil {
+		return nil, err
+	}
+	others := make([]Others, len(writers))
+	for i, w := range writers {
+		others[i] = w.remaining()
+	}
+	return others, nil
 }
 
-func (w *writer) write(ctx context.Context, bundles []render.Bundle, rest []byte) error {
-	if err := w.planAll(bundles, rest); err != nil {
-		return err
-	}
-	err := w.stage(ctx)
-	if err == nil {
-		err = w.commit(ctx)
-	}
-	w.clean(err != nil)
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return fmt.Errorf("writing %s: %w: everything in it is as it was", w.dir, err)
-	}
-	return err
-}
-
-func (w *writer) planAll(bundles []render.Bundle, rest []byte) error {
+func planned(writers []*writer) error {
 	var errs []error
+	for _, w := range writers {
+		errs = append(errs, w.planAll())
+	}
+	return errors.Join(errs...)
+}
+
+func write(ctx context.Context, writers []*writer) (err error) {
+	defer func() {
+		for _, w := range writers {
+			w.clean(err != nil)
+		}
+		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			err = fmt.Errorf("writing %s: %w: everything in it is as it was", names(writers), err)
+		}
+	}()
+	for _, w := range writers {
+		if err := w.stage(ctx); err != nil {
+			return err
+		}
+	}
+	return commitAll(ctx, writers)
+}
+
+// commitAll commits all, or puts back what it changed.
+func commitAll(ctx context.Context, writers []*writer) error {
+	for i, w := range writers {
+		if err := w.commit(ctx); err != nil {
+			for _, done := range slices.Backward(writers[:i]) {
+				err = errors.Join(err, done.restore(done.plan))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// names are the directories, for messages.
+func names(writers []*writer) string {
+	dirs := make([]string, len(writers))
+	for i, w := range writers {
+		dirs[i] = w.Dir
+	}
+	return strings.Join(dirs, ", ")
+}
+
+// remaining tells which folders of other jobs are still there.
+func (w *writer) remaining() (o Others) {
+	for _, folder := range w.others {
+		if _, err := w.root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+			o.Removed = append(o.Removed, folder)
+		} else {
+			o.Kept = append(o.Kept, folder)
+		}
+	}
+	return o
+}
+
+// planAll compares what is there with what should be there.
+func (w *writer) planAll() error {
+	if err := w.checkLayout(); err != nil {
+		return err
+	}
+	var errs []error
+	w.folders = map[string]bool{}
 	owner := map[string]string{}
-	if len(rest) > 0 {
+	if len(w.Rest) > 0 {
 		owner[restFolder] = "the overlay's other resources"
 	}
-	for _, b := range bundles {
+	for _, b := range w.Bundles {
 		m := b.Job.Metadata
-		origin := "TrainingJob " + m.Namespace + "/" + m.Name
+		origin := ofJob + m.Namespace + "/" + m.Name
 		if other, ok := owner[m.Name]; ok {
 			errs = append(errs, fmt.Errorf("%s and %s would share the folder %s: render them to different directories",
 				other, origin, m.Name))
@@ -86,20 +165,24 @@ func (w *writer) planAll(bundles []render.Bundle, rest []byte) error {
 		owner[m.Name] = origin
 		errs = append(errs, w.planFolder(m.Name, origin, b.Files))
 	}
-	if rest != nil {
+	if w.Rest != nil {
 		var files []render.File
-		if len(rest) > 0 {
-			files = []render.File{{Concern: "resources", YAML: rest}}
+		if len(w.Rest) > 0 {
+			files = []render.File{{Concern: "resources", YAML: w.Rest}}
 		}
 		errs = append(errs, w.planFolder(restFolder, "an overlay", files))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return w.planRest()
 }
 
 // planFolder compares a folder with what it should hold. The kustomization comes last: whatever interrupts the work, it
 // never lists fewer files than an apply of the whole folder would find.
 func (w *writer) planFolder(folder, origin string, files []render.File) error {
-	header := signature + origin + "; a change made here is lost.\n"
+	w.folders[folder] = true
+	header := headerOf(origin)
 	var plan []*file
 	var list strings.Builder
 	wanted := map[string]bool{}
@@ -135,3 +218,6 @@ func (w *writer) planFolder(folder, origin string, files []render.File) error {
 	w.plan = append(w.plan, plan...)
 	return nil
 }
+
+// headerOf is the first line of every file, by which a later render finds it.
+func headerOf(origin string) string { return signature + origin + "; a change made here is lost.\n" }

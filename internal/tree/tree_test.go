@@ -29,9 +29,15 @@ func bundle(id string, files ...string) render.Bundle {
 	return b
 }
 
+// writeTo writes one place, and leaves the folders of other jobs.
+func writeTo(ctx context.Context, dir string, bundles []render.Bundle, rest []byte) error {
+	_, err := Write(ctx, Place{Dir: dir, Bundles: bundles, Rest: rest})
+	return err
+}
+
 func mustWrite(t *testing.T, dir string, rest string, bundles ...render.Bundle) {
 	t.Helper()
-	if err := Write(t.Context(), dir, bundles, []byte(rest)); err != nil {
+	if err := writeTo(t.Context(), dir, bundles, []byte(rest)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,6 +88,13 @@ func header(id string) string {
 	return "# Written by tegen from TrainingJob " + id + "; a change made here is lost.\n"
 }
 
+// inventory is what lists a tree: "path apiVersion kind name" of each object, or a path.
+func inventory(lines ...string) string {
+	slices.Sort(lines)
+	return "# Written by tegen from the jobs of this directory; a change made here is lost.\n" +
+		strings.Join(lines, "\n") + "\n"
+}
+
 func list(names ...string) string {
 	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
 	for _, n := range names {
@@ -92,18 +105,22 @@ func list(names ...string) string {
 
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "rendered")
-	mustWrite(t, dir, "kind: ConfigMap\n", bundle("ml/a", "etcd: kind: Service", "worker: kind: Job"),
-		bundle("ml/b", "worker: kind: Pod"))
+	const named = "\napiVersion: v1\nmetadata:\n  name: x\n  namespace: ml"
+	mustWrite(t, dir, "kind: ConfigMap\n", bundle("ml/a", "etcd: kind: Service"+named, "worker: kind: Job"+named),
+		bundle("ml/b", "worker: kind: Pod"+named))
 	rest := "# Written by tegen from an overlay; a change made here is lost.\n"
 	want := map[string]string{
 		".": "dir", "a": "dir", "b": "dir", "overlay-resources": "dir",
-		"a/etcd.yaml":                          header("ml/a") + "kind: Service\n",
-		"a/worker.yaml":                        header("ml/a") + "kind: Job\n",
+		"a/etcd.yaml":                          header("ml/a") + "kind: Service" + named + "\n",
+		"a/worker.yaml":                        header("ml/a") + "kind: Job" + named + "\n",
 		"a/kustomization.yaml":                 header("ml/a") + list("etcd", "worker"),
-		"b/worker.yaml":                        header("ml/b") + "kind: Pod\n",
+		"b/worker.yaml":                        header("ml/b") + "kind: Pod" + named + "\n",
 		"b/kustomization.yaml":                 header("ml/b") + list("worker"),
 		"overlay-resources/resources.yaml":     rest + "kind: ConfigMap\n",
 		"overlay-resources/kustomization.yaml": rest + list("resources"),
+		"tegen-inventory.txt": inventory("a/etcd.yaml v1 Service ml/x", "a/worker.yaml v1 Job ml/x",
+			"a/kustomization.yaml", "b/worker.yaml v1 Pod ml/x", "b/kustomization.yaml",
+			"overlay-resources/resources.yaml", "overlay-resources/kustomization.yaml"),
 	}
 	if diff := cmp.Diff(want, state(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -160,6 +177,8 @@ func TestStale(t *testing.T) {
 	delete(want, "a/etcd.yaml")
 	delete(want, "a/prefetch.yaml")
 	want["a/kustomization.yaml"] = header("ml/a") + list("worker")
+	want["tegen-inventory.txt"] = inventory("a/worker.yaml", "a/kustomization.yaml", "b/etcd.yaml", "b/worker.yaml",
+		"b/kustomization.yaml")
 	if diff := cmp.Diff(want, state(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -293,7 +312,7 @@ func TestRefuse(t *testing.T) {
 			mustWrite(t, dir, "", bundle("ml/untouched", "worker: before"))
 			c.prepare(t, dir)
 			before := state(t, dir)
-			err := Write(t.Context(), dir, append(c.bundles, bundle("ml/untouched", "worker: after")), []byte(c.rest))
+			err := writeTo(t.Context(), dir, append(c.bundles, bundle("ml/untouched", "worker: after")), []byte(c.rest))
 			if err == nil {
 				t.Fatal("it was written")
 			}
@@ -312,11 +331,11 @@ func TestRefuse(t *testing.T) {
 // opened is a writer with the lock, as in Write.
 func opened(t *testing.T, dir string) *writer {
 	t.Helper()
-	w, release, err := open(t.Context(), dir)
+	w, err := open(t.Context(), Place{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { release(false) })
+	t.Cleanup(func() { w.release(false) })
 	return w
 }
 
@@ -326,7 +345,7 @@ func TestInterrupted(t *testing.T) {
 	stop := errors.New("somebody's signal")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
-	err := Write(ctx, filepath.Join(base, "deep", "out"), []render.Bundle{bundle("ml/a", "worker: w")}, nil)
+	err := writeTo(ctx, filepath.Join(base, "deep", "out"), []render.Bundle{bundle("ml/a", "worker: w")}, nil)
 	if !errors.Is(err, stop) || !strings.Contains(err.Error(), "everything in it is as it was") {
 		t.Errorf("%v", err)
 	}
@@ -338,11 +357,13 @@ func TestInterrupted(t *testing.T) {
 // TestStageFails: a directory that cannot be made leaves neither temporary files nor the directories made for others.
 func TestStageFails(t *testing.T) {
 	base := t.TempDir()
-	w, release, err := open(t.Context(), filepath.Join(base, "deep", "er", "out"))
+	w, err := open(t.Context(), Place{Dir: filepath.Join(base, "deep", "er", "out"), Bundles: []render.Bundle{
+		bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w"),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.planAll([]render.Bundle{bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w")}, nil); err != nil {
+	if err := w.planAll(); err != nil {
 		t.Fatal(err)
 	}
 	w.plan[len(w.plan)-1].path = filepath.Join("b", "none", "deeper", kustomizationFile)
@@ -350,7 +371,7 @@ func TestStageFails(t *testing.T) {
 		t.Fatal("it was staged")
 	}
 	w.clean(true)
-	release(true)
+	w.release(true)
 	if diff := cmp.Diff(map[string]string{".": "dir"}, state(t, base)); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
@@ -361,7 +382,7 @@ func TestNoTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, dir, "", bundle("ml/a", "worker: w"), bundle("ml/b", "worker: w"))
 	put(t, filepath.Join(dir, "b/worker.yaml"), "mine")
-	if err := Write(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: x"), bundle("ml/b", "worker: x")},
+	if err := writeTo(t.Context(), dir, []render.Bundle{bundle("ml/a", "worker: x"), bundle("ml/b", "worker: x")},
 		nil); err == nil {
 		t.Fatal("a user's file was replaced")
 	}
@@ -406,7 +427,7 @@ func TestObjectsMoveOn(t *testing.T) {
 	moved := render.Bundle{Job: whole.Job}
 	write := func(rest string, b render.Bundle) map[string]bool {
 		t.Helper()
-		if err := Write(t.Context(), dir, []render.Bundle{b}, []byte(rest)); err != nil {
+		if err := writeTo(t.Context(), dir, []render.Bundle{b}, []byte(rest)); err != nil {
 			t.Fatal(err)
 		}
 		there := map[string]bool{}

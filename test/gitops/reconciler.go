@@ -27,11 +27,11 @@ type App struct {
 	Name       string // of the Application or the Kustomization
 	Repository *Repository
 	Path       string // of the folder
-	Options    Options
+	Options    AppOptions
 }
 
-// Options are what of an Application or Kustomization decides what happens. The zero value is what a newcomer writes.
-type Options struct {
+// AppOptions are what of an Application or Kustomization decides what happens. The zero value is what a newcomer writes.
+type AppOptions struct {
 	ServerSideApply bool           // Argo CD's sync option; Flux does nothing else
 	Argo            map[string]any // merged into the Application's spec
 	Flux            map[string]any // merged into the Kustomization's spec

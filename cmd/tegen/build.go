@@ -1,0 +1,235 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// addOverlayFlag adds the flag that names overlays. more is what the command does with several.
+func addOverlayFlag(cmd *cobra.Command, overlays *[]string, more string) {
+	cmd.Flags().StringArrayVar(overlays, "overlay", nil,
+		"directory of a kustomization with tegen among its transformers"+more)
+	if err := cmd.MarkFlagDirname("overlay"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if more == "" && len(*overlays) > 1 {
+			return cli.Usagef("%s takes one --overlay, not %d", cmd.Name(), len(*overlays))
+		}
+		if err := checkOverlays(*overlays); err != nil {
+			return err
+		}
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
+	}
+}
+
+// checkOverlays refuses an empty name, as where a script's variable is unset, and one overlay by two names.
+func checkOverlays(overlays []string) error {
+	for i, overlay := range overlays {
+		if overlay == "" {
+			return cli.Usagef("--overlay needs the name of a directory")
+		}
+		for _, other := range overlays[:i] {
+			if resolved(other) == resolved(overlay) {
+				return cli.Usagef("--overlay %s and --overlay %s are one directory: name it once", printable(other),
+					printable(overlay))
+			}
+		}
+	}
+	return nil
+}
+
+// resolved is the absolute name of what a path leads to, whether or not it exists.
+func resolved(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	for there := abs; ; there = filepath.Dir(there) {
+		if target, err := filepath.EvalSymlinks(there); err == nil {
+			rest, err := filepath.Rel(there, abs)
+			if err != nil {
+				return abs
+			}
+			return filepath.Join(target, rest)
+		}
+		if there == filepath.Dir(there) {
+			return abs
+		}
+	}
+}
+
+// addOptional adds a flag that may be left out, but not be empty, as it is where a script's variable is unset: the
+// command would do something else and succeed.
+func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
+	cmd.Flags().StringVar(value, flag, "", usage)
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed(flag) && *value == "" {
+			return cli.Usagef("--%s needs the name of a %s", flag, what)
+		}
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
+	}
+}
+
+// build renders files, and those in directories, through each overlay that is named. git says that the result is for
+// git, as an overlay's always is. A mistake or a note that several overlays have in common is reported once.
+func build(s cli.Streams, files, overlays []string, git bool) ([]*krm.Output, error) {
+	if len(files) == 0 && len(overlays) == 0 {
+		return nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
+	}
+	files, err := filesBelow(files)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := read(s.In, files, schema.MaxFile) // Load says so where there is more
+	if err != nil {
+		return nil, err
+	}
+	var outs []*krm.Output
+	var errs []error
+	if len(overlays) == 0 {
+		out := &krm.Output{}
+		out.Bundles, err = plain(sources, git)
+		outs, errs = append(outs, out), append(errs, err)
+	}
+	for _, overlay := range overlays {
+		out, err := krm.Overlay(overlay, sources)
+		outs, errs = append(outs, out), append(errs, err)
+	}
+	for i, out := range outs {
+		// an empty render would have a reconciler delete everything
+		if errs[i] == nil && len(out.Bundles) == 0 && len(out.Rest) == 0 {
+			errs[i] = errors.New("nothing to render: there is no TrainingJob in the input")
+		}
+	}
+	if err := once(errs); err != nil {
+		return nil, err
+	}
+	if _, err := io.WriteString(s.Err, notes(outs, overlays)); err != nil {
+		return nil, fmt.Errorf("writing a note: %w", err)
+	}
+	return outs, nil
+}
+
+// once is one error of many, without the lines that it has already.
+func once(errs []error) error {
+	var lines []string
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// notes are a line each, in the order of the overlays. One that is not about all of them names those that it is about.
+func notes(outs []*krm.Output, overlays []string) string {
+	var lines []string
+	about := map[string][]string{}
+	for i, out := range outs {
+		own := slices.Clone(out.Notes)
+		for _, b := range out.Bundles {
+			for _, note := range b.Job.Notes() {
+				own = append(own, b.Job.Position()+": note: "+note)
+			}
+		}
+		for _, line := range own {
+			if about[line] == nil {
+				lines = append(lines, line)
+			}
+			if len(outs) > 1 && !slices.Contains(about[line], placeName(overlays[i])) {
+				about[line] = append(about[line], placeName(overlays[i]))
+			}
+		}
+	}
+	var text strings.Builder
+	for _, line := range lines {
+		if named := about[line]; len(named) > 0 && len(named) < len(outs) {
+			line += " (" + strings.Join(named, ", ") + ")"
+		}
+		text.WriteString(line + "\n")
+	}
+	return text.String()
+}
+
+// placeName is what an overlay is called: the last part of its name, be it a link or a dot.
+func placeName(overlay string) string {
+	if abs, err := filepath.Abs(overlay); err == nil {
+		overlay = abs
+	}
+	return filepath.Base(overlay)
+}
+
+func plain(sources []schema.Source, git bool) ([]render.Bundle, error) {
+	load := schema.Load
+	if git {
+		load = schema.LoadForGit
+	}
+	jobs, err := load(sources)
+	if err != nil {
+		return nil, err
+	}
+	return render.Jobs(jobs, nil)
+}
+
+// read loads the named files, "-" being standard input. No more than limit bytes of each are read, and one more to see
+// that there is more.
+func read(stdin io.Reader, files []string, limit int64) ([]schema.Source, error) {
+	sources := make([]schema.Source, len(files))
+	for i, name := range files {
+		var data []byte
+		var err error
+		if name == "-" {
+			name = "<stdin>"
+			data, err = io.ReadAll(io.LimitReader(stdin, limit+1))
+		} else {
+			data, err = readFile(name, limit+1)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", printable(name), err)
+		}
+		sources[i] = schema.Source{Name: printable(name), Data: yamldoc.JoinSurrogates(data)}
+	}
+	return sources, nil
+}
+
+func readFile(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("it is a directory: name the files in it")
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}

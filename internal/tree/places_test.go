@@ -1,0 +1,206 @@
+package tree
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/render"
+)
+
+// TestPlaces lets each step of a write to two places fail in turn: nothing of either is changed.
+func TestPlaces(t *testing.T) {
+	prepare := func(t *testing.T) (base string, writers []*writer, before map[string]string) {
+		t.Helper()
+		base = t.TempDir()
+		old := bundle("ml/a", "etcd: e", "worker: old")
+		for _, dir := range []string{"eks", "kind"} {
+			mustWrite(t, filepath.Join(base, dir), "", old, bundle("ml/gone", "worker: old"))
+		}
+		before = state(t, base)
+		bundles := []render.Bundle{bundle("ml/a", "worker: new"), bundle("ml/b", "worker: new")}
+		writers, release, err := openAll(t.Context(), []Place{
+			{Dir: filepath.Join(base, "kind"), Bundles: bundles, Prune: true},
+			{Dir: filepath.Join(base, "eks"), Bundles: bundles, Prune: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { release(false) })
+		if err := planned(writers); err != nil {
+			t.Fatal(err)
+		}
+		return base, writers, before
+	}
+	_, first, _ := prepare(t)
+	steps := 0
+	for _, w := range first {
+		steps += len(w.plan)
+	}
+	for i := range steps {
+		base, writers, before := prepare(t)
+		// stage asks once for each new file, commit once for each file
+		ctx := &ending{Context: t.Context(), after: i}
+		if err := write(ctx, writers); err == nil {
+			t.Fatalf("step %d: it was written", i)
+		}
+		if diff := cmp.Diff(before, state(t, base)); diff != "" {
+			t.Errorf("step %d: something stayed changed (-before +after):\n%s", i, diff)
+		}
+	}
+	for i := range first { // the last step of all fails: the disk loses what it needs
+		base, writers, before := prepare(t)
+		w := writers[i]
+		for _, w := range writers {
+			if err := w.stage(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.root.Remove(w.plan[len(w.plan)-1].staged); err != nil {
+			t.Fatal(err)
+		}
+		if err := commitAll(t.Context(), writers); err == nil {
+			t.Fatal("it was written")
+		}
+		for _, w := range writers {
+			w.clean(true)
+		}
+		if diff := cmp.Diff(before, state(t, base)); diff != "" {
+			t.Errorf("place %d: something stayed changed (-before +after):\n%s", i, diff)
+		}
+	}
+}
+
+// TestPlacesRefused: a file in the way of the second place, and nothing of the first one is left, nor what was made
+// for both.
+func TestPlacesRefused(t *testing.T) {
+	base := t.TempDir()
+	put(t, filepath.Join(base, "out/kind/a/worker.yaml"), "mine\n")
+	before := state(t, base)
+	_, err := Write(t.Context(),
+		Place{Dir: filepath.Join(base, "out/eks"), Bundles: []render.Bundle{bundle("ml/a", "worker: w")}},
+		Place{Dir: filepath.Join(base, "out/kind"), Bundles: []render.Bundle{bundle("ml/a", "worker: w")}},
+		Place{Dir: filepath.Join(base, "new/lab"), Bundles: []render.Bundle{bundle("ml/a", "worker: w")}})
+	if err == nil || !strings.Contains(err.Error(), "kind/a/worker.yaml was not written by tegen") {
+		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff(before, state(t, base)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+// TestTwoWritersOfPlaces: writes of the same places in another order neither wait for each other nor mix.
+func TestTwoWritersOfPlaces(t *testing.T) {
+	base := t.TempDir()
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wg.Go(func() {
+			who := string(rune('a' + i))
+			places := []Place{
+				{Dir: filepath.Join(base, "eks"), Bundles: []render.Bundle{bundle("ml/a", "worker: "+who)}},
+				{Dir: filepath.Join(base, "kind"), Bundles: []render.Bundle{bundle("ml/a", "worker: "+who)}},
+			}
+			if i%2 == 1 {
+				slices.Reverse(places)
+			}
+			_, errs[i] = Write(t.Context(), places...)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	got := state(t, base)
+	if got["eks/a/worker.yaml"] != got["kind/a/worker.yaml"] {
+		t.Errorf("a mixture: %q and %q", got["eks/a/worker.yaml"], got["kind/a/worker.yaml"])
+	}
+}
+
+// TestPrune: the folders of other jobs go, what tegen did not write stays, and the answer says which is which.
+func TestPrune(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, "rest\n", bundle("ml/a", "worker: w"), bundle("ml/gone", "etcd: e", "worker: w"),
+		bundle("ml/shared", "worker: w"), bundle("ml/torn", "worker: w"))
+	put(t, filepath.Join(dir, "shared/notes.yaml"), "mine\n")
+	put(t, filepath.Join(dir, "gone/.worker.yaml.tegen-new-1"), "half of a killed render\n")
+	put(t, filepath.Join(dir, "mine/worker.yaml"), "mine\n")
+	put(t, filepath.Join(dir, "mine/kustomization.yaml"), "resources: [worker.yaml]\n")
+	put(t, filepath.Join(dir, "worker.yaml"), header("ml/gone"))
+	put(t, filepath.Join(dir, ".tegen-inventory.txt.tegen-new-1"), "half of a killed render\n")
+	if err := os.Remove(filepath.Join(dir, "torn/kustomization.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	want := state(t, dir)
+	for name := range want {
+		if name == "gone" || strings.HasPrefix(name, "gone/") || strings.HasPrefix(name, "torn") ||
+			strings.HasPrefix(name, ".tegen") {
+			delete(want, name)
+		}
+	}
+	delete(want, "shared/worker.yaml")
+	delete(want, "shared/kustomization.yaml")
+	want["tegen-inventory.txt"] = inventory("a/kustomization.yaml", "a/worker.yaml",
+		"overlay-resources/kustomization.yaml", "overlay-resources/resources.yaml")
+
+	if err := os.Symlink("gone", filepath.Join(dir, "link")); err != nil {
+		t.Skip("no links here")
+	}
+	place := Place{Dir: dir, Bundles: []render.Bundle{bundle("ml/a", "worker: w")}, Prune: true}
+	others, err := Write(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Others{{Removed: []string{"gone", "torn"}, Kept: []string{"shared"}}}, others); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := os.Remove(filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, state(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if others, err := Write(t.Context(), place); err != nil || others[0].Removed != nil || others[0].Kept != nil {
+		t.Errorf("again: %v, %v", others, err)
+	}
+}
+
+// TestWithin: a place neither holds another one nor is in one.
+func TestWithin(t *testing.T) {
+	base := t.TempDir()
+	mustWrite(t, filepath.Join(base, "rendered/eks"), "", bundle("ml/a", "worker: w"))
+	before := state(t, base)
+	for dir, says := range map[string]string{
+		"rendered":           "rendered holds a directory of jobs, as ",
+		"rendered/eks/below": "rendered/eks/below is in a directory that holds jobs itself",
+		"rendered/eks/a":     "rendered/eks/a is in a directory that holds jobs itself",
+	} {
+		for _, prune := range []bool{false, true} {
+			p := Place{Dir: filepath.Join(base, dir), Bundles: []render.Bundle{bundle("ml/b", "worker: w")}, Prune: prune}
+			if _, err := Write(t.Context(), p); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v", dir, err)
+			}
+			if _, err := Check(os.Stdout, p); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: check: %v", dir, err)
+			}
+		}
+	}
+	if diff := cmp.Diff(before, state(t, base)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+	if err := os.Remove(filepath.Join(base, "rendered/eks/tegen-inventory.txt")); err != nil {
+		t.Fatal(err)
+	}
+	inFolder := filepath.Join(base, "rendered/eks/a")
+	err := writeTo(t.Context(), inFolder, []render.Bundle{bundle("ml/b", "worker: w")}, nil)
+	if err == nil || !strings.Contains(err.Error(), "rendered/eks/a was rendered from TrainingJob ml/a") {
+		t.Errorf("%v", err)
+	}
+	mustWrite(t, filepath.Join(base, "rendered/kind"), "", bundle("ml/a", "worker: w"))
+}

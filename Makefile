@@ -106,11 +106,26 @@ faults: ## Let agents and stores of the rendezvous fail by chance for TEGEN_FAUL
 	TEGEN_FAULTS=$(or $(TEGEN_FAULTS),10m) TEGEN_AGENTS=$(or $(TEGEN_AGENTS),50) \
 		go test ./rendezvous/faults -run TestFaults -count=1 -v -timeout 90m
 
-.PHONY: image
-image: ## Build the container images of the KRM function, the scheduler and the rendezvous
-	docker build -t tegen -f images/tegen/Dockerfile .
-	docker build -t tegen-scheduler -f images/tegen-scheduler/Dockerfile .
-	docker build -t tegen-rendezvous -f images/tegen-rendezvous/Dockerfile .
+# What of the images is built, with commas. TAG and REGISTRY name them; without a TAG they have the version's.
+IMAGES ?= tegen,tegen-rendezvous,tegen-scheduler
+ARCHITECTURES ?= amd64,arm64
+comma := ,
+
+.PHONY: images
+images: ## Write the container images to dist/images, without a container engine; docs/images.md says more
+	go run ./images/build -images "$(IMAGES)" -architectures "$(ARCHITECTURES)" -registry "$(REGISTRY)" -tag "$(TAG)"
+
+.PHONY: push
+push: ## Build the images and push them to REGISTRY, such as ghcr.io/acme, with docker's or podman's credentials
+	@test -n "$(REGISTRY)" || { echo "no registry: make push REGISTRY=ghcr.io/acme" >&2; exit 1; }
+	@$(MAKE) --no-print-directory images
+	go run ./images/push -registry "$(REGISTRY)" -tag "$(TAG)" $(if $(PLAIN_HTTP),-plain-http) \
+		$(addprefix dist/images/,$(subst $(comma), ,$(IMAGES)))
+
+.PHONY: e2e-images
+e2e-images: ## Build the images from two clones of HEAD, compare, and run them where podman is (minutes each)
+	TEGEN_IMAGES="$(IMAGES)" TEGEN_ARCHITECTURES="$(ARCHITECTURES)" \
+		go test -v -count=1 -timeout 60m -run TestImages ./images
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -38,7 +38,7 @@ func access(job *schema.Job) []runtime.Object {
 		ObjectMeta: meta(job, name, "access"),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		Subjects: []rbacv1.Subject{{
-			Kind: rbacv1.ServiceAccountKind, Name: "default",
+			Kind: rbacv1.ServiceAccountKind, Name: defaultAccount,
 			Namespace: job.Metadata.Namespace,
 		}},
 	}

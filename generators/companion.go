@@ -56,7 +56,12 @@ func companion(job *schema.Job) []runtime.Object {
 	if job.Spec.Rendezvous.Store != schema.StoreCompanion {
 		return nil
 	}
-	replicas := companionReplicas(job)
+	return companionAt(job, companionName(job))
+}
+
+// companionAt is a companion that its clients dial as host.
+func companionAt(job *schema.Job, host string) []runtime.Object {
+	replicas, template := companionReplicas(job), companionTemplate(job, host)
 	out := []runtime.Object{
 		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
 			port("status", names.RendezvousStatusPort)),
@@ -75,13 +80,13 @@ func companion(job *schema.Job) []runtime.Object {
 		out = append(out, budget(job, companionName(job), componentCompanion, max(1, replicas-1)))
 	}
 	if job.Spec.Rendezvous.Companion.Etcd != nil {
-		return append(out, companionGateways(job, replicas))
+		return append(out, companionGateways(job, replicas, template))
 	}
-	return append(out, companionStore(job, replicas))
+	return append(out, companionStore(job, replicas, template))
 }
 
 // companionGateways keep nothing: any of them may go at any time.
-func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
+func companionGateways(job *schema.Job, replicas int32, template corev1.PodTemplateSpec) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.DeploymentSpec{
@@ -94,7 +99,7 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 					MaxSurge:       ptr(intstr.FromInt32(1)),
 				},
 			},
-			Template: companionTemplate(job),
+			Template: template,
 		},
 	}
 	if replicas > 1 {
@@ -112,7 +117,7 @@ func companionGateways(job *schema.Job, replicas int32) *appsv1.Deployment {
 }
 
 // companionStore is one pod that keeps the data itself, under a name that never stands for two pods at a time.
-func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
+func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
 	c := &job.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
 		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
@@ -120,7 +125,7 @@ func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 			ServiceName: companionStatusName(job),
 			Replicas:    &replicas,
 			Selector:    &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
-			Template:    companionTemplate(job),
+			Template:    template,
 		},
 	}
 	switch {
@@ -141,9 +146,9 @@ func companionStore(job *schema.Job, replicas int32) *appsv1.StatefulSet {
 	return set
 }
 
-func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
+func companionTemplate(job *schema.Job, host string) corev1.PodTemplateSpec {
 	e := job.Spec.Rendezvous.Companion.Etcd
-	container := companionContainer(job)
+	container := companionContainer(job, host)
 	pod := podSpec(job, &job.Spec.Roles.Companion)
 	pod.ServiceAccountName = ""                    // it needs neither a cloud role nor the Kubernetes API
 	pod.PriorityClassName = job.Spec.PodPriority() // as with an etcd
@@ -169,7 +174,7 @@ func companionTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	}
 }
 
-func companionContainer(job *schema.Job) corev1.Container {
+func companionContainer(job *schema.Job, host string) corev1.Container {
 	c, memory := &job.Spec.Rendezvous.Companion, job.Spec.CompanionMemory()
 	probe := func(path string, period, failures int32) *corev1.Probe {
 		return &corev1.Probe{
@@ -195,7 +200,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 		Image:           job.Spec.Images.Rendezvous,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		// To which the image's entrypoint is the program.
-		Args: append([]string{"serve"}, companionFlags(job)...),
+		Args: append([]string{"serve"}, companionFlags(job, host)...),
 		Env:  env,
 		Ports: []corev1.ContainerPort{
 			{Name: "rendezvous", ContainerPort: companionPort(job), Protocol: corev1.ProtocolTCP},
@@ -212,7 +217,7 @@ func companionContainer(job *schema.Job) corev1.Container {
 
 // companionFlags open one protocol to the workers and shut the other: replicas would answer c10d each from a memory of
 // its own, and c10d has no use for a store.
-func companionFlags(job *schema.Job) []string {
+func companionFlags(job *schema.Job, host string) []string {
 	z := &job.Spec.Rendezvous
 	memory := job.Spec.CompanionMemory()
 	status := fmt.Sprintf("--listen-status=:%d", names.RendezvousStatusPort)
@@ -229,7 +234,7 @@ func companionFlags(job *schema.Job) []string {
 	listeners := []string{
 		fmt.Sprintf("--listen-client=:%d", etcdPort(job)),
 		// The Service: what clients dial when they connect again.
-		fmt.Sprintf("--advertise-client-urls=http://%s:%d", companionName(job), etcdPort(job)),
+		fmt.Sprintf("--advertise-client-urls=http://%s:%d", host, etcdPort(job)),
 		"--listen-c10d=",
 		status,
 		fmt.Sprintf("--max-bytes=%d", memory.Value()/4),

@@ -391,6 +391,47 @@ func TestGitOps(t *testing.T) {
 	}
 }
 
+// TestAccountOfPods: what Flux applies in one go holds no bare pod whose ServiceAccount comes with it, unless the
+// account carries rights. No token is mounted either way.
+func TestAccountOfPods(t *testing.T) {
+	for _, c := range []struct{ spec, account, rendered string }{
+		{"target: pods, gitops: true", "default", ""},
+		{"target: pods, gitops: true, identity: {nodeRole: {}}", "default", ""},
+		{"target: pods, gitops: true, identity: {serviceAccount: mine}", "mine", ""},
+		{"target: pods, gitops: true, identity: {podIdentity: {serviceAccount: own}}", "own", "own"},
+		{"target: pods", "resnet", "resnet"},
+		{"target: job, gitops: true", "resnet", "resnet"},
+	} {
+		objs := objects(load(t, job(strings.Split(c.spec, ", ")...)))
+		rendered := ""
+		for _, account := range all[*corev1.ServiceAccount](objs) {
+			rendered += account.Name
+		}
+		if rendered != c.rendered {
+			t.Errorf("%s: account %q is rendered, want %q", c.spec, rendered, c.rendered)
+		}
+		var pods []corev1.PodSpec
+		for _, pod := range all[*corev1.Pod](objs) {
+			pods = append(pods, pod.Spec)
+			if expects := pod.Annotations[names.Expects]; strings.Contains(expects, "ServiceAccount/default") {
+				t.Errorf("%s: %s expects what every namespace has: %s", c.spec, pod.Name, expects)
+			}
+		}
+		for _, j := range all[*batchv1.Job](objs) {
+			pods = append(pods, j.Spec.Template.Spec)
+		}
+		for _, pod := range pods {
+			if pod.ServiceAccountName != c.account || *pod.AutomountServiceAccountToken {
+				t.Errorf("%s: account %q with a token: %t, want %q without", c.spec, pod.ServiceAccountName,
+					*pod.AutomountServiceAccountToken, c.account)
+			}
+		}
+		if len(pods) == 0 {
+			t.Errorf("%s: no pods", c.spec)
+		}
+	}
+}
+
 func TestDisruption(t *testing.T) {
 	objs := objects(load(t, job("workers: {replicas: 4, min: 3, max: 5}")))
 	if b := find[*policyv1.PodDisruptionBudget](t, objs, "resnet-worker"); b.Spec.MinAvailable.IntValue() != 3 {

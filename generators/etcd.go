@@ -93,9 +93,8 @@ func dataClaim(job *schema.Job, component string, s *schema.EtcdStorage) corev1.
 		// An API server adds them where they are missing, which Argo CD shows as a difference for ever.
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: selector(job, component)},
-		Spec:       persistentVolumeClaim(job, "", s.Size).Spec,
+		Spec:       claimSpec(corev1.ReadWriteOnce, s.Size),
 	}
-	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	if s.StorageClass != "" {
 		claim.Spec.StorageClassName = &s.StorageClass
 	}

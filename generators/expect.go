@@ -35,7 +35,7 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 		names = append(names, "RuntimeClass/"+*pod.RuntimeClassName)
 	}
 	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" &&
-		(pod.ServiceAccountName != own || !rendered) &&
+		pod.ServiceAccountName != defaultAccount && (pod.ServiceAccountName != own || !rendered) &&
 		!rendersForSSH(job, "ServiceAccount", pod.ServiceAccountName) {
 		names = append(names, "ServiceAccount/"+pod.ServiceAccountName)
 	}

@@ -7,9 +7,16 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
+// defaultAccount is in every namespace. Bare pods for a reconciler have it where their account has no rights to carry:
+// Flux asks the API server about all objects before it applies any, and that refuses a pod without its account.
+const defaultAccount = "default"
+
 // serviceAccountName returns the ServiceAccount of the pods that train and fetch, and whether tegen renders it.
 func serviceAccountName(job *schema.Job) (name string, rendered bool) {
 	own := ""
+	if job.Spec.GitOps && job.Spec.Target == schema.TargetPods && !job.Spec.OwnAccount() {
+		return defaultAccount, false
+	}
 	if id := job.Spec.Identity; id != nil {
 		switch {
 		case id.ServiceAccount != "":

@@ -21,29 +21,36 @@ type Installation struct {
 	Replicas  int32  // of which one schedules
 	Config    string // a KubeSchedulerConfiguration, byte for byte
 	Lease     string // the name that Config elects its leader by; the Lease is in Namespace
+
+	NamespaceExists bool // and is not rendered
+	PodMonitor      bool // Prometheus' operator is there, and asks for metrics
 }
 
 const (
 	schedulerPort      = 10259 // kube-scheduler's own, for HTTPS
 	schedulerConfigDir = "/etc/" + names.Scheduler
-	schedulerUser      = int64(65534) // images/tegen-scheduler's
+	schedulerUser      = int64(65534) // the image's
 )
 
 // Install is everything that the scheduler needs in a cluster, in the order of being referred to. What Kubernetes
 // brings itself is only named: the namespaces kube-system and default, and the roles of its own scheduler.
 func Install(i *Installation) []runtime.Object {
 	var out []runtime.Object
-	if !i.builtIn() {
-		out = append(out, i.namespace(), i.quota())
+	if !builtIn(i.Namespace) && !i.NamespaceExists {
+		out = append(out, i.namespace())
+	}
+	if !builtIn(i.Namespace) {
+		out = append(out, i.quota())
 	}
 	out = append(out, i.account())
 	out = append(out, i.access()...)
-	return append(out, i.config(), i.network(), i.budget(), i.deployment())
+	out = append(out, i.config(), i.network(), i.budget(), i.deployment())
+	return append(out, i.monitor()...)
 }
 
-// builtIn says that Kubernetes makes the namespace itself. Restricted pods alone would keep others out of it.
-func (i *Installation) builtIn() bool {
-	switch i.Namespace {
+// builtIn says that Kubernetes makes a namespace itself. Restricted pods alone would keep others out of it.
+func builtIn(namespace string) bool {
+	switch namespace {
 	case metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease, metav1.NamespaceDefault:
 		return true
 	}
@@ -83,6 +90,10 @@ func (i *Installation) selector() map[string]string {
 func (i *Installation) namespace() *corev1.Namespace {
 	m := i.meta(i.Namespace)
 	m.Namespace = ""
+	return restrictedNamespace(m)
+}
+
+func restrictedNamespace(m metav1.ObjectMeta) *corev1.Namespace {
 	m.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
 	return &corev1.Namespace{ObjectMeta: m}
 }

@@ -2,7 +2,6 @@ package generators_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/generators"
+	shipped "github.com/tegen-dev/tegen/images"
+	"github.com/tegen-dev/tegen/internal/apis"
 )
 
 func installation(namespace string) *generators.Installation {
@@ -227,20 +228,56 @@ func TestInstallTwice(t *testing.T) {
 
 // TestInstallImage: the pods run the image as the user that it is made for, and leave its entrypoint to it.
 func TestInstallImage(t *testing.T) {
-	text, err := os.ReadFile("../images/tegen-scheduler/Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := pods(generators.Install(installation("ml")))[0].spec
-	for _, want := range []string{
-		fmt.Sprintf("\nUSER %d:%d\n", *p.SecurityContext.RunAsUser, *p.SecurityContext.RunAsGroup),
-		"\nENTRYPOINT [\"/usr/local/bin/" + p.Containers[0].Name + "\"]\n",
-	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the Dockerfile lacks %q", want)
-		}
+	user := fmt.Sprintf("%d:%d", *p.SecurityContext.RunAsUser, *p.SecurityContext.RunAsGroup)
+	if user != shipped.User {
+		t.Errorf("the pods run as %s, and the images are made for %s", user, shipped.User)
 	}
 	if len(p.Containers[0].Command) > 0 {
 		t.Errorf("the entrypoint is replaced by %q", p.Containers[0].Command)
+	}
+}
+
+// TestInstallMonitor: Prometheus is pointed at the pods' port with the token of the account that is rendered, and only
+// where that was asked for.
+func TestInstallMonitor(t *testing.T) {
+	i := installation("ml")
+	objs := generators.Install(i)
+	if len(all[*apis.Custom[apis.PodMonitorSpec]](objs))+len(all[*corev1.Secret](objs)) > 0 {
+		t.Error("there is a PodMonitor or a Secret that nobody asked for")
+	}
+	i.PodMonitor = true
+	objs = generators.Install(i)
+	monitor := all[*apis.Custom[apis.PodMonitorSpec]](objs)[0].Spec
+	template := all[*appsv1.Deployment](objs)[0].Spec.Template
+	monitors(t, monitor, template)
+	from := monitor.PodMetricsEndpoints[0].Authorization.Credentials
+	token := find[*corev1.Secret](t, objs, from.Name)
+	if from.Key != "token" || token.Type != "kubernetes.io/service-account-token" || len(token.Data) > 0 ||
+		len(token.StringData) > 0 {
+		t.Errorf("the token is %s of %+v, which Kubernetes does not write", from.Key, token)
+	}
+	account := find[*corev1.ServiceAccount](t, objs, token.Annotations["kubernetes.io/service-account.name"])
+	if account.Name == template.Spec.ServiceAccountName {
+		t.Error("who asks for metrics has the scheduler's rights")
+	}
+}
+
+// monitors reports where a PodMonitor does not find a port of a template's pods.
+func monitors(t *testing.T, monitor apis.PodMonitorSpec, template corev1.PodTemplateSpec) {
+	t.Helper()
+	selector, err := metav1.LabelSelectorAsSelector(&monitor.Selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if selector.Empty() || !selector.Matches(labels.Set(template.Labels)) {
+		t.Errorf("the PodMonitor selects %s, not the pods with %v", selector, template.Labels)
+	}
+	for _, at := range monitor.PodMetricsEndpoints {
+		if !slices.ContainsFunc(template.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool {
+			return p.Name == at.Port
+		}) {
+			t.Errorf("the pods have no port %s", at.Port)
+		}
 	}
 }

@@ -58,6 +58,7 @@ var contexts = []struct{ leaf, spec string }{
 	{"storage.efs.", "storage: [{mountPath: /data, efs: {fileSystem: fs-1123456789abcdef0}}]"},
 	{"storage.efs.provision.", "storage: [{mountPath: /data, efs: {fileSystem: fs-1123456789abcdef0, " +
 		"provision: {gidRangeStart: 1, gidRangeEnd: 9}}}]"},
+	{"storage.onDelete", "storage: [{mountPath: /data}]"},
 	{"storage.emptyDir.", "storage: [{mountPath: /data, emptyDir: {size: 1Gi}}]"},
 	{"storage.fsx.", "storage: [{mountPath: /data, fsx: {fileSystem: fs-1123456789abcdef0, dnsName: a.b, " +
 		"mountName: m}}]"},
@@ -83,7 +84,6 @@ var silent = map[string]string{
 	"images.":                                     "an image that no pod of the job has is for those of other jobs",
 	"kubernetesVersion":                           "gang.scheduler kubernetes alone differs between releases",
 	"network.clusterDomain":                       "the target's pods find each other by short names",
-	"gitops torchelastic/pods":                    "no names need a hash, and nothing expires",
 	"gitops dlrover/elasticjob":                   "no names need a hash, and nothing expires",
 	"gitops mxnet/mxjob-mlkube":                   "no names need a hash, and nothing expires",
 }

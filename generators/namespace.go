@@ -11,7 +11,8 @@ func namespace(job *schema.Job) []runtime.Object {
 	if !job.Spec.CreateNamespace {
 		return nil
 	}
-	m := clusterMeta(job, job.Metadata.Namespace, "namespace")
+	// With it would go every claim in it, and the jobs of others.
+	m := kept(job, clusterMeta(job, job.Metadata.Namespace, "namespace"))
 	if !job.Spec.Patched() { // what an author adds to pods may need more
 		m.Labels["pod-security.kubernetes.io/enforce"] = podSecurity(job)
 	}

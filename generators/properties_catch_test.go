@@ -40,6 +40,18 @@ func TestPropertiesCatch(t *testing.T) {
 			"namespaces", "volume in a namespace",
 			func(o []runtime.Object) { all[*corev1.PersistentVolume](o)[0].Namespace = "ml" },
 		},
+		{"kept", "a claim among the job's objects", func(o []runtime.Object) {
+			all[*corev1.PersistentVolumeClaim](o)[0].Labels["tegen.dev/job"] = "resnet"
+		}},
+		{"kept", "a volume that Flux prunes", func(o []runtime.Object) {
+			delete(all[*corev1.PersistentVolume](o)[0].Annotations, "kustomize.toolkit.fluxcd.io/prune")
+		}},
+		{"kept", "a volume that goes with the Application", func(o []runtime.Object) {
+			all[*corev1.PersistentVolume](o)[0].Annotations["argocd.argoproj.io/sync-options"] = "Prune=false"
+		}},
+		{"kept", "a Service that stays", func(o []runtime.Object) {
+			delete(all[*corev1.Service](o)[0].Labels, "tegen.dev/job")
+		}},
 		{
 			"selectors", "label gone",
 			func(o []runtime.Object) { delete(trainer(o).Spec.Template.Labels, "app.kubernetes.io/component") },

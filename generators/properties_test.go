@@ -15,10 +15,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -28,6 +30,7 @@ import (
 var properties = map[string]func(job *schema.Job, objs []runtime.Object) []string{
 	"names":       dnsNames,
 	"namespaces":  namespaces,
+	"kept":        keptData,
 	"selectors":   selectors,
 	"claims":      claimTemplates,
 	"references":  references,
@@ -160,9 +163,50 @@ func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%T %s is in namespace %q, want %q", obj, m.GetName(), m.GetNamespace(),
 				want))
 		}
-		// One label tells what a job brought, for kubectl delete -l and for pruning.
-		if l := m.GetLabels(); l["tegen.dev/job"] != job.Metadata.Name || l["app.kubernetes.io/managed-by"] != "tegen" {
+		l := m.GetLabels()
+		of := names.JobOf(func(key string) string { return l[key] })
+		if of != job.Metadata.Name || l["app.kubernetes.io/managed-by"] != "tegen" {
 			wrong = append(wrong, fmt.Sprintf("%T %s lacks the job's labels: %v", obj, m.GetName(), l))
+		}
+	}
+	return wrong
+}
+
+// keptData are those objects that stay when the job goes: the Namespace, and what volumes consist of, unless their
+// author says otherwise. They have what keeps reconcilers from pruning them, and not the label by which people delete a
+// job; all others have that label, and nothing that keeps them.
+func keptData(job *schema.Job, objs []runtime.Object) (wrong []string) {
+	goes, claimOf := map[string]bool{}, map[string]string{}
+	for i := range job.Spec.Storage {
+		v := &job.Spec.Storage[i]
+		goes[v.ClaimName(job)] = v.OnDelete == "delete"
+	}
+	for _, claim := range all[*corev1.PersistentVolumeClaim](objs) {
+		if class := claim.Spec.StorageClassName; class != nil {
+			claimOf[*class] = claim.Name
+		}
+	}
+	for _, obj := range objs {
+		want := false
+		switch o := obj.(type) {
+		case *corev1.Namespace:
+			want = true
+		case *corev1.PersistentVolumeClaim:
+			want = !goes[o.Name]
+		case *corev1.PersistentVolume:
+			want = !goes[o.Spec.ClaimRef.Name]
+		case *storagev1.StorageClass:
+			want = !goes[claimOf[o.Name]]
+		}
+		m := obj.(metav1.Object)
+		_, selected := m.GetLabels()["tegen.dev/job"]
+		_, data := m.GetLabels()["tegen.dev/data"]
+		options := strings.Split(m.GetAnnotations()["argocd.argoproj.io/sync-options"], ",")
+		argo := slices.Contains(options, "Prune=false") && slices.Contains(options, "Delete=false")
+		flux := m.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"] == "disabled"
+		if data != want || argo != want || flux != want || selected == want {
+			wrong = append(wrong, fmt.Sprintf("%T %s is kept: want %t, labels %v, annotations %v", obj, m.GetName(),
+				want, m.GetLabels(), m.GetAnnotations()))
 		}
 	}
 	return wrong

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/schema"
@@ -27,46 +28,44 @@ func storage(job *schema.Job) []runtime.Object {
 			continue
 		}
 		done[claim] = true
-		out = append(out, volume(job, &v.VolumeSource, claim)...)
+		out = append(out, volume(job, v, claim)...)
 	}
 	return out
 }
 
 // volume returns what makes a claim exist: nothing for scratch space and for a claim that exists.
-func volume(job *schema.Job, v *schema.VolumeSource, claim string) []runtime.Object {
+func volume(job *schema.Job, v *schema.Storage, claim string) []runtime.Object {
 	switch {
 	case v.Dynamic != nil:
 		d := v.Dynamic
-		pvc := persistentVolumeClaim(job, claim, d.Size)
+		pvc := persistentVolumeClaim(job, v, claim, d.Size)
 		pvc.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(d.AccessMode)}
 		if d.StorageClass != "" {
 			pvc.Spec.StorageClassName = &d.StorageClass
 		}
 		return []runtime.Object{pvc}
 	case v.EFS != nil && v.EFS.Provision != nil:
-		return provisioned(job, claim, v.EFS.Size, efsClass(v.EFS))
+		return provisioned(job, v, claim, v.EFS.Size, efsClass(v.EFS))
 	case v.FSx != nil && v.FSx.Provision != nil:
-		return provisioned(job, claim, v.FSx.Size, fsxClass(v.FSx.Provision))
+		return provisioned(job, v, claim, v.FSx.Size, fsxClass(v.FSx.Provision))
 	case v.EFS != nil:
-		return pinned(job, claim, v.EFS.Volume, v.EFS.Size,
+		return pinned(job, v, claim, v.EFS.Volume, v.EFS.Size,
 			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 				Driver:       efsDriver,
 				VolumeHandle: efsHandle(v.EFS),
 			}})
 	case v.FSx != nil:
-		return pinned(job, claim, v.FSx.Volume, v.FSx.Size,
+		return pinned(job, v, claim, v.FSx.Volume, v.FSx.Size,
 			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 				Driver:           fsxDriver,
 				VolumeHandle:     v.FSx.FileSystem,
 				VolumeAttributes: map[string]string{"dnsname": v.FSx.DNSName, "mountname": v.FSx.MountName},
 			}}, "flock") // Lustre refuses file locks without it
 	case v.NFS != nil:
-		return pinned(job, claim, v.NFS.Volume, v.NFS.Size, corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{
-			Server: v.NFS.Server,
-			Path:   v.NFS.Path,
-		}})
+		return pinned(job, v, claim, v.NFS.Volume, v.NFS.Size,
+			corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: v.NFS.Server, Path: v.NFS.Path}})
 	case v.HostPath != nil:
-		return pinned(job, claim, v.HostPath.Volume, v.HostPath.Size,
+		return pinned(job, v, claim, v.HostPath.Volume, v.HostPath.Size,
 			corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
 				Path: v.HostPath.Path,
 				Type: ptr(corev1.HostPathDirectoryOrCreate),
@@ -88,22 +87,22 @@ func efsHandle(e *schema.EFS) string {
 
 // pinned is a volume and its claim, each naming the other: without that, claims and volumes of one class bind as they
 // please. It is mounted through a claim because restricted pods may mount nothing else.
-func pinned(job *schema.Job, claim, name string, size resource.Quantity, source corev1.PersistentVolumeSource,
-	mountOptions ...string,
+func pinned(job *schema.Job, v *schema.Storage, claim, name string, size resource.Quantity,
+	source corev1.PersistentVolumeSource, mountOptions ...string,
 ) []runtime.Object {
 	if name == "" {
 		name = clusterName(job, claim)
 	}
-	pvc := persistentVolumeClaim(job, claim, size)
+	pvc := persistentVolumeClaim(job, v, claim, size)
 	pvc.Spec.VolumeName = name
 	pvc.Spec.StorageClassName = ptr("") // no provisioner may touch it
 	return []runtime.Object{
 		&corev1.PersistentVolume{
-			ObjectMeta: clusterMeta(job, name, componentStorage),
+			ObjectMeta: volumeMeta(job, v, clusterMeta(job, name, componentStorage)),
 			Spec: corev1.PersistentVolumeSpec{
 				Capacity:    corev1.ResourceList{corev1.ResourceStorage: size},
 				AccessModes: pvc.Spec.AccessModes,
-				// Deleting a job never deletes data.
+				// The files were there before the job, and no driver could delete them.
 				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 				VolumeMode:                    ptr(corev1.PersistentVolumeFilesystem),
 				MountOptions:                  mountOptions,
@@ -133,12 +132,15 @@ func clusterName(job *schema.Job, claim string) string {
 }
 
 // provisioned is a class of the job's own, since its parameters name one file system, and a claim of that class.
-func provisioned(job *schema.Job, claim string, size resource.Quantity,
+func provisioned(job *schema.Job, v *schema.Storage, claim string, size resource.Quantity,
 	class *storagev1.StorageClass,
 ) []runtime.Object {
-	class.ObjectMeta = clusterMeta(job, clusterName(job, claim), componentStorage)
-	class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimRetain) // deleting a job never deletes data
-	pvc := persistentVolumeClaim(job, claim, size)
+	class.ObjectMeta = volumeMeta(job, v, clusterMeta(job, clusterName(job, claim), componentStorage))
+	class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimRetain)
+	if v.OnDelete == schema.OnDeleteDelete {
+		class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimDelete) // or the file system would stay, and its price
+	}
+	pvc := persistentVolumeClaim(job, v, claim, size)
 	pvc.Spec.StorageClassName = &class.Name
 	return []runtime.Object{class, pvc}
 }
@@ -171,13 +173,27 @@ func fsxClass(p *schema.FSxProvision) *storagev1.StorageClass {
 	}
 }
 
-func persistentVolumeClaim(job *schema.Job, name string, size resource.Quantity) *corev1.PersistentVolumeClaim {
+// volumeMeta is the metadata of a part of a volume: the volume outlives the job unless its author says otherwise.
+func volumeMeta(job *schema.Job, v *schema.Storage, m metav1.ObjectMeta) metav1.ObjectMeta {
+	if v.OnDelete == schema.OnDeleteDelete {
+		return m
+	}
+	return kept(job, m)
+}
+
+func persistentVolumeClaim(job *schema.Job, v *schema.Storage, name string,
+	size resource.Quantity,
+) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: meta(job, name, componentStorage),
-		Spec: corev1.PersistentVolumeClaimSpec{
-			// Workers on several nodes read it at once.
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
-		},
+		ObjectMeta: volumeMeta(job, v, meta(job, name, componentStorage)),
+		// Workers on several nodes read it at once.
+		Spec: claimSpec(corev1.ReadWriteMany, size),
+	}
+}
+
+func claimSpec(mode corev1.PersistentVolumeAccessMode, size resource.Quantity) corev1.PersistentVolumeClaimSpec {
+	return corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{mode},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
 	}
 }

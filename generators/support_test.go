@@ -47,6 +47,7 @@ var uses = map[string]string{
 	"dlrover":                   "dlrover: {networkCheck: true}",
 	"gang.scheduler=kueue":      "gang: {scheduler: kueue, queue: team}",
 	"gang.scheduler=kubernetes": `gang: {scheduler: kubernetes}, kubernetesVersion: "1.36"`,
+	"storage.onDelete":          "storage: [{mountPath: /data, onDelete: delete}]",
 	"storage.dataset":           "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}]",
 	"checkpoint":                "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt}",
 	"script.image":              "script: {image: /main.py}, command: null",

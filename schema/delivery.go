@@ -17,6 +17,24 @@ func (j *Job) Expires() string {
 	return short(s.TTLAfterFinished.Duration)
 }
 
+// OwnAccount says whether the job needs a ServiceAccount for rights: one that is rendered or one that exists.
+func (s *Spec) OwnAccount() bool {
+	id := s.Identity
+	return id != nil && id.NodeRole == nil
+}
+
+// accountNotes tell of bare pods whose account is rendered with them: Flux tries all objects before it applies any, and
+// the API server refuses a pod whose account is not there yet.
+func (j *Job) accountNotes() []string {
+	s := &j.Spec
+	if !s.GitOps || s.Target != TargetPods || !s.OwnAccount() || s.Identity.ServiceAccount != "" {
+		return nil
+	}
+	return []string{"spec.identity: Flux does not apply pods together with their ServiceAccount, unless its " +
+		"kustomize-controller runs with --custom-apply-stage-kinds=/ServiceAccount; or name an account that exists " +
+		"in identity.serviceAccount, or use target job"}
+}
+
 // lifetimeNotes tell an author whose time to live is not rendered.
 func (j *Job) lifetimeNotes() []string {
 	if !j.Spec.GitOps || !j.asked.lifetime {

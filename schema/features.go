@@ -65,6 +65,11 @@ var Features = slices.Concat([]Feature{
 	},
 	written("storage", "volumes", ".mountPath=", ".volumes["),
 	{
+		"storage.onDelete", "volumes that go with the job",
+		[]string{"PersistentVolumeClaim.metadata.labels.tegen.dev/job=j"},
+		"storage", goingVolumes,
+	},
+	{
 		"storage.dataset", "datasets fetched before training",
 		[]string{"Job.metadata.name=j-prefetch", ".initContainers[wait-for-dataset]"},
 		"storage", fetchedData,
@@ -184,6 +189,14 @@ func perWorker(r *validation) []string {
 func fetchedData(r *validation) (paths []string) {
 	for i := range r.Spec.Storage {
 		paths = append(paths, when(r.Spec.Storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))...)
+	}
+	return paths
+}
+
+func goingVolumes(r *validation) (paths []string) {
+	for i := range r.Spec.Storage {
+		field := fmt.Sprintf("storage[%d].onDelete", i)
+		paths = append(paths, when(r.isSet("spec."+field), field)...)
 	}
 	return paths
 }

@@ -53,6 +53,9 @@ const (
 
 	FetchInitContainer = "initContainer"
 	FetchEntrypoint    = "entrypoint"
+
+	OnDeleteRetain = "retain"
+	OnDeleteDelete = "delete"
 )
 
 // Job is one TrainingJob as generators read it: checked, merged with its environment, every default filled in. Pointers

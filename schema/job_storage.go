@@ -11,6 +11,7 @@ type Storage struct {
 	MountPath string `json:"mountPath"`
 	SubPath   string `json:"subPath,omitempty"`
 	ReadOnly  bool   `json:"readOnly"`
+	OnDelete  string `json:"onDelete"` // means nothing for a claim that exists and for scratch space
 	VolumeSource
 	Dataset *Dataset `json:"dataset,omitempty"`
 }

@@ -66,12 +66,23 @@ func (r *validation) claims() {
 			r.fail(fmt.Sprintf("spec.storage[%d]", i), "duplicate",
 				"asks for the claim %q in another way than spec.storage[%d]: use one source for both, or another claim",
 				claim, j)
+		} else if other := r.Spec.Storage[j].OnDelete; v.OnDelete != other {
+			r.fail(fmt.Sprintf("spec.storage[%d].onDelete", i), "order",
+				"the claim %q is that of spec.storage[%d], where it is %s: say the same in both", claim, j, other)
 		}
 	}
 }
 
 // volume checks one source.
 func (r *validation) volume(v *Storage, at string) {
+	if r.isSet(at + ".onDelete") {
+		switch { // as the author wrote it: an environment may have another source for it
+		case r.isSet(at + ".claim"):
+			r.fail(at+".onDelete", "requires", "the claim exists already and stays when the job goes: leave it out")
+		case r.isSet(at + ".emptyDir"):
+			r.fail(at+".onDelete", "requires", "an emptyDir goes with its pod: leave it out")
+		}
+	}
 	// an environment of one node may say so
 	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 &&
 		r.isSet(at+".dynamic.accessMode") {

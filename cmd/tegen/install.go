@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/install"
@@ -13,7 +14,11 @@ import (
 )
 
 const installLong = `install prints the objects by which a cluster runs what tegen brings along, for
-kubectl, Argo CD or Flux to apply. It talks to no cluster.`
+kubectl, Argo CD or Flux to apply. It talks to no cluster.
+
+The file that it prints can be listed under the resources of a kustomization, and
+of an overlay too: 'tegen render --overlay' writes it beside the jobs. Such a
+kustomization must have no namespace or namePrefix of its own.`
 
 const installSchedulerLong = `install scheduler prints what tegen-scheduler needs in a cluster: a Namespace of
 restricted pods, a ServiceAccount with the roles of kube-scheduler and two rules
@@ -25,6 +30,10 @@ creates, such as kube-system, are not rendered.
 place of the default one, which has the profiles tegen-scheduler and random. Its
 leader election must be on, by a Lease in the namespace of the installation.
 
+With --pod-monitor there is also a PodMonitor of the Prometheus operator, and an
+account that may read metrics and nothing else, whose token Kubernetes writes
+into a Secret.
+
 Choose the namespace with --namespace and not with kustomize's field of that
 name, which would move the one RoleBinding that belongs into kube-system.
 
@@ -34,20 +43,55 @@ const schedulerExample = `  tegen install scheduler --image registry.example/teg
   tegen install scheduler --namespace batch --replicas 3 --config scheduling.yaml
   kubectl apply --server-side -f scheduler.yaml`
 
+const installRendezvousLong = `install rendezvous prints a tegen-rendezvous for the jobs of several namespaces. A
+job needs none: wherever the image is named, it renders its own. One for all
+saves a pod for each job; whoever reaches it may change the runs of all.
+
+With --etcd two replicas serve, of which any may be lost, before an etcd 3.5 or
+newer that exists and keeps the data. Without it one pod serves, which nothing
+evicts. Its data is on the pod's disk, or on a volume of the size --storage; with
+--backend c10d it is in its memory, and all runs end with the pod.
+
+Jobs meet in it by their rendezvous.store, or by that of an Environment's
+defaults:
+
+  rendezvous:
+    backend: etcd # or etcd-v2; c10d with --backend c10d and port 29400
+    store: external
+    endpoint: tegen-rendezvous.tegen-rendezvous.svc:2379
+
+What is printed: a Namespace of restricted pods, two Services, a NetworkPolicy
+that lets in pods rendered by tegen in the namespaces of --clients, a
+PodDisruptionBudget, and a Deployment or StatefulSet. It has no rights in the
+cluster. Secrets that flags name must exist in its namespace.
+
+If anything is wrong, every mistake is reported and nothing is printed.`
+
+const rendezvousExample = `  tegen install rendezvous --clients training --image registry.example/tegen-rendezvous:1.0.0 > rendezvous.yaml
+  tegen install rendezvous --clients team-a,team-b --etcd http://etcd.infra.svc:2379
+  tegen install rendezvous --clients training --storage 1Gi --pod-monitor`
+
+const installCRDsLong = `install crds prints the CustomResourceDefinitions that no controller brings in a
+form which an API server still takes: ElasticJob of pytorch/elastic, and MxJob of
+either operator of MXNet. Apply them before jobs with target elasticjob of
+torchelastic, or of framework mxnet with target mxjob of mlkube.io.`
+
+const crdsExample = `  tegen install crds | kubectl apply -f -`
+
 func newInstallCmd(s cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Render what installs the scheduler",
+		Short: "Render what installs the scheduler, a shared rendezvous, or CRDs",
 		Long:  installLong,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usagef("install what? There is: scheduler")
+				return cli.Usagef("install what? There is: crds, rendezvous, scheduler")
 			}
-			return cli.Usagef("there is nothing called %q to install; there is: scheduler", args[0])
+			return cli.Usagef("there is nothing called %q to install; there is: crds, rendezvous, scheduler", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newInstallSchedulerCmd(s))
+	cmd.AddCommand(newInstallCRDsCmd(s), newInstallRendezvousCmd(s), newInstallSchedulerCmd(s))
 	return cmd
 }
 
@@ -68,25 +112,93 @@ func newInstallSchedulerCmd(s cli.Streams) *cobra.Command {
 			return runInstallScheduler(s, opts, config)
 		},
 	}
+	addPlace(cmd, &opts.Place, "tegen-scheduler")
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Namespace, "namespace", opts.Namespace, "namespace to install into; it is rendered too")
-	flags.StringVar(&opts.Image, "image", opts.Image, "image of tegen-scheduler, with a tag other than latest or a "+
-		"digest; a release of tegen has a default")
 	flags.Int32Var(&opts.Replicas, "replicas", opts.Replicas, "pods, of which one schedules")
 	flags.StringVar(&config, "config", "", "KubeSchedulerConfiguration to use in place of the default one, or - for "+
 		"standard input")
-	for name, complete := range map[string]cobra.CompletionFunc{
-		"config": yamlFiles, "namespace": cobra.NoFileCompletions,
-		"image": cobra.NoFileCompletions, "replicas": cobra.NoFileCompletions,
-	} {
-		if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
-			panic(err) // the flag is defined above
-		}
-	}
+	completeFlags(cmd, yamlFiles, "config")
+	completeFlags(cmd, cobra.NoFileCompletions, "replicas")
 	return cmd
 }
 
-// runInstallScheduler writes all or nothing: every object is there before the first byte is written.
+func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
+	opts := install.RendezvousDefaults(cli.BuildVersion())
+	cmd := &cobra.Command{
+		Use:               "rendezvous",
+		Short:             "Render what installs a tegen-rendezvous that jobs share",
+		Long:              installRendezvousLong,
+		Example:           rendezvousExample,
+		Args:              cli.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			objects, err := install.Rendezvous(opts)
+			if err != nil {
+				return cli.Usage(err) // there is no other input than flags
+			}
+			return writeObjects(s, objects)
+		},
+	}
+	addPlace(cmd, &opts.Place, "tegen-rendezvous")
+	flags := cmd.Flags()
+	flags.StringSliceVar(&opts.Clients, "clients", nil, "namespaces whose jobs may reach it")
+	flags.StringVar(&opts.Backend, "backend", opts.Backend, "what it serves: etcd, which is etcd-v2 too, or c10d")
+	flags.StringSliceVar(&opts.Etcd, "etcd", nil, "client URLs of an etcd that exists, which keeps the data")
+	flags.StringVar(&opts.EtcdTLS, "etcd-tls-secret", "", "Secret with ca.crt, tls.crt and tls.key, for https")
+	flags.StringVar(&opts.EtcdUser, "etcd-user", "", "user of that etcd")
+	flags.StringVar(&opts.EtcdPassword, "etcd-password-secret", "", "Secret whose key password is that of the user")
+	flags.StringVar(&opts.Storage, "storage", "", "size of a volume for its data, where it keeps them itself")
+	flags.StringVar(&opts.StorageClass, "storage-class", "", "StorageClass of that volume")
+	flags.Int32Var(&opts.Replicas, "replicas", 0, "pods before an etcd (default 2)")
+	completeFlags(cmd, cobra.NoFileCompletions, "clients", "etcd", "etcd-tls-secret", "etcd-user", "etcd-password-secret",
+		"storage", "storage-class", "replicas")
+	completeFlags(cmd, cobra.FixedCompletions([]string{schema.BackendEtcd, schema.BackendC10d},
+		cobra.ShellCompDirectiveNoFileComp), "backend")
+	return cmd
+}
+
+func newInstallCRDsCmd(s cli.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:               "crds",
+		Short:             "Render the CustomResourceDefinitions that no controller brings",
+		Long:              installCRDsLong,
+		Example:           crdsExample,
+		Args:              cli.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := install.CRDs()
+			if err != nil {
+				return err
+			}
+			if _, err := s.Out.Write(text); err != nil {
+				return fmt.Errorf("writing manifests: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// addPlace adds the flags of every installation.
+func addPlace(cmd *cobra.Command, p *install.Place, program string) {
+	flags := cmd.Flags()
+	flags.StringVar(&p.Namespace, "namespace", p.Namespace, "namespace to install into; it is rendered too")
+	flags.BoolVar(&p.CreateNamespace, "create-namespace", p.CreateNamespace, "render the namespace; false where "+
+		"something else does")
+	flags.StringVar(&p.Image, "image", p.Image, "image of "+program+", with a tag other than latest or a digest; a "+
+		"release of tegen has a default")
+	flags.BoolVar(&p.PodMonitor, "pod-monitor", p.PodMonitor, "also render a PodMonitor, for the Prometheus operator")
+	completeFlags(cmd, cobra.NoFileCompletions, "namespace", "image")
+}
+
+// completeFlags says how the values of flags are completed.
+func completeFlags(cmd *cobra.Command, by cobra.CompletionFunc, flags ...string) {
+	for _, flag := range flags {
+		if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
+			panic(err) // whoever calls it has defined the flag
+		}
+	}
+}
+
 func runInstallScheduler(s cli.Streams, opts install.Options, config string) error {
 	var file *schema.Source
 	if config != "" {
@@ -100,6 +212,11 @@ func runInstallScheduler(s cli.Streams, opts install.Options, config string) err
 	if err != nil {
 		return err
 	}
+	return writeObjects(s, objects)
+}
+
+// writeObjects writes all or nothing: every object is there before the first byte is written.
+func writeObjects(s cli.Streams, objects []runtime.Object) error {
 	buffered := bufio.NewWriterSize(s.Out, 1<<16)
 	if err := manifest.Write(buffered, objects); err != nil {
 		return err

@@ -185,6 +185,25 @@ func TestNoteOfChange(t *testing.T) {
 	}
 }
 
+// TestNoteOfAccount: Flux cannot apply bare pods whose account is rendered with them.
+func TestNoteOfAccount(t *testing.T) {
+	const spec = jobHead + "image: 'x:1', command: [python, train.py], workers: {replicas: 2}, "
+	for more, want := range map[string]bool{
+		"gitops: true, target: pods":                                                                   false,
+		"gitops: true, target: pods, identity: {nodeRole: {}}":                                         false,
+		"gitops: true, target: pods, identity: {serviceAccount: mine}":                                 false,
+		"gitops: true, target: pods, identity: {podIdentity: {}}":                                      true,
+		"gitops: true, target: pods, identity: {irsa: {role: 'arn:aws:iam::123456789012:role/train'}}": true,
+		"gitops: true, target: job, identity: {podIdentity: {}}":                                       false,
+		"gitops: false, target: pods, identity: {podIdentity: {}}":                                     false,
+	} {
+		got := noted(t, spec+more+"}\n")
+		if strings.Contains(got, "spec.identity: Flux does not apply pods together with their ServiceAccount") != want {
+			t.Errorf("%s: %q, want the note: %t", more, got, want)
+		}
+	}
+}
+
 // TestNoteOfScript: a path is started as a program, which only its image can say whether it is.
 func TestNoteOfScript(t *testing.T) {
 	const want = "spec.command[0]: ./train.py is started as a program: it must be executable and name Python in a " +

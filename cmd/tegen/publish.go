@@ -90,11 +90,7 @@ func newPublishCmd(s cli.Streams) *cobra.Command {
 	flags.BoolVar(&opts.plainHTTP, "plain-http", false, "the registry has no TLS; its credentials are sent as they are")
 	flags.BoolVar(&opts.verify, "verify", false, "compare what is published with the directory, and push nothing")
 	flags.BoolVar(&opts.dryRun, "dry-run", false, "print what would be pushed, and use no network")
-	for _, flag := range []string{"source", "revision"} {
-		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions); err != nil {
-			panic(err) // the flag is defined above
-		}
-	}
+	completeFlags(cmd, cobra.NoFileCompletions, "source", "revision")
 	return cmd
 }
 

@@ -114,7 +114,7 @@ func runRender(s cli.Streams, files []string, opts renderOptions) error {
 	if !opts.toTree() {
 		return stream(s.Out, outs[0])
 	}
-	places := opts.places(outs, complete(files))
+	places := opts.places(outs, allJobs(files))
 	if opts.check {
 		return checkTrees(s, opts.output, places)
 	}
@@ -125,7 +125,7 @@ func runRender(s cli.Streams, files []string, opts renderOptions) error {
 		return err
 	}
 	for i, o := range others {
-		if err := noteOthers(s, places[i], o, complete(files)); err != nil {
+		if err := noteOthers(s, places[i], o, allJobs(files)); err != nil {
 			return fmt.Errorf("writing a note: %w", err)
 		}
 	}

@@ -26,7 +26,7 @@ func (o *renderOptions) validate(files []string) error {
 		return cli.Usagef("--check needs the directory to compare with: -o DIR")
 	case len(o.overlays) > 1 && !o.toTree():
 		return cli.Usagef("several overlays need a directory, in which each has a folder: -o DIR")
-	case o.prune && !complete(files):
+	case o.prune && !allJobs(files):
 		return cli.Usagef("--prune with one file would remove the folders of all other jobs: name the directory that " +
 			"holds the files of all jobs")
 	}
@@ -48,8 +48,8 @@ func (o *renderOptions) validate(files []string) error {
 	return nil
 }
 
-// complete says whether the input may be all jobs of a place: a tree may also be rendered file by file.
-func complete(files []string) bool { return len(files) != 1 || isDirectory(files[0]) }
+// allJobs says whether the input may be all jobs of a place: a tree may also be rendered file by file.
+func allJobs(files []string) bool { return len(files) != 1 || isDirectory(files[0]) }
 
 func isDirectory(path string) bool {
 	info, err := os.Stat(path)
@@ -63,14 +63,14 @@ func below(dir, path string) bool {
 }
 
 // places are the directories of a render: the named one, or one below it for each of several overlays.
-func (o *renderOptions) places(outs []*krm.Output, complete bool) []tree.Place {
+func (o *renderOptions) places(outs []*krm.Output, all bool) []tree.Place {
 	places := make([]tree.Place, len(outs))
 	for i, out := range outs {
 		dir := o.output
 		if len(outs) > 1 {
 			dir = filepath.Join(dir, placeName(o.overlays[i]))
 		}
-		prune := o.prune || o.check && complete // a folder that --prune would remove is a difference
+		prune := o.prune || o.check && all // a folder that --prune would remove is a difference
 		places[i] = tree.Place{Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune}
 	}
 	return places
@@ -93,7 +93,7 @@ func checkTrees(s cli.Streams, dir string, places []tree.Place) error {
 
 // noteOthers names the folders of jobs that were not rendered this time: a removed job would go on being applied. A
 // tree that is rendered file by file needs no note about the others.
-func noteOthers(s cli.Streams, p tree.Place, o tree.Others, complete bool) error {
+func noteOthers(s cli.Streams, p tree.Place, o tree.Others, all bool) error {
 	var note strings.Builder
 	add := func(folders []string, format string) {
 		if len(folders) > 0 {
@@ -104,9 +104,9 @@ func noteOthers(s cli.Streams, p tree.Place, o tree.Others, complete bool) error
 	case p.Prune:
 		add(o.Removed, "removed what was rendered of %s")
 		add(o.Kept, "removed what was rendered of %s, and left what tegen did not write there")
-	case complete:
-		add(o.Kept, "it also holds what was rendered of %s, which goes on being applied: if the jobs are gone, --prune "+
-			"removes it")
+	case all:
+		add(o.Kept, "it also holds what was rendered of %s, which goes on being applied: if the jobs are gone, "+
+			"--prune removes it")
 	}
 	_, err := fmt.Fprint(s.Err, note.String())
 	return err

@@ -95,3 +95,12 @@ var dlrover = Controller{
 	Check:  "kubectl get pods -n dlrover",
 	Serves: "`framework: dlrover`",
 }
+
+// dlroverHealth asks the phase, which follows that of the master (go/elasticjob/pkg/controllers).
+var dlroverHealth = Health{
+	Suspend: "spec.suspend",
+	Phases:  []string{"status.phase"},
+	Failed:  []string{"Failed"},
+	Done:    []string{"Succeeded"},
+	Running: []string{"Running"},
+}

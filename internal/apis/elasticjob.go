@@ -46,3 +46,11 @@ var torchElastic = Controller{
 	Check:  "kubectl get pods -n elastic-job",
 	Serves: "`target: elasticjob` of torchelastic",
 }
+
+// torchElasticHealth asks the conditions of kubeflow/common's JobStatus. The controller says of no job that it
+// succeeded: one that is over goes on being called running (kubernetes/controllers/job.go).
+var torchElasticHealth = Health{
+	Failed:  []string{"Failed"},
+	Done:    []string{"Succeeded"},
+	Running: []string{"Running"},
+}

@@ -83,3 +83,11 @@ var jobSetController = Controller{
 	Check:  "kubectl get deployment -n jobset-system jobset-controller-manager",
 	Serves: "`target: jobset`",
 }
+
+// jobSetHealth asks the conditions of JobSet (api/jobset/v1alpha2/jobset_types.go), none of which says that pods run.
+var jobSetHealth = Health{
+	Suspend: "spec.suspend",
+	Failed:  []string{"Failed"},
+	Done:    []string{"Completed"},
+	Jobs:    "status.replicatedJobsStatus",
+}

@@ -10,36 +10,37 @@ import (
 // Kinds lists the custom resources that tegen renders and reads. 'tegen plan' reports their controllers in this order,
 // and docs/targets.md has them so.
 var Kinds = []Kind{
-	kind[JobSetSpec](JobSetKind, &jobSetController),
-	kind[TrainJobSpec](TrainJobKind, &trainer),
-	kind[TrainingRuntimeSpec](TrainingRuntimeKind, &trainer),
-	kind[PyTorchJobSpec](PyTorchJobKind, &trainingOperator),
-	kind[MXJobSpec](MXJobKind, &trainingOperatorMXJob),
-	kind[MPIJobSpec](MPIJobKind, &mpiOperator),
-	kind[TorchElasticJobSpec](TorchElasticJobKind, &torchElastic),
-	kind[DLRoverJobSpec](DLRoverJobKind, &dlrover),
-	kind[MxJobSpec](MxJobKind("mxnet.mlkube.io"), &mxJobOperator),
-	kind[MxJobSpec](MxJobKind("mlkube.io"), &mxJobOperator),
-	kind[VCJobSpec](VCJobKind, &volcano),
-	kind[VolcanoPodGroup](VolcanoPodGroupKind, &volcano),
-	kind[CoschedulingPodGroup](CoschedulingPodGroupKind, &schedulerPlugins),
-	kind[WorkloadSpec](WorkloadAlphaKind, nil),
-	kind[PodGroupAlpha](PodGroupAlphaKind, nil),
-	kind[WorkloadSpec](WorkloadBetaKind, nil),
-	kind[PodGroupBeta](PodGroupBetaKind, nil),
+	kind[JobSetSpec](JobSetKind, &jobSetController, &jobSetHealth),
+	kind[TrainJobSpec](TrainJobKind, &trainer, &trainJobHealth),
+	kind[TrainingRuntimeSpec](TrainingRuntimeKind, &trainer, &noState),
+	kind[PyTorchJobSpec](PyTorchJobKind, &trainingOperator, &kubeflowHealth),
+	kind[MXJobSpec](MXJobKind, &trainingOperatorMXJob, &kubeflowHealth),
+	kind[MPIJobSpec](MPIJobKind, &mpiOperator, &kubeflowHealth),
+	kind[TorchElasticJobSpec](TorchElasticJobKind, &torchElastic, &torchElasticHealth),
+	kind[DLRoverJobSpec](DLRoverJobKind, &dlrover, &dlroverHealth),
+	kind[MxJobSpec](MxJobKind("mxnet.mlkube.io"), &mxJobOperator, &mxJobHealth),
+	kind[MxJobSpec](MxJobKind("mlkube.io"), &mxJobOperator, &mxJobHealth),
+	kind[VCJobSpec](VCJobKind, &volcano, &vcJobHealth),
+	kind[VolcanoPodGroup](VolcanoPodGroupKind, &volcano, &podGroupHealth),
+	kind[CoschedulingPodGroup](CoschedulingPodGroupKind, &schedulerPlugins, &podGroupHealth),
+	kind[WorkloadSpec](WorkloadAlphaKind, nil, &noState),
+	kind[PodGroupAlpha](PodGroupAlphaKind, nil, &placedElsewhere),
+	kind[WorkloadSpec](WorkloadBetaKind, nil, &noState),
+	kind[PodGroupBeta](PodGroupBetaKind, nil, &placedElsewhere),
 }
 
 // Kind is one of them.
 type Kind struct {
 	schema.GroupVersionKind
 	Controller *Controller // nil where Kubernetes itself serves the kind
+	Health     *Health
 
 	make func() runtime.Object // an empty one
 }
 
-// kind registers nothing: it only pairs a name with a type and a controller.
-func kind[S any](gvk schema.GroupVersionKind, c *Controller) Kind {
-	return Kind{gvk, c, func() runtime.Object { return new(Custom[S]) }}
+// kind registers nothing: it only pairs a name with a type, a controller and where that writes how an object is.
+func kind[S any](gvk schema.GroupVersionKind, c *Controller, h *Health) Kind {
+	return Kind{gvk, c, h, func() runtime.Object { return new(Custom[S]) }}
 }
 
 // CRD names the definition of a kind. All of them form their plural so.

@@ -54,3 +54,11 @@ func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec, dials ...D
 	}
 	return all
 }
+
+// kubeflowHealth asks the conditions of JobStatus, which all of Kubeflow's operators share.
+var kubeflowHealth = Health{
+	Suspend: "spec.runPolicy.suspend",
+	Failed:  []string{"Failed"},
+	Done:    []string{"Succeeded"},
+	Running: []string{"Running"},
+}

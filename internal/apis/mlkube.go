@@ -79,3 +79,12 @@ var mxJobOperator = Controller{
 	Check:   "kubectl get deployment mx-job-operator",
 	Serves:  "`target: mxjob-mlkube`",
 }
+
+// mxJobHealth asks phase and state: a setup that went wrong has a phase alone, a job that is over has the phase Done
+// either way (pkg/spec/mx_job.go, pkg/trainer/training.go).
+var mxJobHealth = Health{
+	Phases:  []string{"status.state", "status.phase"},
+	Failed:  []string{"Failed"},
+	Done:    []string{"Succeeded", "Done"},
+	Running: []string{"Running"},
+}

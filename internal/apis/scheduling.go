@@ -96,3 +96,15 @@ var schedulerPlugins = Controller{
 	Serves: "`gang: {scheduler: coscheduling}`",
 	Gang:   "coscheduling",
 }
+
+// podGroupHealth asks the phase, of which Volcano's PodGroup cannot fail.
+var podGroupHealth = Health{
+	Phases:  []string{"status.phase"},
+	Failed:  []string{"Failed"},
+	Passive: true,
+}
+
+var (
+	noState         = Health{None: "no controller writes a status of it"}
+	placedElsewhere = Health{None: "its conditions are those of the pods that it places"}
+)

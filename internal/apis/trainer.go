@@ -103,3 +103,12 @@ var trainer = Controller{
 	Check:  "kubectl get pods -n kubeflow-system",
 	Serves: "`target: trainjob`, which brings its runtime along",
 }
+
+// trainJobHealth asks the conditions of TrainJob (pkg/apis/trainer/v1alpha1/trainjob_types.go), none of which says that
+// pods run.
+var trainJobHealth = Health{
+	Suspend: "spec.suspend",
+	Failed:  []string{"Failed"},
+	Done:    []string{"Complete"},
+	Jobs:    "status.jobsStatus",
+}

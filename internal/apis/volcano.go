@@ -85,3 +85,13 @@ var volcano = Controller{
 	Serves: "`target: vcjob`, `gang: {scheduler: volcano}`",
 	Gang:   "volcano",
 }
+
+// vcJobHealth asks the phase (pkg/apis/batch/v1alpha1/job.go). A job that somebody aborted keeps its place in the API
+// and can be resumed; one that was terminated cannot.
+var vcJobHealth = Health{
+	Phases:    []string{"status.state.phase"},
+	Failed:    []string{"Failed", "Terminated"},
+	Done:      []string{"Completed"},
+	Suspended: []string{"Aborted"},
+	Running:   []string{"Running"},
+}

@@ -4,6 +4,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // claim is the source of a PersistentVolumeClaim's storage. A claim that is not in the input exists already.
@@ -12,6 +15,28 @@ func (s *stream) claim(d *draft, name view) tree {
 	if pvc == nil {
 		return tree{"claim": name.text()}
 	}
+	source := s.claimSource(pvc, name)
+	if source["claim"] == nil { // the job renders it
+		s.readOnDelete(pvc, source)
+	}
+	return source
+}
+
+// readOnDelete reads whether a claim goes with its job. Where that is not known, the job keeps it.
+func (s *stream) readOnDelete(pvc *object, source tree) {
+	metadata := pvc.view().at("metadata")
+	labels, annotations := metadata.at("labels"), metadata.at("annotations")
+	switch {
+	case labels.at(names.LabelJob).isSet():
+		source["onDelete"] = schema.OnDeleteDelete
+	case !annotations.at(names.ArgoSyncOptions).isSet() || !annotations.at(names.FluxPrune).isSet():
+		s.notes = append(s.notes, pvc.note(Added,
+			"annotations by which Argo CD and Flux keep it when the job is gone: onDelete: delete leaves them out"))
+	}
+}
+
+// claimSource is the source of a claim of the input.
+func (s *stream) claimSource(pvc *object, name view) tree {
 	v := pvc.view().at("spec")
 	size := v.at("resources", "requests", "storage").text()
 	if pv := s.volumeOf(pvc); pv != nil {

@@ -49,7 +49,7 @@ func authorizing(t *testing.T, objs []runtime.Object) authorizer.Authorizer {
 // TestAccess asks what the scheduler does of the roles of this release of Kubernetes with the rendered ones, and what
 // it has no business to do.
 func TestAccess(t *testing.T) {
-	objs, err := install.Scheduler(install.Options{Namespace: "ml", Image: "registry.example/s:1", Replicas: 2}, nil)
+	objs, err := install.Scheduler(options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +102,38 @@ func TestAccess(t *testing.T) {
 		if (got == authorizer.DecisionAllow) != tc.want {
 			t.Errorf("%s %s/%s %s in %q (%s): allowed %t", tc.verb, tc.resource, tc.sub, tc.name, tc.namespace, tc.why,
 				!tc.want)
+		}
+	}
+}
+
+// TestMetricsAccess: who asks for metrics may do nothing else, and has a token only where a PodMonitor was asked for.
+func TestMetricsAccess(t *testing.T) {
+	o := options
+	for _, monitored := range []bool{false, true} {
+		o.PodMonitor = monitored
+		objs, err := install.Scheduler(o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, user := authorizing(t, objs), serviceaccount.UserInfo("ml", "tegen-scheduler-metrics", "")
+		for _, a := range []struct {
+			authorizer.AttributesRecord
+			want bool
+		}{
+			{authorizer.AttributesRecord{Verb: "get", Path: "/metrics"}, monitored},
+			{authorizer.AttributesRecord{Verb: "post", Path: "/metrics"}, false},
+			{authorizer.AttributesRecord{Verb: "get", Path: "/configz"}, false},
+			{authorizer.AttributesRecord{Verb: "list", Resource: "pods", ResourceRequest: true}, false},
+			{authorizer.AttributesRecord{Verb: "get", Resource: "secrets", ResourceRequest: true}, false},
+		} {
+			a.User, a.APIVersion = user, "v1"
+			got, _, err := server.Authorize(t.Context(), a.AttributesRecord)
+			if err != nil {
+				t.Error(err)
+			}
+			if (got == authorizer.DecisionAllow) != a.want {
+				t.Errorf("monitored %t: %s %s%s: allowed %t", monitored, a.Verb, a.Path, a.Resource, !a.want)
+			}
 		}
 	}
 }

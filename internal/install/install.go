@@ -1,6 +1,6 @@
-// Package install is the way from a command line to the objects of tegen-scheduler: flags and a configuration file go
-// in, checked, and the objects that generators.Install makes of them come out, or every mistake does. A configuration
-// that is accepted elects one leader, by a Lease that the rendered role is for.
+// Package install is the way from a command line to the objects of what tegen brings along: flags and a scheduler's
+// configuration file go in, checked, and the objects that generators makes of them come out, or every mistake does. A
+// configuration that is accepted elects one leader, by a Lease that the rendered role is for.
 package install
 
 import (
@@ -21,27 +21,34 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// Options are the flags of an installation.
+// Place is what every installation has.
+type Place struct {
+	Namespace       string
+	Image           string
+	CreateNamespace bool
+	PodMonitor      bool
+}
+
+// Options are the flags of a scheduler's installation.
 type Options struct {
-	Namespace string
-	Image     string
-	Replicas  int32
+	Place
+	Replicas int32
 }
 
 // Defaults are the flags' default values; version is that of the program.
 func Defaults(version string) Options {
-	return Options{Namespace: config.Namespace, Image: releasedImage(version), Replicas: 2}
+	return Options{Place{config.Namespace, releasedImage(names.Scheduler, version), true, false}, 2}
 }
 
 var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$`)
 
-// releasedImage is the scheduler's image of the same release; "" for a program that was built between releases: its
-// scheduler is not published.
-func releasedImage(version string) string {
+// releasedImage is a companion's image of the same release; "" for a program that was built between releases: its
+// companions are not published.
+func releasedImage(name, version string) string {
 	if !release.MatchString(version) {
 		return ""
 	}
-	return "ghcr.io/tegen-dev/" + names.Scheduler + ":" + version
+	return "ghcr.io/tegen-dev/" + name + ":" + version
 }
 
 // maxReplicas is a bound against slips: one replica schedules, all others hold the same caches and wait.
@@ -49,17 +56,7 @@ const maxReplicas = 10
 
 // Check returns every mistake in the flags, a line each.
 func (o Options) Check() error {
-	var errs []error
-	if wrong := validation.IsDNS1123Label(o.Namespace); len(wrong) > 0 {
-		errs = append(errs, fmt.Errorf("--namespace: must be a name of lower case letters, digits and '-', of 63 "+
-			"characters at most, not %q", o.Namespace))
-	}
-	if o.Image == "" {
-		errs = append(errs, errors.New("--image: this build of tegen is no release, so no published image belongs to "+
-			"it: build one with 'make image', push it to your registry, and name it here"))
-	} else if err := schema.CheckImage(o.Image); err != nil {
-		errs = append(errs, fmt.Errorf("--image: %w", err))
-	}
+	errs := o.check()
 	if o.Replicas < 1 || o.Replicas > maxReplicas {
 		errs = append(errs, fmt.Errorf("--replicas: must be from 1 to %d, not %d: one schedules, a second takes "+
 			"over, more only wait", maxReplicas, o.Replicas))
@@ -67,10 +64,34 @@ func (o Options) Check() error {
 	return errors.Join(errs...)
 }
 
+func (p *Place) check() (errs []error) {
+	if err := checkNamespace("--namespace", p.Namespace); err != nil {
+		errs = append(errs, err)
+	}
+	if p.Image == "" {
+		errs = append(errs, errors.New("--image: this build of tegen is no release, so no published image belongs to "+
+			"it: build and push one with 'make push REGISTRY=<yours>', and name it here"))
+	} else if err := schema.CheckImage(p.Image); err != nil {
+		errs = append(errs, fmt.Errorf("--image: %w", err))
+	}
+	return errs
+}
+
+func checkNamespace(flag, name string) error {
+	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+		return fmt.Errorf("%s: must be a name of lower case letters, digits and '-', of 63 characters at most, not %q",
+			flag, name)
+	}
+	return nil
+}
+
 // Scheduler returns the objects of tegen-scheduler. The options have been checked; file is a
 // KubeSchedulerConfiguration, nil for the default one. Mistakes in it are schema.Errors.
 func Scheduler(o Options, file *schema.Source) ([]runtime.Object, error) {
-	i := &generators.Installation{Namespace: o.Namespace, Image: o.Image, Replicas: o.Replicas}
+	i := &generators.Installation{
+		Namespace: o.Namespace, Image: o.Image, Replicas: o.Replicas,
+		NamespaceExists: !o.CreateNamespace, PodMonitor: o.PodMonitor,
+	}
 	if file == nil {
 		file = &schema.Source{Name: "the default configuration", Data: []byte(config.Default(o.Namespace))}
 	}

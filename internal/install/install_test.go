@@ -15,14 +15,19 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-var options = install.Options{Namespace: "ml", Image: "registry.example/tegen-scheduler:1.0.0", Replicas: 2}
+var options = install.Options{
+	Place: install.Place{
+		Namespace: "ml", Image: "registry.example/tegen-scheduler:1.0.0", CreateNamespace: true,
+	},
+	Replicas: 2,
+}
 
 // TestFlags: the error lists every mistake, with what would be right.
 func TestFlags(t *testing.T) {
 	if err := options.Check(); err != nil {
 		t.Errorf("good flags: %v", err)
 	}
-	err := install.Options{Namespace: "ML", Image: "scheduler:latest", Replicas: 11}.Check()
+	err := install.Options{Place: install.Place{Namespace: "ML", Image: "scheduler:latest"}, Replicas: 11}.Check()
 	want := `--namespace: must be a name of lower case letters, digits and '-', of 63 characters at most, not "ML"
 --image: must be an image with a tag other than latest, or a digest: registry/name:tag, not "scheduler:latest"
 --replicas: must be from 1 to 10, not 11: one schedules, a second takes over, more only wait`

@@ -102,7 +102,7 @@ func renderedFor(n *yaml.Node) string {
 	if home == "" {
 		home = label(n, names.LabelNamespace)
 	}
-	return home + "/" + label(n, names.LabelJob)
+	return home + "/" + names.JobOf(func(key string) string { return label(n, key) })
 }
 
 // identity is what tells an object from every other.

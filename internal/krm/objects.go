@@ -31,7 +31,8 @@ func (out *Output) Objects() ([][]generators.Concern, error) {
 	found := map[int][]runtime.Object{}
 	for _, obj := range rest {
 		if m, err := meta.Accessor(obj); err == nil {
-			if among := named[m.GetLabels()[names.LabelJob]]; len(among) > 0 {
+			job := names.JobOf(func(key string) string { return m.GetLabels()[key] })
+			if among := named[job]; len(among) > 0 {
 				i := out.sameNamespace(among, m.GetNamespace(), m.GetLabels()[names.LabelNamespace])
 				found[i] = append(found[i], obj)
 			}

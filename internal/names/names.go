@@ -23,11 +23,29 @@ const (
 	// LabelJob is a label on a job's objects and pods, with the job's name: it selects what goes with the job.
 	// app.kubernetes.io/instance cannot: where Argo CD tracks by label, it writes its Application's name there.
 	LabelJob = "tegen.dev/job"
+	// LabelData is a label on what outlives its job, in place of LabelJob: claims, volumes, their classes, the
+	// Namespace. Its value is the job's name.
+	LabelData = "tegen.dev/data"
 	// LabelNamespace is a label on objects in no namespace: the namespace of their job.
 	LabelNamespace = "tegen.dev/namespace"
 	// LabelComponent is the recommended label for the part that an object or pod plays in its job.
 	LabelComponent = "app.kubernetes.io/component"
 )
+
+// Annotations of reconcilers that leave an object in the cluster when git has it no more: options of Argo CD, separated
+// by commas, and whether Flux prunes.
+const (
+	ArgoSyncOptions = "argocd.argoproj.io/sync-options"
+	FluxPrune       = "kustomize.toolkit.fluxcd.io/prune"
+)
+
+// JobOf is the name of the job that an object with these labels was rendered for, "" for none.
+func JobOf(label func(key string) string) string {
+	if name := label(LabelJob); name != "" {
+		return name
+	}
+	return label(LabelData)
+}
 
 // ManagedBy is the value of app.kubernetes.io/managed-by on every object that tegen renders.
 const ManagedBy = "tegen"

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -47,27 +48,49 @@ func (t onlyTLS) RoundTrip(r *http.Request) (*http.Response, error) {
 // Push makes a tag name an artifact. The tag comes last: whoever finds it finds the provenance too. What the registry
 // has already is not sent again.
 func (c *Client) Push(ctx context.Context, to Reference, a *Artifact, p *Provenance) error {
-	pusher, err := remote.NewPusher(append(c.options, remote.WithContext(ctx))...)
+	artifact, err := partial.CompressedToImage(a.image)
 	if err != nil {
 		return fmt.Errorf("publishing to %s: %w", to.ref.Context(), err)
 	}
+	provenance, err := partial.CompressedToImage(p.image)
+	if err != nil {
+		return fmt.Errorf("publishing to %s: %w", to.ref.Context(), err)
+	}
+	return c.push(ctx, to, artifact, provenance)
+}
+
+// PushIndex makes a tag name an index of images, after its images and what refers to them, such as their SBOMs.
+func (c *Client) PushIndex(ctx context.Context, to Reference, index v1.ImageIndex, referrers []v1.Image) error {
+	var all []pushable
+	for _, r := range referrers {
+		all = append(all, r)
+	}
+	return c.push(ctx, to, index, all...)
+}
+
+// pushable is an image or an index.
+type pushable interface {
+	remote.Taggable
+	Digest() (v1.Hash, error)
+}
+
+func (c *Client) push(ctx context.Context, to Reference, tagged pushable, referrers ...pushable) error {
 	repository := to.ref.Context()
-	for _, step := range []struct {
-		image *image
-		tag   bool
-	}{{a.image, false}, {p.image, false}, {a.image, true}} {
-		pushed, err := partial.CompressedToImage(step.image)
-		if err != nil {
-			return fmt.Errorf("publishing to %s: %w", repository, err)
-		}
-		if step.tag {
-			err = pusher.Push(ctx, to.ref, pushed)
-		} else {
-			err = pusher.Push(ctx, repository.Digest(step.image.descriptor.Digest.String()), pushed)
+	pusher, err := remote.NewPusher(append(c.options, remote.WithContext(ctx))...)
+	if err != nil {
+		return fmt.Errorf("publishing to %s: %w", repository, err)
+	}
+	for _, p := range append([]pushable{tagged}, referrers...) {
+		digest, err := p.Digest()
+		if err == nil {
+			err = pusher.Push(ctx, repository.Digest(digest.String()), p)
 		}
 		if err != nil {
 			return fmt.Errorf("publishing to %s: %w", repository, explain(err, to, "push to"))
 		}
+	}
+	if err := pusher.Push(ctx, to.ref, tagged); err != nil {
+		return fmt.Errorf("publishing to %s: %w", repository, explain(err, to, "push to"))
 	}
 	return nil
 }

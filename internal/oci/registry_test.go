@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 
@@ -255,6 +256,18 @@ func TestVerify(t *testing.T) {
 		got := verify(t, packed, someFiles(), someOrigin(), "v1.2.3")
 		if len(got) != 2 || !strings.HasPrefix(got[1], "all files and annotations are the same: it was packed by") {
 			t.Errorf("got %q", got)
+		}
+	})
+	t.Run("an index", func(t *testing.T) {
+		index := s.ref(t, "team/index:eks")
+		if err := remote.WriteIndex(index.ref, empty.Index); err != nil {
+			t.Fatal(err)
+		}
+		got := verify(t, index, someFiles(), someOrigin(), "v1.2.3")
+		want := "its type is application/vnd.oci.image.index.v1+json, and would be " +
+			"application/vnd.oci.image.manifest.v1+json"
+		if len(got) != 2 || got[1] != want {
+			t.Errorf("got %q, want %s", got, want)
 		}
 	})
 	t.Run("no artifact of ours", func(t *testing.T) {

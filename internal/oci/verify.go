@@ -51,7 +51,7 @@ func (c *Client) Verify(ctx context.Context, at Reference, a *Artifact, p *Prove
 // compare says in what an artifact of a registry differs.
 func (a *Artifact) compare(there *remote.Descriptor) ([]string, error) {
 	if there.MediaType != types.OCIManifestSchema1 {
-		return []string{fmt.Sprintf("it is a %s, and would be a %s", there.MediaType, types.OCIManifestSchema1)}, nil
+		return []string{fmt.Sprintf("its type is %s, and would be %s", there.MediaType, types.OCIManifestSchema1)}, nil
 	}
 	img, err := there.Image()
 	if err != nil {

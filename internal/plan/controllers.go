@@ -41,8 +41,8 @@ var controllers = append(ofKinds(), []needed{
 	{
 		Controller: &apis.Controller{
 			Name: "Koordinator", Since: "v1.6.0",
-			Note: "RELEASE is 1.6.0 for mode NonStrict, since 1.8 leaves pods beyond minAvailable pending; " +
-				"it is 1.8.0 for mode Strict, with as many pods as minAvailable, " +
+			Note: "the release follows from the mode: 1.6.0 for NonStrict, since 1.8 leaves pods beyond " +
+				"minAvailable pending; 1.8.0 for Strict, with as many pods as minAvailable, " +
 				"since 1.6 leaves those pending that come in place of lost ones: docs/gangs.md",
 			Install: []string{
 				"helm install koordinator koordinator --repo https://koordinator-sh.github.io/charts --version RELEASE",
@@ -151,7 +151,7 @@ func (j *Job) require(job *schema.Job, objects []runtime.Object) {
 		is := n.places(job, j.PodSets)
 		c := Controller{
 			Name: n.Name, CRDs: append([]string{}, n.crds...), Since: n.Since, Note: n.Note, Requires: n.Requires,
-			Install: append([]string{}, n.Install...), Check: n.Check,
+			Install: install(n, job), Check: n.Check,
 		}
 		for i, obj := range objects {
 			crd, called := n.calls(obj, kinds[i])
@@ -164,6 +164,18 @@ func (j *Job) require(job *schema.Job, objects []runtime.Object) {
 			j.Controllers = append(j.Controllers, c)
 		}
 	}
+}
+
+// install are the commands for a job; Koordinator's release follows from the gang.
+func install(n *needed, job *schema.Job) []string {
+	commands := append([]string{}, n.Install...)
+	if g := job.Spec.Gang; n.Gang == schema.GangKoordinator && g.Is(schema.GangKoordinator) {
+		release := map[string]string{"NonStrict": "1.6.0", "Strict": "1.8.0"}[g.Mode]
+		for i := range commands {
+			commands[i] = strings.ReplaceAll(commands[i], "RELEASE", release)
+		}
+	}
+	return commands
 }
 
 // places reports whether a scheduler places a job's pods: its gang, or pods without one that name it.

@@ -169,3 +169,9 @@ func unseen(pod *corev1.PodSpec) (what []string) {
 	}
 	return what
 }
+
+// Template is a pod of the set as a scheduler sees it, but for its name.
+func (s *PodSet) Template() *corev1.Pod { return s.pod }
+
+// Refuses explains why a node takes no pod of the set, whatever is free on it; "" where it would.
+func (s *PodSet) Refuses(n *corev1.Node) string { return (&node{Node: n}).refuses(demandOf(s.pod)) }

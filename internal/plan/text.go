@@ -122,16 +122,20 @@ func (j *Job) objectRows() (rows [][]string) {
 func (j *Job) podRows() [][]string {
 	rows := [][]string{{"ROLE", "OF", "COUNT", "NEEDED", "NAMES"}}
 	for _, s := range j.PodSets {
-		var names []string
-		for _, p := range s.Pods {
-			names = append(names, p.Name)
-		}
 		rows = append(rows, []string{
-			s.Role, s.Owner, fmt.Sprint(s.Replicas), fmt.Sprint(s.Required),
-			strings.Join(ranges(names), ", "),
+			s.Role, s.Owner, fmt.Sprint(s.Replicas), fmt.Sprint(s.Required), Names(s.Pods),
 		})
 	}
 	return rows
+}
+
+// Names are those of pods, for people: resnet-worker-{0..2}-*.
+func Names(pods []Pod) string {
+	names := make([]string, len(pods))
+	for i, p := range pods {
+		names[i] = p.Name
+	}
+	return strings.Join(ranges(names), ", ")
 }
 
 func (j *Job) addressRows() (rows [][]string) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The inventory is a line for each file that tegen wrote in a place, or for each object in one. It says nothing that the
-// files do not: reviewers see in it which objects come and go, and programs need not read YAML. Its name is none that
-// Argo CD, Flux or kubectl read manifests from.
+// The inventory is a line for each file that tegen wrote in a place, or for each object in one. It says nothing that
+// the files do not: reviewers see in it which objects come and go, and programs need not read YAML. Its name is none
+// that Argo CD, Flux or kubectl read manifests from.
 const (
 	inventoryFile   = "tegen-inventory.txt"
 	inventoryOrigin = "the jobs of this directory"
@@ -45,8 +45,8 @@ func (w *writer) planInventory(unchanged []string) error {
 	return nil
 }
 
-// objectLines are those of a file: its path, apiVersion, kind and namespace/name of each object; the path alone where it
-// has none, as the list for kustomize.
+// objectLines are those of a file: its path, apiVersion, kind and namespace/name of each object; the path alone where
+// it has none, as the list for kustomize.
 func objectLines(path string, text []byte) (lines []string) {
 	path = filepath.ToSlash(path)
 	if strings.HasSuffix(path, "/"+kustomizationFile) {

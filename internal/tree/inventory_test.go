@@ -71,8 +71,8 @@ func TestObjectLinesForms(t *testing.T) {
 	}
 }
 
-// TestInventory: after whatever renders of some of the jobs, with prune or without, the inventory is that of a render of
-// all that is there.
+// TestInventory: after whatever renders of some of the jobs, with prune or without, the inventory is that of a render
+// of all that is there.
 func TestInventory(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	dir := t.TempDir()

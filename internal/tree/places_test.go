@@ -182,7 +182,8 @@ func TestWithin(t *testing.T) {
 		"rendered/eks/a":     "rendered/eks/a is in a directory that holds jobs itself",
 	} {
 		for _, prune := range []bool{false, true} {
-			p := Place{Dir: filepath.Join(base, dir), Bundles: []render.Bundle{bundle("ml/b", "worker: w")}, Prune: prune}
+			bundles := []render.Bundle{bundle("ml/b", "worker: w")}
+			p := Place{Dir: filepath.Join(base, dir), Bundles: bundles, Prune: prune}
 			if _, err := Write(t.Context(), p); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", dir, err)
 			}

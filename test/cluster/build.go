@@ -352,7 +352,7 @@ func BuildCommand(ctx context.Context, progress io.Writer, pkg string) (string, 
 	if err != nil {
 		return "", fmt.Errorf("reading the module's versions: %w", err)
 	}
-	// As the images' Dockerfiles link them.
+	// As the images have them.
 	ldflags := "-s -w"
 	if version := kubernetesVersion.FindSubmatch(mod); version != nil {
 		ldflags += versionFlags(version)

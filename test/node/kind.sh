@@ -22,8 +22,11 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 
 docker build -t tegen-test-worker:1 test/node/image
-docker build -t tegen-scheduler -f images/tegen-scheduler/Dockerfile .
-docker build -t tegen-rendezvous -f images/tegen-rendezvous/Dockerfile .
+architecture=$(go env GOARCH)
+make images IMAGES=tegen-scheduler,tegen-rendezvous ARCHITECTURES="$architecture" REGISTRY= TAG=latest
+for image in tegen-scheduler tegen-rendezvous; do
+	docker load --input "dist/images/$image-$architecture.tar"
+done
 mkdir -p bin
 go test -c -o bin/e2e-node.test ./test/e2e/node
 

@@ -31,6 +31,7 @@ var locked []byte
 type definition struct {
 	name, sha256, source string
 	release              string // of what, for people
+	reconciler           bool   // of Argo CD or Flux
 }
 
 // store is a lock and the folders that may hold its files.
@@ -43,6 +44,7 @@ type store struct {
 func open(root string, lock []byte) (*store, error) {
 	var projects []struct {
 		Project, Version, Source string
+		Reconciler               bool
 		Files                    map[string]string
 	}
 	if err := yaml.UnmarshalStrict(lock, &projects); err != nil {
@@ -60,19 +62,26 @@ func open(root string, lock []byte) (*store, error) {
 			if path.Ext(source) != ".yaml" {
 				from += "/" + name
 			}
-			s.definitions = append(s.definitions, definition{name, digest, from, p.Project + " " + p.Version})
+			release := p.Project + " " + p.Version
+			s.definitions = append(s.definitions, definition{name, digest, from, release, p.Reconciler})
 		}
 	}
 	slices.SortFunc(s.definitions, func(a, b definition) int { return strings.Compare(a.name, b.name) })
 	return s, nil
 }
 
-// Files are the paths of the definitions that are on this machine, sorted by name.
-func Files(root string) ([]string, error) {
+// Files are the paths of the definitions that are on this machine, sorted by name, less those of Reconcilers.
+func Files(root string) ([]string, error) { return files(root, false) }
+
+// Reconcilers are the paths of the definitions of Argo CD and Flux, which no job is rendered into.
+func Reconcilers(root string) ([]string, error) { return files(root, true) }
+
+func files(root string, reconcilers bool) ([]string, error) {
 	s, err := open(root, locked)
 	if err != nil {
 		return nil, err
 	}
+	s.definitions = slices.DeleteFunc(s.definitions, func(d definition) bool { return d.reconciler != reconcilers })
 	return s.files()
 }
 

@@ -211,7 +211,8 @@ func TestSetAside(t *testing.T) {
 // TestNoDigest: a definition that nobody has locked yet fails the tests, and fetching it tells the digest to lock.
 func TestNoDigest(t *testing.T) {
 	beside, cache := t.TempDir(), t.TempDir()
-	s := &store{beside: beside, cache: cache, definitions: []definition{{"a.yaml", "", "x", "acme v1"}}}
+	unlocked := definition{name: "a.yaml", source: "x", release: "acme v1"}
+	s := &store{beside: beside, cache: cache, definitions: []definition{unlocked}}
 	if err := os.WriteFile(filepath.Join(beside, "a.yaml"), []byte("a"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // deletion is a command of the README's: kubectl delete KIND,… [-n NAMESPACE] -l SELECTOR.
@@ -38,31 +40,73 @@ func deletions(t *testing.T) (all []deletion) {
 	return all
 }
 
-// remove deletes the bundle's jobs as the README says, and says how many objects it deleted. It waits for what goes
-// last, and for what is in no namespace; checkNothingLeft sees the rest.
-func (w *world) remove(t *testing.T, b *bundle) (deleted int) {
+// ofData says whether a command deletes what outlives jobs.
+func (d *deletion) ofData() bool { return strings.HasPrefix(d.selector, names.LabelData+"=") }
+
+// remove deletes the bundle's jobs as the README says, and then their data. The jobs' commands leave the data as it
+// was. It waits for what goes last, and for what is in no namespace; checkNothingLeft sees the rest.
+func (w *world) remove(t *testing.T, b *bundle, c *counts) {
+	t.Helper()
+	before := w.dataOf(t, b)
+	c.count("objects deleted", w.delete(t, b, false))
+	eventually(t, "the jobs of "+b.namespace+" to go", func() error {
+		if pods := w.list(t, "v1", "Pod", b.namespace, ""); len(pods) > 0 {
+			return fmt.Errorf("%d pods are there, such as %s", len(pods), pods[0].GetName())
+		}
+		return w.nothingOf(t, b, names.LabelJob)
+	})
+	if diff := cmp.Diff(before, w.dataOf(t, b)); diff != "" {
+		t.Errorf("deleting the jobs of %s has changed their data (-before +after):\n%s", b.namespace, diff)
+	}
+	c.count("claims, volumes and classes that stayed", len(before))
+	if data := w.delete(t, b, true); data != len(before) {
+		t.Errorf("the README's commands find %d objects of data, of %d in %s", data, len(before), b.namespace)
+	}
+	eventually(t, "the data of "+b.namespace+" to go", func() error { return w.nothingOf(t, b, names.LabelData) })
+}
+
+// delete runs those of the README's commands that delete jobs, or those for their data.
+func (w *world) delete(t *testing.T, b *bundle, data bool) (deleted int) {
 	t.Helper()
 	for _, j := range b.jobs {
-		names := strings.NewReplacer("=resnet", "="+j.Name, "=training", "="+b.namespace)
+		words := strings.NewReplacer("=resnet", "="+j.Name, "=training", "="+b.namespace)
 		for _, d := range deletions(t) {
 			for _, kind := range d.kinds {
-				deleted += w.deleteAll(t, kind, b.namespace, names.Replace(d.selector))
+				if d.ofData() == data {
+					deleted += w.deleteAll(t, kind, b.namespace, words.Replace(d.selector))
+				}
 			}
 		}
 		// The kinds of Kubernetes' own gangs are not in every release, nor in the README's command.
 		for _, o := range j.Objects {
-			if strings.HasPrefix(o.APIVersion, "scheduling.k8s.io/") {
+			if !data && strings.HasPrefix(o.APIVersion, "scheduling.k8s.io/") {
 				deleted += w.deleteAll(t, strings.ToLower(o.Kind), b.namespace, j.Selector)
 			}
 		}
 	}
-	eventually(t, "the pods of "+b.namespace+" to go", func() error {
-		if pods := w.list(t, "v1", "Pod", b.namespace, ""); len(pods) > 0 {
-			return fmt.Errorf("%d are there, such as %s", len(pods), pods[0].GetName())
-		}
-		return w.nothingOf(t, b)
-	})
 	return deleted
+}
+
+// dataOf are the objects of the bundle that outlive its jobs, each with its identity, and whether it is going. A
+// Namespace stays in any case: others may live there.
+func (w *world) dataOf(t *testing.T, b *bundle) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, obj := range b.objects {
+		if _, data := obj.GetLabels()[names.LabelData]; !data || obj.GetKind() == "Namespace" {
+			continue
+		}
+		is, err := w.on(obj).Get(t.Context(), obj.GetName(), metav1.GetOptions{})
+		switch {
+		case err != nil:
+			t.Errorf("looking for %s %s: %v", obj.GetKind(), obj.GetName(), err)
+		case is.GetDeletionTimestamp() != nil:
+			found[obj.GetKind()+"/"+obj.GetName()] = "is going"
+		default:
+			found[obj.GetKind()+"/"+obj.GetName()] = string(is.GetUID())
+		}
+	}
+	return found
 }
 
 // checkNothingLeft lists every kind that the cluster has, but for events, which say what was: in the namespaces of
@@ -104,12 +148,12 @@ func (w *world) checkNothingLeft(t *testing.T, c *counts) {
 	c.count("kinds", kinds)
 }
 
-// nothingOf is an error that names an object without a namespace that is still there, of those that were rendered.
-// A Namespace stays: others may live there.
-func (w *world) nothingOf(t *testing.T, b *bundle) error {
+// nothingOf is an error that names an object with a label that is still there, of those that were rendered. A Namespace
+// stays.
+func (w *world) nothingOf(t *testing.T, b *bundle, label string) error {
 	for _, obj := range b.objects {
 		on := w.on(obj)
-		if on == nil || obj.GetNamespace() != "" || obj.GetKind() == "Namespace" {
+		if _, of := obj.GetLabels()[label]; on == nil || !of || obj.GetKind() == "Namespace" {
 			continue
 		}
 		switch _, err := on.Get(t.Context(), obj.GetName(), metav1.GetOptions{}); {

@@ -45,7 +45,7 @@ func (w *world) testPlan(t *testing.T, f *fixture) *counts {
 		if overlay == "base" { // others change nothing about it
 			w.checkUnready(t, b, pods, c)
 		}
-		c.count("objects deleted", w.remove(t, b))
+		w.remove(t, b, c)
 	}
 	t.Log(c)
 	return c

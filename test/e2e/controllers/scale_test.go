@@ -41,7 +41,7 @@ func (w *world) testScale(t *testing.T, f *fixture) *counts {
 		w.checkRequests(t, step.to, peak, c)
 		w.checkAddresses(t, step.to, pods, c)
 	}
-	c.count("objects deleted", w.remove(t, small))
+	w.remove(t, small, c)
 	t.Log(c)
 	return c
 }

@@ -56,7 +56,7 @@ func (w *world) testSuspend(t *testing.T, f *fixture) *counts {
 		w.resume(t, b)
 		c.count("pods of a second start", len(w.awaitPods(t, b)))
 	}
-	c.count("objects deleted", w.remove(t, b))
+	w.remove(t, b, c)
 	t.Log(c)
 	return c
 }

@@ -32,7 +32,7 @@ type kindCluster struct {
 	aliases []string
 }
 
-// workerImage and the images of images/ are those that kind.sh has built; all others can be pulled.
+// workerImage and those of package images are what kind.sh has built; all others can be pulled.
 const workerImage = "tegen-test-worker:1"
 
 // newKind prepares a kind cluster: further nodes are cordoned, and hosts of its docker network are looked up.

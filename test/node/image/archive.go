@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/tegen-dev/tegen/images/layer"
 )
 
 // blob is a layer that is not compressed: nothing carries it further than this machine. It is read twice, for what
@@ -44,13 +46,13 @@ func describe(open func() (io.ReadCloser, error)) (b blob, err error) {
 }
 
 // blob is the layer, from the first of the archives that have it for theirs, or else anew.
-func (l layer) blob(ctx context.Context, archives []string) (blob, error) {
+func (l part) blob(ctx context.Context, archives []string) (blob, error) {
 	if len(archives) == 0 {
 		entries, err := l.entries()
 		if err != nil {
 			return blob{}, err
 		}
-		return describe(func() (io.ReadCloser, error) { return streamLayer(ctx, entries), nil })
+		return describe(func() (io.ReadCloser, error) { return layer.Stream(ctx, entries), nil })
 	}
 	old, err := tarball.ImageFromPath(archives[0], nil)
 	if err != nil {
@@ -71,15 +73,16 @@ func (r recipe) configFile() *v1.ConfigFile {
 	}
 }
 
-// archive writes an image of layers.
-func (r recipe) archive(file *os.File, layers []v1.Layer) error {
+// assemble is an image of layers.
+func (r recipe) assemble(layers []v1.Layer) (v1.Image, error) {
 	img, err := mutate.ConfigFile(empty.Image, r.configFile())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if img, err = mutate.AppendLayers(img, layers...); err != nil {
-		return err
-	}
+	return mutate.AppendLayers(img, layers...)
+}
+
+func (r recipe) archive(file *os.File, img v1.Image) error {
 	reference, err := name.NewTag(Reference(r.image))
 	if err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/images/layer"
 )
 
 // leftOut are packages that nothing here uses, though others depend on them.
@@ -79,12 +81,12 @@ func within(name, dir string) bool { return name == dir || strings.HasPrefix(nam
 // tree collects files of a root folder as entries of a layer, each once and with the folders above it.
 type tree struct {
 	root    string // "" outside of tests
-	entries map[string]entry
+	entries map[string]layer.Entry
 	parents map[string]string // the folders of listed paths without links
 }
 
 // debianEntries are the wanted files of the packages.
-func debianEntries(ctx context.Context, packages []record) ([]entry, error) {
+func debianEntries(ctx context.Context, packages []record) ([]layer.Entry, error) {
 	paths, err := listed(ctx, packages)
 	if err != nil {
 		return nil, err
@@ -94,8 +96,8 @@ func debianEntries(ctx context.Context, packages []record) ([]entry, error) {
 
 // collect is what of a root folder the image wants: the listed paths that are needed, and what belongs to them without
 // being listed.
-func collect(root string, paths []string) ([]entry, error) {
-	t := &tree{root: root, entries: map[string]entry{}, parents: map[string]string{}}
+func collect(root string, paths []string) ([]layer.Entry, error) {
+	t := &tree{root: root, entries: map[string]layer.Entry{}, parents: map[string]string{}}
 	for _, name := range paths {
 		if needed(name) {
 			if err := t.add(name); err != nil {
@@ -150,15 +152,15 @@ func (t *tree) add(name string) error {
 	if err != nil {
 		return err
 	}
-	e := entry{path: name, mode: info.Mode()}
+	e := layer.Entry{Path: name, Mode: info.Mode()}
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		if e.link, err = os.Readlink(t.root + name); err != nil {
+		if e.Link, err = os.Readlink(t.root + name); err != nil {
 			return err
 		}
 	case info.Mode().IsRegular() && info.Mode()&0o004 != 0:
 		// A cache of Python's holds for a source of one time.
-		e.source, e.mtime = t.root+name, info.ModTime()
+		e.Source, e.Time = t.root+name, info.ModTime()
 	case !info.IsDir():
 		return nil
 	}
@@ -198,7 +200,7 @@ func (t *tree) addCaches() error {
 				return err
 			}
 			if e, ok := t.entries[compiled]; ok {
-				e.mtime = entry{}.mtime // it says when the package was installed
+				e.Time = layer.Entry{}.Time // it says when the package was installed
 				t.entries[compiled] = e
 			}
 		}

@@ -2,9 +2,10 @@
 // 'docker save' writes them, which 'ctr images import', 'kind load image-archive' and 'docker load' take.
 //
 // One image, worker, stands for every image of a training: it holds Debian's torch, OpenMPI and ssh as they are
-// installed on this machine, and the files of root/. The others hold one program of this repository or of the
-// cluster's. An archive is a function of what goes in, but for Python's caches, which differ between machines; it is
-// written whole or not at all, and used again for as long as it would come out the same.
+// installed on this machine, and the files of root/. Those of tegen-rendezvous and tegen-scheduler are the ones that
+// package images makes for everybody. The others hold one program of the cluster's. An archive is a function of what
+// goes in, but for Python's caches, which differ between machines; it is written whole or not at all, and used again
+// for as long as it would come out the same.
 package image
 
 import (
@@ -22,6 +23,9 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/tegen-dev/tegen/images"
+	"github.com/tegen-dev/tegen/images/layer"
 )
 
 // The images.
@@ -64,7 +68,7 @@ func For(name string) string {
 const unusedFor = time.Hour
 
 // format is part of every key. It must change with what archives are written by: this package's code.
-const format = "2"
+const format = "3"
 
 // CacheDir is a folder for archives that all checkouts share.
 func CacheDir() (string, error) {
@@ -77,14 +81,14 @@ func CacheDir() (string, error) {
 
 // Build writes the archives of the named images, without names of all, into a folder, unless they are there, and
 // returns their paths. Importing one gives the image its Reference.
-func Build(ctx context.Context, progress io.Writer, dir string, images ...string) (archives []string, err error) {
-	if len(images) == 0 {
-		images = Names()
+func Build(ctx context.Context, progress io.Writer, dir string, names ...string) (archives []string, err error) {
+	if len(names) == 0 {
+		names = Names()
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of images: %w", err)
 	}
-	for _, name := range images {
+	for _, name := range names {
 		r, err := recipeOf(ctx, progress, name)
 		if err != nil {
 			return nil, fmt.Errorf("preparing the image %s: %w", name, err)
@@ -101,14 +105,16 @@ func Build(ctx context.Context, progress io.Writer, dir string, images ...string
 // recipe is what an image is made of.
 type recipe struct {
 	image  string
-	layers []layer
+	layers []part
 	config v1.Config
+	// shipped is an image of this repository, as package images makes it. It has none of the above.
+	shipped v1.Image
 }
 
-// layer is a part of an image that is kept where another part changes.
-type layer struct {
+// part is a layer of an image, which is kept where another part changes.
+type part struct {
 	key     string // changes with the entries
-	entries func() ([]entry, error)
+	entries func() ([]layer.Entry, error)
 }
 
 func recipeOf(ctx context.Context, progress io.Writer, name string) (recipe, error) {
@@ -117,6 +123,11 @@ func recipeOf(ctx context.Context, progress io.Writer, name string) (recipe, err
 	}
 	if p, ok := programs[name]; ok {
 		return p.recipe(ctx, progress, name)
+	}
+	for _, i := range images.All() {
+		if i.Name == name {
+			return shippedRecipe(ctx, progress, i)
+		}
 	}
 	return recipe{}, errors.New("there is no such image")
 }
@@ -133,6 +144,10 @@ func keyOf(parts ...string) string {
 
 // file is the archive's name. That of its first layer, by far the largest, is a part of its own.
 func (r recipe) file() (string, error) {
+	if r.shipped != nil {
+		digest, err := r.shipped.Digest()
+		return r.image + "," + keyOf(digest.String()) + ".tar", err
+	}
 	config, err := json.Marshal(r.configFile())
 	if err != nil {
 		return "", err
@@ -183,6 +198,9 @@ func (r recipe) build(ctx context.Context, progress io.Writer, dir string) (stri
 }
 
 func (r recipe) write(ctx context.Context, file *os.File, dir string) error {
+	if r.shipped != nil {
+		return r.archive(file, r.shipped)
+	}
 	var layers []v1.Layer
 	for i, l := range r.layers {
 		var olds []string // the first layer is the same in all of these, so any will do
@@ -195,7 +213,11 @@ func (r recipe) write(ctx context.Context, file *os.File, dir string) error {
 		}
 		layers = append(layers, layer)
 	}
-	return r.archive(file, layers)
+	img, err := r.assemble(layers)
+	if err != nil {
+		return err
+	}
+	return r.archive(file, img)
 }
 
 // prune removes archives of an image, whole or partial, that have not been used for some time. What cannot be removed

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/tegen-dev/tegen/images"
+	"github.com/tegen-dev/tegen/images/layer"
 )
 
 func TestFor(t *testing.T) {
@@ -50,7 +52,9 @@ func TestFor(t *testing.T) {
 // A recipe can be built wherever there is an image of its name.
 func TestReferences(t *testing.T) {
 	for _, name := range Names() {
-		if _, ok := programs[name]; !ok && name != Worker {
+		_, ok := programs[name]
+		if shipped := slices.ContainsFunc(images.All(), func(i images.Image) bool { return i.Name == name }); !ok &&
+			!shipped && name != Worker {
 			t.Errorf("no program for the image %s", name)
 		}
 		if got := For(name + ":v3.6.0"); got != name && name != Worker && name != Etcd35 {
@@ -64,16 +68,18 @@ func TestReferences(t *testing.T) {
 
 // sample is a recipe of two layers. The files of the first can be counted.
 func sample(top string, built *int) recipe {
-	bottom := []entry{folder("/usr"), file("/usr/program", 0o755, "#!"), link("/program", "usr/program")}
-	above := []entry{file("/etc", 0o644, top)}
+	bottom := []layer.Entry{
+		layer.Folder("/usr"), layer.File("/usr/program", 0o755, "#!"), layer.Link("/program", "usr/program"),
+	}
+	above := []layer.Entry{layer.File("/etc", 0o644, top)}
 	return recipe{
 		image: "sample",
-		layers: []layer{
-			{key: keyOfEntries(bottom), entries: func() ([]entry, error) { *built++; return bottom, nil }},
-			{key: keyOfEntries(above), entries: func() ([]entry, error) { return above, nil }},
+		layers: []part{
+			{key: keyOfEntries(bottom), entries: func() ([]layer.Entry, error) { *built++; return bottom, nil }},
+			{key: keyOfEntries(above), entries: func() ([]layer.Entry, error) { return above, nil }},
 		},
 		config: v1.Config{
-			User: nobody, Env: []string{searchPath}, Entrypoint: []string{"/program"},
+			User: images.User, Env: []string{searchPath}, Entrypoint: []string{"/program"},
 			WorkingDir: "/usr",
 		},
 	}
@@ -113,57 +119,6 @@ func TestArchive(t *testing.T) {
 	if want := len(m[0].Layers) + len([]string{m[0].Config, "manifest.json"}); len(files) != want ||
 		len(m[0].Layers) != 2 {
 		t.Errorf("%d layers, and %d files, want %d: nothing refers to some", len(m[0].Layers), len(files), want)
-	}
-}
-
-// The order in which entries were found is not in the layer.
-func TestLayer(t *testing.T) {
-	old := time.Date(2023, 3, 14, 17, 21, 0, 999, time.UTC)
-	entries := []entry{
-		{path: "/tmp", mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		{path: "/a/b", mode: fs.ModeSetuid | 0o755, data: []byte("x"), mtime: old},
-		folder("/a"),
-		file("/a-b", 0o644, ""),
-		link("/z", "a"),
-	}
-	write := func() []byte {
-		var b bytes.Buffer
-		if err := writeLayer(t.Context(), &b, entries); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
-	}
-	first := write()
-	slices.Reverse(entries)
-	if !bytes.Equal(first, write()) {
-		t.Error("the same entries in another order are another layer")
-	}
-	type line struct {
-		Name, Link string
-		Mode       int64
-		ID         int
-		Time       int64
-	}
-	var got []line
-	for r := tar.NewReader(bytes.NewReader(first)); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, line{h.Name, h.Linkname, h.Mode, h.Uid + h.Gid, h.ModTime.Unix()})
-	}
-	want := []line{
-		{"a/", "", 0o755, 0, 0},
-		{"a-b", "", 0o644, 0, 0},
-		{"a/b", "", 0o755, 0, old.Unix()}, // without setuid
-		{"tmp/", "", 0o1777, 0, 0},
-		{"z", "a", 0o777, 0, 0},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -207,10 +162,10 @@ func TestReuse(t *testing.T) {
 func TestWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	broken := sample("one", new(int))
-	broken.layers[1].entries = func() ([]entry,
+	broken.layers[1].entries = func() ([]layer.Entry,
 		error,
 	) {
-		return []entry{{path: "/x", source: filepath.Join(dir, "none")}}, nil
+		return []layer.Entry{{Path: "/x", Source: filepath.Join(dir, "none")}}, nil
 	}
 	if _, err := broken.build(t.Context(), io.Discard, dir); err == nil || !strings.Contains(err.Error(), "adding /x") {
 		t.Errorf("a file that is not there: %v", err)

@@ -7,37 +7,48 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
-	"slices"
+	"runtime"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/tegen-dev/tegen/images"
+	"github.com/tegen-dev/tegen/images/layer"
+	"github.com/tegen-dev/tegen/images/program"
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
-// program is what an image of one program holds besides nothing.
-type program struct {
+// single is what an image of one program holds besides nothing.
+type single struct {
 	name    string // its file in /usr/local/bin
 	build   func(ctx context.Context, progress io.Writer, name string) (string, error)
 	source  string // what build is asked for
 	command bool   // the image starts it; a bundle that names another one's image says what to start
 }
 
-var programs = map[string]program{
+var programs = map[string]single{
 	Etcd:    {name: "etcd", build: cluster.Program, source: cluster.Etcd},
 	Etcd35:  {name: "etcd", build: cluster.Program, source: cluster.Etcd35},
 	Kubectl: {name: "kubectl", build: cluster.Program, source: cluster.Kubectl, command: true},
 	Pause:   {name: "pause", build: cluster.BuildCommand, source: "./test/node/image/pause", command: true},
-	Rendezvous: {
-		name: "tegen-rendezvous", build: cluster.BuildCommand, source: "./cmd/tegen-rendezvous",
-		command: true,
-	},
-	Scheduler: {name: "tegen-scheduler", build: cluster.BuildCommand, source: "./cmd/tegen-scheduler", command: true},
 }
 
-func (p program) recipe(ctx context.Context, progress io.Writer, image string) (recipe, error) {
+// shippedRecipe builds an image of this repository without the commit: it is imported anew only where it has changed.
+func shippedRecipe(ctx context.Context, progress io.Writer, i images.Image) (recipe, error) {
+	_, _ = fmt.Fprintf(progress, "building the image %s (minutes with a cold build cache)\n", i.Name)
+	root, err := program.Root(ctx)
+	if err != nil {
+		return recipe{}, err
+	}
+	b, err := i.Build(ctx, images.Options{Root: root, Architectures: []string{runtime.GOARCH}, Unstamped: true})
+	if err != nil {
+		return recipe{}, err
+	}
+	return recipe{image: i.Name, shipped: b.Platforms[0].Image}, nil
+}
+
+func (p single) recipe(ctx context.Context, progress io.Writer, image string) (recipe, error) {
 	source, err := p.build(ctx, progress, p.source)
 	if err != nil {
 		return recipe{}, err
@@ -47,16 +58,14 @@ func (p program) recipe(ctx context.Context, progress io.Writer, image string) (
 		return recipe{}, fmt.Errorf("reading %s: %w", source, err)
 	}
 	target := path.Join("/usr/local/bin", p.name)
-	byPath := map[string]entry{target: {path: target, mode: 0o755, source: source}}
-	addFolders(byPath)
-	entries := slices.Collect(maps.Values(byPath))
-	c := v1.Config{User: nobody, Env: []string{searchPath}}
+	entries := layer.WithFolders([]layer.Entry{{Path: target, Mode: 0o755, Source: source}})
+	c := v1.Config{User: images.User, Env: []string{searchPath}}
 	if p.command {
 		c.Entrypoint = []string{target}
 	}
 	return recipe{
 		image:  image,
-		layers: []layer{{key: keyOf(target, digest), entries: func() ([]entry, error) { return entries, nil }}},
+		layers: []part{{key: keyOf(target, digest), entries: func() ([]layer.Entry, error) { return entries, nil }}},
 		config: c,
 	}, nil
 }

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/tegen-dev/tegen/images"
+	"github.com/tegen-dev/tegen/images/layer"
 )
 
 // packageList holds the packages of the worker's image, one a line. test/node/setup.sh installs them.
@@ -31,9 +33,6 @@ func Packages() []string { return strings.Fields(packageList) }
 
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// nobody is the user that images run as, and manifests too.
-const nobody = "65534:65534"
-
 func workerRecipe(ctx context.Context) (recipe, error) {
 	records, err := installed(ctx)
 	if err != nil {
@@ -49,12 +48,12 @@ func workerRecipe(ctx context.Context) (recipe, error) {
 	}
 	return recipe{
 		image: Worker,
-		layers: []layer{
-			{key: debianKey(packages), entries: func() ([]entry, error) { return debianEntries(ctx, packages) }},
-			{key: keyOfEntries(top), entries: func() ([]entry, error) { return top, nil }},
+		layers: []part{
+			{key: debianKey(packages), entries: func() ([]layer.Entry, error) { return debianEntries(ctx, packages) }},
+			{key: keyOfEntries(top), entries: func() ([]layer.Entry, error) { return top, nil }},
 		},
 		config: v1.Config{
-			User: nobody,
+			User: images.User,
 			Env: []string{
 				searchPath,
 				// Without these two, Debian's torch 1.13 starts no worker on its Python 3.11.
@@ -80,33 +79,33 @@ func debianKey(packages []record) string {
 }
 
 // keyOfEntries changes with entries that hold their content.
-func keyOfEntries(entries []entry) string {
+func keyOfEntries(entries []layer.Entry) string {
 	var parts []string
 	for _, e := range entries {
-		sum := sha256.Sum256(e.data)
-		parts = append(parts, fmt.Sprintf("%s %s %s %s", e.path, e.mode, e.link, hex.EncodeToString(sum[:])))
+		sum := sha256.Sum256(e.Data)
+		parts = append(parts, fmt.Sprintf("%s %s %s %s", e.Path, e.Mode, e.Link, hex.EncodeToString(sum[:])))
 	}
 	slices.Sort(parts)
 	return keyOf(parts...)
 }
 
 // topEntries are the files of workers and those that no package brings.
-func topEntries(files fs.FS) ([]entry, error) {
-	byPath := map[string]entry{}
-	for _, e := range []entry{
+func topEntries(files fs.FS) ([]layer.Entry, error) {
+	byPath := map[string]layer.Entry{}
+	for _, e := range []layer.Entry{
 		// The home of nobody is where pods mount a writable folder.
-		file("/etc/passwd", 0o644,
+		layer.File("/etc/passwd", 0o644,
 			"root:x:0:0:root:/root:/bin/bash\nsshd:x:74:74::/run/sshd:/usr/sbin/nologin\n"+
 				"nobody:x:65534:65534:nobody:/tmp:/bin/bash\n"),
-		file("/etc/group", 0o644, "root:x:0:\nsshd:x:74:\nnogroup:x:65534:\n"),
-		file("/etc/nsswitch.conf", 0o644, "passwd: files\ngroup: files\nhosts: files dns\n"),
-		link("/usr/bin/python", "python3"),
-		link("/var/run", "/run"),
-		{path: "/tmp", mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		folder("/workspace"),
-		folder("/dev"), folder("/proc"), folder("/sys"), // where a runtime mounts
+		layer.File("/etc/group", 0o644, "root:x:0:\nsshd:x:74:\nnogroup:x:65534:\n"),
+		layer.File("/etc/nsswitch.conf", 0o644, "passwd: files\ngroup: files\nhosts: files dns\n"),
+		layer.Link("/usr/bin/python", "python3"),
+		layer.Link("/var/run", "/run"),
+		{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		layer.Folder("/workspace"),
+		layer.Folder("/dev"), layer.Folder("/proc"), layer.Folder("/sys"), // where a runtime mounts
 	} {
-		byPath[e.path] = e
+		byPath[e.Path] = e
 	}
 	err := fs.WalkDir(files, "root", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -127,24 +126,12 @@ func topEntries(files fs.FS) ([]entry, error) {
 		if bytes.HasPrefix(data, []byte("#!")) {
 			mode = 0o755
 		}
-		e := entry{path: strings.TrimPrefix(name, "root"), mode: mode, data: data}
-		byPath[e.path] = e
+		e := layer.Entry{Path: strings.TrimPrefix(name, "root"), Mode: mode, Data: data}
+		byPath[e.Path] = e
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	addFolders(byPath)
-	return slices.Collect(maps.Values(byPath)), nil
-}
-
-// addFolders adds the folders above the entries.
-func addFolders(byPath map[string]entry) {
-	for _, name := range slices.Sorted(maps.Keys(byPath)) {
-		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
-			if _, ok := byPath[dir]; !ok {
-				byPath[dir] = folder(dir)
-			}
-		}
-	}
+	return layer.WithFolders(slices.Collect(maps.Values(byPath))), nil
 }

@@ -12,6 +12,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/images/layer"
 )
 
 func TestClosure(t *testing.T) {
@@ -103,11 +105,11 @@ func TestCollect(t *testing.T) {
 	}
 	var got []string
 	for _, e := range entries {
-		line := e.path
-		if e.link != "" {
-			line += " -> " + e.link
+		line := e.Path
+		if e.Link != "" {
+			line += " -> " + e.Link
 		}
-		if !e.mtime.IsZero() {
+		if !e.Time.IsZero() {
 			line += " keeps its time"
 		}
 		got = append(got, line)
@@ -141,12 +143,12 @@ func TestTopEntries(t *testing.T) {
 	}
 	modes := map[string]string{}
 	for _, e := range entries {
-		if modes[e.path] != "" {
-			t.Errorf("%s is in the layer twice", e.path)
+		if modes[e.Path] != "" {
+			t.Errorf("%s is in the layer twice", e.Path)
 		}
-		modes[e.path] = e.mode.String()
-		if e.path == "/etc/nsswitch.conf" && string(e.data) != "ours\n" {
-			t.Errorf("a file of root/ is not taken for what is there by default: %s", e.data)
+		modes[e.Path] = e.Mode.String()
+		if e.Path == "/etc/nsswitch.conf" && string(e.Data) != "ours\n" {
+			t.Errorf("a file of root/ is not taken for what is there by default: %s", e.Data)
 		}
 	}
 	want := map[string]string{
@@ -196,11 +198,11 @@ func TestDebian(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byPath := map[string]entry{}
+	byPath := map[string]layer.Entry{}
 	for _, e := range entries {
-		byPath[e.path] = e
-		if strings.HasPrefix(e.path, "/usr/share/doc") || strings.HasPrefix(e.path, "/bin/") {
-			t.Errorf("%s is in the image", e.path)
+		byPath[e.Path] = e
+		if strings.HasPrefix(e.Path, "/usr/share/doc") || strings.HasPrefix(e.Path, "/bin/") {
+			t.Errorf("%s is in the image", e.Path)
 		}
 	}
 	const torch = "/usr/lib/python3/dist-packages/torch/"
@@ -214,8 +216,8 @@ func TestDebian(t *testing.T) {
 	}
 	// Python believes what it has compiled only of a source of the time that it has written down.
 	if compiled, ok := byPath[torch+"__pycache__/__init__.cpython-311.pyc"]; ok {
-		stamp := int64(binary.LittleEndian.Uint32(read(t, compiled.source)[8:]))
-		if source := byPath[torch+"__init__.py"].mtime.Unix(); source != stamp {
+		stamp := int64(binary.LittleEndian.Uint32(read(t, compiled.Source)[8:]))
+		if source := byPath[torch+"__init__.py"].Time.Unix(); source != stamp {
 			t.Errorf("torch was compiled at %d from a source of %d: it will be compiled at every start", stamp, source)
 		}
 	}
@@ -223,7 +225,7 @@ func TestDebian(t *testing.T) {
 		"amd64": "x86_64",
 		"arm64": "aarch64",
 	}[runtime.GOARCH] + "-linux-gnu/libblas.so.3"
-	if byPath[blas].link == "" {
+	if byPath[blas].Link == "" {
 		t.Errorf("%s, which torch is linked to, leads nowhere", blas)
 	}
 }

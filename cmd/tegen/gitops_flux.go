@@ -1,0 +1,53 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/gitops"
+)
+
+const gitopsFluxLong = `flux prints a GitRepository, or for oci:// an OCIRepository, and a Kustomization for each job
+in TREE, the folder that 'tegen render -o' wrote. Flux cannot list folders: run it again
+where a job comes or goes, and commit what it prints.
+
+Objects are annotated on their way to the cluster: no ${...} in them is substituted, a Service
+that cannot be changed is made anew, and what Kueue writes into jobs of its queues stays.
+
+--wait has Flux wait until a job's pods run, for five minutes at most, where waiting ends: not
+for Jobs, Pods and claims. Each Kustomization that waits holds one of the controller's
+workers, four by default.
+
+--on-removal says what becomes of a job's objects when its Kustomization is deleted. By default
+they stay as they are.`
+
+const gitopsFluxExample = `  tegen gitops flux rendered/eks --repo https://git.example/team/jobs > clusters/eks/jobs.yaml
+  tegen gitops flux rendered/eks --repo ssh://git@git.example/team/jobs --revision refs/tags/v1
+  tegen gitops flux rendered/eks --repo oci://registry.example/team/jobs --revision v1 --wait`
+
+func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
+	var o gitops.Flux
+	cmd := &cobra.Command{
+		Use:               "flux TREE",
+		Short:             "Render a source, and a Kustomization for each job",
+		Long:              gitopsFluxLong,
+		Example:           gitopsFluxExample,
+		Args:              oneTree,
+		ValidArgsFunction: directories,
+		RunE: func(_ *cobra.Command, args []string) error {
+			fillIn(&o.Options, args[0])
+			if err := o.Check(); err != nil {
+				return cli.Usage(err)
+			}
+			folders, err := readFolders(args[0])
+			if err != nil {
+				return err
+			}
+			objects, notes := gitops.Kustomizations(o, folders)
+			return printObjects(s, objects, notes)
+		},
+	}
+	addTreeFlags(cmd, &o.Options, "flux-system")
+	cmd.Flags().BoolVar(&o.Wait, "wait", false, "wait until a job's pods run, where waiting ends")
+	return cmd
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/runbook"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+const runbookLong = `runbook prints the commands by which one job is run, as Markdown: cluster, companions, what must
+exist, commit, watch, logs, scale, a disruption, suspension, removal. They have the job's own names,
+namespace and selectors, and those of the node group that its workers run on; what does not apply to
+the job is left out.
+
+The cluster is that of the overlay's cluster.yaml, a ClusterConfig of eksctl or a Cluster of kind. With
+--with argocd or flux, jobs are rendered to the folder --tree of a git repository and committed; with
+kubectl they are applied. Names may change with the job: make its runbook anew then. Several jobs have
+a runbook each. runbook talks to no cluster and runs nothing.`
+
+const runbookExample = `  tegen runbook jobs/resnet.yaml --overlay overlays/eks --with flux
+  tegen runbook jobs/resnet.yaml --overlay overlays/kind > RUNBOOK.md
+  tegen runbook job.yaml --overlay overlays/eks --with argocd --tree deploy/eks`
+
+type runbookOptions struct {
+	overlays   []string // one at most
+	tree, with string
+}
+
+func newRunbookCmd(s cli.Streams) *cobra.Command {
+	var opts runbookOptions
+	cmd := &cobra.Command{
+		Use:               "runbook [FILE|DIR...]",
+		Short:             "Print the commands that run a job, from its cluster to its removal",
+		Long:              runbookLong,
+		Example:           runbookExample,
+		ValidArgsFunction: yamlFiles,
+		RunE: func(_ *cobra.Command, files []string) error {
+			if err := opts.check(files); err != nil {
+				return err
+			}
+			return runRunbook(s, files, opts)
+		},
+	}
+	addOverlayFlag(cmd, &opts.overlays, "")
+	addOptional(cmd, &opts.tree, "tree", "directory", "folder in git that jobs are rendered to (default: rendered, "+
+		"with the name of the overlay)")
+	cmd.Flags().StringVar(&opts.with, "with", runbook.Kubectl, "what applies the job: "+
+		strings.Join(runbook.Ways, ", "))
+	err := errors.Join(
+		cmd.MarkFlagDirname("tree"),
+		cmd.RegisterFlagCompletionFunc("with", cobra.FixedCompletions(runbook.Ways,
+			cobra.ShellCompDirectiveNoFileComp)),
+	)
+	if err != nil {
+		panic(err) // the flags are defined above
+	}
+	return cmd
+}
+
+// check refuses what no command of a runbook could say, and sets what follows from the overlay.
+func (o *runbookOptions) check(files []string) error {
+	switch {
+	case !slices.Contains(runbook.Ways, o.with):
+		return cli.Usagef("unknown way %q: --with must be one of %s", o.with, strings.Join(runbook.Ways, ", "))
+	case o.tree != "" && o.with == runbook.Kubectl:
+		return cli.Usagef("--tree is the folder that Argo CD or Flux reads: add --with argocd or --with flux")
+	case slices.Contains(files, "-"):
+		return cli.Usagef("a runbook says where its job is: name a file in the place of -")
+	}
+	if o.tree == "" {
+		o.tree = "rendered"
+		for _, overlay := range o.overlays {
+			o.tree = path.Join(o.tree, placeName(overlay))
+		}
+	}
+	for _, name := range slices.Concat(o.overlays, []string{o.tree}, files) {
+		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return cli.Usagef("a runbook cannot say the name %q: rename it", name)
+		}
+	}
+	return nil
+}
+
+func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
+	outs, err := build(s, files, opts.overlays, opts.with != runbook.Kubectl)
+	if err != nil {
+		return err
+	}
+	to := runbook.Options{Files: files, Tree: opts.tree, With: opts.with}
+	for _, overlay := range opts.overlays {
+		to.Overlay = overlay
+		if to.Cluster, err = clusterOf(overlay); err != nil {
+			return err
+		}
+	}
+	var text []byte
+	for _, out := range outs {
+		objects, err := out.Objects()
+		if err != nil {
+			return err
+		}
+		for i := range objects {
+			if len(text) > 0 {
+				text = append(text, '\n')
+			}
+			text = append(text, runbook.Markdown(out.Bundles[i].Job, objects[i], to)...)
+		}
+	}
+	if _, err := s.Out.Write(text); err != nil {
+		return fmt.Errorf("writing the runbook: %w", err)
+	}
+	return nil
+}
+
+// clusterOf reads the file of an overlay that makes the cluster, nil where there is none.
+func clusterOf(overlay string) (*runbook.Cluster, error) {
+	name := filepath.Join(overlay, "cluster.yaml")
+	text, err := readFile(name, schema.MaxFile+1)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	case len(text) > schema.MaxFile:
+		return nil, fmt.Errorf("reading %s: it has more than %d MiB", name, schema.MaxFile>>20)
+	}
+	return runbook.ReadCluster(name, text)
+}

@@ -1,0 +1,38 @@
+package generators
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// kept is the metadata of what outlives its job: no reconciler prunes it, nor is it among what the label of the job's
+// objects selects.
+func kept(job *schema.Job, m metav1.ObjectMeta) metav1.ObjectMeta {
+	delete(m.Labels, names.LabelJob)
+	m.Labels[names.LabelData] = job.Metadata.Name
+	// Delete is for the end of the Application, Prune for that of the object in git.
+	options := withOptions(m.Annotations[names.ArgoSyncOptions], "Prune=false", "Delete=false")
+	annotate(&m, names.ArgoSyncOptions, options)
+	annotate(&m, names.FluxPrune, "disabled")
+	return m
+}
+
+// withOptions adds options, name=value each, to a list of an author's for all objects, of which those of the same name
+// give way.
+func withOptions(list string, options ...string) string {
+	var all []string
+	for option := range strings.SplitSeq(list, ",") {
+		option = strings.TrimSpace(option)
+		name, _, _ := strings.Cut(option, "=")
+		given := slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(o, name+"=") })
+		if option != "" && !given {
+			all = append(all, option)
+		}
+	}
+	return strings.Join(append(all, options...), ",")
+}

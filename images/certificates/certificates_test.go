@@ -1,0 +1,56 @@
+package certificates
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPEM: what Go and others read from the file are the authorities that anybody trusts, ISRG and Amazon among them.
+func TestPEM(t *testing.T) {
+	text := PEM()
+	found := map[string]bool{"ISRG Root X1": false, "Amazon Root CA 1": false, "DigiCert Global Root G2": false}
+	n := 0
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !c.IsCA || time.Since(c.NotBefore) < 0 {
+			t.Errorf("%s is no authority, or not yet", c.Subject)
+		}
+		if _, ok := found[c.Subject.CommonName]; ok {
+			found[c.Subject.CommonName] = true
+		}
+		n++
+	}
+	for name, ok := range found {
+		if !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if n < 100 || n > 200 {
+		t.Errorf("%d certificates", n)
+	}
+	if !bytes.Equal(text, PEM()) {
+		t.Error("the order changes")
+	}
+}
+
+// TestVersion: the version that is named is the one that go.mod pins, and so the one that is linked.
+func TestVersion(t *testing.T) {
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(mod), "\t"+Module+" "+Version+"\n") {
+		t.Errorf("go.mod does not require %s %s: set Version to what it requires", Module, Version)
+	}
+	if !strings.Contains(Notice(), Module+" "+Version) {
+		t.Errorf("the notice does not say where the certificates are from: %s", Notice())
+	}
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log"
+	"math/rand"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	server "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/tegen-dev/tegen/images"
+)
+
+// sample is the layout, as package images writes it, of an image of two platforms, the first of which has an SBOM.
+func sample(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Image) {
+	t.Helper()
+	b := images.Built{
+		Image: images.Image{Name: "tegen"}, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
+	}
+	for n, arch := range images.Architectures() {
+		img, err := random.Image(1024, 2, random.WithSource(rand.NewSource(int64(n))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		img = mutate.MediaType(img, types.OCIManifestSchema1)
+		about, err := partial.Descriptor(img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Platforms = append(b.Platforms, images.Platform{
+			Architecture: arch, Image: img,
+			SBOM: mutate.Subject(mutate.MediaType(empty.Image, types.OCIManifestSchema1), *about).(v1.Image),
+		})
+		b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
+			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+		})
+	}
+	reference, err := images.Reference("", b.Name, "v1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	if err := b.Write(dir, reference); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, b.Name), b.Index, b.Platforms[0].SBOM
+}
+
+// guarded is a registry that asks for a name and a password, and notes what it was asked.
+type guarded struct {
+	http.Handler
+	mu   sync.Mutex
+	puts []string // paths of manifests, in order
+	seen int
+}
+
+func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	g.seen++
+	g.mu.Unlock()
+	if user, password, ok := r.BasicAuth(); !ok || user != "ann" || password != "secret" {
+		w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if _, what, found := strings.Cut(r.URL.Path, "/manifests/"); found && r.Method == http.MethodPut {
+		g.mu.Lock()
+		g.puts = append(g.puts, what)
+		g.mu.Unlock()
+	}
+	g.Handler.ServeHTTP(w, r)
+}
+
+func newGuarded() *guarded {
+	return &guarded{Handler: server.New(server.Logger(log.New(io.Discard, "", 0)), server.WithReferrersSupport(true))}
+}
+
+// signedIn makes docker's configuration hold a password for a host.
+func signedIn(t *testing.T, host, password string) {
+	t.Helper()
+	dir := t.TempDir()
+	text := fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, host, base64.StdEncoding.EncodeToString([]byte("ann:"+password)))
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DOCKER_CONFIG", dir)
+}
+
+func digest(t *testing.T, of interface{ Digest() (v1.Hash, error) }) string {
+	t.Helper()
+	d, err := of.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.String()
+}
+
+// trust lets the library trust a server's certificate, until the test ends.
+func trust(t *testing.T, s *httptest.Server) {
+	t.Helper()
+	before := remote.DefaultTransport
+	remote.DefaultTransport = s.Client().Transport
+	t.Cleanup(func() { remote.DefaultTransport = before })
+}
+
+func host(s *httptest.Server) string { return s.Listener.Addr().String() }
+
+// TestPush: with the credentials of docker's configuration and over TLS, all of an image arrives, its referrers before
+// its tag; pushed again, it is the same.
+func TestPush(t *testing.T) {
+	dir, index, referrer := sample(t)
+	g := newGuarded()
+	s := httptest.NewTLSServer(g)
+	defer s.Close()
+	signedIn(t, host(s), "secret")
+	trust(t, s)
+	r := registry{prefix: host(s) + "/acme"}
+	want := host(s) + "/acme/tegen:v1.2.3@" + digest(t, index)
+	for range 2 {
+		if got, err := r.push(t.Context(), dir); got != want || err != nil {
+			t.Fatalf("%q, %v; want %q", got, err, want)
+		}
+	}
+	if last := g.puts[len(g.puts)-1]; last != "v1.2.3" {
+		t.Errorf("manifests came in the order %q", g.puts)
+	}
+	if tag, sbom := slices.Index(g.puts, "v1.2.3"), slices.Index(g.puts, digest(t, referrer)); sbom < 0 || tag < sbom {
+		t.Errorf("manifests came in the order %q: the tag before the referrer %s", g.puts, digest(t, referrer))
+	}
+
+	options := []remote.Option{
+		remote.WithTransport(s.Client().Transport), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+	}
+	repository, err := name.NewRepository(host(s) + "/acme/tegen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pulled, err := remote.Index(repository.Tag("v1.2.3"), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := pulled.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var platforms []string
+	for _, m := range manifest.Manifests {
+		platforms = append(platforms, m.Platform.String())
+	}
+	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms); diff != "" {
+		t.Errorf("platforms (-want +got):\n%s", diff)
+	}
+	referrers, err := remote.Referrers(repository.Digest(manifest.Manifests[0].Digest.String()), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := referrers.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Manifests) != 1 || found.Manifests[0].Digest.String() != digest(t, referrer) {
+		t.Errorf("the registry lists the referrers %v", found.Manifests)
+	}
+}
+
+// TestTag: a tag on the command line is taken before the layout's.
+func TestTag(t *testing.T) {
+	for _, c := range []struct{ prefix, tag, want string }{
+		{"ghcr.io/acme", "", "ghcr.io/acme/tegen:v1.2.3"},
+		{"ghcr.io/acme/", "v2", "ghcr.io/acme/tegen:v2"},
+		{"registry.example:5000", "v2", "registry.example:5000/tegen:v2"},
+		{"https://ghcr.io/acme", "", "without a scheme"},
+		{"acme", "", "must name a registry"},
+		{"ghcr.io/Acme", "", "cannot be read"},
+		{"ghcr.io/acme", "v1+dirty", "cannot be read"},
+	} {
+		got, err := registry{prefix: c.prefix, tag: c.tag}.reference("tegen", "v1.2.3")
+		if err != nil {
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q, %q: %v, want %q", c.prefix, c.tag, err, c.want)
+			}
+			continue
+		}
+		if got.String() != c.want {
+			t.Errorf("%q, %q: %s, want %s", c.prefix, c.tag, got, c.want)
+		}
+	}
+}
+
+// TestPlainHTTP: without being asked, nothing is said to a registry that has no TLS, nor sent where one redirects to.
+func TestPlainHTTP(t *testing.T) {
+	dir, index, _ := sample(t)
+	g := newGuarded()
+	s := httptest.NewServer(g)
+	defer s.Close()
+	signedIn(t, host(s), "secret")
+	r := registry{prefix: host(s)}
+	if got, err := r.push(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--plain-http") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if g.seen > 0 {
+		t.Errorf("the registry has seen %d requests", g.seen)
+	}
+	r.plainHTTP = true
+	if got, err := r.push(t.Context(), dir); err != nil || !strings.HasSuffix(got, digest(t, index)) {
+		t.Errorf("%q, %v", got, err)
+	}
+
+	redirecting := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, s.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer redirecting.Close()
+	g.seen = 0
+	trust(t, redirecting)
+	r = registry{prefix: host(redirecting)}
+	if got, err := r.push(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--plain-http") ||
+		g.seen > 0 {
+		t.Errorf("%q, %v, and %d requests in the clear", got, err, g.seen)
+	}
+}
+
+// TestPushFails: the error says which registry, what was wrong, and what to do; and no password.
+func TestPushFails(t *testing.T) {
+	dir, _, _ := sample(t)
+	g := newGuarded()
+	s := httptest.NewTLSServer(g)
+	defer s.Close()
+	forbidding := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer forbidding.Close()
+	closed := httptest.NewTLSServer(nil)
+	closed.Close()
+	for what, c := range map[string]struct {
+		dir, prefix, password string
+		trusted               *httptest.Server
+		want                  string
+	}{
+		"not signed in":       {dir, host(s), "", s, "docker login " + host(s)},
+		"the wrong password":  {dir, host(s), "tiger", s, "docker login " + host(s)},
+		"no right to write":   {dir, host(forbidding), "secret", forbidding, "may not push to"},
+		"nobody there":        {dir, host(closed), "secret", s, "connection refused"},
+		"no such host":        {dir, "registry.invalid/acme", "secret", s, "registry.invalid"},
+		"a foreign authority": {dir, host(s), "secret", nil, "certificate"},
+		"no layout":           {filepath.Join(dir, "none"), host(s), "secret", s, "'make images' writes"},
+		"an empty layout":     {emptyLayout(t), host(s), "secret", s, "it holds no index of images"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if c.password == "" {
+				t.Setenv("DOCKER_CONFIG", t.TempDir())
+			} else {
+				signedIn(t, strings.Split(c.prefix, "/")[0], c.password)
+			}
+			if c.trusted != nil {
+				trust(t, c.trusted)
+			}
+			r := registry{prefix: c.prefix}
+			got, err := r.push(t.Context(), c.dir)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("%q, %v; want %q", got, err, c.want)
+			}
+			if c.password != "" && strings.Contains(err.Error(), c.password) {
+				t.Errorf("the password is in %v", err)
+			}
+		})
+	}
+	if len(g.puts) > 0 {
+		t.Errorf("the registry has %q", g.puts)
+	}
+}
+
+func emptyLayout(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "tegen")
+	if _, err := layout.Write(dir, empty.Index); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestRun: the command prints one reference a line, and says what is missing on its line.
+func TestRun(t *testing.T) {
+	dir, index, _ := sample(t)
+	g := newGuarded()
+	s := httptest.NewServer(g)
+	defer s.Close()
+	signedIn(t, host(s), "secret")
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-registry", host(s), "-tag", "v2", "-plain-http", dir}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if want := host(s) + "/tegen:v2@" + digest(t, index) + "\n"; out.String() != want {
+		t.Errorf("%q, want %q", &out, want)
+	}
+	for want, args := range map[string][]string{
+		"REGISTRY=": {dir}, "no layouts named": {"-registry", "ghcr.io/acme"}, "-nothing": {"-nothing"},
+	} {
+		if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+}

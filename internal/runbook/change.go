@@ -1,0 +1,215 @@
+package runbook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// edit is what becomes of a job's objects when a field of the job changes.
+type edit struct {
+	patches     []patch
+	gone, added []string // objects as kind/name
+	replaces    bool     // an object that no API server changes so is made anew
+}
+
+// patch changes fields of one object that stays.
+type patch struct {
+	object string // as kind/name
+	fields []field
+}
+
+// field is a place in an object, of keys and of indexes of lists, with what is to be there; nil where nothing is.
+type field struct {
+	path   []any
+	before any
+	after  any
+}
+
+// edited renders a job as it is and with a change, and compares. The generators are asked, and not a list of which kind
+// has which field, so that it holds for every target. ok is false where the overlay renders other objects than these.
+func (b *book) edited(change func(*schema.Spec)) (e edit, ok bool) {
+	other := *b.job
+	change(&other.Spec)
+	before, after := byName(b.job), byName(&other)
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if !slices.ContainsFunc(b.objects, func(o runtime.Object) bool { return nameOf(o) == name }) {
+			return edit{}, false
+		}
+		if _, stays := after[name]; !stays {
+			e.gone = append(e.gone, name)
+			continue
+		}
+		if fields := differ(nil, before[name], after[name]); len(fields) > 0 {
+			e.patches = append(e.patches, patch{name, fields})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if _, was := before[name]; !was {
+			e.added = append(e.added, name)
+		}
+	}
+	if e.replaces = b.replaces(change); e.replaces && len(e.added) == 0 {
+		for _, p := range e.patches {
+			e.gone = append(e.gone, p.object)
+		}
+	}
+	return e, true
+}
+
+// inPlace says whether objects change and none comes or goes.
+func (e *edit) inPlace() bool { return len(e.patches) > 0 && len(e.gone)+len(e.added) == 0 }
+
+// replaces says whether a change is of what no API server changes: the name of an object is another then, where it has
+// a hash of that.
+func (b *book) replaces(change func(*schema.Spec)) bool {
+	t := schema.TargetOf(b.job.Spec.Framework, b.job.Spec.Target)
+	if t == nil || !t.Carries("hashedNames") {
+		return false
+	}
+	before := *b.job
+	before.Spec.HashedNames = true
+	after := before
+	change(&after.Spec)
+	names := func(job *schema.Job) []string { return slices.Sorted(maps.Keys(byName(job))) }
+	return !slices.Equal(names(&before), names(&after))
+}
+
+// byName are a job's objects as maps.
+func byName(job *schema.Job) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for _, c := range generators.Generate(job) {
+		for _, obj := range c.Objects {
+			if fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil {
+				all[nameOf(obj)] = fields
+			}
+		}
+	}
+	return all
+}
+
+// nameOf is an object as kubectl takes it: kind.group/name.
+func nameOf(obj runtime.Object) string {
+	gvk, err := manifest.GVK(obj)
+	m, ok := obj.(metav1.Object)
+	if err != nil || !ok {
+		return ""
+	}
+	return resource(gvk.Group, gvk.Kind) + "/" + m.GetName()
+}
+
+// resource is a kind as kubectl takes it. Groups without a dot are Kubernetes' own, and no other has their kinds alone.
+func resource(group, kind string) string {
+	name := strings.ToLower(kind)
+	if strings.Contains(group, ".") {
+		name += "." + group
+	}
+	return name
+}
+
+// differ lists the places in which two values differ, as deep down as can be.
+func differ(path []any, before, after any) (fields []field) {
+	at := func(step any) []any { return append(slices.Clone(path), step) }
+	switch was := before.(type) {
+	case map[string]any:
+		is, ok := after.(map[string]any)
+		if !ok {
+			break
+		}
+		keys := maps.Clone(was)
+		maps.Copy(keys, is)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			fields = append(fields, differ(at(key), was[key], is[key])...)
+		}
+		return fields
+	case []any:
+		is, ok := after.([]any)
+		if !ok || len(was) != len(is) {
+			break
+		}
+		for i := range was {
+			fields = append(fields, differ(at(i), was[i], is[i])...)
+		}
+		return fields
+	}
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	return []field{{path, before, after}}
+}
+
+// args are what 'kubectl patch' takes: a merge patch, or the steps of a JSON patch where it leads through a list, which
+// a merge patch would replace.
+func (p *patch) args() []string {
+	for _, f := range p.fields {
+		if slices.ContainsFunc(f.path, func(step any) bool { _, isIndex := step.(int); return isIndex }) {
+			return []string{"--type", "json", "-p", p.steps()}
+		}
+	}
+	merged := map[string]any{}
+	for _, f := range p.fields {
+		in := merged
+		for _, step := range f.path[:len(f.path)-1] {
+			key := step.(string)
+			if in[key] == nil {
+				in[key] = map[string]any{}
+			}
+			in = in[key].(map[string]any)
+		}
+		in[f.path[len(f.path)-1].(string)] = f.value()
+	}
+	return []string{"--type", "merge", "-p", asJSON(merged)}
+}
+
+// value is what is to be there. A switch that is left out is off, and says so.
+func (f *field) value() any {
+	if f.before == true && f.after == nil {
+		return false
+	}
+	return f.after
+}
+
+func (p *patch) steps() string {
+	type step struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	steps := make([]step, len(p.fields))
+	for i, f := range p.fields {
+		s := step{Op: "replace", Value: f.value()}
+		switch {
+		case f.before == nil:
+			s.Op = "add"
+		case s.Value == nil:
+			s.Op = "remove"
+		}
+		for _, at := range f.path {
+			s.Path += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(at))
+		}
+		steps[i] = s
+	}
+	return asJSON(steps)
+}
+
+// asJSON is a value on one line.
+func asJSON(value any) string {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		panic(fmt.Errorf("encoding a patch: %w", err)) // all of it was read as JSON
+	}
+	return strings.TrimSpace(out.String())
+}

@@ -1,0 +1,392 @@
+package runbook
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/plan"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// tegen is a command of ours over the job's files.
+func (b *book) tegen(verb string, more ...string) []string {
+	words := []string{"tegen", verb}
+	for _, name := range b.Files {
+		words = append(words, file(name))
+	}
+	if b.Overlay != "" {
+		words = append(words, "--overlay", file(b.Overlay))
+	}
+	return append(words, more...)
+}
+
+// deliver gets the job into the cluster.
+func deliver(b *book) *section {
+	s := &section{title: "Commit"}
+	if b.With == Kubectl {
+		s.title = "Apply"
+	}
+	s.text("Whether the job is right, and has a place now:")
+	s.run(b.tegen("vet")...)
+	s.pipe([]string{"kubectl", "get", "nodes,pods", "-A", "-o", "json"}, b.tegen("plan", "--inventory", "-"))
+	if b.With == Kubectl && b.job.Spec.HashedNames {
+		s.text("A changed image or command is an object of a new name: delete the old one before, or both train at " +
+			"once.")
+	} else {
+		s.text("The job itself:")
+	}
+	b.deliver(s, "Train "+b.Name)
+	return s
+}
+
+// deliver renders the job anew, and has it applied.
+func (b *book) deliver(s *section, message string) {
+	if b.With == Kubectl {
+		s.pipe(b.tegen("render"), []string{"kubectl", "apply", "--server-side", "-f", "-"})
+		return
+	}
+	s.run(b.tegen("render", "-o", file(b.Tree))...)
+	s.run("git", "add", file(b.Tree))
+	b.push(s, message)
+}
+
+func (b *book) push(s *section, message string) {
+	s.run("git", "commit", "-m", message)
+	s.run("git", "push")
+}
+
+// watch follows the pods and what makes them. What prints until it is stopped is the last of its block.
+func watch(b *book) *section {
+	s := &section{title: "Watch"}
+	var made []string
+	for _, o := range b.Objects {
+		group, _, versioned := strings.Cut(o.APIVersion, "/")
+		if o.Kind != "Pod" && versioned && slices.Contains([]string{"worker", "gang", "prefetch"}, o.Concern) {
+			made = append(made, resource(group, o.Kind)+"/"+o.Name)
+		}
+	}
+	if len(made) > 0 {
+		s.run(b.kubectl("get", made...)...)
+	}
+	if b.Queue != "" {
+		s.run(b.kubectl("get", "workload.kueue.x-k8s.io")...)
+	}
+	s.comment("why pods have no node:")
+	s.run(b.kubectl("get", "events", "--field-selector", "reason=FailedScheduling", "--sort-by=.lastTimestamp")...)
+	s.run(b.follow()...)
+	return s
+}
+
+// follow shows the job's pods, and each change of them.
+func (b *book) follow() []string {
+	return b.kubectl("get", "pods", "-l", b.Selector, "-o", "wide", "--watch")
+}
+
+// logs are those of each role, with the container that the role is about.
+func logs(b *book) *section {
+	s := &section{title: "Logs"}
+	var done []string
+	for _, set := range b.PodSets {
+		container := set.Template().Spec.Containers[0].Name
+		if set.Template().Labels[names.LabelComponent] == "" || slices.Contains(done, set.Role+" "+container) {
+			continue
+		}
+		done = append(done, set.Role+" "+container)
+		s.text("%s: %s", set.Role, code(plan.Names(set.Pods)))
+		words := b.kubectl("logs", "-l", b.role(set), "-c", container, "--prefix", "--tail", "100", "--follow")
+		if n := b.replicas(set.Role); n > 5 { // of which kubectl follows no more by default
+			words = append(words, "--max-log-requests", fmt.Sprint(n))
+		}
+		s.run(words...)
+	}
+	return s
+}
+
+// role selects the pods of a role.
+func (b *book) role(set *plan.PodSet) string {
+	return b.Selector + "," + names.LabelComponent + "=" + set.Role
+}
+
+// replicas are the pods of a role, or as many as there may be of the workers.
+func (b *book) replicas(role string) (n int32) {
+	for _, s := range b.PodSets {
+		if s.Role == role {
+			n += s.Replicas
+		}
+	}
+	if role == schema.RoleWorker {
+		n = max(n, b.job.Spec.Workers.Max)
+	}
+	return n
+}
+
+// start lets a suspended job go.
+func start(b *book) *section {
+	if !b.job.Spec.Suspend {
+		return nil
+	}
+	e, ok := b.edited(func(s *schema.Spec) { s.Suspend = false })
+	if !ok {
+		return nil
+	}
+	s := &section{title: "Resume"}
+	s.text("The job is suspended: everything is there, and no training pod starts before its `spec.suspend` is false.")
+	b.change(s, "suspend: false", "Resume "+b.Name, e)
+	return s
+}
+
+// hold stops a job that trains, and lets it go on. Bare pods take no gate once they are there, DLRover stops no
+// workers, and Kueue's jobs are held by their queue.
+func hold(b *book) *section {
+	t := schema.TargetOf(b.job.Spec.Framework, b.job.Spec.Target)
+	switch {
+	case b.Queue != "":
+		return holdQueue(b)
+	case b.job.Spec.Suspend || t == nil || !t.Carries("suspend") || t.Name == schema.TargetPods ||
+		t.Framework == schema.FrameworkDLRover:
+		return nil
+	}
+	off, ok := b.edited(func(s *schema.Spec) { s.Suspend = true })
+	if !ok || !off.inPlace() {
+		return nil
+	}
+	on := edit{patches: []patch{}}
+	for _, p := range off.patches {
+		back := patch{object: p.object}
+		for _, f := range p.fields {
+			back.fields = append(back.fields, field{f.path, f.after, f.before})
+		}
+		on.patches = append(on.patches, back)
+	}
+	s := &section{title: "Suspend and resume"}
+	text := "Its pods get SIGTERM and go; those that come later start anew."
+	if b.job.Spec.Checkpoint != nil {
+		text = "Its pods get SIGTERM and go; those that come later go on from the last checkpoint."
+	}
+	s.text("%s", text)
+	b.change(s, "suspend: true", "Suspend "+b.Name, off)
+	s.text("And on again:")
+	b.change(s, "suspend: false", "Resume "+b.Name, on)
+	return s
+}
+
+// holdQueue stops the queue that the job is in.
+func holdQueue(b *book) *section {
+	i := slices.IndexFunc(b.Expects, func(e string) bool { return strings.HasPrefix(e, "LocalQueue.") })
+	if i < 0 {
+		return nil
+	}
+	s := &section{title: "Suspend and resume"}
+	s.text("Kueue suspends and resumes the job. By hand its queue is stopped, with all other jobs in it:")
+	for _, policy := range []string{"HoldAndDrain", "None"} {
+		_, name, _ := strings.Cut(b.Expects[i], "/")
+		s.run(b.kubectl("patch", "localqueue.kueue.x-k8s.io/"+name, "--type", "merge", "-p",
+			asJSON(map[string]any{"spec": map[string]any{"stopPolicy": policy}}))...)
+	}
+	return s
+}
+
+// change has a field of the job changed in its file, or with kubectl in the objects, where they stay the same ones.
+func (b *book) change(s *section, fields, message string, e edit) {
+	if b.With == Kubectl && e.inPlace() && !e.replaces {
+		s.comment("in %s too, or the next render undoes it: %s", b.source(), fields)
+		for _, p := range e.patches {
+			s.run(b.kubectl("patch", append([]string{p.object}, p.args()...)...)...)
+		}
+		return
+	}
+	s.comment("in %s: %s", b.source(), fields)
+	if b.With == Kubectl && len(e.gone) > 0 {
+		s.run(b.kubectl("delete", e.gone...)...)
+	}
+	b.deliver(s, message)
+}
+
+// source is where the job stands: its position less line and column.
+func (b *book) source() string { return lineAndColumn.ReplaceAllString(b.job.Position(), "") }
+
+var lineAndColumn = regexp.MustCompile(`:\d+:\d+$`)
+
+// scale changes how many workers there are, where fewer may train than do.
+func scale(b *book) *section {
+	n := b.other()
+	if n == 0 {
+		return nil
+	}
+	e, ok := b.edited(func(s *schema.Spec) { s.Workers.Replicas = n })
+	if !ok || len(e.patches)+len(e.gone)+len(e.added) == 0 {
+		return nil
+	}
+	w := &b.job.Spec.Workers
+	s := &section{title: "Scale"}
+	how := "Pods that stay are not replaced."
+	if e.replaces {
+		how = "No API server changes that number: the object is made anew, with all its pods."
+	}
+	s.text("From %d to %d workers; %d to %d are possible. %s", w.Replicas, n, b.least(), w.Max, how)
+	b.change(s, fmt.Sprintf("workers.replicas: %d", n), fmt.Sprintf("Scale %s to %d workers", b.Name, n), e)
+	return s
+}
+
+// least is the fewest workers with which training starts.
+func (b *book) least() int32 {
+	least := b.job.Spec.Workers.Min
+	if g := b.job.Spec.Gang; g.Active() && len(b.job.Spec.Components()) == 1 {
+		least = max(least, g.MinAvailable)
+	}
+	return least
+}
+
+// other is another number of workers that the job may have; 0 where there is none. DLRover's come in units.
+func (b *book) other() int32 {
+	w, unit := &b.job.Spec.Workers, max(1, b.job.Spec.DLRover.NodeUnit)
+	switch {
+	case !b.job.Spec.Elastic() || b.Queue != "": // Kueue admits a fixed number
+		return 0
+	case w.Replicas-unit >= b.least():
+		return w.Replicas - unit
+	case w.Replicas+unit <= w.Max && b.job.Spec.Framework != schema.FrameworkDLRover:
+		return w.Replicas + unit
+	}
+	return 0
+}
+
+// disrupt takes a worker away, and then a node.
+func disrupt(b *book) *section {
+	s, workers := &section{title: "Simulate a disruption"}, b.workers()
+	if workers == nil {
+		return nil
+	}
+	b.losePod(s, workers)
+	if g := b.Cluster.group(workers); g != nil {
+		b.loseNode(s, g)
+	}
+	if len(s.parts) == 0 {
+		return nil
+	}
+	return s
+}
+
+// losePod deletes the last worker.
+func (b *book) losePod(s *section, workers *plan.PodSet) {
+	if len(workers.Pods) == 0 {
+		return
+	}
+	last := workers.Pods[len(workers.Pods)-1].Name
+	words := b.kubectl("delete", "pod")
+	index, isIndexed := strings.CutSuffix(last, "-*")
+	switch {
+	case !strings.Contains(last, "*"):
+		words = append(words, last)
+	case len(workers.Jobs) > 1 && len(workers.Jobs) == len(workers.Pods): // a Job for each
+		words = append(words, "-l", b.role(workers)+","+batchv1.JobNameLabel+"="+workers.Jobs[len(workers.Jobs)-1])
+	case isIndexed && !strings.Contains(index, "*") && len(workers.Pods) > 1:
+		words = append(words, "-l", b.role(workers)+","+batchv1.JobCompletionIndexAnnotation+"="+
+			index[strings.LastIndexByte(index, '-')+1:])
+	default:
+		words = append(words, "-l", b.role(workers))
+	}
+	what := "Its controller makes a lost worker anew."
+	if workers.Owner == "Pod" {
+		what = "Nothing makes a bare pod anew but applying it again."
+		if b.With != Kubectl {
+			what = "A bare pod is made anew with the next sync."
+		}
+	}
+	if least := b.least(); least < b.job.Spec.Workers.Replicas {
+		what += fmt.Sprintf(" Training goes on with %s or more meanwhile.", count(least, "worker"))
+	}
+	s.text("%s", what)
+	s.run(words...)
+	if workers.Owner == "Pod" && b.With == Kubectl {
+		b.deliver(s, "")
+	}
+}
+
+// loseNode scales the node group down and up again, the experiment of the elastic tutorials. AWS chooses the node.
+func (b *book) loseNode(s *section, g *nodeGroup) {
+	c, fewer := b.Cluster, max(g.now-1, 0)
+	scale := func(n int) []string {
+		return append(c.args("scale", "nodegroup"), "--name", g.name, "--nodes", fmt.Sprint(n))
+	}
+	down, up := scale(fewer), scale(g.now)
+	if fewer < g.least {
+		down = append(down, "--nodes-min", fmt.Sprint(fewer))
+		up = append(up, "--nodes-min", fmt.Sprint(g.least))
+	}
+	s.text("A node less, of %d; AWS chooses which.", g.now)
+	s.run(append(c.args("get", "nodegroup"), "--name", g.name)...)
+	s.run(down...)
+	s.run(b.follow()...)
+	s.text("And back:")
+	s.run(up...)
+}
+
+// remove takes the job away, what stays by itself, and the cluster.
+func remove(b *book) *section {
+	s := &section{title: "Clean up"}
+	if b.With == Kubectl {
+		s.text("The job:")
+		b.deleteJob(s)
+	} else {
+		s.text("The job leaves the cluster when its folder leaves git. Take it out of %s too, or it is rendered again.",
+			code(b.source()))
+		s.run("git", "rm", "-r", file(path.Join(b.Tree, b.Name)))
+		b.push(s, "Remove "+b.Name)
+	}
+	if kept := b.kept(); len(kept) > 0 {
+		s.text("Its data stays. Only when nobody needs it any more:")
+		s.run(b.kubectl("delete", kept...)...)
+	}
+	if c := b.Cluster; c != nil && c.tool != "" {
+		s.text("The cluster, with all other jobs in it:")
+		if c.tool == eksctl {
+			s.run(eksctl, "delete", "cluster", "-f", file(c.file))
+		} else {
+			s.run(kind, "delete", "cluster", "--name", c.name)
+		}
+	}
+	return s
+}
+
+// deleteJob deletes by label what has it, each kind that the job has; what is in no namespace by two.
+func (b *book) deleteJob(s *section) {
+	var inside, outside []string
+	for _, obj := range b.objects {
+		m, isObject := obj.(metav1.Object)
+		name, _, _ := strings.Cut(nameOf(obj), "/")
+		switch {
+		case !isObject || m.GetLabels()[names.LabelJob] == "":
+		case m.GetNamespace() == "" && !slices.Contains(outside, name):
+			outside = append(outside, name)
+		case m.GetNamespace() != "" && !slices.Contains(inside, name):
+			inside = append(inside, name)
+		}
+	}
+	if len(inside) > 0 {
+		s.run(b.kubectl("delete", strings.Join(inside, ","), "-l", b.Selector)...)
+	}
+	if len(outside) > 0 {
+		s.run("kubectl", "delete", strings.Join(outside, ","), "-l",
+			b.Selector+","+names.LabelNamespace+"="+b.Namespace)
+	}
+}
+
+// kept are the objects that outlive the job, but for the Namespace, in which others may live.
+func (b *book) kept() (kept []string) {
+	for _, obj := range b.objects {
+		m, isObject := obj.(metav1.Object)
+		if _, isNamespace := obj.(*corev1.Namespace); isObject && !isNamespace && m.GetLabels()[names.LabelJob] == "" {
+			kept = append(kept, nameOf(obj))
+		}
+	}
+	return kept
+}

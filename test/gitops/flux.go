@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -42,13 +43,17 @@ func startFlux(ctx context.Context, c *cluster.Cluster, audit string) (*Flux, er
 			return nil, err
 		}
 	}
+	artifacts := filepath.Join(c.Dir(), "flux-artifacts")
+	if err := os.Mkdir(artifacts, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of artifacts: %w", err)
+	}
 	ports, err := cluster.FreePorts(5)
 	if err != nil {
 		return nil, err
 	}
 	address := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
 	if err := f.run(ctx, cluster.SourceController, address(0), "--metrics-addr="+address(1),
-		"--storage-path="+filepath.Join(c.Dir(), "flux-artifacts"), "--storage-addr="+address(2),
+		"--storage-path="+artifacts, "--storage-addr="+address(2),
 		"--storage-adv-addr="+address(2)); err != nil {
 		return nil, err
 	}

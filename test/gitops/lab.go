@@ -77,7 +77,7 @@ func (l *Lab) start(ctx context.Context, o Options, dir, audit string) (err erro
 	if l.Git, err = serveGit(ctx, filepath.Join(dir, "git")); err != nil {
 		return err
 	}
-	if err := l.StartStorage(context.WithoutCancel(ctx), filepath.Join(dir, "volumes"), l.progress); err != nil {
+	if err := l.StartStorage(ctx, filepath.Join(dir, "volumes"), l.progress); err != nil {
 		return err
 	}
 	if !o.NoFlux {

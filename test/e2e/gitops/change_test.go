@@ -130,14 +130,14 @@ func newPort(p *place) {
 
 // newTemplate: a StatefulSet's volumes cannot change.
 func newTemplate(p *place) {
-	p.job("resnet", etcd("1Gi"))
+	p.job("resnet", etcd("4Gi"))
 	p.commit("Train resnet with an etcd")
 	p.followed()
 	p.running(3)
-	p.job("resnet", etcd("2Gi"))
+	p.job("resnet", etcd("8Gi"))
 	p.commit("Give etcd more room")
 	p.refused("Forbidden")
-	p.job("resnet", etcd("1Gi"))
+	p.job("resnet", etcd("4Gi"))
 	p.commit("Go back to the old size")
 	p.eventually("the commit that takes the change back", func() error {
 		if status := p.sync(); !status.Synced {

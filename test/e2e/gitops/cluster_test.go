@@ -27,15 +27,16 @@ var (
 
 // kueue: what Kueue writes of a Job, played by hand, is neither taken back nor in the way of the next commit.
 func kueue(p *place) {
-	queue := "gang: {scheduler: kueue, queue: team-a}"
-	p.job("resnet", queue)
+	queue, gpu := "gang: {scheduler: kueue, queue: team-a}", "placement: {tolerations: [{key: gpu, operator: Exists}]}"
+	p.job("resnet", queue, gpu)
 	p.commit("Train resnet")
 	p.followed()
 	p.patchJob(`{"spec":{"suspend":true}}`) // its webhook does so before the Job is stored
 	p.running(0)
-	p.patchJob(`{"spec":{"suspend":false,"template":{"spec":{"tolerations":[{"key":"spot","operator":"Exists"}]}}}}`)
+	p.patchJob(`{"spec":{"suspend":false,"template":{"spec":{"tolerations":[` +
+		`{"key":"gpu","operator":"Exists"},{"key":"spot","operator":"Exists"}]}}}}`)
 	p.running(2)
-	p.job("bert", queue)
+	p.job("bert", queue, gpu)
 	p.commit("Train bert")
 	status := p.sync()
 	p.Logf("with Kueue's toleration: %s", status)
@@ -80,8 +81,10 @@ func laterCRD(p *place) {
 		})
 	})
 	p.eventually("the JobSet", func() error {
-		_, err := p.lab.Dynamic().Resource(jobSets).Namespace(p.namespace).Get(p.Context(), "resnet",
-			metav1.GetOptions{})
+		sets, err := p.lab.Dynamic().Resource(jobSets).Namespace(p.namespace).List(p.Context(), metav1.ListOptions{})
+		if err == nil && len(sets.Items) != 1 {
+			err = fmt.Errorf("there are %d", len(sets.Items))
+		}
 		return err
 	})
 	p.eventually("the commit", func() error {

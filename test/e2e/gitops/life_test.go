@@ -15,7 +15,7 @@ import (
 
 // unchanged: a commit that changes no manifest changes no object, whichever way they are applied.
 func unchanged(p *place) {
-	p.job("resnet", volume, etcd("1Gi"))
+	p.job("resnet", volume, etcd("4Gi"))
 	p.commit("Train resnet")
 	p.followed()
 	p.running(3)

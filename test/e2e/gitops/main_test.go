@@ -13,6 +13,9 @@ import (
 	"os/exec"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/tegen-dev/tegen/test/cluster"
 	"github.com/tegen-dev/tegen/test/gitops"
 )
@@ -39,7 +42,9 @@ func TestGitOps(t *testing.T) {
 		t.Fatal(err)
 	}
 	lab := gitops.Start(t, gitops.Options{NoFlux: only == "argocd", NoArgo: only == "flux"})
-	if _, err := lab.Nodes(t.Context(), 8, 8); err != nil {
+	if _, err := lab.AddNodes(t.Context(), cluster.NodeOptions{
+		Count: 8, GPUs: 8, Other: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("10Ti")},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("cases", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,12 +132,27 @@ func (p *place) followed() {
 func (p *place) leave() {
 	ctx, cancel := cleanupContext()
 	defer cancel()
+	if p.Failed() {
+		p.report(ctx)
+	}
 	if err := p.Remove(ctx, p.app); err != nil {
 		p.Error(err)
 	}
 	err := p.client.CoreV1().Namespaces().Delete(ctx, p.namespace, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		p.Error(err)
+	}
+}
+
+// report logs what became of the pods of a case that failed.
+func (p *place) report(ctx context.Context) {
+	pods, err := p.client.CoreV1().Pods(p.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		p.Error(err)
+		return
+	}
+	for _, pod := range pods.Items {
+		p.Logf("pod %s is %s on node %q: %v", pod.Name, pod.Status.Phase, pod.Spec.NodeName, pod.Status.Conditions)
 	}
 }
 

@@ -206,8 +206,20 @@ func unsettled(o *unstructured.Unstructured, head string) error {
 		return fmt.Errorf("a sync is under way: %w", errNotYet)
 	case synced == "OutOfSync" && field(o, "status", "operationState", "syncResult", "revision") != head:
 		return fmt.Errorf("a sync is about to begin: %w", errNotYet)
+	case synced == "OutOfSync" && phase == "Succeeded" && !comparedSince(o):
+		return fmt.Errorf("what it applied is not compared with git yet: %w", errNotYet)
 	}
 	return nil
+}
+
+// comparedSince says whether the cluster was compared with git after the last sync.
+func comparedSince(o *unstructured.Unstructured) bool {
+	compared, err := time.Parse(time.RFC3339, field(o, "status", "reconciledAt"))
+	if err != nil {
+		return false
+	}
+	finished, err := time.Parse(time.RFC3339, field(o, "status", "operationState", "finishedAt"))
+	return err == nil && !compared.Before(finished)
 }
 
 // Status is what the web page says of the Application.

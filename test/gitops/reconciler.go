@@ -30,7 +30,8 @@ type App struct {
 	Options    AppOptions
 }
 
-// AppOptions are what of an Application or Kustomization decides what happens. The zero value is what a newcomer writes.
+// AppOptions are what of an Application or Kustomization decides what happens. The zero value is what a newcomer
+// writes.
 type AppOptions struct {
 	ServerSideApply bool           // Argo CD's sync option; Flux does nothing else
 	Argo            map[string]any // merged into the Application's spec

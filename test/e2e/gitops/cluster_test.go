@@ -30,6 +30,7 @@ func kueue(p *place) {
 	queue, gpu := "gang: {scheduler: kueue, queue: team-a}", "placement: {tolerations: [{key: gpu, operator: Exists}]}"
 	p.job("resnet", queue, gpu)
 	p.commit("Train resnet")
+	p.generated()
 	p.followed()
 	p.patchJob(`{"spec":{"suspend":true}}`) // its webhook does so before the Job is stored
 	p.running(0)
@@ -38,15 +39,18 @@ func kueue(p *place) {
 	p.running(2)
 	p.job("bert", queue, gpu)
 	p.commit("Train bert")
-	status := p.sync()
-	p.Logf("with Kueue's toleration: %s", status)
-	job, err := p.client.BatchV1().Jobs(p.namespace).List(p.Context(), metav1.ListOptions{})
+	p.synced()
+	jobs, err := p.client.BatchV1().Jobs(p.namespace).List(p.Context(), metav1.ListOptions{})
 	if err != nil {
 		p.Fatal(err)
 	}
-	for _, job := range job.Items {
-		p.Logf("%s: suspend %v, tolerations %v", job.Name, *job.Spec.Suspend, job.Spec.Template.Spec.Tolerations)
+	for _, job := range jobs.Items {
+		tolerations := job.Spec.Template.Spec.Tolerations
+		if strings.HasPrefix(job.Name, "resnet") && (*job.Spec.Suspend || len(tolerations) != 2) {
+			p.Errorf("Kueue's writes were taken back: suspend %v, tolerations %v", *job.Spec.Suspend, tolerations)
+		}
 	}
+	p.running(4)
 }
 
 // alone is held by the case that takes a CRD away from all.
@@ -55,21 +59,13 @@ var alone sync.Mutex
 // laterCRD: what is of a kind that the cluster does not know yet follows once it does.
 func laterCRD(p *place) {
 	alone.Lock()
-	defer alone.Unlock()
-	p.job("resnet", "target: jobset", "suspend: true")
-	p.commit("Train resnet as a JobSet")
-	if status := p.follow(); status.Synced {
-		p.Errorf("nobody serves JobSets, and the cluster is at the commit: %s", status)
-	}
+	p.Cleanup(alone.Unlock) // when the CRD is gone again
 	crd := p.crd("jobset.x-k8s.io_jobsets.yaml")
 	client := p.lab.Dynamic().Resource(definitions)
-	if _, err := client.Create(p.Context(), crd, metav1.CreateOptions{}); err != nil {
-		p.Fatal(err)
-	}
 	p.Cleanup(func() {
 		ctx, cancel := cleanupContext()
 		defer cancel()
-		if err := client.Delete(ctx, crd.GetName(), metav1.DeleteOptions{}); err != nil {
+		if err := client.Delete(ctx, crd.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			p.Error(err)
 		}
 		p.eventually("the CRD to go", func() error {
@@ -80,6 +76,14 @@ func laterCRD(p *place) {
 			return errors.New("it is still there")
 		})
 	})
+	p.job("resnet", "target: jobset", "suspend: true")
+	p.commit("Train resnet as a JobSet")
+	if status := p.follow(); status.Synced {
+		p.Errorf("nobody serves JobSets, and the cluster is at the commit: %s", status)
+	}
+	if _, err := client.Create(p.Context(), crd, metav1.CreateOptions{}); err != nil {
+		p.Fatal(err)
+	}
 	p.eventually("the JobSet", func() error {
 		sets, err := p.lab.Dynamic().Resource(jobSets).Namespace(p.namespace).List(p.Context(), metav1.ListOptions{})
 		if err == nil && len(sets.Items) != 1 {

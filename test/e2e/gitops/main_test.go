@@ -7,6 +7,7 @@
 package gitops
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -49,9 +50,6 @@ func TestGitOps(t *testing.T) {
 	}
 	t.Run("cases", func(t *testing.T) {
 		for _, c := range cases {
-			if c.alone {
-				continue
-			}
 			for _, r := range lab.Reconcilers() {
 				t.Run(c.row+"/"+r.Name(), func(t *testing.T) {
 					t.Parallel()
@@ -60,22 +58,17 @@ func TestGitOps(t *testing.T) {
 			}
 		}
 	})
-	for _, c := range cases {
-		if !c.alone {
-			continue
-		}
-		for _, r := range lab.Reconcilers() {
-			t.Run(c.row+"/"+r.Name(), func(t *testing.T) { c.run(newPlace(t, lab, r, tegen, c.row)) })
-		}
-	}
 }
 
-// command runs a program of the checkout and fails the test where it fails.
+// command is what a program of the checkout prints; the test fails where the program does.
 func command(t *testing.T, program string, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	var notes bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stderr = &notes
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %q: %v\n%s", program, args, err, out)
+		t.Fatalf("%s %q: %v\n%s", program, args, err, notes.Bytes())
 	}
 	return string(out)
 }

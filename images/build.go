@@ -148,8 +148,14 @@ func (i Image) assemble(
 	if err != nil {
 		return nil, err
 	}
-	return mutate.Annotations(img, labels).(v1.Image), nil
+	return plain{mutate.Annotations(img, labels).(v1.Image)}, nil
 }
+
+// plain is an image that an index does not call an artifact: the library would, by the type of its configuration.
+type plain struct{ v1.Image }
+
+// ArtifactType is what the library asks for.
+func (plain) ArtifactType() (string, error) { return "", nil }
 
 // size is what a registry keeps of an image.
 func size(img v1.Image) (int64, error) {

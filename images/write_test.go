@@ -94,8 +94,8 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := platforms.Manifests[0].Platform; p == nil || p.String() != "linux/amd64" {
-		t.Errorf("the platform is %v", p)
+	if d := platforms.Manifests[0]; d.Platform == nil || d.Platform.String() != "linux/amd64" || d.ArtifactType != "" {
+		t.Errorf("the index lists %+v", d)
 	}
 	blobs, err := os.ReadDir(filepath.Join(dir, "tegen", "blobs", "sha256"))
 	if err != nil || len(blobs) != 7 { // index; manifest, configuration and layer; the same of the SBOM

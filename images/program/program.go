@@ -74,11 +74,11 @@ func (t Target) Build(ctx context.Context, file string) error {
 	return nil
 }
 
-// Env is the environment of the go command: the caller's, less what would change the program. None of these is empty,
-// since what "go env -w" wrote would count then.
+// Env is the environment of the go command: the caller's, less what would change the program. Of what is empty, the
+// value that "go env -w" wrote counts; so only that is empty which has no other word for Go's own choice.
 func (t Target) Env() []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOFLAGS=-mod=readonly", "GOWORK=off",
-		"GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off")
+		"GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off", "GOEXPERIMENT=")
 }
 
 var kubernetes = regexp.MustCompile(`(?m)^\s*(?:require\s+)?k8s\.io/kubernetes (v\S+)`)

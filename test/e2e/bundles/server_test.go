@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,6 +164,12 @@ func (s *server) applyAll(t *testing.T, b *bundle) []existing {
 				continue
 			}
 		}
+		if isToken(is) {
+			if is, err = s.awaitToken(ctx, o); err != nil {
+				t.Errorf("%s: %v", o, err)
+				continue
+			}
+		}
 		applied = append(applied, existing{o, is})
 		s.counts.objects++
 		if s.custom(o) {
@@ -170,6 +177,32 @@ func (s *server) applyAll(t *testing.T, b *bundle) []existing {
 		}
 	}
 	return applied
+}
+
+// isToken says whether an object is a Secret into which Kubernetes writes the token of an account.
+func isToken(o *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(o.Object, "type")
+	return o.GetKind() == "Secret" && kind == string(corev1.SecretTypeServiceAccountToken)
+}
+
+// awaitToken returns such a Secret when it has the token: whoever reads it finds one, and an apply leaves it.
+func (s *server) awaitToken(ctx context.Context, o *object) (*unstructured.Unstructured, error) {
+	at, err := s.resource(o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for {
+		is, err := at.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("waiting for its token: %w", err)
+		}
+		if token, _, _ := unstructured.NestedString(is.Object, "data", corev1.ServiceAccountTokenKey); token != "" {
+			return is, nil
+		}
+		time.Sleep(pollInterval)
+	}
 }
 
 // apply sends the text of the golden and returns the object that came of it and

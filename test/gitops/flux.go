@@ -119,7 +119,7 @@ func (f *Flux) Sync(ctx context.Context, app App) (Status, error) {
 			}
 			status, reason, message := conditionOf(o, "Ready")
 			if field(o, "status", "lastHandledReconcileAt") != token || status == "" || status == "Unknown" {
-				return fmt.Errorf("Ready is %s (%s: %s): %w", status, reason, message, errNotYet)
+				return fmt.Errorf("its condition Ready is %s (%s: %s): %w", status, reason, message, errNotYet)
 			}
 			return nil
 		}); err != nil {

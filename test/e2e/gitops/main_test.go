@@ -50,6 +50,9 @@ func TestGitOps(t *testing.T) {
 	}
 	t.Run("cases", func(t *testing.T) {
 		for _, c := range cases {
+			if c.alone {
+				continue
+			}
 			for _, r := range lab.Reconcilers() {
 				t.Run(c.row+"/"+r.Name(), func(t *testing.T) {
 					t.Parallel()
@@ -58,6 +61,14 @@ func TestGitOps(t *testing.T) {
 			}
 		}
 	})
+	for _, c := range cases {
+		if !c.alone {
+			continue
+		}
+		for _, r := range lab.Reconcilers() {
+			t.Run(c.row+"/"+r.Name(), func(t *testing.T) { c.run(newPlace(t, lab, r, tegen, c.row)) })
+		}
+	}
 }
 
 // command is what a program of the checkout prints; the test fails where the program does.

@@ -88,7 +88,7 @@ func companionAt(job *schema.Job, host string) []runtime.Object {
 // companionGateways keep nothing: any of them may go at any time.
 func companionGateways(job *schema.Job, replicas int32, template corev1.PodTemplateSpec) *appsv1.Deployment {
 	d := &appsv1.Deployment{
-		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
+		ObjectMeta: versionedMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
@@ -120,7 +120,7 @@ func companionGateways(job *schema.Job, replicas int32, template corev1.PodTempl
 func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
 	c := &job.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
-		ObjectMeta: workloadMeta(job, companionName(job), componentCompanion),
+		ObjectMeta: versionedMeta(job, companionName(job), componentCompanion),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: companionStatusName(job),
 			Replicas:    &replicas,

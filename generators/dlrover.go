@@ -1,7 +1,6 @@
 package generators
 
 import (
-	"maps"
 	"strconv"
 	"strings"
 
@@ -24,7 +23,6 @@ func dlroverJob(job *schema.Job) []runtime.Object {
 	// The controller's own value, by which the master's Service finds it: the job's labels are put over the
 	// controller's.
 	m.Labels["app.kubernetes.io/name"] = "elasticjob"
-	maps.Copy(m.Labels, workloadLabels(job))
 	for k, v := range evictionAnnotations(job) { // the master's: it gets these too
 		annotate(&m, k, v)
 	}

@@ -65,7 +65,7 @@ func etcd(job *schema.Job) []runtime.Object {
 func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
 	e := &job.Spec.Rendezvous.Etcd
 	set := &appsv1.StatefulSet{
-		ObjectMeta: workloadMeta(job, etcdName(job), componentEtcd),
+		ObjectMeta: versionedMeta(job, etcdName(job), componentEtcd),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: etcdPeerName(job),
 			Replicas:    &e.Replicas,

@@ -162,14 +162,14 @@ func kueueGroup(job *schema.Job) map[string]string {
 	if job.Spec.Target != schema.TargetPods {
 		return nil
 	}
-	l := workloadLabels(job)
+	l := queueLabels(job)
 	l[kueueGroupKey] = job.GangName()
 	return l
 }
 
-// workloadLabels are the labels of the object that a queue holds back: the one that has the field suspend, and every
+// queueLabels are the labels of the object that a queue holds back: the one that has the field suspend, and every
 // Job that works for it. Where Kueue manages all Jobs, those without a queue would wait for ever (kueue#7649).
-func workloadLabels(job *schema.Job) map[string]string {
+func queueLabels(job *schema.Job) map[string]string {
 	g := job.Spec.Gang
 	if !g.Is(schema.GangKueue) {
 		return nil

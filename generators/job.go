@@ -100,7 +100,6 @@ func roleJob(job *schema.Job, name, component string, spec batchv1.JobSpec) *bat
 	j.Spec.Suspend = suspended(job)
 	j.Spec.ActiveDeadlineSeconds = deadline(job)
 	j.Spec.TTLSecondsAfterFinished = expiry(job)
-	maps.Copy(j.Labels, workloadLabels(job))
 	resizable(job, component, &j.ObjectMeta)
 	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
 	return j

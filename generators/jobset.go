@@ -1,8 +1,6 @@
 package generators
 
 import (
-	"maps"
-
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -21,7 +19,6 @@ func torchJobSet(job *schema.Job) []runtime.Object {
 		spec.Suspend = suspended(job)
 		spec.TTLSecondsAfterFinished = expiry(job)
 		set := apis.New(apis.JobSetKind, workloadMeta(job, name, componentWorker), spec)
-		maps.Copy(set.Labels, workloadLabels(job))
 		expect(job, &set.ObjectMeta, child.Template.Spec)
 		return set
 	}, func(set *apis.JobSet) []any {

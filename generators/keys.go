@@ -64,7 +64,7 @@ func keygen(job *schema.Job) *batchv1.Job {
 	worker := horovodJobName(job) // whose ConfigMap it mounts, so that its hash changes with that one's
 	j := hashed(job, keygenName(job), func(name string) *batchv1.Job {
 		return &batchv1.Job{
-			ObjectMeta: workloadMeta(job, name, componentKeygen),
+			ObjectMeta: versionedMeta(job, name, componentKeygen),
 			Spec: batchv1.JobSpec{
 				BackoffLimit:            ptr[int32](6),
 				TTLSecondsAfterFinished: expiry(job),
@@ -72,7 +72,7 @@ func keygen(job *schema.Job) *batchv1.Job {
 			},
 		}
 	}, jobImmutable)
-	maps.Copy(j.Labels, workloadLabels(job))
+	maps.Copy(j.Labels, queueLabels(job))
 	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
 	return j
 }

@@ -38,12 +38,29 @@ func meta(job *schema.Job, name, component string) metav1.ObjectMeta {
 	}
 }
 
-// workloadMeta is meta for what runs pods of an image. On other objects the version would say nothing, and a new tag
+// versionedMeta is meta for what runs pods of an image. On other objects the version would say nothing, and a new tag
 // would change every file of the bundle.
-func workloadMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
+func versionedMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
 	m := meta(job, name, component)
 	m.Labels = podLabels(job, component)
 	return m
+}
+
+// workloadMeta is meta for what makes the pods that train: with its author's labels and annotations for it alone, and
+// its queue.
+func workloadMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
+	m := versionedMeta(job, name, component)
+	maps.Copy(m.Labels, queueLabels(job))
+	ofWorkload(job, &m)
+	return m
+}
+
+// ofWorkload puts what an author says of the workload in the place of what he says of all objects.
+func ofWorkload(job *schema.Job, m *metav1.ObjectMeta) {
+	maps.Copy(m.Labels, job.Spec.Workload.Labels)
+	for key, value := range job.Spec.Workload.Annotations {
+		annotate(m, key, value)
+	}
 }
 
 // clusterMeta is meta for objects without a namespace; they remember whose they are in a label.

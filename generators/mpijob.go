@@ -1,8 +1,6 @@
 package generators
 
 import (
-	"maps"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -39,7 +37,6 @@ func mpiJob(job *schema.Job) []runtime.Object {
 		},
 	}
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
-	maps.Copy(m.Labels, workloadLabels(job))
 	expect(job, &m, launcher.Spec, worker.Spec)
 	return []runtime.Object{apis.New(apis.MPIJobKind, m, spec)}
 }

@@ -29,6 +29,7 @@ func torchPods(job *schema.Job) []runtime.Object {
 		for k, v := range template.Annotations {
 			annotate(&pod.ObjectMeta, k, v)
 		}
+		ofWorkload(job, &pod.ObjectMeta)
 		expect(job, &pod.ObjectMeta, pod.Spec)
 		out = append(out, pod)
 	}

@@ -163,7 +163,7 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 		name = job.Metadata.Name + "-" + componentPrefetch + "-" + hash
 	}
 	j := &batchv1.Job{
-		ObjectMeta: workloadMeta(job, name, componentPrefetch),
+		ObjectMeta: versionedMeta(job, name, componentPrefetch),
 		Spec: batchv1.JobSpec{
 			BackoffLimit:            ptr[int32](6),
 			ActiveDeadlineSeconds:   ptr(seconds(f.Dataset.Deadline)),
@@ -174,7 +174,7 @@ func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
 	if job.Spec.HashedNames {
 		annotate(&j.ObjectMeta, names.ContentHash, hash)
 	}
-	maps.Copy(j.Labels, workloadLabels(job)) // first in its queue, since it is made first, and no higher than the job
+	maps.Copy(j.Labels, queueLabels(job)) // first in its queue, since it is made first, and no higher than the job
 	expect(job, &j.ObjectMeta, template.Spec)
 	return j
 }

@@ -30,7 +30,6 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 	}
 	template := patched(job, componentWorker, workerTemplate(job, spec))
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
-	maps.Copy(m.Labels, workloadLabels(job))
 	if job.Spec.Workers.Master {
 		expect(job, &m, template.Spec)
 	} else {

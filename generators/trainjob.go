@@ -1,8 +1,6 @@
 package generators
 
 import (
-	"maps"
-
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
@@ -46,7 +44,6 @@ func trainJob(job *schema.Job, name string) *apis.TrainJob {
 		spec.Trainer.NumProcPerNode = &n
 	} // left out, Trainer counts accelerators, or CPUs where there are none
 	t := apis.New(apis.TrainJobKind, workloadMeta(job, name, componentWorker), spec)
-	maps.Copy(t.Labels, workloadLabels(job))
 	expectNames(&t.ObjectMeta, expectOfQueue(t.Labels))
 	return t
 }

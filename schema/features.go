@@ -120,6 +120,8 @@ var Features = slices.Concat([]Feature{
 	roleOf("roles.etcd", "resources, nodes and pods of an etcd", ".nodeSelector.a=b"),
 	roleOf("roles.companion", "resources, nodes and pods of a companion", ".nodeSelector.a=b"),
 	roleOf("roles.helper", "resources, nodes and pods of what prepares the job", ".nodeSelector.a=b"),
+	written("workload", "labels and annotations of the workload alone",
+		".metadata.labels.acme.example/queue=", ".metadata.annotations.argocd.argoproj.io/sync-options="),
 	written("podTemplate", "any further field of the workers' pods", ".dnsPolicy=Default"),
 })
 

@@ -136,8 +136,15 @@ type Spec struct {
 	CreateNamespace   bool            `json:"createNamespace"`
 	Images            Images          `json:"images"`
 	Roles             Roles           `json:"roles"`
+	Workload          Workload        `json:"workload"`
 	// a partial PodTemplateSpec that podpatch.Validate accepted
 	PodTemplate json.RawMessage `json:"podTemplate,omitempty"`
+}
+
+// Workload is what the objects that make the workers carry beside Metadata.
+type Workload struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // Torchrun says whether tegen puts torchrun before the command.

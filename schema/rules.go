@@ -31,7 +31,7 @@ type rule struct {
 // most of them, but not in words that name both sides, and not at the price of a comparison.
 var rules = slices.Concat([]rule{
 	{(*validation).target, "framework target"},
-	{(*validation).names, "metadata createNamespace"},
+	{(*validation).names, "metadata createNamespace workload"},
 	{(*validation).program, "framework launcher bytescheduler.mode command args script"},
 	{(*validation).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*validation).environment, "env launcher target network.collective checkpoint"},
@@ -98,18 +98,24 @@ func (r *validation) names() {
 	if r.Spec.CreateNamespace && r.Metadata.Namespace == "default" {
 		r.fail("spec.createNamespace", "requires", "namespace default exists in every cluster: set metadata.namespace")
 	}
-	for key := range r.Metadata.Labels {
-		r.key("metadata.labels", key)
+	r.keys("metadata", r.Metadata.Labels, r.Metadata.Annotations)
+	r.keys("spec.workload", r.Spec.Workload.Labels, r.Spec.Workload.Annotations)
+}
+
+// keys refuses labels and annotations that no API server takes, or that tegen or a controller sets.
+func (r *validation) keys(at string, labels, annotations map[string]string) {
+	for key := range labels {
+		r.key(at+".labels", key)
 		for _, reserved := range reservedLabels {
 			if key == reserved || strings.HasSuffix(reserved, "/") && strings.HasPrefix(key, reserved) {
-				r.failKey("metadata.labels", key, "reserved", "is set by tegen: choose another key")
+				r.failKey(at+".labels", key, "reserved", "is set by tegen: choose another key")
 			}
 		}
 	}
-	for key := range r.Metadata.Annotations {
-		r.key("metadata.annotations", key)
+	for key := range annotations {
+		r.key(at+".annotations", key)
 		if strings.HasPrefix(key, "tegen.dev/") {
-			r.failKey("metadata.annotations", key, "reserved", "is set by tegen: choose another key")
+			r.failKey(at+".annotations", key, "reserved", "is set by tegen: choose another key")
 		}
 	}
 }

@@ -57,8 +57,12 @@ func (r *validation) dlroverMaster() {
 			"has %d characters, and the Service elasticjob-<name>-dlrover-master has room for %d", len(r.Metadata.Name),
 			dlroverName)
 	}
-	if _, ok := r.Metadata.Annotations["pending_timeout"]; ok {
-		r.failKey("metadata.annotations", "pending_timeout", "reserved", "is set by spec.dlrover.pendingTimeout")
+	for at, annotations := range map[string]map[string]string{
+		"metadata.annotations": r.Metadata.Annotations, "spec.workload.annotations": r.Spec.Workload.Annotations,
+	} {
+		if _, ok := annotations["pending_timeout"]; ok {
+			r.failKey(at, "pending_timeout", "reserved", "is set by spec.dlrover.pendingTimeout")
+		}
 	}
 	res := &r.Spec.Resources
 	if res.CPU.MilliValue()%100 != 0 {

@@ -15,7 +15,7 @@ var gangRules = []rule{
 	{(*validation).gangDialect, "gang target kubernetesVersion suspend"},
 	{(*validation).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
 	{(*validation).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
-	{(*validation).foreignGang, "gang metadata podTemplate roles"},
+	{(*validation).foreignGang, "gang metadata workload podTemplate roles"},
 }
 
 // gang holds the numbers of a gang against those of the workers.
@@ -189,9 +189,12 @@ func isGangKey(key string) bool {
 }
 
 // foreignGang refuses those keys where they would declare a second gang, or a queue beside a field suspend. Those of
-// metadata land on every object; in a pod template they are the author's business as long as no gang is asked for.
+// metadata and workload land on objects that tegen puts into a gang itself; in a pod template they are the author's
+// business as long as no gang is asked for.
 func (r *validation) foreignGang() {
-	mappings := []string{"metadata.labels", "metadata.annotations"}
+	mappings := []string{
+		"metadata.labels", "metadata.annotations", "spec.workload.labels", "spec.workload.annotations",
+	}
 	if r.Spec.Gang.Active() {
 		for _, p := range r.patches() {
 			mappings = append(mappings, p.at+".metadata.labels", p.at+".metadata.annotations")

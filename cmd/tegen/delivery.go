@@ -6,12 +6,17 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/internal/render"
 )
 
 // noteDelivery says, once a run, for whom jobs were rendered that leave that open, where it makes a difference. In a
 // tree, which is for git, it names each job that asks for what a reconciler runs again.
-func noteDelivery(s cli.Streams, bundles []render.Bundle, tree bool) error {
+func noteDelivery(s cli.Streams, outs []*krm.Output, tree bool) error {
+	var bundles []render.Bundle
+	for _, out := range outs {
+		bundles = append(bundles, out.Bundles...)
+	}
 	note := assumption(bundles)
 	if tree {
 		note = selfDeleting(bundles)
@@ -44,14 +49,16 @@ func assumption(bundles []render.Bundle) string {
 	return ""
 }
 
-// selfDeleting names the jobs of a tree that delete something of themselves, since they say so.
+// selfDeleting names the jobs of trees that delete something of themselves, since they say so, each once.
 func selfDeleting(bundles []render.Bundle) string {
-	var out strings.Builder
+	var lines []string
 	for _, b := range bundles {
-		if life := b.Job.Expires(); life != "" {
-			fmt.Fprintf(&out, "%s: note: spec.gitops: false, so that what has finished deletes itself after %s, and a "+
-				"reconciler runs it again\n", b.Job.Position(), life)
+		life := b.Job.Expires()
+		line := fmt.Sprintf("%s: note: spec.gitops: false, so that what has finished deletes itself after %s, and a "+
+			"reconciler runs it again\n", b.Job.Position(), life)
+		if life != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
 	}
-	return out.String()
+	return strings.Join(lines, "")
 }

@@ -93,8 +93,8 @@ have, but for a Job that was resumed, which Argo CD would call complete.
 Apply it with --server-side, which leaves the other keys of argocd-cm to those who wrote them,
 or list it under patches: in the kustomization of Argo CD.
 
---plugin-image adds a container to Argo CD's repo-server that renders jobs, and its
-configuration: applied with --server-side, it leaves the rest of that Deployment as it is.
+--plugin-image adds a container to Argo CD's repo-server that renders jobs; applied with
+--server-side, it leaves the rest of that Deployment as it is.
 
 --suspended Healthy is for applications with sync waves of their own, which no suspended
 object gets past.`
@@ -132,37 +132,39 @@ func newGitOpsArgoCDConfigCmd(s cli.Streams) *cobra.Command {
 	return cmd
 }
 
-const gitopsArgoCDGenerateLong = `generate is what the plugin runs, in a checkout of the repository: it prints what is
+const gitopsArgoCDGenerateLong = `generate is what the plugin runs, in the path of an Application: it prints what is
 rendered of the job that the variable ARGOCD_ENV_TEGEN_JOB names, through the overlay that
-ARGOCD_ENV_TEGEN_OVERLAY names. Both are paths below the checkout.`
+ARGOCD_ENV_TEGEN_OVERLAY names. Both are paths below that of the Application. Without a job
+those of the overlay are rendered; without either the path is an overlay.`
 
 func newGitOpsArgoCDGenerateCmd(s cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:               "generate",
-		Short:             "Render the job of an Application, as its plugin",
+		Short:             "Render the jobs of an Application, as its plugin",
 		Long:              gitopsArgoCDGenerateLong,
 		Args:              cli.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			return runGitOpsArgoCDGenerate(s, os.Getenv(gitops.PluginPrefix+gitops.JobVariable),
-				os.Getenv(gitops.PluginPrefix+gitops.OverlayVariable))
-		},
+		RunE:              func(*cobra.Command, []string) error { return runGitOpsArgoCDGenerate(s) },
 	}
 }
 
 // runGitOpsArgoCDGenerate takes what an author of an Application wrote: it reads nothing outside of the checkout.
-func runGitOpsArgoCDGenerate(s cli.Streams, job, overlay string) error {
-	if err := gitops.CheckPath(job); err != nil {
-		return cli.Usagef("%s%s: %w", gitops.PluginPrefix, gitops.JobVariable, err)
-	}
-	var overlays []string
-	if overlay != "" {
-		if err := gitops.CheckPath(overlay); err != nil {
-			return cli.Usagef("%s%s: %w", gitops.PluginPrefix, gitops.OverlayVariable, err)
+func runGitOpsArgoCDGenerate(s cli.Streams) error {
+	paths := map[string][]string{}
+	for _, name := range []string{gitops.JobVariable, gitops.OverlayVariable} {
+		value := os.Getenv(gitops.PluginPrefix + name)
+		if value == "" {
+			continue
 		}
-		overlays = []string{overlay}
+		if err := gitops.CheckPath(value); err != nil {
+			return cli.Usagef("%s%s: %w", gitops.PluginPrefix, name, err)
+		}
+		paths[name] = []string{value}
 	}
-	outs, err := build(s, []string{job}, overlays, true)
+	if len(paths) == 0 {
+		paths[gitops.OverlayVariable] = []string{"."}
+	}
+	outs, err := build(s, paths[gitops.JobVariable], paths[gitops.OverlayVariable], true)
 	if err != nil {
 		return err
 	}

@@ -150,8 +150,8 @@ func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
 	flags.StringVar(&opts.Storage, "storage", "", "size of a volume for its data, where it keeps them itself")
 	flags.StringVar(&opts.StorageClass, "storage-class", "", "StorageClass of that volume")
 	flags.Int32Var(&opts.Replicas, "replicas", 0, "pods before an etcd (default 2)")
-	completeFlags(cmd, cobra.NoFileCompletions, "clients", "etcd", "etcd-tls-secret", "etcd-user", "etcd-password-secret",
-		"storage", "storage-class", "replicas")
+	completeFlags(cmd, cobra.NoFileCompletions, "clients", "etcd", "etcd-tls-secret", "etcd-user",
+		"etcd-password-secret", "storage", "storage-class", "replicas")
 	completeFlags(cmd, cobra.FixedCompletions([]string{schema.BackendEtcd, schema.BackendC10d},
 		cobra.ShellCompDirectiveNoFileComp), "backend")
 	return cmd

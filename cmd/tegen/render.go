@@ -106,10 +106,8 @@ func runRender(s cli.Streams, files []string, opts renderOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, out := range outs {
-		if err := noteDelivery(s, out.Bundles, opts.toTree()); err != nil {
-			return fmt.Errorf("writing a note: %w", err)
-		}
+	if err := noteDelivery(s, outs, opts.toTree()); err != nil {
+		return fmt.Errorf("writing a note: %w", err)
 	}
 	if !opts.toTree() {
 		return stream(s.Out, outs[0])

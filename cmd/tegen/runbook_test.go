@@ -62,8 +62,9 @@ func TestRunbookCommands(t *testing.T) {
 	atRoot(t)
 	var script strings.Builder
 	seen := map[string]int{}
-	for _, file := range cases(t, "valid") {
-		for _, with := range []string{"base/kubectl", "base/flux", "kind/kubectl", "eks/argocd"} {
+	for i, file := range cases(t, "valid") {
+		others := []string{"base/flux", "kind/kubectl", "eks/argocd"} // one of them for each fixture
+		for _, with := range []string{"base/kubectl", others[i%len(others)]} {
 			overlay, with, _ := strings.Cut(with, "/")
 			args := runbookArgs(file, overlay, with)
 			book, msg, code := tegen("", args...)
@@ -77,9 +78,13 @@ func TestRunbookCommands(t *testing.T) {
 			}
 			render := renderArgs(file, overlay)
 			if with != "kubectl" {
-				render = append(render, "-o", filepath.Join(t.TempDir(), "rendered"))
+				place := map[string]string{"base": "rendered", "eks": "eks"}[overlay]
+				render = append(render, "-o", filepath.Join(t.TempDir(), place))
 			}
 			w := renderedWorld(t, render)
+			if with != "kubectl" {
+				w.reconciled(t, with, render[len(render)-1])
+			}
 			for _, c := range runbookCommands(t, book, &script) {
 				seen[c.words[0]+" "+c.words[1]]++
 				if problem := w.check(c); problem != "" {
@@ -197,6 +202,37 @@ func renderedWorld(t *testing.T, args []string) *rendering {
 	return w
 }
 
+// reconciled adds the objects by which a reconciler has the jobs of a tree. That of Argo CD has a template's name.
+func (w *rendering) reconciled(t *testing.T, with, tree string) {
+	t.Helper()
+	out, msg, code := tegen("", "gitops", with, tree, "--repo", "https://git.example/team/jobs", "--path", "rendered")
+	if code != cli.ExitOK {
+		t.Fatalf("exit %d:\n%s", code, msg)
+	}
+	folders, err := filepath.Glob(tree + "/*/kustomization.yaml")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no folders of jobs in %s: %v", tree, err)
+	}
+	for _, folder := range folders {
+		job := filepath.Base(filepath.Dir(folder))
+		name := filepath.Base(tree) + "-" + job
+		if with == "flux" &&
+			strings.Contains(out, "kind: Kustomization\nmetadata:\n  name: "+name+"\n  namespace: flux-system\n") {
+			w.objects["kustomization.kustomize.toolkit.fluxcd.io/"+name] = nil
+		}
+		if with == "argocd" && strings.Contains(out, "      name: "+filepath.Base(tree)+"-{{.path.basename}}\n") &&
+			strings.Contains(out, "\n  namespace: argocd\n") {
+			w.objects["application.argoproj.io/"+name] = nil
+		}
+	}
+}
+
+// isReconcilers says whether a command is about an object of a reconciler, in its own namespace.
+func isReconcilers(namespace string, args []string) bool {
+	kinds := map[string]string{"argocd": "application.argoproj.io/", "flux-system": "kustomization.kustomize."}
+	return len(args) > 0 && kinds[namespace] != "" && strings.HasPrefix(args[0], kinds[namespace])
+}
+
 // valued are flags of kubectl that a value follows.
 var valued = []string{
 	"-n", "-l", "-o", "-c", "-f", "-p", "--type", "--tail", "--max-log-requests", "--field-selector",
@@ -221,7 +257,7 @@ func (w *rendering) check(c runbookCommand) string {
 			args = append(args, word)
 		}
 	}
-	if n, ok := flags["-n"]; ok && !slices.Contains(w.namespaces, n) {
+	if n, ok := flags["-n"]; ok && !slices.Contains(w.namespaces, n) && !isReconcilers(n, args) {
 		return "nothing is in that namespace"
 	}
 	if patch, ok := flags["-p"]; ok && !json.Valid([]byte(patch)) {
@@ -230,6 +266,8 @@ func (w *rendering) check(c runbookCommand) string {
 	switch c.words[1] {
 	case "get", "delete", "patch":
 		return w.checkObjects(args, flags)
+	case "annotate":
+		return w.checkObjects(args[:1], flags)
 	case "logs":
 		return w.checkPods(flags["-l"], flags["-c"])
 	case "apply", "create", "config":
@@ -352,7 +390,7 @@ func TestRunbookNames(t *testing.T) {
 		runbookCommands(t, book, &script)
 		bash := exec.CommandContext(t.Context(), "bash", "-eu")
 		bash.Env = []string{"PATH="}
-		said := "said() { for word in \"$@\"; do printf '%s\\n' \"$word\"; done; }\n"
+		said := "REPO=here\nsaid() { for word in \"$@\"; do printf '%s\\n' \"$word\"; done; }\n"
 		for _, program := range []string{"tegen", "kubectl", "eksctl", "git", "flux"} {
 			said += program + "() { said \"$@\"; }\n"
 		}

@@ -15,12 +15,14 @@ Jobs without a mistake may have notes, which render prints on standard error too
 
   file:line:col: note: text
 
-A job that a patch of the overlay renamed has no line. "-" reads standard input.
-An Environment in one of the files is merged into every job first; with --overlay
-the jobs are checked as that overlay renders them.`
+A job that a patch of the overlay renamed has no line. "-" reads standard input,
+and a directory stands for the .yaml, .yml and .json files in it and below. An
+Environment in one of the files is merged into every job first; with --overlay the
+jobs are checked as that overlay renders them. With several, what only some of
+them have to say ends in their names.`
 
-const vetExample = `  tegen vet jobs/*.yaml
-  tegen vet jobs/*.yaml --overlay overlays/eks`
+const vetExample = `  tegen vet jobs
+  tegen vet jobs/*.yaml --overlay overlays/eks --overlay overlays/kind`
 
 func newVetCmd(s cli.Streams) *cobra.Command {
 	var overlays []string

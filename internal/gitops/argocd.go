@@ -40,7 +40,7 @@ func (a ArgoCD) Check() error {
 	}
 	switch {
 	case a.Plugin && a.IsOCI():
-		errs = append(errs, errors.New("--plugin: needs a git repository in --repo: an artifact holds what is rendered"))
+		errs = append(errs, errors.New("--plugin: needs a git repository in --repo: an artifact is rendered already"))
 	case a.Overlay != "" && !a.Plugin:
 		errs = append(errs, errors.New("--overlay: needs --plugin: a tree was rendered through its overlay"))
 	case a.Overlay != "":
@@ -125,7 +125,10 @@ func (a ArgoCD) fromGit(g gitGenerator) []generator {
 // oneNamespace is the namespace of all folders; Argo CD creates it. Where there are several it creates none.
 func oneNamespace(folders []Folder) (string, []string) {
 	all := namespaces(folders)
-	if len(all) == 1 {
+	switch len(all) {
+	case 0:
+		return "", nil
+	case 1:
 		return all[0], nil
 	}
 	return "", []string{fmt.Sprintf("the jobs are in %d namespaces (%s), of which Argo CD creates none: create them "+

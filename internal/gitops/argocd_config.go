@@ -55,10 +55,8 @@ func CheckConfig(namespace, suspended, image string) error {
 
 // The plugin that renders jobs in Argo CD's repo-server.
 const (
-	pluginName   = "tegen"
-	pluginConfig = "tegen-plugin" // the ConfigMap
-	pluginFile   = "plugin.yaml"
-	pluginTmp    = "tegen-tmp"
+	pluginName = "tegen"
+	pluginTmp  = "tegen-tmp"
 
 	// JobVariable and OverlayVariable are what an Application says to the plugin, which finds them behind
 	// PluginPrefix.
@@ -86,18 +84,9 @@ func (a ArgoCD) sources() string {
 	return path.Clean(folders)
 }
 
-const pluginSpec = `apiVersion: argoproj.io/v1alpha1
-kind: ConfigManagementPlugin
-metadata:
-  name: ` + pluginName + `
-spec:
-  generate:
-    command: [tegen, gitops, argocd, generate]
-`
-
-// PluginConfig returns the plugin's configuration and its container in Argo CD's repo-server: a part of that
-// Deployment, to be applied by the server's side or as a patch. Argo CD asks for the user 999 and for the two volumes
-// that its own containers have.
+// PluginConfig returns the plugin's container in Argo CD's repo-server: a part of that Deployment, to be applied by the
+// server's side or as a patch. The image brings the plugin's configuration along. Argo CD asks for the user 999 and for
+// the two volumes that its own containers have.
 func PluginConfig(namespace, image string) []runtime.Object {
 	type object = map[string]any
 	container := object{
@@ -114,26 +103,16 @@ func PluginConfig(namespace, image string) []runtime.Object {
 		"volumeMounts": []any{
 			object{"name": "var-files", "mountPath": "/var/run/argocd"},
 			object{"name": "plugins", "mountPath": "/home/argocd/cmp-server/plugins"},
-			object{
-				"name": pluginConfig, "mountPath": "/home/argocd/cmp-server/config/" + pluginFile, "subPath": pluginFile,
-			},
 			object{"name": pluginTmp, "mountPath": "/tmp"}, // not that of repo-server, which holds other repositories
 		},
 	}
 	return []runtime.Object{
-		&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: pluginConfig, Namespace: namespace},
-			Data:       map[string]string{pluginFile: pluginSpec},
-		},
 		&unstructured.Unstructured{Object: object{
 			"apiVersion": "apps/v1", "kind": "Deployment",
 			"metadata": object{"name": "argocd-repo-server", "namespace": namespace},
 			"spec": object{"template": object{"spec": object{
 				"containers": []any{container},
-				"volumes": []any{
-					object{"name": pluginConfig, "configMap": object{"name": pluginConfig}},
-					object{"name": pluginTmp, "emptyDir": object{}},
-				},
+				"volumes":    []any{object{"name": pluginTmp, "emptyDir": object{}}},
 			}}},
 		}},
 	}

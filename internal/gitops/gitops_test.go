@@ -190,6 +190,9 @@ func TestNotes(t *testing.T) {
 	if len(notes) != 1 || !strings.Contains(notes[0], "in 2 namespaces (research, training)") {
 		t.Errorf("of jobs in two namespaces: %q", notes)
 	}
+	if _, notes = ApplicationSet(argocd(nil), []Folder{{Name: "cluster-wide"}}); len(notes) > 0 {
+		t.Errorf("of objects in no namespace: %q", notes)
+	}
 	_, notes = ApplicationSet(argocd(ociArgoCD), []Folder{{Name: "a", Namespaces: []string{"x", "y"}}})
 	if len(notes) != 1 || !strings.Contains(notes[0], "a is in 2 namespaces, of which Argo CD creates x alone") {
 		t.Errorf("of one job in two namespaces: %q", notes)

@@ -17,6 +17,7 @@ import (
 // is the default anyway is left out, and what is missing in the end becomes a note.
 func (d *draft) finalize() {
 	d.dropGangScheduler()
+	d.splitMetadata()
 	valid := d.validSubset()
 	d.render(valid)
 	refused := d.patch(valid)

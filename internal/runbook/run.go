@@ -44,6 +44,7 @@ func deliver(b *book) *section {
 		s.text("The job itself:")
 	}
 	b.deliver(s, "Train "+b.Name)
+	s.register(b)
 	return s
 }
 
@@ -66,6 +67,7 @@ func (b *book) push(s *section, message string) {
 // watch follows the pods and what makes them. What prints until it is stopped is the last of its block.
 func watch(b *book) *section {
 	s := &section{title: "Watch"}
+	s.synced(b)
 	var made []string
 	for _, o := range b.Objects {
 		group, _, versioned := strings.Cut(o.APIVersion, "/")
@@ -330,18 +332,20 @@ func (b *book) loseNode(s *section, g *nodeGroup) {
 	s.run(up...)
 }
 
-// remove takes the job away, what stays by itself, and the cluster.
+// remove takes the job away, what stays by itself, and the cluster. What git no longer has a reconciler forgets, and by
+// default leaves as it is.
 func remove(b *book) *section {
 	s := &section{title: "Clean up"}
-	if b.With == Kubectl {
-		s.text("The job:")
-		b.deleteJob(s)
-	} else {
-		s.text("The job leaves the cluster when its folder leaves git. Take it out of %s too, or it is rendered again.",
-			code(b.source()))
+	if r := reconcilers[b.With]; r != nil {
+		s.text("The job's folder leaves git. Take it out of %s too, or it is rendered again.", code(b.source()))
 		s.run("git", "rm", "-r", file(path.Join(b.Tree, b.Name)))
 		b.push(s, "Remove "+b.Name)
+		s.run(append([]string{"kubectl", "delete"}, append(r.object(b), "--ignore-not-found")...)...)
+		s.text("Its objects stay, unless `tegen gitops` was told `--on-removal delete`. They go by their label:")
+	} else {
+		s.text("The job:")
 	}
+	b.deleteJob(s)
 	if kept := b.kept(); len(kept) > 0 {
 		s.text("Its data stays. Only when nobody needs it any more:")
 		s.run(b.kubectl("delete", kept...)...)

@@ -67,7 +67,7 @@ func Markdown(job *schema.Job, concerns []generators.Concern, o Options) []byte 
 	for _, c := range concerns {
 		b.objects = append(b.objects, c.Objects...)
 	}
-	out := fmt.Appendf(nil, "# %s in %s, with %s\n\n%s\n", b.Name, b.Namespace, wayNames[o.With], b.head())
+	out := fmt.Appendf(nil, "# %s in %s, with %s\n\n%s\n", b.Name, b.Namespace, b.way(), b.head())
 	n := 0
 	for _, of := range sections {
 		s := of(b)
@@ -83,7 +83,13 @@ func Markdown(job *schema.Job, concerns []generators.Concern, o Options) []byte 
 	return out
 }
 
-var wayNames = map[string]string{Kubectl: "kubectl", ArgoCD: "Argo CD", Flux: "Flux"}
+// way is what applies the job.
+func (b *book) way() string {
+	if r := reconcilers[b.With]; r != nil {
+		return r.name
+	}
+	return b.With
+}
 
 // head says what the runbook is of, and what holds for all of it.
 func (b *book) head() string {

@@ -86,17 +86,7 @@ func (s *section) nodes(b *book) {
 // companions installs what must run beside Kubernetes, less what the cluster is made with.
 func companions(b *book) *section {
 	s := &section{title: "Companions"}
-	switch b.With {
-	case ArgoCD:
-		s.text("Argo CD, where it is not there yet:")
-		s.run("kubectl", "create", "namespace", "argocd")
-		s.run("kubectl", "apply", "--server-side", "-n", "argocd", "-f", argoCDManifest)
-		s.run("kubectl", "get", "deployment", "-n", "argocd", "argocd-repo-server")
-	case Flux:
-		s.text("Flux, where it is not there yet:")
-		s.run("flux", "install")
-		s.run("flux", "check")
-	}
+	s.installed(b)
 	for _, c := range b.Controllers {
 		s.controller(b, &c)
 	}
@@ -105,9 +95,6 @@ func companions(b *book) *section {
 	}
 	return s
 }
-
-// The release that was held against what tegen renders.
-const argoCDManifest = "https://raw.githubusercontent.com/argoproj/argo-cd/v3.2.11/manifests/install.yaml"
 
 var (
 	createAddon = regexp.MustCompile(`^eksctl create addon .*--name (\S+)`)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,6 +149,32 @@ func TestInTheWay(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{".": "dir", "worker.yaml": header("ml/a") + "old\n"},
 		state(t, elsewhere)); diff != "" {
 		t.Errorf("where the links lead (-want +got):\n%s", diff)
+	}
+}
+
+// TestReadOnly: where nothing may be written, a write fails and says so, and a check works.
+func TestReadOnly(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	mustWrite(t, dir, "", bundle("ml/a", "worker: old"))
+	before := state(t, dir)
+	for _, path := range []string{"a", "."} {
+		if err := os.Chmod(filepath.Join(dir, path), 0o555); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = os.Chmod(filepath.Join(dir, path), 0o755) }()
+	}
+	place := Place{Dir: dir, Bundles: []render.Bundle{bundle("ml/a", "worker: new"), bundle("ml/b", "worker: new")}}
+	if _, err := Write(t.Context(), place); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("%v", err)
+	}
+	if n, err := Check(io.Discard, place); n != 4 || err != nil {
+		t.Errorf("%d files differ, want 4; %v", n, err)
+	}
+	if diff := cmp.Diff(before, state(t, dir)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
 	}
 }
 

@@ -107,6 +107,9 @@ func TestBundles(t *testing.T) {
 			t.Errorf("no golden is of %s any more: its row in unserved is stale", gv)
 		}
 	}
+	if s.counts.alone == 0 {
+		t.Error("no golden of an overlay has bare pods: nothing shows that Flux can apply them")
+	}
 	closing := s.counts.String() + s.unapplied()
 	if t.Failed() {
 		closing = "but for the failures above: " + closing
@@ -148,6 +151,7 @@ func (s *server) hold(t *testing.T, b *bundle) {
 			t.Errorf("the cluster is not clean for the next bundle: %v", err)
 		}
 	}()
+	s.tryAlone(t, b)
 	applied := s.applyAll(t, b)
 	inParallel(applied, func(a existing) {
 		if err := s.applyAgain(ctx, a); err != nil {
@@ -164,6 +168,7 @@ type counts struct {
 	cases                    map[string]bool
 	bundles, objects, custom int
 	pods, unrestricted       int
+	alone                    int // bare pods that were tried before their bundle
 }
 
 func (c *counts) String() string {

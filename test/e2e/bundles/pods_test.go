@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // admitAll tries a pod of every template of the bundle, those of custom
@@ -39,6 +40,29 @@ func (s *server) admitAll(t *testing.T, b *bundle) {
 	if b.standard() != restricted {
 		s.counts.unrestricted += len(all)
 		s.mustRefuse(t, b, all)
+	}
+}
+
+// tryAlone asks whether bare pods of what overlays render for git are admitted
+// before anything of their bundle is there, as Flux asks about all objects of a
+// Kustomization.
+func (s *server) tryAlone(t *testing.T, b *bundle) {
+	t.Helper()
+	for _, o := range b.objects {
+		if b.overlay == "base" || o.GetKind() != "Pod" {
+			continue
+		}
+		at, err := s.resource(o)
+		if err != nil {
+			t.Errorf("%s: %v", o, err)
+			continue
+		}
+		if _, err := at.Patch(t.Context(), o.GetName(), types.ApplyYAMLPatchType, o.Text, metav1.PatchOptions{
+			FieldManager: "flux", DryRun: []string{metav1.DryRunAll},
+		}); err != nil {
+			t.Errorf("%s: alone, before the bundle is applied: %v", o, err)
+		}
+		s.counts.alone++
 	}
 }
 

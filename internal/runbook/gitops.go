@@ -1,0 +1,102 @@
+package runbook
+
+import (
+	"path"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// reconciler is what Argo CD and Flux differ in.
+type reconciler struct {
+	name       string
+	install    [][]string
+	kind       string // of its object for one job, as kubectl takes it
+	namespace  string // of that
+	registered string // when 'tegen gitops' has to be run
+}
+
+var reconcilers = map[string]*reconciler{
+	ArgoCD: {
+		name: "Argo CD",
+		install: [][]string{
+			{"kubectl", "create", "namespace", "argocd"},
+			{
+				"kubectl", "apply", "--server-side", "-n", "argocd", "-f", // the release that was held against jobs
+				"https://raw.githubusercontent.com/argoproj/argo-cd/v3.2.11/manifests/install.yaml",
+			},
+			{"kubectl", "get", "deployment", "-n", "argocd", "argocd-repo-server"},
+		},
+		kind: "application.argoproj.io", namespace: "argocd",
+		registered: "Argo CD is told of the folder once, and finds by itself what else is in it.",
+	},
+	Flux: {
+		name:    "Flux",
+		install: [][]string{{"flux", "install"}, {"flux", "check"}},
+		kind:    "kustomization.kustomize.toolkit.fluxcd.io", namespace: "flux-system",
+		registered: "Flux is told of each job in the folder: where one comes or goes, again.",
+	},
+}
+
+// installed puts the reconciler of the runbook into the cluster.
+func (s *section) installed(b *book) {
+	r := reconcilers[b.With]
+	if r == nil {
+		return
+	}
+	s.text("%s, where it is not there yet:", r.name)
+	for _, words := range r.install {
+		s.run(words...)
+	}
+	if b.With == ArgoCD { // which knows no health of most kinds
+		s.pipe([]string{"tegen", "gitops", "argocd", "config"},
+			[]string{"kubectl", "apply", "--server-side", "-f", "-"})
+	}
+}
+
+// register has a reconciler take jobs from the folder.
+func (s *section) register(b *book) {
+	r := reconcilers[b.With]
+	if r == nil {
+		return
+	}
+	s.text("%s", r.registered)
+	s.shell(`: "${REPO:?first say REPO=, the address of this repository}"`)
+	command := "tegen gitops " + b.With + " " + quote(file(b.Tree)) + ` --repo "$REPO"`
+	if !isTreeName(path.Base(b.Tree)) {
+		command += " --name " + treeName(b.Tree)
+	}
+	s.shell(command + " | kubectl apply --server-side -f -")
+}
+
+// object is what the reconciler has of the job, in its own namespace.
+func (r *reconciler) object(b *book) []string {
+	return []string{"-n", r.namespace, r.kind + "/" + treeName(b.Tree) + "-" + b.Name}
+}
+
+// synced shows how far the reconciler has come, and has it look at git now.
+func (s *section) synced(b *book) {
+	r := reconcilers[b.With]
+	if r == nil {
+		return
+	}
+	if b.With == Flux {
+		s.run("flux", "reconcile", "kustomization", treeName(b.Tree)+"-"+b.Name, "-n", r.namespace, "--with-source")
+	} else {
+		s.run(append(append([]string{"kubectl", "annotate"}, r.object(b)...), "argocd.argoproj.io/refresh=normal",
+			"--overwrite")...)
+	}
+	s.run(append([]string{"kubectl", "get"}, r.object(b)...)...)
+}
+
+// treeName is how 'tegen gitops' names its objects: after the folder, where that can be a name.
+func treeName(tree string) string {
+	if name := path.Base(tree); isTreeName(name) {
+		return name
+	}
+	return "training"
+}
+
+// isTreeName says whether a folder's name can be that of objects, to which a job's is added.
+func isTreeName(name string) bool {
+	return len(validation.IsDNS1123Label(name)) == 0 && len(name) <= 22
+}

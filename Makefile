@@ -9,7 +9,7 @@ export CGO_ENABLED := 0
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin/tegen-rendezvous
@@ -39,6 +39,11 @@ e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB 
 .PHONY: e2e-node
 e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about 20 minutes at first, then 6)
 	test/node/run.sh
+
+.PHONY: e2e-gitops
+e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (needs redis-server; builds both at first)
+	go run ./test/cluster/cmd/up --build source-controller kustomize-controller argocd
+	TEGEN_GITOPS=1 go test -v -count=1 -timeout 40m ./test/e2e/gitops
 
 .PHONY: e2e-kind
 e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and root)

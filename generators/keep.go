@@ -18,18 +18,22 @@ func kept(job *schema.Job, m metav1.ObjectMeta) metav1.ObjectMeta {
 	// Delete is for the end of the Application, Prune for that of the object in git.
 	options := withOptions(m.Annotations[names.ArgoSyncOptions], "Prune=false", "Delete=false")
 	annotate(&m, names.ArgoSyncOptions, options)
+	// What stays when the job has left git is no reason to call the Application out of sync.
+	annotate(&m, names.ArgoCompareOptions, withOptions(m.Annotations[names.ArgoCompareOptions], "IgnoreExtraneous"))
 	annotate(&m, names.FluxPrune, "disabled")
 	return m
 }
 
-// withOptions adds options, name=value each, to a list of an author's for all objects, of which those of the same name
-// give way.
+// withOptions adds options, name=value or a name alone, to a list of an author's for all objects, of which those of the
+// same name give way.
 func withOptions(list string, options ...string) string {
 	var all []string
 	for option := range strings.SplitSeq(list, ",") {
 		option = strings.TrimSpace(option)
 		name, _, _ := strings.Cut(option, "=")
-		given := slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(o, name+"=") })
+		given := slices.ContainsFunc(options, func(o string) bool {
+			return o == name || strings.HasPrefix(o, name+"=")
+		})
 		if option != "" && !given {
 			all = append(all, option)
 		}

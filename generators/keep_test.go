@@ -19,14 +19,21 @@ func TestKeptBesideOptions(t *testing.T) {
 	} {
 		j := load(t, job("storage: [{mountPath: /data}]"))
 		j.Metadata.Annotations = map[string]string{
-			"argocd.argoproj.io/sync-options":   authors,
-			"kustomize.toolkit.fluxcd.io/prune": "enabled",
-			"team":                              "vision",
+			"argocd.argoproj.io/sync-options":    authors,
+			"argocd.argoproj.io/compare-options": "ServerSideDiff=true, IgnoreExtraneous",
+			"kustomize.toolkit.fluxcd.io/prune":  "enabled",
+			"team":                               "vision",
 		}
 		got := find[*corev1.PersistentVolumeClaim](t, objects(j), "resnet-data").Annotations
-		if got["argocd.argoproj.io/sync-options"] != want || got["kustomize.toolkit.fluxcd.io/prune"] != "disabled" ||
-			got["team"] != "vision" {
-			t.Errorf("with %q: %v, want the options %s", authors, got, want)
+		for key, want := range map[string]string{
+			"argocd.argoproj.io/sync-options":    want,
+			"argocd.argoproj.io/compare-options": "ServerSideDiff=true,IgnoreExtraneous",
+			"kustomize.toolkit.fluxcd.io/prune":  "disabled",
+			"team":                               "vision",
+		} {
+			if got[key] != want {
+				t.Errorf("with %q: %s is %q, want %q", authors, key, got[key], want)
+			}
 		}
 		service := find[*corev1.Service](t, objects(j), "resnet-worker").Annotations
 		if service["argocd.argoproj.io/sync-options"] != authors {

@@ -202,7 +202,8 @@ func keptData(job *schema.Job, objs []runtime.Object) (wrong []string) {
 		_, selected := m.GetLabels()["tegen.dev/job"]
 		_, data := m.GetLabels()["tegen.dev/data"]
 		options := strings.Split(m.GetAnnotations()["argocd.argoproj.io/sync-options"], ",")
-		argo := slices.Contains(options, "Prune=false") && slices.Contains(options, "Delete=false")
+		argo := slices.Contains(options, "Prune=false") && slices.Contains(options, "Delete=false") &&
+			m.GetAnnotations()["argocd.argoproj.io/compare-options"] == "IgnoreExtraneous"
 		flux := m.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"] == "disabled"
 		if data != want || argo != want || flux != want || selected == want {
 			wrong = append(wrong, fmt.Sprintf("%T %s is kept: want %t, labels %v, annotations %v", obj, m.GetName(),

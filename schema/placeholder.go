@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,6 +37,24 @@ func Placeholders(text string, inProgram bool) (all [][2]int) {
 		at = to
 	}
 	return all
+}
+
+// fileSystemNotes name file systems that nobody has: the id of an overlay that was copied and not filled in.
+func (s *Spec) fileSystemNotes() (notes []string) {
+	for i, v := range s.Storage {
+		id := ""
+		switch {
+		case v.EFS != nil:
+			id = v.EFS.FileSystem
+		case v.FSx != nil:
+			id = v.FSx.FileSystem
+		}
+		if id != "" && strings.Trim(id, "0") == "fs-" {
+			notes = append(notes, fmt.Sprintf("spec.storage[%d]: %s is the id of no file system: put in that of yours, "+
+				"in the job or in its Environment", i, id))
+		}
+	}
+	return notes
 }
 
 // isProgram says whether a field is a part of what a container runs, in a job or its podTemplate.

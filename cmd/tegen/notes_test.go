@@ -27,6 +27,35 @@ spec: {framework: dlrover, target: elasticjob, image: "x:1", command: [python, t
 	}
 }
 
+// TestFileSystemNotes: an id that was not filled in is noted of the jobs that it reaches, and of no others. Overlays
+// have no other id.
+func TestFileSystemNotes(t *testing.T) {
+	atRoot(t)
+	const note = "storage[0]: fs-00000000000000000 is the id of no file system: put in that of yours"
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"vet", "--overlay", "overlays/eks"}, true},
+		{[]string{"vet", "fixtures/valid/minimal.yaml", "--overlay", "overlays/eks"}, false},
+		{[]string{"vet", "fixtures/valid/storage-efs.yaml"}, false},
+		{[]string{"vet", "fixtures/valid/storage-fsx.yaml"}, false},
+	} {
+		if _, msg, code := tegen("", c.args...); code != cli.ExitOK || strings.Contains(msg, note) != c.want {
+			t.Errorf("%s: exit %d, noted: %t, want %t: %s", strings.Join(c.args, " "), code, !c.want, c.want, msg)
+		}
+	}
+	for id, want := range map[string]bool{"00000000": true, "00000001": false, "10000000": false} {
+		job := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
+			"spec: {image: 'x:1', command: [python, train.py], workers: {replicas: 1}, storage: [{mountPath: /data, " +
+			"efs: {fileSystem: fs-" + id + "}}]}\n"
+		if _, msg, code := tegen(job, "vet", "-"); code != cli.ExitOK ||
+			strings.Contains(msg, "is the id of no file system") != want {
+			t.Errorf("fs-%s: exit %d, want a note: %t: %s", id, code, want, msg)
+		}
+	}
+}
+
 // TestGangNotes: a feature that is off by default in a cluster is noted where a gang depends on it, and nowhere else.
 func TestGangNotes(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +

@@ -62,8 +62,9 @@ func TestRunbookCommands(t *testing.T) {
 	atRoot(t)
 	var script strings.Builder
 	seen := map[string]int{}
-	for _, file := range cases(t, "valid") {
-		for _, with := range []string{"base/kubectl", "base/flux", "kind/kubectl", "eks/argocd"} {
+	for i, file := range cases(t, "valid") {
+		others := []string{"base/flux", "kind/kubectl", "eks/argocd"} // one of them for each fixture
+		for _, with := range []string{"base/kubectl", others[i%len(others)]} {
 			overlay, with, _ := strings.Cut(with, "/")
 			args := runbookArgs(file, overlay, with)
 			book, msg, code := tegen("", args...)

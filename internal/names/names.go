@@ -33,10 +33,11 @@ const (
 )
 
 // Annotations of reconcilers that leave an object in the cluster when git has it no more: options of Argo CD, separated
-// by commas, and whether Flux prunes.
+// by commas, for what it does and for what it compares, and whether Flux prunes.
 const (
-	ArgoSyncOptions = "argocd.argoproj.io/sync-options"
-	FluxPrune       = "kustomize.toolkit.fluxcd.io/prune"
+	ArgoSyncOptions    = "argocd.argoproj.io/sync-options"
+	ArgoCompareOptions = "argocd.argoproj.io/compare-options"
+	FluxPrune          = "kustomize.toolkit.fluxcd.io/prune"
 )
 
 // JobOf is the name of the job that an object with these labels was rendered for, "" for none.

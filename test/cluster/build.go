@@ -32,14 +32,19 @@ const (
 	etcd35Mod   = "test/cluster/etcd35.mod"
 	corednsMod  = "test/cluster/coredns.mod"
 	corednsMain = "./test/cluster/coredns/main.go"
+	fluxMod     = "test/cluster/flux.mod"
+	fluxGitMod  = "test/cluster/flux-source.mod"
+	argocdMod   = "test/cluster/argocd.mod"
 )
 
 // unusedFor is how long the programs of another version stay in the cache folder after their last use.
 const unusedFor = 14 * 24 * time.Hour
 
+type program struct{ name, path, mod string }
+
 // packages are what go build makes the programs of, the longest build first: most of what the others need is compiled
 // with it.
-var packages = []struct{ name, path, mod string }{
+var packages = []program{
 	{apiserver, "k8s.io/kubernetes/cmd/kube-apiserver", modFile},
 	{controllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager", modFile},
 	{scheduler, "k8s.io/kubernetes/cmd/kube-scheduler", modFile},
@@ -50,6 +55,9 @@ var packages = []struct{ name, path, mod string }{
 	{Kubectl, "k8s.io/kubernetes/cmd/kubectl", modFile},
 	{CoreDNS, corednsMain, corednsMod},
 	{Etcd35, "go.etcd.io/etcd/server/v3", etcd35Mod},
+	{SourceController, "github.com/fluxcd/source-controller", fluxGitMod},
+	{KustomizeController, "github.com/fluxcd/kustomize-controller", fluxMod},
+	{ArgoCD, "github.com/argoproj/argo-cd/v3/cmd", argocdMod},
 }
 
 // goEnv is what of the go command's environment decides what a build makes.
@@ -179,6 +187,28 @@ func Program(ctx context.Context, progress io.Writer, name string) (string, erro
 		return "", err
 	}
 	return filepath.Join(p.dir, name), nil
+}
+
+// Source is the folder of the module cache that a program's module is in, with all that is not Go: its
+// CustomResourceDefinitions.
+func Source(ctx context.Context, name string) (string, error) {
+	env, err := readGoEnv()
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(packages, func(pkg program) bool { return pkg.name == name })
+	if i < 0 {
+		return "", fmt.Errorf("looking for the module of %s: a cluster has no such program", name)
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-modfile="+packages[i].mod, "-find", "-f", "{{.Module.Dir}}",
+		packages[i].path)
+	cmd.Dir = filepath.Dir(env.GOMOD)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("looking for the module of %s: %w", name, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // Build builds those of the named programs that are missing, without names all of the control plane.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -36,6 +37,11 @@ type Process struct {
 // set. The context bounds the start alone: the program lives until Stop, Kill or Down, so that it outlives the context
 // of a test, which ends before its cleanups run. A name is free again once its program has ended.
 func (c *Cluster) Run(ctx context.Context, name, program string, args ...string) (*Process, error) {
+	return c.RunWith(ctx, nil, name, program, args...)
+}
+
+// RunWith is Run with variables, as NAME=value, besides this process's own.
+func (c *Cluster) RunWith(ctx context.Context, env []string, name, program string, args ...string) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
@@ -49,7 +55,8 @@ func (c *Cluster) Run(ctx context.Context, name, program string, args ...string)
 			return nil, fmt.Errorf("starting %s: a program of that name runs already", name)
 		}
 	}
-	p, err := startProcess(name, c.logPath(name), program, args, "KUBECONFIG="+c.kubeconfig)
+	env = append([]string{"KUBECONFIG=" + c.kubeconfig}, env...)
+	p, err := startProcess(name, c.logPath(name), program, args, env...)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +100,11 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Log is the path of the file that its output goes to.
 func (p *Process) Log() string { return p.log }
+
+// Ready waits until a GET of the URL is answered with 200 OK.
+func (p *Process) Ready(ctx context.Context, url string) error {
+	return await(ctx, p, get(http.DefaultClient, url))
+}
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }

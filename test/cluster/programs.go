@@ -30,6 +30,13 @@ const (
 	Etcd35    = "etcd-3.5" // with the v2 API
 )
 
+// The programs that keep a cluster at what git says; package gitops starts them.
+const (
+	SourceController    = "source-controller"
+	KustomizeController = "kustomize-controller"
+	ArgoCD              = "argocd" // its controllers and servers are one program
+)
+
 // programNames are the programs that the options ask for.
 func programNames(o Options) []string {
 	names := []string{etcd, apiserver}

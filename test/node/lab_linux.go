@@ -97,7 +97,7 @@ func (l *lab) start(ctx context.Context) error {
 	if _, err := l.addNode(ctx); err != nil {
 		return err
 	}
-	if err := l.startStorage(ctx); err != nil {
+	if err := l.cluster.StartStorage(ctx, filepath.Join(l.spec.Dir, "volumes"), l.progress); err != nil {
 		return err
 	}
 	about, err := json.Marshal(info{l.cluster.Kubeconfig(), l.spec.Programs[cluster.Kubectl], bridgeAddress})

@@ -51,13 +51,19 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 		Example: `  go run ./test/cluster/cmd/up --nodes 4 --gpus 8
   go run ./test/cluster/cmd/up --gate GenericWorkload=true --gate GangScheduling=true --api scheduling.k8s.io/v1alpha2
   go run ./test/cluster/cmd/up --no-scheduler --kubeconfig /tmp/kubeconfig
-  go run ./test/cluster/cmd/up --build    # build the programs, with progress, and start nothing`,
-		Args:          cobra.NoArgs,
+  go run ./test/cluster/cmd/up --build    # build the programs, with progress, and start nothing
+  go run ./test/cluster/cmd/up --build kubectl argocd    # the same with these programs`,
+		Args: func(_ *cobra.Command, programs []string) error {
+			if len(programs) > 0 && !f.build {
+				return fmt.Errorf("programs are named with --build alone, got %q", programs)
+			}
+			return nil
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, programs []string) error {
 			if f.build {
-				return cluster.Build(cmd.Context(), cmd.ErrOrStderr())
+				return cluster.Build(cmd.Context(), cmd.ErrOrStderr(), programs...)
 			}
 			return run(cmd, f)
 		},

@@ -1,0 +1,269 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tegen-dev/tegen/test/cluster"
+)
+
+const (
+	argoNamespace = "argocd"
+	redisServer   = "redis-server"
+	// stable is how long an Application must look the same to be thought at rest where it does not say so itself: it
+	// compares again a moment after a sync.
+	stable = 4 * time.Second
+)
+
+var (
+	applications = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
+	appProjects  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
+)
+
+// Argo is Argo CD without its web server: redis, repo-server and application-controller.
+type Argo struct {
+	c         *cluster.Cluster
+	audit     string
+	home      string
+	processes map[string]*cluster.Process
+}
+
+func startArgo(ctx context.Context, c *cluster.Cluster, audit string) (*Argo, error) {
+	a := &Argo{c: c, audit: audit, home: filepath.Join(c.Dir(), "argocd"), processes: map[string]*cluster.Process{}}
+	if err := applyCRDs(ctx, c, cluster.ArgoCD, "manifests/crds"); err != nil {
+		return nil, err
+	}
+	const controller, repoServer = "argocd-application-controller", "argocd-repo-server"
+	kubeconfig, err := account(ctx, c, argoNamespace, controller)
+	if err != nil {
+		return nil, fmt.Errorf("making the account of %s: %w", controller, err)
+	}
+	if err := a.configure(ctx); err != nil {
+		return nil, err
+	}
+	ports, err := cluster.FreePorts(5)
+	if err != nil {
+		return nil, err
+	}
+	address := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
+	redis, err := c.Run(ctx, redisServer, redisServer, "--bind", "127.0.0.1", "--port", fmt.Sprint(ports[0]),
+		"--save", "", "--appendonly", "no", "--dir", a.home)
+	if err != nil {
+		return nil, err
+	}
+	a.processes[redisServer] = redis
+	if err := a.run(ctx, repoServer, kubeconfig, ports[2], "--redis="+address(0), "--address=127.0.0.1",
+		fmt.Sprintf("--port=%d", ports[1]), "--metrics-address=127.0.0.1", fmt.Sprintf("--metrics-port=%d", ports[2]),
+		"--disable-tls"); err != nil {
+		return nil, err
+	}
+	return a, a.run(ctx, controller, kubeconfig, ports[3], "--namespace="+argoNamespace, "--kubeconfig="+kubeconfig,
+		"--redis="+address(0), "--repo-server="+address(1), "--repo-server-plaintext",
+		fmt.Sprintf("--metrics-port=%d", ports[3]))
+}
+
+// run starts one of Argo CD's programs, which all are one file, and waits for its health.
+func (a *Argo) run(ctx context.Context, name, kubeconfig string, health int, args ...string) error {
+	program, err := cluster.Program(ctx, io.Discard, cluster.ArgoCD)
+	if err != nil {
+		return err
+	}
+	env := []string{
+		"KUBECONFIG=" + kubeconfig, "ARGOCD_BINARY_NAME=" + name, "HOME=" + a.home, "TMPDIR=" + a.home,
+		"ARGOCD_GPG_ENABLED=false", "ARGOCD_FAKE_IN_CLUSTER=true",
+		"ARGOCD_TLS_DATA_PATH=" + filepath.Join(a.home, "tls"), "ARGOCD_SSH_DATA_PATH=" + filepath.Join(a.home, "ssh"),
+	}
+	if a.processes[name], err = a.c.RunWith(ctx, append(gitEnv(), env...), name, program, args...); err != nil {
+		return err
+	}
+	return a.processes[name].Ready(ctx, fmt.Sprintf("http://127.0.0.1:%d/healthz", health))
+}
+
+// configure makes what an installation of Argo CD holds besides its programs.
+func (a *Argo) configure(ctx context.Context) error {
+	for _, dir := range []string{"tls", "ssh"} {
+		if err := os.MkdirAll(filepath.Join(a.home, dir), 0o700); err != nil {
+			return err
+		}
+	}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{
+			Name: name, Namespace: argoNamespace, Labels: map[string]string{"app.kubernetes.io/part-of": "argocd"},
+		}
+	}
+	core := a.c.Client().CoreV1()
+	for _, name := range []string{"argocd-cm", "argocd-rbac-cm"} {
+		if _, err := core.ConfigMaps(argoNamespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: meta(name)},
+			metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	if _, err := core.Secrets(argoNamespace).Create(ctx, &corev1.Secret{
+		ObjectMeta: meta("argocd-secret"), StringData: map[string]string{"server.secretkey": "of the lab"},
+	}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	all := []any{"*"}
+	return apply(ctx, a.c, appProjects, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": appProjects.GroupVersion().String(), "kind": "AppProject",
+		"metadata": map[string]any{"name": "default", "namespace": argoNamespace},
+		"spec": map[string]any{
+			"sourceRepos":              all,
+			"destinations":             []any{map[string]any{"namespace": "*", "server": "*"}},
+			"clusterResourceWhitelist": []any{map[string]any{"group": "*", "kind": "*"}},
+		},
+	}})
+}
+
+// Name is what docs/gitops.md calls it.
+func (a *Argo) Name() string { return "Argo CD" }
+
+// Follow makes an Application that takes what it applied along when it is deleted.
+func (a *Argo) Follow(ctx context.Context, app App) error {
+	options := []any{fmt.Sprintf("ServerSideApply=%v", app.Options.ServerSideApply)}
+	spec := map[string]any{
+		"project":     "default",
+		"destination": map[string]any{"server": "https://kubernetes.default.svc"},
+		"source": map[string]any{
+			"repoURL": app.Repository.URL, "path": app.Path, "targetRevision": Branch,
+			"directory": map[string]any{"recurse": true, "exclude": "{kustomization.yaml,*/kustomization.yaml}"},
+		},
+		"syncPolicy": map[string]any{
+			"automated":   map[string]any{"prune": true, "selfHeal": true},
+			"syncOptions": options,
+			"retry": map[string]any{
+				"limit": int64(-1), "refresh": true,
+				"backoff": map[string]any{"duration": "10s", "factor": int64(2), "maxDuration": "2m"},
+			},
+		},
+	}
+	maps.Copy(spec, app.Options.Argo)
+	return apply(ctx, a.c, applications, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": applications.GroupVersion().String(), "kind": "Application",
+		"metadata": map[string]any{
+			"name": app.Name, "namespace": argoNamespace,
+			"finalizers": []any{"resources-finalizer.argocd.argoproj.io"},
+		},
+		"spec": spec,
+	}})
+}
+
+// Sync does what argocd app get --refresh does, and waits for what automated sync then does.
+func (a *Argo) Sync(ctx context.Context, app App) (Status, error) {
+	client := a.c.Dynamic().Resource(applications).Namespace(argoNamespace)
+	patch := `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`
+	if _, err := client.Patch(ctx, app.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		return Status{}, err
+	}
+	var last Status
+	since := time.Now()
+	err := eventually(ctx, "Application "+app.Name, func() error {
+		o, err := client.Get(ctx, app.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		s := applicationStatus(o)
+		if s != last {
+			last, since = s, time.Now()
+		}
+		if err := unsettled(o, app.Repository.Head); err != nil {
+			return fmt.Errorf("%w (%s)", err, s)
+		}
+		if time.Since(since) < stable {
+			return fmt.Errorf("changed %v ago (%s): %w", time.Since(since).Round(time.Second), s, errNotYet)
+		}
+		return nil
+	})
+	return last, err
+}
+
+// unsettled says what Argo CD is still about to do for a commit.
+func unsettled(o *unstructured.Unstructured, head string) error {
+	_, refreshing := o.GetAnnotations()["argocd.argoproj.io/refresh"]
+	_, asked := o.Object["operation"]
+	phase, message := field(o, "status", "operationState", "phase"), field(o, "status", "operationState", "message")
+	synced := field(o, "status", "sync", "status")
+	switch {
+	case refreshing, asked && phase != "Running":
+		return fmt.Errorf("it is looked at: %w", errNotYet)
+	case synced == "Unknown": // the folder could not be read: a condition says why
+		return nil
+	case field(o, "status", "sync", "revision") != head:
+		return fmt.Errorf("it was compared with another commit: %w", errNotYet)
+	case phase == "Running" && !strings.Contains(message, "Retrying attempt"), phase == "Terminating":
+		return fmt.Errorf("a sync is under way: %w", errNotYet)
+	case synced == "OutOfSync" && field(o, "status", "operationState", "syncResult", "revision") != head:
+		return fmt.Errorf("a sync is about to begin: %w", errNotYet)
+	case synced == "OutOfSync" && phase == "Succeeded" && !comparedSince(o):
+		return fmt.Errorf("what it applied is not compared with git yet: %w", errNotYet)
+	}
+	return nil
+}
+
+// comparedSince says whether the cluster was compared with git after the last sync.
+func comparedSince(o *unstructured.Unstructured) bool {
+	compared, err := time.Parse(time.RFC3339, field(o, "status", "reconciledAt"))
+	if err != nil {
+		return false
+	}
+	finished, err := time.Parse(time.RFC3339, field(o, "status", "operationState", "finishedAt"))
+	return err == nil && !compared.Before(finished)
+}
+
+// Status is what the web page says of the Application.
+func (a *Argo) Status(ctx context.Context, app App) (Status, error) {
+	o, err := a.c.Dynamic().Resource(applications).Namespace(argoNamespace).Get(ctx, app.Name, metav1.GetOptions{})
+	if err != nil {
+		return Status{}, err
+	}
+	return applicationStatus(o), nil
+}
+
+func applicationStatus(o *unstructured.Unstructured) Status {
+	s := Status{
+		Revision: field(o, "status", "sync", "revision"),
+		Synced:   field(o, "status", "sync", "status") == "Synced",
+		Health:   field(o, "status", "health", "status"),
+	}
+	parts := []string{
+		field(o, "status", "sync", "status"),
+		field(o, "status", "operationState", "phase") + ": " + field(o, "status", "operationState", "message"),
+	}
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, entry := range conditions {
+		if c, ok := entry.(map[string]any); ok {
+			parts = append(parts, fmt.Sprintf("%s: %s", c["type"], c["message"]))
+		}
+	}
+	resources, _, _ := unstructured.NestedSlice(o.Object, "status", "resources")
+	for _, entry := range resources {
+		if r, ok := entry.(map[string]any); ok && r["status"] == "OutOfSync" {
+			parts = append(parts, fmt.Sprintf("%s %s is OutOfSync", r["kind"], r["name"]))
+		}
+	}
+	s.Message = strings.Join(parts, "; ")
+	return s
+}
+
+// Remove deletes the Application with what it applied.
+func (a *Argo) Remove(ctx context.Context, app App) error {
+	return remove(ctx, a.c, applications, argoNamespace, app.Name)
+}
+
+// Requests are those of the application-controller: no other part speaks to the API server here.
+func (a *Argo) Requests() (Requests, error) { return requestsOf(a.audit, argoNamespace) }
+
+// Memory is that of all three programs.
+func (a *Argo) Memory() (map[string]int, error) { return memory(a.processes) }

@@ -50,8 +50,8 @@ func (s *Spec) fileSystemNotes() (notes []string) {
 			id = v.FSx.FileSystem
 		}
 		if id != "" && strings.Trim(id, "0") == "fs-" {
-			notes = append(notes, fmt.Sprintf("spec.storage[%d]: %s is the id of no file system: put in that of yours, "+
-				"in the job or in its Environment", i, id))
+			notes = append(notes, fmt.Sprintf("spec.storage[%d]: %s is the id of no file system: put in that of "+
+				"yours, in the job or in its Environment", i, id))
 		}
 	}
 	return notes

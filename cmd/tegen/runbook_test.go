@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -340,10 +341,16 @@ func (w *rendering) checkPods(selector, container string) string {
 		}
 		for _, l := range set.Labels {
 			switch all[l.Key] = l.Value; {
-			case l.Numbered:
-				all[l.Key] += fmt.Sprint(set.Numbers() - 1)
-			case l.Key == "batch.kubernetes.io/job-name" && l.Value == "" && len(set.Jobs) > 0:
-				all[l.Key] = set.Jobs[len(set.Jobs)-1]
+			case l.Numbered: // some pod has the number, if it is one of theirs
+				wanted, _ := parsed.RequiresExactMatch(l.Key)
+				n, err := strconv.Atoi(strings.TrimPrefix(wanted, l.Value))
+				if err == nil && set.HasNumber(n) {
+					all[l.Key] = wanted
+				}
+			case l.Key == "batch.kubernetes.io/job-name" && l.Value == "":
+				if wanted, _ := parsed.RequiresExactMatch(l.Key); slices.Contains(set.Jobs, wanted) {
+					all[l.Key] = wanted
+				}
 			}
 		}
 		if !parsed.Matches(all) {

@@ -48,10 +48,11 @@ func deliver(b *book) *section {
 	return s
 }
 
-// deliver renders the job anew, and has it applied.
+// deliver renders the job anew, and has it applied. With --server-side kubectl would refuse to change again what a
+// patch of this runbook changed.
 func (b *book) deliver(s *section, message string) {
 	if b.With == Kubectl {
-		s.pipe(b.tegen("render"), []string{"kubectl", "apply", "--server-side", "-f", "-"})
+		s.pipe(b.tegen("render"), []string{"kubectl", "apply", "-f", "-"})
 		return
 	}
 	s.run(b.tegen("render", "-o", file(b.Tree))...)
@@ -277,19 +278,24 @@ func disrupt(b *book) *section {
 	return s
 }
 
-// losePod deletes the last worker.
+// losePod deletes a worker that is there before and after the runbook's own change of their number, and not the first,
+// which may be the store that the others meet in.
 func (b *book) losePod(s *section, workers *plan.PodSet) {
 	if len(workers.Pods) == 0 {
 		return
 	}
-	last := workers.Pods[len(workers.Pods)-1].Name
+	n := len(workers.Pods)
+	if other := int(b.other()); other > 0 {
+		n = min(n, max(other, 2))
+	}
+	last := workers.Pods[n-1].Name
 	words := b.kubectl("delete", "pod")
 	index, isIndexed := strings.CutSuffix(last, "-*")
 	switch {
 	case !strings.Contains(last, "*"):
 		words = append(words, last)
 	case len(workers.Jobs) > 1 && len(workers.Jobs) == len(workers.Pods): // a Job for each
-		words = append(words, "-l", b.role(workers)+","+batchv1.JobNameLabel+"="+workers.Jobs[len(workers.Jobs)-1])
+		words = append(words, "-l", b.role(workers)+","+batchv1.JobNameLabel+"="+workers.Jobs[n-1])
 	case isIndexed && !strings.Contains(index, "*") && len(workers.Pods) > 1:
 		words = append(words, "-l", b.role(workers)+","+batchv1.JobCompletionIndexAnnotation+"="+
 			index[strings.LastIndexByte(index, '-')+1:])

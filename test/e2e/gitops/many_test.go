@@ -36,9 +36,9 @@ func (p *place) measure(step string, do func()) (written int) {
 	before, begin := p.requests(), time.Now()
 	do()
 	took := time.Since(begin)
-	new := p.requests()[len(before):]
+	sent := p.requests()[len(before):]
 	verbs := map[string]int{}
-	for _, r := range new {
+	for _, r := range sent {
 		verb := r.Verb
 		if r.DryRun {
 			verb += " (dry run)"
@@ -53,9 +53,9 @@ func (p *place) measure(step string, do func()) (written int) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	p.Logf("%s: %.0f s; %d requests: %s; memory in MiB: %v", step, took.Seconds(), len(new),
+	p.Logf("%s: %.0f s; %d requests: %s; memory in MiB: %v", step, took.Seconds(), len(sent),
 		strings.Join(counts, ", "), memory)
-	return len(new.In(p.namespace).Changing())
+	return len(sent.In(p.namespace).Changing())
 }
 
 func (p *place) requests() gitops.Requests {

@@ -21,7 +21,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// TestPropertiesCatch breaks a sound bundle in one place at a time: each property must notice its own breakage.
+// TestPropertiesCatch breaks a valid bundle in one place at a time: each property must notice its own breakage.
 func TestPropertiesCatch(t *testing.T) {
 	cases := []struct {
 		property string

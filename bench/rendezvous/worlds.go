@@ -39,11 +39,11 @@ func (b *bench) worlds(ctx context.Context) ([][]string, error) {
 		contender
 		size int
 	}
-	all, given := map[key][]world{}, map[contender]bool{}
+	all, failed := map[key][]world{}, map[contender]bool{}
 	for round := range b.rounds {
 		for _, size := range b.sizes {
 			for _, c := range b.contenders() {
-				if given[c] {
+				if failed[c] {
 					continue
 				}
 				w, err := b.form(ctx, c, size)
@@ -52,7 +52,7 @@ func (b *bench) worlds(ctx context.Context) ([][]string, error) {
 					return nil, context.Cause(ctx)
 				case err != nil:
 					b.log.Printf("%d agents, %s on %s: %v", size, c.backend, c.server, err)
-					given[c] = true
+					failed[c] = true
 					continue
 				}
 				b.log.Printf("round %d: %d agents, %s on %s: %s, %.1f messages and %.1f writes each", round+1, size,
@@ -60,7 +60,7 @@ func (b *bench) worlds(ctx context.Context) ([][]string, error) {
 				all[key{c, size}] = append(all[key{c, size}], w)
 			}
 		}
-		clear(given)
+		clear(failed)
 	}
 	rows := [][]string{{
 		"agents", "backend", "server", "rounds", "seconds", "least to most", "ratio", "messages/agent",

@@ -70,18 +70,18 @@ var imports = []struct {
 		[]string{module + "/schema", module + "/generators", "os", "github.com/spf13/cobra"},
 	},
 	{
-		"internal/refs", "it judges objects of any origin",
+		"internal/refs", "it checks objects of any origin",
 		[]string{module + "/schema", module + "/generators", "os", "github.com/spf13/cobra"},
 	},
 	{
-		"internal/crds", "it judges objects of any origin, and the command links no more of an API server than it",
+		"internal/crds", "it checks objects of any origin, and the command links no more of an API server than it",
 		[]string{
 			module + "/schema", module + "/generators", "k8s.io/apiserver", "github.com/google/cel-go",
 			"github.com/spf13/cobra",
 		},
 	},
 	{
-		"internal/plan", "it judges objects and inventories that others read",
+		"internal/plan", "it checks objects and inventories that others read",
 		[]string{"os", "net", "sigs.k8s.io/kustomize", "github.com/spf13/cobra", module + "/internal/render"},
 	},
 	{

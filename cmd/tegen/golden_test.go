@@ -60,7 +60,7 @@ func TestGolden(t *testing.T) {
 	files := golden.Open(t, "golden")
 	valid := cases(t, "valid")
 	if len(valid) < 20 {
-		t.Errorf("%d valid fixtures: at least 20 are promised", len(valid))
+		t.Errorf("%d valid fixtures: want at least 20", len(valid))
 	}
 	for _, file := range valid {
 		for _, overlay := range overlays {
@@ -95,7 +95,7 @@ func TestGoldenInvalid(t *testing.T) {
 	files := golden.Open(t, "golden")
 	invalid := cases(t, "invalid")
 	if len(invalid) < 60 {
-		t.Errorf("%d invalid fixtures: at least 60 are promised", len(invalid))
+		t.Errorf("%d invalid fixtures: want at least 60", len(invalid))
 	}
 	for _, file := range invalid {
 		t.Run(caseName(file), func(t *testing.T) {

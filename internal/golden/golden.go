@@ -1,5 +1,5 @@
 // Package golden compares what a test got with a file, and rewrites the file when TEGEN_UPDATE=1 is set. It refuses to
-// rewrite where CI=true, so that a run that should judge cannot bless. Files that no test compared with are orphans.
+// rewrite where CI=true, so that a run that should compare cannot accept. Files that no test compared with are orphans.
 package golden
 
 import (

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 // and settings of those that fetch.
 var unread = map[string]bool{"roles-companion": true, "roles-etcd": true}
 
-// TestFixtures holds the promise of import against every job that the project shows: what a fixture renders is
-// imported, and the imported jobs render the same bytes, with nothing lost and nothing to say.
+// TestFixtures holds import against every job that the project shows: what a fixture renders is imported, and the
+// imported jobs render the same bytes, with nothing lost and nothing to say.
 func TestFixtures(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/valid/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -92,7 +92,7 @@ func loaded(text []byte) *schema.Job {
 	return jobs[0]
 }
 
-// preserveInts has whole numbers decoded as such.
+// preserveInts has integers decoded as such.
 func preserveInts(d *json.Decoder) *json.Decoder {
 	d.UseNumber()
 	return d

@@ -9,7 +9,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readDLRoverJob reads a job of DLRover: its role of workers. Any other is not kept.
+// readDLRoverJob reads a job of DLRover: its role of workers. Any other is dropped.
 func readDLRoverJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	worker := spec.at("replicaSpecs", "worker")

@@ -7,7 +7,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readJobSet reads a JobSet: the Job in it that trains. Any other is not kept.
+// readJobSet reads a JobSet: the Job in it that trains. Any other is dropped.
 func readJobSet(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	child, others := s.trainingItem(spec.at("replicatedJobs"))

@@ -8,7 +8,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readVCJob reads Volcano's own Job: its task that trains. Any other is not kept.
+// readVCJob reads Volcano's own Job: its task that trains. Any other is dropped.
 func readVCJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
 	task, others := s.trainingItem(spec.at("tasks"))

@@ -175,11 +175,11 @@ func (s *Server) left(c *conn) {
 	for _, r := range s.store.Leave(c.member) {
 		s.log.Info("run is over", "run", r.ID, "state", r.State, "round", r.Round, "keys", r.Keys)
 	}
-	s.settle()
+	s.signalIdle()
 }
 
-// settle lets Shutdown return once nobody needs the server; the lock is held.
-func (s *Server) settle() {
+// signalIdle lets Shutdown return once nobody needs the server; the lock is held.
+func (s *Server) signalIdle() {
 	if s.closing && len(s.store.all) == 0 {
 		select {
 		case <-s.idle:
@@ -301,7 +301,7 @@ func (s *Server) stopAccepting() {
 	for l := range s.listeners {
 		_ = l.Close() // Serve returns by it
 	}
-	s.settle()
+	s.signalIdle()
 }
 
 // Close stops accepting and cuts all connections.

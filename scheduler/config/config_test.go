@@ -104,7 +104,7 @@ func TestDefaultNamespace(t *testing.T) {
 	}
 }
 
-// TestStrict: the decoder that judges the text above catches what it is here to catch.
+// TestStrict: the decoder that checks the text above catches what it is here to catch.
 func TestStrict(t *testing.T) {
 	text := strings.Replace(
 		config.Default("ml"), "  leaderElect: true\n", "  leaderElect: true\n  leaderElects: true\n", 1,

@@ -128,7 +128,7 @@ func (c *coordinator) seen(old, pod *corev1.Pod) {
 			}
 		}
 		if pod.Spec.NodeName != "" {
-			c.settled(pod)
+			c.clearEvictions(pod)
 		}
 		return
 	}
@@ -145,7 +145,7 @@ func (c *coordinator) seen(old, pod *corev1.Pod) {
 	c.mu.Unlock()
 	c.apply(c.cache.Put(m, time.Now()))
 	if pod.Spec.NodeName != "" {
-		c.settled(pod)
+		c.clearEvictions(pod)
 	}
 	c.look(m.Gang, uid)
 }
@@ -159,8 +159,8 @@ func (c *coordinator) look(key gangcache.Key, uid gangcache.UID) {
 	}
 }
 
-// settled forgets what a pod had evicted on its own: it has its place, or needs none.
-func (c *coordinator) settled(pod *corev1.Pod) {
+// clearEvictions forgets what a pod had evicted on its own: it has its place, or needs none.
+func (c *coordinator) clearEvictions(pod *corev1.Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.evicted, gangcache.Key{Namespace: pod.Namespace, Name: pod.Name})
@@ -169,7 +169,7 @@ func (c *coordinator) settled(pod *corev1.Pod) {
 func (c *coordinator) gone(pod *corev1.Pod) {
 	uid := uidOf(pod)
 	key, ok := c.cache.GangOf(uid)
-	c.settled(pod)
+	c.clearEvictions(pod)
 	c.mu.Lock()
 	delete(c.pods, uid)
 	delete(c.nominated, uid)

@@ -148,14 +148,14 @@ func (m *model) enter(p *pod) {
 	}
 	p.known = true
 	m.note("put %s state %d bad %v", p.uid, member.State, p.bad)
-	running, sound := 0, p.gang.key.Native
+	running, valid := 0, p.gang.key.Native
 	for _, other := range m.pods {
 		if other.gang == p.gang && other.phase == bound && other.seen {
 			running++
 		}
-		sound = sound || other.gang == p.gang && other.known && !other.bad // else nobody knows what is asked for
+		valid = valid || other.gang == p.gang && other.known && !other.bad // else nobody knows what is asked for
 	}
-	p.gang.satisfied = p.gang.satisfied || sound && running >= p.gang.spec.Min
+	p.gang.satisfied = p.gang.satisfied || valid && running >= p.gang.spec.Min
 	m.apply(m.cache.Put(member, m.now))
 }
 

@@ -73,8 +73,8 @@ const (
 	withCompanion = "rendezvous: {backend: etcd, store: companion}, images: {rendezvous: 'r:1'}"
 )
 
-// silent are leaves that change nothing on some rows of leafRows, and why that is no fault. A framework alone stands for
-// all its rows.
+// silent are leaves that change nothing on some rows of leafRows, and why that is no fault. A framework alone stands
+// for all its rows.
 var silent = []struct{ leaves, rows, why string }{
 	{"bytescheduler.mode", "bytescheduler/job/byteps", "the row has it"},
 	{"mxnet.mode", "mxnet/job/local", "the row has it"},

@@ -161,7 +161,7 @@ func (env *Environment) apply(job *Job) {
 // apply lowers what the pods of a job ask for.
 func (c *Caps) apply(spec *Spec) {
 	limits := Amounts{c.amount(c.CPU), c.amount(c.Memory), c.amount(c.EphemeralStorage)}
-	spec.Resources.Compute.lower(limits)
+	spec.Resources.lower(limits)
 	for _, row := range roleTable {
 		if row.capped {
 			row.settings(&spec.Roles).Resources.lower(limits)

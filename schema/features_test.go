@@ -13,9 +13,10 @@ import (
 var everywhere = []struct{ leaves, why string }{
 	{"framework target kubernetesVersion", "it says what to render, and for which cluster"},
 	{
-		"image imagePullPolicy imagePullSecrets command args workers.processes security.restricted security.fsGroup " +
-			"security.runAsUser security.readOnlyRootFilesystem disruption.safeToEvict resources.cpu resources.memory " +
-			"resources.ephemeralStorage resources.gpu resources.gpuResource resources.shm resources.tmp",
+		"image imagePullPolicy imagePullSecrets command args workers.processes disruption.safeToEvict " +
+			"security.restricted security.fsGroup security.runAsUser security.readOnlyRootFilesystem " +
+			"resources.cpu resources.memory resources.ephemeralStorage resources.gpu resources.gpuResource " +
+			"resources.shm resources.tmp",
 		"every pod has it",
 	},
 	{"workers.replicas workers.max", "every job has workers; workers.min speaks for elastic ones"},
@@ -62,7 +63,8 @@ func TestFeaturesAreWhole(t *testing.T) {
 	for _, target := range append(slices.Clone(Targets), bytePSJob, mxnetLocalJob) {
 		for lacked := range target.Lacks {
 			if !slices.ContainsFunc(Features, func(f Feature) bool { return f.Name == lacked }) {
-				t.Errorf("%s/%s lacks %s, which is no feature: it is not refused", target.Framework, target.Name, lacked)
+				t.Errorf("%s/%s lacks %s, which is no feature: it is not refused", target.Framework, target.Name,
+					lacked)
 			}
 		}
 	}

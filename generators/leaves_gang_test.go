@@ -17,8 +17,8 @@ var noGangTakes = map[string]string{
 	"kueue minAvailable": "it admits all pods or none",
 }
 
-// TestGangLeaves sets every field that a dialect takes on every target that carries it: what is rendered must change,
-// or the job be refused. What one dialect renders is no proof for another.
+// TestGangLeaves sets every field that a dialect takes on every target that carries it: what is rendered must
+// change, or the job be refused. What one dialect renders is no proof for another.
 func TestGangLeaves(t *testing.T) {
 	unused := maps.Clone(noGangTakes)
 	for _, d := range schema.Dialects {

@@ -74,18 +74,40 @@ const (
 	withCompanion = "rendezvous: {backend: etcd, store: companion}, images: {rendezvous: 'r:1'}"
 )
 
-// silent are leaves that change nothing on a target, and why that is no fault.
-var silent = map[string]string{
-	"bytescheduler.mode bytescheduler/job/byteps": "the row has it",
-	"mxnet.mode mxnet/job/local":                  "the row has it",
-	"rendezvous.backend torchelastic/elasticjob":  "its controller has no other backend",
-	"workers.min mxnet/job/local":                 "it is a worker alone",
-	"identity.nodeRole":                           "it says that the node's own role is enough",
-	"images.":                                     "an image that no pod of the job has is for those of other jobs",
-	"kubernetesVersion":                           "gang.scheduler kubernetes alone differs between releases",
-	"network.clusterDomain":                       "the target's pods find each other by short names",
-	"gitops dlrover/elasticjob":                   "no names need a hash, and nothing expires",
-	"gitops mxnet/mxjob-mlkube":                   "no names need a hash, and nothing expires",
+// silent are leaves that change nothing on some rows of leafRows, and why that is no fault. A framework alone stands
+// for all its rows.
+var silent = []struct{ leaves, rows, why string }{
+	{"bytescheduler.mode", "bytescheduler/job/byteps", "the row has it"},
+	{"mxnet.mode", "mxnet/job/local", "the row has it"},
+	{"workers.min network.clusterDomain", "mxnet/job/local", "it is a worker alone"},
+	{"rendezvous.backend", "torchelastic/elasticjob", "its controller has no other backend"},
+	{
+		"identity.nodeRole", "torchelastic dlrover mxnet horovod bytescheduler",
+		"it says that the node's own role is enough",
+	},
+	{
+		"images.etcd images.etcdV2 images.rendezvous", "torchelastic/trainjob dlrover mxnet horovod bytescheduler",
+		"no store of a rendezvous is the job's own",
+	},
+	{"images.etcd", "torchelastic/elasticjob", "its workers speak etcd's v2 API alone"},
+	{
+		"images.kubectl", "torchelastic dlrover mxnet horovod/mpijob bytescheduler/mpijob bytescheduler/job/byteps",
+		"no ssh keys are made in the cluster",
+	},
+	{
+		"kubernetesVersion", "torchelastic/elasticjob torchelastic/vcjob dlrover mxnet/mxjob mxnet/mxjob-mlkube " +
+			"horovod/mpijob bytescheduler/mpijob",
+		"they lack gang.scheduler kubernetes, which alone differs between releases",
+	},
+	{
+		"network.clusterDomain", "torchelastic/pods torchelastic/elasticjob torchelastic/pytorchjob " +
+			"torchelastic/trainjob dlrover mxnet/mxjob mxnet/mxjob-mlkube horovod/mpijob bytescheduler/mpijob",
+		"their pods find each other by short names",
+	},
+	{
+		"gitops", "dlrover mxnet/mxjob-mlkube",
+		"no names need a hash, and nothing expires",
+	},
 }
 
 // values are examples of leaves, by the end of their paths, whose type alone does not say what to write.

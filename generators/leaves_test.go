@@ -15,9 +15,10 @@ import (
 )
 
 // TestLeaves sets every leaf of job.cue on every target, in each of its contexts: what is rendered must change in one,
-// or the job be refused in all. Where neither happens, the pair stands in silent with the reason.
+// or the job be refused in all. Neither happens to the pairs in silent, and to no others.
 func TestLeaves(t *testing.T) {
-	rows, rendered, unused := leafRows(t), baselines{}, maps.Clone(silent)
+	rows, rendered := leafRows(t), baselines{}
+	excused := silentPairs(t, rows)
 	for _, path := range schema.Paths(names.KindTrainingJob) {
 		leaf, below, err := schema.Explain(names.KindTrainingJob, path)
 		if err != nil {
@@ -30,22 +31,23 @@ func TestLeaves(t *testing.T) {
 		somewhere, value := false, exampleOf(t, name, leaf)
 		for row, spec := range rows {
 			changes, accepted := rendered.set(t, row, spec, name, value)
-			reason := reasonOf(name, row)
-			switch {
-			case changes:
-				somewhere = true
-			case accepted && reason == "":
-				t.Errorf("%s on %s: it is accepted, and changes nothing that is rendered", name, row)
-			case accepted:
-				delete(unused, reason)
+			pair := name + " on " + row
+			why, silent := excused[pair]
+			if accepted && !changes && !silent {
+				t.Errorf("%s: it is accepted, and changes nothing that is rendered", pair)
 			}
+			if silent && (changes || !accepted) {
+				t.Errorf("%s is not silent (%s): it is refused, or changes what is rendered", pair, why)
+			}
+			somewhere = somewhere || changes || silent
+			delete(excused, pair)
 		}
-		if !somewhere && silent[name] == "" {
+		if !somewhere {
 			t.Errorf("%s changes nothing anywhere: contexts lacks what it needs", name)
 		}
 	}
-	for key := range unused {
-		t.Errorf("silent has %q, which is not", key)
+	for pair := range excused {
+		t.Errorf("silent has %s, which is not a leaf", pair)
 	}
 	for _, c := range contexts {
 		if !rendered.accept(t, rows, c.spec) {
@@ -267,13 +269,26 @@ func exampleText(name string, leaf schema.Field) string {
 	return ""
 }
 
-// reasonOf is the key in silent of a leaf on a target: "leaf target", the leaf alone, or the beginning of several.
-func reasonOf(name, row string) string {
-	section, _, _ := strings.Cut(name, ".")
-	for _, key := range []string{name + " " + row, name, section + "."} {
-		if silent[key] != "" {
-			return key
+// silentPairs are those of leaf and row in silent, with the reason.
+func silentPairs(t *testing.T, rows map[string]map[string]any) map[string]string {
+	t.Helper()
+	pairs := map[string]string{}
+	for _, s := range silent {
+		for name := range strings.FieldsSeq(s.rows) {
+			found := false
+			for row := range rows {
+				if row != name && (strings.Contains(name, "/") || !strings.HasPrefix(row, name+"/")) {
+					continue
+				}
+				found = true
+				for leaf := range strings.FieldsSeq(s.leaves) {
+					pairs[leaf+" on "+row] = s.why
+				}
+			}
+			if !found || s.why == "" {
+				t.Errorf("silent has %s on %s, which is no row, or no reason", s.leaves, name)
+			}
 		}
 	}
-	return ""
+	return pairs
 }

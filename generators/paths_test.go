@@ -5,13 +5,17 @@ import (
 	"maps"
 )
 
-// pathsIn are the scalars anywhere in objects, as paths with their values. Items of lists are called by their names.
+// pathsIn are the scalars anywhere in objects, as paths with their values. Items of lists are called by their names;
+// an empty mapping is a value too.
 func pathsIn(objects []map[string]any) map[string]bool {
 	all := map[string]bool{}
 	var walk func(path string, v any)
 	walk = func(path string, v any) {
 		switch v := v.(type) {
 		case map[string]any:
+			if len(v) == 0 {
+				all[path+"={}"] = true
+			}
 			for key, below := range v {
 				walk(path+"."+key, below)
 			}

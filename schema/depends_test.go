@@ -163,14 +163,40 @@ func (c dependsCase) with(v value) (answers, bool) {
 	return c.ask()
 }
 
-// about leaves out what is said of a value itself.
+// about leaves out what is said of a value itself, or of what is above or below it.
 func about(errs []Error, v value) string {
 	var out []string
 	for _, e := range errs {
-		if path := v.String(); !strings.HasPrefix(e.Path, path) && !strings.HasPrefix(path, e.Path) {
+		if !within(e.Path, v.String()) && !within(v.String(), e.Path) {
 			out = append(out, fmt.Sprintf("%s: %s", e.Path, e.Msg))
 		}
 	}
 	slices.Sort(out) // rules look at mappings in Go's order of maps
 	return strings.Join(out, "; ")
+}
+
+// within says whether a path is another or one below it, by whole segments; below "" is nothing.
+func within(path, other string) bool {
+	rest, begins := strings.CutPrefix(path, other)
+	return begins && (rest == "" || other != "" && strings.ContainsRune(".[", rune(rest[0])))
+}
+
+// TestWithin: spec.a has nothing to do with spec.ab.
+func TestWithin(t *testing.T) {
+	for _, c := range []struct {
+		path, other string
+		want        bool
+	}{
+		{"spec.a", "spec.a", true},
+		{"spec.a.b", "spec.a", true},
+		{"spec.a[0].b", "spec.a", true},
+		{"spec.ab", "spec.a", false},
+		{"spec.a", "spec.a.b", false},
+		{"spec.a", "", false},
+		{"", "", true},
+	} {
+		if got := within(c.path, c.other); got != c.want {
+			t.Errorf("within(%q, %q) = %v", c.path, c.other, got)
+		}
+	}
 }

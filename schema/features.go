@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Feature is a part of a job that not every target can carry.
@@ -51,8 +53,13 @@ var Features = slices.Concat([]Feature{
 		"maxRestarts lastCall joinTimeout conf", "[PET_MAX_RESTARTS]|axRestarts=|max_restarts|max-restarts"),
 	written("servers", "parameter servers", "PodDisruptionBudget.spec.minAvailable="),
 	written("ssh", "port and keys of ssh", ".ports[ssh].containerPort=2222", ".env[TEGEN_SSH_PORT].value=2222"),
-	written("ssh.secret", "ssh keys that exist already", ".volumes[ssh-keys].secret.secretName=", "expects=Secret/"),
-	{"mxnet", "a worker alone, and names of MXNet's first operator", []string{""}, "mxnet", mxnetNames},
+	written("ssh.secret", "ssh keys that exist already", ".volumes[ssh-keys].secret.secretName=", "expects=Secret/",
+		"-.volumes[ssh-keys].secret.optional=true", "-Secret.metadata.name=j-ssh", "-Job.metadata.name=j-keygen"),
+	{
+		"mxnet", "a worker alone, and names of MXNet's first operator",
+		[]string{"-DisruptionBudget.metadata.name=j-server", "-Job.metadata.name=j-scheduler|.jobMode=local"},
+		"mxnet", mxnetNames,
+	},
 	written("horovod", "controller and timeouts of Horovod", ".env[TEGEN_START_SECONDS].value=420"),
 	written("bytescheduler", "tuning of ByteScheduler, BytePS", ".env[BYTESCHEDULER_PARTITION].value=7"),
 	written("dlrover", "strategy of DLRover", "=--network-check"),
@@ -63,7 +70,8 @@ var Features = slices.Concat([]Feature{
 		"suspend",
 		func(r *validation) []string { return when(r.Spec.Suspend, "suspend") },
 	},
-	written("storage", "volumes", ".mountPath=", ".volumes["),
+	written("storage", "volumes", ".volumeMounts[runs].mountPath=/runs",
+		".volumes[runs].persistentVolumeClaim.claimName="),
 	{
 		"storage.onDelete", "volumes that go with the job",
 		[]string{"PersistentVolumeClaim.metadata.labels.tegen.dev/job=j"},
@@ -74,13 +82,15 @@ var Features = slices.Concat([]Feature{
 		[]string{"Job.metadata.name=j-prefetch", ".initContainers[wait-for-dataset]"},
 		"storage", fetchedData,
 	},
-	written("checkpoint", "a place for checkpoints", ".env[CHECKPOINT_DIR].value=", ".volumeMounts["),
+	written("checkpoint", "a place for checkpoints", ".env[CHECKPOINT_DIR].value=/data/ckpt",
+		".volumeMounts[data].mountPath=/data"),
 	written("script.image", "a script in the image", "=/main.py"),
 	written("script.s3", "a script in S3",
-		"=/tegen/script/main.py", ".initContainers[fetch-script]", ".volumes[script]"),
+		"=/tegen/script/main.py", ".initContainers[fetch-script].volumeMounts[script]", ".volumes[script].emptyDir",
+		".volumeMounts[script].readOnly=true"),
 	written("script.configMap", "a script in a ConfigMap",
-		"=/tegen/script/main.py", ".volumes[script].configMap", ".volumeMounts[script]"),
-	written("identity", "cloud identity", ".serviceAccountName="),
+		"=/tegen/script/main.py", ".volumes[script].configMap", ".volumeMounts[script].readOnly=true"),
+	written("identity", "cloud identity", ".serviceAccountName=trainer", "-ServiceAccount.metadata.name=j"),
 	written("network.host", "the node's network", ".hostNetwork=true", ".dnsPolicy=ClusterFirstWithHostNet"),
 	written("network.interface", "the interface of NCCL and Gloo",
 		".env[NCCL_SOCKET_IFNAME]", ".env[GLOO_SOCKET_IFNAME]"),
@@ -149,20 +159,47 @@ func writtenOf(name, section, doc, fields string, shows ...string) Feature {
 	return Feature{name, doc, shows, "target", used}
 }
 
-// gangFeatures are the dialects of gang scheduling, which show their schedulers.
+// gangShows are what the dialects show: who places the pods, which gang they belong to, and how many start together.
+// A controller that makes the group by itself is told so once.
+var gangShows = map[string][]string{
+	GangKoordinator: append(koordinatorShows(), ".schedulerName=koord-scheduler"),
+	GangTegen:       append(koordinatorShows(), ".schedulerName="+names.Scheduler),
+	GangCoscheduling: {
+		".schedulerName=scheduler-plugins-scheduler", "cheduleTimeoutSeconds=",
+		".scheduling.x-k8s.io/pod-group=|.schedulingPolicy.minAvailable=|.podGroupPolicy.coscheduling.",
+		"PodGroup.spec.minMember=|.schedulingPolicy.minAvailable=|.podGroupPolicy.coscheduling.",
+	},
+	GangVolcano: { // whose own Job is a group
+		".schedulerName=volcano",
+		".scheduling.k8s.io/group-name=|.schedulingPolicy.minAvailable=|.podGroupPolicy.volcano={}|.tasks[worker]",
+		"PodGroup.spec.minMember=|.schedulingPolicy.minAvailable=|.podGroupPolicy.volcano={}|.tasks[worker]",
+	},
+	// Where a Job waits in a queue, Kueue starts it; pods wait as a group.
+	GangKueue: {
+		".kueue.x-k8s.io/queue-name=", "-uspend=false|.kueue.x-k8s.io/pod-group-name=",
+		"-uspend=false|.kueue.x-k8s.io/pod-group-total-count=",
+	},
+	GangKubernetes: {
+		".schedulingGroup.podGroupName=", "Workload.metadata.name=",
+		"PodGroup.spec.schedulingPolicy.gang.minCount=",
+	},
+}
+
+// gangFeatures are the dialects of gang scheduling.
 func gangFeatures() (all []Feature) {
 	for _, d := range Dialects {
-		shows := []string{".schedulingGroup.podGroupName=", "PodGroup.metadata.name="}
-		switch {
-		case d.Scheduler != "":
-			shows = []string{".schedulerName=" + d.Scheduler}
-		case len(d.Keys) > 0:
-			shows = []string{strings.Join(d.Keys, "=|") + "="}
-		}
 		used := func(r *validation) []string { return when(r.Spec.Gang.Is(d.Name), "gang.scheduler") }
-		all = append(all, Feature{"gang.scheduler=" + d.Name, "gang of " + d.Name, shows, "gang", used})
+		all = append(all, Feature{"gang.scheduler=" + d.Name, "gang of " + d.Name, gangShows[d.Name], "gang", used})
 	}
 	return all
+}
+
+// koordinatorShows are the annotations of which none may be missing.
+func koordinatorShows() (keys []string) {
+	for _, key := range []string{"name", "min-available", "mode", "waiting-time", "match-policy"} {
+		keys = append(keys, ".gang.scheduling.koordinator.sh/"+key+"=")
+	}
+	return keys
 }
 
 // tegenRun passes over frameworks that have no launcher to choose, since launcher says so already.

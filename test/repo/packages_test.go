@@ -15,7 +15,7 @@ import (
 const module = "github.com/tegen-dev/tegen"
 
 // banned are the words of the column "must never import", with the import path that depguard has for each. The clock is
-// no import path: forbidigo bans it.
+// no import path: forbidigo bans it, see TestClock.
 var banned = map[string]string{
 	"anything of Kubernetes":  "k8s.io/",
 	"anything of the project": module,
@@ -110,27 +110,59 @@ func packageRows(t *testing.T) (rows []row) {
 	return rows
 }
 
-// denied tells which import paths depguard denies to a package of the table.
-func denied(t *testing.T) func(name string) []string {
-	t.Helper()
-	var config struct {
-		Linters struct {
-			Settings struct {
-				Depguard struct {
-					Rules map[string]struct {
-						Files []string
-						Deny  []struct{ Pkg string }
-					}
+// linting is what .golangci.yml says of imports and the clock.
+type linting struct {
+	Linters struct {
+		Settings struct {
+			Depguard struct {
+				Rules map[string]struct {
+					Files []string
+					Deny  []struct{ Pkg string }
 				}
 			}
+			Forbidigo struct {
+				Forbid []struct{ Pattern, Msg string }
+			}
+		}
+		Exclusions struct {
+			Rules []exclusion
 		}
 	}
+}
+
+type exclusion struct {
+	Linters    []string
+	Text       string
+	PathExcept string `json:"path-except"`
+}
+
+func readLinting(t *testing.T) (config linting) {
+	t.Helper()
 	if err := yaml.Unmarshal([]byte(read(t, ".golangci.yml")), &config); err != nil {
 		t.Fatal(err)
 	}
+	return config
+}
+
+// denied tells which import paths depguard denies to a package of the table.
+func denied(t *testing.T) func(name string) []string {
+	t.Helper()
+	rules := readLinting(t).Linters.Settings.Depguard.Rules
+	for name, rule := range rules {
+		for _, file := range rule.Files {
+			if out, is := strings.CutPrefix(file, "!"); is && out != "$test" && path.Base(out) != "**" {
+				t.Errorf("rule %s of depguard is not for %s: a package that it covers, it covers whole", name, out)
+			}
+		}
+	}
 	return func(name string) (imports []string) {
-		for _, rule := range config.Linters.Settings.Depguard.Rules {
-			if !slices.ContainsFunc(rule.Files, func(file string) bool { return covers(file, name) }) {
+		for _, rule := range rules {
+			in := slices.ContainsFunc(rule.Files, func(file string) bool { return covers(file, name) })
+			out := slices.ContainsFunc(rule.Files, func(file string) bool {
+				file, is := strings.CutPrefix(file, "!")
+				return is && covers(file, name)
+			})
+			if !in || out {
 				continue
 			}
 			for _, d := range rule.Deny {
@@ -141,9 +173,30 @@ func denied(t *testing.T) func(name string) []string {
 	}
 }
 
-// covers says whether a rule's glob holds for a whole package, or for all below a directory.
+// covers says whether a rule's glob holds for a whole package, or for all below a directory; not one for single files.
 func covers(file, name string) bool {
 	glob, ours := strings.CutPrefix(file, "${config-path}/")
-	dir := path.Dir(glob)
-	return ours && (dir == name || path.Base(glob) == "**" && strings.HasPrefix(name, dir+"/"))
+	dir, base := path.Split(glob)
+	within := base == "**" && strings.HasPrefix(name, dir)
+	return ours && (within || dir == name+"/" && (base == "**" || base == "*.go"))
+}
+
+// TestCovers: a rule for one file of a package is no rule for the package.
+func TestCovers(t *testing.T) {
+	for _, c := range []struct {
+		glob, name string
+		want       bool
+	}{
+		{"schema/**", "schema", true},
+		{"schema/*.go", "schema", true},
+		{"rendezvous/**", "rendezvous/*", true},
+		{"schema/rules.go", "schema", false},
+		{"schema/{a,b}.go", "schema", false},
+		{"a/*.go", "a/b", false},
+		{"schema/**", "schemas", false},
+	} {
+		if got := covers("${config-path}/"+c.glob, c.name); got != c.want {
+			t.Errorf("covers(%q, %q) = %v", c.glob, c.name, got)
+		}
+	}
 }

@@ -63,8 +63,8 @@ func (r Requests) Changing() Requests {
 	return changing
 }
 
-// requestsOf reads the audit log for the requests of a namespace's ServiceAccounts.
-func requestsOf(log, namespace string) (Requests, error) {
+// requestsOf reads the audit log for the requests of accounts: NAMESPACE:NAME, or NAMESPACE: for all of one.
+func requestsOf(log, accounts string) (Requests, error) {
 	file, err := os.Open(log)
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit log: %w", err)
@@ -83,7 +83,7 @@ func requestsOf(log, namespace string) (Requests, error) {
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			continue // the last line may still be on its way
 		}
-		if !strings.HasPrefix(event.User.Username, "system:serviceaccount:"+namespace+":") {
+		if !strings.HasPrefix(event.User.Username, "system:serviceaccount:"+accounts) {
 			continue
 		}
 		r := Request{

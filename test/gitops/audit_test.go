@@ -25,7 +25,7 @@ func TestRequests(t *testing.T) {
 	if err := os.WriteFile(file, []byte(log), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := requestsOf(file, "flux-system")
+	got, err := requestsOf(file, "flux-system:")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestRequests(t *testing.T) {
 	if diff := cmp.Diff(Requests{status}, got.In("a").Changing()); diff != "" {
 		t.Errorf("what may have changed an object of a namespace (-want +got)\n%s", diff)
 	}
-	if _, err := requestsOf(file+"2", "flux-system"); err == nil {
+	if _, err := requestsOf(file+"2", "flux-system:"); err == nil {
 		t.Error("a log that is not there has no request")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,10 +19,13 @@ import (
 type testCase struct {
 	row   string
 	run   func(*place)
-	alone bool // nothing else runs meanwhile, since it measures
+	alone bool   // nothing else runs meanwhile, since it measures
+	only  string // the reconciler that it is for; "" for both
 }
 
-var cases = []testCase{
+var cases = slices.Concat(treeCases, jobCases)
+
+var jobCases = []testCase{
 	{row: "first sync", run: firstSync},
 	{row: "nothing changed", run: unchanged},
 	{row: "suspend: false", run: unsuspended},
@@ -49,6 +53,7 @@ func firstSync(p *place) {
 	p.commit("Train resnet")
 	p.followed()
 	p.running(2)
+	p.health(map[string]string{"Argo CD": "Healthy", "Flux": "ReconciliationSucceeded"})
 }
 
 // removal: the data of a job outlives its folder in git, and the Application or Kustomization.

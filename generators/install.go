@@ -71,12 +71,12 @@ func (i *Installation) clusterMeta(part string) metav1.ObjectMeta {
 
 func (i *Installation) labels() map[string]string {
 	return map[string]string{
-		"app.kubernetes.io/name":       names.Scheduler,
-		"app.kubernetes.io/instance":   names.Scheduler,
-		names.LabelComponent:           componentScheduler,
-		"app.kubernetes.io/part-of":    names.ManagedBy,
-		"app.kubernetes.io/managed-by": names.ManagedBy,
-		"app.kubernetes.io/version":    version(i.Image),
+		"app.kubernetes.io/name":     names.Scheduler,
+		"app.kubernetes.io/instance": names.Scheduler,
+		names.LabelComponent:         componentScheduler,
+		"app.kubernetes.io/part-of":  names.ManagedBy,
+		names.LabelManagedBy:         names.ManagedBy,
+		"app.kubernetes.io/version":  version(i.Image),
 	}
 }
 

@@ -55,7 +55,7 @@ func (r *SharedRendezvous) members() []networkingv1.NetworkPolicyPeer {
 			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Clients,
 		}}},
 		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
-			"app.kubernetes.io/managed-by": names.ManagedBy,
+			names.LabelManagedBy: names.ManagedBy,
 		}},
 	}}
 }

@@ -74,11 +74,11 @@ func clusterMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
 // labels is the label that selects a job's objects, Kubernetes' recommended set and the job's own.
 func labels(job *schema.Job, component string) map[string]string {
 	l := map[string]string{
-		"app.kubernetes.io/name":       job.Spec.Framework,
-		"app.kubernetes.io/instance":   job.Metadata.Name,
-		"app.kubernetes.io/managed-by": names.ManagedBy,
-		names.LabelComponent:           component,
-		names.LabelJob:                 job.Metadata.Name,
+		"app.kubernetes.io/name":     job.Spec.Framework,
+		"app.kubernetes.io/instance": job.Metadata.Name,
+		names.LabelManagedBy:         names.ManagedBy,
+		names.LabelComponent:         component,
+		names.LabelJob:               job.Metadata.Name,
 	}
 	maps.Copy(l, job.Metadata.Labels)
 	return l

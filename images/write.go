@@ -28,6 +28,11 @@ func (b *Built) Write(dir string, reference name.Tag) error {
 	}); err != nil {
 		return fmt.Errorf("writing the layout of the image %s: %w", b.Name, err)
 	}
+	if err := replace(filepath.Join(dir, b.Name+".tar"), func(to string) error {
+		return b.archive(to, reference)
+	}); err != nil {
+		return fmt.Errorf("writing the archive of the image %s: %w", b.Name, err)
+	}
 	for _, p := range b.Platforms {
 		if err := Replace(filepath.Join(dir, b.Name+"-"+p.Architecture+".tar"), func(to string) error {
 			return tarball.WriteToFile(to, reference, p.Image)

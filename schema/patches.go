@@ -4,12 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/podpatch"
 )
 
 // podPatch is what rules read of the escape hatch.
 type podPatch struct {
+	Metadata struct {
+		Labels      map[string]any `json:"labels"`
+		Annotations map[string]any `json:"annotations"`
+	} `json:"metadata"`
 	Spec struct {
 		TerminationGracePeriodSeconds *int64             `json:"terminationGracePeriodSeconds"`
 		Containers                    []patchedContainer `json:"containers"`
@@ -105,5 +111,24 @@ func (r *validation) podTemplate() {
 			}
 			r.fail(at, "pod-template", "%s", m.Msg)
 		}
+		r.podKeys(p)
+	}
+}
+
+// podKeys refuses labels that something finds pods by, and annotations of tegen's own. Other labels of
+// app.kubernetes.io are the author's: nothing selects by them.
+func (r *validation) podKeys(p patch) {
+	for key := range p.Metadata.Labels {
+		r.key(p.at+".metadata.labels", key)
+		switch {
+		case key == "worker" && r.Spec.Target != TargetPods,
+			strings.HasPrefix(key, "app.kubernetes.io/") && key != names.LabelComponent && key != names.LabelManagedBy:
+		case isReserved(key):
+			r.failKey(p.at+".metadata.labels", key, "reserved", "tegen or a controller sets it, and Services, budgets "+
+				"and policies find pods by it: choose another key")
+		}
+	}
+	for key := range p.Metadata.Annotations {
+		r.annotation(p.at+".metadata.annotations", key)
 	}
 }

@@ -48,7 +48,7 @@ var rules = slices.Concat([]rule{
 	{(*validation).nodes, "placement roles"},
 	{(*validation).roles, "roles framework target mxnet.mode bytescheduler.mode rendezvous.store storage ssh workers"},
 	{(*validation).failure, "failure framework launcher"},
-	{(*validation).podTemplate, "podTemplate roles"},
+	{(*validation).podTemplate, "podTemplate roles target"},
 	{(*validation).containerNames, "framework target podTemplate roles"},
 	{(*validation).podFields, "framework target podTemplate roles"},
 	{(*validation).bytePS, "framework bytescheduler ssh horovod workers env gang"},
@@ -106,17 +106,26 @@ func (r *validation) names() {
 func (r *validation) keys(at string, labels, annotations map[string]string) {
 	for key := range labels {
 		r.key(at+".labels", key)
-		for _, reserved := range reservedLabels {
-			if key == reserved || strings.HasSuffix(reserved, "/") && strings.HasPrefix(key, reserved) {
-				r.failKey(at+".labels", key, "reserved", "is set by tegen: choose another key")
-			}
+		if isReserved(key) {
+			r.failKey(at+".labels", key, "reserved", "is set by tegen: choose another key")
 		}
 	}
 	for key := range annotations {
-		r.key(at+".annotations", key)
-		if strings.HasPrefix(key, "tegen.dev/") {
-			r.failKey(at+".annotations", key, "reserved", "is set by tegen: choose another key")
-		}
+		r.annotation(at+".annotations", key)
+	}
+}
+
+// isReserved says whether tegen or a controller sets a label.
+func isReserved(key string) bool {
+	return slices.ContainsFunc(reservedLabels, func(reserved string) bool {
+		return key == reserved || strings.HasSuffix(reserved, "/") && strings.HasPrefix(key, reserved)
+	})
+}
+
+func (r *validation) annotation(mapping, key string) {
+	r.key(mapping, key)
+	if strings.HasPrefix(key, "tegen.dev/") {
+		r.failKey(mapping, key, "reserved", "is set by tegen: choose another key")
 	}
 }
 

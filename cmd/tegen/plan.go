@@ -18,6 +18,11 @@ objects, names of the pods, their addresses and ports, what they request each an
 in all, and what must exist before. A * in a pod's name stands for letters that
 the cluster chooses.
 
+Without an overlay the objects are those that render prints, for kubectl apply;
+with an overlay, or gitops: true in a job or Environment, they are those for git,
+as render -o DIR writes them, where names carry a hash. The first line of each
+job says which.
+
 With --inventory it says whether the pods that training needs to start have a
 place now: a gang's minimum of workers, or spec.workers.min, and all pods of other
 kinds. The inventory is what kubectl prints, as YAML or, several times faster, as

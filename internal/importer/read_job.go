@@ -18,7 +18,7 @@ func frameworkOf(o *object, template view) string {
 	labels := o.view().at("metadata", "labels")
 	own := labels.at("app.kubernetes.io/name").text()
 	switch {
-	case labels.at("app.kubernetes.io/managed-by").text() == names.ManagedBy && own != "":
+	case labels.at(names.LabelManagedBy).text() == names.ManagedBy && own != "":
 		return own
 	case trainingContainer(template.at("spec")).at("env").item("name", "DMLC_ROLE").isSet():
 		return schema.FrameworkMXNet

@@ -95,7 +95,7 @@ func itemName(n *yaml.Node, i int) string {
 
 // renderedFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
 func renderedFor(n *yaml.Node) string {
-	if label(n, "app.kubernetes.io/managed-by") != names.ManagedBy {
+	if label(n, names.LabelManagedBy) != names.ManagedBy {
 		return ""
 	}
 	home := namespace(n)

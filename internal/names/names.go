@@ -30,6 +30,8 @@ const (
 	LabelNamespace = "tegen.dev/namespace"
 	// LabelComponent is the recommended label for the part that an object or pod plays in its job.
 	LabelComponent = "app.kubernetes.io/component"
+	// LabelManagedBy is the recommended label for the tool that made an object, here ManagedBy.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
 )
 
 // Annotations of reconcilers that leave an object in the cluster when git has it no more: options of Argo CD, separated
@@ -48,7 +50,7 @@ func JobOf(label func(key string) string) string {
 	return label(LabelData)
 }
 
-// ManagedBy is the value of app.kubernetes.io/managed-by on every object that tegen renders.
+// ManagedBy is the value of LabelManagedBy on every object that tegen renders.
 const ManagedBy = "tegen"
 
 // Scheduler is the name of the scheduler of gangs: of its program, its objects, and the profile that pods ask for.

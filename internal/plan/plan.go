@@ -45,6 +45,7 @@ type Job struct {
 	Namespace string    `json:"namespace"`
 	Framework string    `json:"framework"`
 	Target    string    `json:"target"`
+	GitOps    bool      `json:"gitops"`
 	Suspended bool      `json:"suspended"`
 	Queue     string    `json:"queue,omitempty"`
 	Selector  string    `json:"selector"`
@@ -130,7 +131,7 @@ func New(jobs []*Job) *Plan {
 func Of(job *schema.Job, concerns []generators.Concern) *Job {
 	j := &Job{
 		Name: job.Metadata.Name, Namespace: job.Metadata.Namespace,
-		Framework: job.Spec.Framework, Target: job.Spec.Target,
+		Framework: job.Spec.Framework, Target: job.Spec.Target, GitOps: job.Spec.GitOps,
 		Selector: names.LabelJob + "=" + job.Metadata.Name,
 		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{},
 		Controllers: []Controller{},

@@ -26,7 +26,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 }
 
 func (j *Job) text(out *strings.Builder, cluster *Cluster) {
-	fmt.Fprintf(out, "%s in %s: %s as %s, %s\n", j.Name, j.Namespace, j.Framework, j.Target, j.start())
+	fmt.Fprintf(out, "%s in %s: %s as %s, for %s, %s\n", j.Name, j.Namespace, j.Framework, j.Target, j.appliedBy(),
+		j.start())
 	table(out, "OBJECTS", j.objectRows())
 	table(out, "PODS", j.podRows())
 	var jobs []string
@@ -52,6 +53,14 @@ func (j *Job) text(out *strings.Builder, cluster *Cluster) {
 	if j.Fit != nil {
 		j.fitText(out, cluster)
 	}
+}
+
+// appliedBy is for whom the objects are rendered, which decides about hashes in their names.
+func (j *Job) appliedBy() string {
+	if j.GitOps {
+		return "git"
+	}
+	return "kubectl apply"
 }
 
 // start is what training waits for.

@@ -111,7 +111,7 @@ func (c *checker) governing(w *workload) {
 // ownService requires the Service that carries the hostname of a bare worker:
 // its peers dial it by that name.
 func (c *checker) ownService(w *workload) {
-	if w.kind != "Pod" || w.pod.Labels["app.kubernetes.io/managed-by"] != names.ManagedBy ||
+	if w.kind != "Pod" || w.pod.Labels[names.LabelManagedBy] != names.ManagedBy ||
 		w.pod.Labels["worker"] == "" {
 		return
 	}

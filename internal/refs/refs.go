@@ -308,7 +308,7 @@ func (c *checker) claim(from *object, p *corev1.PersistentVolumeClaim) {
 func (c *checker) volume(from *object, p *corev1.PersistentVolume) {
 	ref := p.Spec.ClaimRef
 	// A volume of someone else may be bound to a claim of someone else.
-	if ref == nil || p.Labels["app.kubernetes.io/managed-by"] != names.ManagedBy {
+	if ref == nil || p.Labels[names.LabelManagedBy] != names.ManagedBy {
 		return
 	}
 	c.need(from, place{path: "spec.claimRef"}, id{"PersistentVolumeClaim", orDefault(ref.Namespace), ref.Name})

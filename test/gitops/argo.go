@@ -3,7 +3,6 @@ package gitops
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,7 +20,6 @@ import (
 
 const (
 	argoNamespace = "argocd"
-	redisServer   = "redis-server"
 	// stable is how long an Application must look the same to be thought at rest where it does not say so itself: it
 	// compares again a moment after a sync.
 	stable = 4 * time.Second
@@ -30,9 +28,13 @@ const (
 var (
 	applications = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
 	appProjects  = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"}
+
+	applicationSets = schema.GroupVersionResource{
+		Group: "argoproj.io", Version: "v1alpha1", Resource: "applicationsets",
+	}
 )
 
-// Argo is Argo CD without its web server: redis, repo-server and application-controller.
+// Argo is Argo CD without its web server.
 type Argo struct {
 	c         *cluster.Cluster
 	audit     string
@@ -40,60 +42,9 @@ type Argo struct {
 	processes map[string]*cluster.Process
 }
 
-func startArgo(ctx context.Context, c *cluster.Cluster, audit string) (*Argo, error) {
-	a := &Argo{c: c, audit: audit, home: filepath.Join(c.Dir(), "argocd"), processes: map[string]*cluster.Process{}}
-	if err := applyCRDs(ctx, c, cluster.ArgoCD, "manifests/crds"); err != nil {
-		return nil, err
-	}
-	const controller, repoServer = "argocd-application-controller", "argocd-repo-server"
-	kubeconfig, err := account(ctx, c, argoNamespace, controller)
-	if err != nil {
-		return nil, fmt.Errorf("making the account of %s: %w", controller, err)
-	}
-	if err := a.configure(ctx); err != nil {
-		return nil, err
-	}
-	ports, err := cluster.FreePorts(5)
-	if err != nil {
-		return nil, err
-	}
-	address := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
-	redis, err := c.Run(ctx, redisServer, redisServer, "--bind", "127.0.0.1", "--port", fmt.Sprint(ports[0]),
-		"--save", "", "--appendonly", "no", "--dir", a.home)
-	if err != nil {
-		return nil, err
-	}
-	a.processes[redisServer] = redis
-	if err := a.run(ctx, repoServer, kubeconfig, ports[2], "--redis="+address(0), "--address=127.0.0.1",
-		fmt.Sprintf("--port=%d", ports[1]), "--metrics-address=127.0.0.1", fmt.Sprintf("--metrics-port=%d", ports[2]),
-		"--disable-tls"); err != nil {
-		return nil, err
-	}
-	return a, a.run(ctx, controller, kubeconfig, ports[3], "--namespace="+argoNamespace, "--kubeconfig="+kubeconfig,
-		"--redis="+address(0), "--repo-server="+address(1), "--repo-server-plaintext",
-		fmt.Sprintf("--metrics-port=%d", ports[3]))
-}
-
-// run starts one of Argo CD's programs, which all are one file, and waits for its health.
-func (a *Argo) run(ctx context.Context, name, kubeconfig string, health int, args ...string) error {
-	program, err := cluster.Program(ctx, io.Discard, cluster.ArgoCD)
-	if err != nil {
-		return err
-	}
-	env := []string{
-		"KUBECONFIG=" + kubeconfig, "ARGOCD_BINARY_NAME=" + name, "HOME=" + a.home, "TMPDIR=" + a.home,
-		"ARGOCD_GPG_ENABLED=false", "ARGOCD_FAKE_IN_CLUSTER=true",
-		"ARGOCD_TLS_DATA_PATH=" + filepath.Join(a.home, "tls"), "ARGOCD_SSH_DATA_PATH=" + filepath.Join(a.home, "ssh"),
-	}
-	if a.processes[name], err = a.c.RunWith(ctx, append(gitEnv(), env...), name, program, args...); err != nil {
-		return err
-	}
-	return a.processes[name].Ready(ctx, fmt.Sprintf("http://127.0.0.1:%d/healthz", health))
-}
-
 // configure makes what an installation of Argo CD holds besides its programs.
 func (a *Argo) configure(ctx context.Context) error {
-	for _, dir := range []string{"tls", "ssh"} {
+	for _, dir := range []string{"tls", "ssh", pluginSockets} {
 		if err := os.MkdirAll(filepath.Join(a.home, dir), 0o700); err != nil {
 			return err
 		}
@@ -160,13 +111,20 @@ func (a *Argo) Follow(ctx context.Context, app App) error {
 	}})
 }
 
-// Sync does what argocd app get --refresh does, and waits for what automated sync then does.
-func (a *Argo) Sync(ctx context.Context, app App) (Status, error) {
-	client := a.c.Dynamic().Resource(applications).Namespace(argoNamespace)
+// Ask does what argocd app get --refresh does.
+func (a *Argo) Ask(ctx context.Context, app App) error {
 	patch := `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`
-	if _, err := client.Patch(ctx, app.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	_, err := a.c.Dynamic().Resource(applications).Namespace(argoNamespace).Patch(ctx, app.Name, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// Sync is Ask, and waits for what automated sync then does.
+func (a *Argo) Sync(ctx context.Context, app App) (Status, error) {
+	if err := a.Ask(ctx, app); err != nil {
 		return Status{}, err
 	}
+	client := a.c.Dynamic().Resource(applications).Namespace(argoNamespace)
 	var last Status
 	since := time.Now()
 	err := eventually(ctx, "Application "+app.Name, func() error {
@@ -178,7 +136,7 @@ func (a *Argo) Sync(ctx context.Context, app App) (Status, error) {
 		if s != last {
 			last, since = s, time.Now()
 		}
-		if err := unsettled(o, app.Repository.Head); err != nil {
+		if err := unsettled(o, app.head()); err != nil {
 			return fmt.Errorf("%w (%s)", err, s)
 		}
 		if time.Since(since) < stable {
@@ -262,8 +220,10 @@ func (a *Argo) Remove(ctx context.Context, app App) error {
 	return remove(ctx, a.c, applications, argoNamespace, app.Name)
 }
 
-// Requests are those of the application-controller: no other part speaks to the API server here.
-func (a *Argo) Requests() (Requests, error) { return requestsOf(a.audit, argoNamespace) }
+// Requests are those of the application-controller.
+func (a *Argo) Requests() (Requests, error) {
+	return requestsOf(a.audit, argoNamespace+":"+applicationController)
+}
 
-// Memory is that of all three programs.
+// Memory is that of all programs.
 func (a *Argo) Memory() (map[string]int, error) { return memory(a.processes) }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // auditPolicy notes the requests of the reconcilers alone.
@@ -27,6 +28,7 @@ type Request struct {
 	Name      string
 	DryRun    bool
 	Code      int
+	At        time.Time // when the API server had it
 }
 
 // Changes says whether the request could have changed an object.
@@ -63,8 +65,8 @@ func (r Requests) Changing() Requests {
 	return changing
 }
 
-// requestsOf reads the audit log for the requests of a namespace's ServiceAccounts.
-func requestsOf(log, namespace string) (Requests, error) {
+// requestsOf reads the audit log for the requests of accounts: NAMESPACE:NAME, or NAMESPACE: for all of one.
+func requestsOf(log, accounts string) (Requests, error) {
 	file, err := os.Open(log)
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit log: %w", err)
@@ -79,17 +81,19 @@ func requestsOf(log, namespace string) (Requests, error) {
 			User             struct{ Username string }
 			ObjectRef        struct{ Resource, Subresource, Namespace, Name string }
 			ResponseStatus   struct{ Code int }
+
+			RequestReceivedTimestamp time.Time
 		}
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			continue // the last line may still be on its way
 		}
-		if !strings.HasPrefix(event.User.Username, "system:serviceaccount:"+namespace+":") {
+		if !strings.HasPrefix(event.User.Username, "system:serviceaccount:"+accounts) {
 			continue
 		}
 		r := Request{
 			Verb: event.Verb, Resource: event.ObjectRef.Resource, Namespace: event.ObjectRef.Namespace,
 			Name: event.ObjectRef.Name, DryRun: strings.Contains(event.RequestURI, "dryRun=All"),
-			Code: event.ResponseStatus.Code,
+			Code: event.ResponseStatus.Code, At: event.RequestReceivedTimestamp,
 		}
 		if event.ObjectRef.Subresource != "" {
 			r.Resource += "/" + event.ObjectRef.Subresource

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,9 @@ const fluxNamespace = "flux-system"
 var (
 	gitRepositories = schema.GroupVersionResource{
 		Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "gitrepositories",
+	}
+	ociRepositories = schema.GroupVersionResource{
+		Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "ocirepositories",
 	}
 	kustomizations = schema.GroupVersionResource{
 		Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations",
@@ -103,35 +107,64 @@ func (f *Flux) Follow(ctx context.Context, app App) error {
 	}})
 }
 
-// Sync does what flux reconcile kustomization --with-source does.
+// Ask does what flux reconcile kustomization --with-source does, and does not wait for its end.
+func (f *Flux) Ask(ctx context.Context, app App) error {
+	_, err := f.ask(ctx, app)
+	return err
+}
+
+func (f *Flux) ask(ctx context.Context, app App) (token string, err error) {
+	source, name := gitRepositories, cmp.Or(app.Source, app.Name)
+	if app.Artifact != "" {
+		source = ociRepositories
+	}
+	if token, err = f.request(ctx, source, name); err != nil {
+		return "", err
+	}
+	if err := f.done(ctx, source, name, token); err != nil {
+		return "", err
+	}
+	return f.request(ctx, kustomizations, app.Name)
+}
+
+// Sync is Ask, and waits.
 func (f *Flux) Sync(ctx context.Context, app App) (Status, error) {
-	for _, gvr := range []schema.GroupVersionResource{gitRepositories, kustomizations} {
-		token := time.Now().Format(time.RFC3339Nano)
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, token)
-		client := f.c.Dynamic().Resource(gvr).Namespace(fluxNamespace)
-		if _, err := client.Patch(ctx, app.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			return Status{}, err
-		}
-		if err := eventually(ctx, gvr.Resource+" "+app.Name, func() error {
-			o, err := client.Get(ctx, app.Name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			status, reason, message := conditionOf(o, "Ready")
-			if field(o, "status", "lastHandledReconcileAt") != token || status == "" || status == "Unknown" {
-				return fmt.Errorf("its condition Ready is %s (%s: %s): %w", status, reason, message, errNotYet)
-			}
-			return nil
-		}); err != nil {
-			return Status{}, err
-		}
+	token, err := f.ask(ctx, app)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := f.done(ctx, kustomizations, app.Name, token); err != nil {
+		return Status{}, err
 	}
 	s, err := f.Status(ctx, app)
-	if err == nil && !strings.HasSuffix(s.Revision, app.Repository.Head) {
-		err = fmt.Errorf("the Kustomization %s was reconciled at %s, not at %s", app.Name, s.Revision,
-			app.Repository.Head)
+	if err == nil && !strings.HasSuffix(s.Revision, app.head()) {
+		err = fmt.Errorf("the Kustomization %s was reconciled at %s, not at %s", app.Name, s.Revision, app.head())
 	}
 	return s, err
+}
+
+// request asks for an object to be looked at now.
+func (f *Flux) request(ctx context.Context, gvr schema.GroupVersionResource, name string) (token string, err error) {
+	token = time.Now().Format(time.RFC3339Nano)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, token)
+	_, err = f.c.Dynamic().Resource(gvr).Namespace(fluxNamespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{})
+	return token, err
+}
+
+// done waits until what was asked for is done.
+func (f *Flux) done(ctx context.Context, gvr schema.GroupVersionResource, name, token string) error {
+	return eventually(ctx, gvr.Resource+" "+name, func() error {
+		o, err := f.c.Dynamic().Resource(gvr).Namespace(fluxNamespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		status, reason, message := conditionOf(o, "Ready")
+		if field(o, "status", "lastHandledReconcileAt") != token || status == "" || status == "Unknown" {
+			return fmt.Errorf("its condition Ready is %s (%s: %s): %w", status, reason, message, errNotYet)
+		}
+		return nil
+	})
 }
 
 // Status is the Kustomization's condition Ready.
@@ -158,7 +191,7 @@ func (f *Flux) Remove(ctx context.Context, app App) error {
 }
 
 // Requests are those of both controllers.
-func (f *Flux) Requests() (Requests, error) { return requestsOf(f.audit, fluxNamespace) }
+func (f *Flux) Requests() (Requests, error) { return requestsOf(f.audit, fluxNamespace+":") }
 
 // Memory is that of both controllers.
 func (f *Flux) Memory() (map[string]int, error) { return memory(f.processes) }

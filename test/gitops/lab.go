@@ -1,10 +1,10 @@
 // Package gitops runs the real Flux and the real Argo CD beside a control plane for tests, with a git server that both
 // pull from, on this machine and without root.
 //
-// In goes nothing; out comes a Lab: source-controller and kustomize-controller of Flux; repo-server,
-// application-controller and redis of Argo CD, each with the ServiceAccount and the rights of its own installation; git
-// repositories that `git http-backend` serves; a storage class whose volumes are folders of this machine; and an audit
-// log that tells each controller's requests apart. Nodes and pods are played by KWOK.
+// In goes nothing; out comes a Lab: source-controller and kustomize-controller of Flux; all of Argo CD but its web
+// server, with redis and the sidecar of a plugin, each with the ServiceAccount and the rights of its own installation;
+// git repositories that `git http-backend` serves; a registry; a storage class whose volumes are folders of this
+// machine; and an audit log that tells each controller's requests apart. Nodes and pods are played by KWOK.
 //
 // What always holds: as in package cluster, which builds the programs and stops them.
 package gitops
@@ -14,10 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/tegen-dev/tegen/test/cluster"
 )
@@ -26,6 +30,7 @@ import (
 type Lab struct {
 	*cluster.Cluster
 	Git  *Git
+	OCI  *httptest.Server // a registry
 	Flux *Flux
 	Argo *Argo
 
@@ -33,7 +38,10 @@ type Lab struct {
 }
 
 // Options leave out what a test does not need.
-type Options struct{ NoFlux, NoArgo bool }
+type Options struct {
+	NoFlux, NoArgo bool
+	Plugin         Plugin // of Argo CD
+}
 
 func (o Options) programs() (programs []string) {
 	if !o.NoFlux {
@@ -70,6 +78,9 @@ func Start(tb testing.TB, o Options) *Lab {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(l.Git.Close)
+	l.OCI = httptest.NewServer(registry.New(registry.WithReferrersSupport(true),
+		registry.Logger(log.New(io.Discard, "", 0))))
+	tb.Cleanup(l.OCI.Close)
 	return l
 }
 
@@ -86,7 +97,7 @@ func (l *Lab) start(ctx context.Context, o Options, dir, audit string) (err erro
 		}
 	}
 	if !o.NoArgo {
-		if l.Argo, err = startArgo(ctx, l.Cluster, audit); err != nil {
+		if l.Argo, err = startArgo(ctx, l.Cluster, audit, o.Plugin); err != nil {
 			return fmt.Errorf("starting Argo CD: %w", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -10,7 +11,9 @@ type Reconciler interface {
 	Name() string
 	// Follow makes it keep the cluster at what a folder of a repository says.
 	Follow(ctx context.Context, app App) error
-	// Sync has it look at the repository now and waits until it has done all that it will do about the newest commit.
+	// Ask has it look at the repository now.
+	Ask(ctx context.Context, app App) error
+	// Sync is Ask, and waits until it has done all that it will do about the newest commit.
 	Sync(ctx context.Context, app App) (Status, error)
 	// Status is what a user sees of it at the moment.
 	Status(ctx context.Context, app App) (Status, error)
@@ -25,10 +28,15 @@ type Reconciler interface {
 // App is a folder of a repository that a reconciler follows.
 type App struct {
 	Name       string // of the Application or the Kustomization
+	Source     string // of the GitRepository or OCIRepository of Flux; "" where it has the same name
 	Repository *Repository
+	Artifact   string // digest, where it follows an artifact in place of the repository
 	Path       string // of the folder
 	Options    AppOptions
 }
+
+// head is what a reconciler calls the newest revision, or how that ends.
+func (a App) head() string { return cmp.Or(a.Artifact, a.Repository.Head) }
 
 // AppOptions are what of an Application or Kustomization decides what happens. The zero value is what a newcomer
 // writes.

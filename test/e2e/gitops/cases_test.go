@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,10 +19,13 @@ import (
 type testCase struct {
 	row   string
 	run   func(*place)
-	alone bool // nothing else runs meanwhile, since it measures
+	alone bool   // nothing else runs meanwhile, since it measures
+	only  string // the reconciler that it is for; "" for both
 }
 
-var cases = []testCase{
+var cases = slices.Concat(treeCases, jobCases)
+
+var jobCases = []testCase{
 	{row: "first sync", run: firstSync},
 	{row: "nothing changed", run: unchanged},
 	{row: "suspend: false", run: unsuspended},
@@ -30,11 +34,14 @@ var cases = []testCase{
 	{row: "new image, plain names", run: newImagePlain},
 	{row: "renamed", run: renamed},
 	{row: "removed", run: removal},
+	{row: "order of removal", run: ordered},
+	{row: "two runs, one checkpoint", run: overlapped},
 	{row: "another port", run: newPort},
 	{row: "another volume of a StatefulSet", run: newTemplate},
 	{row: "completed", run: completed},
 	{row: "failed", run: failed},
 	{row: "a hand's edit", run: edited},
+	{row: "variables in a script", run: substituted},
 	{row: "Kueue's writes", run: kueue},
 	{row: "a CRD that comes later", run: laterCRD},
 	{row: "a namespace that comes later", run: laterNamespace},
@@ -49,6 +56,7 @@ func firstSync(p *place) {
 	p.commit("Train resnet")
 	p.followed()
 	p.running(2)
+	p.health(map[string]string{"Argo CD": "Healthy", "Flux": "ReconciliationSucceeded"})
 }
 
 // removal: the data of a job outlives its folder in git, and the Application or Kustomization.

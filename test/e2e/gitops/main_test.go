@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,11 @@ func TestGitOps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := gitops.Start(t, gitops.Options{NoFlux: only == "argocd", NoArgo: only == "flux"})
+	lab := gitops.Start(t, gitops.Options{
+		NoFlux: only == "argocd", NoArgo: only == "flux",
+		Plugin: gitops.Plugin{Config: "../../../images", Command: filepath.Dir(tegen)},
+	})
+	configure(t, lab, tegen)
 	if _, err := lab.AddNodes(t.Context(), cluster.NodeOptions{
 		Count: 8, GPUs: 8, Other: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("10Ti")},
 	}); err != nil {
@@ -54,6 +59,9 @@ func TestGitOps(t *testing.T) {
 				continue
 			}
 			for _, r := range lab.Reconcilers() {
+				if c.only != "" && c.only != r.Name() {
+					continue
+				}
 				t.Run(c.row+"/"+r.Name(), func(t *testing.T) {
 					t.Parallel()
 					c.run(newPlace(t, lab, r, tegen, c.row))
@@ -68,6 +76,17 @@ func TestGitOps(t *testing.T) {
 		for _, r := range lab.Reconcilers() {
 			t.Run(c.row+"/"+r.Name(), func(t *testing.T) { c.run(newPlace(t, lab, r, tegen, c.row)) })
 		}
+	}
+}
+
+// configure does what docs/gitops-argocd.md says to do once for each Argo CD.
+func configure(t *testing.T, lab *gitops.Lab, tegen string) {
+	t.Helper()
+	if lab.Argo == nil {
+		return
+	}
+	if _, err := lab.Apply(t.Context(), command(t, tegen, "gitops", "argocd", "config")); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -28,7 +28,7 @@ func (b *Built) Write(dir string, reference name.Tag) error {
 	}); err != nil {
 		return fmt.Errorf("writing the layout of the image %s: %w", b.Name, err)
 	}
-	if err := replace(filepath.Join(dir, b.Name+".tar"), func(to string) error {
+	if err := Replace(filepath.Join(dir, b.Name+".tar"), func(to string) error {
 		return b.archive(to, reference)
 	}); err != nil {
 		return fmt.Errorf("writing the archive of the image %s: %w", b.Name, err)

@@ -30,7 +30,6 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.workingDirNote(); note != "" {
 		notes = append(notes, "spec.image: "+note)
 	}
-	notes = append(notes, j.Spec.fileSystemNotes()...)
 	notes = append(notes, j.Spec.directoryNotes()...)
 	notes = append(notes, j.takenNotes()...)
 	notes = append(notes, j.changeNotes()...)

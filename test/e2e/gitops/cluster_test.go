@@ -86,9 +86,10 @@ func laterCRD(p *place) {
 		p.Fatal(err)
 	}
 	p.eventually("the Job of Volcano", func() error {
-		sets, err := p.lab.Dynamic().Resource(volcanoJobs).Namespace(p.namespace).List(p.Context(), metav1.ListOptions{})
-		if err == nil && len(sets.Items) != 1 {
-			err = fmt.Errorf("there are %d", len(sets.Items))
+		jobs, err := p.lab.Dynamic().Resource(volcanoJobs).Namespace(p.namespace).List(p.Context(),
+			metav1.ListOptions{})
+		if err == nil && len(jobs.Items) != 1 {
+			err = fmt.Errorf("there are %d", len(jobs.Items))
 		}
 		return err
 	})

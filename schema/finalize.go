@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -105,6 +106,16 @@ func fill(s *Spec) {
 			v.Dynamic = &Dynamic{}
 			defaultsOfVolume("dynamic", v.Dynamic)
 		}
+	}
+}
+
+// fillImage gives a job that asks for tegen-rendezvous and names no image the one of this release. Nothing else follows
+// from which build renders: a job that only might use it renders the same in all.
+func (j *Job) fillImage() {
+	s := &j.Spec
+	if s.Images.Rendezvous == "" && (s.Rendezvous.Store == StoreCompanion || s.TegenRun()) {
+		s.Images.Rendezvous = names.ReleasedRendezvous
+		j.released = names.ReleasedRendezvous != ""
 	}
 }
 

@@ -202,6 +202,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	}
 	tidy(job)
 	fill(&job.Spec)
+	job.fillImage()
 	if env != nil {
 		env.apply(job)
 		c.Errs = append(c.Errs, env.checkImages(job, s, invalid)...)

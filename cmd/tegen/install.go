@@ -96,7 +96,7 @@ func newInstallCmd(s cli.Streams) *cobra.Command {
 }
 
 func newInstallSchedulerCmd(s cli.Streams) *cobra.Command {
-	opts := install.Defaults(cli.BuildVersion())
+	opts := install.Defaults()
 	var config string
 	cmd := &cobra.Command{
 		Use:               "scheduler",
@@ -123,7 +123,7 @@ func newInstallSchedulerCmd(s cli.Streams) *cobra.Command {
 }
 
 func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
-	opts := install.RendezvousDefaults(cli.BuildVersion())
+	opts := install.RendezvousDefaults()
 	cmd := &cobra.Command{
 		Use:               "rendezvous",
 		Short:             "Render what installs a tegen-rendezvous that jobs share",

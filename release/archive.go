@@ -88,7 +88,11 @@ func (r *release) writeArchive(ctx context.Context, name string, p platform, com
 	if err != nil {
 		return err
 	}
-	return r.writeFile(base+".spdx.json", document)
+	if err := r.writeFile(base+".spdx.json", document); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.stdout, "archive %s\n", base)
+	return err
 }
 
 // archived are the files of an archive: the program, what must come with it, and what is good to have.

@@ -13,10 +13,10 @@ var manifests = []struct {
 	image string // that it needs
 	args  []string
 }{
-	{"install-crds.yaml", "", []string{"crds"}},
-	{"install-scheduler.yaml", "tegen-scheduler", []string{"scheduler"}},
+	{"install-crds.yaml", "", []string{"install", "crds"}},
+	{"install-scheduler.yaml", "tegen-scheduler", []string{"install", "scheduler"}},
 	// The namespace of the README's jobs: whose jobs may reach it, nobody but its owner can say.
-	{"install-rendezvous.yaml", "tegen-rendezvous", []string{"rendezvous", "--clients", "training"}},
+	{"install-rendezvous.yaml", "tegen-rendezvous", []string{"install", "rendezvous", "--clients", "training"}},
 }
 
 func (r *release) writeManifests(ctx context.Context) error {
@@ -24,7 +24,7 @@ func (r *release) writeManifests(ctx context.Context) error {
 		if m.image != "" && r.link[linked[m.image]] == "" {
 			continue // a snapshot has only some
 		}
-		text, err := r.call(ctx, "tegen", append([]string{"install"}, m.args...)...)
+		text, err := r.call(ctx, "tegen", m.args...)
 		if err != nil {
 			return err
 		}

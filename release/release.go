@@ -48,6 +48,7 @@ type release struct {
 	link   map[string]string // what is linked into tegen
 	pushed []image
 	golang string // the version of Go that the programs are compiled with
+	stdout io.Writer
 }
 
 // image is the name that an image will have where it is pushed to.
@@ -62,7 +63,7 @@ func (o options) make(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := &release{options: o, commit: commit, link: map[string]string{}}
+	r := &release{options: o, commit: commit, link: map[string]string{}, stdout: stdout}
 	if r.work, err = os.MkdirTemp("", "tegen-release-"); err != nil {
 		return fmt.Errorf("making a folder for programs: %w", err)
 	}
@@ -73,7 +74,9 @@ func (o options) make(ctx context.Context, stdout io.Writer) error {
 	if err := images.Replace(o.out, func(dir string) error { return r.write(ctx, dir) }); err != nil {
 		return err
 	}
-	return r.report(stdout)
+	_, err = fmt.Fprintf(stdout, "%s is tegen %s; push its images: make push-release REGISTRY=%s\n", o.out, r.version,
+		o.registry)
+	return err
 }
 
 // write makes the parts, each of which may need those before.
@@ -137,7 +140,11 @@ func (r *release) writeImage(ctx context.Context, i images.Image, o images.Optio
 	if variable != "" {
 		r.link[variable] = named.String()
 	}
-	return b.Write(filepath.Join(r.dir, "images"), reference)
+	if err := b.Write(filepath.Join(r.dir, "images"), reference); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.stdout, "image %s\n", named)
+	return err
 }
 
 func (r *release) target(name string, p platform) program.Target {
@@ -177,16 +184,4 @@ func (r *release) call(ctx context.Context, name string, args ...string) ([]byte
 // writeFile writes a file of the release.
 func (r *release) writeFile(name string, content []byte) error {
 	return os.WriteFile(filepath.Join(r.dir, name), content, 0o644) //nolint:gosec // everybody may read a release
-}
-
-// report says what there is now, and what nobody has done yet.
-func (r *release) report(stdout io.Writer) error {
-	var out bytes.Buffer
-	for _, i := range r.pushed {
-		fmt.Fprintf(&out, "image %s\n", i)
-	}
-	fmt.Fprintf(&out, "%s has tegen %s; its images are to be pushed to %s: make push-release REGISTRY=%s\n", r.out,
-		r.version, r.registry, r.registry)
-	_, err := stdout.Write(out.Bytes())
-	return err
 }

@@ -30,7 +30,6 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.workingDirNote(); note != "" {
 		notes = append(notes, "spec.image: "+note)
 	}
-	notes = append(notes, j.Spec.fileSystemNotes()...)
 	notes = append(notes, j.Spec.directoryNotes()...)
 	notes = append(notes, j.takenNotes()...)
 	notes = append(notes, j.changeNotes()...)
@@ -39,9 +38,9 @@ func (j *Job) Notes() (notes []string) {
 	notes = append(notes, j.Spec.scriptNotes()...)
 	notes = append(notes, j.Spec.imageNotes()...)
 	if j.released {
-		notes = append(notes, fmt.Sprintf("spec.images.rendezvous: none is named, so it is this release's, and the "+
-			"next release's replaces it with the pods that have it: to decide when, name %s in an Environment's "+
-			"defaults", j.Spec.Images.Rendezvous))
+		notes = append(notes, fmt.Sprintf("spec.images.rendezvous: none is named, so it is this release's, and "+
+			"another release changes the pods that have it: to decide when, name %s in an Environment's defaults",
+			j.Spec.Images.Rendezvous))
 	}
 	return append(notes, j.runNotes()...)
 }

@@ -168,5 +168,8 @@ func runGitOpsArgoCDGenerate(s cli.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseUnfilled(outs); err != nil {
+		return err
+	}
 	return stream(s.Out, outs[0])
 }

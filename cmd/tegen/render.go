@@ -107,6 +107,9 @@ func runRender(s cli.Streams, files []string, opts renderOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseUnfilled(outs); err != nil {
+		return err
+	}
 	if err := noteDelivery(s, outs, opts.toTree()); err != nil {
 		return fmt.Errorf("writing a note: %w", err)
 	}

@@ -3,8 +3,9 @@
 //
 // In goes nothing; out comes a Lab: source-controller and kustomize-controller of Flux; all of Argo CD but its web
 // server, with redis and the sidecar of a plugin, each with the ServiceAccount and the rights of its own installation;
-// git repositories that `git http-backend` serves; a registry; a storage class whose volumes are folders of this
-// machine; and an audit log that tells each controller's requests apart. Nodes and pods are played by KWOK.
+// git repositories that `git http-backend` serves; a registry; the controllers of JobSets and PyTorchJobs; a storage
+// class whose volumes are folders of this machine; and an audit log that tells each controller's requests apart. Nodes
+// and pods are played by KWOK.
 //
 // What always holds: as in package cluster, which builds the programs and stops them.
 package gitops
@@ -43,7 +44,8 @@ type Options struct {
 	Plugin         Plugin // of Argo CD
 }
 
-func (o Options) programs() (programs []string) {
+func (o Options) programs() []string {
+	programs := []string{cluster.JobSet, cluster.TrainingOperator}
 	if !o.NoFlux {
 		programs = append(programs, cluster.SourceController, cluster.KustomizeController)
 	}
@@ -90,6 +92,9 @@ func (l *Lab) start(ctx context.Context, o Options, dir, audit string) (err erro
 	}
 	if err := l.StartStorage(ctx, filepath.Join(dir, "volumes"), l.progress); err != nil {
 		return err
+	}
+	if err := startOperators(ctx, l.Cluster); err != nil {
+		return fmt.Errorf("starting the operators: %w", err)
 	}
 	if !o.NoFlux {
 		if l.Flux, err = startFlux(ctx, l.Cluster, audit); err != nil {

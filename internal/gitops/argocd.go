@@ -92,19 +92,23 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 	case a.Plugin:
 		job, source, to.Namespace = jobOfFile, a.rendering(), namespaceOfFile
 		spec.Generators = a.fromGit(gitGenerator{Files: []gitPath{{path.Join(a.Path, "*.yaml")}}})
-		watched = a.sources()
+		watched = a.watched()
 	default:
 		job, source.Path = jobOfFolder, "{{.path.path}}"
 		to.Namespace, notes = oneNamespace(folders)
 		spec.Generators = a.fromGit(gitGenerator{Directories: []gitPath{{path.Join(a.Path, "*")}}})
 	}
-	source.RepoURL, source.TargetRevision = a.URL, a.revision()
+	source.RepoURL, source.TargetRevision = a.address(), a.revision()
 	if !a.Plugin {
 		source.Directory = &directory{Exclude: kustomizationFile} // else the folder is built by kustomize
 	}
 	spec.Template.Metadata = metav1.ObjectMeta{
-		Name:        a.Name + "-" + job,
-		Annotations: map[string]string{"argocd.argoproj.io/manifest-generate-paths": watched},
+		Name: a.Name + "-" + job,
+	}
+	if watched != "" {
+		spec.Template.Metadata.Annotations = map[string]string{
+			"argocd.argoproj.io/manifest-generate-paths": watched,
+		}
 	}
 	spec.Template.Spec = applicationSpec{
 		Project:           a.Project,

@@ -43,6 +43,8 @@ var jobCases = []testCase{
 	{row: "a hand's edit", run: edited},
 	{row: "variables in a script", run: substituted},
 	{row: "Kueue's writes", run: kueue},
+	{row: "JobSet's writes", run: jobSet},
+	{row: "the training operator's writes", run: pyTorchJob},
 	{row: "a CRD that comes later", run: laterCRD},
 	{row: "a namespace that comes later", run: laterNamespace},
 	{row: "createNamespace", run: ownNamespace},

@@ -3,7 +3,6 @@ package gitops
 import (
 	"errors"
 	"fmt"
-	"path"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,15 +72,6 @@ func (a ArgoCD) rendering() applicationSource {
 		env = append(env, envVar{OverlayVariable, a.Overlay})
 	}
 	return applicationSource{Path: ".", Plugin: &pluginOfSource{Name: pluginName, Env: env}}
-}
-
-// sources are the folders from which a job is rendered.
-func (a ArgoCD) sources() string {
-	folders := "/" + a.Path
-	if a.Overlay != "" {
-		folders += ";/" + a.Overlay
-	}
-	return path.Clean(folders)
 }
 
 // PluginConfig returns the plugin's container in Argo CD's repo-server: a part of that Deployment, to be applied by the

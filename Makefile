@@ -43,7 +43,7 @@ e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about
 .PHONY: e2e-gitops
 e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds both at first, then 6 minutes)
 	test/gitops/setup.sh
-	go run ./test/cluster/cmd/up --build source-controller kustomize-controller argocd
+	go run ./test/cluster/cmd/up --build source-controller kustomize-controller argocd jobset training-operator
 	TEGEN_GITOPS=1 go test -v -count=1 -timeout 40m ./test/e2e/gitops
 
 .PHONY: e2e-kind
@@ -127,6 +127,22 @@ push: ## Build the images and push them to REGISTRY, such as ghcr.io/acme, with 
 e2e-images: ## Build the images from two clones of HEAD, compare, and run them where podman is (minutes each)
 	TEGEN_IMAGES="$(IMAGES)" TEGEN_ARCHITECTURES="$(ARCHITECTURES)" \
 		go test -v -count=1 -timeout 60m -run TestImages ./images
+
+# A release has all platforms and images; a snapshot, without VERSION, those that PLATFORMS and IMAGES name.
+.PHONY: release
+release: ## Write all files of the release VERSION, or of a snapshot, to dist/release; docs/release.md says more
+	go run ./release -version "$(VERSION)" -platforms "$(PLATFORMS)" -images "$(IMAGES)" \
+		$(if $(REGISTRY),-registry "$(REGISTRY)")
+
+.PHONY: e2e-release
+e2e-release: ## Make a snapshot for this machine from two clones of HEAD, compare, and render with its archive (minutes)
+	TEGEN_RELEASE=1 go test -v -count=1 -timeout 60m -run TestSnapshot ./release
+
+.PHONY: push-release
+push-release: ## Push the images of dist/release to REGISTRY, which it was made for
+	@test -n "$(REGISTRY)" || { echo "no registry: make push-release REGISTRY=ghcr.io/tegen-dev" >&2; exit 1; }
+	go run ./images/push -registry "$(REGISTRY)" $(if $(PLAIN_HTTP),-plain-http) \
+		$(addprefix dist/release/images/,$(subst $(comma), ,$(IMAGES)))
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -26,10 +26,11 @@ import (
 
 // Options say what an image is built from.
 type Options struct {
-	Root          string    // of the module
-	Architectures []string  // of Linux
-	Created       time.Time // zero: when the commit was made
-	Unstamped     bool      // see program.Target
+	Root          string            // of the module
+	Architectures []string          // of Linux
+	Created       time.Time         // zero: when the commit was made
+	Unstamped     bool              // see program.Target
+	Link          map[string]string // the same
 }
 
 // Built is an image for several platforms.
@@ -87,6 +88,7 @@ func (o Options) created(info program.Info) time.Time {
 func (i Image) platform(ctx context.Context, o Options, arch, work string) (Platform, program.Info, error) {
 	target := program.Target{
 		Root: o.Root, Package: "./cmd/" + i.Name, OS: "linux", Arch: arch, Unstamped: o.Unstamped,
+		Link: o.Link,
 	}
 	file := filepath.Join(work, i.Name+"-"+arch)
 	if err := target.Build(ctx, file); err != nil {

@@ -5,9 +5,12 @@ package images
 
 import (
 	_ "embed"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -54,6 +57,23 @@ func All() []Image {
 			MaxSize:     60e6,
 		},
 	}
+}
+
+// Named returns the images of these names, with commas between them; all without names.
+func Named(names string) ([]Image, error) {
+	all := All()
+	if names == "" {
+		return all, nil
+	}
+	var chosen []Image
+	for name := range strings.SplitSeq(names, ",") {
+		n := slices.IndexFunc(all, func(i Image) bool { return i.Name == name })
+		if n < 0 {
+			return nil, fmt.Errorf("there is no image %q: there are tegen, tegen-rendezvous and tegen-scheduler", name)
+		}
+		chosen = append(chosen, all[n])
+	}
+	return chosen, nil
 }
 
 // Architectures are those of Linux that images are made for.

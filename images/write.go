@@ -23,13 +23,18 @@ func (b *Built) Write(dir string, reference name.Tag) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing the image %s: %w", b.Name, err)
 	}
-	if err := replace(filepath.Join(dir, b.Name), func(to string) error {
+	if err := Replace(filepath.Join(dir, b.Name), func(to string) error {
 		return b.layout(to, reference.TagStr())
 	}); err != nil {
 		return fmt.Errorf("writing the layout of the image %s: %w", b.Name, err)
 	}
+	if err := Replace(filepath.Join(dir, b.Name+".tar"), func(to string) error {
+		return b.archive(to, reference)
+	}); err != nil {
+		return fmt.Errorf("writing the archive of the image %s: %w", b.Name, err)
+	}
 	for _, p := range b.Platforms {
-		if err := replace(filepath.Join(dir, b.Name+"-"+p.Architecture+".tar"), func(to string) error {
+		if err := Replace(filepath.Join(dir, b.Name+"-"+p.Architecture+".tar"), func(to string) error {
 			return tarball.WriteToFile(to, reference, p.Image)
 		}); err != nil {
 			return fmt.Errorf("writing the archive of the image %s: %w", b.Name, err)
@@ -38,8 +43,8 @@ func (b *Built) Write(dir string, reference name.Tag) error {
 	return nil
 }
 
-// replace writes beside a path, and renames it there.
-func replace(path string, write func(to string) error) error {
+// Replace writes a file or a folder beside a path, and renames it there.
+func Replace(path string, write func(to string) error) error {
 	partial := path + ".partial"
 	err := os.RemoveAll(partial)
 	if err == nil {

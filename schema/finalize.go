@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -21,6 +22,7 @@ type asked struct {
 	companion bool               // settings of one
 	lifetime  bool               // after the end, other than for ever
 	gitops    bool               // either value, also by the environment
+	onDelete  map[int]bool       // of volumes that say it, also by the environment
 }
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
@@ -43,6 +45,16 @@ func askedOf(root *structural.Node, env *Environment) asked {
 		}
 	}
 	return a
+}
+
+// volumes notes which of them say what becomes of them, after the environment's say.
+func (a *asked) volumes(root *structural.Node) {
+	a.onDelete = map[int]bool{}
+	if list := root.Below("spec", "storage"); list != nil {
+		for i, item := range list.Items {
+			a.onDelete[i] = item.Field("onDelete") != nil
+		}
+	}
 }
 
 // computes are the resources that a spec says something of, by role.
@@ -105,6 +117,16 @@ func fill(s *Spec) {
 			v.Dynamic = &Dynamic{}
 			defaultsOfVolume("dynamic", v.Dynamic)
 		}
+	}
+}
+
+// fillImage gives a job that asks for tegen-rendezvous and names no image the one of this release. Nothing else follows
+// from which build renders: a job that only might use it renders the same in all.
+func (j *Job) fillImage() {
+	s := &j.Spec
+	if s.Images.Rendezvous == "" && (s.Rendezvous.Store == StoreCompanion || s.TegenRun()) {
+		s.Images.Rendezvous = names.ReleasedRendezvous
+		j.released = names.ReleasedRendezvous != ""
 	}
 }
 

@@ -67,9 +67,10 @@ type Job struct {
 	Metadata   Metadata `json:"metadata"`
 	Spec       Spec     `json:"spec"`
 
-	at    structural.Position
-	place func() string // in place of at
-	asked asked
+	at       structural.Position
+	place    func() string // in place of at
+	asked    asked
+	released bool // the rendezvous' image is the one of this release
 }
 
 // Source is the name of what the job was loaded from.

@@ -30,7 +30,6 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.workingDirNote(); note != "" {
 		notes = append(notes, "spec.image: "+note)
 	}
-	notes = append(notes, j.Spec.fileSystemNotes()...)
 	notes = append(notes, j.Spec.directoryNotes()...)
 	notes = append(notes, j.takenNotes()...)
 	notes = append(notes, j.changeNotes()...)
@@ -38,6 +37,11 @@ func (j *Job) Notes() (notes []string) {
 	notes = append(notes, j.accountNotes()...)
 	notes = append(notes, j.Spec.scriptNotes()...)
 	notes = append(notes, j.Spec.imageNotes()...)
+	if j.released {
+		notes = append(notes, fmt.Sprintf("spec.images.rendezvous: none is named, so it is this release's, and "+
+			"another release changes the pods that have it: to decide when, name %s in an Environment's defaults",
+			j.Spec.Images.Rendezvous))
+	}
 	return append(notes, j.runNotes()...)
 }
 

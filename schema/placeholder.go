@@ -1,10 +1,14 @@
 package schema
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // placeholder is what a copied example leaves to be filled in: <NAME> anywhere, <a name> where it is a whole text or a
@@ -39,22 +43,44 @@ func Placeholders(text string, inProgram bool) (all [][2]int) {
 	return all
 }
 
-// fileSystemNotes name file systems that nobody has: the id of an overlay that was copied and not filled in.
-func (s *Spec) fileSystemNotes() (notes []string) {
-	for i, v := range s.Storage {
-		id := ""
-		switch {
-		case v.EFS != nil:
-			id = v.EFS.FileSystem
-		case v.FSx != nil:
-			id = v.FSx.FileSystem
-		}
-		if id != "" && strings.Trim(id, "0") == "fs-" {
-			notes = append(notes, fmt.Sprintf("spec.storage[%d]: %s is the id of no file system: put in that of "+
-				"yours, in the job or in its Environment", i, id))
+// zeroID is an id or account of AWS that is all zeros, which an overlay has in the place of one that is not known yet.
+// It has the form of an id, so that a job which it does not reach renders.
+var zeroID = regexp.MustCompile(`\b(?:eni|fs|fsap|i|sg|snap|subnet|vol|vpc)-0{8,40}\b|:0{12}:|\b0{12}\.dkr\.ecr\.`)
+
+// Unfilled names the values of the job that nobody has put in yet, be they the author's or the Environment's. A job
+// that has some can be planned, and must reach no cluster.
+func (j *Job) Unfilled() (found []string) {
+	text, err := json.Marshal(j)
+	if err != nil { // it was decoded of JSON
+		panic(fmt.Errorf("reading a job again: %w", err))
+	}
+	if !zeroID.Match(text) {
+		return nil
+	}
+	var fields any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		panic(fmt.Errorf("reading a job again: %w", err))
+	}
+	var walk func(value any, p *structural.Place)
+	walk = func(value any, p *structural.Place) {
+		switch x := value.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(x)) {
+				walk(x[key], p.Key(key))
+			}
+		case []any:
+			for i, item := range x {
+				walk(item, p.At(i))
+			}
+		case string:
+			if id := strings.Trim(zeroID.FindString(x), ":"); id != "" {
+				found = append(found, fmt.Sprintf("%s: %s is the id of nothing: put in yours, in the job or in its "+
+					"Environment", p, strings.TrimSuffix(id, ".dkr.ecr.")))
+			}
 		}
 	}
-	return notes
+	walk(fields, nil)
+	return found
 }
 
 // isProgram says whether a field is a part of what a container runs, in a job or its podTemplate.

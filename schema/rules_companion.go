@@ -27,8 +27,8 @@ var companionRules = []rule{
 // leased says whether agents are missed when a lease in etcd ends.
 func (s *Spec) leased() bool { return s.Rendezvous.Backend == BackendEtcdV3 && s.TegenRun() }
 
-const noRendezvousImage = "needs spec.images.rendezvous, which has no default: build and push the image with " +
-	"'make push REGISTRY=<yours>', and name it in the job or in an Environment's defaults"
+const noRendezvousImage = "needs spec.images.rendezvous, for which only a release of tegen has a default: build and " +
+	"push the image with 'make push REGISTRY=<yours>', and name it in the job or in an Environment's defaults"
 
 // companion holds the settings of the rendered tegen-rendezvous together.
 func (r *validation) companion() {

@@ -27,7 +27,7 @@ shows jobs as they are, once for each Argo CD.`
 
 const gitopsArgoCDExample = `  tegen gitops argocd rendered/eks --repo https://git.example/team/jobs | kubectl apply -f -
   tegen gitops argocd rendered/eks --repo https://git.example/team/jobs --on-removal delete
-  tegen gitops argocd rendered/eks --repo oci://registry.example/team/jobs --revision v1
+  tegen gitops argocd rendered/eks --repo oci://registry.example/team/jobs:eks
   tegen gitops argocd jobs --repo https://git.example/team/jobs --plugin --overlay overlays/eks
   tegen gitops argocd config | kubectl apply --server-side -f -`
 
@@ -166,6 +166,9 @@ func runGitOpsArgoCDGenerate(s cli.Streams) error {
 	}
 	outs, err := build(s, paths[gitops.JobVariable], paths[gitops.OverlayVariable], true)
 	if err != nil {
+		return err
+	}
+	if err := refuseUnfilled(outs); err != nil {
 		return err
 	}
 	return stream(s.Out, outs[0])

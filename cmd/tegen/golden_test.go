@@ -46,11 +46,12 @@ func cases(t *testing.T, kind string) []string {
 	return files
 }
 
-func renderArgs(file, overlay string) []string {
+func renderArgs(t *testing.T, file, overlay string) []string {
+	t.Helper()
 	if overlay == "base" {
 		return []string{"render", file}
 	}
-	return []string{"render", file, "--overlay", "overlays/" + overlay}
+	return []string{"render", file, "--overlay", golden.Overlay(t, ".", overlay)}
 }
 
 func caseName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
@@ -65,7 +66,7 @@ func TestGolden(t *testing.T) {
 	for _, file := range valid {
 		for _, overlay := range overlays {
 			t.Run(caseName(file)+"/"+overlay, func(t *testing.T) {
-				out, msg, code := tegen("", renderArgs(file, overlay)...)
+				out, msg, code := tegen("", renderArgs(t, file, overlay)...)
 				if code != cli.ExitOK || msg != "" && !strings.Contains(msg, ": note: ") {
 					t.Fatalf("exit %d:\n%s", code, msg)
 				}

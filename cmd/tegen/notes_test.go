@@ -27,32 +27,62 @@ spec: {framework: dlrover, target: elasticjob, image: "x:1", command: [python, t
 	}
 }
 
-// TestFileSystemNotes: an id that was not filled in is noted of the jobs that it reaches, and of no others. Overlays
-// have no other id.
-func TestFileSystemNotes(t *testing.T) {
+// TestUnfilled: an id that was not filled in keeps the jobs that it reaches from being rendered, and no others. What
+// only speaks of them notes it.
+func TestUnfilled(t *testing.T) {
 	atRoot(t)
-	const note = "storage[0]: fs-00000000000000000 is the id of no file system: put in that of yours"
-	for _, c := range []struct {
-		args []string
-		want bool
-	}{
-		{[]string{"vet", "--overlay", "overlays/eks"}, true},
-		{[]string{"vet", "fixtures/valid/minimal.yaml", "--overlay", "overlays/eks"}, false},
-		{[]string{"vet", "fixtures/valid/storage-efs.yaml"}, false},
-		{[]string{"vet", "fixtures/valid/storage-fsx.yaml"}, false},
+	const found = "spec.storage[0].efs.fileSystem: fs-00000000000000000 is the id of nothing: put in yours, in the " +
+		"job or in its Environment\n"
+	for command, want := range map[string]string{
+		"render --overlay overlays/eks": "overlays/eks/resnet.yaml:1:1: " + found,
+		"vet --overlay overlays/eks":    "overlays/eks/resnet.yaml:1:1: " + found,
+		// these have volumes of their own
+		"render fixtures/valid/gitops.yaml --overlay overlays/eks":            "",
+		"vet fixtures/valid/minimal.yaml --overlay overlays/eks":              "",
+		"vet fixtures/valid/storage-efs.yaml fixtures/valid/storage-fsx.yaml": "",
 	} {
-		if _, msg, code := tegen("", c.args...); code != cli.ExitOK || strings.Contains(msg, note) != c.want {
-			t.Errorf("%s: exit %d, noted: %t, want %t: %s", strings.Join(c.args, " "), code, !c.want, c.want, msg)
+		out, msg, code := tegen("", strings.Fields(command)...)
+		switch {
+		case want == "" && code != cli.ExitOK:
+			t.Errorf("%s: exit %d: %s", command, code, msg)
+		case want != "" && (code != cli.ExitError || out != "" || !strings.HasSuffix(msg, want)):
+			t.Errorf("%s: exit %d, %q, want %q", command, code, msg, want)
 		}
 	}
-	for id, want := range map[string]bool{"00000000": true, "00000001": false, "10000000": false} {
-		job := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
-			"spec: {image: 'x:1', command: [python, train.py], workers: {replicas: 1}, storage: [{mountPath: /data, " +
-			"efs: {fileSystem: fs-" + id + "}}]}\n"
-		if _, msg, code := tegen(job, "vet", "-"); code != cli.ExitOK ||
-			strings.Contains(msg, "is the id of no file system") != want {
-			t.Errorf("fs-%s: exit %d, want a note: %t: %s", id, code, want, msg)
+	for _, command := range []string{"plan --overlay overlays/eks", "runbook --overlay overlays/eks"} {
+		out, msg, code := tegen("", strings.Fields(command)...)
+		if code != cli.ExitOK || out == "" || !strings.HasSuffix(msg, "overlays/eks/resnet.yaml:1:1: note: "+found) {
+			t.Errorf("%s: exit %d: %s", command, code, msg)
 		}
+	}
+	const jobs = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: NAME, namespace: ml}\n" +
+		"spec: {image: 'x:1', command: [python, train.py], workers: {replicas: 1}, storage: [{mountPath: /d, FIELD}]}\n"
+	for _, c := range []struct{ field, want string }{
+		{"efs: {fileSystem: fs-00000000}", "fs-00000000 is"},
+		{"efs: {fileSystem: fs-00000001}", ""},
+		{"efs: {fileSystem: fs-10000000}", ""},
+		{"efs: {fileSystem: fs-12345678, accessPoint: fsap-00000000000000000}", "fsap-00000000000000000 is"},
+		{"fsx: {provision: {subnet: subnet-00000000, securityGroups: [sg-1234abcd]}}", "subnet: subnet-00000000 is"},
+		{"fsx: {provision: {subnet: subnet-1234abcd, securityGroups: [sg-00000000]}}", "Groups[0]: sg-00000000 is"},
+		{
+			"claim: x}], identity: {irsa: {role: 'arn:aws:iam::000000000000:role/x'}}, env: [{name: A, value: b",
+			"role: 000000000000 is",
+		},
+		{"claim: x}], env: [{name: A, value: 000000000000.dkr.ecr.eu-west-1.amazonaws.com", "value: 000000000000 is"},
+		{"claim: x}], env: [{name: A, value: '000000000000'", ""},
+		{"claim: x}], env: [{name: A, value: prefs-00000000", ""},
+	} {
+		field, want := c.field, c.want
+		job := strings.NewReplacer("NAME", "mnist", "FIELD", field).Replace(jobs)
+		_, msg, code := tegen(job, "vet", "-")
+		if want == "" && code != cli.ExitOK || want != "" && !strings.Contains(msg, want) {
+			t.Errorf("%s: exit %d: %q, want %q", field, code, msg, want)
+		}
+	}
+	many := strings.Replace(jobs, "FIELD", "efs: {fileSystem: fs-00000000}", 1)
+	_, msg, _ := tegen(strings.Replace(many, "NAME", "a", 1)+"---\n"+strings.Replace(many, "NAME", "b", 1), "vet", "-")
+	if strings.Count(msg, "\n") != 1 || !strings.HasSuffix(msg, "(and 1 more)\n") {
+		t.Errorf("one value of two jobs: %q", msg)
 	}
 }
 

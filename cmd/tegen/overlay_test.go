@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/golden"
 )
 
 // TestCappedCPU: where a place leaves a worker a fraction of a core, its cluster does not hold the worker to it.
@@ -50,7 +51,8 @@ func TestCappedCPU(t *testing.T) {
 func TestOverlayAlone(t *testing.T) {
 	atRoot(t)
 	var own string
-	for _, overlay := range []string{"overlays/eks", "overlays/kind"} {
+	for _, name := range []string{"eks", "kind"} {
+		overlay := golden.Overlay(t, ".", name)
 		alone := filepath.Join(t.TempDir(), "place")
 		if err := os.CopyFS(alone, os.DirFS(overlay)); err != nil {
 			t.Fatal(err)

@@ -92,6 +92,9 @@ func runPlan(s cli.Streams, files []string, opts planOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := noteUnfilled(s, outs); err != nil {
+		return err
+	}
 	out := outs[0]
 	objects, err := out.Objects()
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/krm"
-	"github.com/tegen-dev/tegen/internal/tree"
 )
 
 const renderLong = `render turns TrainingJobs into the Kubernetes objects that they need.
@@ -34,17 +33,19 @@ one says gitops: true.
 
 With -o DIR every job gets a folder of its own: a file a concern, and a
 kustomization.yaml that lists them. tegen-inventory.txt lists the objects of all
-folders. With several overlays, each has such a directory below DIR, by its name.
-Only files that change are written. Files that an earlier render of the same job
-wrote and this one does not are removed; files that tegen did not write are never
-changed, and links in DIR are not followed. One render at a time writes to DIR;
-another waits for up to ten seconds. A render that is interrupted restores what
-it changed.
+folders. With several overlays, each has such a directory below DIR, by its
+name, and tegen-places.txt lists them. Only files that change are written. Files
+that an earlier render of the same job wrote and this one does not are removed;
+files that tegen did not write are never changed, and links in DIR are not
+followed. One render at a time writes to DIR; another waits for up to ten
+seconds. A render that is interrupted restores what it changed.
 
 The folder of a job that is gone stays, and goes on being applied: a render of a
 directory, of several files or of none names it in a note, and removes it with
---prune. --check writes nothing: it prints how DIR differs from what would be
-there, such folders included, and exits 1 if it does.
+--prune; the same goes for the directory of an overlay that was rendered with
+others and is neither named nor there now. --check writes nothing: it prints how
+DIR differs from what would be there, such folders included, and exits 1 if it
+does.
 
 If anything is wrong, every mistake is reported, nothing is printed and no file
 changes.`
@@ -106,28 +107,23 @@ func runRender(s cli.Streams, files []string, opts renderOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseUnfilled(outs); err != nil {
+		return err
+	}
 	if err := noteDelivery(s, outs, opts.toTree()); err != nil {
 		return fmt.Errorf("writing a note: %w", err)
 	}
 	if !opts.toTree() {
 		return stream(s.Out, outs[0])
 	}
-	places := opts.places(outs, allJobs(files))
+	all := allJobs(files)
+	places := opts.places(outs, all)
 	if opts.check {
-		return checkTrees(s, opts.output, places)
+		return opts.checkTrees(s, places, all)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	others, err := tree.Write(ctx, places...)
-	if err != nil {
-		return err
-	}
-	for i, o := range others {
-		if err := noteOthers(s, places[i], o, allJobs(files)); err != nil {
-			return fmt.Errorf("writing a note: %w", err)
-		}
-	}
-	return nil
+	return opts.writeTrees(ctx, s, places, all)
 }
 
 // stream writes all or nothing: every bundle is complete before the first byte is written.

@@ -28,8 +28,22 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		newPublishCmd(s),
 		newExplainCmd(s),
 		newFnCmd(s),
-		cli.Version(s, "tegen", "Print the version, the API it reads, and how it was built", "api "+names.APIVersion),
+		cli.Version(s, "tegen", "Print the version, the API it reads, its images, and how it was built",
+			append([]string{"api " + names.APIVersion}, releasedImages()...)...),
 	)
+}
+
+// releasedImages are lines about the images that this build renders where nobody names others.
+func releasedImages() (lines []string) {
+	for _, image := range []string{names.ReleasedRendezvous, names.ReleasedScheduler} {
+		if image != "" {
+			lines = append(lines, "image "+image)
+		}
+	}
+	if lines == nil {
+		return []string{"image none: this build is not of a release's archive or image"}
+	}
+	return lines
 }
 
 // yamlFiles completes the names of YAML files.

@@ -96,6 +96,9 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := noteUnfilled(s, outs); err != nil {
+		return err
+	}
 	to := runbook.Options{Files: files, Tree: opts.tree, With: opts.with}
 	for _, overlay := range opts.overlays {
 		to.Overlay = overlay

@@ -25,7 +25,11 @@ import (
 
 // runbookArgs are the arguments by which a fixture's runbook is made.
 func runbookArgs(file, overlay, with string) []string {
-	return append(append([]string{"runbook"}, renderArgs(file, overlay)[1:]...), "--with", with)
+	args := []string{"runbook", file, "--with", with}
+	if overlay != "base" {
+		args = append(args, "--overlay", "overlays/"+overlay)
+	}
+	return args
 }
 
 // TestRunbookGolden: bare pods with an etcd, a Job on either overlay and with each way, a queue, a gang with a
@@ -77,7 +81,7 @@ func TestRunbookCommands(t *testing.T) {
 					t.Errorf("%s: two runbooks differ", strings.Join(args, " "))
 				}
 			}
-			render := renderArgs(file, overlay)
+			render := renderArgs(t, file, overlay)
 			if with != "kubectl" {
 				place := map[string]string{"base": "rendered", "eks": "eks"}[overlay]
 				render = append(render, "-o", filepath.Join(t.TempDir(), place))

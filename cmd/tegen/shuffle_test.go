@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/golden"
 )
 
 // TestShuffledFiles: every fixture in one run gives the same bytes in whatever order the files are named, with an
@@ -12,7 +13,7 @@ import (
 func TestShuffledFiles(t *testing.T) {
 	atRoot(t)
 	files := cases(t, "valid")
-	for _, overlay := range [][]string{nil, {"--overlay", "overlays/eks"}} {
+	for _, overlay := range [][]string{nil, {"--overlay", golden.Overlay(t, ".", "eks")}} {
 		var want string
 		for seed := range uint64(2) {
 			r := rand.New(rand.NewPCG(seed, 0))

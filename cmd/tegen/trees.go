@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +71,7 @@ func (o *renderOptions) places(outs []*krm.Output, all bool) []tree.Place {
 	places := make([]tree.Place, len(outs))
 	for i, out := range outs {
 		dir := o.output
-		if len(outs) > 1 {
+		if o.several() {
 			dir = filepath.Join(dir, placeName(o.overlays[i]))
 		}
 		prune := o.prune || o.check && all // a folder that --prune would remove is a difference
@@ -76,9 +80,65 @@ func (o *renderOptions) places(outs []*krm.Output, all bool) []tree.Place {
 	return places
 }
 
+// several says whether the directory holds a place for each overlay. One overlay alone has a place there, too, where
+// several were rendered into it before.
+func (o *renderOptions) several() bool {
+	return len(o.overlays) > 1 || len(o.overlays) == 1 && tree.IsTop(o.output)
+}
+
+// top is the directory of several places.
+func (o *renderOptions) top(all bool) tree.Top {
+	return tree.Top{Dir: o.output, Prune: o.prune || o.check && all, Gone: func(name string) bool {
+		return o.beside(name) == ""
+	}}
+}
+
+// beside is the overlay of a place that was not named, beside one that was; "" where none of that name is there. With
+// --prune, whoever renders some of his overlays would else remove the others' jobs from their clusters.
+func (o *renderOptions) beside(name string) string {
+	for _, overlay := range o.overlays {
+		if abs, err := filepath.Abs(overlay); err == nil {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(abs), name)); !errors.Is(err, fs.ErrNotExist) {
+				return filepath.Join(filepath.Dir(filepath.Clean(overlay)), name)
+			}
+		}
+	}
+	return ""
+}
+
+// writeTrees writes places, and notes what else is there.
+func (o *renderOptions) writeTrees(ctx context.Context, s cli.Streams, places []tree.Place, all bool) error {
+	var others []tree.Others
+	var unnamed tree.Unnamed
+	var err error
+	if o.several() {
+		others, unnamed, err = o.top(all).Write(ctx, places...)
+	} else {
+		others, err = tree.Write(ctx, places...)
+	}
+	if err != nil {
+		return err
+	}
+	var notes strings.Builder
+	for i, other := range others {
+		notes.WriteString(noteOthers(places[i], other, all))
+	}
+	if all {
+		notes.WriteString(o.noteUnnamed(unnamed))
+	}
+	if _, err := io.WriteString(s.Err, notes.String()); err != nil {
+		return fmt.Errorf("writing a note: %w", err)
+	}
+	return nil
+}
+
 // checkTrees prints how directories differ from what is rendered now. That they do is an error.
-func checkTrees(s cli.Streams, dir string, places []tree.Place) error {
-	differ, err := tree.Check(terminal{s.Out}, places...)
+func (o *renderOptions) checkTrees(s cli.Streams, places []tree.Place, all bool) error {
+	check, dir := tree.Check, o.output
+	if o.several() {
+		check = o.top(all).Check
+	}
+	differ, err := check(terminal{s.Out}, places...)
 	switch {
 	case err != nil:
 		return err
@@ -93,7 +153,7 @@ func checkTrees(s cli.Streams, dir string, places []tree.Place) error {
 
 // noteOthers names the folders of jobs that were not rendered this time: a removed job would go on being applied. A
 // tree that is rendered file by file needs no note about the others.
-func noteOthers(s cli.Streams, p tree.Place, o tree.Others, all bool) error {
+func noteOthers(p tree.Place, o tree.Others, all bool) string {
 	var note strings.Builder
 	add := func(folders []string, format string) {
 		if len(folders) > 0 {
@@ -108,6 +168,23 @@ func noteOthers(s cli.Streams, p tree.Place, o tree.Others, all bool) error {
 		add(o.Kept, "it also holds what was rendered of %s, which goes on being applied: if the jobs are gone, "+
 			"--prune removes it")
 	}
-	_, err := fmt.Fprint(s.Err, note.String())
-	return err
+	return note.String()
+}
+
+// noteUnnamed names the places of overlays that were not named this time.
+func (o *renderOptions) noteUnnamed(u tree.Unnamed) string {
+	var note strings.Builder
+	for _, name := range u.Removed {
+		fmt.Fprintf(&note, "%s: note: removed what was rendered there: no overlay of that name is named or there\n",
+			printable(filepath.Join(o.output, name)))
+	}
+	for _, name := range u.Gone {
+		fmt.Fprintf(&note, "%s: note: no overlay of that name is named or there, and what was rendered there goes on "+
+			"being applied: --prune removes it\n", printable(filepath.Join(o.output, name)))
+	}
+	for _, name := range u.Kept {
+		fmt.Fprintf(&note, "%s: note: it is as it was, since --overlay %s is missing; --prune removes it once that "+
+			"overlay is gone\n", printable(filepath.Join(o.output, name)), printable(o.beside(name)))
+	}
+	return note.String()
 }

@@ -33,8 +33,11 @@ func newVetCmd(s cli.Streams) *cobra.Command {
 		Example:           vetExample,
 		ValidArgsFunction: yamlFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
-			_, err := build(s, files, overlays, false)
-			return err
+			outs, err := build(s, files, overlays, false)
+			if err != nil {
+				return err
+			}
+			return refuseUnfilled(outs)
 		},
 	}
 	addOverlayFlag(cmd, &overlays, "; there may be several")

@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unknown arguments %q", flags.Args())
 	}
-	chosen, err := choose(*only)
+	chosen, err := images.Named(*only)
 	if err != nil {
 		return err
 	}
@@ -89,23 +89,6 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// choose finds the named images, all without names.
-func choose(names string) ([]images.Image, error) {
-	all := images.All()
-	if names == "" {
-		return all, nil
-	}
-	var chosen []images.Image
-	for name := range strings.SplitSeq(names, ",") {
-		n := slices.IndexFunc(all, func(i images.Image) bool { return i.Name == name })
-		if n < 0 {
-			return nil, fmt.Errorf("there is no image %q: there are tegen, tegen-rendezvous and tegen-scheduler", name)
-		}
-		chosen = append(chosen, all[n])
-	}
-	return chosen, nil
 }
 
 // sourceDate reads what reproducible builds say the time is: https://reproducible-builds.org/specs/source-date-epoch.

@@ -13,11 +13,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"time"
 )
 
@@ -28,6 +30,7 @@ type Target struct {
 	OS, Arch string
 	// Unstamped leaves the commit out, so that a program stays the same where its code does. A release is stamped.
 	Unstamped bool
+	Link      map[string]string // values of variables, by package and name; the program's file does not list them
 }
 
 // Root is the folder of the module that the current folder is in.
@@ -93,6 +96,9 @@ func (t Target) ldflags() (string, error) {
 	flags := "-s -w"
 	if version := kubernetes.FindSubmatch(mod); version != nil {
 		flags += " -X k8s.io/component-base/version.gitVersion=" + string(version[1])
+	}
+	for _, variable := range slices.Sorted(maps.Keys(t.Link)) {
+		flags += " -X " + variable + "=" + t.Link[variable]
 	}
 	return flags, nil
 }

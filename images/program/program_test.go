@@ -28,6 +28,18 @@ func TestLdflags(t *testing.T) {
 	}
 }
 
+// TestLink: variables are linked in one order, whatever they are.
+func TestLink(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	target := Target{Root: dir, Link: map[string]string{"a/c.D": "2", "a/b.C": "1"}}
+	if got, err := target.ldflags(); got != "-s -w -X a/b.C=1 -X a/c.D=2" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestRoot: the module is found from any of its folders.
 func TestRoot(t *testing.T) {
 	root, err := Root(t.Context())

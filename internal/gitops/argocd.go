@@ -96,11 +96,11 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 		to.Namespace, notes = oneNamespace(folders)
 		spec.Generators = a.fromGit(gitGenerator{Directories: []gitPath{{path.Join(a.Path, "*")}}})
 	}
-	source.RepoURL, source.TargetRevision = a.URL, a.revision()
+	source.RepoURL, source.TargetRevision = a.address(), a.revision()
 	if !a.Plugin {
 		source.Directory = &directory{Exclude: kustomizationFile} // else the folder is built by kustomize
 	}
-	// It has no annotation argocd.argoproj.io/manifest-generate-paths, which would spare repo-server the other folders: a
+	// It has no annotation argocd.argoproj.io/manifest-generate-paths, which would spare repo-server other folders: a
 	// commit that comes after a mistake, or while a sync runs, would then not be synced (argo-cd issue 27875).
 	spec.Template.Metadata = metav1.ObjectMeta{Name: a.Name + "-" + job}
 	spec.Template.Spec = applicationSpec{

@@ -67,11 +67,19 @@ const (
 // rendering is the source of a job that the plugin renders. Its path is the root, since the overlay is not beside the
 // job.
 func (a ArgoCD) rendering() applicationSource {
-	env := []envVar{{JobVariable, "{{.path.path}}/{{.path.filename}}"}}
+	env := []envVar{{JobVariable, a.jobFile()}}
 	if a.Overlay != "" {
 		env = append(env, envVar{OverlayVariable, a.Overlay})
 	}
 	return applicationSource{Path: ".", Plugin: &pluginOfSource{Name: pluginName, Env: env}}
+}
+
+// jobFile is the path of a job's file, which at the root of a repository has no folder.
+func (a ArgoCD) jobFile() string {
+	if a.Path == "." {
+		return "{{.path.filename}}"
+	}
+	return "{{.path.path}}/{{.path.filename}}"
 }
 
 // PluginConfig returns the plugin's container in Argo CD's repo-server: a part of that Deployment, to be applied by the

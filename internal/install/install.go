@@ -6,7 +6,6 @@ package install
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -35,20 +34,9 @@ type Options struct {
 	Replicas int32
 }
 
-// Defaults are the flags' default values; version is that of the program.
-func Defaults(version string) Options {
-	return Options{Place{config.Namespace, releasedImage(names.Scheduler, version), true, false}, 2}
-}
-
-var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$`)
-
-// releasedImage is a companion's image of the same release; "" for a program that was built between releases: its
-// companions are not published.
-func releasedImage(name, version string) string {
-	if !release.MatchString(version) {
-		return ""
-	}
-	return "ghcr.io/tegen-dev/" + name + ":" + version
+// Defaults are the flags' default values.
+func Defaults() Options {
+	return Options{Place{config.Namespace, names.ReleasedScheduler, true, false}, 2}
 }
 
 // maxReplicas is a bound against slips: one replica schedules, all others hold the same caches and wait.
@@ -69,8 +57,8 @@ func (p *Place) check() (errs []error) {
 		errs = append(errs, err)
 	}
 	if p.Image == "" {
-		errs = append(errs, errors.New("--image: this build of tegen is no release, so no published image belongs to "+
-			"it: build and push one with 'make push REGISTRY=<yours>', and name it here"))
+		errs = append(errs, errors.New("--image: this build of tegen is not of a release's archive or image, so no "+
+			"published image belongs to it: build and push one with 'make push REGISTRY=<yours>', and name it here"))
 	} else if err := schema.CheckImage(p.Image); err != nil {
 		errs = append(errs, fmt.Errorf("--image: %w", err))
 	}

@@ -41,23 +41,19 @@ func TestFlags(t *testing.T) {
 
 // TestDefaultImage: a release has its own image as the default; any other build has none.
 func TestDefaultImage(t *testing.T) {
-	for version, want := range map[string]string{
-		"v1.2.3":                               "ghcr.io/tegen-dev/tegen-scheduler:v1.2.3",
-		"v1.2.3-rc.1":                          "ghcr.io/tegen-dev/tegen-scheduler:v1.2.3-rc.1",
-		"(devel)":                              "",
-		"(unknown)":                            "",
-		"v1.2.3+dirty":                         "",
-		"v0.0.0-20260101000000-0123456789ab":   "",
-		"v1.2.4-0.20260101000000-0123456789ab": "",
-	} {
-		o := install.Defaults(version)
+	const released = "registry.example/tegen-scheduler:v1.2.3@sha256:" +
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for _, want := range []string{"", released} {
+		names.ReleasedScheduler = want
+		o := install.Defaults()
 		if o.Image != want {
-			t.Errorf("version %s: image %q, want %q", version, o.Image, want)
+			t.Errorf("image %q, want %q", o.Image, want)
 		}
 		if err := o.Check(); (err == nil) != (want != "") {
-			t.Errorf("version %s: %v", version, err)
+			t.Errorf("image %q: %v", want, err)
 		}
 	}
+	names.ReleasedScheduler = ""
 }
 
 // TestDefaultConfig: what schema calls the scheduler of tegen's gangs is a profile of the default configuration.

@@ -30,10 +30,10 @@ type RendezvousOptions struct {
 	Replicas     int32
 }
 
-// RendezvousDefaults are the flags' default values; version is that of the program.
-func RendezvousDefaults(version string) RendezvousOptions {
+// RendezvousDefaults are the flags' default values.
+func RendezvousDefaults() RendezvousOptions {
 	return RendezvousOptions{
-		Place:   Place{names.Rendezvous, releasedImage(names.Rendezvous, version), true, false},
+		Place:   Place{names.Rendezvous, names.ReleasedRendezvous, true, false},
 		Backend: schema.BackendEtcd,
 	}
 }

@@ -63,13 +63,20 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 		return nil, nil, err
 	}
 	var results framework.Results
+	var unfilled []error
 	for _, b := range bundles {
+		for _, what := range b.Job.Unfilled() {
+			unfilled = append(unfilled, errors.New(b.Job.Metadata.Name+": "+what))
+		}
 		for _, note := range b.Job.Notes() {
 			results = append(results, &framework.Result{
 				Message:  b.Job.Metadata.Name + ": " + note,
 				Severity: framework.Info,
 			})
 		}
+	}
+	if err := errors.Join(unfilled...); err != nil {
+		return nil, nil, err
 	}
 	kept, err := keep(l.items, bundles, len(config.generators) == 0)
 	if err != nil {

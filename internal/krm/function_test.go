@@ -452,3 +452,17 @@ func TestGeneratedText(t *testing.T) {
 		t.Errorf("(-command +function):\n%s", diff)
 	}
 }
+
+// TestUnfilled: a job with an id that was not filled in is not rendered, whoever runs the function.
+func TestUnfilled(t *testing.T) {
+	rl := list(t, plainGenerator, strings.Replace(job, "spec:\n",
+		"spec:\n  storage: [{mountPath: /data, efs: {fileSystem: fs-00000000}}]\n", 1))
+	before := itemIDs(rl)
+	const want = "spec.storage[0].efs.fileSystem: fs-00000000 is the id of nothing: put in yours"
+	if err := run(t, rl); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff(before, itemIDs(rl)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/refs"
@@ -229,9 +230,11 @@ func overlayCases() map[string]map[string]string {
 func (k kustomize) same(t *testing.T) {
 	for what, files := range overlayCases() {
 		t.Run(what, func(t *testing.T) {
-			dir := filepath.Join(root, "overlays", what)
+			dir := ""
 			if files != nil {
 				dir = folder(t, files)
+			} else {
+				dir = golden.Overlay(t, root, what)
 			}
 			want, msg, err := k.build(t, dir, full...)
 			if err != nil {

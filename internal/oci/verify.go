@@ -17,6 +17,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/tegen-dev/tegen/internal/provenance"
 )
 
 // maxReferrers bounds how many of what a registry lists for an artifact are read.
@@ -196,7 +198,7 @@ func (p *Provenance) attached(at Reference, options []remote.Option) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		if other != nil && p.statement.sameMaking(other) {
+		if other != nil && sameMaking(&p.statement, other) {
 			return nil, nil
 		}
 	}
@@ -210,7 +212,7 @@ func (p *Provenance) attached(at Reference, options []remote.Option) ([]string, 
 func (p *Provenance) subject() string { return "sha256:" + p.statement.Subject[0].Digest["sha256"] }
 
 // fetchStatement returns an in-toto statement, nil for what holds none.
-func fetchStatement(at name.Digest, options []remote.Option) (*statement, error) {
+func fetchStatement(at name.Digest, options []remote.Option) (*provenance.Statement, error) {
 	img, err := remote.Image(at, options...)
 	if err != nil {
 		return nil, err
@@ -235,7 +237,7 @@ func fetchStatement(at name.Digest, options []remote.Option) (*statement, error)
 	if err := errors.Join(err, blob.Close()); err != nil {
 		return nil, err
 	}
-	var s statement
+	var s provenance.Statement
 	if json.Unmarshal(text, &s) != nil {
 		return nil, nil
 	}

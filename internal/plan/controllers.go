@@ -166,7 +166,7 @@ func (j *Job) require(job *schema.Job, objects []runtime.Object) {
 	}
 }
 
-// install are the commands for a job; Koordinator's release follows from the gang.
+// install are the commands for a job; Koordinator's release follows from the gang, and a release of tegen has an image.
 func install(n *needed, job *schema.Job) []string {
 	commands := append([]string{}, n.Install...)
 	if g := job.Spec.Gang; n.Gang == schema.GangKoordinator && g.Is(schema.GangKoordinator) {
@@ -174,6 +174,9 @@ func install(n *needed, job *schema.Job) []string {
 		for i := range commands {
 			commands[i] = strings.ReplaceAll(commands[i], "RELEASE", release)
 		}
+	}
+	if n.Gang == schema.GangTegen && names.ReleasedScheduler != "" {
+		commands[0] = strings.Replace(commands[0], " --image IMAGE", "", 1)
 	}
 	return commands
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -117,6 +118,21 @@ func TestCommands(t *testing.T) {
 		}
 		if len(n.Install)+len(n.Requires) == 0 {
 			t.Errorf("%s: nothing says how it gets there", n.Name)
+		}
+	}
+}
+
+// TestReleasedScheduler: a release has an image of its own, so that its command asks for none.
+func TestReleasedScheduler(t *testing.T) {
+	i := slices.IndexFunc(controllers, func(n needed) bool { return n.Gang == schema.GangTegen })
+	t.Cleanup(func() { names.ReleasedScheduler = "" })
+	for image, want := range map[string]string{
+		"": "tegen install scheduler --image IMAGE | kubectl apply --server-side -f -",
+		"registry.example/tegen-scheduler:v1.2.3": "tegen install scheduler | kubectl apply --server-side -f -",
+	} {
+		names.ReleasedScheduler = image
+		if got := install(&controllers[i], &schema.Job{}); len(got) != 1 || got[0] != want {
+			t.Errorf("with the image %q: %q, want %q", image, got, want)
 		}
 	}
 }

@@ -35,6 +35,9 @@ const (
 	fluxMod     = "test/cluster/flux.mod"
 	fluxGitMod  = "test/cluster/flux-source.mod"
 	argocdMod   = "test/cluster/argocd.mod"
+	operatorMod = "test/cluster/operators.mod"
+
+	trainingOperatorMain = "./test/cluster/trainingoperator/main.go"
 )
 
 // unusedFor is how long the programs of another version stay in the cache folder after their last use.
@@ -58,6 +61,8 @@ var packages = []program{
 	{SourceController, "github.com/fluxcd/source-controller", fluxGitMod},
 	{KustomizeController, "github.com/fluxcd/kustomize-controller", fluxMod},
 	{ArgoCD, "github.com/argoproj/argo-cd/v3/cmd", argocdMod},
+	{JobSet, "sigs.k8s.io/jobset", operatorMod},
+	{TrainingOperator, trainingOperatorMain, operatorMod},
 }
 
 // goEnv is what of the go command's environment decides what a build makes.
@@ -117,10 +122,13 @@ func makePlan(modFile string) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	if modFile == corednsMod { // its program is ours too
-		main, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(corednsMain)))
+	for _, pkg := range packages {
+		if pkg.mod != modFile || !strings.HasPrefix(pkg.path, "./") {
+			continue
+		}
+		main, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(pkg.path))) // it is ours too
 		if err != nil {
-			return plan{}, fmt.Errorf("reading the program that CoreDNS is made of: %w", err)
+			return plan{}, fmt.Errorf("reading the program that %s is made of: %w", pkg.name, err)
 		}
 		sum = append(sum, main...)
 	}
@@ -200,8 +208,11 @@ func Source(ctx context.Context, name string) (string, error) {
 	if i < 0 {
 		return "", fmt.Errorf("looking for the module of %s: a cluster has no such program", name)
 	}
-	cmd := exec.CommandContext(ctx, "go", "list", "-modfile="+packages[i].mod, "-find", "-f", "{{.Module.Dir}}",
-		packages[i].path)
+	path := packages[i].path
+	if path == trainingOperatorMain {
+		path = "github.com/kubeflow/training-operator/cmd/training-operator.v1"
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-modfile="+packages[i].mod, "-find", "-f", "{{.Module.Dir}}", path)
 	cmd.Dir = filepath.Dir(env.GOMOD)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()

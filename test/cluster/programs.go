@@ -37,6 +37,12 @@ const (
 	ArgoCD              = "argocd" // its controllers and servers are one program
 )
 
+// The operators that package gitops runs beside them.
+const (
+	JobSet           = "jobset"
+	TrainingOperator = "training-operator"
+)
+
 // programNames are the programs that the options ask for.
 func programNames(o Options) []string {
 	names := []string{etcd, apiserver}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // auditPolicy notes the requests of the reconcilers alone.
@@ -27,6 +28,7 @@ type Request struct {
 	Name      string
 	DryRun    bool
 	Code      int
+	At        time.Time // when the API server had it
 }
 
 // Changes says whether the request could have changed an object.
@@ -79,6 +81,8 @@ func requestsOf(log, accounts string) (Requests, error) {
 			User             struct{ Username string }
 			ObjectRef        struct{ Resource, Subresource, Namespace, Name string }
 			ResponseStatus   struct{ Code int }
+
+			RequestReceivedTimestamp time.Time
 		}
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			continue // the last line may still be on its way
@@ -89,7 +93,7 @@ func requestsOf(log, accounts string) (Requests, error) {
 		r := Request{
 			Verb: event.Verb, Resource: event.ObjectRef.Resource, Namespace: event.ObjectRef.Namespace,
 			Name: event.ObjectRef.Name, DryRun: strings.Contains(event.RequestURI, "dryRun=All"),
-			Code: event.ResponseStatus.Code,
+			Code: event.ResponseStatus.Code, At: event.RequestReceivedTimestamp,
 		}
 		if event.ObjectRef.Subresource != "" {
 			r.Resource += "/" + event.ObjectRef.Subresource

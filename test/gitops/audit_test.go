@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -18,7 +19,8 @@ func TestRequests(t *testing.T) {
 		`"user":{"username":"system:serviceaccount:flux-system:kustomize-controller"},"responseStatus":{"code":409}}
 {"verb":"delete","user":{"username":"system:serviceaccount:argocd:argocd-application-controller"},` +
 		`"objectRef":{"resource":"pods","namespace":"a","name":"y"},"responseStatus":{"code":200}}
-{"verb":"get","user":{"username":"system:serviceaccount:flux-system:kustomize-controller"},` +
+{"verb":"get","requestReceivedTimestamp":"2026-11-22T20:41:10.500000Z",` +
+		`"user":{"username":"system:serviceaccount:flux-system:kustomize-controller"},` +
 		`"objectRef":{"resource":"secrets","namespace":"b","name":"z"},"responseStatus":{"code":404}}
 {"verb":"get","us`
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -33,7 +35,10 @@ func TestRequests(t *testing.T) {
 	want := Requests{
 		{Verb: "patch", Resource: "jobs", Namespace: "a", Name: "x", DryRun: true, Code: 200},
 		status,
-		{Verb: "get", Resource: "secrets", Namespace: "b", Name: "z", Code: 404},
+		{
+			Verb: "get", Resource: "secrets", Namespace: "b", Name: "z", Code: 404,
+			At: time.Date(2026, 11, 22, 20, 41, 10, 5e8, time.UTC),
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

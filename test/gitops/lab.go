@@ -3,8 +3,9 @@
 //
 // In goes nothing; out comes a Lab: source-controller and kustomize-controller of Flux; all of Argo CD but its web
 // server, with redis and the sidecar of a plugin, each with the ServiceAccount and the rights of its own installation;
-// git repositories that `git http-backend` serves; a registry; a storage class whose volumes are folders of this
-// machine; and an audit log that tells each controller's requests apart. Nodes and pods are played by KWOK.
+// git repositories that `git http-backend` serves; a registry; the controllers of JobSets and PyTorchJobs; a storage
+// class whose volumes are folders of this machine; and an audit log that tells each controller's requests apart. Nodes
+// and pods are played by KWOK.
 //
 // What always holds: as in package cluster, which builds the programs and stops them.
 package gitops
@@ -43,7 +44,8 @@ type Options struct {
 	Plugin         Plugin // of Argo CD
 }
 
-func (o Options) programs() (programs []string) {
+func (o Options) programs() []string {
+	programs := []string{cluster.JobSet, cluster.TrainingOperator}
 	if !o.NoFlux {
 		programs = append(programs, cluster.SourceController, cluster.KustomizeController)
 	}
@@ -84,12 +86,32 @@ func Start(tb testing.TB, o Options) *Lab {
 	return l
 }
 
+// FluxAt runs Flux and a git server beside a control plane that somebody else runs, such as one with real nodes, until
+// this process ends. What they write is in a folder.
+func FluxAt(ctx context.Context, dir, kubeconfig string) (*Lab, error) {
+	c, err := cluster.At(dir, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{Cluster: c, progress: os.Stderr}
+	if l.Git, err = serveGit(ctx, filepath.Join(dir, "git")); err != nil {
+		return nil, err
+	}
+	if l.Flux, err = startFlux(ctx, c, ""); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting Flux: %w", err), c.Down())
+	}
+	return l, nil
+}
+
 func (l *Lab) start(ctx context.Context, o Options, dir, audit string) (err error) {
 	if l.Git, err = serveGit(ctx, filepath.Join(dir, "git")); err != nil {
 		return err
 	}
 	if err := l.StartStorage(ctx, filepath.Join(dir, "volumes"), l.progress); err != nil {
 		return err
+	}
+	if err := startOperators(ctx, l.Cluster); err != nil {
+		return fmt.Errorf("starting the operators: %w", err)
 	}
 	if !o.NoFlux {
 		if l.Flux, err = startFlux(ctx, l.Cluster, audit); err != nil {

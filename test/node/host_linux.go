@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/tegen-dev/tegen/test/node/image"
 )
 
 // machineState is the one that labs share.
@@ -37,6 +39,7 @@ var sysctls = []string{
 type Spec struct {
 	Dir      string            `json:"dir"`      // of everything that the lab writes; short, because sockets are in it
 	Template string            `json:"template"` // of the images that every node has, see Template
+	Shipped  []image.Archive   `json:"shipped"`  // which every node imports when it starts
 	Programs map[string]string `json:"programs"` // paths of kubelet, kube-proxy, coredns and kubectl
 	Command  []string          `json:"command"`  // runs inside the lab, which ends with it; none waits for an interrupt
 	Cgroup   string            `json:"cgroup"`

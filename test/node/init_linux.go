@@ -45,8 +45,9 @@ func NodeInit(file string) error {
 		return err
 	}
 	for _, archive := range m.Imports {
-		out, err := exec.Command("ctr", "--address", m.Socket, "--namespace", "k8s.io", "images",
-			"import", archive).CombinedOutput()
+		// As 'kind load image-archive' does.
+		out, err := exec.Command("ctr", "--address", m.Socket, "--namespace", "k8s.io", "images", "import",
+			"--all-platforms", "--digests", archive).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("importing %s: %w: %s", archive, err, out)
 		}

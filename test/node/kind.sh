@@ -24,9 +24,6 @@ trap 'exit 130' INT TERM
 docker build -t tegen-test-worker:1 test/node/image
 architecture=$(go env GOARCH)
 make images IMAGES=tegen-scheduler,tegen-rendezvous ARCHITECTURES="$architecture" REGISTRY= TAG=latest
-for image in tegen-scheduler tegen-rendezvous; do
-	docker load --input "dist/images/$image-$architecture.tar"
-done
 mkdir -p bin
 go test -c -o bin/e2e-node.test ./test/e2e/node
 
@@ -40,6 +37,9 @@ awk -v mount="$mount" '{ print }
 	/^- role: control-plane/ { print mount; for (i = 0; i < 5; i++) print "- role: worker\n" mount }' \
 	overlays/kind/cluster.yaml >"$work/cluster.yaml"
 kind create cluster --name "$name" --config "$work/cluster.yaml" --kubeconfig "$work/kubeconfig" --wait 3m
+for image in tegen-scheduler tegen-rendezvous; do
+	kind load image-archive "dist/images/$image.tar" --name "$name"
+done
 export KUBECONFIG=$work/kubeconfig TEGEN_NODE_KIND=$name
 kubectl wait --for=condition=Ready nodes --all --timeout=3m
 kubectl --namespace local-path-storage patch configmap local-path-config \

@@ -63,7 +63,7 @@ func (l *lab) addNode(ctx context.Context, flags ...string) (string, error) {
 	l.naming.Lock()
 	defer l.naming.Unlock()
 	n.up = true
-	return n.name, n.tag(ctx, l.provided)
+	return n.name, n.tag(ctx, l.provided, l.spec.Shipped)
 }
 
 // prepare makes what a node needs and starts it.
@@ -96,8 +96,12 @@ func (l *lab) newNode() (*node, error) {
 
 // boot starts the node's first process.
 func (l *lab) boot(n *node, flags []string) error {
+	var imports []string
+	for _, a := range l.spec.Shipped {
+		imports = append(imports, a.File)
+	}
 	text, err := json.Marshal(machine{
-		Dir: n.dir, Socket: n.socket(),
+		Dir: n.dir, Socket: n.socket(), Imports: imports,
 		Kubelet: append([]string{
 			l.spec.Programs[cluster.Kubelet], "--config=" + n.path("kubelet.yaml"), "--kubeconfig=" + n.kubeconfig,
 			"--hostname-override=" + n.name, "--node-ip=" + nodeAddress(n.index), "--v=2",
@@ -182,7 +186,7 @@ func (l *lab) provide(ctx context.Context, names []string) error {
 	l.mu.Unlock()
 	for _, n := range nodes {
 		if n.up && n.alive() {
-			if err := n.tag(ctx, names); err != nil && n.outlives(time.Second) {
+			if err := n.tag(ctx, names, l.spec.Shipped); err != nil && n.outlives(time.Second) {
 				return err
 			}
 		}
@@ -192,14 +196,21 @@ func (l *lab) provide(ctx context.Context, names []string) error {
 }
 
 // tag gives images further names on one node.
-func (n *node) tag(ctx context.Context, names []string) error {
+func (n *node) tag(ctx context.Context, names []string, shipped []image.Archive) error {
 	for _, name := range names {
 		full, err := reference.ParseDockerRef(name) // as the kubelet and its runtime read it
 		if err != nil {
 			return fmt.Errorf("naming an image %q: %w", name, err)
 		}
+		from := image.Reference(image.For(name))
+		if i := slices.IndexFunc(shipped, func(a image.Archive) bool { return a.Image == image.For(name) }); i >= 0 {
+			if slices.Contains(shipped[i].Names, full.String()) {
+				continue // it came with this one
+			}
+			from = shipped[i].Names[0]
+		}
 		out, err := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io",
-			"images", "tag", "--force", image.Reference(image.For(name)), full.String()).CombinedOutput()
+			"images", "tag", "--force", from, full.String()).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("naming an image %q on %s: %w: %s", name, n.name, err, out)
 		}

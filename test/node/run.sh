@@ -14,7 +14,10 @@ release=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID-}" "${VERSION_ID
 test/node/setup.sh
 mkdir -p bin
 # Built out here, where there is a network: inside the lab there is none but its own.
+make images IMAGES=tegen,tegen-rendezvous,tegen-scheduler ARCHITECTURES="$(go env GOARCH)" REGISTRY= TAG=
+go run ./test/cluster/cmd/up --build source-controller kustomize-controller
 go build -o bin/lab ./test/node/cmd/lab
+go build -o bin/tegen ./cmd/tegen
 go test -c -o bin/e2e-node.test ./test/e2e/node
 case "${TEGEN_NODE_TABLE-}" in "" | /*) ;; *) export TEGEN_NODE_TABLE=$PWD/$TEGEN_NODE_TABLE ;; esac
 root=$PWD
@@ -50,7 +53,8 @@ values_before=$(values)
 status=0
 lab=
 trap '[ -z "$lab" ] || kill -TERM "$lab" 2>/dev/null' HUP INT TERM
-(cd test/e2e/node && exec "$root/bin/lab" -- "$root/bin/e2e-node.test" -test.v -test.timeout=30m "$@") &
+(cd test/e2e/node && exec "$root/bin/lab" --images="$root/dist/images" -- \
+	"$root/bin/e2e-node.test" -test.v -test.timeout=30m "$@") &
 lab=$!
 wait "$lab" || status=$?
 # A signal ends the waiting, not yet the lab.

@@ -22,7 +22,8 @@ var (
 	definitions = schema.GroupVersionResource{
 		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 	}
-	jobSets = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
+	jobSets     = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
+	volcanoJobs = schema.GroupVersionResource{Group: "batch.volcano.sh", Version: "v1alpha1", Resource: "jobs"}
 )
 
 // kueue: what Kueue writes of a Job, played by hand, is neither taken back nor in the way of the next commit.
@@ -60,7 +61,7 @@ var alone sync.Mutex
 func laterCRD(p *place) {
 	alone.Lock()
 	p.Cleanup(alone.Unlock) // when the CRD is gone again
-	crd := p.crd("jobset.x-k8s.io_jobsets.yaml")
+	crd := p.crd("batch.volcano.sh_jobs.yaml")
 	client := p.lab.Dynamic().Resource(definitions)
 	p.Cleanup(func() {
 		ctx, cancel := cleanupContext()
@@ -76,18 +77,19 @@ func laterCRD(p *place) {
 			return errors.New("it is still there")
 		})
 	})
-	p.job("resnet", "target: jobset", "suspend: true")
-	p.commit("Train resnet as a JobSet")
+	p.job("resnet", "target: vcjob")
+	p.commit("Train resnet as a Job of Volcano")
 	if status := p.follow(); status.Synced {
-		p.Errorf("nobody serves JobSets, and the cluster is at the commit: %s", status)
+		p.Errorf("nobody serves Volcano's Jobs, and the cluster is at the commit: %s", status)
 	}
 	if _, err := client.Create(p.Context(), crd, metav1.CreateOptions{}); err != nil {
 		p.Fatal(err)
 	}
-	p.eventually("the JobSet", func() error {
-		sets, err := p.lab.Dynamic().Resource(jobSets).Namespace(p.namespace).List(p.Context(), metav1.ListOptions{})
-		if err == nil && len(sets.Items) != 1 {
-			err = fmt.Errorf("there are %d", len(sets.Items))
+	p.eventually("the Job of Volcano", func() error {
+		jobs, err := p.lab.Dynamic().Resource(volcanoJobs).Namespace(p.namespace).List(p.Context(),
+			metav1.ListOptions{})
+		if err == nil && len(jobs.Items) != 1 {
+			err = fmt.Errorf("there are %d", len(jobs.Items))
 		}
 		return err
 	})

@@ -19,6 +19,12 @@ func unchanged(p *place) {
 	p.commit("Train resnet")
 	p.followed()
 	p.running(3)
+	p.undisturbed()
+}
+
+// undisturbed checks that a commit elsewhere writes nothing, with server-side apply and without.
+func (p *place) undisturbed() {
+	p.Helper()
 	for _, serverSide := range []bool{false, true} {
 		if serverSide && p.Name() == "Argo CD" {
 			p.app.Options.ServerSideApply = true

@@ -3,7 +3,7 @@
 // runs for both.
 //
 // The tests run where TEGEN_GITOPS=1 asks for them, as make e2e-gitops does. Nodes, pods and what ends them are played
-// by KWOK; what Kueue or an operator would write is written by hand.
+// by KWOK, what Kueue would write by the test.
 package gitops
 
 import (
@@ -53,6 +53,7 @@ func TestGitOps(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("defaults", func(t *testing.T) { defaults(t, lab, tegen) })
 	t.Run("cases", func(t *testing.T) {
 		for _, c := range cases {
 			if c.alone {

@@ -29,6 +29,13 @@ func TestGang(t *testing.T) {
 	began := time.Now()
 	w.installScheduler(t)
 	times.add(scenario, "tegen install scheduler, applied, to both replicas being ready", time.Since(began))
+	replicas, err := w.client.CoreV1().Pods("tegen-system").List(t.Context(), metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/name=tegen-scheduler",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkBuilt(t, "tegen-scheduler", replicas.Items)
 
 	four := w.job(t, scenario, rendered(t, "gang-tegen-accelerators", "base"), "gang-of-four")
 	four.apply()

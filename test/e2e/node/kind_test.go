@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tegen-dev/tegen/test/node/image"
@@ -32,7 +33,7 @@ type kindCluster struct {
 	aliases []string
 }
 
-// workerImage and those of package images are what kind.sh has built; all others can be pulled.
+// workerImage is what kind.sh has built; all but those of this repository can be pulled.
 const workerImage = "tegen-test-worker:1"
 
 // newKind prepares a kind cluster: further nodes are cordoned, and hosts of its docker network are looked up.
@@ -68,9 +69,16 @@ func (k *kindCluster) Kubectl() string { return "kubectl" }
 
 func (k *kindCluster) Address() string { return k.address }
 
-// Provide loads the images that no registry has; the kubelets pull the others.
+// Provide loads the images that no registry has; the kubelets pull the others. Those of this repository are on the
+// nodes, as their archives brought them, and get a further name.
 func (k *kindCluster) Provide(ctx context.Context, names ...string) error {
 	for _, name := range names {
+		if of := image.For(name); slices.Contains([]string{image.Rendezvous, image.Scheduler}, of) {
+			if err := k.tag(ctx, "docker.io/library/"+of+":latest", name); err != nil {
+				return err
+			}
+			continue
+		}
 		from := kindImage(name)
 		if from == "" {
 			continue
@@ -88,18 +96,30 @@ func (k *kindCluster) Provide(ctx context.Context, names ...string) error {
 	return nil
 }
 
+// tag gives an image that the nodes have a further name, as the kubelet asks for it.
+func (k *kindCluster) tag(ctx context.Context, from, name string) error {
+	full, err := reference.ParseDockerRef(name)
+	if err != nil {
+		return fmt.Errorf("naming an image %q: %w", name, err)
+	}
+	k.mu.Lock()
+	nodes := slices.Clone(k.nodes)
+	k.mu.Unlock()
+	for _, node := range nodes {
+		if _, err := output(ctx, "docker", "exec", node, "ctr", "--namespace=k8s.io", "images", "tag", "--force", from,
+			full.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // kindImage is the image of docker that stands for one of a bundle; none for one that can be pulled.
 func kindImage(name string) string {
-	switch of := image.For(name); of {
-	case image.Rendezvous, image.Scheduler:
-		return of + ":latest"
-	case image.Worker:
-		if strings.Contains(name, "curlimages/") {
-			return ""
-		}
-		return workerImage
+	if image.For(name) != image.Worker || strings.Contains(name, "curlimages/") {
+		return ""
 	}
-	return ""
+	return workerImage
 }
 
 // AddNode lets pods onto one of the nodes that the cluster was made with.
@@ -227,8 +247,6 @@ func TestKindImage(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"ghcr.io/acme/resnet:1.4.0":                 workerImage,
-		"tegen-rendezvous:1.0.0":                    "tegen-rendezvous:latest",
-		"ghcr.io/acme/tegen-scheduler:1.0.0":        "tegen-scheduler:latest",
 		"docker.io/curlimages/curl:8.11.1":          "",
 		"quay.io/coreos/etcd:v3.5.21":               "",
 		"registry.k8s.io/kubectl:v1.36.3":           "",

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,12 +15,17 @@ import (
 const stillness = 5 * time.Second
 
 // TestSuspend is scenario 6: a job that is rendered suspended, whose training starts, stops and goes on by one field.
+// It names the companion's image by the digest, as a release does.
 func TestSuspend(t *testing.T) {
 	w := begin(t)
-	j := w.job(t, "6 suspend", rendered(t, "suspend-checkpoint", "kind"), "")
+	name, text := readFixture(t, "suspend-checkpoint")
+	byDigest := strings.Replace(text, "ghcr.io/acme/tegen-rendezvous:1.0.0",
+		"tegen-rendezvous@"+builtDigest(t, "tegen-rendezvous"), 1)
+	j := w.job(t, "6 suspend", manifest(t, name, byDigest, "kind"), "")
 	j.apply()
 	j.took("apply, suspended, to its rendezvous being ready", j.applied, j.awaitReady("rendezvous"))
 	j.awaitSuspended("pausable-worker")
+	checkBuilt(t, "tegen-rendezvous", j.podsOf("rendezvous"))
 	if n := j.seen("worker"); n > 0 {
 		t.Errorf("a job that was never started has had %d workers", n)
 	}

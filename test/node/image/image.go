@@ -2,10 +2,10 @@
 // 'docker save' writes them, which 'ctr images import', 'kind load image-archive' and 'docker load' take.
 //
 // One image, worker, stands for every image of a training: it holds Debian's torch, OpenMPI and ssh as they are
-// installed on this machine, and the files of root/. Those of tegen-rendezvous and tegen-scheduler are the ones that
-// package images makes for everybody. The others hold one program of the cluster's. An archive is a function of what
-// goes in, but for Python's caches, which differ between machines; it is written whole or not at all, and used again
-// for as long as it would come out the same.
+// installed on this machine, and the files of root/. The others hold one program of the cluster's. An archive is a
+// function of what goes in, but for Python's caches, which differ between machines; it is written whole or not at all,
+// and used again for as long as it would come out the same. The images of this repository are not among them: Shipped
+// reads what 'make images' has written.
 package image
 
 import (
@@ -24,7 +24,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/tegen-dev/tegen/images"
 	"github.com/tegen-dev/tegen/images/layer"
 )
 
@@ -35,13 +34,14 @@ const (
 	Etcd35     = "etcd-3.5" // with the v2 API
 	Kubectl    = "kubectl"
 	Pause      = "pause"
+	Tegen      = "tegen" // this and those below are shipped
 	Rendezvous = "tegen-rendezvous"
 	Scheduler  = "tegen-scheduler"
 )
 
-// Names are all images.
+// Names are all images that are made here.
 func Names() []string {
-	return []string{Worker, Etcd, Etcd35, Kubectl, Pause, Rendezvous, Scheduler}
+	return []string{Worker, Etcd, Etcd35, Kubectl, Pause}
 }
 
 // Reference is the name under which an archive brings an image. Its tag is not latest, which a kubelet would pull.
@@ -58,7 +58,7 @@ func For(name string) string {
 			return Etcd35
 		}
 		return Etcd
-	case Kubectl, Pause, Rendezvous, Scheduler:
+	case Kubectl, Pause, Tegen, Rendezvous, Scheduler:
 		return name
 	}
 	return Worker
@@ -107,8 +107,6 @@ type recipe struct {
 	image  string
 	layers []part
 	config v1.Config
-	// shipped is an image of this repository, as package images makes it. It has none of the above.
-	shipped v1.Image
 }
 
 // part is a layer of an image, which is kept where another part changes.
@@ -123,11 +121,6 @@ func recipeOf(ctx context.Context, progress io.Writer, name string) (recipe, err
 	}
 	if p, ok := programs[name]; ok {
 		return p.recipe(ctx, progress, name)
-	}
-	for _, i := range images.All() {
-		if i.Name == name {
-			return shippedRecipe(ctx, progress, i)
-		}
 	}
 	return recipe{}, errors.New("there is no such image")
 }
@@ -144,10 +137,6 @@ func keyOf(parts ...string) string {
 
 // file is the archive's name. That of its first layer, by far the largest, is a part of its own.
 func (r recipe) file() (string, error) {
-	if r.shipped != nil {
-		digest, err := r.shipped.Digest()
-		return r.image + "," + keyOf(digest.String()) + ".tar", err
-	}
 	config, err := json.Marshal(r.configFile())
 	if err != nil {
 		return "", err
@@ -198,9 +187,6 @@ func (r recipe) build(ctx context.Context, progress io.Writer, dir string) (stri
 }
 
 func (r recipe) write(ctx context.Context, file *os.File, dir string) error {
-	if r.shipped != nil {
-		return r.archive(file, r.shipped)
-	}
 	var layers []v1.Layer
 	for i, l := range r.layers {
 		var olds []string // the first layer is the same in all of these, so any will do

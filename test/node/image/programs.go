@@ -9,13 +9,11 @@ import (
 	"io"
 	"os"
 	"path"
-	"runtime"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/tegen-dev/tegen/images"
 	"github.com/tegen-dev/tegen/images/layer"
-	"github.com/tegen-dev/tegen/images/program"
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
@@ -32,20 +30,6 @@ var programs = map[string]single{
 	Etcd35:  {name: "etcd", build: cluster.Program, source: cluster.Etcd35},
 	Kubectl: {name: "kubectl", build: cluster.Program, source: cluster.Kubectl, command: true},
 	Pause:   {name: "pause", build: cluster.BuildCommand, source: "./test/node/image/pause", command: true},
-}
-
-// shippedRecipe builds an image of this repository without the commit: it is imported anew only where it has changed.
-func shippedRecipe(ctx context.Context, progress io.Writer, i images.Image) (recipe, error) {
-	_, _ = fmt.Fprintf(progress, "building the image %s (minutes with a cold build cache)\n", i.Name)
-	root, err := program.Root(ctx)
-	if err != nil {
-		return recipe{}, err
-	}
-	b, err := i.Build(ctx, images.Options{Root: root, Architectures: []string{runtime.GOARCH}, Unstamped: true})
-	if err != nil {
-		return recipe{}, err
-	}
-	return recipe{image: i.Name, shipped: b.Platforms[0].Image}, nil
 }
 
 func (p single) recipe(ctx context.Context, progress io.Writer, image string) (recipe, error) {

@@ -42,6 +42,7 @@ func main() {
 
 func command(status *int) *cobra.Command {
 	var build, keep bool
+	var shipped string
 	cmd := &cobra.Command{
 		Use:   "lab [flags] [-- COMMAND [ARG...]]",
 		Short: "Run a Kubernetes cluster with a real node on this machine",
@@ -49,14 +50,15 @@ func command(status *int) *cobra.Command {
 own, and in them the command, or wait for an interrupt. The command finds the cluster by
 KUBECONFIG, and the lab by ` + node.LabEnv + `. It has no network but the lab's. Its exit status is lab's.
 
-Needs root on Linux, and the packages that test/node/setup.sh installs.`,
-		Example: `  go run ./test/node/cmd/lab
+Needs root on Linux, the packages that test/node/setup.sh installs, and the archives that make
+images writes: nodes import them as they are.`,
+		Example: `  make images ARCHITECTURES=$(go env GOARCH) && go run ./test/node/cmd/lab
   go run ./test/node/cmd/lab -- kubectl get nodes
-  go run ./test/node/cmd/lab --build    # build programs and images, with progress, and start nothing`,
+  go run ./test/node/cmd/lab --build    # build programs and test images, with progress, and start nothing`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			spec, err := prepare(cmd)
+			spec, err := prepare(cmd, shipped)
 			if err != nil || build {
 				return errors.Join(err, os.RemoveAll(spec.Dir))
 			}
@@ -74,15 +76,19 @@ Needs root on Linux, and the packages that test/node/setup.sh installs.`,
 		},
 	}
 	cmd.Flags().BoolVar(&build, "build", false, "only build what the lab needs")
+	cmd.Flags().StringVar(&shipped, "images", "dist/images", "folder that make images has written to")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the lab's folder")
 	return cmd
 }
 
 // prepare builds what is missing, where there is a network, and makes the lab's folder.
-func prepare(cmd *cobra.Command) (node.Spec, error) {
-	spec := node.Spec{Programs: map[string]string{}}
+func prepare(cmd *cobra.Command, shipped string) (spec node.Spec, err error) {
+	spec.Programs = map[string]string{}
 	if os.Geteuid() != 0 {
 		return spec, errors.New("starting a lab: this needs root, for namespaces, mounts and containers")
+	}
+	if spec.Shipped, err = image.Shipped(shipped); err != nil {
+		return spec, err
 	}
 	// Run has its own way with signals.
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

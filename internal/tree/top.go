@@ -1,0 +1,170 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Top is a directory of places, a folder for each of several overlays. A file in it lists those that were rendered
+// together: no other folder is named or removed, since somebody may render places one by one.
+type Top struct {
+	Dir   string
+	Prune bool                   // removes places that are Gone
+	Gone  func(name string) bool // whether the overlay of a place is there no more
+}
+
+// Unnamed are the listed places of a Top that were not rendered this time.
+type Unnamed struct {
+	Removed []string // by Prune
+	Gone    []string // would be, with Prune
+	Kept    []string // their overlays are there
+}
+
+const (
+	topFile   = "tegen-places.txt"
+	topOrigin = "the overlays of this directory"
+)
+
+// IsTop says whether a directory holds places that were rendered together.
+func IsTop(dir string) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	return (&writer{root: root}).origin(topFile) == topOrigin
+}
+
+// Write is Write of places that are folders of the directory, and of its list of them, in one step.
+func (t Top) Write(ctx context.Context, places ...Place) (_ []Others, u Unnamed, err error) {
+	top, err := open(ctx, Place{Dir: t.Dir})
+	if err != nil {
+		return nil, u, err
+	}
+	defer func() { top.release(err != nil) }()
+	if u, err = t.unnamed(top, places); err != nil {
+		return nil, u, err
+	}
+	writers, release, err := openAll(ctx, slices.Concat(places, t.emptied(u)))
+	if err != nil {
+		return nil, u, err
+	}
+	defer func() { release(err != nil) }()
+	if err := errors.Join(planned(writers), t.plan(top, places, u)); err != nil {
+		return nil, u, err
+	}
+	if err := write(ctx, append(slices.Clone(writers), top)); err != nil {
+		return nil, u, err
+	}
+	others := make([]Others, len(places))
+	for i := range places {
+		others[i] = writers[i].remaining()
+	}
+	for _, name := range u.Removed {
+		_ = top.root.Remove(name) // it stays where it holds what tegen did not write
+	}
+	return others, u, nil
+}
+
+// Check is Check of places that are folders of the directory, and of its list of them.
+func (t Top) Check(out io.Writer, places ...Place) (int, error) {
+	top := &writer{Place: Place{Dir: t.Dir}}
+	root, err := os.OpenRoot(t.Dir)
+	switch {
+	case err == nil:
+		top.root = root
+		defer func() { _ = root.Close() }() // it was only read
+	case !errors.Is(err, fs.ErrNotExist):
+		return 0, fmt.Errorf("opening %s: %w", t.Dir, err)
+	}
+	u, err := t.unnamed(top, places)
+	if err != nil {
+		return 0, err
+	}
+	differ, err := Check(out, slices.Concat(places, t.emptied(u))...)
+	if err != nil {
+		return 0, err
+	}
+	if err := t.plan(top, places, u); err != nil {
+		return 0, err
+	}
+	n, err := top.compare(out)
+	return differ + n, err
+}
+
+// unnamed sorts the listed places that are not rendered this time. One that is no place any more is forgotten. A link
+// is none: it could lead to another place, or anywhere.
+func (t Top) unnamed(top *writer, places []Place) (u Unnamed, err error) {
+	for _, p := range places {
+		name := filepath.Base(p.Dir)
+		if info, err := top.lstat(name); err == nil && !info.IsDir() {
+			return u, top.inTheWay(name, info.Mode())
+		}
+	}
+	if top.root == nil || top.origin(topFile) != topOrigin {
+		return u, nil
+	}
+	text, err := top.read(topFile)
+	if err != nil {
+		return u, err
+	}
+	for line := range strings.Lines(string(text)) {
+		name := strings.TrimSuffix(line, "\n")
+		named := slices.ContainsFunc(places, func(p Place) bool { return filepath.Base(p.Dir) == name })
+		switch {
+		case named || name == "." || !filepath.IsLocal(name) || filepath.Base(name) != name: // of somebody's editing
+		case !top.isDir(name) || !top.isPlace(name):
+		case !t.Gone(name):
+			u.Kept = append(u.Kept, name)
+		case t.Prune:
+			u.Removed = append(u.Removed, name)
+		default:
+			u.Gone = append(u.Gone, name)
+		}
+	}
+	return u, nil
+}
+
+func (w *writer) isDir(path string) bool {
+	info, err := w.lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// emptied are the places that go: directories that are to hold nothing of tegen's.
+func (t Top) emptied(u Unnamed) (places []Place) {
+	for _, name := range u.Removed {
+		places = append(places, Place{Dir: filepath.Join(t.Dir, name), Rest: []byte{}, Prune: true})
+	}
+	return places
+}
+
+// plan lists the places that there are in the end.
+func (t Top) plan(top *writer, places []Place, u Unnamed) error {
+	entries, err := top.entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && temporary.MatchString(e.Name()) { // of a render that was killed
+			top.plan = append(top.plan, &file{path: e.Name(), exists: true})
+		}
+	}
+	names := slices.Concat(u.Kept, u.Gone)
+	for _, p := range places {
+		names = append(names, filepath.Base(p.Dir))
+	}
+	slices.Sort(names)
+	f := &file{path: topFile, content: []byte(headerOf(topOrigin) + strings.Join(names, "\n") + "\n")}
+	if err := top.inspect(f, topOrigin); err != nil {
+		return err
+	}
+	top.plan = append(top.plan, f)
+	return nil
+}

@@ -56,11 +56,11 @@ func companion(job *schema.Job) []runtime.Object {
 	if job.Spec.Rendezvous.Store != schema.StoreCompanion {
 		return nil
 	}
-	return companionAt(job, companionName(job))
+	return companionAt(job, companionName(job), false)
 }
 
-// companionAt is a companion that its clients dial as host.
-func companionAt(job *schema.Job, host string) []runtime.Object {
+// companionAt is a companion that its clients dial as host. One that jobs share outlives each of them.
+func companionAt(job *schema.Job, host string, shared bool) []runtime.Object {
 	replicas, template := companionReplicas(job), companionTemplate(job, host)
 	out := []runtime.Object{
 		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
@@ -82,7 +82,7 @@ func companionAt(job *schema.Job, host string) []runtime.Object {
 	if job.Spec.Rendezvous.Companion.Etcd != nil {
 		return append(out, companionGateways(job, replicas, template))
 	}
-	return append(out, companionStore(job, replicas, template))
+	return append(out, companionStore(job, replicas, template, shared))
 }
 
 // companionGateways keep nothing: any of them may go at any time.
@@ -117,7 +117,7 @@ func companionGateways(job *schema.Job, replicas int32, template corev1.PodTempl
 }
 
 // companionStore is one pod that keeps the data itself, under a name that never stands for two pods at a time.
-func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
+func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec, shared bool) *appsv1.StatefulSet {
 	c := &job.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
 		ObjectMeta: versionedMeta(job, companionName(job), componentCompanion),
@@ -130,8 +130,13 @@ func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplate
 	}
 	switch {
 	case c.Storage != nil:
-		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentCompanion, c.Storage)}
+		claim := dataClaim(job, componentCompanion, c.Storage)
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
+		if shared {
+			claim.Labels = dataLabels(claim.Labels, job.Metadata.Name)
+			set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfAllRuns()
+		}
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
 	default:
 		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image
 		// or flag.

@@ -101,6 +101,14 @@ func dataClaim(job *schema.Job, component string, s *schema.EtcdStorage) corev1.
 	return claim
 }
 
+// dataOfAllRuns stays without its StatefulSet, which goes on with it when it is there again.
+func dataOfAllRuns() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
+	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+	}
+}
+
 // dataOfOneRun goes with its StatefulSet.
 func dataOfOneRun() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 	return &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{

@@ -90,9 +90,10 @@ func (i *Installation) selector() map[string]string {
 func (i *Installation) namespace() *corev1.Namespace {
 	m := i.meta(i.Namespace)
 	m.Namespace = ""
-	return restrictedNamespace(m)
+	return restrictedNamespace(keptOf(names.Scheduler, m))
 }
 
+// restrictedNamespace is of metadata that is kept: with a namespace goes all that others put into it.
 func restrictedNamespace(m metav1.ObjectMeta) *corev1.Namespace {
 	m.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
 	return &corev1.Namespace{ObjectMeta: m}

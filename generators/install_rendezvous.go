@@ -27,9 +27,9 @@ type SharedRendezvous struct {
 func InstallRendezvous(r *SharedRendezvous) []runtime.Object {
 	var out []runtime.Object
 	if namespace := r.Job.Metadata.Namespace; !r.NamespaceExists && !builtIn(namespace) {
-		out = append(out, restrictedNamespace(clusterMeta(r.Job, namespace, componentCompanion)))
+		out = append(out, restrictedNamespace(kept(r.Job, clusterMeta(r.Job, namespace, componentCompanion))))
 	}
-	out = append(out, companionAt(r.Job, r.host())...)
+	out = append(out, companionAt(r.Job, r.host(), true)...)
 	out = append(out, companionPolicy(r.Job, r.members()))
 	if r.PodMonitor {
 		out = append(out, podMonitor(meta(r.Job, companionName(r.Job), componentCompanion),

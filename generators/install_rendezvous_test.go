@@ -42,8 +42,8 @@ func TestSharedProperties(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objs, r := shared(t, rendezvous)
 			texts(t, objs) // reports what occurs twice
-			for _, property := range []string{"names", "selectors", "references", "limits", "images"} {
-				for _, wrong := range properties[property](nil, objs) {
+			for _, property := range []string{"names", "kept", "selectors", "references", "limits", "images"} {
+				for _, wrong := range properties[property](r.Job, objs) {
 					t.Errorf("%s: %s", property, wrong)
 				}
 			}
@@ -128,6 +128,28 @@ func TestSharedForms(t *testing.T) {
 		"etcd": "Deployment RollingUpdate",
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSharedData: the volume with the state of all runs is nobody's to delete by the way, that of one run goes with it.
+func TestSharedData(t *testing.T) {
+	objs, _ := shared(t, sharedForms["volume"])
+	own := objects(load(t, job("images: {rendezvous: 'registry.example/rendezvous:1.0.0'}",
+		"rendezvous: "+sharedForms["volume"])))
+	for want, set := range map[string]*appsv1.StatefulSet{
+		"Retain Retain tegen.dev/data": find[*appsv1.StatefulSet](t, objs, "tegen-rendezvous"),
+		"Delete Delete tegen.dev/job":  find[*appsv1.StatefulSet](t, own, "tegen-rendezvous"),
+	} {
+		policy, claim := set.Spec.PersistentVolumeClaimRetentionPolicy, set.Spec.VolumeClaimTemplates[0]
+		got := string(policy.WhenDeleted) + " " + string(policy.WhenScaled)
+		for key := range claim.Labels {
+			if strings.HasPrefix(key, "tegen.dev/") {
+				got += " " + key
+			}
+		}
+		if got != want {
+			t.Errorf("the claim: %s, want %s", got, want)
+		}
 	}
 }
 

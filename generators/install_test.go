@@ -43,7 +43,7 @@ func eachInstallation(t *testing.T, f func(t *testing.T, i *generators.Installat
 func TestInstallProperties(t *testing.T) {
 	eachInstallation(t, func(t *testing.T, _ *generators.Installation, objs []runtime.Object) {
 		texts(t, objs) // reports what occurs twice
-		for _, property := range []string{"names", "selectors", "references", "limits", "images"} {
+		for _, property := range []string{"names", "kept", "selectors", "references", "limits", "images"} {
 			for _, wrong := range properties[property](nil, objs) {
 				t.Errorf("%s: %s", property, wrong)
 			}

@@ -13,8 +13,12 @@ import (
 // kept is the metadata of what outlives its job: no reconciler prunes it, nor is it among what the label of the job's
 // objects selects.
 func kept(job *schema.Job, m metav1.ObjectMeta) metav1.ObjectMeta {
-	delete(m.Labels, names.LabelJob)
-	m.Labels[names.LabelData] = job.Metadata.Name
+	return keptOf(job.Metadata.Name, m)
+}
+
+// keptOf is kept for what belongs to an owner of any kind.
+func keptOf(owner string, m metav1.ObjectMeta) metav1.ObjectMeta {
+	m.Labels = dataLabels(m.Labels, owner)
 	// Delete is for the end of the Application, Prune for that of the object in git.
 	options := withOptions(m.Annotations[names.ArgoSyncOptions], "Prune=false", "Delete=false")
 	annotate(&m, names.ArgoSyncOptions, options)
@@ -22,6 +26,13 @@ func kept(job *schema.Job, m metav1.ObjectMeta) metav1.ObjectMeta {
 	annotate(&m, names.ArgoCompareOptions, withOptions(m.Annotations[names.ArgoCompareOptions], "IgnoreExtraneous"))
 	annotate(&m, names.FluxPrune, "disabled")
 	return m
+}
+
+// dataLabels have the label of what stays in the place of that of what goes.
+func dataLabels(labels map[string]string, owner string) map[string]string {
+	delete(labels, names.LabelJob)
+	labels[names.LabelData] = owner
+	return labels
 }
 
 // withOptions adds options, name=value or a name alone, to a list of an author's for all objects, of which those of the

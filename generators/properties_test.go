@@ -174,12 +174,14 @@ func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
 
 // keptData are those objects that stay when the job goes: the Namespace, and what volumes consist of, unless their
 // author says otherwise. They have what keeps reconcilers from pruning them, and not the label by which people delete a
-// job; all others have that label, and nothing that keeps them.
+// job; all others have that label, and nothing that keeps them. The scheduler, which is of no job, has no such label.
 func keptData(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	goes, claimOf := map[string]bool{}, map[string]string{}
-	for i := range job.Spec.Storage {
-		v := &job.Spec.Storage[i]
-		goes[v.ClaimName(job)] = v.OnDelete == "delete"
+	if job != nil {
+		for i := range job.Spec.Storage {
+			v := &job.Spec.Storage[i]
+			goes[v.ClaimName(job)] = v.OnDelete == "delete"
+		}
 	}
 	for _, claim := range all[*corev1.PersistentVolumeClaim](objs) {
 		if class := claim.Spec.StorageClassName; class != nil {
@@ -205,7 +207,7 @@ func keptData(job *schema.Job, objs []runtime.Object) (wrong []string) {
 		argo := slices.Contains(options, "Prune=false") && slices.Contains(options, "Delete=false") &&
 			m.GetAnnotations()["argocd.argoproj.io/compare-options"] == "IgnoreExtraneous"
 		flux := m.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"] == "disabled"
-		if data != want || argo != want || flux != want || selected == want {
+		if data != want || argo != want || flux != want || selected != (job != nil && !want) {
 			wrong = append(wrong, fmt.Sprintf("%T %s is kept: want %t, labels %v, annotations %v", obj, m.GetName(),
 				want, m.GetLabels(), m.GetAnnotations()))
 		}

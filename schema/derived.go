@@ -51,6 +51,7 @@ var reaches = map[string]string{
 	"env":         "env",
 	"accelerator": "resources placement",
 	"caps":        "resources roles storage",
+	"onDelete":    "storage",
 	"storage":     "storage rendezvous",
 	"anywhere":    "placement gang roles",
 }

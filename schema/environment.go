@@ -32,6 +32,7 @@ type EnvironmentSpec struct {
 	Caps        Caps                `json:"caps"`
 	Anywhere    bool                `json:"anywhere,omitempty"`
 	Accelerator *Accelerator        `json:"accelerator,omitempty"`
+	OnDelete    string              `json:"onDelete,omitempty"`
 	Storage     *EnvironmentStorage `json:"storage,omitempty"`
 }
 
@@ -145,6 +146,13 @@ func (env *Environment) apply(job *Job) {
 	}
 	if a := env.Spec.Accelerator; a != nil && spec.Resources.GPU > 0 {
 		a.apply(&spec.Placement)
+	}
+	if env.Spec.OnDelete != "" {
+		for i := range spec.Storage {
+			if !job.asked.onDelete[i] {
+				spec.Storage[i].OnDelete = env.Spec.OnDelete
+			}
+		}
 	}
 	if env.Spec.Storage != nil {
 		for i := range spec.Storage {

@@ -22,6 +22,7 @@ type asked struct {
 	companion bool               // settings of one
 	lifetime  bool               // after the end, other than for ever
 	gitops    bool               // either value, also by the environment
+	onDelete  map[int]bool       // of volumes that say it, also by the environment
 }
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
@@ -44,6 +45,16 @@ func askedOf(root *structural.Node, env *Environment) asked {
 		}
 	}
 	return a
+}
+
+// volumes notes which of them say what becomes of them, after the environment's say.
+func (a *asked) volumes(root *structural.Node) {
+	a.onDelete = map[int]bool{}
+	if list := root.Below("spec", "storage"); list != nil {
+		for i, item := range list.Items {
+			a.onDelete[i] = item.Field("onDelete") != nil
+		}
+	}
 }
 
 // computes are the resources that a spec says something of, by role.

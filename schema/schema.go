@@ -187,6 +187,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	root.Without(c.Bad)
 	hashing := root.IsSet("spec.hashedNames")
 	asked.gitops = root.IsSet("spec.gitops")
+	asked.volumes(root)
 	followUser(root)
 	structural.Complete(root, s)
 	job := &Job{asked: asked}

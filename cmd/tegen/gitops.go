@@ -42,9 +42,10 @@ func newGitOpsCmd(s cli.Streams) *cobra.Command {
 func addTreeFlags(cmd *cobra.Command, o *gitops.Options, controller string) {
 	o.OnRemoval = gitops.Keep
 	flags := cmd.Flags()
-	flags.StringVar(&o.URL, "repo", "", "address of the git repository, or oci://... of an artifact, that holds TREE")
-	flags.StringVar(&o.Revision, "revision", "", "branch, tag or commit (default main), or tag or digest of an "+
-		"artifact (default latest)")
+	flags.StringVar(&o.URL, "repo", "", "address of the git repository that holds TREE, or oci://... as 'tegen "+
+		"publish' was given it")
+	flags.StringVar(&o.Revision, "revision", "", "branch, refs/tags/TAG or full commit (default main), or tag or "+
+		"digest of an artifact that --repo names without one")
 	flags.StringVar(&o.Path, "path", "", "TREE in the repository (default: TREE), or in the artifact (default: its "+
 		"root)")
 	flags.StringVar(&o.Name, "name", "", "name of the objects, to which a job's name is added (default: the last part "+

@@ -27,7 +27,7 @@ shows jobs as they are, once for each Argo CD.`
 
 const gitopsArgoCDExample = `  tegen gitops argocd rendered/eks --repo https://git.example/team/jobs | kubectl apply -f -
   tegen gitops argocd rendered/eks --repo https://git.example/team/jobs --on-removal delete
-  tegen gitops argocd rendered/eks --repo oci://registry.example/team/jobs --revision v1
+  tegen gitops argocd rendered/eks --repo oci://registry.example/team/jobs:eks
   tegen gitops argocd jobs --repo https://git.example/team/jobs --plugin --overlay overlays/eks
   tegen gitops argocd config | kubectl apply --server-side -f -`
 

@@ -14,6 +14,10 @@ where a job comes or goes, and commit what it prints.
 Objects are annotated on their way to the cluster: no ${...} in them is substituted, a Service
 that cannot be changed is made anew, and what Kueue writes into jobs of its queues stays.
 
+A private repository or registry, and any ssh://, needs a Secret in the namespace of the
+objects: 'flux create secret git' or 'oci' makes one, and --secret-ref names it. --provider has
+Flux log in by the identity that its controller has in a cloud.
+
 --wait has Flux wait until a job's pods run, for five minutes at most, where waiting ends: not
 for Jobs, Pods and claims. Each Kustomization that waits holds one of the controller's
 workers, four by default.
@@ -22,8 +26,9 @@ workers, four by default.
 they stay as they are.`
 
 const gitopsFluxExample = `  tegen gitops flux rendered/eks --repo https://git.example/team/jobs > clusters/eks/jobs.yaml
-  tegen gitops flux rendered/eks --repo ssh://git@git.example/team/jobs --revision refs/tags/v1
-  tegen gitops flux rendered/eks --repo oci://registry.example/team/jobs --revision v1 --wait`
+  tegen gitops flux rendered/eks --repo ssh://git@git.example/team/jobs --secret-ref jobs-login
+  tegen gitops flux rendered/eks --repo https://git.example/team/jobs --revision refs/tags/v1
+  tegen gitops flux rendered/eks --repo oci://registry.example/team/jobs:eks --provider aws --wait`
 
 func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
 	var o gitops.Flux
@@ -49,5 +54,12 @@ func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
 	}
 	addTreeFlags(cmd, &o.Options, "flux-system")
 	cmd.Flags().BoolVar(&o.Wait, "wait", false, "wait until a job's pods run, where waiting ends")
+	addOptional(cmd, &o.SecretRef, "secret-ref", "Secret", "name of the Secret by which Flux logs in")
+	addOptional(cmd, &o.Provider, "provider", "cloud", "cloud by whose identity Flux logs in: aws, azure, gcp "+
+		"(registries), github (git)")
+	cmd.Flags().BoolVar(&o.Insecure, "insecure", false, "the registry speaks plain HTTP, or has a certificate that "+
+		"nobody vouches for")
+	complete(cmd, "secret-ref")
+	complete(cmd, "provider", "aws", "azure", "gcp", "github")
 	return cmd
 }

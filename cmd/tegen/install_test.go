@@ -89,6 +89,17 @@ func TestInstallCRDs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("definitions (-want +got):\n%s", diff)
 	}
+	keep := map[string]any{
+		"argocd.argoproj.io/sync-options":    "Prune=false,Delete=false",
+		"argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+		"kustomize.toolkit.fluxcd.io/prune":  "disabled",
+	}
+	for name, object := range got {
+		// With a definition go all objects of its kind in the cluster.
+		if diff := cmp.Diff(keep, object.(map[string]any)["metadata"].(map[string]any)["annotations"]); diff != "" {
+			t.Errorf("%s: annotations by which it stays (-want +got):\n%s", name, diff)
+		}
+	}
 }
 
 func decoded(t *testing.T, text string) (object map[string]any) {

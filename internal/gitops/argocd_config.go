@@ -3,7 +3,6 @@ package gitops
 import (
 	"errors"
 	"fmt"
-	"path"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,20 +67,19 @@ const (
 // rendering is the source of a job that the plugin renders. Its path is the root, since the overlay is not beside the
 // job.
 func (a ArgoCD) rendering() applicationSource {
-	env := []envVar{{JobVariable, "{{.path.path}}/{{.path.filename}}"}}
+	env := []envVar{{JobVariable, a.jobFile()}}
 	if a.Overlay != "" {
 		env = append(env, envVar{OverlayVariable, a.Overlay})
 	}
 	return applicationSource{Path: ".", Plugin: &pluginOfSource{Name: pluginName, Env: env}}
 }
 
-// sources are the folders from which a job is rendered.
-func (a ArgoCD) sources() string {
-	folders := "/" + a.Path
-	if a.Overlay != "" {
-		folders += ";/" + a.Overlay
+// jobFile is the path of a job's file, which at the root of a repository has no folder.
+func (a ArgoCD) jobFile() string {
+	if a.Path == "." {
+		return "{{.path.filename}}"
 	}
-	return path.Clean(folders)
+	return "{{.path.path}}/{{.path.filename}}"
 }
 
 // PluginConfig returns the plugin's container in Argo CD's repo-server: a part of that Deployment, to be applied by the

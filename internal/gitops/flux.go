@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tegen-dev/tegen/internal/apis"
 )
@@ -18,7 +18,10 @@ import (
 // Flux are the flags of Kustomizations.
 type Flux struct {
 	Options
-	Wait bool // for pods to run, where waiting ends
+	Wait      bool   // for pods to run, where waiting ends
+	SecretRef string // name of the Secret with the login, "" for none
+	Provider  string // cloud whose identity logs in, "" for none
+	Insecure  bool   // the registry speaks plain HTTP
 }
 
 // Check returns every mistake in the flags, a line each.
@@ -28,7 +31,43 @@ func (f Flux) Check() error {
 		errs = append(errs, errors.New("--repo: must be https://, ssh:// or oci://: Flux runs in the cluster and "+
 			"reads no files of this machine"))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, f.checkLogin()...)...)
+}
+
+// Clouds whose identity of a controller Flux can log in by (source-controller v1.9.5).
+var (
+	gitProviders = []string{"aws", "azure", "github"}
+	ociProviders = []string{"aws", "azure", "gcp"}
+)
+
+// checkLogin refuses what Flux could not log in with, as far as flags can tell.
+func (f Flux) checkLogin() (errs []error) {
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if wrong := validation.IsDNS1123Subdomain(f.SecretRef); f.SecretRef != "" && len(wrong) > 0 {
+		fail("--secret-ref: must be the name of a Secret in %s, such as jobs-login, and no secret itself", f.Namespace)
+	}
+	providers, of := gitProviders, "a git repository"
+	if f.IsOCI() {
+		providers, of = ociProviders, "oci://"
+	}
+	switch {
+	case f.Provider != "" && !slices.Contains(providers, f.Provider):
+		fail("--provider: must be one of %s for %s, not %q", strings.Join(providers, ", "), of, f.Provider)
+	case f.Provider == "github" && f.SecretRef == "":
+		fail("--provider: github needs the Secret of a GitHub App: make it with 'flux create secret githubapp', and " +
+			"add --secret-ref with its name")
+	case f.Provider != "" && f.IsOCI() && f.SecretRef != "":
+		fail("--provider: Flux logs in to a registry by a Secret or by a cloud's identity: leave out --provider or " +
+			"--secret-ref")
+	}
+	if strings.HasPrefix(f.URL, sshScheme) && f.SecretRef == "" {
+		fail("--repo: Flux reads %s by a key alone: make its Secret with 'flux create secret git jobs-login --url=%s'"+
+			", and add --secret-ref jobs-login", sshScheme, f.URL)
+	}
+	if f.Insecure && !f.IsOCI() {
+		fail("--insecure: is for oci://: a git repository without TLS has http:// in --repo")
+	}
+	return errs
 }
 
 // How often Flux looks. Each Kustomization holds one of its controller's few workers until its timeout.
@@ -54,18 +93,23 @@ func Kustomizations(f Flux, folders []Folder) (objects []runtime.Object, notes [
 	return objects, append(notes, fluxNotes(folders)...)
 }
 
-var commit = regexp.MustCompile(`^[0-9a-f]{40}$`)
-
 // source is where Flux finds the tree.
 func (f Flux) source() (runtime.Object, sourceRef) {
 	meta := metav1.ObjectMeta{Name: f.Name, Namespace: f.Namespace}
 	revision := f.revision()
+	var secret *secretRef
+	if f.SecretRef != "" {
+		secret = &secretRef{f.SecretRef}
+	}
 	if f.IsOCI() {
 		ref := ociRef{Tag: revision}
 		if strings.HasPrefix(revision, "sha256:") {
 			ref = ociRef{Digest: revision}
 		}
-		spec := ociRepositorySpec{Interval: sourceInterval, URL: f.URL, Ref: ref}
+		spec := ociRepositorySpec{
+			Interval: sourceInterval, URL: f.address(), Ref: ref, SecretRef: secret, Provider: f.Provider,
+			Insecure: f.Insecure,
+		}
 		return apis.New(ociRepositoryKind, meta, spec), sourceRef{ociRepositoryKind.Kind, f.Name}
 	}
 	ref := gitRef{Branch: revision}
@@ -75,7 +119,9 @@ func (f Flux) source() (runtime.Object, sourceRef) {
 	case strings.HasPrefix(revision, "refs/"):
 		ref = gitRef{Name: revision}
 	}
-	spec := gitRepositorySpec{Interval: sourceInterval, URL: f.URL, Ref: ref}
+	spec := gitRepositorySpec{
+		Interval: sourceInterval, URL: f.URL, Ref: ref, SecretRef: secret, Provider: f.Provider,
+	}
 	if f.Path != "." {
 		spec.SparseCheckout = []string{f.Path}
 	}

@@ -133,10 +133,10 @@ func TestFluxNotes(t *testing.T) {
 
 // TestFluxSource: what --revision names is told apart.
 func TestFluxSource(t *testing.T) {
-	sha, digest := strings.Repeat("0a", 20), "sha256:"+strings.Repeat("0a", 32)
+	sha := strings.Repeat("0a", 20)
 	for revision, want := range map[string]string{
 		"": "branch: main", "release/1": "branch: release/1", "refs/tags/v1": "name: refs/tags/v1",
-		sha: "commit: " + sha,
+		"refs/heads/v1": "name: refs/heads/v1", sha: "commit: " + sha,
 	} {
 		object, _ := flux(func(f *Flux) { f.Revision = revision }).source()
 		text, err := manifest.Append(nil, object)
@@ -144,18 +144,67 @@ func TestFluxSource(t *testing.T) {
 			t.Errorf("of %q: %v, not %s:\n%s", revision, err, want, text)
 		}
 	}
-	for revision, want := range map[string]string{"": "tag: latest", "v1": "tag: v1", digest: "digest: " + digest} {
-		object, _ := flux(func(f *Flux) { ociFlux(f); f.Revision = revision }).source()
+	for text, want := range map[string]string{
+		"eks": "tag: eks", "sha256:" + sha + sha[:24]: "digest: sha256:" + sha + sha[:24],
+	} {
+		object, _ := flux(func(f *Flux) {
+			f.Source = Source{URL: "oci://registry.example/team/jobs", Revision: text}
+		}).source()
 		text, err := manifest.Append(nil, object)
-		if err != nil || !strings.Contains(string(text), "  ref:\n    "+want) {
-			t.Errorf("of %q: %v, not %s:\n%s", revision, err, want, text)
+		if err != nil || !strings.Contains(string(text), "  ref:\n    "+want+"\n") {
+			t.Errorf("%v, not %s:\n%s", err, want, text)
 		}
 	}
-	if err := flux(func(f *Flux) { f.URL = "file:///srv/jobs" }).Check(); err == nil ||
-		!strings.Contains(err.Error(), "reads no files of this machine") {
-		t.Error(err)
-	}
-	if err := flux(nil).Check(); err != nil {
-		t.Error(err)
+}
+
+// TestLogin: what Flux logs in with is named, where it can log in with that.
+func TestLogin(t *testing.T) {
+	ssh := func(f *Flux) { f.URL = "ssh://git@git.example/team/jobs" }
+	oci := func(f *Flux) { f.URL = "oci://registry.example/team/jobs:eks" }
+	for _, tc := range []struct {
+		name, want string // the error, or what is rendered
+		edit       func(*Flux)
+		refused    bool
+	}{
+		{"token", "\n  secretRef:\n    name: login\n", func(f *Flux) { f.SecretRef = "login" }, false},
+		{"key", "\n  secretRef:\n    name: login\n", func(f *Flux) { ssh(f); f.SecretRef = "login" }, false},
+		{"pull secret", "\n  secretRef:\n    name: login\n", func(f *Flux) { oci(f); f.SecretRef = "login" }, false},
+		{"cloud's registry", "\n  provider: gcp\n", func(f *Flux) { oci(f); f.Provider = "gcp" }, false},
+		{"cloud's git", "\n  provider: azure\n", func(f *Flux) { f.Provider = "azure" }, false},
+		{"app", "\n  provider: github\n", func(f *Flux) { f.Provider, f.SecretRef = "github", "app" }, false},
+		{"plain HTTP", "\n  insecure: true\n", func(f *Flux) { oci(f); f.Insecure = true }, false},
+		{"no key", "--repo: Flux reads ssh:// by a key alone: make its Secret with 'flux create secret git " +
+			"jobs-login --url=ssh://git@git.example/team/jobs', and add --secret-ref jobs-login", ssh, true},
+		{"a token itself", "no secret itself", func(f *Flux) { f.SecretRef = "ghp_S3cret" }, true},
+		{"no registry", "--provider: must be one of aws, azure, gcp for oci://, not", func(f *Flux) {
+			oci(f)
+			f.Provider = "github"
+		}, true},
+		{"no git", "--provider: must be one of aws, azure, github for a git repository", func(f *Flux) {
+			f.Provider = "gcp"
+		}, true},
+		{"no app", "--provider: github needs the Secret", func(f *Flux) { f.Provider = "github" }, true},
+		{"two logins", "leave out --provider or --secret-ref", func(f *Flux) {
+			oci(f)
+			f.Provider, f.SecretRef = "aws", "login"
+		}, true},
+		{"plain git", "--insecure: is for oci://", func(f *Flux) { f.Insecure = true }, true},
+		{"file", "reads no files of this machine", func(f *Flux) { f.URL = "file:///srv/jobs" }, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := flux(tc.edit)
+			err := f.Check()
+			if tc.refused {
+				if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "S3cret") {
+					t.Errorf("%v, want %q", err, tc.want)
+				}
+				return
+			}
+			object, _ := f.source()
+			text, missing := manifest.Append(nil, object)
+			if err != nil || missing != nil || !strings.Contains(string(text), tc.want) {
+				t.Errorf("%v, %v, want %q in:\n%s", err, missing, tc.want, text)
+			}
+		})
 	}
 }

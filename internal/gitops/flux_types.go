@@ -14,10 +14,16 @@ var (
 )
 
 type gitRepositorySpec struct {
-	Interval       string   `json:"interval"`
-	URL            string   `json:"url"`
-	Ref            gitRef   `json:"ref"`
-	SparseCheckout []string `json:"sparseCheckout,omitempty"`
+	Interval       string     `json:"interval"`
+	URL            string     `json:"url"`
+	Provider       string     `json:"provider,omitempty"`
+	SecretRef      *secretRef `json:"secretRef,omitempty"`
+	Ref            gitRef     `json:"ref"`
+	SparseCheckout []string   `json:"sparseCheckout,omitempty"`
+}
+
+type secretRef struct {
+	Name string `json:"name"`
 }
 
 type gitRef struct {
@@ -27,9 +33,12 @@ type gitRef struct {
 }
 
 type ociRepositorySpec struct {
-	Interval string `json:"interval"`
-	URL      string `json:"url"`
-	Ref      ociRef `json:"ref"`
+	Interval  string     `json:"interval"`
+	URL       string     `json:"url"`
+	Provider  string     `json:"provider,omitempty"`
+	SecretRef *secretRef `json:"secretRef,omitempty"`
+	Insecure  bool       `json:"insecure,omitempty"`
+	Ref       ociRef     `json:"ref"`
 }
 
 type ociRef struct {

@@ -53,8 +53,8 @@ func flux(edit func(*Flux)) Flux {
 }
 
 func ociFlux(f *Flux) {
-	f.Source = Source{URL: "oci://registry.example/team/jobs", Path: "."}
-	f.OnRemoval, f.Wait = Delete, true
+	f.Source = Source{URL: "oci://registry.example/team/jobs:eks", Path: "."}
+	f.OnRemoval, f.Wait, f.SecretRef, f.Insecure = Delete, true, "jobs-login", true
 }
 
 var jobs = fstest.MapFS{
@@ -207,18 +207,7 @@ func TestChecks(t *testing.T) {
 	}{
 		{"all right", "", nil},
 		{"artifact", "", ociArgoCD},
-		{"ssh", "", func(a *ArgoCD) { a.URL = "ssh://git@git.example/team/jobs" }},
-		{"local", "", func(a *ArgoCD) { a.URL = "file:///srv/jobs.git" }},
-		{"digest", "", func(a *ArgoCD) { ociArgoCD(a); a.Revision = "sha256:" + strings.Repeat("0", 64) }},
 		{"no repo", "--repo: is missing", func(a *ArgoCD) { a.URL = "" }},
-		{"scp", "write ssh://git@git.example/team/jobs", func(a *ArgoCD) { a.URL = "git@git.example:team/jobs" }},
-		{"no scheme", "--repo: must be the address", func(a *ArgoCD) { a.URL = "git.example/team/jobs" }},
-		{"no host", "--repo: must be the address", func(a *ArgoCD) { a.URL = "https:///jobs" }},
-		{"no path", "--repo: must be the address", func(a *ArgoCD) { a.URL = "https://git.example" }},
-		{"password", "--repo: must have no password", func(a *ArgoCD) { a.URL = "https://me:x@git.example/jobs" }},
-		{"query", "--revision names a branch", func(a *ArgoCD) { a.URL += "?ref=main" }},
-		{"revision", "--revision: must be a branch", func(a *ArgoCD) { a.Revision = "-main" }},
-		{"range", "--revision: must be a branch", func(a *ArgoCD) { a.Revision = "a..b" }},
 		{"long name", "--name: must be", func(a *ArgoCD) { a.Name = strings.Repeat("a", 23) }},
 		{"name", "--name: must be", func(a *ArgoCD) { a.Name = "EKS" }},
 		{"namespace", "--namespace: must be", func(a *ArgoCD) { a.Namespace = "argo cd" }},
@@ -283,6 +272,18 @@ func TestReadJobs(t *testing.T) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestEveryCommit: each commit is synced, whatever became of the last one. Argo CD 3.2.11 forgets one that mends a
+// mistake where an annotation lets it skip commits to other folders.
+func TestEveryCommit(t *testing.T) {
+	for _, edit := range []func(*ArgoCD){nil, plugin, ociArgoCD} {
+		objects, _ := ApplicationSet(argocd(edit), folders(t))
+		meta := objects[0].(*apis.Custom[applicationSetSpec]).Spec.Template.Metadata
+		if len(meta.Annotations) > 0 {
+			t.Errorf("Applications have %v", meta.Annotations)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 	// app.kubernetes.io/instance cannot: where Argo CD tracks by label, it writes its Application's name there.
 	LabelJob = "tegen.dev/job"
 	// LabelData is a label on what outlives its job, in place of LabelJob: claims, volumes, their classes, the
-	// Namespace. Its value is the job's name.
+	// Namespace. Its value is the job's name. What stays of an installation has it too.
 	LabelData = "tegen.dev/data"
 	// LabelNamespace is a label on objects in no namespace: the namespace of their job.
 	LabelNamespace = "tegen.dev/namespace"

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // Options of a control plane. The zero value is etcd, kube-apiserver, kube-controller-manager, the stock
@@ -128,6 +129,19 @@ func Up(ctx context.Context, o Options, progress io.Writer) (*Cluster, error) {
 		}
 		say(progress, "starting again on other ports: %v", err)
 	}
+}
+
+// At is a control plane that somebody else runs, with a folder in which Run keeps logs. Down stops what Run started.
+func At(dir, kubeconfig string) (*Cluster, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
+		return nil, fmt.Errorf("making a folder for logs: %w", err)
+	}
+	c := &Cluster{dir: dir, kubeconfig: kubeconfig, broken: make(chan struct{})}
+	return c, c.makeClients(config)
 }
 
 // up is one attempt of Up.

@@ -51,7 +51,7 @@ func (c *Cluster) RunWith(ctx context.Context, env []string, name, program strin
 		return nil, fmt.Errorf("starting %s: the cluster is down", name)
 	}
 	for _, p := range append([]*Process{c.etcd, c.apiserver}, append(c.clients, c.others...)...) {
-		if p.name == name && p.alive() {
+		if p != nil && p.name == name && p.alive() {
 			return nil, fmt.Errorf("starting %s: a program of that name runs already", name)
 		}
 	}

@@ -157,33 +157,33 @@ func (c *Cluster) connect(ctx context.Context, l layout, token string) error {
 	if err != nil {
 		return fmt.Errorf("reading the apiserver's certificate: %w", err)
 	}
-	config := &rest.Config{
-		Host:            l.apiURL(),
-		BearerToken:     token,
-		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
-		QPS:             -1,
-		Burst:           -1,
-		UserAgent:       "tegen-test",
+	if err := c.makeClients(&rest.Config{
+		Host: l.apiURL(), BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+	}); err != nil {
+		return err
 	}
+	if err := c.client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return err
+	}
+	c.kubeconfig = l.path("kubeconfig")
+	if err := clientcmd.WriteToFile(*adminKubeconfig(c.config), c.kubeconfig); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+func (c *Cluster) makeClients(config *rest.Config) (err error) {
+	config.QPS, config.Burst, config.UserAgent = -1, -1, "tegen-test"
+	c.config = config
 	typed := rest.CopyConfig(config)
 	typed.ContentType = "application/vnd.kubernetes.protobuf"
 	typed.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	client, err := kubernetes.NewForConfig(typed)
-	if err != nil {
+	if c.client, err = kubernetes.NewForConfig(typed); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	if err := client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
-		return err
-	}
-	untyped, err := dynamic.NewForConfig(config)
-	if err != nil {
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	kubeconfig := l.path("kubeconfig")
-	if err := clientcmd.WriteToFile(*adminKubeconfig(config), kubeconfig); err != nil {
-		return fmt.Errorf("writing the kubeconfig: %w", err)
-	}
-	c.config, c.client, c.dynamic, c.kubeconfig = config, client, untyped, kubeconfig
 	return nil
 }
 

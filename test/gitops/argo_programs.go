@@ -87,7 +87,7 @@ func (a *Argo) start(ctx context.Context, name string, env []string, args ...str
 		"ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_TLS_DATA_PATH="+filepath.Join(a.home, "tls"),
 		"ARGOCD_SSH_DATA_PATH="+filepath.Join(a.home, "ssh"), "ARGOCD_PLUGINSOCKFILEPATH="+a.sockets(),
 	)
-	a.processes[name], err = a.c.RunWith(ctx, append(gitEnv(), env...), name, program, args...)
+	a.processes[name], err = a.c.RunWith(ctx, append(GitEnv(), env...), name, program, args...)
 	return err
 }
 

@@ -33,15 +33,15 @@ func serveGit(ctx context.Context, dir string) (*Git, error) {
 	}
 	return &Git{dir: dir, server: httptest.NewServer(&cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(libexec)), "git-http-backend"),
-		Env:  append(gitEnv(), "GIT_PROJECT_ROOT="+bare, "GIT_HTTP_EXPORT_ALL=1"),
+		Env:  append(GitEnv(), "GIT_PROJECT_ROOT="+bare, "GIT_HTTP_EXPORT_ALL=1"),
 	})}, nil
 }
 
 // Close ends the server.
 func (g *Git) Close() { g.server.Close() }
 
-// gitEnv keeps a person's own settings of git out.
-func gitEnv() []string {
+// GitEnv keeps a person's own settings of git out.
+func GitEnv() []string {
 	return []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=tegen", "GIT_AUTHOR_EMAIL=tegen@example.com",
@@ -63,8 +63,7 @@ func (g *Git) Create(ctx context.Context, name string) (*Repository, error) {
 	r := &Repository{Name: name, URL: g.server.URL + "/" + name + ".git", Dir: filepath.Join(g.dir, "clones", name)}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--bare", "--initial-branch=" + Branch, bare},
-		{"init", "--quiet", "--initial-branch=" + Branch, r.Dir},
-		{"-C", r.Dir, "remote", "add", "origin", bare},
+		{"clone", "--quiet", bare, r.Dir},
 	} {
 		if _, err := git(ctx, args...); err != nil {
 			return nil, err
@@ -90,7 +89,7 @@ func (r *Repository) Commit(ctx context.Context, message string) error {
 func git(ctx context.Context, args ...string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Env = append(os.Environ(), gitEnv()...)
+	cmd.Env = append(os.Environ(), GitEnv()...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "),

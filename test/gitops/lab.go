@@ -86,6 +86,23 @@ func Start(tb testing.TB, o Options) *Lab {
 	return l
 }
 
+// FluxAt runs Flux and a git server beside a control plane that somebody else runs, such as one with real nodes, until
+// this process ends. What they write is in a folder.
+func FluxAt(ctx context.Context, dir, kubeconfig string) (*Lab, error) {
+	c, err := cluster.At(dir, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{Cluster: c, progress: os.Stderr}
+	if l.Git, err = serveGit(ctx, filepath.Join(dir, "git")); err != nil {
+		return nil, err
+	}
+	if l.Flux, err = startFlux(ctx, c, ""); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting Flux: %w", err), c.Down())
+	}
+	return l, nil
+}
+
 func (l *Lab) start(ctx context.Context, o Options, dir, audit string) (err error) {
 	if l.Git, err = serveGit(ctx, filepath.Join(dir, "git")); err != nil {
 		return err

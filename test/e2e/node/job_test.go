@@ -96,11 +96,16 @@ func (j *job) writePart() {
 // apply applies the manifest as it is.
 func (j *job) apply() {
 	j.t.Helper()
+	j.setApplied()
+	j.kubectl(j.t, "apply", "-f", j.file)
+	j.logf("applied %s", j.file)
+}
+
+// setApplied notes that the job is applied now, unless it was before.
+func (j *job) setApplied() {
 	if j.applied.IsZero() {
 		j.applied = time.Now()
 	}
-	j.kubectl(j.t, "apply", "-f", j.file)
-	j.logf("applied %s", j.file)
 }
 
 // logf says something with the time since the job was applied.

@@ -38,6 +38,7 @@ type world struct {
 	client    kubernetes.Interface
 	metadata  metadata.Interface
 	downloads downloads
+	flux      flux
 	turn      sync.Mutex // see takeTurn
 
 	guard    sync.Mutex // of what follows

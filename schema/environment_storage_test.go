@@ -11,19 +11,20 @@ func TestOnDeleteOfEnvironment(t *testing.T) {
 	const env = "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n"
 	const volumes = "storage: [{name: own, mountPath: /own, onDelete: retain}, {name: new, mountPath: /new}, " +
 		"{name: there, mountPath: /there, claim: x}, {name: scratch, mountPath: /scratch, emptyDir: {}}]"
+	const threeGo = "retain delete delete delete"
 	text := strings.Replace(job("a"), "workers:", volumes+"\n  workers:", 1)
 	for spec, want := range map[string]string{
-		"  anywhere: true\n":   "retain retain retain retain",
-		"  onDelete: delete\n": "retain delete delete delete",
-		"  onDelete: delete\n  storage: {replace: all, dynamic: {}}\n":                      "retain delete delete delete",
-		"  onDelete: delete\n  overrides: {storage: [{mountPath: /a, onDelete: retain}]}\n": "retain",
-		"  onDelete: delete\n  overrides: {storage: [{mountPath: /a, dynamic: {}}]}\n":      "delete",
-		"  onDelete: retain\n  overrides: {storage: [{mountPath: /a, onDelete: delete}]}\n": "delete",
-		"  onDelete: delete\n  defaults: {storage: [{mountPath: a}]}\n":                     "storage[0].mountPath",
-		"  onDelete: remove\n":                    "must be one of",
-		"  onDelete: delete\n  overrides: {}\n\n": "retain delete delete delete",
+		"anywhere: true\n":   "retain retain retain retain",
+		"onDelete: delete\n": threeGo,
+		"onDelete: delete\n  storage: {replace: all, dynamic: {}}\n":                      threeGo,
+		"onDelete: delete\n  overrides: {storage: [{mountPath: /v, onDelete: retain}]}":   "retain",
+		"onDelete: delete\n  overrides: {storage: [{mountPath: /v, dynamic: {}}]}\n":      "delete",
+		"onDelete: retain\n  overrides: {storage: [{mountPath: /v, onDelete: delete}]}\n": "delete",
+		"onDelete: delete\n  defaults: {storage: [{mountPath: a}]}\n":                     "storage[0].mountPath",
+		"onDelete: remove\n":                    "must be one of",
+		"onDelete: delete\n  overrides: {}\n\n": threeGo,
 	} {
-		jobs, errs := load(t, text, env+spec)
+		jobs, errs := load(t, text, env+"  "+spec)
 		if errs != nil {
 			if got := errs.Error(); !strings.Contains(got, want) {
 				t.Errorf("%s%s", spec, got)

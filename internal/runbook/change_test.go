@@ -180,7 +180,8 @@ func TestOtherObjects(t *testing.T) {
 		for field, s := range map[string]*section{
 			"`workers.replicas: 2`": scale(b), "`suspend: true`": hold(b), "`suspend: false`": start(&held),
 		} {
-			if s == nil || len(s.parts) != 1 || len(s.parts[0].commands) > 0 || !strings.Contains(s.parts[0].text, field) {
+			if s == nil || len(s.parts) != 1 || len(s.parts[0].commands) > 0 ||
+				!strings.Contains(s.parts[0].text, field) {
 				t.Errorf("%s: %s: %+v", job.Position(), field, s)
 			}
 		}

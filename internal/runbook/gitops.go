@@ -13,6 +13,7 @@ type reconciler struct {
 	kind       string // of its object for one job, as kubectl takes it
 	namespace  string // of that
 	registered string // when 'tegen gitops' has to be run
+	login      string // how it reads what not everybody may read
 }
 
 var reconcilers = map[string]*reconciler{
@@ -28,12 +29,15 @@ var reconcilers = map[string]*reconciler{
 		},
 		kind: "application.argoproj.io", namespace: "argocd",
 		registered: "Argo CD is told of the folder once, and finds by itself what else is in it.",
+		login: "It reads a private repository once a Secret with the label " +
+			"`argocd.argoproj.io/secret-type: repository`, or `argocd repo add`, says how.",
 	},
 	Flux: {
 		name:    "Flux",
 		install: [][]string{{"flux", "install"}, {"flux", "check"}},
 		kind:    "kustomization.kustomize.toolkit.fluxcd.io", namespace: "flux-system",
 		registered: "Flux is told of each job in the folder: where one comes or goes, again.",
+		login:      "A private repository needs a Secret, as `flux create secret git` makes it: say SECRET_REF=, its name.",
 	},
 }
 
@@ -59,11 +63,14 @@ func (s *section) register(b *book) {
 	if r == nil {
 		return
 	}
-	s.text("%s", r.registered)
+	s.text("%s %s", r.registered, r.login)
 	s.shell(`: "${REPO:?first say REPO=, the address of this repository}"`)
 	command := "tegen gitops " + b.With + " " + quote(file(b.Tree)) + ` --repo "$REPO"`
 	if !isTreeName(path.Base(b.Tree)) {
 		command += " --name " + treeName(b.Tree)
+	}
+	if b.With == Flux {
+		command += ` ${SECRET_REF:+--secret-ref="$SECRET_REF"}`
 	}
 	s.shell(command + " | kubectl apply --server-side -f -")
 }

@@ -34,6 +34,9 @@ type Options struct {
 	Tree    string // the folder in git that jobs are rendered to, for Argo CD and Flux
 	With    string // one of Ways
 	Cluster *Cluster
+	Alone   string   // the file that holds this job and no other, "" where there is none
+	All     []string // the directories from which all jobs of Tree are rendered, where IsAll
+	IsAll   bool
 }
 
 // section is a heading with what stands below it.

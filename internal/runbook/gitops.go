@@ -12,8 +12,10 @@ type reconciler struct {
 	install    [][]string
 	kind       string // of its object for one job, as kubectl takes it
 	namespace  string // of that
-	registered string // when 'tegen gitops' has to be run
+	registered string // when 'tegen gitops' has to be run, for a folder in git
 }
+
+const eachJob = " is told of each job in the folder: where one comes or goes, again."
 
 var reconcilers = map[string]*reconciler{
 	ArgoCD: {
@@ -33,7 +35,7 @@ var reconcilers = map[string]*reconciler{
 		name:    "Flux",
 		install: [][]string{{"flux", "install"}, {"flux", "check"}},
 		kind:    "kustomization.kustomize.toolkit.fluxcd.io", namespace: "flux-system",
-		registered: "Flux is told of each job in the folder: where one comes or goes, again.",
+		registered: "Flux" + eachJob,
 	},
 }
 
@@ -59,13 +61,28 @@ func (s *section) register(b *book) {
 	if r == nil {
 		return
 	}
-	s.text("%s", r.registered)
-	s.shell(`: "${REPO:?first say REPO=, the address of this repository}"`)
-	command := "tegen gitops " + b.With + " " + quote(file(b.Tree)) + ` --repo "$REPO"`
+	text := r.registered
+	if b.OCI != "" { // of which no reconciler lists the folders
+		text = r.name + eachJob
+	}
+	s.text("%s", text)
+	if b.OCI+b.Repo == "" {
+		s.shell(`: "${REPO:?first say REPO=, the address of this repository}"`)
+	}
+	s.shell(b.registration())
+}
+
+// registration makes the reconciler's objects of the folder, and applies them.
+func (b *book) registration() string {
+	repo := `"$REPO"`
+	if told := b.OCI + b.Repo; told != "" {
+		repo = quote(told)
+	}
+	command := "tegen gitops " + b.With + " " + quote(file(b.Tree)) + " --repo " + repo
 	if !isTreeName(path.Base(b.Tree)) {
 		command += " --name " + treeName(b.Tree)
 	}
-	s.shell(command + " | kubectl apply --server-side -f -")
+	return command + " | kubectl apply --server-side -f -"
 }
 
 // object is what the reconciler has of the job, in its own namespace.

@@ -31,8 +31,14 @@ func (b *book) tegen(verb string, more ...string) []string {
 // deliver gets the job into the cluster.
 func deliver(b *book) *section {
 	s := &section{title: "Commit"}
-	if b.With == Kubectl {
+	switch {
+	case b.With == Kubectl:
 		s.title = "Apply"
+	case b.OCI != "":
+		s.title = "Publish"
+	}
+	for _, value := range b.job.Unfilled() {
+		s.text("Before it is rendered: %s.", value)
 	}
 	s.text("Whether the job is right, and has a place now:")
 	s.run(b.tegen("vet")...)
@@ -60,7 +66,13 @@ func (b *book) deliver(s *section, message string) {
 	b.push(s, message)
 }
 
+// push hands on what is rendered. An artifact is of a commit, in which all has to be that git tracks.
 func (b *book) push(s *section, message string) {
+	if b.OCI != "" {
+		s.run("git", "commit", "-a", "-m", message)
+		s.run("tegen", "publish", b.OCI, file(b.Tree))
+		return
+	}
 	s.run("git", "commit", "-m", message)
 	s.run("git", "push")
 }
@@ -346,6 +358,9 @@ func remove(b *book) *section {
 		s.text("The job's folder leaves git. Take it out of %s too, or it is rendered again.", code(b.source()))
 		s.run("git", "rm", "-r", file(path.Join(b.Tree, b.Name)))
 		b.push(s, "Remove "+b.Name)
+		if b.OCI != "" && b.With == ArgoCD { // it would go on looking for the folder
+			s.shell(b.registration())
+		}
 		s.run(append([]string{"kubectl", "delete"}, append(r.object(b), "--ignore-not-found")...)...)
 		s.text("Its objects stay, unless `tegen gitops` was told `--on-removal delete`. They go by their label:")
 	} else {

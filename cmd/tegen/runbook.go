@@ -15,6 +15,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/gitops"
 	"github.com/tegen-dev/tegen/internal/oci"
+	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/runbook"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -27,7 +28,7 @@ the job is left out.
 The cluster is that of the overlay's cluster.yaml, a ClusterConfig of eksctl or a Cluster of kind. With
 --with argocd or flux, jobs are rendered to the folder --tree of a git repository and committed; with
 kubectl they are applied. With --repo oci://..., which is given to 'tegen publish' and 'tegen gitops',
-the folder is published there, and nothing is pushed to git. Names may change with the job: make its runbook anew then. Several jobs have
+the folder is published there after each commit. Names may change with the job: make its runbook anew then. Several jobs have
 a runbook each. runbook talks to no cluster and runs nothing.`
 
 const runbookExample = `  tegen runbook jobs/resnet.yaml --overlay overlays/eks --with flux
@@ -133,10 +134,15 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 	if err := noteUnfilled(s, outs); err != nil {
 		return err
 	}
+	named, err := filesBelow(files)
+	if err != nil {
+		return err
+	}
 	to := runbook.Options{Files: files, Tree: opts.tree, With: opts.with, Repo: opts.repo}
 	if (gitops.Source{URL: opts.repo}).IsOCI() {
 		to.Repo, to.OCI = "", opts.repo
 	}
+	to.All, to.IsAll = opts.allInput(files)
 	for _, overlay := range opts.overlays {
 		to.Overlay = overlay
 		if to.Cluster, err = clusterOf(overlay); err != nil {
@@ -153,6 +159,7 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 			if len(text) > 0 {
 				text = append(text, '\n')
 			}
+			to.Alone = alone(named, out.Bundles, i)
 			text = append(text, runbook.Markdown(out.Bundles[i].Job, objects[i], to)...)
 		}
 	}
@@ -160,6 +167,39 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 		return fmt.Errorf("writing the runbook: %w", err)
 	}
 	return nil
+}
+
+// allInput are the directories from which all jobs of the tree are rendered, those of files that are named among them.
+// One that holds the tree or the overlay too cannot be rendered as a whole.
+func (o *runbookOptions) allInput(files []string) (all []string, ok bool) {
+	for _, name := range files {
+		if !isDirectory(name) {
+			name = filepath.Dir(name)
+		}
+		for _, other := range append([]string{o.tree}, o.overlays...) {
+			if below(name, other) {
+				return nil, false
+			}
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all, true
+}
+
+// alone is the file of a job, where it is one of the files that were named and no other job is in it.
+func alone(files []string, bundles []render.Bundle, i int) string {
+	source := runbook.Source(bundles[i].Job)
+	if !slices.Contains(files, source) {
+		return ""
+	}
+	for j := range bundles {
+		if i != j && runbook.Source(bundles[j].Job) == source {
+			return ""
+		}
+	}
+	return source
 }
 
 // clusterOf reads the file of an overlay that makes the cluster, nil where there is none.

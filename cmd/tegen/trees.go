@@ -160,15 +160,38 @@ func noteOthers(p tree.Place, o tree.Others, all bool) string {
 			fmt.Fprintf(&note, "%s: note: "+format+"\n", printable(p.Dir), few(folders))
 		}
 	}
+	removed, removedRest := ofJobs(o.Removed)
+	kept, keptRest := ofJobs(o.Kept)
 	switch {
 	case p.Prune:
-		add(o.Removed, "removed what was rendered of %s")
-		add(o.Kept, "removed what was rendered of %s, and left what tegen did not write there")
+		add(removed, "removed what was rendered of %s")
+		add(kept, "removed what was rendered of %s, and left what tegen did not write there")
 	case all:
-		add(o.Kept, "it also holds what was rendered of %s, which goes on being applied: if the jobs are gone, "+
+		add(kept, "it also holds what was rendered of %s, which goes on being applied: if the jobs are gone, "+
 			"--prune removes it")
 	}
+	switch {
+	case p.Prune:
+		add(removedRest, "removed %s, of which the overlay holds nothing any more")
+		add(keptRest, "removed what was rendered into %s, and left what tegen did not write there")
+	default: // an overlay holds the same whichever jobs are rendered
+		add(removedRest, "removed %s: its objects are in the folders of jobs now")
+		add(keptRest, "it also holds %s, of which the overlay holds nothing any more, and which goes on being "+
+			"applied: --prune removes it")
+	}
 	return note.String()
+}
+
+// ofJobs tells the folders of jobs from that of an overlay.
+func ofJobs(folders []string) (jobs, rest []string) {
+	for _, folder := range folders {
+		if folder == tree.RestFolder {
+			rest = append(rest, folder)
+		} else {
+			jobs = append(jobs, folder)
+		}
+	}
+	return jobs, rest
 }
 
 // noteUnnamed names the places of overlays that were not named this time.

@@ -77,16 +77,14 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestWatched: Argo CD renders a job again at every commit that may change what is rendered of it.
-func TestWatched(t *testing.T) {
-	for _, tc := range []struct{ path, overlay, file, watched string }{
-		{"jobs", "", "{{.path.path}}/{{.path.filename}}", "/{{.path.path}}/{{.path.filename}}"},
-		{".", "", "{{.path.filename}}", "/{{.path.filename}}"},
-		{"jobs", "overlays/eks", "{{.path.path}}/{{.path.filename}}", ""}, // whose base may be anywhere
+// TestJobFile: the plugin is told a path that is there.
+func TestJobFile(t *testing.T) {
+	for folder, want := range map[string]string{
+		"jobs": "{{.path.path}}/{{.path.filename}}", ".": "{{.path.filename}}",
 	} {
-		a := argocd(func(a *ArgoCD) { a.Path, a.Overlay, a.Plugin = tc.path, tc.overlay, true })
-		if file := a.rendering().Plugin.Env[0].Value; file != tc.file || a.watched() != tc.watched {
-			t.Errorf("%s, %s: %q, watched %q", tc.path, tc.overlay, file, a.watched())
+		a := argocd(func(a *ArgoCD) { a.Path, a.Plugin = folder, true })
+		if got := a.rendering().Plugin.Env[0].Value; got != want {
+			t.Errorf("of %s: %q, want %q", folder, got, want)
 		}
 	}
 }

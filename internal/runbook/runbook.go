@@ -36,6 +36,9 @@ type Options struct {
 	Repo    string // address of the git repository; "" where the shell is to say it
 	OCI     string // where the folder is published, oci://registry/repository:tag, in place of a git repository
 	Cluster *Cluster
+	Alone   string   // the file that holds this job and no other, "" where there is none
+	All     []string // the directories from which all jobs of Tree are rendered, where IsAll
+	IsAll   bool
 }
 
 // section is a heading with what stands below it.

@@ -63,8 +63,9 @@ func (w *writer) origin(path string) string {
 	return from
 }
 
-// planRest goes through the folders of which nothing is rendered this time: those of other jobs go with Prune, and stay
-// in the inventory without it.
+// planRest goes through the folders of which nothing is rendered this time: those of other jobs, and what an overlay
+// held, go with Prune, and stay in the inventory without it. Objects are never in two folders: a reconciler would apply
+// each of them from both.
 func (w *writer) planRest() error {
 	entries, err := w.entries()
 	if err != nil {
@@ -79,10 +80,17 @@ func (w *writer) planRest() error {
 			continue
 		}
 		files, half, ofJobs := w.written(e.Name())
-		if ofJobs {
+		ofOverlay := e.Name() == RestFolder && w.Rest != nil && len(files) > 0
+		if ofJobs || ofOverlay {
 			w.others = append(w.others, e.Name())
 		}
-		if !ofJobs || !w.Prune {
+		goes := w.Prune && (ofJobs || ofOverlay)
+		if ofOverlay && !goes {
+			if goes, err = w.elsewhere(files); err != nil {
+				return err
+			}
+		}
+		if !goes {
 			listed = append(listed, files...)
 			continue
 		}
@@ -91,6 +99,29 @@ func (w *writer) planRest() error {
 		}
 	}
 	return w.planInventory(listed)
+}
+
+// elsewhere says whether an object of files is in another one that is planned.
+func (w *writer) elsewhere(files []string) (bool, error) {
+	planned := map[string]bool{}
+	for _, f := range w.plan {
+		for _, line := range objectLines(f.path, f.content) {
+			_, object, _ := strings.Cut(line, " ")
+			planned[object] = true
+		}
+	}
+	for _, path := range files {
+		text, err := w.read(path)
+		if err != nil {
+			return false, err
+		}
+		for _, line := range objectLines(path, text) {
+			if _, object, ok := strings.Cut(line, " "); ok && planned[object] {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 func (w *writer) entries() ([]fs.DirEntry, error) {

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,6 +169,40 @@ func TestPrune(t *testing.T) {
 	}
 	if others, err := Write(t.Context(), place); err != nil || others[0].Removed != nil || others[0].Kept != nil {
 		t.Errorf("again: %v, %v", others, err)
+	}
+}
+
+// TestRestGone: what an overlay held beside jobs stays, and is named, until Prune. A render without an overlay has no
+// say in it.
+func TestRestGone(t *testing.T) {
+	dir := t.TempDir()
+	job := []render.Bundle{bundle("ml/a", "worker: w")}
+	mustWrite(t, dir, "kind: ConfigMap\n", job...)
+	there := state(t, dir)
+	for _, c := range []struct {
+		rest  []byte
+		prune bool
+		want  Others
+	}{
+		{nil, false, Others{}},
+		{nil, true, Others{}},
+		{[]byte{}, false, Others{Kept: []string{RestFolder}}},
+		{[]byte{}, true, Others{Removed: []string{RestFolder}}},
+		{[]byte{}, true, Others{}},
+	} {
+		others, err := Write(t.Context(), Place{Dir: dir, Bundles: job, Rest: c.rest, Prune: c.prune})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, others[0]); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c, diff)
+		}
+		if diff := cmp.Diff(there, state(t, dir)); (diff == "") != (c.rest == nil || !c.prune) {
+			t.Errorf("%+v (-before +after):\n%s", c, diff)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, RestFolder)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder: %v", err)
 	}
 }
 

@@ -22,21 +22,23 @@ const (
 	kustomizationFile = "kustomization.yaml"
 	signature         = "# Written by tegen from "
 	ofJob             = "TrainingJob "
-	restFolder        = "overlay-resources"
+
+	// RestFolder is the folder of what an overlay holds beside jobs.
+	RestFolder = "overlay-resources"
 )
 
 // Place is a directory and what it is to hold.
 type Place struct {
 	Dir     string
 	Bundles []render.Bundle
-	Rest    []byte // what an overlay holds beside them, for a folder of its own; nil leaves that folder alone
-	Prune   bool   // removes the folders of other jobs
+	Rest    []byte // what an overlay holds beside them, for a folder of its own; nil where there is no overlay
+	Prune   bool   // removes the folders of other jobs, and that of an overlay that holds nothing beside jobs any more
 }
 
-// Others are the folders of a place with what tegen rendered of jobs that are not among its bundles. Whether such a job
-// is gone, or only not rendered this time, is unknown.
+// Others are the folders of a place with what tegen rendered of jobs that are not among its bundles, and RestFolder
+// where its overlay holds nothing for it. Whether such a job is gone, or only not rendered this time, is unknown.
 type Others struct {
-	Removed []string // by Prune
+	Removed []string // by Prune, or because the jobs' folders have the overlay's objects now
 	Kept    []string // without Prune, or because they hold what tegen did not write
 }
 
@@ -152,7 +154,7 @@ func (w *writer) planAll() error {
 	w.folders = map[string]bool{}
 	owner := map[string]string{}
 	if len(w.Rest) > 0 {
-		owner[restFolder] = "the overlay's other resources"
+		owner[RestFolder] = "the overlay's other resources"
 	}
 	for _, b := range w.Bundles {
 		m := b.Job.Metadata
@@ -165,12 +167,9 @@ func (w *writer) planAll() error {
 		owner[m.Name] = origin
 		errs = append(errs, w.planFolder(m.Name, origin, b.Files))
 	}
-	if w.Rest != nil {
-		var files []render.File
-		if len(w.Rest) > 0 {
-			files = []render.File{{Concern: "resources", YAML: w.Rest}}
-		}
-		errs = append(errs, w.planFolder(restFolder, "an overlay", files))
+	if len(w.Rest) > 0 {
+		files := []render.File{{Concern: "resources", YAML: w.Rest}}
+		errs = append(errs, w.planFolder(RestFolder, "an overlay", files))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

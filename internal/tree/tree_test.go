@@ -423,7 +423,8 @@ func TestAfterAKill(t *testing.T) {
 // back when they are gone.
 func TestObjectsMoveOn(t *testing.T) {
 	dir := t.TempDir()
-	whole := bundle("ml/a", "worker: w")
+	const object = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: a\n  namespace: ml\n"
+	whole := bundle("ml/a", "worker: "+strings.TrimSuffix(object, "\n"))
 	moved := render.Bundle{Job: whole.Job}
 	write := func(rest string, b render.Bundle) map[string]bool {
 		t.Helper()
@@ -449,7 +450,7 @@ func TestObjectsMoveOn(t *testing.T) {
 		rest string
 		b    render.Bundle
 		want map[string]bool
-	}{{"", whole, jobs}, {"kind: Job\n", moved, rest}, {"", whole, jobs}} {
+	}{{"", whole, jobs}, {object, moved, rest}, {"", whole, jobs}} {
 		if diff := cmp.Diff(c.want, write(c.rest, c.b)); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", i, diff)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
-// health: what is seen of jobs whose controllers say how they are: by Argo CD with the rules of 'config', by Flux with
+// howJobsAre: what is seen of jobs whose controllers say how they are: by Argo CD with the rules of 'config', by Flux with
 // --wait, which waits for the custom resources alone.
-func health(p *place) {
+func howJobsAre(p *place) {
 	var flags []string
 	if p.Name() == "Flux" {
 		flags = []string{"--wait"}

@@ -49,6 +49,9 @@ func deliver(b *book) *section {
 	if b.With == Kubectl && b.job.Spec.HashedNames {
 		s.text("A changed image or command is an object of a new name: delete the old one before, or both train at " +
 			"once.")
+	} else if b.With != Kubectl && b.Overlay != "" {
+		s.text("The job itself. What other overlays render of it belongs into the same commit, as for each change " +
+			"below.")
 	} else {
 		s.text("The job itself:")
 	}

@@ -32,7 +32,7 @@ func TestSource(t *testing.T) {
 		{"oci://registry:5000/a/b.c_d", "eks", "oci://registry:5000/a/b.c_d eks"},
 	} {
 		s := Source{URL: tc.repo, Revision: tc.revision}
-		if err := errors.Join(s.check()...); err != nil {
+		if err := errors.Join(s.Check()...); err != nil {
 			t.Errorf("%s %s: %v", tc.repo, tc.revision, err)
 		}
 		if got := s.address() + " " + s.revision(); got != tc.want {
@@ -70,7 +70,7 @@ func TestSource(t *testing.T) {
 		{"oci://registry.example/Team/jobs", "eks", "in lower case"},
 		{"oci://me:x@registry.example/jobs", "eks", "--repo: must have no user and no password"},
 	} {
-		err := errors.Join(Source{URL: tc.repo, Revision: tc.revision}.check()...)
+		err := errors.Join(Source{URL: tc.repo, Revision: tc.revision}.Check()...)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Count(err.Error(), "\n") > 0 {
 			t.Errorf("%s %s: %v, want %q", tc.repo, tc.revision, err, tc.want)
 		}

@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"path"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -12,9 +13,11 @@ type reconciler struct {
 	install    [][]string
 	kind       string // of its object for one job, as kubectl takes it
 	namespace  string // of that
-	registered string // when 'tegen gitops' has to be run
+	registered string // when 'tegen gitops' has to be run, for a folder in git
 	login      string // how it reads what not everybody may read
 }
+
+const eachJob = " is told of each job in the folder: where one comes or goes, again."
 
 var reconcilers = map[string]*reconciler{
 	ArgoCD: {
@@ -36,8 +39,9 @@ var reconcilers = map[string]*reconciler{
 		name:    "Flux",
 		install: [][]string{{"flux", "install"}, {"flux", "check"}},
 		kind:    "kustomization.kustomize.toolkit.fluxcd.io", namespace: "flux-system",
-		registered: "Flux is told of each job in the folder: where one comes or goes, again.",
-		login:      "A private repository needs a Secret, as `flux create secret git` makes it: say SECRET_REF=, its name.",
+		registered: "Flux" + eachJob,
+		login: "A private repository needs a Secret, as `flux create secret git` makes it: say SECRET_REF=, its " +
+			"name.",
 	},
 }
 
@@ -63,16 +67,31 @@ func (s *section) register(b *book) {
 	if r == nil {
 		return
 	}
-	s.text("%s %s", r.registered, r.login)
-	s.shell(`: "${REPO:?first say REPO=, the address of this repository}"`)
-	command := "tegen gitops " + b.With + " " + quote(file(b.Tree)) + ` --repo "$REPO"`
+	text, login := r.registered, r.login
+	if b.OCI != "" { // of which no reconciler lists the folders
+		text, login = r.name+eachJob, strings.Replace(login, "secret git", "secret oci", 1)
+	}
+	s.text("%s %s", text, login)
+	if b.OCI+b.Repo == "" {
+		s.shell(`: "${REPO:?first say REPO=, the address of this repository}"`)
+	}
+	s.shell(b.registration())
+}
+
+// registration makes the reconciler's objects of the folder, and applies them.
+func (b *book) registration() string {
+	repo := `"$REPO"`
+	if told := b.OCI + b.Repo; told != "" {
+		repo = quote(told)
+	}
+	command := "tegen gitops " + b.With + " " + quote(file(b.Tree)) + " --repo " + repo
 	if !isTreeName(path.Base(b.Tree)) {
 		command += " --name " + treeName(b.Tree)
 	}
 	if b.With == Flux {
 		command += ` ${SECRET_REF:+--secret-ref="$SECRET_REF"}`
 	}
-	s.shell(command + " | kubectl apply --server-side -f -")
+	return command + " | kubectl apply --server-side -f -"
 }
 
 // object is what the reconciler has of the job, in its own namespace.

@@ -34,8 +34,14 @@ func (b *book) over(files []string, verb string, more ...string) []string {
 // deliver gets the job into the cluster.
 func deliver(b *book) *section {
 	s := &section{title: "Commit"}
-	if b.With == Kubectl {
+	switch {
+	case b.With == Kubectl:
 		s.title = "Apply"
+	case b.OCI != "":
+		s.title = "Publish"
+	}
+	for _, value := range b.job.Unfilled() {
+		s.text("Before it is rendered: %s.", value)
 	}
 	s.text("Whether the job is right, and has a place now:")
 	s.run(b.tegen("vet")...)
@@ -43,6 +49,9 @@ func deliver(b *book) *section {
 	if b.With == Kubectl && b.job.Spec.HashedNames {
 		s.text("A changed image or command is an object of a new name: delete the old one before, or both train at " +
 			"once.")
+	} else if b.With != Kubectl && b.Overlay != "" {
+		s.text("The job itself. What other overlays render of it belongs into the same commit, as for each change " +
+			"below.")
 	} else {
 		s.text("The job itself:")
 	}
@@ -73,9 +82,13 @@ func (b *book) tracked() (all []string) {
 	return all
 }
 
+// push hands on what is rendered. An artifact says of which commit it is, which others should find.
 func (b *book) push(s *section, message string) {
 	s.run("git", "commit", "-m", message)
 	s.run("git", "push")
+	if b.OCI != "" {
+		s.run("tegen", "publish", b.OCI, file(b.Tree))
+	}
 }
 
 // watch follows the pods and what makes them. What prints until it is stopped is the last of its block.
@@ -360,6 +373,9 @@ func remove(b *book) *section {
 	s := &section{title: "Clean up"}
 	if r := reconcilers[b.With]; r != nil {
 		b.leave(s)
+		if b.OCI != "" && b.With == ArgoCD { // it would go on looking for the folder
+			s.shell(b.registration())
+		}
 		s.run(append([]string{"kubectl", "delete"}, append(r.object(b), "--ignore-not-found")...)...)
 		s.text("Its objects stay, unless `tegen gitops` was told `--on-removal delete`. They go by their label:")
 	} else {

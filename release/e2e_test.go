@@ -6,10 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tegen-dev/tegen/images/certificates"
 	"github.com/tegen-dev/tegen/images/program"
+	"github.com/tegen-dev/tegen/internal/provenance"
 )
 
 // TestSnapshot makes a snapshot of this commit for this machine's architecture in two clones, and uses the first as
@@ -17,6 +20,9 @@ import (
 func TestSnapshot(t *testing.T) {
 	if os.Getenv("TEGEN_RELEASE") == "" {
 		t.Skip("compiles programs for minutes: run make e2e-release")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("a snapshot has images, and so an archive that runs on Linux")
 	}
 	root, err := program.Root(t.Context())
 	if err != nil {
@@ -51,7 +57,15 @@ func TestSnapshot(t *testing.T) {
 			tegen = file
 		}
 	}
-	requireRenders(t, root, tegen, tree(t, dir))
+	files := tree(t, dir)
+	requireRenders(t, root, tegen, files)
+	inputs := requireSubjects(t, files, 2)
+	head := strings.TrimSpace(output(t, root, "git", "rev-parse", "HEAD"))
+	if inputs[0].Digest["gitCommit"] != head || !slices.ContainsFunc(inputs, func(r provenance.Resource) bool {
+		return r.URI == "pkg:golang/"+certificates.Module+"@"+certificates.Version
+	}) {
+		t.Errorf("the inputs lack the commit %s or the root certificates: %v", head, inputs)
+	}
 }
 
 // requireRenders asserts that tegen renders the README's job as it should, and the release's image where a job asks for

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,13 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/oci"
 	"github.com/tegen-dev/tegen/internal/origin"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/tree"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 const publishLong = `publish pushes a directory that 'tegen render -o' wrote to a registry, as one
@@ -36,7 +39,7 @@ digest of every file is attached; it is not signed.
 
 Nothing is published of a directory that holds a file which tegen did not write,
 a folder that is not as one render left it, a reference that does not resolve, or
-changes that are not committed.
+changes that are not committed, nor beside files of jobs that git does not track.
 
 --verify pushes nothing: it compares what the registry has with what would be
 published, prints each difference and exits with 1 if there is one. --dry-run
@@ -190,7 +193,7 @@ func originOf(ctx context.Context, dir string, opts publishOptions) (origin.Orig
 		value *string
 		flag  string
 		ask   func(context.Context, string) (string, error)
-	}{{&from.Source, "--source", origin.Source}, {&from.Revision, "--revision", origin.Revision}} {
+	}{{&from.Source, "--source", origin.Source}, {&from.Revision, "--revision", committed}} {
 		if *part.value != "" {
 			continue
 		}
@@ -202,6 +205,28 @@ func originOf(ctx context.Context, dir string, opts publishOptions) (origin.Orig
 		*part.value = value
 	}
 	return from, errors.Join(errs...)
+}
+
+// committed is the revision of a directory, unless the repository has something that it may have been rendered from and
+// that no clone has.
+func committed(ctx context.Context, dir string) (string, error) {
+	revision, err := origin.Revision(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	files, err := origin.Untracked(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range files {
+		// One that cannot be read was not rendered either.
+		text, err := readFile(name, schema.MaxFile)
+		if err == nil && bytes.Contains(text, []byte(names.APIVersion)) {
+			return "", fmt.Errorf("it may be rendered from %s, which git does not track: commit that, or have "+
+				".gitignore name it", printable(name))
+		}
+	}
+	return revision, nil
 }
 
 // describePush says what would be pushed.

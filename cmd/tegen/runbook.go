@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/gitops"
+	"github.com/tegen-dev/tegen/internal/oci"
+	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/runbook"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -24,16 +27,18 @@ the job is left out.
 
 The cluster is that of the overlay's cluster.yaml, a ClusterConfig of eksctl or a Cluster of kind. With
 --with argocd or flux, jobs are rendered to the folder --tree of a git repository and committed; with
-kubectl they are applied. Names may change with the job: make its runbook anew then. Several jobs have
+kubectl they are applied. With --repo oci://..., which is given to 'tegen publish' and 'tegen gitops',
+the folder is published there after each commit. Names may change with the job: make its runbook anew then. Several jobs have
 a runbook each. runbook talks to no cluster and runs nothing.`
 
 const runbookExample = `  tegen runbook jobs/resnet.yaml --overlay overlays/eks --with flux
   tegen runbook jobs/resnet.yaml --overlay overlays/kind > RUNBOOK.md
-  tegen runbook job.yaml --overlay overlays/eks --with argocd --tree deploy/eks`
+  tegen runbook job.yaml --overlay overlays/eks --with argocd --tree deploy/eks
+  tegen runbook jobs/resnet.yaml --with flux --repo oci://registry.example/team/jobs:eks`
 
 type runbookOptions struct {
-	overlays   []string // one at most
-	tree, with string
+	overlays         []string // one at most
+	tree, with, repo string
 }
 
 func newRunbookCmd(s cli.Streams) *cobra.Command {
@@ -54,6 +59,8 @@ func newRunbookCmd(s cli.Streams) *cobra.Command {
 	addOverlayFlag(cmd, &opts.overlays, "")
 	addOptional(cmd, &opts.tree, "tree", "directory", "folder in git that jobs are rendered to (default: rendered, "+
 		"with the name of the overlay)")
+	addOptional(cmd, &opts.repo, "repo", "repository", "address of the git repository, or "+
+		"oci://REGISTRY/REPOSITORY:TAG to publish the folder to (default: the variable REPO of the shell)")
 	cmd.Flags().StringVar(&opts.with, "with", runbook.Kubectl, "what applies the job: "+
 		strings.Join(runbook.Ways, ", "))
 	err := errors.Join(
@@ -77,6 +84,9 @@ func (o *runbookOptions) check(files []string) error {
 	case slices.Contains(files, "-"):
 		return cli.Usagef("a runbook says where its job is: name a file in the place of -")
 	}
+	if err := o.checkRepo(); err != nil {
+		return err
+	}
 	if o.tree == "" {
 		o.tree = "rendered"
 		for _, overlay := range o.overlays {
@@ -91,6 +101,31 @@ func (o *runbookOptions) check(files []string) error {
 	return nil
 }
 
+// checkRepo refuses what 'tegen gitops' or 'tegen publish' would.
+func (o *runbookOptions) checkRepo() error {
+	if o.repo == "" {
+		return nil
+	}
+	if o.with == runbook.Kubectl {
+		return cli.Usagef("--repo is where Argo CD or Flux finds jobs: add --with argocd or --with flux")
+	}
+	source := gitops.Source{URL: o.repo}
+	if err := errors.Join(source.Check()...); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if !source.IsOCI() {
+		return nil
+	}
+	to, err := oci.ParseReference(o.repo, false)
+	if err == nil && to.IsDigest() {
+		err = errors.New("a digest follows from what is published: give a tag")
+	}
+	if err != nil {
+		return cli.Usagef("--repo: %w", err)
+	}
+	return nil
+}
+
 func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 	outs, err := build(s, files, opts.overlays, opts.with != runbook.Kubectl)
 	if err != nil {
@@ -99,7 +134,15 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 	if err := noteUnfilled(s, outs); err != nil {
 		return err
 	}
-	to := runbook.Options{Files: files, Tree: opts.tree, With: opts.with}
+	named, err := filesBelow(files)
+	if err != nil {
+		return err
+	}
+	to := runbook.Options{Files: files, Tree: opts.tree, With: opts.with, Repo: opts.repo}
+	if (gitops.Source{URL: opts.repo}).IsOCI() {
+		to.Repo, to.OCI = "", opts.repo
+	}
+	to.All, to.IsAll = opts.allInput(files)
 	for _, overlay := range opts.overlays {
 		to.Overlay = overlay
 		if to.Cluster, err = clusterOf(overlay); err != nil {
@@ -116,6 +159,7 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 			if len(text) > 0 {
 				text = append(text, '\n')
 			}
+			to.Alone = alone(named, out.Bundles, i)
 			text = append(text, runbook.Markdown(out.Bundles[i].Job, objects[i], to)...)
 		}
 	}
@@ -123,6 +167,39 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 		return fmt.Errorf("writing the runbook: %w", err)
 	}
 	return nil
+}
+
+// allInput are the directories from which all jobs of the tree are rendered, those of files that are named among them.
+// One that holds the tree or the overlay too cannot be rendered as a whole.
+func (o *runbookOptions) allInput(files []string) (all []string, ok bool) {
+	for _, name := range files {
+		if !isDirectory(name) {
+			name = filepath.Dir(name)
+		}
+		for _, other := range append([]string{o.tree}, o.overlays...) {
+			if below(name, other) {
+				return nil, false
+			}
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all, true
+}
+
+// alone is the file of a job, where it is one of the files that were named and no other job is in it.
+func alone(files []string, bundles []render.Bundle, i int) string {
+	source := runbook.Source(bundles[i].Job)
+	if !slices.Contains(files, source) {
+		return ""
+	}
+	for j := range bundles {
+		if i != j && runbook.Source(bundles[j].Job) == source {
+			return ""
+		}
+	}
+	return source
 }
 
 // clusterOf reads the file of an overlay that makes the cluster, nil where there is none.

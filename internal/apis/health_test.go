@@ -2,19 +2,21 @@ package apis
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/ext"
-	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/test/health"
 )
 
 // state is an object as a controller leaves it, from testdata/health, with what reconcilers should make of it in its
@@ -22,6 +24,7 @@ import (
 type state struct {
 	*unstructured.Unstructured
 	argo, message, flux string
+	from                string // what wrote it
 }
 
 func states(t *testing.T) map[schema.GroupKind][]state {
@@ -39,6 +42,10 @@ func states(t *testing.T) map[schema.GroupKind][]state {
 		if !bytes.HasPrefix(text, []byte("# ")) {
 			t.Errorf("%s does not say where its states are from", file)
 		}
+		from, _, _ := strings.Cut(strings.TrimPrefix(string(text), "# "), ":")
+		if bytes.Contains(text, []byte("in the cluster of test/")) {
+			from += ", in a cluster"
+		}
 		for _, doc := range bytes.Split(text, []byte("\n---\n")) {
 			u := &unstructured.Unstructured{}
 			asJSON, err := yaml.YAMLToJSON(doc)
@@ -49,7 +56,7 @@ func states(t *testing.T) map[schema.GroupKind][]state {
 				t.Fatalf("%s: %v", file, err)
 			}
 			a := u.GetAnnotations()
-			s := state{u, a["argocd"], a["message"], a["flux"]}
+			s := state{u, a["argocd"], a["message"], a["flux"], from}
 			all[u.GroupVersionKind().GroupKind()] = append(all[u.GroupVersionKind().GroupKind()], s)
 		}
 	}
@@ -63,7 +70,7 @@ func TestRules(t *testing.T) {
 		seen := map[string]bool{}
 		for _, s := range all[rule.Kind] {
 			t.Run(rule.Kind.String()+"/"+s.GetName(), func(t *testing.T) {
-				status, message := runLua(t, rule.Lua, s.Object)
+				status, message := health.Argo(t, rule.Lua, s.Object)
 				if status != s.argo {
 					t.Errorf("Argo CD shows %s (%s), want %s", status, message, s.argo)
 				}
@@ -80,6 +87,39 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestGoldenStates holds docs/health.md to the states that the rules were run over.
+func TestGoldenStates(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# What Argo CD and Flux make of each state
+
+*'make golden' writes this page from the states that the rules of ` + "`" + `tegen gitops` + "`" + ` are tested with.*
+
+Each row is an object as its controller left it, in a cluster of tests or as its source has it. Argo CD has the rules of
+` + "`" + `tegen gitops argocd config` + "`" + `, run as it runs them; Flux has the expressions of ` + "`" + `tegen gitops flux --wait` + "`" + `, evaluated as
+it evaluates them. *error* is an object without a status, for which Flux waits; – is a kind that Flux judges by itself,
+or that no Kustomization waits for. What is *of others* has no label of tegen, *a hook* the annotation of one.
+
+| kind | state | Argo CD | Flux | as written by |
+|---|---|---|---|---|
+`)
+	all := states(t)
+	kinds := slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+	for _, k := range kinds {
+		name := k.Kind
+		if k.Group != "" {
+			name += " of " + k.Group
+		}
+		for _, s := range all[k] {
+			state := strings.ReplaceAll(s.GetName(), "-", " ")
+			flux := cmp.Or(strings.TrimPrefix(s.flux, "none"), "–")
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, state, s.argo, flux, s.from)
+		}
+	}
+	golden.Open(t, "../../docs").Compare(t, "health.md", []byte(b.String()))
+}
+
 // TestSuspendedHealthy: the rules of those whose waves must get past a suspended job.
 func TestSuspendedHealthy(t *testing.T) {
 	all := states(t)
@@ -89,7 +129,7 @@ func TestSuspendedHealthy(t *testing.T) {
 			if want == Suspended {
 				want = Healthy
 			}
-			if status, _ := runLua(t, rule.Lua, s.Object); status != want {
+			if status, _ := health.Argo(t, rule.Lua, s.Object); status != want {
 				t.Errorf("%s %s: Argo CD shows %s, want %s", rule.Kind, s.GetName(), status, want)
 			}
 		}
@@ -110,7 +150,7 @@ func TestExpressions(t *testing.T) {
 		current, failed := h.CEL()
 		for _, s := range all[k.GroupKind()] {
 			t.Run(k.GroupKind().String()+"/"+s.GetName(), func(t *testing.T) {
-				if got := evaluate(t, failed, current, s.Object); got != s.flux {
+				if got := health.Flux(t, failed, current, s.Object); got != s.flux {
 					t.Errorf("Flux says %s, want %s", got, s.flux)
 				}
 			})
@@ -141,90 +181,4 @@ func TestEveryKindHasHealth(t *testing.T) {
 	if HealthOf(schema.GroupKind{Kind: "Service"}) != nil {
 		t.Error("a Service has a health")
 	}
-}
-
-// runLua is how Argo CD runs a rule (argo-cd v3.2.11, util/lua/lua.go): with these libraries and no other, for a second
-// at most. That of os, a safe one of its own, is not needed here.
-func runLua(t *testing.T, text string, object map[string]any) (status, message string) {
-	t.Helper()
-	l := lua.NewState(lua.Options{SkipOpenLibs: true})
-	defer l.Close()
-	for name, open := range map[string]lua.LGFunction{
-		lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable,
-	} {
-		if err := l.CallByParam(lua.P{Fn: l.NewFunction(open), Protect: true}, lua.LString(name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.SetContext(t.Context())
-	l.SetGlobal("obj", luaValue(l, object))
-	if err := l.DoString(text); err != nil {
-		t.Fatalf("%v:\n%s", err, text)
-	}
-	health, ok := l.Get(-1).(*lua.LTable)
-	if !ok {
-		t.Fatalf("the rule returns %v:\n%s", l.Get(-1), text)
-	}
-	status = lua.LVAsString(health.RawGetString("status"))
-	if !slices.Contains([]string{Healthy, Progressing, Suspended, Degraded, "Missing", "Unknown"}, status) {
-		t.Fatalf("Argo CD has no health called %q:\n%s", status, text)
-	}
-	return status, lua.LVAsString(health.RawGetString("message"))
-}
-
-// luaValue makes a value of Lua as Argo CD does.
-func luaValue(l *lua.LState, value any) lua.LValue {
-	switch v := value.(type) {
-	case bool:
-		return lua.LBool(v)
-	case float64:
-		return lua.LNumber(v)
-	case int64:
-		return lua.LNumber(v)
-	case string:
-		return lua.LString(v)
-	case []any:
-		list := l.CreateTable(len(v), 0)
-		for _, item := range v {
-			list.Append(luaValue(l, item))
-		}
-		return list
-	case map[string]any:
-		table := l.CreateTable(0, len(v))
-		for key, item := range v {
-			table.RawSetString(key, luaValue(l, item))
-		}
-		return table
-	}
-	return lua.LNil
-}
-
-// evaluate is how Flux evaluates expressions (fluxcd/pkg runtime, cel/expression.go and cel/status_evaluator.go): the
-// object's top-level fields are the variables, nothing is type-checked, and what failed comes before what is current.
-func evaluate(t *testing.T, failed, current string, object map[string]any) string {
-	t.Helper()
-	env, err := cel.NewEnv(cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true),
-		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), ext.Strings(),
-		ext.Sets(), ext.Encoders())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range []struct{ text, status string }{{failed, "Failed"}, {current, "Current"}} {
-		parsed, issues := env.Parse(e.text)
-		if issues != nil {
-			t.Fatalf("%s: %v", e.text, issues)
-		}
-		program, err := env.Program(parsed, cel.EvalOptions(cel.OptOptimize))
-		if err != nil {
-			t.Fatal(err)
-		}
-		value, _, err := program.ContextEval(t.Context(), object)
-		if err != nil {
-			return "error"
-		}
-		if value == types.True {
-			return e.status
-		}
-	}
-	return "InProgress"
 }

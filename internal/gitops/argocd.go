@@ -84,7 +84,6 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 	}
 	var source applicationSource
 	var job string
-	watched := "." // a commit to one job's folder is no reason to render the others
 	switch {
 	case a.IsOCI():
 		job, source.Path, to.Namespace = jobOfList, path.Join(a.Path, jobOfList), namespaceOfList
@@ -92,7 +91,6 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 	case a.Plugin:
 		job, source, to.Namespace = jobOfFile, a.rendering(), namespaceOfFile
 		spec.Generators = a.fromGit(gitGenerator{Files: []gitPath{{path.Join(a.Path, "*.yaml")}}})
-		watched = a.watched()
 	default:
 		job, source.Path = jobOfFolder, "{{.path.path}}"
 		to.Namespace, notes = oneNamespace(folders)
@@ -102,14 +100,9 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 	if !a.Plugin {
 		source.Directory = &directory{Exclude: kustomizationFile} // else the folder is built by kustomize
 	}
-	spec.Template.Metadata = metav1.ObjectMeta{
-		Name: a.Name + "-" + job,
-	}
-	if watched != "" {
-		spec.Template.Metadata.Annotations = map[string]string{
-			"argocd.argoproj.io/manifest-generate-paths": watched,
-		}
-	}
+	// It has no annotation argocd.argoproj.io/manifest-generate-paths, which would spare repo-server other folders: a
+	// commit that comes after a mistake, or while a sync runs, would then not be synced (argo-cd issue 27875).
+	spec.Template.Metadata = metav1.ObjectMeta{Name: a.Name + "-" + job}
 	spec.Template.Spec = applicationSpec{
 		Project:           a.Project,
 		Source:            source,

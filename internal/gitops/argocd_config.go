@@ -82,15 +82,6 @@ func (a ArgoCD) jobFile() string {
 	return "{{.path.path}}/{{.path.filename}}"
 }
 
-// watched is what a job is rendered from, where that can be told: its file. Of an overlay it cannot, since what that
-// names may be anywhere in the repository, and other things tomorrow: "", with which Argo CD renders at every commit.
-func (a ArgoCD) watched() string {
-	if a.Overlay != "" {
-		return ""
-	}
-	return "/" + a.jobFile()
-}
-
 // PluginConfig returns the plugin's container in Argo CD's repo-server: a part of that Deployment, to be applied by the
 // server's side or as a patch. The image brings the plugin's configuration along. Argo CD asks for the user 999 and for
 // the two volumes that its own containers have.

@@ -275,6 +275,18 @@ func TestReadJobs(t *testing.T) {
 	}
 }
 
+// TestEveryCommit: each commit is synced, whatever became of the last one. Argo CD 3.2.11 forgets one that mends a
+// mistake where an annotation lets it skip commits to other folders.
+func TestEveryCommit(t *testing.T) {
+	for _, edit := range []func(*ArgoCD){nil, plugin, ociArgoCD} {
+		objects, _ := ApplicationSet(argocd(edit), folders(t))
+		meta := objects[0].(*apis.Custom[applicationSetSpec]).Spec.Template.Metadata
+		if len(meta.Annotations) > 0 {
+			t.Errorf("Applications have %v", meta.Annotations)
+		}
+	}
+}
+
 // TestRemoval: nobody loses a job who did not say so. Argo CD's controller adds the finalizer that deletes a job's
 // objects wherever preserveResourcesOnDeletion is not set.
 func TestRemoval(t *testing.T) {

@@ -37,7 +37,7 @@ var filePath = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
 
 // check returns every mistake in the flags.
 func (o Options) check() (errs []error) {
-	errs = o.Source.check()
+	errs = o.Check()
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if wrong := validation.IsDNS1123Label(o.Name); len(wrong) > 0 || len(o.Name) > maxName {
 		fail("--name: must be a name of lower case letters, digits and '-', of %d characters at most, since the job's "+

@@ -75,8 +75,8 @@ var (
 	digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// check returns every mistake in --repo and --revision.
-func (s Source) check() []error {
+// Check returns every mistake in --repo and --revision.
+func (s Source) Check() []error {
 	errs := []error{s.checkURL()}
 	if s.IsOCI() && errs[0] == nil {
 		errs = append(errs, s.checkArtifact()...)

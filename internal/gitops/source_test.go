@@ -32,7 +32,7 @@ func TestSource(t *testing.T) {
 		{"oci://registry:5000/a/b.c_d", "eks", "oci://registry:5000/a/b.c_d eks"},
 	} {
 		s := Source{URL: tc.repo, Revision: tc.revision}
-		if err := errors.Join(s.check()...); err != nil {
+		if err := errors.Join(s.Check()...); err != nil {
 			t.Errorf("%s %s: %v", tc.repo, tc.revision, err)
 		}
 		if got := s.address() + " " + s.revision(); got != tc.want {
@@ -70,23 +70,21 @@ func TestSource(t *testing.T) {
 		{"oci://registry.example/Team/jobs", "eks", "in lower case"},
 		{"oci://me:x@registry.example/jobs", "eks", "--repo: must have no user and no password"},
 	} {
-		err := errors.Join(Source{URL: tc.repo, Revision: tc.revision}.check()...)
+		err := errors.Join(Source{URL: tc.repo, Revision: tc.revision}.Check()...)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Count(err.Error(), "\n") > 0 {
 			t.Errorf("%s %s: %v, want %q", tc.repo, tc.revision, err, tc.want)
 		}
 	}
 }
 
-// TestWatched: Argo CD renders a job again at every commit that may change what is rendered of it.
-func TestWatched(t *testing.T) {
-	for _, tc := range []struct{ path, overlay, file, watched string }{
-		{"jobs", "", "{{.path.path}}/{{.path.filename}}", "/{{.path.path}}/{{.path.filename}}"},
-		{".", "", "{{.path.filename}}", "/{{.path.filename}}"},
-		{"jobs", "overlays/eks", "{{.path.path}}/{{.path.filename}}", ""}, // whose base may be anywhere
+// TestJobFile: the plugin is told a path that is there.
+func TestJobFile(t *testing.T) {
+	for folder, want := range map[string]string{
+		"jobs": "{{.path.path}}/{{.path.filename}}", ".": "{{.path.filename}}",
 	} {
-		a := argocd(func(a *ArgoCD) { a.Path, a.Overlay, a.Plugin = tc.path, tc.overlay, true })
-		if file := a.rendering().Plugin.Env[0].Value; file != tc.file || a.watched() != tc.watched {
-			t.Errorf("%s, %s: %q, watched %q", tc.path, tc.overlay, file, a.watched())
+		a := argocd(func(a *ArgoCD) { a.Path, a.Plugin = folder, true })
+		if got := a.rendering().Plugin.Env[0].Value; got != want {
+			t.Errorf("of %s: %q, want %q", folder, got, want)
 		}
 	}
 }

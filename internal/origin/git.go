@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -58,6 +59,26 @@ func Revision(ctx context.Context, dir string) (string, error) {
 		return algorithm + commit, nil
 	}
 	return branch + "@" + algorithm + commit, nil
+}
+
+// Untracked are the manifests in the repository of a directory, wherever they are in it, that git neither tracks nor
+// ignores.
+func Untracked(ctx context.Context, dir string) ([]string, error) {
+	root, err := git(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, err
+	}
+	list, err := git(ctx, root, "ls-files", "-z", "--others", "--exclude-standard", "--", "*.yaml", "*.yml", "*.json")
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for name := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
+		if name != "" {
+			files = append(files, filepath.Join(root, name))
+		}
+	}
+	return files, nil
 }
 
 // git runs one command that reads, and returns what it prints.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -155,6 +156,24 @@ func TestRevision(t *testing.T) {
 
 	run(t, dir, "checkout", "-q", "--detach")
 	is(t, rendered, "sha1:"+head)
+}
+
+// TestUntracked: from wherever it is asked for, and whatever it is called.
+func TestUntracked(t *testing.T) {
+	dir, _ := repository(t)
+	write(t, dir, ".gitignore", "old/\n")
+	for _, name := range []string{"jobs/é \n.yaml", "jobs/b.yml", "old/c.yaml", "notes.txt"} {
+		write(t, dir, name, "1")
+	}
+	files, err := Untracked(t.Context(), filepath.Join(dir, "rendered"))
+	want := []string{filepath.Join(dir, "jobs/b.yml"), filepath.Join(dir, "jobs/é \n.yaml")}
+	if err != nil || !slices.Equal(files, want) {
+		t.Errorf("got %q, want %q: %v", files, want, err)
+	}
+	run(t, dir, "add", ".")
+	if files, err = Untracked(t.Context(), dir); err != nil || len(files) > 0 {
+		t.Errorf("of what is tracked: %q: %v", files, err)
+	}
 }
 
 func TestGitErrors(t *testing.T) {

@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"path"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -12,8 +13,11 @@ type reconciler struct {
 	install    [][]string
 	kind       string // of its object for one job, as kubectl takes it
 	namespace  string // of that
-	registered string // when 'tegen gitops' has to be run
+	registered string // when 'tegen gitops' has to be run, for a folder in git
+	login      string // how it reads what not everybody may read
 }
+
+const eachJob = " is told of each job in the folder: where one comes or goes, again."
 
 var reconcilers = map[string]*reconciler{
 	ArgoCD: {
@@ -28,12 +32,16 @@ var reconcilers = map[string]*reconciler{
 		},
 		kind: "application.argoproj.io", namespace: "argocd",
 		registered: "Argo CD is told of the folder once, and finds by itself what else is in it.",
+		login: "It reads a private repository once a Secret with the label " +
+			"`argocd.argoproj.io/secret-type: repository`, or `argocd repo add`, says how.",
 	},
 	Flux: {
 		name:    "Flux",
 		install: [][]string{{"flux", "install"}, {"flux", "check"}},
 		kind:    "kustomization.kustomize.toolkit.fluxcd.io", namespace: "flux-system",
-		registered: "Flux is told of each job in the folder: where one comes or goes, again.",
+		registered: "Flux" + eachJob,
+		login: "A private repository needs a Secret, as `flux create secret git` makes it: say SECRET_REF=, its " +
+			"name.",
 	},
 }
 
@@ -59,13 +67,31 @@ func (s *section) register(b *book) {
 	if r == nil {
 		return
 	}
-	s.text("%s", r.registered)
-	s.shell(`: "${REPO:?first say REPO=, the address of this repository}"`)
-	command := "tegen gitops " + b.With + " " + quote(file(b.Tree)) + ` --repo "$REPO"`
+	text, login := r.registered, r.login
+	if b.OCI != "" { // of which no reconciler lists the folders
+		text, login = r.name+eachJob, strings.Replace(login, "secret git", "secret oci", 1)
+	}
+	s.text("%s %s", text, login)
+	if b.OCI+b.Repo == "" {
+		s.shell(`: "${REPO:?first say REPO=, the address of this repository}"`)
+	}
+	s.shell(b.registration())
+}
+
+// registration makes the reconciler's objects of the folder, and applies them.
+func (b *book) registration() string {
+	repo := `"$REPO"`
+	if told := b.OCI + b.Repo; told != "" {
+		repo = quote(told)
+	}
+	command := "tegen gitops " + b.With + " " + quote(file(b.Tree)) + " --repo " + repo
 	if !isTreeName(path.Base(b.Tree)) {
 		command += " --name " + treeName(b.Tree)
 	}
-	s.shell(command + " | kubectl apply --server-side -f -")
+	if b.With == Flux {
+		command += ` ${SECRET_REF:+--secret-ref="$SECRET_REF"}`
+	}
+	return command + " | kubectl apply --server-side -f -"
 }
 
 // object is what the reconciler has of the job, in its own namespace.
@@ -73,19 +99,22 @@ func (r *reconciler) object(b *book) []string {
 	return []string{"-n", r.namespace, r.kind + "/" + treeName(b.Tree) + "-" + b.Name}
 }
 
-// synced shows how far the reconciler has come, and has it look at git now.
-func (s *section) synced(b *book) {
-	r := reconcilers[b.With]
-	if r == nil {
-		return
-	}
-	if b.With == Flux {
+// reconcile has the reconciler look at git now, and not in some minutes.
+func (s *section) reconcile(b *book) {
+	switch r := reconcilers[b.With]; b.With {
+	case Flux:
 		s.run("flux", "reconcile", "kustomization", treeName(b.Tree)+"-"+b.Name, "-n", r.namespace, "--with-source")
-	} else {
+	case ArgoCD:
 		s.run(append(append([]string{"kubectl", "annotate"}, r.object(b)...), "argocd.argoproj.io/refresh=normal",
 			"--overwrite")...)
 	}
-	s.run(append([]string{"kubectl", "get"}, r.object(b)...)...)
+}
+
+// synced shows how far the reconciler has come.
+func (s *section) synced(b *book) {
+	if r := reconcilers[b.With]; r != nil {
+		s.run(append([]string{"kubectl", "get"}, r.object(b)...)...)
+	}
 }
 
 // treeName is how 'tegen gitops' names its objects: after the folder, where that can be a name.

@@ -17,9 +17,12 @@ import (
 )
 
 // tegen is a command of ours over the job's files.
-func (b *book) tegen(verb string, more ...string) []string {
+func (b *book) tegen(verb string, more ...string) []string { return b.over(b.Files, verb, more...) }
+
+// over is a command of ours over files, through the overlay.
+func (b *book) over(files []string, verb string, more ...string) []string {
 	words := []string{"tegen", verb}
-	for _, name := range b.Files {
+	for _, name := range files {
 		words = append(words, file(name))
 	}
 	if b.Overlay != "" {
@@ -31,8 +34,14 @@ func (b *book) tegen(verb string, more ...string) []string {
 // deliver gets the job into the cluster.
 func deliver(b *book) *section {
 	s := &section{title: "Commit"}
-	if b.With == Kubectl {
+	switch {
+	case b.With == Kubectl:
 		s.title = "Apply"
+	case b.OCI != "":
+		s.title = "Publish"
+	}
+	for _, value := range b.job.Unfilled() {
+		s.text("Before it is rendered: %s.", value)
 	}
 	s.text("Whether the job is right, and has a place now:")
 	s.run(b.tegen("vet")...)
@@ -40,6 +49,9 @@ func deliver(b *book) *section {
 	if b.With == Kubectl && b.job.Spec.HashedNames {
 		s.text("A changed image or command is an object of a new name: delete the old one before, or both train at " +
 			"once.")
+	} else if b.With != Kubectl && b.Overlay != "" {
+		s.text("The job itself. What other overlays render of it belongs into the same commit, as for each change " +
+			"below.")
 	} else {
 		s.text("The job itself:")
 	}
@@ -56,18 +68,33 @@ func (b *book) deliver(s *section, message string) {
 		return
 	}
 	s.run(b.tegen("render", "-o", file(b.Tree))...)
-	s.run("git", "add", file(b.Tree))
+	s.run(append([]string{"git", "add"}, b.tracked()...)...)
 	b.push(s, message)
 }
 
+// tracked is what git has of the job: what it was rendered from as well, or a clone could not be held against it.
+func (b *book) tracked() (all []string) {
+	for _, name := range append(slices.Clone(b.Files), b.Overlay, b.Tree) {
+		if name != "" {
+			all = append(all, file(name))
+		}
+	}
+	return all
+}
+
+// push hands on what is rendered. An artifact says of which commit it is, which others should find.
 func (b *book) push(s *section, message string) {
 	s.run("git", "commit", "-m", message)
 	s.run("git", "push")
+	if b.OCI != "" {
+		s.run("tegen", "publish", b.OCI, file(b.Tree))
+	}
 }
 
 // watch follows the pods and what makes them. What prints until it is stopped is the last of its block.
 func watch(b *book) *section {
 	s := &section{title: "Watch"}
+	s.reconcile(b)
 	s.synced(b)
 	var made []string
 	for _, o := range b.Objects {
@@ -136,11 +163,11 @@ func start(b *book) *section {
 	if !b.job.Spec.Suspend {
 		return nil
 	}
+	s := &section{title: "Resume"}
 	e, ok := b.edited(func(s *schema.Spec) { s.Suspend = false })
 	if !ok {
-		return nil
+		return s.unknown(b, "suspend: false")
 	}
-	s := &section{title: "Resume"}
 	s.text("The job is suspended: everything is there, and no training pod starts before its `spec.suspend` is false.")
 	b.change(s, "suspend: false", "Resume "+b.Name, e)
 	return s
@@ -157,8 +184,12 @@ func hold(b *book) *section {
 		t.Framework == schema.FrameworkDLRover:
 		return nil
 	}
+	s := &section{title: "Suspend and resume"}
 	off, ok := b.edited(func(s *schema.Spec) { s.Suspend = true })
-	if !ok || !off.inPlace() {
+	switch {
+	case !ok:
+		return s.unknown(b, "suspend: true")
+	case !off.inPlace():
 		return nil
 	}
 	on := edit{patches: []patch{}}
@@ -169,7 +200,6 @@ func hold(b *book) *section {
 		}
 		on.patches = append(on.patches, back)
 	}
-	s := &section{title: "Suspend and resume"}
 	text := "Its pods get SIGTERM and go; those that come later start anew."
 	if b.job.Spec.Checkpoint != nil {
 		text = "Its pods get SIGTERM and go; those that come later go on from the last checkpoint."
@@ -211,10 +241,22 @@ func (b *book) change(s *section, fields, message string, e edit) {
 		s.run(b.kubectl("delete", e.gone...)...)
 	}
 	b.deliver(s, message)
+	s.reconcile(b)
 }
 
-// source is where the job stands: its position less line and column.
-func (b *book) source() string { return lineAndColumn.ReplaceAllString(b.job.Position(), "") }
+// unknown says of a change what it takes where something else than tegen had the last word on the objects: no patch of
+// theirs can be printed, nor whether they are made anew.
+func (s *section) unknown(b *book, fields string) *section {
+	s.text("The overlay changes objects after tegen has made them, so what %s does to those is not known here: say it "+
+		"in %s, render, and look at the difference before it is applied.", code(fields), code(b.source()))
+	return s
+}
+
+// source is where the job stands.
+func (b *book) source() string { return Source(b.job) }
+
+// Source is where a job stands: its position less line and column.
+func Source(job *schema.Job) string { return lineAndColumn.ReplaceAllString(job.Position(), "") }
 
 var lineAndColumn = regexp.MustCompile(`:\d+:\d+$`)
 
@@ -224,12 +266,15 @@ func scale(b *book) *section {
 	if n == 0 {
 		return nil
 	}
+	s := &section{title: "Scale"}
 	e, ok := b.edited(func(s *schema.Spec) { s.Workers.Replicas = n })
-	if !ok || len(e.patches)+len(e.gone)+len(e.added) == 0 {
+	switch {
+	case !ok:
+		return s.unknown(b, fmt.Sprintf("workers.replicas: %d", n))
+	case len(e.patches)+len(e.gone)+len(e.added) == 0:
 		return nil
 	}
 	w := &b.job.Spec.Workers
-	s := &section{title: "Scale"}
 	how := "Pods that stay are not replaced."
 	if e.replaces {
 		how = "No API server changes that number: the object is made anew, with all its pods."
@@ -343,9 +388,10 @@ func (b *book) loseNode(s *section, g *nodeGroup) {
 func remove(b *book) *section {
 	s := &section{title: "Clean up"}
 	if r := reconcilers[b.With]; r != nil {
-		s.text("The job's folder leaves git. Take it out of %s too, or it is rendered again.", code(b.source()))
-		s.run("git", "rm", "-r", file(path.Join(b.Tree, b.Name)))
-		b.push(s, "Remove "+b.Name)
+		b.leave(s)
+		if b.OCI != "" && b.With == ArgoCD { // it would go on looking for the folder
+			s.shell(b.registration())
+		}
 		s.run(append([]string{"kubectl", "delete"}, append(r.object(b), "--ignore-not-found")...)...)
 		s.text("Its objects stay, unless `tegen gitops` was told `--on-removal delete`. They go by their label:")
 	} else {
@@ -365,6 +411,34 @@ func remove(b *book) *section {
 		}
 	}
 	return s
+}
+
+// leave takes the job out of git. Its folder goes by a render of all that are left, which also corrects the inventory;
+// of that no folder is added that was not there.
+func (b *book) leave(s *section) {
+	what := "The job's file leaves git, and its folder with it."
+	if b.Alone == "" {
+		what = "First take the job out of " + code(b.source()) + "."
+	}
+	if b.IsAll {
+		s.text("%s A render of all other jobs removes the folder; where this is the last one, "+
+			"%s takes the place of `tegen render` and `git add`.", what, code("git rm -r "+quote(file(b.Tree))))
+	} else {
+		s.text("%s `tegen-inventory.txt` still lists it then: render some other job of the tree again before the "+
+			"commit, or with the last one %s.", what, code("git rm -r "+quote(file(b.Tree))))
+	}
+	changed := b.tracked()
+	if b.Alone != "" {
+		s.run("git", "rm", file(b.Alone))
+		changed = []string{file(b.Tree)}
+	}
+	if b.IsAll {
+		s.run(b.over(b.All, "render", "-o", file(b.Tree), "--prune")...)
+	} else {
+		s.run("git", "rm", "-r", file(path.Join(b.Tree, b.Name)))
+	}
+	s.run(append([]string{"git", "add", "-u"}, changed...)...)
+	b.push(s, "Remove "+b.Name)
 }
 
 // deleteJob deletes by label what has it, each kind that the job has; what is in no namespace by two.

@@ -173,10 +173,11 @@ func field(o *unstructured.Unstructured, fields ...string) string {
 	return value
 }
 
-// remove deletes an object and waits until its finalizers have let it go.
+// remove deletes an object as kubectl does, with what it owns, and waits until its finalizers have let it go.
 func remove(ctx context.Context, c *cluster.Cluster, gvr schema.GroupVersionResource, namespace, name string) error {
 	client := c.Dynamic().Resource(gvr).Namespace(namespace)
-	if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	options := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
+	if err := client.Delete(ctx, name, options); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return eventually(ctx, gvr.Resource+" "+name+" to go", func() error {

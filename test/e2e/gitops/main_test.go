@@ -55,6 +55,7 @@ func TestGitOps(t *testing.T) {
 	}
 	t.Run("defaults", func(t *testing.T) { defaults(t, lab, tegen) })
 	t.Run("cases", func(t *testing.T) {
+		states(t, lab, tegen)
 		for _, c := range cases {
 			if c.alone {
 				continue

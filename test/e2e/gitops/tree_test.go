@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,11 @@ import (
 var treeCases = []testCase{
 	{row: "one job refused", run: oneRefused},
 	{row: "a folder leaves git", run: folderLeaves},
+	{row: "a broken file", run: broken},
+	{row: "a hand's suspension", run: suspendedByHand},
+	{row: "how jobs are", run: howJobsAre},
+	{row: "an artifact in a registry", run: artifact},
+	{row: "rendered by the plugin", run: plugin, only: "Argo CD"},
 }
 
 // tree is a place whose jobs each have an Application or Kustomization of their own.
@@ -38,10 +44,14 @@ func (p *place) generate(name string, flags ...string) *tree {
 func (t *tree) again(flags ...string) {
 	t.Helper()
 	controller := map[string]string{"Flux": "flux", "Argo CD": "argocd"}[t.Name()]
+	folder := t.app.Path
+	if slices.Contains(flags, "--plugin") {
+		folder = "jobs"
+	}
 	args := slices.Concat([]string{
-		"gitops", controller, filepath.Join(t.app.Repository.Dir, t.app.Path),
-		"--repo", t.app.Repository.URL, "--path", t.app.Path, "--name", t.name,
-	}, flags)
+		"gitops", controller, filepath.Join(t.app.Repository.Dir, folder),
+		"--repo", t.app.Repository.URL, "--path", folder, "--name", t.name,
+	}, flags) // of a flag that is there twice the last one counts
 	applied, err := t.lab.Apply(t.Context(), command(t.T, t.tegen, args...))
 	if err != nil {
 		t.Fatal(err)
@@ -103,11 +113,73 @@ func oneRefused(p *place) {
 	p.running(2)
 	p.job("resnet", plain)
 	p.commit("Go back to resnet 1.0")
-	p.eventually("the commit that takes the change back", func() error {
-		if status := resnet.sync(); !status.Synced {
-			return fmt.Errorf("%s", status)
+	resnet.mended()
+}
+
+// broken: a file that cannot be read, as after a merge, stops one job until the commit that mends it.
+func broken(p *place) {
+	p.job("resnet")
+	p.job("bert")
+	p.commit("Train resnet and bert")
+	t := p.generate("broken")
+	resnet, bert := t.of("resnet"), t.of("bert")
+	resnet.synced()
+	bert.synced()
+	file := filepath.Join(p.app.Repository.Dir, p.app.Path, "resnet", "worker.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if err := os.WriteFile(file, append([]byte("<<<<<<< HEAD\n"), text...), 0o600); err != nil {
+		p.Fatal(err)
+	}
+	if err := p.app.Repository.Commit(p.Context(), "Merge"); err != nil {
+		p.Fatal(err)
+	}
+	resnet.says(map[string]string{
+		"Flux": "kustomize build failed", "Argo CD": "ComparisonError: Failed to load target state",
+	}[p.Name()])
+	bert.synced()
+	p.running(4)
+	p.job("resnet", "suspend: true")
+	p.commit("Mend it, and suspend resnet")
+	resnet.mended()
+	p.running(2)
+}
+
+// suspendedByHand: how long it stays so.
+func suspendedByHand(p *place) {
+	p.job("resnet")
+	p.commit("Train resnet")
+	resnet := p.generate("by-hand").of("resnet")
+	resnet.synced()
+	p.running(2)
+	p.patchJob(`{"spec":{"suspend":true}}`)
+	p.running(0)
+	status := resnet.sync()
+	if p.Name() == "Argo CD" {
+		if status.Synced || status.Health != "Suspended" {
+			p.Errorf("it is not seen to be suspended: %s", status)
 		}
-		return nil
+		p.running(0)
+		p.commit("Say something elsewhere")
+		resnet.synced()
+	}
+	p.running(2)
+}
+
+// mended has the reconciler look at the newest commit once, as it does by itself, and waits until the cluster is there.
+func (p *place) mended() {
+	p.Helper()
+	if err := p.Ask(p.Context(), p.app); err != nil {
+		p.Fatal(err)
+	}
+	p.eventually("the commit that mends it", func() error {
+		status, err := p.Status(p.Context(), p.app)
+		if err == nil && (!status.Synced || !strings.HasSuffix(status.Revision, p.app.Repository.Head)) {
+			err = fmt.Errorf("%s is at %s: %s", p.app.Name, status.Revision, status)
+		}
+		return err
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -163,7 +164,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestOtherObjects: where an overlay made other objects than the job's own, no patch names one that is not there.
+// TestOtherObjects: where an overlay made other objects than the job's own, no patch names one that is not there, and
+// each section says what it takes.
 func TestOtherObjects(t *testing.T) {
 	for _, job := range fixtureJobs(t) {
 		if job.Metadata.Name != "resnet" || !job.Spec.Elastic() {
@@ -171,9 +173,16 @@ func TestOtherObjects(t *testing.T) {
 		}
 		b := bookOf(job)
 		b.objects = nil
-		for what, s := range map[string]*section{"scale": scale(b), "hold": hold(b), "start": start(b)} {
-			if s != nil {
-				t.Errorf("%s: %s: %v", job.Position(), what, s.parts)
+		held := *b
+		suspended := *job
+		suspended.Spec.Suspend = true
+		held.job = &suspended
+		for field, s := range map[string]*section{
+			"`workers.replicas: 2`": scale(b), "`suspend: true`": hold(b), "`suspend: false`": start(&held),
+		} {
+			if s == nil || len(s.parts) != 1 || len(s.parts[0].commands) > 0 ||
+				!strings.Contains(s.parts[0].text, field) {
+				t.Errorf("%s: %s: %+v", job.Position(), field, s)
 			}
 		}
 		return

@@ -99,19 +99,22 @@ func (r *reconciler) object(b *book) []string {
 	return []string{"-n", r.namespace, r.kind + "/" + treeName(b.Tree) + "-" + b.Name}
 }
 
-// synced shows how far the reconciler has come, and has it look at git now.
-func (s *section) synced(b *book) {
-	r := reconcilers[b.With]
-	if r == nil {
-		return
-	}
-	if b.With == Flux {
+// reconcile has the reconciler look at git now, and not in some minutes.
+func (s *section) reconcile(b *book) {
+	switch r := reconcilers[b.With]; b.With {
+	case Flux:
 		s.run("flux", "reconcile", "kustomization", treeName(b.Tree)+"-"+b.Name, "-n", r.namespace, "--with-source")
-	} else {
+	case ArgoCD:
 		s.run(append(append([]string{"kubectl", "annotate"}, r.object(b)...), "argocd.argoproj.io/refresh=normal",
 			"--overwrite")...)
 	}
-	s.run(append([]string{"kubectl", "get"}, r.object(b)...)...)
+}
+
+// synced shows how far the reconciler has come.
+func (s *section) synced(b *book) {
+	if r := reconcilers[b.With]; r != nil {
+		s.run(append([]string{"kubectl", "get"}, r.object(b)...)...)
+	}
 }
 
 // treeName is how 'tegen gitops' names its objects: after the folder, where that can be a name.

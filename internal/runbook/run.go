@@ -94,6 +94,7 @@ func (b *book) push(s *section, message string) {
 // watch follows the pods and what makes them. What prints until it is stopped is the last of its block.
 func watch(b *book) *section {
 	s := &section{title: "Watch"}
+	s.reconcile(b)
 	s.synced(b)
 	var made []string
 	for _, o := range b.Objects {
@@ -162,11 +163,11 @@ func start(b *book) *section {
 	if !b.job.Spec.Suspend {
 		return nil
 	}
+	s := &section{title: "Resume"}
 	e, ok := b.edited(func(s *schema.Spec) { s.Suspend = false })
 	if !ok {
-		return nil
+		return s.unknown(b, "suspend: false")
 	}
-	s := &section{title: "Resume"}
 	s.text("The job is suspended: everything is there, and no training pod starts before its `spec.suspend` is false.")
 	b.change(s, "suspend: false", "Resume "+b.Name, e)
 	return s
@@ -183,8 +184,12 @@ func hold(b *book) *section {
 		t.Framework == schema.FrameworkDLRover:
 		return nil
 	}
+	s := &section{title: "Suspend and resume"}
 	off, ok := b.edited(func(s *schema.Spec) { s.Suspend = true })
-	if !ok || !off.inPlace() {
+	switch {
+	case !ok:
+		return s.unknown(b, "suspend: true")
+	case !off.inPlace():
 		return nil
 	}
 	on := edit{patches: []patch{}}
@@ -195,7 +200,6 @@ func hold(b *book) *section {
 		}
 		on.patches = append(on.patches, back)
 	}
-	s := &section{title: "Suspend and resume"}
 	text := "Its pods get SIGTERM and go; those that come later start anew."
 	if b.job.Spec.Checkpoint != nil {
 		text = "Its pods get SIGTERM and go; those that come later go on from the last checkpoint."
@@ -237,6 +241,15 @@ func (b *book) change(s *section, fields, message string, e edit) {
 		s.run(b.kubectl("delete", e.gone...)...)
 	}
 	b.deliver(s, message)
+	s.reconcile(b)
+}
+
+// unknown says of a change what it takes where something else than tegen had the last word on the objects: no patch of
+// theirs can be printed, nor whether they are made anew.
+func (s *section) unknown(b *book, fields string) *section {
+	s.text("The overlay changes objects after tegen has made them, so what %s does to those is not known here: say it "+
+		"in %s, render, and look at the difference before it is applied.", code(fields), code(b.source()))
+	return s
 }
 
 // source is where the job stands.
@@ -253,12 +266,15 @@ func scale(b *book) *section {
 	if n == 0 {
 		return nil
 	}
+	s := &section{title: "Scale"}
 	e, ok := b.edited(func(s *schema.Spec) { s.Workers.Replicas = n })
-	if !ok || len(e.patches)+len(e.gone)+len(e.added) == 0 {
+	switch {
+	case !ok:
+		return s.unknown(b, fmt.Sprintf("workers.replicas: %d", n))
+	case len(e.patches)+len(e.gone)+len(e.added) == 0:
 		return nil
 	}
 	w := &b.job.Spec.Workers
-	s := &section{title: "Scale"}
 	how := "Pods that stay are not replaced."
 	if e.replaces {
 		how = "No API server changes that number: the object is made anew, with all its pods."

@@ -167,13 +167,16 @@ func (f *Flux) done(ctx context.Context, gvr schema.GroupVersionResource, name, 
 	})
 }
 
-// Status is the Kustomization's condition Ready.
+// Status is the Kustomization's condition Ready, and that it waits for pods, with which Ready stays what it was.
 func (f *Flux) Status(ctx context.Context, app App) (Status, error) {
 	o, err := f.c.Dynamic().Resource(kustomizations).Namespace(fluxNamespace).Get(ctx, app.Name, metav1.GetOptions{})
 	if err != nil {
 		return Status{}, err
 	}
 	ready, reason, message := conditionOf(o, "Ready")
+	if healthy, why, _ := conditionOf(o, "Healthy"); healthy == "Unknown" {
+		reason = why
+	}
 	return Status{
 		Revision: field(o, "status", "lastAttemptedRevision"), Synced: ready == "True", Health: reason,
 		Message: message,

@@ -131,7 +131,17 @@ func (p *place) patchJob(patch string) {
 // end ends every pod of the namespace.
 func (p *place) end(outcome string) {
 	p.Helper()
-	pods, err := p.client.CoreV1().Pods(p.namespace).List(p.Context(), metav1.ListOptions{})
+	p.endOf("", outcome)
+}
+
+// endOf ends every pod of a job, or of all.
+func (p *place) endOf(job, outcome string) {
+	p.Helper()
+	options := metav1.ListOptions{}
+	if job != "" {
+		options.LabelSelector = "tegen.dev/job=" + job
+	}
+	pods, err := p.client.CoreV1().Pods(p.namespace).List(p.Context(), options)
 	if err != nil {
 		p.Fatal(err)
 	}

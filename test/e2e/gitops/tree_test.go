@@ -19,6 +19,7 @@ var treeCases = []testCase{
 	{row: "a folder leaves git", run: folderLeaves},
 	{row: "a broken file", run: broken},
 	{row: "a hand's suspension", run: suspendedByHand},
+	{row: "how jobs are", run: howJobsAre},
 	{row: "an artifact in a registry", run: artifact},
 	{row: "rendered by the plugin", run: plugin, only: "Argo CD"},
 }

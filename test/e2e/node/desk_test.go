@@ -45,11 +45,11 @@ func (f *flux) start(kubeconfig string) (*gitops.Lab, error) {
 // kubectl.
 type desk struct {
 	*world
-	t    *testing.T
-	flux *gitops.Flux
-	dir  string
-	url  string // of the repository
-	env  []string
+	t          *testing.T
+	flux       *gitops.Flux
+	repository *gitops.Repository
+	dir        string // of the clone
+	env        []string
 }
 
 func (w *world) newDesk(t *testing.T, name string) *desk {
@@ -72,7 +72,7 @@ func (w *world) newDesk(t *testing.T, name string) *desk {
 	}
 	path := strings.Join([]string{bin, filepath.Dir(kubectl), os.Getenv("PATH")}, ":")
 	return &desk{
-		world: w, t: t, flux: lab.Flux, dir: repository.Dir, url: repository.URL,
+		world: w, t: t, flux: lab.Flux, repository: repository, dir: repository.Dir,
 		env: append(gitops.GitEnv(), "PATH="+path, "HOME="+t.TempDir(), "KUBECONFIG="+w.Kubeconfig()),
 	}
 }

@@ -50,7 +50,7 @@ func TestStart(t *testing.T) {
 		if strings.HasPrefix(command, "tegen gitops") {
 			j.setApplied()
 		}
-		command = strings.ReplaceAll(command, repository, d.url)
+		command = strings.ReplaceAll(command, repository, d.repository.URL)
 		if strings.HasSuffix(command, "--watch") {
 			d.follow(command, func(printed string) bool { return strings.Contains(printed, "Running") })
 			continue

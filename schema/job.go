@@ -73,6 +73,9 @@ type Job struct {
 	released bool // the rendezvous' image is the one of this release
 }
 
+// ImageOfRelease says whether an image is the one of this release, for want of a name: another renders another.
+func (j *Job) ImageOfRelease() bool { return j.released }
+
 // Source is the name of what the job was loaded from.
 func (j *Job) Source() string { return j.at.File }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/internal/importer"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -149,4 +150,20 @@ func rendered(t *testing.T, jobs []byte) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// TestImageOfRelease: an image stays named where it is that of the release that imports, since another release has
+// another.
+func TestImageOfRelease(t *testing.T) {
+	const image = "ghcr.io/acme/tegen-rendezvous:1.0.0"
+	text := renderedFixture(t, "companion-etcd")
+	if !bytes.Contains(text, []byte("image: "+image+"\n")) {
+		t.Fatalf("the fixture has another image than %s", image)
+	}
+	names.ReleasedRendezvous = image
+	t.Cleanup(func() { names.ReleasedRendezvous = "" })
+	out := importer.Jobs([]schema.Source{{Name: "bundle.yaml", Data: text}})
+	if !bytes.Contains(out.YAML, []byte("rendezvous: "+image)) {
+		t.Errorf("the image is not named in\n%s", out.YAML)
+	}
 }

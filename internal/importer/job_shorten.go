@@ -37,8 +37,8 @@ func (d *draft) shorten(valid tree) {
 	}
 }
 
-// same says whether the valid subset still renders what it did. A job that is completed to the same fields does, and
-// need not be rendered.
+// same says whether the valid subset still renders what it did, in any release. A job that is completed to the same
+// fields does, and need not be rendered.
 func (s *shortener) same() bool {
 	if s.left <= 0 {
 		return false
@@ -46,7 +46,7 @@ func (s *shortener) same() bool {
 	text := ordered(s.valid)
 	s.left -= len(text)
 	job := loaded(text)
-	return job != nil && (equality.Semantic.DeepEqual(s.job.Spec, job.Spec) &&
+	return job != nil && !job.ImageOfRelease() && (equality.Semantic.DeepEqual(s.job.Spec, job.Spec) &&
 		equality.Semantic.DeepEqual(s.job.Metadata, job.Metadata) ||
 		equality.Semantic.DeepEqual(s.want, generators.Generate(job)))
 }

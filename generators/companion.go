@@ -80,15 +80,24 @@ func companionAt(job *schema.Job, host string, shared bool) []runtime.Object {
 		out = append(out, budget(job, companionName(job), componentCompanion, max(1, replicas-1)))
 	}
 	if job.Spec.Rendezvous.Companion.Etcd != nil {
-		return append(out, companionGateways(job, replicas, template))
+		return append(out, companionGateways(job, replicas, template, shared))
 	}
 	return append(out, companionStore(job, replicas, template, shared))
 }
 
+func companionMeta(job *schema.Job, shared bool) metav1.ObjectMeta {
+	m := versionedMeta(job, companionName(job), componentCompanion)
+	if shared {
+		installedAs(&m)
+	}
+	return m
+}
+
 // companionGateways keep nothing: any of them may go at any time.
-func companionGateways(job *schema.Job, replicas int32, template corev1.PodTemplateSpec) *appsv1.Deployment {
+func companionGateways(job *schema.Job, replicas int32, template corev1.PodTemplateSpec, shared bool,
+) *appsv1.Deployment {
 	d := &appsv1.Deployment{
-		ObjectMeta: versionedMeta(job, companionName(job), componentCompanion),
+		ObjectMeta: companionMeta(job, shared),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
@@ -117,10 +126,11 @@ func companionGateways(job *schema.Job, replicas int32, template corev1.PodTempl
 }
 
 // companionStore is one pod that keeps the data itself, under a name that never stands for two pods at a time.
-func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec, shared bool) *appsv1.StatefulSet {
+func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec, shared bool,
+) *appsv1.StatefulSet {
 	c := &job.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
-		ObjectMeta: versionedMeta(job, companionName(job), componentCompanion),
+		ObjectMeta: companionMeta(job, shared),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: companionStatusName(job),
 			Replicas:    &replicas,

@@ -153,8 +153,10 @@ func (i *Installation) budget() *policyv1.PodDisruptionBudget {
 }
 
 func (i *Installation) deployment() *appsv1.Deployment {
+	m := i.meta(names.Scheduler)
+	installedAs(&m)
 	return &appsv1.Deployment{
-		ObjectMeta: i.meta(names.Scheduler),
+		ObjectMeta: m,
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &i.Replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: i.selector()},
@@ -170,6 +172,9 @@ func (i *Installation) deployment() *appsv1.Deployment {
 		},
 	}
 }
+
+// installedAs notes the place of an installation, of which its other objects speak: kustomize may move it.
+func installedAs(m *metav1.ObjectMeta) { annotate(m, names.InstalledAs, m.Namespace+"/"+m.Name) }
 
 func (i *Installation) podSpec() corev1.PodSpec {
 	return corev1.PodSpec{

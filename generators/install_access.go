@@ -46,7 +46,7 @@ func (i *Installation) access() []runtime.Object {
 		i.clusterBinding("volume-scheduler", "system:volume-scheduler"),
 		lease,
 		i.binding(i.meta(names.Scheduler), lease.Name),
-		i.binding(authentication, "extension-apiserver-authentication-reader"),
+		i.binding(authentication, names.AuthenticationReader),
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 // the data.
 func TestKeptBesideOptions(t *testing.T) {
 	for authors, want := range map[string]string{
-		"":             "Prune=false,Delete=false",
-		"Replace=true": "Replace=true,Prune=false,Delete=false",
-		"Prune=false":  "Prune=false,Delete=false",
+		"":               "Prune=false,Delete=false",
+		"Validate=false": "Validate=false,Prune=false,Delete=false",
+		"Prune=false":    "Prune=false,Delete=false",
 		"Prune=true, Validate=false , Delete=confirm,": "Validate=false,Prune=false,Delete=false",
 		"PruneLast=true": "PruneLast=true,Prune=false,Delete=false",
 	} {

@@ -32,6 +32,7 @@ type rule struct {
 var rules = slices.Concat([]rule{
 	{(*validation).target, "framework target"},
 	{(*validation).names, "metadata createNamespace workload"},
+	{(*validation).recreated, "metadata"},
 	{(*validation).program, "framework launcher bytescheduler.mode command args script"},
 	{(*validation).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*validation).environment, "env launcher target network.collective checkpoint"},

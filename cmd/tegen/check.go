@@ -27,7 +27,9 @@ resolve among them: Services and subdomains, endpoints in arguments and
 environment variables, claims and volumes, ServiceAccounts, Secrets and
 ConfigMaps, selectors and pod templates. Run it over what is applied, after every
 overlay and patch: a prefix renames a Service, but not the endpoint in an
-environment variable.
+environment variable. Such an overlay may also move an installation of
+'tegen install' from where it works, or replace the annotations by which Argo CD
+and Flux keep claims and volumes: both are reported too.
 
 Objects that exist in the cluster already are listed on the workload that needs
 them, in the annotation tegen.dev/expects: "Secret/token, Service/mlflow".

@@ -18,7 +18,7 @@ kubectl, Argo CD or Flux to apply. It talks to no cluster.
 
 The file that it prints can be listed under the resources of a kustomization, and
 of an overlay too: 'tegen render --overlay' writes it beside the jobs. Such a
-kustomization must have no namespace or namePrefix of its own.
+kustomization must have no namespace, namePrefix or nameSuffix of its own.
 
 A reconciler that prunes leaves Namespaces, CustomResourceDefinitions and the
 volume of a rendezvous in the cluster when they leave git: jobs would go with them.`

@@ -53,6 +53,9 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if config.check {
 		return nil, nil, checkItems(l.items)
 	}
+	if err := moved(l.items); err != nil {
+		return nil, nil, err
+	}
 	inputs := l.items
 	// kustomize hands a generator its configuration as an item too.
 	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {

@@ -36,6 +36,21 @@ func list(t *testing.T, config string, items ...string) *framework.ResourceList 
 	return rl
 }
 
+// TestMoved: what an overlay's namespace made of an installation is refused before its jobs are rendered.
+func TestMoved(t *testing.T) {
+	item := func(namespace string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: tegen-scheduler, namespace: " + namespace +
+			", annotations: {tegen.dev/installed-as: tegen-system/tegen-scheduler}}\n"
+	}
+	if err := run(t, list(t, "", item("tegen-system"))); err != nil {
+		t.Errorf("in its place: %v", err)
+	}
+	err := run(t, list(t, "", item("team")))
+	if err == nil || !strings.Contains(err.Error(), "Deployment team/tegen-scheduler: metadata: tegen-system/") {
+		t.Errorf("moved: %v", err)
+	}
+}
+
 // run gives the function a list, as kustomize does, and returns its answer.
 func run(t *testing.T, rl *framework.ResourceList) error {
 	t.Helper()

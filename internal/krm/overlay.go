@@ -217,7 +217,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	}
 	items, err := k.kustomize(first, files)
 	if err != nil {
-		return nil, err
+		return nil, k.explained(first, files, err)
 	}
 	more, err := k.unmatched(variant{first, files}, sources, items)
 	if err != nil {

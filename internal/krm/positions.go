@@ -23,7 +23,8 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 	all := slices.Clone(sources)
 	for _, path := range inputFiles(k.dir, k.types.Resources) {
 		text, err := readRegular(path)
-		if err != nil || !bytes.Contains(text, []byte("tegen.dev/")) {
+		// Of whatever version; what 'tegen install' renders has labels of the same domain, and is no input.
+		if err != nil || !bytes.Contains(text, []byte("tegen.dev/v")) {
 			continue
 		}
 		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob)) {

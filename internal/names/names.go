@@ -4,6 +4,8 @@
 // the project, so that everything may import it.
 package names
 
+import "strings"
+
 // The API that authors write.
 const (
 	APIVersion      = "tegen.dev/v1alpha1"
@@ -26,6 +28,9 @@ const (
 	// LabelData is a label on what outlives its job, in place of LabelJob: claims, volumes, their classes, the
 	// Namespace. Its value is the job's name. What stays of an installation has it too.
 	LabelData = "tegen.dev/data"
+	// InstalledAs is an annotation on the Deployment or StatefulSet of an installation: the namespace/name that it was
+	// rendered for.
+	InstalledAs = "tegen.dev/installed-as"
 	// LabelNamespace is a label on objects in no namespace: the namespace of their job.
 	LabelNamespace = "tegen.dev/namespace"
 	// LabelComponent is the recommended label for the part that an object or pod plays in its job.
@@ -42,6 +47,38 @@ const (
 	FluxPrune          = "kustomize.toolkit.fluxcd.io/prune"
 )
 
+// Keeps are those annotations: key and option.
+func Keeps() [][2]string {
+	return [][2]string{
+		{ArgoSyncOptions, "Prune=false"}, {ArgoSyncOptions, "Delete=false"}, {FluxPrune, "disabled"},
+	}
+}
+
+// What has a reconciler delete objects and make them anew. Argo CD reads the hooks of Helm too.
+const (
+	argoHook  = "argocd.argoproj.io/hook"
+	helmHook  = "helm.sh/hook"
+	fluxForce = "kustomize.toolkit.fluxcd.io/force"
+)
+
+// Recreates says whether an annotation has Argo CD or Flux delete an object and make it anew: with each sync, as a hook
+// without a policy is, or where a change is refused. Flux takes a label for an annotation.
+func Recreates(key, value string) bool {
+	switch key {
+	case argoHook, helmHook:
+		return value != "" && value != "Skip"
+	case fluxForce:
+		return strings.EqualFold(value, "enabled")
+	case ArgoSyncOptions:
+		for option := range strings.SplitSeq(value, ",") {
+			if option = strings.TrimSpace(option); option == "Force=true" || option == "Replace=true" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // JobOf is the name of the job that an object with these labels was rendered for, "" for none.
 func JobOf(label func(key string) string) string {
 	if name := label(LabelJob); name != "" {
@@ -55,6 +92,9 @@ const ManagedBy = "tegen"
 
 // Scheduler is the name of the scheduler of gangs: of its program, its objects, and the profile that pods ask for.
 const Scheduler = "tegen-scheduler"
+
+// AuthenticationReader is a role of kube-system by which a server learns how the API server authenticates.
+const AuthenticationReader = "extension-apiserver-authentication-reader"
 
 // Rendezvous is the name of the rendezvous service and launcher: of its program, and of its image.
 const Rendezvous = "tegen-rendezvous"

@@ -1,4 +1,6 @@
-// Package refs checks that a set of Kubernetes objects hangs together.
+// Package refs checks that a set of Kubernetes objects hangs together, and
+// that what kustomize made of it neither moved an installation nor lets a
+// reconciler delete what outlives its job.
 //
 // Input is the final set: typed objects for the built-in kinds and
 // *unstructured.Unstructured for the rest, which are known by kind and name
@@ -46,6 +48,7 @@ func Check(objs []runtime.Object) []Broken {
 	}
 	for _, obj := range objs {
 		c.object(obj)
+		c.delivery(obj)
 	}
 	return c.result()
 }

@@ -37,8 +37,8 @@ func (d *draft) shorten(valid tree) {
 	}
 }
 
-// same says whether the valid subset still renders what it did, whichever release renders it. A job that is completed to
-// the same fields does, and need not be rendered.
+// same says whether the valid subset still renders what it did, in any release. A job that is completed to the same
+// fields does, and need not be rendered.
 func (s *shortener) same() bool {
 	if s.left <= 0 {
 		return false

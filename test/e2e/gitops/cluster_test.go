@@ -41,17 +41,43 @@ func kueue(p *place) {
 	p.job("bert", queue, gpu)
 	p.commit("Train bert")
 	p.synced()
+	p.queued("resnet")
+	p.running(4)
+	if p.Name() == "Flux" { // which knows no other way to apply
+		return
+	}
+	p.serverSide()
+	p.job("gpt", queue, gpu)
+	p.commit("Train gpt")
+	p.synced()
+	p.queued("resnet")
+	p.running(6)
+}
+
+// serverSide has Argo CD apply what follows on the server's side, with all that was generated.
+func (p *place) serverSide() {
+	p.Helper()
+	policy, _ := p.app.Options.Argo["syncPolicy"].(map[string]any)
+	options, _ := policy["syncOptions"].([]any)
+	policy["syncOptions"] = append(options, "ServerSideApply=true")
+	if err := p.Follow(p.Context(), p.app); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// queued checks that a job has what Kueue wrote.
+func (p *place) queued(name string) {
+	p.Helper()
 	jobs, err := p.client.BatchV1().Jobs(p.namespace).List(p.Context(), metav1.ListOptions{})
 	if err != nil {
 		p.Fatal(err)
 	}
 	for _, job := range jobs.Items {
 		tolerations := job.Spec.Template.Spec.Tolerations
-		if strings.HasPrefix(job.Name, "resnet") && (*job.Spec.Suspend || len(tolerations) != 2) {
+		if strings.HasPrefix(job.Name, name) && (*job.Spec.Suspend || len(tolerations) != 2) {
 			p.Errorf("Kueue's writes were taken back: suspend %v, tolerations %v", *job.Spec.Suspend, tolerations)
 		}
 	}
-	p.running(4)
 }
 
 // alone is held by the case that takes a CRD away from all.

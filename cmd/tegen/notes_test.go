@@ -374,12 +374,12 @@ func TestManyNotes(t *testing.T) {
 			if i == 1 {
 				command = "[./a.py]"
 			}
-			text = append(text, fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j%d}\n"+
-				"spec: {image: 'x:1', command: %s, workers: {replicas: 1}, target: pods, gitops: true}\n", i, command))
+			text = append(text, fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n"+
+				"metadata: {name: j%d}\nspec: {image: 'x:1', command: %s, workers: {replicas: 1}, target: pods, gitops: true}\n", i, command))
 		}
 		_, msg, code := tegen(strings.Join(text, "---\n"), "vet", "-")
-		lines := strings.Count(msg, pods)
-		if code != cli.ExitOK || want == "" && lines != jobs || want != "" && lines != 1 || !strings.Contains(msg, want) {
+		lines := map[bool]int{true: jobs, false: 1}[want == ""]
+		if code != cli.ExitOK || strings.Count(msg, pods) != lines || !strings.Contains(msg, want) {
 			t.Errorf("%d jobs: exit %d: %s", jobs, code, msg)
 		}
 		if strings.Count(msg, "is started as a program") != 1 {

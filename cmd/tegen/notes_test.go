@@ -375,7 +375,8 @@ func TestManyNotes(t *testing.T) {
 				command = "[./a.py]"
 			}
 			text = append(text, fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n"+
-				"metadata: {name: j%d}\nspec: {image: 'x:1', command: %s, workers: {replicas: 1}, target: pods, gitops: true}\n", i, command))
+				"metadata: {name: j%d}\nspec: {image: 'x:1', command: %s, workers: {replicas: 1}, target: pods, "+
+				"gitops: true}\n", i, command))
 		}
 		_, msg, code := tegen(strings.Join(text, "---\n"), "vet", "-")
 		lines := map[bool]int{true: jobs, false: 1}[want == ""]

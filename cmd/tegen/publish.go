@@ -191,8 +191,8 @@ func secrets(objects []runtime.Object) error {
 	var errs []error
 	for _, o := range objects {
 		if id, filled := manifest.FilledSecret(o); filled {
-			errs = append(errs, fmt.Errorf("the Secret %s has values, which everybody who reads the artifact would know: "+
-				"make it in the cluster, and name it in tegen.dev/expects, or have an operator fetch it", id))
+			errs = append(errs, fmt.Errorf("the Secret %s has values, which everybody who reads the artifact would "+
+				"know: make it in the cluster, and name it in tegen.dev/expects, or have an operator fetch it", id))
 		}
 	}
 	return errors.Join(errs...)

@@ -50,7 +50,8 @@ func states(t *testing.T, lab *gitops.Lab, tegen string) {
 			}, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&s.text, "# %s: as written in the cluster of test/gitops, without what no rule reads.\n", r.source)
+			fmt.Fprintf(&s.text, "# %s: as written in the cluster of test/gitops, without what no rule reads.\n",
+				r.source)
 			s.drive()
 			file := filepath.Join("../../../internal/apis/testdata/health", r.file)
 			if os.Getenv("TEGEN_RECORD") == "1" {

@@ -28,8 +28,8 @@ the job is left out.
 The cluster is that of the overlay's cluster.yaml, a ClusterConfig of eksctl or a Cluster of kind. With
 --with argocd or flux, jobs are rendered to the folder --tree of a git repository and committed; with
 kubectl they are applied. With --repo oci://..., which is given to 'tegen publish' and 'tegen gitops',
-the folder is published there after each commit. Names may change with the job: make its runbook anew then. Several jobs have
-a runbook each. runbook talks to no cluster and runs nothing.`
+the folder is published there after each commit. Names may change with the job: make its runbook anew
+then. Several jobs have a runbook each. runbook talks to no cluster and runs nothing.`
 
 const runbookExample = `  tegen runbook jobs/resnet.yaml --overlay overlays/eks --with flux
   tegen runbook jobs/resnet.yaml --overlay overlays/kind > RUNBOOK.md

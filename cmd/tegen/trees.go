@@ -52,8 +52,15 @@ func (o *renderOptions) validate(files []string) error {
 	return nil
 }
 
-// allJobs says whether the input may be all jobs of a place: a tree may also be rendered file by file.
-func allJobs(files []string) bool { return len(files) != 1 || isDirectory(files[0]) }
+// allJobs says whether the input may be all jobs of a place: a tree may also be rendered file by file. Of what is not
+// there it says so too, since reading it says what is wrong.
+func allJobs(files []string) bool {
+	if len(files) != 1 || isDirectory(files[0]) {
+		return true
+	}
+	_, err := os.Stat(files[0])
+	return errors.Is(err, fs.ErrNotExist) && files[0] != "-"
+}
 
 func isDirectory(path string) bool {
 	info, err := os.Stat(path)

@@ -414,30 +414,30 @@ func remove(b *book) *section {
 }
 
 // leave takes the job out of git. Its folder goes by a render of all that are left, which also corrects the inventory;
-// of that no folder is added that was not there.
+// of that no folder is added that was not there. A file that was the last of its directory takes that with it.
 func (b *book) leave(s *section) {
-	what := "The job's file leaves git, and its folder with it."
-	if b.Alone == "" {
-		what = "First take the job out of " + code(b.source()) + "."
-	}
-	if b.IsAll {
-		s.text("%s A render of all other jobs removes the folder; where this is the last one, "+
-			"%s takes the place of `tegen render` and `git add`.", what, code("git rm -r "+quote(file(b.Tree))))
-	} else {
-		s.text("%s `tegen-inventory.txt` still lists it then: render some other job of the tree again before the "+
-			"commit, or with the last one %s.", what, code("git rm -r "+quote(file(b.Tree))))
-	}
-	changed := b.tracked()
-	if b.Alone != "" {
+	tree, all := file(b.Tree), b.over(b.All, "render", "-o", file(b.Tree), "--prune")
+	lastOne := "git rm -r " + quote(tree)
+	switch {
+	case b.Alone != "" && b.IsAll && len(b.All) == 1:
+		s.text("The job's file leaves git, and its folder with a render of all other jobs; with the last one, the " +
+			"tree.")
 		s.run("git", "rm", file(b.Alone))
-		changed = []string{file(b.Tree)}
-	}
-	if b.IsAll {
-		s.run(b.over(b.All, "render", "-o", file(b.Tree), "--prune")...)
-	} else {
+		render := command{pipe: [][]string{all}}
+		add := command{pipe: [][]string{{"git", "add", "-u", tree}}}
+		s.shell("if test -d " + quote(file(b.All[0])) + "; then " + render.line() + " && " + add.line() + "; else " +
+			lastOne + "; fi")
+	case b.IsAll:
+		s.text("First take the job out of %s. A render of all other jobs removes its folder; where this is the last "+
+			"one, %s takes the place of `tegen render` and `git add`.", code(b.source()), code(lastOne))
+		s.run(all...)
+		s.run(append([]string{"git", "add", "-u"}, b.tracked()...)...)
+	default:
+		s.text("First take the job out of %s. `tegen-inventory.txt` still lists its folder then: before the commit, "+
+			"render some other job of the tree again, or with the last one %s.", code(b.source()), code(lastOne))
 		s.run("git", "rm", "-r", file(path.Join(b.Tree, b.Name)))
+		s.run(append([]string{"git", "add", "-u"}, b.tracked()...)...)
 	}
-	s.run(append([]string{"git", "add", "-u"}, changed...)...)
 	b.push(s, "Remove "+b.Name)
 }
 

@@ -21,6 +21,7 @@ var treeCases = []testCase{
 	{row: "a hand's suspension", run: suspendedByHand},
 	{row: "how jobs are", run: howJobsAre},
 	{row: "an artifact in a registry", run: artifact},
+	{row: "a private repository", run: private},
 	{row: "rendered by the plugin", run: plugin, only: "Argo CD"},
 }
 

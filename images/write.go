@@ -3,6 +3,7 @@ package images
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -75,7 +76,18 @@ func (b *Built) layout(dir, tag string) error {
 			return err
 		}
 	}
-	return nil
+	return readable(dir)
+}
+
+// readable lets everybody read the files of a layout, as an image is nobody's secret: the library writes layers for
+// their owner alone, and lists as programs.
+func readable(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return os.Chmod(name, 0o644)
+	})
 }
 
 // Reference is the name of an image: below a registry's path where there is one, with a tag.

@@ -126,6 +126,27 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestModes: whoever may read the folder may read all of a layout, and run none of it.
+func TestModes(t *testing.T) {
+	dir := t.TempDir()
+	written(t, standard(t), dir, "registry.example/acme")
+	files := 0
+	err := filepath.WalkDir(filepath.Join(dir, "tegen"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		info, err := d.Info()
+		if err == nil && info.Mode() != 0o644 {
+			t.Errorf("%s has the mode %o, want 644", name, info.Mode())
+		}
+		return err
+	})
+	if err != nil || files < 5 {
+		t.Errorf("%d files: %v", files, err)
+	}
+}
+
 // tree is every file below a folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()

@@ -171,10 +171,33 @@ func notes(outs []*krm.Output, overlays []string) string {
 			}
 		}
 	}
+	for i, line := range lines {
+		if named := about[line]; len(named) > 0 && len(named) < len(outs) {
+			lines[i] += " (" + strings.Join(named, ", ") + ")"
+		}
+	}
+	return brief(lines)
+}
+
+// brief says what more than a few jobs have in common of the first of them alone: beside hundreds of such lines nobody
+// sees the others.
+func brief(lines []string) string {
+	const few = 3
+	jobs := map[string]int{}
+	for _, line := range lines {
+		if _, note, ok := strings.Cut(line, ": note: "); ok {
+			jobs[note]++
+		}
+	}
 	var text strings.Builder
 	for _, line := range lines {
-		if named := about[line]; len(named) > 0 && len(named) < len(outs) {
-			line += " (" + strings.Join(named, ", ") + ")"
+		_, note, _ := strings.Cut(line, ": note: ")
+		switch n := jobs[note]; {
+		case n < 0: // said
+			continue
+		case n > few:
+			line += fmt.Sprintf(" (and of %d more jobs)", n-1)
+			jobs[note] = -1
 		}
 		text.WriteString(line + "\n")
 	}

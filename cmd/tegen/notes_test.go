@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -358,6 +359,32 @@ spec: {image: "x:1", command: [python, train.py], workers: {replicas: 2}, securi
 		if code != cli.ExitOK || strings.Contains(msg, "note: spec.image: ByteScheduler's own Dockerfiles end in a "+
 			"working directory under /root, which user 1234 cannot enter") != noted {
 			t.Errorf("%s: exit %d, %q on standard error, want the note: %t", spec, code, msg, noted)
+		}
+	}
+}
+
+// TestManyNotes: what more than a few jobs have in common is said once, with their number, and what one of them has
+// alone is said too.
+func TestManyNotes(t *testing.T) {
+	const pods = "spec.target: the API server refuses a new command for pods that are there"
+	for jobs, want := range map[int]string{3: "", 4: " (and of 3 more jobs)", 40: " (and of 39 more jobs)"} {
+		var text []string
+		for i := range jobs {
+			command := "[python, a.py]"
+			if i == 1 {
+				command = "[./a.py]"
+			}
+			text = append(text, fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n"+
+				"metadata: {name: j%d}\nspec: {image: 'x:1', command: %s, workers: {replicas: 1}, target: pods, "+
+				"gitops: true}\n", i, command))
+		}
+		_, msg, code := tegen(strings.Join(text, "---\n"), "vet", "-")
+		lines := map[bool]int{true: jobs, false: 1}[want == ""]
+		if code != cli.ExitOK || strings.Count(msg, pods) != lines || !strings.Contains(msg, want) {
+			t.Errorf("%d jobs: exit %d: %s", jobs, code, msg)
+		}
+		if strings.Count(msg, "is started as a program") != 1 {
+			t.Errorf("%d jobs: another note is lost: %s", jobs, msg)
 		}
 	}
 }

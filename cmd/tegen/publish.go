@@ -38,8 +38,9 @@ and --revision say them. A provenance statement (in-toto, SLSA 1.0) with the
 digest of every file is attached; it is not signed.
 
 Nothing is published of a directory that holds a file which tegen did not write,
-a folder that is not as one render left it, a reference that does not resolve, or
-changes that are not committed, nor where git does not track the file of a job.
+a folder that is not as one render left it, a reference that does not resolve, a
+Secret with values, or changes that are not committed, nor where git does not
+track the file of a job.
 
 --verify pushes nothing: it compares what the registry has with what would be
 published, prints each difference and exits with 1 if there is one. --dry-run
@@ -182,7 +183,19 @@ func readTree(dir string) ([]oci.File, error) {
 		}
 		objects = append(objects, read...)
 	}
-	return files, render.Broken("", refs.Check(objects))
+	return files, errors.Join(render.Broken("", refs.Check(objects)), secrets(objects))
+}
+
+// secrets are those whose values everybody could read who can read the artifact.
+func secrets(objects []runtime.Object) error {
+	var errs []error
+	for _, o := range objects {
+		if id, filled := manifest.FilledSecret(o); filled {
+			errs = append(errs, fmt.Errorf("the Secret %s has values, which everybody who reads the artifact would "+
+				"know: make it in the cluster, and name it in tegen.dev/expects, or have an operator fetch it", id))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // originOf asks git for what flags do not say.

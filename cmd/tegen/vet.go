@@ -15,6 +15,7 @@ Jobs without a mistake may have notes, which render prints on standard error too
 
   file:line:col: note: text
 
+A note that more than three jobs have in common is printed for the first of them.
 A job that a patch of the overlay renamed has no line. "-" reads standard input,
 and a directory stands for the .yaml, .yml and .json files in it and below. An
 Environment in one of the files is merged into every job first; with --overlay the

@@ -192,8 +192,8 @@ func TestTag(t *testing.T) {
 		{"registry.example:5000", "v2", "registry.example:5000/tegen:v2"},
 		{"https://ghcr.io/acme", "", "without a scheme"},
 		{"acme", "", "must name a registry"},
-		{"ghcr.io/Acme", "", "cannot be read"},
-		{"ghcr.io/acme", "v1+dirty", "cannot be read"},
+		{"ghcr.io/Acme", "", "is no reference"},
+		{"ghcr.io/acme", "v1+dirty", "is no reference"},
 	} {
 		got, err := registry{prefix: c.prefix, tag: c.tag}.reference("tegen", "v1.2.3")
 		if err != nil {

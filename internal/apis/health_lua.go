@@ -123,12 +123,12 @@ func luaPath(path string) string {
 }
 
 // builtInRules replace what Argo CD has for kinds of Kubernetes. Other objects of these kinds keep the health that they
-// have, but for a Job that was resumed, which Argo CD takes for complete.
+// have.
 func builtInRules(suspended string) []Rule {
-	job := luaConditions + luaAny +
+	job := luaOwn + luaJobOfOthers + luaConditions + luaAny +
 		luaState([]string{string(batchv1.JobFailed), string(batchv1.JobFailureTarget)}, Degraded) +
 		luaState([]string{string(batchv1.JobComplete), string(batchv1.JobSuccessCriteriaMet)}, Healthy) +
-		fmt.Sprintf(luaSuspend, luaPath("spec.suspend"), suspended) + luaHook + luaOwn + luaJobRuns + luaProgressing
+		fmt.Sprintf(luaSuspend, luaPath("spec.suspend"), suspended) + luaHook + luaJobRuns + luaProgressing
 	return []Rule{
 		{Kind: schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}, Lua: job},
 		{Kind: schema.GroupKind{Kind: "Pod"}, Lua: luaHook + luaOwn + fmt.Sprintf(luaPod, suspended)},
@@ -136,8 +136,30 @@ func builtInRules(suspended string) []Rule {
 	}
 }
 
-// luaJobRuns calls a training Job healthy while it runs. Other Jobs are waited for, by hooks and by waves.
-const luaJobRuns = `if own and not hook and obj.status then
+// luaJobOfOthers is Argo CD's own health of a Job (gitops-engine, pkg/health/health_job.go), which takes one that was
+// resumed for complete.
+const luaJobOfOthers = `if not own then
+  local over, suspended, failed, message = false, false, nil, ""
+  for _, c in ipairs(obj.status and obj.status.conditions or {}) do
+    if c.type == "Failed" then
+      failed = c.message or ""
+    elseif c.type == "Complete" or c.type == "Suspended" then
+      over, message = true, c.message or ""
+      suspended = suspended or c.type == "Suspended" and c.status == "True"
+    end
+  end
+  if failed then
+    return {status = "Degraded", message = failed}
+  end
+  if suspended then
+    return {status = "Suspended", message = ""}
+  end
+  return {status = over and "Healthy" or "Progressing", message = message}
+end
+`
+
+// luaJobRuns calls a training Job healthy while it runs.
+const luaJobRuns = `if not hook and obj.status then
   if (obj.status.ready or 0) + (obj.status.succeeded or 0) >= (obj.spec.parallelism or 1) then
     return {status = "Healthy", message = "running"}
   end

@@ -40,7 +40,8 @@ func ParseReference(text string, plainHTTP bool) (Reference, error) {
 	}
 	ref, err := name.ParseReference(rest, options...)
 	if err != nil {
-		return Reference{}, fmt.Errorf("%q cannot be read: %w", text, err)
+		return Reference{}, fmt.Errorf("%q is no reference: a repository has lower-case letters, digits and . _ - /, "+
+			"a tag letters, digits and . _ -, as in %sregistry.example/team/jobs:eks", text, scheme)
 	}
 	if tag, ok := ref.(name.Tag); ok && tag.TagStr() == "latest" {
 		return Reference{}, fmt.Errorf("the tag latest says nothing of what is there: name a place or a release, "+

@@ -5,7 +5,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -108,9 +110,32 @@ func explain(err error, at Reference, what string) error {
 	case errors.Is(err, errPlainHTTP):
 		return fmt.Errorf("%s does not speak TLS, or leads to where it is not spoken: give --plain-http if that is "+
 			"meant (%w)", at.registry(), err)
-	case !errors.As(err, &answer):
-		return err
+	case errors.As(err, &answer):
+		return explainAnswer(answer, err, at, what)
 	}
+	return explainSilence(err, at)
+}
+
+// explainSilence is about a registry that gave no answer.
+func explainSilence(err error, at Reference) error {
+	var (
+		unknown *net.DNSError
+		network net.Error
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return fmt.Errorf("no address of %s is known here: correct the name (%w)", at.registry(), err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nobody listens at %s: start the registry, or correct its name and port (%w)", at.registry(),
+			err)
+	case errors.As(err, &network) && network.Timeout():
+		return fmt.Errorf("%s does not answer: look whether it runs, and is reached from here (%w)", at.registry(), err)
+	}
+	return err
+}
+
+// explainAnswer is about a registry's own words.
+func explainAnswer(answer *transport.Error, err error, at Reference, what string) error {
 	switch answer.StatusCode {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s wants a login, or another one: run 'docker login %s' or 'podman login %s' (%w)",
@@ -120,6 +145,11 @@ func explain(err error, at Reference, what string) error {
 			err)
 	case http.StatusNotFound:
 		return fmt.Errorf("there is no %s: correct the name, or create it (%w)", at.ref.Name(), err)
+	case http.StatusTooManyRequests:
+		return fmt.Errorf("%s has had too many requests: try again later, or log in (%w)", at.registry(), err)
+	}
+	if answer.StatusCode >= http.StatusInternalServerError {
+		return fmt.Errorf("%s itself failed: its log says why; what is there is as it was (%w)", at.registry(), err)
 	}
 	return err
 }

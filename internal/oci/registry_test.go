@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -398,6 +399,44 @@ func TestAuthority(t *testing.T) {
 	_, err = NewClient("test", false).Verify(t.Context(), ref, a, newProvenance(t, a))
 	if err == nil || !strings.Contains(err.Error(), "SSL_CERT_FILE") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestNoAnswer: where no registry answers, or one has nothing but its failure to say, the error says what to do.
+func TestNoAnswer(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	failing := func(code int) string {
+		return serve(t, true, func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost {
+					next.ServeHTTP(w, r)
+				} else {
+					w.WriteHeader(code)
+				}
+			})
+		}).host
+	}
+	a := newArtifact(t, someFiles(), someOrigin())
+	for host, want := range map[string]string{
+		free.Addr().String():                    "nobody listens at " + free.Addr().String() + ": start the registry",
+		"registry.invalid":                      "no address of registry.invalid is known here: correct the name",
+		failing(http.StatusInsufficientStorage): "itself failed: its log says why",
+		failing(http.StatusTooManyRequests):     "has had too many requests: try again later",
+	} {
+		to, err := ParseReference("oci://"+host+"/team/jobs:eks", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = NewClient("test", true).Push(t.Context(), to, a, newProvenance(t, a))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

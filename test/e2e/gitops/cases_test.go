@@ -45,7 +45,6 @@ var jobCases = []testCase{
 	{row: "Kueue's writes", run: kueue},
 	{row: "JobSet's writes", run: jobSet},
 	{row: "the training operator's writes", run: pyTorchJob},
-	{row: "a JobSet that is waited for", run: waited, only: "Flux"},
 	{row: "a CRD that comes later", run: laterCRD},
 	{row: "a namespace that comes later", run: laterNamespace},
 	{row: "createNamespace", run: ownNamespace},

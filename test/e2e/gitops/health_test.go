@@ -10,8 +10,8 @@ import (
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
-// howJobsAre: what is seen of jobs whose controllers say how they are: by Argo CD with the rules of 'config', by Flux with
-// --wait, which waits for the custom resources alone.
+// howJobsAre: what is seen of jobs whose controllers say how they are: by Argo CD with the rules of 'config', by Flux
+// with --wait, which waits for the custom resources alone.
 func howJobsAre(p *place) {
 	var flags []string
 	if p.Name() == "Flux" {

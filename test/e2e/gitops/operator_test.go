@@ -40,22 +40,6 @@ func operated(p *place, target string, kind schema.GroupVersionResource, done st
 	}
 }
 
-// waited: with --wait a Kustomization is Ready while its JobSet is suspended and once its pods run, and fails with it.
-func waited(p *place) {
-	p.job("resnet", "target: jobset", "suspend: true", "failure: {restarts: 0}")
-	p.commit("Queue resnet")
-	t := p.generate("waiting", "--wait")
-	t.of("resnet").synced()
-	p.running(0)
-	p.job("resnet", "target: jobset", "failure: {restarts: 0}")
-	p.commit("Train resnet")
-	t.of("resnet").synced()
-	p.running(2)
-	p.end(cluster.OutcomeFailed)
-	p.eventually("the end", func() error { return says(p.the(jobSets), "Failed") })
-	t.of("resnet").says("status: 'Failed'")
-}
-
 // the is the one object of a kind in the namespace.
 func (p *place) the(kind schema.GroupVersionResource) *unstructured.Unstructured {
 	p.Helper()

@@ -30,6 +30,7 @@ var recorded = []struct {
 	{"job", "job-lab.yaml", "Kubernetes 1.36.3", schema.GroupVersionResource{
 		Group: "batch", Version: "v1", Resource: "jobs",
 	}},
+	{"pods", "pod-lab.yaml", "Kubernetes 1.36.3", schema.GroupVersionResource{Version: "v1", Resource: "pods"}},
 	{"jobset", "jobset-lab.yaml", "JobSet v0.12.0", jobSets},
 	{"pytorchjob", "pytorchjob-lab.yaml", "Training operator v1.9.4", pyTorchJobs},
 }
@@ -38,7 +39,7 @@ var recorded = []struct {
 // internal/apis/testdata/health, where other tests run the rules of Argo CD and Flux over it. TEGEN_RECORD=1 writes it.
 func states(t *testing.T, lab *gitops.Lab, tegen string) {
 	for _, r := range recorded {
-		t.Run("states of a "+r.target, func(t *testing.T) {
+		t.Run("states of target "+r.target, func(t *testing.T) {
 			t.Parallel()
 			s := &recorder{kind: r.kind, target: r.target, place: &place{
 				T: t, lab: lab, client: lab.Client(), tegen: tegen, namespace: "states-" + r.target,
@@ -49,8 +50,8 @@ func states(t *testing.T, lab *gitops.Lab, tegen string) {
 			}, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&s.text, "# %s: as its controller left them in the cluster of test/gitops, without what no "+
-				"rule reads.\n", r.source)
+			fmt.Fprintf(&s.text, "# %s: as written in the cluster of test/gitops, without what no rule reads.\n",
+				r.source)
 			s.drive()
 			file := filepath.Join("../../../internal/apis/testdata/health", r.file)
 			if os.Getenv("TEGEN_RECORD") == "1" {
@@ -99,10 +100,14 @@ type recorder struct {
 }
 
 func (s *recorder) drive() {
+	workers, restarts := 2, "failure: {restarts: 0}"
+	if s.target == "pods" { // of which one is looked at, and which nobody starts again
+		workers, restarts = 1, "suspend: false"
+	}
 	s.apply("suspend: true")
 	s.record("suspended", apis.Suspended, "Current")
 	applied := s.apply()
-	s.running(2)
+	s.running(workers)
 	s.record("running", apis.Healthy, "Current")
 	s.end(cluster.OutcomeSucceeded)
 	s.record("complete", apis.Healthy, "Current")
@@ -112,8 +117,8 @@ func (s *recorder) drive() {
 	s.record("waits-for-nodes", apis.Progressing, "InProgress")
 	s.forget(applied)
 
-	applied = s.apply("failure: {restarts: 0}")
-	s.running(2)
+	applied = s.apply(restarts)
+	s.running(workers)
 	s.end(cluster.OutcomeFailed)
 	s.record("failed", apis.Degraded, "Failed")
 	s.forget(applied)
@@ -121,6 +126,9 @@ func (s *recorder) drive() {
 
 func (s *recorder) apply(fields ...string) *gitops.Objects {
 	s.Helper()
+	if s.target == "pods" {
+		fields = append(fields, "workers: {replicas: 1}")
+	}
 	s.job("resnet", append(fields, "target: "+s.target)...)
 	file := filepath.Join(s.TempDir(), "resnet.yaml")
 	if err := os.WriteFile(file, []byte(s.jobs["resnet"]), 0o600); err != nil {
@@ -186,11 +194,16 @@ var (
 func (s *recorder) write(o *unstructured.Unstructured, name, argo, flux string) {
 	s.Helper()
 	annotations := map[string]any{"argocd": argo}
-	if s.target != "job" { // which Flux judges by itself
+	if apis.HealthOf(o.GroupVersionKind().GroupKind()) != nil { // others Flux judges by itself
 		annotations["flux"] = flux
 	}
+	for _, field := range []string{"hostIP", "hostIPs", "podIP", "podIPs"} {
+		unstructured.RemoveNestedField(o.Object, "status", field)
+	}
 	spec := map[string]any{}
-	for _, path := range [][]string{{"suspend"}, {"parallelism"}, {"runPolicy", "suspend"}} {
+	for _, path := range [][]string{
+		{"suspend"}, {"parallelism"}, {"runPolicy", "suspend"}, {"restartPolicy"}, {"schedulingGates"},
+	} {
 		value, ok, err := unstructured.NestedFieldNoCopy(o.Object, append([]string{"spec"}, path...)...)
 		if err != nil {
 			s.Fatal(err)

@@ -70,26 +70,7 @@ func TestGang(t *testing.T) {
 func (w *world) installScheduler(t *testing.T) {
 	t.Helper()
 	const namespace, name = "tegen-system", "tegen-scheduler"
-	file := filepath.Join(root, "golden/install-scheduler/default.yaml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := objects.Read(file, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.provideOnce(t, images(t, all))
-	t.Cleanup(func() {
-		if t.Failed() {
-			w.reportPods(t, namespace)
-		}
-		if _, err := w.tryKubectl(context.WithoutCancel(t.Context()), "delete", "-f", file, "--wait=false",
-			"--ignore-not-found"); err != nil {
-			t.Errorf("removing the scheduler: %v", err)
-		}
-	})
-	w.kubectl(t, "apply", "--server-side", "-f", file)
+	w.install(t, filepath.Join(root, "golden/install-scheduler/default.yaml"), namespace)
 	eventually(t, "tegen-scheduler to be ready", patience, func() error {
 		d, err := w.client.AppsV1().Deployments(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
@@ -107,6 +88,30 @@ func (w *world) installScheduler(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// install applies what tegen install has printed into a file, and removes it at the end of the test.
+func (w *world) install(t *testing.T, file, namespace string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := objects.Read(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.provideOnce(t, images(t, all))
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.reportPods(t, namespace)
+		}
+		if _, err := w.tryKubectl(context.WithoutCancel(t.Context()), "delete", "-f", file, "--wait=false",
+			"--ignore-not-found"); err != nil {
+			t.Errorf("removing what is in %s: %v", namespace, err)
+		}
+	})
+	w.kubectl(t, "apply", "--server-side", "-f", file)
 }
 
 // awaitUnplaced waits until so many workers have no node and a reported reason, in a condition and in an event, and

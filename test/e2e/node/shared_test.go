@@ -1,0 +1,121 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// sharing is a job that meets in the rendezvous which 'tegen install rendezvous' makes. Two of them in one run would be
+// a world of four, which either has room for.
+const sharing = `apiVersion: tegen.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: sharing-LAUNCHER, namespace: training}
+spec:
+  launcher: LAUNCHER
+  image: ghcr.io/acme/resnet:1.4.0
+  command: [python, train.py]
+  workers: {replicas: 2, min: 1, max: 4}
+  resources: {cpu: 100m, memory: 512Mi, shm: 64Mi, ephemeralStorage: 1Gi}
+  rendezvous:
+    backend: etcd
+    store: external
+    endpoint: tegen-rendezvous.tegen-rendezvous.svc:2379
+    lastCall: 5s
+    maxRestarts: 10
+  images: {rendezvous: registry.example/tegen-rendezvous:1.0.0}
+`
+
+// TestSharedRendezvous: two jobs, one of either launcher, train beside each other in one rendezvous, neither sees the
+// other's workers, and the end of one is nothing to the other.
+func TestSharedRendezvous(t *testing.T) {
+	w := begin(t)
+	const scenario = "11 shared rendezvous"
+	began := time.Now()
+	w.installRendezvous(t)
+	times.add(scenario, "tegen install rendezvous, applied, to its pod being ready", time.Since(began))
+
+	var both []*job
+	for _, launcher := range []string{"tegen", "torchrun"} {
+		text := strings.ReplaceAll(sharing, "LAUNCHER", launcher)
+		both = append(both, w.job(t, scenario, manifest(t, launcher+".yaml", text, "base"), ""))
+	}
+	for _, j := range both {
+		j.apply()
+	}
+	var worlds []generation
+	for _, j := range both {
+		g := j.awaitWorld(2, j.applied, patience)
+		j.took("two jobs applied to two workers of "+j.name+" that train", j.applied, g.stepped)
+		worlds = append(worlds, g)
+	}
+	w.checkRuns(t, 2)
+
+	both[0].stop(worlds[0].joins[0].Pod)
+	both[0].awaitDone(2, worlds[0].stepped, patience)
+	ended := time.Now()
+	both[1].awaitSteps(2, ended.Add(looked), patience)
+	for i, j := range both {
+		for _, e := range j.all() {
+			if e.Event == "join" && e.Size > 2 {
+				t.Errorf("%s joined a world of %d, and its job has two workers", e.Pod, e.Size)
+			}
+			if e.Event == "join" && i == 1 && e.at().After(ended) {
+				t.Errorf("%s joined again when the other job had ended", e.Pod)
+			}
+		}
+	}
+	both[1].stop(worlds[1].joins[0].Pod)
+	both[1].awaitDone(2, worlds[1].stepped, patience)
+}
+
+// installRendezvous applies what tegen install prints, and waits for its pod.
+func (w *world) installRendezvous(t *testing.T) {
+	t.Helper()
+	const namespace, name = "tegen-rendezvous", "tegen-rendezvous"
+	w.install(t, filepath.Join(root, "golden/install-rendezvous/default.yaml"), namespace)
+	eventually(t, "tegen-rendezvous to be ready", patience, func() error {
+		s, err := w.client.AppsV1().StatefulSets(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err == nil && s.Status.ReadyReplicas != 1 {
+			err = errors.New("its pod is not ready")
+		}
+		return err
+	})
+	pods, err := w.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkBuilt(t, name, pods.Items)
+}
+
+// checkRuns holds that the shared rendezvous has so many runs, each of two agents and under an id of its own.
+func (w *world) checkRuns(t *testing.T, n int) {
+	t.Helper()
+	text := w.kubectl(t, "get", "--raw",
+		"/api/v1/namespaces/tegen-rendezvous/pods/tegen-rendezvous-0:2381/proxy/runs")
+	var answer struct {
+		Runs []struct {
+			ID           string
+			Participants int
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatalf("reading %s: %v", text, err)
+	}
+	var got []string
+	for _, r := range answer.Runs {
+		got = append(got, fmt.Sprintf("%d in %s", r.Participants, r.ID))
+	}
+	slices.Sort(got)
+	other := func(run string) bool { return !strings.HasPrefix(run, "2 in ") }
+	if len(slices.Compact(got)) != n || slices.ContainsFunc(got, other) {
+		t.Errorf("the rendezvous has the runs %q, want %d of two agents", got, n)
+	}
+}

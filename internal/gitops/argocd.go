@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,12 +71,15 @@ const (
 	jobOfFolder     = "{{.path.basename}}"
 	jobOfFile       = "{{.metadata.name}}"
 	namespaceOfFile = "{{.metadata.namespace}}"
+
+	// namespaceOfFolder is that of its kustomization, which has none beside jobs.
+	namespaceOfFolder = `{{dig "metadata" "namespace" "" .}}`
 )
 
 // ApplicationSet returns an ApplicationSet that makes an Application of each job, and what to tell the person. Of git
-// it takes every folder that is there; of an artifact, which Argo CD cannot list, the folders that are passed in. The
-// options have been checked.
-func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes []string) {
+// it takes every folder with a kustomization that is there; of an artifact, which Argo CD cannot list, the folders that
+// are passed in. The options have been checked.
+func ApplicationSet(a ArgoCD, folders []Folder) ([]runtime.Object, []string) {
 	to, _ := a.destination() // checked
 	spec := applicationSetSpec{
 		GoTemplate:        true,
@@ -87,14 +91,13 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 	switch {
 	case a.IsOCI():
 		job, source.Path, to.Namespace = jobOfList, path.Join(a.Path, jobOfList), namespaceOfList
-		spec.Generators, notes = fromList(folders)
+		spec.Generators = fromList(folders)
 	case a.Plugin:
 		job, source, to.Namespace = jobOfFile, a.rendering(), namespaceOfFile
-		spec.Generators = a.fromGit(gitGenerator{Files: []gitPath{{path.Join(a.Path, "*.yaml")}}})
+		spec.Generators = a.fromGit("*.yaml")
 	default:
-		job, source.Path = jobOfFolder, "{{.path.path}}"
-		to.Namespace, notes = oneNamespace(folders)
-		spec.Generators = a.fromGit(gitGenerator{Directories: []gitPath{{path.Join(a.Path, "*")}}})
+		job, source.Path, to.Namespace = jobOfFolder, "{{.path.path}}", namespaceOfFolder
+		spec.Generators = a.fromGit("*/" + kustomizationFile)
 	}
 	source.RepoURL, source.TargetRevision = a.address(), a.revision()
 	if !a.Plugin {
@@ -108,67 +111,62 @@ func ApplicationSet(a ArgoCD, folders []Folder) (objects []runtime.Object, notes
 		Source:            source,
 		Destination:       to,
 		IgnoreDifferences: ignored(),
-		SyncPolicy:        a.syncPolicy(to.Namespace != ""),
+		SyncPolicy:        a.syncPolicy(),
 	}
 	meta := metav1.ObjectMeta{Name: a.Name, Namespace: a.Namespace}
-	return []runtime.Object{apis.New(applicationSetKind, meta, spec)}, notes
+	return []runtime.Object{apis.New(applicationSetKind, meta, spec)}, argoNotes(folders)
 }
 
-func (a ArgoCD) fromGit(g gitGenerator) []generator {
-	g.RepoURL, g.Revision = a.URL, a.revision()
-	return []generator{{Git: &g}}
-}
-
-// oneNamespace is the namespace of all folders; Argo CD creates it. Where there are several it creates none.
-func oneNamespace(folders []Folder) (string, []string) {
-	all := namespaces(folders)
-	switch len(all) {
-	case 0:
-		return "", nil
-	case 1:
-		return all[0], nil
-	}
-	return "", []string{fmt.Sprintf("the jobs are in %d namespaces (%s), of which Argo CD creates none: create them "+
-		"first, set createNamespace in a job of each, or keep a tree for each namespace", len(all),
-		strings.Join(all, ", "))}
+// fromGit finds files in the tree, and none in folders below. Argo CD's stars match slashes too, unless
+// --enable-new-git-file-globbing is set.
+func (a ArgoCD) fromGit(files string) []generator {
+	return []generator{{Git: &gitGenerator{RepoURL: a.URL, Revision: a.revision(), Files: []gitPath{
+		{Path: path.Join(a.Path, files)},
+		{Path: path.Join(a.Path, "*", files), Exclude: true},
+	}}}}
 }
 
 // fromList has an element for each folder.
-func fromList(folders []Folder) ([]generator, []string) {
+func fromList(folders []Folder) []generator {
 	var list listGenerator
-	var notes []string
 	for _, f := range folders {
-		element := map[string]string{"job": f.Name, "namespace": ""}
-		if len(f.Namespaces) > 0 {
-			element["namespace"] = f.Namespaces[0]
-		}
-		if len(f.Namespaces) > 1 {
-			notes = append(notes, fmt.Sprintf("%s is in %d namespaces, of which Argo CD creates %s alone: create the "+
-				"others first", f.Name, len(f.Namespaces), f.Namespaces[0]))
-		}
-		list.Elements = append(list.Elements, element)
+		list.Elements = append(list.Elements, map[string]string{"job": f.Name, "namespace": f.Namespace})
 	}
-	return []generator{{List: &list}}, notes
+	return []generator{{List: &list}}
+}
+
+// argoNotes are what Argo CD cannot be told by its objects: it creates the namespaces of jobs.
+func argoNotes(folders []Folder) []string {
+	var created, missing []string
+	for _, f := range folders {
+		created = append(created, f.Namespace)
+	}
+	for _, namespace := range namespaces(folders) {
+		if !slices.Contains(created, namespace) {
+			missing = append(missing, namespace)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []string{"Argo CD creates the namespaces of jobs alone: create " + strings.Join(missing, ", ") + " first"}
 }
 
 // syncPolicy never gives up: a revision that failed is tried again until there is one that does not. It has no
 // Replace=true and no Force=true, which would delete a job that runs.
-func (a ArgoCD) syncPolicy(createNamespace bool) syncPolicy {
-	options := []string{
-		"ApplyOutOfSyncOnly=true",
-		"RespectIgnoreDifferences=true",
-		"SkipDryRunOnMissingResource=true", // where a definition comes later, all else is applied
-	}
-	if createNamespace {
-		options = append(options, "CreateNamespace=true")
-	}
+func (a ArgoCD) syncPolicy() syncPolicy {
 	return syncPolicy{
 		Automated: automated{Prune: true, SelfHeal: a.SelfHeal},
 		Retry: retry{
 			Limit: -1, Refresh: true, // without it the revision that failed is tried, not the one that mends it
 			Backoff: backoff{Duration: "10s", Factor: 2, MaxDuration: "2m"},
 		},
-		SyncOptions: options,
+		SyncOptions: []string{
+			"ApplyOutOfSyncOnly=true",
+			"RespectIgnoreDifferences=true",
+			"SkipDryRunOnMissingResource=true", // where a definition comes later, all else is applied
+			"CreateNamespace=true",             // which the destination names
+		},
 	}
 }
 

@@ -27,14 +27,14 @@ type generator struct {
 }
 
 type gitGenerator struct {
-	RepoURL     string    `json:"repoURL"`
-	Revision    string    `json:"revision"`
-	Directories []gitPath `json:"directories,omitempty"`
-	Files       []gitPath `json:"files,omitempty"`
+	RepoURL  string    `json:"repoURL"`
+	Revision string    `json:"revision"`
+	Files    []gitPath `json:"files"`
 }
 
 type gitPath struct {
-	Path string `json:"path"`
+	Path    string `json:"path"`
+	Exclude bool   `json:"exclude,omitempty"`
 }
 
 type listGenerator struct {

@@ -60,10 +60,10 @@ func ociFlux(f *Flux) {
 var jobs = fstest.MapFS{
 	"README.md":                 {Data: []byte("not a job\n")},
 	"notes/worker.yaml":         {Data: []byte("kind: not a job either\n")},
-	"resnet/kustomization.yaml": {Data: []byte("kind: Kustomization\n")},
+	"resnet/kustomization.yaml": {Data: []byte("kind: Kustomization\nmetadata: {namespace: training}\n")},
 	"resnet/worker.yaml": {Data: []byte("apiVersion: batch/v1\nkind: Job\nmetadata: {name: resnet, " +
 		"namespace: training}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: resnet, namespace: training}\n")},
-	"bert/kustomization.yaml": {Data: []byte("kind: Kustomization\n")},
+	"bert/kustomization.yaml": {Data: []byte("kind: Kustomization\nmetadata: {namespace: research}\n")},
 	"bert/worker.yaml": {Data: []byte("apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: bert, " +
 		"namespace: research}\n")},
 	"bert/storage.yaml": {Data: []byte("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: bert}\n")},
@@ -186,16 +186,23 @@ func TestReadTree(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	_, notes := ApplicationSet(argocd(nil), folders(t))
-	if len(notes) != 1 || !strings.Contains(notes[0], "in 2 namespaces (research, training)") {
-		t.Errorf("of jobs in two namespaces: %q", notes)
-	}
-	if _, notes = ApplicationSet(argocd(nil), []Folder{{Name: "cluster-wide"}}); len(notes) > 0 {
-		t.Errorf("of objects in no namespace: %q", notes)
-	}
-	_, notes = ApplicationSet(argocd(ociArgoCD), []Folder{{Name: "a", Namespaces: []string{"x", "y"}}})
-	if len(notes) != 1 || !strings.Contains(notes[0], "a is in 2 namespaces, of which Argo CD creates x alone") {
-		t.Errorf("of one job in two namespaces: %q", notes)
+	for _, tc := range []struct {
+		name, want string
+		folders    []Folder
+	}{
+		{"jobs in two namespaces", "", folders(t)},
+		{"objects in no namespace", "", []Folder{{Name: "cluster-wide"}}},
+		{"one job in two namespaces", "of jobs alone: create y first", []Folder{
+			{Name: "a", Namespace: "x", Namespaces: []string{"x", "y"}},
+		}},
+		{"objects beside jobs", "of jobs alone: create z first", []Folder{
+			{Name: "a", Namespace: "x", Namespaces: []string{"x"}}, {Name: "overlay", Namespaces: []string{"x", "z"}},
+		}},
+	} {
+		_, notes := ApplicationSet(argocd(nil), tc.folders)
+		if got := strings.Join(notes, "\n"); !strings.HasSuffix(got, tc.want) || tc.want == "" && got != "" {
+			t.Errorf("of %s: %q, want %q", tc.name, got, tc.want)
+		}
 	}
 }
 

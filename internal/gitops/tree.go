@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
@@ -17,6 +18,7 @@ import (
 // Folder is a folder of a rendered tree: one job, or what an overlay holds beside its jobs.
 type Folder struct {
 	Name       string
+	Namespace  string             // of the job; "" where it has none, and beside jobs
 	Namespaces []string           // sorted
 	Kinds      []schema.GroupKind // in the order of the files
 }
@@ -38,10 +40,12 @@ func ReadTree(tree fs.FS, name string) ([]Folder, error) {
 		if !e.IsDir() {
 			continue
 		}
-		if _, err := fs.Stat(tree, path.Join(e.Name(), kustomizationFile)); errors.Is(err, fs.ErrNotExist) {
+		list, err := fs.ReadFile(tree, path.Join(e.Name(), kustomizationFile))
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		f, err := readFolder(tree, e.Name(), name)
+		f.Namespace = namespaceOf(list)
 		folders, errs = append(folders, f), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -52,6 +56,17 @@ func ReadTree(tree fs.FS, name string) ([]Folder, error) {
 			"folder that holds a folder for each job", name, name)
 	}
 	return folders, nil
+}
+
+// namespaceOf is what a kustomization says, as Argo CD reads it.
+func namespaceOf(kustomization []byte) string {
+	var k struct {
+		Metadata struct{ Namespace string }
+	}
+	if yaml.Unmarshal(kustomization, &k) != nil {
+		return "" // kustomize will complain
+	}
+	return k.Metadata.Namespace
 }
 
 func readFolder(tree fs.FS, folder, name string) (Folder, error) {

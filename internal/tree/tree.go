@@ -165,11 +165,11 @@ func (w *writer) planAll() error {
 			continue
 		}
 		owner[m.Name] = origin
-		errs = append(errs, w.planFolder(m.Name, origin, b.Files))
+		errs = append(errs, w.planFolder(m.Name, m.Namespace, origin, b.Files))
 	}
 	if len(w.Rest) > 0 {
 		files := []render.File{{Concern: "resources", YAML: w.Rest}}
-		errs = append(errs, w.planFolder(RestFolder, "an overlay", files))
+		errs = append(errs, w.planFolder(RestFolder, "", "an overlay", files))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -178,8 +178,9 @@ func (w *writer) planAll() error {
 }
 
 // planFolder compares a folder with what it should hold. The kustomization comes last: whatever interrupts the work, it
-// never lists fewer files than an apply of the whole folder would find.
-func (w *writer) planFolder(folder, origin string, files []render.File) error {
+// never lists fewer files than an apply of the whole folder would find. It names the namespace for Argo CD, which
+// creates that before it applies a job.
+func (w *writer) planFolder(folder, namespace, origin string, files []render.File) error {
 	w.folders[folder] = true
 	header := headerOf(origin)
 	var plan []*file
@@ -206,8 +207,11 @@ func (w *writer) planFolder(folder, origin string, files []render.File) error {
 		}
 	}
 	if len(files) > 0 {
-		add(kustomizationFile, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"+
-			list.String())
+		head := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+		if namespace != "" {
+			head += fmt.Sprintf("metadata:\n  namespace: %q\n", namespace)
+		}
+		add(kustomizationFile, head+"resources:\n"+list.String())
 	}
 	for _, f := range plan {
 		if err := w.inspect(f, origin); err != nil {

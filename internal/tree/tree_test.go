@@ -95,8 +95,11 @@ func inventory(lines ...string) string {
 		strings.Join(lines, "\n") + "\n"
 }
 
-func list(names ...string) string {
-	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
+const ofML = "metadata:\n  namespace: \"ml\"\n"
+
+// list is the kustomization of a folder, which names the namespace of a job.
+func list(namespace string, names ...string) string {
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n" + namespace + "resources:\n"
 	for _, n := range names {
 		text += "- " + n + ".yaml\n"
 	}
@@ -113,11 +116,11 @@ func TestWrite(t *testing.T) {
 		".": "dir", "a": "dir", "b": "dir", "overlay-resources": "dir",
 		"a/etcd.yaml":                          header("ml/a") + "kind: Service" + named + "\n",
 		"a/worker.yaml":                        header("ml/a") + "kind: Job" + named + "\n",
-		"a/kustomization.yaml":                 header("ml/a") + list("etcd", "worker"),
+		"a/kustomization.yaml":                 header("ml/a") + list(ofML, "etcd", "worker"),
 		"b/worker.yaml":                        header("ml/b") + "kind: Pod" + named + "\n",
-		"b/kustomization.yaml":                 header("ml/b") + list("worker"),
+		"b/kustomization.yaml":                 header("ml/b") + list(ofML, "worker"),
 		"overlay-resources/resources.yaml":     rest + "kind: ConfigMap\n",
-		"overlay-resources/kustomization.yaml": rest + list("resources"),
+		"overlay-resources/kustomization.yaml": rest + list("", "resources"),
 		"tegen-inventory.txt": inventory("a/etcd.yaml v1 Service ml/x", "a/worker.yaml v1 Job ml/x",
 			"a/kustomization.yaml", "b/worker.yaml v1 Pod ml/x", "b/kustomization.yaml",
 			"overlay-resources/resources.yaml", "overlay-resources/kustomization.yaml"),
@@ -176,7 +179,7 @@ func TestStale(t *testing.T) {
 	mustWrite(t, dir, "", bundle("ml/a", "worker: w"))
 	delete(want, "a/etcd.yaml")
 	delete(want, "a/prefetch.yaml")
-	want["a/kustomization.yaml"] = header("ml/a") + list("worker")
+	want["a/kustomization.yaml"] = header("ml/a") + list(ofML, "worker")
 	want["tegen-inventory.txt"] = inventory("a/worker.yaml", "a/kustomization.yaml", "b/etcd.yaml", "b/worker.yaml",
 		"b/kustomization.yaml")
 	if diff := cmp.Diff(want, state(t, dir)); diff != "" {

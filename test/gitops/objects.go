@@ -86,11 +86,11 @@ func (a *Argo) Refresh(ctx context.Context, set string) error {
 		if err != nil {
 			return err
 		}
-		if _, waits := o.GetAnnotations()[annotation]; waits {
-			return errNotYet
-		}
 		if status, reason, message := conditionOf(o, "ErrorOccurred"); status == "True" {
 			return fmt.Errorf("it has an error (%s): %s", reason, message)
+		}
+		if _, waits := o.GetAnnotations()[annotation]; waits {
+			return errNotYet
 		}
 		return nil
 	})

@@ -1,10 +1,15 @@
 package gitops
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // plugin: Argo CD renders the files of jobs itself, by the plugin.yaml of the image and through an overlay. A mistake
@@ -13,6 +18,7 @@ func plugin(p *place) {
 	p.job("resnet")
 	p.source("Train resnet")
 	t := p.generate("plugin", "--plugin", "--overlay", "overlays/lab")
+	p.applications("plugin-", "plugin-resnet")
 	resnet := t.of("resnet")
 	resnet.synced()
 	p.running(2)
@@ -26,12 +32,37 @@ func plugin(p *place) {
 	resnet.says(`exit status 1: jobs/resnet.yaml:8:23: spec.workers.replicas: must be an integer from 1 to 4096, ` +
 		`not "two"`)
 	t.look()
+	p.applications("plugin-", "plugin-bert", "plugin-resnet")
 	t.of("bert").synced()
 	p.running(4)
 	p.job("resnet", "workers: {replicas: 3}")
 	p.source("Train resnet on three nodes")
 	resnet.mended()
 	p.running(5)
+}
+
+// applications are those whose names begin so.
+func (p *place) applications(prefix string, want ...string) {
+	p.Helper()
+	p.eventually(fmt.Sprintf("the Applications %v", want), func() error {
+		all, err := p.lab.Dynamic().Resource(schema.GroupVersionResource{
+			Group: "argoproj.io", Version: "v1alpha1", Resource: "applications",
+		}).Namespace("argocd").List(p.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, o := range all.Items {
+			if strings.HasPrefix(o.GetName(), prefix) {
+				got = append(got, o.GetName())
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("there are %v", got)
+		}
+		return nil
+	})
 }
 
 // overlay is one that a plugin renders through.
@@ -59,7 +90,9 @@ metadata:
 // source commits jobs that nobody rendered, and the overlay.
 func (p *place) source(message string) {
 	p.Helper()
-	files := map[string]string{}
+	files := map[string]string{ // in a folder below, which nobody asked for
+		"jobs/old/gpt.yaml": strings.ReplaceAll(p.jobs["resnet"], "name: resnet", "name: gpt"),
+	}
 	for name, text := range p.jobs {
 		files["jobs/"+name+".yaml"] = text
 	}

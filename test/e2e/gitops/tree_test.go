@@ -1,11 +1,13 @@
 package gitops
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +21,7 @@ var treeCases = []testCase{
 	{row: "a folder leaves git", run: folderLeaves},
 	{row: "a broken file", run: broken},
 	{row: "a hand's suspension", run: suspendedByHand},
+	{row: "several namespaces", run: severalNamespaces},
 	{row: "how jobs are", run: howJobsAre},
 	{row: "an artifact in a registry", run: artifact},
 	{row: "rendered by the plugin", run: plugin, only: "Argo CD"},
@@ -125,13 +128,19 @@ func broken(p *place) {
 	resnet, bert := t.of("resnet"), t.of("bert")
 	resnet.synced()
 	bert.synced()
-	file := filepath.Join(p.app.Repository.Dir, p.app.Path, "resnet", "worker.yaml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		p.Fatal(err)
+	spoilt := []string{"worker.yaml"}
+	if p.Name() == "Argo CD" {
+		spoilt = append(spoilt, "kustomization.yaml") // from which the ApplicationSet makes Applications
 	}
-	if err := os.WriteFile(file, append([]byte("<<<<<<< HEAD\n"), text...), 0o600); err != nil {
-		p.Fatal(err)
+	for _, name := range spoilt {
+		file := filepath.Join(p.app.Repository.Dir, p.app.Path, "resnet", name)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			p.Fatal(err)
+		}
+		if err := os.WriteFile(file, append([]byte("<<<<<<< HEAD\n"), text...), 0o600); err != nil {
+			p.Fatal(err)
+		}
 	}
 	if err := p.app.Repository.Commit(p.Context(), "Merge"); err != nil {
 		p.Fatal(err)
@@ -140,6 +149,15 @@ func broken(p *place) {
 		"Flux": "kustomize build failed", "Argo CD": "ComparisonError: Failed to load target state",
 	}[p.Name()])
 	bert.synced()
+	if p.Name() == "Argo CD" {
+		ctx, cancel := context.WithTimeout(p.Context(), 15*time.Second)
+		defer cancel()
+		err := p.lab.Argo.Refresh(ctx, t.name)
+		if err == nil || !strings.Contains(err.Error(), "unable to parse file") {
+			p.Errorf("the ApplicationSet does not say that it cannot read a folder: %v", err)
+		}
+		p.applications("broken-", "broken-bert", "broken-resnet")
+	}
 	p.running(4)
 	p.job("resnet", "suspend: true")
 	p.commit("Mend it, and suspend resnet")

@@ -41,7 +41,7 @@ e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about
 	test/node/run.sh
 
 .PHONY: e2e-gitops
-e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds both at first, then 6 minutes)
+e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds both at first, then 8 minutes)
 	test/gitops/setup.sh
 	go run ./test/cluster/cmd/up --build source-controller kustomize-controller argocd jobset training-operator
 	TEGEN_GITOPS=1 go test -v -count=1 -timeout 40m ./test/e2e/gitops

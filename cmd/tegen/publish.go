@@ -39,8 +39,8 @@ digest of every file is attached; it is not signed.
 
 Nothing is published of a directory that holds a file which tegen did not write,
 a folder that is not as one render left it, a reference that does not resolve, a
-Secret with values, or changes that are not committed, nor beside files of jobs
-that git does not track.
+Secret with values, or changes that are not committed, nor where git does not
+track the file of a job.
 
 --verify pushes nothing: it compares what the registry has with what would be
 published, prints each difference and exits with 1 if there is one. --dry-run
@@ -220,8 +220,7 @@ func originOf(ctx context.Context, dir string, opts publishOptions) (origin.Orig
 	return from, errors.Join(errs...)
 }
 
-// committed is the revision of a directory, unless the repository has something that it may have been rendered from and
-// that no clone has.
+// committed is the revision of a directory, unless one of its jobs is in a file of the repository that no clone has.
 func committed(ctx context.Context, dir string) (string, error) {
 	revision, err := origin.Revision(ctx, dir)
 	if err != nil {
@@ -232,14 +231,30 @@ func committed(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	for _, name := range files {
-		// One that cannot be read was not rendered either.
-		text, err := readFile(name, schema.MaxFile)
-		if err == nil && bytes.Contains(text, []byte(names.APIVersion)) {
-			return "", fmt.Errorf("it may be rendered from %s, which git does not track: commit that, or have "+
-				".gitignore name it", printable(name))
+		if job := jobOf(name, dir); job != "" {
+			return "", fmt.Errorf("its job %s is in %s, which git does not track: commit that, or have .gitignore "+
+				"name it", printable(job), printable(name))
 		}
 	}
 	return revision, nil
+}
+
+// jobOf is a job in a file that has a folder in a rendered directory; "" where there is none. What cannot be read was
+// not rendered either.
+func jobOf(file, dir string) string {
+	text, err := readFile(file, schema.MaxFile)
+	if err != nil || !bytes.Contains(text, []byte(names.KindTrainingJob)) {
+		return ""
+	}
+	documents, _ := manifest.ReadLoosely(file, text)
+	for _, d := range documents {
+		meta, _ := d.Object["metadata"].(map[string]any)
+		job, _ := meta["name"].(string)
+		if d.Object["kind"] == names.KindTrainingJob && job != "" && isDirectory(filepath.Join(dir, job)) {
+			return job
+		}
+	}
+	return ""
 }
 
 // describePush says what would be pushed.

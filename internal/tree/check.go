@@ -53,7 +53,11 @@ func (w *writer) compare(out io.Writer) (differ int, err error) {
 			err = w.unified(out, f)
 		case folder != "." && w.alike(folder, f.exists):
 			told[folder] = true
-			_, err = fmt.Fprintf(out, "%s: %s\n", w.name(folder), presence(f))
+			what := presence(f)
+			if _, missing := w.lstat(folder); !f.exists && missing == nil { // with files of somebody else
+				what = "holds nothing of what is rendered"
+			}
+			_, err = fmt.Fprintf(out, "%s: %s\n", w.name(folder), what)
 		default:
 			_, err = fmt.Fprintf(out, "%s: %s\n", w.name(f.path), presence(f))
 		}

@@ -82,6 +82,10 @@ func (a *Argo) start(ctx context.Context, name string, env []string, args ...str
 	if err != nil {
 		return err
 	}
+	env = append([]string{ // git asks the program argocd for a login
+		"PATH=" + filepath.Dir(program) + string(filepath.ListSeparator) + os.Getenv("PATH"),
+		"ARGOCD_ASK_PASS_SOCK=" + filepath.Join(a.home, "login.sock"),
+	}, env...)
 	env = append(env,
 		"ARGOCD_BINARY_NAME="+name, "HOME="+a.home, "TMPDIR="+a.home, "ARGOCD_GPG_ENABLED=false",
 		"ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_TLS_DATA_PATH="+filepath.Join(a.home, "tls"),

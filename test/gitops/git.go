@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // Branch is where commits go.
@@ -18,8 +20,9 @@ const Branch = "main"
 
 // Git serves bare repositories over HTTP, by git's own http-backend.
 type Git struct {
-	dir    string
-	server *httptest.Server
+	dir     string
+	server  *httptest.Server
+	private sync.Map // passwords by the names of repositories that ask for one
 }
 
 func serveGit(ctx context.Context, dir string) (*Git, error) {
@@ -31,10 +34,28 @@ func serveGit(ctx context.Context, dir string) (*Git, error) {
 	if err := os.MkdirAll(bare, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of repositories: %w", err)
 	}
-	return &Git{dir: dir, server: httptest.NewServer(&cgi.Handler{
+	g := &Git{dir: dir}
+	g.server = httptest.NewServer(g.guard(&cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(libexec)), "git-http-backend"),
 		Env:  append(GitEnv(), "GIT_PROJECT_ROOT="+bare, "GIT_HTTP_EXPORT_ALL=1"),
-	})}, nil
+	}))
+	return g, nil
+}
+
+// Protect has a repository ask whoever reads it for a password; the user may be any.
+func (g *Git) Protect(r *Repository, password string) { g.private.Store(r.Name, password) }
+
+func (g *Git) guard(served http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
+		_, given, _ := r.BasicAuth()
+		if password, isPrivate := g.private.Load(name); isPrivate && given != password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+			http.Error(w, "this repository asks for a password", http.StatusUnauthorized)
+			return
+		}
+		served.ServeHTTP(w, r)
+	})
 }
 
 // Close ends the server.

@@ -3,6 +3,7 @@ package gitops
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -39,6 +40,36 @@ func TestGit(t *testing.T) {
 		}
 		if _, err := git(ctx, "-C", clone, "push", "--quiet", "origin", "HEAD:other"); err == nil {
 			t.Error("whoever reaches the server may push")
+		}
+	}
+}
+
+// TestProtect: a private repository is read with its password alone, and no other is closed.
+func TestProtect(t *testing.T) {
+	ctx := t.Context()
+	served, err := serveGit(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer served.Close()
+	for name, wants := range map[string]map[string]bool{
+		"private": {"": false, "me:wrong@": false, "me:right@": true}, "public": {"": true, "me:wrong@": true},
+	} {
+		r, err := served.Create(ctx, name)
+		if err == nil {
+			err = r.Commit(ctx, "first")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "private" {
+			served.Protect(r, "right")
+		}
+		for login, want := range wants {
+			_, err := git(ctx, "ls-remote", strings.Replace(r.URL, "http://", "http://"+login, 1))
+			if (err == nil) != want {
+				t.Errorf("%s is read with %q: %v", name, login, err)
+			}
 		}
 	}
 }

@@ -24,6 +24,7 @@ var treeCases = []testCase{
 	{row: "several namespaces", run: severalNamespaces},
 	{row: "how jobs are", run: howJobsAre},
 	{row: "an artifact in a registry", run: artifact},
+	{row: "a private repository", run: private},
 	{row: "rendered by the plugin", run: plugin, only: "Argo CD"},
 }
 

@@ -147,6 +147,7 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/itchyny/gojq v0.12.17
 	github.com/prometheus/client_golang v1.23.2
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/yuin/gopher-lua v1.1.1
 	go.etcd.io/etcd/client/pkg/v3 v3.6.16
 	go.uber.org/zap v1.27.1

@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// manifests are what installs the companions, as the release's own tegen prints it.
+// manifests are what installs the companions and what editors read, as the release's own tegen prints it.
 var manifests = []struct {
 	file  string
 	image string // that it needs
 	args  []string
 }{
 	{"install-crds.yaml", "", []string{"install", "crds"}},
+	{"trainingjob.schema.json", "", []string{"schema"}},
+	{"environment.schema.json", "", []string{"schema", "--environment"}},
 	{"install-scheduler.yaml", "tegen-scheduler", []string{"install", "scheduler"}},
 	// The namespace of the README's jobs: whose jobs may reach it, nobody but its owner can say.
 	{"install-rendezvous.yaml", "tegen-rendezvous", []string{"install", "rendezvous", "--clients", "training"}},

@@ -136,12 +136,14 @@ func TestRelease(t *testing.T) {
 	slices.Sort(names)
 	here := "-v1.2.3-linux-" + runtime.GOARCH
 	if diff := cmp.Diff([]string{
-		"NOTES.md", "SHA256SUMS", "install-crds.yaml", "install-rendezvous.yaml", "install-scheduler.yaml",
+		"NOTES.md", "SHA256SUMS", "environment.schema.json",
+		"install-crds.yaml", "install-rendezvous.yaml", "install-scheduler.yaml",
 		"provenance.json",
 		"tegen-rendezvous" + here + ".spdx.json", "tegen-rendezvous" + here + ".tar.gz",
 		"tegen-rendezvous-v1.2.3-windows-amd64.spdx.json", "tegen-rendezvous-v1.2.3-windows-amd64.zip",
 		"tegen" + here + ".spdx.json", "tegen" + here + ".tar.gz",
 		"tegen-v1.2.3-windows-amd64.spdx.json", "tegen-v1.2.3-windows-amd64.zip",
+		"trainingjob.schema.json",
 	}, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}

@@ -27,6 +27,7 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		newGitOpsCmd(s),
 		newPublishCmd(s),
 		newExplainCmd(s),
+		newSchemaCmd(s),
 		newFnCmd(s),
 		cli.Version(s, "tegen", "Print the version, the API it reads, its images, and how it was built",
 			append([]string{"api " + names.APIVersion}, releasedImages()...)...),

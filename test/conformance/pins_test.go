@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 )
@@ -33,15 +32,6 @@ func TestPins(t *testing.T) {
 	if product["k8s.io/kubernetes"] != kubernetes {
 		t.Errorf("k8s.io/kubernetes is %s in go.mod, but the schemas are those of %s", product["k8s.io/kubernetes"],
 			kubernetes)
-	}
-	released, err := os.ReadFile(root + "/.goreleaser.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "-X k8s.io/component-base/version.gitVersion=" +
-		product["k8s.io/kubernetes"] + "\n"; !strings.Contains(string(released), want) {
-		t.Errorf(".goreleaser.yaml lacks %q: a released scheduler would call itself by another release than it is "+
-			"made of", want)
 	}
 	if !strings.HasPrefix(kubernetes, scoredKubernetes+".") {
 		t.Errorf("kube-score evaluates by %s, but the schemas are those of %s", scoredKubernetes, kubernetes)

@@ -43,19 +43,19 @@ func Placeholders(text string, inProgram bool) (all [][2]int) {
 	return all
 }
 
-// zeroID is an id or account of AWS that is all zeros, which an overlay has in the place of one that is not known yet.
-// It has the form of an id, so that a job which it does not reach renders.
-var zeroID = regexp.MustCompile(`\b(?:eni|fs|fsap|i|sg|snap|subnet|vol|vpc)-0{8,40}\b|:0{12}:|\b0{12}\.dkr\.ecr\.`)
+// zeroID is an id or account of AWS that is all zeros, which an overlay has in the place of one that is not known yet:
+// a whole value or handle, the start of a file system's name, the account of a role or of a registry of Amazon's. It
+// has the form of an id, so that a job which it does not reach renders.
+var zeroID = regexp.MustCompile(`(?:^|:)((?:eni|fs|fsap|i|sg|snap|subnet|vol|vpc)-0{8,40})(?:$|:|\.(?:efs|fsx)\.)` +
+	`|^arn:[a-z0-9:-]*:(0{12}):|^(0{12})\.dkr[.-]ecr[a-z0-9.-]*\.(?:amazonaws\.com|on\.aws)\b`)
 
 // Unfilled names the values of the job that nobody has put in yet, be they the author's or the Environment's. A job
-// that has some can be planned, and must reach no cluster.
+// that has some can be planned, and must reach no cluster. What a program is told is its own affair: vol-00000000 may
+// be a file, and 000000000000 is the account of LocalStack.
 func (j *Job) Unfilled() (found []string) {
 	text, err := json.Marshal(j)
 	if err != nil { // it was decoded of JSON
 		panic(fmt.Errorf("reading a job again: %w", err))
-	}
-	if !zeroID.Match(text) {
-		return nil
 	}
 	var fields any
 	if err := json.Unmarshal(text, &fields); err != nil {
@@ -73,9 +73,9 @@ func (j *Job) Unfilled() (found []string) {
 				walk(item, p.At(i))
 			}
 		case string:
-			if id := strings.Trim(zeroID.FindString(x), ":"); id != "" {
+			if m := zeroID.FindStringSubmatch(x); m != nil && !isProgram(p.String()) {
 				found = append(found, fmt.Sprintf("%s: %s is the id of nothing: put in yours, in the job or in its "+
-					"Environment", p, strings.TrimSuffix(id, ".dkr.ecr.")))
+					"Environment", p, strings.Join(m[1:], ""))) // one of them is not empty
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/gitops"
+	"github.com/tegen-dev/tegen/internal/tree"
 )
 
 const gitopsLong = `gitops prints the objects by which Argo CD or Flux reconciles a tree of rendered jobs,
@@ -112,11 +113,14 @@ func openFolder(dir, want string) (fs.FS, error) {
 
 // readFolders reads the folders of a tree.
 func readFolders(dir string) ([]gitops.Folder, error) {
-	tree, err := openFolder(dir, "the folder that 'tegen render -o' wrote")
+	folders, err := openFolder(dir, "the folder that 'tegen render -o' wrote")
 	if err != nil {
 		return nil, err
 	}
-	return gitops.ReadTree(tree, printable(dir))
+	if tree.IsTop(dir) {
+		return nil, tree.NotOnePlace(printable(dir))
+	}
+	return gitops.ReadTree(folders, printable(dir))
 }
 
 // printObjects writes all or nothing, after the notes.

@@ -69,9 +69,24 @@ func TestUnfilled(t *testing.T) {
 			"claim: x}], identity: {irsa: {role: 'arn:aws:iam::000000000000:role/x'}}, env: [{name: A, value: b",
 			"role: 000000000000 is",
 		},
-		{"claim: x}], env: [{name: A, value: 000000000000.dkr.ecr.eu-west-1.amazonaws.com", "value: 000000000000 is"},
-		{"claim: x}], env: [{name: A, value: '000000000000'", ""},
-		{"claim: x}], env: [{name: A, value: prefs-00000000", ""},
+		{
+			"claim: x}], images: {aws: '000000000000.dkr.ecr.eu-west-1.amazonaws.com/a:1'}, env: [{name: A, value: b",
+			"spec.images.aws: 000000000000 is",
+		},
+		{
+			"claim: x}], podTemplate: {spec: {volumes: [{name: v, awsElasticBlockStore: {volumeID: vol-00000000}}]}}" +
+				", env: [{name: A, value: b", "volumeID: vol-00000000 is",
+		},
+		// what a program is told, and what only looks like an id
+		{"claim: x}], args: ['--data=/data/vol-00000000.tar', 'fs-00000000', '--run=sg-00000000'], env: [{name: A, " +
+			"value: b", ""},
+		{"claim: x}], env: [{name: A, value: 'i-00000000,i-00000001'", ""},
+		{"claim: x}], env: [{name: A, value: 'arn:aws:sns:us-east-1:000000000000:t'", ""},
+		{"claim: x}], podTemplate: {spec: {containers: [{name: worker, env: [{name: A, value: vol-00000000}]}]}}, " +
+			"env: [{name: B, value: b", ""},
+		{"claim: x}], images: {aws: '000000000000.dkr.ecr.us-east-1.localhost.localstack.cloud:4566/x:1'}, " +
+			"env: [{name: A, value: b", ""},
+		{"claim: x}], workingDir: /data/vol-00000000, env: [{name: A, value: b", ""},
 	} {
 		field, want := c.field, c.want
 		job := strings.NewReplacer("NAME", "mnist", "FIELD", field).Replace(jobs)

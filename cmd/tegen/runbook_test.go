@@ -228,13 +228,14 @@ func (w *rendering) reconciled(t *testing.T, with, tree string) {
 		if with == "argocd" && strings.Contains(out, "      name: "+filepath.Base(tree)+"-{{.path.basename}}\n") &&
 			strings.Contains(out, "\n  namespace: argocd\n") {
 			w.objects["application.argoproj.io/"+name] = nil
+			w.objects["applicationset.argoproj.io/"+filepath.Base(tree)] = nil
 		}
 	}
 }
 
 // isReconcilers says whether a command is about an object of a reconciler, in its own namespace.
 func isReconcilers(namespace string, args []string) bool {
-	kinds := map[string]string{"argocd": "application.argoproj.io/", "flux-system": "kustomization.kustomize."}
+	kinds := map[string]string{"argocd": "application", "flux-system": "kustomization.kustomize."}
 	return len(args) > 0 && kinds[namespace] != "" && strings.HasPrefix(args[0], kinds[namespace])
 }
 
@@ -269,7 +270,7 @@ func (w *rendering) check(c runbookCommand) string {
 		return "the patch is no JSON"
 	}
 	switch c.words[1] {
-	case "get", "delete", "patch":
+	case "get", "delete", "patch", "wait":
 		return w.checkObjects(args, flags)
 	case "annotate":
 		return w.checkObjects(args[:1], flags)

@@ -75,6 +75,9 @@ var (
 	digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
+var errLogin = errors.New("--repo: must have no password, and no user but with ssh://, which would be committed: put " +
+	"them into a Secret that the controller reads")
+
 // Check returns every mistake in --repo and --revision.
 func (s Source) Check() []error {
 	errs := []error{s.checkURL()}
@@ -86,7 +89,8 @@ func (s Source) Check() []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// checkURL refuses passwords: what is rendered here is committed.
+// checkURL refuses passwords, and users other than those of ssh, for a token is often given as one: what is rendered
+// here is committed. It does not print them either.
 func (s Source) checkURL() error {
 	const want = "must be the address of a repository, such as https://git.example/team/jobs, or of an artifact, " +
 		"such as oci://registry.example/team/jobs:eks"
@@ -100,8 +104,7 @@ func (s Source) checkURL() error {
 	}
 	if s.IsOCI() {
 		if strings.Contains(strings.SplitN(s.URL, "/", 4)[2], "@") {
-			return errors.New("--repo: must have no user and no password, which would be committed: put them into a " +
-				"Secret that the controller reads")
+			return errLogin
 		}
 		if !repository.MatchString(strings.TrimPrefix(s.address(), ociScheme)) {
 			return fmt.Errorf("--repo: %s, in lower case, not %q", want, s.URL)
@@ -109,12 +112,16 @@ func (s Source) checkURL() error {
 		return nil
 	}
 	u, err := url.Parse(s.URL)
-	if err != nil || !slices.Contains(gitSchemes, u.Scheme) || u.Path == "" || u.Host == "" && u.Scheme != "file" {
-		return fmt.Errorf("--repo: %s, not %q", want, s.URL)
+	if err == nil && u.User != nil {
+		if _, password := u.User.Password(); password || u.Scheme != "ssh" {
+			return errLogin
+		}
 	}
-	if _, ok := u.User.Password(); ok {
-		return errors.New("--repo: must have no password, which would be committed: put it into a Secret that the " +
-			"controller reads")
+	if err != nil || !slices.Contains(gitSchemes, u.Scheme) || u.Path == "" || u.Host == "" && u.Scheme != "file" {
+		if strings.Contains(s.URL, "@") {
+			return fmt.Errorf("--repo: %s, without a user", want)
+		}
+		return fmt.Errorf("--repo: %s, not %q", want, s.URL)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("--repo: %s, without '?' and '#', not %q: --revision names a branch or tag", want, s.URL)

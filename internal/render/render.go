@@ -131,9 +131,12 @@ func duplicates(bundles []Bundle) error {
 	for _, b := range bundles {
 		for _, id := range b.ids {
 			if first, ok := owner[id]; ok && first != b.Job {
-				errs = append(errs, fmt.Errorf("%s: %s would be rendered by job %q too (%s): give it another name in "+
-					"one of them, or name it there as existing",
-					b.Job.Position(), id, first.Metadata.Name, first.Position()))
+				advice := "give it another name in one of them, or name it there as existing"
+				if strings.HasPrefix(id, objectID("Namespace", "", "")) {
+					advice = "leave createNamespace out in one of them"
+				}
+				errs = append(errs, fmt.Errorf("%s: %s would be rendered by job %q too (%s): %s",
+					b.Job.Position(), id, first.Metadata.Name, first.Position(), advice))
 			}
 			owner[id] = b.Job
 		}

@@ -66,6 +66,16 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// TestDuplicateNamespace: another name is no help against a Namespace that two jobs create.
+func TestDuplicateNamespace(t *testing.T) {
+	_, err := Jobs(jobs(t, ", createNamespace: true", ", createNamespace: true"), nil)
+	const want = `1.yaml:1:1: Namespace ml would be rendered by job "j0" too (0.yaml:1:1): leave createNamespace out ` +
+		"in one of them"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestDuplicatesOfControllers: a Service that a controller makes is one that another job may neither render nor have
 // made.
 func TestDuplicatesOfControllers(t *testing.T) {

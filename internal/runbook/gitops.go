@@ -99,6 +99,43 @@ func (r *reconciler) object(b *book) []string {
 	return []string{"-n", r.namespace, r.kind + "/" + treeName(b.Tree) + "-" + b.Name}
 }
 
+// found has Argo CD make the job's Application now. Of git an ApplicationSet has a copy that is some minutes old, until
+// it is told to look again.
+func (s *section) found(b *book) {
+	if b.With == ArgoCD {
+		s.lookAgain(b)
+		s.run(append([]string{"kubectl", "wait", "--for=create", "--timeout=5m"}, reconcilers[ArgoCD].object(b)...)...)
+	}
+}
+
+func (s *section) lookAgain(b *book) {
+	if b.OCI == "" {
+		s.run(append(append([]string{"kubectl", "annotate"}, applicationSet(b)...),
+			"argocd.argoproj.io/application-set-refresh=true", "--overwrite")...)
+	}
+}
+
+// forgotten has the reconciler forget a job that left git. An Application goes by its ApplicationSet, which would make
+// it anew, and with it the job.
+func (s *section) forgotten(b *book) {
+	object := reconcilers[b.With].object(b)
+	if b.With != ArgoCD {
+		s.run(append([]string{"kubectl", "delete"}, append(object, "--ignore-not-found")...)...)
+		return
+	}
+	s.lookAgain(b)
+	if b.OCI != "" {
+		none := command{pipe: [][]string{append([]string{"kubectl", "delete"}, applicationSet(b)...)}}
+		s.shell(b.ifOthers(b.registration(), none.line()))
+	}
+	s.run(append([]string{"kubectl", "wait", "--for=delete", "--timeout=5m"}, object...)...)
+}
+
+// applicationSet is what makes Applications of the folder.
+func applicationSet(b *book) []string {
+	return []string{"-n", reconcilers[ArgoCD].namespace, "applicationset.argoproj.io/" + treeName(b.Tree)}
+}
+
 // reconcile has the reconciler look at git now, and not in some minutes.
 func (s *section) reconcile(b *book) {
 	switch r := reconcilers[b.With]; b.With {

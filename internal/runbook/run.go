@@ -2,14 +2,11 @@ package runbook
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/plan"
@@ -84,16 +81,23 @@ func (b *book) tracked() (all []string) {
 
 // push hands on what is rendered. An artifact says of which commit it is, which others should find.
 func (b *book) push(s *section, message string) {
-	s.run("git", "commit", "-m", message)
-	s.run("git", "push")
+	s.commit(message)
 	if b.OCI != "" {
-		s.run("tegen", "publish", b.OCI, file(b.Tree))
+		s.run(b.publish()...)
 	}
 }
+
+func (s *section) commit(message string) {
+	s.run("git", "commit", "-m", message)
+	s.run("git", "push")
+}
+
+func (b *book) publish() []string { return []string{"tegen", "publish", b.OCI, file(b.Tree)} }
 
 // watch follows the pods and what makes them. What prints until it is stopped is the last of its block.
 func watch(b *book) *section {
 	s := &section{title: "Watch"}
+	s.found(b)
 	s.reconcile(b)
 	s.synced(b)
 	var made []string
@@ -381,96 +385,4 @@ func (b *book) loseNode(s *section, g *nodeGroup) {
 	s.run(b.follow()...)
 	s.text("And back:")
 	s.run(up...)
-}
-
-// remove takes the job away, what stays by itself, and the cluster. What git no longer has a reconciler forgets, and by
-// default leaves as it is.
-func remove(b *book) *section {
-	s := &section{title: "Clean up"}
-	if r := reconcilers[b.With]; r != nil {
-		b.leave(s)
-		if b.OCI != "" && b.With == ArgoCD { // it would go on looking for the folder
-			s.shell(b.registration())
-		}
-		s.run(append([]string{"kubectl", "delete"}, append(r.object(b), "--ignore-not-found")...)...)
-		s.text("Its objects stay, unless `tegen gitops` was told `--on-removal delete`. They go by their label:")
-	} else {
-		s.text("The job:")
-	}
-	b.deleteJob(s)
-	if kept := b.kept(); len(kept) > 0 {
-		s.text("Its data stays. Only when nobody needs it any more:")
-		s.run(b.kubectl("delete", kept...)...)
-	}
-	if c := b.Cluster; c != nil && c.tool != "" {
-		s.text("The cluster, with all other jobs in it:")
-		if c.tool == eksctl {
-			s.run(eksctl, "delete", "cluster", "-f", file(c.file))
-		} else {
-			s.run(kind, "delete", "cluster", "--name", c.name)
-		}
-	}
-	return s
-}
-
-// leave takes the job out of git. Its folder goes by a render of all that are left, which also corrects the inventory;
-// of that no folder is added that was not there. A file that was the last of its directory takes that with it.
-func (b *book) leave(s *section) {
-	tree, all := file(b.Tree), b.over(b.All, "render", "-o", file(b.Tree), "--prune")
-	lastOne := "git rm -r " + quote(tree)
-	switch {
-	case b.Alone != "" && b.IsAll && len(b.All) == 1:
-		s.text("The job's file leaves git, and its folder with a render of all other jobs; with the last one, the " +
-			"tree.")
-		s.run("git", "rm", file(b.Alone))
-		render := command{pipe: [][]string{all}}
-		add := command{pipe: [][]string{{"git", "add", "-u", tree}}}
-		s.shell("if test -d " + quote(file(b.All[0])) + "; then " + render.line() + " && " + add.line() + "; else " +
-			lastOne + "; fi")
-	case b.IsAll:
-		s.text("First take the job out of %s. A render of all other jobs removes its folder; where this is the last "+
-			"one, %s takes the place of `tegen render` and `git add`.", code(b.source()), code(lastOne))
-		s.run(all...)
-		s.run(append([]string{"git", "add", "-u"}, b.tracked()...)...)
-	default:
-		s.text("First take the job out of %s. `tegen-inventory.txt` still lists its folder then: before the commit, "+
-			"render some other job of the tree again, or with the last one %s.", code(b.source()), code(lastOne))
-		s.run("git", "rm", "-r", file(path.Join(b.Tree, b.Name)))
-		s.run(append([]string{"git", "add", "-u"}, b.tracked()...)...)
-	}
-	b.push(s, "Remove "+b.Name)
-}
-
-// deleteJob deletes by label what has it, each kind that the job has; what is in no namespace by two.
-func (b *book) deleteJob(s *section) {
-	var inside, outside []string
-	for _, obj := range b.objects {
-		m, isObject := obj.(metav1.Object)
-		name, _, _ := strings.Cut(nameOf(obj), "/")
-		switch {
-		case !isObject || m.GetLabels()[names.LabelJob] == "":
-		case m.GetNamespace() == "" && !slices.Contains(outside, name):
-			outside = append(outside, name)
-		case m.GetNamespace() != "" && !slices.Contains(inside, name):
-			inside = append(inside, name)
-		}
-	}
-	if len(inside) > 0 {
-		s.run(b.kubectl("delete", strings.Join(inside, ","), "-l", b.Selector)...)
-	}
-	if len(outside) > 0 {
-		s.run("kubectl", "delete", strings.Join(outside, ","), "-l",
-			b.Selector+","+names.LabelNamespace+"="+b.Namespace)
-	}
-}
-
-// kept are the objects that outlive the job, but for the Namespace, in which others may live.
-func (b *book) kept() (kept []string) {
-	for _, obj := range b.objects {
-		m, isObject := obj.(metav1.Object)
-		if _, isNamespace := obj.(*corev1.Namespace); isObject && !isNamespace && m.GetLabels()[names.LabelJob] == "" {
-			kept = append(kept, nameOf(obj))
-		}
-	}
-	return kept
 }

@@ -28,8 +28,7 @@ func Read(dir string, max int64) ([]File, error) {
 	defer func() { _ = root.Close() }() // it was only read
 	r := &reader{w: &writer{Place: Place{Dir: dir}, root: root}, left: max}
 	if r.w.origin(topFile) == topOrigin {
-		return nil, fmt.Errorf("reading %s: it holds a directory of jobs for each overlay, as its %s lists: "+
-			"name one of them", dir, topFile)
+		return nil, NotOnePlace(dir)
 	}
 	if err := fs.WalkDir(root.FS(), ".", r.visit); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)

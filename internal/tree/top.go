@@ -42,6 +42,12 @@ func IsTop(dir string) bool {
 	return (&writer{root: root}).origin(topFile) == topOrigin
 }
 
+// NotOnePlace says of such a directory that it is not one place.
+func NotOnePlace(dir string) error {
+	return fmt.Errorf("reading %s: it holds a directory of jobs for each overlay, as its %s lists: name one of them",
+		dir, topFile)
+}
+
 // Write is Write of places that are folders of the directory, and of its list of them, in one step.
 func (t Top) Write(ctx context.Context, places ...Place) (_ []Others, u Unnamed, err error) {
 	top, err := open(ctx, Place{Dir: t.Dir})

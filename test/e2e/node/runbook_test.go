@@ -26,7 +26,7 @@ func TestRunbook(t *testing.T) {
 	_, text := readFixture(t, "checkpoint-c10d")
 	text = strings.ReplaceAll(text, "digits-c10d", "digits-flux")
 	d.write(file, text)
-	d.write("jobs/other.yaml", block(t, "docs/start.md", "jobs/resnet.yaml")) // or nothing is left to render in the end
+	d.write("jobs/other.yaml", block(t, "docs/start.md", "jobs/resnet.yaml")) // which git does not have
 	if err := os.CopyFS(filepath.Join(d.dir, overlay), os.DirFS(filepath.Join(root, overlay))); err != nil {
 		t.Fatal(err)
 	}

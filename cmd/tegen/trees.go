@@ -83,6 +83,9 @@ func (o *renderOptions) places(outs []*krm.Output, all bool) []tree.Place {
 		}
 		prune := o.prune || o.check && all // a folder that --prune would remove is a difference
 		places[i] = tree.Place{Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune}
+		if o.several() {
+			places[i].Overlay = o.overlays[i]
+		}
 	}
 	return places
 }
@@ -95,22 +98,7 @@ func (o *renderOptions) several() bool {
 
 // top is the directory of several places.
 func (o *renderOptions) top(all bool) tree.Top {
-	return tree.Top{Dir: o.output, Prune: o.prune || o.check && all, Gone: func(name string) bool {
-		return o.beside(name) == ""
-	}}
-}
-
-// beside is the overlay of a place that was not named, beside one that was; "" where none of that name is there. With
-// --prune, whoever renders some of his overlays would else remove the others' jobs from their clusters.
-func (o *renderOptions) beside(name string) string {
-	for _, overlay := range o.overlays {
-		if abs, err := filepath.Abs(overlay); err == nil {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(abs), name)); !errors.Is(err, fs.ErrNotExist) {
-				return filepath.Join(filepath.Dir(filepath.Clean(overlay)), name)
-			}
-		}
-	}
-	return ""
+	return tree.Top{Dir: o.output, Prune: o.prune || o.check && all}
 }
 
 // writeTrees writes places, and notes what else is there.
@@ -212,9 +200,15 @@ func (o *renderOptions) noteUnnamed(u tree.Unnamed) string {
 		fmt.Fprintf(&note, "%s: note: no overlay of that name is named or there, and what was rendered there goes on "+
 			"being applied: --prune removes it\n", printable(filepath.Join(o.output, name)))
 	}
-	for _, name := range u.Kept {
+	for _, kept := range u.Kept {
+		dir := printable(filepath.Join(o.output, kept.Name))
+		if kept.Overlay == "" {
+			fmt.Fprintf(&note, "%s: note: it is as it was, since its overlay is not named and may be somewhere: name "+
+				"all overlays, or remove the directory\n", dir)
+			continue
+		}
 		fmt.Fprintf(&note, "%s: note: it is as it was, since --overlay %s is missing; --prune removes it once that "+
-			"overlay is gone\n", printable(filepath.Join(o.output, name)), printable(o.beside(name)))
+			"overlay is gone\n", dir, printable(kept.Overlay))
 	}
 	return note.String()
 }

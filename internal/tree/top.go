@@ -9,22 +9,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Top is a directory of places, a folder for each of several overlays. A file in it lists those that were rendered
 // together: no other folder is named or removed, since somebody may render places one by one.
 type Top struct {
 	Dir   string
-	Prune bool                   // removes places that are Gone
-	Gone  func(name string) bool // whether the overlay of a place is there no more
+	Prune bool // removes places whose overlays are gone
 }
 
 // Unnamed are the listed places of a Top that were not rendered this time.
 type Unnamed struct {
 	Removed []string // by Prune
 	Gone    []string // would be, with Prune
-	Kept    []string // their overlays are there
+	Kept    []Listed // their overlays are there, or may be
+
+	list []Listed // Gone and Kept
 }
 
 const (
@@ -121,18 +121,15 @@ func (t Top) unnamed(top *writer, places []Place) (u Unnamed, err error) {
 	if err != nil {
 		return u, err
 	}
-	for line := range strings.Lines(string(text)) {
-		name := strings.TrimSuffix(line, "\n")
+	list := parseList(string(text))
+	for _, l := range list {
+		name := l.Name
 		named := slices.ContainsFunc(places, func(p Place) bool { return filepath.Base(p.Dir) == name })
 		switch {
 		case named || name == "." || !filepath.IsLocal(name) || filepath.Base(name) != name: // of somebody's editing
 		case !top.isDir(name) || !top.isPlace(name):
-		case !t.Gone(name):
-			u.Kept = append(u.Kept, name)
-		case t.Prune:
-			u.Removed = append(u.Removed, name)
 		default:
-			u.Gone = append(u.Gone, name)
+			t.sort(&u, l, list, places)
 		}
 	}
 	return u, nil
@@ -162,12 +159,11 @@ func (t Top) plan(top *writer, places []Place, u Unnamed) error {
 			top.plan = append(top.plan, &file{path: e.Name(), exists: true})
 		}
 	}
-	names := slices.Concat(u.Kept, u.Gone)
+	list := slices.Clone(u.list)
 	for _, p := range places {
-		names = append(names, filepath.Base(p.Dir))
+		list = append(list, Listed{filepath.Base(p.Dir), t.relative(p.Overlay)})
 	}
-	slices.Sort(names)
-	f := &file{path: topFile, content: []byte(headerOf(topOrigin) + strings.Join(names, "\n") + "\n")}
+	f := &file{path: topFile, content: []byte(headerOf(topOrigin) + printList(list))}
 	if err := top.inspect(f, topOrigin); err != nil {
 		return err
 	}

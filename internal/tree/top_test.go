@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tegen-dev/tegen/internal/render"
 )
@@ -20,18 +21,64 @@ func placesOf(base string, names ...string) (places []Place) {
 	return places
 }
 
-func gone(string) bool { return true }
+var visible = cmpopts.IgnoreUnexported(Unnamed{})
+
+// TestUnnamed: a place goes only with an overlay that is known to be gone.
+func TestUnnamed(t *testing.T) {
+	kept := func(overlay string) Unnamed { return Unnamed{Kept: []Listed{{"kind", overlay}}} }
+	const listed = "eks\t../a/eks\nkind\t../b/kind\n"
+	gone := Unnamed{Removed: []string{"kind"}}
+	for name, c := range map[string]struct {
+		list  string
+		there string // an overlay beside a/eks
+		named []string
+		want  Unnamed
+	}{
+		"its overlay is there":     {listed, "b/kind", []string{"a/eks"}, kept("b/kind")},
+		"all others are named":     {listed, "b/kind", []string{"a/eks", "a/x"}, kept("b/kind")},
+		"its overlay is gone":      {listed, "", []string{"a/eks"}, gone},
+		"another clone":            {"eks\t../../a/eks\nkind\t../../b/kind\n", "b/kind", []string{"a/eks"}, kept("")},
+		"it moved with the others": {"eks\t../eks\nkind\t../kind\n", "a/kind", []string{"a/eks"}, kept("a/kind")},
+		"an old list":              {"eks\nkind\n", "b/kind", []string{"a/eks"}, kept("")},
+		"an old list, beside":      {"eks\nkind\n", "a/kind", []string{"a/eks", "a/x"}, kept("a/kind")},
+		"an old list, as many":     {"eks\nkind\n", "", []string{"a/eks", "a/x"}, gone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for _, overlay := range append(c.named, c.there) {
+				put(t, filepath.Join(overlay, "kustomization.yaml"), "")
+			}
+			if _, _, err := (Top{Dir: "out"}).Write(t.Context(), placesOf("out", "eks", "kind")...); err != nil {
+				t.Fatal(err)
+			}
+			put(t, filepath.Join("out", topFile), headerOf(topOrigin)+c.list)
+			var places []Place
+			for _, overlay := range c.named {
+				p := placesOf("out", filepath.Base(overlay))[0]
+				p.Overlay = overlay
+				places = append(places, p)
+			}
+			_, unnamed, err := Top{Dir: "out", Prune: true}.Write(t.Context(), places...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, unnamed, visible); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
 
 // TestTop interrupts a run that removes a place at each of its steps: that place, the others and the list are as they
 // were.
 func TestTop(t *testing.T) {
 	for i := 0; ; i++ {
 		base := t.TempDir()
-		if _, _, err := (Top{Dir: base, Gone: gone}).Write(t.Context(), placesOf(base, "eks", "kind")...); err != nil {
+		if _, _, err := (Top{Dir: base}).Write(t.Context(), placesOf(base, "eks", "kind")...); err != nil {
 			t.Fatal(err)
 		}
 		before := state(t, base)
-		prune := Top{Dir: base, Prune: true, Gone: gone}
+		prune := Top{Dir: base, Prune: true}
 		_, unnamed, err := prune.Write(&ending{Context: t.Context(), after: i}, placesOf(base, "eks", "lab")...)
 		after := state(t, base)
 		if err != nil {
@@ -40,7 +87,7 @@ func TestTop(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(Unnamed{Removed: []string{"kind"}}, unnamed); i == 0 || diff != "" {
+		if diff := cmp.Diff(Unnamed{Removed: []string{"kind"}}, unnamed, visible); i == 0 || diff != "" {
 			t.Errorf("after %d steps (-want +got):\n%s", i, diff)
 		}
 		if _, there := after["kind"]; there {
@@ -56,20 +103,23 @@ func TestTop(t *testing.T) {
 // TestTwoTops: of two runs at the same time, each with an overlay of its own, the list has both.
 func TestTwoTops(t *testing.T) {
 	base := t.TempDir()
+	put(t, filepath.Join(base, "overlays/kustomization.yaml"), "")
 	var wg sync.WaitGroup
 	errs := make([]error, 4)
 	for i := range errs {
 		wg.Go(func() {
 			own := string(rune('a' + i))
-			_, _, errs[i] = Top{Dir: base, Gone: func(string) bool { return false }, Prune: true}.
-				Write(t.Context(), placesOf(base, "all", own)...)
+			places := placesOf(base, "all", own)
+			places[1].Overlay = filepath.Join(base, "overlays")
+			_, _, errs[i] = Top{Dir: base, Prune: true}.Write(t.Context(), places...)
 		})
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(headerOf(topOrigin)+"a\nall\nb\nc\nd\n", state(t, base)[topFile]); diff != "" {
+	want := headerOf(topOrigin) + "a\toverlays\nall\nb\toverlays\nc\toverlays\nd\toverlays\n"
+	if diff := cmp.Diff(want, state(t, base)[topFile]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -83,11 +133,11 @@ func TestTopList(t *testing.T) {
 		headerOf(topOrigin)+"<<<<<<< HEAD\neks\n=======\n.\n..\n../beside\nalone/a\n/\n\n>>>>>>> main\n")
 	before := state(t, base)
 	out := filepath.Join(base, "out")
-	_, unnamed, err := Top{Dir: out, Prune: true, Gone: gone}.Write(t.Context(), placesOf(out, "eks")...)
+	_, unnamed, err := Top{Dir: out, Prune: true}.Write(t.Context(), placesOf(out, "eks")...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Unnamed{}, unnamed); diff != "" {
+	if diff := cmp.Diff(Unnamed{}, unnamed, visible); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	after := state(t, base)
@@ -104,7 +154,7 @@ func TestTopList(t *testing.T) {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
 	put(t, filepath.Join(out, topFile), "mine\n")
-	if _, _, err := (Top{Dir: out, Gone: gone}).Write(t.Context(), placesOf(out, "eks")...); err == nil {
+	if _, _, err := (Top{Dir: out}).Write(t.Context(), placesOf(out, "eks")...); err == nil {
 		t.Error("a file of somebody's was replaced")
 	}
 }

@@ -32,6 +32,7 @@ type Place struct {
 	Dir     string
 	Bundles []render.Bundle
 	Rest    []byte // what an overlay holds beside them, for a folder of its own; nil where there is no overlay
+	Overlay string // the directory of that overlay, for the list of a Top
 	Prune   bool   // removes the folders of other jobs, and that of an overlay that holds nothing beside jobs any more
 }
 

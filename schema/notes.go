@@ -34,6 +34,7 @@ func (j *Job) Notes() (notes []string) {
 	notes = append(notes, j.takenNotes()...)
 	notes = append(notes, j.changeNotes()...)
 	notes = append(notes, j.lifetimeNotes()...)
+	notes = append(notes, j.recreatedNotes()...)
 	notes = append(notes, j.accountNotes()...)
 	notes = append(notes, j.Spec.scriptNotes()...)
 	notes = append(notes, j.Spec.imageNotes()...)

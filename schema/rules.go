@@ -33,6 +33,7 @@ var rules = slices.Concat([]rule{
 	{(*validation).target, "framework target"},
 	{(*validation).names, "metadata createNamespace workload"},
 	{(*validation).recreated, "metadata"},
+	{(*validation).hooks, "gitops target workload podTemplate roles"},
 	{(*validation).program, "framework launcher bytescheduler.mode command args script"},
 	{(*validation).script, "script framework launcher bytescheduler.mode command args identity"},
 	{(*validation).environment, "env launcher target network.collective checkpoint"},

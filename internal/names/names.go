@@ -66,7 +66,7 @@ const (
 func Recreates(key, value string) bool {
 	switch key {
 	case argoHook, helmHook:
-		return value != "" && value != "Skip"
+		return IsHook(key, value)
 	case fluxForce:
 		return strings.EqualFold(value, "enabled")
 	case ArgoSyncOptions:
@@ -77,6 +77,13 @@ func Recreates(key, value string) bool {
 		}
 	}
 	return false
+}
+
+// IsHook says whether an annotation makes a hook of Argo CD's of an object, which is made anew with each sync. It takes
+// no CRD of old charts for one (gitops-engine, pkg/sync/hook/helm).
+func IsHook(key, value string) bool {
+	return key == argoHook && value != "" && value != "Skip" ||
+		key == helmHook && value != "" && value != "Skip" && value != "crd-install"
 }
 
 // JobOf is the name of the job that an object with these labels was rendered for, "" for none.

@@ -116,6 +116,9 @@ func runRender(s cli.Streams, files []string, opts renderOptions) error {
 	if !opts.toTree() {
 		return stream(s.Out, outs[0])
 	}
+	if err := noteSecrets(s, outs); err != nil {
+		return err
+	}
 	all := allJobs(files)
 	places := opts.places(outs, all)
 	if opts.check {

@@ -107,7 +107,7 @@ func explain(err error, at Reference, what string) error {
 	case errors.As(err, &authority):
 		return fmt.Errorf("nobody known here signed the certificate of %s: name a file with its authority in "+
 			"SSL_CERT_FILE (%w)", at.registry(), err)
-	case errors.Is(err, errPlainHTTP):
+	case errors.Is(err, errPlainHTTP) && !errors.Is(err, syscall.ECONNREFUSED): // HTTP is tried where HTTPS fails
 		return fmt.Errorf("%s does not speak TLS, or leads to where it is not spoken: give --plain-http if that is "+
 			"meant (%w)", at.registry(), err)
 	case errors.As(err, &answer):

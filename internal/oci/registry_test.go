@@ -438,6 +438,14 @@ func TestNoAnswer(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+	to, err := ParseReference("oci://"+free.Addr().String()+"/team/jobs:eks", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = NewClient("test", false).Push(t.Context(), to, a, newProvenance(t, a))
+	if err == nil || !strings.Contains(err.Error(), "nobody listens at "+free.Addr().String()) {
+		t.Errorf("with TLS: got %v", err)
+	}
 }
 
 func TestNothingThere(t *testing.T) {

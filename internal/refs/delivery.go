@@ -18,10 +18,24 @@ func (c *checker) delivery(obj runtime.Object) {
 	if !ok {
 		return
 	}
-	if meta.GetLabels()[names.LabelData] != "" {
+	if meta.GetLabels()[names.LabelData] != "" && !madeInCluster(meta) {
 		c.stays(obj, meta)
 	}
 	c.installed(obj, meta)
+}
+
+// madeInCluster says whether an object of a cluster is a controller's, which no reconciler deletes: it is not in git.
+// The claims of a StatefulSet have its template's labels and no owner, and nothing of what tegen writes on its own.
+func madeInCluster(meta metav1.Object) bool {
+	if meta.GetUID() == "" {
+		return false
+	}
+	for _, wanted := range names.Keeps() {
+		if _, ok := meta.GetAnnotations()[wanted[0]]; ok {
+			return len(meta.GetOwnerReferences()) > 0
+		}
+	}
+	return true
 }
 
 // stays checks that no reconciler deletes an object that outlives its job.
@@ -31,8 +45,8 @@ func (c *checker) stays(obj runtime.Object, meta metav1.Object) {
 		key, option := wanted[0], wanted[1]
 		if !slices.Contains(options(annotations[key]), option) {
 			c.broken(&from, annotationAt(key), option, "it is not there, so that a reconciler would prune what "+
-				"outlives its job; did a transformer replace the annotation? add "+option+
-				" to what it sets, or keep it from objects with the label "+names.LabelData)
+				"outlives its job; did a transformer replace the annotation? keep it from objects with the label "+
+				names.LabelData+", and keep an installation in a directory of its own")
 		}
 	}
 	for _, all := range []map[string]string{annotations, meta.GetLabels()} {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tegen-dev/tegen/internal/refs"
 )
@@ -63,6 +64,30 @@ func TestStays(t *testing.T) {
 	}}
 	if got := refs.Check([]runtime.Object{label}); len(got) != 1 {
 		t.Errorf("by a label of Flux's: %v", got)
+	}
+}
+
+// TestMadeInCluster: what a controller made is not in git, so that no reconciler prunes it.
+func TestMadeInCluster(t *testing.T) {
+	const sync = "argocd.argoproj.io/sync-options"
+	for name, c := range map[string]struct {
+		uid         types.UID
+		owners      []metav1.OwnerReference
+		annotations map[string]string
+		broken      bool
+	}{
+		"a claim in a file":                  {broken: true},
+		"a StatefulSet's claim in a cluster": {uid: "u", annotations: map[string]string{"pv.example/by": "x"}},
+		"an owned object in a cluster":       {"u", []metav1.OwnerReference{{}}, map[string]string{sync: "A=b"}, false},
+		"tegen's claim in a cluster":         {"u", nil, map[string]string{sync: "A=b"}, true},
+	} {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+			Name: "data", Namespace: "ml", UID: c.uid, OwnerReferences: c.owners, Annotations: c.annotations,
+			Labels: map[string]string{"tegen.dev/data": "resnet"},
+		}}
+		if got := refs.Check([]runtime.Object{claim}); (len(got) > 0) != c.broken {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

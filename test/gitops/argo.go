@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -126,7 +127,7 @@ func (a *Argo) Sync(ctx context.Context, app App) (Status, error) {
 	}
 	client := a.c.Dynamic().Resource(applications).Namespace(argoNamespace)
 	var last Status
-	since := time.Now()
+	since, askedAgain := time.Now(), false
 	err := eventually(ctx, "Application "+app.Name, func() error {
 		o, err := client.Get(ctx, app.Name, metav1.GetOptions{})
 		if err != nil {
@@ -137,6 +138,12 @@ func (a *Argo) Sync(ctx context.Context, app App) (Status, error) {
 			last, since = s, time.Now()
 		}
 		if err := unsettled(o, app.head()); err != nil {
+			if errors.Is(err, errSameSecond) && !askedAgain {
+				askedAgain = true
+				if err := a.Ask(ctx, app); err != nil {
+					return err
+				}
+			}
 			return fmt.Errorf("%w (%s)", err, s)
 		}
 		if time.Since(since) < stable {
@@ -164,20 +171,29 @@ func unsettled(o *unstructured.Unstructured, head string) error {
 		return fmt.Errorf("a sync is under way: %w", errNotYet)
 	case synced == "OutOfSync" && field(o, "status", "operationState", "syncResult", "revision") != head:
 		return fmt.Errorf("a sync is about to begin: %w", errNotYet)
-	case synced == "OutOfSync" && phase == "Succeeded" && !comparedSince(o):
-		return fmt.Errorf("what it applied is not compared with git yet: %w", errNotYet)
+	case synced == "OutOfSync" && phase == "Succeeded":
+		return compared(o)
 	}
 	return nil
 }
 
-// comparedSince says whether the cluster was compared with git after the last sync.
-func comparedSince(o *unstructured.Unstructured) bool {
-	compared, err := time.Parse(time.RFC3339, field(o, "status", "reconciledAt"))
+// errSameSecond: the comparison and the end of the sync have the same time, in seconds, and either may be the first.
+var errSameSecond = fmt.Errorf("it was compared with git in the second of the sync's end: %w", errNotYet)
+
+// compared says whether the cluster was compared with git after the last sync.
+func compared(o *unstructured.Unstructured) error {
+	at, err := time.Parse(time.RFC3339, field(o, "status", "reconciledAt"))
 	if err != nil {
-		return false
+		return fmt.Errorf("it is not compared with git yet: %w", errNotYet)
 	}
-	finished, err := time.Parse(time.RFC3339, field(o, "status", "operationState", "finishedAt"))
-	return err == nil && !compared.Before(finished)
+	end, err := time.Parse(time.RFC3339, field(o, "status", "operationState", "finishedAt"))
+	switch {
+	case err != nil, at.Before(end):
+		return fmt.Errorf("what it applied is not compared with git yet: %w", errNotYet)
+	case at.Equal(end):
+		return errSameSecond
+	}
+	return nil
 }
 
 // Status is what the web page says of the Application.

@@ -46,6 +46,10 @@ e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds 
 	go run ./test/cluster/cmd/up --build source-controller kustomize-controller argocd jobset training-operator
 	TEGEN_GITOPS=1 go test -v -count=1 -timeout 40m ./test/e2e/gitops
 
+.PHONY: e2e-operators
+e2e-operators: ## Try rendered jobs under every controller that the cluster of KUBECONFIG has
+	TEGEN_OPERATORS=1 go test -v -count=1 -timeout 90m ./test/e2e/operators
+
 .PHONY: e2e-kind
 e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and root)
 	test/node/kind.sh

@@ -35,6 +35,7 @@ const (
 // NodeOptions describe nodes that are all alike.
 type NodeOptions struct {
 	Count  int
+	Prefix string              // of their names, "node" by default
 	GPUs   int                 // nvidia.com/gpu of each node
 	CPU    string              // a quantity, "96" by default
 	Memory string              // a quantity, "1024Gi" by default
@@ -50,7 +51,7 @@ func (c *Cluster) Nodes(ctx context.Context, n, gpus int) ([]string, error) {
 }
 
 // AddNodes adds nodes, which KWOK plays, and returns their names when all are Ready and pods can be placed there. The
-// names are node-0, node-1 and so on; later calls go on counting.
+// names are <prefix>-0, <prefix>-1 and so on; later calls go on counting.
 func (c *Cluster) AddNodes(ctx context.Context, o NodeOptions) ([]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, nodesTimeout, fmt.Errorf("not done within %v", nodesTimeout))
 	defer cancel()
@@ -76,7 +77,7 @@ func (c *Cluster) AddNodes(ctx context.Context, o NodeOptions) ([]string, error)
 
 // node is the i-th node of a cluster.
 func (o NodeOptions) node(i int) (*corev1.Node, error) {
-	name := fmt.Sprintf("node-%d", i)
+	name := fmt.Sprintf("%s-%d", or(o.Prefix, "node"), i)
 	resources := corev1.ResourceList{}
 	maps.Copy(resources, o.Other)
 	for key, quantity := range map[corev1.ResourceName]string{

@@ -1,0 +1,136 @@
+package operators
+
+import (
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// rounds is how often two gangs contend for what is enough for one.
+const rounds = 20
+
+// dialect is how gangs are spoken of to a scheduler.
+type dialect struct {
+	scheduler string // gang.scheduler
+	target    string
+	extra     string // more of the spec, in lines that are indented by two
+	more      string // more of gang, such as ", mode: NonStrict"
+	// room gives the namespace's jobs so many accelerators; by default as a node that is added to those before.
+	room func(p *place, accelerators int)
+}
+
+// job renders four workers of one accelerator each that want at least min.
+func (d dialect) job(p *place, name string, least int) []*unstructured.Unstructured {
+	p.Helper()
+	size := "{replicas: 4}"
+	if least < 4 {
+		size = fmt.Sprintf("{replicas: 4, min: %d, max: 4}", least)
+	}
+	return p.rendered(name, fmt.Sprintf(`  target: %s
+  image: registry.example/resnet:1.0
+  command: [python, train.py]
+  workers: %s
+  resources: {cpu: 100m, memory: 64Mi, gpu: 1, shm: 16Mi, ephemeralStorage: 1Gi}
+  gang: {scheduler: %s, minAvailable: %d%s}
+  placement:
+    nodeSelector: {%s: %s}
+    tolerations: [{key: %[6]s, value: %[7]s, effect: NoSchedule}]
+%s`, d.target, size, d.scheduler, least, d.more, reserved, p.namespace, d.extra))
+}
+
+// give adds accelerators.
+func (d dialect) give(p *place, accelerators int) {
+	p.Helper()
+	if d.room != nil {
+		d.room(p, accelerators)
+		return
+	}
+	p.nodes(1, accelerators, p.namespace)
+}
+
+// allOrNone: with two accelerators none of four workers runs that want to be four; with two more all do.
+func (d dialect) allOrNone(p *place) {
+	d.give(p, 2)
+	p.apply(d.job(p, "gang", 4)...)
+	p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
+	d.give(p, 2)
+	p.running(4, p.namespace, workers)
+}
+
+// atLeast: with two accelerators two of four workers run where two are enough; with two more all do.
+func (d dialect) atLeast(p *place) {
+	d.give(p, 2)
+	p.apply(d.job(p, "gang", 2)...)
+	p.running(2, p.namespace, workers)
+	p.remains("two run", func() error { return p.placed(p.namespace, 2) })
+	d.give(p, 2)
+	p.running(4, p.namespace, workers)
+}
+
+// contend: of two gangs that want four accelerators each, where there are four, one has all of them and the other none.
+func (d dialect) contend(p *place) {
+	d.give(p, 4)
+	first, second := d.job(p, "first", 4), d.job(p, "second", 4)
+	p.enter(p.namespace)
+	for round := range rounds {
+		var wg sync.WaitGroup
+		for _, objects := range [][]*unstructured.Unstructured{first, second} {
+			wg.Go(func() {
+				for _, o := range objects {
+					if err := p.applyOne(o); err != nil {
+						p.Errorf("round %d: %v", round, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		p.running(4, p.namespace, workers)
+		held := map[string]int{}
+		pods, err := p.pods(p.namespace, workers)
+		if err != nil {
+			p.Fatal(err)
+		}
+		for _, pod := range pods {
+			if pod.Spec.NodeName != "" {
+				held[pod.Labels["tegen.dev/job"]]++
+			}
+		}
+		if len(held) != 1 {
+			p.Fatalf("round %d: accelerators are held by %v", round, held)
+		}
+		p.delete(p.Context(), append(first, second...)...)
+		p.gone(p.namespace)
+	}
+}
+
+// placed checks that so many pods have a node.
+func (p *place) placed(namespace string, want int) error {
+	pods, err := p.pods(namespace, workers)
+	if err != nil {
+		return err
+	}
+	got := 0
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" {
+			got++
+		}
+	}
+	if got != want {
+		return fmt.Errorf("%d of %d pods have a node, want %d", got, len(pods), want)
+	}
+	return nil
+}
+
+// gone waits until a namespace has no pod left.
+func (p *place) gone(namespace string) {
+	p.Helper()
+	p.eventually("no pod to be left", func() error {
+		pods, err := p.client.CoreV1().Pods(namespace).List(p.Context(), metav1.ListOptions{})
+		if err == nil && len(pods.Items) > 0 {
+			err = fmt.Errorf("there are %d", len(pods.Items))
+		}
+		return err
+	})
+}

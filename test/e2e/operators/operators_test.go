@@ -1,0 +1,123 @@
+package operators
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scenario is one claim of the design, seen or not.
+type scenario struct {
+	name string
+	run  func(*place)
+}
+
+// program is a controller or scheduler that tegen renders for.
+type program struct {
+	name    string // as its project calls it
+	kinds   []string
+	install string // the command of its own documentation
+	// definitions are the CustomResourceDefinitions, as plural.group/version, that say that it is installed.
+	definitions []string
+	// log is its file's name in TEGEN_OPERATORS_LOGS; controller selects its pods, as a label selector, where it runs
+	// in the cluster.
+	log, controller string
+	// probe makes the smallest object that the program answers, and waits for the answer.
+	probe     func(*place)
+	scenarios []scenario
+}
+
+// programs are all of them, those first that others need.
+var programs = []program{
+	jobSet,
+}
+
+// TestOperators tries all programs one after the other: they share nodes. A single scenario runs with
+// -run 'TestOperators/JobSet/suspend'.
+func TestOperators(t *testing.T) {
+	if os.Getenv("TEGEN_OPERATORS") != "1" {
+		t.Skip("needs a cluster with controllers: set TEGEN_OPERATORS=1 and KUBECONFIG, as make e2e-operators does")
+	}
+	s := newSuite(t)
+	var missing []string
+	for _, p := range programs {
+		absent := s.absent(t, p)
+		if absent != "" {
+			missing = append(missing, fmt.Sprintf("%s: %s is not served\n    %s", p.name, absent, p.install))
+		}
+		t.Run(p.name, func(t *testing.T) {
+			if absent != "" {
+				s.record(result{program: p, scenario: "all", outcome: "skipped: not installed"})
+				t.Skipf("%s is not installed: the cluster does not serve %s. To install it:\n%s", p.name, absent, p.install)
+			}
+			s.try(t, p)
+		})
+	}
+	t.Logf("results:\n%s", s.table())
+	if len(missing) > 0 {
+		t.Logf("not tried, since not installed:\n  %s", strings.Join(missing, "\n  "))
+	}
+	if file := os.Getenv("TEGEN_OPERATORS_TABLE"); file != "" {
+		if err := os.WriteFile(file, []byte(s.table()), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// try runs the probe, and the scenarios if somebody answered it.
+func (s *suite) try(t *testing.T, p program) {
+	t.Helper()
+	all := append([]scenario{{"answers", p.probe}}, p.scenarios...)
+	for i, c := range all {
+		ok := t.Run(c.name, func(t *testing.T) {
+			began := time.Now()
+			defer func() {
+				s.record(result{program: p, scenario: c.name, outcome: outcome(t), took: time.Since(began)})
+			}()
+			c.run(s.newPlace(t, p))
+		})
+		if i == 0 && !ok {
+			t.Fatalf("%s is installed, and does not answer", p.name)
+		}
+	}
+}
+
+func outcome(t *testing.T) string {
+	switch {
+	case t.Skipped():
+		return "skipped"
+	case t.Failed():
+		return "failed"
+	default:
+		return "passed"
+	}
+}
+
+// result is a line of the table.
+type result struct {
+	program  program
+	scenario string
+	outcome  string
+	took     time.Duration
+}
+
+func (s *suite) record(r result) {
+	s.results = append(s.results, r)
+}
+
+// table is all results in Markdown.
+func (s *suite) table() string {
+	var text strings.Builder
+	text.WriteString("| program | version | kinds | scenario | result | seconds |\n|---|---|---|---|---|---:|\n")
+	for _, r := range s.results {
+		version := "–"
+		if !strings.HasPrefix(r.outcome, "skipped: ") {
+			version = s.version(r.program)
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %.1f |\n", r.program.name, version,
+			strings.Join(r.program.kinds, ", "), r.scenario, r.outcome, r.took.Seconds())
+	}
+	return text.String()
+}

@@ -50,7 +50,8 @@ func TestOperators(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			if absent != "" {
 				s.record(result{program: p, scenario: "all", outcome: "skipped: not installed"})
-				t.Skipf("%s is not installed: the cluster does not serve %s. To install it:\n%s", p.name, absent, p.install)
+				t.Skipf("%s is not installed: the cluster does not serve %s. To install it:\n%s", p.name, absent,
+					p.install)
 			}
 			s.try(t, p)
 		})

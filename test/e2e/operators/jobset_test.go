@@ -8,8 +8,6 @@ import (
 
 var jobSet = program{
 	name: "JobSet", kinds: []string{"JobSet"}, definitions: []string{"jobsets.jobset.x-k8s.io/v1alpha2"},
-	install: "kubectl apply --server-side -f " +
-		"https://github.com/kubernetes-sigs/jobset/releases/download/v0.12.0/manifests.yaml",
 	log: "jobset", controller: "app.kubernetes.io/name=jobset",
 	probe: func(p *place) {
 		objects := p.golden("torchelastic-jobset-suspended")

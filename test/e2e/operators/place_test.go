@@ -130,7 +130,8 @@ func (p *place) explain(ctx context.Context) {
 	for _, namespace := range p.entered {
 		if pods, err := p.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{}); err == nil {
 			for _, pod := range pods.Items {
-				p.Logf("pod %s is %s on node %q: %v", pod.Name, pod.Status.Phase, pod.Spec.NodeName, pod.Status.Conditions)
+				p.Logf("pod %s is %s on node %q: %v", pod.Name, pod.Status.Phase, pod.Spec.NodeName,
+					pod.Status.Conditions)
 			}
 		}
 		if events, err := p.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{}); err == nil {
@@ -156,8 +157,8 @@ func (p *place) golden(name string) []*unstructured.Unstructured {
 // rendered is what a job becomes: its spec, in the flow style or indented by two.
 func (p *place) rendered(name, spec string) []*unstructured.Unstructured {
 	p.Helper()
-	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: %s, namespace: %s}\nspec:\n%s",
-		name, p.namespace, spec)
+	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: %s, namespace: %s}\n"+
+		"spec:\n%s", name, p.namespace, spec)
 	jobs, err := tegen.Load([]tegen.Source{{Name: name + ".yaml", Data: []byte(text)}})
 	if err != nil {
 		p.Fatalf("%v\n%s", err, text)

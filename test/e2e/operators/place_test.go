@@ -45,6 +45,7 @@ type place struct {
 	program   program
 	namespace string // of jobs that the scenario renders; a golden file has its own
 	entered   []string
+	added     []string // nodes
 	mu        sync.Mutex
 	applied   []*unstructured.Unstructured
 }
@@ -102,6 +103,11 @@ func (p *place) leave() {
 		}
 		if !apierrors.IsNotFound(err) {
 			p.Errorf("deleting the namespace %s: %v, %v", namespace, err, ctx.Err())
+		}
+	}
+	for _, name := range p.added { // when no pod is left there, which would be gone only when somebody misses the node
+		if err := p.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			p.Error(err)
 		}
 	}
 }
@@ -374,15 +380,7 @@ func (p *place) nodes(count, accelerators int, owner string) {
 		o.Taints = []corev1.Taint{{Key: reserved, Value: owner, Effect: corev1.TaintEffectNoSchedule}}
 	}
 	names, err := p.cluster.AddNodes(p.Context(), o)
-	p.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), patience)
-		defer cancel()
-		for _, name := range names {
-			if err := p.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-				p.Error(err)
-			}
-		}
-	})
+	p.added = append(p.added, names...)
 	if err != nil {
 		p.Fatal(err)
 	}

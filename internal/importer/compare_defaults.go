@@ -27,7 +27,8 @@ func applyDefaults(object tree) {
 		setMissing(v.at("spec").mapping(), tree{"runPolicy": tree{}})
 		setMissing(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
 	case apis.TorchElasticJobKind.GroupKind():
-		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
+		setMissing(v.at("spec").mapping(), tree{"RunPolicy": tree{}})
+		setMissing(v.at("spec", "RunPolicy").mapping(), tree{"cleanPodPolicy": "None"})
 	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}, apischema.GroupKind{Kind: "PersistentVolume"}:
 		setMissing(v.at("spec").mapping(), tree{"volumeMode": "Filesystem"})
 	case apischema.GroupKind{Kind: "ServiceAccount"}:

@@ -32,6 +32,7 @@ type program struct {
 // programs are all of them, those first that others need.
 var programs = []program{
 	jobSet,
+	volcano,
 }
 
 // TestOperators tries all programs one after the other: they share nodes. A single scenario runs with

@@ -15,6 +15,7 @@ Made from the table by which jobs are refused (schema/targets.go); ` + "`make go
 		` writes it anew. A field that a
 target cannot carry is refused with the reason, never dropped.
 `)
+	triedTable(&b)
 	for _, framework := range frameworks() {
 		supportTable(&b, framework)
 	}
@@ -39,14 +40,13 @@ func supportTable(b *strings.Builder, framework string) {
 		all = append(all, row)
 	}
 	targets := slices.DeleteFunc(all, func(t Target) bool { return t.Framework != framework })
-	fmt.Fprintf(b, "\n## %s\n\n", framework)
+	fmt.Fprintf(b, "\n## %s\n", framework)
 	for _, t := range targets {
-		fmt.Fprintf(b, "- `target: %s` renders %s\n", t.Name, t.API)
 		if release, old := podReleases[[2]string{t.Framework, t.Name}]; old {
-			fmt.Fprintf(b,
-				"  Its controller makes pods of Kubernetes %s and loses what came later, seccompProfile among it: "+
-					"they cannot run in\n"+
-					"  a namespace that enforces the restricted Pod Security Standard.\n", release.version)
+			fmt.Fprintf(b, "\nThe controller of `target: %s` makes pods of Kubernetes %s and loses what came "+
+				"later, seccompProfile\namong it: they cannot run in a namespace that enforces the restricted Pod Security "+
+				"Standard.\n",
+				t.Name, release.version)
 		}
 	}
 	b.WriteString("\n| `spec` |")

@@ -111,6 +111,16 @@ var controllers = append(ofKinds(), []needed{
 	},
 }...)
 
+// Installed are the commands that install a controller of docs/targets.md; none where there is no such name.
+func Installed(name string) []string {
+	for _, n := range controllers {
+		if n.Name == name {
+			return n.Install
+		}
+	}
+	return nil
+}
+
 // ofKinds are the controllers that stand beside the kinds of custom resources.
 func ofKinds() (all []needed) {
 	for _, k := range apis.Kinds {

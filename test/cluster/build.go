@@ -43,26 +43,30 @@ const (
 // unusedFor is how long the programs of another version stay in the cache folder after their last use.
 const unusedFor = 14 * 24 * time.Hour
 
-type program struct{ name, path, mod string }
+// program is what go build makes of a package. One that we wrote has of: a package of the module that it is made of.
+type program struct{ name, path, mod, of string }
 
 // packages are what go build makes the programs of, the longest build first: most of what the others need is compiled
 // with it.
 var packages = []program{
-	{apiserver, "k8s.io/kubernetes/cmd/kube-apiserver", modFile},
-	{controllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager", modFile},
-	{scheduler, "k8s.io/kubernetes/cmd/kube-scheduler", modFile},
-	{etcd, "go.etcd.io/etcd/server/v3", modFile},
-	{kwok, "sigs.k8s.io/kwok/cmd/kwok", modFile},
-	{Kubelet, "k8s.io/kubernetes/cmd/kubelet", modFile},
-	{KubeProxy, "k8s.io/kubernetes/cmd/kube-proxy", modFile},
-	{Kubectl, "k8s.io/kubernetes/cmd/kubectl", modFile},
-	{CoreDNS, corednsMain, corednsMod},
-	{Etcd35, "go.etcd.io/etcd/server/v3", etcd35Mod},
-	{SourceController, "github.com/fluxcd/source-controller", fluxGitMod},
-	{KustomizeController, "github.com/fluxcd/kustomize-controller", fluxMod},
-	{ArgoCD, "github.com/argoproj/argo-cd/v3/cmd", argocdMod},
-	{JobSet, "sigs.k8s.io/jobset", operatorMod},
-	{TrainingOperator, trainingOperatorMain, operatorMod},
+	{apiserver, "k8s.io/kubernetes/cmd/kube-apiserver", modFile, ""},
+	{controllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager", modFile, ""},
+	{scheduler, "k8s.io/kubernetes/cmd/kube-scheduler", modFile, ""},
+	{etcd, "go.etcd.io/etcd/server/v3", modFile, ""},
+	{kwok, "sigs.k8s.io/kwok/cmd/kwok", modFile, ""},
+	{Kubelet, "k8s.io/kubernetes/cmd/kubelet", modFile, ""},
+	{KubeProxy, "k8s.io/kubernetes/cmd/kube-proxy", modFile, ""},
+	{Kubectl, "k8s.io/kubernetes/cmd/kubectl", modFile, ""},
+	{CoreDNS, corednsMain, corednsMod, ""},
+	{Etcd35, "go.etcd.io/etcd/server/v3", etcd35Mod, ""},
+	{SourceController, "github.com/fluxcd/source-controller", fluxGitMod, ""},
+	{KustomizeController, "github.com/fluxcd/kustomize-controller", fluxMod, ""},
+	{ArgoCD, "github.com/argoproj/argo-cd/v3/cmd", argocdMod, ""},
+	{JobSet, "sigs.k8s.io/jobset", operatorMod, ""},
+	{
+		TrainingOperator, trainingOperatorMain, operatorMod,
+		"github.com/kubeflow/training-operator/cmd/training-operator.v1",
+	},
 }
 
 // goEnv is what of the go command's environment decides what a build makes.
@@ -200,6 +204,16 @@ func Program(ctx context.Context, progress io.Writer, name string) (string, erro
 // Source is the folder of the module cache that a program's module is in, with all that is not Go: its
 // CustomResourceDefinitions.
 func Source(ctx context.Context, name string) (string, error) {
+	return moduleOf(ctx, name, "{{.Module.Dir}}")
+}
+
+// Version is the version of a program's module, such as v0.12.0.
+func Version(ctx context.Context, name string) (string, error) {
+	return moduleOf(ctx, name, "{{.Module.Version}}")
+}
+
+// moduleOf asks the go command about the module that a program is made of.
+func moduleOf(ctx context.Context, name, format string) (string, error) {
 	env, err := readGoEnv()
 	if err != nil {
 		return "", err
@@ -208,11 +222,8 @@ func Source(ctx context.Context, name string) (string, error) {
 	if i < 0 {
 		return "", fmt.Errorf("looking for the module of %s: a cluster has no such program", name)
 	}
-	path := packages[i].path
-	if path == trainingOperatorMain {
-		path = "github.com/kubeflow/training-operator/cmd/training-operator.v1"
-	}
-	cmd := exec.CommandContext(ctx, "go", "list", "-modfile="+packages[i].mod, "-find", "-f", "{{.Module.Dir}}", path)
+	pkg := packages[i]
+	cmd := exec.CommandContext(ctx, "go", "list", "-modfile="+pkg.mod, "-find", "-f", format, or(pkg.of, pkg.path))
 	cmd.Dir = filepath.Dir(env.GOMOD)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()

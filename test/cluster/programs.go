@@ -37,7 +37,7 @@ const (
 	ArgoCD              = "argocd" // its controllers and servers are one program
 )
 
-// The operators that package gitops runs beside them.
+// The controllers of custom resources that StartOperators starts.
 const (
 	JobSet           = "jobset"
 	TrainingOperator = "training-operator"

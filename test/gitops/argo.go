@@ -68,7 +68,7 @@ func (a *Argo) configure(ctx context.Context) error {
 		return err
 	}
 	all := []any{"*"}
-	return apply(ctx, a.c, appProjects, &unstructured.Unstructured{Object: map[string]any{
+	return a.c.Apply(ctx, appProjects, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": appProjects.GroupVersion().String(), "kind": "AppProject",
 		"metadata": map[string]any{"name": "default", "namespace": argoNamespace},
 		"spec": map[string]any{
@@ -102,7 +102,7 @@ func (a *Argo) Follow(ctx context.Context, app App) error {
 		},
 	}
 	maps.Copy(spec, app.Options.Argo)
-	return apply(ctx, a.c, applications, &unstructured.Unstructured{Object: map[string]any{
+	return a.c.Apply(ctx, applications, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": applications.GroupVersion().String(), "kind": "Application",
 		"metadata": map[string]any{
 			"name": app.Name, "namespace": argoNamespace,

@@ -24,13 +24,13 @@ const (
 // startArgo starts all of Argo CD but its web server.
 func startArgo(ctx context.Context, c *cluster.Cluster, audit string, plugin Plugin) (*Argo, error) {
 	a := &Argo{c: c, audit: audit, home: filepath.Join(c.Dir(), "argocd"), processes: map[string]*cluster.Process{}}
-	if err := applyCRDs(ctx, c, cluster.ArgoCD, "manifests/crds"); err != nil {
+	if err := c.ApplyCRDs(ctx, cluster.ArgoCD, "manifests/crds"); err != nil {
 		return nil, err
 	}
 	kubeconfigs := map[string]string{}
 	for _, name := range []string{applicationController, setController} {
 		var err error
-		if kubeconfigs[name], err = account(ctx, c, argoNamespace, name); err != nil {
+		if kubeconfigs[name], err = c.Account(ctx, argoNamespace, name); err != nil {
 			return nil, fmt.Errorf("making the account of %s: %w", name, err)
 		}
 	}

@@ -43,7 +43,7 @@ type Flux struct {
 func startFlux(ctx context.Context, c *cluster.Cluster, audit string) (*Flux, error) {
 	f := &Flux{c: c, audit: audit, processes: map[string]*cluster.Process{}}
 	for _, program := range []string{cluster.SourceController, cluster.KustomizeController} {
-		if err := applyCRDs(ctx, c, program, "config/crd/bases"); err != nil {
+		if err := c.ApplyCRDs(ctx, program, "config/crd/bases"); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +65,7 @@ func startFlux(ctx context.Context, c *cluster.Cluster, audit string) (*Flux, er
 }
 
 func (f *Flux) run(ctx context.Context, name, health string, args ...string) error {
-	kubeconfig, err := account(ctx, f.c, fluxNamespace, name)
+	kubeconfig, err := f.c.Account(ctx, fluxNamespace, name)
 	if err != nil {
 		return fmt.Errorf("making the account of %s: %w", name, err)
 	}
@@ -94,7 +94,7 @@ func (f *Flux) Follow(ctx context.Context, app App) error {
 			"url": app.Repository.URL, "interval": "1h", "ref": map[string]any{"branch": Branch},
 		},
 	}}
-	if err := apply(ctx, f.c, gitRepositories, source); err != nil {
+	if err := f.c.Apply(ctx, gitRepositories, source); err != nil {
 		return err
 	}
 	spec := map[string]any{
@@ -102,7 +102,7 @@ func (f *Flux) Follow(ctx context.Context, app App) error {
 		"path":      "./" + app.Path, "interval": "1h", "retryInterval": "10s", "prune": true, "wait": false,
 	}
 	maps.Copy(spec, app.Options.Flux)
-	return apply(ctx, f.c, kustomizations, &unstructured.Unstructured{Object: map[string]any{
+	return f.c.Apply(ctx, kustomizations, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": kustomizations.GroupVersion().String(), "kind": "Kustomization", "metadata": meta, "spec": spec,
 	}})
 }

@@ -110,7 +110,7 @@ func (l *Lab) start(ctx context.Context, o Options, dir, audit string) (err erro
 	if err := l.StartStorage(ctx, filepath.Join(dir, "volumes"), l.progress); err != nil {
 		return err
 	}
-	if err := startOperators(ctx, l.Cluster); err != nil {
+	if err := l.StartOperators(ctx, l.progress, cluster.JobSet, cluster.TrainingOperator); err != nil {
 		return fmt.Errorf("starting the operators: %w", err)
 	}
 	if !o.NoFlux {

@@ -56,7 +56,7 @@ func (l *Lab) Apply(ctx context.Context, manifests string) (*Objects, error) {
 		if err != nil {
 			return applied, err
 		}
-		if err := apply(ctx, l.Cluster, mapping.Resource, o); err != nil {
+		if err := l.Cluster.Apply(ctx, mapping.Resource, o); err != nil {
 			return applied, err
 		}
 		applied.all = append(applied.all, object{mapping.Resource, o.GetNamespace(), o.GetName()})

@@ -61,12 +61,18 @@ func (d dialect) allOrNone(p *place) {
 
 // atLeast: with two accelerators two of four workers run where two are enough; with two more all do.
 func (d dialect) atLeast(p *place) {
+	d.two(p)
+	d.give(p, 2)
+	p.running(4, p.namespace, workers)
+}
+
+// two: with two accelerators two of four workers run where two are enough.
+func (d dialect) two(p *place) {
+	p.Helper()
 	d.give(p, 2)
 	p.apply(d.job(p, "gang", 2)...)
 	p.running(2, p.namespace, workers)
 	p.remains("two run", func() error { return p.placed(p.namespace, 2) })
-	d.give(p, 2)
-	p.running(4, p.namespace, workers)
 }
 
 // contend: of two gangs that want four accelerators each, where there are four, one has all of them and the other none.

@@ -1,11 +1,14 @@
 package operators
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/internal/plan"
 )
 
 // scenario is one claim of the design, seen or not.
@@ -16,9 +19,10 @@ type scenario struct {
 
 // program is a controller or scheduler that tegen renders for.
 type program struct {
-	name    string // as its project calls it
-	kinds   []string
-	install string // the command of its own documentation
+	name  string // as docs/targets.md calls it, which says how it is installed
+	kinds []string
+	// install is the command of its own documentation, of what docs/targets.md does not have.
+	install string
 	// definitions are the CustomResourceDefinitions, as plural.group/version, that say that it is installed.
 	definitions []string
 	// log is its file's name in TEGEN_OPERATORS_LOGS; controller selects its pods, as a label selector, where it runs
@@ -27,6 +31,11 @@ type program struct {
 	// probe makes the smallest object that the program answers, and waits for the answer.
 	probe     func(*place)
 	scenarios []scenario
+}
+
+// command installs the program.
+func (p program) command() string {
+	return cmp.Or(p.install, strings.Join(plan.Installed(p.name), "\n    "))
 }
 
 // programs are all of them, those first that others need.
@@ -46,12 +55,13 @@ func TestOperators(t *testing.T) {
 	for _, p := range programs {
 		absent := s.absent(t, p)
 		if absent != "" {
-			missing = append(missing, fmt.Sprintf("%s: %s is not served\n    %s", p.name, absent, p.install))
+			missing = append(missing, fmt.Sprintf("%s: %s is not served\n    %s", p.name, absent, p.command()))
 		}
 		t.Run(p.name, func(t *testing.T) {
 			if absent != "" {
 				s.record(result{program: p, scenario: "all", outcome: "skipped: not installed"})
-				t.Skipf("%s is not installed: the cluster does not serve %s. To install it:\n%s", p.name, absent, p.install)
+				t.Skipf("%s is not installed: the cluster does not serve %s. To install it:\n%s", p.name, absent,
+					p.command())
 			}
 			s.try(t, p)
 		})
@@ -121,4 +131,13 @@ func (s *suite) table() string {
 			strings.Join(r.program.kinds, ", "), r.scenario, r.outcome, r.took.Seconds())
 	}
 	return text.String()
+}
+
+// TestInstall: no program is skipped without a word on how it is had.
+func TestInstall(t *testing.T) {
+	for _, p := range programs {
+		if p.command() == "" {
+			t.Errorf("%s: docs/targets.md has no such controller, and it has no command of its own", p.name)
+		}
+	}
 }

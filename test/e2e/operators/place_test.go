@@ -45,6 +45,7 @@ type place struct {
 	program   program
 	namespace string // of jobs that the scenario renders; a golden file has its own
 	entered   []string
+	added     []string // nodes
 	mu        sync.Mutex
 	applied   []*unstructured.Unstructured
 }
@@ -104,6 +105,11 @@ func (p *place) leave() {
 			p.Errorf("deleting the namespace %s: %v, %v", namespace, err, ctx.Err())
 		}
 	}
+	for _, name := range p.added { // when no pod is left there, which would be gone only when somebody misses the node
+		if err := p.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			p.Error(err)
+		}
+	}
 }
 
 // explain logs what became of what was applied, with its events and the end of the program's log.
@@ -124,7 +130,8 @@ func (p *place) explain(ctx context.Context) {
 	for _, namespace := range p.entered {
 		if pods, err := p.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{}); err == nil {
 			for _, pod := range pods.Items {
-				p.Logf("pod %s is %s on node %q: %v", pod.Name, pod.Status.Phase, pod.Spec.NodeName, pod.Status.Conditions)
+				p.Logf("pod %s is %s on node %q: %v", pod.Name, pod.Status.Phase, pod.Spec.NodeName,
+					pod.Status.Conditions)
 			}
 		}
 		if events, err := p.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{}); err == nil {
@@ -150,8 +157,8 @@ func (p *place) golden(name string) []*unstructured.Unstructured {
 // rendered is what a job becomes: its spec, in the flow style or indented by two.
 func (p *place) rendered(name, spec string) []*unstructured.Unstructured {
 	p.Helper()
-	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: %s, namespace: %s}\nspec:\n%s",
-		name, p.namespace, spec)
+	text := fmt.Sprintf("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: %s, namespace: %s}\n"+
+		"spec:\n%s", name, p.namespace, spec)
 	jobs, err := tegen.Load([]tegen.Source{{Name: name + ".yaml", Data: []byte(text)}})
 	if err != nil {
 		p.Fatalf("%v\n%s", err, text)
@@ -373,15 +380,7 @@ func (p *place) nodes(count, accelerators int, owner string) {
 		o.Taints = []corev1.Taint{{Key: reserved, Value: owner, Effect: corev1.TaintEffectNoSchedule}}
 	}
 	names, err := p.cluster.AddNodes(p.Context(), o)
-	p.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), patience)
-		defer cancel()
-		for _, name := range names {
-			if err := p.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-				p.Error(err)
-			}
-		}
-	})
+	p.added = append(p.added, names...)
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Command up starts the control plane that the tests use, for a person: in go flags, out comes a kubeconfig on
-// standard output, progress on standard error. It runs until it is interrupted and leaves nothing behind.
+// Command up starts the control plane that the tests use, for a person: in go flags, out come variables for a
+// shell on standard output, progress on standard error. It runs until it is interrupted and leaves nothing behind.
 package main
 
 import (
@@ -31,6 +31,7 @@ type flags struct {
 	nodes, gpus int
 	gates       []string
 	apis        []string
+	operators   []string
 	noScheduler bool
 	kubeconfig  string
 	dir         string
@@ -51,6 +52,7 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 		Example: `  go run ./test/cluster/cmd/up --nodes 4 --gpus 8
   go run ./test/cluster/cmd/up --gate GenericWorkload=true --gate GangScheduling=true --api scheduling.k8s.io/v1alpha2
   go run ./test/cluster/cmd/up --no-scheduler --kubeconfig /tmp/kubeconfig
+  go run ./test/cluster/cmd/up --nodes 0 --operators jobset    # for make e2e-operators
   go run ./test/cluster/cmd/up --build    # build the programs, with progress, and start nothing
   go run ./test/cluster/cmd/up --build kubectl argocd    # the same with these programs`,
 		Args: func(_ *cobra.Command, programs []string) error {
@@ -73,6 +75,8 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 	cmd.Flags().StringSliceVar(&f.gates, "gate", nil, "a feature gate, as Name=true or Name=false; may be repeated")
 	cmd.Flags().StringSliceVar(&f.apis, "api", nil, "a group/version to serve besides the default ones; "+
 		"may be repeated")
+	cmd.Flags().StringSliceVar(&f.operators, "operators", nil, "operators to start besides, in this order: "+
+		strings.Join(cluster.Operators(), ", "))
 	cmd.Flags().BoolVar(&f.noScheduler, "no-scheduler", false, "leave the stock kube-scheduler out")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file too")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "keep logs and data in this folder (default a temporary one)")
@@ -86,6 +90,9 @@ func run(cmd *cobra.Command, f flags) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := cluster.CheckOperators(f.operators...); err != nil {
+		return fmt.Errorf("reading --operators: %w", err)
+	}
 	c, err := cluster.Up(ctx, cluster.Options{Gates: gates, APIs: f.apis, NoScheduler: f.noScheduler, Dir: f.dir},
 		cmd.ErrOrStderr())
 	if err != nil {
@@ -98,6 +105,9 @@ func run(cmd *cobra.Command, f flags) (err error) {
 	if _, err := c.Nodes(ctx, f.nodes, f.gpus); err != nil {
 		return err
 	}
+	if err := c.StartOperators(ctx, cmd.ErrOrStderr(), f.operators...); err != nil {
+		return err
+	}
 	kubeconfig := c.Kubeconfig()
 	if f.kubeconfig != "" {
 		if kubeconfig, err = copyKubeconfig(kubeconfig, f.kubeconfig); err != nil {
@@ -106,7 +116,11 @@ func run(cmd *cobra.Command, f flags) (err error) {
 	}
 	cmd.PrintErrf("%d nodes with %d GPUs each; logs are in %s\nrun this elsewhere, and press ^C here to stop:\n",
 		f.nodes, f.gpus, filepath.Join(c.Dir(), "logs"))
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", kubeconfig); err != nil {
+	text, err := exports(ctx, c, kubeconfig, f.operators)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
 		return fmt.Errorf("saying where the kubeconfig is: %w", err)
 	}
 	select {
@@ -115,6 +129,24 @@ func run(cmd *cobra.Command, f flags) (err error) {
 	case <-c.Broken():
 		return c.Err()
 	}
+}
+
+// exports are lines for a shell: the kubeconfig, and what make e2e-operators wants to know of operators.
+func exports(ctx context.Context, c *cluster.Cluster, kubeconfig string, operators []string) (string, error) {
+	text := fmt.Sprintf("export KUBECONFIG=%s\n", kubeconfig)
+	if len(operators) == 0 {
+		return text, nil
+	}
+	var versions []string
+	for _, name := range operators {
+		version, err := cluster.Version(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		versions = append(versions, name+"="+version)
+	}
+	return text + fmt.Sprintf("export TEGEN_OPERATORS_LOGS=%s\nexport TEGEN_OPERATORS_VERSIONS=%s\n",
+		filepath.Join(c.Dir(), "logs"), strings.Join(versions, ",")), nil
 }
 
 // copyKubeconfig copies it for the user's eyes only and returns where it is.

@@ -158,7 +158,7 @@ func (p *place) vcNames(job *unstructured.Unstructured, pods []corev1.Pod) {
 	}
 }
 
-// vcJobFull: every field of ours arrives in the PodGroup and in the pods.
+// vcJobFull: every field of ours arrives in the PodGroup and in the pods, and the objects can be applied again.
 func vcJobFull(p *place) {
 	p.nodes(1, 8, "")
 	p.queue("research")
@@ -168,6 +168,7 @@ func vcJobFull(p *place) {
 	job := p.the("Job", objects)
 	p.bind(job.GetNamespace(), "imagenet", "sweep-vc-runs")
 	pods := p.running(6, job.GetNamespace(), workers)
+	p.apply(objects...) // as a reconciler does
 	p.vcNames(job, pods)
 	for _, pod := range pods {
 		if pod.Spec.Priority == nil || *pod.Spec.Priority != 1000 {

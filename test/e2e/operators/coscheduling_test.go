@@ -6,7 +6,7 @@ var coscheduling = program{
 	log:         "coscheduling", controller: "component=scheduler",
 	probe: func(p *place) {
 		p.nodes(1, 4, "")
-		p.priority("batch")
+		p.priority("batch", 1000)
 		objects := p.golden("gang-coscheduling")
 		p.apply(objects...)
 		p.running(4, p.the("Job", objects).GetNamespace(), workers)

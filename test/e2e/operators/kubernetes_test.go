@@ -32,7 +32,7 @@ func ownGang(target string) dialect {
 
 // ownGolden: a golden file whose pods ask for no accelerator waits for a node with room for all of them.
 func ownGolden(p *place, name string, accelerators, want int) {
-	p.priority("batch")
+	p.priority("batch", 1000)
 	objects := p.golden(name)
 	p.apply(objects...)
 	group := p.the("PodGroup", objects)

@@ -222,15 +222,6 @@ func (p *place) needs(other program) {
 	}
 }
 
-// priority makes the PriorityClass that golden files name, for the time of the scenario.
-func (p *place) priority(name string) {
-	p.Helper()
-	p.apply(&unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": int64(1000),
-		"metadata": map[string]any{"name": name},
-	}})
-}
-
 // list is all objects of a kind in a namespace.
 func (p *place) list(gvk schema.GroupVersionKind, namespace string) []unstructured.Unstructured {
 	p.Helper()

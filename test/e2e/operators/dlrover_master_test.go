@@ -33,7 +33,7 @@ func (p *place) runMaster(pod corev1.Pod) {
 		p.Fatal(err)
 	}
 	c := pod.Spec.Containers[0]
-	cmd := exec.CommandContext(p.Context(), c.Command[0], append(c.Command[1:], c.Args...)...)
+	cmd := exec.CommandContext(p.T.Context(), c.Command[0], append(c.Command[1:], c.Args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfigOf(pod), "POD_IP="+pod.Status.PodIP)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -46,7 +46,7 @@ func (p *place) runMaster(pod corev1.Pod) {
 		defer close(ended)
 		err := cmd.Wait()
 		switch {
-		case p.Context().Err() != nil:
+		case p.T.Context().Err() != nil:
 		case err == nil:
 			p.end(cluster.OutcomeSucceeded, pod)
 		default:

@@ -164,11 +164,11 @@ func dlroverSuspended(p *place, golden string) {
 	p.nodes(1, 8, "")
 	job := p.admit(p.golden(golden))
 	p.runMaster(p.master(job.GetNamespace(), job.GetName()))
-	p.phase(job, "Suspended")
+	p.dlroverPhase(job, "Suspended")
 	p.remains("no worker", func() error { return p.kept(0, job.GetNamespace(), workers) })
 	p.set(job, false, "spec", "suspend")
-	p.running(4, job.GetNamespace(), workers)
-	p.phase(job, "Running")
+	p.foretold(golden)
+	p.dlroverPhase(job, "Running")
 }
 
 // dlroverSuspendedAgain: a job that runs goes on, whatever the field says then: docs/suspend.md.
@@ -176,7 +176,7 @@ func dlroverSuspendedAgain(p *place) {
 	p.nodes(1, 0, "")
 	job := p.admit(dlroverJob(p, "again", "  suspend: true\n"))
 	p.runMaster(p.master(p.namespace, "again"))
-	p.phase(job, "Suspended")
+	p.dlroverPhase(job, "Suspended")
 	p.set(job, false, "spec", "suspend")
 	p.running(2, p.namespace, workers)
 	p.set(job, true, "spec", "suspend")
@@ -189,9 +189,9 @@ func dlroverSuccess(p *place) {
 	job := p.admit(dlroverJob(p, "success", ""))
 	p.runMaster(p.master(p.namespace, "success"))
 	pods := p.running(2, p.namespace, workers)
-	p.phase(job, "Running")
+	p.dlroverPhase(job, "Running")
 	p.end(cluster.OutcomeSucceeded, pods...)
-	p.phase(job, "Succeeded")
+	p.dlroverPhase(job, "Succeeded")
 	p.remains("all pods are kept", func() error { return p.kept(3, p.namespace, "") })
 }
 
@@ -211,8 +211,8 @@ func dlroverLost(p *place) {
 	})
 }
 
-// phase waits for a phase of a job.
-func (p *place) phase(job *unstructured.Unstructured, want string) {
+// dlroverPhase waits for a phase of a job.
+func (p *place) dlroverPhase(job *unstructured.Unstructured, want string) {
 	p.Helper()
 	p.eventually("the phase "+want, func() error {
 		got, _, err := unstructured.NestedString(p.live(job).Object, "status", "phase")

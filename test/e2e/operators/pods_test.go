@@ -1,7 +1,6 @@
 package operators
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -9,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // made waits until there are so many pods, whatever becomes of them, and returns them.
@@ -32,27 +30,6 @@ func (p *place) kept(want int, namespace, selector string) error {
 		err = fmt.Errorf("there are %d pods, want %d", len(pods), want)
 	}
 	return err
-}
-
-// exit has all containers of a running pod end with an exit code other than 0, as a kubelet reports it.
-func (p *place) exit(code int32, pod corev1.Pod) {
-	p.Helper()
-	status := corev1.PodStatus{Phase: corev1.PodFailed}
-	for _, c := range pod.Status.ContainerStatuses {
-		c.Ready, c.Started = false, new(false)
-		c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: code, Reason: "Error", FinishedAt: metav1.Now(),
-		}}
-		status.ContainerStatuses = append(status.ContainerStatuses, c)
-	}
-	patch, err := json.Marshal(map[string]any{"status": status})
-	if err != nil {
-		p.Fatal(err)
-	}
-	if _, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.Context(), pod.Name, types.StrategicMergePatchType, patch,
-		metav1.PatchOptions{}, "status"); err != nil {
-		p.Fatal(err)
-	}
 }
 
 // number is an integer at a place of an object, whether a file or the cluster has it.
@@ -101,8 +78,7 @@ func (p *place) admit(objects []*unstructured.Unstructured) *unstructured.Unstru
 	}
 	for entry := range strings.SplitSeq(job.GetAnnotations()["tegen.dev/expects"], ",") {
 		if name, ok := strings.CutPrefix(entry, "PriorityClass/"); ok {
-			p.apply(p.read(name, []byte("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: "+name+
-				"}, value: 1000}"))...)
+			p.priority(name, 1000)
 		}
 	}
 	p.apply(objects...)

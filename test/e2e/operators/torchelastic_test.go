@@ -109,9 +109,9 @@ func torchElasticSuccess(p *place) {
 	objects := p.golden("companion-elasticjob")
 	p.apply(objects...)
 	job := p.the("ElasticJob", objects)
-	pods := p.running(2, job.GetNamespace(), workers)
+	p.foretold("companion-elasticjob")
 	p.condition(job, "Running")
-	p.end(cluster.OutcomeSucceeded, pods...)
+	p.end(cluster.OutcomeSucceeded, p.running(2, job.GetNamespace(), workers)...)
 	p.condition(job, "Succeeded")
 	p.remains("the workers are kept", func() error { return p.kept(2, job.GetNamespace(), workers) })
 }

@@ -107,8 +107,8 @@ func (r *validation) dlroverPriority() {
 		"spec.podTemplate.spec.priorityClassName": r.patch().Spec.PriorityClassName,
 	} {
 		if class != "" && class != "high" && class != "low" {
-			r.fail(at, "requires", "DLRover's master ends at a class called %s: it takes high and low, and PriorityClasses "+
-				"of these names must exist", class)
+			r.fail(at, "requires", "DLRover's master ends at a class called %s: use high or low, the two that it takes",
+				class)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func TestOwnElasticJob(t *testing.T) {
 			[]string{"spec.runPolicy: " + isUnknown},
 		},
 		{
-			"a limit in the spec, where the controller's own definition has it", "  minReplicas: 1", "  backoffLimit: 6",
+			"a limit in the spec, as in the controller's own definition", "  minReplicas: 1", "  backoffLimit: 6",
 			[]string{"spec.backoffLimit: " + isUnknown},
 		},
 	})

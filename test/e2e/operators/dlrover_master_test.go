@@ -25,8 +25,9 @@ func (p *place) runMaster(pod corev1.Pod) {
 	p.Helper()
 	dir := os.Getenv(dlroverSources)
 	if dir == "" {
-		p.Skipf("on a node without containers no master runs, which makes the workers: set %s to the folder of DLRover's "+
-			"sources to run the command of its pod there, with a python on PATH that has its modules", dlroverSources)
+		p.Skipf("on a node without containers no master runs, which makes the workers: set %s to the folder of "+
+			"DLRover's sources to run its pod's command there, with a python on PATH that has its modules",
+			dlroverSources)
 	}
 	log, err := os.Create(filepath.Join(p.TempDir(), pod.Name+".log"))
 	if err != nil {

@@ -71,8 +71,8 @@ func dlroverMaster(p *place, golden string) {
 			p.Errorf("the master has the annotation %s: %q, want %q", key, master.Annotations[key], value)
 		}
 	}
-	want := fmt.Sprintf("python -m dlrover.python.master.main --platform pyk8s --namespace %s --job_name %s --port 50001",
-		job.GetNamespace(), job.GetName())
+	want := fmt.Sprintf("python -m dlrover.python.master.main --platform pyk8s --namespace %s --job_name %s "+
+		"--port 50001", job.GetNamespace(), job.GetName())
 	for _, option := range []string{"pending_timeout", "pre_check_bypass"} {
 		if value, ok := job.GetAnnotations()[option]; ok {
 			want += fmt.Sprintf(" --%s %s", option, value)
@@ -85,14 +85,15 @@ func dlroverMaster(p *place, golden string) {
 	p.remains("no worker", func() error { return p.kept(0, job.GetNamespace(), workers) })
 }
 
-// dlroverWorkers: the master makes the workers as its account, with what the template says and its own variables behind
-// ours, so that its own would win.
+// dlroverWorkers: the master makes the workers as its account, with what the template says and its own variables
+// behind ours, so that its own would win.
 func dlroverWorkers(p *place, golden string) {
 	p.nodes(1, 0, "")
 	job := p.admit(p.golden(golden))
 	p.runMaster(p.master(job.GetNamespace(), job.GetName()))
 	template := p.template(job, "spec", "replicaSpecs", "worker", "template")
-	for i, pod := range p.made(p.number(job, "spec", "replicaSpecs", "worker", "replicas"), job.GetNamespace(), workers) {
+	replicas := p.number(job, "spec", "replicaSpecs", "worker", "replicas")
+	for i, pod := range p.made(replicas, job.GetNamespace(), workers) {
 		name := fmt.Sprintf("%s-edljob-worker-%d", job.GetName(), i)
 		if pod.Name != name {
 			p.Errorf("worker %d is called %s, want %s", i, pod.Name, name)
@@ -149,9 +150,9 @@ func sameProgram(p *place, pod corev1.Pod, template corev1.PodTemplateSpec) {
 		}
 	}
 	for _, v := range got.Env[len(want.Env):] {
-		text := "{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, metadata: {name: job, namespace: training}, spec: " +
-			"{framework: dlrover, target: elasticjob, image: 'resnet:1.0', command: [train], env: [{name: " + v.Name +
-			", value: x}]}}"
+		text := fmt.Sprintf("{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, metadata: {name: job, namespace: "+
+			"training}, spec: {framework: dlrover, target: elasticjob, image: 'resnet:1.0', command: [train], "+
+			"env: [{name: %s, value: x}]}}", v.Name)
 		_, err := tegen.Load([]tegen.Source{{Name: "job.yaml", Data: []byte(text)}})
 		if err == nil || !strings.Contains(err.Error(), "is set by DLRover's master") {
 			p.Errorf("the master sets %s, and of a job that does tegen says: %v", v.Name, err)

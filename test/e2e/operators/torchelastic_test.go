@@ -37,7 +37,8 @@ var torchElastic = program{
 func torchElasticPods(p *place, golden string) {
 	job := p.admit(p.golden(golden))
 	worker := torchElasticWorker(p, job)
-	pods := p.made(p.number(job, "spec", "replicaSpecs", "Worker", "replicas"), job.GetNamespace(), "job-name="+job.GetName())
+	replicas := p.number(job, "spec", "replicaSpecs", "Worker", "replicas")
+	pods := p.made(replicas, job.GetNamespace(), "job-name="+job.GetName())
 	for i, pod := range pods {
 		if want := fmt.Sprintf("%s-worker-%d", job.GetName(), i); pod.Name != want {
 			p.Errorf("pod %d is called %s, want %s", i, pod.Name, want)

@@ -41,6 +41,7 @@ func (p program) command() string {
 // programs are all of them, those first that others need.
 var programs = []program{
 	jobSet,
+	kueue,
 }
 
 // TestOperators tries all programs one after the other: they share nodes. A single scenario runs with

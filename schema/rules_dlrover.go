@@ -98,10 +98,9 @@ func (r *validation) dlroverMaster() {
 
 // masterEnv is what the master puts behind a worker's own variables (dlrover/python/master/scaler/pod_scaler.py).
 var masterEnv = []string{
-	"DLROVER_MASTER_ADDR", "ELASTIC_JOB_NAME", "JOB_UID", "NODE_TYPE", "NODE_ID", "NODE_NUM", "NODE_RANK",
-	"POD_IP", "NODE_IP", "POD_NAME", "RANK", "WORLD_SIZE", "WORKER_TYPE", "WORKER_ID", "WORKER_NUM", "WORKER_RANK",
-	"MONITOR_ENABLED",
-	"GRPC_ENABLE_FORK_SUPPORT",
+	"DLROVER_MASTER_ADDR", "DLROVER_MASTER_SERVICE_TYPE", "ELASTIC_JOB_NAME", "JOB_UID", "NODE_TYPE", "NODE_ID",
+	"NODE_NUM", "NODE_RANK", "POD_IP", "NODE_IP", "POD_NAME", "RANK", "WORLD_SIZE", "WORKER_TYPE", "WORKER_ID",
+	"WORKER_NUM", "WORKER_RANK", "MONITOR_ENABLED", "GRPC_ENABLE_FORK_SUPPORT",
 }
 
 // dlroverProgram refuses another's launcher.

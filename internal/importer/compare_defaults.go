@@ -25,6 +25,9 @@ func applyDefaults(object tree) {
 		})
 	case apis.PyTorchJobKind.GroupKind(), apis.MPIJobKind.GroupKind(), apis.MXJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"runPolicy": tree{}})
+		if v.at("kind").text() == apis.MPIJobKind.Kind {
+			setMissing(v.at("spec").mapping(), tree{"mpiImplementation": "OpenMPI", "runLauncherAsWorker": false})
+		}
 		setMissing(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
 	case apis.TorchElasticJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})

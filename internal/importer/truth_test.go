@@ -191,6 +191,26 @@ func TestTruth(t *testing.T) {
 			in: mpiJob("v2beta1", "acme/horovod:1"), reported: []string{`translated: mpirun becomes horovodrun`},
 			lossy: true,
 		},
+		"an MPIJob as a cluster has it": {
+			in: strings.NewReplacer(
+				"metadata: {name: j}", "metadata: {name: j, generation: 2, resourceVersion: '580', uid: "+
+					"dc42f82a-c588-4cb8-a1a3-6a6d0dfee26f, creationTimestamp: '2026-11-23T03:09:19Z'}",
+				"spec: {slotsPerWorker", "status: {startTime: '2026-11-23T03:09:24Z', replicaStatuses: {Launcher: {}, "+
+					"Worker: {}}, conditions: [{type: Suspended, status: 'False', reason: MPIJobResumed}]}\n"+
+					"spec: {launcherCreationPolicy: WaitForWorkersReady, mpiImplementation: OpenMPI, "+
+					"runLauncherAsWorker: false, runPolicy: {suspend: false}, slotsPerWorker",
+			).Replace(mpiJob("v2beta1", "acme/horovod:1")),
+			unreported: []string{"mpiImplementation", "runLauncherAsWorker", "suspend", "status", "uid", "WaitFor"},
+			lossy:      true,
+		},
+		"an MPIJob of another MPI": {
+			in: strings.Replace(mpiJob("v2beta1", "acme/horovod:1"), "spec: {", "spec: {mpiImplementation: Intel, "+
+				"runLauncherAsWorker: true, ", 1),
+			reported: []string{
+				`spec\.mpiImplementation: "Intel": dropped: tegen renders "OpenMPI"`,
+				`spec\.runLauncherAsWorker: true: dropped: tegen renders false`,
+			}, lossy: true,
+		},
 		"an MPIJob of the first operator": {
 			in: mpiJob("v1", "acme/horovod:1"), reported: []string{`apiVersion: "kubeflow.org/v1": changed: .*sshd`},
 			lossy: true,

@@ -16,6 +16,10 @@ var jobSet = program{
 	},
 	scenarios: []scenario{
 		{"suspended, resumed, done", jobSetLife},
+		{"pods as foretold", func(p *place) {
+			p.nodes(4, 8, "")
+			p.eachForetold("torchelastic-jobset-minimal", "torchelastic-jobset-etcd", "companion-jobset")
+		}},
 	},
 }
 
@@ -35,12 +39,7 @@ func jobSetLife(p *place) {
 		return err
 	})
 	p.set(set, false, "spec", "suspend")
-	pods := p.running(2, set.GetNamespace(), workers)
-	for i, pod := range pods {
-		if want := fmt.Sprintf("%s-worker-0-%d", set.GetName(), i); pod.Spec.Hostname != want {
-			p.Errorf("pod %s has the host name %q, want %q", pod.Name, pod.Spec.Hostname, want)
-		}
-	}
+	p.foretold("torchelastic-jobset-suspended")
 	p.set(set, true, "spec", "suspend")
 	p.running(0, set.GetNamespace(), workers)
 	p.set(set, false, "spec", "suspend")

@@ -41,6 +41,7 @@ func (p program) command() string {
 // programs are all of them, those first that others need.
 var programs = []program{
 	jobSet,
+	mpiOperator,
 	kueue,
 }
 

@@ -63,7 +63,7 @@ metadata: {name: %[4]s, namespace: %[5]s}
 spec: {clusterQueue: %[1]s}
 `
 
-// queue gives a namespace a queue, or another quota to the queue that it has; more are lines of the ClusterQueue's spec.
+// queue gives a namespace a queue, or another quota to its queue; more are lines of the ClusterQueue's spec.
 func (p *place) queue(namespace, name string, accelerators int, more string) *unstructured.Unstructured {
 	p.Helper()
 	objects := p.read("queue", fmt.Appendf(nil, queueText, p.namespace, accelerators, more, name, namespace))
@@ -158,8 +158,8 @@ func kueueGangs() dialect {
 	}
 }
 
-// kueueJob: the dataset comes through the same queue, the workers are held until there is quota for all, a stopped queue
-// takes them back, and the end of the pods is the end of the Workload.
+// kueueJob: the dataset comes through the same queue, the workers are held until there is quota for all, a stopped
+// queue takes them back, and the end of the pods is the end of the Workload.
 func kueueJob(p *place) {
 	const namespace = "training"
 	p.nodes(1, 8, "")
@@ -409,7 +409,8 @@ func (p *place) finished(pods []corev1.Pod) (n int) {
 // kueueUncovered: a ClusterQueue without quota for a resource that the pods request admits none of them. Every worker
 // requests disk, which is in no example of Kueue's own documentation.
 func kueueUncovered(p *place) {
-	without := strings.NewReplacer(", ephemeral-storage", "", "      - {name: ephemeral-storage, nominalQuota: 10Ti}\n", "")
+	without := strings.NewReplacer(", ephemeral-storage", "",
+		"      - {name: ephemeral-storage, nominalQuota: 10Ti}\n", "")
 	p.nodes(1, 8, p.namespace)
 	p.apply(p.read("queue", fmt.Appendf(nil, without.Replace(queueText), p.namespace, 8, "", "team", p.namespace))...)
 	objects := p.queued("disk", "job", "{replicas: 2}", "  gang: {scheduler: kueue, queue: team}\n")

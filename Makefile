@@ -50,6 +50,11 @@ e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds 
 e2e-operators: ## Try rendered jobs under every controller that the cluster of KUBECONFIG has
 	TEGEN_OPERATORS=1 go test -v -count=1 -timeout 90m ./test/e2e/operators
 
+# Those that test/cluster can start, on a control plane of their own.
+.PHONY: e2e-operators-lab
+e2e-operators-lab: ## Do so with a control plane that it starts, and JobSet and the training operator (Linux; minutes)
+	go run ./test/cluster/cmd/up --nodes 0 --operators jobset,training-operator -- $(MAKE) e2e-operators
+
 .PHONY: e2e-kind
 e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and root)
 	test/node/kind.sh

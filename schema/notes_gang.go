@@ -51,8 +51,8 @@ func (s *Spec) koordinatorNotes() (notes []string) {
 func (s *Spec) kueueScaling() string {
 	switch _, partial := s.Workload.Annotations[KueuePartialKey]; {
 	case partial:
-		return "Kueue starts the Job with as many workers as the quota has room for, and lets nobody change that number " +
-			"until it stops the Job: more quota brings no more workers"
+		return "Kueue starts the Job with as many workers as the quota has room for, and lets nobody change that " +
+			"number until it stops the Job: more quota brings no more workers"
 	case s.Target == TargetPods:
 		return "Kueue deletes pods beyond the number that it admitted: to have more workers, let it admit the job anew"
 	case s.Target == TargetJob:

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/render"
 	tegen "github.com/tegen-dev/tegen/schema"
@@ -63,6 +62,9 @@ func (s *suite) newPlace(t *testing.T, p program) *place {
 	return at
 }
 
+// Context ends with an interrupt, and not with the scenario.
+func (p *place) Context() context.Context { return p.ctx }
+
 // enter makes a namespace. One that is there already is somebody else's.
 func (p *place) enter(namespace string) {
 	p.Helper()
@@ -74,8 +76,8 @@ func (p *place) enter(namespace string) {
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
 	}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		p.Fatalf("the namespace %s is there already; this suite makes and deletes it, so it wants a cluster without",
-			namespace)
+		p.Fatalf("the namespace %s is there already, and the suite deletes only what it makes: delete it "+
+			"(kubectl delete namespace %[1]s), or use another cluster", namespace)
 	}
 	if err != nil {
 		p.Fatal(err)
@@ -85,62 +87,6 @@ func (p *place) enter(namespace string) {
 		_, err := client.ServiceAccounts(namespace).Get(p.Context(), "default", metav1.GetOptions{})
 		return err
 	})
-}
-
-// leave explains a failure and removes everything.
-func (p *place) leave() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), patience)
-	defer cancel()
-	if p.Failed() {
-		p.explain(ctx)
-	}
-	p.delete(ctx, p.applied...)
-	for _, namespace := range p.entered {
-		err := p.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
-		for err == nil && ctx.Err() == nil { // until it is gone: the next scenario may want its name
-			time.Sleep(poll)
-			_, err = p.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-		}
-		if !apierrors.IsNotFound(err) {
-			p.Errorf("deleting the namespace %s: %v, %v", namespace, err, ctx.Err())
-		}
-	}
-	for _, name := range p.added { // when no pod is left there, which would be gone only when somebody misses the node
-		if err := p.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-			p.Error(err)
-		}
-	}
-}
-
-// explain logs what became of what was applied, with its events and the end of the program's log.
-func (p *place) explain(ctx context.Context) {
-	for _, o := range p.applied {
-		if o.GetAPIVersion() == "v1" || strings.Contains(o.GetAPIVersion(), "networking") {
-			continue // Services and the like: nobody is at fault there
-		}
-		live, err := p.get(ctx, o)
-		if err != nil {
-			p.Logf("%s %s: %v", o.GetKind(), o.GetName(), err)
-			continue
-		}
-		live.SetManagedFields(nil)
-		text, err := yaml.Marshal(live.Object)
-		p.Logf("%s%v", text, err)
-	}
-	for _, namespace := range p.entered {
-		if pods, err := p.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{}); err == nil {
-			for _, pod := range pods.Items {
-				p.Logf("pod %s is %s on node %q: %v", pod.Name, pod.Status.Phase, pod.Spec.NodeName,
-					pod.Status.Conditions)
-			}
-		}
-		if events, err := p.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{}); err == nil {
-			for _, e := range events.Items {
-				p.Logf("event of %s %s: %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
-			}
-		}
-	}
-	p.Log(p.logs(ctx, p.program))
 }
 
 // golden reads the objects of a golden file, as they are.
@@ -348,6 +294,9 @@ func (p *place) running(want int, namespace, selector string) (pods []corev1.Pod
 func (p *place) remains(what string, check func() error) {
 	p.Helper()
 	for end := time.Now().Add(stillness); time.Now().Before(end); time.Sleep(poll) {
+		if p.Context().Err() != nil {
+			p.Fatal("interrupted")
+		}
 		if err := check(); err != nil {
 			p.Fatalf("%s does not last: %v", what, err)
 		}
@@ -394,6 +343,9 @@ func (p *place) eventually(what string, check func() error) {
 		err := check()
 		if err == nil {
 			return
+		}
+		if p.Context().Err() != nil {
+			p.Fatalf("waiting for %s: interrupted", what)
 		}
 		if time.Now().After(deadline) {
 			p.Fatalf("waiting for %s: not within %v: %v", what, patience, err)

@@ -42,11 +42,8 @@ func (p program) command() string {
 var programs = []program{
 	jobSet,
 	mpiOperator,
-<<<<<<< ours
 	kueue,
-=======
 	volcano,
->>>>>>> theirs
 }
 
 // TestOperators tries all programs one after the other: they share nodes. A single scenario runs with

@@ -38,12 +38,30 @@ func applyDefaults(object tree) {
 		}
 	case apis.TorchElasticJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
+	case apis.VCJobKind.GroupKind():
+		defaultVCJob(v.at("spec"))
 	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}, apischema.GroupKind{Kind: "PersistentVolume"}:
 		setMissing(v.at("spec").mapping(), tree{"volumeMode": "Filesystem"})
 	case apischema.GroupKind{Kind: "ServiceAccount"}:
 		setMissing(object, tree{"automountServiceAccountToken": true})
 	}
 	defaultPods(object)
+}
+
+// defaultVCJob adds what Volcano's webhook does, and what its controller gives the pods of the job.
+func defaultVCJob(spec view) {
+	setMissing(spec.mapping(), tree{"queue": volcanoDefaultQueue, "schedulerName": "volcano", "maxRetry": int64(3)})
+	least := int64(0)
+	for _, task := range spec.at("tasks").items() {
+		setMissing(task.mapping(), tree{"maxRetry": int64(3), "minAvailable": task.at("replicas").value})
+		setMissing(task.at("template", "spec").mapping(), tree{
+			"schedulerName":     spec.at("schedulerName").value,
+			"priorityClassName": spec.at("priorityClassName").value,
+		})
+		n, _ := task.at("minAvailable").number()
+		least += n
+	}
+	setMissing(spec.mapping(), tree{"minAvailable": least})
 }
 
 // setMissing sets what is not there.

@@ -42,6 +42,10 @@ func (p program) command() string {
 var programs = []program{
 	jobSet,
 	mpiOperator,
+	volcano,
+	koordinator,
+	coscheduling,
+	kubernetesGangs,
 }
 
 // TestOperators tries all programs one after the other: they share nodes. A single scenario runs with

@@ -44,6 +44,9 @@ var programs = []program{
 	mpiOperator,
 	kueue,
 	volcano,
+	koordinator,
+	coscheduling,
+	kubernetesGangs,
 }
 
 // TestOperators tries all programs one after the other: they share nodes. A single scenario runs with

@@ -60,7 +60,7 @@ func (p *place) kueueKind(controller program, k queuedKind) {
 		owner = namespace
 	}
 	p.nodes(1, 16, owner)
-	queue := p.queue(namespace, k.queue, 16, "")
+	queue := p.localQueue(namespace, k.queue, 16, "")
 	p.apply(p.read("class", []byte(highPriority))...)
 	p.set(queue, "Hold", "spec", "stopPolicy")
 	p.apply(k.objects...)
@@ -91,7 +91,7 @@ func (p *place) kueueKind(controller program, k queuedKind) {
 func kueuePods(p *place) {
 	const namespace = "training"
 	p.nodes(1, 8, "")
-	p.queue(namespace, "team-a", 1, "")
+	p.localQueue(namespace, "team-a", 1, "")
 	objects := p.golden("gang-kueue-pods")
 	p.apply(objects...)
 	p.remains("both are gated", func() error {
@@ -106,6 +106,6 @@ func kueuePods(p *place) {
 		}
 		return nil
 	})
-	p.queue(namespace, "team-a", 2, "")
+	p.localQueue(namespace, "team-a", 2, "")
 	p.running(2, namespace, workers)
 }

@@ -18,7 +18,7 @@ var kueue = program{
 	log:         "kueue", controller: "app.kubernetes.io/name=kueue,control-plane=controller-manager",
 	probe: func(p *place) {
 		objects := p.golden("mxnet-job-local-kueue")
-		p.set(p.queue("training", "team", 0, ""), "Hold", "spec", "stopPolicy")
+		p.set(p.localQueue("training", "team", 0, ""), "Hold", "spec", "stopPolicy")
 		p.apply(objects...)
 		p.workload(p.the("Job", objects))
 	},
@@ -63,8 +63,8 @@ metadata: {name: %[4]s, namespace: %[5]s}
 spec: {clusterQueue: %[1]s}
 `
 
-// queue gives a namespace a queue, or another quota to its queue; more are lines of the ClusterQueue's spec.
-func (p *place) queue(namespace, name string, accelerators int, more string) *unstructured.Unstructured {
+// localQueue gives a namespace a queue, or another quota to its queue; more are lines of the ClusterQueue's spec.
+func (p *place) localQueue(namespace, name string, accelerators int, more string) *unstructured.Unstructured {
 	p.Helper()
 	objects := p.read("queue", fmt.Appendf(nil, queueText, p.namespace, accelerators, more, name, namespace))
 	p.apply(objects...)
@@ -153,7 +153,7 @@ func kueueGangs() dialect {
 				p.nodes(1, 16, p.namespace)
 			}
 			quota += accelerators
-			p.queue(p.namespace, "team", quota, "")
+			p.localQueue(p.namespace, "team", quota, "")
 		},
 	}
 }
@@ -163,7 +163,7 @@ func kueueGangs() dialect {
 func kueueJob(p *place) {
 	const namespace = "training"
 	p.nodes(1, 8, "")
-	queue := p.queue(namespace, "team-a", 2, "")
+	queue := p.localQueue(namespace, "team-a", 2, "")
 	p.apply(p.read("class and claim", []byte(highPriority+datasets))...)
 	objects := p.golden("gang-kueue")
 	p.apply(objects...)
@@ -180,7 +180,7 @@ func kueueJob(p *place) {
 	p.end(cluster.OutcomeSucceeded, prefetch...)
 	p.condition(dataset, "Complete")
 
-	p.queue(namespace, "team-a", 4, "")
+	p.localQueue(namespace, "team-a", 4, "")
 	p.running(4, namespace, workers)
 	p.set(queue, "HoldAndDrain", "spec", "stopPolicy")
 	p.running(0, namespace, workers)
@@ -200,7 +200,7 @@ func kueueJob(p *place) {
 // kueueLocal: a queue that is on hold admits nobody, and everybody when it goes on.
 func kueueLocal(p *place) {
 	p.nodes(1, 0, "")
-	queue := p.queue("training", "team", 0, "")
+	queue := p.localQueue("training", "team", 0, "")
 	p.set(queue, "Hold", "spec", "stopPolicy")
 	objects := p.golden("mxnet-job-local-kueue")
 	p.apply(objects...)
@@ -272,7 +272,7 @@ func (p *place) queued(name, target, workers, more string) []*unstructured.Unstr
 // and does not grow when the quota does: Kueue admits once.
 func kueuePartial(p *place) {
 	p.nodes(1, 8, p.namespace)
-	p.queue(p.namespace, "team", 2, "")
+	p.localQueue(p.namespace, "team", 2, "")
 	objects := p.queued("partial", "job", "{replicas: 4, min: 2, max: 4}", `
   gang: {scheduler: kueue, queue: team, minAvailable: 4}
   workload:
@@ -281,7 +281,7 @@ func kueuePartial(p *place) {
 	p.apply(objects...)
 	job := p.the("Job", objects)
 	pods := p.running(2, p.namespace, workers)
-	p.queue(p.namespace, "team", 4, "")
+	p.localQueue(p.namespace, "team", 4, "")
 	p.remains("two run", func() error { return p.existing(p.namespace, 2) })
 	if n, _, _ := unstructured.NestedInt64(p.live(job).Object, "spec", "parallelism"); n != 2 {
 		p.Errorf("the parallelism is %d, want 2", n)
@@ -294,7 +294,7 @@ func kueuePartial(p *place) {
 func kueueElastic(p *place) {
 	const namespace = "training"
 	p.nodes(1, 16, "")
-	p.queue(namespace, "team-a", 4, "")
+	p.localQueue(namespace, "team-a", 4, "")
 	objects := p.golden("gang-kueue-elastic")
 	p.apply(objects...)
 	job := p.the("Job", objects)
@@ -320,7 +320,7 @@ func kueueElastic(p *place) {
 	if err := p.existing(namespace, 6); err != nil {
 		p.Error(err)
 	}
-	p.queue(namespace, "team-a", 8, "")
+	p.localQueue(namespace, "team-a", 8, "")
 	p.stayed(first, p.running(6, namespace, workers))
 	p.scale(job, 3)
 	p.stayed(p.running(3, namespace, workers), first)
@@ -351,7 +351,7 @@ func (p *place) stayed(pods, among []corev1.Pod) {
 func kueuePriority(p *place) {
 	const preempt = "  preemption: {withinClusterQueue: LowerPriority}\n"
 	p.nodes(1, 8, p.namespace)
-	p.queue(p.namespace, "team", 0, preempt)
+	p.localQueue(p.namespace, "team", 0, preempt)
 	p.apply(p.read("class", []byte(highPriority))...)
 	all := map[string][]*unstructured.Unstructured{}
 	for name, priority := range map[string]string{"low": "", "urgent": ", priority: high"} {
@@ -362,7 +362,7 @@ func kueuePriority(p *place) {
 	p.held(low)
 	p.apply(all["urgent"]...)
 	p.held(urgent)
-	p.queue(p.namespace, "team", 2, preempt)
+	p.localQueue(p.namespace, "team", 2, preempt)
 	p.owned(2, urgent)
 	p.end(cluster.OutcomeSucceeded, p.running(2, p.namespace, workers)...)
 	p.condition(urgent, "Complete")
@@ -421,6 +421,6 @@ func kueueUncovered(p *place) {
 	if text := fmt.Sprint(conditions); !strings.Contains(text, "ephemeral-storage") {
 		p.Errorf("the Workload says nothing of ephemeral-storage: %s", text)
 	}
-	p.queue(p.namespace, "team", 8, "")
+	p.localQueue(p.namespace, "team", 8, "")
 	p.running(2, p.namespace, workers)
 }

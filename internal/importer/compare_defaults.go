@@ -26,6 +26,14 @@ func applyDefaults(object tree) {
 	case apis.PyTorchJobKind.GroupKind(), apis.MPIJobKind.GroupKind(), apis.MXJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"runPolicy": tree{}})
 		setMissing(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
+	case apis.TrainJobKind.GroupKind():
+		setMissing(v.at("spec").mapping(), tree{
+			"managedBy": "trainer.kubeflow.org/trainjob-controller", "suspend": false,
+		})
+	case apis.TrainingRuntimeKind.GroupKind():
+		for _, job := range v.at("spec", "template", "spec", "replicatedJobs").items() {
+			setMissing(job.mapping(), tree{"groupName": "default", "replicas": int64(1)})
+		}
 	case apis.TorchElasticJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
 	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}, apischema.GroupKind{Kind: "PersistentVolume"}:

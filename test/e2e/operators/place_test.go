@@ -57,7 +57,7 @@ func (s *suite) newPlace(t *testing.T, p program) *place {
 			return r
 		}
 		return '-'
-	}, strings.ToLower(strings.TrimPrefix(t.Name(), "TestOperators/")))
+	}, strings.ToLower(p.log+"-"+t.Name()[strings.LastIndex(t.Name(), "/")+1:]))
 	at := &place{T: t, suite: s, program: p, namespace: "e2e-" + strings.Trim(name, "-")}
 	t.Cleanup(at.leave)
 	return at

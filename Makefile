@@ -37,7 +37,7 @@ e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB 
 		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" go test -v -count=1 -timeout 60m ./test/torch/...
 
 .PHONY: e2e-node
-e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about 20 minutes at first, then 8)
+e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about 30 minutes at first, then 10)
 	test/node/run.sh
 
 .PHONY: e2e-gitops
@@ -49,6 +49,11 @@ e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds 
 .PHONY: e2e-operators
 e2e-operators: ## Try rendered jobs under every controller that the cluster of KUBECONFIG has
 	TEGEN_OPERATORS=1 go test -v -count=1 -timeout 90m ./test/e2e/operators
+
+# Those that test/cluster can start, on a control plane of their own.
+.PHONY: e2e-operators-lab
+e2e-operators-lab: ## Do so with a control plane that it starts, and JobSet and the training operator (Linux; minutes)
+	go run ./test/cluster/cmd/up --nodes 0 --operators jobset,training-operator -- $(MAKE) e2e-operators
 
 .PHONY: e2e-kind
 e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and root)

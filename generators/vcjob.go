@@ -61,7 +61,9 @@ func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec 
 		Replicas: w.Replicas,
 		// Or the webhook demands all replicas of the task, whatever the job's minimum (volcano#1755).
 		MinAvailable: &least,
-		Template:     template,
+		// The webhook's default: without it the object is refused when it is applied again, since tasks may not change.
+		MaxRetry: 3,
+		Template: template,
 	}}
 	return spec
 }

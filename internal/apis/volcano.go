@@ -41,6 +41,7 @@ type VCTask struct {
 	Name         string                 `json:"name"`
 	Replicas     int32                  `json:"replicas"`
 	MinAvailable *int32                 `json:"minAvailable,omitempty"`
+	MaxRetry     int32                  `json:"maxRetry,omitempty"` // of containers that the kubelet starts again
 	Template     corev1.PodTemplateSpec `json:"template"`
 }
 

@@ -25,6 +25,9 @@ func applyDefaults(object tree) {
 		})
 	case apis.PyTorchJobKind.GroupKind(), apis.MPIJobKind.GroupKind(), apis.MXJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"runPolicy": tree{}})
+		if v.at("kind").text() == apis.MPIJobKind.Kind {
+			setMissing(v.at("spec").mapping(), tree{"mpiImplementation": "OpenMPI", "runLauncherAsWorker": false})
+		}
 		setMissing(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
 	case apis.TrainJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{
@@ -34,14 +37,39 @@ func applyDefaults(object tree) {
 		for _, job := range v.at("spec", "template", "spec", "replicatedJobs").items() {
 			setMissing(job.mapping(), tree{"groupName": "default", "replicas": int64(1)})
 		}
+	case apis.JobSetKind.GroupKind():
+		setMissing(v.at("spec").mapping(), tree{"suspend": false, "startupPolicy": tree{}, "successPolicy": tree{}})
+		setMissing(v.at("spec", "startupPolicy").mapping(), tree{"startupPolicyOrder": "AnyOrder"})
+		setMissing(v.at("spec", "successPolicy").mapping(), tree{"operator": "All"})
+		for _, child := range v.at("spec", "replicatedJobs").items() {
+			setMissing(child.mapping(), tree{"groupName": "default"})
+		}
 	case apis.TorchElasticJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
+	case apis.VCJobKind.GroupKind():
+		defaultVCJob(v.at("spec"))
 	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}, apischema.GroupKind{Kind: "PersistentVolume"}:
 		setMissing(v.at("spec").mapping(), tree{"volumeMode": "Filesystem"})
 	case apischema.GroupKind{Kind: "ServiceAccount"}:
 		setMissing(object, tree{"automountServiceAccountToken": true})
 	}
 	defaultPods(object)
+}
+
+// defaultVCJob adds what Volcano's webhook does, and what its controller gives the pods of the job.
+func defaultVCJob(spec view) {
+	setMissing(spec.mapping(), tree{"queue": volcanoDefaultQueue, "schedulerName": "volcano", "maxRetry": int64(3)})
+	least := int64(0)
+	for _, task := range spec.at("tasks").items() {
+		setMissing(task.mapping(), tree{"maxRetry": int64(3), "minAvailable": task.at("replicas").value})
+		setMissing(task.at("template", "spec").mapping(), tree{
+			"schedulerName":     spec.at("schedulerName").value,
+			"priorityClassName": spec.at("priorityClassName").value,
+		})
+		n, _ := task.at("minAvailable").number()
+		least += n
+	}
+	setMissing(spec.mapping(), tree{"minAvailable": least})
 }
 
 // setMissing sets what is not there.

@@ -150,7 +150,7 @@ func losses(t *testing.T, text []byte, kept string, notes []importer.Note) (out 
 				}
 				return
 			}
-			if !pairs[key+"="+amount(value)] && !reportsPath(notes, kind, path) && !unsaid.MatchString(path) {
+			if !pairs[key+"="+amount(value)] && !reportsPath(notes, kind, path) && !unsaid.MatchString(path+"="+value) {
 				out = append(out, path+": "+value)
 			}
 		})
@@ -177,8 +177,10 @@ func lostWords(path, value, kept string, notes []importer.Note) (out []string) {
 	return out
 }
 
-// unsaid are places that need no word: they are no part of what runs, name what the pod alone knows, or are idle.
-var unsaid = regexp.MustCompile(`^(kind|apiVersion)$|\.(volumes|volumeMounts)\[[0-9]+\]\.name$|\.resources$`)
+// unsaid are places, or values there, that need no word: they are no part of what runs, name what the pod alone knows,
+// are idle, or what somebody gives who finds none, as Volcano's queue.
+var unsaid = regexp.MustCompile(
+	`^(kind|apiVersion)=|\.(volumes|volumeMounts)\[[0-9]+\]\.name=|\.resources=|^spec\.queue=default$`)
 
 // amount is a quantity in one spelling.
 func amount(text string) string {

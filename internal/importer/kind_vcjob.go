@@ -8,6 +8,9 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
+// volcanoDefaultQueue is the queue that Volcano's webhook puts a job into that names none.
+const volcanoDefaultQueue = "default"
+
 // readVCJob reads Volcano's own Job: its task that trains. Any other is dropped.
 func readVCJob(s *stream, o *object) (*draft, error) {
 	spec := o.view().at("spec")
@@ -42,6 +45,9 @@ func (d *draft) vcFailure(spec, task view) {
 	}
 	pod := task.at("template", "spec")
 	inPlace := pod.at("restartPolicy").text() != "Never" // by the kubelet: to make them again is the nearest
+	if !inPlace {
+		task.at("maxRetry").markTranslated() // of containers that the kubelet starts again, which are none
+	}
 	if !pod.at("restartPolicy").isSet() {
 		d.note(pod, Changed, "without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's "+
 			"pods that failed are made again, and counted")
@@ -115,10 +121,16 @@ func (d *draft) vcGang(spec, scheduler view) {
 			"it counts the pods of all tasks: without the others %d of the workers are left of it", least)
 	}
 	queue := spec.at("queue")
+	if queue.text() == volcanoDefaultQueue {
+		queue.markTranslated()
+		queue = view{}
+	}
 	if n, _ := fewest.number(); n == least && !queue.isSet() && !scheduler.isSet() {
 		return
 	}
 	d.set("spec.gang.scheduler", schema.GangVolcano, spec)
-	d.set("spec.gang.queue", queue.text(), queue)
+	if queue.isSet() {
+		d.set("spec.gang.queue", queue.text(), queue)
+	}
 	d.set("spec.gang.minAvailable", least, spec.at("minAvailable"))
 }

@@ -102,8 +102,12 @@ func (o NodeOptions) node(i int) (*corev1.Node, error) {
 	maps.Copy(labels, o.Labels)
 	now := metav1.Now()
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Spec:       corev1.NodeSpec{Taints: o.Taints},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: labels,
+			// Ours plays all nodes, KWOK's own installation in a cluster those with this.
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+		},
+		Spec: corev1.NodeSpec{Taints: o.Taints},
 		Status: corev1.NodeStatus{
 			Capacity:    resources,
 			Allocatable: resources,

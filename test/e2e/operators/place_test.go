@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/render"
 	tegen "github.com/tegen-dev/tegen/schema"
@@ -57,11 +56,15 @@ func (s *suite) newPlace(t *testing.T, p program) *place {
 			return r
 		}
 		return '-'
-	}, strings.ToLower(p.log+"-"+t.Name()[strings.LastIndex(t.Name(), "/")+1:]))
-	at := &place{T: t, suite: s, program: p, namespace: "e2e-" + strings.Trim(name, "-")}
+	}, strings.ToLower(strings.TrimPrefix(t.Name(), "TestOperators/")))
+	name = strings.Trim(name[:min(len(name), 63-len("e2e-"))], "-")
+	at := &place{T: t, suite: s, program: p, namespace: "e2e-" + name}
 	t.Cleanup(at.leave)
 	return at
 }
+
+// Context ends with an interrupt, and not with the scenario.
+func (p *place) Context() context.Context { return p.ctx }
 
 // enter makes a namespace. One that is there already is somebody else's.
 func (p *place) enter(namespace string) {
@@ -74,8 +77,8 @@ func (p *place) enter(namespace string) {
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
 	}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		p.Fatalf("the namespace %s is there already; this suite makes and deletes it, so it wants a cluster without",
-			namespace)
+		p.Fatalf("the namespace %s is there already, and the suite deletes only what it makes: delete it "+
+			"(kubectl delete namespace %[1]s), or use another cluster", namespace)
 	}
 	if err != nil {
 		p.Fatal(err)
@@ -85,62 +88,6 @@ func (p *place) enter(namespace string) {
 		_, err := client.ServiceAccounts(namespace).Get(p.Context(), "default", metav1.GetOptions{})
 		return err
 	})
-}
-
-// leave explains a failure and removes everything.
-func (p *place) leave() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.Context()), patience)
-	defer cancel()
-	if p.Failed() {
-		p.explain(ctx)
-	}
-	p.delete(ctx, p.applied...)
-	for _, namespace := range p.entered {
-		err := p.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
-		for err == nil && ctx.Err() == nil { // until it is gone: the next scenario may want its name
-			time.Sleep(poll)
-			_, err = p.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-		}
-		if !apierrors.IsNotFound(err) {
-			p.Errorf("deleting the namespace %s: %v, %v", namespace, err, ctx.Err())
-		}
-	}
-	for _, name := range p.added { // when no pod is left there, which would be gone only when somebody misses the node
-		if err := p.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-			p.Error(err)
-		}
-	}
-}
-
-// explain logs what became of what was applied, with its events and the end of the program's log.
-func (p *place) explain(ctx context.Context) {
-	for _, o := range p.applied {
-		if o.GetAPIVersion() == "v1" || strings.Contains(o.GetAPIVersion(), "networking") {
-			continue // Services and the like: nobody is at fault there
-		}
-		live, err := p.get(ctx, o)
-		if err != nil {
-			p.Logf("%s %s: %v", o.GetKind(), o.GetName(), err)
-			continue
-		}
-		live.SetManagedFields(nil)
-		text, err := yaml.Marshal(live.Object)
-		p.Logf("%s%v", text, err)
-	}
-	for _, namespace := range p.entered {
-		if pods, err := p.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{}); err == nil {
-			for _, pod := range pods.Items {
-				p.Logf("pod %s is %s on node %q: %v", pod.Name, pod.Status.Phase, pod.Spec.NodeName,
-					pod.Status.Conditions)
-			}
-		}
-		if events, err := p.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{}); err == nil {
-			for _, e := range events.Items {
-				p.Logf("event of %s %s: %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
-			}
-		}
-	}
-	p.Log(p.logs(ctx, p.program))
 }
 
 // golden reads the objects of a golden file, as they are.
@@ -267,6 +214,14 @@ func (p *place) the(kind string, among []*unstructured.Unstructured) *unstructur
 	return found[0]
 }
 
+// needs skips a scenario that is of another program too, where that is not there.
+func (p *place) needs(other program) {
+	p.Helper()
+	if absent := p.absent(p.T, other); absent != "" {
+		p.Skipf("needs %s: the cluster does not serve %s", other.name, absent)
+	}
+}
+
 // list is all objects of a kind in a namespace.
 func (p *place) list(gvk schema.GroupVersionKind, namespace string) []unstructured.Unstructured {
 	p.Helper()
@@ -287,6 +242,14 @@ func (p *place) list(gvk schema.GroupVersionKind, namespace string) []unstructur
 // set changes one field of an object in the cluster, as a commit of one line does.
 func (p *place) set(o *unstructured.Unstructured, value any, path ...string) {
 	p.Helper()
+	if err := p.trySet(o, value, path...); err != nil {
+		p.Fatalf("setting %s of %s: %v", strings.Join(path, "."), o.GetName(), err)
+	}
+}
+
+// trySet is set, which the cluster may refuse.
+func (p *place) trySet(o *unstructured.Unstructured, value any, path ...string) error {
+	p.Helper()
 	patch := map[string]any{}
 	if err := unstructured.SetNestedField(patch, value, path...); err != nil {
 		p.Fatal(err)
@@ -299,9 +262,8 @@ func (p *place) set(o *unstructured.Unstructured, value any, path ...string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	if _, err := client.Patch(p.Context(), o.GetName(), types.MergePatchType, text, metav1.PatchOptions{}); err != nil {
-		p.Fatalf("setting %s of %s: %v", strings.Join(path, "."), o.GetName(), err)
-	}
+	_, err = client.Patch(p.Context(), o.GetName(), types.MergePatchType, text, metav1.PatchOptions{})
+	return err
 }
 
 // pods are those of a namespace that select, a label selector, matches and that are not being deleted.
@@ -348,6 +310,9 @@ func (p *place) running(want int, namespace, selector string) (pods []corev1.Pod
 func (p *place) remains(what string, check func() error) {
 	p.Helper()
 	for end := time.Now().Add(stillness); time.Now().Before(end); time.Sleep(poll) {
+		if p.Context().Err() != nil {
+			p.Fatal("interrupted")
+		}
 		if err := check(); err != nil {
 			p.Fatalf("%s does not last: %v", what, err)
 		}
@@ -394,6 +359,9 @@ func (p *place) eventually(what string, check func() error) {
 		err := check()
 		if err == nil {
 			return
+		}
+		if p.Context().Err() != nil {
+			p.Fatalf("waiting for %s: interrupted", what)
 		}
 		if time.Now().After(deadline) {
 			p.Fatalf("waiting for %s: not within %v: %v", what, patience, err)

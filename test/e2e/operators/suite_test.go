@@ -2,12 +2,13 @@ package operators
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,11 +27,13 @@ import (
 
 // suite is the cluster, and what was seen there.
 type suite struct {
+	ctx     context.Context // ends with an interrupt
 	cluster *cluster.Cluster
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	mapper  meta.RESTMapper
 	results []result
+	missing []string // programs, each with what the cluster does not serve and how it is installed
 }
 
 // newSuite connects to the cluster of KUBECONFIG.
@@ -40,14 +43,13 @@ func newSuite(t *testing.T) *suite {
 	if path == "" {
 		t.Fatal("set KUBECONFIG to the file of an admin of a cluster for tests: jobs are made and deleted there")
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		t.Fatalf("reading the kubeconfig: %v", err)
 	}
 	config.QPS, config.Burst = -1, -1 // no limit on the side of the client
 	config.WarningHandler = rest.NoWarnings{}
-	s := &suite{}
+	s := &suite{ctx: interruptible(t)}
 	if s.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +59,32 @@ func newSuite(t *testing.T) *suite {
 	if s.cluster, err = cluster.At(t.TempDir(), path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.Discovery().ServerVersion(); err != nil {
-		t.Fatalf("asking the cluster of %s for its version: %v", path, err)
+	if err := reach(s.ctx, config); err != nil {
+		t.Fatalf("the cluster of KUBECONFIG=%s does not answer: %v", path, err)
 	}
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
 	return s
+}
+
+// interruptible is a context that ends with an interrupt, so that everything is removed. A second interrupt ends the
+// process at once.
+func interruptible(t *testing.T) context.Context {
+	t.Helper()
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	t.Cleanup(stop)
+	return ctx
+}
+
+// reach asks a cluster for its version, and gives up before somebody who waits does.
+func reach(ctx context.Context, config *rest.Config) error {
+	config = rest.CopyConfig(config)
+	config.Timeout = 20 * time.Second
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
 }
 
 // absent names the first definition of the program that the cluster does not serve; "" where it serves all.
@@ -114,13 +137,21 @@ func (s *suite) controllers(ctx context.Context, p program) ([]corev1.Pod, error
 	return pods.Items, nil
 }
 
-// version is what TEGEN_OPERATORS_VERSIONS says of a program that runs beside the cluster ("jobset=v0.12.0,…"), or the
-// tag of the image of one that runs in it.
-func (s *suite) version(p program) string {
+// stated is the version that TEGEN_OPERATORS_VERSIONS ("jobset=v0.12.0,…") says of a program that runs beside the
+// cluster; "" where it says nothing.
+func (s *suite) stated(p program) string {
 	for entry := range strings.SplitSeq(os.Getenv("TEGEN_OPERATORS_VERSIONS"), ",") {
 		if name, version, ok := strings.Cut(entry, "="); ok && name == p.log {
 			return version
 		}
+	}
+	return ""
+}
+
+// version is what is stated of a program, or the tag of the image of one that runs in the cluster.
+func (s *suite) version(p program) string {
+	if version := s.stated(p); version != "" {
+		return version
 	}
 	pods, err := s.controllers(context.Background(), p)
 	if err != nil || len(pods) == 0 {
@@ -128,41 +159,4 @@ func (s *suite) version(p program) string {
 	}
 	_, tag, _ := strings.Cut(filepath.Base(pods[0].Spec.Containers[0].Image), ":")
 	return tag
-}
-
-// logs are the last lines that the program wrote.
-func (s *suite) logs(ctx context.Context, p program) string {
-	const bytes = 8 << 10
-	if dir := os.Getenv("TEGEN_OPERATORS_LOGS"); dir != "" {
-		file := filepath.Join(dir, p.log+".log")
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err.Error()
-		}
-		return fmt.Sprintf("%s ends:\n%s", file, text[max(0, len(text)-bytes):])
-	}
-	pods, err := s.controllers(ctx, p)
-	if err != nil {
-		return err.Error()
-	}
-	if len(pods) == 0 {
-		return fmt.Sprintf("no pod has the labels %q, and TEGEN_OPERATORS_LOGS names no folder with %s.log",
-			p.controller, p.log)
-	}
-	var all strings.Builder
-	for _, pod := range pods {
-		fmt.Fprintf(&all, "pod %s/%s is %s, and its log ends:\n", pod.Namespace, pod.Name, pod.Status.Phase)
-		stream, err := s.client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-			TailLines: new(int64(60)),
-		}).Stream(ctx)
-		if err != nil {
-			fmt.Fprintln(&all, err)
-			continue
-		}
-		if _, err := io.Copy(&all, stream); err != nil {
-			fmt.Fprintln(&all, err)
-		}
-		stream.Close() //nolint:errcheck // it was read
-	}
-	return all.String()
 }

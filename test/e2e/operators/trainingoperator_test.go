@@ -136,7 +136,7 @@ func pyTorchJobEndless(p *place) {
 	for range 8 { // more than the default of failure.restarts
 		failed := p.running(2, ns, workers)[1]
 		p.end(cluster.OutcomeFailed, failed)
-		p.replaced(failed)
+		p.remade(failed)
 	}
 	pods := p.running(2, ns, workers)
 	p.restarted(100, pods...)
@@ -155,7 +155,7 @@ func pyTorchJobRestarts(p *place) {
 	for range 3 {
 		failed := p.running(2, p.namespace, workers)[1]
 		p.end(cluster.OutcomeFailed, failed)
-		p.replaced(failed)
+		p.remade(failed)
 	}
 	pods := p.running(2, p.namespace, workers)
 	p.restarted(1, pods[0])
@@ -224,18 +224,8 @@ func (p *place) left(namespace string, want ...string) {
 	p.named(pods, want...)
 }
 
-// same checks that pods are those that they were.
-func (p *place) same(before, after []corev1.Pod) {
-	p.Helper()
-	for i := range before {
-		if i >= len(after) || before[i].UID != after[i].UID {
-			p.Errorf("pod %s was replaced", before[i].Name)
-		}
-	}
-}
-
-// replaced waits until another pod has the name of this one.
-func (p *place) replaced(old corev1.Pod) {
+// remade waits until another pod has the name of this one.
+func (p *place) remade(old corev1.Pod) {
 	p.Helper()
 	p.eventually("another pod "+old.Name, func() error {
 		pod, err := p.client.CoreV1().Pods(old.Namespace).Get(p.Context(), old.Name, metav1.GetOptions{})

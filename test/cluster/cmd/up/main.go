@@ -1,5 +1,6 @@
 // Command up starts the control plane that the tests use, for a person: in go flags, out come variables for a
-// shell on standard output, progress on standard error. It runs until it is interrupted and leaves nothing behind.
+// shell on standard output, progress on standard error. It runs until it is interrupted, or until a command has ended,
+// and leaves nothing behind.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -41,33 +43,36 @@ type flags struct {
 func command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
-		Use:   "up",
+		Use:   "up [flags] [-- COMMAND [ARG...]]",
 		Short: "Start a Kubernetes control plane on this machine until interrupted",
 		Long: `Start etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK on free
 ports of the loopback interface, without root, and stop them on an interrupt. Nodes and the
 pods on them are played by KWOK: no container runs.
+
+A command runs with the variables that are printed otherwise, and everything stops when it
+ends; up fails where it does.
 
 A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cluster.OutcomeSucceeded +
 			` or =` + cluster.OutcomeFailed + `.`,
 		Example: `  go run ./test/cluster/cmd/up --nodes 4 --gpus 8
   go run ./test/cluster/cmd/up --gate GenericWorkload=true --gate GangScheduling=true --api scheduling.k8s.io/v1alpha2
   go run ./test/cluster/cmd/up --no-scheduler --kubeconfig /tmp/kubeconfig
-  go run ./test/cluster/cmd/up --nodes 0 --operators jobset    # for make e2e-operators
+  go run ./test/cluster/cmd/up --nodes 0 --operators jobset -- make e2e-operators
   go run ./test/cluster/cmd/up --build    # build the programs, with progress, and start nothing
   go run ./test/cluster/cmd/up --build kubectl argocd    # the same with these programs`,
-		Args: func(_ *cobra.Command, programs []string) error {
-			if len(programs) > 0 && !f.build {
-				return fmt.Errorf("programs are named with --build alone, got %q", programs)
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && !f.build && cmd.ArgsLenAtDash() != 0 {
+				return fmt.Errorf("programs are named with --build alone, and a command behind --, got %q", args)
 			}
 			return nil
 		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, programs []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.build {
-				return cluster.Build(cmd.Context(), cmd.ErrOrStderr(), programs...)
+				return cluster.Build(cmd.Context(), cmd.ErrOrStderr(), args...)
 			}
-			return run(cmd, f)
+			return run(cmd, f, args)
 		},
 	}
 	cmd.Flags().IntVar(&f.nodes, "nodes", 4, "number of nodes")
@@ -84,7 +89,7 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 	return cmd
 }
 
-func run(cmd *cobra.Command, f flags) (err error) {
+func run(cmd *cobra.Command, f flags, command []string) (err error) {
 	ctx := cmd.Context()
 	gates, err := parseGates(f.gates)
 	if err != nil {
@@ -114,14 +119,19 @@ func run(cmd *cobra.Command, f flags) (err error) {
 			return err
 		}
 	}
-	cmd.PrintErrf("%d nodes with %d GPUs each; logs are in %s\nrun this elsewhere, and press ^C here to stop:\n",
-		f.nodes, f.gpus, filepath.Join(c.Dir(), "logs"))
-	text, err := exports(ctx, c, kubeconfig, f.operators)
+	variables, err := variables(ctx, c, kubeconfig, f.operators)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
-		return fmt.Errorf("saying where the kubeconfig is: %w", err)
+	cmd.PrintErrf("%d nodes with %d GPUs each; logs are in %s\n", f.nodes, f.gpus, filepath.Join(c.Dir(), "logs"))
+	if len(command) > 0 {
+		return errors.Join(runCommand(cmd, command, variables), c.Err())
+	}
+	cmd.PrintErrln("run this elsewhere, and press ^C here to stop:")
+	for _, v := range variables {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "export %s\n", v); err != nil {
+			return fmt.Errorf("saying where the kubeconfig is: %w", err)
+		}
 	}
 	select {
 	case <-ctx.Done():
@@ -131,22 +141,49 @@ func run(cmd *cobra.Command, f flags) (err error) {
 	}
 }
 
-// exports are lines for a shell: the kubeconfig, and what make e2e-operators wants to know of operators.
-func exports(ctx context.Context, c *cluster.Cluster, kubeconfig string, operators []string) (string, error) {
-	text := fmt.Sprintf("export KUBECONFIG=%s\n", kubeconfig)
+// variables are, as NAME=value, the kubeconfig and what make e2e-operators wants to know of operators.
+func variables(ctx context.Context, c *cluster.Cluster, kubeconfig string, operators []string) ([]string, error) {
+	all := []string{"KUBECONFIG=" + kubeconfig}
 	if len(operators) == 0 {
-		return text, nil
+		return all, nil
 	}
 	var versions []string
 	for _, name := range operators {
 		version, err := cluster.Version(ctx, name)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		versions = append(versions, name+"="+version)
 	}
-	return text + fmt.Sprintf("export TEGEN_OPERATORS_LOGS=%s\nexport TEGEN_OPERATORS_VERSIONS=%s\n",
-		filepath.Join(c.Dir(), "logs"), strings.Join(versions, ",")), nil
+	return append(all, "TEGEN_OPERATORS_LOGS="+filepath.Join(c.Dir(), "logs"),
+		"TEGEN_OPERATORS_VERSIONS="+strings.Join(versions, ",")), nil
+}
+
+// runCommand runs a command until it ends by itself. An interrupt on the terminal reaches it as it reaches us, who wait
+// for it: it cleans up in a cluster that still runs.
+func runCommand(cmd *cobra.Command, command, variables []string) error {
+	child := exec.Command(command[0], command[1:]...)
+	child.Env = append(os.Environ(), variables...)
+	child.Stdout, child.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if err := child.Start(); err != nil {
+		return fmt.Errorf("running %s: %w", command[0], err)
+	}
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	defer signal.Stop(terminated)
+	ended := make(chan error)
+	go func() { ended <- child.Wait() }()
+	for {
+		select {
+		case s := <-terminated:
+			_ = child.Process.Signal(s) // nobody is there to be told where it has ended meanwhile
+		case err := <-ended:
+			if err != nil {
+				return fmt.Errorf("running %s: %w", strings.Join(command, " "), err)
+			}
+			return nil
+		}
+	}
 }
 
 // copyKubeconfig copies it for the user's eyes only and returns where it is.

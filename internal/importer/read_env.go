@@ -25,7 +25,8 @@ func (d *draft) env(c view, read ...string) {
 			continue
 		}
 		if slices.Contains(schema.MasterVariables, name) && d.get("spec.workers.master").isTrue() {
-			d.note(e, Error, "the operator sets %s behind this one, and the last one counts: this one was left out", name)
+			d.note(e, Error, "the operator sets %s behind this one, and the last one counts: this one was left out",
+				name)
 			e.markTranslated()
 			continue
 		}

@@ -184,10 +184,11 @@ func trainJobGangs(p *place) {
 		if gang.scheduler == "volcano" {
 			kind = apis.VolcanoPodGroupKind
 		}
+		job := p.live(p.the("TrainJob", objects))
 		p.eventually("the PodGroup", func() error {
 			for _, group := range p.list(kind, p.namespace) {
 				n, _, _ := unstructured.NestedInt64(group.Object, "spec", gang.field)
-				if group.GetName() == gang.scheduler && n == 2 && metav1.IsControlledBy(&group, p.live(p.the("TrainJob", objects))) {
+				if group.GetName() == gang.scheduler && n == 2 && metav1.IsControlledBy(&group, job) {
 					return nil
 				}
 			}
@@ -214,7 +215,8 @@ func eachContainer(p *place, runtime *unstructured.Unstructured, change func(map
 			p.Fatal(err)
 		}
 	}
-	if err := unstructured.SetNestedSlice(runtime.Object, jobs, "spec", "template", "spec", "replicatedJobs"); err != nil {
+	err := unstructured.SetNestedSlice(runtime.Object, jobs, "spec", "template", "spec", "replicatedJobs")
+	if err != nil {
 		p.Fatal(err)
 	}
 }

@@ -117,8 +117,9 @@ func pyTorchJobMaster(p *place) {
 			"MASTER_ADDR": "mnist-master-master-0", "MASTER_PORT": "23456", "WORLD_SIZE": "3", "RANK": fmt.Sprint(i),
 			"PET_NODE_RANK": fmt.Sprint(i), "PET_NNODES": "3", "PET_RDZV_ENDPOINT": "-", "PET_RDZV_BACKEND": "-",
 		})
-		if waits := len(pod.Spec.InitContainers) == 1 && pod.Spec.InitContainers[0].Name == "init-pytorch"; waits != (i > 0) {
-			p.Errorf("pod %s has %d init containers", pod.Name, len(pod.Spec.InitContainers))
+		first := pod.Spec.InitContainers
+		if waits := len(first) == 1 && first[0].Name == "init-pytorch"; waits != (i > 0) {
+			p.Errorf("pod %s has %d init containers", pod.Name, len(first))
 		}
 	}
 	p.end(cluster.OutcomeSucceeded, pods[0])

@@ -45,6 +45,7 @@ var programs = []program{
 	trainingOperator,
 	mxnetOperator,
 	mpiOperator,
+	kueue,
 	volcano,
 	koordinator,
 	coscheduling,

@@ -11,10 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
-
-	"github.com/tegen-dev/tegen/internal/importer"
-	tegen "github.com/tegen-dev/tegen/schema"
 )
 
 // What Kubeflow's controllers have in common.
@@ -156,30 +152,6 @@ func (p *place) refused(o *unstructured.Unstructured, words string) {
 	err := p.applyOne(o)
 	if err == nil || !strings.Contains(err.Error(), words) {
 		p.Errorf("applying %s %s: %v, want a refusal with %q", o.GetKind(), o.GetName(), err, words)
-	}
-}
-
-// imported gives what the controller left of an object, among the others of its job, to tegen import. Whatever it says
-// must be true, so it says nothing: the objects are tegen's own.
-func (p *place) imported(objects []*unstructured.Unstructured, left ...*unstructured.Unstructured) {
-	p.Helper()
-	var text strings.Builder
-	for _, o := range objects {
-		if slices.Contains(left, o) {
-			o = p.live(o)
-		}
-		out, err := yaml.Marshal(o.Object)
-		if err != nil {
-			p.Fatal(err)
-		}
-		text.WriteString("---\n" + string(out))
-	}
-	result := importer.Jobs([]tegen.Source{{Name: "live.yaml", Data: []byte(text.String())}})
-	for _, n := range result.Notes {
-		p.Errorf("import of what the controller left: %s", n)
-	}
-	if p.Failed() {
-		p.Log(string(result.YAML))
 	}
 }
 

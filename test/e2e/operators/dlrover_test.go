@@ -187,12 +187,14 @@ func dlroverSuspendedAgain(p *place) {
 // dlroverSuccess: when the workers have ended the master does, and the job has succeeded; all its pods stay.
 func dlroverSuccess(p *place) {
 	p.nodes(1, 0, "")
-	job := p.admit(dlroverJob(p, "success", ""))
+	objects := dlroverJob(p, "success", "")
+	job := p.admit(objects)
 	p.runMaster(p.master(p.namespace, "success"))
 	pods := p.running(2, p.namespace, workers)
 	p.dlroverPhase(job, "Running")
 	p.end(cluster.OutcomeSucceeded, pods...)
 	p.dlroverPhase(job, "Succeeded")
+	p.imported(objects, job)
 	p.remains("all pods are kept", func() error { return p.kept(3, p.namespace, "") })
 }
 

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tegen-dev/tegen/test/cluster"
 )
@@ -114,6 +113,7 @@ func torchElasticSuccess(p *place) {
 	p.condition(job, "Running")
 	p.end(cluster.OutcomeSucceeded, p.running(2, job.GetNamespace(), workers)...)
 	p.condition(job, "Succeeded")
+	p.imported(objects, job)
 	p.remains("the workers are kept", func() error { return p.kept(2, job.GetNamespace(), workers) })
 }
 
@@ -130,21 +130,11 @@ func torchElasticRestarts(p *place) {
   failure: {restarts: 2}
 `))
 	pods := p.running(2, p.namespace, workers)
-	p.restarted(pods[0])
+	p.restarted(1, pods[0])
 	p.remains("the job runs", func() error { return p.kept(2, p.namespace, workers) })
-	p.restarted(pods[1])
+	p.restarted(1, pods[1])
 	p.condition(job, "Failed")
 	p.made(0, p.namespace, workers)
-}
-
-// restarted has the kubelet report a container as started again.
-func (p *place) restarted(pod corev1.Pod) {
-	p.Helper()
-	patch := `[{"op": "replace", "path": "/status/containerStatuses/0/restartCount", "value": 1}]`
-	if _, err := p.client.CoreV1().Pods(pod.Namespace).Patch(p.Context(), pod.Name, types.JSONPatchType, []byte(patch),
-		metav1.PatchOptions{}, "status"); err != nil {
-		p.Fatal(err)
-	}
 }
 
 // torchElasticLost: a worker that was deleted is made again under its name. One that has failed as a whole, as evicted

@@ -23,6 +23,10 @@ var kubernetesGangs = program{
 		{"job, one is lost", ownGang("job").mends},
 		{"job, another number is refused", fixedNumber},
 		{"gang-jobset-kubernetes", func(p *place) { p.needs(jobSet); ownGolden(p, "gang-jobset-kubernetes", 0, 4) }},
+		{"gang-trainjob-kubernetes", func(p *place) {
+			p.needs(trainer)
+			ownGolden(p, "gang-trainjob-kubernetes", 0, 4)
+		}},
 	},
 }
 

@@ -58,7 +58,7 @@ func jobSetLife(p *place) {
 	if job := p.child(set); job.Spec.Suspend == nil || !*job.Spec.Suspend {
 		p.Errorf("the Job of a suspended set is not suspended: %+v", job.Spec)
 	}
-	p.named(set)
+	p.headless(set)
 	p.imports(set)
 	p.set(set, false, "spec", "suspend")
 	p.foretold("torchelastic-jobset-suspended")
@@ -82,8 +82,8 @@ func (p *place) child(set *unstructured.Unstructured) *batchv1.Job {
 	return job
 }
 
-// named checks that the controller made a headless Service that publishes pods before they are ready.
-func (p *place) named(set *unstructured.Unstructured) {
+// headless checks that the controller made a headless Service that publishes pods before they are ready.
+func (p *place) headless(set *unstructured.Unstructured) {
 	p.Helper()
 	s, err := p.client.CoreV1().Services(set.GetNamespace()).Get(p.Context(), set.GetName(), metav1.GetOptions{})
 	if err != nil {
@@ -103,8 +103,8 @@ func (p *place) imports(o *unstructured.Unstructured) {
 	}
 	got := importer.Jobs([]tegen.Source{{Name: o.GetName() + ".yaml", Data: text}})
 	if got.Jobs != 1 || got.Invalid || got.Lossy || len(got.Notes) > 0 {
-		p.Errorf("tegen import of the live %s: %d jobs, invalid %t, lossy %t, and says %v of\n%s", o.GetKind(), got.Jobs,
-			got.Invalid, got.Lossy, got.Notes, text)
+		p.Errorf("tegen import of the live %s: %d jobs, invalid %t, lossy %t, and says %v of\n%s", o.GetKind(),
+			got.Jobs, got.Invalid, got.Lossy, got.Notes, text)
 	}
 }
 
@@ -132,8 +132,8 @@ func jobSetEnough(p *place) {
 	p.running(0, set.GetNamespace(), workers)
 }
 
-// jobSetFails: a failed pod is replaced under its host name, the set is not made anew, and one failure more than allowed
-// fails it.
+// jobSetFails: a failed pod is replaced under its host name, the set is not made anew, and one failure more than is
+// allowed fails it.
 func jobSetFails(p *place) {
 	p.nodes(1, 0, "")
 	set := p.workersSet("fails", "  workers: {replicas: 2}\n  failure: {restarts: 1}\n")
@@ -192,8 +192,9 @@ func jobSetResized(p *place) {
 	p.condition(set, "Suspended")
 	live := p.live(set)
 	jobs, _, _ := unstructured.NestedSlice(live.Object, "spec", "replicatedJobs")
+	child, _ := jobs[0].(map[string]any)
 	for _, field := range []string{"parallelism", "completions"} {
-		if err := unstructured.SetNestedField(jobs[0].(map[string]any), int64(3), "template", "spec", field); err != nil {
+		if err := unstructured.SetNestedField(child, int64(3), "template", "spec", field); err != nil {
 			p.Fatal(err)
 		}
 	}

@@ -1,6 +1,10 @@
 package operators
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+)
 
 // kubernetesGangs are the gangs of Kubernetes itself, of the release that serves v1alpha2 of them.
 var kubernetesGangs = program{
@@ -22,7 +26,12 @@ var kubernetesGangs = program{
 		{"job lets go", ownGang("job").letsGo},
 		{"job, one is lost", ownGang("job").mends},
 		{"job, another number is refused", fixedNumber},
-		{"gang-jobset-kubernetes", func(p *place) { p.needs(jobSet); ownGolden(p, "gang-jobset-kubernetes", 0, 4) }},
+		{"gang-jobset-kubernetes", func(p *place) {
+			ownGolden(p, "gang-jobset-kubernetes", "set-kubernetes", "jobsets.jobset.x-k8s.io/v1alpha2")
+		}},
+		{"gang-trainjob-kubernetes", func(p *place) {
+			ownGolden(p, "gang-trainjob-kubernetes", "train-native", "trainjobs.trainer.kubeflow.org/v1alpha1")
+		}},
 	},
 }
 
@@ -30,16 +39,13 @@ func ownGang(target string) dialect {
 	return dialect{scheduler: "kubernetes", target: target, extra: "  kubernetesVersion: \"1.36\"\n"}
 }
 
-// ownGolden: a golden file whose pods ask for no accelerator waits for a node with room for all of them.
-func ownGolden(p *place, name string, accelerators, want int) {
-	p.priority("batch", 1000)
-	objects := p.golden(name)
-	p.apply(objects...)
+// ownGolden: the pods of a custom resource's controller are in the gang.
+func ownGolden(p *place, name, gang, definition string) {
+	p.needs(definition)
+	objects := p.whole(name, 0, 4, workers)
 	group := p.the("PodGroup", objects)
-	p.remains("nothing runs", func() error { return p.placed(group.GetNamespace(), 0) })
-	p.nodes(1, accelerators, "")
-	p.running(want, group.GetNamespace(), workers)
 	p.condition(group, "PodGroupScheduled")
+	p.oneGroup(apis.PodGroupAlphaKind, group.GetNamespace(), gang, nil, "")
 }
 
 // fixedNumber: the API server refuses another number of workers, of a Job and of the gang.

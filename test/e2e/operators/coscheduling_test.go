@@ -23,14 +23,14 @@ var coscheduling = program{
 		{"one is lost", coschedulingGang("job").mends},
 		{"other numbers of workers", coschedulingGang("job").scales},
 		{"gang-jobset-coscheduling", func(p *place) {
-			p.needs("jobsets.jobset.x-k8s.io/v1alpha2")
+			p.needs(jobSet)
 			objects := p.whole("gang-jobset-coscheduling", 0, 4, workers)
 			p.coscheduled(p.the("JobSet", objects).GetNamespace(), "set-cosched", 4, 600)
 		}},
-		{"jobset, min 2 of 4", coscheduledTarget("jobset", "jobsets.jobset.x-k8s.io/v1alpha2", 2)},
-		{"pytorchjob, min 4 of 4", coscheduledTarget("pytorchjob", "pytorchjobs.kubeflow.org/v1", 4)},
-		{"pytorchjob, min 2 of 4", coscheduledTarget("pytorchjob", "pytorchjobs.kubeflow.org/v1", 2)},
-		{"trainjob, min 4 of 4", coscheduledTarget("trainjob", "trainjobs.trainer.kubeflow.org/v1alpha1", 4)},
+		{"jobset, min 2 of 4", coscheduledTarget("jobset", jobSet, 2)},
+		{"pytorchjob, min 4 of 4", coscheduledTarget("pytorchjob", trainingOperator, 4)},
+		{"pytorchjob, min 2 of 4", coscheduledTarget("pytorchjob", trainingOperator, 2)},
+		{"trainjob, min 4 of 4", coscheduledTarget("trainjob", trainer, 4)},
 		{"mpijob-gang-coscheduling", coscheduledMPI},
 	},
 }
@@ -47,9 +47,9 @@ func (p *place) coscheduled(namespace, name string, least, timeout int64) {
 }
 
 // coscheduledTarget: the pods of a controller are a gang, of one PodGroup, whoever makes it.
-func coscheduledTarget(target, definition string, least int) func(*place) {
+func coscheduledTarget(target string, controller program, least int) func(*place) {
 	return func(p *place) {
-		p.needs(definition)
+		p.needs(controller)
 		d := coschedulingGang(target)
 		if least == 4 {
 			d.allOrNone(p)
@@ -62,7 +62,7 @@ func coscheduledTarget(target, definition string, least int) func(*place) {
 
 // coscheduledMPI: launcher and workers are one gang, where the operator was started to make its PodGroup.
 func coscheduledMPI(p *place) {
-	p.needs("mpijobs.kubeflow.org/v2beta1")
+	p.needs(mpiOperator)
 	objects := p.whole("mpijob-gang-coscheduling", 0, 5, "")
 	namespace := p.the("MPIJob", objects).GetNamespace()
 	if len(p.list(apis.CoschedulingPodGroupKind, namespace)) == 0 {

@@ -26,12 +26,11 @@ var kubernetesGangs = program{
 		{"job lets go", ownGang("job").letsGo},
 		{"job, one is lost", ownGang("job").mends},
 		{"job, another number is refused", fixedNumber},
-		{"gang-jobset-kubernetes", func(p *place) {
-			ownGolden(p, "gang-jobset-kubernetes", "set-kubernetes", "jobsets.jobset.x-k8s.io/v1alpha2")
-		}},
-		{"gang-trainjob-kubernetes", func(p *place) {
-			ownGolden(p, "gang-trainjob-kubernetes", "train-native", "trainjobs.trainer.kubeflow.org/v1alpha1")
-		}},
+		{"jobset, min 4 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").allOrNone(p) }},
+		{"jobset, min 2 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").atLeast(p) }},
+		{"jobset, two contend", func(p *place) { p.needs(jobSet); ownGang("jobset").contend(p) }},
+		{"gang-jobset-kubernetes", func(p *place) { ownGolden(p, "gang-jobset-kubernetes", "set-kubernetes", jobSet) }},
+		{"gang-trainjob-kubernetes", func(p *place) { ownGolden(p, "gang-trainjob-kubernetes", "train-native", trainer) }},
 	},
 }
 
@@ -40,8 +39,8 @@ func ownGang(target string) dialect {
 }
 
 // ownGolden: the pods of a custom resource's controller are in the gang.
-func ownGolden(p *place, name, gang, definition string) {
-	p.needs(definition)
+func ownGolden(p *place, name, gang string, controller program) {
+	p.needs(controller)
 	objects := p.whole(name, 0, 4, workers)
 	group := p.the("PodGroup", objects)
 	p.condition(group, "PodGroupScheduled")

@@ -214,11 +214,11 @@ func (p *place) the(kind string, among []*unstructured.Unstructured) *unstructur
 	return found[0]
 }
 
-// needs skips a scenario that is of another program too, where one of its definitions is not served.
-func (p *place) needs(definition string) {
+// needs skips a scenario that is of another program too, where that is not there.
+func (p *place) needs(other program) {
 	p.Helper()
-	if p.absent(p.T, program{definitions: []string{definition}}) != "" {
-		p.Skipf("the cluster does not serve %s", definition)
+	if absent := p.absent(p.T, other); absent != "" {
+		p.Skipf("needs %s: the cluster does not serve %s", other.name, absent)
 	}
 }
 

@@ -46,7 +46,8 @@ func liveGang(admitted, disruption, families string) string {
 	var items []string
 	for i := range 2 {
 		items = append(items, fmt.Sprintf("{apiVersion: v1, kind: Service, %sname: g-worker-%d}, spec: {"+
-			"clusterIP: None, clusterIPs: [None], internalTrafficPolicy: Cluster, ipFamilies: [IPv6], ipFamilyPolicy: %s, "+
+			"clusterIP: None, clusterIPs: [None], internalTrafficPolicy: Cluster, ipFamilies: [IPv6], "+
+			"ipFamilyPolicy: %s, "+
 			"selector: {job-name: g, apps.kubernetes.io/pod-index: '%[2]d'}, sessionAffinity: None, type: ClusterIP}}",
 			meta, i, families), fmt.Sprintf("{apiVersion: v1, kind: Pod, %sname: g-worker-%d, labels: {job-name: g, "+
 			"apps.kubernetes.io/pod-index: '%[2]d'}}, spec: {restartPolicy: Never, hostname: g-worker-%[2]d, "+

@@ -29,8 +29,8 @@ var kubernetesGangs = program{
 		{"jobset, min 4 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").allOrNone(p) }},
 		{"jobset, min 2 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").atLeast(p) }},
 		{"jobset, two contend", func(p *place) { p.needs(jobSet); ownGang("jobset").contend(p) }},
-		{"gang-jobset-kubernetes", func(p *place) { ownGolden(p, "gang-jobset-kubernetes", "set-kubernetes", jobSet) }},
-		{"gang-trainjob-kubernetes", func(p *place) { ownGolden(p, "gang-trainjob-kubernetes", "train-native", trainer) }},
+		{"gang-jobset-kubernetes", ownGolden("gang-jobset-kubernetes", jobSet)},
+		{"gang-trainjob-kubernetes", ownGolden("gang-trainjob-kubernetes", trainer)},
 	},
 }
 
@@ -39,12 +39,14 @@ func ownGang(target string) dialect {
 }
 
 // ownGolden: the pods of a custom resource's controller are in the gang.
-func ownGolden(p *place, name, gang string, controller program) {
-	p.needs(controller)
-	objects := p.whole(name, 0, 4, workers)
-	group := p.the("PodGroup", objects)
-	p.condition(group, "PodGroupScheduled")
-	p.oneGroup(apis.PodGroupAlphaKind, group.GetNamespace(), gang, nil, "")
+func ownGolden(name string, controller program) func(*place) {
+	return func(p *place) {
+		p.needs(controller)
+		objects := p.whole(name, 0, 4, workers)
+		group := p.the("PodGroup", objects)
+		p.condition(group, "PodGroupScheduled")
+		p.oneGroup(apis.PodGroupAlphaKind, group.GetNamespace(), group.GetName(), nil, "")
+	}
 }
 
 // fixedNumber: the API server refuses another number of workers, of a Job and of the gang.

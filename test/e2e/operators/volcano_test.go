@@ -121,7 +121,7 @@ func vcJobPods(p *place) {
 			p.Errorf("the controller adds the variables %q, want %q", theirs, added)
 		}
 		if got := pod.Annotations[apis.VCRunAnnotation]; got != job.GetName()+"-"+string(p.live(job).GetUID()) {
-			p.Errorf("pod %s belongs to %q, want the job's name and uid, which the rendezvous is called by", pod.Name, got)
+			p.Errorf("pod %s belongs to %q, want the job's name and uid: the run is called by them", pod.Name, got)
 		}
 	}
 	hosts, err := p.client.CoreV1().ConfigMaps(job.GetNamespace()).Get(p.Context(), job.GetName()+"-svc",
@@ -145,7 +145,8 @@ func (p *place) vcNames(job *unstructured.Unstructured, pods []corev1.Pod) {
 	for i, pod := range pods {
 		if want := fmt.Sprintf("%s-worker-%d", job.GetName(), i); pod.Name != want || pod.Spec.Hostname != want ||
 			pod.Spec.Subdomain != job.GetName() {
-			p.Errorf("pod %s is %s.%s, want %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, want, job.GetName())
+			p.Errorf("pod %s is %s.%s, want %s.%s",
+				pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, want, job.GetName())
 		}
 	}
 	service, err := p.client.CoreV1().Services(job.GetNamespace()).Get(p.Context(), job.GetName(), metav1.GetOptions{})
@@ -332,7 +333,8 @@ func (p *place) exit(code int32, pod corev1.Pod) {
 		}}
 	}
 	pod.ResourceVersion = ""
-	if _, err := p.client.CoreV1().Pods(pod.Namespace).UpdateStatus(p.Context(), &pod, metav1.UpdateOptions{}); err != nil {
+	_, err := p.client.CoreV1().Pods(pod.Namespace).UpdateStatus(p.Context(), &pod, metav1.UpdateOptions{})
+	if err != nil {
 		p.Fatal(err)
 	}
 }

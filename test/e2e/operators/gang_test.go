@@ -2,8 +2,10 @@ package operators
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -24,9 +26,15 @@ type dialect struct {
 // job renders four workers of one accelerator each that want at least min.
 func (d dialect) job(p *place, name string, least int) []*unstructured.Unstructured {
 	p.Helper()
-	size := "{replicas: 4}"
+	return d.sized(p, name, least, 4)
+}
+
+// sized is job with another number of workers, which may be up to eight unless they want to be four.
+func (d dialect) sized(p *place, name string, least, replicas int) []*unstructured.Unstructured {
+	p.Helper()
+	size := fmt.Sprintf("{replicas: %d}", replicas)
 	if least < 4 {
-		size = fmt.Sprintf("{replicas: 4, min: %d, max: 4}", least)
+		size = fmt.Sprintf("{replicas: %d, min: %d, max: 8}", replicas, least)
 	}
 	return p.rendered(name, fmt.Sprintf(`  target: %s
   image: registry.example/resnet:1.0
@@ -73,6 +81,59 @@ func (d dialect) two(p *place) {
 	p.apply(d.job(p, "gang", 2)...)
 	p.running(2, p.namespace, workers)
 	p.remains("two run", func() error { return p.placed(p.namespace, 2) })
+}
+
+// mends: with room for four of four workers one that is lost comes back.
+func (d dialect) mends(p *place) {
+	d.give(p, 4)
+	p.apply(d.job(p, "gang", 4)...)
+	lost := p.running(4, p.namespace, workers)[1]
+	if err := p.client.CoreV1().Pods(p.namespace).Delete(p.Context(), lost.Name, metav1.DeleteOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	p.eventually("four that run, without "+lost.Name, func() error {
+		pods, err := p.pods(p.namespace, workers)
+		if err == nil && (len(pods) != 4 || common(pods, []corev1.Pod{lost}) > 0) {
+			err = fmt.Errorf("there are %d", len(pods))
+		}
+		return err
+	})
+	p.running(4, p.namespace, workers)
+}
+
+// scales: an elastic job that runs becomes six workers, and then three, and those that run stay.
+func (d dialect) scales(p *place) {
+	d.give(p, 8)
+	p.apply(d.sized(p, "gang", 2, 4)...)
+	before := p.running(4, p.namespace, workers)
+	for _, replicas := range []int{6, 3} {
+		p.apply(d.sized(p, "gang", 2, replicas)...)
+		after := p.running(replicas, p.namespace, workers)
+		if kept, want := common(before, after), min(len(before), replicas); kept != want {
+			p.Errorf("%d workers, then %d: %d of those that ran are there, want %d", len(before), replicas, kept, want)
+		}
+		before = after
+	}
+}
+
+// common is how many pods are among both.
+func common(a, b []corev1.Pod) (n int) {
+	for _, pod := range a {
+		if slices.ContainsFunc(b, func(other corev1.Pod) bool { return other.UID == pod.UID }) {
+			n++
+		}
+	}
+	return n
+}
+
+// letsGo: accelerators that are not enough for a gang go to another, for which they are. What it may keep them for is
+// waitTimeout, which is longer than this waits unless the dialect says more.
+func (d dialect) letsGo(p *place) {
+	d.give(p, 2)
+	p.apply(d.job(p, "whole", 4)...)
+	p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
+	p.apply(d.job(p, "half", 2)...)
+	p.running(2, p.namespace, workers)
 }
 
 // contend: of two gangs that want four accelerators each, where there are four, one has all of them and the other none.

@@ -43,6 +43,9 @@ var programs = []program{
 	jobSet,
 	mpiOperator,
 	volcano,
+	koordinator,
+	coscheduling,
+	kubernetesGangs,
 }
 
 // TestOperators tries all programs one after the other: they share nodes. A single scenario runs with

@@ -57,7 +57,8 @@ func (s *suite) newPlace(t *testing.T, p program) *place {
 		}
 		return '-'
 	}, strings.ToLower(strings.TrimPrefix(t.Name(), "TestOperators/")))
-	at := &place{T: t, suite: s, program: p, namespace: "e2e-" + strings.Trim(name, "-")}
+	name = strings.Trim(name[:min(len(name), 63-len("e2e-"))], "-")
+	at := &place{T: t, suite: s, program: p, namespace: "e2e-" + name}
 	t.Cleanup(at.leave)
 	return at
 }
@@ -213,6 +214,14 @@ func (p *place) the(kind string, among []*unstructured.Unstructured) *unstructur
 	return found[0]
 }
 
+// needs skips a scenario that is of another program too, where that is not there.
+func (p *place) needs(other program) {
+	p.Helper()
+	if absent := p.absent(p.T, other); absent != "" {
+		p.Skipf("needs %s: the cluster does not serve %s", other.name, absent)
+	}
+}
+
 // list is all objects of a kind in a namespace.
 func (p *place) list(gvk schema.GroupVersionKind, namespace string) []unstructured.Unstructured {
 	p.Helper()
@@ -233,6 +242,14 @@ func (p *place) list(gvk schema.GroupVersionKind, namespace string) []unstructur
 // set changes one field of an object in the cluster, as a commit of one line does.
 func (p *place) set(o *unstructured.Unstructured, value any, path ...string) {
 	p.Helper()
+	if err := p.trySet(o, value, path...); err != nil {
+		p.Fatalf("setting %s of %s: %v", strings.Join(path, "."), o.GetName(), err)
+	}
+}
+
+// trySet is set, which the cluster may refuse.
+func (p *place) trySet(o *unstructured.Unstructured, value any, path ...string) error {
+	p.Helper()
 	patch := map[string]any{}
 	if err := unstructured.SetNestedField(patch, value, path...); err != nil {
 		p.Fatal(err)
@@ -245,9 +262,8 @@ func (p *place) set(o *unstructured.Unstructured, value any, path ...string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	if _, err := client.Patch(p.Context(), o.GetName(), types.MergePatchType, text, metav1.PatchOptions{}); err != nil {
-		p.Fatalf("setting %s of %s: %v", strings.Join(path, "."), o.GetName(), err)
-	}
+	_, err = client.Patch(p.Context(), o.GetName(), types.MergePatchType, text, metav1.PatchOptions{})
+	return err
 }
 
 // pods are those of a namespace that select, a label selector, matches and that are not being deleted.

@@ -1,0 +1,120 @@
+package operators
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// koordinator is expected to do of each release what docs/gangs.md says of it.
+var koordinator = program{
+	name: "Koordinator", kinds: []string{"Pod"},
+	definitions: []string{
+		"reservations.scheduling.koordinator.sh/v1alpha1", "podgroups.scheduling.sigs.k8s.io/v1alpha1",
+	},
+	log: "koordinator", controller: "koord-app=koord-scheduler",
+	probe: func(p *place) {
+		p.nodes(1, 0, "")
+		objects := p.golden("gang")
+		p.apply(objects...)
+		p.running(4, p.the("Job", objects).GetNamespace(), workers)
+	},
+	scenarios: []scenario{
+		{"gang-elastic", koordinatorElastic},
+		{"Strict, min 4 of 4", koordinatorGang("Strict").allOrNone},
+		{"NonStrict, min 4 of 4", koordinatorGang("NonStrict").allOrNone},
+		{"Strict, min 2 of 4", koordinatorAtLeast("Strict")},
+		{"NonStrict, min 2 of 4", koordinatorAtLeast("NonStrict")},
+		{"Strict, two contend", koordinatorGang("Strict").contend},
+		{"two of one group", koordinatorGroup},
+		{"Strict lets go", koordinatorGang("Strict").letsGo},
+		{"NonStrict lets go", koordinatorGang("NonStrict").letsGo},
+		{"Strict, one is lost", koordinatorGang("Strict").mends},
+		{"NonStrict, one is lost", koordinatorGang("NonStrict").mends},
+	},
+}
+
+func koordinatorGang(mode string) dialect {
+	return dialect{scheduler: "koordinator", target: "job", more: ", waitTimeout: 20s, mode: " + mode}
+}
+
+// koordinatorBefore17 says of the release that it tries a Strict gang in cycles. Later ones leave pods beyond the
+// minimum pending until they are made anew.
+func koordinatorBefore17(p *place) bool {
+	return strings.HasPrefix(strings.TrimPrefix(p.version(p.program), "v"), "1.6")
+}
+
+// koordinatorElastic: with room for all of four workers, of which two are enough, all run in the end.
+func koordinatorElastic(p *place) {
+	p.nodes(1, 4, "")
+	objects := p.golden("gang-elastic")
+	p.apply(objects...)
+	namespace := p.the("Job", objects).GetNamespace()
+	if !koordinatorBefore17(p) {
+		p.eventually("the minimum", func() error { return p.atLeastRun(2, namespace) })
+		p.anew(namespace)
+	}
+	p.running(4, namespace, workers)
+}
+
+// koordinatorAtLeast: with two accelerators two of four workers run where two are enough; with two more all do, or one
+// is left until it is made anew.
+func koordinatorAtLeast(mode string) func(*place) {
+	return func(p *place) {
+		d := koordinatorGang(mode)
+		d.two(p)
+		d.give(p, 2)
+		if !koordinatorBefore17(p) {
+			p.running(3, p.namespace, workers)
+			p.remains("one is left", func() error { return p.placed(p.namespace, 3) })
+			p.anew(p.namespace)
+		}
+		p.running(4, p.namespace, workers)
+	}
+}
+
+// atLeastRun checks that so many workers run.
+func (p *place) atLeastRun(want int, namespace string) error {
+	pods, err := p.pods(namespace, workers)
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning {
+			want--
+		}
+	}
+	if err == nil && want > 0 {
+		err = fmt.Errorf("%d fewer of %d pods run", want, len(pods))
+	}
+	return err
+}
+
+// anew deletes the workers that no node has, so that others come in their place.
+func (p *place) anew(namespace string) {
+	p.Helper()
+	pods, err := p.pods(namespace, workers)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" {
+			continue
+		}
+		p.Logf("%s is left pending", pod.Name)
+		if err := p.client.CoreV1().Pods(namespace).Delete(p.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// koordinatorGroup: two jobs of one group have room for both or do not run, although one of them has.
+func koordinatorGroup(p *place) {
+	groups := fmt.Sprintf(", groups: [%s/first, %[1]s/second]", p.namespace)
+	d := koordinatorGang("Strict")
+	d.more += groups
+	d.give(p, 6)
+	p.apply(append(d.job(p, "first", 4), d.job(p, "second", 4)...)...)
+	p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
+	d.give(p, 2)
+	p.running(8, p.namespace, workers)
+}

@@ -1,0 +1,60 @@
+package operators
+
+import "strings"
+
+// kubernetesGangs are the gangs of Kubernetes itself, of the release that serves v1alpha2 of them.
+var kubernetesGangs = program{
+	name: "Kubernetes' own gangs", kinds: []string{"PodGroup", "Workload"},
+	definitions: []string{"podgroups.scheduling.k8s.io/v1alpha2", "workloads.scheduling.k8s.io/v1alpha2"},
+	log:         "kube-scheduler", controller: "component=kube-scheduler",
+	probe: func(p *place) {
+		p.nodes(2, 8, "")
+		objects := p.golden("gang-kubernetes-1-36")
+		p.apply(objects...)
+		p.running(2, p.the("PodGroup", objects).GetNamespace(), workers)
+		p.condition(p.the("PodGroup", objects), "PodGroupScheduled")
+	},
+	scenarios: []scenario{
+		{"job, min 4 of 4", ownGang("job").allOrNone},
+		{"pods, min 4 of 4", ownGang("pods").allOrNone},
+		{"job, min 2 of 4", ownGang("job").atLeast},
+		{"job, two contend", ownGang("job").contend},
+		{"job lets go", ownGang("job").letsGo},
+		{"job, one is lost", ownGang("job").mends},
+		{"job, another number is refused", fixedNumber},
+		{"gang-jobset-kubernetes", func(p *place) { p.needs(jobSet); ownGolden(p, "gang-jobset-kubernetes", 0, 4) }},
+	},
+}
+
+func ownGang(target string) dialect {
+	return dialect{scheduler: "kubernetes", target: target, extra: "  kubernetesVersion: \"1.36\"\n"}
+}
+
+// ownGolden: a golden file whose pods ask for no accelerator waits for a node with room for all of them.
+func ownGolden(p *place, name string, accelerators, want int) {
+	p.priority("batch", 1000)
+	objects := p.golden(name)
+	p.apply(objects...)
+	group := p.the("PodGroup", objects)
+	p.remains("nothing runs", func() error { return p.placed(group.GetNamespace(), 0) })
+	p.nodes(1, accelerators, "")
+	p.running(want, group.GetNamespace(), workers)
+	p.condition(group, "PodGroupScheduled")
+}
+
+// fixedNumber: the API server refuses another number of workers, of a Job and of the gang.
+func fixedNumber(p *place) {
+	d := ownGang("job")
+	d.give(p, 4)
+	objects := d.job(p, "gang", 2)
+	p.apply(objects...)
+	p.running(4, p.namespace, workers)
+	refused := func(kind, want string, path ...string) {
+		err := p.trySet(p.the(kind, objects), int64(3), path...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			p.Errorf("setting %s of a %s to 3: got %v, want an error with %q", strings.Join(path, "."), kind, err, want)
+		}
+	}
+	refused("Job", "cannot change parallelism for a Job referencing gang-scheduled PodGroup", "spec", "parallelism")
+	refused("PodGroup", "immutable", "spec", "schedulingPolicy", "gang", "minCount")
+}

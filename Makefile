@@ -37,7 +37,7 @@ e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB 
 		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" go test -v -count=1 -timeout 60m ./test/torch/...
 
 .PHONY: e2e-node
-e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about 20 minutes at first, then 8)
+e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about 30 minutes at first, then 10)
 	test/node/run.sh
 
 .PHONY: e2e-gitops

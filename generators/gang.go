@@ -182,10 +182,12 @@ func queueLabels(job *schema.Job) map[string]string {
 }
 
 // resizable tells Kueue that the number of workers may change: without it Kueue suspends a job that was admitted with
-// another number, which ends all workers, and admits it anew. It knows this of a Job alone, and refuses it elsewhere.
+// another number, which ends all workers, and admits it anew. It knows this of a Job alone, and refuses it elsewhere,
+// and of a Job that it may start with fewer workers.
 func resizable(job *schema.Job, component string, m *metav1.ObjectMeta) {
 	_, said := m.Annotations[kueueElasticKey]
-	if job.Spec.Gang.Is(schema.GangKueue) && job.Spec.Elastic() && component == componentWorker && !said {
+	_, partial := m.Annotations[schema.KueuePartialKey]
+	if job.Spec.Gang.Is(schema.GangKueue) && job.Spec.Elastic() && component == componentWorker && !said && !partial {
 		annotate(m, kueueElasticKey, "true")
 	}
 }

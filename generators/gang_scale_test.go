@@ -66,6 +66,27 @@ func TestResizable(t *testing.T) {
 	}
 }
 
+// TestResizablePartly: Kueue's webhook refuses a Job that it may both start with fewer workers and resize.
+func TestResizablePartly(t *testing.T) {
+	for _, o := range rendered(t, `
+apiVersion: tegen.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist, namespace: ml}
+spec:
+  image: x:1
+  command: [python, train.py]
+  workers: {replicas: 4, min: 2, max: 8}
+  gang: {scheduler: kueue, queue: q, minAvailable: 4}
+  workload: {annotations: {kueue.x-k8s.io/job-min-parallelism: "2"}}
+`) {
+		metadata, _ := o["metadata"].(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		if _, ok := annotations[kueueElasticKey]; ok {
+			t.Errorf("%v %v has %v", o["kind"], metadata["name"], annotations)
+		}
+	}
+}
+
 // scaled are the pods of roles and the PodGroup of a job with so many workers of 3 to 8.
 func scaled(t *testing.T, target schema.Target, feature string, workers int) map[string]any {
 	t.Helper()

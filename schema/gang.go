@@ -152,6 +152,10 @@ func (j *Job) RoleGang(role string) string {
 	return j.GangName() + "-" + role
 }
 
+// KueuePartialKey is the annotation by which Kueue starts a Job with fewer workers than it asks for, but so many at
+// least, where the quota is for no more.
+const KueuePartialKey = "kueue.x-k8s.io/job-min-parallelism"
+
 // gangKind is what the job's gang is, in which no two jobs may have one name; "" where it is named after the one object
 // that it belongs to: Volcano's Job, with its uid, or what waits in Kueue.
 func (s *Spec) gangKind() string {

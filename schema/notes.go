@@ -46,16 +46,19 @@ func (j *Job) Notes() (notes []string) {
 	return append(notes, j.runNotes()...)
 }
 
-// storeNote is what the loss of a companion costs whose data is its memory: agents of c10d end with their store, all of
-// them, which are more failures than the job has left. No default can say it: one that grew with the workers would also
-// start a program that is wrong many times over. Who sets 0 wants to see the first failure.
+// storeNote is what the loss of a store costs whose data is the memory of one pod, the companion or worker 0: agents of
+// c10d end with their store, all of them, which are more failures than the job has left. No default can say it: one that
+// grew with the workers would also start a program that is wrong many times over. Who sets 0 wants to see the first
+// failure.
 func (s *Spec) storeNote() string {
 	t, f, needed := rowOf(s), &s.Failure, s.Workers.Replicas
 	if s.Target == TargetPyTorchJob {
 		// its operator ends the job at the limit (kubeflow/training-operator pkg/core/job.go), others beyond it
 		needed++
 	}
-	if s.Rendezvous.Backend != BackendC10d || s.Rendezvous.Store != StoreCompanion || !t.Carries("failure.restarts") ||
+	lost := map[string]string{StoreCompanion: "the pod of the c10d store", StoreWorker: "worker 0, the c10d store,"}
+	if s.Rendezvous.Backend != BackendC10d || lost[s.Rendezvous.Store] == "" || !t.Carries("rendezvous") ||
+		!t.Carries("failure.restarts") ||
 		f.RestartsPerWorker != nil || f.Restarts.None || f.Restarts.Limit == 0 || f.Restarts.Limit >= needed {
 		return ""
 	}
@@ -63,10 +66,10 @@ func (s *Spec) storeNote() string {
 	if t.Carries("failure.restartsPerWorker") {
 		remedy += ", or failure.restartsPerWorker in its place"
 	}
-	return fmt.Sprintf("%d is too low for %d workers: when the pod of the c10d store is lost, all workers fail at "+
-		"once, and the job with them; %s, or use launcher: tegen with rendezvous.backend: etcd and "+
-		"rendezvous.companion.storage, whose agents wait until the store is back",
-		f.Restarts.Limit, s.Workers.Replicas, remedy)
+	return fmt.Sprintf("%d is too low for %d workers: when %s is lost, all workers fail at once, and the job with "+
+		"them; %s, or use launcher: tegen with rendezvous.backend: etcd and rendezvous.companion.storage, whose "+
+		"agents wait until the store is back",
+		f.Restarts.Limit, s.Workers.Replicas, lost[s.Rendezvous.Store], remedy)
 }
 
 // gangNote is what must have been switched on in the cluster, where it is off by default and pods would otherwise be

@@ -49,10 +49,13 @@ func (s *Spec) koordinatorNotes() (notes []string) {
 
 // kueueScaling is what Kueue makes of another number of workers in a job that it has admitted.
 func (s *Spec) kueueScaling() string {
-	switch s.Target {
-	case TargetPods:
+	switch _, partial := s.Workload.Annotations[KueuePartialKey]; {
+	case partial:
+		return "Kueue starts the Job with as many workers as the quota has room for, and lets nobody change that " +
+			"number until it stops the Job: more quota brings no more workers"
+	case s.Target == TargetPods:
 		return "Kueue deletes pods beyond the number that it admitted: to have more workers, let it admit the job anew"
-	case TargetJob:
+	case s.Target == TargetJob:
 		return "Kueue before 0.18, or without its feature gate ElasticJobsViaWorkloadSlices, stops an admitted Job " +
 			"whose number of workers changes and admits it anew: all workers end, and begin again together"
 	}

@@ -13,6 +13,7 @@ var gangRules = []rule{
 		"gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max",
 	},
 	{(*validation).gangDialect, "gang target kubernetesVersion suspend"},
+	{(*validation).gangPartial, "gang target workers workload.annotations"},
 	{(*validation).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
 	{(*validation).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
 	{(*validation).foreignGang, "gang metadata workload podTemplate roles"},
@@ -111,6 +112,26 @@ func (r *validation) gangQueue() {
 		r.fail("spec.suspend", "requires",
 			"Kueue suspends the job until it is admitted and would undo this: leave it out, or stop the queue "+
 				"(stopPolicy)")
+	}
+}
+
+// gangPartial holds the number of workers that Kueue may start a Job with against those that can train.
+func (r *validation) gangPartial() {
+	text, ok := r.Spec.Workload.Annotations[KueuePartialKey]
+	if !ok || !r.Spec.Gang.Is(GangKueue) {
+		return
+	}
+	const at = "spec.workload.annotations"
+	w := &r.Spec.Workers
+	switch n, err := strconv.ParseInt(text, 10, 32); {
+	case r.Spec.Target != TargetJob:
+		r.failKey(at, KueuePartialKey, "requires", "Kueue reads it of target job alone: leave it out")
+	case w.Min == w.Replicas:
+		r.failKey(at, KueuePartialKey, "requires", "fewer workers than spec.workers.min %d could never rendezvous: "+
+			"leave it out, or lower the minimum", w.Min)
+	case err != nil || int32(n) < w.Min || int32(n) >= w.Replicas:
+		r.failKey(at, KueuePartialKey, "range", "is %q: want a number from spec.workers.min %d to %d, one below "+
+			"spec.workers.replicas", text, w.Min, w.Replicas-1)
 	}
 }
 

@@ -21,10 +21,11 @@ func TestNotesOfGangPods(t *testing.T) {
 			"together"
 		anew   = "spec.workers.replicas: Kueue stops an admitted job whose number of workers changes"
 		since  = "spec.workers.replicas: Kueue before 0.18, or without its feature gate"
+		once   = "spec.workers.replicas: Kueue starts the Job with as many workers as the quota has room for"
 		excess = "spec.workers.replicas: Kueue deletes pods beyond the number"
 		fixed  = "spec.workers.replicas: Kubernetes 1.36 refuses to change the parallelism"
 	)
-	all := []string{cycles, beyond, alone, anew, since, excess, fixed}
+	all := []string{cycles, beyond, alone, anew, since, once, excess, fixed}
 	for _, c := range []struct {
 		spec string
 		want []string
@@ -40,6 +41,10 @@ func TestNotesOfGangPods(t *testing.T) {
 		{elastic + "gang: {scheduler: coscheduling}", nil},
 		{elastic + "gang: {scheduler: volcano}", nil},
 		{elastic + "gang: {scheduler: kueue, queue: q, minAvailable: 4}", []string{since}},
+		{
+			elastic + "gang: {scheduler: kueue, queue: q, minAvailable: 4}, " +
+				"workload: {annotations: {kueue.x-k8s.io/job-min-parallelism: '3'}}", []string{once},
+		},
 		{elastic + "target: jobset, gang: {scheduler: kueue, queue: q, minAvailable: 4}", []string{anew}},
 		{elastic + "target: pods, gang: {scheduler: kueue, queue: q, minAvailable: 4}", []string{excess}},
 		{whole + "gang: {scheduler: kueue, queue: q}", nil},

@@ -153,7 +153,7 @@ spec: {framework: mxnet, image: "x:1", command: [python, train.py], workers: {re
 	}
 }
 
-// TestNoteOfStore: a c10d companion takes all workers with it, and where that ends the job it is told. The workers are
+// TestNoteOfStore: a store of c10d, in a companion or in worker 0, takes all workers with it, and where that ends the job it is told. The workers are
 // as many as run now: an elastic job that grows is rendered again.
 func TestNoteOfStore(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
@@ -169,7 +169,10 @@ func TestNoteOfStore(t *testing.T) {
 		{"workers: {replicas: 4}, failure: {restarts: 3}", low + "3 is too low for 4 workers: "},
 		{"workers: {replicas: 7}, failure: {restarts: 0}", ""},
 		{"workers: {replicas: 7}, failure: {restartsPerWorker: 1}", ""},
-		{"workers: {replicas: 7}, rendezvous: {store: worker}", ""},
+		{"workers: {replicas: 7}, rendezvous: {store: worker}", low + "6 is too low for 7 workers: when worker 0, "},
+		{"workers: {replicas: 6}, rendezvous: {store: worker}", ""},
+		{"workers: {replicas: 7}, rendezvous: {store: external, endpoint: 'store:29400'}", ""},
+		{"workers: {replicas: 7}, target: trainjob", ""}, // its rendezvous is its controller's
 		{"workers: {replicas: 7}, rendezvous: {backend: etcd}", ""},
 		{"workers: {replicas: 7}, launcher: tegen, rendezvous: {backend: etcd, companion: {storage: {size: 1Gi}}}", ""},
 		{"workers: {replicas: 7}, target: pods", ""},

@@ -29,6 +29,13 @@ func applyDefaults(object tree) {
 			setMissing(v.at("spec").mapping(), tree{"mpiImplementation": "OpenMPI", "runLauncherAsWorker": false})
 		}
 		setMissing(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
+	case apis.JobSetKind.GroupKind():
+		setMissing(v.at("spec").mapping(), tree{"suspend": false, "startupPolicy": tree{}, "successPolicy": tree{}})
+		setMissing(v.at("spec", "startupPolicy").mapping(), tree{"startupPolicyOrder": "AnyOrder"})
+		setMissing(v.at("spec", "successPolicy").mapping(), tree{"operator": "All"})
+		for _, child := range v.at("spec", "replicatedJobs").items() {
+			setMissing(child.mapping(), tree{"groupName": "default"})
+		}
 	case apis.TorchElasticJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
 	case apis.VCJobKind.GroupKind():

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
@@ -65,7 +66,11 @@ func (s *stream) remaining(drafts []*draft) (notes []Note) {
 		}
 		counterpart := rendered(drafts, o)
 		if counterpart == nil {
-			notes = append(notes, o.note(Beside, "not part of a training job: keep it beside"))
+			why := "not part of a training job: keep it beside"
+			if gk, name, ok := o.controller(); ok {
+				why = fmt.Sprintf("%s %s makes it, which is not in the input", gk.Kind, name)
+			}
+			notes = append(notes, o.note(Beside, "%s", why))
 			continue
 		}
 		for _, g := range gaps(o, counterpart) {

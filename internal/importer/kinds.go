@@ -43,6 +43,7 @@ var errNotTraining = errors.New("not a training job")
 
 // drafts are the training jobs of the stream, in its order.
 func (s *stream) drafts() (all []*draft) {
+	s.dropMade()
 	for _, o := range s.objects {
 		i := slices.IndexFunc(readers(), func(r reader) bool { return o.gvk.GroupKind() == r.kind })
 		if o.draft != nil || o.replacedBy != "" {

@@ -182,6 +182,30 @@ func TestTruth(t *testing.T) {
 			reported: []string{`value: "j-slice-0-0.j": translated: the pods`},
 			jobs:     []string{`value: j-worker-0-0.j\n`, `--master=j-worker-0-0.j:3389`}, lossy: true,
 		},
+		"a JobSet as a cluster has it": {
+			in: liveJobSet("AnyOrder", "All"),
+			unreported: []string{
+				"groupName", "startupPolicy", "successPolicy", "status", "uid", "ownerReferences", "dropped", "beside",
+			},
+			reported: []string{
+				`Job training/j-worker-0: translated: JobSet training/j makes it`,
+				`Service training/j: translated: JobSet training/j makes it`,
+				`Pod training/j-worker-0-0-4gkzj: translated: Job training/j-worker-0 makes it`,
+			},
+		},
+		"a JobSet that is not as by default": {
+			in: strings.Replace(liveJobSet("InOrder", "Any"), "groupName: default", "groupName: other", 1),
+			reported: []string{
+				`groupName: "other": dropped`, `startupPolicyOrder: "InOrder": dropped`, `operator: "Any": dropped`,
+			}, lossy: true,
+		},
+		"a pod of something that is not there": {
+			in: liveJobSet("AnyOrder", "All") + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: k-worker-0-0-4gk, " +
+				"namespace: training, " + ownedBy("batch/v1", "Job", "k-worker-0") + "}\nspec: {" + trainsAlone +
+				"}\n",
+			reported:   []string{`beside: Job k-worker-0 makes it, which is not in the input`},
+			unreported: []string{"keep"},
+		},
 		"mpirun that knows no Horovod": {
 			in:         mpiJob("v2beta1", "nccl/tests:1"),
 			reported:   []string{`changed: a TrainingJob starts processes by horovodrun alone: mpirun and its options`},
@@ -355,4 +379,32 @@ func mpiJob(version, image string) string {
 		"Launcher: {template: {spec: {containers: [{name: l, image: '" + image +
 		"', command: [mpirun, -np, '2', -mca, pml, ob1, python, t.py]}]}}}, " +
 		"Worker: {replicas: 2, template: {spec: {containers: [{name: w, image: '" + image + "'}]}}}}}\n"
+}
+
+// liveJobSet is a JobSet as kubectl get prints it, with what its controller makes.
+func liveJobSet(order, operator string) string {
+	const template = "{metadata: {}, spec: {backoffLimit: 6, completionMode: Indexed, completions: 1, " +
+		"parallelism: 1, template: {spec: {restartPolicy: Never, " + trainsAlone + "}}}}"
+	items := []string{
+		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: j, namespace: training, " +
+			"generation: 1, uid: 26468878-03a1-44dc-8a61-abe78cbe5aa6}, spec: {network: {enableDNSHostnames: true, " +
+			"publishNotReadyAddresses: true}, replicatedJobs: [{groupName: default, name: worker, replicas: 1, " +
+			"template: " + template + "}], startupPolicy: {startupPolicyOrder: " + order + "}, successPolicy: " +
+			"{operator: " + operator + "}, suspend: false}, status: {replicatedJobsStatus: [{active: 1, failed: 0, " +
+			"name: worker, ready: 1, succeeded: 0, suspended: 0}], restarts: 0}}",
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: j-worker-0, namespace: training, " +
+			ownedBy("jobset.x-k8s.io/v1alpha2", "JobSet", "j") + "}, spec: {completionMode: Indexed, completions: 1, " +
+			"template: {spec: {subdomain: j, " + trainsAlone + "}}}, status: {active: 1}}",
+		"{apiVersion: v1, kind: Service, metadata: {name: j, namespace: training, " +
+			ownedBy("jobset.x-k8s.io/v1alpha2", "JobSet", "j") + "}, spec: {clusterIP: None}}",
+		"{apiVersion: v1, kind: Pod, metadata: {generateName: j-worker-0-0-, name: j-worker-0-0-4gkzj, " +
+			"namespace: training, " + ownedBy("batch/v1", "Job", "j-worker-0") + "}, spec: {" + trainsAlone + "}}",
+	}
+	return "apiVersion: v1\nkind: List\nitems: [" + strings.Join(items, ", ") + "]\n"
+}
+
+// ownedBy is metadata.ownerReferences with a controller.
+func ownedBy(apiVersion, kind, name string) string {
+	return "ownerReferences: [{apiVersion: " + apiVersion + ", kind: " + kind + ", name: " + name +
+		", controller: true, blockOwnerDeletion: true, uid: 22b56e3f-f311-4538-a562-1cdfd8385ec0}]"
 }

@@ -15,7 +15,7 @@ test/node/setup.sh
 mkdir -p bin
 # Built out here, where there is a network: inside the lab there is none but its own.
 make images IMAGES=tegen,tegen-rendezvous,tegen-scheduler ARCHITECTURES="$(go env GOARCH)" REGISTRY= TAG=
-go run ./test/cluster/cmd/up --build source-controller kustomize-controller
+go run ./test/cluster/cmd/up --build source-controller kustomize-controller jobset training-operator
 go build -o bin/lab ./test/node/cmd/lab
 go build -o bin/tegen ./cmd/tegen
 go test -c -o bin/e2e-node.test ./test/e2e/node
@@ -54,7 +54,7 @@ status=0
 lab=
 trap '[ -z "$lab" ] || kill -TERM "$lab" 2>/dev/null' HUP INT TERM
 (cd test/e2e/node && exec "$root/bin/lab" --images="$root/dist/images" -- \
-	"$root/bin/e2e-node.test" -test.v -test.timeout=30m "$@") &
+	"$root/bin/e2e-node.test" -test.v -test.timeout=40m "$@") &
 lab=$!
 wait "$lab" || status=$?
 # A signal ends the waiting, not yet the lab.

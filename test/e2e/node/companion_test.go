@@ -148,6 +148,15 @@ func (g generation) has(uid types.UID) bool {
 	return slices.ContainsFunc(g.joins, func(e event) bool { return e.UID == uid })
 }
 
+// pods are those of all ranks.
+func (g generation) pods() (uids []types.UID) {
+	for _, e := range g.joins {
+		uids = append(uids, e.UID)
+	}
+	slices.Sort(uids)
+	return slices.Compact(uids)
+}
+
 // tookAgain puts into the table when somebody trained again after a loss, and when the whole world did.
 func (j *job) tookAgain(what string, lost time.Time, whole generation) {
 	j.t.Helper()

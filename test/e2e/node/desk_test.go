@@ -62,6 +62,14 @@ func (w *world) newDesk(t *testing.T, name string) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := w.shell(t, repository.Dir)
+	d.flux, d.repository = lab.Flux, repository
+	return d
+}
+
+// shell is a desk without a repository, in a folder.
+func (w *world) shell(t *testing.T, dir string) *desk {
+	t.Helper()
 	bin, err := filepath.Abs(filepath.Join(root, "bin"))
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +80,7 @@ func (w *world) newDesk(t *testing.T, name string) *desk {
 	}
 	path := strings.Join([]string{bin, filepath.Dir(kubectl), os.Getenv("PATH")}, ":")
 	return &desk{
-		world: w, t: t, flux: lab.Flux, repository: repository, dir: repository.Dir,
+		world: w, t: t, dir: dir,
 		env: append(gitops.GitEnv(), "PATH="+path, "HOME="+t.TempDir(), "KUBECONFIG="+w.Kubeconfig()),
 	}
 }
@@ -89,7 +97,7 @@ func (d *desk) write(name, text string) {
 // run gives a shell a command, which must succeed, and returns what it prints.
 func (d *desk) run(command string) string {
 	d.t.Helper()
-	out, err := d.shell(command, patience, nil)
+	out, err := d.start(command, patience, nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -99,13 +107,13 @@ func (d *desk) run(command string) string {
 // follow gives a shell a command that prints until it is stopped, and stops it when it has printed enough.
 func (d *desk) follow(command string, enough func(printed string) bool) {
 	d.t.Helper()
-	if out, err := d.shell(command, patience, enough); err != nil && !enough(out) {
+	if out, err := d.start(command, patience, enough); err != nil && !enough(out) {
 		d.t.Fatal(err)
 	}
 }
 
-// shell runs a command in the clone, and ends it with all that it started when it has printed enough.
-func (d *desk) shell(command string, within time.Duration, enough func(string) bool) (string, error) {
+// start runs a command in the clone, and ends it with all that it started when it has printed enough.
+func (d *desk) start(command string, within time.Duration, enough func(string) bool) (string, error) {
 	d.t.Helper()
 	d.t.Logf("$ %s", command)
 	ctx, cancel := context.WithTimeoutCause(d.t.Context(), within, fmt.Errorf("not within %v", within))

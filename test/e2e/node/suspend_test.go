@@ -3,12 +3,15 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
 
 // stillness is how long nothing may start that is suspended. What would start does so within a second.
@@ -75,12 +78,19 @@ func (j *job) awaitSuspended(name string) (at time.Time) {
 		if got := j.condition(name, batchv1.JobSuspended); got != corev1.ConditionTrue {
 			return fmt.Errorf("its condition Suspended is %s", got)
 		}
-		return onlyRendezvous(j.podsOf(""))
+		return j.onlyRendezvous()
 	})
 	at = time.Now()
+	j.checkStill(at)
+	return at
+}
+
+// checkStill sees that a suspended job stays so.
+func (j *job) checkStill(since time.Time) {
+	j.t.Helper()
 	workers := j.seen("worker")
-	for ; time.Since(at) < stillness; time.Sleep(poll) {
-		if err := onlyRendezvous(j.podsOf("")); err != nil {
+	for ; time.Since(since) < stillness; time.Sleep(poll) {
+		if err := j.onlyRendezvous(); err != nil {
 			j.t.Fatalf("a suspended job does not stay so: %v", err)
 		}
 	}
@@ -88,17 +98,27 @@ func (j *job) awaitSuspended(name string) (at time.Time) {
 	if n := j.seen("worker") - workers; n > 0 {
 		j.t.Errorf("a suspended job has started %d workers", n)
 	}
-	return at
 }
 
-// onlyRendezvous complains of pods of another component, of a rendezvous that is not ready, and where there is none.
-func onlyRendezvous(pods []corev1.Pod) error {
+// onlyRendezvous complains of pods of another component than the rendezvous that the manifest brings, where it does.
+func (j *job) onlyRendezvous() error {
+	return onlyRendezvous(j.podsOf(""), slices.ContainsFunc(j.objects, func(o *objects.Object) bool {
+		return o.GetKind() == "StatefulSet" && o.GetLabels()[componentLabel] == "rendezvous"
+	}))
+}
+
+// onlyRendezvous complains of pods of another component that have not ended, of a rendezvous that is not ready, and
+// where one that is wanted is missing.
+func onlyRendezvous(pods []corev1.Pod, wanted bool) error {
 	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodFailed && pod.Labels[componentLabel] != "rendezvous" {
+			continue // a Job keeps those that failed before
+		}
 		if pod.Labels[componentLabel] != "rendezvous" || !ready(&pod) {
 			return errors.New(describePod(&pod))
 		}
 	}
-	if len(pods) == 0 {
+	if wanted && len(pods) == 0 {
 		return errors.New("it has no rendezvous")
 	}
 	return nil
@@ -111,7 +131,15 @@ func TestOnlyRendezvous(t *testing.T) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}
 		return p
 	}
-	if err := onlyRendezvous([]corev1.Pod{pod("rendezvous", corev1.ConditionTrue)}); err != nil {
+	if err := onlyRendezvous([]corev1.Pod{pod("rendezvous", corev1.ConditionTrue)}, true); err != nil {
+		t.Error(err)
+	}
+	if err := onlyRendezvous(nil, false); err != nil {
+		t.Error(err)
+	}
+	failed := pod("worker", corev1.ConditionFalse)
+	failed.Status.Phase = corev1.PodFailed
+	if err := onlyRendezvous([]corev1.Pod{failed}, false); err != nil {
 		t.Error(err)
 	}
 	for _, pods := range [][]corev1.Pod{
@@ -119,7 +147,7 @@ func TestOnlyRendezvous(t *testing.T) {
 		{pod("rendezvous", corev1.ConditionFalse)},
 		{pod("rendezvous", corev1.ConditionTrue), pod("worker", corev1.ConditionTrue)},
 	} {
-		if onlyRendezvous(pods) == nil {
+		if onlyRendezvous(pods, true) == nil {
 			t.Errorf("no complaint of %v", pods)
 		}
 	}

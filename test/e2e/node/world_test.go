@@ -26,7 +26,7 @@ import (
 const (
 	root = "../../.."
 	// patience is for one step of a scenario, which takes seconds, on a machine of two cores where all scenarios run.
-	patience = 3 * time.Minute
+	patience = 5 * time.Minute
 	poll     = 500 * time.Millisecond // of a scenario: there are eight, and one API server
 	// cores is what all scenarios together request, of those that take turns one. They wait more than they compute.
 	cores = 4
@@ -39,6 +39,7 @@ type world struct {
 	metadata  metadata.Interface
 	downloads downloads
 	flux      flux
+	operators operators
 	turn      sync.Mutex // see takeTurn
 
 	guard    sync.Mutex // of what follows

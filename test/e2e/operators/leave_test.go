@@ -51,7 +51,8 @@ func (p *place) leaveNamespace(ctx context.Context, name string) {
 			return
 		}
 		if err != nil || time.Since(began) > patience {
-			p.Errorf("deleting the namespace %s: %v after %v: %v", name, err, time.Since(began), namespace.Status.Conditions)
+			p.Errorf("deleting the namespace %s: %v after %v: %v", name, err, time.Since(began),
+				namespace.Status.Conditions)
 			return
 		}
 		if !released && time.Since(began) > finalizing {
@@ -174,8 +175,8 @@ func (s *suite) logs(ctx context.Context, p program) string {
 		return err.Error()
 	}
 	if len(pods) == 0 {
-		return fmt.Sprintf("no log of %s: no pod has the labels %q, and TEGEN_OPERATORS_LOGS names no folder with %s.log",
-			p.name, p.controller, p.log)
+		return fmt.Sprintf("no log of %s: no pod has the labels %q, and TEGEN_OPERATORS_LOGS names no folder with "+
+			"%s.log", p.name, p.controller, p.log)
 	}
 	var all strings.Builder
 	for _, pod := range pods {

@@ -42,6 +42,7 @@ func (p program) command() string {
 var programs = []program{
 	jobSet,
 	mpiOperator,
+	kueue,
 	volcano,
 	koordinator,
 	coscheduling,

@@ -59,7 +59,14 @@ var volcano = program{
 		{"at least, pods", volcanoPods.atLeast},
 		{"one PodGroup for a Job", volcanoGroup},
 		{"one PodGroup for roles", volcanoRoles},
+		{"all or none, jobset", volcanoOf("jobset", jobSet, dialect.allOrNone)},
+		{"at least, jobset", volcanoOf("jobset", jobSet, dialect.atLeast)},
+		{"all or none, pytorchjob", volcanoOf("pytorchjob", trainingOperator, dialect.allOrNone)},
+		{"at least, pytorchjob", volcanoOf("pytorchjob", trainingOperator, dialect.atLeast)},
+		{"priority", volcanoPriority},
 		{"queues", volcanoQueues},
+		{"closed queue", volcanoClosed},
+		{"aborted and never resumed", vcJobOneRetry},
 		{"aborted and resumed", vcJobCommand},
 	},
 }
@@ -170,6 +177,7 @@ func vcJobFull(p *place) {
 	pods := p.foretold("torchelastic-vcjob-full")
 	p.vcService(job)
 	p.apply(objects...) // as a reconciler does
+	p.imported(objects, job)
 	for _, pod := range pods {
 		if pod.Spec.Priority == nil || *pod.Spec.Priority != 1000 {
 			p.Errorf("pod %s has not the priority of its class", pod.Name)
@@ -308,6 +316,7 @@ func vcJobNoRestarts(p *place) {
 		}
 		return p.inPhase(job, "Running")
 	})
+	p.imported(objects, job)
 	p.end(cluster.OutcomeSucceeded, pods[1])
 	p.phase(job, "Failed")
 }
@@ -335,6 +344,16 @@ func (p *place) exit(code int32, pod corev1.Pod) {
 	_, err := p.client.CoreV1().Pods(pod.Namespace).UpdateStatus(p.Context(), &pod, metav1.UpdateOptions{})
 	if err != nil {
 		p.Fatal(err)
+	}
+}
+
+// same checks that pods are the same.
+func (p *place) same(before, after []corev1.Pod) {
+	p.Helper()
+	for i := range before {
+		if before[i].UID != after[i].UID {
+			p.Errorf("pod %s was made anew", before[i].Name)
+		}
 	}
 }
 

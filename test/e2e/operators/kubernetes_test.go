@@ -26,6 +26,10 @@ var kubernetesGangs = program{
 		{"jobset, min 2 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").atLeast(p) }},
 		{"jobset, two contend", func(p *place) { p.needs(jobSet); ownGang("jobset").contend(p) }},
 		{"gang-jobset-kubernetes", func(p *place) { p.needs(jobSet); ownGolden(p, "gang-jobset-kubernetes", 0, 4) }},
+		{"gang-trainjob-kubernetes", func(p *place) {
+			p.needs(trainer)
+			ownGolden(p, "gang-trainjob-kubernetes", 0, 4)
+		}},
 	},
 }
 

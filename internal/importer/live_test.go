@@ -1,57 +1,55 @@
 package importer_test
 
 import (
-	"fmt"
+	"os"
 	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/importer"
+	"github.com/tegen-dev/tegen/schema"
 )
 
-// liveTrainJob is a TrainJob that runs, with its runtime and the JobSet that Trainer made, as a cluster has them.
-func liveTrainJob(managedBy string) string {
-	const jobs = "replicatedJobs: [{groupName: default, name: node, replicas: 1, template: {metadata: {labels: " +
-		"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {backoffLimit: 6, completionMode: Indexed, " +
-		"completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: node, image: " +
-		"'a/b:1', command: [torchrun, a.py]}]}}}}}]"
-	items := []string{
-		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: j, namespace: training, " +
-			"resourceVersion: '7'}, spec: {mlPolicy: {numNodes: 1, torch: {}}, template: {spec: {" + jobs + "}}}}",
-		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: j, namespace: training, " +
-			"uid: 26468878-03a1-44dc-8a61-abe78cbe5aa6}, spec: {managedBy: " + managedBy + ", runtimeRef: {apiGroup: " +
-			"trainer.kubeflow.org, kind: TrainingRuntime, name: j}, suspend: false, trainer: {numNodes: 1, " +
-			"numProcPerNode: 1}}, status: {jobsStatus: [{active: 1, failed: 0, name: node, ready: 1, succeeded: 0, " +
-			"suspended: 0}]}}",
-		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: j, namespace: training, " +
-			ownedBy("trainer.kubeflow.org/v1alpha1", "TrainJob", "j") + "}, spec: {" + jobs + "}}",
+// TestLiveVolcanoJob: what Volcano v1.15.1 leaves of a rendered Job is the same job, and it says so of its PodGroup.
+func TestLiveVolcanoJob(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../golden/torchelastic-vcjob-no-restarts/base.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return "apiVersion: v1\nkind: List\nitems: [" + strings.Join(items, ", ") + "]\n"
-}
-
-// liveKubeflowJob is a job of the training operator that runs, with a pod and a Service that it made, as a cluster has
-// them.
-func liveKubeflowJob(kind, prefix string) string {
-	container := map[string]string{"pytorch": "pytorch", "mx": "mxnet"}[prefix]
-	role := func(name string) string {
-		return name + ": {replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: " + container +
-			", image: 'a/b:1', command: [python, a.py]}]}}}"
+	want := importer.Jobs([]schema.Source{{Name: "golden.yaml", Data: text}})
+	live := strings.Replace(string(text), "  schedulerName: volcano\n  minAvailable: 2\n",
+		"  schedulerName: volcano\n  queue: default\n  maxRetry: 3\n  minAvailable: 2\n", 1)
+	if live == string(text) {
+		t.Fatal("the golden file is of another form")
 	}
-	spec, roles := "", role("Worker")
-	if prefix == "mx" {
-		spec, roles = "jobMode: MXTrain, ", strings.Join([]string{role("Scheduler"), role("Server"), roles}, ", ")
-		roles = strings.ReplaceAll(roles, "OnFailure", "Never")
+	live += `status:
+  conditions:
+  - {lastTransitionTime: "2026-11-23T04:04:16Z", status: Pending}
+  - {lastTransitionTime: "2026-11-23T04:04:16Z", status: Running}
+  controlledResources: {plugin-env: env, plugin-svc: svc}
+  minAvailable: 2
+  running: 2
+  state: {lastTransitionTime: "2026-11-23T04:04:16Z", phase: Running}
+  taskStatusCount: {worker: {phase: {Running: 2}}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata:
+  name: once-a3f4e41b-3ad6-457f-88dd-4aaa25067f48
+  namespace: training
+  labels: {app.kubernetes.io/component: worker, tegen.dev/job: once}
+  ` + ownedBy("batch.volcano.sh/v1alpha1", "Job", "once") + `
+spec: {minMember: 2, minTaskMember: {worker: 2}, queue: default, minResources: {count/pods: "2", cpu: "2"}}
+status: {phase: Running, running: 2}
+`
+	got := importer.Jobs([]schema.Source{{Name: "live.yaml", Data: []byte(live)}})
+	if diff := cmp.Diff(string(want.YAML), string(got.YAML)); diff != "" {
+		t.Errorf("the job (-golden +live):\n%s", diff)
 	}
-	owner := ownedBy("kubeflow.org/v1", kind, "j")
-	items := []string{
-		fmt.Sprintf("{apiVersion: kubeflow.org/v1, kind: %s, metadata: {name: j, namespace: training, uid: "+
-			"26468878-03a1-44dc-8a61-abe78cbe5aa6}, spec: {%srunPolicy: {cleanPodPolicy: None, suspend: false}, "+
-			"%sReplicaSpecs: {%s}}, status: {conditions: [{type: Running, status: 'True', reason: Running}], "+
-			"replicaStatuses: {Worker: {active: 1, selector: 'training.kubeflow.org/job-name=j'}}, startTime: "+
-			"'2026-11-23T03:14:39Z'}}", kind, spec, prefix, roles),
-		"{apiVersion: v1, kind: Pod, metadata: {name: j-worker-0, namespace: training, labels: " +
-			"{training.kubeflow.org/job-name: j, training.kubeflow.org/replica-index: '0', " +
-			"training.kubeflow.org/replica-type: worker}, " + owner + "}, spec: {restartPolicy: OnFailure, " +
-			"containers: [{name: " + container + ", image: 'a/b:1', command: [python, a.py], env: " +
-			"[{name: PYTHONUNBUFFERED, value: '1'}]}]}}",
-		"{apiVersion: v1, kind: Service, metadata: {name: j-worker-0, namespace: training, " + owner + "}, spec: " +
-			"{clusterIP: None, ports: [{name: port, port: 1}], selector: {training.kubeflow.org/job-name: j}}}",
+	const made = "PodGroup training/once-a3f4e41b-3ad6-457f-88dd-4aaa25067f48: translated: Job training/once makes it\n"
+	if notes := lines(got.Notes); !strings.HasSuffix(notes, made) || strings.Count(notes, "\n") != 1 {
+		t.Errorf("import says\n%swant one line that ends in\n%s", notes, made)
 	}
-	return "apiVersion: v1\nkind: List\nitems: [" + strings.Join(items, ", ") + "]\n"
 }

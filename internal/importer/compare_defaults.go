@@ -45,7 +45,8 @@ func applyDefaults(object tree) {
 			setMissing(child.mapping(), tree{"groupName": "default"})
 		}
 	case apis.TorchElasticJobKind.GroupKind():
-		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
+		setMissing(v.at("spec").mapping(), tree{"RunPolicy": tree{}})
+		setMissing(v.at("spec", "RunPolicy").mapping(), tree{"cleanPodPolicy": "None"})
 	case apis.VCJobKind.GroupKind():
 		defaultVCJob(v.at("spec"))
 	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}, apischema.GroupKind{Kind: "PersistentVolume"}:

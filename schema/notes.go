@@ -51,9 +51,9 @@ func (j *Job) Notes() (notes []string) {
 }
 
 // storeNote is what the loss of a store costs whose data is the memory of one pod, the companion or worker 0: agents of
-// c10d end with their store, all of them, which are more failures than the job has left. No default can say it: one that
-// grew with the workers would also start a program that is wrong many times over. Who sets 0 wants to see the first
-// failure.
+// c10d end with their store, all of them, which are more failures than the job has left. No default can say it: one
+// that grew with the workers would also start a program that is wrong many times over. Who sets 0 wants to see the
+// first failure.
 func (s *Spec) storeNote() string {
 	t, f, needed := rowOf(s), &s.Failure, s.Workers.Replicas
 	if s.Target == TargetPyTorchJob {

@@ -171,8 +171,8 @@ spec: {framework: mxnet, image: "x:1", command: [python, train.py], workers: {re
 	}
 }
 
-// TestNoteOfStore: a store of c10d, in a companion or in worker 0, takes all workers with it, and where that ends the job it is told. The workers are
-// as many as run now: an elastic job that grows is rendered again.
+// TestNoteOfStore: a store of c10d, in a companion or in worker 0, takes all workers with it, and where that ends the
+// job it is told. The workers are as many as run now: an elastic job that grows is rendered again.
 func TestNoteOfStore(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
 		"spec: {image: 'x:1', command: [python, train.py], images: {rendezvous: 'r:1'}, "

@@ -200,15 +200,54 @@ func TestTruth(t *testing.T) {
 			},
 			reported: []string{`JobSet training/j: translated: TrainJob training/j makes it`},
 		},
+		"an ElasticJob of TorchElastic as a cluster has it": {
+			in: "{apiVersion: elastic.pytorch.org/v1alpha1, kind: ElasticJob, metadata: {name: j, namespace: " +
+				"training, generation: 5, uid: c8c03ff9-01e5-427a-a5d4-58885efad70b}, spec: {rdzvEndpoint: " +
+				"'etcd:2379', minReplicas: 1, maxReplicas: 2, RunPolicy: {cleanPodPolicy: None}, replicaSpecs: " +
+				"{Worker: {replicas: 1, restartPolicy: OnFailure, template: {metadata: {creationTimestamp: null}, " +
+				"spec: {securityContext: {runAsUser: 65534, runAsGroup: 65534, runAsNonRoot: true, fsGroup: 65534}, " +
+				trainsAlone + "}}}}}, status: {completionTime: '2026-11-23T04:23:31Z', conditions: [{type: " +
+				"Succeeded, status: 'True'}], replicaStatuses: {Worker: {succeeded: 1}}}}\n",
+			unreported: []string{
+				"fsGroup", "seccomp", "restricted", "cleanPodPolicy", "status:", "creationTimestamp", "uid", "dropped",
+			},
+		},
+		"an ElasticJob of DLRover as a cluster has it": {
+			in: "{apiVersion: elastic.iml.github.io/v1alpha1, kind: ElasticJob, metadata: {name: j, namespace: " +
+				"training, generation: 2, uid: c8c03ff9-01e5-427a-a5d4-58885efad70b}, spec: " +
+				"{distributionStrategy: AllreduceStrategy, optimizeMode: single-job, suspend: true, replicaSpecs: " +
+				"{worker: {replicas: 2, template: {metadata: {}, spec: {restartPolicy: Always, containers: " +
+				"[{name: main, image: 'a/b:1', command: [sh, -c, 'dlrover-run --nnodes=1:$NODE_NUM t.py']}]}}}}}, " +
+				"status: {phase: Suspended, status: {conditions: [{type: Suspended, status: 'True'}], " +
+				"replicaStatuses: {dlrover-master: {active: 1}}}}}\n",
+			unreported: []string{"phase", "status:", "uid", "dropped"},
+			jobs:       []string{`suspend: true`},
+		},
 		"a TrainJob of another controller": {
 			in:       liveTrainJob("kueue.x-k8s.io/multikueue"),
 			reported: []string{`managedBy: "kueue.x-k8s.io/multikueue": dropped`}, lossy: true,
 		},
+		"a PyTorchJob as a cluster has it": {
+			in:         liveKubeflowJob("PyTorchJob", "pytorch"),
+			unreported: []string{"status", "uid", "cleanPodPolicy", "suspend", "dropped", "changed", "beside"},
+			reported: []string{
+				`Pod training/j-worker-0: translated: PyTorchJob training/j makes it`,
+				`Service training/j-worker-0: translated: PyTorchJob training/j makes it`,
+			},
+		},
+		"an MXJob as a cluster has it": {
+			in:         liveKubeflowJob("MXJob", "mx"),
+			unreported: []string{"status", "uid", "cleanPodPolicy", "suspend", "dropped", "changed", "beside"},
+			reported: []string{
+				`Pod training/j-worker-0: translated: MXJob training/j makes it`,
+				`Service training/j-worker-0: translated: MXJob training/j makes it`,
+			},
+		},
 		"variables that the operator of a Master sets": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j, namespace: training}\nspec: " +
-				"{pytorchReplicaSpecs: {Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: " +
-				"[{name: pytorch, image: 'a/b:1', command: [python, mnist.py], env: [{name: WORLD_SIZE, value: '9'}, " +
-				"{name: MODE, value: x}]}]}}}}}\n",
+				"{pytorchReplicaSpecs: {Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: " +
+				"{containers: [{name: pytorch, image: 'a/b:1', command: [python, mnist.py], env: " +
+				"[{name: WORLD_SIZE, value: '9'}, {name: MODE, value: x}]}]}}}}}\n",
 			reported: []string{`env\[0\]: .*: error: the operator sets WORLD_SIZE behind this one`},
 			jobs:     []string{`master: true`, `name: MODE`},
 		},
@@ -418,26 +457,6 @@ func liveJobSet(order, operator string) string {
 			ownedBy("jobset.x-k8s.io/v1alpha2", "JobSet", "j") + "}, spec: {clusterIP: None}}",
 		"{apiVersion: v1, kind: Pod, metadata: {generateName: j-worker-0-0-, name: j-worker-0-0-4gkzj, " +
 			"namespace: training, " + ownedBy("batch/v1", "Job", "j-worker-0") + "}, spec: {" + trainsAlone + "}}",
-	}
-	return "apiVersion: v1\nkind: List\nitems: [" + strings.Join(items, ", ") + "]\n"
-}
-
-// liveTrainJob is a TrainJob that runs, with its runtime and the JobSet that Trainer made, as a cluster has them.
-func liveTrainJob(managedBy string) string {
-	const jobs = "replicatedJobs: [{groupName: default, name: node, replicas: 1, template: {metadata: {labels: " +
-		"{trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {backoffLimit: 6, completionMode: Indexed, " +
-		"completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: node, image: " +
-		"'a/b:1', command: [torchrun, a.py]}]}}}}}]"
-	items := []string{
-		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: j, namespace: training, " +
-			"resourceVersion: '7'}, spec: {mlPolicy: {numNodes: 1, torch: {}}, template: {spec: {" + jobs + "}}}}",
-		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: j, namespace: training, " +
-			"uid: 26468878-03a1-44dc-8a61-abe78cbe5aa6}, spec: {managedBy: " + managedBy + ", runtimeRef: {apiGroup: " +
-			"trainer.kubeflow.org, kind: TrainingRuntime, name: j}, suspend: false, trainer: {numNodes: 1, " +
-			"numProcPerNode: 1}}, status: {jobsStatus: [{active: 1, failed: 0, name: node, ready: 1, succeeded: 0, " +
-			"suspended: 0}]}}",
-		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: j, namespace: training, " +
-			ownedBy("trainer.kubeflow.org/v1alpha1", "TrainJob", "j") + "}, spec: {" + jobs + "}}",
 	}
 	return "apiVersion: v1\nkind: List\nitems: [" + strings.Join(items, ", ") + "]\n"
 }

@@ -45,7 +45,7 @@ var TriedTargets = map[[2]string]Tried{
 		"JobSet v0.12.0", []Run{{"JobSet", "v0.12.0", true, seen}},
 	},
 	{FrameworkTorchelastic, TargetTrainJob}: {
-		"Kubeflow Trainer v2.3.0", []Run{{"Kubeflow Trainer", "v2.3.0", false, seen}},
+		"Kubeflow Trainer v2.3.0", []Run{{"Kubeflow Trainer", "v2.3.0", true, seen}},
 	},
 	{FrameworkTorchelastic, TargetVCJob}: {"Volcano v1.15.1", []Run{{"Volcano", "v1.15.1", false, seen}}},
 	{FrameworkTorchelastic, TargetElasticJob}: {

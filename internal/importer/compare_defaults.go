@@ -13,11 +13,20 @@ func applyDefaults(object tree) {
 	v := view{value: object}
 	switch apischema.FromAPIVersionAndKind(v.at("apiVersion").text(), v.at("kind").text()).GroupKind() {
 	case apischema.GroupKind{Kind: "Service"}:
-		setMissing(v.at("spec").mapping(), tree{"type": "ClusterIP", "sessionAffinity": "None"})
+		setMissing(v.at("spec").mapping(), tree{
+			"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster",
+			"ipFamilyPolicy": "SingleStack", "ipFamilies": []any{"IPv4"},
+		})
+		if ip := v.at("spec", "clusterIP"); ip.isSet() {
+			setMissing(v.at("spec").mapping(), tree{"clusterIPs": []any{ip.value}})
+		}
 		for _, p := range v.at("spec", "ports").items() {
 			setMissing(p.mapping(), tree{"protocol": "TCP", "targetPort": p.at("port").value})
 		}
 	case batchJobKind:
+		if !v.at("spec", "parallelism").isSet() {
+			setMissing(v.at("spec").mapping(), tree{"completions": int64(1)})
+		}
 		setMissing(v.at("spec").mapping(), tree{
 			"backoffLimit": int64(6), "completionMode": "NonIndexed", "suspend": false,
 			"parallelism": int64(1), "manualSelector": false,

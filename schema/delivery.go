@@ -1,6 +1,10 @@
 package schema
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // SaysGitOps says whether the job or its Environment gives gitops a value; without one it follows from the way in which
 // the job is rendered.
@@ -35,9 +39,21 @@ func (j *Job) accountNotes() []string {
 		"in identity.serviceAccount, or use target job"}
 }
 
-// lifetimeNotes tell an author whose time to live is not rendered.
+// unseen is how long the MPI operator may be away, for the start of another one at least: it takes a launcher's Job
+// that is gone before it saw the Job end for one that was never made, and makes it (syncHandler in pkg/controller).
+const unseen = time.Hour
+
+// lifetimeNotes tell an author whose time to live is not rendered, or runs the training again.
 func (j *Job) lifetimeNotes() []string {
-	if !j.Spec.GitOps || !j.asked.lifetime {
+	ttl := &j.Spec.TTLAfterFinished
+	switch {
+	case !j.asked.lifetime:
+		return nil
+	case !j.Spec.GitOps && j.Spec.Target == TargetMPIJob && ttl.Duration.Duration < unseen:
+		return []string{fmt.Sprintf("spec.ttlAfterFinished: %s deletes the launcher's Job, and where the MPI operator "+
+			"has not seen its end by then, as when it was being replaced, it starts the training again: set 1h or more",
+			short(ttl.Duration))}
+	case !j.Spec.GitOps:
 		return nil
 	}
 	return []string{"spec.ttlAfterFinished: is not rendered for git, since a reconciler runs again what deleted " +

@@ -12,6 +12,10 @@ func (j *Job) Notes() (notes []string) {
 	if j.Spec.Target == TargetMXJob {
 		notes = append(notes, "spec.target: training-operator 1.8.1 is the last release that has MXJob")
 	}
+	if t := j.Spec.Target; j.Spec.Failure.Deadline != nil && (t == TargetMXJob || t == TargetPyTorchJob) {
+		notes = append(notes, "spec.failure.deadline: the operator of this target sets no clock for it: a job whose "+
+			"time is up ends at the next change of itself or of one of its pods, which may be hours later")
+	}
 	if note := j.Spec.taintNote(); note != "" {
 		notes = append(notes, "spec.placement.tolerations: "+note)
 	}

@@ -42,6 +42,7 @@ var rules = slices.Concat([]rule{
 		(*validation).master,
 		"framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous",
 	},
+	{(*validation).masterEnvironment, "workers.master env podTemplate"},
 	{(*validation).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
 	{
 		(*validation).storeDisks,
@@ -233,6 +234,28 @@ func (r *validation) workers() {
 	if w.Replicas != 0 && w.Min < w.Max && r.Spec.Rendezvous.MaxRestarts == 0 {
 		r.fail("spec.rendezvous.maxRestarts", "requires",
 			"an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
+	}
+}
+
+// MasterVariables are what the operator of a Master sets behind a pod's own variables, of which the later counts
+// (kubeflow/trainer v1.9.4, pkg/controller.v1/pytorch/envvar.go).
+var MasterVariables = []string{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}
+
+// masterEnvironment refuses values that no process would see.
+func (r *validation) masterEnvironment() {
+	if !r.Spec.Workers.Master {
+		return
+	}
+	check := func(at, name string) {
+		if slices.Contains(MasterVariables, name) {
+			r.fail(at, "reserved", "%s is set by the operator, behind this one: leave it out", name)
+		}
+	}
+	for i, e := range r.Spec.Env {
+		check(fmt.Sprintf("spec.env[%d].name", i), e.Name)
+	}
+	for at, name := range r.patchedEnv() {
+		check(at+".name", name)
 	}
 }
 

@@ -18,7 +18,7 @@ var pyTorchJobLacks = union(mutableTemplate, lacks{
 	"workers.firstIndex":        "its operator counts pods from 0",
 	"failure.restartsPerWorker": "its operator counts the restarts of the whole job",
 	"failure.fatalExitCodes":    "its operator takes all codes from 1 to 127 as fatal, or none",
-	"failure.ignoreDisruptions": "its operator counts every restart alike",
+	"failure.ignoreDisruptions": "its operator counts restarted containers alone, and never a pod that was evicted",
 })
 
 var dlroverLacks = union(mutableTemplate, lacks{

@@ -252,6 +252,11 @@ func TestNoteOfChange(t *testing.T) {
 		"gitops: true, framework: horovod":                                      "",
 		"framework: horovod, target: mpijob":                                    "",
 		"ttlAfterFinished: 1h, gitops: false":                                   "",
+		"ttlAfterFinished: 59m, framework: horovod, target: mpijob": "spec.ttlAfterFinished: 59m deletes the " +
+			"launcher's Job, and where the MPI operator has not seen its end by then",
+		"ttlAfterFinished: 1h, framework: horovod, target: mpijob":   "",
+		"ttlAfterFinished: none, framework: horovod, target: mpijob": "",
+		"ttlAfterFinished: 0s, framework: horovod":                   "",
 	} {
 		text := spec + more + "}\n"
 		if strings.Contains(more, "long") { // whose pods' names have no room for a hash behind this one

@@ -55,6 +55,19 @@ func kubeflowPodSets(name, path string, roles map[string]ReplicaSpec, dials ...D
 	return all
 }
 
+// addPort is the port of that name, which the training operator adds to pods that have none.
+func addPort(sets []PodSet, port corev1.ContainerPort) []PodSet {
+	named := func(p corev1.ContainerPort) bool { return p.Name == port.Name }
+	for i := range sets {
+		if !slices.ContainsFunc(sets[i].Template.Spec.Containers, func(c corev1.Container) bool {
+			return slices.ContainsFunc(c.Ports, named)
+		}) {
+			sets[i].Ports = []corev1.ContainerPort{port}
+		}
+	}
+	return sets
+}
+
 // kubeflowHealth asks the conditions of JobStatus, which all of Kubeflow's operators share.
 var kubeflowHealth = Health{
 	Suspend: "spec.runPolicy.suspend",

@@ -1,6 +1,7 @@
 package apis
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -23,7 +24,8 @@ type MXJobSpec struct {
 func (s *MXJobSpec) services(m *metav1.ObjectMeta) []string { return numbered(s.podSets(m)) }
 
 func (s *MXJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
-	return kubeflowPodSets(m.Name, "spec.mxReplicaSpecs", s.MXReplicaSpecs)
+	return addPort(kubeflowPodSets(m.Name, "spec.mxReplicaSpecs", s.MXReplicaSpecs),
+		corev1.ContainerPort{Name: "mxjob-port", ContainerPort: 9091})
 }
 
 var trainingOperatorMXJob = Controller{

@@ -1,6 +1,7 @@
 package apis
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -42,7 +43,8 @@ func (s *PyTorchJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	if e := s.ElasticPolicy; e != nil && e.RDZVHost != "" {
 		dials = []Dial{{"spec.elasticPolicy.rdzvHost", e.RDZVHost}}
 	}
-	return kubeflowPodSets(m.Name, "spec.pytorchReplicaSpecs", s.PyTorchReplicaSpecs, dials...)
+	return addPort(kubeflowPodSets(m.Name, "spec.pytorchReplicaSpecs", s.PyTorchReplicaSpecs, dials...),
+		corev1.ContainerPort{Name: "pytorchjob-port", ContainerPort: 23456})
 }
 
 // The operator makes a headless Service for each pod, of the pod's name.
@@ -50,9 +52,9 @@ func (s *PyTorchJobSpec) services(m *metav1.ObjectMeta) []string { return number
 
 var trainingOperator = Controller{
 	Name:  "Kubeflow Training Operator",
-	Since: "v1.9.0",
+	Since: "v1.9.4",
 	Install: []string{`kubectl apply --server-side -k ` +
-		`"github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.0"`},
+		`"github.com/kubeflow/training-operator.git/manifests/overlays/standalone?ref=v1.9.4"`},
 	Check:  "kubectl get deployment -n kubeflow training-operator",
 	Serves: "`target: pytorchjob`",
 }

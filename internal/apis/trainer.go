@@ -1,6 +1,7 @@
 package apis
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -88,6 +89,10 @@ func (s *TrainingRuntimeSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	all := s.Template.Spec.podSets(m)
 	for i := range all {
 		all[i].Path = "spec.template." + all[i].Path
+		all[i].Owner = TrainJobKind.Kind + "/" + m.Name
+		if s.MLPolicy != nil && s.MLPolicy.Torch != nil { // PET_MASTER_PORT
+			all[i].Ports = []corev1.ContainerPort{{ContainerPort: 29500}}
+		}
 		if s.MLPolicy != nil && s.MLPolicy.NumNodes != nil {
 			all[i].Replicas, all[i].Completions = *s.MLPolicy.NumNodes, *s.MLPolicy.NumNodes
 		}

@@ -84,6 +84,10 @@ type PodSet struct {
 	Claims []corev1.PersistentVolumeClaim
 	// Foreign reports that the template is the controller's own, as far as it is known: it is not in the object.
 	Foreign bool
+	// Ports are those that the controller adds to the pods' one container of training.
+	Ports []corev1.ContainerPort
+	// Owner is Kind/name of the object that the pods come of, where that is not the one that has their template.
+	Owner string
 	// Dials are the addresses that the controller passes to the pods from fields of its own.
 	Dials []Dial
 }

@@ -70,12 +70,25 @@ var workloads = map[string]struct {
 		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: t}, spec: {suspend: true}}",
 		[]string{"suspended"},
 	},
+	"TrainingRuntime": {
+		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: t}, spec: " +
+			"{mlPolicy: {numNodes: 2, torch: {}}, template: {spec: {replicatedJobs: [{name: node, template: {spec: {" +
+			"completionMode: Indexed, " + pod + "}}}]}}}}",
+		[]string{"spec.template.spec.replicatedJobs[0].template.spec.template 2 t-node-0-{0..1}-* t by Jobs " +
+			"t-node-0; job-name=t-node-0 batch.kubernetes.io/job-name=t-node-0 controller-uid " +
+			"batch.kubernetes.io/controller-uid batch.kubernetes.io/job-completion-index=#; port 29500; of TrainJob/t", "makes t"},
+	},
+	"PyTorchJob that has its port": {
+		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p}, spec: {pytorchReplicaSpecs: {Worker: " +
+			"{template: {spec: {containers: [{name: c, ports: [{name: pytorchjob-port, containerPort: 1}]}]}}}}}}",
+		[]string{"spec.pytorchReplicaSpecs.Worker.template 1 p-worker-{0..0}", "makes p-worker-0"},
+	},
 	"PyTorchJob": {
 		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p}, spec: {runPolicy: {suspend: true}, " +
 			"pytorchReplicaSpecs: {Master: {" + pod + "}, Worker: {replicas: 2, " + pod + "}}}}",
 		[]string{
-			"spec.pytorchReplicaSpecs.Master.template 1 p-master-{0..0}",
-			"spec.pytorchReplicaSpecs.Worker.template 2 p-worker-{0..1}",
+			"spec.pytorchReplicaSpecs.Master.template 1 p-master-{0..0}; port 23456",
+			"spec.pytorchReplicaSpecs.Worker.template 2 p-worker-{0..1}; port 23456",
 			"makes p-master-0 p-worker-0 p-worker-1", "suspended",
 		},
 	},
@@ -176,6 +189,12 @@ func words(s *apis.PodSet) string {
 	}
 	if len(labels) > 0 {
 		line += "; " + strings.Join(labels, " ")
+	}
+	for _, p := range s.Ports {
+		line += fmt.Sprintf("; port %d", p.ContainerPort)
+	}
+	if s.Owner != "" {
+		line += "; of " + s.Owner
 	}
 	return line
 }

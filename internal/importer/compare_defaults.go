@@ -38,6 +38,14 @@ func applyDefaults(object tree) {
 			setMissing(v.at("spec").mapping(), tree{"mpiImplementation": "OpenMPI", "runLauncherAsWorker": false})
 		}
 		setMissing(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
+	case apis.TrainJobKind.GroupKind():
+		setMissing(v.at("spec").mapping(), tree{
+			"managedBy": "trainer.kubeflow.org/trainjob-controller", "suspend": false,
+		})
+	case apis.TrainingRuntimeKind.GroupKind():
+		for _, job := range v.at("spec", "template", "spec", "replicatedJobs").items() {
+			setMissing(job.mapping(), tree{"groupName": "default", "replicas": int64(1)})
+		}
 	case apis.JobSetKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"suspend": false, "startupPolicy": tree{}, "successPolicy": tree{}})
 		setMissing(v.at("spec", "startupPolicy").mapping(), tree{"startupPolicyOrder": "AnyOrder"})

@@ -3,6 +3,8 @@ package importer
 import (
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // env reads the variables of the worker, but those of names that the caller has read already.
@@ -19,6 +21,12 @@ func (d *draft) env(c view, read ...string) {
 		}
 		if last[name] != i {
 			d.note(e, Error, "%s is set again below, and the last one counts: this one was left out", name)
+			e.markTranslated()
+			continue
+		}
+		if slices.Contains(schema.MasterVariables, name) && d.get("spec.workers.master").isTrue() {
+			d.note(e, Error, "the operator sets %s behind this one, and the last one counts: this one was left out",
+				name)
 			e.markTranslated()
 			continue
 		}

@@ -29,7 +29,8 @@ func podSets(w apis.Workload, of kind.GroupVersionKind) (all []*PodSet) {
 			continue
 		}
 		s := podSet(&p, w.GetNamespace())
-		s.Owner, s.Suspended, s.Finishes, s.Jobs = owner(w, of), suspended, s.Helper && p.ByJobs, p.Jobs
+		s.Owner, s.Jobs = cmp.Or(p.Owner, owner(w, of)), p.Jobs
+		s.Suspended, s.Finishes = suspended, s.Helper && p.ByJobs
 		all = append(all, s)
 	}
 	return all
@@ -62,6 +63,9 @@ func podSet(p *apis.PodSet, namespace string) *PodSet {
 		for _, p := range c.Ports {
 			s.Ports = append(s.Ports, Port{p.Name, p.ContainerPort, protocol(p.Protocol)})
 		}
+	}
+	for _, added := range p.Ports {
+		s.Ports = append(s.Ports, Port{added.Name, added.ContainerPort, protocol(added.Protocol)})
 	}
 	return s
 }

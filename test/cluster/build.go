@@ -36,8 +36,10 @@ const (
 	fluxGitMod  = "test/cluster/flux-source.mod"
 	argocdMod   = "test/cluster/argocd.mod"
 	operatorMod = "test/cluster/operators.mod"
+	mxnetMod    = "test/cluster/trainingoperator18.mod"
 
 	trainingOperatorMain = "./test/cluster/trainingoperator/main.go"
+	trainingOperatorOwn  = "github.com/kubeflow/training-operator/cmd/training-operator.v1"
 )
 
 // unusedFor is how long the programs of another version stay in the cache folder after their last use.
@@ -63,10 +65,9 @@ var packages = []program{
 	{KustomizeController, "github.com/fluxcd/kustomize-controller", fluxMod, ""},
 	{ArgoCD, "github.com/argoproj/argo-cd/v3/cmd", argocdMod, ""},
 	{JobSet, "sigs.k8s.io/jobset", operatorMod, ""},
-	{
-		TrainingOperator, trainingOperatorMain, operatorMod,
-		"github.com/kubeflow/training-operator/cmd/training-operator.v1",
-	},
+	{Trainer, "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager", operatorMod, ""},
+	{TrainingOperator, trainingOperatorMain, operatorMod, trainingOperatorOwn},
+	{TrainingOperator18, trainingOperatorMain, mxnetMod, trainingOperatorOwn},
 }
 
 // goEnv is what of the go command's environment decides what a build makes.

@@ -38,13 +38,14 @@ func (c *Cluster) Apply(ctx context.Context, gvr schema.GroupVersionResource, o 
 	return nil
 }
 
-// ApplyCRDs applies the CustomResourceDefinitions of a folder of a program's module and waits until they are served.
-func (c *Cluster) ApplyCRDs(ctx context.Context, program, folder string) error {
+// ApplyCRDs applies the CustomResourceDefinitions of files of a program's module, named by a pattern, and waits until
+// they are served.
+func (c *Cluster) ApplyCRDs(ctx context.Context, program, pattern string) error {
 	module, err := Source(ctx, program)
 	if err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(module, folder, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(module, pattern))
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (c *Cluster) ApplyCRDs(ctx context.Context, program, folder string) error {
 		}
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("looking for CustomResourceDefinitions in %s of %s: none there", folder, module)
+		return fmt.Errorf("looking for CustomResourceDefinitions in %s of %s: none there", pattern, module)
 	}
 	for _, name := range names {
 		if err := c.established(ctx, name); err != nil {

@@ -34,7 +34,8 @@ webhook: {host: %s, port: %s, certDir: %[2]q}
 `, metrics, dir, host, port), 0o600); err != nil {
 		return err
 	}
-	if err := c.runOperator(ctx, JobSet, health, "--config="+file, "--health-probe-bind-address="+health); err != nil {
+	if err := c.runOperator(ctx, JobSet, health, nil, "--config="+file,
+		"--health-probe-bind-address="+health); err != nil {
 		return err
 	}
 	return c.applyWebhooks(ctx, JobSet, webhookSource{

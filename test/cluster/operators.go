@@ -15,15 +15,21 @@ const operatorNamespace = "operators"
 
 // operator is a controller of custom resources that StartOperators starts.
 type operator struct {
-	crds string // the folder of its CustomResourceDefinitions, in its module
+	crds string // the files of its CustomResourceDefinitions, in its module
 	// start runs it, with its webhooks, and returns when it is ready. Its log is that of a program of its name.
 	start func(ctx context.Context, c *Cluster) error
 }
 
 // operators are all of them, by the program's name, which packages has too.
 var operators = map[string]operator{
-	JobSet:           {"config/components/crd/bases", startJobSet},
-	TrainingOperator: {"manifests/base/crds", startTrainingOperator},
+	JobSet:  {"config/components/crd/bases/*.yaml", startJobSet},
+	Trainer: {"manifests/base/crds/*.yaml", startTrainer},
+	TrainingOperator: {
+		"manifests/base/crds/kubeflow.org_pytorchjobs.yaml", startTrainingOperator(TrainingOperator, "PyTorchJob"),
+	},
+	TrainingOperator18: {
+		"manifests/base/crds/kubeflow.org_mxjobs.yaml", startTrainingOperator(TrainingOperator18, "MXJob"),
+	},
 }
 
 // Operators are the names of those that StartOperators knows.
@@ -68,7 +74,7 @@ func (c *Cluster) StartOperators(ctx context.Context, progress io.Writer, names 
 }
 
 // runOperator runs a program with an account of its own and waits until health, an address, says that it is ready.
-func (c *Cluster) runOperator(ctx context.Context, name, health string, args ...string) error {
+func (c *Cluster) runOperator(ctx context.Context, name, health string, env []string, args ...string) error {
 	kubeconfig, err := c.Account(ctx, operatorNamespace, name)
 	if err != nil {
 		return fmt.Errorf("making its account: %w", err)
@@ -77,7 +83,7 @@ func (c *Cluster) runOperator(ctx context.Context, name, health string, args ...
 	if err != nil {
 		return err
 	}
-	p, err := c.RunWith(ctx, []string{"KUBECONFIG=" + kubeconfig}, name, program, args...)
+	p, err := c.RunWith(ctx, append(env, "KUBECONFIG="+kubeconfig), name, program, args...)
 	if err != nil {
 		return err
 	}
@@ -92,12 +98,4 @@ func freeAddresses(n int) ([]string, error) {
 		all = append(all, fmt.Sprintf("127.0.0.1:%d", port))
 	}
 	return all, err
-}
-
-func startTrainingOperator(ctx context.Context, c *Cluster) error {
-	address, err := freeAddresses(1)
-	if err != nil {
-		return err
-	}
-	return c.runOperator(ctx, TrainingOperator, address[0], address[0])
 }

@@ -39,8 +39,10 @@ const (
 
 // The controllers of custom resources that StartOperators starts.
 const (
-	JobSet           = "jobset"
-	TrainingOperator = "training-operator"
+	JobSet             = "jobset"
+	Trainer            = "trainer"
+	TrainingOperator   = "training-operator"
+	TrainingOperator18 = "training-operator-1.8" // the last with MXJobs
 )
 
 // programNames are the programs that the options ask for.

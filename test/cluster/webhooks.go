@@ -41,6 +41,7 @@ type webhookSource struct {
 	address   string
 	authority []byte // of the certificate
 	pods      string // the label of the pods that it is asked about; "" for all pods
+	kind      string // the one that it is asked about; "" for all kinds
 }
 
 // applyWebhooks has the API server ask an operator, as its installation does, at an address that is no Service: nothing
@@ -55,15 +56,21 @@ func (c *Cluster) applyWebhooks(ctx context.Context, program string, from webhoo
 	if err != nil {
 		return fmt.Errorf("reading its webhooks: %w", err)
 	}
-	for document := range strings.SplitSeq(strings.TrimPrefix(string(text), "---\n"), "\n---\n") {
+	for document := range strings.SplitSeq("\n"+string(text), "\n---\n") {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
-		webhooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
-		for _, entry := range webhooks {
-			webhook, _ := entry.(map[string]any)
-			from.move(webhook)
+		if o.Object == nil { // a comment
+			continue
+		}
+		all, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+		var webhooks []any
+		for _, entry := range all {
+			if webhook, _ := entry.(map[string]any); from.asks(webhook) {
+				from.move(webhook)
+				webhooks = append(webhooks, webhook)
+			}
 		}
 		o.Object["webhooks"] = webhooks
 		o.SetName(program + "-" + o.GetName())
@@ -74,6 +81,12 @@ func (c *Cluster) applyWebhooks(ctx context.Context, program string, from webhoo
 		}
 	}
 	return nil
+}
+
+// asks is whether a webhook is one of the kind's, which is the end of its path.
+func (from webhookSource) asks(webhook map[string]any) bool {
+	path, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+	return from.kind == "" || strings.HasSuffix(path, "-"+strings.ToLower(from.kind))
 }
 
 // move leads a webhook to the address.

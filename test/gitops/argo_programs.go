@@ -24,7 +24,7 @@ const (
 // startArgo starts all of Argo CD but its web server.
 func startArgo(ctx context.Context, c *cluster.Cluster, audit string, plugin Plugin) (*Argo, error) {
 	a := &Argo{c: c, audit: audit, home: filepath.Join(c.Dir(), "argocd"), processes: map[string]*cluster.Process{}}
-	if err := c.ApplyCRDs(ctx, cluster.ArgoCD, "manifests/crds"); err != nil {
+	if err := c.ApplyCRDs(ctx, cluster.ArgoCD, "manifests/crds/*.yaml"); err != nil {
 		return nil, err
 	}
 	kubeconfigs := map[string]string{}

@@ -43,7 +43,7 @@ type Flux struct {
 func startFlux(ctx context.Context, c *cluster.Cluster, audit string) (*Flux, error) {
 	f := &Flux{c: c, audit: audit, processes: map[string]*cluster.Process{}}
 	for _, program := range []string{cluster.SourceController, cluster.KustomizeController} {
-		if err := c.ApplyCRDs(ctx, program, "config/crd/bases"); err != nil {
+		if err := c.ApplyCRDs(ctx, program, "config/crd/bases/*.yaml"); err != nil {
 			return nil, err
 		}
 	}

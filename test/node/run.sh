@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs the scenarios of test/e2e/node in a lab, with what is missing installed and built first. The arguments go to the
-# tests, such as -test.run TestSuspend. TEGEN_NODE_TABLE may name a file for the table of times, in Markdown.
+# tests, such as -test.run TestSuspend. TEGEN_NODE_TABLE may name a file for the table of times, in Markdown;
+# TEGEN_NODE_OPERATORS a folder with the program mpi-operator, without which MPIJobs are skipped; TEGEN_NODE_HOROVOD a
+# tar.gz of the real Horovod, as test/e2e/node/mpijob_test.go says.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -56,7 +56,12 @@ func runMPI(t *testing.T, scenario, fixture, controller string, late bool) {
 	j.took("apply to all hosts answering", j.applied, answered.at)
 	j.awaitComplete(j.name+"-keygen", patience)
 
-	summed := j.awaitRanks(controller, mpiHosts*mpiSlots)
+	hosts := map[string]int{}
+	for i := range mpiHosts {
+		host, _, _ := strings.Cut(j.host(i), ".")
+		hosts[host] = mpiSlots
+	}
+	summed := j.awaitRanksOn(controller, hosts)
 	j.took("apply to the sum over 16 ranks", j.applied, summed)
 	j.checkLaunched(launcher, late)
 	j.awaitComplete(j.name+"-worker", patience)
@@ -162,15 +167,19 @@ for line in open(os.environ["TEGEN_HOSTFILE"]):
 	}
 }
 
-// awaitRanks waits until every rank has reported the sum over all, which it has by the controller, and holds that each
-// host has as many as it has slots.
-func (j *job) awaitRanks(controller string, size int) (at time.Time) {
+// awaitRanksOn waits until every rank has reported the sum over all, in an event of this name, and holds that each host
+// has as many as are wanted.
+func (j *job) awaitRanksOn(name string, hosts map[string]int) (at time.Time) {
 	j.t.Helper()
+	size := 0
+	for _, slots := range hosts {
+		size += slots
+	}
 	var ranks map[int]event
 	j.await(fmt.Sprintf("%d ranks", size), patience, func(events []event) bool {
 		ranks = map[int]event{}
 		for _, e := range events {
-			if e.Event == controller {
+			if e.Event == name {
 				ranks[e.Rank] = e
 			}
 		}
@@ -187,12 +196,7 @@ func (j *job) awaitRanks(controller string, size int) (at time.Time) {
 			at = e.at()
 		}
 	}
-	want := map[string]int{}
-	for i := range mpiHosts {
-		host, _, _ := strings.Cut(j.host(i), ".")
-		want[host] = mpiSlots
-	}
-	if diff := cmp.Diff(want, on); diff != "" {
+	if diff := cmp.Diff(hosts, on); diff != "" {
 		j.t.Errorf("ranks by host (-want +got):\n%s", diff)
 	}
 	return at

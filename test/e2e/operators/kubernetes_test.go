@@ -22,6 +22,9 @@ var kubernetesGangs = program{
 		{"job lets go", ownGang("job").letsGo},
 		{"job, one is lost", ownGang("job").mends},
 		{"job, another number is refused", fixedNumber},
+		{"jobset, min 4 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").allOrNone(p) }},
+		{"jobset, min 2 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").atLeast(p) }},
+		{"jobset, two contend", func(p *place) { p.needs(jobSet); ownGang("jobset").contend(p) }},
 		{"gang-jobset-kubernetes", func(p *place) { p.needs(jobSet); ownGolden(p, "gang-jobset-kubernetes", 0, 4) }},
 	},
 }

@@ -34,6 +34,7 @@ var mpiOperator = program{
 		{"lost worker", mpiLoses},
 		{"what is cleaned", mpiCleans},
 		{"what expires", mpiExpires},
+		{"gangs", mpiGang},
 	},
 }
 
@@ -185,10 +186,14 @@ func mpiAdded(p *place, job *unstructured.Unstructured, role string, got []corev
 	}
 }
 
+func mpiContainers(role string) []string {
+	return []string{"spec", "mpiReplicaSpecs", role, "template", "spec", "containers"}
+}
+
 // mpiContainer is the only container of a role, as it is in an object.
 func mpiContainer(p *place, job *unstructured.Unstructured, role string) map[string]any {
 	p.Helper()
-	list, _, err := unstructured.NestedSlice(job.Object, "spec", "mpiReplicaSpecs", role, "template", "spec", "containers")
+	list, _, err := unstructured.NestedSlice(job.Object, mpiContainers(role)...)
 	if err != nil || len(list) != 1 {
 		p.Fatalf("the %s has %d containers: %v", role, len(list), err)
 	}
@@ -200,8 +205,7 @@ func mpiLauncherVariable(p *place, job *unstructured.Unstructured, name, value s
 	p.Helper()
 	c := mpiContainer(p, job, "Launcher")
 	c["env"] = append(c["env"].([]any), map[string]any{"name": name, "value": value})
-	if err := unstructured.SetNestedSlice(job.Object, []any{c}, "spec", "mpiReplicaSpecs", "Launcher", "template", "spec",
-		"containers"); err != nil {
+	if err := unstructured.SetNestedSlice(job.Object, []any{c}, mpiContainers("Launcher")...); err != nil {
 		p.Fatal(err)
 	}
 }

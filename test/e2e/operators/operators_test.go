@@ -41,6 +41,9 @@ func (p program) command() string {
 // programs are all of them, those first that others need.
 var programs = []program{
 	jobSet,
+	trainer,
+	trainingOperator,
+	mxnetOperator,
 	mpiOperator,
 	kueue,
 	volcano,

@@ -151,8 +151,8 @@ func volcanoAnnotations(job *schema.Job, component string) map[string]string {
 }
 
 // kueuePods are on bare pods, of which Kueue admits a group once as many exist as are counted: nothing else makes a pod
-// depend on how many there are. The group is over when no pod of it is left running. Kueue would else wait for others in
-// their place, keep their quota, and hold pods that are deleted by its finalizer.
+// depend on how many there are. The group is over when no pod of it is left running. Kueue would else wait for others
+// in their place, keep their quota, and hold pods that are deleted by its finalizer.
 func kueuePods(job *schema.Job, _ string) map[string]string {
 	if job.Spec.Target != schema.TargetPods {
 		return nil

@@ -31,7 +31,8 @@ var kueueKinds = []scenario{
 	}},
 	{"MPIJob", func(p *place) {
 		p.kueueKind(program{definitions: []string{"mpijobs.kubeflow.org/v2beta1"}}, queuedKind{
-			queue: "team", sets: "launcher=1 worker=4 ", done: "Succeeded", ends: "training.kubeflow.org/job-role=launcher",
+			queue: "team", sets: "launcher=1 worker=4 ", done: "Succeeded",
+			ends: "training.kubeflow.org/job-role=launcher",
 			objects: p.queued("mpi", "mpijob", "{replicas: 4}",
 				"  framework: horovod\n  gang: {scheduler: kueue, queue: team}\n"),
 		})
@@ -90,8 +91,8 @@ func (p *place) kueueKind(controller program, k queuedKind) {
 	p.condition(p.workload(o), "Finished")
 }
 
-// kueuePods: bare pods are made behind a gate, and go together; deleted, they are gone, though Kueue has put a finalizer
-// on them.
+// kueuePods: bare pods are made behind a gate, and go together; deleted, they are gone, though Kueue has put a
+// finalizer on them.
 func kueuePods(p *place) {
 	const namespace = "training"
 	p.nodes(1, 8, "")

@@ -30,8 +30,8 @@ spec:
   nodeLabels: {` + reserved + `: %[1]s}
 `
 
-// kueueTopology: by Kueue's own annotation in podTemplate all workers are put into one rack, and a job for which no rack
-// has room waits, though there is quota for it.
+// kueueTopology: by Kueue's own annotation in podTemplate all workers are put into one rack, and a job for which no
+// rack has room waits, though there is quota for it.
 func kueueTopology(p *place) {
 	p.rack("a", 1)
 	p.rack("b", 2)
@@ -55,7 +55,9 @@ func kueueTopology(p *place) {
 		}
 		return p.existing(p.namespace, 4)
 	})
-	p.Log(p.live(w).Object["status"])
+	if text := fmt.Sprint(p.live(w).Object["status"]); !strings.Contains(text, "allows to fit only 2 out of 4 pod") {
+		p.Errorf("the Workload does not say that the racks are too small: %s", text)
+	}
 	p.end(cluster.OutcomeSucceeded, pods...)
 	p.owned(4, p.the("Job", second))
 	all, err := p.pods(p.namespace, workers)

@@ -102,6 +102,24 @@ func TestUnfilled(t *testing.T) {
 	}
 }
 
+// TestDeadlineNotes: the training operator sets no clock for a deadline, others do.
+func TestDeadlineNotes(t *testing.T) {
+	for target, noted := range map[string]bool{
+		"target: pytorchjob": true, "target: mxjob, framework: mxnet": true, "target: trainjob": false,
+		"target: job": false,
+	} {
+		for _, deadline := range []string{", failure: {deadline: 1h}", ""} {
+			text := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
+				"spec: {image: 'x:1', command: [python, train.py], workers: {replicas: 2}, " + target + deadline + "}\n"
+			_, msg, code := tegen(text, "vet", "-")
+			got := strings.Contains(msg, "note: spec.failure.deadline: the operator of this target sets no clock")
+			if code != cli.ExitOK || got != (noted && deadline != "") {
+				t.Errorf("%s%s: exit %d: %s", target, deadline, code, msg)
+			}
+		}
+	}
+}
+
 // TestGangNotes: a feature that is off by default in a cluster is noted where a gang depends on it, and nowhere else.
 func TestGangNotes(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +

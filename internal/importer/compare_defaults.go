@@ -15,11 +15,8 @@ func applyDefaults(object tree) {
 	case apischema.GroupKind{Kind: "Service"}:
 		setMissing(v.at("spec").mapping(), tree{
 			"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster",
-			"ipFamilyPolicy": "SingleStack", "ipFamilies": []any{"IPv4"},
+			"ipFamilyPolicy": "SingleStack",
 		})
-		if ip := v.at("spec", "clusterIP"); ip.isSet() {
-			setMissing(v.at("spec").mapping(), tree{"clusterIPs": []any{ip.value}})
-		}
 		for _, p := range v.at("spec", "ports").items() {
 			setMissing(p.mapping(), tree{"protocol": "TCP", "targetPort": p.at("port").value})
 		}
@@ -54,9 +51,12 @@ func applyDefaults(object tree) {
 			setMissing(child.mapping(), tree{"groupName": "default"})
 		}
 	case apis.TorchElasticJobKind.GroupKind():
-		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
+		setMissing(v.at("spec").mapping(), tree{"RunPolicy": tree{}})
+		setMissing(v.at("spec", "RunPolicy").mapping(), tree{"cleanPodPolicy": "None"})
 	case apis.VCJobKind.GroupKind():
 		defaultVCJob(v.at("spec"))
+	case apis.PodGroupAlphaKind.GroupKind():
+		setMissing(v.at("spec").mapping(), tree{"disruptionMode": "Pod"})
 	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}, apischema.GroupKind{Kind: "PersistentVolume"}:
 		setMissing(v.at("spec").mapping(), tree{"volumeMode": "Filesystem"})
 	case apischema.GroupKind{Kind: "ServiceAccount"}:

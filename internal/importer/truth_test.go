@@ -193,6 +193,41 @@ func TestTruth(t *testing.T) {
 				`Pod training/j-worker-0-0-4gkzj: translated: Job training/j-worker-0 makes it`,
 			},
 		},
+		"a TrainJob as a cluster has it": {
+			in: liveTrainJob("trainer.kubeflow.org/trainjob-controller"),
+			unreported: []string{
+				"groupName", "managedBy", "status", "uid", "resourceVersion", "dropped", "changed", "beside",
+			},
+			reported: []string{`JobSet training/j: translated: TrainJob training/j makes it`},
+		},
+		"a TrainJob of another controller": {
+			in:       liveTrainJob("kueue.x-k8s.io/multikueue"),
+			reported: []string{`managedBy: "kueue.x-k8s.io/multikueue": dropped`}, lossy: true,
+		},
+		"a PyTorchJob as a cluster has it": {
+			in:         liveKubeflowJob("PyTorchJob", "pytorch"),
+			unreported: []string{"status", "uid", "cleanPodPolicy", "suspend", "dropped", "changed", "beside"},
+			reported: []string{
+				`Pod training/j-worker-0: translated: PyTorchJob training/j makes it`,
+				`Service training/j-worker-0: translated: PyTorchJob training/j makes it`,
+			},
+		},
+		"an MXJob as a cluster has it": {
+			in:         liveKubeflowJob("MXJob", "mx"),
+			unreported: []string{"status", "uid", "cleanPodPolicy", "suspend", "dropped", "changed", "beside"},
+			reported: []string{
+				`Pod training/j-worker-0: translated: MXJob training/j makes it`,
+				`Service training/j-worker-0: translated: MXJob training/j makes it`,
+			},
+		},
+		"variables that the operator of a Master sets": {
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j, namespace: training}\nspec: " +
+				"{pytorchReplicaSpecs: {Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: " +
+				"{containers: [{name: pytorch, image: 'a/b:1', command: [python, mnist.py], env: " +
+				"[{name: WORLD_SIZE, value: '9'}, {name: MODE, value: x}]}]}}}}}\n",
+			reported: []string{`env\[0\]: .*: error: the operator sets WORLD_SIZE behind this one`},
+			jobs:     []string{`master: true`, `name: MODE`},
+		},
 		"a JobSet that is not as by default": {
 			in: strings.Replace(liveJobSet("InOrder", "Any"), "groupName: default", "groupName: other", 1),
 			reported: []string{

@@ -1,8 +1,11 @@
 package operators
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,24 +18,24 @@ var koordinator = program{
 		"reservations.scheduling.koordinator.sh/v1alpha1", "podgroups.scheduling.sigs.k8s.io/v1alpha1",
 	},
 	log: "koordinator", controller: "koord-app=koord-scheduler",
-	probe: func(p *place) {
+	probe: busy(func(p *place) {
 		p.nodes(1, 0, "")
 		objects := p.golden("gang")
 		p.apply(objects...)
 		p.running(4, p.the("Job", objects).GetNamespace(), workers)
-	},
+	}),
 	scenarios: []scenario{
-		{"gang-elastic", koordinatorElastic},
-		{"Strict, min 4 of 4", koordinatorGang("Strict").allOrNone},
-		{"NonStrict, min 4 of 4", koordinatorGang("NonStrict").allOrNone},
-		{"Strict, min 2 of 4", koordinatorAtLeast("Strict")},
-		{"NonStrict, min 2 of 4", koordinatorAtLeast("NonStrict")},
-		{"Strict, two contend", koordinatorGang("Strict").contend},
-		{"two of one group", koordinatorGroup},
-		{"Strict lets go", koordinatorGang("Strict").letsGo},
-		{"NonStrict lets go", koordinatorGang("NonStrict").letsGo},
-		{"Strict, one is lost", koordinatorGang("Strict").mends},
-		{"NonStrict, one is lost", koordinatorGang("NonStrict").mends},
+		{"gang-elastic", busy(koordinatorElastic)},
+		{"Strict, min 4 of 4", busy(koordinatorGang("Strict").allOrNone)},
+		{"NonStrict, min 4 of 4", busy(koordinatorGang("NonStrict").allOrNone)},
+		{"Strict, min 2 of 4", busy(koordinatorAtLeast("Strict"))},
+		{"NonStrict, min 2 of 4", busy(koordinatorAtLeast("NonStrict"))},
+		{"Strict, two contend", busy(koordinatorGang("Strict").contend)},
+		{"two of one group", busy(koordinatorGroup)},
+		{"Strict lets go", busy(koordinatorGang("Strict").letsGo)},
+		{"NonStrict lets go", busy(koordinatorGang("NonStrict").letsGo)},
+		{"Strict, one is lost", busy(koordinatorGang("Strict").mends)},
+		{"NonStrict, one is lost", busy(koordinatorGang("NonStrict").mends)},
 	},
 }
 
@@ -40,10 +43,50 @@ func koordinatorGang(mode string) dialect {
 	return dialect{scheduler: "koordinator", target: "job", more: ", waitTimeout: 20s, mode: " + mode}
 }
 
-// koordinatorBefore17 says of the release that it tries a Strict gang in cycles. Later ones leave pods beyond the
-// minimum pending until they are made anew.
-func koordinatorBefore17(p *place) bool {
+// koordinator16 says of the release that it tries a Strict gang in cycles. Later ones leave pods beyond the minimum
+// pending until they are made anew.
+func koordinator16(p *place) bool {
 	return strings.HasPrefix(strings.TrimPrefix(p.version(p.program), "v"), "1.6")
+}
+
+// busy runs a scenario in a cluster where now and then a pod gets its node, as they do where people work. Of a gang
+// whose last pod it sees in its queue before it has counted it, Koordinator 1.6 tries none until such a thing happens,
+// or five minutes have passed.
+func busy(run func(*place)) func(*place) {
+	return func(p *place) {
+		if !koordinator16(p) {
+			run(p)
+			return
+		}
+		namespace := "e2e-busy"
+		p.enter(namespace)
+		ctx, stop := context.WithCancel(p.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			pods := p.client.CoreV1().Pods(namespace)
+			for ctx.Err() == nil {
+				pod, err := pods.Create(ctx, &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{GenerateName: "other-"},
+					Spec: corev1.PodSpec{
+						NodeName: "elsewhere", Containers: []corev1.Container{{Name: "other", Image: "other"}},
+					},
+				}, metav1.CreateOptions{})
+				if err == nil {
+					err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+				}
+				if err != nil && ctx.Err() == nil {
+					p.Error(err)
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Second):
+				}
+			}
+		})
+		defer wg.Wait()
+		defer stop()
+		run(p)
+	}
 }
 
 // koordinatorElastic: with room for all of four workers, of which two are enough, all run in the end.
@@ -52,7 +95,7 @@ func koordinatorElastic(p *place) {
 	objects := p.golden("gang-elastic")
 	p.apply(objects...)
 	namespace := p.the("Job", objects).GetNamespace()
-	if !koordinatorBefore17(p) {
+	if !koordinator16(p) {
 		p.eventually("the minimum", func() error { return p.atLeastRun(2, namespace) })
 		p.anew(namespace)
 	}
@@ -66,7 +109,7 @@ func koordinatorAtLeast(mode string) func(*place) {
 		d := koordinatorGang(mode)
 		d.two(p)
 		d.give(p, 2)
-		if !koordinatorBefore17(p) {
+		if !koordinator16(p) {
 			p.running(3, p.namespace, workers)
 			p.remains("one is left", func() error { return p.placed(p.namespace, 3) })
 			p.anew(p.namespace)

@@ -53,6 +53,10 @@ func applyDefaults(object tree) {
 	case apis.TorchElasticJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"RunPolicy": tree{}})
 		setMissing(v.at("spec", "RunPolicy").mapping(), tree{"cleanPodPolicy": "None"})
+		// Its controller drops them from the pods, and writes the whole job without them.
+		setMissing(v.at("spec", "replicaSpecs", "Worker", "template", "spec", "securityContext").mapping(), tree{
+			"fsGroupChangePolicy": "OnRootMismatch", "seccompProfile": tree{"type": "RuntimeDefault"},
+		})
 	case apis.VCJobKind.GroupKind():
 		defaultVCJob(v.at("spec"))
 	case apis.PodGroupAlphaKind.GroupKind():

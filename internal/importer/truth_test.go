@@ -200,6 +200,29 @@ func TestTruth(t *testing.T) {
 			},
 			reported: []string{`JobSet training/j: translated: TrainJob training/j makes it`},
 		},
+		"an ElasticJob of TorchElastic as a cluster has it": {
+			in: "{apiVersion: elastic.pytorch.org/v1alpha1, kind: ElasticJob, metadata: {name: j, namespace: " +
+				"training, generation: 5, uid: c8c03ff9-01e5-427a-a5d4-58885efad70b}, spec: {rdzvEndpoint: " +
+				"'etcd:2379', minReplicas: 1, maxReplicas: 2, RunPolicy: {cleanPodPolicy: None}, replicaSpecs: " +
+				"{Worker: {replicas: 1, restartPolicy: OnFailure, template: {metadata: {creationTimestamp: null}, " +
+				"spec: {securityContext: {runAsUser: 65534, runAsGroup: 65534, runAsNonRoot: true, fsGroup: 65534}, " +
+				trainsAlone + "}}}}}, status: {completionTime: '2026-11-23T04:23:31Z', conditions: [{type: " +
+				"Succeeded, status: 'True'}], replicaStatuses: {Worker: {succeeded: 1}}}}\n",
+			unreported: []string{
+				"fsGroup", "seccomp", "restricted", "cleanPodPolicy", "status:", "creationTimestamp", "uid", "dropped",
+			},
+		},
+		"an ElasticJob of DLRover as a cluster has it": {
+			in: "{apiVersion: elastic.iml.github.io/v1alpha1, kind: ElasticJob, metadata: {name: j, namespace: " +
+				"training, generation: 2, uid: c8c03ff9-01e5-427a-a5d4-58885efad70b}, spec: " +
+				"{distributionStrategy: AllreduceStrategy, optimizeMode: single-job, suspend: true, replicaSpecs: " +
+				"{worker: {replicas: 2, template: {metadata: {}, spec: {restartPolicy: Always, containers: " +
+				"[{name: main, image: 'a/b:1', command: [sh, -c, 'dlrover-run --nnodes=1:$NODE_NUM t.py']}]}}}}}, " +
+				"status: {phase: Suspended, status: {conditions: [{type: Suspended, status: 'True'}], " +
+				"replicaStatuses: {dlrover-master: {active: 1}}}}}\n",
+			unreported: []string{"phase", "status:", "uid", "dropped"},
+			jobs:       []string{`suspend: true`},
+		},
 		"a TrainJob of another controller": {
 			in:       liveTrainJob("kueue.x-k8s.io/multikueue"),
 			reported: []string{`managedBy: "kueue.x-k8s.io/multikueue": dropped`}, lossy: true,

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // koordinator is expected to do of each release what docs/gangs.md says of it.
@@ -18,24 +19,24 @@ var koordinator = program{
 		"reservations.scheduling.koordinator.sh/v1alpha1", "podgroups.scheduling.sigs.k8s.io/v1alpha1",
 	},
 	log: "koordinator", controller: "koord-app=koord-scheduler",
-	probe: busy(func(p *place) {
+	probe: woken(func(p *place) {
 		p.nodes(1, 0, "")
 		objects := p.golden("gang")
 		p.apply(objects...)
 		p.running(4, p.the("Job", objects).GetNamespace(), workers)
 	}),
 	scenarios: []scenario{
-		{"gang-elastic", busy(koordinatorElastic)},
-		{"Strict, min 4 of 4", busy(koordinatorGang("Strict").allOrNone)},
-		{"NonStrict, min 4 of 4", busy(koordinatorGang("NonStrict").allOrNone)},
-		{"Strict, min 2 of 4", busy(koordinatorAtLeast("Strict"))},
-		{"NonStrict, min 2 of 4", busy(koordinatorAtLeast("NonStrict"))},
-		{"Strict, two contend", busy(koordinatorGang("Strict").contend)},
-		{"two of one group", busy(koordinatorGroup)},
-		{"Strict lets go", busy(koordinatorGang("Strict").letsGo)},
-		{"NonStrict lets go", busy(koordinatorGang("NonStrict").letsGo)},
-		{"Strict, one is lost", busy(koordinatorGang("Strict").mends)},
-		{"NonStrict, one is lost", busy(koordinatorGang("NonStrict").mends)},
+		{"gang-elastic", woken(koordinatorElastic)},
+		{"Strict, min 4 of 4", woken(koordinatorGang("Strict").allOrNone)},
+		{"NonStrict, min 4 of 4", woken(koordinatorGang("NonStrict").allOrNone)},
+		{"Strict, min 2 of 4", woken(koordinatorAtLeast("Strict"))},
+		{"NonStrict, min 2 of 4", woken(koordinatorAtLeast("NonStrict"))},
+		{"Strict, two contend", woken(koordinatorGang("Strict").contend)},
+		{"two of one group", woken(koordinatorGroup)},
+		{"Strict lets go", woken(koordinatorGang("Strict").letsGo)},
+		{"NonStrict, two and two", woken(koordinatorHolds)},
+		{"Strict, one is lost", woken(koordinatorGang("Strict").mends)},
+		{"NonStrict, one is lost", woken(koordinatorGang("NonStrict").mends)},
 	},
 }
 
@@ -49,30 +50,31 @@ func koordinator16(p *place) bool {
 	return strings.HasPrefix(strings.TrimPrefix(p.version(p.program), "v"), "1.6")
 }
 
-// busy runs a scenario in a cluster where now and then a pod gets its node, as they do where people work. Of a gang
-// whose last pod it sees in its queue before it has counted it, Koordinator 1.6 tries none until such a thing happens,
-// or five minutes have passed.
-func busy(run func(*place)) func(*place) {
+// woken runs a scenario while PodGroups come and go. Of a gang whose last pod comes into its queue before it has
+// counted it, Koordinator 1.6 tries none for five minutes, unless somebody makes a PodGroup, of whatever gang.
+func woken(run func(*place)) func(*place) {
 	return func(p *place) {
 		if !koordinator16(p) {
 			run(p)
 			return
 		}
-		namespace := "e2e-busy"
-		p.enter(namespace)
+		group := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup",
+			"metadata": map[string]any{"name": "other", "namespace": "e2e-other"},
+			"spec":     map[string]any{"minMember": int64(1)},
+		}}
+		p.enter(group.GetNamespace())
+		groups, err := p.on(group)
+		if err != nil {
+			p.Fatal(err)
+		}
 		ctx, stop := context.WithCancel(p.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			pods := p.client.CoreV1().Pods(namespace)
 			for ctx.Err() == nil {
-				pod, err := pods.Create(ctx, &corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{GenerateName: "other-"},
-					Spec: corev1.PodSpec{
-						NodeName: "elsewhere", Containers: []corev1.Container{{Name: "other", Image: "other"}},
-					},
-				}, metav1.CreateOptions{})
+				_, err := groups.Create(ctx, group, metav1.CreateOptions{})
 				if err == nil {
-					err = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+					err = groups.Delete(ctx, group.GetName(), metav1.DeleteOptions{})
 				}
 				if err != nil && ctx.Err() == nil {
 					p.Error(err)
@@ -160,4 +162,23 @@ func koordinatorGroup(p *place) {
 	p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
 	d.give(p, 2)
 	p.running(8, p.namespace, workers)
+}
+
+// koordinatorHolds: where there is not enough for a NonStrict gang, another for which it would be enough has it from
+// 1.8 on. Until 1.6 neither runs, however short waitTimeout is, until there is enough for both.
+func koordinatorHolds(p *place) {
+	d := koordinatorGang("NonStrict")
+	if !koordinator16(p) {
+		d.letsGo(p)
+		return
+	}
+	d.give(p, 2)
+	p.apply(d.job(p, "whole", 4)...)
+	p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
+	p.apply(d.job(p, "half", 2)...)
+	for began := time.Now(); time.Since(began) < 30*time.Second; { // longer than waitTimeout
+		p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
+	}
+	d.give(p, 4)
+	p.eventually("that of two", func() error { return p.atLeastRun(2, p.namespace) })
 }

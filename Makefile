@@ -51,9 +51,11 @@ e2e-operators: ## Try rendered jobs under every controller that the cluster of K
 	TEGEN_OPERATORS=1 go test -v -count=1 -timeout 90m ./test/e2e/operators
 
 # Those that test/cluster can start, on a control plane of their own.
+OPERATORS := jobset,trainer,training-operator,training-operator-1.8
+
 .PHONY: e2e-operators-lab
-e2e-operators-lab: ## Do so with a control plane that it starts, and JobSet and the training operator (Linux; minutes)
-	go run ./test/cluster/cmd/up --nodes 0 --operators jobset,training-operator -- $(MAKE) e2e-operators
+e2e-operators-lab: ## Do so with a control plane that it starts, and all that is a Go module (Linux; minutes)
+	go run ./test/cluster/cmd/up --nodes 0 --operators $(OPERATORS) -- $(MAKE) e2e-operators
 
 .PHONY: e2e-kind
 e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and root)

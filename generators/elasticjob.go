@@ -25,15 +25,14 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 		MaxReplicas:  &w.Max,
 		ReplicaSpecs: map[string]apis.ReplicaSpec{"Worker": {
 			Replicas: &w.Replicas, // without it the controller dies of a nil pointer
-			// A pod that was killed is made again. What fails by itself torchrun has started maxRestarts times already,
-			// and its exit code ends the job.
-			RestartPolicy: "ExitCode",
+			// Not ExitCode, under which no failure ever ends the job and killed pods are made again without limit.
+			RestartPolicy: "OnFailure",
 			Template:      template,
 		}},
-		CleanPodPolicy:          cleanPods(job),
-		TTLSecondsAfterFinished: expiry(job),
-		ActiveDeadlineSeconds:   deadline(job),
-		BackoffLimit:            job.Spec.Failure.Restarts.OrNil(),
+		RunPolicy: &apis.TorchElasticRunPolicy{
+			CleanPodPolicy: cleanPods(job),
+			BackoffLimit:   job.Spec.Failure.Restarts.OrNil(),
+		},
 	})}
 }
 

@@ -105,7 +105,7 @@ var silent = []struct{ leaves, rows, why string }{
 		"their pods find each other by short names",
 	},
 	{
-		"gitops", "dlrover mxnet/mxjob-mlkube",
+		"gitops", "torchelastic/elasticjob dlrover mxnet/mxjob-mlkube",
 		"no names need a hash, and nothing expires",
 	},
 }
@@ -122,6 +122,7 @@ var values = map[string]string{
 	"tolerations.operator":                  "Equal",
 	"storage.dataset.sha256":                "'0123456789012345678901234567890123456789012345678901234567890123'",
 	"images.etcdV2":                         "other:3.5.1",
+	"placement.priorityClass":               "high",
 	"podTemplate.metadata":                  "{annotations: {a: b}}",
 	"podTemplate.spec":                      "{dnsPolicy: Default}",
 	"rendezvous.store":                      "etcd",

@@ -51,29 +51,41 @@ func (j *Job) Notes() (notes []string) {
 }
 
 // storeNote is what the loss of a store costs whose data is the memory of one pod, the companion or worker 0: agents of
-// c10d end with their store, all of them, which are more failures than the job has left. No default can say it: one that
-// grew with the workers would also start a program that is wrong many times over. Who sets 0 wants to see the first
-// failure.
+// c10d end with their store, all of them, which are more failures than the job has left. No default can say it: one
+// that grew with the workers would also start a program that is wrong many times over. Who sets 0 wants to see the
+// first failure.
 func (s *Spec) storeNote() string {
 	t, f, needed := rowOf(s), &s.Failure, s.Workers.Replicas
 	if s.Target == TargetPyTorchJob {
 		// its operator ends the job at the limit (kubeflow/training-operator pkg/core/job.go), others beyond it
 		needed++
 	}
-	lost := map[string]string{StoreCompanion: "the pod of the c10d store", StoreWorker: "worker 0, the c10d store,"}
-	if s.Rendezvous.Backend != BackendC10d || lost[s.Rendezvous.Store] == "" || !t.Carries("rendezvous") ||
-		!t.Carries("failure.restarts") ||
-		f.RestartsPerWorker != nil || f.Restarts.None || f.Restarts.Limit == 0 || f.Restarts.Limit >= needed {
+	var lost, other string
+	switch {
+	case s.Target == TargetTrainJob && s.Torchrun():
+		// A static rendezvous, in which nobody can form another world. The first pod in the place of the lost one may
+		// fail with the others.
+		needed, lost = needed+1, "any of them"
+	case s.Rendezvous.Backend != BackendC10d || !t.Carries("rendezvous"):
+	case s.Rendezvous.Store == StoreCompanion:
+		lost = "the pod of the c10d store"
+	case s.Rendezvous.Store == StoreWorker:
+		lost = "worker 0, the c10d store,"
+	}
+	if lost == "" || !t.Carries("failure.restarts") || f.RestartsPerWorker != nil || f.Restarts.None ||
+		f.Restarts.Limit == 0 || f.Restarts.Limit >= needed {
 		return ""
 	}
 	remedy := fmt.Sprintf("set it to %d or more for each loss that the job is to survive", needed)
 	if t.Carries("failure.restartsPerWorker") {
 		remedy += ", or failure.restartsPerWorker in its place"
 	}
+	if t.Carries("rendezvous") {
+		other = ", or use launcher: tegen with rendezvous.backend: etcd and rendezvous.companion.storage, whose " +
+			"agents wait until the store is back"
+	}
 	return fmt.Sprintf("%d is too low for %d workers: when %s is lost, all workers fail at once, and the job with "+
-		"them; %s, or use launcher: tegen with rendezvous.backend: etcd and rendezvous.companion.storage, whose "+
-		"agents wait until the store is back",
-		f.Restarts.Limit, s.Workers.Replicas, lost[s.Rendezvous.Store], remedy)
+		"them; %s%s", f.Restarts.Limit, s.Workers.Replicas, lost, remedy, other)
 }
 
 // gangNote is what must have been switched on in the cluster, where it is off by default and pods would otherwise be

@@ -18,6 +18,7 @@ type podPatch struct {
 	} `json:"metadata"`
 	Spec struct {
 		TerminationGracePeriodSeconds *int64             `json:"terminationGracePeriodSeconds"`
+		PriorityClassName             string             `json:"priorityClassName"`
 		Containers                    []patchedContainer `json:"containers"`
 		InitContainers                []patchedContainer `json:"initContainers"`
 	} `json:"spec"`

@@ -10,6 +10,7 @@ import (
 var dlroverRules = []rule{
 	{(*validation).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
 	{(*validation).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
+	{(*validation).dlroverPriority, "framework placement.priorityClass podTemplate"},
 	{(*validation).dlroverProgram, "framework command args"},
 }
 
@@ -92,6 +93,22 @@ func (r *validation) dlroverMaster() {
 		if c.Name == "worker" && c.Lifecycle != nil {
 			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d].lifecycle", i), "requires",
 				"DLRover's master drops it: leave it out")
+		}
+	}
+}
+
+// dlroverPriority refuses the names of classes of which the master dies (dlrover/python/common/node.py).
+func (r *validation) dlroverPriority() {
+	if r.Spec.Framework != FrameworkDLRover {
+		return
+	}
+	for at, class := range map[string]string{
+		"spec.placement.priorityClass":            r.Spec.Placement.PriorityClass,
+		"spec.podTemplate.spec.priorityClassName": r.patch().Spec.PriorityClassName,
+	} {
+		if class != "" && class != "high" && class != "low" {
+			r.fail(at, "requires", "DLRover's master ends at a class called %s: use high or low, the two that it takes",
+				class)
 		}
 	}
 }

@@ -24,10 +24,9 @@ var trainJobLacks = lacks{
 var vcJobLacks = union(onlyGang(GangVolcano,
 	"its controller makes the gang, which Volcano's own scheduler alone reads"), lacks{
 	"gang.scheduler=" + GangKueue: "Kueue does not support Volcano's Job",
-	"suspend": "it is stopped and started by Command objects of bus.volcano.sh or by its queue, " +
-		"not by a field",
-	"failure.restarts=" + None: "a Volcano Job that names no limit has one of 3",
-	"cleanPods":                "Volcano always deletes those that still run, and no others",
+	"suspend":                     "it is stopped and started by Command objects of bus.volcano.sh, not by a field",
+	"failure.restarts=" + None:    "a Volcano Job that names no limit has one of 3",
+	"cleanPods":                   "Volcano always deletes those that still run, and no others",
 	"failure.restartsPerWorker": "Volcano counts the pods of all workers together, so that it can only be 0: then " +
 		"none that failed is made again",
 	"failure.ignoreDisruptions": "Volcano counts every failed pod, whatever ended it",

@@ -9,9 +9,10 @@ var torchElasticJobLacks = union(mutableTemplate, lacks{
 	"gang.scheduler=kubernetes": "its controller was built before the pods' field schedulingGroup and drops it",
 	"suspend":                   "its controller cannot hold a job back, and counts one without workers as succeeded",
 	"failure.restartsPerWorker": "its controller counts the failed pods of the whole job",
-	"failure.fatalExitCodes": "its controller has a list of its own, in which all but 130, 137, 138 and 143 are " +
-		"fatal",
+	"failure.fatalExitCodes":    "its controller starts whatever failed again, or nothing",
 	"failure.ignoreDisruptions": "its controller counts every failed pod alike",
+	"failure.deadline":          "its controller notes no start of a job, and so never ends one",
+	"ttlAfterFinished":          "its controller dies of it when a job has failed",
 })
 
 var pyTorchJobLacks = union(mutableTemplate, lacks{

@@ -102,6 +102,24 @@ func TestUnfilled(t *testing.T) {
 	}
 }
 
+// TestDeadlineNotes: the training operator sets no clock for a deadline, others do.
+func TestDeadlineNotes(t *testing.T) {
+	for target, noted := range map[string]bool{
+		"target: pytorchjob": true, "target: mxjob, framework: mxnet": true, "target: trainjob": false,
+		"target: job": false,
+	} {
+		for _, deadline := range []string{", failure: {deadline: 1h}", ""} {
+			text := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
+				"spec: {image: 'x:1', command: [python, train.py], workers: {replicas: 2}, " + target + deadline + "}\n"
+			_, msg, code := tegen(text, "vet", "-")
+			got := strings.Contains(msg, "note: spec.failure.deadline: the operator of this target sets no clock")
+			if code != cli.ExitOK || got != (noted && deadline != "") {
+				t.Errorf("%s%s: exit %d: %s", target, deadline, code, msg)
+			}
+		}
+	}
+}
+
 // TestGangNotes: a feature that is off by default in a cluster is noted where a gang depends on it, and nowhere else.
 func TestGangNotes(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
@@ -153,8 +171,8 @@ spec: {framework: mxnet, image: "x:1", command: [python, train.py], workers: {re
 	}
 }
 
-// TestNoteOfStore: a store of c10d, in a companion or in worker 0, takes all workers with it, and where that ends the job it is told. The workers are
-// as many as run now: an elastic job that grows is rendered again.
+// TestNoteOfStore: a store of c10d, in a companion or in worker 0, takes all workers with it, and where that ends the
+// job it is told. The workers are as many as run now: an elastic job that grows is rendered again.
 func TestNoteOfStore(t *testing.T) {
 	const head = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist, namespace: ml}\n" +
 		"spec: {image: 'x:1', command: [python, train.py], images: {rendezvous: 'r:1'}, "
@@ -172,7 +190,11 @@ func TestNoteOfStore(t *testing.T) {
 		{"workers: {replicas: 7}, rendezvous: {store: worker}", low + "6 is too low for 7 workers: when worker 0, "},
 		{"workers: {replicas: 6}, rendezvous: {store: worker}", ""},
 		{"workers: {replicas: 7}, rendezvous: {store: external, endpoint: 'store:29400'}", ""},
-		{"workers: {replicas: 7}, target: trainjob", ""}, // its rendezvous is its controller's
+		{"workers: {replicas: 6}, target: trainjob", low + "6 is too low for 6 workers: when any of them is lost, "},
+		{"workers: {replicas: 6}, target: trainjob", "set it to 7 or more for each loss that the job is to survive" +
+			perWorker + "\n"},
+		{"workers: {replicas: 5}, target: trainjob", ""},
+		{"workers: {replicas: 7}, target: trainjob, launcher: entrypoint", ""},
 		{"workers: {replicas: 7}, rendezvous: {backend: etcd}", ""},
 		{"workers: {replicas: 7}, launcher: tegen, rendezvous: {backend: etcd, companion: {storage: {size: 1Gi}}}", ""},
 		{"workers: {replicas: 7}, target: pods", ""},

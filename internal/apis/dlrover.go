@@ -85,10 +85,11 @@ var dlrover = Controller{
 	Name:  "DLRover's ElasticJob controller",
 	Since: "v0.5.0",
 	Note: "the definition in its manifests/bases loses suspension and the pods' annotations, so that of crd/bases " +
-		"is put in its place; the image is that of its main branch",
+		"is put in its place; its manager has no leader-elect-... options and ends at them, so they are taken out; " +
+		"the image is that of its main branch",
 	Install: []string{
 		"git clone --branch v0.6.1 https://github.com/intelligent-machine-learning/dlrover.git && cd " +
-			"dlrover/go/elasticjob/config && " +
+			"dlrover/go/elasticjob/config && sed -i '/leader-elect-/d' manifests/bases/deployment.yaml && " +
 			"kubectl apply --server-side -k manifests/bases && kubectl apply --server-side -f " +
 			"crd/bases/elastic.iml.github.io_elasticjobs.yaml",
 	},

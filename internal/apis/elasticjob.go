@@ -6,7 +6,7 @@ import (
 )
 
 // TorchElasticJobKind is the one version of TorchElastic's controller (pytorch/elastic v0.2.2,
-// kubernetes/api/v1alpha1/elasticjob_types.go). The fields of kubeflow/common's RunPolicy are in the spec itself.
+// kubernetes/api/v1alpha1/elasticjob_types.go).
 var TorchElasticJobKind = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}
 
 // TorchElasticJob is a job of TorchElastic's controller.
@@ -14,14 +14,20 @@ type TorchElasticJob = Custom[TorchElasticJobSpec]
 
 // TorchElasticJobSpec is ElasticJob.spec; the one key of ReplicaSpecs that the controller reads is Worker.
 type TorchElasticJobSpec struct {
-	RdzvEndpoint            string                 `json:"rdzvEndpoint"`
-	MinReplicas             *int32                 `json:"minReplicas,omitempty"`
-	MaxReplicas             *int32                 `json:"maxReplicas,omitempty"`
-	ReplicaSpecs            map[string]ReplicaSpec `json:"replicaSpecs"`
-	CleanPodPolicy          string                 `json:"cleanPodPolicy,omitempty"`
-	TTLSecondsAfterFinished *int32                 `json:"ttlSecondsAfterFinished,omitempty"`
-	ActiveDeadlineSeconds   *int64                 `json:"activeDeadlineSeconds,omitempty"`
-	BackoffLimit            *int32                 `json:"backoffLimit,omitempty"`
+	RdzvEndpoint string                 `json:"rdzvEndpoint"`
+	MinReplicas  *int32                 `json:"minReplicas,omitempty"`
+	MaxReplicas  *int32                 `json:"maxReplicas,omitempty"`
+	ReplicaSpecs map[string]ReplicaSpec `json:"replicaSpecs"`
+	RunPolicy    *TorchElasticRunPolicy `json:"RunPolicy,omitempty"`
+}
+
+// TorchElasticRunPolicy is what works of kubeflow/common's RunPolicy. The field is called so, with a capital letter:
+// its tag in Go has no name, and it is no embedded field, so that its parts are not read in the spec itself, where the
+// controller's own definition has them. The controller notes no start, which a deadline would count from, and dies of a
+// time to live when a job has failed.
+type TorchElasticRunPolicy struct {
+	CleanPodPolicy string `json:"cleanPodPolicy,omitempty"`
+	BackoffLimit   *int32 `json:"backoffLimit,omitempty"`
 }
 
 // The controller names a pod and its Service <job>-worker-<index>.
@@ -47,8 +53,7 @@ var torchElastic = Controller{
 	Serves: "`target: elasticjob` of torchelastic",
 }
 
-// torchElasticHealth asks the conditions of kubeflow/common's JobStatus. The controller says of no job that it
-// succeeded: one that is over goes on being called running (kubernetes/controllers/job.go).
+// torchElasticHealth asks the conditions of kubeflow/common's JobStatus.
 var torchElasticHealth = Health{
 	Failed:  []string{"Failed"},
 	Done:    []string{"Succeeded"},

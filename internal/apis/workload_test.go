@@ -76,7 +76,8 @@ var workloads = map[string]struct {
 			"completionMode: Indexed, " + pod + "}}}]}}}}",
 		[]string{"spec.template.spec.replicatedJobs[0].template.spec.template 2 t-node-0-{0..1}-* t by Jobs " +
 			"t-node-0; job-name=t-node-0 batch.kubernetes.io/job-name=t-node-0 controller-uid " +
-			"batch.kubernetes.io/controller-uid batch.kubernetes.io/job-completion-index=#; port 29500; of TrainJob/t", "makes t"},
+			"batch.kubernetes.io/controller-uid batch.kubernetes.io/job-completion-index=#; " +
+			"port 29500; of TrainJob/t", "makes t"},
 	},
 	"PyTorchJob that has its port": {
 		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p}, spec: {pytorchReplicaSpecs: {Worker: " +

@@ -74,11 +74,7 @@ spec:
   rdzvEndpoint: etcd-service:2379
   minReplicas: 1
   maxReplicas: 3
-  cleanPodPolicy: Running
-  activeDeadlineSeconds: 3600
-  backoffLimit: 0
-  ttlSecondsAfterFinished: 60
-  schedulingPolicy: {minAvailable: 2}
+  RunPolicy: {cleanPodPolicy: Running, backoffLimit: 0}
   replicaSpecs:
     Worker:
       replicas: 2
@@ -137,7 +133,7 @@ func TestOwnElasticJob(t *testing.T) {
 		},
 		{
 			"a policy that is none", "cleanPodPolicy: Running", "cleanPodPolicy: Some",
-			[]string{`spec.cleanPodPolicy: must be one of "All", "Running", "None", not "Some"`},
+			[]string{`spec.RunPolicy.cleanPodPolicy: must be one of "All", "Running", "None", not "Some"`},
 		},
 		{
 			"a restart policy that is none", "restartPolicy: ExitCode", "restartPolicy: exitCode",
@@ -150,12 +146,16 @@ func TestOwnElasticJob(t *testing.T) {
 				"the container elasticjob-worker, and of no other"},
 		},
 		{
-			"a deadline of no time", "activeDeadlineSeconds: 3600", "activeDeadlineSeconds: 0",
-			[]string{"spec.activeDeadlineSeconds: must be greater than or equal to 1, not 0"},
+			"a time to live, of which the controller dies", "backoffLimit: 0", "ttlSecondsAfterFinished: 60",
+			[]string{"spec.RunPolicy.ttlSecondsAfterFinished: " + isUnknown},
 		},
 		{
-			"a nested run policy, as newer operators have it", "  backoffLimit: 0", "  runPolicy: {backoffLimit: 0}",
+			"a run policy as newer operators spell it", "RunPolicy:", "runPolicy:",
 			[]string{"spec.runPolicy: " + isUnknown},
+		},
+		{
+			"a limit in the spec, as in the controller's own definition", "  minReplicas: 1", "  backoffLimit: 6",
+			[]string{"spec.backoffLimit: " + isUnknown},
 		},
 	})
 }

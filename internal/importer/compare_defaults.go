@@ -13,7 +13,10 @@ func applyDefaults(object tree) {
 	v := view{value: object}
 	switch apischema.FromAPIVersionAndKind(v.at("apiVersion").text(), v.at("kind").text()).GroupKind() {
 	case apischema.GroupKind{Kind: "Service"}:
-		setMissing(v.at("spec").mapping(), tree{"type": "ClusterIP", "sessionAffinity": "None"})
+		setMissing(v.at("spec").mapping(), tree{
+			"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster",
+			"ipFamilyPolicy": "SingleStack",
+		})
 		for _, p := range v.at("spec", "ports").items() {
 			setMissing(p.mapping(), tree{"protocol": "TCP", "targetPort": p.at("port").value})
 		}
@@ -45,9 +48,16 @@ func applyDefaults(object tree) {
 			setMissing(child.mapping(), tree{"groupName": "default"})
 		}
 	case apis.TorchElasticJobKind.GroupKind():
-		setMissing(v.at("spec").mapping(), tree{"cleanPodPolicy": "None"})
+		setMissing(v.at("spec").mapping(), tree{"RunPolicy": tree{}})
+		setMissing(v.at("spec", "RunPolicy").mapping(), tree{"cleanPodPolicy": "None"})
+		// Its controller drops them from the pods, and writes the whole job without them.
+		setMissing(v.at("spec", "replicaSpecs", "Worker", "template", "spec", "securityContext").mapping(), tree{
+			"fsGroupChangePolicy": "OnRootMismatch", "seccompProfile": tree{"type": "RuntimeDefault"},
+		})
 	case apis.VCJobKind.GroupKind():
 		defaultVCJob(v.at("spec"))
+	case apis.PodGroupAlphaKind.GroupKind():
+		setMissing(v.at("spec").mapping(), tree{"disruptionMode": "Pod"})
 	case apischema.GroupKind{Kind: "PersistentVolumeClaim"}, apischema.GroupKind{Kind: "PersistentVolume"}:
 		setMissing(v.at("spec").mapping(), tree{"volumeMode": "Filesystem"})
 	case apischema.GroupKind{Kind: "ServiceAccount"}:

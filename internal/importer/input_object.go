@@ -2,6 +2,7 @@ package importer
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,6 +42,18 @@ func newObject(l *manifest.Loose) *object {
 func (o *object) dropServerFields() {
 	delete(o.Object, "status")
 	metadata, _ := o.Object["metadata"].(tree)
+	if spec := o.view().at("spec").mapping(); metadata["uid"] != nil {
+		switch o.view().at("kind").text() {
+		case "Pod":
+			dropAdmitted(spec)
+		case "Service": // the addresses that the cluster gave it
+			delete(spec, "clusterIPs")
+			delete(spec, "ipFamilies")
+		}
+	}
+	if finalizers, _ := metadata["finalizers"].([]any); len(finalizers) == 1 && finalizers[0] == podGroupProtection {
+		delete(metadata, "finalizers")
+	}
 	for _, key := range []string{
 		"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation",
 		"selfLink",
@@ -53,6 +66,37 @@ func (o *object) dropServerFields() {
 		"batch.kubernetes.io/job-tracking",
 	} {
 		delete(annotations, key)
+	}
+}
+
+// podGroupProtection keeps a PodGroup of Kubernetes' own for as long as it has pods.
+const podGroupProtection = "scheduling.k8s.io/podgroup-protection"
+
+// dropAdmitted drops what a cluster's admission and its scheduler write into a pod, which no author means: a job that
+// kept it would be bound to the nodes that it had.
+func dropAdmitted(spec tree) {
+	for _, key := range []string{"nodeName", "priority"} {
+		delete(spec, key)
+	}
+	for key, value := range map[string]string{
+		"schedulerName": "default-scheduler", "preemptionPolicy": "PreemptLowerPriority",
+	} {
+		if spec[key] == value {
+			delete(spec, key)
+		}
+	}
+	tolerations, _ := spec["tolerations"].([]any)
+	tolerations = slices.DeleteFunc(slices.Clone(tolerations), func(entry any) bool {
+		v := view{value: entry}
+		key := v.at("key").text()
+		seconds, _ := v.at("tolerationSeconds").number()
+		return (key == "node.kubernetes.io/not-ready" || key == "node.kubernetes.io/unreachable") && seconds == 300 &&
+			v.at("operator").text() == "Exists" && v.at("effect").text() == "NoExecute"
+	})
+	if len(tolerations) > 0 {
+		spec["tolerations"] = tolerations
+	} else {
+		delete(spec, "tolerations")
 	}
 }
 

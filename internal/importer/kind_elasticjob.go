@@ -27,9 +27,8 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 			"without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made "+
 				"again where they were killed")
 	}
-	d.readUnboundedBackoff(spec)
-	d.readCleanPods(spec)
-	d.readEnding(spec)
+	d.readUnboundedBackoff(spec.at("RunPolicy"))
+	d.readCleanPods(spec.at("RunPolicy"))
 	c := d.worker(worker.at("template"))
 	endpoint := spec.at("rdzvEndpoint")
 	d.readRendezvous(setting{schema.BackendEtcd, endpoint}, setting{endpoint.text(), endpoint})

@@ -193,6 +193,64 @@ func TestTruth(t *testing.T) {
 				`Pod training/j-worker-0-0-4gkzj: translated: Job training/j-worker-0 makes it`,
 			},
 		},
+		"a TrainJob as a cluster has it": {
+			in: liveTrainJob("trainer.kubeflow.org/trainjob-controller"),
+			unreported: []string{
+				"groupName", "managedBy", "status", "uid", "resourceVersion", "dropped", "changed", "beside",
+			},
+			reported: []string{`JobSet training/j: translated: TrainJob training/j makes it`},
+		},
+		"an ElasticJob of TorchElastic as a cluster has it": {
+			in: "{apiVersion: elastic.pytorch.org/v1alpha1, kind: ElasticJob, metadata: {name: j, namespace: " +
+				"training, generation: 5, uid: c8c03ff9-01e5-427a-a5d4-58885efad70b}, spec: {rdzvEndpoint: " +
+				"'etcd:2379', minReplicas: 1, maxReplicas: 2, RunPolicy: {cleanPodPolicy: None}, replicaSpecs: " +
+				"{Worker: {replicas: 1, restartPolicy: OnFailure, template: {metadata: {creationTimestamp: null}, " +
+				"spec: {securityContext: {runAsUser: 65534, runAsGroup: 65534, runAsNonRoot: true, fsGroup: 65534}, " +
+				trainsAlone + "}}}}}, status: {completionTime: '2026-11-23T04:23:31Z', conditions: [{type: " +
+				"Succeeded, status: 'True'}], replicaStatuses: {Worker: {succeeded: 1}}}}\n",
+			unreported: []string{
+				"fsGroup", "seccomp", "restricted", "cleanPodPolicy", "status:", "creationTimestamp", "uid", "dropped",
+			},
+		},
+		"an ElasticJob of DLRover as a cluster has it": {
+			in: "{apiVersion: elastic.iml.github.io/v1alpha1, kind: ElasticJob, metadata: {name: j, namespace: " +
+				"training, generation: 2, uid: c8c03ff9-01e5-427a-a5d4-58885efad70b}, spec: " +
+				"{distributionStrategy: AllreduceStrategy, optimizeMode: single-job, suspend: true, replicaSpecs: " +
+				"{worker: {replicas: 2, template: {metadata: {}, spec: {restartPolicy: Always, containers: " +
+				"[{name: main, image: 'a/b:1', command: [sh, -c, 'dlrover-run --nnodes=1:$NODE_NUM t.py']}]}}}}}, " +
+				"status: {phase: Suspended, status: {conditions: [{type: Suspended, status: 'True'}], " +
+				"replicaStatuses: {dlrover-master: {active: 1}}}}}\n",
+			unreported: []string{"phase", "status:", "uid", "dropped"},
+			jobs:       []string{`suspend: true`},
+		},
+		"a TrainJob of another controller": {
+			in:       liveTrainJob("kueue.x-k8s.io/multikueue"),
+			reported: []string{`managedBy: "kueue.x-k8s.io/multikueue": dropped`}, lossy: true,
+		},
+		"a PyTorchJob as a cluster has it": {
+			in:         liveKubeflowJob("PyTorchJob", "pytorch"),
+			unreported: []string{"status", "uid", "cleanPodPolicy", "suspend", "dropped", "changed", "beside"},
+			reported: []string{
+				`Pod training/j-worker-0: translated: PyTorchJob training/j makes it`,
+				`Service training/j-worker-0: translated: PyTorchJob training/j makes it`,
+			},
+		},
+		"an MXJob as a cluster has it": {
+			in:         liveKubeflowJob("MXJob", "mx"),
+			unreported: []string{"status", "uid", "cleanPodPolicy", "suspend", "dropped", "changed", "beside"},
+			reported: []string{
+				`Pod training/j-worker-0: translated: MXJob training/j makes it`,
+				`Service training/j-worker-0: translated: MXJob training/j makes it`,
+			},
+		},
+		"variables that the operator of a Master sets": {
+			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j, namespace: training}\nspec: " +
+				"{pytorchReplicaSpecs: {Master: {replicas: 1, restartPolicy: OnFailure, template: {spec: " +
+				"{containers: [{name: pytorch, image: 'a/b:1', command: [python, mnist.py], env: " +
+				"[{name: WORLD_SIZE, value: '9'}, {name: MODE, value: x}]}]}}}}}\n",
+			reported: []string{`env\[0\]: .*: error: the operator sets WORLD_SIZE behind this one`},
+			jobs:     []string{`master: true`, `name: MODE`},
+		},
 		"a JobSet that is not as by default": {
 			in: strings.Replace(liveJobSet("InOrder", "Any"), "groupName: default", "groupName: other", 1),
 			reported: []string{

@@ -21,7 +21,7 @@ func TestUnsaid(t *testing.T) {
 		"an ElasticJob without limits": {
 			in: "apiVersion: elastic.pytorch.org/v1alpha1\nkind: ElasticJob\nmetadata: {name: j}\nspec: " +
 				"{rdzvEndpoint: 'etcd:2379', minReplicas: 1, maxReplicas: 2, replicaSpecs: {Worker: {replicas: 1, " +
-				"restartPolicy: ExitCode, template: {spec: {" +
+				"restartPolicy: OnFailure, template: {spec: {" +
 				"containers: [{name: w, image: 'a/b:1', args: ['--nproc_per_node=1', t.py]}]}}}}}\n",
 			unreported: []string{"backoffLimit", "cleanPodPolicy"}, jobs: []string{`restarts: none`, `cleanPods: none`},
 		},

@@ -111,11 +111,12 @@ var controllers = append(ofKinds(), []needed{
 	},
 }...)
 
-// Installed are the commands that install a controller of docs/targets.md; none where there is no such name.
+// Installed are the commands that install a controller of docs/targets.md, and the settings of Kubernetes that no
+// command makes; none where there is no such name.
 func Installed(name string) []string {
 	for _, n := range controllers {
 		if n.Name == name {
-			return n.Install
+			return slices.Concat(n.Install, n.Requires)
 		}
 	}
 	return nil

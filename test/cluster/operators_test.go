@@ -66,3 +66,14 @@ func TestWebhooksAreMoved(t *testing.T) {
 		}
 	}
 }
+
+func TestWebhooksOfOneKind(t *testing.T) {
+	webhook := map[string]any{"clientConfig": map[string]any{"service": map[string]any{
+		"path": "/validate-kubeflow-org-v1-mxjob",
+	}}}
+	for kind, want := range map[string]bool{"": true, "MXJob": true, "PyTorchJob": false, "Job": false} {
+		if got := (webhookSource{kind: kind}).asks(webhook); got != want {
+			t.Errorf("kind %q: asked %v, want %v", kind, got, want)
+		}
+	}
+}

@@ -17,7 +17,7 @@ test/node/setup.sh
 mkdir -p bin
 # Built out here, where there is a network: inside the lab there is none but its own.
 make images IMAGES=tegen,tegen-rendezvous,tegen-scheduler ARCHITECTURES="$(go env GOARCH)" REGISTRY= TAG=
-go run ./test/cluster/cmd/up --build source-controller kustomize-controller jobset training-operator
+go run ./test/cluster/cmd/up --build source-controller kustomize-controller jobset trainer training-operator
 go build -o bin/lab ./test/node/cmd/lab
 go build -o bin/tegen ./cmd/tegen
 go test -c -o bin/e2e-node.test ./test/e2e/node

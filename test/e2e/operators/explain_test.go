@@ -85,7 +85,7 @@ pods of namespace training:
 events of namespace training:
     JobSet resnet: Warning: Refused: jobs.batch is forbidden
 LOGS/jobset.log, last written to 1s ago, ends:
-` + strings.Repeat("    an old line\n", 28) + "    an error\n    the last line\n"
+` + strings.Repeat("    an old line\n", 18) + "    an error\n    the last line\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -135,7 +135,11 @@ func (p *place) compare(f foretoldPod) {
 // Kind.group/name.
 func (p *place) owners(pod *corev1.Pod) (names []string) {
 	p.Helper()
-	for owner := metav1.GetControllerOf(pod); owner != nil; {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil && len(pod.OwnerReferences) > 0 { // as DLRover's master says of its workers
+		owner = &pod.OwnerReferences[0]
+	}
+	for owner != nil {
 		o := &unstructured.Unstructured{}
 		o.SetAPIVersion(owner.APIVersion)
 		o.SetKind(owner.Kind)

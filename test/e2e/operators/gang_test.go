@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // rounds is how often two gangs contend for what is enough for one.
@@ -169,6 +170,51 @@ func (d dialect) contend(p *place) {
 		}
 		p.delete(p.Context(), append(first, second...)...)
 		p.gone(p.namespace)
+	}
+}
+
+// whole applies a golden file, of whose pods none runs where there is no node, and all where there is one.
+func (p *place) whole(name string, accelerators, want int, selector string) []*unstructured.Unstructured {
+	p.Helper()
+	p.priority("batch", 1000)
+	objects := p.golden(name)
+	p.apply(objects...)
+	namespace := p.the("ServiceAccount", objects).GetNamespace()
+	p.remains("nothing runs", func() error { return p.placed(namespace, 0) })
+	p.nodes(1, accelerators, "")
+	p.running(want, namespace, selector)
+	return objects
+}
+
+// oneGroup waits until a namespace has one PodGroup, of a name and with fields of its spec, and all of some pods that
+// run name it by a label, or by a field where there is no label.
+func (p *place) oneGroup(gvk schema.GroupVersionKind, namespace, name string, spec map[string]any, label string) {
+	p.Helper()
+	p.eventually("one PodGroup "+name, func() error {
+		groups := p.list(gvk, namespace)
+		if len(groups) != 1 || groups[0].GetName() != name {
+			return fmt.Errorf("there are %d: %v", len(groups), groups)
+		}
+		got, _, _ := unstructured.NestedMap(groups[0].Object, "spec")
+		for key, want := range spec {
+			if got[key] != want {
+				return fmt.Errorf("%s is %v, want %v", key, got[key], want)
+			}
+		}
+		return nil
+	})
+	pods, err := p.pods(namespace, "")
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, pod := range pods {
+		got := pod.Labels[label]
+		if label == "" && pod.Spec.SchedulingGroup != nil && pod.Spec.SchedulingGroup.PodGroupName != nil {
+			got = *pod.Spec.SchedulingGroup.PodGroupName
+		}
+		if got != name {
+			p.Errorf("pod %s is of PodGroup %q, want %q", pod.Name, got, name)
+		}
 	}
 }
 

@@ -11,10 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
-	"github.com/tegen-dev/tegen/internal/importer"
-	tegen "github.com/tegen-dev/tegen/schema"
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
@@ -59,16 +56,16 @@ func jobSetLife(p *place) {
 		p.Errorf("the Job of a suspended set is not suspended: %+v", job.Spec)
 	}
 	p.headless(set)
-	p.imports(set)
+	p.imported(objects, set)
 	p.set(set, false, "spec", "suspend")
 	p.foretold("torchelastic-jobset-suspended")
-	p.imports(set)
+	p.imported(objects, set)
 	p.set(set, true, "spec", "suspend")
 	p.running(0, set.GetNamespace(), workers)
 	p.set(set, false, "spec", "suspend")
 	p.end(cluster.OutcomeSucceeded, p.running(2, set.GetNamespace(), workers)...)
 	p.condition(set, "Completed")
-	p.imports(set)
+	p.imported(objects, set)
 }
 
 // child is the one Job of a set.
@@ -91,20 +88,6 @@ func (p *place) headless(set *unstructured.Unstructured) {
 	}
 	if s.Spec.ClusterIP != corev1.ClusterIPNone || !s.Spec.PublishNotReadyAddresses {
 		p.Errorf("the Service of a set is not headless, or hides pods that are not ready: %+v", s.Spec)
-	}
-}
-
-// imports gives a live object to tegen import, which makes one valid job of it and drops nothing.
-func (p *place) imports(o *unstructured.Unstructured) {
-	p.Helper()
-	text, err := yaml.Marshal(p.live(o).Object)
-	if err != nil {
-		p.Fatal(err)
-	}
-	got := importer.Jobs([]tegen.Source{{Name: o.GetName() + ".yaml", Data: text}})
-	if got.Jobs != 1 || got.Invalid || got.Lossy || len(got.Notes) > 0 {
-		p.Errorf("tegen import of the live %s: %d jobs, invalid %t, lossy %t, and says %v of\n%s", o.GetKind(),
-			got.Jobs, got.Invalid, got.Lossy, got.Notes, text)
 	}
 }
 

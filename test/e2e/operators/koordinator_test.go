@@ -1,11 +1,15 @@
 package operators
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // koordinator is expected to do of each release what docs/gangs.md says of it.
@@ -15,24 +19,24 @@ var koordinator = program{
 		"reservations.scheduling.koordinator.sh/v1alpha1", "podgroups.scheduling.sigs.k8s.io/v1alpha1",
 	},
 	log: "koordinator", controller: "koord-app=koord-scheduler",
-	probe: func(p *place) {
+	probe: woken(func(p *place) {
 		p.nodes(1, 0, "")
 		objects := p.golden("gang")
 		p.apply(objects...)
 		p.running(4, p.the("Job", objects).GetNamespace(), workers)
-	},
+	}),
 	scenarios: []scenario{
-		{"gang-elastic", koordinatorElastic},
-		{"Strict, min 4 of 4", koordinatorGang("Strict").allOrNone},
-		{"NonStrict, min 4 of 4", koordinatorGang("NonStrict").allOrNone},
-		{"Strict, min 2 of 4", koordinatorAtLeast("Strict")},
-		{"NonStrict, min 2 of 4", koordinatorAtLeast("NonStrict")},
-		{"Strict, two contend", koordinatorGang("Strict").contend},
-		{"two of one group", koordinatorGroup},
-		{"Strict lets go", koordinatorGang("Strict").letsGo},
-		{"NonStrict lets go", koordinatorGang("NonStrict").letsGo},
-		{"Strict, one is lost", koordinatorGang("Strict").mends},
-		{"NonStrict, one is lost", koordinatorGang("NonStrict").mends},
+		{"gang-elastic", woken(koordinatorElastic)},
+		{"Strict, min 4 of 4", woken(koordinatorGang("Strict").allOrNone)},
+		{"NonStrict, min 4 of 4", woken(koordinatorGang("NonStrict").allOrNone)},
+		{"Strict, min 2 of 4", woken(koordinatorAtLeast("Strict"))},
+		{"NonStrict, min 2 of 4", woken(koordinatorAtLeast("NonStrict"))},
+		{"Strict, two contend", woken(koordinatorGang("Strict").contend)},
+		{"two of one group", woken(koordinatorGroup)},
+		{"Strict lets go", woken(koordinatorGang("Strict").letsGo)},
+		{"NonStrict, two and two", woken(koordinatorHolds)},
+		{"Strict, one is lost", woken(koordinatorGang("Strict").mends)},
+		{"NonStrict, one is lost", woken(koordinatorGang("NonStrict").mends)},
 	},
 }
 
@@ -40,10 +44,51 @@ func koordinatorGang(mode string) dialect {
 	return dialect{scheduler: "koordinator", target: "job", more: ", waitTimeout: 20s, mode: " + mode}
 }
 
-// koordinatorBefore17 says of the release that it tries a Strict gang in cycles. Later ones leave pods beyond the
-// minimum pending until they are made anew.
-func koordinatorBefore17(p *place) bool {
+// koordinator16 says of the release that it tries a Strict gang in cycles. Later ones leave pods beyond the minimum
+// pending until they are made anew.
+func koordinator16(p *place) bool {
 	return strings.HasPrefix(strings.TrimPrefix(p.version(p.program), "v"), "1.6")
+}
+
+// woken runs a scenario while PodGroups come and go. Of a gang whose last pod comes into its queue before it has
+// counted it, Koordinator 1.6 tries none for five minutes, unless somebody makes a PodGroup, of whatever gang.
+func woken(run func(*place)) func(*place) {
+	return func(p *place) {
+		if !koordinator16(p) {
+			run(p)
+			return
+		}
+		group := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup",
+			"metadata": map[string]any{"name": "other", "namespace": "e2e-other"},
+			"spec":     map[string]any{"minMember": int64(1)},
+		}}
+		p.enter(group.GetNamespace())
+		groups, err := p.on(group)
+		if err != nil {
+			p.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(p.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				_, err := groups.Create(ctx, group, metav1.CreateOptions{})
+				if err == nil {
+					err = groups.Delete(ctx, group.GetName(), metav1.DeleteOptions{})
+				}
+				if err != nil && ctx.Err() == nil {
+					p.Error(err)
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Second):
+				}
+			}
+		})
+		defer wg.Wait()
+		defer stop()
+		run(p)
+	}
 }
 
 // koordinatorElastic: with room for all of four workers, of which two are enough, all run in the end.
@@ -52,7 +97,7 @@ func koordinatorElastic(p *place) {
 	objects := p.golden("gang-elastic")
 	p.apply(objects...)
 	namespace := p.the("Job", objects).GetNamespace()
-	if !koordinatorBefore17(p) {
+	if !koordinator16(p) {
 		p.eventually("the minimum", func() error { return p.atLeastRun(2, namespace) })
 		p.anew(namespace)
 	}
@@ -66,7 +111,7 @@ func koordinatorAtLeast(mode string) func(*place) {
 		d := koordinatorGang(mode)
 		d.two(p)
 		d.give(p, 2)
-		if !koordinatorBefore17(p) {
+		if !koordinator16(p) {
 			p.running(3, p.namespace, workers)
 			p.remains("one is left", func() error { return p.placed(p.namespace, 3) })
 			p.anew(p.namespace)
@@ -117,4 +162,23 @@ func koordinatorGroup(p *place) {
 	p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
 	d.give(p, 2)
 	p.running(8, p.namespace, workers)
+}
+
+// koordinatorHolds: where there is not enough for a NonStrict gang, another for which it would be enough has it from
+// 1.8 on. Until 1.6 neither runs, however short waitTimeout is, until there is enough for both.
+func koordinatorHolds(p *place) {
+	d := koordinatorGang("NonStrict")
+	if !koordinator16(p) {
+		d.letsGo(p)
+		return
+	}
+	d.give(p, 2)
+	p.apply(d.job(p, "whole", 4)...)
+	p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
+	p.apply(d.job(p, "half", 2)...)
+	for began := time.Now(); time.Since(began) < 30*time.Second; { // longer than waitTimeout
+		p.remains("nothing runs", func() error { return p.placed(p.namespace, 0) })
+	}
+	d.give(p, 4)
+	p.eventually("that of two", func() error { return p.atLeastRun(2, p.namespace) })
 }

@@ -1,6 +1,10 @@
 package operators
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+)
 
 // kubernetesGangs are the gangs of Kubernetes itself, of the release that serves v1alpha2 of them.
 var kubernetesGangs = program{
@@ -25,7 +29,8 @@ var kubernetesGangs = program{
 		{"jobset, min 4 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").allOrNone(p) }},
 		{"jobset, min 2 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").atLeast(p) }},
 		{"jobset, two contend", func(p *place) { p.needs(jobSet); ownGang("jobset").contend(p) }},
-		{"gang-jobset-kubernetes", func(p *place) { p.needs(jobSet); ownGolden(p, "gang-jobset-kubernetes", 0, 4) }},
+		{"gang-jobset-kubernetes", ownGolden("gang-jobset-kubernetes", jobSet)},
+		{"gang-trainjob-kubernetes", ownGolden("gang-trainjob-kubernetes", trainer)},
 	},
 }
 
@@ -33,16 +38,15 @@ func ownGang(target string) dialect {
 	return dialect{scheduler: "kubernetes", target: target, extra: "  kubernetesVersion: \"1.36\"\n"}
 }
 
-// ownGolden: a golden file whose pods ask for no accelerator waits for a node with room for all of them.
-func ownGolden(p *place, name string, accelerators, want int) {
-	p.priority("batch", 1000)
-	objects := p.golden(name)
-	p.apply(objects...)
-	group := p.the("PodGroup", objects)
-	p.remains("nothing runs", func() error { return p.placed(group.GetNamespace(), 0) })
-	p.nodes(1, accelerators, "")
-	p.running(want, group.GetNamespace(), workers)
-	p.condition(group, "PodGroupScheduled")
+// ownGolden: the pods of a custom resource's controller are in the gang.
+func ownGolden(name string, controller program) func(*place) {
+	return func(p *place) {
+		p.needs(controller)
+		objects := p.whole(name, 0, 4, workers)
+		group := p.the("PodGroup", objects)
+		p.condition(group, "PodGroupScheduled")
+		p.oneGroup(apis.PodGroupAlphaKind, group.GetNamespace(), group.GetName(), nil, "")
+	}
 }
 
 // fixedNumber: the API server refuses another number of workers, of a Job and of the gang.

@@ -195,7 +195,7 @@ func (s *suite) logs(ctx context.Context, p program) string {
 
 // lastLines are as many lines, of such a length, as fit into a message, without stacks of functions.
 func lastLines(text string) string {
-	const lines, columns = 30, 500
+	const lines, columns = 20, 1200
 	var all []string
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		if strings.HasPrefix(line, "\t") && len(all) > 0 {

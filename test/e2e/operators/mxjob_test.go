@@ -15,7 +15,7 @@ var mxnetOperator = program{
 	definitions: []string{"mxjobs.kubeflow.org/v1"},
 	log:         "training-operator-1.8", controller: "control-plane=kubeflow-training-operator",
 	probe: func(p *place) {
-		objects := p.mxJob("asleep", "  suspend: true\n")
+		objects := p.golden("mxnet-mxjob-full")
 		p.apply(objects...)
 		p.condition(p.the("MXJob", objects), "Suspended")
 	},

@@ -50,6 +50,8 @@ var programs = []program{
 	koordinator,
 	coscheduling,
 	kubernetesGangs,
+	torchElastic,
+	dlrover,
 }
 
 // TestOperators tries all programs one after the other: they share nodes. A single scenario runs with

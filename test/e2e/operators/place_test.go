@@ -139,6 +139,8 @@ func (p *place) apply(objects ...*unstructured.Unstructured) {
 	for _, o := range objects {
 		if ns := o.GetNamespace(); ns != "" {
 			p.enter(ns)
+		} else if o.GetKind() == "Namespace" {
+			p.enter(o.GetName())
 		}
 		if err := p.applyOne(o); err != nil {
 			p.Fatalf("applying %s %s: %v", o.GetKind(), o.GetName(), err)

@@ -120,3 +120,62 @@ func vcJobCommand(p *place) {
 	p.running(4, p.namespace, workers)
 	p.phase(job, "Running")
 }
+
+// volcanoOf is the experiment with a target that has a controller of its own.
+func volcanoOf(target string, other program, experiment func(dialect, *place)) func(*place) {
+	return func(p *place) {
+		p.needs(other)
+		experiment(dialect{scheduler: "volcano", target: target}, p)
+	}
+}
+
+// volcanoPriority: of two gangs that wait, the one of higher priority is placed, although it came later.
+func volcanoPriority(p *place) {
+	p.priority("e2e-low", 1)
+	p.priority("e2e-high", 2)
+	for _, level := range []string{"low", "high"} {
+		d := dialect{scheduler: "volcano", target: "job", more: ", priority: e2e-" + level}
+		p.apply(d.job(p, level, 4)...)
+		p.eventually("the pods of "+level, func() error {
+			pods, err := p.pods(p.namespace, "tegen.dev/job="+level)
+			if err == nil && len(pods) != 4 {
+				err = fmt.Errorf("there are %d", len(pods))
+			}
+			return err
+		})
+	}
+	volcanoGroups.give(p, 4)
+	for _, pod := range p.running(4, p.namespace, workers) {
+		if pod.Labels["tegen.dev/job"] != "high" {
+			p.Errorf("pod %s runs", pod.Name)
+		}
+	}
+}
+
+// volcanoClosed: what runs in a queue that is closed goes on, and what waits there is held back until it is opened.
+func volcanoClosed(p *place) {
+	queue := p.queue("e2e")
+	d := dialect{scheduler: "volcano", target: "vcjob", more: ", queue: e2e"}
+	d.give(p, 4)
+	p.apply(d.job(p, "runs", 4)...)
+	p.running(4, p.namespace, workers)
+	p.apply(d.job(p, "waits", 4)...)
+	p.command(queue, "CloseQueue")
+	p.queueState(queue, "Closing")
+	d.give(p, 4)
+	p.remains("one job", func() error { return p.placed(p.namespace, 4) })
+	p.command(queue, "OpenQueue")
+	p.running(8, p.namespace, workers)
+}
+
+// vcJobOneRetry: to go on counts as a failure, of which this job survives none.
+func vcJobOneRetry(p *place) {
+	p.nodes(1, 4, p.namespace)
+	job := p.vcJob("{replicas: 4}", "  failure: {restarts: 0}")
+	p.running(4, p.namespace, workers)
+	p.command(job, "AbortJob")
+	p.phase(job, "Aborted")
+	p.command(job, "ResumeJob")
+	p.phase(job, "Failed")
+	p.running(0, p.namespace, workers)
+}

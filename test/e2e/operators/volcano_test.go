@@ -22,8 +22,6 @@ var volcano = program{
 	definitions: []string{
 		"jobs.batch.volcano.sh/v1alpha1", "podgroups.scheduling.volcano.sh/v1beta1", "queues.scheduling.volcano.sh/v1beta1",
 	},
-	install: "helm install volcano volcano --repo https://volcano-sh.github.io/helm-charts --version 1.15.1 " +
-		"-n volcano-system --create-namespace",
 	log: "volcano", controller: "app=volcano-controller",
 	probe: func(p *place) {
 		objects := p.golden("torchelastic-vcjob-no-restarts")
@@ -45,16 +43,30 @@ var volcano = program{
 		{"restarts", vcJobRestarts},
 		{"no restarts", vcJobNoRestarts},
 		{"fatal exit code", vcJobFatal},
-		{"resized", vcJobResized},
 		{"all or none, vcjob", volcanoJobs.allOrNone},
 		{"at least, vcjob", volcanoJobs.atLeast},
 		{"contend, vcjob", volcanoJobs.contend},
+		{"mended, vcjob", volcanoJobs.mends},
+		{"scaled, vcjob", volcanoJobs.scales},
+		{"lets go, vcjob", volcanoJobs.letsGo},
 		{"all or none, job", volcanoGroups.allOrNone},
 		{"at least, job", volcanoGroups.atLeast},
 		{"contend, job", volcanoGroups.contend},
+		{"mended, job", volcanoGroups.mends},
+		{"scaled, job", volcanoGroups.scales},
+		{"lets go, job", volcanoGroups.letsGo},
+		{"all or none, pods", volcanoPods.allOrNone},
+		{"at least, pods", volcanoPods.atLeast},
 		{"one PodGroup for a Job", volcanoGroup},
 		{"one PodGroup for roles", volcanoRoles},
+		{"all or none, jobset", volcanoOf("jobset", jobSet, dialect.allOrNone)},
+		{"at least, jobset", volcanoOf("jobset", jobSet, dialect.atLeast)},
+		{"all or none, pytorchjob", volcanoOf("pytorchjob", trainingOperator, dialect.allOrNone)},
+		{"at least, pytorchjob", volcanoOf("pytorchjob", trainingOperator, dialect.atLeast)},
+		{"priority", volcanoPriority},
 		{"queues", volcanoQueues},
+		{"closed queue", volcanoClosed},
+		{"aborted and never resumed", vcJobOneRetry},
 		{"aborted and resumed", vcJobCommand},
 	},
 }
@@ -62,6 +74,7 @@ var volcano = program{
 var (
 	volcanoJobs   = dialect{scheduler: "volcano", target: "vcjob"}
 	volcanoGroups = dialect{scheduler: "volcano", target: "job"}
+	volcanoPods   = dialect{scheduler: "volcano", target: "pods"}
 )
 
 // phase waits until a Volcano Job is in one.
@@ -98,8 +111,8 @@ func vcJobPods(p *place) {
 	objects := p.golden("torchelastic-vcjob-minimal")
 	p.apply(objects...)
 	job := p.the("Job", objects)
-	pods := p.running(3, job.GetNamespace(), workers)
-	p.vcNames(job, pods)
+	pods := p.foretold("torchelastic-vcjob-minimal")
+	p.vcService(job)
 	want := []string{
 		"TEGEN_RUN_UID", "PET_RDZV_ID", "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_CONF", "PET_NNODES",
 		"PET_NPROC_PER_NODE", "PET_MAX_RESTARTS", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "HOME", "PYTHONUNBUFFERED",
@@ -121,7 +134,7 @@ func vcJobPods(p *place) {
 			p.Errorf("the controller adds the variables %q, want %q", theirs, added)
 		}
 		if got := pod.Annotations[apis.VCRunAnnotation]; got != job.GetName()+"-"+string(p.live(job).GetUID()) {
-			p.Errorf("pod %s belongs to %q, want the job's name and uid, which the rendezvous is called by", pod.Name, got)
+			p.Errorf("pod %s belongs to %q, want the job's name and uid: the run is called by them", pod.Name, got)
 		}
 	}
 	hosts, err := p.client.CoreV1().ConfigMaps(job.GetNamespace()).Get(p.Context(), job.GetName()+"-svc",
@@ -139,15 +152,9 @@ func vcJobPods(p *place) {
 	}
 }
 
-// vcNames checks the names that a worker is known by, and the Service that makes them resolve.
-func (p *place) vcNames(job *unstructured.Unstructured, pods []corev1.Pod) {
+// vcService checks the Service by which workers find each other.
+func (p *place) vcService(job *unstructured.Unstructured) {
 	p.Helper()
-	for i, pod := range pods {
-		if want := fmt.Sprintf("%s-worker-%d", job.GetName(), i); pod.Name != want || pod.Spec.Hostname != want ||
-			pod.Spec.Subdomain != job.GetName() {
-			p.Errorf("pod %s is %s.%s, want %s.%s", pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain, want, job.GetName())
-		}
-	}
 	service, err := p.client.CoreV1().Services(job.GetNamespace()).Get(p.Context(), job.GetName(), metav1.GetOptions{})
 	if err != nil {
 		p.Fatal(err)
@@ -167,9 +174,10 @@ func vcJobFull(p *place) {
 	p.apply(objects...)
 	job := p.the("Job", objects)
 	p.bind(job.GetNamespace(), "imagenet", "sweep-vc-runs")
-	pods := p.running(6, job.GetNamespace(), workers)
+	pods := p.foretold("torchelastic-vcjob-full")
+	p.vcService(job)
 	p.apply(objects...) // as a reconciler does
-	p.vcNames(job, pods)
+	p.imported(objects, job)
 	for _, pod := range pods {
 		if pod.Spec.Priority == nil || *pod.Spec.Priority != 1000 {
 			p.Errorf("pod %s has not the priority of its class", pod.Name)
@@ -259,7 +267,7 @@ func vcJobRestarts(p *place) {
 				p.Errorf("pod %s is the one of before: %v", pod.Name, same)
 			}
 		}
-		p.vcNames(job, after)
+		p.vcService(job)
 		before = after
 	}
 	p.end(cluster.OutcomeFailed, before[0])
@@ -308,6 +316,7 @@ func vcJobNoRestarts(p *place) {
 		}
 		return p.inPhase(job, "Running")
 	})
+	p.imported(objects, job)
 	p.end(cluster.OutcomeSucceeded, pods[1])
 	p.phase(job, "Failed")
 }
@@ -332,21 +341,10 @@ func (p *place) exit(code int32, pod corev1.Pod) {
 		}}
 	}
 	pod.ResourceVersion = ""
-	if _, err := p.client.CoreV1().Pods(pod.Namespace).UpdateStatus(p.Context(), &pod, metav1.UpdateOptions{}); err != nil {
+	_, err := p.client.CoreV1().Pods(pod.Namespace).UpdateStatus(p.Context(), &pod, metav1.UpdateOptions{})
+	if err != nil {
 		p.Fatal(err)
 	}
-}
-
-// vcJobResized: those that run stay when the number of workers changes.
-func vcJobResized(p *place) {
-	p.nodes(1, 8, p.namespace)
-	size := func(n int) string { return fmt.Sprintf("{replicas: %d, min: 2, max: 8}", n) }
-	p.vcJob(size(4), "")
-	first := p.running(4, p.namespace, workers)
-	p.vcJob(size(6), "")
-	p.same(first, p.running(6, p.namespace, workers)[:4])
-	p.vcJob(size(3), "")
-	p.same(first[:3], p.running(3, p.namespace, workers))
 }
 
 // same checks that pods are the same.

@@ -24,6 +24,7 @@ const (
 	kueueGroupKey    = "kueue.x-k8s.io/pod-group-name"
 	kueueCountKey    = "kueue.x-k8s.io/pod-group-total-count"
 	kueueElasticKey  = "kueue.x-k8s.io/elastic-job"
+	kueueRetryKey    = "kueue.x-k8s.io/retriable-in-group"
 )
 
 // dialect is how a gang is rendered for one scheduler. What is nil is not there.
@@ -43,7 +44,7 @@ func dialectOf(scheduler string) dialect {
 	case schema.GangVolcano:
 		return dialect{annotations: volcanoAnnotations, objects: volcanoGroup}
 	case schema.GangKueue:
-		return dialect{annotations: kueueCount, labels: kueueGroup}
+		return dialect{annotations: kueuePods, labels: kueueGroup}
 	case schema.GangKubernetes: // by a field of the pods too, see schedulingGroup
 		return dialect{objects: kubernetesGroups}
 	}
@@ -149,12 +150,14 @@ func volcanoAnnotations(job *schema.Job, component string) map[string]string {
 	return a
 }
 
-// kueueCount alone makes a pod depend on how many there are: Kueue admits a group of bare pods once that many exist.
-func kueueCount(job *schema.Job, _ string) map[string]string {
+// kueuePods are on bare pods, of which Kueue admits a group once as many exist as are counted: nothing else makes a pod
+// depend on how many there are. The group is over when no pod of it is left running. Kueue would else wait for others
+// in their place, keep their quota, and hold pods that are deleted by its finalizer.
+func kueuePods(job *schema.Job, _ string) map[string]string {
 	if job.Spec.Target != schema.TargetPods {
 		return nil
 	}
-	return map[string]string{kueueCountKey: strconv.Itoa(int(job.Spec.Workers.Replicas))}
+	return map[string]string{kueueCountKey: strconv.Itoa(int(job.Spec.Workers.Replicas)), kueueRetryKey: "false"}
 }
 
 // kueueGroup is on bare pods, where nothing else could carry the queue.

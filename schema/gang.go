@@ -65,6 +65,7 @@ var Dialects = []Dialect{
 		Name: GangKueue, Keys: []string{
 			"kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class", "kueue.x-k8s.io/managed",
 			"kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count",
+			"kueue.x-k8s.io/retriable-in-group",
 		},
 		Fields: []string{"queue"}, total: true,
 	},

@@ -31,38 +31,60 @@ func (r Run) String() string {
 // kubernetes is the release that test/cluster runs.
 const kubernetes = "v1.36.3"
 
-// onNodes is what needs no other controller.
-var onNodes = []Run{{"Kubernetes", kubernetes, true, "2026-11-23"}}
+// seen is the day on which the programs were run.
+const seen = "2026-11-23"
 
-// TriedTargets has a row for each of Targets.
+// onNodes is what needs no other controller.
+var onNodes = []Run{{"Kubernetes", kubernetes, true, seen}}
+
+// TriedTargets has a row for each of Targets. Programs are named as docs/targets.md names them.
 var TriedTargets = map[[2]string]Tried{
 	{FrameworkTorchelastic, TargetJob}:  {"Kubernetes " + kubernetes, onNodes},
 	{FrameworkTorchelastic, TargetPods}: {"Kubernetes " + kubernetes, onNodes},
 	{FrameworkTorchelastic, TargetJobSet}: {
-		"JobSet v0.12.0", nil,
+		"JobSet v0.12.0", []Run{{"JobSet", "v0.12.0", true, seen}},
 	},
-	{FrameworkTorchelastic, TargetTrainJob}:   {"Kubeflow Trainer v2.3.0", nil},
-	{FrameworkTorchelastic, TargetVCJob}:      {"Volcano v1.15.1", nil},
-	{FrameworkTorchelastic, TargetElasticJob}: {"TorchElastic bc88e69", nil},
-	{FrameworkTorchelastic, TargetPyTorchJob}: {"training-operator v1.9.4", nil},
-	{FrameworkDLRover, TargetElasticJob}:      {"DLRover v0.6.1", nil},
-	{FrameworkMXNet, TargetJob}:               {"Kubernetes " + kubernetes, onNodes},
-	{FrameworkMXNet, TargetMXJob}:             {"training-operator v1.8.1", nil},
-	{FrameworkMXNet, TargetMXJobMlkube}:       {"", nil}, // its operator made its own definition, without a schema
-	{FrameworkHorovod, TargetJob}:             {"Kubernetes " + kubernetes, onNodes},
-	{FrameworkHorovod, TargetMPIJob}:          {"mpi-operator v0.8.0", nil},
-	{FrameworkByteScheduler, TargetJob}:       {"Kubernetes " + kubernetes, onNodes},
-	{FrameworkByteScheduler, TargetMPIJob}:    {"mpi-operator v0.8.0", nil},
+	{FrameworkTorchelastic, TargetTrainJob}: {
+		"Kubeflow Trainer v2.3.0", []Run{{"Kubeflow Trainer", "v2.3.0", false, seen}},
+	},
+	{FrameworkTorchelastic, TargetVCJob}: {"Volcano v1.15.1", []Run{{"Volcano", "v1.15.1", false, seen}}},
+	{FrameworkTorchelastic, TargetElasticJob}: {
+		"TorchElastic bc88e69", []Run{{"TorchElastic's controller", "v0.2.2", false, seen}},
+	},
+	{FrameworkTorchelastic, TargetPyTorchJob}: {
+		"training-operator v1.9.4", []Run{{"Kubeflow Training Operator", "v1.9.4", true, seen}},
+	},
+	{FrameworkDLRover, TargetElasticJob}: {
+		"DLRover v0.6.1", []Run{
+			{"DLRover's ElasticJob controller", "v0.5.1", false, seen},
+			{"DLRover's ElasticJob controller", "v0.6.1", false, seen},
+		},
+	},
+	{FrameworkMXNet, TargetJob}: {"Kubernetes " + kubernetes, onNodes},
+	{FrameworkMXNet, TargetMXJob}: {
+		"training-operator v1.8.1", []Run{{"Kubeflow Training Operator with MXJob", "v1.8.1", false, seen}},
+	},
+	{FrameworkMXNet, TargetMXJobMlkube}:    {}, // its operator made its own definition, without a schema
+	{FrameworkHorovod, TargetJob}:          {"Kubernetes " + kubernetes, onNodes},
+	{FrameworkHorovod, TargetMPIJob}:       mpiOperator,
+	{FrameworkByteScheduler, TargetJob}:    {"Kubernetes " + kubernetes, onNodes},
+	{FrameworkByteScheduler, TargetMPIJob}: mpiOperator,
 }
+
+var mpiOperator = Tried{"mpi-operator v0.8.0", []Run{{"MPI Operator", "v0.8.0", true, seen}}}
 
 // TriedGangs has a row for each of Dialects.
 var TriedGangs = map[string]Tried{
-	GangKoordinator:  {"Koordinator v1.8.0", nil},
-	GangCoscheduling: {"scheduler-plugins v0.34.7", nil},
-	GangVolcano:      {"Volcano v1.15.1", nil},
-	GangKueue:        {"Kueue v0.19.2", nil},
-	GangKubernetes:   {"Kubernetes " + kubernetes, []Run{{"Kubernetes", kubernetes, false, "2026-11-23"}}},
-	GangTegen:        {"", []Run{{"tegen-scheduler", "of this release", true, "2026-11-23"}}},
+	GangKoordinator: {"Koordinator v1.8.0", []Run{
+		{"Koordinator", "v1.6.1", false, seen}, {"Koordinator", "v1.8.0", false, seen},
+	}},
+	GangCoscheduling: {"scheduler-plugins v0.34.7", []Run{
+		{"scheduler-plugins, as a second scheduler", "v0.34.7", false, seen},
+	}},
+	GangVolcano:    {"Volcano v1.15.1", []Run{{"Volcano", "v1.15.1", false, seen}}},
+	GangKueue:      {"Kueue v0.19.2", []Run{{"Kueue", "v0.19.2", false, seen}}},
+	GangKubernetes: {"Kubernetes " + kubernetes, []Run{{"Kubernetes' own gangs", kubernetes, false, seen}}},
+	GangTegen:      {"", []Run{{"tegen-scheduler", "of this release", true, seen}}},
 }
 
 const triedHead = "\n## How far each was tried\n\n" +

@@ -21,6 +21,9 @@ func applyDefaults(object tree) {
 			setMissing(p.mapping(), tree{"protocol": "TCP", "targetPort": p.at("port").value})
 		}
 	case batchJobKind:
+		if !v.at("spec", "parallelism").isSet() {
+			setMissing(v.at("spec").mapping(), tree{"completions": int64(1)})
+		}
 		setMissing(v.at("spec").mapping(), tree{
 			"backoffLimit": int64(6), "completionMode": "NonIndexed", "suspend": false,
 			"parallelism": int64(1), "manualSelector": false,

@@ -6,10 +6,11 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// controller is the object that makes this one, by its group, kind and name; false for none.
+// controller is the object that makes this one, by its group, kind and name; false for none. All pods of a group own
+// its Workload in Kueue.
 func (o *object) controller() (gk apischema.GroupKind, name string, ok bool) {
 	for _, owner := range o.view().at("metadata", "ownerReferences").items() {
-		if owner.at("controller").isTrue() {
+		if owner.at("controller").isTrue() || o.is("kueue.x-k8s.io", "Workload") {
 			gvk := apischema.FromAPIVersionAndKind(owner.at("apiVersion").text(), owner.at("kind").text())
 			return gvk.GroupKind(), owner.at("name").text(), true
 		}

@@ -40,6 +40,7 @@ func newObject(l *manifest.Loose) *object {
 
 // dropServerFields drops what the cluster and its tools write for themselves.
 func (o *object) dropServerFields() {
+	isLive := o.view().at("metadata", "uid").isSet()
 	delete(o.Object, "status")
 	metadata, _ := o.Object["metadata"].(tree)
 	if spec := o.view().at("spec").mapping(); metadata["uid"] != nil {
@@ -66,6 +67,17 @@ func (o *object) dropServerFields() {
 		"batch.kubernetes.io/job-tracking",
 	} {
 		delete(annotations, key)
+	}
+	if o.gvk.GroupKind() == batchJobKind {
+		dropControllerFields(o)
+	}
+	if o.isQueued() {
+		dropAdmission(o.Object)
+	}
+	if isLive && o.is("", "Pod") { // what admission computes of its class, and where the scheduler put it
+		for _, key := range []string{"priority", "preemptionPolicy", "nodeName"} {
+			delete(o.view().at("spec").mapping(), key)
+		}
 	}
 }
 

@@ -18,7 +18,6 @@ func readJob(s *stream, o *object) (*draft, error) {
 		}
 		return nil, errNotTraining
 	}
-	dropControllerFields(o)
 	switch framework := frameworkOf(o, spec.at("template")); framework {
 	case schema.FrameworkTorchelastic:
 	case schema.FrameworkHorovod, schema.FrameworkByteScheduler:
@@ -51,7 +50,6 @@ func readTorchJob(s *stream, o *object) *draft {
 // readPlainJob reads a Job whose pods have no index, as an Indexed one. Where fewer pods run at a time than there are
 // in all, the job changes.
 func readPlainJob(s *stream, o *object) *draft {
-	dropControllerFields(o)
 	d := readTorchJob(s, o)
 	spec := o.view().at("spec")
 	at, all := spec.at("parallelism"), spec.at("completions")

@@ -17,7 +17,6 @@ func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
 	for _, o := range s.objects {
 		if o.is("batch", "Job") && o.draft == nil && sameNamespace(o.namespace, first.namespace) && rootOf(o) == root &&
 			(root != "" || o == first) {
-			dropControllerFields(o)
 			jobs[variable(o, "DMLC_ROLE")] = o
 		}
 	}

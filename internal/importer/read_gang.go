@@ -23,7 +23,7 @@ func isGangKey(key string) bool {
 		koordinator, "pod-group.scheduling.sigs.k8s.io", coscheduling, volcano,
 		"scheduling.volcano.sh/", "volcano.sh/task-spec", kueue + "queue-name",
 		kueue + "priority-class", kueue + "managed", kueue + "pod-group-name",
-		kueue + "pod-group-total-count", kueue + "elastic-job",
+		kueue + "pod-group-total-count", kueue + "retriable-in-group", kueue + "elastic-job",
 	} {
 		if strings.HasPrefix(key, prefix) {
 			return true
@@ -140,4 +140,5 @@ func (d *draft) queue(t view) {
 	}
 	d.set("spec.gang.minAvailable", d.get("spec.workers.replicas").value, queue)
 	delete(d.get("spec").mapping(), "suspend") // Kueue's own means
+	d.origin["spec.suspend"].markTranslated()
 }

@@ -257,6 +257,19 @@ func TestTruth(t *testing.T) {
 				`groupName: "other": dropped`, `startupPolicyOrder: "InOrder": dropped`, `operator: "Any": dropped`,
 			}, lossy: true,
 		},
+		"a Job as Kueue admitted it": {
+			in: queuedJob("false", "{name: kueue.x-k8s.io/elastic-job}"),
+			reported: []string{
+				`Workload training/job-j-worker-19eae: translated: Job training/j-worker makes it`,
+			},
+			unreported: []string{"dropped", "beside", "changed"}, silent: []string{"kueue.x-k8s.io", "elastic-job"},
+			jobs: []string{`queue: team`},
+		},
+		"a Job as Kueue holds it, behind a gate of its author too": {
+			in:         queuedJob("true", "{name: kueue.x-k8s.io/elastic-job}, {name: example.org/mine}"),
+			unreported: []string{"suspend", "beside"}, silent: []string{"elastic-job", "suspend"},
+			jobs: []string{`- name: example.org/mine`},
+		},
 		"a pod of something that is not there": {
 			in: liveJobSet("AnyOrder", "All") + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: k-worker-0-0-4gk, " +
 				"namespace: training, " + ownedBy("batch/v1", "Job", "k-worker-0") + "}\nspec: {" + trainsAlone +
@@ -399,11 +412,17 @@ func withMaster(fields, text string) string {
 type claim struct {
 	in                         string
 	reported, unreported, jobs []string // regular expressions
+	silent                     []string // words that no job has
 	invalid, lossy             bool
 }
 
 func (c claim) check(t *testing.T) {
 	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(c.in)}})
+	for _, not := range c.silent {
+		if strings.Contains(string(out.YAML), not) {
+			t.Errorf("a job has %s", not)
+		}
+	}
 	notes := lines(out.Notes)
 	for _, want := range c.reported {
 		if !regexp.MustCompile(want).MatchString(notes) {
@@ -459,6 +478,39 @@ func liveJobSet(order, operator string) string {
 			"namespace: training, " + ownedBy("batch/v1", "Job", "j-worker-0") + "}, spec: {" + trainsAlone + "}}",
 	}
 	return "apiVersion: v1\nkind: List\nitems: [" + strings.Join(items, ", ") + "]\n"
+}
+
+// queuedJob is a Job in a queue as kubectl get prints it, with its Workload.
+func queuedJob(suspend, gates string) string {
+	return `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j-worker, namespace: training, labels: {kueue.x-k8s.io/queue-name: team}}
+spec:
+  completionMode: Indexed
+  completions: 2
+  parallelism: 2
+  suspend: ` + suspend + `
+  selector: {matchLabels: {batch.kubernetes.io/controller-uid: 3aa8639b-37f0-4e30-937b-b12d5e2cb0ce}}
+  template:
+    metadata:
+      annotations: {kueue.x-k8s.io/workload: job-j-worker-19eae}
+      labels:
+        batch.kubernetes.io/controller-uid: 3aa8639b-37f0-4e30-937b-b12d5e2cb0ce
+        kueue.x-k8s.io/cluster-queue-name: q
+        kueue.x-k8s.io/local-queue-name: team
+        kueue.x-k8s.io/podset: main
+    spec: {restartPolicy: Never, schedulingGates: [` + gates + `], ` + trainsAlone + `}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata:
+  name: job-j-worker-19eae
+  namespace: training
+  finalizers: [kueue.x-k8s.io/resource-in-use]
+  ` + ownedBy("batch/v1", "Job", "j-worker") + `
+spec: {queueName: team, podSets: [{name: main, count: 2}]}
+`
 }
 
 // ownedBy is metadata.ownerReferences with a controller.

@@ -25,13 +25,14 @@ var kueueKinds = []scenario{
 	}},
 	{"PyTorchJob", func(p *place) {
 		p.kueueKind(program{definitions: []string{"pytorchjobs.kubeflow.org/v1"}}, queuedKind{
-			queue: "team", sets: "worker=4 ", done: "Succeeded",
+			queue: "team", sets: "worker=4 ", done: "Succeeded", ends: "training.kubeflow.org/replica-index=0",
 			objects: p.queued("torch", "pytorchjob", "{replicas: 4}", "  gang: {scheduler: kueue, queue: team}\n"),
 		})
 	}},
 	{"MPIJob", func(p *place) {
 		p.kueueKind(program{definitions: []string{"mpijobs.kubeflow.org/v2beta1"}}, queuedKind{
 			queue: "team", sets: "launcher=1 worker=4 ", done: "Succeeded",
+			ends: "training.kubeflow.org/job-role=launcher",
 			objects: p.queued("mpi", "mpijob", "{replicas: 4}",
 				"  framework: horovod\n  gang: {scheduler: kueue, queue: team}\n"),
 		})
@@ -44,6 +45,7 @@ type queuedKind struct {
 	objects []*unstructured.Unstructured
 	sets    string // of pods, as the Workload has them
 	done    string // the condition of the custom resource when its pods have ended
+	ends    string // selects the pods whose end is the end of all
 }
 
 // kueueKind: a custom resource is held by its queue, with no pod of any role; it is admitted as a whole, taken back and
@@ -71,23 +73,26 @@ func (p *place) kueueKind(controller program, k queuedKind) {
 	if pods, err := p.pods(namespace, ""); err != nil || len(pods) > 0 {
 		p.Errorf("there are %d pods in the queue: %v", len(pods), err)
 	}
+	p.imported(k.objects, o)
 	p.set(queue, "None", "spec", "stopPolicy")
 	p.running(4, namespace, workers)
+	p.imported(k.objects, o)
 	p.set(queue, "HoldAndDrain", "spec", "stopPolicy")
 	p.running(0, namespace, workers)
 	p.held(o)
 	p.set(queue, "None", "spec", "stopPolicy")
 	p.running(4, namespace, workers)
-	pods, err := p.pods(namespace, "")
-	if err != nil {
-		p.Fatal(err)
+	pods, err := p.pods(namespace, k.ends)
+	if err != nil || len(pods) == 0 {
+		p.Fatalf("%d pods are %s: %v", len(pods), k.ends, err)
 	}
 	p.end(cluster.OutcomeSucceeded, pods...)
 	p.condition(o, k.done)
 	p.condition(p.workload(o), "Finished")
 }
 
-// kueuePods: bare pods are made behind a gate, and go together.
+// kueuePods: bare pods are made behind a gate, and go together; deleted, they are gone, though Kueue has put a
+// finalizer on them.
 func kueuePods(p *place) {
 	const namespace = "training"
 	p.nodes(1, 8, "")
@@ -108,4 +113,7 @@ func kueuePods(p *place) {
 	})
 	p.localQueue(namespace, "team-a", 2, "")
 	p.running(2, namespace, workers)
+	p.imported(objects, objects...)
+	p.delete(p.Context(), objects...)
+	p.gone(namespace)
 }

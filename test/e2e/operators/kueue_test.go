@@ -32,6 +32,8 @@ var kueue = program{
 		{"priority and preemption", kueuePriority},
 		{"a resource without quota", kueueUncovered},
 		{"bare pods", kueuePods},
+		{"topology", kueueTopology},
+		{"without a queue", kueueUnqueued},
 	}, kueueKinds...),
 }
 
@@ -185,8 +187,10 @@ func kueueJob(p *place) {
 	p.set(queue, "HoldAndDrain", "spec", "stopPolicy")
 	p.running(0, namespace, workers)
 	p.held(job)
+	p.imported(objects, job, dataset)
 	p.set(queue, "None", "spec", "stopPolicy")
 	pods := p.running(4, namespace, workers)
+	p.imported(objects, job, dataset)
 	for _, pod := range pods {
 		if len(pod.Spec.SchedulingGates) > 0 {
 			p.Errorf("pod %s has the gates %v", pod.Name, pod.Spec.SchedulingGates)
@@ -261,7 +265,7 @@ func (p *place) queued(name, target, workers, more string) []*unstructured.Unstr
   image: registry.example/resnet:1.0
   command: [python, train.py]
   workers: %s
-  resources: {cpu: 100m, memory: 64Mi, gpu: 1, shm: 16Mi, ephemeralStorage: 1Gi}
+  resources: {cpu: 100m, memory: 64Mi, gpu: 1, shm: 16Mi, ephemeralStorage: 2Gi}
   placement:
     nodeSelector: {%s: %s}
     tolerations: [{key: %[3]s, value: %[4]s, effect: NoSchedule}]

@@ -102,7 +102,8 @@ func (p *place) command(o *unstructured.Unstructured, action string) {
 		"metadata": map[string]any{"name": strings.ToLower(action), "namespace": namespace},
 		"action":   action,
 		"target": map[string]any{
-			"apiVersion": live.GetAPIVersion(), "kind": live.GetKind(), "name": live.GetName(), "uid": string(live.GetUID()),
+			"apiVersion": live.GetAPIVersion(), "kind": live.GetKind(), "name": live.GetName(),
+			"uid": string(live.GetUID()),
 		},
 	}})
 }

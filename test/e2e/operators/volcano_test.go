@@ -20,7 +20,8 @@ import (
 var volcano = program{
 	name: "Volcano", kinds: []string{"Job of batch.volcano.sh", "PodGroup of scheduling.volcano.sh"},
 	definitions: []string{
-		"jobs.batch.volcano.sh/v1alpha1", "podgroups.scheduling.volcano.sh/v1beta1", "queues.scheduling.volcano.sh/v1beta1",
+		"jobs.batch.volcano.sh/v1alpha1", "podgroups.scheduling.volcano.sh/v1beta1",
+		"queues.scheduling.volcano.sh/v1beta1",
 	},
 	log: "volcano", controller: "app=volcano-controller",
 	probe: func(p *place) {

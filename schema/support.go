@@ -44,8 +44,8 @@ func supportTable(b *strings.Builder, framework string) {
 	for _, t := range targets {
 		if release, old := podReleases[[2]string{t.Framework, t.Name}]; old {
 			fmt.Fprintf(b, "\nThe controller of `target: %s` makes pods of Kubernetes %s and loses what came "+
-				"later, seccompProfile\namong it: they cannot run in a namespace that enforces the restricted Pod Security "+
-				"Standard.\n",
+				"later, seccompProfile\namong it: they cannot run in a namespace that enforces the restricted "+
+				"Pod Security Standard.\n",
 				t.Name, release.version)
 		}
 	}

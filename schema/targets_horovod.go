@@ -21,8 +21,8 @@ var mpijobLacks = lacks{
 	"ssh.secret":                "the MPI operator makes a pair of keys for each job itself",
 	"failure.restartsPerWorker": "the MPI operator counts failures of the launcher alone",
 	"failure.fatalExitCodes":    "the MPI operator tells no exit codes apart",
-	"failure.ignoreDisruptions": "the MPI operator makes lost workers again without counting them, and counts every " +
-		"launcher that is lost",
+	"failure.ignoreDisruptions": "the MPI operator makes deleted workers again without counting them, leaves those " +
+		"that failed, as evicted ones do, and counts every launcher that is lost",
 	"hashedNames": "all names of the MPI operator start with the job's, and it makes a changed one no " +
 		"new job",
 }

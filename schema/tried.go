@@ -45,7 +45,7 @@ var TriedTargets = map[[2]string]Tried{
 		"JobSet v0.12.0", []Run{{"JobSet", "v0.12.0", true, seen}},
 	},
 	{FrameworkTorchelastic, TargetTrainJob}: {
-		"Kubeflow Trainer v2.3.0", []Run{{"Kubeflow Trainer", "v2.3.0", false, seen}},
+		"Kubeflow Trainer v2.3.0", []Run{{"Kubeflow Trainer", "v2.3.0", true, seen}},
 	},
 	{FrameworkTorchelastic, TargetVCJob}: {"Volcano v1.15.1", []Run{{"Volcano", "v1.15.1", false, seen}}},
 	{FrameworkTorchelastic, TargetElasticJob}: {
@@ -88,10 +88,10 @@ var TriedGangs = map[string]Tried{
 }
 
 const triedHead = "\n## How far each was tried\n\n" +
-	"Every fixture is rendered and compared with a golden file. *Judged by* is the release whose definitions, or whose\n" +
-	"API server, every golden object is held to. *Run by* is the program that took the objects as they are, with the day:\n" +
-	"[proof.md](proof.md) says what was seen and what was not. Where no real node is named, KWOK played the pods.\n\n" +
-	"| framework | target | renders | judged by | run by |\n|---|---|---|---|---|\n"
+	"Every fixture is rendered and compared with a golden file. *Judged by* is the release whose definitions, or\n" +
+	"whose API server, every golden object is held to. *Run by* is the program that took the objects as they are,\n" +
+	"with the day: [proof.md](proof.md) says what was seen and what was not. Where no real node is named, KWOK\n" +
+	"played the pods.\n\n| framework | target | renders | judged by | run by |\n|---|---|---|---|---|\n"
 
 // triedTable writes how far each target and each gang was tried.
 func triedTable(b *strings.Builder) {

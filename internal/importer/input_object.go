@@ -40,7 +40,6 @@ func newObject(l *manifest.Loose) *object {
 
 // dropServerFields drops what the cluster and its tools write for themselves.
 func (o *object) dropServerFields() {
-	isLive := o.view().at("metadata", "uid").isSet()
 	delete(o.Object, "status")
 	metadata, _ := o.Object["metadata"].(tree)
 	if spec := o.view().at("spec").mapping(); metadata["uid"] != nil {
@@ -74,11 +73,6 @@ func (o *object) dropServerFields() {
 	if o.isQueued() {
 		dropAdmission(o.Object)
 	}
-	if isLive && o.is("", "Pod") { // what admission computes of its class, and where the scheduler put it
-		for _, key := range []string{"priority", "preemptionPolicy", "nodeName"} {
-			delete(o.view().at("spec").mapping(), key)
-		}
-	}
 }
 
 // podGroupProtection keeps a PodGroup of Kubernetes' own for as long as it has pods.
@@ -96,6 +90,9 @@ func dropAdmitted(spec tree) {
 		if spec[key] == value {
 			delete(spec, key)
 		}
+	}
+	if spec["priorityClassName"] != nil { // admission writes the class's, and refuses another
+		delete(spec, "preemptionPolicy")
 	}
 	tolerations, _ := spec["tolerations"].([]any)
 	tolerations = slices.DeleteFunc(slices.Clone(tolerations), func(entry any) bool {

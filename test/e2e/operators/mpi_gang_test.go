@@ -10,21 +10,21 @@ import (
 )
 
 // mpiGangs are what the MPI operator knows of the two schedulers that it makes PodGroups for.
-var mpiGangs = []struct {
+var mpiGangs = map[string]struct {
 	golden, scheduler string
 	group             schema.GroupVersionKind
 	member            func(corev1.Pod) string // the PodGroup that a pod is in
 	spec              map[string]any          // of the golden file's PodGroup, in part
 	workers           int
 }{
-	{
+	"coscheduling": {
 		"mpijob-gang-coscheduling", "scheduler-plugins-scheduler",
 		schema.GroupVersionKind{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"},
 		func(p corev1.Pod) string { return p.Labels["scheduling.x-k8s.io/pod-group"] },
 		map[string]any{"minMember": int64(5), "scheduleTimeoutSeconds": int64(600)},
 		4,
 	},
-	{
+	"volcano": {
 		"horovod-mpijob-full", "volcano",
 		schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"},
 		func(p corev1.Pod) string { return p.Annotations["scheduling.k8s.io/group-name"] },
@@ -90,4 +90,38 @@ func mpiGroup(p *place, of schema.GroupVersionKind, job *unstructured.Unstructur
 		}
 	}
 	return nil
+}
+
+// mpiAllOrNone is of Volcano alone: under coscheduling a gang that found no room is not tried again for a new node.
+func mpiAllOrNone(d dialect, p *place) {
+	if d.scheduler != "volcano" {
+		p.Skip("the operator was started for " + d.scheduler + ", which does not try the gang again in time")
+	}
+	d.allOrNone(p)
+}
+
+// mpiPlaced tries gangs of MPIJobs under the scheduler that the operator was started for: launcher and workers are one.
+func mpiPlaced(try func(dialect, *place)) func(*place) {
+	return func(p *place) {
+		p.nodes(1, 0, "") // for launchers, which are kept from the workers' nodes by their taint
+		const extra = "  framework: horovod\n"
+		for _, d := range []dialect{
+			{scheduler: "coscheduling", target: "mpijob", more: ", waitTimeout: 20s", extra: extra},
+			{scheduler: "volcano", target: "mpijob", extra: extra},
+		} {
+			objects := d.job(p, "which", 4)
+			p.apply(objects...)
+			job := p.the("MPIJob", objects)
+			p.eventually("its pods", func() error { return mpiPods(p, job, 1, 4) })
+			pod := mpiOf(p, job, workers)[0]
+			p.delete(p.Context(), objects...)
+			p.gone(p.namespace)
+			if g := mpiGangs[d.scheduler]; g.member(pod) != "" {
+				p.Logf("under %s", d.scheduler)
+				try(d, p)
+				return
+			}
+		}
+		p.Skip("the operator was started without --gang-scheduling")
+	}
 }

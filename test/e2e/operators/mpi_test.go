@@ -35,6 +35,8 @@ var mpiOperator = program{
 		{"what is cleaned", mpiCleans},
 		{"what expires", mpiExpires},
 		{"gangs", mpiGang},
+		{"a gang, 4 of 4", mpiPlaced(mpiAllOrNone)},
+		{"two gangs contend", mpiPlaced(dialect.contend)},
 	},
 }
 

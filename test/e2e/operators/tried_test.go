@@ -15,7 +15,9 @@ func TestTried(t *testing.T) {
 	add := func(of string, tried schema.Tried) {
 		for _, r := range tried.Runs {
 			named = append(named, r.Program)
-			has := slices.ContainsFunc(programs, func(p program) bool { return p.name == r.Program && len(p.scenarios) > 0 })
+			has := slices.ContainsFunc(programs, func(p program) bool {
+				return p.name == r.Program && len(p.scenarios) > 0
+			})
 			if !has && !slices.Contains(elsewhere, r.Program) {
 				t.Errorf("%s: no scenario tries %s", of, r.Program)
 			}

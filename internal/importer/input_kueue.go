@@ -35,6 +35,9 @@ func dropAdmission(value any) {
 		dropItems(x, "schedulingGates", func(item view) bool {
 			return slices.Contains(admissionGates, item.at("name").text())
 		})
+		dropItems(x, "runtimePatches", func(item view) bool { // of a TrainJob
+			return item.at("manager").text() == kueue+"manager"
+		})
 		for key, child := range x {
 			if key != "metadata" {
 				dropAdmission(child)

@@ -265,6 +265,13 @@ func TestTruth(t *testing.T) {
 			unreported: []string{"dropped", "beside", "changed"}, silent: []string{"kueue.x-k8s.io", "elastic-job"},
 			jobs: []string{`queue: team`},
 		},
+		"a TrainJob as Kueue admitted it": {
+			in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j, namespace: training, " +
+				"labels: {kueue.x-k8s.io/queue-name: team}}\nspec: {runtimeRef: {name: torch-distributed}, " +
+				"runtimePatches: [{manager: kueue.x-k8s.io/manager}], suspend: true, trainer: {image: 'a/b:1', " +
+				"command: [torchrun, t.py], numNodes: 2}}\n",
+			unreported: []string{"runtimePatches", "suspend: true: dropped"}, jobs: []string{"queue: team"}, lossy: true,
+		},
 		"a Job as Kueue holds it, behind a gate of its author too": {
 			in:         queuedJob("true", "{name: kueue.x-k8s.io/elastic-job}, {name: example.org/mine}"),
 			unreported: []string{"suspend", "beside"}, silent: []string{"elastic-job", "suspend"},

@@ -270,7 +270,8 @@ func TestTruth(t *testing.T) {
 				"labels: {kueue.x-k8s.io/queue-name: team}}\nspec: {runtimeRef: {name: torch-distributed}, " +
 				"runtimePatches: [{manager: kueue.x-k8s.io/manager}], suspend: true, trainer: {image: 'a/b:1', " +
 				"command: [torchrun, t.py], numNodes: 2}}\n",
-			unreported: []string{"runtimePatches", "suspend: true: dropped"}, jobs: []string{"queue: team"}, lossy: true,
+			unreported: []string{"runtimePatches", "suspend: true: dropped"}, jobs: []string{"queue: team"},
+			lossy: true,
 		},
 		"a Job as Kueue holds it, behind a gate of its author too": {
 			in:         queuedJob("true", "{name: kueue.x-k8s.io/elastic-job}, {name: example.org/mine}"),

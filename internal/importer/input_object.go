@@ -43,10 +43,10 @@ func (o *object) dropServerFields() {
 	delete(o.Object, "status")
 	metadata, _ := o.Object["metadata"].(tree)
 	if spec := o.view().at("spec").mapping(); metadata["uid"] != nil {
-		switch o.view().at("kind").text() {
-		case "Pod":
+		switch {
+		case o.is("", "Pod"):
 			dropAdmitted(spec)
-		case "Service": // the addresses that the cluster gave it
+		case o.is("", "Service"): // the addresses that the cluster gave it
 			delete(spec, "clusterIPs")
 			delete(spec, "ipFamilies")
 		}

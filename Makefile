@@ -155,6 +155,28 @@ push-release: ## Push the images of dist/release to REGISTRY, which it was made 
 	go run ./images/push -registry "$(REGISTRY)" $(if $(PLAIN_HTTP),-plain-http) \
 		$(addprefix dist/release/images/,$(subst $(comma), ,$(IMAGES)))
 
+# tegen for a page, small enough to wait for, and the page around it. The Go toolchain has the other half of the bridge.
+.PHONY: playground
+playground: site/node_modules/.package-lock.json ## Build the playground into site/public/playground
+	go run ./cmd/playground/definitions > schema/definitions.json
+	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o bin/playground.wasm ./cmd/playground
+	GO_WASM_EXEC="$$(go env GOROOT)/lib/wasm/wasm_exec.js" TEGEN_WASM="$(CURDIR)/bin/playground.wasm" \
+		npm --prefix site run playground
+
+# The site is README.md and docs/, by VitePress; site/package-lock.json pins it and all that it needs.
+.PHONY: site
+site: playground ## Build the site of the documents, with the playground, into site/dist (Node.js 20 or newer)
+	npm --prefix site run build
+
+# Not npm ci: it wants the lock to name packages of every platform, and a registry of one's own may have those of few.
+site/node_modules/.package-lock.json: site/package-lock.json
+	npm --prefix site install --no-save
+
+.PHONY: site-test
+site-test: ## Build the site and read every page of it in a real Chromium (root on Debian gets one installed)
+	browser=$$(site/setup.sh) && $(MAKE) --no-print-directory site && \
+		TEGEN_BROWSER="$$browser" npm --prefix site test
+
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin dist
+	rm -rf bin dist site/dist site/shots site/public/playground schema/definitions.json

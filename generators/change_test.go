@@ -252,7 +252,7 @@ func TestImageChange(t *testing.T) {
 }
 
 // TestImageChangesOneFile holds every fixture to the same: a commit of a new tag is one file for each job, and a second
-// where the training image makes ssh keys, or the hosts that ssh reaches have new names.
+// where the training image makes ssh keys or fetches from the Hub, or the hosts that ssh reaches have new names.
 func TestImageChangesOneFile(t *testing.T) {
 	eachJob(t, func(t *testing.T, job *schema.Job, _ []runtime.Object) {
 		next := *job
@@ -261,6 +261,11 @@ func TestImageChangesOneFile(t *testing.T) {
 		want, got := []string{"worker"}, []string(nil)
 		if job.Spec.MakesKeys() || job.Spec.OverSSH() && job.Spec.HashedNames {
 			want = []string{"ssh", "worker"}
+		}
+		if slices.ContainsFunc(job.Spec.Storage, func(s schema.Storage) bool {
+			return s.Dataset != nil && s.Dataset.FromHub()
+		}) {
+			want = append([]string{"prefetch"}, want...)
 		}
 		for i, c := range before {
 			if yamlOf(c.Objects) != yamlOf(after[i].Objects) {

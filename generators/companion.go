@@ -287,5 +287,5 @@ func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer) 
 		[]networkingv1.NetworkPolicyIngressRule{
 			{From: members, Ports: tcp(int(companionPort(job)))},
 			{Ports: tcp(names.RendezvousStatusPort)},
-		}, out)
+		}, egress{rules: out})
 }

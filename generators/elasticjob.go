@@ -17,6 +17,7 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 	spec.command, spec.args = elasticJobProgram(job)
 	template := workerTemplate(job, spec)
 	template = patched(job, componentWorker, template)
+	policy, limit := elasticJobRestarts(job)
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	expect(job, &m, template.Spec, dialling(endpoint(job, "")))
 	return []runtime.Object{apis.New(apis.TorchElasticJobKind, m, apis.TorchElasticJobSpec{
@@ -24,16 +25,25 @@ func torchElasticJob(job *schema.Job) []runtime.Object {
 		MinReplicas:  &w.Min,
 		MaxReplicas:  &w.Max,
 		ReplicaSpecs: map[string]apis.ReplicaSpec{"Worker": {
-			Replicas: &w.Replicas, // without it the controller dies of a nil pointer
-			// Not ExitCode, under which no failure ever ends the job and killed pods are made again without limit.
-			RestartPolicy: "OnFailure",
+			Replicas:      &w.Replicas, // without it the controller dies of a nil pointer
+			RestartPolicy: policy,
 			Template:      template,
 		}},
 		RunPolicy: &apis.TorchElasticRunPolicy{
 			CleanPodPolicy: cleanPods(job),
-			BackoffLimit:   job.Spec.Failure.Restarts.OrNil(),
+			BackoffLimit:   limit,
 		},
 	})}
+}
+
+// elasticJobRestarts is what the controller does about pods that failed, and after how many of them the job has failed.
+// Under ExitCode it makes those again that were killed, without limit, and nothing ever ends the job: nobody has that
+// who does not say that workers are given up.
+func elasticJobRestarts(job *schema.Job) (policy string, limit *int32) {
+	if job.Spec.LeavesFailed() {
+		return "ExitCode", nil
+	}
+	return "OnFailure", job.Spec.Failure.Restarts.OrNil()
 }
 
 // elasticJobProgram puts into args what the controller leaves out: it hands every container --rdzv_backend=etcd,

@@ -42,6 +42,14 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	for _, s := range pod.ImagePullSecrets {
 		names = append(names, "Secret/"+s.Name)
 	}
+	for _, c := range pod.ResourceClaims {
+		if t := c.ResourceClaimTemplateName; t != nil && (!claimsAccelerators(job) || *t != acceleratorsTemplate(job)) {
+			names = append(names, "ResourceClaimTemplate/"+*t)
+		}
+		if c.ResourceClaimName != nil {
+			names = append(names, "ResourceClaim/"+*c.ResourceClaimName)
+		}
+	}
 	for _, v := range pod.Volumes {
 		names = append(names, expectOfVolume(job, v.VolumeSource)...)
 	}

@@ -3,6 +3,7 @@ package generators
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -44,7 +45,7 @@ func dialectOf(scheduler string) dialect {
 	case schema.GangVolcano:
 		return dialect{annotations: volcanoAnnotations, objects: volcanoGroup}
 	case schema.GangKueue:
-		return dialect{annotations: kueuePods, labels: kueueGroup}
+		return dialect{annotations: kueueAnnotations, labels: kueueGroup}
 	case schema.GangKubernetes: // by a field of the pods too, see schedulingGroup
 		return dialect{objects: kubernetesGroups}
 	}
@@ -135,6 +136,7 @@ func koordinatorGang(job *schema.Job, component string) map[string]string {
 		}
 		a[koordinatorKeys+"groups"] = string(text)
 	}
+	maps.Copy(a, koordinatorTopology(job, component))
 	return a
 }
 
@@ -150,10 +152,16 @@ func volcanoAnnotations(job *schema.Job, component string) map[string]string {
 	return a
 }
 
+func kueueAnnotations(job *schema.Job, component string) map[string]string {
+	a := kueueTopology(job, component)
+	maps.Copy(a, kueuePods(job))
+	return a
+}
+
 // kueuePods are on bare pods, of which Kueue admits a group once as many exist as are counted: nothing else makes a pod
 // depend on how many there are. The group is over when no pod of it is left running. Kueue would else wait for others
 // in their place, keep their quota, and hold pods that are deleted by its finalizer.
-func kueuePods(job *schema.Job, _ string) map[string]string {
+func kueuePods(job *schema.Job) map[string]string {
 	if job.Spec.Target != schema.TargetPods {
 		return nil
 	}
@@ -186,11 +194,12 @@ func queueLabels(job *schema.Job) map[string]string {
 
 // resizable tells Kueue that the number of workers may change: without it Kueue suspends a job that was admitted with
 // another number, which ends all workers, and admits it anew. It knows this of a Job alone, and refuses it elsewhere,
-// and of a Job that it may start with fewer workers.
+// of a Job that it may start with fewer workers, and of one that it places by topology.
 func resizable(job *schema.Job, component string, m *metav1.ObjectMeta) {
 	_, said := m.Annotations[kueueElasticKey]
 	_, partial := m.Annotations[schema.KueuePartialKey]
-	if job.Spec.Gang.Is(schema.GangKueue) && job.Spec.Elastic() && component == componentWorker && !said && !partial {
+	if job.Spec.Gang.Is(schema.GangKueue) && job.Spec.Elastic() && component == componentWorker && !said && !partial &&
+		job.Spec.Topology() == nil {
 		annotate(m, kueueElasticKey, "true")
 	}
 }
@@ -221,4 +230,12 @@ func suspended(job *schema.Job) *bool {
 		return nil
 	}
 	return &job.Spec.Suspend
+}
+
+// managedBy is who starts the job in place of its controller, nil for the controller.
+func managedBy(job *schema.Job) *string {
+	if job.Spec.ManagedBy == "" {
+		return nil
+	}
+	return &job.Spec.ManagedBy
 }

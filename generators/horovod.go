@@ -1,66 +1,12 @@
 package generators
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/schema"
 )
-
-// horovodJob is one Indexed Job: every pod runs sshd, and that of index 0 the launcher beside it, since its
-// accelerators train like the others'.
-func horovodJob(job *schema.Job) []runtime.Object {
-	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
-		return workerJob(job, name, horovodTemplate(job, name))
-	}, jobImmutable)}
-}
-
-// horovodJobName is the name of that Job, with which its pods' names start.
-func horovodJobName(job *schema.Job) string {
-	if !job.Spec.HashedNames || job.Spec.Target != schema.TargetJob {
-		return workerName(job)
-	}
-	return horovodJob(job)[0].(*batchv1.Job).Name
-}
-
-// horovodTemplate is the same for all pods: the script tells them apart by their index.
-func horovodTemplate(job *schema.Job, name string) corev1.PodTemplateSpec {
-	hosts := horovodHosts(job, name)
-	spec := workerPodSpec(job)
-	spec.env = byteSchedulerEnv(job, hosts[0])
-	if !job.Spec.OverSSH() {
-		spec.command, spec.args = []string{"horovodrun"}, horovodrun(job, []string{"localhost"})
-		spec.ports = byteSchedulerPorts(job)
-		return workerTemplate(job, spec)
-	}
-	spec.command = []string{"sh", sshDir + "/worker.sh"}
-	spec.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
-	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), spec.env...)
-	spec.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
-	template := withSSH(job, name, workerTemplate(job, spec))
-	template.Spec.Containers[0].ReadinessProbe = sshReady()
-	return template
-}
-
-// horovodHosts are the names of all pods that there may be, by the name of what makes them.
-func horovodHosts(job *schema.Job, name string) []string {
-	out := make([]string, job.Spec.Workers.Max)
-	for i := range out {
-		host := fmt.Sprintf("%s-%d", name, i)
-		if job.Spec.Target == schema.TargetMPIJob {
-			// As the operator's host file has it.
-			out[i] = host + "." + job.Metadata.Name + "." + job.Metadata.Namespace + ".svc"
-		} else {
-			out[i] = inService(job, host, workerName(job))
-		}
-	}
-	return out
-}
 
 // horovodrun is its arguments, the program's among them (horovod/runner/launch.py).
 func horovodrun(job *schema.Job, hosts []string) []string {
@@ -92,7 +38,7 @@ func horovodrun(job *schema.Job, hosts []string) []string {
 			args = append(args, "--network-interfaces", i)
 		}
 	}
-	return append(args, horovodProgram(job)...)
+	return append(args, launchedProgram(job)...)
 }
 
 // launcherVariables is what horovodrun and the mpirun that it becomes read from the environment.
@@ -116,28 +62,4 @@ func launcherVariables(job *schema.Job) (env []corev1.EnvVar) {
 		env = append(env, corev1.EnvVar{Name: schema.KeepHostNames4, Value: "1"})
 	}
 	return append(env, corev1.EnvVar{Name: schema.KeepHostNames5, Value: "1"})
-}
-
-// hostList is host:slots of each, as -H takes it.
-func hostList(hosts []string, slots int64) string {
-	out := make([]string, len(hosts))
-	for i, host := range hosts {
-		out[i] = fmt.Sprintf("%s:%d", host, slots)
-	}
-	return strings.Join(out, ",")
-}
-
-// horovodProgram is what each process runs.
-func horovodProgram(job *schema.Job) []string {
-	command, args := pythonWords(job)
-	return append(append([]string{}, command...), args...)
-}
-
-// horovodService names the pods in DNS.
-func horovodService(job *schema.Job) []runtime.Object {
-	if !job.Spec.OverSSH() {
-		return workerService(job)
-	}
-	return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker),
-		port("ssh", job.Spec.SSH.Port))}
 }

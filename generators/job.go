@@ -2,6 +2,7 @@ package generators
 
 import (
 	"maps"
+	"math"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,11 +15,9 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// torchJob is the default form: one Indexed Job.
+// torchJob is the default form: one Indexed Job, and one for each group.
 func torchJob(job *schema.Job) []runtime.Object {
-	return objects(hashed(job, workerName(job), func(name string) *batchv1.Job {
-		return workerJob(job, name, workerTemplate(job, torchWorker(job, inService(job, name+"-0", workerName(job)))))
-	}, jobImmutable))
+	return groupedJobs(job)
 }
 
 // named is an object whose name may carry a hash.
@@ -65,7 +64,11 @@ func objects[T runtime.Object](list ...T) []runtime.Object {
 
 // jobImmutable is what no API server changes in a Job, but for its size.
 func jobImmutable(j *batchv1.Job) []any {
-	return []any{j.Spec.Template, j.Spec.PodFailurePolicy, j.Spec.SuccessPolicy, j.Spec.BackoffLimitPerIndex}
+	parts := []any{j.Spec.Template, j.Spec.PodFailurePolicy, j.Spec.SuccessPolicy, j.Spec.BackoffLimitPerIndex}
+	if by := j.Spec.ManagedBy; by != nil {
+		parts = append(parts, *by)
+	}
+	return parts
 }
 
 // workerJob is the Job of workers that go on when one of them is lost.
@@ -78,7 +81,7 @@ func workerJob(job *schema.Job, name string, template corev1.PodTemplateSpec) *b
 // SIGTERM and gracePeriod.
 func success(job *schema.Job) *batchv1.SuccessPolicyRule {
 	switch min := job.Spec.Workers.Min; {
-	case job.Spec.Horovodrun(): // workers only serve: they end when the launcher, beside worker 0, has
+	case job.Spec.HostLaunched(): // workers only serve: they end when the launcher, beside worker 0, has
 		return &batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0")}
 	case min < job.Spec.Workers.Max: // not the replicas, which change while it runs: this field cannot
 		// Workers that were waiting for a place when training ended find no rendezvous and fail, though the job is
@@ -98,6 +101,7 @@ func indexedJob(job *schema.Job, name string, r role, template corev1.PodTemplat
 func roleJob(job *schema.Job, name, component string, spec batchv1.JobSpec) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: workloadMeta(job, name, component), Spec: spec}
 	j.Spec.Suspend = suspended(job)
+	j.Spec.ManagedBy = managedBy(job)
 	j.Spec.ActiveDeadlineSeconds = deadline(job)
 	j.Spec.TTLSecondsAfterFinished = expiry(job)
 	resizable(job, component, &j.ObjectMeta)
@@ -108,7 +112,7 @@ func roleJob(job *schema.Job, name, component string, spec batchv1.JobSpec) *bat
 // indexedJobSpec is an Indexed Job: each pod keeps its index, and with it its name, when it is replaced. What starts
 // and ends the whole is left to the object that it becomes part of.
 func indexedJobSpec(job *schema.Job, r role, template corev1.PodTemplateSpec) batchv1.JobSpec {
-	template.Spec.RestartPolicy = corev1.RestartPolicyNever // podFailurePolicy requires it
+	template.Spec.RestartPolicy = restartPolicy(job, r.component)
 	template = patched(job, r.component, template)
 	return batchv1.JobSpec{
 		Completions:          &r.replicas, // equal to parallelism, so that both can be changed while it runs
@@ -120,15 +124,32 @@ func indexedJobSpec(job *schema.Job, r role, template corev1.PodTemplateSpec) ba
 	}
 }
 
+// restartPolicy is Never, as podFailurePolicy requires, unless the kubelet is to start workers again in their pods.
+func restartPolicy(job *schema.Job, component string) corev1.RestartPolicy {
+	if job.Spec.FailureOf(component).InPlace && (component == componentWorker || isGroup(job, component)) {
+		return corev1.RestartPolicyOnFailure
+	}
+	return corev1.RestartPolicyNever
+}
+
 // workerJobSpec is the Indexed Job of workers that go on when one of them is lost.
 func workerJobSpec(job *schema.Job, template corev1.PodTemplateSpec) batchv1.JobSpec {
-	f, w := &job.Spec.Failure, indexedJobSpec(job, workersOnly(job)[0], template)
-	w.BackoffLimit = f.Restarts.OrNil()
-	w.PodFailurePolicy = podFailurePolicy(job)
+	w := lastingJobSpec(job, workersOnly(job)[0], template)
 	if rule := success(job); rule != nil {
 		w.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{*rule}}
 	}
-	if f.RestartsPerWorker != nil { // a worker that keeps failing is given up, the others train on
+	return w
+}
+
+// lastingJobSpec is an Indexed Job that replaces failed pods, as often as the job's author says.
+func lastingJobSpec(job *schema.Job, r role, template corev1.PodTemplateSpec) batchv1.JobSpec {
+	f, w := job.Spec.FailureOf(r.component), indexedJobSpec(job, r, template)
+	w.BackoffLimit = f.Restarts.OrNil()
+	if f.RestartAllInPlace { // or JobSet's webhook refuses it: no Job of the set may ever fail
+		w.BackoffLimit = ptr[int32](math.MaxInt32)
+	}
+	w.PodFailurePolicy = podFailurePolicy(job, r.component)
+	if f.RestartsPerWorker != nil { // a pod that keeps failing is given up, the others go on
 		w.BackoffLimit, w.BackoffLimitPerIndex = nil, f.RestartsPerWorker
 	}
 	return w
@@ -180,22 +201,26 @@ func expiry(job *schema.Job) *int32 {
 	return ptr(int32(seconds(job.Spec.TTLAfterFinished.Duration)))
 }
 
-func podFailurePolicy(job *schema.Job) *batchv1.PodFailurePolicy {
-	f := &job.Spec.Failure
+func podFailurePolicy(job *schema.Job, component string) *batchv1.PodFailurePolicy {
+	f := job.Spec.FailureOf(component)
 	var rules []batchv1.PodFailurePolicyRule
 	if f.IgnoreDisruptions { // first, since the first rule that matches decides
+		action := batchv1.PodFailurePolicyActionIgnore
+		if !f.ReplacesAlone() { // the pod that took its place would find the others in the middle of their work
+			action = batchv1.PodFailurePolicyActionFailJob
+		}
 		rules = append(rules, batchv1.PodFailurePolicyRule{
-			Action: batchv1.PodFailurePolicyActionIgnore,
+			Action: action,
 			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
 				{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
 			},
 		})
 	}
-	if len(f.FatalExitCodes) > 0 {
+	if len(f.FatalExitCodes) > 0 && (component == componentWorker || isGroup(job, component)) {
 		rules = append(rules, batchv1.PodFailurePolicyRule{
 			Action: batchv1.PodFailurePolicyActionFailJob,
 			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-				ContainerName: ptr(job.Spec.Container()),
+				ContainerName: ptr(job.Spec.ContainerOf(component)),
 				Operator:      batchv1.PodFailurePolicyOnExitCodesOpIn,
 				Values:        sorted(f.FatalExitCodes), // the API requires order
 			},

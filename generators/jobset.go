@@ -1,46 +1,160 @@
 package generators
 
 import (
+	"fmt"
+	"strings"
+
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// torchJobSet is a JobSet of one Job, the same that target job renders. Its controller makes the headless Service, and
-// the names of the pods: <jobset>-worker-0-<index>.
+// torchJobSet is a JobSet of the Jobs that target job renders, of the workers and of each group, or of one for each
+// slice of the workers. Its controller makes the headless Service, and the names of the pods:
+// <jobset>-<group>-<slice>-<index>.
 func torchJobSet(job *schema.Job) []runtime.Object {
 	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.JobSet {
-		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0-0", name)))
-		spec := jobSetSpec(job, componentWorker, workerJobSpec(job, template))
-		child := &spec.ReplicatedJobs[0].Template.Spec
-		child.ActiveDeadlineSeconds = deadline(job)
+		first := func(component string) string { return inService(job, name+"-"+component+"-0-0", name) }
+		hosts := groupHosts(job, first)
+		var all []apis.ReplicatedJob
+		var pods []corev1.PodSpec
+		for _, component := range job.Spec.StartOrder() { // none may wait for one that is listed later
+			var child batchv1.JobSpec
+			if g := job.Spec.Group(component); g != nil {
+				child = lastingJobSpec(job, groupRole(g), groupTemplate(job, g, hosts))
+			} else {
+				child = workerJobSpec(job, workerTemplate(job, toldHosts(meetingWorker(job, first(component)), hosts)))
+			}
+			child.ActiveDeadlineSeconds = deadline(job)
+			all = append(all, replicated(component, child, dependencies(job.Spec.AfterOf(component))...))
+			if component == componentWorker {
+				divide(job, &all[len(all)-1])
+				all[len(all)-1].Template.Annotations = exclusiveTopology(job)
+			}
+			pods = append(pods, child.Template.Spec)
+		}
+		spec := jobSetSpec(all...)
+		spec.SuccessPolicy, spec.FailurePolicy = jobSetSuccess(job), jobSetFailure(job)
+		if c := job.Spec.Coordinator; c != nil {
+			spec.Coordinator = &apis.JobSetCoordinator{ReplicatedJob: c.Group, PodIndex: c.Index}
+			if size := job.Spec.Workers.SliceSize(); c.Group == componentWorker && job.Spec.Sliced() {
+				spec.Coordinator.JobIndex, spec.Coordinator.PodIndex = c.Index/size, c.Index%size
+			}
+		}
 		spec.Suspend = suspended(job)
+		spec.ManagedBy = managedBy(job)
 		spec.TTLSecondsAfterFinished = expiry(job)
 		set := apis.New(apis.JobSetKind, workloadMeta(job, name, componentWorker), spec)
-		expect(job, &set.ObjectMeta, child.Template.Spec)
+		expect(job, &set.ObjectMeta, pods...)
 		return set
-	}, func(set *apis.JobSet) []any {
-		return []any{
-			set.Spec.ReplicatedJobs,
-			set.Spec.Network,
-		}
-	})) // its size too: ElasticJobSet is off by default
+	}, jobSetImmutable))
 }
 
-// jobSetSpec is a JobSet of one Job. A failed Job fails it, since no failure policy restarts it: how often pods may
-// fail is the Job's to count.
-func jobSetSpec(job *schema.Job, name string, child batchv1.JobSpec) apis.JobSetSpec {
+// jobSetImmutable is what no API server changes in a JobSet: its size too, since ElasticJobSet is off by default.
+func jobSetImmutable(set *apis.JobSet) []any {
+	parts := []any{set.Spec.ReplicatedJobs, set.Spec.Network}
+	if p := set.Spec.FailurePolicy; p != nil {
+		parts = append(parts, p)
+	}
+	if p := set.Spec.SuccessPolicy; p != nil {
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// jobSetSpec is a JobSet of Jobs. A failed Job fails it, unless a failure policy starts all anew: how often single pods
+// may fail is the Job's to count.
+func jobSetSpec(jobs ...apis.ReplicatedJob) apis.JobSetSpec {
 	return apis.JobSetSpec{
-		ReplicatedJobs: []apis.ReplicatedJob{{
-			Name:     name,
-			Replicas: 1,
-			Template: batchv1.JobTemplateSpec{Spec: child},
-		}},
+		ReplicatedJobs: jobs,
 		Network: &apis.JobSetNetwork{
 			EnableDNSHostnames:       ptr(true),
 			PublishNotReadyAddresses: ptr(true), // peers are looked up while they start (jobset#504)
 		},
 	}
+}
+
+func replicated(name string, child batchv1.JobSpec, after ...apis.JobSetDependency) apis.ReplicatedJob {
+	return apis.ReplicatedJob{
+		Name:      name,
+		Replicas:  1,
+		DependsOn: after,
+		Template:  batchv1.JobTemplateSpec{Spec: child},
+	}
+}
+
+func dependencies(after []schema.After) (all []apis.JobSetDependency) {
+	for _, a := range after {
+		status := "Ready"
+		if a.When == schema.WhenDone {
+			status = "Complete"
+		}
+		all = append(all, apis.JobSetDependency{Name: a.Group, Status: status})
+	}
+	return all
+}
+
+// jobSetSuccess is nil where all Jobs must succeed, which is the default.
+func jobSetSuccess(job *schema.Job) *apis.JobSetSuccessPolicy {
+	s := job.Spec.Success
+	if s == nil {
+		return nil
+	}
+	return &apis.JobSetSuccessPolicy{
+		Operator:             strings.ToUpper(s.When[:1]) + s.When[1:],
+		TargetReplicatedJobs: s.Groups,
+	}
+}
+
+// jobSetActions are JobSet's words for what a rule says.
+var jobSetActions = map[string]string{
+	schema.ThenFail: "FailJobSet", schema.ThenRestart: "RestartJobSet",
+	schema.ThenRestartUncounted: "RestartJobSetAndIgnoreMaxRestarts", schema.ThenRestartGroup: "RestartJob",
+	schema.ThenRestartGroupUncounted: "RestartJobAndIgnoreMaxRestarts",
+}
+
+// jobSetFailure starts all Jobs anew, nil where a failed Job fails the set. No new pod runs before the last old one is
+// gone: both would have the same host names. A Job fails with the reason PodFailurePolicy by a disruption, or by an
+// exit code that is fatal; the two differ in the message alone (Kubernetes, pkg/controller/job/pod_failure_policy.go),
+// by which the one that restarts without end is known. A time that is up is up for all.
+func jobSetFailure(job *schema.Job) *apis.JobSetFailurePolicy {
+	f := &job.Spec.Failure
+	if f.RestartAll == nil {
+		return nil
+	}
+	p := &apis.JobSetFailurePolicy{MaxRestarts: *f.RestartAll, RestartStrategy: "BlockingRecreate"}
+	if f.RestartAllInPlace {
+		p.RestartStrategy = "InPlaceRestart"
+	}
+	for i, rule := range f.Rules { // first, since the first that applies decides
+		p.Rules = append(p.Rules, apis.JobSetFailureRule{
+			Name: fmt.Sprintf("rule%d", i), Action: jobSetActions[rule.Then],
+			OnJobFailureReasons: rule.Reasons, TargetReplicatedJobs: rule.Groups,
+		})
+	}
+	disrupted, fatal := job.Spec.RestartsOnDisruption(), job.Spec.HasFatalCodes()
+	if disrupted && !job.Spec.RuleDecides(batchv1.JobReasonPodFailurePolicy) {
+		rule := apis.JobSetFailureRule{
+			Name: "disrupted", Action: "RestartJobSetAndIgnoreMaxRestarts",
+			OnJobFailureReasons: []string{batchv1.JobReasonPodFailurePolicy},
+		}
+		if fatal {
+			rule.OnJobFailureMessagePatterns = []string{"condition " + string(corev1.DisruptionTarget)}
+		}
+		p.Rules = append(p.Rules, rule)
+	}
+	if fatal && !job.Spec.RuleDecides(batchv1.JobReasonPodFailurePolicy) {
+		p.Rules = append(p.Rules, apis.JobSetFailureRule{
+			Name: "fatal", Action: "FailJobSet", OnJobFailureReasons: []string{batchv1.JobReasonPodFailurePolicy},
+		})
+	}
+	if f.Deadline != nil && !job.Spec.RuleDecides(batchv1.JobReasonDeadlineExceeded) {
+		p.Rules = append(p.Rules, apis.JobSetFailureRule{
+			Name: "late", Action: "FailJobSet", OnJobFailureReasons: []string{batchv1.JobReasonDeadlineExceeded},
+		})
+	}
+	return p
 }

@@ -61,7 +61,7 @@ func keys(job *schema.Job) []runtime.Object {
 }
 
 func keygen(job *schema.Job) *batchv1.Job {
-	worker := horovodJobName(job) // whose ConfigMap it mounts, so that its hash changes with that one's
+	worker := sshJobName(job) // whose ConfigMap it mounts, so that its hash changes with that one's
 	j := hashed(job, keygenName(job), func(name string) *batchv1.Job {
 		return &batchv1.Job{
 			ObjectMeta: versionedMeta(job, name, componentKeygen),

@@ -104,6 +104,9 @@ func imageOf(job *schema.Job, component string) string {
 	case componentScheduler, componentServer, componentLauncher:
 		return job.Spec.Role(component).Image
 	}
+	if isGroup(job, component) {
+		return job.Spec.Role(component).Image
+	}
 	return job.Spec.Image
 }
 

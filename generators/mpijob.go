@@ -2,6 +2,7 @@ package generators
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
@@ -15,6 +16,7 @@ func mpiJob(job *schema.Job) []runtime.Object {
 	spec := apis.MPIJobSpec{
 		SlotsPerWorker:         ptr(int32(job.Spec.Slots())),
 		LauncherCreationPolicy: launcherCreation(job),
+		MPIImplementation:      mpiImplementation[job.Spec.MPI.Implementation],
 		SSHAuthMountPath:       keysDir,
 		RunPolicy: apis.RunPolicy{
 			CleanPodPolicy:          cleanPods(job),
@@ -22,6 +24,7 @@ func mpiJob(job *schema.Job) []runtime.Object {
 			ActiveDeadlineSeconds:   deadline(job),
 			BackoffLimit:            job.Spec.Failure.Restarts.OrNil(),
 			Suspend:                 suspended(job),
+			ManagedBy:               managedBy(job),
 			SchedulingPolicy:        mpiScheduling(job),
 		},
 		MPIReplicaSpecs: map[string]apis.ReplicaSpec{
@@ -36,30 +39,43 @@ func mpiJob(job *schema.Job) []runtime.Object {
 			},
 		},
 	}
+	if job.Spec.ImageSSH() {
+		imageMPIJob(job, &spec)
+	}
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
 	expect(job, &m, launcher.Spec, worker.Spec)
 	return []runtime.Object{apis.New(apis.MPIJobKind, m, spec)}
 }
 
+// mpiImplementation are the API's words; Open MPI is its default.
+var mpiImplementation = map[string]string{schema.MPIIntel: "Intel", schema.MPICH: "MPICH"}
+
 // mpiWorker only serves.
 func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
+	if job.Spec.ImageSSH() {
+		return imageWorker(job)
+	}
 	spec := workerPodSpec(job)
 	spec.command = []string{"sh", sshDir + "/worker.sh"}
 	spec.env = sshEnv(job)
 	spec.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
 	template := withSSH(job, workerName(job), workerTemplate(job, spec))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
+	template.Spec.DNSConfig = mpiDNS(job)
 	return template
 }
 
-// mpiLauncher holds no accelerator. horovodrun hands its own environment on to the processes, so it has the workers'.
+// mpiLauncher holds no accelerator. A launcher hands its own environment on to the processes, so it has the workers'.
 func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
-	hosts := horovodHosts(job, workerName(job))
+	if job.Spec.ImageSSH() {
+		return imageLauncher(job)
+	}
+	hosts := sshHosts(job, workerName(job))
 	spec := podSpecOf(job, componentLauncher)
 	spec.command = []string{"sh", sshDir + "/launcher.sh"}
-	spec.args = append([]string{"horovodrun"}, horovodrun(job, hosts)...)
+	spec.args = launchCall(job, hosts)
 	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...),
-		byteSchedulerEnv(job, hosts[0])...)
+		append(byteSchedulerEnv(job, hosts[0]), mpiEnv(job)...)...)
 	return withSSH(job, workerName(job), workerTemplate(job, spec))
 }
 
@@ -84,6 +100,10 @@ func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
 	}
 	if g.Is(schema.GangCoscheduling) {
 		p.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
+		// The operator's own sum would have coscheduling refuse the gang before it looks at nodes, and what it refuses
+		// so is not tried again for a new node, but five minutes later.
+		p.MinResources = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(*p.MinAvailable),
+			resource.DecimalSI)}
 	}
 	return p
 }

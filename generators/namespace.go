@@ -22,9 +22,10 @@ func namespace(job *schema.Job) []runtime.Object {
 // podSecurity is the Pod Security Standard that every pod meets. The container of DLRover's master says nothing about
 // security, and TorchElastic's controller was built before the pods' field seccompProfile and drops it.
 func podSecurity(job *schema.Job) string {
+	f := job.Fabric()
 	switch {
-	case job.Spec.Network.Host:
-		return "privileged" // baseline forbids the node's network and its ports
+	case job.Spec.Network.Host, f.LocksMemory(), f != nil && len(f.HostPaths) > 0:
+		return "privileged" // baseline forbids the node's network, ports and directories, and IPC_LOCK
 	case job.Spec.Security.RunAsUser.Number == nil, job.Spec.Security.RunAsUser.Is(0), !job.Spec.Security.Restricted,
 		job.Spec.Target == schema.TargetElasticJob:
 		return "baseline"

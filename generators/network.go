@@ -1,6 +1,8 @@
 package generators
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,8 +13,8 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// network closes the job to everyone else. Egress stays open but for etcd: training reads S3, hubs and trackers that no
-// policy here could know.
+// network closes the job to everyone else. What pods connect to is open unless the job says otherwise, but for those of
+// its store: training reads S3, hubs and trackers that no policy here could know.
 func network(job *schema.Job) []runtime.Object {
 	if !job.Spec.Network.Policy {
 		return nil
@@ -26,12 +28,17 @@ func network(job *schema.Job) []runtime.Object {
 	for _, c := range components {
 		members = append(members, peer(job, c))
 	}
-	anywhere := []networkingv1.NetworkPolicyEgressRule{{}}
 	var out []runtime.Object
 	for _, c := range components {
-		out = append(out, policy(job, c,
-			[]networkingv1.NetworkPolicyIngressRule{{From: members}}, // every port: rank 0's store takes a random one
-			anywhere))
+		// Every port: rank 0's store takes a random one.
+		in, to := []networkingv1.NetworkPolicyIngressRule{{From: members}}, anywhere(job)
+		if c == componentWorker {
+			in = append(in, visitors(job)...)
+		}
+		if !slices.Contains(outsiders(job), c) { // which ask the Kubernetes API
+			to = trainingEgress(job, members)
+		}
+		out = append(out, policy(job, c, in, to))
 	}
 	if job.Spec.Rendezvous.Store == schema.StoreEtcd {
 		etcd, client := peer(job, componentEtcd), int(etcdPort(job))
@@ -40,33 +47,37 @@ func network(job *schema.Job) []runtime.Object {
 				{From: append(members, etcd), Ports: tcp(client)},
 				{From: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(names.EtcdPeerPort)},
 			},
-			[]networkingv1.NetworkPolicyEgressRule{
+			egress{rules: []networkingv1.NetworkPolicyEgressRule{
 				{To: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(client, names.EtcdPeerPort)},
 				{Ports: dns()},
-			}))
+			}}))
 	}
 	if job.Spec.Rendezvous.Store == schema.StoreCompanion {
 		out = append(out, companionPolicy(job, members))
 	}
 	if len(datasets(job)) > 0 {
-		out = append(out, policy(job, componentPrefetch, nil, anywhere))
+		out = append(out, policy(job, componentPrefetch, nil, anywhere(job)))
 	}
 	if makesKeys(job) {
-		out = append(out, policy(job, componentKeygen, nil, anywhere))
+		out = append(out, policy(job, componentKeygen, nil, anywhere(job)))
 	}
 	return out
 }
 
 func policy(job *schema.Job, component string, in []networkingv1.NetworkPolicyIngressRule,
-	out []networkingv1.NetworkPolicyEgressRule,
+	out egress,
 ) *networkingv1.NetworkPolicy {
+	types := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+	if !out.elsewhere {
+		types = append(types, networkingv1.PolicyTypeEgress)
+	}
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: meta(job, job.Metadata.Name+"-"+component, component),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: selector(job, component)},
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			PolicyTypes: types,
 			Ingress:     in,
-			Egress:      out,
+			Egress:      out.rules,
 		},
 	}
 }

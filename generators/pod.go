@@ -35,8 +35,8 @@ func podSpec(job *schema.Job, role *schema.RolePods) corev1.PodSpec {
 	return spec
 }
 
-// ownSecurity is that of pods with images of tegen's choice: where the author's run as their image's user, these do
-// not.
+// ownSecurity is that of pods with images of tegen's choice: where the author's run as their image's user or as root,
+// these do not.
 func ownSecurity(s *schema.Security) *corev1.PodSecurityContext {
 	number := func(id schema.ID) int64 {
 		if id.Number == nil {
@@ -44,7 +44,11 @@ func ownSecurity(s *schema.Security) *corev1.PodSecurityContext {
 		}
 		return *id.Number
 	}
-	return podSecurityContext(number(s.RunAsUser), number(s.RunAsGroup), number(s.FSGroup))
+	user := number(s.RunAsUser)
+	if user == 0 {
+		user = nobody
+	}
+	return podSecurityContext(user, number(s.RunAsGroup), number(s.FSGroup))
 }
 
 const nobody = 65534

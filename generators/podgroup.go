@@ -21,7 +21,7 @@ func volcanoGroup(job *schema.Job) []runtime.Object {
 	m := meta(job, job.GangName(), componentGang)
 	spec := apis.VolcanoPodGroup{
 		MinMember: gangSum(job, all), Queue: job.Spec.Gang.Queue,
-		PriorityClassName: job.Spec.PodPriority(),
+		PriorityClassName: job.Spec.PodPriority(), NetworkTopology: volcanoTopology(job),
 	}
 	if len(all) > 1 { // or workers could stand in for a server
 		spec.MinTaskMember = map[string]int32{}
@@ -54,33 +54,35 @@ func kubernetesGroups(job *schema.Job) []runtime.Object {
 // kubernetesAlpha is the gang of 1.36. The priority stands on the pods alone: a group has one only behind a feature
 // gate of its own, WorkloadAwarePreemption, without which the API server refuses the field.
 func kubernetesAlpha(job *schema.Job) []runtime.Object {
-	policy := gangPolicy(job)
+	policy, constraints := gangPolicy(job), gangConstraints(job)
 	return []runtime.Object{
 		apis.New(apis.WorkloadAlphaKind, meta(job, job.GangName(), componentGang), apis.WorkloadSpec{
-			PodGroupTemplates: []apis.PodGroupTemplate{{Name: gangTemplate, SchedulingPolicy: policy}},
+			PodGroupTemplates: []apis.PodGroupTemplate{{
+				Name: gangTemplate, SchedulingPolicy: policy, SchedulingConstraints: constraints,
+			}},
 		}),
 		apis.New(apis.PodGroupAlphaKind, meta(job, job.GangName(), componentGang), apis.PodGroupAlpha{
 			PodGroupTemplateRef: &apis.PodGroupTemplateRef{Workload: apis.WorkloadTemplateRef{
 				WorkloadName: job.GangName(), PodGroupTemplateName: gangTemplate,
 			}},
-			SchedulingPolicy: policy,
+			SchedulingPolicy: policy, SchedulingConstraints: constraints,
 		}),
 	}
 }
 
 // kubernetesBeta is the gang of 1.37.
 func kubernetesBeta(job *schema.Job) []runtime.Object {
-	policy, priority := gangPolicy(job), job.Spec.PodPriority()
+	policy, constraints, priority := gangPolicy(job), gangConstraints(job), job.Spec.PodPriority()
 	return []runtime.Object{
 		apis.New(apis.WorkloadBetaKind, meta(job, job.GangName(), componentGang), apis.WorkloadSpec{
 			PodGroupTemplates: []apis.PodGroupTemplate{{
-				Name: gangTemplate, SchedulingPolicy: policy,
+				Name: gangTemplate, SchedulingPolicy: policy, SchedulingConstraints: constraints,
 				PriorityClassName: priority,
 			}},
 		}),
 		apis.New(apis.PodGroupBetaKind, meta(job, job.GangName(), componentGang), apis.PodGroupBeta{
-			WorkloadRef:       &apis.WorkloadRef{WorkloadName: job.GangName(), TemplateName: gangTemplate},
-			SchedulingPolicy:  policy,
+			WorkloadRef:      &apis.WorkloadRef{WorkloadName: job.GangName(), TemplateName: gangTemplate},
+			SchedulingPolicy: policy, SchedulingConstraints: constraints,
 			PriorityClassName: priority,
 		}),
 	}

@@ -26,8 +26,12 @@ func torchPods(job *schema.Job) []runtime.Object {
 		pod := &corev1.Pod{ObjectMeta: workloadMeta(job, podWorkerName(job, i), componentWorker), Spec: template.Spec}
 		maps.Copy(pod.Labels, template.Labels)
 		maps.Copy(pod.Labels, podWorkerLabels(job, i))
-		for k, v := range template.Annotations {
-			annotate(&pod.ObjectMeta, k, v)
+		labels, annotations := podRank(job, i)
+		maps.Copy(pod.Labels, labels)
+		for _, each := range []map[string]string{template.Annotations, annotations} {
+			for k, v := range each {
+				annotate(&pod.ObjectMeta, k, v)
+			}
 		}
 		ofWorkload(job, &pod.ObjectMeta)
 		expect(job, &pod.ObjectMeta, pod.Spec)

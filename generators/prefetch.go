@@ -111,7 +111,7 @@ func (f fetched) state() string { return path.Join(f.MountPath, ".tegen") }
 // key tells one dataset from another on the same volume: a changed URL, checksum or place is fetched again.
 func (f fetched) key() string {
 	d := f.Dataset
-	return contentHash(d.URL, d.SHA256, d.Path, d.Unpack)
+	return contentHash(d.URL, d.SHA256, d.Path, d.Unpack && !d.Tree())
 }
 
 func (f fetched) marker() string { return path.Join(f.state(), f.key()+".done") }
@@ -183,32 +183,48 @@ func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
 	pod := podSpec(job, &job.Spec.Roles.Helper)
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure // in the same pod, so that the partial download is at hand
 	pod.Volumes = []corev1.Volume{mountable(job, f.Storage), scratch("tmp", resource.MustParse("1Gi"))}
-	pod.Containers = []corev1.Container{{
-		Name:            schema.ContainerFetch,
-		Image:           job.Spec.Images.Fetch,
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-		Command:         []string{"sh", "-c", fetchScript},
-		Env: []corev1.EnvVar{
-			{Name: "DATASET_URL", Value: literal(f.Dataset.URL)},
-			{Name: "DATASET_SHA256", Value: f.Dataset.SHA256},
-			{Name: "DATASET_DIR", Value: path.Join(f.MountPath, f.Dataset.Path)},
-			{Name: "DATASET_FORMAT", Value: f.format()},
-			{Name: "DATASET_FILE", Value: literal(f.file())},
-			{Name: "DATASET_STATE", Value: f.state()},
-			{Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".part")},
-			{Name: "DATASET_DOWNLOAD", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".download")},
-			{Name: "DATASET_MARKER", Value: f.marker()},
-			{Name: "HOME", Value: "/tmp"},
-		},
-		Resources:       helping(job),
-		SecurityContext: containerSecurity(true),
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath},
-			{Name: "tmp", MountPath: "/tmp"},
-		},
-	}}
+	container := fetchContainer(job, f)
+	container.Name = schema.ContainerFetch
+	container.ImagePullPolicy = corev1.PullPolicy(job.Spec.ImagePullPolicy)
+	container.Resources = helping(job)
+	container.SecurityContext = containerSecurity(true)
+	container.VolumeMounts = []corev1.VolumeMount{
+		{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath},
+		{Name: "tmp", MountPath: "/tmp"},
+	}
+	pod.Containers = []corev1.Container{container}
 	return patched(job, schema.RoleHelper,
 		corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentPrefetch)}, Spec: pod})
+}
+
+// fetchContainer is the program that fetches a dataset: that of its store.
+func fetchContainer(job *schema.Job, f fetched) corev1.Container {
+	env := []corev1.EnvVar{
+		{Name: "DATASET_URL", Value: literal(f.Dataset.URL)},
+		{Name: "DATASET_SHA256", Value: f.Dataset.SHA256},
+		{Name: "DATASET_DIR", Value: path.Join(f.MountPath, f.Dataset.Path)},
+	}
+	marker := []corev1.EnvVar{{Name: "DATASET_MARKER", Value: f.marker()}, {Name: "HOME", Value: "/tmp"}}
+	switch {
+	case f.Dataset.FromS3():
+		return bucketContainer(job, f, append(env, marker...))
+	case f.Dataset.FromHub():
+		return hubContainer(job, f, append(env, marker...))
+	}
+	return corev1.Container{
+		Image:   job.Spec.Images.Fetch,
+		Command: []string{"sh", "-c", fetchScript},
+		Env: append(append(env,
+			corev1.EnvVar{Name: "DATASET_FORMAT", Value: f.format()},
+			corev1.EnvVar{Name: "DATASET_FILE", Value: literal(f.file())},
+			corev1.EnvVar{Name: "DATASET_STATE", Value: f.state()},
+			corev1.EnvVar{
+				Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".part"),
+			},
+			corev1.EnvVar{
+				Name: "DATASET_DOWNLOAD", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".download"),
+			}), marker...),
+	}
 }
 
 // waitForDatasets holds a worker back until every dataset is there. Waves and hooks of a reconciler cannot do that: a

@@ -92,13 +92,16 @@ func fetchesScript(job *schema.Job) bool {
 }
 
 // initContainers wait for datasets and fetch what the image lacks, in this order: credentials are short-lived.
-func initContainers(job *schema.Job) []corev1.Container {
+func initContainers(job *schema.Job, component string) []corev1.Container {
 	var out []corev1.Container
-	if c := waitForDatasets(job); c != nil {
+	if c := waitForDatasets(job); c != nil && !onlyLaunches(job, component) {
 		out = append(out, *c)
 	}
-	if job.Spec.TegenRun() {
+	if job.Spec.TegenRun() && !isGroup(job, component) {
 		out = append(out, installLauncher(job))
+	}
+	if c := fetchCode(job); c != nil {
+		out = append(out, *c)
 	}
 	if fetchesScript(job) {
 		out = append(out, corev1.Container{

@@ -2,6 +2,7 @@ package generators_test
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -13,8 +14,9 @@ import (
 )
 
 // openPorts: the NetworkPolicies that select a pod admit somebody to each of its ports, and everybody to one called
-// metrics, which is for who watches the cluster. The kubelet's probes pass in any case.
-func openPorts(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+// metrics, which is for who watches the cluster, unless the author says who that is. The kubelet's probes pass in any
+// case.
+func openPorts(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	policies := all[*networkingv1.NetworkPolicy](objs)
 	for _, p := range pods(objs) {
 		var rules []networkingv1.NetworkPolicyIngressRule
@@ -33,7 +35,10 @@ func openPorts(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 					continue
 				}
 				somebody, everybody := admitted(rules, port.ContainerPort)
-				if !somebody || port.Name == "metrics" && !everybody {
+				named := job != nil && slices.ContainsFunc(job.Spec.Network.AllowFrom, func(p schema.Peer) bool {
+					return slices.Contains(p.Ports, port.ContainerPort)
+				})
+				if !somebody || port.Name == "metrics" && !everybody && !named {
 					wrong = append(wrong, fmt.Sprintf("%s: NetworkPolicies close port %s, %d, of container %s",
 						p.from, port.Name, port.ContainerPort, c.Name))
 				}

@@ -300,10 +300,20 @@ func restrictedPods(job *schema.Job, objs []runtime.Object) (wrong []string) {
 			if job.Spec.Network.Host && (strings.Contains(w, "its host") || strings.Contains(w, "host port")) {
 				continue
 			}
+			if fabricNeeds(job, p, w) {
+				continue
+			}
 			wrong = append(wrong, p.from+": "+w)
 		}
 	}
 	return wrong
+}
+
+// fabricNeeds says whether a worker does against the standard what its fabric cannot do without.
+func fabricNeeds(job *schema.Job, p pod, wrong string) bool {
+	f := job.Fabric()
+	return f != nil && p.role() == schema.RoleWorker &&
+		(f.LocksMemory() && strings.HasSuffix(wrong, "IPC_LOCK") || strings.Contains(wrong, "volume fabric-"))
 }
 
 func restricted(p corev1.PodSpec) (wrong []string) {
@@ -314,6 +324,7 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 	for _, v := range p.Volumes {
 		s := v.VolumeSource
 		if s.ConfigMap == nil && s.CSI == nil && s.DownwardAPI == nil && s.EmptyDir == nil && s.Ephemeral == nil &&
+			s.Image == nil && // since Kubernetes 1.33
 			s.PersistentVolumeClaim == nil && s.Projected == nil && s.Secret == nil {
 			fail("volume %s is of a type that is not allowed: %+v", v.Name, s)
 		}
@@ -396,7 +407,8 @@ func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			// An installation has no job.
-			if !slices.Contains(tegens, c.Name) || job != nil && saysOtherwise(job, p, c.Name) {
+			tegens := slices.Contains(tegens, c.Name) || job != nil && job.Spec.Group(c.Name) != nil
+			if !tegens || job != nil && saysOtherwise(job, p, c.Name) {
 				continue
 			}
 			for _, name := range []corev1.ResourceName{
@@ -444,16 +456,22 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 				}
 			}
 			trains := slices.Contains(trainers, c.Name) && p.labels["app.kubernetes.io/component"] == "worker"
-			accelerator := corev1.ResourceName(job.Spec.Resources.GPUResource)
+			accelerator, count := corev1.ResourceName(job.Spec.Resources.GPUResource), job.Spec.Resources.GPU
+			if job.Spec.Resources.DeviceClass != "" {
+				count = 0 // a claim has them
+			}
+			if g := job.Spec.Group(c.Name); g != nil {
+				trains, accelerator, count = true, corev1.ResourceName(g.Resources.GPUResource), g.Resources.GPU
+			}
 			for name, q := range c.Resources.Limits {
 				if strings.Contains(string(name), "/") && !trains {
 					wrong = append(wrong, fmt.Sprintf("%s: container %s has %s %s, want none", p.from, c.Name, &q,
 						name))
 				}
 			}
-			if got := c.Resources.Limits[accelerator]; trains && got.Value() != job.Spec.Resources.GPU {
+			if got := c.Resources.Limits[accelerator]; trains && got.Value() != count {
 				wrong = append(wrong, fmt.Sprintf("%s: container %s has %s accelerators, want %d", p.from, c.Name,
-					&got, job.Spec.Resources.GPU))
+					&got, count))
 			}
 		}
 	}
@@ -521,7 +539,7 @@ func shellScripts(job *schema.Job, objs []runtime.Object) (wrong []string) {
 			}
 			script := c.Command[2]
 			wrong = append(wrong, foreignSyntax(p.from+": the script of "+c.Name, script)...)
-			if !strings.HasPrefix(script, "set -eu\n") {
+			if isShell := c.Command[0] == "sh"; isShell && !strings.HasPrefix(script, "set -eu\n") {
 				wrong = append(wrong, fmt.Sprintf("%s: the script of %s goes on after a failure", p.from, c.Name))
 			}
 		}

@@ -65,12 +65,7 @@ func psEnv(job *schema.Job, component, root string) []corev1.EnvVar {
 		{Name: "DMLC_USE_KUBERNETES", Value: "1"},
 	}
 	if component == componentWorker { // which BytePS reads
-		env = append(env, corev1.EnvVar{Name: "DMLC_WORKER_ID", ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{
-				APIVersion: "v1",
-				FieldPath:  "metadata.annotations['batch.kubernetes.io/job-completion-index']",
-			},
-		}})
+		env = append(env, corev1.EnvVar{Name: "DMLC_WORKER_ID", ValueFrom: fieldOf(completionIndex)})
 	}
 	return env
 }
@@ -90,12 +85,12 @@ func psPodSpec(job *schema.Job, component string) rolePodSpec {
 	return spec
 }
 
-// serverProgram is their command, or the workers' with arguments of their own; bpslaunch alone makes a server of
-// BytePS.
+// serverProgram is their command or entrypoint, or the workers' command with arguments of their own; bpslaunch alone
+// makes a server of BytePS.
 func serverProgram(job *schema.Job) (command, args []string) {
 	s := &job.Spec.Servers
 	switch {
-	case len(s.Command) > 0:
+	case len(s.Command) > 0 || s.Entrypoint:
 		return s.Command, s.Args
 	case job.Spec.BytePS():
 		return []string{schema.BPSLaunch}, nil

@@ -118,6 +118,14 @@ func TestServerProgram(t *testing.T) {
 		{"servers: {}", []string{"python", "train.py"}, []string{"--epochs=1"}, "example.org/train:1.0"},
 		{"servers: {args: [--quiet]}", []string{"python", "train.py"}, []string{"--quiet"}, "example.org/train:1.0"},
 		{"servers: {command: [bpslaunch]}", []string{"bpslaunch"}, nil, "example.org/train:1.0"},
+		{"servers: {entrypoint: true}", nil, nil, "example.org/train:1.0"},
+		{"servers: {entrypoint: true, args: [serve]}", nil, []string{"serve"}, "example.org/train:1.0"},
+		{
+			"servers: {entrypoint: false}",
+			[]string{"python", "train.py"},
+			[]string{"--epochs=1"},
+			"example.org/train:1.0",
+		},
 		{"servers: {command: [run], args: [it]}", []string{"run"}, []string{"it"}, "example.org/train:1.0"},
 		{
 			"roles: {server: {image: 'example.org/ps:2'}, scheduler: {image: 'example.org/ps:2'}}",

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -25,12 +26,12 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 			Protocol: corev1.ProtocolTCP,
 		}}
 	}
-	if job.Spec.Workers.Master {
+	if job.Spec.WithoutRendezvous() {
 		spec.ports = nil // the operator adds the port that it tells the workers
 	}
 	template := patched(job, componentWorker, workerTemplate(job, spec))
 	m := workloadMeta(job, job.Metadata.Name, componentWorker)
-	if job.Spec.Workers.Master {
+	if job.Spec.WithoutRendezvous() {
 		expect(job, &m, template.Spec)
 	} else {
 		expect(job, &m, template.Spec, dialling(pyTorchEndpoint(job)))
@@ -43,6 +44,7 @@ func pyTorchJob(job *schema.Job) []runtime.Object {
 			BackoffLimit:            job.Spec.Failure.Restarts.OrNil(),
 			SchedulingPolicy:        pyTorchGang(job),
 			Suspend:                 suspended(job),
+			ManagedBy:               managedBy(job),
 		},
 		ElasticPolicy:       pyTorchElastic(job),
 		PyTorchReplicaSpecs: pyTorchReplicas(job, template),
@@ -74,7 +76,7 @@ func pyTorchReplicas(job *schema.Job, template corev1.PodTemplateSpec) map[strin
 // pyTorchElastic is the rendezvous, which becomes PET_ variables; a job that is not elastic has one too.
 func pyTorchElastic(job *schema.Job) *apis.PyTorchElasticPolicy {
 	z, w := &job.Spec.Rendezvous, &job.Spec.Workers
-	if w.Master { // whose variables the operator sets only where there is no elastic policy
+	if job.Spec.WithoutRendezvous() { // a Master's variables are set only where there is no elastic policy
 		return nil
 	}
 	host, text, _ := strings.Cut(pyTorchEndpoint(job), ":")
@@ -88,6 +90,16 @@ func pyTorchElastic(job *schema.Job) *apis.PyTorchElasticPolicy {
 		RDZVID:      fixedRun(job), // without it every job is called none (pytorch#82160)
 		MaxRestarts: &z.MaxRestarts,
 	}
+	if a := w.Autoscale; a != nil {
+		policy.Metrics = []autoscalingv2.MetricSpec{{
+			Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+				Name: corev1.ResourceCPU,
+				Target: autoscalingv2.MetricTarget{
+					Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &a.CPU,
+				},
+			},
+		}}
+	}
 	pairs := confPairs(job)
 	for _, k := range slices.Sorted(maps.Keys(pairs)) {
 		policy.RDZVConf = append(policy.RDZVConf, apis.PyTorchConf{Key: k, Value: pairs[k]})
@@ -100,7 +112,7 @@ func pyTorchEndpoint(job *schema.Job) string { return endpoint(job, workerName(j
 
 // pyTorchEnv is what the operator does not set: it adds PET_ variables behind these.
 func pyTorchEnv(job *schema.Job) (env []corev1.EnvVar) {
-	if job.Spec.Workers.Master {
+	if job.Spec.WithoutRendezvous() {
 		return nil
 	}
 	env = append(append(env, ownStore(job)...), launcherEnv(job)...)

@@ -29,6 +29,9 @@ func c10dPort(job *schema.Job) int32 {
 func torchWorker(job *schema.Job, first string) rolePodSpec {
 	spec := workerPodSpec(job)
 	spec.command, spec.args = program(job)
+	if job.Spec.Unlaunched() {
+		return spec
+	}
 	spec.env = rendezvousEnv(job, first)
 	if job.Spec.Rendezvous.Store == schema.StoreWorker {
 		spec.ports = []corev1.ContainerPort{{
@@ -68,9 +71,14 @@ func fixedRun(job *schema.Job) string {
 	case s.Rendezvous.Store == schema.StoreEtcd, s.Rendezvous.Store == schema.StoreExternal,
 		s.Rendezvous.Companion.Etcd != nil:
 		// That store remembers what has ended: a changed job is another run, but one worker more or a start is not.
-		return job.Metadata.Namespace + "-" + job.Metadata.Name + "-" +
-			contentHash(s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max,
-				w.Processes)
+		parts := []any{
+			s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max,
+			w.Processes,
+		}
+		if len(s.EnvFrom) > 0 { // younger than the hash
+			parts = append(parts, s.EnvFrom)
+		}
+		return job.Metadata.Namespace + "-" + job.Metadata.Name + "-" + contentHash(parts...)
 	}
 	return job.Metadata.Name
 }
@@ -126,7 +134,7 @@ func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
 	add("PET_NNODES", fmt.Sprintf("%d:%d", w.Min, w.Max))
 	add("PET_NPROC_PER_NODE", w.Processes.String())
 	add("PET_MAX_RESTARTS", strconv.Itoa(int(z.MaxRestarts)))
-	env = append(append(env, launcherEnv(job)...), ownStore(job)...)
+	env = append(append(append(env, launcherEnv(job)...), ownStore(job)...), sliceEnv(job)...)
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		env = append(env, tutorialEnv(job, endpoint(job, first), runID(env))...)
 	}

@@ -62,14 +62,22 @@ func sshConfig(job *schema.Job) *corev1.ConfigMap {
 		"worker.sh":   workerScript,
 		"launcher.sh": launcherScript,
 		"discover.sh": discoverScript,
-		"passwd": "root:x:0:0:root:/root:/bin/sh\n" +
-			fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", sshUser, *s.RunAsUser.Number, groupOf(s), homeDir) +
-			"sshd:x:74:74::/:/bin/false\n", // servers before 7.6 look for it, though they cannot become it
+		"passwd":      passwd(s),
 	}
 	if job.Spec.Target == schema.TargetJob {
 		data["hostfile"] = hostfile(job)
 	}
-	return &corev1.ConfigMap{ObjectMeta: meta(job, sshConfigName(job, horovodJobName(job)), componentSSH), Data: data}
+	return &corev1.ConfigMap{ObjectMeta: meta(job, sshConfigName(job, sshJobName(job)), componentSSH), Data: data}
+}
+
+// passwd has the pods' user with a home where its keys lie: root too, beside the one who makes the keys then.
+func passwd(s *schema.Security) string {
+	user, home := *s.RunAsUser.Number, "/root"
+	if user == 0 {
+		user, home = nobody, homeDir
+	}
+	return fmt.Sprintf("root:x:0:0:root:%s:/bin/sh\n%s:x:%d:%d::%s:/bin/sh\n", home, sshUser, user, groupOf(s),
+		homeDir) + "sshd:x:74:74::/:/bin/false\n" // root's sshd becomes it; before 7.6 all look for it
 }
 
 // groupOf is the group of the user: one of the image's own, which ssh does not ask for, is none of the others'.
@@ -80,12 +88,16 @@ func groupOf(s *schema.Security) int64 {
 	return *s.RunAsGroup.Number
 }
 
-// hostfile is a line a host, as horovodrun reads it. Of an elastic job it has all that may ever be: those that are
-// there are found by asking.
+// hostfile is a line a host, as horovodrun and mpirun read it. Of an elastic job it has all that may ever be: those
+// that are there are found by asking.
 func hostfile(job *schema.Job) string {
 	var b strings.Builder
-	for _, host := range horovodHosts(job, horovodJobName(job)) {
-		fmt.Fprintf(&b, "%s slots=%d\n", host, job.Spec.Slots())
+	line := "%s slots=%d\n"
+	if s := &job.Spec; s.Framework == schema.FrameworkMPI && s.MPI.Implementation != schema.MPIOpen {
+		line = "%s:%d\n" // hydra's
+	}
+	for _, host := range sshHosts(job, sshJobName(job)) {
+		fmt.Fprintf(&b, line, host, job.Spec.Slots())
 	}
 	return b.String()
 }
@@ -113,7 +125,7 @@ func launchEnv(job *schema.Job) []corev1.EnvVar {
 		{Name: "TEGEN_HOSTFILE", Value: hostfilePath(job)},
 		{Name: "TEGEN_QUORUM", Value: strconv.Itoa(int(job.Spec.Workers.Min))},
 		{Name: "TEGEN_SLOTS", Value: strconv.FormatInt(job.Spec.Slots(), 10)},
-		{Name: "TEGEN_START_SECONDS", Value: strconv.FormatInt(seconds(job.Spec.Horovod.StartTimeout), 10)},
+		{Name: "TEGEN_START_SECONDS", Value: strconv.FormatInt(seconds(job.Spec.StartTimeout()), 10)},
 	}
 }
 

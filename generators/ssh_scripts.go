@@ -5,9 +5,10 @@ package generators
 const (
 	// sshScript is read by worker.sh and launcher.sh: it lets this user reach others by ssh. The keys are copied,
 	// because ssh refuses a private key that its group may read, as it may every file of a Secret. What ssh starts does
-	// not inherit the container's environment: horovodrun hands over its own, but what finds mpirun's helper and
-	// Python's libraries must be there before, each asked for by its name, since a line of env may be a part of
-	// another's value. The umask stays within the parentheses: checkpoints are others' to read.
+	// not inherit the container's environment: it gets it from a file of sshd's, a line for each variable, so that
+	// those of several lines are left out. It is read by the shell's number: the file of self is that of a process that
+	// is about to run another program, and then empty. horovodrun and Intel's hydra hand over the launcher's besides.
+	// The umask stays within the parentheses: checkpoints are others' to read.
 	//
 	// A container starts in a folder that its user may not enter, such as root's, and only what needs the folder's path
 	// fails, on this host and on others: so the first to look says it.
@@ -27,12 +28,9 @@ need ssh-keyscan >/dev/null
   umask 077
   mkdir -p "$TEGEN_SSH_HOME/.ssh"
   cp -f "$TEGEN_SSH_KEYS/id_rsa" "$TEGEN_SSH_KEYS/authorized_keys" "$TEGEN_SSH_HOME/.ssh/"
-  (
-    set +u
-    printf 'PATH=%s\n' "$PATH"
-    [ -z "$LD_LIBRARY_PATH" ] || printf 'LD_LIBRARY_PATH=%s\n' "$LD_LIBRARY_PATH"
-    [ -z "$PYTHONPATH" ] || printf 'PYTHONPATH=%s\n' "$PYTHONPATH"
-  ) >"$TEGEN_SSH_HOME/.ssh/environment"
+  read -r pid rest </proc/self/stat
+  printf '\1\n' >"$TEGEN_SSH_HOME/several"
+  tr '\n\0' '\1\n' <"/proc/$pid/environ" | grep -v -f "$TEGEN_SSH_HOME/several" >"$TEGEN_SSH_HOME/.ssh/environment"
   cat >"$TEGEN_SSH_HOME/.ssh/config" <<END
 Port $TEGEN_SSH_PORT
 IdentityFile $TEGEN_SSH_HOME/.ssh/id_rsa
@@ -46,7 +44,8 @@ LogLevel ERROR
 END
 )
 `
-	// workerScript runs sshd as a user without rights, who can only let itself in. MaxStartups is above any number of
+	// workerScript runs sshd as a user without rights, who can only let itself in, or as root, whose sshd needs a
+	// directory that packages of Debian make in a script of init's. MaxStartups is above any number of
 	// processes that start at once. Two options are for some servers alone: UsePrivilegeSeparation for those before
 	// 7.5, PerSourcePenalties for those since 9.8, which shut out whoever only looks whether they are there.
 	//
@@ -64,6 +63,7 @@ read -r sshd <"$TEGEN_SSH_HOME/sshd"
 need ssh-keygen >/dev/null
 (
   umask 077
+  mkdir -p /run/sshd 2>/dev/null || true
   [ -e "$TEGEN_SSH_HOME/host_key" ] || ssh-keygen -q -t ed25519 -N '' -f "$TEGEN_SSH_HOME/host_key"
   cat >"$TEGEN_SSH_HOME/sshd_config" <<END
 Port $TEGEN_SSH_PORT
@@ -73,7 +73,7 @@ AuthorizedKeysFile $TEGEN_SSH_HOME/.ssh/authorized_keys
 StrictModes no
 UsePAM no
 PermitUserEnvironment yes
-PermitRootLogin no
+PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 AllowTcpForwarding no
@@ -116,7 +116,7 @@ wait "$waits_for"
 	discoverScript = `#!/bin/sh
 set -eu
 for round in 1 2; do
-  cut -d ' ' -f 1 "$TEGEN_HOSTFILE" | ssh-keyscan -T 5 -p "$TEGEN_SSH_PORT" -t ed25519 -f - 2>/dev/null || true
+  sed 's/[ :].*//' "$TEGEN_HOSTFILE" | ssh-keyscan -T 5 -p "$TEGEN_SSH_PORT" -t ed25519 -f - 2>/dev/null || true
 done | sed -n "s/^\[\(.*\)\]:$TEGEN_SSH_PORT .*/\1:$TEGEN_SLOTS/p" | sort -u | grep .
 `
 	// launcherScript waits until as many hosts answer as training needs, says so, since what it said last is that some
@@ -135,7 +135,7 @@ while :; do
   [ "$answers" -lt "$TEGEN_QUORUM" ] || break
   if [ "$waited" -ge "$TEGEN_START_SECONDS" ]; then
     echo "gave up after $waited seconds: $answers of $TEGEN_QUORUM hosts answer on port $TEGEN_SSH_PORT, and not" >&2
-    cut -d ' ' -f 1 "$TEGEN_HOSTFILE" | while read -r host; do
+    sed 's/[ :].*//' "$TEGEN_HOSTFILE" | while read -r host; do
       grep -q -x -F "$host:$TEGEN_SLOTS" "$TEGEN_SSH_HOME/answers" || echo "  $host" >&2
     done
     exit 1

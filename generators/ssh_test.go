@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/schema"
@@ -226,6 +227,8 @@ func TestMPIGang(t *testing.T) {
 		"gang: {scheduler: coscheduling, waitTimeout: 1m}": {
 			MinAvailable:           new(int32(4)),
 			ScheduleTimeoutSeconds: new(int32(60)),
+			// no sum of the pods' requests, by which the gang would be refused before nodes are looked at
+			MinResources: corev1.ResourceList{"pods": *resource.NewQuantity(4, resource.DecimalSI)},
 		},
 		"gang: {scheduler: koordinator}":     nil,
 		"gang: {scheduler: kueue, queue: q}": nil,

@@ -26,38 +26,79 @@ var bare = map[string]string{
 	"mxnet":                   "workers: {replicas: 2}",
 	"horovod":                 "workers: {replicas: 2}",
 	"bytescheduler":           "workers: {replicas: 2}",
+	"jax":                     "workers: {replicas: 2}",
+	"mpi":                     "workers: {replicas: 2}",
 }
+
+// asRoot is what an sshd of the image's own needs.
+const asRoot = "security: {runAsUser: image, restricted: false}"
 
 // uses is a feature in use where it needs more than the field as a valid fixture has it; another framework's words for
 // it stand under framework/feature.
 var uses = map[string]string{
 	"torchelastic/elasticjob/rendezvous.maxRestarts": "rendezvous: {backend: etcd, store: etcd, maxRestarts: 7}",
 
-	"launcher":           "launcher: entrypoint",
-	"workers.min":        "workers: {replicas: 2, min: 1}",
-	"workers.firstIndex": "workers: {replicas: 2, firstIndex: 0}",
-	"workers.master":     "workers: {replicas: 2, master: true}, launcher: entrypoint",
-	"rendezvous":         "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
+	"launcher":              "launcher: entrypoint",
+	"workers.min":           "workers: {replicas: 2, min: 1}",
+	"workers.slices":        "workers: {replicas: 2, slices: 2}",
+	"workers.autoscale.cpu": "workers: {min: 1, max: 2, autoscale: {cpu: 80}}",
+	"workers.firstIndex":    "workers: {replicas: 2, firstIndex: 0}",
+	"workers.master":        "workers: {replicas: 2, master: true}, launcher: entrypoint",
+	"rendezvous":            "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
+	"launcher=none":         "launcher: none",
 	"launcher=tegen": "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, " +
 		"images: {rendezvous: 'r:1'}",
-	"ssh":                       "ssh: {port: 2222}",
+	"ssh": "ssh: {port: 2222}",
+	"ssh.server=image": "ssh: {server: image}, mpi: {launch: command}, " +
+		"security: {runAsUser: image, restricted: false}",
 	"mxnet":                     "mxnet: {mode: local}, workers: {replicas: 1}",
 	"horovod":                   "horovod: {startTimeout: 7m}",
 	"bytescheduler":             "bytescheduler: {partition: 7}",
 	"dlrover":                   "dlrover: {networkCheck: true}",
+	"jax":                       "jax: {port: 2345}",
+	"mpi":                       "mpi: {options: [--tag-output], startTimeout: 7m}",
+	"volcano.plugins":           "volcano: {plugins: {ssh: [--ssh-port=2222]}}, " + asRoot,
 	"gang.scheduler=kueue":      "gang: {scheduler: kueue, queue: team}",
 	"gang.scheduler=kubernetes": `gang: {scheduler: kubernetes}, kubernetesVersion: "1.36"`,
-	"storage.onDelete":          "storage: [{mountPath: /data, onDelete: delete}]",
-	"storage.dataset":           "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}]",
-	"checkpoint":                "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt}",
-	"script.image":              "script: {image: /main.py}, command: null",
-	"script.s3":                 "script: {s3: 's3://bucket/main.py'}, identity: {nodeRole: {}}, command: null",
-	"script.configMap":          "script: {configMap: {name: code}}, command: null",
-	"identity":                  "identity: {serviceAccount: trainer}",
-	"failure.restarts=none":     "failure: {restarts: none}",
-	"failure.fatalExitCodes":    "failure: {fatalExitCodes: [1]}",
-	"resources":                 "resources: {requests: {cpu: 500m}, limits: {memory: none}}",
-	"roles.server":              "roles: {server: {workingDir: /ps, nodeSelector: {a: b}}}",
+	"gang.topology":             "gang: {scheduler: tegen, topology: {level: node}}",
+
+	"torchelastic/vcjob/gang.topology": "gang: {scheduler: volcano, topology: {level: node}}",
+
+	"storage.onDelete": "storage: [{mountPath: /data, onDelete: delete}]",
+	"storage.dataset":  "storage: [{mountPath: /data, claim: c, dataset: {url: https://example.org/d.tar}}]",
+	"checkpoint":       "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt}",
+	"checkpoint.save": "storage: [{mountPath: /data, claim: c}], checkpoint: {path: /data/ckpt, " +
+		"save: {signal: SIGUSR1, takes: 5m}}",
+	"managedBy":           "managedBy: kueue.x-k8s.io/multikueue, gang: {scheduler: kueue, queue: team}",
+	"mxnet/job/managedBy": "managedBy: acme.example/dispatcher",
+	"placement.spot":      "placement: {spot: true, provisioner: gke}",
+	"sidecars": "sidecars: [{name: board, image: 'tb:1', mounts: [{volume: data}]}], " +
+		"storage: [{mountPath: /data, claim: c}]",
+	"metrics":            "metrics: {port: 9100}",
+	"metrics.podMonitor": "metrics: {port: 9100, podMonitor: true}",
+	"network.allowFrom":  "network: {allowFrom: [{namespace: monitoring, ports: [9100]}]}",
+	"network.allowTo":    "network: {egress: closed, allowTo: [{cidr: 10.0.0.0/8, ports: [443]}]}",
+	"network.egress":     "network: {egress: closed}",
+	"probes.startup":     "probes: {startup: {tcp: 80}}",
+	"probes.liveness":    "probes: {liveness: {tcp: 80}}",
+	"probes.readiness":   "probes: {readiness: {tcp: 80}}",
+	"script.image":       "script: {image: /main.py}, command: null",
+	"code.git":           "code: {mountPath: /w, git: {repository: 'https://host/a.git'}}",
+	"code.image":         "code: {mountPath: /w, image: 'a/code:1'}, kubernetesVersion: '1.36'",
+
+	"script.s3":              "script: {s3: 's3://bucket/main.py'}, identity: {nodeRole: {}}, command: null",
+	"script.configMap":       "script: {configMap: {name: code}}, command: null",
+	"identity":               "identity: {serviceAccount: trainer}",
+	"failure.restarts=none":  "failure: {restarts: none}",
+	"failure.fatalExitCodes": "failure: {fatalExitCodes: [1]}",
+	"failure.inPlace":        "failure: {inPlace: true}",
+	"resources.machine":      "resources: {machine: p5.4xlarge, gpu: 1}, network: {fabric: none}",
+	"resources.deviceClass":  "resources: {deviceClass: gpu.nvidia.com, gpu: 2, cpu: 1, memory: 4Gi}",
+	"resources.claims":       "resources: {claims: [channel]}",
+	"resources.devices":      "resources: {devices: {vpc.amazonaws.com/efa: 1}}",
+	"network.fabric":         "resources: {devices: {vpc.amazonaws.com/efa: 1}}, network: {fabric: efa}",
+	"resources":              "resources: {requests: {cpu: 500m}, limits: {memory: none}}",
+	"roles.server":           "roles: {server: {workingDir: /ps, nodeSelector: {a: b}}}",
 	"roles.scheduler": "roles: {scheduler: {resources: {memory: none}, tolerations: [{key: a, " +
 		"operator: Exists}]}}",
 	"roles.launcher": "roles: {launcher: {image: 'y:1', podTemplate: {spec: {hostIPC: true}}}}",
@@ -66,7 +107,19 @@ var uses = map[string]string{
 		"roles: {companion: {nodeSelector: {a: b}}}",
 	"roles.helper": "storage: [{mountPath: /data, claim: c, dataset: {url: " +
 		"https://example.org/d.tar}}], roles: {helper: {nodeSelector: {a: b}}}",
-	"podTemplate": "podTemplate: {spec: {dnsPolicy: Default}}",
+	"groups":             "groups: [{name: side, command: [x]}]",
+	"groups.after":       "groups: [{name: side, command: [x], after: [{group: worker}]}]",
+	"groups.after=done":  "groups: [{name: side, command: [x], after: [{group: worker, when: done}]}]",
+	"success":            "success: {groups: [worker], when: any}",
+	"success=all":        "groups: [{name: side, command: [x]}], success: {groups: [worker, side]}",
+	"coordinator":        "coordinator: {group: worker, index: 1}",
+	"failure.restartAll": "failure: {restartAll: 4}",
+	"failure.rules":      "failure: {restartAll: 4, rules: [{groups: [worker], then: fail}]}",
+	"groups.failure":     "groups: [{name: side, command: [x], failure: {inPlace: true}}]",
+
+	"failure.restartAllOn":      "failure: {restartAll: 4, restartAllOn: eviction}",
+	"failure.restartAllInPlace": "failure: {restartAll: 4, restartAllInPlace: true}",
+	"podTemplate":               "podTemplate: {spec: {dnsPolicy: Default}}",
 
 	// Only a worker alone is replaced.
 	"mxnet/job/failure.restarts": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {restarts: 9}",
@@ -74,6 +127,7 @@ var uses = map[string]string{
 		"failure: {restartsPerWorker: 9}",
 	"mxnet/job/failure.fatalExitCodes": "mxnet: {mode: local}, workers: {replicas: 1}, " +
 		"failure: {fatalExitCodes: [1]}",
+	"mxnet/job/failure.inPlace": "mxnet: {mode: local}, workers: {replicas: 1}, failure: {inPlace: true}",
 	"mxnet/job/failure.ignoreDisruptions": "mxnet: {mode: local}, workers: {replicas: 1}, " +
 		"failure: {ignoreDisruptions: false}",
 

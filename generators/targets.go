@@ -26,12 +26,12 @@ type target struct {
 // targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
 func targets() []target {
 	return []target{
-		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, workerService, isWorkerService, workersOnly, jobUID},
+		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, roleServices, isRoleService, withGroups, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, ""},
-		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, workersOnly, jobUID},
+		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, withGroups, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetTrainJob, torchTrainJob, nil, isJobName, workersOnly, jobUID},
 		{
-			schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, workersOnly,
+			schema.FrameworkTorchelastic, schema.TargetVCJob, torchVCJob, nil, isJobName, withGroups,
 			"metadata.annotations['" + apis.VCRunAnnotation + "']",
 		},
 		{
@@ -43,10 +43,15 @@ func targets() []target {
 		{schema.FrameworkMXNet, schema.TargetJob, psJobs, roleServices, isRoleService, psRoles, ""},
 		{schema.FrameworkMXNet, schema.TargetMXJob, mxJob, nil, isNumberedService, psRoles, ""},
 		{schema.FrameworkMXNet, schema.TargetMXJobMlkube, mxJobMlkube, nil, isMlkubeService, psRoles, ""},
-		{schema.FrameworkHorovod, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, ""},
+		{schema.FrameworkHorovod, schema.TargetJob, sshJob, sshService, isWorkerService, workersOnly, ""},
 		{schema.FrameworkHorovod, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, ""},
-		{schema.FrameworkByteScheduler, schema.TargetJob, horovodJob, horovodService, isWorkerService, workersOnly, ""},
+		{schema.FrameworkByteScheduler, schema.TargetJob, sshJob, sshService, isWorkerService, workersOnly, ""},
 		{schema.FrameworkByteScheduler, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, ""},
+		{schema.FrameworkJAX, schema.TargetJob, torchJob, roleServices, isRoleService, withGroups, ""},
+		{schema.FrameworkJAX, schema.TargetJobSet, torchJobSet, nil, isJobName, withGroups, ""},
+		{schema.FrameworkJAX, schema.TargetTrainJob, torchTrainJob, nil, isJobName, workersOnly, ""},
+		{schema.FrameworkMPI, schema.TargetJob, sshJob, sshService, isWorkerService, workersOnly, ""},
+		{schema.FrameworkMPI, schema.TargetMPIJob, mpiJob, nil, isMPIService, launcherAndWorkers, ""},
 	}
 }
 

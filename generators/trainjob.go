@@ -38,9 +38,11 @@ func trainJob(job *schema.Job, name string) *apis.TrainJob {
 		},
 		Trainer:               &apis.Trainer{NumNodes: &w.Replicas},
 		Suspend:               suspended(job),
+		ManagedBy:             managedBy(job),
 		ActiveDeadlineSeconds: deadline(job),
 	}
-	if n := w.Processes.IntVal; n > 0 {
+	torch := job.Spec.Framework == schema.FrameworkTorchelastic && !job.Spec.Unlaunched()
+	if n := w.Processes.IntVal; n > 0 && torch {
 		spec.Trainer.NumProcPerNode = &n
 	} // left out, Trainer counts accelerators, or CPUs where there are none
 	t := apis.New(apis.TrainJobKind, workloadMeta(job, name, componentWorker), spec)
@@ -49,18 +51,28 @@ func trainJob(job *schema.Job, name string) *apis.TrainJob {
 }
 
 // trainingRuntime names Job and container as the controller's torch plugin does when it builds PET_MASTER_ADDR. It has
-// no time to live: the controller runs a failed TrainJob again whose JobSet is gone.
+// no time to live: the controller runs a failed TrainJob again whose JobSet is gone. JAX's variables are our own: the
+// controller has a policy for them since v2.2.0 alone, an older API server drops its field without a word, and its port
+// cannot be chosen.
 func trainingRuntime(job *schema.Job, name string) *apis.TrainingRuntime {
-	worker := workerPodSpec(job)
+	worker, framework := workerPodSpec(job), "torch"
 	worker.command, worker.args = program(job)
-	set := jobSetSpec(job, "node", workerJobSpec(job, workerTemplate(job, worker)))
+	policy := &apis.MLPolicy{NumNodes: &job.Spec.Workers.Replicas, Torch: &apis.TorchPolicy{}}
+	if job.Spec.Framework == schema.FrameworkJAX {
+		worker, framework, policy.Torch = jaxWorker(job, inService(job, name+"-node-0-0", name)), "jax", nil
+	}
+	set := jobSetSpec(replicated("node", workerJobSpec(job, workerTemplate(job, worker))))
 	set.ReplicatedJobs[0].Template.Labels = map[string]string{trainJobStep: "trainer"}
 	r := apis.New(apis.TrainingRuntimeKind, meta(job, name, componentWorker), apis.TrainingRuntimeSpec{
-		MLPolicy:       &apis.MLPolicy{NumNodes: &job.Spec.Workers.Replicas, Torch: &apis.TorchPolicy{}},
+		MLPolicy:       policy,
 		PodGroupPolicy: podGroupPolicy(job),
 		Template:       apis.JobSetTemplate{Spec: set},
 	})
-	r.Labels[trainJobFramework] = "torch"
+	if job.Spec.Unlaunched() {
+		r.Spec.MLPolicy.Torch = nil
+	} else {
+		r.Labels[trainJobFramework] = framework
+	}
 	t := &r.Spec.Template
 	t.Metadata.Labels = podLabels(job, componentWorker) // the JobSet's, so that it is found among the job's objects
 	if g := job.Spec.Gang; g.Is(schema.GangVolcano) && g.Queue != "" {
@@ -81,7 +93,7 @@ func podGroupPolicy(job *schema.Job) *apis.PodGroupPolicy {
 			ScheduleTimeoutSeconds: int32(seconds(g.WaitTimeout)),
 		}}
 	case g.Is(schema.GangVolcano):
-		return &apis.PodGroupPolicy{Volcano: &apis.VolcanoPolicy{}}
+		return &apis.PodGroupPolicy{Volcano: &apis.VolcanoPolicy{NetworkTopology: volcanoTopology(job)}}
 	}
 	return nil
 }

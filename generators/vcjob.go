@@ -2,6 +2,8 @@ package generators
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,81 +12,152 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// torchVCJob is Volcano's own Job with one task. Its controller names the pods <job>-worker-<index>, makes a PodGroup
-// of them, gang or no gang, and through the svc plugin the headless Service. Nothing in the spec but the task's
-// replicas depends on how many workers there are, since nothing else can be changed.
+// torchVCJob is Volcano's own Job with a task for the workers and one for each group. Its controller names the pods
+// <job>-<task>-<index>, makes a PodGroup of them, gang or no gang, and through the svc plugin the headless Service.
+// Nothing in the spec but the tasks' replicas depends on how many pods there are, since nothing else can be changed.
 func torchVCJob(job *schema.Job) []runtime.Object {
 	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.VCJob {
-		template := workerTemplate(job, torchWorker(job, inService(job, name+"-"+componentWorker+"-0", name)))
-		template.Spec.RestartPolicy = corev1.RestartPolicyNever // or exit codes and failures would stay the kubelet's
-		j := apis.New(apis.VCJobKind, workloadMeta(job, name, componentWorker),
-			vcJobSpec(job, patched(job, componentWorker, template)))
-		expect(job, &j.ObjectMeta, j.Spec.Tasks[0].Template.Spec)
+		first := func(component string) string { return inService(job, name+"-"+component+"-0", name) }
+		hosts := groupHosts(job, first)
+		worker := toldHosts(torchWorker(job, first(componentWorker)), hosts)
+		templates := []corev1.PodTemplateSpec{vcTemplate(job, componentWorker, workerTemplate(job, worker))}
+		for i := range job.Spec.Groups {
+			g := &job.Spec.Groups[i]
+			templates = append(templates, vcTemplate(job, g.Name, groupTemplate(job, g, hosts)))
+		}
+		j := apis.New(apis.VCJobKind, workloadMeta(job, name, componentWorker), vcJobSpec(job, templates))
+		var pods []corev1.PodSpec
+		for i := range j.Spec.Tasks {
+			pods = append(pods, j.Spec.Tasks[i].Template.Spec)
+		}
+		expect(job, &j.ObjectMeta, pods...)
 		expectNames(&j.ObjectMeta, expectOfVolcano(job))
 		return j
-	}, func(j *apis.VCJob) []any {
-		s := &j.Spec
-		return []any{
-			s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished,
-			s.Tasks[0].Template,
-		}
-	}))
+	}, vcJobImmutable))
 }
 
-func vcJobSpec(job *schema.Job, template corev1.PodTemplateSpec) apis.VCJobSpec {
-	w, f := &job.Spec.Workers, &job.Spec.Failure
-	least := w.Min
+func vcJobImmutable(j *apis.VCJob) []any {
+	s := &j.Spec
+	parts := []any{s.SchedulerName, s.Queue, s.Policies, s.MinSuccess, s.MaxRetry, s.TTLSecondsAfterFinished}
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if parts = append(parts, t.Template); t.DependsOn != nil || t.Policies != nil {
+			parts = append(parts, t.DependsOn, t.Policies)
+		}
+	}
+	if len(s.Plugins) > len(vcPlugins(nil)) {
+		parts = append(parts, s.Plugins)
+	}
+	if s.NetworkTopology != nil || s.Tasks[0].PartitionPolicy != nil { // of others the name stays what it was
+		parts = append(parts, s.NetworkTopology, s.Tasks[0].PartitionPolicy)
+	}
+	return parts
+}
+
+func vcTemplate(job *schema.Job, component string, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	template.Spec.RestartPolicy = restartPolicy(job, component) // or exit codes and failures would stay the kubelet's
+	return patched(job, component, template)
+}
+
+// vcJobSpec has the templates of the workers and of the groups, in this order.
+func vcJobSpec(job *schema.Job, templates []corev1.PodTemplateSpec) apis.VCJobSpec {
+	w, f, pod := &job.Spec.Workers, &job.Spec.Failure, &templates[0].Spec
 	spec := apis.VCJobSpec{
-		SchedulerName:     cmp.Or(template.Spec.SchedulerName, "volcano"),
-		PriorityClassName: template.Spec.PriorityClassName, // of the PodGroup
-		MaxRetry:          vcRetries(f),
-		Policies:          vcPolicies(f),
-		Plugins: map[string][]string{
-			"env": {},
-			"svc": {
-				"--publish-not-ready-addresses", // peers are looked up while they start
-				// Its own shuts out what network.policy lets in, and cannot be left out.
-				"--disable-network-policy=true",
-			},
-		},
+		SchedulerName:           cmp.Or(pod.SchedulerName, "volcano"),
+		PriorityClassName:       pod.PriorityClassName, // of the PodGroup
+		MaxRetry:                vcRetries(f),
+		Policies:                vcPolicies(f),
+		Plugins:                 vcPlugins(job.Spec.Volcano.Plugins.ByName()),
 		TTLSecondsAfterFinished: expiry(job),
 	}
 	if g := job.Spec.Gang; g.Is(schema.GangVolcano) {
-		least, spec.Queue = g.MinAvailable, g.Queue
+		spec.Queue = g.Queue
 	}
 	if w.Min < w.Max { // as with a Job's success policy: those that waited for a place fail when the training is over
 		spec.MinSuccess = &w.Min
 	}
-	spec.MinAvailable = least
-	spec.Tasks = []apis.VCTask{{
-		Name:     componentWorker,
-		Replicas: w.Replicas,
-		// Or the webhook demands all replicas of the task, whatever the job's minimum (volcano#1755).
-		MinAvailable: &least,
-		// The webhook's default: without it the object is refused when it is applied again, since tasks may not change.
-		MaxRetry: 3,
-		Template: template,
-	}}
+	for i, r := range withGroups(job) {
+		together := r.least
+		if g := job.Spec.Gang; r.component == componentWorker && g.Is(schema.GangVolcano) {
+			together, r.least = g.MinAvailable, g.MinAvailable
+			if job.Spec.WorkersAwaited() { // until so many are ready
+				r.least = max(together, w.Min)
+			}
+		}
+		task := apis.VCTask{
+			Name:     r.component,
+			Replicas: r.replicas,
+			// Or the webhook demands all replicas of the task, whatever the job's minimum (volcano#1755).
+			MinAvailable: &r.least,
+			// The webhook's default: without it the object is refused when it is applied again, since tasks may not
+			// change.
+			MaxRetry: 3,
+			Policies: vcSuccess(job, r.component),
+			Template: templates[i],
+		}
+		if after := job.Spec.AfterOf(r.component); len(after) > 0 {
+			task.DependsOn = &apis.VCDependsOn{}
+			for _, a := range after {
+				task.DependsOn.Name = append(task.DependsOn.Name, a.Group)
+			}
+		} else {
+			// Pods that are made only when others run count towards no gang: it would wait for them, they for it.
+			spec.MinAvailable += together
+		}
+		spec.Tasks = append(spec.Tasks, task)
+	}
+	spec.NetworkTopology, spec.Tasks[0].PartitionPolicy = volcanoTopology(job), volcanoPartitions(job)
 	return spec
+}
+
+// vcPlugins are those of the controller that every job has, and some more.
+func vcPlugins(more map[string][]string) map[string][]string {
+	all := map[string][]string{
+		"env": {},
+		"svc": {
+			"--publish-not-ready-addresses", // peers are looked up while they start
+			// Its own shuts out what network.policy lets in, and cannot be left out.
+			"--disable-network-policy=true",
+		},
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+// vcSuccess ends a job when a group that must succeed has, nil where all must.
+func vcSuccess(job *schema.Job, component string) []apis.VCPolicy {
+	if s := job.Spec.Success; s == nil || !slices.Contains(s.Groups, component) {
+		return nil
+	}
+	return []apis.VCPolicy{{Event: "TaskCompleted", Action: "CompleteJob"}}
 }
 
 // vcRetries is the number of failures with which the job fails; 0 would be 3. Where no pod is made again, it counts
 // nothing.
 func vcRetries(f *schema.Failure) int32 {
+	if f.RestartAll != nil {
+		return *f.RestartAll + 1
+	}
 	if f.RestartsPerWorker != nil {
 		return 0
 	}
 	return f.Restarts.Limit + 1
 }
 
-// vcPolicies replace a failed pod, unless its exit code says that this is no use. Volcano counts the replacements of
-// all pods; a pod that was deleted is made again without a policy and without being counted.
+// vcPolicies replace a failed pod, or all of the job's, unless its exit code says that this is no use. Volcano counts
+// the replacements of all pods; a pod that was deleted is made again without a policy and without being counted.
 func vcPolicies(f *schema.Failure) (policies []apis.VCPolicy) {
 	for _, code := range sorted(f.FatalExitCodes) { // first, since the first policy that matches decides
 		policies = append(policies, apis.VCPolicy{ExitCode: &code, Action: "TerminateJob"})
 	}
 	if f.RestartsPerWorker != nil { // 0: without a policy a pod that failed stays as it is, and the others go on
 		return policies
+	}
+	if f.RestartAllOn == schema.OnEviction {
+		return append(policies, apis.VCPolicy{Event: "PodEvicted", Action: "RestartJob"})
+	}
+	if f.RestartAll != nil { // after a pod that somebody deleted too, as with a JobSet
+		return append(policies, apis.VCPolicy{Events: []string{"PodFailed", "PodEvicted"}, Action: "RestartJob"})
 	}
 	return append(policies, apis.VCPolicy{Event: "PodFailed", Action: "RestartPod"})
 }

@@ -30,9 +30,12 @@ type rolePodSpec struct {
 // workerPodSpec is a worker without what its framework adds.
 func workerPodSpec(job *schema.Job) rolePodSpec {
 	spec := podSpecOf(job, componentWorker)
-	if r := &job.Spec.Resources; r.GPU > 0 {
+	if r := &job.Spec.Resources; r.GPU > 0 && r.DeviceClass == "" {
 		// A limit alone: the request follows it.
 		spec.resources.Limits[corev1.ResourceName(r.GPUResource)] = quantity(r.GPU)
+	}
+	for name, q := range job.Spec.Resources.Devices {
+		spec.resources.Limits[corev1.ResourceName(name)] = q
 	}
 	return spec
 }
@@ -55,10 +58,16 @@ func workerTemplate(job *schema.Job, spec rolePodSpec) corev1.PodTemplateSpec {
 	pod.SecurityContext = trainingSecurity(&job.Spec.Security)
 	place(job, spec, &pod)
 	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod))
+	pod.ShareProcessNamespace = seesAgent(job, spec.component)
 	container := workerContainer(job, spec)
 	pod.Volumes, container.VolumeMounts = workerVolumes(job, spec)
-	pod.InitContainers = initContainers(job)
+	pod.InitContainers = append(initContainers(job, spec.component),
+		sidecars(job, spec.component, container.VolumeMounts)...)
 	pod.Containers = []corev1.Container{container}
+	if spec.component == componentWorker {
+		joinFabric(job, &m, &pod)
+		claim(job, &pod)
+	}
 	return corev1.PodTemplateSpec{ObjectMeta: m, Spec: pod}
 }
 
@@ -72,8 +81,8 @@ func place(job *schema.Job, spec rolePodSpec, pod *corev1.PodSpec) {
 		pod.PreemptionPolicy = ptr(corev1.PreemptionPolicy(p.PreemptionPolicy))
 	}
 	// The handler of accelerators, which other nodes lack.
-	if p.RuntimeClass != "" && spec.component == componentWorker {
-		pod.RuntimeClassName = &p.RuntimeClass
+	if class := job.Spec.RuntimeClassOf(spec.component); class != "" {
+		pod.RuntimeClassName = &class
 	}
 	if job.Spec.Network.Host {
 		pod.HostNetwork = true
@@ -82,7 +91,7 @@ func place(job *schema.Job, spec rolePodSpec, pod *corev1.PodSpec) {
 }
 
 func workerContainer(job *schema.Job, spec rolePodSpec) corev1.Container {
-	return corev1.Container{
+	c := corev1.Container{
 		Name:            spec.component,
 		Image:           spec.role.Image,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
@@ -90,10 +99,19 @@ func workerContainer(job *schema.Job, spec rolePodSpec) corev1.Container {
 		Args:            spec.args,
 		WorkingDir:      spec.role.WorkingDir,
 		Env:             workerEnv(job, spec),
+		EnvFrom:         authorEnvFrom(job.Spec.EnvFromOf(spec.component)),
 		Ports:           spec.ports,
 		Resources:       spec.resources,
 		SecurityContext: trainingRights(&job.Spec.Security),
+		Lifecycle:       saveHook(job, spec.component),
 	}
+	if spec.component == componentWorker {
+		probe(&c, job.Spec.Probes)
+		if m := job.Spec.Metrics; m != nil {
+			c.Ports = append(c.Ports, listenPort(job, metricsPort, m.Port))
+		}
+	}
+	return c
 }
 
 func trainingRights(s *schema.Security) *corev1.SecurityContext {
@@ -114,57 +132,38 @@ func workerEnv(job *schema.Job, spec rolePodSpec) []corev1.EnvVar {
 	for _, name := range spec.set {
 		named[name] = true
 	}
-	for _, e := range job.Spec.Env {
+	for _, e := range job.Spec.EnvOf(spec.component) {
 		named[e.Name] = true
 		own = append(own, authorEnv(e))
 	}
 	add := func(name, value string) {
 		if value != "" && !named[name] {
 			env = append(env, corev1.EnvVar{Name: name, Value: value})
+			named[name] = true
 		}
 	}
-	if job.Spec.Security.RunAsUser.Number != nil {
+	if job.Spec.Security.RunAsUser.Number != nil && !job.Spec.ImageSSH() {
 		add("HOME", "/tmp") // the user has no home; torch and hubs cache there
 	}
 	add("PYTHONUNBUFFERED", "1")
 	add("DIST_BACKEND", job.Spec.Network.Collective)
 	add("NCCL_SOCKET_IFNAME", job.Spec.Network.Interface)
 	add("GLOO_SOCKET_IFNAME", job.Spec.Network.Interface)
+	for _, e := range fabricEnv(job, spec.component) { // after an author's own interface, which wins
+		add(e.Name, e.Value)
+	}
 	if job.Spec.Checkpoint != nil {
 		add("CHECKPOINT_DIR", job.Spec.Checkpoint.Path)
 	}
 	return append(env, own...)
 }
 
-func authorEnv(e schema.Env) corev1.EnvVar {
-	v := corev1.EnvVar{Name: e.Name}
-	switch {
-	case e.Value != nil:
-		v.Value = *e.Value
-	case e.Secret != nil:
-		v.ValueFrom = &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: e.Secret.Name}, Key: e.Secret.Key,
-			Optional: optional(e.Secret),
-		}}
-	case e.ConfigMap != nil:
-		v.ValueFrom = &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: e.ConfigMap.Name}, Key: e.ConfigMap.Key,
-			Optional: optional(e.ConfigMap),
-		}}
-	}
-	return v
-}
-
-func optional(r *schema.KeyRef) *bool {
-	if !r.Optional {
-		return nil
-	}
-	return ptr(true)
-}
-
 func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1.VolumeMount) {
 	volumes, mounts := scratchSpace(job, spec)
 	for i := range job.Spec.Storage {
+		if onlyLaunches(job, spec.component) {
+			break
+		}
 		v := &job.Spec.Storage[i]
 		volumes = append(volumes, mountable(job, v))
 		mounts = append(mounts, corev1.VolumeMount{
@@ -172,23 +171,24 @@ func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1
 			ReadOnly: v.ReadOnly,
 		})
 	}
-	if s := clientSecret(job); s != "" {
+	if s := clientSecret(job); s != "" && !isGroup(job, spec.component) {
 		volumes = append(volumes, secretVolume("tls", s))
 		mounts = append(mounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir, ReadOnly: true})
 	}
-	if v, m := launcherVolume(job); v != nil {
+	if v, m := launcherVolume(job); v != nil && !isGroup(job, spec.component) {
 		volumes, mounts = append(volumes, *v), append(mounts, *m)
 	}
 	if v, m := scriptVolume(job); v != nil {
 		volumes, mounts = append(volumes, *v), append(mounts, *m)
 	}
-	return volumes, mounts
+	v, m := codeVolumes(job)
+	return append(volumes, v...), append(mounts, m...)
 }
 
 // scratchSpace is what a pod of a role has at /dev/shm and /tmp, unless the author wants nothing there.
 func scratchSpace(job *schema.Job, spec rolePodSpec) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	r := &job.Spec.Resources
-	if shm := r.Shm.OrNil(); shm != nil {
+	if shm := r.Shm.OrNil(); shm != nil && !onlyLaunches(job, spec.component) {
 		// Other roles may have less than a worker.
 		if memory, limited := spec.resources.Limits[corev1.ResourceMemory]; limited && memory.Cmp(*shm) < 0 {
 			shm = &memory
@@ -199,7 +199,8 @@ func scratchSpace(job *schema.Job, spec rolePodSpec) (volumes []corev1.Volume, m
 			}}})
 		mounts = append(mounts, corev1.VolumeMount{Name: "dshm", MountPath: "/dev/shm"})
 	}
-	if r.Tmp.None {
+	if r.Tmp.None || onlyLaunches(job, spec.component) && !job.Spec.Security.ReadOnlyRootFilesystem &&
+		!fetchesScript(job) { // who writes elsewhere
 		return volumes, mounts
 	}
 	size := r.Tmp.OrNil()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/images"
@@ -26,8 +27,12 @@ func (r *release) writeArchives(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		pages, err := r.manual(ctx, name)
+		if err != nil {
+			return err
+		}
 		for _, p := range r.platforms {
-			if err := r.writeArchive(ctx, name, p, completions); err != nil {
+			if err := r.writeArchive(ctx, name, p, slices.Concat(completions, pages)); err != nil {
 				return fmt.Errorf("archiving %s for %s: %w", name, p, err)
 			}
 		}
@@ -52,7 +57,27 @@ func (r *release) completions(ctx context.Context, name string) (files []layer.E
 	return files, nil
 }
 
-func (r *release) writeArchive(ctx context.Context, name string, p platform, completions []layer.Entry) error {
+// manual are the manual pages of a program and its commands.
+func (r *release) manual(ctx context.Context, name string) (files []layer.Entry, err error) {
+	dir := filepath.Join(r.work, name+"-man1")
+	if _, err := r.call(ctx, name, "man", dir); err != nil {
+		return nil, err
+	}
+	pages, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the manual pages of %s: %w", name, err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(filepath.Join(dir, page.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, layer.File("/man/man1/"+page.Name(), 0o644, string(text)))
+	}
+	return files, nil
+}
+
+func (r *release) writeArchive(ctx context.Context, name string, p platform, made []layer.Entry) error {
 	file, err := r.build(ctx, name, p)
 	if err != nil {
 		return err
@@ -71,7 +96,7 @@ func (r *release) writeArchive(ctx context.Context, name string, p platform, com
 		return err
 	}
 	base := fmt.Sprintf("%s-%s-%s-%s", name, r.version, p.system, p.arch)
-	files = layer.WithFolders(append(files, completions...))
+	files = layer.WithFolders(append(files, made...))
 	for n := range files {
 		files[n].Path, files[n].Time = "/"+base+files[n].Path, info.Time
 	}

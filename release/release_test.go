@@ -29,7 +29,9 @@ import (
 // last of its two commits has the tag v1.2.3, the first v1.2.2.
 func sample(t *testing.T) string {
 	t.Helper()
-	const imports, prints = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n", "fmt.Println(os.Args[1:]"
+	const imports, prints = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n", "if os.Args[1] == \"man\" { " +
+		"os.Mkdir(os.Args[2], 0o755); os.WriteFile(os.Args[2]+\"/tegen.1\", []byte(\".TH\"), 0o644) }; " +
+		"fmt.Println(os.Args[1:]"
 	plain := imports + ")\n\nfunc main() { " + prints + ") }\n"
 	dir := filepath.Join(t.TempDir(), "origin")
 	for name, text := range map[string]string{
@@ -256,7 +258,8 @@ func requireArchives(t *testing.T, files map[string]string) {
 	want := []string{
 		base + "/", base + "/LICENSE", base + "/NOTICE", base + "/README.md", base + "/completions/",
 		base + "/completions/_tegen", base + "/completions/tegen.bash", base + "/completions/tegen.fish",
-		base + "/completions/tegen.ps1", base + "/tegen",
+		base + "/completions/tegen.ps1", base + "/man/", base + "/man/man1/",
+		base + "/man/man1/tegen.1", base + "/tegen",
 	}
 	compressed, err := gzip.NewReader(strings.NewReader(files[base+".tar.gz"]))
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 var bytePSJob = Target{
 	FrameworkByteScheduler, TargetJob, "batch/v1 Jobs, one a role",
 	union(others(FrameworkByteScheduler), ofJobs, countedWorkers, lacks{
-		"roles.launcher": "every pod of BytePS starts its own processes",
+		"roles.launcher":  "every pod of BytePS starts its own processes",
+		"checkpoint.save": "bpslaunch starts the processes through shells, which hand no signal on",
 	}),
 }
 
@@ -141,7 +142,7 @@ func (r *validation) bytePSProgram() {
 				"%s starts no servers of BytePS: leave it and its options out, tegen starts bpslaunch", w.text)
 		}
 	}
-	if len(s.Servers.Args) > 0 && len(s.Servers.Command) == 0 {
+	if len(s.Servers.Args) > 0 && len(s.Servers.Command) == 0 && !s.Servers.Entrypoint {
 		r.fail("spec.servers.args", "requires", "bpslaunch serves without any: leave them out, or give a command too")
 	}
 }

@@ -8,6 +8,7 @@ import (
 // containers are the names that controllers look for, by framework and target.
 var containers = map[[2]string]string{
 	{FrameworkTorchelastic, TargetTrainJob}: "node",
+	{FrameworkJAX, TargetTrainJob}:          "node",
 	// pytorch/elastic, kubernetes/api/v1alpha1/constants.go
 	{FrameworkTorchelastic, TargetElasticJob}: "elasticjob-worker",
 	{FrameworkTorchelastic, TargetPyTorchJob}: "pytorch",

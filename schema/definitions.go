@@ -1,3 +1,5 @@
+//go:build !js
+
 package schema
 
 import (
@@ -45,3 +47,6 @@ func compileEnvironment(c *structural.Compiler, job *structural.Schema) *structu
 	}
 	return env
 }
+
+// Definitions are the compiled definitions as data, for a program without CUE.
+func Definitions() ([]byte, error) { return structural.Pack(jobSchema(), environmentSchema()) }

@@ -11,10 +11,16 @@ import (
 // derived are the parts of a job whose defaults finalize.go makes of other parts.
 var derived = map[string]string{
 	"rendezvous.store": "rendezvous.backend rendezvous.companion images.rendezvous workers.max " +
-		"workers.master",
+		"workers.master launcher",
 	"rendezvous.keepAliveAttempts": "rendezvous.backend launcher",
-	"workers.processes":            "resources.gpu framework workers.master",
+	"workers.processes":            "resources.gpu framework workers.master launcher",
 	"hashedNames":                  "gitops",
+	"failure.ignoreDisruptions":    "failure.inPlace",
+	"network.fabric":               "resources.machine resources.gpu workers.max",
+	"resources.devices":            "resources.machine resources.gpu network.fabric workers.max",
+	"resources.gpuResource":        "resources.machine",
+	"resources.cpu":                "resources.machine resources.gpu",
+	"resources.memory":             "resources.machine resources.gpu",
 }
 
 // derivedParts adds those that defaults.cue says to equal another.
@@ -50,10 +56,12 @@ var reaches = map[string]string{
 	"namespace":   "metadata",
 	"env":         "env",
 	"accelerator": "resources placement",
-	"caps":        "resources roles storage",
+	"machines":    "resources placement network workers",
+	"caps":        "resources roles sidecars storage",
 	"onDelete":    "storage",
 	"storage":     "storage rendezvous",
-	"anywhere":    "placement gang roles",
+	"anywhere":    "placement gang metrics roles network.fabric resources.devices",
+	"topology":    "gang",
 }
 
 // reach adds what a mistake in an environment makes of jobs.

@@ -31,7 +31,9 @@ type EnvironmentSpec struct {
 	Images      []ImageRewrite      `json:"images,omitempty"`
 	Caps        Caps                `json:"caps"`
 	Anywhere    bool                `json:"anywhere,omitempty"`
+	Machines    []Machine           `json:"machines,omitempty"`
 	Accelerator *Accelerator        `json:"accelerator,omitempty"`
+	Topology    []Level             `json:"topology,omitempty"`
 	OnDelete    string              `json:"onDelete,omitempty"`
 	Storage     *EnvironmentStorage `json:"storage,omitempty"`
 }
@@ -91,22 +93,28 @@ func (env *Environment) mergeInto(job *structural.Node, s *structural.Schema) {
 
 // equip gives workers what comes with each of their accelerators, where the job itself does not say it.
 func (env *Environment) equip(spec, overrides, defaults *structural.Node) {
-	each, count := env.root.Below("spec", "accelerator", "each"), 0
-	for _, n := range []*structural.Node{overrides, spec, defaults} {
-		if gpu := n.Below("resources", "gpu"); gpu != nil {
-			count, _ = strconv.Atoi(gpu.Text) // what is no number is refused where it stands
-			break
-		}
-	}
-	if each == nil || each.Kind != yamldoc.Map || count < 1 {
+	each, count := env.root.Below("spec", "accelerator", "each"), acceleratorsOf(overrides, spec, defaults)
+	if each == nil || each.Kind != yamldoc.Map {
 		return
 	}
-	if spec.Entry("resources") == nil {
-		spec.Add("resources", each.At, (&structural.Node{Kind: yamldoc.Map, At: each.At}).MarkMerged())
+	equip(spec, each, count)
+	for _, group := range groupItems(spec) {
+		if gpu := group.Below("resources", "gpu"); gpu != nil && !env.takesAccelerators() {
+			count, _ = strconv.Atoi(gpu.Text)
+			equip(group, each, count)
+		}
 	}
-	resources := spec.Field("resources")
+}
+
+// equip adds to the resources of the workers or a group what comes with a number of accelerators.
+func equip(pods, each *structural.Node, count int) {
+	if count < 1 {
+		return
+	}
+	resources := sectionOf(pods, "resources", each.At)
 	for _, e := range each.Fields {
-		if resources.Kind != yamldoc.Map || resources.Entry(e.Key) != nil {
+		if resources.Kind != yamldoc.Map || resources.Entry(e.Key) != nil ||
+			pods.Field("name") != nil && e.Key == "shm" { // a group has the job's
 			continue
 		}
 		total := &structural.Node{Kind: yamldoc.String, Text: None, At: e.Value.At}
@@ -122,9 +130,29 @@ func (env *Environment) equip(spec, overrides, defaults *structural.Node) {
 	}
 }
 
+// acceleratorsOf counts those of a worker by the first tree that says it.
+func acceleratorsOf(trees ...*structural.Node) int {
+	for _, n := range trees {
+		if gpu := n.Below("resources", "gpu"); gpu != nil {
+			count, _ := strconv.Atoi(gpu.Text) // what is no number is refused where it stands
+			return count
+		}
+	}
+	return 0
+}
+
+// sectionOf is a section of a spec, made where nobody has written it.
+func sectionOf(spec *structural.Node, name string, at structural.Position) *structural.Node {
+	if spec.Entry(name) == nil {
+		spec.Add(name, at, (&structural.Node{Kind: yamldoc.Map, At: at}).MarkMerged())
+	}
+	return spec.Field(name)
+}
+
 // apply changes what is a function of the job's own value: images, caps, sources, and what accelerators need.
 func (env *Environment) apply(job *Job) {
 	spec := &job.Spec
+	job.levels = env.Spec.Topology
 	for _, e := range env.Spec.Env {
 		if !slices.ContainsFunc(spec.Env, func(own Env) bool { return own.Name == e.Name }) {
 			spec.Env = append(spec.Env, e)
@@ -137,15 +165,24 @@ func (env *Environment) apply(job *Job) {
 		(p.StrVal == "auto" || p.StrVal == "gpu") {
 		*p = intstr.FromInt32(1) // what it counted is gone, and torchrun would count the machine's cores instead
 	}
+	env.applyToGroups(spec)
 	env.Spec.Caps.apply(spec)
 	if env.Spec.Anywhere {
-		spec.Placement, spec.Gang = Placement{}, nil // what Volcano's own Job has by itself stays
+		if m := spec.Metrics; m != nil {
+			*m = Metrics{Port: m.Port} // no Prometheus is there to ask
+		}
+		spec.Placement, spec.Gang, spec.ManagedBy = Placement{}, nil, "" // what Volcano's own Job has by itself stays
 		for _, pods := range spec.Roles.all() {
 			pods.NodeSelector, pods.Tolerations = nil, nil
 		}
 	}
 	if a := env.Spec.Accelerator; a != nil && spec.Resources.GPU > 0 {
 		a.apply(&spec.Placement)
+		if m := job.machine; m != nil && !slices.ContainsFunc(env.Spec.Machines, func(own Machine) bool {
+			return own.Name == m.Name
+		}) {
+			job.asked.nodes = a.NodeSelector
+		}
 	}
 	if env.Spec.OnDelete != "" {
 		for i := range spec.Storage {
@@ -156,7 +193,12 @@ func (env *Environment) apply(job *Job) {
 	}
 	if env.Spec.Storage != nil {
 		for i := range spec.Storage {
-			env.Spec.Storage.apply(&spec.Storage[i], job)
+			v := &spec.Storage[i]
+			own := v.Claim
+			env.Spec.Storage.apply(v, job)
+			if now := v.ClaimName(job); own != "" && now != own {
+				job.asked.replaced = append(job.asked.replaced, replaced{i, own, now})
+			}
 		}
 		for _, own := range []*EtcdStorage{spec.Rendezvous.Etcd.Storage, spec.Rendezvous.Companion.Storage} {
 			if own != nil {
@@ -170,10 +212,16 @@ func (env *Environment) apply(job *Job) {
 func (c *Caps) apply(spec *Spec) {
 	limits := Amounts{c.amount(c.CPU), c.amount(c.Memory), c.amount(c.EphemeralStorage)}
 	spec.Resources.lower(limits)
+	for i := range spec.Groups {
+		spec.Groups[i].Resources.lower(limits)
+	}
 	for _, row := range roleTable {
 		if row.capped {
 			row.settings(&spec.Roles).Resources.lower(limits)
 		}
+	}
+	for i := range spec.Sidecars {
+		spec.Sidecars[i].Resources.lower(limits)
 	}
 	lower(&spec.Resources.Shm.Quantity, c.Shm)
 	lower(&spec.Resources.Tmp.Quantity, c.EphemeralStorage)
@@ -198,13 +246,22 @@ func (c *Caps) amount(limit *resource.Quantity) Amount {
 // allImages are the images that a job names.
 func (s *Spec) allImages() []*string {
 	all := []*string{
-		&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Kubectl,
-		&s.Images.Rendezvous,
+		&s.Image, &s.Images.Etcd, &s.Images.EtcdV2, &s.Images.Fetch, &s.Images.AWS, &s.Images.Git,
+		&s.Images.Kubectl, &s.Images.Rendezvous,
+	}
+	if s.Code != nil && s.Code.Image != "" {
+		all = append(all, &s.Code.Image)
+	}
+	for i := range s.Groups {
+		all = append(all, &s.Groups[i].Image)
 	}
 	for _, row := range roleTable {
 		if row.own != nil {
 			all = append(all, &row.own(&s.Roles).Image)
 		}
+	}
+	for i := range s.Sidecars {
+		all = append(all, &s.Sidecars[i].Image)
 	}
 	return all
 }
@@ -225,7 +282,8 @@ func (env *Environment) rewrite(image string) string {
 
 // checkImages holds what rewrites made of a job's images against the schema, since they may end in no image at all.
 func (env *Environment) checkImages(job *Job, s *structural.Schema, invalid parts) (errs Errors) {
-	if len(env.Spec.Images) == 0 || invalid.touch("image") || invalid.touch("images") || invalid.touch("roles") {
+	if len(env.Spec.Images) == 0 || invalid.touch("image") || invalid.touch("images") || invalid.touch("roles") ||
+		invalid.touch("groups") || invalid.touch("sidecars") {
 		return nil
 	}
 	image := s.Field("spec").Schema.Field("image").Schema

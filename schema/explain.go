@@ -1,20 +1,39 @@
 package schema
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // Explain returns the field at a dotted path of a TrainingJob, or of an Environment, and the fields directly below it.
 // The empty path is the document itself.
 func Explain(kind, path string) (Field, []Field, error) {
-	s := jobSchema()
-	if kind == names.KindEnvironment {
-		s = environmentSchema()
+	at, below, err := schemaOf(kind).Explain(path, hints(kind))
+	if err == nil {
+		return at, below, nil
 	}
-	return s.Explain(path, meant)
+	for _, other := range ownKinds {
+		_, _, elsewhere := schemaOf(other).Explain(path, hints(other))
+		switch {
+		case path == other:
+			return at, nil, fmt.Errorf("%s is a kind: '%s' begins with its fields", path, explains(other, ""))
+		case other != kind && elsewhere == nil:
+			return at, nil, fmt.Errorf("%s: no field of kind %s but of %s: '%s'", path, kind, other,
+				explains(other, path))
+		}
+	}
+	return at, nil, err
+}
+
+func schemaOf(kind string) *structural.Schema {
+	if kind == names.KindEnvironment {
+		return environmentSchema()
+	}
+	return jobSchema()
 }
 
 // Paths returns every path of a kind's schema, sorted, for completion.

@@ -29,8 +29,21 @@ var Features = slices.Concat([]Feature{
 		[]string{"tegen-rendezvous", "[install-launcher]"},
 		"launcher", tegenRun,
 	},
+	{
+		"launcher=" + LauncherNone, "a program that is told of no rendezvous",
+		[]string{"-[PET_NNODES]|-.elasticPolicy.|-.torch="},
+		"launcher", unlaunched,
+	},
 	written("workingDir", "the directory that the program starts in", ".workingDir="),
 	written("env", "environment variables of the workers", ".env["),
+	written("envFrom", "variables from all keys of Secrets and ConfigMaps", ".envFrom["),
+	written("sidecars", "containers beside the program", ".initContainers[board].restartPolicy=Always",
+		".initContainers[board].volumeMounts[data].mountPath=/data"),
+	written("probes.startup", "a program that takes long to start", ".startupProbe."),
+	written("probes.liveness", "a program that no longer answers", ".livenessProbe."),
+	written("probes.readiness", "a worker that is of use", ".readinessProbe."),
+	written("metrics", "metrics of the workers", ".ports[metrics].containerPort="),
+	written("metrics.podMonitor", "a PodMonitor that collects them", "PodMonitor.spec.podMetricsEndpoints"),
 	{
 		"workers.min", "elastic: fewer workers than the maximum train",
 		[]string{"minAvailable=1|minReplicas=|[PET_NNODES]|=--min"},
@@ -39,11 +52,39 @@ var Features = slices.Concat([]Feature{
 	},
 	written("workers.firstIndex", "pods counted from 1", "=j-worker-0", "[PET_RDZV_ENDPOINT].value=j-worker-0"),
 	{
+		"workers.slices", "slices of the workers, each a Job of its own",
+		[]string{".replicatedJobs[worker].replicas=2", ".env[SLICE_ID]", ".completions=1"},
+		"workers.slices",
+		func(r *validation) []string { return when(r.Spec.Workers.Slices > 1, "workers.slices") },
+	},
+	{
+		"workers.autoscale.cpu", "as many workers as the use of their CPU asks for",
+		[]string{".averageUtilization=80"},
+		"workers.autoscale.cpu",
+		func(r *validation) []string { return when(r.Spec.Workers.Autoscale != nil, "workers.autoscale.cpu") },
+	},
+	{
 		"workers.master", "a Master, for programs that meet at it by themselves",
 		[]string{".Master."},
 		"workers.master",
 		func(r *validation) []string { return when(r.Spec.Workers.Master, "workers.master") },
 	},
+	written("groups", "groups of pods beside the workers", ".env[TEGEN_SIDE_HOST].value="),
+	{
+		"groups.failure", "what a failed pod of a group means",
+		[]string{".restartPolicy=OnFailure"},
+		"groups", failingAlone,
+	},
+	orderOf("groups.after", "pods that start after others are ready", WhenReady, ".dependsOn"),
+	orderOf("groups.after="+WhenDone, "pods that start after others are done", WhenDone, ".dependsOn[worker].status="),
+	written("resources.machine", "a share of a machine by its type", ".nodeSelector.", ".limits.memory="),
+	written("resources.devices", "devices and huge pages beside the accelerators", ".limits."+DeviceEFA+"="),
+	writtenOf("resources.deviceClass", "resources", "accelerators by a claim of dynamic resource allocation",
+		"deviceClass deviceSelectors",
+		"ResourceClaimTemplate.spec.", ".resourceClaims[accelerators].resourceClaimTemplateName=",
+		".resources.claims[accelerators]"),
+	written("resources.claims", "claims beside the accelerators", ".resourceClaims[channel].resourceClaimTemplateName=",
+		".resources.claims[channel]", "expects=ResourceClaimTemplate/"),
 	writtenOf("resources", "resources", "requests that are not the limits, or none",
 		"requests limits", ".requests.cpu="),
 	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous",
@@ -53,6 +94,12 @@ var Features = slices.Concat([]Feature{
 		"maxRestarts lastCall joinTimeout conf", "[PET_MAX_RESTARTS]|axRestarts=|max_restarts|max-restarts"),
 	written("servers", "parameter servers", "PodDisruptionBudget.spec.minAvailable="),
 	written("ssh", "port and keys of ssh", ".ports[ssh].containerPort=2222", ".env[TEGEN_SSH_PORT].value=2222"),
+	{
+		"ssh.server=" + SSHImage, "an sshd and users of the image's own",
+		[]string{".sshAuthMountPath=/root/.ssh", "-.volumes[ssh]", "-.readinessProbe."},
+		"target ssh",
+		func(r *validation) []string { return when(r.Spec.ImageSSH(), "ssh.server") },
+	},
 	written("ssh.secret", "ssh keys that exist already", ".volumes[ssh-keys].secret.secretName=", "expects=Secret/",
 		"-.volumes[ssh-keys].secret.optional=true", "-Secret.metadata.name=j-ssh", "-Job.metadata.name=j-keygen"),
 	{
@@ -63,6 +110,10 @@ var Features = slices.Concat([]Feature{
 	written("horovod", "controller and timeouts of Horovod", ".env[TEGEN_START_SECONDS].value=420"),
 	written("bytescheduler", "tuning of ByteScheduler, BytePS", ".env[BYTESCHEDULER_PARTITION].value=7"),
 	written("dlrover", "strategy of DLRover", "=--network-check"),
+	written("jax", "port of JAX's coordinator", ".ports[coordinator].containerPort=2345"),
+	written("mpi", "implementation, launcher and options of MPI", "=--tag-output",
+		".env[TEGEN_START_SECONDS].value=420"),
+	written("volcano.plugins", "plugins of Volcano's controller", "=--ssh-port=2222"),
 }, gangFeatures(), []Feature{
 	{
 		"suspend", "no training pod starts",
@@ -70,6 +121,7 @@ var Features = slices.Concat([]Feature{
 		"suspend",
 		func(r *validation) []string { return when(r.Spec.Suspend, "suspend") },
 	},
+	written("managedBy", "another controller that starts the job", "anagedBy="),
 	written("storage", "volumes", ".volumeMounts[runs].mountPath=/runs",
 		".volumes[runs].persistentVolumeClaim.claimName="),
 	{
@@ -84,14 +136,27 @@ var Features = slices.Concat([]Feature{
 	},
 	written("checkpoint", "a place for checkpoints", ".env[CHECKPOINT_DIR].value=/data/ckpt",
 		".volumeMounts[data].mountPath=/data"),
+	written("checkpoint.save", "a checkpoint before a pod ends", ".lifecycle.preStop.exec.command[]"),
 	written("script.image", "a script in the image", "=/main.py"),
 	written("script.s3", "a script in S3",
 		"=/tegen/script/main.py", ".initContainers[fetch-script].volumeMounts[script]", ".volumes[script].emptyDir",
 		".volumeMounts[script].readOnly=true"),
 	written("script.configMap", "a script in a ConfigMap",
 		"=/tegen/script/main.py", ".volumes[script].configMap", ".volumeMounts[script].readOnly=true"),
+	written("code.git", "code from a git repository",
+		".initContainers[fetch-code].env[GITSYNC_REPO].value=", ".volumeMounts[code].subPath=git/tree"),
+	written("code.image", "code in an OCI image", ".volumes[code].image.reference="),
 	written("identity", "cloud identity", ".serviceAccountName=trainer", "-ServiceAccount.metadata.name=j"),
 	written("network.host", "the node's network", ".hostNetwork=true", ".dnsPolicy=ClusterFirstWithHostNet"),
+	{
+		"network.fabric", "EFA, InfiniBand or RoCE between the workers",
+		[]string{".env[FI_PROVIDER].value=efa"},
+		"network.fabric resources.machine resources.gpu workers.max", fabricOfJob,
+	},
+	written("network.allowFrom", "who else may connect to workers", ".from[].namespaceSelector."),
+	written("network.egress", "connections of workers that are closed",
+		".to[].podSelector.matchLabels.app.kubernetes.io/component=worker"),
+	written("network.allowTo", "what they may connect to all the same", ".to[].ipBlock.cidr=10.0.0.0/8"),
 	written("network.interface", "the interface of NCCL and Gloo",
 		".env[NCCL_SOCKET_IFNAME]", ".env[GLOO_SOCKET_IFNAME]"),
 	written("network.collective", "the collective backend", ".env[DIST_BACKEND]"),
@@ -99,6 +164,12 @@ var Features = slices.Concat([]Feature{
 	written("placement.priorityClass", "priority", ".priorityClassName="),
 	written("placement.preemptionPolicy", "whether pending pods push out others", ".preemptionPolicy="),
 	written("placement.runtimeClass", "runtime class", ".runtimeClassName="),
+	{
+		"placement.spot", "nodes that may be taken back",
+		[]string{".nodeSelector.cloud.google.com/gke-spot=", ".tolerations[]"},
+		"placement",
+		func(r *validation) []string { return when(r.Spec.Placement.Spot, "placement.spot") },
+	},
 	written("placement.nodeSelector", "node selector", ".nodeSelector."),
 	written("placement.tolerations", "tolerations", ".tolerations[]"),
 	{
@@ -115,11 +186,39 @@ var Features = slices.Concat([]Feature{
 	{
 		"failure.restartsPerWorker", "failed pods that a worker survives",
 		[]string{"backoffLimitPerIndex=|estartCount="},
-		"target failure", perWorker,
+		"target framework failure", perWorker,
 	},
+	written("failure.restartAll", "all pods are started anew together", ".maxRestarts=|.maxRetry="),
+	written("failure.rules", "what some failures mean for all", ".action=FailJobSet"),
+	{
+		"failure.restartAllInPlace", "all containers are started anew in their pods",
+		[]string{".restartStrategy=InPlaceRestart"},
+		"failure",
+		func(r *validation) []string {
+			return when(r.Spec.Failure.RestartAllInPlace, "failure.restartAllInPlace")
+		},
+	},
+	written("failure.restartAllOn", "lost pods alone start all anew", "-=PodFailed"),
 	written("failure.fatalExitCodes", "exit codes that end the job", "xitCode"),
-	written("failure.ignoreDisruptions", "drains and preemptions are no failures", "-=DisruptionTarget|.backoffLimit="),
+	{
+		"failure.ignoreDisruptions", "drains and preemptions are no failures",
+		[]string{"-=DisruptionTarget|.backoffLimit="},
+		"target framework failure", ignoresDisruptions,
+	},
+	{
+		"failure.inPlace", "what failed is started again in its own pod",
+		[]string{".restartPolicy=OnFailure"},
+		"failure",
+		func(r *validation) []string { return when(r.Spec.Failure.InPlace, "failure.inPlace") },
+	},
 	written("failure.deadline", "a limit on time", "ctiveDeadlineSeconds="),
+	written("success", "groups that must succeed", "uccessPolicy|.action=CompleteJob"),
+	{
+		"success=" + WhenAll, "several groups that must all succeed",
+		[]string{".operator=All"},
+		"success", allOfSeveral,
+	},
+	written("coordinator", "a coordinator's host name on all pods", ".coordinator.replicatedJob="),
 	written("gracePeriod", "time to write a checkpoint in", ".terminationGracePeriodSeconds="),
 	written("ttlAfterFinished", "finished jobs are deleted", "tlSecondsAfterFinished="),
 	written("cleanPods", "pods that are deleted when the job is over", "leanPodPolicy="),
@@ -144,7 +243,7 @@ func written(field, doc string, shows ...string) Feature {
 // roleOf is a feature that is used wherever a role is spoken of. Its refusal names the roles that the job has instead.
 func roleOf(field, doc string, shows ...string) Feature {
 	f := written(field, doc, shows...)
-	f.dependsOn += " workers.max rendezvous.store storage ssh"
+	f.dependsOn += " workers.max rendezvous.store storage ssh mpi.launch"
 	return f
 }
 
@@ -191,6 +290,8 @@ func gangFeatures() (all []Feature) {
 		used := func(r *validation) []string { return when(r.Spec.Gang.Is(d.Name), "gang.scheduler") }
 		all = append(all, Feature{"gang.scheduler=" + d.Name, "gang of " + d.Name, gangShows[d.Name], "gang", used})
 	}
+	all = append(all, written("gang.topology", "workers near each other, where the gang's scheduler can",
+		"/network-topology-spec=|.networkTopology.mode="))
 	return all
 }
 
@@ -204,6 +305,8 @@ func koordinatorShows() (keys []string) {
 
 // tegenRun passes over frameworks that have no launcher to choose, since launcher says so already.
 func tegenRun(r *validation) []string { return when(r.Spec.TegenRun(), "launcher") }
+
+func unlaunched(r *validation) []string { return when(r.Spec.Unlaunched(), "launcher") }
 
 func elastic(r *validation) []string {
 	w := &r.Spec.Workers
@@ -219,10 +322,16 @@ func endless(r *validation) []string {
 	return when(r.Spec.Failure.Restarts.None && (r.row == nil || r.row.Carries("failure.restarts")), "failure.restarts")
 }
 
-// perWorker passes over a Volcano Job whose failed pods stay as they are, which needs no counting.
+// perWorker passes over targets whose failed pods stay as they are, which needs no counting.
 func perWorker(r *validation) []string {
 	n := r.Spec.Failure.RestartsPerWorker
-	return when(n != nil && (*n > 0 || r.Spec.Target != TargetVCJob), "failure.restartsPerWorker")
+	return when(n != nil && !r.Spec.LeavesFailed(), "failure.restartsPerWorker")
+}
+
+// ignoresDisruptions passes over an ElasticJob whose killed workers are made again, and no others.
+func ignoresDisruptions(r *validation) []string {
+	return when(r.isSet("spec.failure.ignoreDisruptions") && (r.Spec.Target != TargetElasticJob ||
+		!r.Spec.LeavesFailed()), "failure.ignoreDisruptions")
 }
 
 func fetchedData(r *validation) (paths []string) {
@@ -268,7 +377,7 @@ func (r *validation) carries(f Feature) {
 	if t == nil || t.Carries(f.Name) {
 		return
 	}
-	can := instead(t.Framework, f.Name)
+	can := instead(t, f.Name)
 	if strings.HasPrefix(f.Name, "roles.") {
 		can += "; as for this job, " + r.Spec.othersWords()
 	}
@@ -279,12 +388,12 @@ func (r *validation) carries(f Feature) {
 }
 
 // instead names the targets that can carry a feature: of the same framework, or else of any.
-func instead(framework, feature string) string {
+func instead(of *Target, feature string) string {
 	var same, any []string
 	for _, t := range Targets {
 		switch {
 		case !t.Carries(feature):
-		case t.Framework == framework:
+		case t.Framework == of.Framework:
 			same = append(same, t.Name)
 		case !slices.Contains(any, t.Framework):
 			any = append(any, t.Framework)
@@ -293,6 +402,8 @@ func instead(framework, feature string) string {
 	switch {
 	case len(same) > 0:
 		return "target " + strings.Join(same, ", ") + " can"
+	case len(any) > 0 && strings.HasPrefix(of.Lacks[feature], ownedBy): // and the word for it was forgotten, or is old
+		return "set framework: " + strings.Join(any, " or ") + ", where that is meant, or leave this out"
 	case len(any) > 0:
 		return "framework " + strings.Join(any, ", ") + " can"
 	}

@@ -19,15 +19,18 @@ var everywhere = []struct{ leaves, why string }{
 			"resources.shm resources.tmp",
 		"every pod has it",
 	},
+	{"workers.after.group workers.after.when", "groups.after speaks for it"},
 	{"workers.replicas workers.max", "every job has workers; workers.min speaks for elastic ones"},
 	{
 		"gang.name gang.minAvailable gang.priority gang.mode gang.groups gang.waitTimeout gang.matchPolicy gang.queue",
 		"Dialects says which gang has it",
 	},
 	{
-		"images.aws images.etcd images.etcdV2 images.fetch images.kubectl images.rendezvous script.fetch",
+		"images.aws images.etcd images.etcdV2 images.fetch images.git images.kubectl images.rendezvous script.fetch " +
+			"placement.provisioner",
 		"it is for what another field asks for",
 	},
+	{"code.mountPath", "code.git and code.image speak for it"},
 	{
 		"createNamespace gitops disruption.budget network.policy network.clusterDomain",
 		"it is for objects beside what the target makes",

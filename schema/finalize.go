@@ -2,6 +2,8 @@ package schema
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -23,11 +25,14 @@ type asked struct {
 	lifetime  bool               // after the end, other than for ever
 	gitops    bool               // either value, also by the environment
 	onDelete  map[int]bool       // of volumes that say it, also by the environment
+	grace     bool               // the author's own gracePeriod
+	replaced  []replaced         // claims in whose place an environment has others
+	nodes     map[string]string  // labels that an environment without the machine asks of nodes with accelerators
 }
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
 func askedOf(root *structural.Node, env *Environment) asked {
-	a := asked{companion: root.IsSet("spec.rendezvous.companion")}
+	a := asked{companion: root.IsSet("spec.rendezvous.companion"), grace: root.IsSet("spec.gracePeriod")}
 	if ttl := root.Below("spec", "ttlAfterFinished"); ttl != nil {
 		a.lifetime = ttl.Text != None
 	}
@@ -66,6 +71,11 @@ func computes(spec *structural.Node) map[string]*structural.Node {
 		}
 	}
 	add(RoleWorker, spec.Below("resources"))
+	for _, item := range groupItems(spec) {
+		if name := item.Field("name"); name != nil {
+			add(name.Text, item.Field("resources"))
+		}
+	}
 	for _, role := range roleNames {
 		add(role, spec.Below("roles", role, "resources"))
 	}
@@ -76,7 +86,15 @@ func computes(spec *structural.Node) map[string]*structural.Node {
 // request alone then has no limit, and a limit alone is what Kubernetes takes for the request. A side that is none
 // leaves the default to the other one.
 func besides(spec *structural.Node) {
-	for _, n := range computes(spec) {
+	all := slices.Collect(maps.Values(computes(spec)))
+	if list := spec.Field("sidecars"); list != nil {
+		for _, item := range list.Items {
+			if n := item.Field("resources"); n != nil && n.Kind == yamldoc.Map {
+				all = append(all, n)
+			}
+		}
+	}
+	for _, n := range all {
 		for _, side := range []*structural.Node{n.Field("requests"), n.Field("limits")} {
 			if side == nil || side.Kind != yamldoc.Map {
 				continue
@@ -109,6 +127,7 @@ func followUser(root *structural.Node) {
 
 // fill gives volumes without a source the default one, which an environment may replace, and an agent its attempts.
 func fill(s *Spec) {
+	s.fillGroups()
 	if z := &s.Rendezvous; z.KeepAliveAttempts == 0 {
 		z.KeepAliveAttempts = s.defaultAttempts()
 	}
@@ -155,23 +174,29 @@ func (s *Spec) defaultAttempts() int32 {
 func finalize(job *Job, root *structural.Node, hashing bool) {
 	s := &job.Spec
 	if p := &s.Workers.Processes; *p == (intstr.IntOrString{}) {
-		*p = intstr.FromInt32(s.defaultProcesses())
+		*p = intstr.FromInt32(s.defaultProcesses() * job.coresEach())
 	}
 	if s.Rendezvous.Store == "" {
 		s.Rendezvous.Store = s.defaultStore(job.asked.companion)
+	}
+	if f := &s.Failure; f.InPlace && !root.IsSet("spec.failure.ignoreDisruptions") {
+		f.IgnoreDisruptions = false
 	}
 	if !hashing {
 		s.HashedNames = job.hashesByDefault()
 	}
 	s.fitShm(root)
+	s.sliceTopology()
+	s.graceToSave(root)
+	s.Placement.onSpot()
 	job.makeAccessPoints()
 }
 
-// defaultProcesses is one for each accelerator: with fewer the rest would be paid for and idle. MXNet uses all of a
-// worker's in one process. With a Master it is the pods that are processes: the operator multiplies them by this, and
-// they wait for as many, which only an author's own torchrun starts.
+// defaultProcesses is one for each accelerator: with fewer the rest would be paid for and idle. MXNet and JAX use all
+// of a worker's in one process. With a Master it is the pods that are processes: the operator multiplies them by this,
+// and they wait for as many, which only an author's own torchrun starts.
 func (s *Spec) defaultProcesses() int32 {
-	if s.Resources.GPU < 1 || s.Framework == FrameworkMXNet {
+	if s.Resources.GPU < 1 || s.Framework == FrameworkMXNet || s.Framework == FrameworkJAX || s.Unlaunched() {
 		return 1
 	}
 	if l := s.Launch(); s.Workers.Master && (l == nil || l.Program == "") {
@@ -188,7 +213,7 @@ func (s *Spec) defaultStore(asked bool) string {
 	// the other backends need a store in any case
 	alone := s.Workers.Max == 1 && s.Rendezvous.Backend == BackendC10d && !asked
 	if alone || s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil ||
-		!t.Carries("rendezvous") || s.Workers.Master {
+		!t.Carries("rendezvous") || s.WithoutRendezvous() {
 		return StoreWorker
 	}
 	return StoreCompanion

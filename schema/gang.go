@@ -45,7 +45,7 @@ var Dialects = []Dialect{
 			"pod-group.scheduling.sigs.k8s.io/name", "pod-group.scheduling.sigs.k8s.io/min-available",
 			"pod-group.scheduling.sigs.k8s.io/match-policy",
 		}),
-		Fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		Fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy", "topology"},
 		longest: 25 * time.Minute, why: "that Koordinator handles", // koordinator#1919
 	},
 	{
@@ -59,7 +59,7 @@ var Dialects = []Dialect{
 			"scheduling.k8s.io/group-name", "volcano.sh/task-spec", "scheduling.volcano.sh/group-name",
 			"scheduling.volcano.sh/queue-name", "scheduling.volcano.sh/group-min-member",
 		},
-		Fields: []string{"queue"},
+		Fields: []string{"queue", "topology"},
 	},
 	{
 		Name: GangKueue, Keys: []string{
@@ -67,12 +67,12 @@ var Dialects = []Dialect{
 			"kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count",
 			"kueue.x-k8s.io/retriable-in-group",
 		},
-		Fields: []string{"queue"}, total: true,
+		Fields: []string{"queue", "topology"}, total: true,
 	},
-	{Name: GangKubernetes, total: true},
+	{Name: GangKubernetes, Fields: []string{"topology"}, total: true},
 	{
 		Name: GangTegen, Scheduler: names.Scheduler, Keys: koordinatorKeys,
-		Fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy"},
+		Fields:  []string{"mode", "groups", "waitTimeout", "matchPolicy", "topology"},
 		longest: permitLimit, why: "that kube-scheduler lets a placed pod wait",
 	},
 }

@@ -19,6 +19,8 @@ const (
 	FrameworkMXNet         = "mxnet"
 	FrameworkHorovod       = "horovod"
 	FrameworkByteScheduler = "bytescheduler"
+	FrameworkJAX           = "jax"
+	FrameworkMPI           = "mpi"
 
 	TargetJob         = "job"
 	TargetPods        = "pods"
@@ -34,6 +36,7 @@ const (
 	LauncherTorchrun   = "torchrun"
 	LauncherTegen      = "tegen"
 	LauncherEntrypoint = "entrypoint"
+	LauncherNone       = "none"
 
 	BackendC10d   = "c10d"
 	BackendEtcd   = "etcd"
@@ -50,6 +53,17 @@ const (
 
 	ModeHorovod = "horovod"
 	ModeBytePS  = "byteps"
+
+	MPIOpen  = "openmpi"
+	MPIIntel = "intel"
+	MPICH    = "mpich"
+
+	SSHImage = "image"
+
+	LauncherTogether = "together"
+
+	LaunchMpirun  = "mpirun"
+	LaunchCommand = "command"
 
 	FetchInitContainer = "initContainer"
 	FetchEntrypoint    = "entrypoint"
@@ -70,7 +84,10 @@ type Job struct {
 	at       structural.Position
 	place    func() string // in place of at
 	asked    asked
-	released bool // the rendezvous' image is the one of this release
+	machine  *Machine // nil where resources.machine names none that is known
+	cardless string   // why workers of a machine have no card of its fabric
+	released bool     // the rendezvous' image is the one of this release
+	levels   []Level  // of the Environment's topology
 }
 
 // ImageOfRelease says whether an image is the one of this release, for want of a name: another renders another.
@@ -112,7 +129,12 @@ type Spec struct {
 	Args              []string        `json:"args,omitempty"`
 	WorkingDir        string          `json:"workingDir,omitempty"`
 	Env               []Env           `json:"env,omitempty"`
+	EnvFrom           []EnvFrom       `json:"envFrom,omitempty"`
+	Sidecars          []Sidecar       `json:"sidecars,omitempty"`
+	Probes            *Probes         `json:"probes,omitempty"`
+	Metrics           *Metrics        `json:"metrics,omitempty"`
 	Script            *Script         `json:"script,omitempty"`
+	Code              *Code           `json:"code,omitempty"`
 	Workers           Workers         `json:"workers"`
 	Resources         Resources       `json:"resources"`
 	Rendezvous        Rendezvous      `json:"rendezvous"`
@@ -122,8 +144,12 @@ type Spec struct {
 	Horovod           Horovod         `json:"horovod"`
 	ByteScheduler     ByteScheduler   `json:"bytescheduler"`
 	DLRover           DLRover         `json:"dlrover"`
+	JAX               JAX             `json:"jax"`
+	MPI               MPI             `json:"mpi"`
+	Volcano           Volcano         `json:"volcano"`
 	Gang              *Gang           `json:"gang,omitempty"`
 	Suspend           bool            `json:"suspend"`
+	ManagedBy         string          `json:"managedBy,omitempty"`
 	Storage           []Storage       `json:"storage,omitempty"`
 	Checkpoint        *Checkpoint     `json:"checkpoint,omitempty"`
 	Identity          *Identity       `json:"identity,omitempty"`
@@ -131,6 +157,8 @@ type Spec struct {
 	Network           Network         `json:"network"`
 	Security          Security        `json:"security"`
 	Failure           Failure         `json:"failure"`
+	Success           *Success        `json:"success,omitempty"`
+	Coordinator       *Coordinator    `json:"coordinator,omitempty"`
 	Disruption        Disruption      `json:"disruption"`
 	GracePeriod       metav1.Duration `json:"gracePeriod"`
 	TTLAfterFinished  Lifetime        `json:"ttlAfterFinished"`
@@ -140,6 +168,7 @@ type Spec struct {
 	CreateNamespace   bool            `json:"createNamespace"`
 	Images            Images          `json:"images"`
 	Roles             Roles           `json:"roles"`
+	Groups            []Group         `json:"groups,omitempty"`
 	Workload          Workload        `json:"workload"`
 	// a partial PodTemplateSpec that podpatch.Validate accepted
 	PodTemplate json.RawMessage `json:"podTemplate,omitempty"`
@@ -161,6 +190,14 @@ func (s *Spec) TegenRun() bool {
 	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherTegen
 }
 
+// Unlaunched says whether the workers' program starts as it stands, and is told of no rendezvous.
+func (s *Spec) Unlaunched() bool {
+	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherNone
+}
+
+// WithoutRendezvous says whether tegen renders none for the workers: a Master is one, or their program wants none.
+func (s *Spec) WithoutRendezvous() bool { return s.Workers.Master || s.Unlaunched() }
+
 // ParameterServers says whether workers train with the servers and the scheduler of ps-lite.
 func (s *Spec) ParameterServers() bool {
 	return s.Framework == FrameworkMXNet && s.MXNet.Mode == MXNetDist || s.BytePS()
@@ -177,6 +214,7 @@ type Images struct {
 	EtcdV2  string `json:"etcdV2"`
 	Fetch   string `json:"fetch"`
 	AWS     string `json:"aws"`
+	Git     string `json:"git"`
 	Kubectl string `json:"kubectl"`
 
 	Rendezvous string `json:"rendezvous,omitempty"`
@@ -189,17 +227,36 @@ type Workers struct {
 	Max       int32              `json:"max"`
 	Processes intstr.IntOrString `json:"processes"`
 
-	FirstIndex int32 `json:"firstIndex"`
-	Master     bool  `json:"master"`
+	Autoscale  *Autoscale `json:"autoscale,omitempty"`
+	FirstIndex int32      `json:"firstIndex"`
+	After      []After    `json:"after,omitempty"`
+	Master     bool       `json:"master"`
+	Slices     int32      `json:"slices"`
 }
+
+// Autoscale mirrors #Workers.autoscale.
+type Autoscale struct {
+	CPU int32 `json:"cpu"` // percent of the request
+}
+
+// SliceSize is the number of workers in each slice.
+func (w *Workers) SliceSize() int32 { return w.Replicas / max(w.Slices, 1) }
 
 // Resources mirrors #Resources: what each worker asks for.
 type Resources struct {
 	Compute
+	Machine     string `json:"machine,omitempty"`
 	GPU         int64  `json:"gpu"`
 	GPUResource string `json:"gpuResource"`
 	Shm         Amount `json:"shm"`
-	Tmp         Amount `json:"tmp,omitzero"` // as ephemeralStorage where nobody says anything
+
+	DeviceClass     string   `json:"deviceClass,omitempty"`
+	DeviceSelectors []string `json:"deviceSelectors,omitempty"`
+	Claims          []string `json:"claims,omitempty"`
+
+	Devices map[string]resource.Quantity `json:"devices,omitempty"`
+
+	Tmp Amount `json:"tmp,omitzero"` // as ephemeralStorage where nobody says anything
 }
 
 // Rendezvous mirrors #Rendezvous.
@@ -303,16 +360,22 @@ type EtcdTLS struct {
 
 // Servers mirrors #Servers.
 type Servers struct {
-	Replicas int32    `json:"replicas"`
-	Command  []string `json:"command,omitempty"`
-	Args     []string `json:"args,omitempty"`
-	Port     int32    `json:"port"`
+	Replicas   int32    `json:"replicas"`
+	Command    []string `json:"command,omitempty"`
+	Entrypoint bool     `json:"entrypoint,omitempty"`
+	Args       []string `json:"args,omitempty"`
+	Port       int32    `json:"port"`
 }
 
 // SSH mirrors #SSH.
 type SSH struct {
-	Port   int32  `json:"port"`
-	Secret string `json:"secret,omitempty"`
+	Server   string   `json:"server"`
+	KeysPath string   `json:"keysPath,omitempty"`
+	Command  []string `json:"command,omitempty"`
+	Args     []string `json:"args,omitempty"`
+	Restart  string   `json:"restart,omitempty"`
+	Port     int32    `json:"port"`
+	Secret   string   `json:"secret,omitempty"`
 }
 
 // MXNet mirrors #MXNet.
@@ -342,6 +405,19 @@ type ByteScheduler struct {
 	Debug           bool   `json:"debug"`
 }
 
+// MPI mirrors #MPI.
+type MPI struct {
+	Implementation string          `json:"implementation"`
+	Launch         string          `json:"launch"`
+	Options        []string        `json:"options,omitempty"`
+	Prefix         string          `json:"prefix,omitempty"`
+	StartTimeout   metav1.Duration `json:"startTimeout"`
+
+	LauncherStart   string `json:"launcherStart,omitempty"`
+	LauncherRestart string `json:"launcherRestart,omitempty"`
+	LauncherWorks   bool   `json:"launcherWorks,omitempty"`
+}
+
 // DLRover mirrors #DLRover.
 type DLRover struct {
 	Strategy         string           `json:"strategy"`
@@ -351,6 +427,11 @@ type DLRover struct {
 	ExcludeStraggler bool             `json:"excludeStraggler"`
 	NodeUnit         int32            `json:"nodeUnit,omitempty"`
 	PendingTimeout   *metav1.Duration `json:"pendingTimeout,omitempty"`
+}
+
+// JAX mirrors #JAX.
+type JAX struct {
+	Port int32 `json:"port"`
 }
 
 // Gang mirrors #Gang.
@@ -364,11 +445,19 @@ type Gang struct {
 	MatchPolicy  string          `json:"matchPolicy"`
 	Queue        string          `json:"queue,omitempty"`
 	Priority     string          `json:"priority,omitempty"`
+	Topology     *Topology       `json:"topology,omitempty"`
 }
 
 // Checkpoint is where the script saves its state.
 type Checkpoint struct {
-	Path string `json:"path"`
+	Path string          `json:"path"`
+	Save *CheckpointSave `json:"save,omitempty"`
+}
+
+// CheckpointSave is the signal on which the script writes a checkpoint, and how long that takes.
+type CheckpointSave struct {
+	Signal string          `json:"signal"`
+	Takes  metav1.Duration `json:"takes"`
 }
 
 // Script mirrors #Script.
@@ -391,6 +480,16 @@ type Env struct {
 	Value     *string `json:"value,omitempty"`
 	Secret    *KeyRef `json:"secret,omitempty"`
 	ConfigMap *KeyRef `json:"configMap,omitempty"`
+	Field     string  `json:"field,omitempty"`
+	Resource  string  `json:"resource,omitempty"`
+}
+
+// EnvFrom mirrors #EnvFrom: exactly one of Secret and ConfigMap is set.
+type EnvFrom struct {
+	Secret    string `json:"secret,omitempty"`
+	ConfigMap string `json:"configMap,omitempty"`
+	Prefix    string `json:"prefix,omitempty"`
+	Optional  bool   `json:"optional,omitempty"`
 }
 
 // KeyRef is a key of a Secret or ConfigMap that exists.
@@ -425,6 +524,8 @@ type Placement struct {
 	PriorityClass    string            `json:"priorityClass,omitempty"`
 	PreemptionPolicy string            `json:"preemptionPolicy,omitempty"`
 	RuntimeClass     string            `json:"runtimeClass,omitempty"`
+	Spot             bool              `json:"spot,omitempty"`
+	Provisioner      string            `json:"provisioner,omitempty"`
 	NodeSelector     map[string]string `json:"nodeSelector,omitempty"`
 	Tolerations      []Toleration      `json:"tolerations,omitempty"`
 }
@@ -442,8 +543,12 @@ type Toleration struct {
 type Network struct {
 	Host          bool   `json:"host"`
 	Policy        bool   `json:"policy"`
+	AllowFrom     []Peer `json:"allowFrom,omitempty"`
+	Egress        string `json:"egress"`
+	AllowTo       []Peer `json:"allowTo,omitempty"`
 	ClusterDomain string `json:"clusterDomain"`
 	Interface     string `json:"interface,omitempty"`
+	Fabric        string `json:"fabric,omitempty"` // none where there is none, when rules read it
 	Collective    string `json:"collective,omitempty"`
 }
 
@@ -460,9 +565,14 @@ type Security struct {
 type Failure struct {
 	Restarts          Restarts         `json:"restarts"`
 	RestartsPerWorker *int32           `json:"restartsPerWorker,omitempty"`
+	RestartAll        *int32           `json:"restartAll,omitempty"`
 	FatalExitCodes    []int32          `json:"fatalExitCodes,omitempty"`
 	IgnoreDisruptions bool             `json:"ignoreDisruptions"`
+	InPlace           bool             `json:"inPlace"`
 	Deadline          *metav1.Duration `json:"deadline,omitempty"`
+	Rules             []FailureRule    `json:"rules,omitempty"`
+	RestartAllInPlace bool             `json:"restartAllInPlace,omitempty"`
+	RestartAllOn      string           `json:"restartAllOn,omitempty"`
 }
 
 // Disruption mirrors #Disruption.

@@ -101,6 +101,9 @@ type EmptyDir struct {
 // Dataset mirrors #Dataset.
 type Dataset struct {
 	URL      string          `json:"url"`
+	Secret   string          `json:"secret,omitempty"`
+	Endpoint string          `json:"endpoint,omitempty"`
+	Region   string          `json:"region,omitempty"`
 	SHA256   string          `json:"sha256,omitempty"`
 	Path     string          `json:"path,omitempty"`
 	Unpack   bool            `json:"unpack"`

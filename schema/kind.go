@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -31,7 +32,7 @@ func kindOf(root *structural.Node) (string, Errors) {
 	own := version != nil && strings.HasPrefix(version.Text, strings.Split(names.APIVersion, "/")[0]+"/")
 	imported := kind != nil && !own && isImported(kind.Text)
 	if kind != nil && !imported {
-		if meant := structural.Nearest(kind.Text, ownKinds); meant != "" {
+		if meant := spelling.Nearest(kind.Text, ownKinds); meant != "" {
 			return meant, nil
 		}
 	}
@@ -71,7 +72,7 @@ func nameErrors(root *structural.Node) Errors {
 	if n == nil {
 		return Errors{root.Errorf("metadata.name", "required", "required field is missing")}
 	}
-	c := newChecker()
+	c := newChecker(names.KindTrainingJob)
 	c.Check(n, s, at, root.At)
 	return c.Errs
 }

@@ -21,6 +21,15 @@ type Launch struct {
 type LaunchOption struct {
 	Name, Value string
 	path        string // of the word that it stands in
+	written     string // its name as the author spells it
+}
+
+// String is the option as the author wrote it.
+func (o *LaunchOption) String() string {
+	if o.Value == "" {
+		return o.written
+	}
+	return o.written + "=" + o.Value
 }
 
 var launcherWord = regexp.MustCompile(`^(?:.*/)?(torchrun|dlrover-run)$|` +
@@ -65,6 +74,8 @@ func (s *Spec) LaunchedBy() string {
 		return names.Rendezvous
 	case s.Horovodrun():
 		return "horovodrun"
+	case s.Framework == FrameworkMPI && !s.MPILine():
+		return LaunchMpirun
 	case s.Framework == FrameworkDLRover && s.Launch() == nil:
 		return "dlrover-run"
 	case s.BytePS() && !slices.ContainsFunc(s.words(), word.bpslaunch):
@@ -121,7 +132,8 @@ func (s *Spec) words() (all []word) {
 func options(words []word) (all []LaunchOption) {
 	for i := 0; i < len(words) && strings.HasPrefix(words[i].text, "-"); i++ {
 		name, value, joined := strings.Cut(strings.TrimLeft(words[i].text, "-"), "=")
-		o := LaunchOption{strings.ReplaceAll(name, "-", "_"), value, words[i].path}
+		written, _, _ := strings.Cut(words[i].text, "=")
+		o := LaunchOption{strings.ReplaceAll(name, "-", "_"), value, words[i].path, written}
 		if !joined && !slices.Contains(bareOptions, o.Name) && i+1 < len(words) {
 			i++
 			o.Value = words[i].text

@@ -3,10 +3,15 @@ package schema
 // This file has all that only the MxJob of MXNet's first operator asks of the schema, off the common path.
 
 // mxjobMlkube is what the MxJob of MXNet's first operator cannot carry.
-var mxjobMlkube = union(others(FrameworkMXNet), countedWorkers, lacks{
+var mxjobMlkube = union(others(FrameworkMXNet), countedWorkers, namesReadyPods, unmanaged("an MxJob"), oldPods, lacks{
+	"sidecars":                   mlkubePods + " and would wait for their end",
+	"probes.startup":             mlkubePods,
+	"code.image":                 mlkubePods,
 	"env":                        mlkubeEnv,
 	"checkpoint":                 mlkubeEnv,
+	"checkpoint.save":            mlkubeEnv,
 	"network.interface":          mlkubeEnv,
+	"network.fabric":             mlkubeEnv,
 	"suspend":                    "an MxJob has no such field",
 	"gang.scheduler=kueue":       "Kueue does not support MxJobs",
 	"gang.scheduler=kubernetes":  mlkubePods,
@@ -19,11 +24,14 @@ var mxjobMlkube = union(others(FrameworkMXNet), countedWorkers, lacks{
 	"failure.restartsPerWorker":  "an MxJob has no such field",
 	"failure.fatalExitCodes":     "an MxJob has no such field",
 	"failure.ignoreDisruptions":  "an MxJob has no such field",
+	"failure.inPlace":            "the kubelet always does so with the pods of an MxJob",
 	"failure.deadline":           "an MxJob has no such field",
 	"ttlAfterFinished":           "an MxJob has no such field",
 	"cleanPods":                  "an MxJob has no such field",
 	"hashedNames":                "the operator names the Jobs, by mxnet.runtimeID",
 })
+
+var oldPods = unclaimed(mlkubePods)
 
 const (
 	// deepinsight/mxnet-operator, branch 1.7, pkg/trainer/replicas.go.
@@ -44,7 +52,7 @@ func (r *validation) bareEnv() {
 			TargetMXJobMlkube, mlkubeEnv, TargetJob, TargetMXJob)
 	}
 	for at := range r.patchedEnv() {
-		r.fail(at, "target", "target %s cannot carry this: %s; envFrom can", TargetMXJobMlkube, mlkubeEnv)
+		r.fail(at, "target", "target %s cannot carry this: %s; spec.envFrom can", TargetMXJobMlkube, mlkubeEnv)
 	}
 	if r.isSet("spec.gang.priority") {
 		r.fail("spec.gang.priority", "target", "target %s cannot carry this: %s", TargetMXJobMlkube, mlkubePods)

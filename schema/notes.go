@@ -16,13 +16,19 @@ func (j *Job) Notes() (notes []string) {
 		notes = append(notes, "spec.failure.deadline: the operator of this target sets no clock for it: a job whose "+
 			"time is up ends at the next change of itself or of one of its pods, which may be hours later")
 	}
-	if note := j.Spec.taintNote(); note != "" {
+	if note := j.taintNote(); note != "" {
 		notes = append(notes, "spec.placement.tolerations: "+note)
 	}
 	if note := j.Spec.gangNote(); note != "" {
 		notes = append(notes, "spec.gang.scheduler: "+note)
 	}
 	notes = append(notes, j.Spec.gangPodNotes()...)
+	notes = append(notes, j.Spec.jaxNotes()...)
+	notes = append(notes, j.Spec.imageSSHNotes()...)
+	notes = append(notes, j.Spec.claimNotes()...)
+	notes = append(notes, j.Spec.sharedNotes()...)
+	notes = append(notes, j.machineNotes()...)
+	notes = append(notes, j.acceleratorNotes()...)
 	if j.Spec.ParameterServers() && j.Spec.Target == TargetJob && j.Spec.Failure.Deadline == nil {
 		notes = append(notes,
 			"spec.failure.deadline: none is set, and when a pod is lost those of the other roles wait in vain, with "+
@@ -31,16 +37,34 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.storeNote(); note != "" {
 		notes = append(notes, "spec.failure.restarts: "+note)
 	}
+	notes = append(notes, j.Spec.groupNotes()...)
+	notes = append(notes, j.Spec.volcanoNotes()...)
+	if j.Spec.Target == TargetElasticJob && j.Spec.LeavesFailed() {
+		notes = append(notes, "spec.failure.restartsPerWorker: once a worker has been given up, the controller of "+
+			"this target takes the job for neither complete nor failed; and it makes killed workers again without "+
+			"limit, also those that ran out of memory")
+	}
+	notes = append(notes, j.Spec.restartNotes()...)
+	notes = append(notes, j.autoscaleNotes()...)
 	if note := j.Spec.workingDirNote(); note != "" {
 		notes = append(notes, "spec.image: "+note)
 	}
 	notes = append(notes, j.Spec.directoryNotes()...)
+	notes = append(notes, j.Spec.spotNotes()...)
+	notes = append(notes, j.Spec.elsewhereNotes(j.Metadata.Namespace)...)
+	notes = append(notes, j.Spec.codeNotes()...)
+	notes = append(notes, j.Spec.datasetNotes()...)
 	notes = append(notes, j.takenNotes()...)
 	notes = append(notes, j.changeNotes()...)
 	notes = append(notes, j.lifetimeNotes()...)
 	notes = append(notes, j.recreatedNotes()...)
 	notes = append(notes, j.accountNotes()...)
 	notes = append(notes, j.Spec.scriptNotes()...)
+	notes = append(notes, j.Spec.aloneNotes()...)
+	notes = append(notes, j.silentNotes()...)
+	notes = append(notes, j.Spec.envNotes()...)
+	notes = append(notes, j.Spec.probeNotes()...)
+	notes = append(notes, j.Spec.networkNotes()...)
 	notes = append(notes, j.Spec.imageNotes()...)
 	if j.released {
 		notes = append(notes, fmt.Sprintf("spec.images.rendezvous: none is named, so it is this release's, and "+
@@ -55,14 +79,14 @@ func (j *Job) Notes() (notes []string) {
 // that grew with the workers would also start a program that is wrong many times over. Who sets 0 wants to see the
 // first failure.
 func (s *Spec) storeNote() string {
-	t, f, needed := rowOf(s), &s.Failure, s.Workers.Replicas
+	t, f, needed := rowOf(s), &s.Failure, s.Workers.SliceSize()
 	if s.Target == TargetPyTorchJob {
 		// its operator ends the job at the limit (kubeflow/training-operator pkg/core/job.go), others beyond it
 		needed++
 	}
 	var lost, other string
 	switch {
-	case s.Target == TargetTrainJob && s.Torchrun():
+	case s.Target == TargetTrainJob && s.Torchrun(), s.Framework == FrameworkJAX && s.Workers.Replicas > 1:
 		// A static rendezvous, in which nobody can form another world. The first pod in the place of the lost one may
 		// fail with the others.
 		needed, lost = needed+1, "any of them"

@@ -19,6 +19,7 @@ func (s *Spec) gangPodNotes() (notes []string) {
 			"spec.workers.replicas: Kubernetes 1.36 refuses to change the parallelism of a Job whose PodGroup is a "+
 				"gang: the job keeps the workers it is made with, of which minAvailable are enough to start")
 	}
+	notes = append(notes, s.topologyNotes()...)
 	if g.Is(GangKoordinator, GangTegen) && g.MatchPolicy == "only-waiting" {
 		notes = append(notes,
 			fmt.Sprintf("spec.gang.matchPolicy: under only-waiting a pod that takes a lost one's place waits until "+
@@ -50,6 +51,9 @@ func (s *Spec) koordinatorNotes() (notes []string) {
 // kueueScaling is what Kueue makes of another number of workers in a job that it has admitted.
 func (s *Spec) kueueScaling() string {
 	switch _, partial := s.Workload.Annotations[KueuePartialKey]; {
+	case s.Target == TargetJob && s.Topology() != nil:
+		return "Kueue changes the size of no Job that it places by topology: it stops the Job and admits it anew, so " +
+			"that all workers end, and begin again together"
 	case partial:
 		return "Kueue starts the Job with as many workers as the quota has room for, and lets nobody change that " +
 			"number until it stops the Job: more quota brings no more workers"
@@ -61,4 +65,34 @@ func (s *Spec) kueueScaling() string {
 	}
 	return "Kueue stops an admitted job whose number of workers changes and admits it anew: all workers end, and " +
 		"begin again together"
+}
+
+// topologyNotes are what of a topology depends on the cluster's own lists of levels, where a scheduler that lacks one
+// places the workers all the same, or none.
+func (s *Spec) topologyNotes() (notes []string) {
+	t, g := s.Topology(), s.Gang
+	if t == nil {
+		return nil
+	}
+	note := func(text string) { notes = append(notes, "spec.gang.topology: "+text) }
+	switch {
+	case g.Is(GangVolcano) && t.Required():
+		note("where no HyperNode has this tier, Volcano 1.15 places the workers as if they had no topology, without " +
+			"a word; its scheduler needs the plugin network-topology-aware")
+	case g.Is(GangKoordinator):
+		note("Koordinator 1.6 does not know it; 1.8 needs --enable-network-topology-manager, and " +
+			"awareNetworkTopology in the arguments of its plugin Coscheduling. It places all pods that wait, not " +
+			"only the minimum, and one that replaces a lost one anywhere")
+		if s.Target == TargetMPIJob {
+			note("Koordinator places the launcher in the domain of the workers, and all of them wait where no node " +
+				"there takes it: give roles.launcher their tolerations, or use kueue or tegen, which leave it out")
+		}
+	case g.Is(GangKubernetes):
+		note("the feature gate TopologyAwareWorkloadScheduling is off by default, and without it the API server " +
+			"refuses the PodGroup")
+	case g.Is(GangKueue):
+		note("Kueue admits the job where its queue's ResourceFlavor names a Topology with this level, and never " +
+			"where none does")
+	}
+	return notes
 }

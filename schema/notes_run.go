@@ -11,7 +11,7 @@ import (
 // takenNotes tell what an environment has left of what the author wrote: the job runs, as another one.
 func (j *Job) takenNotes() (notes []string) {
 	asked, res := &j.asked, &j.Spec.Resources
-	for _, role := range RoleNames() {
+	for _, role := range append([]string{RoleWorker}, j.Spec.otherRoles()...) {
 		var left []string
 		if role == RoleWorker && asked.gpu > res.GPU {
 			left = append(left, fmt.Sprintf("gpu %d of %d", res.GPU, asked.gpu))
@@ -23,7 +23,7 @@ func (j *Job) takenNotes() (notes []string) {
 		}
 		at := "spec.resources"
 		if role != RoleWorker {
-			at = "spec.roles." + role + ".resources"
+			at = j.Spec.placeOf(role) + ".resources"
 		}
 		note := at + ": the Environment leaves " + strings.Join(left, ", ") + " to each " + role
 		if role == RoleWorker && asked.gpu > 0 && res.GPU == 0 {

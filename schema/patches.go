@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/podpatch"
 )
@@ -18,6 +20,7 @@ type podPatch struct {
 	} `json:"metadata"`
 	Spec struct {
 		TerminationGracePeriodSeconds *int64             `json:"terminationGracePeriodSeconds"`
+		ActiveDeadlineSeconds         *int64             `json:"activeDeadlineSeconds"`
 		PriorityClassName             string             `json:"priorityClassName"`
 		Containers                    []patchedContainer `json:"containers"`
 		InitContainers                []patchedContainer `json:"initContainers"`
@@ -42,8 +45,8 @@ type patch struct {
 
 // patches are the escape hatches of the workers and of all other roles that have one.
 func (r *validation) patches() (all []patch) {
-	for _, name := range RoleNames() {
-		p := patch{role: name, at: "spec.roles." + name + ".podTemplate", raw: r.Spec.Role(name).PodTemplate}
+	for _, name := range append([]string{RoleWorker}, r.Spec.otherRoles()...) {
+		p := patch{role: name, at: r.Spec.placeOf(name) + ".podTemplate", raw: r.Spec.Role(name).PodTemplate}
 		if name == RoleWorker {
 			p.at = "spec.podTemplate"
 		}
@@ -61,7 +64,8 @@ func (r *validation) patches() (all []patch) {
 // Patched says whether any pods of the job have an escape hatch.
 func (s *Spec) Patched() bool {
 	return s.PodTemplate != nil ||
-		slices.ContainsFunc(s.Roles.all(), func(p *RolePods) bool { return p.PodTemplate != nil })
+		slices.ContainsFunc(s.Roles.all(), func(p *RolePods) bool { return p.PodTemplate != nil }) ||
+		slices.ContainsFunc(s.Groups, func(g Group) bool { return g.PodTemplate != nil })
 }
 
 // patch is the escape hatch of the workers.
@@ -102,15 +106,28 @@ func (r *validation) patchedEnv() map[string]string {
 func (r *validation) podTemplate() {
 	for _, p := range r.patches() {
 		image := "spec.image"
+		if r.Spec.Group(p.role) != nil {
+			image = r.Spec.placeOf(p.role) + ".image"
+		}
 		if i := slices.Index(roleNames, p.role); i >= 0 {
 			image = roleTable[i].image
 		}
-		for _, m := range podpatch.Validate(p.raw, p.role, image) {
+		var sidecars []string
+		for i := range r.Spec.Sidecars {
+			if p.role == RoleWorker {
+				sidecars = append(sidecars, r.Spec.Sidecars[i].Name)
+			}
+		}
+		for _, m := range podpatch.Validate(p.raw, p.role, image, sidecars...) {
 			at := p.at
 			if m.Path != "" {
 				at += "." + m.Path
 			}
 			r.fail(at, "pod-template", "%s", m.Msg)
+		}
+		if p.Spec.ActiveDeadlineSeconds != nil && r.Spec.Target == TargetPods {
+			r.fail(p.at+".spec.activeDeadlineSeconds", "pod-template", "is set by tegen: use spec.failure.deadline, "+
+				"which is the pods' own on target pods")
 		}
 		r.podKeys(p)
 	}
@@ -130,6 +147,15 @@ func (r *validation) podKeys(p patch) {
 		}
 	}
 	for key := range p.Metadata.Annotations {
+		r.key(p.at+".metadata.annotations", key)
 		r.annotation(p.at+".metadata.annotations", key)
+	}
+}
+
+// key refuses what no API server takes, in a mapping that the schema leaves open.
+func (r *validation) key(mapping, key string) {
+	if msgs := utilvalidation.IsQualifiedName(key); len(msgs) > 0 {
+		r.failKey(mapping, key, "format",
+			"is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
 	}
 }

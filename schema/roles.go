@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -62,6 +63,8 @@ func (s *Spec) Role(name string) Role {
 			s.Image, s.WorkingDir,
 			RolePods{s.Resources.Compute, s.Placement.NodeSelector, s.Placement.Tolerations, s.PodTemplate},
 		}
+	case s.Group(name) != nil:
+		return s.Group(name).role(s)
 	case i < 0: // a target's own, of which nothing is said
 		return Role{Image: s.Image, WorkingDir: s.WorkingDir}
 	case roleTable[i].own == nil:
@@ -133,12 +136,13 @@ var roleNames = func() (names []string) {
 
 // has says whether the job has pods of a role beside its workers.
 func (s *Spec) has(role string) bool {
-	return slices.ContainsFunc(roleTable, func(row roleRow) bool { return row.name == role && row.has(s) })
+	return s.Group(role) != nil ||
+		slices.ContainsFunc(roleTable, func(row roleRow) bool { return row.name == role && row.has(s) })
 }
 
 // Components are the roles whose pods train together, sorted, as the label of their component says.
 func (s *Spec) Components() []string {
-	names := []string{RoleWorker}
+	names := append([]string{RoleWorker}, s.groupNames()...)
 	for _, row := range roleTable {
 		if row.trains && row.has(s) {
 			names = append(names, row.name)
@@ -189,17 +193,14 @@ func (s *Spec) othersWords() string {
 
 // nodes checks the node selector and the tolerations of each role.
 func (r *validation) nodes() {
-	r.nodesOf("spec.placement", r.Spec.Placement.NodeSelector, r.Spec.Placement.Tolerations)
-	for _, name := range roleNames {
+	r.tolerations("spec.placement", r.Spec.Placement.Tolerations)
+	for _, name := range r.Spec.otherRoles() {
 		role := r.Spec.Role(name)
-		r.nodesOf("spec.roles."+name, role.NodeSelector, role.Tolerations)
+		r.tolerations(r.Spec.placeOf(name), role.Tolerations)
 	}
 }
 
-func (r *validation) nodesOf(section string, selector map[string]string, tolerations []Toleration) {
-	for key := range selector {
-		r.key(section+".nodeSelector", key)
-	}
+func (r *validation) tolerations(section string, tolerations []Toleration) {
 	for i, t := range tolerations {
 		at := fmt.Sprintf("%s.tolerations[%d]", section, i)
 		switch {
@@ -214,22 +215,34 @@ func (r *validation) nodesOf(section string, selector map[string]string, tolerat
 }
 
 // taintNote is what an author of a cluster whose nodes all have a taint should know. Taints of nodes with accelerators
-// are none of the other pods' business.
-func (s *Spec) taintNote() string {
-	own := slices.ContainsFunc(s.Placement.Tolerations,
-		func(t Toleration) bool { return !strings.HasPrefix(t.Key, "node.kubernetes.io/") })
-	if s.Resources.GPU > 0 || !own {
+// are none of the other pods' business, but of groups that take some.
+func (j *Job) taintNote() string {
+	s := &j.Spec
+	own := slices.DeleteFunc(slices.Clone(s.Placement.Tolerations),
+		func(t Toleration) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
+	if len(own) == 0 {
 		return ""
 	}
+	shared := slices.ContainsFunc(own,
+		func(t Toleration) bool { return t.Key != "" && !ofAccelerators.MatchString(t.Key) })
 	var bare []string
-	for _, name := range roleNames {
-		if role := s.Role(name); s.has(name) && len(role.Tolerations) == 0 && len(role.PodTemplate) == 0 {
-			bare = append(bare, "roles."+name+".tolerations")
+	for _, name := range s.otherRoles() {
+		role, g := s.Role(name), s.Group(name)
+		if !s.has(name) || len(role.Tolerations) > 0 || len(role.PodTemplate) > 0 {
+			continue
+		}
+		switch {
+		case g != nil && g.Resources.GPU > 0 && j.machine != nil: // machineNotes tell of it
+		case s.Resources.GPU == 0, g != nil && (shared || g.Resources.GPU > 0):
+			bare = append(bare, s.placeOf(name)+".tolerations")
 		}
 	}
 	if len(bare) == 0 {
 		return ""
 	}
-	return "they are the workers' alone: where every node has such a taint, set spec." + strings.Join(bare, ", spec.") +
-		" too"
+	return "they are the workers' alone: where every node has such a taint, set " +
+		strings.Join(bare, ", ") + " too"
 }
+
+// ofAccelerators are the keys of taints that keep pods off nodes that cost more, or are taken back.
+var ofAccelerators = regexp.MustCompile(`gpu|tpu|neuron|gaudi|accelerator|spot|scalesetpriority|capacity`)

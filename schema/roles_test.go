@@ -127,6 +127,33 @@ func TestTaintNote(t *testing.T) {
 	}
 }
 
+// TestTaintNoteOfGroups: beside workers with accelerators, taints of those concern the groups that have some too, and
+// all other taints every group.
+func TestTaintNoteOfGroups(t *testing.T) {
+	const gpu = "resources: {gpu: 1, cpu: 1, memory: 4Gi}"
+	tolerating := func(key string) string {
+		return gpu + ", target: jobset, placement: {tolerations: [{key: " + key + ", operator: Exists}]}, "
+	}
+	with := func(own string) string { return "groups: [{name: side, command: [y]" + own + "}]" }
+	for spec, want := range map[string]bool{
+		tolerating("nvidia.com/gpu") + with(""):                                               false,
+		tolerating("team") + with(""):                                                         true,
+		tolerating("team") + with(", tolerations: [{key: team}]"):                             false,
+		tolerating("nvidia.com/gpu") + with(", "+gpu):                                         true,
+		tolerating("node.kubernetes.io/not-ready") + with(", "+gpu):                           false,
+		gpu + ", target: jobset, placement: {tolerations: [{operator: Exists}]}, " + with(""): false,
+	} {
+		text := machineJob + spec + "}"
+		jobs, err := Load([]Source{{Name: "job", Data: []byte(text)}})
+		if err != nil {
+			t.Fatalf("%s: %v", spec, err)
+		}
+		if all := strings.Join(jobs[0].Notes(), "\n"); strings.Contains(all, "spec.groups[0].tolerations") != want {
+			t.Errorf("%s: want a note %t: %s", spec, want, all)
+		}
+	}
+}
+
 // TestCaps: no limit is above every cap, and what asks for nothing is below.
 func TestCaps(t *testing.T) {
 	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {caps: {cpu: 1, memory: " +

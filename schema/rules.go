@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
@@ -34,24 +33,30 @@ var rules = slices.Concat([]rule{
 	{(*validation).names, "metadata createNamespace workload"},
 	{(*validation).recreated, "metadata"},
 	{(*validation).hooks, "gitops target workload podTemplate roles"},
-	{(*validation).program, "framework launcher bytescheduler.mode command args script"},
-	{(*validation).script, "script framework launcher bytescheduler.mode command args identity"},
-	{(*validation).environment, "env launcher target network.collective checkpoint"},
+	{(*validation).program, "framework launcher bytescheduler.mode mpi.launch command args script"},
+	{(*validation).script, "script framework launcher bytescheduler.mode mpi.launch command args identity"},
+	{(*validation).environment, "env framework launcher target network.collective checkpoint"},
 	{(*validation).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
 	{
 		(*validation).master,
 		"framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous",
 	},
+	{(*validation).unlaunched, "framework launcher workers rendezvous"},
 	{(*validation).masterEnvironment, "workers.master env podTemplate"},
 	{(*validation).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
 	{
 		(*validation).storeDisks,
 		"workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles",
 	},
-	{(*validation).nodes, "placement roles"},
-	{(*validation).roles, "roles framework target mxnet.mode bytescheduler.mode rendezvous.store storage ssh workers"},
-	{(*validation).failure, "failure framework launcher"},
-	{(*validation).podTemplate, "podTemplate roles target"},
+	{(*validation).nodes, "placement roles groups"},
+	{(*validation).spot, "placement"},
+	{(*validation).managedBy, "managedBy target gang"},
+	{
+		(*validation).roles,
+		"roles framework target mxnet.mode bytescheduler.mode mpi.launch rendezvous.store storage ssh workers",
+	},
+	{(*validation).failure, "failure framework target launcher"},
+	{(*validation).podTemplate, "podTemplate roles sidecars target"},
 	{(*validation).containerNames, "framework target podTemplate roles"},
 	{(*validation).podFields, "framework target podTemplate roles"},
 	{(*validation).bytePS, "framework bytescheduler ssh horovod workers env gang"},
@@ -63,9 +68,32 @@ var rules = slices.Concat([]rule{
 	},
 	{(*validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 },
-	companionRules, controllersRules, dlroverRules, elasticjobRules, gangRules, horovodRules,
-	launchRules, mxnetRules, programRules, rendezvousRules, resourcesRules, storageRules,
+	companionRules,
+	controllersRules,
+	dlroverRules,
+	elasticjobRules,
+	envRules,
+	fabricRules,
+	gangRules,
+	groupRules, failureRules,
+	autoscaleRules,
+	codeRules,
+	horovodRules,
+	jaxRules,
+	launchRules, ownLaunchRules,
+	mpiRules, imageSSHRules,
+	mxnetRules,
+	networkRules,
+	programRules,
+	rendezvousRules,
+	resourcesRules,
+	sidecarRules,
+	slicesRules,
+	storageRules,
+	topologyRules,
+	volcanoRules,
 	featureRules(),
+	releaseRules(),
 )
 
 // validate asks every rule that depends on valid parts only.
@@ -105,10 +133,9 @@ func (r *validation) names() {
 	r.keys("spec.workload", r.Spec.Workload.Labels, r.Spec.Workload.Annotations)
 }
 
-// keys refuses labels and annotations that no API server takes, or that tegen or a controller sets.
+// keys refuses labels and annotations that tegen or a controller sets.
 func (r *validation) keys(at string, labels, annotations map[string]string) {
 	for key := range labels {
-		r.key(at+".labels", key)
 		if isReserved(key) {
 			r.failKey(at+".labels", key, "reserved", "is set by tegen: choose another key")
 		}
@@ -126,16 +153,8 @@ func isReserved(key string) bool {
 }
 
 func (r *validation) annotation(mapping, key string) {
-	r.key(mapping, key)
 	if strings.HasPrefix(key, "tegen.dev/") {
 		r.failKey(mapping, key, "reserved", "is set by tegen: choose another key")
-	}
-}
-
-func (r *validation) key(mapping, key string) {
-	if msgs := utilvalidation.IsQualifiedName(key); len(msgs) > 0 {
-		r.failKey(mapping, key, "format",
-			"is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
 	}
 }
 
@@ -194,8 +213,8 @@ func (r *validation) environment() {
 		switch {
 		case seen[e.Name]:
 			r.fail(at, "duplicate", "%s is set twice", e.Name)
-		case strings.HasPrefix(e.Name, "PET_"), e.Name == "TEGEN_RUN_UID",
-			e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE":
+		case !r.Spec.Unlaunched() && (strings.HasPrefix(e.Name, "PET_") || e.Name == "TEGEN_RUN_UID" ||
+			e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"):
 			r.fail(at, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
 		case r.Spec.Launcher == LauncherEntrypoint && r.Spec.Target != TargetTrainJob && tutorialEnv[e.Name]:
 			r.fail(at, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
@@ -265,7 +284,7 @@ func (r *validation) master() {
 	w := &r.Spec.Workers
 	switch {
 	case !w.Master:
-	case r.Spec.Launcher != LauncherEntrypoint:
+	case r.Spec.Launcher != LauncherEntrypoint && !r.Spec.Unlaunched():
 		r.fail("spec.workers.master", "requires",
 			"a launcher has a rendezvous of its own and needs no Master: leave it out, or set launcher: entrypoint")
 	case w.Min != w.Max:
@@ -287,7 +306,7 @@ func (r *validation) master() {
 func (r *validation) processes() {
 	processes, res := r.Spec.Workers.Processes, &r.Spec.Resources
 	switch {
-	case processes.StrVal == "gpu" && res.GPU == 0 && !r.Spec.Horovodrun(): // of which horovodSlots tells
+	case processes.StrVal == "gpu" && res.GPU == 0 && !r.Spec.HostLaunched(): // of which horovodSlots tells
 		r.fail("spec.workers.processes", "requires",
 			"gpu counts the accelerators of a worker, and spec.resources.gpu asks for none: use auto")
 	// of others, one may have several cores
@@ -300,17 +319,22 @@ func (r *validation) processes() {
 
 func (r *validation) failure() {
 	f := &r.Spec.Failure
-	seen := map[int32]bool{}
 	for i, code := range f.FatalExitCodes {
 		if code != 1 && (r.Spec.Torchrun() || r.Spec.TegenRun()) {
 			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires",
 				r.Spec.LaunchedBy()+" exits with 1 whatever its processes exit with, so %d never comes: use launcher "+
 					"entrypoint, or 1", code)
 		}
-		if seen[code] {
-			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "duplicate", "%d is listed twice", code)
+	}
+	r.differentCodes("spec.failure", f.FatalExitCodes)
+	for field, set := range map[string]bool{
+		"fatalExitCodes": len(f.FatalExitCodes) > 0, "ignoreDisruptions": f.IgnoreDisruptions,
+		"restartsPerWorker": f.RestartsPerWorker != nil && !r.Spec.LeavesFailed(),
+	} {
+		if f.InPlace && set {
+			r.fail("spec.failure."+field, "requires",
+				"Kubernetes looks at pods that have failed for it, and with inPlace none does: leave one of them out")
 		}
-		seen[code] = true
 	}
 	if r.isSet("spec.failure.restarts") && f.RestartsPerWorker != nil {
 		r.fail("spec.failure.restartsPerWorker", "one-of", "only one of restarts, restartsPerWorker may be given")

@@ -13,13 +13,13 @@ import (
 var companionRules = []rule{
 	{
 		(*validation).companion,
-		"workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf rendezvous.companion " +
-			"images.rendezvous metadata target",
+		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf " +
+			"rendezvous.companion images.rendezvous metadata target",
 	},
 	{(*validation).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
 	{
 		(*validation).keepAlive,
-		"workers.master framework target launcher rendezvous.backend rendezvous.keepAlive " +
+		"workers.master launcher framework target launcher rendezvous.backend rendezvous.keepAlive " +
 			"rendezvous.keepAliveAttempts",
 	},
 }
@@ -33,7 +33,7 @@ const noRendezvousImage = "needs spec.images.rendezvous, for which only a releas
 // companion holds the settings of the rendered tegen-rendezvous together.
 func (r *validation) companion() {
 	z := &r.Spec.Rendezvous
-	if r.Spec.Workers.Master {
+	if r.Spec.WithoutRendezvous() {
 		return
 	}
 	if z.Store != StoreCompanion {
@@ -164,7 +164,7 @@ func (r *validation) tegenLauncher() {
 // keepAlive refuses an interval that nobody reads, and a lease shorter than etcd's shortest.
 func (r *validation) keepAlive() {
 	z := &r.Spec.Rendezvous
-	if r.row == nil || !r.row.Carries("rendezvous") || r.Spec.Workers.Master {
+	if r.row == nil || !r.row.Carries("rendezvous") || r.Spec.WithoutRendezvous() {
 		return
 	}
 	leased := r.Spec.leased()

@@ -7,6 +7,7 @@ import (
 
 var elasticjobRules = []rule{
 	{(*validation).elasticJob, "framework target launcher command args rendezvous.backend rendezvous.id podTemplate"},
+	{(*validation).elasticJobFailure, "framework target failure"},
 }
 
 // elasticJob holds a job to what TorchElastic's controller does on its own: it hands --rdzv_backend=etcd,
@@ -47,5 +48,23 @@ func (r *validation) elasticJob() {
 				"the controller of target elasticjob passes the launcher's options to every container, which %q does "+
 					"not read: target job or pytorchjob takes more containers", c.Name)
 		}
+	}
+}
+
+// LeavesFailed says whether a worker that failed stays so and the others go on, on targets that do not count the
+// failures of each.
+func (s *Spec) LeavesFailed() bool {
+	n := s.Failure.RestartsPerWorker
+	return n != nil && *n == 0 &&
+		(s.Target == TargetVCJob || s.Target == TargetElasticJob && s.Framework == FrameworkTorchelastic)
+}
+
+// elasticJobFailure refuses to leave killed workers as they are: TorchElastic's controller makes them again wherever it
+// makes no others again (ExitCode, kubeflow/common v0.0.0-20200327002023-0b3a4c3fca85, pkg/util/train).
+func (r *validation) elasticJobFailure() {
+	const at = "spec.failure.ignoreDisruptions"
+	if s := &r.Spec; s.Target == TargetElasticJob && s.LeavesFailed() && r.isSet(at) && !s.Failure.IgnoreDisruptions {
+		r.fail(at, "requires", "the controller of target elasticjob makes workers again that were killed where it "+
+			"leaves those that failed: leave it out")
 	}
 }

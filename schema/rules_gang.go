@@ -10,10 +10,10 @@ import (
 var gangRules = []rule{
 	{
 		(*validation).gang,
-		"gang framework target mxnet.mode bytescheduler.mode workers.replicas workers.min workers.max",
+		"gang framework launcher target mxnet.mode bytescheduler.mode workers groups",
 	},
 	{(*validation).gangDialect, "gang target kubernetesVersion suspend"},
-	{(*validation).gangPartial, "gang target workers workload.annotations"},
+	{(*validation).gangPartial, "gang framework target launcher workers workload.annotations"},
 	{(*validation).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
 	{(*validation).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
 	{(*validation).foreignGang, "gang metadata workload podTemplate roles"},
@@ -31,14 +31,14 @@ func (r *validation) gang() {
 	case g.MinAvailable > w.Replicas:
 		r.fail(at, "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable,
 			w.Replicas)
-	case g.MinAvailable < w.Min:
+	case g.MinAvailable < w.Min && !r.Spec.Unlaunched(): // whose pods are told of no others
 		r.fail(at, "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable,
 			w.Min)
 	case g.MinAvailable == w.Replicas:
 	case g.Scheduler == GangKueue:
 		r.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler",
 			w.Replicas, g.MinAvailable, w.Replicas)
-	case len(r.Spec.Components()) > 1 && (g.dialect().total || r.Spec.MakesPodGroup()):
+	case len(r.Spec.Components()) > 1 && (g.dialect().total || r.Spec.MakesPodGroup()) && !r.Spec.countsTasks():
 		r.fail(at, "requires",
 			"%s of target %s counts the pods of all roles together, so workers could stand in for a %s: set it to "+
 				"%d, or use %s",
@@ -123,15 +123,19 @@ func (r *validation) gangPartial() {
 	}
 	const at = "spec.workload.annotations"
 	w := &r.Spec.Workers
+	least := w.Min
+	if r.Spec.Unlaunched() {
+		least = 1
+	}
 	switch n, err := strconv.ParseInt(text, 10, 32); {
 	case r.Spec.Target != TargetJob:
 		r.failKey(at, KueuePartialKey, "requires", "Kueue reads it of target job alone: leave it out")
-	case w.Min == w.Replicas:
+	case least == w.Replicas:
 		r.failKey(at, KueuePartialKey, "requires", "fewer workers than spec.workers.min %d could never rendezvous: "+
 			"leave it out, or lower the minimum", w.Min)
-	case err != nil || int32(n) < w.Min || int32(n) >= w.Replicas:
+	case err != nil || int32(n) < least || int32(n) >= w.Replicas:
 		r.failKey(at, KueuePartialKey, "range", "is %q: want a number from spec.workers.min %d to %d, one below "+
-			"spec.workers.replicas", text, w.Min, w.Replicas-1)
+			"spec.workers.replicas", text, least, w.Replicas-1)
 	}
 }
 

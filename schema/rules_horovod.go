@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -16,12 +18,15 @@ var horovodRules = []rule{
 		(*validation).horovodElastic,
 		"framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface",
 	},
-	{(*validation).horovodUser, "framework target bytescheduler.mode workers security.runAsUser"},
-	{(*validation).horovodAlone, "framework target bytescheduler.mode workers.replicas workers.max ssh"},
+	{
+		(*validation).horovodUser,
+		"framework target bytescheduler.mode mpi.launch ssh.server workers security.runAsUser security.restricted",
+	},
+	{(*validation).horovodAlone, "framework target bytescheduler.mode mpi.launch workers.replicas workers.max ssh"},
 	{(*validation).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
 	{
 		(*validation).horovodEnvironment,
-		"framework target bytescheduler.mode horovod.controller workers.max env podTemplate roles",
+		"framework target bytescheduler.mode horovod.controller mpi ssh.server workers.max env podTemplate roles",
 	},
 	{(*validation).mpiGang, "target gang placement.scheduler"},
 }
@@ -35,14 +40,32 @@ func (s *Spec) Horovodrun() bool {
 // Elastic says whether fewer workers than the maximum train.
 func (s *Spec) Elastic() bool { return s.Workers.Min < s.Workers.Max }
 
-// OverSSH says whether processes of other pods are started: one worker of a Job starts its own without ssh.
+// HostLaunched says whether one launcher starts the training processes of all pods.
+func (s *Spec) HostLaunched() bool { return s.Horovodrun() || s.Framework == FrameworkMPI }
+
+// OverSSH says whether tegen sets up the ssh by which processes of other pods are started: one worker of a Job starts
+// its own without ssh.
 func (s *Spec) OverSSH() bool {
-	return s.Horovodrun() && (s.Workers.Max > 1 || s.Target == TargetMPIJob)
+	return s.HostLaunched() && !s.ImageSSH() && (s.Workers.Max > 1 || s.Target == TargetMPIJob || s.MPILine())
 }
 
-// Mpirun says whether horovodrun becomes Open MPI's mpirun, which reaches other pods.
+// StartTimeout is how long that launcher waits for workers.
+func (s *Spec) StartTimeout() metav1.Duration {
+	if s.Framework == FrameworkMPI {
+		return s.MPI.StartTimeout
+	}
+	return s.Horovod.StartTimeout
+}
+
+// Mpirun says whether Open MPI's mpirun reaches other pods, be it in horovodrun's place.
 func (s *Spec) Mpirun() bool {
-	return s.OverSSH() && (s.Framework == FrameworkByteScheduler || s.Horovod.Controller == "mpi")
+	switch s.Framework {
+	case FrameworkMPI:
+		return s.OverSSH() && s.MPI.Implementation == MPIOpen
+	case FrameworkByteScheduler:
+		return s.OverSSH()
+	}
+	return s.OverSSH() && s.Horovod.Controller == "mpi"
 }
 
 // Slots is the number of training processes that a host has room for.
@@ -73,17 +96,21 @@ func (r *validation) horovodProgram() {
 			at = fmt.Sprintf("spec.args[%d]", i-len(s.Command))
 		}
 		if m := hostLauncher.FindStringSubmatch(word); m != nil {
-			r.fail(at, "requires", "%s is put before the command by tegen: leave it and its options out", m[1])
+			r.fail(at, "requires", "tegen puts horovodrun before the command: leave %s and its options out", m[1])
 		}
 	}
 }
 
 // horovodSlots needs a number of processes: -np is their sum.
 func (r *validation) horovodSlots() {
-	if p := r.Spec.Workers.Processes.StrVal; r.Spec.Horovodrun() &&
+	if p := r.Spec.Workers.Processes.StrVal; r.Spec.HostLaunched() &&
 		(p == "cpu" || p != "" && r.Spec.Resources.GPU == 0) {
+		launcher := "horovodrun"
+		if r.Spec.Framework == FrameworkMPI {
+			launcher = "mpirun"
+		}
 		r.fail("spec.workers.processes", "requires",
-			"horovodrun counts no CPUs: give the number of processes of a worker")
+			"%s counts no CPUs: give the number of processes of a worker", launcher)
 	}
 }
 
@@ -109,17 +136,17 @@ func (r *validation) horovodElastic() {
 	}
 }
 
-// horovodUser refuses root: sshd would then change its user and root directory, which takes capabilities that no pod of
-// a restricted namespace has.
+// horovodUser refuses root in pods that drop all capabilities: its sshd changes user and root directory, which takes
+// some of them.
 func (r *validation) horovodUser() {
 	const at, remedy = "spec.security.runAsUser",
 		"give a number other than 0, which needs no line in the image's passwd file"
 	switch user := r.Spec.Security.RunAsUser; {
-	case !r.Spec.Horovodrun():
-	case user.Is(0):
+	case !r.Spec.HostLaunched():
+	case user.Is(0) && r.Spec.Security.Restricted && r.Spec.OverSSH():
 		r.fail(at, "requires",
 			"sshd as root needs capabilities that these pods drop: give another user, who needs no line in the "+
-				"image's passwd file")
+				"image's passwd file, or set restricted: false")
 	case user.Number == nil && r.Spec.OverSSH():
 		r.fail(at, "requires",
 			"ssh and sshd need a line of the user in /etc/passwd, and the image's user is unknown here: %s", remedy)
@@ -128,7 +155,8 @@ func (r *validation) horovodUser() {
 
 // horovodAlone refuses settings of an ssh that is not there.
 func (r *validation) horovodAlone() {
-	if s := &r.Spec; s.Horovodrun() && s.Workers.Replicas != 0 && !s.OverSSH() && r.isSet("spec.ssh") {
+	s := &r.Spec
+	if s.HostLaunched() && s.Workers.Replicas != 0 && !s.OverSSH() && !s.ImageSSH() && r.isSet("spec.ssh") {
 		r.fail("spec.ssh", "requires", "one worker starts its processes without ssh: leave it out")
 	}
 }
@@ -163,36 +191,40 @@ const (
 	KeepHostNames5      = "PRTE_MCA_prte_keep_fqdn_hostnames"
 )
 
-// operatorEnv is what the MPI operator adds to the launcher, behind what its template has.
-var operatorEnv = []string{
-	"K_MPI_JOB_ROLE", KeepHostNames4, "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args",
-	"OMPI_MCA_orte_set_default_slots", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
+// OperatorEnv is what the MPI operator adds to the launcher, behind what its template has.
+func (s *Spec) OperatorEnv() []string {
+	names := []string{"K_MPI_JOB_ROLE"}
+	if !s.MPI.LauncherWorks { // it takes accelerators away from a launcher that has no processes
+		names = append(names, "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
+	}
+	implementation := MPIOpen
+	if s.Framework == FrameworkMPI {
+		implementation = s.MPI.Implementation
+	}
+	switch implementation {
+	case MPIIntel:
+		return append(names, "I_MPI_HYDRA_HOST_FILE", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", "I_MPI_PERHOST")
+	case MPICH:
+		return append(names, "HYDRA_HOST_FILE", "HYDRA_LAUNCH_EXTRA_ARGS")
+	}
+	return append(names, KeepHostNames4, "OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args",
+		"OMPI_MCA_orte_set_default_slots")
 }
 
-// horovodEnvironment refuses variables that tegen, horovodrun or an operator sets, and those that no process would see.
+// horovodEnvironment refuses variables that tegen, the launcher or an operator sets.
 func (r *validation) horovodEnvironment() {
-	if !r.Spec.Horovodrun() {
+	if !r.Spec.HostLaunched() {
 		return
 	}
 	for i, e := range r.Spec.Env {
 		r.horovodVariable(fmt.Sprintf("spec.env[%d].name", i), e.Name)
 	}
-	if r.Spec.Target != TargetMPIJob {
-		for at, name := range r.patchedEnv() {
-			if !strings.HasPrefix(name, "TEGEN_") { // podTemplate refuses them for all frameworks
-				r.horovodVariable(at+".name", name)
-			}
+	for at, name := range r.patchedEnv() {
+		if r.Spec.ImageSSH() && strings.HasPrefix(at, "spec.podTemplate.") {
+			continue // sshd's own, of which no process gets any
 		}
-		return
-	}
-	const reason = "sshd gives the processes of workers none of it, and horovodrun only what the launcher has: put " +
-		"it in spec.env"
-	for at, c := range r.patchedContainers() {
-		if len(c.Env) > 0 {
-			r.fail(at+".env", "target", reason)
-		}
-		if len(c.EnvFrom) > 0 {
-			r.fail(at+".envFrom", "target", reason)
+		if !strings.HasPrefix(name, "TEGEN_") { // podTemplate refuses them for all frameworks
+			r.horovodVariable(at+".name", name)
 		}
 	}
 }
@@ -200,10 +232,16 @@ func (r *validation) horovodEnvironment() {
 func (r *validation) horovodVariable(at, name string) {
 	switch {
 	case strings.HasPrefix(name, "TEGEN_"), name == "JOB_COMPLETION_INDEX":
-		r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, spec.horovod and spec.workers", name)
-	case slices.Contains(processEnv, name):
+		section := "spec.horovod"
+		if r.Spec.Framework == FrameworkMPI {
+			section = "spec.mpi"
+		}
+		r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, %s and spec.workers", name, section)
+	case r.Spec.Horovodrun() && slices.Contains(processEnv, name):
 		r.fail(at, "reserved", "%s is set by horovodrun for each process", name)
-	case r.Spec.Target == TargetMPIJob && slices.Contains(operatorEnv, name):
+	case r.Spec.Framework == FrameworkMPI && rankEnv.MatchString(name):
+		r.fail(at, "reserved", "%s is set by mpirun for each process", name)
+	case r.Spec.Target == TargetMPIJob && slices.Contains(r.Spec.OperatorEnv(), name):
 		r.fail(at, "reserved", "%s is set by the MPI operator", name)
 	case r.Spec.Mpirun() && (name == KeepHostNames4 || name == KeepHostNames5):
 		r.fail(at, "reserved", "%s is set by tegen: mpirun reaches no pod without it", name)
@@ -232,6 +270,9 @@ func (s *Spec) listening() (ports []int32, fields []string) {
 	if s.Horovodrun() && s.ByteScheduler.PartitionTuning {
 		ports, fields = append(ports, s.ByteScheduler.RootPort), append(fields, "spec.bytescheduler.rootPort")
 	}
+	if s.Framework == FrameworkJAX { // in worker 0, which may share a node with any pod of the other job
+		ports, fields = append(ports, s.JAX.Port), append(fields, "spec.jax.port")
+	}
 	return ports, fields
 }
 
@@ -240,7 +281,7 @@ func sharedPorts(jobs []loaded, roots []*structural.Node) (errs Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
 		if l.job == nil || !l.job.Spec.Network.Host ||
-			slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler"}, l.invalid.touch) {
+			slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler", "jax", "mpi.launch"}, l.invalid.touch) {
 			continue
 		}
 		ports, fields := l.job.Spec.listening()

@@ -20,16 +20,18 @@ func (r *validation) launch() {
 	if o := l.Option("nproc_per_node"); o != nil {
 		if n, err := strconv.Atoi(o.Value); err == nil && s.Resources.GPU > 0 && int64(n) > s.Resources.GPU {
 			r.fail(o.path, "order",
-				"--nproc_per_node=%d is above spec.resources.gpu %d: each process needs an accelerator of its own", n,
-				s.Resources.GPU)
+				"%s is above spec.resources.gpu %d: each process needs an accelerator of its own", o, s.Resources.GPU)
 		}
+	}
+	if s.Unlaunched() {
+		return // its options are all that it goes by, and pods may train each for itself
 	}
 	for _, f := range launchFields(s) {
 		if f.field == "workers.processes" && s.Workers.Master && f.value == "auto" {
 			continue // the operator counts one for each pod then, and the option says how many torchrun starts there
 		}
 		if o := l.Option(f.option); o != nil && o.Value != f.value && r.isSet("spec."+f.field) {
-			r.fail(o.path, "order", "--%s=%s is not spec.%s %s: say it once", f.option, o.Value, f.field, f.value)
+			r.fail(o.path, "order", "%s is not spec.%s %s: say it once", o, f.field, f.value)
 		}
 	}
 	if s.Framework == FrameworkDLRover {
@@ -97,6 +99,12 @@ func (r *validation) launchNodes(l *Launch) {
 	if g := s.Gang; g.Active() && int64(g.MinAvailable) < least {
 		r.fail("spec.gang.minAvailable", "order",
 			"%d is below the %d of --nnodes=%s: the pods placed could never rendezvous", g.MinAvailable, least, o.Value)
+	}
+	if w := s.Workers; m[2] == "" && w.Min == w.Max {
+		if least != int64(w.Max) {
+			r.fail(o.path, "order", "%s is not spec.workers.replicas %d: make them agree, or leave it out", o, w.Max)
+		}
+		return
 	}
 	if least != int64(s.Workers.Min) {
 		r.fail(o.path, "order", "--nnodes=%s starts with %d, spec.workers.min is %d: make them agree", o.Value, least,

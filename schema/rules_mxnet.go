@@ -7,6 +7,7 @@ import (
 
 var mxnetRules = []rule{
 	{(*validation).mxnet, "framework target mxnet servers workers"},
+	{(*validation).serverEntrypoint, "servers"},
 	{(*validation).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},
 	{(*validation).nodeEnv, "framework target mxnet.mode bytescheduler.mode network.interface env podTemplate roles"},
 }
@@ -43,6 +44,13 @@ func (r *validation) mxnet() {
 	}
 }
 
+// serverEntrypoint refuses two programs for one container.
+func (r *validation) serverEntrypoint() {
+	if s := &r.Spec.Servers; s.Entrypoint && len(s.Command) > 0 {
+		r.fail("spec.servers.entrypoint", "one-of", "only one of command, entrypoint may be given")
+	}
+}
+
 // mxnetNames is where a job of framework mxnet says what not each of its targets has.
 func mxnetNames(r *validation) (paths []string) {
 	if r.Spec.Framework != FrameworkMXNet {
@@ -64,7 +72,7 @@ func (r *validation) lostPods() {
 	}
 	for _, field := range []string{
 		"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes",
-		"failure.ignoreDisruptions",
+		"failure.ignoreDisruptions", "failure.inPlace",
 	} {
 		if at := "spec." + field; t.Carries(field) && r.isSet(at) {
 			r.fail(at, "requires",

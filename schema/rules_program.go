@@ -8,11 +8,15 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 var programRules = []rule{
-	{(*validation).launchedTwice, "framework launcher bytescheduler.mode command args"},
-	{(*validation).runnable, "framework launcher bytescheduler.mode command args script servers.command"},
+	{
+		(*validation).launchedTwice,
+		"framework launcher bytescheduler.mode mpi.launch command args workers.replicas workers.max",
+	},
+	{(*validation).runnable, "framework launcher bytescheduler.mode mpi.launch command args script servers.command"},
 }
 
 // Launches says whether a command is torchrun already, by one of its names, and needs no other.
@@ -146,11 +150,22 @@ func (r *validation) launchedTwice() {
 		return // horovodProgram and bytePSProgram say so
 	}
 	remedy := "leave it and its options out"
-	switch {
+	switch owner := ownersOf[name]; {
+	case owner != "" && s.Framework == FrameworkTorchelastic:
+		remedy = leaveTo(name)
+		if s.Workers.Max < 2 {
+			remedy += ", or set launcher: entrypoint"
+		}
+	case s.Torchrun() && !launcherWord.MatchString(name): // torchrun starts what it would start
+		remedy += ", or set launcher: entrypoint"
 	case s.Torchrun():
 		remedy = "set launcher: entrypoint, or " + remedy
 	case s.TegenRun():
 		remedy += ", or set launcher: entrypoint"
+	case s.Framework == FrameworkMPI:
+		remedy += ", or set mpi.launch: command"
+	case s.Framework == FrameworkHorovod && launcherWord.MatchString(name) && ownersOf[name] == "":
+		remedy += ", or leave out framework: horovod, and " + name + " starts them"
 	}
 	r.fail(s.wordPath(at), "requires", "%s starts processes itself, and tegen puts %s before it: %s", name, by, remedy)
 }
@@ -160,7 +175,7 @@ func (r *validation) runnable() {
 	s := &r.Spec
 	words, at := s.Command, "spec.command[0]"
 	if len(words) == 0 && s.Script == nil &&
-		slices.Contains([]string{"horovodrun", BPSLaunch, names.Rendezvous}, s.LaunchedBy()) {
+		slices.Contains([]string{"horovodrun", LaunchMpirun, BPSLaunch, names.Rendezvous}, s.LaunchedBy()) {
 		words, at = s.Args, "spec.args[0]" // these start programs; torchrun and dlrover-run read a script by themselves
 	}
 	r.startable(words, at)
@@ -175,8 +190,11 @@ func (r *validation) startable(words []string, at string) {
 	case first == "":
 		r.fail(at, "requires", "is empty: name a program")
 	case len(words) == 1 && strings.ContainsAny(first, " \t\n"):
-		remedy := "write [" + strings.Join(strings.Fields(first), ", ") + "]"
-		if strings.ContainsAny(first, "|&;<>()$\"'`*\\\n{},#") {
+		remedy := "write " + structural.FlowList(strings.Fields(first))
+		if _, m := launchIn(strings.Fields(first)); m != nil && r.Spec.LaunchedBy() != "" {
+			remedy = "write the program and its arguments alone, each as an item of the list: " + r.Spec.LaunchedBy() +
+				" is put before them"
+		} else if strings.ContainsAny(first, "|&;<>()$\"'`*\\\n{},#") {
 			remedy = "give it to one, as [sh, -c, TEXT]"
 		}
 		r.fail(at, "requires", "is one word, of which no shell makes several: %s", remedy)

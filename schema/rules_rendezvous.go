@@ -13,23 +13,24 @@ import (
 var rendezvousRules = []rule{
 	{
 		(*validation).store,
-		"workers.master rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port rendezvous.etcd",
+		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port " +
+			"rendezvous.etcd",
 	},
 	{
 		(*validation).rendezvous,
-		"workers.master rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf",
+		"workers.master launcher rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf",
 	},
 	{
 		(*validation).etcd,
-		"workers.master rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 metadata " +
-			"target",
+		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 " +
+			"metadata target",
 	},
 }
 
 // store holds the backend and who serves it together.
 func (r *validation) store() {
 	z := &r.Spec.Rendezvous
-	if r.Spec.Workers.Master { // master refuses the whole section, as it does in the rules below
+	if r.Spec.WithoutRendezvous() { // master refuses the whole section, as it does in the rules below
 		return
 	}
 	switch {
@@ -79,11 +80,9 @@ var confKeys = map[string]string{
 	"ssl_cert_key": "spec.rendezvous.etcd.tls",
 }
 
-var confKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-
 func (r *validation) rendezvous() {
 	z := &r.Spec.Rendezvous
-	if r.Spec.Workers.Master {
+	if r.Spec.WithoutRendezvous() {
 		return
 	}
 	if z.LastCall.Duration > z.JoinTimeout.Duration {
@@ -103,9 +102,6 @@ func (r *validation) rendezvous() {
 			r.failKey("spec.rendezvous.conf", key, "secret",
 				"would be in the manifest for all to read: launcher tegen takes it from the variable %s, which "+
 					"spec.env can have from a Secret", names.RendezvousPassword)
-		} else if !confKey.MatchString(key) {
-			r.failKey("spec.rendezvous.conf", key, "format",
-				"is not a key of --rdzv-conf: lower-case letters, digits and '_'")
 		}
 	}
 }
@@ -115,7 +111,7 @@ var etcdVersion = regexp.MustCompile(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
 // etcd refuses a server that would not speak the backend's API: v2 was removed in 3.6 (etcd CHANGELOG-3.6).
 func (r *validation) etcd() {
 	z := &r.Spec.Rendezvous
-	if z.Store != StoreEtcd || r.Spec.Workers.Master {
+	if z.Store != StoreEtcd || r.Spec.WithoutRendezvous() {
 		return
 	}
 	if z.Port == names.EtcdPeerPort || z.Port == names.EtcdMetricsPort {
@@ -148,14 +144,14 @@ func (r *validation) etcd() {
 	const at = "spec.images.etcdV2"
 	m := etcdVersion.FindStringSubmatch(r.Spec.Images.EtcdV2)
 	if m == nil {
-		r.fail(at, "etcd-v2",
+		r.fail(at, "requires",
 			"must have a version tag older than 3.6, since backend %s speaks the v2 API, which 3.6 removed", z.Backend)
 		return
 	}
 	major, _ := strconv.Atoi(m[1])
 	minor, _ := strconv.Atoi(m[2])
 	if major > 3 || major == 3 && minor >= 6 {
-		r.fail(at, "etcd-v2", "%s has no v2 API, which backend %s speaks and 3.6 removed: use 3.5",
+		r.fail(at, "requires", "%s has no v2 API, which backend %s speaks and 3.6 removed: use 3.5",
 			fmt.Sprintf("etcd %d.%d", major, minor), z.Backend)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 var resourcesRules = []rule{
@@ -15,7 +17,8 @@ var resourcesRules = []rule{
 	{(*validation).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
 	{
 		(*validation).requests,
-		"resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles",
+		"resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles groups " +
+			"sidecars",
 	},
 }
 
@@ -58,29 +61,38 @@ func (r *validation) resources() {
 // accelerators refuses workers whose accelerators would wait for a CPU and memory that nobody has thought of.
 func (r *validation) accelerators() {
 	res := &r.Spec.Resources
-	var missing []string
-	for _, name := range []string{"cpu", "memory"} {
-		request := r.root.Below("spec", "resources", "requests", name)
-		if said := request != nil && request.Text != None; !said && !r.isSet("spec.resources."+name) &&
-			!r.isSet("spec.resources.limits."+name) {
-			missing = append(missing, name)
-		}
-	}
-	if res.GPU == 0 || len(missing) == 0 {
+	missing := r.unsaid("spec.resources", r.root.Below("spec", "resources"))
+	if res.GPU == 0 || len(missing) == 0 || res.Machine != "" && r.machine == nil { // which machineType refuses
 		return
 	}
 	r.fail("spec.resources.gpu", "requires",
-		"%d of %s without %s: write how much a worker needs, or none for no limit; an Environment may say it for "+
-			"each accelerator, in accelerator.each",
+		"%d of %s without %s: write how much a worker needs, or none for no limit; or name the machine type, "+
+			"in spec.resources.machine, for a share of it; an Environment may say it for each accelerator, in "+
+			"accelerator.each",
 		res.GPU, res.GPUResource, strings.Join(missing, " and "))
+}
+
+// unsaid are those of CPU and memory of which some pods' resources say nothing.
+func (r *validation) unsaid(at string, said *structural.Node) (missing []string) {
+	for _, name := range []string{"cpu", "memory"} {
+		request := said.Below("requests", name)
+		if said := request != nil && request.Text != None; !said && !r.isSet(at+"."+name) &&
+			!r.isSet(at+".limits."+name) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }
 
 // requests refuses what an API server refuses: more asked for than the limit allows.
 func (r *validation) requests() {
 	r.requestsOf("spec.resources", &r.Spec.Resources.Compute)
-	for _, name := range roleNames {
+	for _, name := range r.Spec.otherRoles() {
 		role := r.Spec.Role(name)
-		r.requestsOf("spec.roles."+name+".resources", &role.Resources)
+		r.requestsOf(r.Spec.placeOf(name)+".resources", &role.Resources)
+	}
+	for i := range r.Spec.Sidecars {
+		r.requestsOf(fmt.Sprintf("spec.sidecars[%d].resources", i), &r.Spec.Sidecars[i].Resources)
 	}
 }
 

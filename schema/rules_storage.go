@@ -12,7 +12,9 @@ var storageRules = []rule{
 	{(*validation).volumes, "storage workers.replicas"},
 	{(*validation).claims, "storage metadata"},
 	{(*validation).datasets, "storage"},
+	{(*validation).stores, "storage identity"},
 	{(*validation).checkpoint, "checkpoint storage"},
+	{(*validation).save, "checkpoint gracePeriod podTemplate"},
 }
 
 // taken are the mount paths that tegen itself uses in a worker.
@@ -48,7 +50,8 @@ func (r *validation) volumes() {
 
 // takenNames are the volumes that tegen itself gives a worker.
 var takenNames = map[string]bool{
-	"dshm": true, "tmp": true, "tls": true, "script": true, "launcher": true, "ssh": true, "ssh-keys": true,
+	"dshm": true, "tmp": true, "tls": true, "script": true, "code": true, "code-key": true,
+	"launcher": true, "ssh": true, "ssh-keys": true,
 	"ssh-home": true,
 	"ssh-auth": true, // the MPI operator's
 }

@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -133,7 +134,7 @@ func parallel(n int, f func(i int)) {
 }
 
 func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors) {
-	c := newChecker()
+	c := newChecker(names.KindEnvironment)
 	s := environmentSchema()
 	c.Check(root, s, nil, root.At)
 	root.Without(c.Bad)
@@ -152,18 +153,20 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {
 		return env, errs
 	}
-	return env, c.Errs
+	return env, append(c.Errs, env.checkLevels()...)
 }
 
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules. It goes on as far as it can: a
 // mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already;
 // git is the value of gitops where nobody says one.
 func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) loaded {
-	c := newChecker()
+	c := newChecker(names.KindTrainingJob)
 	s := jobSchema()
 	asked := askedOf(root, env)
+	var machine *Machine
 	if spec := root.Field("spec"); spec != nil && spec.Kind == yamldoc.Map {
 		besides(spec)
+		machine = env.furnish(spec)
 		if env != nil { // before the check: it may give what is required
 			env.mergeInto(root, s)
 			besides(spec) // with an environment's own words
@@ -189,8 +192,9 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	asked.gitops = root.IsSet("spec.gitops")
 	asked.volumes(root)
 	followUser(root)
+	followRestartAll(root)
 	structural.Complete(root, s)
-	job := &Job{asked: asked}
+	job := &Job{asked: asked, machine: machine}
 	if errs := decode(root, job); errs != nil {
 		if len(c.Errs)+len(unread) == 0 {
 			return loaded{nil, errs, invalid}
@@ -208,6 +212,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 		env.apply(job)
 		c.Errs = append(c.Errs, env.checkImages(job, s, invalid)...)
 	}
+	job.applyMachine(env)
 	finalize(job, root, hashing)
 	return loaded{job, append(c.Errs, validate(job, root, invalid)...), invalid}
 }
@@ -236,7 +241,7 @@ func invalidParts(errs Errors, spec *structural.Schema) parts {
 		names := strings.Split(path, ".")
 		switch {
 		case !isSpec && e.Rule == "unknown-field":
-			out[structural.Nearest(names[0], []string{"metadata", "spec"})] = true
+			out[spelling.Nearest(names[0], []string{"metadata", "spec"})] = true
 		case !isSpec && names[0] == "":
 			out["spec"] = true
 		case !isSpec:
@@ -255,7 +260,7 @@ func (p parts) guess(names []string, spec *structural.Schema) {
 	if len(names) > 1 {
 		meant := ""
 		if f := spec.Field(names[0]); f != nil && len(names) == 2 {
-			meant = structural.Nearest(names[1], f.Schema.Names())
+			meant = spelling.Nearest(names[1], f.Schema.Names())
 		}
 		if meant == "" {
 			p[names[0]] = true
@@ -264,9 +269,12 @@ func (p parts) guess(names []string, spec *structural.Schema) {
 		}
 		return
 	}
-	p[structural.Nearest(names[0], spec.Names())] = true
-	if path := strings.Split(elsewhere(names[0]), "."); len(path) > 1 {
-		p[strings.Join(path[1:min(len(path), 3)], ".")] = true
+	p[spelling.Nearest(names[0], spec.Names())] = true
+	words := func(r rune) bool { return strings.ContainsRune(".,: ", r) }
+	for _, field := range []string{elsewhere(names[0]), foreign("spec."+names[0], names[0])} {
+		if path := strings.FieldsFunc(field, words); len(path) > 1 {
+			p[strings.Join(path[1:min(len(path), 3)], ".")] = true
+		}
 	}
 }
 

@@ -65,7 +65,8 @@ func supportTable(b *strings.Builder, framework string) {
 			}
 			cells += " – |"
 			foreign = foreign || strings.HasPrefix(reason, ownedBy)
-			reasons = append(reasons, fmt.Sprintf("- `%s`, %s: %s\n", f.Name, t.Name, reason))
+			text := strings.ReplaceAll(reason, "<", `\<`) // or Markdown takes what follows for an element of HTML
+			reasons = append(reasons, fmt.Sprintf("- `%s`, %s: %s\n", f.Name, t.Name, text))
 		}
 		if foreign && carried == 0 { // another framework's own section says nothing here
 			reasons = reasons[:len(reasons)-len(targets)]

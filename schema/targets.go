@@ -16,17 +16,25 @@ type Target struct {
 
 // Targets lists every framework with every target, in the order of docs/support.md.
 var Targets = []Target{
-	{FrameworkTorchelastic, TargetJob, "batch/v1 Job", union(others(FrameworkTorchelastic), noMaster, ofJobs, lacks{
-		"workers.firstIndex": "an Indexed Job counts from 0",
-	})},
-	{FrameworkTorchelastic, TargetPods, "v1 Pod", union(others(FrameworkTorchelastic), noMaster, noController)},
+	{
+		FrameworkTorchelastic, TargetJob, "batch/v1 Job",
+		union(others(FrameworkTorchelastic), noMaster, ofJobs, jobGroupsLack, notVolcanos, lacks{
+			"workers.firstIndex": "an Indexed Job counts from 0",
+			"workers.slices":     onlySets,
+		}),
+	},
+	{
+		FrameworkTorchelastic, TargetPods, "v1 Pod",
+		union(others(FrameworkTorchelastic), noMaster, noController, workersOnly, notVolcanos),
+	},
 	{
 		FrameworkTorchelastic, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet",
-		union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero),
+		union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero, notVolcanos, seesJobs),
 	},
 	{
 		FrameworkTorchelastic, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob",
-		union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero, trainJobLacks),
+		union(others(FrameworkTorchelastic), noMaster, ofJobs, countsFromZero, workersOnly, trainJobLacks,
+			notVolcanos),
 	},
 	{
 		FrameworkTorchelastic, TargetVCJob, "batch.volcano.sh/v1alpha1 Job",
@@ -34,11 +42,11 @@ var Targets = []Target{
 	},
 	{
 		FrameworkTorchelastic, TargetElasticJob, "elastic.pytorch.org/v1alpha1 ElasticJob",
-		union(others(FrameworkTorchelastic), noMaster, torchElasticJobLacks),
+		union(others(FrameworkTorchelastic), noMaster, workersOnly, torchElasticJobLacks, notVolcanos),
 	},
 	{
 		FrameworkTorchelastic, TargetPyTorchJob, "kubeflow.org/v1 PyTorchJob",
-		union(others(FrameworkTorchelastic), pyTorchJobLacks),
+		union(others(FrameworkTorchelastic), workersOnly, pyTorchJobLacks, notVolcanos),
 	},
 	{
 		FrameworkDLRover, TargetElasticJob, "elastic.iml.github.io/v1alpha1 ElasticJob",
@@ -62,6 +70,27 @@ var Targets = []Target{
 	{
 		FrameworkByteScheduler, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob",
 		union(others(FrameworkByteScheduler), horovodLacks, mpijobLacks, byteSchedulerLacks),
+	},
+	{FrameworkJAX, TargetJob, "batch/v1 Job", union(others(FrameworkJAX), ofJobs, jobGroupsLack, jaxLacks, lacks{
+		"workers.slices": onlySets,
+	})},
+	{
+		FrameworkJAX, TargetJobSet, "jobset.x-k8s.io/v1alpha2 JobSet",
+		union(others(FrameworkJAX), ofJobs, jaxLacks, seesJobs),
+	},
+	{
+		FrameworkJAX, TargetTrainJob, "trainer.kubeflow.org/v1alpha1 TrainJob",
+		union(others(FrameworkJAX), ofJobs, workersOnly, jaxLacks, expiringTrainJob),
+	},
+	{
+		FrameworkMPI, TargetJob, "batch/v1 Job",
+		union(others(FrameworkMPI), ofJobs, horovodLacks, launchesInWorker, mpiLacks, lacks{
+			"ssh.server=" + SSHImage: "an Indexed Job gives no keys to an sshd of the image's: the MPI operator does",
+		}),
+	},
+	{
+		FrameworkMPI, TargetMPIJob, "kubeflow.org/v2beta1 MPIJob",
+		union(others(FrameworkMPI), horovodLacks, mpijobLacks, mpiLacks),
 	},
 }
 
@@ -90,7 +119,10 @@ func others(framework string) lacks {
 		"rendezvous": {FrameworkTorchelastic},
 
 		"launcher=" + LauncherTegen: {FrameworkTorchelastic},
+		"launcher=" + LauncherNone:  {FrameworkTorchelastic},
 		"workers.master":            {FrameworkTorchelastic},
+		"workers.autoscale.cpu":     {FrameworkTorchelastic},
+		"workers.slices":            {FrameworkTorchelastic, FrameworkJAX},
 
 		"rendezvous.maxRestarts": {FrameworkTorchelastic, FrameworkDLRover},
 
@@ -99,17 +131,32 @@ func others(framework string) lacks {
 
 		"roles.server":    {FrameworkMXNet, FrameworkByteScheduler},
 		"roles.scheduler": {FrameworkMXNet, FrameworkByteScheduler},
-		"roles.launcher":  {FrameworkHorovod, FrameworkByteScheduler},
+		"roles.launcher":  {FrameworkHorovod, FrameworkByteScheduler, FrameworkMPI},
 		"roles.etcd":      {FrameworkTorchelastic},
 		"roles.companion": {FrameworkTorchelastic},
 
-		"ssh":           {FrameworkHorovod, FrameworkByteScheduler},
-		"ssh.secret":    {FrameworkHorovod, FrameworkByteScheduler},
+		"ssh":        {FrameworkHorovod, FrameworkByteScheduler, FrameworkMPI},
+		"ssh.secret": {FrameworkHorovod, FrameworkByteScheduler, FrameworkMPI},
+
+		"ssh.server=" + SSHImage: {FrameworkMPI},
+
 		"horovod":       {FrameworkHorovod, FrameworkByteScheduler},
 		"bytescheduler": {FrameworkByteScheduler},
 		"dlrover":       {FrameworkDLRover},
+		"jax":           {FrameworkJAX},
+		"mpi":           {FrameworkMPI},
 
-		"network.collective": {FrameworkTorchelastic, FrameworkDLRover, FrameworkHorovod, FrameworkByteScheduler},
+		"volcano.plugins": {FrameworkTorchelastic},
+
+		"groups": grouped, "groups.after": grouped, "groups.after=" + WhenDone: grouped,
+		"success": grouped, "success=" + WhenAll: grouped, "coordinator": grouped,
+		"failure.restartAll": grouped, "failure.rules": grouped, "failure.restartAllInPlace": grouped,
+		"failure.restartAllOn": grouped,
+		"groups.failure":       grouped,
+
+		"network.collective": {
+			FrameworkTorchelastic, FrameworkDLRover, FrameworkHorovod, FrameworkByteScheduler, FrameworkMPI,
+		},
 	} {
 		if !slices.Contains(owners, framework) {
 			all[section] = ownedBy + strings.Join(owners, " and ")
@@ -120,11 +167,14 @@ func others(framework string) lacks {
 
 // noController is what bare pods cannot do: nobody looks after them.
 var noController = lacks{
+	"managedBy":                 "bare pods have no controller whose place it could take",
+	"workers.slices":            onlySets,
 	"failure.restarts":          "bare pods have no controller that could do it",
 	"failure.restarts=" + None:  "bare pods have no controller that could do it",
 	"failure.restartsPerWorker": "bare pods have no controller that could do it",
 	"failure.fatalExitCodes":    "bare pods have no controller that could do it",
 	"failure.ignoreDisruptions": "bare pods have no controller that could do it",
+	"failure.inPlace":           "the kubelet always does so with bare pods",
 	"ttlAfterFinished":          "bare pods stay until somebody deletes them",
 	"cleanPods":                 "bare pods stay until somebody deletes them",
 	"hashedNames":               "bare pods have no controller that could do it",
@@ -168,15 +218,18 @@ func (r *validation) target() {
 	if r.row != nil {
 		return
 	}
-	var names []string
+	var names, having []string
 	for _, t := range Targets {
 		if t.Framework == s.Framework {
 			names = append(names, t.Name)
 		}
+		if t.Name == s.Target {
+			having = append(having, t.Framework)
+		}
 	}
 	if r.isSet("spec.target") {
-		r.fail("spec.target", "target", "framework %s has no target %s: one of %s", s.Framework, s.Target,
-			strings.Join(names, ", "))
+		r.fail("spec.target", "target", "framework %s has no target %s: one of %s; or set spec.framework to one that "+
+			"has it: %s", s.Framework, s.Target, strings.Join(names, ", "), strings.Join(having, ", "))
 		return
 	}
 	r.fail("spec.framework", "target", "%s has no target %s, which is the default: set spec.target to one of %s",

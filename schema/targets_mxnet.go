@@ -12,7 +12,7 @@ var (
 		union(others(FrameworkMXNet), ofJobs, countedWorkers),
 	}
 
-	mxjob = union(others(FrameworkMXNet), countedWorkers, mutableTemplate, lacks{
+	mxjob = union(others(FrameworkMXNet), countedWorkers, mutableTemplate, namesReadyPods, mxjobPods, lacks{
 		"mxnet":                "an MXJob has servers always, and its operator names the pods",
 		"gang.scheduler=kueue": "Kueue ended its support of MXJob (kueue#4077)",
 		"gang.scheduler=kubernetes": "its pod templates are older than the gangs of Kubernetes itself and lose the " +
@@ -22,6 +22,7 @@ var (
 		"failure.restartsPerWorker": "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",
 		"failure.fatalExitCodes":    "with ps-lite any failure ends a job, and an MXJob is never of mode local",
 		"failure.ignoreDisruptions": "ps-lite cannot re-admit a lost pod, and an MXJob is never of mode local",
+		"failure.inPlace":           "ps-lite cannot re-admit a lost process, and an MXJob is never of mode local",
 	})
 )
 
@@ -31,3 +32,10 @@ var countedWorkers = lacks{
 	"workers.min":        "ps-lite trains with exactly the workers that it had at the start",
 	"workers.firstIndex": "its pods are counted from 0",
 }
+
+// mxjobPods: of a pod's claim its definition knows source.resourceClaimTemplateName alone (kubeflow/training-operator
+// v1.8.1, manifests/base/crds/kubeflow.org_mxjobs.yaml).
+var mxjobPods = union(unmanaged("an MXJob"), unclaimed(
+	"its definition has the claims of Kubernetes 1.30 and before, which no API server of today accepts"), lacks{
+	"code.image": "its definition lacks image volumes, which an API server then drops",
+})

@@ -69,6 +69,15 @@ var TriedTargets = map[[2]string]Tried{
 	{FrameworkHorovod, TargetMPIJob}:       mpiOperator,
 	{FrameworkByteScheduler, TargetJob}:    {"Kubernetes " + kubernetes, onNodes},
 	{FrameworkByteScheduler, TargetMPIJob}: mpiOperator,
+	{FrameworkJAX, TargetJob}: {
+		"Kubernetes " + kubernetes, []Run{{"Kubernetes", kubernetes, false, seen}},
+	},
+	{FrameworkJAX, TargetJobSet}: {"JobSet v0.12.0", []Run{{"JobSet", "v0.12.0", false, seen}}},
+	{FrameworkJAX, TargetTrainJob}: {
+		"Kubeflow Trainer v2.3.0", []Run{{"Kubeflow Trainer", "v2.3.0", false, seen}},
+	},
+	{FrameworkMPI, TargetJob}:    {"Kubernetes " + kubernetes, onNodes},
+	{FrameworkMPI, TargetMPIJob}: mpiOperator,
 }
 
 var mpiOperator = Tried{"mpi-operator v0.8.0", []Run{{"MPI Operator", "v0.8.0", true, seen}}}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // The servers that agents use.
@@ -86,29 +85,29 @@ func (b *bench) start(ctx context.Context, kind string) (*server, error) {
 
 // startOn runs a server on data that may be there.
 func (b *bench) startOn(ctx context.Context, kind, data string) (*server, error) {
-	ports, err := freePorts(3)
+	free, err := ports.Addresses(3)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{kind: kind, endpoint: ports[0], log: data + ".log", data: data}
-	url := "http://" + ports[0]
+	s := &server{kind: kind, endpoint: free[0], log: data + ".log", data: data}
+	url := "http://" + free[0]
 	switch kind {
 	case companion:
 		command := []string{
-			b.program, "serve", "--data-dir=" + data, "--listen-client=" + ports[0], "--advertise-client-urls=" + url,
-			"--listen-c10d=" + ports[1], "--listen-status=" + ports[2],
+			b.program, "serve", "--data-dir=" + data, "--listen-client=" + free[0], "--advertise-client-urls=" + url,
+			"--listen-c10d=" + free[1], "--listen-status=" + free[2],
 		}
 		if b.within != nil {
 			command = b.within.inside(command)
 		}
 		s.cmd = exec.CommandContext(ctx, command[0], command[1:]...)
 	case etcdV3:
-		s.cmd = exec.CommandContext(ctx, os.Args[0], storeCommand, data, ports[0])
+		s.cmd = exec.CommandContext(ctx, os.Args[0], storeCommand, data, free[0])
 	case etcdV2:
 		s.cmd = exec.CommandContext(ctx, b.etcd, "--data-dir="+data, "--listen-client-urls="+url,
 			"--advertise-client-urls="+url,
-			"--listen-peer-urls=http://"+ports[1], "--initial-advertise-peer-urls=http://"+ports[1],
-			"--initial-cluster=default=http://"+ports[1], "--enable-v2")
+			"--listen-peer-urls=http://"+free[1], "--initial-advertise-peer-urls=http://"+free[1],
+			"--initial-cluster=default=http://"+free[1], "--enable-v2")
 	}
 	out, err := os.Create(s.log)
 	if err != nil {
@@ -192,18 +191,4 @@ func serveStore(args []string) error {
 	}
 	defer func() { _ = s.Close() }()
 	select {} // until it is killed
-}
-
-// freePorts are loopback addresses that nobody listens at.
-func freePorts(n int) ([]string, error) {
-	var out []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, errors.Join(errors.New("looking for a free port"), err)
-		}
-		defer func() { _ = l.Close() }() // only after all are chosen
-		out = append(out, l.Addr().String())
-	}
-	return out, nil
 }

@@ -23,7 +23,7 @@ type bench struct {
 
 // open starts the control plane: etcd, the API server, and KWOK for as long as it makes nodes. There are no
 // controllers, which would watch every pod on the same cores, and take no part in placing one.
-func open(ctx context.Context, progress *log.Logger) (*bench, error) {
+func open(ctx context.Context, opts options, progress *log.Logger) (*bench, error) {
 	c, err := cluster.Up(ctx, cluster.Options{
 		Gates: gangGates, APIs: []string{gangAPI}, NoScheduler: true, NoControllers: true,
 		Args: map[string][]string{"kube-apiserver": {
@@ -40,7 +40,7 @@ func open(ctx context.Context, progress *log.Logger) (*bench, error) {
 		// The schedulers make their certificates at their start; only health and counts are read.
 		insecure: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
 	}
-	if b.contenders, err = contenders(ctx, c); err != nil {
+	if b.contenders, err = contenders(ctx, c, opts.earlier); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil
@@ -56,7 +56,8 @@ func (b *bench) grow(ctx context.Context, nodes int) error {
 	if err := b.Process(kwok).Resume(); err != nil {
 		return err
 	}
-	if _, err := b.Nodes(ctx, nodes-b.nodes, gpusPerNode); err != nil {
+	more := cluster.NodeOptions{Count: nodes - b.nodes, GPUs: gpusPerNode, Racks: nodesPerRack}
+	if _, err := b.AddNodes(ctx, more); err != nil {
 		return fmt.Errorf("adding nodes: %w", err)
 	}
 	b.progress.Printf("%d nodes after %.0f s", nodes, time.Since(start).Seconds())

@@ -17,6 +17,7 @@ const (
 	inTree      = "kube-scheduler, in-tree gangs"
 	tegen       = "tegen-scheduler"
 	tegenNative = "tegen-scheduler, PodGroups"
+	earlier     = "tegen-scheduler, earlier"
 )
 
 // gangGates switch on the gangs that Kubernetes comes with, of which gangAPI is the API. The API server always has
@@ -53,7 +54,7 @@ leaderElection:
 
 // contenders builds what is measured and writes the configurations: stock with all its defaults, ours with the one that
 // it is installed with. Only elections and clients are set, and those alike.
-func contenders(ctx context.Context, c *cluster.Cluster) (map[string]contender, error) {
+func contenders(ctx context.Context, c *cluster.Cluster, before string) (map[string]contender, error) {
 	kube, err := cluster.Program(ctx, os.Stderr, "kube-scheduler")
 	if err != nil {
 		return nil, err
@@ -85,6 +86,7 @@ func contenders(ctx context.Context, c *cluster.Cluster) (map[string]contender, 
 		},
 		{name: tegen, program: own, profile: "tegen-scheduler", config: ownConfig},
 		{name: tegenNative, program: own, profile: "tegen-scheduler", config: ownConfig, podGroups: true},
+		{name: earlier, program: before, profile: "tegen-scheduler", config: ownConfig},
 	} {
 		// Rates that nothing here reaches: it is not the limiter that is measured.
 		client := fmt.Sprintf("clientConnection: {kubeconfig: %q, qps: 5000, burst: 10000}\n", c.Kubeconfig())

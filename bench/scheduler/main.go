@@ -32,9 +32,11 @@ const (
 	gangsPart   = "gangs"
 	refusalPart = "refusal"
 	growthPart  = "growth"
+
+	topologyPart = "topology"
 )
 
-var parts = []string{plainPart, gangsPart, refusalPart, growthPart}
+var parts = []string{plainPart, gangsPart, topologyPart, refusalPart, growthPart}
 
 type options struct {
 	pods   []int // ascending
@@ -44,6 +46,7 @@ type options struct {
 	only   []string
 
 	profiles string // folder; "" for none
+	earlier  string // a program; "" for none
 }
 
 func (o options) wants(part string) bool { return slices.Contains(o.only, part) }
@@ -60,10 +63,11 @@ func parseFlags(args []string) (options, error) {
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
 	profiles := fs.String("profiles", "", "folder for CPU profiles of the schedulers, 10 s from leadership; "+
 		"figures are worse with them")
+	earlier := fs.String("earlier", "", "a tegen-scheduler of an earlier commit, to place the gangs of topology too")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
 	}
-	opts := options{rounds: *rounds, budget: *budget, profiles: *profiles}
+	opts := options{rounds: *rounds, budget: *budget, profiles: *profiles, earlier: *earlier}
 	var err error
 	if opts.pods, err = command.Numbers("pods", *pods, 50_000); err != nil {
 		return opts, err
@@ -95,7 +99,7 @@ func parseFlags(args []string) (options, error) {
 // run starts a control plane, measures and reports.
 func run(ctx context.Context, opts options, out io.Writer, progress *log.Logger) (err error) {
 	r := report{options: opts, loadBefore: markdown.Load()}
-	b, err := open(ctx, progress)
+	b, err := open(ctx, opts, progress)
 	if err != nil {
 		return err
 	}

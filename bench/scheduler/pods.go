@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	namespace   = "default"
-	podsPerNode = 90 // of 96 CPUs
-	gpusPerNode = 8
-	writers     = 16 // pods that are made at a time
+	namespace    = "default"
+	podsPerNode  = 90 // of 96 CPUs
+	gpusPerNode  = 8
+	nodesPerRack = 20
+	writers      = 16 // pods that are made at a time
 )
 
 // pod is the i-th of a trial. All pods ask for the same, whoever places them; those that are to be refused for GPUs
@@ -57,6 +58,11 @@ func (t trial) pod(c contender, i, gpus int) *corev1.Pod {
 	} else {
 		pod.Annotations = map[string]string{gangcache.Prefix + gangcache.Name: name, gangcache.Prefix +
 			gangcache.MinMembers: fmt.Sprint(t.gang)}
+	}
+	if t.gathers != "" {
+		pod.Annotations[gangcache.Prefix+gangcache.TopologyKey] = fmt.Sprintf(
+			`{"gatherStrategy":[{"layer":%q,"strategy":%q}]}`, cluster.RackLabel, t.gathers,
+		)
 	}
 	return pod
 }

@@ -25,7 +25,9 @@ func (r report) print(w io.Writer) error {
 	if rows := r.placed(); len(rows) > 1 {
 		b.WriteString("Seconds run from leadership to the last binding, " +
 			"and are what pods/s are counted by. The ratio is to kube-scheduler's\n" +
-			"pods/s for as many pods without gangs in the same round, with its least and its greatest.\n\n")
+			"pods/s for as many pods without gangs in the same round, with its least and its greatest; of gangs\n" +
+			"that gather in racks, and of an earlier tegen-scheduler, to tegen-scheduler's for the same gangs\n" +
+			"anywhere.\n\n")
 		markdown.Table(&b, rows)
 		b.WriteByte('\n')
 	}
@@ -54,7 +56,7 @@ func (r report) placed() [][]string {
 			}
 			last := medianOf(fs, figure.last)
 			row := []string{
-				strconv.Itoa(nodes), t.load(), t.by, strconv.Itoa(len(fs)),
+				strconv.Itoa(nodes), t.load(), t.by + and(inRack[t.gathers]), strconv.Itoa(len(fs)),
 				markdown.Seconds(duration(medianOf(fs, figure.first))),
 				fmt.Sprintf("%.2f", last), fmt.Sprintf("%.0f", float64(t.pods)/last), "", "",
 				fmt.Sprintf("%.2f ms", 1000*medianOf(fs, figure.cpu)/float64(t.pods)),
@@ -72,8 +74,21 @@ func (r report) placed() [][]string {
 	return rows
 }
 
-// base is what a trial is compared with: kube-scheduler with as many pods on their own.
-func (t trial) base() trial { return trial{nodes: t.nodes, pods: t.pods, by: stock} }
+// base is what a trial is compared with: kube-scheduler with as many pods on their own, or where topology is measured
+// tegen-scheduler with the same gangs without one.
+func (t trial) base() trial {
+	if t.gathers != "" || t.by == earlier {
+		return trial{nodes: t.nodes, pods: t.pods, gang: t.gang, by: tegen}
+	}
+	return trial{nodes: t.nodes, pods: t.pods, by: stock}
+}
+
+func and(words string) string {
+	if words == "" {
+		return ""
+	}
+	return ", " + words
+}
 
 // ratios are what a took of what b took, per pod, round by round; nothing where one of them did not run.
 func (r report) ratios(a, b trial, of func(figure) float64) []float64 {

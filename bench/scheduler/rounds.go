@@ -12,16 +12,28 @@ type trial struct {
 	nodes, pods int
 	gang        int // pods of one gang; 0 for pods without one
 	by          string
-	refuse      bool // the gang does not fit
+	refuse      bool   // the gang does not fit
+	gathers     string // in a rack: mustGather or preferGather; "" where its pods may be anywhere
 }
 
 func (t trial) String() string {
 	s := fmt.Sprintf("%s: %s on %d nodes", t.by, t.load(), t.nodes)
+	if t.gathers != "" {
+		s += ", " + inRack[t.gathers]
+	}
 	if t.refuse {
 		s += ", which do not fit"
 	}
 	return s
 }
+
+// The strategies by which gangs gather in racks.
+const (
+	mustGather   = "MustGather"
+	preferGather = "PreferGather"
+)
+
+var inRack = map[string]string{mustGather: "each in one rack", preferGather: "each in one rack if it can be"}
 
 // load is the pods in words.
 func (t trial) load() string {
@@ -59,6 +71,18 @@ func (o options) trials(nodes int) []trial {
 		for _, size := range o.gangs() {
 			for _, by := range []string{tegen, tegenNative, inTree} {
 				add(trial{pods: o.pods[0] / size * size, gang: size, by: by})
+			}
+		}
+	}
+	if o.wants(topologyPart) && largest {
+		for _, size := range o.gangs() {
+			t := trial{pods: o.pods[0] / size * size, gang: size, by: tegen}
+			add(t)
+			if o.earlier != "" {
+				add(trial{pods: t.pods, gang: size, by: earlier})
+			}
+			for _, t.gathers = range []string{mustGather, preferGather} {
+				add(t)
 			}
 		}
 	}

@@ -76,9 +76,19 @@ func TestTrials(t *testing.T) {
 		"tegen-scheduler: 100 pods on 50 nodes",
 		"kube-scheduler: 500 pods on 50 nodes",
 		"tegen-scheduler: 500 pods on 50 nodes",
+		"tegen-scheduler: 10 gangs of 10 on 50 nodes",
+		"tegen-scheduler: 10 gangs of 10 on 50 nodes, each in one rack",
+		"tegen-scheduler: 10 gangs of 10 on 50 nodes, each in one rack if it can be",
+		"tegen-scheduler: 1 gang of 100 on 50 nodes",
+		"tegen-scheduler: 1 gang of 100 on 50 nodes, each in one rack",
+		"tegen-scheduler: 1 gang of 100 on 50 nodes, each in one rack if it can be",
 	}
 	if diff := cmp.Diff(want, words(50)); diff != "" {
 		t.Errorf("the others (-want +got)\n%s", diff)
+	}
+	o.only, o.earlier = []string{topologyPart}, "/tmp/tegen-scheduler"
+	if got := words(50); len(got) != 8 || got[1] != "tegen-scheduler, earlier: 10 gangs of 10 on 50 nodes" {
+		t.Errorf("topology beside an earlier program: %q", got)
 	}
 	// Gangs alone still need what they are compared with.
 	o.only = []string{gangsPart}
@@ -105,6 +115,11 @@ func TestGangsOfAPod(t *testing.T) {
 	}, annotated.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got)\n%s", diff)
 	}
+	gathered := trial{nodes: 20, pods: 100, gang: 10, gathers: mustGather}.pod(contender{profile: "p"}, 25, 0)
+	got := gathered.Annotations["gang.scheduling.koordinator.sh/network-topology-spec"]
+	if want := `{"gatherStrategy":[{"layer":"example.com/rack","strategy":"MustGather"}]}`; got != want {
+		t.Errorf("a pod in a rack has %s, want %s", got, want)
+	}
 	native := load.pod(contender{profile: "p", podGroups: true}, 25, 0)
 	if got := native.Spec.SchedulingGroup; got == nil || *got.PodGroupName != "gang-0002" || native.Annotations != nil {
 		t.Errorf("a native pod has group %v and annotations %v", got, native.Annotations)
@@ -126,11 +141,12 @@ func TestReport(t *testing.T) {
 	plain := func(by string, pods int) trial { return trial{nodes: 20, pods: pods, by: by} }
 	gang := func(by string) trial { return trial{nodes: 20, pods: 100, gang: 100, by: by} }
 	r := report{
-		options: options{pods: []int{100, 500}, nodes: []int{20}, only: parts}, loadBefore: "0.50",
+		options: options{pods: []int{100, 500}, nodes: []int{20}, only: parts, earlier: "x"}, loadBefore: "0.50",
 		loadAfter: "1.00", results: results{
 			plain(stock, 100): took(1, 2, 1), plain(tegen, 100): took(1.25, 2, 1.25),
 			plain(stock, 500): took(5, 5, 5), plain(tegen, 500): took(5, 5, 5),
-			gang(tegen): took(2, 2, 2), gang(inTree): took(4, 4, 4),
+			gang(tegen): took(2, 2, 2), gang(inTree): took(4, 4, 4), gang(earlier): took(2, 2, 4),
+			{nodes: 20, pods: 100, gang: 100, by: tegen, gathers: mustGather}: took(2.5, 2, 2.5),
 			{
 				nodes: 20, pods: 100, gang: 100, by: tegen,
 				refuse: true,
@@ -150,6 +166,10 @@ func TestReport(t *testing.T) {
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes: at least 0.90 of kube-scheduler without gangs | 0.50 | " +
 			"missed | 0.50 |",
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes: ahead of kube-scheduler, in-tree gangs | 2.00 | met | 2.00 |",
+		"| 20 | 1 gang of 100 | tegen-scheduler, each in one rack | 3 | 1 ms | 2.50 | 40 | 0.80 | 0.80 to 1.00 |",
+		"| 20 | 1 gang of 100 | tegen-scheduler, earlier | 3 | 1 ms | 2.00 | 50 | 1.00 | 0.50 to 1.00 |",
+		"| tegen-scheduler: 1 gang of 100 on 20 nodes, each in one rack: at least 0.90 of the same gangs anywhere | " +
+			"0.80 | missed | 0.80 |",
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes, which do not fit: refused within 1s | 40 ms, " +
 			"all pods reported after 2.00 s | met | |",
 		"| time per pod of 500 pods at most 1.3 of that of 100, on 20 nodes | 0.80, " +

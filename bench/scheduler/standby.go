@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // holder is us: while we hold the Lease no scheduler schedules, but all watch.
@@ -35,13 +36,13 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 	if err := b.hold(ctx, holder); err != nil {
 		return nil, err
 	}
-	ports, err := cluster.FreePorts(1)
+	free, err := ports.Free(1)
 	if err != nil {
 		return nil, err
 	}
-	s := &standby{bench: b, contender: c, url: fmt.Sprintf("https://127.0.0.1:%d", ports[0])}
+	s := &standby{bench: b, contender: c, url: fmt.Sprintf("https://127.0.0.1:%d", free[0])}
 	if s.process, err = b.Run(ctx, "bench", c.program,
-		append(c.args, fmt.Sprintf("--secure-port=%d", ports[0]))...); err != nil {
+		append(c.args, fmt.Sprintf("--secure-port=%d", free[0]))...); err != nil {
 		return nil, err
 	}
 	err = until(ctx, 50*time.Millisecond, c.name+" to be ready", func() (string, bool) {

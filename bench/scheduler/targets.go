@@ -26,10 +26,11 @@ func (t target) row() []string {
 
 // The limits of the targets.
 const (
-	leastPlain  = 0.95 // of kube-scheduler's rate
-	leastGangs  = 0.9  // of kube-scheduler's rate for as many pods without gangs
-	mostGrowth  = 1.3  // of the time per pod
-	mostRefusal = time.Second
+	leastPlain    = 0.95 // of kube-scheduler's rate
+	leastGangs    = 0.9  // of kube-scheduler's rate for as many pods without gangs
+	leastTopology = 0.9  // of the rate for the same gangs that may be anywhere
+	mostGrowth    = 1.3  // of the time per pod
+	mostRefusal   = time.Second
 )
 
 // targets are those of which both sides were measured.
@@ -42,6 +43,8 @@ func (r report) targets() []target {
 				continue
 			}
 			switch {
+			case t.gathers != "":
+				out = append(out, r.atLeast(t, t.base(), leastTopology)...)
 			case t.refuse:
 				refusals = append(refusals, r.refusal(t))
 			case t.gang > 0:
@@ -63,7 +66,10 @@ func (r report) atLeast(t, other trial, least float64) []target {
 		return nil
 	}
 	of := "of " + other.by
-	if t.gang > 0 && other.gang == 0 {
+	switch {
+	case t.gathers != "":
+		of = "of the same gangs anywhere"
+	case t.gang > 0 && other.gang == 0:
 		of += " without gangs"
 	}
 	words := fmt.Sprintf("%s: at least %.2f %s", t, least, of)

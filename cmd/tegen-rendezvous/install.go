@@ -19,16 +19,19 @@ container installs it into a volume that the workers' container mounts too.`
 
 func newInstallCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:     "install PATH",
-		Short:   "Copy this program to a path",
-		Long:    installLong,
-		Example: "  # Into a volume that both containers mount\n  tegen-rendezvous install /tegen/bin/tegen-rendezvous",
+		Use:   "install PATH",
+		Short: "Copy this program to a path",
+		Long:  installLong,
+		Example: "  # Into a volume that both containers mount\n" +
+			"  tegen-rendezvous install /tegen/bin/tegen-rendezvous\n\n" +
+			"  # For this user\n  tegen-rendezvous install ~/.local/bin/tegen-rendezvous",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return cli.Usagef("%s takes the path to copy to, not %q", cmd.CommandPath(), args)
 			}
 			return nil
 		},
+		ValidArgsFunction: anyFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := install(args[0]); err != nil {
 				return fmt.Errorf("installing %s: %w", args[0], err)

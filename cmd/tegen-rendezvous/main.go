@@ -48,13 +48,20 @@ and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
 
 Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
 
+const rootExample = `  tegen-rendezvous serve --listen-client=:2379
+  tegen-rendezvous run --standalone --nproc-per-node 2 -- python train.py`
+
 func newRootCmd(s cli.Streams) *cobra.Command {
 	return cli.Root(s, "tegen-rendezvous", "Let the agents of elastic training runs find each other", rootLong,
-		newServeCmd(s),
-		newRunCmd(s),
-		newInstallCmd(),
-		newStoreCmd(s),
-		newGuardCmd(s),
-		cli.Version(s, "tegen-rendezvous", "Print the version and how it was built"),
+		rootExample,
+		cli.Group{Title: "Commands", Commands: []*cobra.Command{
+			newServeCmd(s),
+			newRunCmd(s),
+			newInstallCmd(),
+			newStoreCmd(s),
+			newGuardCmd(s),
+			cli.Man("tegen-rendezvous"),
+			cli.Version(s, "tegen-rendezvous", "Print the version and how it was built"),
+		}},
 	)
 }

@@ -45,6 +45,8 @@ func newRunCmd(s cli.Streams) *cobra.Command {
 		Short:   "Start the workers of this machine, in step with those of others",
 		Long:    runLong,
 		Example: runExample,
+
+		ValidArgsFunction: anyFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Complete(cmd.Flags(), os.LookupEnv); err != nil {
 				return cli.Usage(err)
@@ -62,6 +64,11 @@ func newRunCmd(s cli.Streams) *cobra.Command {
 		},
 	}
 	o.AddFlags(cmd.Flags())
+	completeBy(cmd, "rdzv-backend", cobra.FixedCompletions([]string{"etcd", "etcd-v3"},
+		cobra.ShellCompDirectiveNoFileComp))
+	completeBy(cmd, "nproc-per-node", cobra.FixedCompletions([]string{"auto", "cpu", "gpu"},
+		cobra.ShellCompDirectiveNoFileComp))
+	completeBy(cmd, "log-dir", directories)
 	return cmd
 }
 

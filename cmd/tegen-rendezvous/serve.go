@@ -33,15 +33,16 @@ process may read those of others: it comes from TEGEN_RENDEZVOUS_PASSWORD or
 from the file that --password-file names.`
 
 const serveExample = `  # One process that keeps its data, for agents on other machines
-  tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous --listen-client=:2379 --listen-c10d=:29400
+  tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous --listen-client=:2379 \
+    --listen-c10d=:29400
 
   # One of several replicas in front of an etcd cluster
   tegen-rendezvous serve --listen-client=:2379 --store=etcd --endpoints=https://etcd:2379 \
     --cacert=ca.crt --cert=tls.crt --key=tls.key --advertise-client-urls=http://rendezvous:2379
 
   # What agents are then started with
-  torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 --rdzv-id=imagenet --nnodes=2:4 train.py
-  torchrun --rdzv-backend=etcd --rdzv-endpoint=rendezvous:2379 --rdzv-id=imagenet --nnodes=2:4 train.py`
+  torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 --rdzv-id=a --nnodes=2:4 train.py
+  torchrun --rdzv-backend=etcd --rdzv-endpoint=rendezvous:2379 --rdzv-id=a --nnodes=2:4 train.py`
 
 func newServeCmd(s cli.Streams) *cobra.Command {
 	var o daemon.Options
@@ -67,9 +68,11 @@ func newServeCmd(s cli.Streams) *cobra.Command {
 	for flag, values := range map[string][]string{
 		"store": {"embedded", "etcd"}, "log-format": {"json", "text"}, "log-level": {"debug", "info", "warn", "error"},
 	} {
-		// It only fails for flags that do not exist.
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		completeBy(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
-	_ = cmd.MarkFlagDirname("data-dir")
+	completeBy(cmd, "data-dir", directories)
+	for _, flag := range []string{"cacert", "cert", "key", "tls-cert", "tls-key", "tls-client-ca", "password-file"} {
+		completeBy(cmd, flag, anyFile)
+	}
 	return cmd
 }

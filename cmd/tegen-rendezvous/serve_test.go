@@ -25,6 +25,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // process is a command that serves.
@@ -331,12 +332,7 @@ func TestSignals(t *testing.T) {
 // TestReplicas: two processes before one etcd serve the same keys, and one of them may die.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	address := ports.Address(t)
 	etcd, err := store.Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)

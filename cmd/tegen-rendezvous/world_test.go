@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -21,19 +20,13 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // openStore starts an etcd with the v2 keys API before it, and returns where either is.
 func openStore(t *testing.T) (v3, v2 string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v3 = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	v3 = ports.Address(t)
 	s, err := store.Embedded{Dir: t.TempDir(), Listen: v3}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
@@ -22,9 +23,7 @@ import (
 func addOverlayFlag(cmd *cobra.Command, overlays *[]string, more string) {
 	cmd.Flags().StringArrayVar(overlays, "overlay", nil,
 		"directory of a kustomization with tegen among its transformers"+more)
-	if err := cmd.MarkFlagDirname("overlay"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	completeBy(cmd, "overlay", directories)
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if more == "" && len(*overlays) > 1 {
@@ -92,19 +91,29 @@ func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
 	}
 }
 
-// build renders files, and those in directories, through each overlay that is named. git says that the result is for
-// git, as an overlay's always is. A mistake or a note that several overlays have in common is reported once.
+// build renders files, and those in directories, through each overlay that is named, and prints the notes. git says
+// that the result is for git, as an overlay's always is.
 func build(s cli.Streams, files, overlays []string, git bool) ([]*krm.Output, error) {
+	outs, notes, err := built(s.In, files, overlays, git)
+	if err != nil {
+		return nil, err
+	}
+	return outs, printNotes(s.Err, notes)
+}
+
+// built is build without a word: the notes are its second result. A mistake or a note that several overlays have in
+// common is there once.
+func built(stdin io.Reader, files, overlays []string, git bool) ([]*krm.Output, finding.List, error) {
 	if len(files) == 0 && len(overlays) == 0 {
-		return nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
+		return nil, nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
 	}
 	files, err := filesBelow(files)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	sources, err := read(s.In, files, schema.MaxFile) // Load says so where there is more
+	sources, err := read(stdin, files, schema.MaxFile) // Load says so where there is more
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var outs []*krm.Output
 	var errs []error
@@ -123,85 +132,81 @@ func build(s cli.Streams, files, overlays []string, git bool) ([]*krm.Output, er
 			errs[i] = errors.New("nothing to render: there is no TrainingJob in the input")
 		}
 	}
-	if err := once(errs); err != nil {
-		return nil, err
+	if err := finding.Of(errors.Join(errs...)).Once().Err(); err != nil {
+		return nil, nil, err
 	}
-	if _, err := io.WriteString(s.Err, notes(outs, overlays)); err != nil {
-		return nil, fmt.Errorf("writing a note: %w", err)
-	}
-	return outs, nil
+	return outs, notes(outs, overlays), nil
 }
 
-// once is one error of many, without the lines that it has already.
-func once(errs []error) error {
-	var lines []string
-	for _, err := range errs {
-		if err == nil {
-			continue
-		}
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			if !slices.Contains(lines, line) {
-				lines = append(lines, line)
-			}
-		}
+// printNotes prints notes for people, a line each.
+func printNotes(w io.Writer, notes finding.List) error {
+	var text strings.Builder
+	for _, note := range notes {
+		text.WriteString(note.String() + "\n")
 	}
-	if len(lines) == 0 {
-		return nil
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return fmt.Errorf("writing a note: %w", err)
 	}
-	return errors.New(strings.Join(lines, "\n"))
+	return nil
 }
 
-// notes are a line each, in the order of the overlays. One that is not about all of them names those that it is about.
-func notes(outs []*krm.Output, overlays []string) string {
-	var lines []string
+// notes are in the order of the overlays. One that is not about all of them names those that it is about.
+func notes(outs []*krm.Output, overlays []string) finding.List {
+	var all finding.List
 	about := map[string][]string{}
 	for i, out := range outs {
 		own := slices.Clone(out.Notes)
 		for _, b := range out.Bundles {
 			for _, note := range b.Job.Notes() {
-				own = append(own, b.Job.Position()+": note: "+note)
+				own = append(own, finding.Noted(note).At(b.Job.Position()))
 			}
 		}
-		for _, line := range own {
+		for _, note := range own {
+			line := note.String()
 			if about[line] == nil {
-				lines = append(lines, line)
+				all = append(all, note)
 			}
-			if len(outs) > 1 && !slices.Contains(about[line], placeName(overlays[i])) {
-				about[line] = append(about[line], placeName(overlays[i]))
+			if about[line] == nil || !slices.Contains(about[line], placeOf(overlays, i)) {
+				about[line] = append(about[line], placeOf(overlays, i))
 			}
 		}
 	}
-	for i, line := range lines {
-		if named := about[line]; len(named) > 0 && len(named) < len(outs) {
-			lines[i] += " (" + strings.Join(named, ", ") + ")"
+	for i, note := range all {
+		if named := about[note.String()]; len(named) < len(outs) {
+			all[i] = note.With(" (" + strings.Join(named, ", ") + ")")
 		}
 	}
-	return brief(lines)
+	return brief(all)
 }
 
 // brief says what more than a few jobs have in common of the first of them alone: beside hundreds of such lines nobody
 // sees the others.
-func brief(lines []string) string {
+func brief(all finding.List) (out finding.List) {
 	const few = 3
 	jobs := map[string]int{}
-	for _, line := range lines {
-		if _, note, ok := strings.Cut(line, ": note: "); ok {
-			jobs[note]++
-		}
+	for _, note := range all {
+		jobs[note.Field+note.Message]++
 	}
-	var text strings.Builder
-	for _, line := range lines {
-		_, note, _ := strings.Cut(line, ": note: ")
-		switch n := jobs[note]; {
+	for _, note := range all {
+		about := note.Field + note.Message
+		switch n := jobs[about]; {
 		case n < 0: // said
 			continue
 		case n > few:
-			line += fmt.Sprintf(" (and of %d more jobs)", n-1)
-			jobs[note] = -1
+			note = note.With(fmt.Sprintf(" (and of %d more jobs)", n-1))
+			jobs[about] = -1
 		}
-		text.WriteString(line + "\n")
+		out = append(out, note)
 	}
-	return text.String()
+	return out
+}
+
+// placeOf is what an output's overlay is called, "" without one.
+func placeOf(overlays []string, i int) string {
+	if len(overlays) == 0 {
+		return ""
+	}
+	return placeName(overlays[i])
 }
 
 // placeName is what an overlay is called: the last part of its name, be it a link or a dot.

@@ -17,9 +17,10 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/crds"
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/refs"
-	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 const checkLong = `check reads manifests of any origin and reports every reference that does not
@@ -42,62 +43,71 @@ all of them are checked. Custom resources without a definition are noted; rules 
 (x-kubernetes-validations) are not evaluated.
 
 A directory stands for every .yaml, .yml and .json file in it and below, less the
-kustomizations. "-" reads standard input.`
+kustomizations. "-" reads standard input.` + findingsHelp
 
 const checkExample = `  kustomize build overlays/production | tegen check -
-  tegen render jobs/*.yaml -o rendered && tegen check rendered
-  kubectl get crds -o yaml > crds/cluster.yaml && tegen check --crds crds rendered`
+  tegen render jobs --overlay overlays/eks | tegen check -
+  kubectl get crds -o yaml > crds/cluster.yaml && tegen check --crds crds rendered/eks
+  tegen check rendered/eks -o sarif > tegen.sarif`
 
 func newCheckCmd(s cli.Streams) *cobra.Command {
-	var definitions string
+	var definitions, output string
 	cmd := &cobra.Command{
 		Use:               "check FILE|DIRECTORY...",
 		Short:             "Check that every reference among manifests resolves, and what CRDs would drop",
 		Long:              checkLong,
 		Example:           checkExample,
 		Args:              cli.AtLeastOne("file or directory"),
-		ValidArgsFunction: yamlFiles,
-		RunE:              func(_ *cobra.Command, files []string) error { return runCheck(s, files, definitions) },
+		ValidArgsFunction: manifests,
+		RunE: func(_ *cobra.Command, files []string) error {
+			notes, err := runCheck(s.In, files, definitions, output != "text")
+			return report(s, finding.Report{Command: "check", Findings: notes}, output, err)
+		},
 	}
 	addOptional(cmd, &definitions, "crds", "directory", "directory of CustomResourceDefinitions to hold custom "+
 		"resources against")
-	if err := cmd.MarkFlagDirname("crds"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	completeBy(cmd, "crds", directories)
+	addFindings(cmd, &output)
 	return cmd
 }
 
 // maxManifests is the most bytes of a file: 4,000 jobs of many objects are some 30 MB.
 const maxManifests = 256 << 20
 
-func runCheck(s cli.Streams, files []string, definitions string) error {
-	objects, err := readManifests(s.In, files)
+// runCheck reads manifests and returns notes, and what is wrong as an error. Findings have places where places is set.
+func runCheck(stdin io.Reader, files []string, definitions string, places bool) (finding.List, error) {
+	sources, objects, err := readManifests(stdin, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(objects) == 0 { // an earlier program of the pipe may have failed
-		return errors.New("nothing to check: there is no object in the input")
+		return nil, errors.New("nothing to check: there is no object in the input")
 	}
-	broken := render.Broken("", refs.Check(objects))
-	if definitions == "" {
-		return broken
+	var notes, wrong finding.List
+	for _, b := range refs.Check(objects) {
+		wrong = append(wrong, b.Finding())
 	}
-	known, err := crds.ReadDir(definitions)
-	if err != nil {
-		return err
-	}
-	findings, undefined := crds.Check(known, objects)
-	for _, u := range undefined {
-		if _, err := fmt.Fprintf(s.Err, "note: %s has no CRD of %s: not held against one: %s\n", definitions, u.Kind,
-			few(u.Objects)); err != nil {
-			return err
+	if definitions != "" {
+		known, err := crds.ReadDir(definitions)
+		if err != nil {
+			return nil, err
+		}
+		findings, undefined := crds.Check(known, objects)
+		for _, u := range undefined {
+			notes = append(notes, finding.Finding{
+				Rule: "crd/undefined", Level: finding.Note,
+				Message: fmt.Sprintf("%s has no CRD of %s: not held against one: %s", definitions, u.Kind,
+					few(u.Objects)),
+			})
+		}
+		for _, f := range findings {
+			wrong = append(wrong, f.Finding())
 		}
 	}
-	errs := []error{broken}
-	for _, f := range findings {
-		errs = append(errs, errors.New(f.String()))
+	if places {
+		wrong = located(sources, wrong)
 	}
-	return errors.Join(errs...)
+	return notes, wrong.Err()
 }
 
 // few is a text of the first of many names.
@@ -151,25 +161,26 @@ func isManifest(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func readManifests(stdin io.Reader, names []string) ([]runtime.Object, error) {
+func readManifests(stdin io.Reader, names []string) ([]schema.Source, []runtime.Object, error) {
 	files, err := filesBelow(names)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sources, err := read(stdin, files, maxManifests)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var objects []runtime.Object
 	for _, src := range sources {
 		if len(src.Data) > maxManifests {
-			return nil, fmt.Errorf("reading %s: it has more than %d MiB: check it in parts", src.Name, maxManifests>>20)
+			return nil, nil, fmt.Errorf("reading %s: it has more than %d MiB: check it in parts", src.Name,
+				maxManifests>>20)
 		}
 		read, err := manifest.Read(src.Name, bytes.TrimPrefix(src.Data, []byte("\xef\xbb\xbf")))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		objects = append(objects, read...)
 	}
-	return objects, nil
+	return sources, objects, nil
 }

@@ -26,12 +26,9 @@ func newGitOpsCmd(s cli.Streams) *cobra.Command {
 		Use:   "gitops",
 		Short: "Render what Argo CD or Flux reconciles a tree of jobs by",
 		Long:  gitopsLong,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usagef("gitops for which controller? There is: argocd, flux")
-			}
-			return cli.Usagef("there is no controller called %q; there is: argocd, flux", args[0])
-		},
+		Example: "  tegen gitops argocd rendered/eks --repo https://git.example/team/jobs | kubectl apply -f -\n" +
+			"  tegen gitops flux rendered/eks --repo https://git.example/team/jobs > clusters/eks/jobs.yaml",
+		Args: cli.OneOf("controller"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newGitOpsArgoCDCmd(s), newGitOpsFluxCmd(s))
@@ -54,20 +51,7 @@ func addTreeFlags(cmd *cobra.Command, o *gitops.Options, controller string) {
 	flags.StringVar(&o.Namespace, "namespace", controller, "namespace of the objects")
 	flags.StringVar((*string)(&o.OnRemoval), "on-removal", string(gitops.Keep), "keep or delete a job's objects when "+
 		"its Application or Kustomization goes")
-	for name, values := range map[string][]string{
-		"repo": nil, "revision": nil, "path": nil, "name": nil, "namespace": nil,
-		"on-removal": {string(gitops.Keep), string(gitops.Delete)},
-	} {
-		complete(cmd, name, values...)
-	}
-}
-
-// complete offers values for a flag, and no files.
-func complete(cmd *cobra.Command, flag string, values ...string) {
-	fixed := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc(flag, fixed); err != nil {
-		panic(err) // the flag is defined by the caller
-	}
+	complete(cmd, "on-removal", string(gitops.Keep), string(gitops.Delete))
 }
 
 // oneTree is the argument of commands that read a tree.
@@ -79,11 +63,6 @@ func oneTree(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return cli.Usagef("%s takes one folder, which holds a folder for each job, not %d", cmd.CommandPath(), len(args))
-}
-
-// directories completes the names of directories.
-func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
 // fillIn sets what was not said from the name of the tree.

@@ -39,7 +39,7 @@ func newGitOpsArgoCDCmd(s cli.Streams) *cobra.Command {
 		Long:              gitopsArgoCDLong,
 		Example:           gitopsArgoCDExample,
 		Args:              oneTree,
-		ValidArgsFunction: directories,
+		ValidArgsFunction: one(anyFile), // beside the commands below: a shell that filters would look into these
 		RunE: func(_ *cobra.Command, args []string) error {
 			fillIn(&o.Options, args[0])
 			if err := o.Check(); err != nil {
@@ -56,11 +56,7 @@ func newGitOpsArgoCDCmd(s cli.Streams) *cobra.Command {
 		"'config'")
 	flags.StringVar(&o.Overlay, "overlay", "", "with --plugin: overlay in the repository to render through")
 	flags.BoolVar(&o.SelfHeal, "self-heal", false, "take back what somebody changes by hand, a suspension too")
-	complete(cmd, "project")
-	complete(cmd, "cluster")
-	if err := cmd.MarkFlagDirname("overlay"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	completeBy(cmd, "overlay", directories)
 	cmd.AddCommand(newGitOpsArgoCDConfigCmd(s), newGitOpsArgoCDGenerateCmd(s))
 	return cmd
 }
@@ -106,12 +102,11 @@ const gitopsArgoCDConfigExample = `  tegen gitops argocd config | kubectl apply 
 func newGitOpsArgoCDConfigCmd(s cli.Streams) *cobra.Command {
 	var namespace, suspended, image string
 	cmd := &cobra.Command{
-		Use:               "config",
-		Short:             "Render the health of jobs for argocd-cm",
-		Long:              gitopsArgoCDConfigLong,
-		Example:           gitopsArgoCDConfigExample,
-		Args:              cli.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "config",
+		Short:   "Render the health of jobs for argocd-cm",
+		Long:    gitopsArgoCDConfigLong,
+		Example: gitopsArgoCDConfigExample,
+		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := gitops.CheckConfig(namespace, suspended, image); err != nil {
 				return cli.Usage(err)
@@ -126,8 +121,6 @@ func newGitOpsArgoCDConfigCmd(s cli.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&namespace, "namespace", "argocd", "namespace of Argo CD")
 	cmd.Flags().StringVar(&suspended, "suspended", apis.Suspended, "health of a suspended job: Suspended or Healthy")
 	addOptional(cmd, &image, "plugin-image", "image", "also render the plugin, in a container of this image of tegen")
-	complete(cmd, "plugin-image")
-	complete(cmd, "namespace")
 	complete(cmd, "suspended", apis.Suspended, apis.Healthy)
 	return cmd
 }
@@ -139,12 +132,14 @@ those of the overlay are rendered; without either the path is an overlay.`
 
 func newGitOpsArgoCDGenerateCmd(s cli.Streams) *cobra.Command {
 	return &cobra.Command{
-		Use:               "generate",
-		Short:             "Render the jobs of an Application, as its plugin",
-		Long:              gitopsArgoCDGenerateLong,
-		Args:              cli.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return runGitOpsArgoCDGenerate(s) },
+		Use:   "generate",
+		Short: "Render the jobs of an Application, as its plugin",
+		Long:  gitopsArgoCDGenerateLong,
+		Example: "  ARGOCD_ENV_TEGEN_OVERLAY=overlays/eks tegen gitops argocd generate\n" +
+			"  ARGOCD_ENV_TEGEN_OVERLAY=overlays/eks ARGOCD_ENV_TEGEN_JOB=jobs/resnet.yaml \\\n" +
+			"    tegen gitops argocd generate",
+		Args: cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runGitOpsArgoCDGenerate(s) },
 	}
 }
 

@@ -38,7 +38,7 @@ func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
 		Long:              gitopsFluxLong,
 		Example:           gitopsFluxExample,
 		Args:              oneTree,
-		ValidArgsFunction: directories,
+		ValidArgsFunction: one(directories),
 		RunE: func(_ *cobra.Command, args []string) error {
 			fillIn(&o.Options, args[0])
 			if err := o.Check(); err != nil {
@@ -59,7 +59,6 @@ func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
 		"(registries), github (git)")
 	cmd.Flags().BoolVar(&o.Insecure, "insecure", false, "the registry speaks plain HTTP, or has a certificate that "+
 		"nobody vouches for")
-	complete(cmd, "secret-ref")
 	complete(cmd, "provider", "aws", "azure", "gcp", "github")
 	return cmd
 }

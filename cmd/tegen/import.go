@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/importer"
 )
 
@@ -14,9 +15,9 @@ const importLong = `import reads manifests of training jobs, of tegen or of anyo
 TrainingJobs that render to the same objects. It reads Jobs, the bare pods of the
 torchelastic tutorial with their Services and etcd, ElasticJobs of TorchElastic and
 of DLRover, PyTorchJobs, TrainJobs with their runtimes, JobSets, Volcano Jobs,
-MXJobs, MxJobs and MPIJobs, also inside an AppWrapper; the workers of JAXJobs,
-TFJobs, PaddleJobs, XGBoostJobs and HyperPodPyTorchJobs; and the claims, volumes,
-PodGroups and ServiceAccounts in the same input.
+MXJobs, MxJobs, MPIJobs and JAXJobs, also inside an AppWrapper; the workers of
+PaddleJobs, XGBoostJobs, HyperPodPyTorchJobs and of TFJobs of one pod; and the
+claims, volumes, PodGroups and ServiceAccounts in the same input.
 
 What was read is compared with what the job renders, field by field. Standard
 error has a line for whatever differs:
@@ -38,28 +39,37 @@ out without a note. "-" reads standard input.
 
 Exit codes: 0 when every job that was printed can be rendered, whatever was
 dropped; 1 when there was none, or one must be corrected first (a line with error
-or refused names the field); with --strict also when anything was dropped or changed.`
+or refused names the field), or a key of the input has two values; with --strict also
+when anything was dropped or changed.
 
-const importExample = `  tegen import job.yaml > training.yaml
+In place of text, -o json prints one document with the notes as findings and the
+jobs as its text "jobs"; sarif and github are findings alone. docs/findings.md
+describes them.`
+
+const importExample = `  tegen import pytorchjob.yaml > training.yaml
   kubectl get pytorchjob resnet -o yaml | tegen import - --strict
-  tegen import job.yaml | tegen render -`
+  tegen import pytorchjob.yaml | tegen render -
+  tegen import pytorchjob.yaml -o json | jq -r .jobs`
 
 func newImportCmd(s cli.Streams) *cobra.Command {
 	var strict bool
+	var output string
 	cmd := &cobra.Command{
 		Use:               "import FILE...",
+		SuggestFor:        []string{"convert"},
 		Short:             "Make TrainingJobs of existing manifests",
 		Long:              importLong,
 		Example:           importExample,
 		Args:              cli.AtLeastOne("file"),
-		ValidArgsFunction: yamlFiles,
-		RunE:              func(_ *cobra.Command, files []string) error { return runImport(s, files, strict) },
+		ValidArgsFunction: manifests,
+		RunE:              func(_ *cobra.Command, files []string) error { return runImport(s, files, strict, output) },
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail when anything was dropped or changed")
+	addFindings(cmd, &output)
 	return cmd
 }
 
-func runImport(s cli.Streams, files []string, strict bool) error {
+func runImport(s cli.Streams, files []string, strict bool, output string) error {
 	sources, err := read(s.In, files, maxManifests)
 	if err != nil {
 		return err
@@ -70,19 +80,24 @@ func runImport(s cli.Streams, files []string, strict bool) error {
 		}
 	}
 	out := importer.Jobs(sources)
-	if _, err := s.Out.Write(out.YAML); err != nil {
-		return fmt.Errorf("writing jobs: %w", err)
-	}
+	r := finding.Report{Command: "import", Jobs: string(out.YAML)}
 	for _, n := range out.Notes {
-		if _, err := fmt.Fprintln(s.Err, n); err != nil {
-			return fmt.Errorf("writing notes: %w", err)
+		r.Findings = append(r.Findings, n.Finding())
+	}
+	if output == "text" {
+		if _, err := s.Out.Write(out.YAML); err != nil {
+			return fmt.Errorf("writing jobs: %w", err)
 		}
 	}
+	return report(s, r, output, importError(out, strict))
+}
+
+func importError(out importer.Result, strict bool) error {
 	switch {
 	case out.Jobs == 0:
 		return errors.New("nothing to import: there is no training job in the input")
 	case out.Invalid:
-		return errors.New("a job must be corrected before it can be rendered: see the lines with error or refused " +
+		return errors.New("a job or its manifest must be corrected: see the lines with error or refused " +
 			"above")
 	case strict && out.Lossy:
 		return errors.New("something was dropped or changed: see above")

@@ -70,7 +70,7 @@ cluster. Secrets that flags name must exist in its namespace.
 
 If anything is wrong, every mistake is reported and nothing is printed.`
 
-const rendezvousExample = `  tegen install rendezvous --clients training --image registry.example/tegen-rendezvous:1.0.0 > rendezvous.yaml
+const rendezvousExample = `  tegen install rendezvous --clients training > rendezvous.yaml
   tegen install rendezvous --clients team-a,team-b --etcd http://etcd.infra.svc:2379
   tegen install rendezvous --clients training --storage 1Gi --pod-monitor`
 
@@ -79,19 +79,18 @@ form which an API server still takes: ElasticJob of pytorch/elastic, and MxJob o
 either operator of MXNet. Apply them before jobs with target elasticjob of
 torchelastic, or of framework mxnet with target mxjob of mlkube.io.`
 
-const crdsExample = `  tegen install crds | kubectl apply -f -`
+const crdsExample = `  tegen install crds | kubectl apply -f -
+  tegen install crds > crds.yaml`
 
 func newInstallCmd(s cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Render what installs the scheduler, a shared rendezvous, or CRDs",
 		Long:  installLong,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Usagef("install what? There is: crds, rendezvous, scheduler")
-			}
-			return cli.Usagef("there is nothing called %q to install; there is: crds, rendezvous, scheduler", args[0])
-		},
+		Example: "  tegen install scheduler | kubectl apply --server-side -f -\n" +
+			"  tegen install rendezvous --clients training > rendezvous.yaml\n" +
+			"  tegen install crds > crds.yaml",
+		Args: cli.OneOf("part"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newInstallCRDsCmd(s), newInstallRendezvousCmd(s), newInstallSchedulerCmd(s))
@@ -102,12 +101,11 @@ func newInstallSchedulerCmd(s cli.Streams) *cobra.Command {
 	opts := install.Defaults()
 	var config string
 	cmd := &cobra.Command{
-		Use:               "scheduler",
-		Short:             "Render what installs tegen-scheduler",
-		Long:              installSchedulerLong,
-		Example:           schedulerExample,
-		Args:              cli.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "scheduler",
+		Short:   "Render what installs tegen-scheduler",
+		Long:    installSchedulerLong,
+		Example: schedulerExample,
+		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := opts.Check(); err != nil {
 				return cli.Usage(err)
@@ -120,20 +118,18 @@ func newInstallSchedulerCmd(s cli.Streams) *cobra.Command {
 	flags.Int32Var(&opts.Replicas, "replicas", opts.Replicas, "pods, of which one schedules")
 	flags.StringVar(&config, "config", "", "KubeSchedulerConfiguration to use in place of the default one, or - for "+
 		"standard input")
-	completeFlags(cmd, yamlFiles, "config")
-	completeFlags(cmd, cobra.NoFileCompletions, "replicas")
+	completeBy(cmd, "config", manifests)
 	return cmd
 }
 
 func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
 	opts := install.RendezvousDefaults()
 	cmd := &cobra.Command{
-		Use:               "rendezvous",
-		Short:             "Render what installs a tegen-rendezvous that jobs share",
-		Long:              installRendezvousLong,
-		Example:           rendezvousExample,
-		Args:              cli.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "rendezvous",
+		Short:   "Render what installs a tegen-rendezvous that jobs share",
+		Long:    installRendezvousLong,
+		Example: rendezvousExample,
+		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			objects, err := install.Rendezvous(opts)
 			if err != nil {
@@ -153,21 +149,17 @@ func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
 	flags.StringVar(&opts.Storage, "storage", "", "size of a volume for its data, where it keeps them itself")
 	flags.StringVar(&opts.StorageClass, "storage-class", "", "StorageClass of that volume")
 	flags.Int32Var(&opts.Replicas, "replicas", 0, "pods before an etcd (default 2)")
-	completeFlags(cmd, cobra.NoFileCompletions, "clients", "etcd", "etcd-tls-secret", "etcd-user",
-		"etcd-password-secret", "storage", "storage-class", "replicas")
-	completeFlags(cmd, cobra.FixedCompletions([]string{schema.BackendEtcd, schema.BackendC10d},
-		cobra.ShellCompDirectiveNoFileComp), "backend")
+	complete(cmd, "backend", schema.BackendEtcd, schema.BackendC10d)
 	return cmd
 }
 
 func newInstallCRDsCmd(s cli.Streams) *cobra.Command {
 	return &cobra.Command{
-		Use:               "crds",
-		Short:             "Render the CustomResourceDefinitions that no controller brings",
-		Long:              installCRDsLong,
-		Example:           crdsExample,
-		Args:              cli.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "crds",
+		Short:   "Render the CustomResourceDefinitions that no controller brings",
+		Long:    installCRDsLong,
+		Example: crdsExample,
+		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := install.CRDs()
 			if err != nil {
@@ -190,16 +182,6 @@ func addPlace(cmd *cobra.Command, p *install.Place, program string) {
 	flags.StringVar(&p.Image, "image", p.Image, "image of "+program+", with a tag other than latest or a digest; a "+
 		"release of tegen has a default")
 	flags.BoolVar(&p.PodMonitor, "pod-monitor", p.PodMonitor, "also render a PodMonitor, for the Prometheus operator")
-	completeFlags(cmd, cobra.NoFileCompletions, "namespace", "image")
-}
-
-// completeFlags says how the values of flags are completed.
-func completeFlags(cmd *cobra.Command, by cobra.CompletionFunc, flags ...string) {
-	for _, flag := range flags {
-		if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
-			panic(err) // whoever calls it has defined the flag
-		}
-	}
 }
 
 func runInstallScheduler(s cli.Streams, opts install.Options, config string) error {

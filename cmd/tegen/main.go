@@ -10,7 +10,10 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/finding"
 )
 
 func main() {
@@ -21,25 +24,45 @@ func main() {
 // run is the whole program. Called as tegen-fn, it is the KRM function without further arguments: kustomize and kpt
 // give none.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	stderr = terminal{stderr}
-	s := cli.Streams{In: stdin, Out: stdout, Err: stderr}
+	paint := &painter{w: stderr}
+	s := cli.Streams{In: stdin, Out: stdout, Err: terminal{paint}}
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	cmd := newRootCmd(s)
+	paint.mode = cmd.PersistentFlags().Lookup(colorFlag).Value
 	if name == "tegen-fn" {
 		cmd.SetArgs(append([]string{"fn"}, args[1:]...))
 	} else {
 		cmd.SetArgs(args[1:])
 	}
-	err := cmd.Execute()
+	called, err := cmd.ExecuteC()
+	return finish(s, called, args[1:], err)
+}
+
+// finish prints the error of a command, unless the command did, and returns the exit code.
+func finish(s cli.Streams, called *cobra.Command, args []string, err error) int {
 	var usage cli.UsageError
-	switch {
+	var printed reported
+	code := cli.ExitError
+	switch isUsage := errors.As(err, &usage); {
 	case err == nil:
 		return cli.ExitOK
-	case errors.As(err, &usage):
-		_, _ = fmt.Fprintf(stderr, "tegen: %v\nSee 'tegen --help'.\n", err) // there is nowhere left to report to
-		return cli.ExitUsage
-	default:
-		_, _ = fmt.Fprintln(stderr, err)
-		return cli.ExitError
+	case isUsage:
+		code = cli.ExitUsage
 	}
+	if errors.As(err, &printed) {
+		return code
+	}
+	if format := machineFormat(called, args); format != "" {
+		r := finding.Report{Command: called.Name(), Findings: asFindings(err)}
+		if failed := printReport(s.Out, r, format); failed != nil {
+			_, _ = fmt.Fprintln(s.Err, failed)
+		}
+		return code
+	}
+	if code == cli.ExitUsage {
+		_, _ = fmt.Fprintf(s.Err, "tegen: %v\nSee 'tegen --help'.\n", err) // there is nowhere left to report to
+	} else {
+		_, _ = fmt.Fprintln(s.Err, err)
+	}
+	return code
 }

@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/plan"
+	"github.com/tegen-dev/tegen/internal/spelling"
 )
 
 const planLong = `plan prints what a cluster will hold once the rendered objects are applied: the
@@ -30,19 +33,23 @@ JSON; "-" reads it from standard input. With Pods in it, a node has what is
 allocatable less the requests of the pods that run on it; pods of this job among
 them keep their places. Cordons, readiness, taints, node selectors and affinity,
 ports of the node, anti-affinity by hostname and the number of pods count as they
-do for the scheduler. Not considered: where volumes can be attached, quotas,
-preemption, and what the output lists as not counted. Several jobs are placed one
-after another. A job of several kinds of pods is placed by a heuristic: where only
-that finds no place, the answer says so.
+do for the scheduler, and so do claims of devices where it has ResourceSlices and
+DeviceClasses. Not considered: where volumes can be attached, quotas, preemption,
+and what the output lists as not counted. Several jobs are placed one after
+another. A job of several kinds of pods is placed by a heuristic: where only that
+finds no place, the answer says so.
 
-docs/plan.md describes the JSON.
+docs/plan.md describes the JSON. -o sarif and github print the findings alone, as vet
+does, with a job that does not fit among them; docs/findings.md describes them. So
+does -o json where no plan could be made; its kind is Findings then.
 
 Exit codes: 0 every job fits, or no inventory was given; 1 a job does not fit, or
 wrong input; 2 wrong command line.`
 
 const planExample = `  tegen plan job.yaml
   tegen plan jobs/*.yaml --overlay overlays/eks -o json
-  kubectl get nodes,pods -A -o json | tegen plan job.yaml --inventory -`
+  kubectl get nodes,pods -A -o json | tegen plan job.yaml --inventory -
+  tegen plan job.yaml --inventory nodes.json -o github`
 
 // maxInventory is the most bytes of an inventory: a thousand nodes with 30,000 pods are some 200 MB of YAML or JSON.
 const maxInventory = 256 << 20
@@ -54,79 +61,98 @@ type planOptions struct {
 
 func newPlanCmd(s cli.Streams) *cobra.Command {
 	var opts planOptions
-	formats := []string{"text", "json"}
+	formats := append([]string{"text"}, finding.Formats...)
 	cmd := &cobra.Command{
 		Use:               "plan [FILE|DIR...]",
 		Short:             "Print a job's pods, addresses and requests, and whether they fit",
 		Long:              planLong,
 		Example:           planExample,
 		ValidArgsFunction: yamlFiles,
-		RunE: func(_ *cobra.Command, files []string) error {
+		RunE: func(cmd *cobra.Command, files []string) error {
 			if !slices.Contains(formats, opts.output) {
 				return cli.Usagef(
-					"unknown output %q: -o of plan is a format, one of %s; only render writes to a directory",
-					opts.output, strings.Join(formats, ", "))
+					"unknown output %q: -o of plan is a format, one of %s%s; only render writes to a directory",
+					opts.output, strings.Join(formats, ", "), spelling.Suggest(opts.output, formats))
 			}
 			if opts.inventory == "-" && slices.Contains(files, "-") {
 				return cli.Usagef("standard input cannot be both the jobs and the inventory")
 			}
-			return runPlan(s, files, opts)
+			return runPlan(s, painter{s.Out, cmd.Flag(colorFlag).Value}, files, opts)
 		},
 	}
 	addOverlayFlag(cmd, &opts.overlays, "")
 	addOptional(cmd, &opts.inventory, "inventory", "file, or -",
 		"file of Nodes and Pods as kubectl prints them, or - for standard input")
-	cmd.Flags().StringVarP(&opts.output, "output", "o", formats[0], "format: "+strings.Join(formats, " or "))
-	err := errors.Join(
-		cmd.MarkFlagFilename("inventory", "yaml", "yml", "json"),
-		cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)),
-	)
-	if err != nil {
-		panic(err) // the flags are defined above
-	}
+	cmd.Flags().StringVarP(&opts.output, "output", "o", formats[0], "format: "+strings.Join(formats, ", "))
+	completeBy(cmd, "inventory", manifests)
+	complete(cmd, "output", formats...)
+	cmd.Annotations = map[string]string{machines: strings.Join(finding.Formats, " ")}
 	return cmd
 }
 
-func runPlan(s cli.Streams, files []string, opts planOptions) error {
-	outs, err := build(s, files, opts.overlays, false)
+// runPlan writes a plan for people to text.
+func runPlan(s cli.Streams, text io.Writer, files []string, opts planOptions) error {
+	p, notes, err := planned(s.In, files, opts)
+	r := finding.Report{Command: "plan", Findings: notes}
 	if err != nil {
-		return err
+		return report(s, r, opts.output, err)
 	}
-	if err := noteUnfilled(s, outs); err != nil {
-		return err
-	}
-	out := outs[0]
-	objects, err := out.Objects()
-	if err != nil {
-		return err
-	}
-	jobs := make([]*plan.Job, len(objects))
-	for i := range objects {
-		jobs[i] = plan.Of(out.Bundles[i].Job, objects[i])
-	}
-	p := plan.New(jobs)
-	if opts.inventory != "" {
-		inventory, err := readInventory(s, opts.inventory)
-		if err != nil {
-			return err
-		}
-		p.Fit(inventory)
-	}
-	if opts.output == "json" {
+	lacking := unfit(p)
+	switch opts.output {
+	case "json":
 		e := json.NewEncoder(s.Out)
 		e.SetIndent("", "  ")
-		err = e.Encode(p)
-	} else {
-		err = p.WriteText(terminal{s.Out})
+		err = errors.Join(printNotes(s.Err, notes), e.Encode(p.Plan))
+	case "text":
+		err = errors.Join(printNotes(s.Err, notes), p.WriteText(terminal{text}))
+	default:
+		return report(s, r, opts.output, lacking.Err())
 	}
 	if err != nil {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
-	return unfit(p)
+	if len(lacking) == 0 {
+		return nil
+	}
+	_, err = fmt.Fprintln(s.Err, lacking) // beside the plan, which says it too
+	return errors.Join(reported{lacking}, err)
 }
 
-func readInventory(s cli.Streams, file string) (*plan.Inventory, error) {
-	sources, err := read(s.In, []string{file}, maxInventory)
+// placedPlan is a plan with the places of its jobs.
+type placedPlan struct {
+	*plan.Plan
+	places []string
+}
+
+// planned is the plan of jobs, with the notes about them.
+func planned(stdin io.Reader, files []string, opts planOptions) (p placedPlan, notes finding.List, err error) {
+	outs, notes, err := built(stdin, files, opts.overlays, false)
+	if err != nil {
+		return p, nil, err
+	}
+	notes = append(notes, unfilled(outs, finding.Note)...)
+	objects, err := outs[0].Objects()
+	if err != nil {
+		return p, notes, err
+	}
+	jobs := make([]*plan.Job, len(objects))
+	for i := range objects {
+		job := outs[0].Bundles[i].Job
+		jobs[i], p.places = plan.Of(job, objects[i]), append(p.places, job.Position())
+	}
+	p.Plan = plan.New(jobs)
+	if opts.inventory != "" {
+		inventory, err := readInventory(stdin, opts.inventory)
+		if err != nil {
+			return p, notes, err
+		}
+		p.Fit(inventory)
+	}
+	return p, notes, nil
+}
+
+func readInventory(stdin io.Reader, file string) (*plan.Inventory, error) {
+	sources, err := read(stdin, []string{file}, maxInventory)
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +164,23 @@ func readInventory(s cli.Streams, file string) (*plan.Inventory, error) {
 }
 
 // unfit is what a script sees of a plan that does not fit; people see why in the plan.
-func unfit(p *plan.Plan) error {
-	var errs []error
-	for _, j := range p.Jobs {
-		if j.Fit != nil && !j.Fit.Fits {
-			errs = append(errs, fmt.Errorf("%s in %s does not fit into the inventory", j.Name, j.Namespace))
+func unfit(p placedPlan) (list finding.List) {
+	for i, j := range p.Jobs {
+		if j.Fit == nil || j.Fit.Fits {
+			continue
 		}
+		text := fmt.Sprintf("%s in %s does not fit into the inventory", j.Name, j.Namespace)
+		f := finding.Finding{Rule: "plan/fit", Level: finding.Error, Message: text}.At(p.places[i])
+		f.Text = text
+		for _, m := range j.Fit.Missing {
+			var reasons []string
+			for _, r := range m.Reasons {
+				reasons = append(reasons, fmt.Sprintf("%s (nodes: %d)", r.Reason, r.Nodes))
+			}
+			f.Message += fmt.Sprintf("; %d pods of role %s have no place: %s", m.Pods, m.Role,
+				strings.Join(reasons, ", "))
+		}
+		list = append(list, f)
 	}
-	return errors.Join(errs...)
+	return list
 }

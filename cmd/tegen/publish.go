@@ -61,10 +61,11 @@ type publishOptions struct {
 func newPublishCmd(s cli.Streams) *cobra.Command {
 	var opts publishOptions
 	cmd := &cobra.Command{
-		Use:     "publish oci://REGISTRY/REPOSITORY:TAG DIRECTORY",
-		Short:   "Push a rendered directory to a registry, for Flux and Argo CD",
-		Long:    publishLong,
-		Example: publishExample,
+		Use:        "publish oci://REGISTRY/REPOSITORY:TAG DIRECTORY",
+		SuggestFor: []string{"push"},
+		Short:      "Push a rendered directory to a registry, for Flux and Argo CD",
+		Long:       publishLong,
+		Example:    publishExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return cli.Usagef("publish takes where to publish, and the directory to publish: " +
@@ -73,7 +74,10 @@ func newPublishCmd(s cli.Streams) *cobra.Command {
 			return nil
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 1 {
+			switch len(args) {
+			case 0:
+				return []string{"oci://"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+			case 1:
 				return nil, cobra.ShellCompDirectiveFilterDirs
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -94,7 +98,6 @@ func newPublishCmd(s cli.Streams) *cobra.Command {
 	flags.BoolVar(&opts.plainHTTP, "plain-http", false, "the registry has no TLS; its credentials are sent as they are")
 	flags.BoolVar(&opts.verify, "verify", false, "compare what is published with the directory, and push nothing")
 	flags.BoolVar(&opts.dryRun, "dry-run", false, "print what would be pushed, and use no network")
-	completeFlags(cmd, cobra.NoFileCompletions, "source", "revision")
 	return cmd
 }
 

@@ -67,6 +67,7 @@ func newRenderCmd(s cli.Streams) *cobra.Command {
 	var opts renderOptions
 	cmd := &cobra.Command{
 		Use:               "render [FILE|DIR...]",
+		SuggestFor:        []string{"build", "template", "generate"},
 		Short:             "Render jobs into Kubernetes manifests",
 		Long:              renderLong,
 		Example:           renderExample,
@@ -83,9 +84,7 @@ func newRenderCmd(s cli.Streams) *cobra.Command {
 	cmd.Flags().BoolVar(&opts.prune, "prune", false, "remove the folders of jobs that are gone from the directory")
 	cmd.Flags().BoolVar(&opts.check, "check", false,
 		"write nothing: print how the directory differs, and exit 1 if it does")
-	if err := cmd.MarkFlagDirname("output"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	completeBy(cmd, "output", directories)
 	return cmd
 }
 

@@ -15,23 +15,40 @@ kubectl to apply. It never talks to a cluster, and only publish to the network.
 
 Exit codes: 0 success, 1 wrong input, 2 wrong command line.`
 
+const rootExample = `  tegen init
+  tegen vet jobs --overlay overlays/cluster
+  tegen render jobs --overlay overlays/cluster -o rendered/cluster`
+
 func newRootCmd(s cli.Streams) *cobra.Command {
-	return cli.Root(s, "tegen", "Render distributed training jobs into Kubernetes manifests", rootLong,
-		newRenderCmd(s),
-		newVetCmd(s),
-		newPlanCmd(s),
-		newRunbookCmd(s),
-		newCheckCmd(s),
-		newImportCmd(s),
-		newInstallCmd(s),
-		newGitOpsCmd(s),
-		newPublishCmd(s),
-		newExplainCmd(s),
-		newSchemaCmd(s),
-		newFnCmd(s),
-		cli.Version(s, "tegen", "Print the version, the API it reads, its images, and how it was built",
-			append([]string{"api " + names.APIVersion}, releasedImages()...)...),
-	)
+	return withColor(cli.Root(s, "tegen", "Render distributed training jobs into Kubernetes manifests", rootLong,
+		rootExample,
+		cli.Group{Title: "Write jobs", Commands: []*cobra.Command{
+			newInitCmd(s),
+			newExplainCmd(s),
+			newVetCmd(s),
+			newImportCmd(s),
+		}},
+		cli.Group{Title: "Render jobs, and see what comes of them", Commands: []*cobra.Command{
+			newRenderCmd(s),
+			newCheckCmd(s),
+			newPlanCmd(s),
+			newGraphCmd(s),
+			newDiffCmd(s),
+			newRunbookCmd(s),
+		}},
+		cli.Group{Title: "Bring them to clusters", Commands: []*cobra.Command{
+			newInstallCmd(s),
+			newGitOpsCmd(s),
+			newPublishCmd(s),
+			newFnCmd(s),
+		}},
+		cli.Group{Title: "Editors, shells and this program", Commands: []*cobra.Command{
+			newSchemaCmd(s),
+			cli.Man("tegen"),
+			cli.Version(s, "tegen", "Print the version, the API it reads, its images, and how it was built",
+				append([]string{"api " + names.APIVersion}, releasedImages()...)...),
+		}},
+	))
 }
 
 // releasedImages are lines about the images that this build renders where nobody names others.
@@ -45,9 +62,4 @@ func releasedImages() (lines []string) {
 		return []string{"image none: this build is not of a release's archive or image"}
 	}
 	return lines
-}
-
-// yamlFiles completes the names of YAML files.
-func yamlFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }

@@ -13,10 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/gitops"
 	"github.com/tegen-dev/tegen/internal/oci"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/runbook"
+	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -25,11 +27,12 @@ exist, commit, watch, logs, scale, a disruption, suspension, removal. They have 
 namespace and selectors, and those of the node group that its workers run on; what does not apply to
 the job is left out.
 
-The cluster is that of the overlay's cluster.yaml, a ClusterConfig of eksctl or a Cluster of kind. With
---with argocd or flux, jobs are rendered to the folder --tree of a git repository and committed; with
-kubectl they are applied. With --repo oci://..., which is given to 'tegen publish' and 'tegen gitops',
-the folder is published there after each commit. Names may change with the job: make its runbook anew
-then. Several jobs have a runbook each. runbook talks to no cluster and runs nothing.`
+The cluster is that of the overlay's cluster.yaml, a ClusterConfig of eksctl or a Cluster of
+kind. With --with argocd or flux, jobs are rendered to the folder --tree of a git repository
+and committed; with kubectl they are applied. With --repo oci://..., which is given to 'tegen
+publish' and 'tegen gitops', the folder is published there after each commit. Names may change
+with the job: make its runbook anew then. Several jobs have a runbook each. runbook talks to no
+cluster and runs nothing.`
 
 const runbookExample = `  tegen runbook jobs/resnet.yaml --overlay overlays/eks --with flux
   tegen runbook jobs/resnet.yaml --overlay overlays/kind > RUNBOOK.md
@@ -63,14 +66,8 @@ func newRunbookCmd(s cli.Streams) *cobra.Command {
 		"oci://REGISTRY/REPOSITORY:TAG to publish the folder to (default: the variable REPO of the shell)")
 	cmd.Flags().StringVar(&opts.with, "with", runbook.Kubectl, "what applies the job: "+
 		strings.Join(runbook.Ways, ", "))
-	err := errors.Join(
-		cmd.MarkFlagDirname("tree"),
-		cmd.RegisterFlagCompletionFunc("with", cobra.FixedCompletions(runbook.Ways,
-			cobra.ShellCompDirectiveNoFileComp)),
-	)
-	if err != nil {
-		panic(err) // the flags are defined above
-	}
+	completeBy(cmd, "tree", directories)
+	complete(cmd, "with", runbook.Ways...)
 	return cmd
 }
 
@@ -78,7 +75,8 @@ func newRunbookCmd(s cli.Streams) *cobra.Command {
 func (o *runbookOptions) check(files []string) error {
 	switch {
 	case !slices.Contains(runbook.Ways, o.with):
-		return cli.Usagef("unknown way %q: --with must be one of %s", o.with, strings.Join(runbook.Ways, ", "))
+		return cli.Usagef("unknown way %q: --with must be one of %s%s", o.with, strings.Join(runbook.Ways, ", "),
+			spelling.Suggest(o.with, runbook.Ways))
 	case o.tree != "" && o.with == runbook.Kubectl:
 		return cli.Usagef("--tree is the folder that Argo CD or Flux reads: add --with argocd or --with flux")
 	case slices.Contains(files, "-"):
@@ -131,7 +129,7 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := noteUnfilled(s, outs); err != nil {
+	if err := printNotes(s.Err, unfilled(outs, finding.Note)); err != nil {
 		return err
 	}
 	named, err := filesBelow(files)

@@ -22,12 +22,11 @@ func newSchemaCmd(s cli.Streams) *cobra.Command {
 	kind := names.KindTrainingJob
 	var environment bool
 	cmd := &cobra.Command{
-		Use:               "schema",
-		Short:             "Print the JSON Schema of jobs for editors and validators",
-		Long:              schemaLong,
-		Example:           schemaExample,
-		Args:              cli.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "schema",
+		Short:   "Print the JSON Schema of jobs for editors and validators",
+		Long:    schemaLong,
+		Example: schemaExample,
+		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if environment {
 				kind = names.KindEnvironment

@@ -17,7 +17,7 @@ import (
 
 // TestMain lets this binary stand in for tegen and tegen-fn.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tegen": main, "tegen-fn": main})
+	testscript.Main(m, map[string]func(){"tegen": mainOfTests, "tegen-fn": main})
 }
 
 // TestScript runs testdata/script. TEGEN_UPDATE=1 rewrites what the scripts compare with.

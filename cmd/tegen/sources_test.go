@@ -73,7 +73,7 @@ metadata: {name: classy-vision-worker-2}
 		{"<your_etcd_endpoint>:<your_etcd_port>", "etcd-service:2379"}, {
 			"maxReplicas: 2",
 			"maxReplicas: 3",
-		}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`}, {"restartPolicy: ExitCode", "restartPolicy: OnFailure"},
+		}, {"nvidia.com/gpu: 1", `nvidia.com/gpu: "1"`},
 	}, `
 kind: ElasticJob
 metadata: {name: imagenet, namespace: elastic-job}

@@ -12,3 +12,8 @@ import (
 func TestGoldenSupport(t *testing.T) {
 	golden.Open(t, "../../docs").Compare(t, "support.md", []byte(schema.Support()))
 }
+
+// TestGoldenMachines holds docs/machines.md to the table of machine types.
+func TestGoldenMachines(t *testing.T) {
+	golden.Open(t, "../../docs").Compare(t, "machines.md", []byte(schema.MachinesPage()))
+}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/finding"
 )
 
 const vetLong = `vet does what render does, but prints only mistakes: all of them, one line each,
@@ -20,27 +21,33 @@ A job that a patch of the overlay renamed has no line. "-" reads standard input,
 and a directory stands for the .yaml, .yml and .json files in it and below. An
 Environment in one of the files is merged into every job first; with --overlay the
 jobs are checked as that overlay renders them. With several, what only some of
-them have to say ends in their names.`
+them have to say ends in their names.` + findingsHelp
 
 const vetExample = `  tegen vet jobs
-  tegen vet jobs/*.yaml --overlay overlays/eks --overlay overlays/kind`
+  tegen vet jobs/*.yaml --overlay overlays/eks --overlay overlays/kind
+  tegen vet jobs -o json
+  tegen vet jobs -o github
+  tegen vet jobs -o sarif > tegen.sarif`
 
 func newVetCmd(s cli.Streams) *cobra.Command {
 	var overlays []string
+	var output string
 	cmd := &cobra.Command{
 		Use:               "vet [FILE|DIR...]",
+		SuggestFor:        []string{"validate", "lint"},
 		Short:             "Report every mistake in job files",
 		Long:              vetLong,
 		Example:           vetExample,
 		ValidArgsFunction: yamlFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
-			outs, err := build(s, files, overlays, false)
-			if err != nil {
-				return err
+			outs, notes, err := built(s.In, files, overlays, false)
+			if err == nil {
+				err = refuseUnfilled(outs)
 			}
-			return refuseUnfilled(outs)
+			return report(s, finding.Report{Command: "vet", Findings: notes}, output, err)
 		},
 	}
 	addOverlayFlag(cmd, &overlays, "; there may be several")
+	addFindings(cmd, &output)
 	return cmd
 }

@@ -2,6 +2,7 @@ package apis
 
 import (
 	"fmt"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,15 +21,24 @@ type JobSetSpec struct {
 	Network                 *JobSetNetwork       `json:"network,omitempty"`
 	SuccessPolicy           *JobSetSuccessPolicy `json:"successPolicy,omitempty"`
 	FailurePolicy           *JobSetFailurePolicy `json:"failurePolicy,omitempty"`
+	Coordinator             *JobSetCoordinator   `json:"coordinator,omitempty"`
 	Suspend                 *bool                `json:"suspend,omitempty"`
+	ManagedBy               *string              `json:"managedBy,omitempty"`
 	TTLSecondsAfterFinished *int32               `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // ReplicatedJob is a Job, Replicas times.
 type ReplicatedJob struct {
-	Name     string                  `json:"name"`
-	Replicas int32                   `json:"replicas,omitempty"`
-	Template batchv1.JobTemplateSpec `json:"template"`
+	Name      string                  `json:"name"`
+	Replicas  int32                   `json:"replicas,omitempty"`
+	DependsOn []JobSetDependency      `json:"dependsOn,omitempty"`
+	Template  batchv1.JobTemplateSpec `json:"template"`
+}
+
+// JobSetDependency is a ReplicatedJob listed before, whose Jobs must be Ready or Complete.
+type JobSetDependency struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
 }
 
 // JobSetNetwork is how pods find each other; the Service is named Subdomain, or like the JobSet.
@@ -46,8 +56,29 @@ type JobSetSuccessPolicy struct {
 
 // JobSetFailurePolicy is how often all Jobs are made again when one has failed.
 type JobSetFailurePolicy struct {
-	MaxRestarts int32 `json:"maxRestarts,omitempty"`
+	MaxRestarts     int32               `json:"maxRestarts,omitempty"`
+	RestartStrategy string              `json:"restartStrategy,omitempty"`
+	Rules           []JobSetFailureRule `json:"rules,omitempty"`
 }
+
+// JobSetFailureRule is what a failed Job means for all, in place of a counted restart; the first that applies decides.
+type JobSetFailureRule struct {
+	Name                        string   `json:"name"`
+	Action                      string   `json:"action"`
+	OnJobFailureReasons         []string `json:"onJobFailureReasons,omitempty"`
+	OnJobFailureMessagePatterns []string `json:"onJobFailureMessagePatterns,omitempty"`
+	TargetReplicatedJobs        []string `json:"targetReplicatedJobs,omitempty"`
+}
+
+// JobSetCoordinator names a pod whose host name all Jobs and pods carry.
+type JobSetCoordinator struct {
+	ReplicatedJob string `json:"replicatedJob"`
+	JobIndex      int32  `json:"jobIndex,omitempty"`
+	PodIndex      int32  `json:"podIndex,omitempty"`
+}
+
+// jobIndexLabel is which of the replicas of its Job made a pod.
+const jobIndexLabel = "jobset.sigs.k8s.io/job-index"
 
 // subdomain is where the pods' hostnames resolve.
 func (s *JobSetSpec) subdomain(name string) string {
@@ -68,12 +99,31 @@ func (s *JobSetSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 			if !set.Numbered && j.Template.Spec.CompletionMode == nil { // JobSet's webhook sets it
 				set.Numbered, set.Labels = true, append(set.Labels, indexLabel)
 			}
+			set.Labels = append(set.Labels, Label{Key: jobIndexLabel, Value: strconv.Itoa(int(n))})
 			set.Jobs, set.Subdomain = []string{job}, s.subdomain(m.Name)
+			set.Annotations = append([]string{jobIndexLabel}, jobSetKeys...)
+			if s.Coordinator != nil {
+				set.Annotations = append(set.Annotations, coordinatorKey)
+			}
+			for _, key := range set.Annotations[1:] {
+				set.Labels = append(set.Labels, Label{Key: key})
+			}
 			all = append(all, set)
 		}
 	}
 	return all
 }
+
+// jobSetKeys are what its controller puts on every pod, as labels and as annotations (kubernetes-sigs/jobset v0.12.0,
+// pkg/controllers/jobset_controller.go, labelAndAnnotateObject).
+var jobSetKeys = []string{
+	"jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/jobset-uid", "jobset.sigs.k8s.io/replicatedjob-name",
+	"jobset.sigs.k8s.io/replicatedjob-replicas", "jobset.sigs.k8s.io/global-replicas", "jobset.sigs.k8s.io/job-key",
+	"jobset.sigs.k8s.io/job-global-index", "jobset.sigs.k8s.io/group-name", "jobset.sigs.k8s.io/restart-attempt",
+}
+
+// coordinatorKey is where it writes the host name of the coordinator, in a set that has one.
+const coordinatorKey = "jobset.sigs.k8s.io/coordinator"
 
 var jobSetController = Controller{
 	Name:  "JobSet",

@@ -27,6 +27,10 @@ var Kinds = []Kind{
 	kind[PodGroupAlpha](PodGroupAlphaKind, nil, &placedElsewhere),
 	kind[WorkloadSpec](WorkloadBetaKind, nil, &noState),
 	kind[PodGroupBeta](PodGroupBetaKind, nil, &placedElsewhere),
+	kind[ClaimTemplate](ClaimTemplateKind("v1"), nil, &noState),
+	kind[ClaimTemplate](ClaimTemplateKind("v1beta2"), nil, &noState),
+	kind[ClaimTemplate](ClaimTemplateKind("v1beta1"), nil, &noState),
+	kind[PodMonitorSpec](PodMonitorKind, &prometheusOperator, &noState),
 }
 
 // Kind is one of them.

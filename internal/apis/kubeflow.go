@@ -20,6 +20,7 @@ type RunPolicy struct {
 	ActiveDeadlineSeconds   *int64            `json:"activeDeadlineSeconds,omitempty"`
 	BackoffLimit            *int32            `json:"backoffLimit,omitempty"`
 	Suspend                 *bool             `json:"suspend,omitempty"`
+	ManagedBy               *string           `json:"managedBy,omitempty"`
 	SchedulingPolicy        *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 }
 
@@ -29,6 +30,8 @@ type SchedulingPolicy struct {
 	Queue                  string `json:"queue,omitempty"`
 	PriorityClass          string `json:"priorityClass,omitempty"`
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+	// what the PodGroup asks for; the operator adds up the pods' requests where nothing is said
+	MinResources corev1.ResourceList `json:"minResources,omitempty"`
 }
 
 // ReplicaSpec is the pods of one role.

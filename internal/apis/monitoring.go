@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// PodMonitorKind is of the Prometheus operator v0.85.0, pkg/apis/monitoring/v1. It is no part of any job, so that it is
-// not among Kinds.
+// PodMonitorKind is of the Prometheus operator v0.85.0, pkg/apis/monitoring/v1.
 var PodMonitorKind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"}
 
 // PodMonitorSpec says which pods of its namespace Prometheus asks for metrics.
@@ -19,6 +18,8 @@ type PodMonitorSpec struct {
 // PodMetricsEndpoint is a port of theirs. Prometheus' own defaults hold for what is left out.
 type PodMetricsEndpoint struct {
 	Port          string         `json:"port"`
+	Path          string         `json:"path,omitempty"`
+	Interval      string         `json:"interval,omitempty"`
 	Scheme        string         `json:"scheme,omitempty"`
 	TLSConfig     *TLSConfig     `json:"tlsConfig,omitempty"`
 	Authorization *Authorization `json:"authorization,omitempty"`
@@ -32,4 +33,16 @@ type TLSConfig struct {
 // Authorization is a bearer token in a Secret of the PodMonitor's namespace.
 type Authorization struct {
 	Credentials *corev1.SecretKeySelector `json:"credentials,omitempty"`
+}
+
+var prometheusOperator = Controller{
+	Name:  "Prometheus operator",
+	Since: "v0.85.0",
+	Note:  "and a Prometheus of it that selects the PodMonitor, by its labels and its namespace",
+	Install: []string{
+		"kubectl apply --server-side " +
+			"-f https://github.com/prometheus-operator/prometheus-operator/releases/download/v0.85.0/bundle.yaml",
+	},
+	Check:  "kubectl get prometheuses.monitoring.coreos.com -A",
+	Serves: "`metrics: {podMonitor: true}`",
 }

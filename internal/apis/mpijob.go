@@ -12,11 +12,13 @@ var MPIJobKind = schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta
 // MPIJob is a launcher that starts processes in workers by ssh.
 type MPIJob = Custom[MPIJobSpec]
 
-// MPIJobSpec is MPIJob.spec; mpiImplementation is OpenMPI when left out, which horovodrun's host file follows.
+// MPIJobSpec is MPIJob.spec; mpiImplementation is OpenMPI when left out, and says how the host file is written.
 type MPIJobSpec struct {
 	SlotsPerWorker         *int32                 `json:"slotsPerWorker,omitempty"`
 	LauncherCreationPolicy string                 `json:"launcherCreationPolicy,omitempty"`
 	SSHAuthMountPath       string                 `json:"sshAuthMountPath,omitempty"`
+	MPIImplementation      string                 `json:"mpiImplementation,omitempty"`
+	RunLauncherAsWorker    *bool                  `json:"runLauncherAsWorker,omitempty"` // since v0.6
 	RunPolicy              RunPolicy              `json:"runPolicy,omitempty"`
 	MPIReplicaSpecs        map[string]ReplicaSpec `json:"mpiReplicaSpecs"`
 }

@@ -1,6 +1,7 @@
 package apis
 
 import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,8 @@ type PyTorchElasticPolicy struct {
 	RDZVID      string        `json:"rdzvId,omitempty"`
 	RDZVConf    []PyTorchConf `json:"rdzvConf,omitempty"`
 	MaxRestarts *int32        `json:"maxRestarts,omitempty"`
+
+	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"` // of a HorizontalPodAutoscaler between the two
 }
 
 // PyTorchConf is one key=value of --rdzv-conf.

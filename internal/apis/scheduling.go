@@ -33,6 +33,7 @@ type VolcanoPodGroup struct {
 	MinTaskMember     map[string]int32 `json:"minTaskMember,omitempty"` // by the pods' annotation volcano.sh/task-spec
 	Queue             string           `json:"queue,omitempty"`
 	PriorityClassName string           `json:"priorityClassName,omitempty"`
+	NetworkTopology   *VolcanoTopology `json:"networkTopology,omitempty"`
 }
 
 // WorkloadSpec is the spec of Kubernetes' own Workload: the same fields in 1.36 and 1.37.
@@ -42,9 +43,10 @@ type WorkloadSpec struct {
 
 // PodGroupTemplate is what PodGroups of a Workload are like.
 type PodGroupTemplate struct {
-	Name              string      `json:"name"`
-	SchedulingPolicy  GroupPolicy `json:"schedulingPolicy"`
-	PriorityClassName string      `json:"priorityClassName,omitempty"`
+	Name                  string            `json:"name"`
+	SchedulingPolicy      GroupPolicy       `json:"schedulingPolicy"`
+	SchedulingConstraints *GroupConstraints `json:"schedulingConstraints,omitempty"`
+	PriorityClassName     string            `json:"priorityClassName,omitempty"`
 }
 
 // GroupPolicy is how the pods of a group are placed.
@@ -57,10 +59,23 @@ type GangPolicy struct {
 	MinCount int32 `json:"minCount"`
 }
 
+// GroupConstraints hold all pods of a group in one domain. Without the feature gate TopologyAwareWorkloadScheduling the
+// API server refuses them.
+type GroupConstraints struct {
+	Topology []TopologyConstraint `json:"topology"`
+}
+
+// TopologyConstraint is the key of the nodes' label whose values are the domains.
+type TopologyConstraint struct {
+	Key string `json:"key"`
+}
+
 // PodGroupAlpha is the spec of a PodGroup of 1.36.
 type PodGroupAlpha struct {
 	PodGroupTemplateRef *PodGroupTemplateRef `json:"podGroupTemplateRef,omitempty"`
 	SchedulingPolicy    GroupPolicy          `json:"schedulingPolicy"`
+
+	SchedulingConstraints *GroupConstraints `json:"schedulingConstraints,omitempty"`
 }
 
 // PodGroupTemplateRef is what a PodGroup was made of.
@@ -76,9 +91,10 @@ type WorkloadTemplateRef struct {
 
 // PodGroupBeta is the spec of a PodGroup of 1.37.
 type PodGroupBeta struct {
-	WorkloadRef       *WorkloadRef `json:"workloadRef,omitempty"`
-	SchedulingPolicy  GroupPolicy  `json:"schedulingPolicy"`
-	PriorityClassName string       `json:"priorityClassName,omitempty"`
+	WorkloadRef           *WorkloadRef      `json:"workloadRef,omitempty"`
+	SchedulingPolicy      GroupPolicy       `json:"schedulingPolicy"`
+	SchedulingConstraints *GroupConstraints `json:"schedulingConstraints,omitempty"`
+	PriorityClassName     string            `json:"priorityClassName,omitempty"`
 }
 
 // WorkloadRef is what a PodGroup was made of.

@@ -24,6 +24,7 @@ type TrainJobSpec struct {
 	RuntimeRef            TrainRuntimeRef `json:"runtimeRef"`
 	Trainer               *Trainer        `json:"trainer,omitempty"`
 	Suspend               *bool           `json:"suspend,omitempty"`
+	ManagedBy             *string         `json:"managedBy,omitempty"`
 	ActiveDeadlineSeconds *int64          `json:"activeDeadlineSeconds,omitempty"`
 }
 
@@ -71,8 +72,11 @@ type CoschedulingPolicy struct {
 	ScheduleTimeoutSeconds int32 `json:"scheduleTimeoutSeconds"`
 }
 
-// VolcanoPolicy is a PodGroup of Volcano, whose queue is an annotation of the JobSet.
-type VolcanoPolicy struct{}
+// VolcanoPolicy is a PodGroup of Volcano, whose queue is an annotation of the JobSet. The controller reads the number
+// of the tier, and fails where there is none (pkg/runtime/framework/plugins/volcano/volcano.go).
+type VolcanoPolicy struct {
+	NetworkTopology *VolcanoTopology `json:"networkTopology,omitempty"`
+}
 
 // JobSetTemplate is the JobSet that the controller makes, named after the TrainJob.
 type JobSetTemplate struct {

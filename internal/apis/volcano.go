@@ -25,24 +25,55 @@ type VCJobSpec struct {
 	MaxRetry                int32               `json:"maxRetry,omitempty"`
 	Policies                []VCPolicy          `json:"policies,omitempty"`
 	Plugins                 map[string][]string `json:"plugins,omitempty"`
+	NetworkTopology         *VolcanoTopology    `json:"networkTopology,omitempty"`
 	TTLSecondsAfterFinished *int32              `json:"ttlSecondsAfterFinished,omitempty"`
 	Tasks                   []VCTask            `json:"tasks"`
 }
 
 // VCPolicy is the action at an event or, without one, when a pod fails with the exit code.
 type VCPolicy struct {
-	Event    string `json:"event,omitempty"`
-	ExitCode *int32 `json:"exitCode,omitempty"`
-	Action   string `json:"action"`
+	Event    string   `json:"event,omitempty"`
+	Events   []string `json:"events,omitempty"`
+	ExitCode *int32   `json:"exitCode,omitempty"`
+	Action   string   `json:"action"`
 }
 
 // VCTask is pods of one template.
 type VCTask struct {
-	Name         string                 `json:"name"`
-	Replicas     int32                  `json:"replicas"`
-	MinAvailable *int32                 `json:"minAvailable,omitempty"`
-	MaxRetry     int32                  `json:"maxRetry,omitempty"` // of containers that the kubelet starts again
-	Template     corev1.PodTemplateSpec `json:"template"`
+	Name         string `json:"name"`
+	Replicas     int32  `json:"replicas"`
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	MaxRetry     int32  `json:"maxRetry,omitempty"` // of containers that the kubelet starts again
+	// PartitionPolicy is immutable, and so is the number of replicas that it divides.
+	PartitionPolicy *VCPartitionPolicy `json:"partitionPolicy,omitempty"`
+
+	Policies  []VCPolicy   `json:"policies,omitempty"`
+	DependsOn *VCDependsOn `json:"dependsOn,omitempty"`
+
+	Template corev1.PodTemplateSpec `json:"template"`
+}
+
+// VCPartitionPolicy divides the pods of a task, in the order of their numbers. So many partitions are placed together
+// or none.
+type VCPartitionPolicy struct {
+	TotalPartitions int32            `json:"totalPartitions"`
+	PartitionSize   int32            `json:"partitionSize"`
+	MinPartitions   int32            `json:"minPartitions,omitempty"`
+	NetworkTopology *VolcanoTopology `json:"networkTopology,omitempty"`
+}
+
+// VolcanoTopology is the highest tier of HyperNodes that pods may spread over, by its number or its name. Where no
+// HyperNode has that name, Volcano 1.15 places them as if nothing were said (translateHighestTierNameToAllowed in
+// pkg/scheduler/framework/session.go).
+type VolcanoTopology struct {
+	Mode               string `json:"mode"` // hard or soft
+	HighestTierAllowed *int32 `json:"highestTierAllowed,omitempty"`
+	HighestTierName    string `json:"highestTierName,omitempty"`
+}
+
+// VCDependsOn are the tasks whose pods must be ready before those of a task are made.
+type VCDependsOn struct {
+	Name []string `json:"name"`
 }
 
 // VCRunAnnotation is what the controller writes on every pod: its PodGroup's name, the job's and its uid

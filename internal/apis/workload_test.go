@@ -16,6 +16,12 @@ import (
 // pod is the template of most of the objects below.
 const pod = "template: {spec: {containers: [{name: c}], subdomain: sub}}"
 
+// ofJobSet are the labels that JobSet's controller gives every pod beside the index of its Job.
+const ofJobSet = " jobset.sigs.k8s.io/jobset-name jobset.sigs.k8s.io/jobset-uid " +
+	"jobset.sigs.k8s.io/replicatedjob-name jobset.sigs.k8s.io/replicatedjob-replicas " +
+	"jobset.sigs.k8s.io/global-replicas jobset.sigs.k8s.io/job-key jobset.sigs.k8s.io/job-global-index " +
+	"jobset.sigs.k8s.io/group-name jobset.sigs.k8s.io/restart-attempt"
+
 var workloads = map[string]struct {
 	object string
 	want   []string
@@ -62,9 +68,20 @@ var workloads = map[string]struct {
 		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s}, spec: " +
 			"{suspend: true, replicatedJobs: " +
 			"[{name: w, replicas: 1, template: {spec: {parallelism: 2, completions: 2, " + pod + "}}}]}}",
-		[]string{"spec.replicatedJobs[0].template.spec.template 2 s-w-0-{0..1}-* s by Jobs s-w-0; job-name=s-w-0 " +
+		[]string{
+			"spec.replicatedJobs[0].template.spec.template 2 s-w-0-{0..1}-* s by Jobs s-w-0; job-name=s-w-0 " +
+				"batch.kubernetes.io/job-name=s-w-0 controller-uid batch.kubernetes.io/controller-uid " +
+				"batch.kubernetes.io/job-completion-index=# jobset.sigs.k8s.io/job-index=0" + ofJobSet,
+			"makes s", "suspended",
+		},
+	},
+	"JobSet with a coordinator": {
+		"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s}, spec: " +
+			"{coordinator: {replicatedJob: w}, replicatedJobs: [{name: w, template: {spec: {" + pod + "}}}]}}",
+		[]string{"spec.replicatedJobs[0].template.spec.template 1 s-w-0-{0..0}-* s by Jobs s-w-0; job-name=s-w-0 " +
 			"batch.kubernetes.io/job-name=s-w-0 controller-uid batch.kubernetes.io/controller-uid " +
-			"batch.kubernetes.io/job-completion-index=#", "makes s", "suspended"},
+			"batch.kubernetes.io/job-completion-index=# jobset.sigs.k8s.io/job-index=0" + ofJobSet +
+			" jobset.sigs.k8s.io/coordinator", "makes s"},
 	},
 	"TrainJob, whose runtime has the pods": {
 		"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: t}, spec: {suspend: true}}",
@@ -76,8 +93,8 @@ var workloads = map[string]struct {
 			"completionMode: Indexed, " + pod + "}}}]}}}}",
 		[]string{"spec.template.spec.replicatedJobs[0].template.spec.template 2 t-node-0-{0..1}-* t by Jobs " +
 			"t-node-0; job-name=t-node-0 batch.kubernetes.io/job-name=t-node-0 controller-uid " +
-			"batch.kubernetes.io/controller-uid batch.kubernetes.io/job-completion-index=#; " +
-			"port 29500; of TrainJob/t", "makes t"},
+			"batch.kubernetes.io/controller-uid batch.kubernetes.io/job-completion-index=# " +
+			"jobset.sigs.k8s.io/job-index=0" + ofJobSet + "; port 29500; of TrainJob/t", "makes t"},
 	},
 	"PyTorchJob that has its port": {
 		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p}, spec: {pytorchReplicaSpecs: {Worker: " +
@@ -226,7 +243,7 @@ func TestKindsOnce(t *testing.T) {
 			t.Errorf("%s is there twice", k)
 		}
 		seen[k.String()] = true
-		if builtIn := k.Group == "scheduling.k8s.io"; builtIn != (k.Controller == nil) {
+		if builtIn := k.Group == "scheduling.k8s.io" || k.Group == "resource.k8s.io"; builtIn != (k.Controller == nil) {
 			t.Errorf("%s: controller %v", k, k.Controller)
 		}
 	}

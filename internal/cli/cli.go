@@ -36,36 +36,6 @@ func Usage(err error) error { return UsageError{err} }
 // Usagef formats a usage error.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// Root returns a command of subcommands: without arguments it prints its help, and of an unknown one it suggests the
-// nearest. It prints no error, since main does so once.
-func Root(s Streams, name, short, long string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:                        name,
-		Short:                      short,
-		Long:                       long,
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-		SuggestionsMinimumDistance: 2, // letters
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			hint := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = fmt.Sprintf("; did you mean %q?", near[0])
-			}
-			return Usagef("unknown command %q%s", args[0], hint)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.SetIn(s.In)
-	cmd.SetOut(s.Out)
-	cmd.SetErr(s.Err)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
-	cmd.AddCommand(commands...)
-	return cmd
-}
-
 // NoArgs is cobra.NoArgs as a usage error.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
@@ -89,7 +59,10 @@ func Version(s Streams, name, short string, more ...string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: short,
-		Args:  NoArgs,
+		Long: "version prints the version of this program, and what it was built with and for. A build from\n" +
+			"source has the version that Go makes of its commit.",
+		Example: lines(name+" version", name+" version | head -n 1"),
+		Args:    NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text := name + " " + BuildVersion() + "\n"
 			for _, line := range more {

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/internal/finding"
 )
 
 // Verdict is what becomes of a field.
@@ -43,6 +45,18 @@ type Finding struct {
 
 func (f Finding) String() string {
 	return inOneLine.Replace(f.Object + ": " + f.Field + ": " + f.File + ": " + f.Why)
+}
+
+// Finding is the field as what machines read too.
+func (f Finding) Finding() finding.Finding {
+	rule := "crd/dropped"
+	if f.Verdict == Refused {
+		rule = "crd/refused"
+	}
+	return finding.Finding{
+		Rule: rule, Level: finding.Error, Object: f.Object, Field: inOneLine.Replace(f.Field),
+		Message: inOneLine.Replace(f.File + ": " + f.Why), Text: f.String(),
+	}
 }
 
 // inOneLine writes out what would break a message in two: the name of a key may

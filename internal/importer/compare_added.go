@@ -8,7 +8,7 @@ import (
 
 // internalVariables are variables that tegen sets for its own use, and those that repeat another field.
 var internalVariables = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|` +
-	`TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED|RDZV_ENDPOINT|JOB_ID|MIN_SIZE|MAX_SIZE|SIZE)$`)
+	`TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED)$`)
 
 // addedText lists in one line what a job renders beyond what was there, less what changes no behaviour.
 func (d *draft) addedText(o *object, all []gap) string {

@@ -32,7 +32,7 @@ func applyDefaults(object tree) {
 	case apis.PyTorchJobKind.GroupKind(), apis.MPIJobKind.GroupKind(), apis.MXJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"runPolicy": tree{}})
 		if v.at("kind").text() == apis.MPIJobKind.Kind {
-			setMissing(v.at("spec").mapping(), tree{"mpiImplementation": "OpenMPI", "runLauncherAsWorker": false})
+			defaultMPIJob(v.at("spec"))
 		}
 		setMissing(v.at("spec", "runPolicy").mapping(), tree{"cleanPodPolicy": "None", "suspend": false})
 	case apis.TrainJobKind.GroupKind():
@@ -42,6 +42,7 @@ func applyDefaults(object tree) {
 	case apis.TrainingRuntimeKind.GroupKind():
 		for _, job := range v.at("spec", "template", "spec", "replicatedJobs").items() {
 			setMissing(job.mapping(), tree{"groupName": "default", "replicas": int64(1)})
+			defaultRestart(job)
 		}
 	case apis.JobSetKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"suspend": false, "startupPolicy": tree{}, "successPolicy": tree{}})
@@ -49,6 +50,7 @@ func applyDefaults(object tree) {
 		setMissing(v.at("spec", "successPolicy").mapping(), tree{"operator": "All"})
 		for _, child := range v.at("spec", "replicatedJobs").items() {
 			setMissing(child.mapping(), tree{"groupName": "default"})
+			defaultRestart(child)
 		}
 	case apis.TorchElasticJobKind.GroupKind():
 		setMissing(v.at("spec").mapping(), tree{"RunPolicy": tree{}})
@@ -69,6 +71,11 @@ func applyDefaults(object tree) {
 	defaultPods(object)
 }
 
+// defaultRestart is the default of JobSet's webhook.
+func defaultRestart(child view) {
+	setMissing(child.at("template", "spec", "template", "spec").mapping(), tree{"restartPolicy": "OnFailure"})
+}
+
 // defaultVCJob adds what Volcano's webhook does, and what its controller gives the pods of the job.
 func defaultVCJob(spec view) {
 	setMissing(spec.mapping(), tree{"queue": volcanoDefaultQueue, "schedulerName": "volcano", "maxRetry": int64(3)})
@@ -83,6 +90,18 @@ func defaultVCJob(spec view) {
 		least += n
 	}
 	setMissing(spec.mapping(), tree{"minAvailable": least})
+}
+
+// defaultMPIJob adds what the operator does (pkg/apis/kubeflow/v2beta1/default.go of v0.8.0).
+func defaultMPIJob(spec view) {
+	setMissing(spec.mapping(), tree{
+		"mpiImplementation": "OpenMPI", "runLauncherAsWorker": false, "slotsPerWorker": int64(1),
+		"sshAuthMountPath": "/root/.ssh", "launcherCreationPolicy": "AtStartup",
+	})
+	setMissing(spec.at("mpiReplicaSpecs", apis.MPILauncher).mapping(), tree{
+		"replicas": int64(1), "restartPolicy": "OnFailure",
+	})
+	setMissing(spec.at("mpiReplicaSpecs", apis.MPIWorker).mapping(), tree{"restartPolicy": "Never"})
 }
 
 // setMissing sets what is not there.
@@ -172,5 +191,25 @@ func defaultContainer(c view) {
 	}
 	for _, m := range c.at("volumeMounts").items() {
 		setMissing(m.mapping(), tree{"readOnly": false})
+	}
+}
+
+// dropUsualStatus takes the status out of the conditions of pods that a Job's rules ask for where it is True, the API's
+// default: a list of rules is compared as a whole.
+func dropUsualStatus(value any) {
+	switch x := value.(type) {
+	case tree:
+		for _, condition := range (view{value: x}).at("onPodConditions").items() {
+			if condition.at("status").text() == "True" {
+				delete(condition.mapping(), "status")
+			}
+		}
+		for _, child := range x {
+			dropUsualStatus(child)
+		}
+	case []any:
+		for _, child := range x {
+			dropUsualStatus(child)
+		}
 	}
 }

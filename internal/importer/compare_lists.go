@@ -47,8 +47,14 @@ func diffList(have []any, want any, at []step) (out []gap) {
 	return out
 }
 
-// podTemplateLists are lists of templates of pods, of which tegen renders one.
+// podTemplateLists are lists of templates of pods.
 var podTemplateLists = map[string]bool{"replicatedJobs": true, "tasks": true}
+
+// namesItem says whether a path is to the name of a template of pods in such a list.
+func namesItem(path []step) bool {
+	n := len(path)
+	return n > 2 && path[n-1].name == "name" && podTemplateLists[path[n-3].name]
+}
 
 // leaves are all values below one, each a gap: of a template that nothing renders, every field is worth a line.
 func leaves(value any, at []step) (out []gap) {
@@ -70,8 +76,8 @@ func leaves(value any, at []step) (out []gap) {
 	return out
 }
 
-// partner is the item of another list that an item is compared with, nil for none. The one template of pods that tegen
-// renders is compared with the one that trains, whatever its name.
+// partner is the item of another list that an item is compared with, nil for none. The template of the workers is
+// compared with the one that trains, whatever its name.
 func partner(field string, have, want []any, i int) any { return partnersOf(field, have, want)(i) }
 
 // partnersOf is partner for all items of a list, each of which it looks at once.
@@ -85,25 +91,29 @@ func partnersOf(field string, have, want []any) func(int) any {
 			return nil
 		}
 	}
-	if podTemplateLists[field] && min(len(have), len(want)) == 1 {
-		one := trainingIndex(view{value: have}.items())
-		other := want[trainingIndex(view{value: want}.items())]
-		return func(i int) any {
-			if i == one {
-				return other
-			}
-			return nil
-		}
+	one, other := -1, any(nil)
+	if podTemplateLists[field] && len(have) > 0 && len(want) > 0 { // what trains has the name of its role
+		one = trainingIndex(view{value: have}.items())
+		other = want[trainingIndex(view{value: want}.items())]
 	}
 	known := map[string]any{}
 	for _, item := range want {
 		if _, value := mergeKey(item, keys); value != "" && known[value] == nil {
 			known[value] = item
+			if other := groupNameOf(value); podTemplateLists[field] && known[other] == nil {
+				known[other] = item
+			}
 		}
 	}
 	return func(i int) any {
+		if i == one {
+			return other
+		}
 		_, value := mergeKey(have[i], keys)
-		return known[value]
+		if item := known[value]; item != nil || !podTemplateLists[field] {
+			return item
+		}
+		return known[groupNameOf(value)]
 	}
 }
 

@@ -148,6 +148,8 @@ func added(o *object, counterpart tree) []gap {
 func pair(have, want tree) (tree, tree) {
 	have, want = clone(have).(tree), clone(want).(tree)
 	applyDefaults(want)
+	dropUsualStatus(have)
+	dropUsualStatus(want)
 	alignPods(have, want, "")
 	return have, want
 }

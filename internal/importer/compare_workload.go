@@ -53,6 +53,9 @@ func (d *draft) compare(refused map[string]string) {
 				why = r
 			}
 			note := g.note(o, why)
+			if namesItem(g.path) && g.want != nil {
+				note.Verdict, note.Why = Translated, fmt.Sprintf("these pods are those of group %v", g.want)
+			}
 			if namesContainer(g.path) && g.want != nil {
 				note.Verdict, note.Why = Translated, fmt.Sprintf("what runs is the same in a container called %v",
 					g.want)

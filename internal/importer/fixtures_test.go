@@ -27,7 +27,9 @@ func TestMain(m *testing.M) {
 
 // unread are the fixtures with what import tells, and does not read: podTemplate of the pods that serve the rendezvous,
 // and settings of those that fetch.
-var unread = map[string]bool{"roles-companion": true, "roles-etcd": true}
+var unread = map[string]bool{
+	"roles-companion": true, "roles-etcd": true,
+}
 
 // TestFixtures holds import against every job that the project shows: what a fixture renders is imported, and the
 // imported jobs render the same bytes, with nothing lost and nothing to say.

@@ -87,7 +87,7 @@ var inPod = regexp.MustCompile(`(^|\.)(template\.spec\.(containers|initContainer
 // idleGains are rendered values, by path and value, that change nothing where the source does not say them.
 var idleGains = []struct{ path, value, why string }{
 	{
-		`\.name$`, `^(worker|scheduler|server|launcher|main|pytorch|mxnet|dshm|tmp|data-?[0-9]*)$`,
+		`\.name$`, `^(worker|scheduler|server|launcher|main|pytorch|mxnet|(own-)?dshm|tmp|data-?[0-9]*)$`,
 		"a name that only the pod knows",
 	},
 	{`\.serviceAccountName$`, `^default$`, "Kubernetes' own"},
@@ -96,10 +96,20 @@ var idleGains = []struct{ path, value, why string }{
 	{`\.terminationGracePeriodSeconds$`, `^30$`, "Kubernetes' own"},
 	{`\.readOnlyRootFilesystem$`, `^false$`, "Kubernetes' own"},
 	{`\.cleanPodPolicy$`, `^None$`, "the operators' own"},
+	{`\.protocol$`, `^TCP$`, "Kubernetes' own"},
+	{`\.maxRetry$`, `^3$`, "what Volcano's webhook puts there"},
 	{`\.suspend$`, `^false$`, "the operators' own"},
 	{`\.requests\.`, ``, "Kubernetes copies limits"},
 	{`\.imagePullPolicy$`, `^IfNotPresent$`, "Kubernetes' own for an image with a tag"},
+	{`\.onPodConditions\[0\]\.status$`, `^True$`, "Kubernetes' own"},
+	{`\.fieldRef\.apiVersion$`, `^v1$`, "Kubernetes' own"},
 	{`\.securityContext$`, `^\{\}$`, "it says nothing"},
+	{`\.metadata\.labels\["(app\.kubernetes\.io|tegen\.dev)/`, ``, "tegen's own"},
+	{
+		`\.env\[[0-9]+\]\.(name|value)$`, `^TEGEN_[A-Z_]+_HOST$|-0\.[a-z0-9-]+\.[a-z0-9-]+\.svc\.cluster\.local$`,
+		"by which programs find groups, if they want to",
+	},
+	{`\.env\[[0-9]+\]\.name$`, `^PYTHONUNBUFFERED$`, "it changes no result"},
 	{
 		`\.env\[[0-9]+\]\.(name|value)$`, `^(TORCH_DISABLE_SHARE_RDZV_TCP_STORE|1)$`,
 		"of the rendezvous, which a line of what is added names",
@@ -118,10 +128,14 @@ func reportsGain(notes []importer.Note, path string) bool {
 	steps := regexp.MustCompile(`[A-Za-z]+`).FindAllString(path, -1)
 	for _, n := range notes {
 		if n.Verdict != importer.Added {
-			if n.Field != "" && strings.HasSuffix(n.Field, "."+path[strings.LastIndex(path, ".")+1:]) {
+			last, _, _ := strings.Cut(path[strings.LastIndex(path, ".")+1:], "[") // a word of what a program changed
+			if n.Field != "" && strings.HasSuffix(n.Field, "."+last) {
 				return true
 			}
 			continue
+		}
+		if strings.Contains(path, "olume") && strings.Contains(n.Why, "/tegen/ssh") {
+			return true // mounts are told of by their paths
 		}
 		for _, step := range steps {
 			if !everywhere[step] && regexp.MustCompile(`\b`+step+`\b`).MatchString(n.Why) {

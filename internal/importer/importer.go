@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
@@ -26,7 +27,7 @@ type Result struct {
 	YAML    []byte // TrainingJobs, in the order of the input
 	Jobs    int
 	Notes   []Note
-	Invalid bool // a job among them does not load as it is
+	Invalid bool // a job among them does not load as it is, or a key of the input has two values
 	Lossy   bool // something of the input is neither in the jobs nor in what they render
 }
 
@@ -34,6 +35,7 @@ type Result struct {
 type Note struct {
 	File   string
 	Line   int
+	Chart  string // file of the Helm chart that the object is made of, where its document says so
 	Object string // Kind namespace/name
 	Field  string // empty for the whole object
 	Value  string // what was there, shortened
@@ -67,11 +69,36 @@ func (n Note) String() string {
 	return strings.Join(append(parts, string(n.Verdict), n.Why), ": ")
 }
 
-func (n Note) at() string {
-	if n.Line == 0 {
-		return n.File
+// Finding is the note as what machines read too.
+func (n Note) Finding() finding.Finding {
+	f := finding.Finding{
+		Rule: "import/" + string(n.Verdict), Level: finding.Note, File: n.File, Line: n.Line, Object: n.Object,
+		Field: n.Field, Message: n.Why, Text: n.String(),
 	}
-	return fmt.Sprintf("%s:%d", n.File, n.Line)
+	switch n.Verdict {
+	case Error, Refused:
+		f.Level = finding.Error
+	case Dropped, Changed, Unread:
+		f.Level = finding.Warning
+	}
+	if n.Value != "" {
+		f.Message = n.Value + ": " + f.Message
+	}
+	if n.Chart != "" {
+		f.Message += " (" + n.Chart + ")"
+	}
+	return f
+}
+
+func (n Note) at() string {
+	at := n.File
+	if n.Line > 0 {
+		at = fmt.Sprintf("%s:%d", n.File, n.Line)
+	}
+	if n.Chart != "" {
+		at += " (" + n.Chart + ")"
+	}
+	return at
 }
 
 // Jobs reads every training job that the sources hold.
@@ -94,7 +121,7 @@ func Jobs(sources []schema.Source) Result {
 	}
 	wrong := checkTogether(drafts)
 	out.Notes = append(out.Notes, wrong...)
-	out.Invalid = len(wrong) > 0 || slices.ContainsFunc(drafts,
+	out.Invalid = s.doubled || len(wrong) > 0 || slices.ContainsFunc(drafts,
 		func(d *draft) bool { return d.incomplete || len(d.invalid) > 0 })
 	out.Notes = append(out.Notes, s.remaining(drafts)...)
 	sortNotes(&out)

@@ -68,3 +68,22 @@ func (o *object) isQueued() bool {
 	}
 	return false
 }
+
+// dropQueueOfPods drops the queue and the priority of an object from the pods that it makes: Kueue asks no pod whose
+// owner has a queue for either (v0.19.2, pkg/controller/jobs/pod/pod_webhook.go: FindAncestorJobManagedByKueue).
+func (d *draft) dropQueueOfPods(v, labels view) {
+	own := v.at("metadata", "labels")
+	for _, key := range []string{kueue + "queue-name", kueue + "priority-class"} {
+		if said := own.at(key); said.isSet() && said.text() == labels.at(key).text() {
+			d.note(said, Translated, "Kueue goes by this label of the %s, and passes over its pods",
+				d.workload[0].gvk.Kind)
+			delete(own.mapping(), key)
+		}
+	}
+	for _, item := range v.items() {
+		d.dropQueueOfPods(item, labels)
+	}
+	for _, key := range sortedKeys(v.mapping()) {
+		d.dropQueueOfPods(v.at(key), labels)
+	}
+}

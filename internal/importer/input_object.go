@@ -34,6 +34,9 @@ func newObject(l *manifest.Loose) *object {
 	v := o.view()
 	o.gvk = apischema.FromAPIVersionAndKind(v.at("apiVersion").text(), v.at("kind").text())
 	o.name, o.namespace = v.at("metadata", "name").text(), v.at("metadata", "namespace").text()
+	if o.name == "" { // an API server puts letters behind it
+		o.name = strings.TrimRight(v.at("metadata", "generateName").text(), "-.")
+	}
 	o.dropServerFields()
 	return o
 }

@@ -11,10 +11,12 @@ import (
 
 // templateVariable is what templates leave where somebody is to put a value, beside what schema.Placeholders finds.
 // $(NAME) is none: the kubelet puts a variable there.
-var templateVariable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}`)
+var templateVariable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}|` +
+	`\b__[A-Z][A-Z0-9_]*__\b`)
 
 // standIn are words that stand for a value.
-var standIn = regexp.MustCompile(`^(?:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-][A-Z0-9_-]+)(?::.*)?$`)
+var standIn = regexp.MustCompile(`^(?:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-][A-Z0-9_-]+|` +
+	`__[A-Z][A-Z0-9_]*__)(?::.*)?$`)
 
 func placeholder(text string) bool {
 	return len(placeholdersIn(text, false)) > 0 || standIn.MatchString(text)
@@ -53,6 +55,10 @@ func (d *draft) reportPlaceholders() {
 }
 
 func (d *draft) reportUnfilled(v view) {
+	if noNumber(v) && !placeholder(v.text()) {
+		d.reportNoNumber(v)
+		return
+	}
 	switch x := v.value.(type) {
 	case tree:
 		for _, key := range sortedKeys(x) {
@@ -66,16 +72,22 @@ func (d *draft) reportUnfilled(v view) {
 		if !d.isUnfilled(v, x) {
 			return
 		}
-		where := ""
-		if fields := d.waitingFields[v.key()]; len(fields) > 0 {
-			where = ", or into " + strings.Join(fields, " and ") + " of the job"
-		}
-		d.note(v, Error, "a placeholder that nobody has filled in: put the value in its place%s", where)
+		d.note(v, Error, "a placeholder that nobody has filled in: put the value in its place%s", d.orIntoFields(v))
+		suppressCounts(v)
 		d.incomplete = d.incomplete || onlyPlaceholders(x, isProgramWord(v))
 		if n := len(v.path); !strings.HasPrefix(v.path[n-1], "[") { // a word is compared with the others of its program
 			v.markTranslated()
 		}
 	}
+}
+
+// orIntoFields names the fields of the job that wait for a value of the source.
+func (d *draft) orIntoFields(v view) string {
+	fields := d.waitingFields[v.key()]
+	if len(fields) == 0 {
+		return ""
+	}
+	return ", or into " + strings.Join(fields, " and ") + " of the job"
 }
 
 // recordWaiting records which field of the job waits for the placeholders of a value of the source, and says whether

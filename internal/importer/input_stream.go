@@ -13,6 +13,7 @@ import (
 type stream struct {
 	objects []*object
 	notes   []Note
+	doubled bool // a key stands twice in one of them, with two values
 }
 
 func (s *stream) read(src schema.Source) {
@@ -27,11 +28,15 @@ func (s *stream) read(src schema.Source) {
 	for _, l := range found {
 		o := newObject(l)
 		for _, t := range l.Duplicates {
-			s.notes = append(s.notes, Note{
-				File: l.Stream(), Line: t.Line, Object: o.String(), Field: dotted(t.Path),
-				Verdict: Error,
-				Why:     "the key stands twice in one mapping, which strict readers refuse: the last one was taken",
-			})
+			n := Note{File: l.Stream(), Line: t.Line, Object: o.String(), Field: dotted(t.Path)}
+			n.Verdict, n.Why = Error, "the key stands twice in one mapping, with different values: the last one was "+
+				"taken, leave one of them"
+			if t.Same {
+				n.Verdict, n.Why = Warning, "the key stands twice in one mapping, which strict readers refuse: both "+
+					"say the same"
+			}
+			s.notes = append(s.notes, n)
+			s.doubled = s.doubled || !t.Same
 		}
 		if notes := stringify(o.view()); len(notes) > 0 {
 			s.notes = append(s.notes, notes...)
@@ -67,6 +72,9 @@ func (s *stream) remaining(drafts []*draft) (notes []Note) {
 		counterpart := rendered(drafts, o)
 		if counterpart == nil {
 			why := "not part of a training job: keep it beside"
+			if fetch := prefetched(o, drafts); fetch != "" {
+				why = fetch
+			}
 			if gk, name, ok := o.controller(); ok {
 				why = fmt.Sprintf("%s %s makes it, which is not in the input", gk.Kind, name)
 			}

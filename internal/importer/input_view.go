@@ -117,7 +117,7 @@ func (v view) note(verdict Verdict, format string, args ...any) Note {
 	}
 	at := v.object.written(v.path)
 	return Note{
-		File: v.object.Stream(), Line: v.object.Line(at), Object: v.object.String(),
+		File: v.object.Stream(), Line: v.object.Line(at), Chart: v.object.Template(), Object: v.object.String(),
 		Field: dotted(at), Value: value, Verdict: verdict, Why: fmt.Sprintf(format, args...),
 	}
 }

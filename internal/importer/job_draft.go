@@ -50,7 +50,12 @@ func newDraft(s *stream, o *object, framework, target, name string) *draft {
 	}
 	d.addWorkload(o)
 	metadata := o.view().at("metadata")
-	d.set("metadata.name", name, metadata.at("name"))
+	d.set("metadata.name", name, orElse(metadata.at("name"), metadata.at("generateName")))
+	if prefix := metadata.at("generateName"); prefix.isSet() && !metadata.at("name").isSet() {
+		d.note(prefix, Changed, "what is applied again and again has one name, and kubectl create makes no second job "+
+			"of it: change metadata.name to run it again")
+		prefix.markTranslated()
+	}
 	d.set("metadata.namespace", o.namespace, metadata.at("namespace"))
 	d.set("spec.framework", framework, o.view())
 	d.set("spec.target", target, o.view())
@@ -92,7 +97,7 @@ func (d *draft) set(field string, value any, from view) {
 	case nil:
 		return
 	}
-	put(d.job, strings.Split(field, "."), value)
+	put(d.job, fieldSteps(field), value)
 	d.origin[field] = from
 }
 
@@ -109,7 +114,15 @@ func (d *draft) add(field string, item any, from view) {
 
 // get is a field of the job.
 func (d *draft) get(field string) view {
-	return view{value: d.job}.at(strings.Split(field, ".")...)
+	return view{value: d.job}.walk(fieldSteps(field))
+}
+
+// fieldSteps are the steps to a field of the job.
+func fieldSteps(field string) []string {
+	if strings.Contains(field, "[") {
+		return undotted(field)
+	}
+	return strings.Split(field, ".")
 }
 
 // keys copies those of a mapping of labels or annotations that authors may set.
@@ -193,14 +206,14 @@ func (d *draft) seconds(field string, v view) {
 // head is the start of every job's text.
 var head = tree{"apiVersion": names.APIVersion, "kind": names.KindTrainingJob}
 
-// setNumber sets a field to a number of the source, or to the placeholder that stands for one.
+// setNumber sets a field to a number of the source, or to the text that stands in its place.
 func (d *draft) setNumber(field string, v view) bool {
 	if n, ok := v.number(); ok {
 		d.set(field, n, v)
 		return true
 	}
-	if placeholder(v.text()) {
-		d.set(field, v.text(), v)
+	if text := v.text(); placeholder(text) || text != "" && noNumber(v) {
+		d.set(field, text, v)
 		return true
 	}
 	return false
@@ -212,7 +225,7 @@ func (d *draft) setInteger(field string, s setting) {
 		return
 	}
 	switch {
-	case placeholder(s.text): // no shell would put a value in
+	case placeholder(s.text) || noNumber(s.from): // no shell would put a value in
 		d.set(field, s.text, s.from)
 	case s.text != "":
 		d.note(s.from, Changed, "%q is known only where it runs, and %s is a number", s.text, field)

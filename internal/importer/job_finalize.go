@@ -27,6 +27,7 @@ func (d *draft) finalize() {
 	}
 	d.reportPlaceholders()
 	d.reportBlanks()
+	d.fetchNotes()
 	d.compare(refused)
 	d.shorten(valid)
 	d.yaml = manifest.AppendJSON(nil, ordered(d.job))
@@ -40,9 +41,18 @@ func (d *draft) dropGangScheduler() {
 	}
 }
 
-// put sets a field of a tree.
+// put sets a field of a tree. A step with an index leads to an item that is there.
 func put(t tree, steps []string, value any) {
-	for _, s := range steps[:len(steps)-1] {
+	for i, s := range steps[:len(steps)-1] {
+		if list, ok := t[s].([]any); ok {
+			if n, ok := indexIn(steps[i+1], len(list)); ok {
+				t, _ = list[n].(tree)
+				continue
+			}
+		}
+		if strings.HasPrefix(s, "[") {
+			continue // which the step before it took
+		}
 		below, ok := t[s].(tree)
 		if !ok {
 			below = tree{}

@@ -15,14 +15,19 @@ import (
 func (d *draft) patch(valid tree) map[string]string {
 	refused := map[string]string{}
 	d.patchRole(valid, "spec.podTemplate", refused)
-	template, trainer := d.template, d.container
+	template, trainer, volume := d.template, d.container, d.volume
 	for _, name := range sortedKeys(d.templates) {
 		d.role, d.template, d.container = name, d.templates[name],
 			trainingContainer(d.templates[name].at("spec")).at("name").text()
+		d.volume = volume
+		d.volume = d.sharedVolumes(d.template, template)
+		if d.imageSSH() { // its launcher has none of the workers'
+			d.volume = nil
+		}
 		d.render(valid)
-		d.patchRole(valid, "spec.roles."+name+".podTemplate", refused)
+		d.patchRole(valid, d.templateOf(name), refused)
 	}
-	d.role, d.template, d.container = schema.RoleWorker, template, trainer
+	d.role, d.template, d.container, d.volume = schema.RoleWorker, template, trainer, volume
 	return refused
 }
 
@@ -35,7 +40,7 @@ func (d *draft) patchRole(valid tree, field string, refused map[string]string) {
 	o, counterpart := d.workload[i], d.counterparts()[i]
 	var additions []addition
 	for _, g := range gaps(o, counterpart) {
-		g = g.wholeList(o)
+		g = g.wholeList(o, len(d.template.path))
 		path, ok := d.inTemplate(g)
 		if !ok || d.isProgram(path) && hasCommand(o, counterpart, g.path[:len(g.path)-1]) {
 			continue
@@ -58,7 +63,7 @@ func (d *draft) patchRole(valid tree, field string, refused map[string]string) {
 		d.set(field, waiting, o.view())
 	}
 	if len(patch) > 0 {
-		put(valid, strings.Split(field, "."), clone(patch))
+		put(valid, fieldSteps(field), clone(patch))
 	}
 }
 
@@ -79,7 +84,31 @@ func (d *draft) kubernetes(valid tree, field string, counterpart, patch tree) tr
 			patch = trial
 		}
 	}
-	return patch
+	return d.unlikeWorkers(valid, field, pod, other, patch)
+}
+
+// unlikeWorkers adds to the patch of a group what its pods do not have and the workers do, from whom groups have it
+// otherwise: their account and the host's network.
+func (d *draft) unlikeWorkers(valid tree, field string, pod, rendered view, patch tree) tree {
+	if d.role == schema.RoleWorker {
+		return patch
+	}
+	trial := clone(patch).(tree)
+	account := cmp.Or(pod.at("serviceAccountName").text(), pod.at("serviceAccount").text())
+	if other := rendered.at("serviceAccountName").text(); account == "" && other != "" && other != "default" {
+		specOf(trial)["serviceAccountName"] = "default"
+	}
+	for name, usual := range map[string]any{
+		"hostNetwork": false, "hostPID": false, "hostIPC": false, "dnsPolicy": "ClusterFirst",
+	} {
+		if other := rendered.at(name); !pod.at(name).isSet() && other.isSet() && other.value != usual {
+			specOf(trial)[name] = usual
+		}
+	}
+	if d.refusal(valid, field, trial) != "" {
+		return patch
+	}
+	return trial
 }
 
 // noToken says whether the account of the pods, where the input holds it, gives no token by itself.
@@ -116,10 +145,11 @@ func filled(value any) any {
 	})
 }
 
-// wholeList is the gap of the whole list where it is one of an item that is known by its place alone.
-func (g gap) wholeList(o *object) gap {
+// wholeList is the gap of the whole list where it is one of an item of the pod template that is known by its place
+// alone. Above the template, such an item is a role without a name.
+func (g gap) wholeList(o *object, template int) gap {
 	for i, s := range g.path {
-		if s.key == "" && strings.HasPrefix(s.name, "[") {
+		if i >= template && s.key == "" && strings.HasPrefix(s.name, "[") {
 			g.path = g.path[:i]
 			g.have = o.view().walk(g.steps()).value
 			return g
@@ -143,8 +173,12 @@ func (d *draft) inTemplate(g gap) ([]step, bool) {
 	}
 	isMetadata := path[0].name == "metadata" && len(path) > 1 &&
 		(path[1].name == "labels" || path[1].name == "annotations")
-	if isMetadata && (reserved(path[len(path)-1].name) || isGangKey(path[len(path)-1].name)) {
-		return nil, false
+	if isMetadata {
+		key := path[len(path)-1].name
+		ofLauncher := d.role == schema.RoleLauncher && strings.HasPrefix(key, kueue+"podset-")
+		if reserved(key) || isGangKey(key) && !ofLauncher {
+			return nil, false
+		}
 	}
 	return path, isMetadata || path[0].name == "spec" || len(prefix) > 0
 }
@@ -184,11 +218,16 @@ func (d *draft) refusal(valid tree, field string, patch tree) string {
 	if err != nil {
 		return err.Error()
 	}
-	for _, m := range podpatch.Validate(text, d.role, strings.Replace(field, "podTemplate", "image", 1)) {
+	var sidecars []string
+	for _, s := range d.get("spec.sidecars").items() {
+		sidecars = append(sidecars, s.at("name").text())
+	}
+	image := strings.Replace(field, "podTemplate", "image", 1)
+	for _, m := range podpatch.Validate(text, d.role, image, sidecars...) {
 		return m.Msg
 	}
 	job := clone(valid).(tree)
-	put(job, strings.Split(field, "."), patch)
+	put(job, fieldSteps(field), patch)
 	_, err = schema.Load([]schema.Source{{Name: "job", Data: ordered(job)}})
 	for _, e := range schemaErrors(err) {
 		return e.Msg

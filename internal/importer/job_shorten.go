@@ -29,6 +29,7 @@ func (d *draft) shorten(valid tree) {
 		return
 	}
 	s := &shortener{valid, job, generators.Generate(job), maxTrialBytes}
+	s.machine(d.job)
 	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
 		s.drop(d.get("spec.workers").mapping(), view{value: valid}.at("spec", "workers").mapping(), "replicas")
 	}
@@ -55,7 +56,7 @@ func (s *shortener) same() bool {
 // something.
 var wholeMappings = map[string]bool{
 	"podTemplate": true, "labels": true, "annotations": true, "nodeSelector": true,
-	"conf": true,
+	"conf": true, "devices": true,
 }
 
 // requiredFields are those without which no job loads, by where they are: leaving them out need not be tried.

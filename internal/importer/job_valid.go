@@ -27,7 +27,13 @@ func (d *draft) validSubset() tree {
 					d.note(d.from(e.Path), Changed, "%s: %s", e.Path, e.Msg)
 					d.from(e.Path).markTranslated()
 				}
-				remove(d.job, undotted(e.Path))
+				gone := undotted(e.Path)
+				if e.Path == "spec.gang.scheduler" { // without which nothing else of a gang means anything
+					gone = gone[:2]
+				}
+				remove(d.job, gone)
+				remove(job, gone)
+				repaired[e.Path] = true
 			} else {
 				d.recordInvalid(e, round > 0)
 			}
@@ -86,11 +92,14 @@ var fallbacks = map[string]any{
 	"spec.image":               "tegen.invalid/image:v0",
 	"metadata.name":            "imported",
 	"spec.workers":             tree{"replicas": int64(1)},
-	"spec.workers.replicas":    int64(1),
+	"spec.workers.replicas":    int64(2), // a master and a worker, where there is a master
 	"spec.kubernetesVersion":   "1.36",
 	"spec.gang.queue":          "queue",
 	"spec.rendezvous.endpoint": "store.invalid:2379",
 }
+
+// groupImage is the image of a group, without which the group would be none.
+var groupImage = regexp.MustCompile(`^spec\.groups\[[0-9]+\]\.image$`)
 
 // repair takes a refused field out of a job, or puts one in that does for the comparison.
 func repair(job tree, e schema.Error) {
@@ -101,6 +110,10 @@ func repair(job tree, e schema.Error) {
 	}
 	if gap, ok := fallbacks[e.Path]; ok && !strings.HasPrefix(e.Rule, "one-of") {
 		put(job, strings.Split(e.Path, "."), clone(gap))
+		return
+	}
+	if groupImage.MatchString(e.Path) {
+		put(job, undotted(e.Path), fallbacks["spec.image"])
 		return
 	}
 	switch e.Path {
@@ -121,8 +134,8 @@ func repair(job tree, e schema.Error) {
 // remove deletes a field, or the item that holds it where it is one of a list's; the deepest that is there goes.
 func remove(t tree, steps []string) {
 	at := steps
-	for i := len(steps) - 1; i > 1; i-- { // an item without one of its fields is mostly none
-		if strings.HasPrefix(steps[i], "[") {
+	for i := len(steps) - 1; i > 1; i-- { // an item without one of its fields is mostly none; a group is still one
+		if strings.HasPrefix(steps[i], "[") && (steps[i-1] != "groups" || i == len(steps)-1) {
 			at = steps[:i+1]
 			break
 		}
@@ -190,6 +203,9 @@ func (d *draft) schemaNotes(e schema.Error) (notes []Note) {
 	from, verdict := d.from(e.Path), d.verdict(e)
 	value := view{value: d.job}.walk(undotted(e.Path))
 	switch {
+	case noNumber(from) && !placeholder(from.text()):
+		d.waitingFields[from.key()] = append(d.waitingFields[from.key()], e.Path)
+		return nil
 	case verdict == Error && strings.HasPrefix(e.Path, "spec.podTemplate") && holdsPlaceholder(value.value):
 		return nil
 	case verdict == Error && holdsPlaceholder(value.value) && d.recordWaiting(e.Path, from):

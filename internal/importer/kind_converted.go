@@ -35,6 +35,11 @@ func (s *stream) convert(o *object) []*object {
 		if job := s.hyperPod(o); job != nil {
 			return []*object{job}
 		}
+	case meetsByTFConfig(o):
+	case o.is("kubeflow.org", "XGBoostJob"):
+		if job := s.xgboost(o); job != nil {
+			return []*object{job}
+		}
 	case o.is("kubeflow.org", o.gvk.Kind) && replicaFields[o.gvk.Kind].field != "":
 		if job := s.roleless(o, replicaFields[o.gvk.Kind]); job != nil {
 			return []*object{job}
@@ -81,9 +86,11 @@ func (s *stream) unwrap(o *object) (all []*object) {
 		all = append(all, job)
 	}
 	if len(all) > 0 {
-		s.notes = append(s.notes,
-			o.note(Changed, "what it holds is read without it: nobody counts its pods, tries it again or deletes it "+
-				"as one"))
+		why := "what it holds is read without it: nobody counts its pods, tries it again or deletes it as one"
+		if o.view().at("metadata", "labels", kueue+"queue-name").isSet() {
+			why += "; each job of it waits in its queue by itself"
+		}
+		s.notes = append(s.notes, o.note(Changed, "%s", why))
 		rest := clone(o.Object).(tree)
 		for _, key := range []string{"apiVersion", "kind"} {
 			delete(rest, key)
@@ -112,7 +119,7 @@ func (s *stream) leftOver(o *object, rest tree) {
 }
 
 // replicas is a kind of the training operator's without a target of its own: its field of roles, the roles that train,
-// the variables that the operator sets, and the framework.
+// the variables that the operator sets and the pods then lack, and the framework.
 type replicas struct {
 	field  string
 	roles  []string
@@ -124,14 +131,9 @@ var replicaFields = map[string]replicas{
 	"JAXJob": {
 		"jaxReplicaSpecs",
 		[]string{"Worker"},
-		"COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID", "JAX",
+		"", "JAX", // which jaxJobVariables gives them
 	},
-	"TFJob": {"tfReplicaSpecs", []string{"Worker", "Chief", "Master"}, "TF_CONFIG", "TensorFlow"},
-	"XGBoostJob": {
-		"xgbReplicaSpecs",
-		[]string{"Worker", "Master"},
-		"MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK and WORKER_ADDRS", "XGBoost",
-	},
+	"TFJob":     {"tfReplicaSpecs", []string{"Worker", "Chief", "Master"}, "TF_CONFIG", "TensorFlow"},
 	"PaddleJob": {"paddleReplicaSpecs", []string{"Worker", "Master"}, "the PADDLE_ variables", "Paddle"},
 }
 
@@ -170,10 +172,13 @@ func (s *stream) roleless(o *object, r replicas) *object {
 			delete(view{value: rest}.at("spec", "runPolicy").mapping(), key)
 		}
 	}
-	s.notes = append(s.notes,
-		role.note(Changed, "the pods become those of a Job, whose program is not given %s, by which %s finds its peers",
-			r.tells,
-			r.frames))
+	if o.gvk.Kind == "JAXJob" {
+		s.jaxJobVariables(job, role)
+	} else {
+		s.notes = append(s.notes,
+			role.note(Changed, "the pods become those of a Job, whose program is not given %s, by which %s finds its "+
+				"peers", r.tells, r.frames))
+	}
 	for _, other := range sortedKeys(all) {
 		if other != name {
 			s.notes = append(s.notes, o.view().at("spec", field[0], other).note(Changed,
@@ -184,8 +189,9 @@ func (s *stream) roleless(o *object, r replicas) *object {
 	for _, key := range []string{"apiVersion", "kind", "metadata"} {
 		delete(rest, key)
 	}
+	restarts := s.roleRestarts(job, role, o.gvk.Kind)
 	for _, key := range sortedKeys(role.mapping()) {
-		if key != "replicas" && key != "template" {
+		if key != "replicas" && key != "template" && (key != "restartPolicy" || !restarts) {
 			s.notes = append(s.notes, role.at(key).note(Dropped, "a TrainingJob has no field for it"))
 		}
 	}

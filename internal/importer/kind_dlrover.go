@@ -18,7 +18,18 @@ func readDLRoverJob(s *stream, o *object) (*draft, error) {
 	}
 	d := newDraft(s, o, schema.FrameworkDLRover, schema.TargetElasticJob, o.name)
 	d.roleReplicas(worker)
-	d.set("spec.dlrover.strategy", spec.at("distributionStrategy").text(), spec.at("distributionStrategy"))
+	strategy := spec.at("distributionStrategy")
+	d.set("spec.dlrover.strategy", strategy.text(), strategy)
+	if !strategy.isSet() {
+		d.note(strategy, Changed, "DLRover's master takes a job without a distributionStrategy for one with parameter "+
+			"servers: AllreduceStrategy is rendered")
+	}
+	// v0.6.1, dlrover/python/master/main.py and scaler/pod_scaler.py
+	if policy := worker.at("template", "spec", "restartPolicy"); policy.isSet() && policy.text() != "Always" {
+		d.note(policy, Translated, "under AllreduceStrategy DLRover's master makes a worker anew that failed, "+
+			"whatever this says, and gives each Never")
+		policy.markTranslated()
+	}
 	mode := spec.at("optimizeMode")
 	// the API's own spelling
 	d.set("spec.dlrover.optimizeMode", strings.Replace(mode.text(), "manunal", "manual", 1), mode)

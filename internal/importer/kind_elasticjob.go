@@ -23,11 +23,11 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 		}
 	}
 	if !worker.at("restartPolicy").isSet() {
-		d.note(worker, Changed,
+		d.note(worker.at("restartPolicy"), Changed,
 			"without a restartPolicy the kubelet starts what ended again, for ever: a TrainingJob's pods are made "+
 				"again where they were killed")
 	}
-	d.readUnboundedBackoff(spec.at("RunPolicy"))
+	d.elasticRestarts(worker.at("restartPolicy"), spec.at("RunPolicy"))
 	d.readCleanPods(spec.at("RunPolicy"))
 	c := d.worker(worker.at("template"))
 	endpoint := spec.at("rdzvEndpoint")
@@ -36,6 +36,27 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 	d.env(c)
 	d.switchOffExtras()
 	return d, nil
+}
+
+// elasticRestarts reads what the controller does about pods that failed. With a limit of 0 the first ends the job
+// whatever the policy; Never is that limit, and under ExitCode no other counts.
+func (d *draft) elasticRestarts(policy, run view) {
+	limit := run.at("backoffLimit")
+	n, limited := limit.number()
+	switch {
+	case policy.text() == "Never" && !limited:
+		d.set("spec.failure.restarts", int64(0), policy)
+		d.note(policy, Translated, "the first failed worker ends the job, as by a backoffLimit of 0")
+		policy.markTranslated()
+	case policy.text() == "ExitCode" && (!limited || n > 0):
+		d.set("spec.failure.restartsPerWorker", int64(0), policy)
+		if limited {
+			d.note(limit, Dropped, "under ExitCode the controller counts no failures")
+			limit.markTranslated()
+		}
+	default:
+		d.readUnboundedBackoff(run)
+	}
 }
 
 // elasticProgram reads the launcher's options that the controller leaves open. Without a command the launcher is the

@@ -6,7 +6,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// readHorovodJob reads an Indexed Job of which the first pod runs horovodrun, as tegen renders it.
+// readHorovodJob reads an Indexed Job of which the first pod runs the launcher, as tegen renders it.
 func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 	spec := o.view().at("spec")
 	d := newDraft(s, o, framework, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
@@ -18,8 +18,14 @@ func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 	if keys := pod.at("volumes").item("name", "ssh-keys").at("secret", "secretName"); keys.text() != d.name()+"-ssh" {
 		d.set("spec.ssh.secret", keys.text(), keys)
 	}
-	d.horovodrun(c, pod)
-	d.horovodEnv(c)
+	if framework == schema.FrameworkMPI {
+		d.implementation(c, pod, launcherLine(c))
+		d.hydraDNS(pod)
+		d.mpi(c, pod)
+	} else {
+		d.horovodrun(c, pod)
+		d.horovodEnv(c)
+	}
 	d.switchOffExtras()
 	return d, nil
 }

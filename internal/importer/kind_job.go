@@ -19,8 +19,8 @@ func readJob(s *stream, o *object) (*draft, error) {
 		return nil, errNotTraining
 	}
 	switch framework := frameworkOf(o, spec.at("template")); framework {
-	case schema.FrameworkTorchelastic:
-	case schema.FrameworkHorovod, schema.FrameworkByteScheduler:
+	case schema.FrameworkTorchelastic, schema.FrameworkJAX:
+	case schema.FrameworkHorovod, schema.FrameworkByteScheduler, schema.FrameworkMPI:
 		if variable(o, "DMLC_ROLE") == "" {
 			return readHorovodJob(s, o, framework)
 		}
@@ -33,12 +33,19 @@ func readJob(s *stream, o *object) (*draft, error) {
 
 func readTorchJob(s *stream, o *object) *draft {
 	spec := o.view().at("spec")
-	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
+	d := newDraft(s, o, meetingFramework(o, spec.at("template")), schema.TargetJob,
+		strings.TrimSuffix(unhashed(o), "-worker"))
+	groups := s.groupJobs(o)
+	d.groupsOfJobs(groups)
 	d.jobSpec(spec)
+	for i, group := range groups {
+		d.groupFailure(i, group.view().at("spec"), false)
+	}
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.managedBy(spec)
 	d.readEnding(spec)
 	c := d.worker(spec.at("template"))
-	d.torch(spec.at("template", "spec"), c, nil)
+	d.trainer(spec.at("template", "spec"), c)
 	d.readdress(addresses{
 		o.name + "-", spec.at("template", "spec", "subdomain").text(), d.name() + "-worker-",
 		d.name() + "-worker", 0,
@@ -53,11 +60,12 @@ func readPlainJob(s *stream, o *object) *draft {
 	d := readTorchJob(s, o)
 	spec := o.view().at("spec")
 	at, all := spec.at("parallelism"), spec.at("completions")
-	n, _ := at.number()
+	n, known := at.number()
 	if !at.isSet() {
 		n = 1
 	}
 	switch m, ok := all.number(); {
+	case !known && at.isSet(): // and it is reported
 	case ok && m != n:
 		d.note(all, Changed, "of %d pods in all, %d run at a time: a TrainingJob starts all of its workers at once, "+
 			"and has %d", m, n, n)

@@ -16,22 +16,23 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		return nil, errors.New("it has no Launcher and Worker in spec.mpiReplicaSpecs: where the launcher trains " +
 			"alone, or one template serves for all, there is nothing to start by ssh")
 	}
-	c := trainingContainer(launcher.at("template", "spec"))
-	framework := schema.FrameworkHorovod
-	if c.at("env").item("name", "USE_BYTESCHEDULER").isSet() {
-		framework = schema.FrameworkByteScheduler
+	framework, own := schema.FrameworkMPI, tegenSSH(trainingContainer(worker.at("template", "spec")))
+	if own {
+		framework = mpiFramework(trainingContainer(launcher.at("template", "spec")))
 	}
 	d := newDraft(s, o, framework, schema.TargetMPIJob, o.name)
-	if o.gvk.Version != "v2beta1" {
+	if d.byExec() {
 		d.note(o.view().at("apiVersion"), Changed,
 			"kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must "+
-				"have sshd")
+				"have sshd, and ssh that asks nobody about hosts, and processes have those variables that mpirun "+
+				"hands on")
 		o.view().at("apiVersion").markTranslated()
 	}
 	d.otherRolePods = 1
 	d.roleReplicas(worker)
 	policy := spec.at("runPolicy")
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
+	d.managedBy(policy)
 	d.readBackoff(policy)
 	if policy.at("cleanPodPolicy").isSet() {
 		d.readCleanPods(policy)
@@ -45,36 +46,56 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		slots = n
 	}
 	d.set("spec.workers.processes", slots, spec.at("slotsPerWorker"))
+	implementation := spec.at("mpiImplementation")
+	d.set("spec.mpi.implementation", mpiImplementations[implementation.text()], implementation)
+	if own {
+		d.tegenMPI(spec)
+	} else {
+		d.imageMPI(spec)
+	}
+	for _, service := range []string{o.name + "-worker", o.name} { // of mpi-operator 0.3, and since
+		d.readdress(addresses{o.name + "-worker-", service, d.name() + "-worker-", d.name(), 0})
+	}
+	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
+	d.switchOffExtras()
+	return d, nil
+}
+
+// tegenMPI reads the pods of an MPIJob whose ssh tegen has set up.
+func (d *draft) tegenMPI(spec view) {
+	launcher, worker := spec.at("mpiReplicaSpecs", "Launcher"), spec.at("mpiReplicaSpecs", "Worker")
+	c := trainingContainer(launcher.at("template", "spec"))
 	w := d.worker(worker.at("template"))
 	d.grace(launcher.at("template", "spec")) // the workers' own podTemplate can say
 	d.roleOf(schema.RoleLauncher, launcher.at("template"), w)
 	for _, v := range []view{c.at("command"), c.at("args"), w.at("command"), w.at("args")} {
 		v.markTranslated() // ssh and the host file are tegen's to set up
 	}
-	d.mpiWorkers(w, launcher)
-	d.horovodrun(c, launcher.at("template", "spec"))
-	d.horovodEnv(c)
-	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
-	d.switchOffExtras()
-	return d, nil
-}
-
-// mpiWorkers reports what becomes of the workers' program: they run sshd, with a configuration of tegen's.
-func (d *draft) mpiWorkers(w, launcher view) {
-	own := []string{"sh", "/tegen/ssh/worker.sh"}
-	switch words := append(w.at("command").texts(), w.at("args").texts()...); {
-	case len(words) == 0 || slices.Equal(words, own):
-	case path.Base(words[0]) == "sshd":
-		for _, v := range []view{w.at("command"), w.at("args")} {
-			if v.isSet() {
-				d.note(v, Translated, "the workers run sshd with a configuration of tegen's")
-			}
-		}
-	default:
+	words := append(w.at("command").texts(), w.at("args").texts()...)
+	if !slices.Equal(words, []string{"sh", "/tegen/ssh/worker.sh"}) {
 		d.note(programOf(w), Changed, "the workers run sshd and nothing else")
 	}
-	if !w.at("env").item("name", "TEGEN_SSH_DIR").isSet() {
-		d.note(launcher, Translated,
-			"the launcher becomes horovodrun with its ssh set up by tegen, and the workers serve for it")
+	if d.get("spec.framework").text() == schema.FrameworkMPI {
+		d.portOfSSH(c, w)
+		d.hydraDNS(worker.at("template", "spec"))
+		d.mpi(c, launcher.at("template", "spec"))
+	} else {
+		d.horovodrun(c, launcher.at("template", "spec"))
+		d.horovodEnv(c)
 	}
 }
+
+// mpiFramework is the framework of a launcher: ByteScheduler's and Horovod's start horovodrun.
+func mpiFramework(c view) string {
+	words := launcherWords(c)
+	switch {
+	case c.at("env").item("name", "USE_BYTESCHEDULER").isSet():
+		return schema.FrameworkByteScheduler
+	case len(words) > 0 && path.Base(words[0]) == "horovodrun":
+		return schema.FrameworkHorovod
+	}
+	return schema.FrameworkMPI
+}
+
+// mpiImplementations are the API's words.
+var mpiImplementations = map[string]string{"Intel": schema.MPIIntel, "MPICH": schema.MPICH}

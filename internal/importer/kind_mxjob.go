@@ -42,9 +42,25 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 	d.readEnding(policy)
 	d.parameterServers(all)
 	d.switchOffExtras()
+	d.allWorkers(spec.at("successPolicy"), o.gvk.Version)
 	if o.gvk.Version != "v1" {
 		d.note(o.view().at("apiVersion"), Translated, "only kubeflow.org/v1 is rendered")
 		o.view().at("apiVersion").markTranslated()
 	}
 	return d, nil
+}
+
+// allWorkers reads the policy under which the workers decide that a job is complete, and not the scheduler. Only
+// version v1beta1 of the API has it (kubeflow/mxnet-operator v1.1.0, pkg/apis/mxnet).
+func (d *draft) allWorkers(policy view, version string) {
+	switch {
+	case policy.text() == "":
+		return
+	case version == "v1":
+		d.note(policy, Dropped, "kubeflow.org/v1 has no such field, and no operator reads it there")
+	default:
+		d.note(policy, Dropped, "the operator of kubeflow.org/v1 takes a job for complete when its scheduler has "+
+			"succeeded")
+	}
+	policy.markTranslated()
 }

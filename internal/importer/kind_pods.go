@@ -21,7 +21,8 @@ func readPods(s *stream, first *object) (*draft, error) {
 	}
 	if m == nil {
 		if newProgram(trainingContainer(first.view().at("spec"))).launcher != "" {
-			return nil, errors.New("only pods whose names end in their number are read")
+			return nil, errors.New("only pods whose names end in their number are read: end the name in -0, or make " +
+				"it a Job, which replaces a pod that its node has lost")
 		}
 		return nil, errNotTraining
 	}

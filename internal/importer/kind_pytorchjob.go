@@ -35,6 +35,7 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	}
 	policy := spec.at("runPolicy")
 	d.set("spec.suspend", policy.at("suspend").isTrue(), policy.at("suspend"))
+	d.managedBy(policy)
 	d.readUnboundedBackoff(policy)
 	d.readCleanPods(policy)
 	d.readEnding(policy)
@@ -48,6 +49,7 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 		d.readdress(addresses{o.name + "-worker-", "", o.name + "-worker-", "", 1},
 			addresses{o.name + "-master-", "", o.name + "-worker-", "", 0})
 	}
+	d.autoscale(spec.at("elasticPolicy", "metrics"), c)
 	d.schedulingPolicy(policy.at("schedulingPolicy"), worker.at("template", "spec", "schedulerName").text())
 	d.switchOffExtras()
 	return d, nil
@@ -57,6 +59,11 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 func (d *draft) countMaster(master, worker view) view {
 	d.set("spec.workers.master", true, master)
 	d.set("spec.launcher", schema.LauncherEntrypoint, master)
+	if p := newProgram(trainingContainer(master.at("template", "spec"))); p.launcher == "torchrun" && worker.isSet() {
+		d.advise(master, "torchrun's ranks are the pods' numbers, as before, and no pod that is lost is taken "+
+			"back: leave out workers.master, launcher: entrypoint and torchrun's own options for a rendezvous that "+
+			"takes it back")
+	}
 	if !worker.isSet() {
 		d.set("spec.workers.replicas", int64(1), master)
 		return master
@@ -72,7 +79,8 @@ func (d *draft) convertMaster(master, worker view) {
 	if n, ok := d.get("spec.workers.replicas").number(); ok {
 		d.set("spec.workers.replicas", n+1, worker.at("replicas"))
 	}
-	d.note(master, Translated, "the master becomes one more worker: torchrun's rendezvous needs none")
+	d.note(master, Translated, "the master becomes one more worker: torchrun's rendezvous needs none, and its "+
+		"ranks do not follow the pods' numbers")
 	if n, ok := d.get("spec.workers.replicas").number(); ok && worker.at("replicas").isSet() {
 		d.note(worker.at("replicas"), Translated, "with the master there are %d", n)
 	}
@@ -145,4 +153,29 @@ func (d *draft) schedulingPolicy(policy view, scheduler string) {
 	d.set("spec.gang.queue", policy.at("queue").text(), policy.at("queue"))
 	d.set("spec.gang.priority", policy.at("priorityClass").text(), policy.at("priorityClass"))
 	d.seconds("spec.gang.waitTimeout", policy.at("scheduleTimeoutSeconds"))
+}
+
+// autoscale reads what an autoscaler looks at: the use of CPU alone, in percent of what workers request.
+func (d *draft) autoscale(metrics, c view) {
+	items := metrics.items()
+	if len(items) != 1 {
+		return
+	}
+	cpu := items[0].at("resource")
+	if cpu.at("name").text() != "cpu" || cpu.at("target", "type").text() != "Utilization" {
+		return
+	}
+	w := d.get("spec.workers")
+	idle := ""
+	switch {
+	case c.at("resources", "requests", "cpu").text()+c.at("resources", "limits", "cpu").text() == "":
+		idle = "workers request no CPU"
+	case w.at("min").text() == w.at("max").text():
+		idle = "as many workers train always"
+	default:
+		d.setNumber("spec.workers.autoscale.cpu", cpu.at("target", "averageUtilization"))
+		return
+	}
+	d.note(metrics, Translated, "%s, so that this autoscaler never changes their number", idle)
+	metrics.markTranslated()
 }

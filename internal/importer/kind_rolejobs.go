@@ -51,6 +51,7 @@ func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
 		d.jobSpec(spec)
 	}
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.managedBy(spec)
 	d.readEnding(spec)
 	d.parameterServers(all)
 	if framework == schema.FrameworkByteScheduler {

@@ -3,7 +3,6 @@ package importer
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -25,7 +24,7 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	if shared != nil {
 		runtime = shared.copy() // several may run on it, each with words of its own
 	} else {
-		runtime = s.absent(o, kind, name)
+		runtime = s.runtimeNotGiven(o, kind, name)
 		shared = runtime
 	}
 	child, others := s.trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
@@ -36,24 +35,33 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	if runtime.name == o.name { // as tegen renders them: the hash stands on the runtime
 		name = unhashed(runtime)
 	}
-	d := newDraft(s, runtime, schema.FrameworkTorchelastic, schema.TargetTrainJob, name)
+	template, policy := child.at("template", "spec", "template"), runtime.view().at("spec", "mlPolicy")
+	framework := schema.FrameworkTorchelastic
+	if policy.at("jax").isSet() || !policy.at("torch").isSet() {
+		framework = meetingFramework(runtime, template)
+	}
+	if policy.at("jax").isSet() {
+		framework = schema.FrameworkJAX
+	}
+	d := newDraft(s, runtime, framework, schema.TargetTrainJob, name)
 	d.addWorkload(o)
 	shared.draft = d
 	d.unrenderedPods = others
-	d.policy(runtime.view().at("spec", "mlPolicy"))
+	d.policy(policy)
 	d.set("metadata.namespace", o.namespace, o.view().at("metadata", "namespace"))
 	for _, field := range []string{"labels", "annotations"} {
 		d.keys(o.view().at("metadata", field), "metadata."+field)
 	}
+	d.patches(spec, child)
 	d.jobSpec(child.at("template", "spec"))
-	d.nodesOf(spec, runtime.view().at("spec", "mlPolicy"), o)
+	d.nodesOf(spec, policy, o)
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
+	d.managedBy(spec)
 	d.seconds("spec.failure.deadline", spec.at("activeDeadlineSeconds"))
 	d.podGroupPolicy(runtime.view().at("spec"))
-	template := child.at("template", "spec", "template")
 	d.override(template, spec.at("trainer"))
 	c := d.worker(template)
-	d.torch(template.at("spec"), c, nil)
+	d.trainer(template.at("spec"), c)
 	d.switchOffExtras()
 	return d, nil
 }
@@ -68,7 +76,9 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 		d.note(shared, Translated, "the TrainJob's own number, %s, stands for it", own.text())
 		shared.markTranslated()
 	}
-	d.processesOf(spec.at("trainer", "numProcPerNode"), policy.at("torch", "numProcPerNode"))
+	if d.get("spec.framework").text() == schema.FrameworkTorchelastic {
+		d.processesOf(spec.at("trainer", "numProcPerNode"), policy.at("torch", "numProcPerNode"))
+	}
 	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
 		d.note(spec.at("runtimeRef"), Translated, "the runtime becomes a TrainingRuntime of the job's own")
 		spec.at("runtimeRef").markTranslated()
@@ -139,6 +149,7 @@ func (d *draft) overrideVariable(c, e view) {
 // podGroupPolicy reads the gang that Trainer makes, of all nodes.
 func (d *draft) podGroupPolicy(spec view) {
 	policy := spec.at("podGroupPolicy")
+	d.volcanoTopology(policy.at("volcano", "networkTopology"), 0)
 	replicas := d.get("spec.workers.replicas").value
 	if v := policy.at("coscheduling"); v.isSet() {
 		d.set("spec.gang.scheduler", schema.GangCoscheduling, v)
@@ -157,33 +168,18 @@ func (d *draft) podGroupPolicy(spec view) {
 	}
 }
 
-// absent stands for a runtime that the input names and does not hold: one Job of pods with the container that runs the
-// TrainJob's program. The rest of the runtime is unknown.
-func (s *stream) absent(o *object, kind, name string) *object {
-	s.notes = append(s.notes, o.view().at("spec", "runtimeRef").note(Changed,
-		"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o yaml' "+
-			"prints", kind, name, strings.ToLower(kind), name))
-	o.view().at("spec", "runtimeRef").markTranslated()
-	container := tree{"name": "node"}
-	template := tree{"spec": tree{"template": tree{"spec": tree{"containers": []any{container}}}}}
-	spec := tree{"mlPolicy": tree{}, "template": tree{"spec": tree{"replicatedJobs": []any{tree{
-		"name":     "node",
-		"template": template,
-	}}}}}
-	runtime := o.reform("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", spec,
-		[]place{{[]string{"spec"}, []string{"spec", "runtimeRef"}}})
-	metadata, _ := runtime.Object["metadata"].(tree)
-	delete(metadata, "annotations")
-	delete(metadata, "labels")
-	runtime.synthetic = true
-	return runtime
-}
-
-// policy reports a framework for which Trainer sets variables, and tegen's runtime, which is torch's, does not.
+// policy reports a framework for which Trainer sets variables, and tegen's runtime, torch's or JAX's, does not.
 func (d *draft) policy(policy view) {
 	for _, key := range sortedKeys(policy.mapping()) {
-		if key != "numNodes" && key != "torch" {
-			d.note(policy.at(key), Changed, "only mlPolicy.torch is rendered: the pods get no variables of %s", key)
+		switch key {
+		case "numNodes", "torch":
+		case "jax":
+			d.set("spec.jax.port", int64(29500), policy.at(key))
+			d.note(policy.at(key), Translated, "the runtime sets the same variables itself")
+			policy.at(key).markTranslated()
+		default:
+			d.note(policy.at(key), Changed, "only the variables of torch and JAX are rendered: the pods get none of %s",
+				key)
 			policy.at(key).markTranslated()
 		}
 	}

@@ -3,7 +3,6 @@ package importer
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -51,7 +50,7 @@ func (s *stream) drafts() (all []*draft) {
 		}
 		if i < 0 {
 			if unknownJob(o) {
-				s.notes = append(s.notes, o.note(Dropped, "this kind is not read"))
+				s.notes = append(s.notes, o.note(Dropped, "%s", unread(o)))
 				o.reported = true
 			}
 			continue
@@ -80,13 +79,4 @@ func (s *stream) drafts() (all []*draft) {
 func isPrefetch(o *object) bool {
 	component := o.view().at("spec", "template", "metadata", "labels", names.LabelComponent).text()
 	return component == "prefetch" || component == "keygen"
-}
-
-// unknownJob says whether an object of a kind without a reader makes pods that train.
-func unknownJob(o *object) bool {
-	if o.gvk.Group == "kubeflow.org" && strings.HasSuffix(o.gvk.Kind, "Job") {
-		return true
-	}
-	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, o.gvk.Kind) &&
-		newProgram(trainingContainer(o.view().at("spec", "template", "spec"))).launcher != ""
 }

@@ -19,6 +19,8 @@ var withoutReader = map[schema.GroupKind]string{
 	apis.CoschedulingPodGroupKind.GroupKind(): "it is read by the pods that name it",
 	apis.WorkloadBetaKind.GroupKind():         "it makes no pods",
 	apis.PodGroupBetaKind.GroupKind():         "it makes no pods",
+	apis.ClaimTemplateKind("v1").GroupKind():  "it is read by the pods that claim what it says",
+	apis.PodMonitorKind.GroupKind():           "it belongs to the metrics of a job, which is read with its workers",
 }
 
 // TestReaders: every kind that tegen renders is read, or stands above. An object without a reader is kept beside.

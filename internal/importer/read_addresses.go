@@ -20,11 +20,12 @@ func (d *draft) readdress(all ...addresses) {
 		if a.pod == a.newPod && (a.service == a.newService || a.service == "") && a.shift == 0 {
 			continue
 		}
-		old := regexp.MustCompile(`(^|[^A-Za-z0-9.-])` + regexp.QuoteMeta(a.pod) + `([0-9]+)(\.` +
+		d.recompose(a)
+		dialled := regexp.MustCompile(`(^|[^A-Za-z0-9.-])` + regexp.QuoteMeta(a.pod) + `([0-9]+)(\.` +
 			regexp.QuoteMeta(a.service) + `)?($|[^A-Za-z0-9-])`)
 		rename := func(text string) string {
-			return old.ReplaceAllStringFunc(text, func(found string) string {
-				m := old.FindStringSubmatch(found)
+			return dialled.ReplaceAllStringFunc(text, func(found string) string {
+				m := dialled.FindStringSubmatch(found)
 				n, err := strconv.Atoi(m[2])
 				if err != nil || m[3] == "" && a.service != "" && a.newService == "" {
 					return found
@@ -36,23 +37,28 @@ func (d *draft) readdress(all ...addresses) {
 				return m[1] + host + m[4]
 			})
 		}
-		d.rename(rename, a)
+		old, now := a.pod+"0", fmt.Sprintf("%s%d", a.newPod, a.shift)
+		if a.service != a.newService && a.service != "" && a.newService != "" {
+			old, now = old+"."+a.service, now+"."+a.newService
+		}
+		d.rename(rename, func(from view) {
+			d.note(from, Translated, "the pods %s and so on are called %s and so on, and are dialled by these names",
+				old, now)
+			from.markTranslated()
+		})
 	}
 }
 
-func (d *draft) rename(rename func(string) string, a addresses) {
-	add := func(from view) {
-		d.note(from, Translated, "the pods %s0 and so on are called %s%d and so on, and are dialled by these names",
-			a.pod, a.newPod, a.shift)
-		from.markTranslated()
+// rename changes names in programs and variables, of the workers and of the groups, and tells where.
+func (d *draft) rename(rename func(string) string, add func(from view)) {
+	fields := []string{"spec.command", "spec.args"}
+	for i := range d.get("spec.groups").items() {
+		at := fmt.Sprintf("spec.groups[%d]", i)
+		fields = append(fields, at+".command", at+".args")
+		d.renameVariables(at+".env", rename, add)
 	}
-	for i, e := range d.get("spec.env").items() {
-		if value := e.at("value").text(); rename(value) != value {
-			e.mapping()["value"] = rename(value)
-			add(d.origin[fmt.Sprintf("spec.env[%d]", i)].at("value"))
-		}
-	}
-	for _, field := range []string{"spec.command", "spec.args"} {
+	d.renameVariables("spec.env", rename, add)
+	for _, field := range fields {
 		words, changed := listOf(d.get(field).value), false
 		for i, word := range words {
 			if text, ok := word.(string); ok && rename(text) != text {
@@ -60,7 +66,18 @@ func (d *draft) rename(rename func(string) string, a addresses) {
 			}
 		}
 		if changed {
-			add(d.origin[field])
+			add(d.from(field))
+		}
+	}
+}
+
+// renameVariables is rename for the values of variables.
+func (d *draft) renameVariables(field string, rename func(string) string, add func(view)) {
+	for i, e := range d.get(field).items() {
+		value := e.at("value").text()
+		if now := rename(value); now != value {
+			e.mapping()["value"] = now
+			add(d.from(fmt.Sprintf("%s[%d]", field, i)).at("value"))
 		}
 	}
 }

@@ -30,20 +30,63 @@ func (d *draft) env(c view, read ...string) {
 			e.markTranslated()
 			continue
 		}
-		item := tree{"name": name}
-		from := e.at("valueFrom")
-		switch {
-		case from.at("secretKeyRef").isSet():
-			item["secret"] = keyRef(from.at("secretKeyRef"))
-		case from.at("configMapKeyRef").isSet():
-			item["configMap"] = keyRef(from.at("configMapKeyRef"))
-		case from.isSet():
-			continue // a field of the pod: podTemplate carries it
-		default:
-			item["value"] = e.at("value").text()
+		item := envItem(c, e)
+		if item == nil {
+			continue // podTemplate carries it
 		}
 		d.add("spec.env", item, e)
 	}
+}
+
+// envItem is a variable in the schema's words, nil where it has none for its source.
+func envItem(c, e view) tree {
+	item := tree{"name": e.at("name").text()}
+	switch from := e.at("valueFrom"); {
+	case from.at("secretKeyRef").isSet():
+		item["secret"] = keyRef(from.at("secretKeyRef"))
+	case from.at("configMapKeyRef").isSet():
+		item["configMap"] = keyRef(from.at("configMapKeyRef"))
+	case from.at("fieldRef").isSet():
+		item["field"] = from.at("fieldRef", "fieldPath").text()
+	case ownAmount(c, from.at("resourceFieldRef")):
+		item["resource"] = from.at("resourceFieldRef", "resource").text()
+	case from.isSet():
+		return nil
+	default:
+		item["value"] = e.at("value").text()
+	}
+	return item
+}
+
+// ownAmount says whether a reference is to what the container itself has of a resource, in whole units.
+func ownAmount(c, ref view) bool {
+	divisor, of := ref.at("divisor").text(), ref.at("containerName").text()
+	whole := divisor == "" || divisor == "0" || divisor == "1"
+	return ref.isSet() && whole && (of == "" || of == c.at("name").text()) &&
+		!strings.Contains(ref.at("resource").text(), "hugepages")
+}
+
+// envFrom reads the sources of which every key is a variable.
+func (d *draft) envFrom(c view) {
+	for _, e := range c.at("envFrom").items() {
+		d.add("spec.envFrom", envSource(e), e)
+	}
+}
+
+func envSource(e view) tree {
+	item := tree{}
+	for field, key := range map[string]string{"secret": "secretRef", "configMap": "configMapRef"} {
+		if ref := e.at(key); ref.isSet() {
+			item[field] = ref.at("name").text()
+			if ref.at("optional").isTrue() {
+				item["optional"] = true
+			}
+		}
+	}
+	if p := e.at("prefix").text(); p != "" {
+		item["prefix"] = p
+	}
+	return item
 }
 
 func keyRef(v view) tree {
@@ -57,9 +100,12 @@ func keyRef(v view) tree {
 // known reads variables that have a field in the schema, and skips those that every worker gets anyway.
 func (d *draft) known(c, e view) bool {
 	value := e.at("value").text()
+	if d.ofFabric(e) || d.isHostVariable(e.at("name").text()) {
+		return true
+	}
 	switch e.at("name").text() {
 	case "HOME":
-		return value == "/tmp"
+		return value == "/tmp" && !d.imageSSH()
 	case "PYTHONUNBUFFERED":
 		return value == "1"
 	case "DIST_BACKEND":
@@ -74,7 +120,7 @@ func (d *draft) known(c, e view) bool {
 			return true
 		}
 	case "CHECKPOINT_DIR":
-		if d.isPersistent(value) {
+		if d.isPersistent(value) && d.groupsCheckpointIn(value) {
 			d.set("spec.checkpoint.path", value, e)
 			return true
 		}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,8 @@ func isGangKey(key string) bool {
 		koordinator, "pod-group.scheduling.sigs.k8s.io", coscheduling, volcano,
 		"scheduling.volcano.sh/", "volcano.sh/task-spec", kueue + "queue-name",
 		kueue + "priority-class", kueue + "managed", kueue + "pod-group-name",
-		kueue + "pod-group-total-count", kueue + "retriable-in-group", kueue + "elastic-job",
+		kueue + "pod-group-total-count", kueue + "retriable-in-group", kueue + "elastic-job", kueuePodIndex,
+		jobSetExclusive,
 	} {
 		if strings.HasPrefix(key, prefix) {
 			return true
@@ -76,6 +78,7 @@ func (d *draft) koordinator(t, annotations, name view) {
 	if json.Unmarshal([]byte(key("groups").text()), &groups) == nil {
 		d.set("spec.gang.groups", groups, key("groups"))
 	}
+	d.gatherTopology(annotations)
 }
 
 // gangMinimum sets the minimum of the gang. The default is the minimum of workers, whatever that is.
@@ -109,7 +112,11 @@ func (d *draft) podGroup(scheduler, group string, name view) {
 		least = spec.at("schedulingPolicy", "gang", "minCount")
 		version := map[string]string{"v1alpha2": "1.36", "v1beta1": "1.37"}[o.gvk.Version]
 		d.set("spec.kubernetesVersion", version, o.view().at("apiVersion"))
+		for _, constraint := range spec.at("schedulingConstraints", "topology").items() {
+			d.setTopology(constraint.at("key").text(), schema.TopologyRequired, 0, constraint)
+		}
 	}
+	d.volcanoTopology(spec.at("networkTopology"), 0)
 	if n, ok := least.number(); ok {
 		d.gangMinimum(n-d.otherRolePods, least)
 	}
@@ -141,4 +148,19 @@ func (d *draft) queue(t view) {
 	d.set("spec.gang.minAvailable", d.get("spec.workers.replicas").value, queue)
 	delete(d.get("spec").mapping(), "suspend") // Kueue's own means
 	d.origin["spec.suspend"].markTranslated()
+	d.kueueTopology(t)
+	d.dropQueueOfPods(d.workload[0].view().at("spec"), labels)
+}
+
+// ownControllers are what managedBy says where nobody takes the controller's place.
+var ownControllers = []string{
+	"kubernetes.io/job-controller", "jobset.sigs.k8s.io/jobset-controller", "trainer.kubeflow.org/trainjob-controller",
+	"kubeflow.org/training-operator", "kubeflow.org/mpi-operator",
+}
+
+// managedBy reads who starts a job in place of its controller.
+func (d *draft) managedBy(spec view) {
+	if v := spec.at("managedBy"); !slices.Contains(ownControllers, v.text()) {
+		d.set("spec.managedBy", v.text(), v)
+	}
 }

@@ -46,13 +46,8 @@ func (d *draft) horovodrun(c, pod view) {
 		note.Value = summary(before)
 		d.notes = append(d.notes, note)
 	}
-	if path.Base(words[0]) != "horovodrun" {
-		if d.isHorovod(c, words) {
-			d.note(at, Translated, "%s becomes horovodrun", path.Base(words[0]))
-		} else {
-			d.note(at, Changed, "a TrainingJob starts processes by horovodrun alone: %s and its options go, and the "+
-				"image must have Horovod", path.Base(words[0]))
-		}
+	if path.Base(words[0]) != "horovodrun" { // ByteScheduler's
+		d.note(at, Translated, "%s becomes horovodrun", path.Base(words[0]))
 		d.set("spec.horovod.controller", "mpi", at)
 	}
 	words = words[1:]
@@ -79,16 +74,6 @@ func (d *draft) horovodrun(c, pod view) {
 	}
 	d.set("spec.command", p.command, at)
 	d.set("spec.args", p.args, at)
-}
-
-// isHorovod says whether the image or the words of a launcher name Horovod, which starts mpirun itself.
-func (d *draft) isHorovod(c view, words []string) bool {
-	for _, text := range append(slices.Clone(words), c.at("image").text(), d.get("spec.image").text()) {
-		if strings.Contains(strings.ToLower(text), "horovod") {
-			return true
-		}
-	}
-	return d.get("spec.framework").text() == schema.FrameworkByteScheduler
 }
 
 // launcherWords are the words from the launcher's own name on, also where a shell reads them as one.

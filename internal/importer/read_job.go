@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"math"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
@@ -22,6 +23,8 @@ func frameworkOf(o *object, template view) string {
 		return own
 	case trainingContainer(template.at("spec")).at("env").item("name", "DMLC_ROLE").isSet():
 		return schema.FrameworkMXNet
+	case isJAX(trainingContainer(template.at("spec"))):
+		return schema.FrameworkJAX
 	}
 	return schema.FrameworkTorchelastic
 }
@@ -53,12 +56,21 @@ func (d *draft) jobSpec(spec view) {
 	if !d.setNumber("spec.workers.replicas", spec.at("parallelism")) {
 		d.set("spec.workers.replicas", int64(1), spec)
 	}
-	if n, ok := spec.at("backoffLimitPerIndex").number(); ok {
-		d.set("spec.failure.restartsPerWorker", n, spec.at("backoffLimitPerIndex"))
-	} else {
+	perIndex, indexes := spec.at("backoffLimitPerIndex"), spec.at("maxFailedIndexes")
+	switch n, ok := perIndex.number(); {
+	case ok && n == 0 && indexes.text() == "0":
+		d.set("spec.failure.restarts", n, perIndex)
+		for _, v := range []view{perIndex, indexes} {
+			d.note(v, Translated, "no index may fail: the first pod that does ends the job, as with backoffLimit 0")
+			v.markTranslated()
+		}
+	case ok:
+		d.set("spec.failure.restartsPerWorker", n, perIndex)
+	default:
 		d.readBackoff(spec)
 	}
 	d.set("spec.failure.ignoreDisruptions", false, spec)
+	d.inPlace(spec.at("template", "spec", "restartPolicy"))
 	for _, rule := range spec.at("podFailurePolicy", "rules").items() {
 		codes := rule.at("onExitCodes")
 		switch {
@@ -67,6 +79,15 @@ func (d *draft) jobSpec(spec view) {
 		case rule.at("action").text() == "FailJob" && codes.at("operator").text() == "In":
 			d.set("spec.failure.fatalExitCodes", codes.at("values").value, codes)
 		}
+	}
+}
+
+// inPlace reads whether the kubelet starts a container again that failed. A Job that says neither is refused by the
+// API; JobSet's webhook has it say OnFailure.
+func (d *draft) inPlace(policy view) {
+	if policy.text() == "OnFailure" || !policy.isSet() && d.workload[0].gvk.Group != "batch" {
+		d.set("spec.failure.inPlace", true, policy)
+		delete(d.get("spec.failure").mapping(), "ignoreDisruptions") // its default, which follows
 	}
 }
 
@@ -89,9 +110,12 @@ func (d *draft) readTTL(spec view) {
 func (d *draft) switchOffExtras() {
 	worker := d.name() + "-worker"
 	at := d.workload[0].view()
-	if d.stream.find("networking.k8s.io", "NetworkPolicy", d.namespace(), worker) == nil {
+	if policy := d.stream.find("networking.k8s.io", "NetworkPolicy", d.namespace(), worker); policy == nil {
 		d.set("spec.network.policy", false, at)
+	} else {
+		d.peers(policy)
 	}
+	d.metrics()
 	if d.stream.find("policy", "PodDisruptionBudget", d.namespace(), worker) == nil {
 		d.set("spec.disruption.budget", false, at)
 	}
@@ -109,6 +133,9 @@ func (d *draft) roleReplicas(role view) {
 func (d *draft) readBackoff(policy view) {
 	limit := policy.at("backoffLimit")
 	n, ok := limit.number()
+	if n == math.MaxInt32 && d.restartsInPlace() {
+		return
+	}
 	if n > mostRestarts {
 		d.note(limit, Changed, "spec.failure.restarts ends at %d", mostRestarts)
 		limit.markTranslated()

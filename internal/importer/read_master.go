@@ -23,16 +23,20 @@ func asKubernetesHas(value string) string {
 }
 
 // needMaster says whether the program of one of these roles reads the variables that the operator sets for the Master.
-// torchrun needs them only where its words read one outside of options that become fields, or where its options are not
-// read.
+// torchrun needs them where nothing names another rendezvous, since the operator says the same by PET_MASTER_ADDR,
+// PET_MASTER_PORT, PET_NNODES and PET_NODE_RANK (kubeflow/trainer v1.9.4, pkg/controller.v1/pytorch/envvar.go); else
+// only where its words read one outside of options that become fields, or where its options are not read.
 func needMaster(roles ...view) bool {
+	roles = slices.DeleteFunc(roles, func(role view) bool { return !role.isSet() })
 	torchrun := false
 	for _, role := range roles {
-		p := newProgram(trainingContainer(role.at("template", "spec")))
+		c := trainingContainer(role.at("template", "spec"))
+		p := torchrunOptions{newProgram(c), c.at("env")}
 		torchrun = torchrun || p.launcher == "torchrun"
 		p.byController = true
 		p.take(torchOptions...)
-		if len(p.reads()) > 0 || p.unread != "" {
+		if len(p.reads()) > 0 || p.unread != "" ||
+			p.launcher == "torchrun" && p.isStatic() && len(roles) > 1 {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 func (d *draft) placement(pod view) {
@@ -15,11 +16,18 @@ func (d *draft) placement(pod view) {
 	} {
 		d.set("spec.placement."+field, pod.at(key).text(), pod.at(key))
 	}
+	spot := d.spot(pod)
 	for _, key := range sortedKeys(pod.at("nodeSelector").mapping()) {
 		v := pod.at("nodeSelector", key)
+		if spot != nil && key == spot.Key {
+			continue
+		}
 		d.put("spec.placement.nodeSelector", key, v.text(), v)
 	}
 	for _, t := range pod.at("tolerations").items() {
+		if spot != nil && spot.Toleration() != nil && t.at("key").text() == spot.Key {
+			continue
+		}
 		if d.onlyWorkersTolerate(t) {
 			continue // those of placement are every pod's; podTemplate takes what is left
 		}
@@ -28,6 +36,27 @@ func (d *draft) placement(pod view) {
 	if v := pod.at("hostNetwork"); v.isTrue() {
 		d.set("spec.network.host", true, v)
 	}
+}
+
+// spot reads a selection of spot nodes, with the toleration that they need, and returns whose nodes they are.
+func (d *draft) spot(pod view) *schema.Provisioner {
+	for _, p := range schema.Provisioners {
+		label := pod.at("nodeSelector", p.Key)
+		if label.text() != p.Value {
+			continue
+		}
+		if t := p.Toleration(); t != nil && !slices.ContainsFunc(pod.at("tolerations").items(), func(v view) bool {
+			return reflect.DeepEqual(tolerationOf(v), tree{
+				"key": t.Key, "operator": t.Operator, "value": t.Value, "effect": t.Effect,
+			})
+		}) {
+			continue
+		}
+		d.set("spec.placement.spot", true, label)
+		d.set("spec.placement.provisioner", p.Name, label)
+		return &p
+	}
+	return nil
 }
 
 func tolerationOf(t view) tree {

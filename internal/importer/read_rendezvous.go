@@ -77,6 +77,15 @@ func (d *draft) conf(s setting) {
 	}
 }
 
+// torchrunTimeout sets how long torchrun waits with backend etcd where nobody says: it hands 900 seconds on to every
+// backend, of which etcd alone reads them (torch 1.13 to 2.14, torch/distributed/launcher/api.py: default_timeout).
+func (d *draft) torchrunTimeout(backend setting) {
+	const field = "spec.rendezvous.joinTimeout"
+	if backend.text == schema.BackendEtcd && !d.get(field).isSet() {
+		d.set(field, durationText(900), backend.from)
+	}
+}
+
 // runID reads the name of the run, less what tegen adds to make it unique.
 func (d *draft) runID(s setting) {
 	id := strings.TrimSuffix(s.text, "-$(TEGEN_RUN_UID)")

@@ -12,7 +12,8 @@ import (
 // other chips. Network cards, such as vpc.amazonaws.com/efa, and what virtualises devices are extended resources too.
 var isAccelerator = regexp.MustCompile(`(?i)^[a-z0-9.-]+/(gpu|[vrx]?gpu|gpu\.shared|mig-[0-9]+g\.[0-9]+gb.*|` +
 	`i915|xe|tpu|v[2-6][a-z]?|npu|gaudi|hpu|mlu|dcu|ascend[0-9a-z-]*|neuron|neuroncore|neurondevice|` +
-	`[a-z0-9-]+[_-]gpu|gpu[_-][a-z0-9-]+)$|^nvidia\.com/(gb|[abhlt])[0-9]+[a-z0-9_-]*$`)
+	`[a-z0-9-]+[_-]gpu|gpu[_-][a-z0-9-]+)$|^nvidia\.com/(gb|[abhlt])[0-9]+[a-z0-9_-]*$|` +
+	`^deviceclass\.resource\.kubernetes\.io/.+$`)
 
 // isShare knows the names of parts of accelerators that are not counted in pieces: memory, cores and shares of them.
 var isShare = regexp.MustCompile(`(?i)[-_](mem|memory|cores?|percent|percentage|ratio|milli)([-_].*)?$`)
@@ -66,6 +67,7 @@ func (d *draft) resources(r view) {
 	const field = "spec.resources"
 	d.compute(r, field)
 	name := gpuOf(view{value: tree{"resources": r.value}})
+	d.devices(r, name)
 	if name == "" {
 		return
 	}

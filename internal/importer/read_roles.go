@@ -1,8 +1,8 @@
 package importer
 
 import (
+	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -43,35 +43,13 @@ func (d *draft) parameterServers(all roles) {
 	d.script(p, all.worker.template.at("spec"), c)
 	p.set(d, c)
 	d.env(c, append(slices.Clone(nodeVariables), d.interfaceOf(c)...)...)
-	if all.server.template.isSet() {
-		d.servers(trainingContainer(all.server.template.at("spec")), c)
-	}
+	d.servers(all, c)
 	d.roleOf(schema.RoleServer, all.server.template, c)
 	d.roleOf(schema.RoleScheduler, all.scheduler.template, c)
-	d.reportBorrowedCommand(c, "scheduler", all.scheduler)
-	d.reportBorrowedCommand(c, "server", all.server)
 	for _, port := range trainingContainer(all.scheduler.template.at("spec")).at("ports").items() {
 		if n, ok := port.at("containerPort").number(); ok {
 			d.set("spec.servers.port", n, port.at("containerPort"))
 		}
-	}
-}
-
-// reportBorrowedCommand reports a role without a command, which is rendered with the worker's.
-func (d *draft) reportBorrowedCommand(worker view, name string, r role) {
-	c := trainingContainer(r.template.at("spec"))
-	if !r.template.isSet() || c.at("command").isSet() {
-		return
-	}
-	var lent []string
-	for _, field := range []string{"command", "args"} {
-		if worker.at(field).isSet() && !c.at(field).isSet() {
-			lent = append(lent, field)
-		}
-	}
-	if len(lent) > 0 {
-		d.note(c, Changed, "the image's own command: a TrainingJob has the %s run the worker's %s in its place", name,
-			strings.Join(lent, " and "))
 	}
 }
 
@@ -84,21 +62,45 @@ func (d *draft) interfaceOf(c view) []string {
 	return nil
 }
 
-// servers reads in what the servers' container is not like the workers'.
-func (d *draft) servers(c, worker view) {
+// servers reads in what the servers and the scheduler run that the workers do not.
+func (d *draft) servers(all roles, worker view) {
+	c := trainingContainer(all.server.template.at("spec"))
+	scheduler := trainingContainer(all.scheduler.template.at("spec"))
+	switch {
+	case !all.server.template.isSet() && !all.scheduler.template.isSet():
+		return
+	case !all.server.template.isSet():
+		c = scheduler
+	case all.scheduler.template.isSet() && !sameProgram(c, scheduler):
+		d.set("spec.servers.entrypoint", true, c) // and podTemplate has the words of each of them
+		return
+	}
 	command, args := c.at("command"), c.at("args")
-	sameCommand := slices.Equal(command.texts(), worker.at("command").texts())
-	switch own := args.texts(); {
-	case sameCommand && slices.Equal(own, worker.at("args").texts()):
-	case sameCommand && len(own) > 0:
-		if d.get("spec.script").isSet() && len(own) > 0 {
-			own = own[1:]
-		}
+	own, script := args.texts(), worker.at("args").texts()
+	if !d.get("spec.script").isSet() {
+		script = nil
+	}
+	switch {
+	case sameProgram(c, worker):
+	case sameCommand(c, worker) && len(own) > 0 && len(script) == 0:
 		d.set("spec.servers.args", own, args)
+	case sameCommand(c, worker) && len(own) > 1 && own[0] == script[0]:
+		d.set("spec.servers.args", own[1:], args)
 	default:
 		d.set("spec.servers.command", command.texts(), command)
+		if len(command.texts()) == 0 {
+			d.set("spec.servers.entrypoint", true, c)
+		}
 		d.set("spec.servers.args", own, args)
 	}
+}
+
+func sameProgram(a, b view) bool {
+	return sameCommand(a, b) && slices.Equal(a.at("args").texts(), b.at("args").texts())
+}
+
+func sameCommand(a, b view) bool {
+	return slices.Equal(a.at("command").texts(), b.at("command").texts())
 }
 
 // roleOf reads in what the pods of a role are set up apart from the workers.
@@ -117,6 +119,9 @@ func (d *draft) roleOf(name string, template, worker view) {
 		d.set(at+".workingDir", dir.text(), dir)
 	} else { // it would have the workers' own, which podTemplate then gives to them alone
 		delete(d.get("spec").mapping(), "workingDir")
+	}
+	if !reflect.DeepEqual(c.at("envFrom").value, worker.at("envFrom").value) { // likewise
+		delete(d.get("spec").mapping(), "envFrom")
 	}
 	d.nodesFor(at, pod)
 }

@@ -9,8 +9,8 @@ import (
 // bySSH says whether the processes in a container are started by ssh.
 func (d *draft) bySSH(c view) bool {
 	framework := d.get("spec.framework").text()
-	return framework == schema.FrameworkHorovod || framework == schema.FrameworkByteScheduler &&
-		!c.at("env").item("name", "DMLC_ROLE").isSet()
+	return !d.imageSSH() && (framework == schema.FrameworkHorovod || framework == schema.FrameworkMPI ||
+		framework == schema.FrameworkByteScheduler && !c.at("env").item("name", "DMLC_ROLE").isSet())
 }
 
 // security reads the user of the pod's processes and their rights. The defaults are those of the image and of the
@@ -26,7 +26,10 @@ func (d *draft) security(pod, c view) {
 			v = view{object: v.object} // the field would forbid root in all of the pod
 		}
 		n, isNumber := v.number()
+		mpi := d.get("spec.framework").text() == schema.FrameworkMPI && !d.imageSSH()
 		switch {
+		case key == "runAsUser" && mpi && isNumber && n == 0:
+			d.set("spec.security.runAsUser", int64(0), orElse(v, c))
 		case key == "runAsUser" && d.bySSH(c) && (!isNumber || n == 0):
 			d.note(orElse(v, c), Changed,
 				"ssh needs a user whom tegen knows, and not root: the processes run as user 65534")

@@ -179,6 +179,16 @@ func (s *stream) dataset(d *draft, item tree) tree {
 		}
 		env := func(name string) string { return c.at("env").item("name", name).at("value").text() }
 		out := tree{"url": unescaped(url.text())}
+		for field, name := range map[string]string{"endpoint": "AWS_ENDPOINT_URL", "region": "AWS_REGION"} {
+			if value := env(name); value != "" {
+				out[field] = unescaped(value)
+			}
+		}
+		for _, key := range []string{"AWS_ACCESS_KEY_ID", "HF_TOKEN"} {
+			if ref := c.at("env").item("name", key).at("valueFrom", "secretKeyRef", "name"); ref.isSet() {
+				out["secret"] = ref.text()
+			}
+		}
 		if sum := env("DATASET_SHA256"); sum != "" {
 			out["sha256"] = sum
 		}
@@ -192,7 +202,13 @@ func (s *stream) dataset(d *draft, item tree) tree {
 		if n, ok := o.view().at("spec", "activeDeadlineSeconds").number(); ok {
 			out["deadline"] = durationText(n)
 		}
-		d.set("spec.images.fetch", c.at("image").text(), c.at("image"))
+		image := "fetch"
+		if strings.HasPrefix(url.text(), "s3://") {
+			image = "aws"
+		}
+		if !strings.HasPrefix(url.text(), "hf://") { // which the workers' image fetches
+			d.set("spec.images."+image, c.at("image").text(), c.at("image"))
+		}
 		return out
 	}
 	return nil

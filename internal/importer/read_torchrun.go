@@ -37,13 +37,14 @@ type setting struct {
 // controller sets by the names of those options, or from the environment, in this order.
 func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	p := newProgram(c)
+	if d.withoutRendezvous(p, c, fromController) || d.keepsOwnRendezvous(p, c) {
+		d.plainProgram(p, pod, c)
+		return
+	}
 	master := d.get("spec.workers.master").isTrue()
 	p.byController = d.controllerConfiguresTorchrun() || d.workload[0].view().at("spec", "plugins", "pytorch").isSet()
 	if !master { // which needs all that the program says
 		p.take(torchOptions...)
-	}
-	if n, _ := d.get("spec.workers.replicas").number(); n > 1 && !d.controllerConfiguresTorchrun() {
-		p.take("standalone") // with which torchrun would wait for the others at an address of its own
 	}
 	byEntrypoint := c.at("env").item("name", "RDZV_ENDPOINT").isSet()
 	for _, name := range []string{"PET_NNODES", "PET_RDZV_BACKEND", "PET_MAX_RESTARTS"} {
@@ -68,12 +69,15 @@ func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	}
 	d.readRendezvous(backend, endpoint)
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
+	if d.get("spec.target").text() != schema.TargetElasticJob && !byEntrypoint && !p.torchelastic() {
+		d.torchrunTimeout(backend)
+	}
 	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
 	d.reportStaticRendezvous(backend, p, c)
 	d.restarts(get("max-restarts", "PET_MAX_RESTARTS", ""), p)
 	d.reportSeparateRuns(p, c)
 	d.torchProgram(p, pod, c, byEntrypoint)
-	read := torchVariables
+	read := append(d.sliceVariables(c), torchVariables...)
 	if d.get("spec.launcher").text() == schema.LauncherTegen {
 		read = append(read, "PET_MONITOR_INTERVAL", "PET_SHUTDOWN_TIMEOUT")
 	}

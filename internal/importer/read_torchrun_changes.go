@@ -81,10 +81,6 @@ func (d *draft) reportSeparateRuns(p *program, c view) {
 		return
 	}
 	switch {
-	case p.flags["standalone"]:
-		d.note(at, Changed, "by --standalone torchrun trains in each pod for itself: it is left out, and all %d "+
-			"train as one",
-			n)
 	case p.launcher == "torchrun" && !p.mentions("nnodes"):
 		d.note(at, Changed, "without --nnodes torchrun trains in each pod for itself: its rendezvous has all %d now, "+
 			"and they train as one", n)

@@ -30,6 +30,7 @@ func (d *draft) volumes(pod, c view) {
 			// what no field says, podTemplate carries
 		case where == scriptDir || strings.HasPrefix(where, "/tegen/"):
 			// its program, or certificates: see the framework
+		case d.code(pod, m, volume):
 		case claim.isSet():
 			d.mount(m, volume, d.stream.claim(d, claim))
 		case empty.isSet():
@@ -51,13 +52,16 @@ func (d *draft) volumes(pod, c view) {
 }
 
 // readTmp reads the bound of /tmp, and says whether a field can: without one it is what the container may have of local
-// disk, so that this must be unbounded too.
+// disk, in each role its own, so that this must be unbounded too.
 func (d *draft) readTmp(empty view) bool {
+	disk := d.get("spec.resources.ephemeralStorage").text()
 	if v := empty.at("sizeLimit"); v.isSet() {
-		d.set("spec.resources.tmp", v.text(), v)
+		if v.text() != disk {
+			d.set("spec.resources.tmp", v.text(), v)
+		}
 		return true
 	}
-	return d.get("spec.resources.ephemeralStorage").text() == schema.None
+	return disk == schema.None
 }
 
 // mount adds an item of storage.
@@ -86,7 +90,7 @@ var shortName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,10}[a-z0-9])?$`)
 // volumeName keeps the pod's name for a volume where the schema allows it. The name means nothing outside of the pod.
 func (d *draft) volumeName(volume view) string {
 	if d.taken == nil {
-		d.taken = map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true}
+		d.taken = map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true, "code": true}
 	}
 	name := volume.at("name").text()
 	if !shortName.MatchString(name) || d.taken[name] {

@@ -37,14 +37,17 @@ func TestTruth(t *testing.T) {
 				"}}}}}\n",
 			unreported: []string{"becomes"}, jobs: []string{`master: true`, `replicas: 1`},
 		},
-		"a master of torchrun becomes a worker": {
+		"a master of torchrun stays, by whose numbers it ranks": {
+			in:         withMaster("", "torchrun t.py"),
+			reported:   []string{`Master: .*warning: torchrun's ranks are the pods' numbers, as before`},
+			unreported: []string{"becomes", "changed"},
+			jobs:       []string{`replicas: 2`, `master: true`, `launcher: entrypoint`},
+		},
+		"a lone master of torchrun becomes a worker": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: " +
-				"{Master: {template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, " +
-				"t.py]}]}}}, " +
-				"Worker: {template: {spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, " +
-				"t.py]}]}}}}}\n",
-			reported: []string{`Master: .*translated: the master becomes one more worker`},
-			jobs:     []string{`replicas: 2`},
+				"{Master: {restartPolicy: OnFailure, template: {spec: {containers: [{name: pytorch, image: 'a/b:1', " +
+				"command: [torchrun, t.py]}]}}}}}\n",
+			reported: []string{`the only master becomes the only worker`}, jobs: []string{`replicas: 1`},
 		},
 		"a master whose variables stand in options that a shell reads": {
 			in: withMaster("",
@@ -57,8 +60,8 @@ func TestTruth(t *testing.T) {
 			in: withMaster("",
 				"torchrun --nnodes=$WORLD_SIZE --node_rank $RANK --master_addr $MASTER_ADDR --master_port "+
 					"${MASTER_PORT} a.py"),
-			reported: []string{`changed: .*--node-rank, --master-addr, --master-port say who is who`},
-			jobs:     []string{`- torchrun a\.py`, `replicas: 2`}, lossy: true,
+			reported: []string{`warning: torchrun's ranks are the pods' numbers`}, unreported: []string{"changed"},
+			jobs: []string{`--node_rank \$RANK --master_addr \$MASTER_ADDR`, `replicas: 2`, `master: true`},
 		},
 		"a master whose variables the text reads elsewhere": {
 			in: withMaster("",
@@ -140,17 +143,13 @@ func TestTruth(t *testing.T) {
 				"y']}]}}}, " +
 				"Worker: {template: {spec: {containers: [{name: w, image: 'a/b:1', securityContext: {capabilities: " +
 				"{add: [IPC_LOCK]}}}]}}}}}\n",
-			reported: []string{
-				`command: .*: changed: no horovodrun and no mpirun could be read`,
-				`refused: spec: nothing to run`,
-			}, unreported: []string{"nothing could be rendered"},
-			jobs: []string{`IPC_LOCK`}, invalid: true, lossy: true,
+			jobs: []string{`IPC_LOCK`, `launch: command`},
 		},
 		"an empty list is a value": {
 			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: " +
-				"volcano, plugins: {ssh: [], svc: []}, tasks: [{name: worker, template: {spec: {resources: {}, " +
+				"volcano, plugins: {acme: [], svc: []}, tasks: [{name: worker, template: {spec: {resources: {}, " +
 				"restartPolicy: Never, " + trainsBash + "}}}]}\n",
-			reported: []string{`plugins\.ssh: \[\]: dropped`}, unreported: []string{`spec\.resources`}, lossy: true,
+			reported: []string{`plugins\.acme: \[\]: dropped`}, unreported: []string{`spec\.resources`}, lossy: true,
 		},
 		"an empty label is a value": {
 			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, " +
@@ -161,17 +160,28 @@ func TestTruth(t *testing.T) {
 		"a runtime of another framework": {
 			in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\nspec: {runtimeRef: " +
 				"{name: r}}\n---\napiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\nmetadata: " +
-				"{name: r}\nspec: {mlPolicy: {numNodes: 1, jax: {}}, " +
+				"{name: r}\nspec: {mlPolicy: {numNodes: 1, xgboost: {}}, " +
 				"template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {" + trainsBash +
 				"}}}}}]}}}\n",
-			reported: []string{`mlPolicy\.jax: \{\}: changed`}, lossy: true,
+			reported: []string{`mlPolicy\.xgboost: \{\}: changed`}, lossy: true,
+		},
+		"a runtime of JAX": {
+			in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\nspec: {runtimeRef: " +
+				"{name: r}, trainer: {numNodes: 4}}\n---\napiVersion: trainer.kubeflow.org/v1alpha1\nkind: " +
+				"ClusterTrainingRuntime\nmetadata: {name: r}\nspec: {mlPolicy: {numNodes: 1, jax: {}}, " +
+				"template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {" + trainsBash +
+				"}}}}}]}}}\n",
+			reported: []string{`mlPolicy\.jax: \{\}: translated`}, unreported: []string{"torchrun", "changed"},
+			jobs: []string{"framework: jax", "target: trainjob", "port: 29500", "replicas: 4"},
 		},
 		"several Jobs of a JobSet": {
 			in: "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j}\nspec: " +
 				"{replicatedJobs: [{name: slice, replicas: 2, template: {spec: {completions: 4, parallelism: 4, " +
-				"completionMode: Indexed, template: {spec: {restartPolicy: Never, " + trainsBash + "}}}}}]}\n",
-			reported: []string{`replicas: 2: changed: a TrainingJob renders one Job`}, jobs: []string{`replicas: 8`},
-			lossy: true,
+				"completionMode: Indexed, template: {spec: {restartPolicy: Never, containers: [{name: c, image: " +
+				"'a/b:1', command: [python, t.py, '--master=j-slice-1-3.j:80']}]}}}}}]}\n",
+			reported:   []string{`the pods j-slice-1-0 and so on are called j-worker-1-0 and so on`},
+			unreported: []string{"changed"},
+			jobs:       []string{`replicas: 8\n *slices: 2`, `--master=j-worker-1-3\.j:80`},
 		},
 		"the pods of a renamed job": {
 			in: "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j}\nspec: " +
@@ -180,7 +190,7 @@ func TestTruth(t *testing.T) {
 				"command: [python, t.py, --master=j-slice-0-0.j:3389], env: [{name: MASTER_ADDR, value: " +
 				"j-slice-0-0.j}]}]}}}}}]}\n",
 			reported: []string{`value: "j-slice-0-0.j": translated: the pods`},
-			jobs:     []string{`value: j-worker-0-0.j\n`, `--master=j-worker-0-0.j:3389`}, lossy: true,
+			jobs:     []string{`value: j-worker-0-0.j\n`, `--master=j-worker-0-0.j:3389`},
 		},
 		"a JobSet as a cluster has it": {
 			in: liveJobSet("AnyOrder", "All"),
@@ -225,7 +235,7 @@ func TestTruth(t *testing.T) {
 		},
 		"a TrainJob of another controller": {
 			in:       liveTrainJob("kueue.x-k8s.io/multikueue"),
-			reported: []string{`managedBy: "kueue.x-k8s.io/multikueue": dropped`}, lossy: true,
+			reported: []string{`managedBy: "kueue.x-k8s.io/multikueue": refused: .*gang.queue`}, invalid: true,
 		},
 		"a PyTorchJob as a cluster has it": {
 			in:         liveKubeflowJob("PyTorchJob", "pytorch"),
@@ -254,7 +264,7 @@ func TestTruth(t *testing.T) {
 		"a JobSet that is not as by default": {
 			in: strings.Replace(liveJobSet("InOrder", "Any"), "groupName: default", "groupName: other", 1),
 			reported: []string{
-				`groupName: "other": dropped`, `startupPolicyOrder: "InOrder": dropped`, `operator: "Any": dropped`,
+				`groupName: "other": dropped`, `startupPolicyOrder: "InOrder": dropped`, `operator: "Any": translated`,
 			}, lossy: true,
 		},
 		"a Job as Kueue admitted it": {
@@ -285,14 +295,47 @@ func TestTruth(t *testing.T) {
 			reported:   []string{`beside: Job k-worker-0 makes it, which is not in the input`},
 			unreported: []string{"keep"},
 		},
-		"mpirun that knows no Horovod": {
-			in:         mpiJob("v2beta1", "nccl/tests:1"),
-			reported:   []string{`changed: a TrainingJob starts processes by horovodrun alone: mpirun and its options`},
-			unreported: []string{"translated: mpirun"}, lossy: true,
+		"mpirun stays as it is, with the image's sshd": {
+			in: mpiJob("v2beta1", "acme/horovod:1"),
+			jobs: []string{
+				`framework: mpi`, `server: image`,
+				`- mpirun\n +- -np\n +- "2"\n +- -mca\n +- pml\n +- ob1\n +- python\n +- t.py\n`,
+				`restart: Never`, `launcherRestart: OnFailure`, `launcherStart: together`,
+			}, unreported: []string{"translated: (?:tegen|by default)", "added: [^r]", "changed"},
 		},
-		"mpirun of Horovod": {
-			in: mpiJob("v2beta1", "acme/horovod:1"), reported: []string{`translated: mpirun becomes horovodrun`},
-			lossy: true,
+		"slots stay, whatever mpirun starts": {
+			in:         strings.ReplaceAll(mpiJob("v2beta1", "acme/a:1"), "slotsPerWorker: 1", "slotsPerWorker: 4"),
+			jobs:       []string{`processes: 4`, `- mpirun\n +- -np\n +- "2"\n`},
+			unreported: []string{"bind-to"},
+		},
+		"horovodrun is a line like others": {
+			in: strings.ReplaceAll(mpiJob("v2beta1", "acme/a:1"), "mpirun, -np, '2', -mca, pml, ob1",
+				"horovodrun, -np, '2'"),
+			jobs: []string{`framework: mpi`, `- horovodrun\n`},
+		},
+		"a shell's line of the image's entrypoint": {
+			in: strings.ReplaceAll(mpiJob("v2beta1", "acme/a:1"),
+				"command: [mpirun, -np, '2', -mca, pml, ob1, python, t.py]",
+				`args: [bash, -c, 'sleep 10; mpirun -mca plm_rsh_args "-p 2222" python t.py']`),
+			jobs: []string{`launch: command`, `\n  args:\n +- bash\n +- -c\n`}, silent: []string{"port: 2222"},
+		},
+		"an MPIJob whose first container is another": {
+			in: strings.Replace(mpiJob("v2beta1", "acme/a:1"), "[{name: w,",
+				"[{name: h, image: 'h/i:1'}, {name: worker,", 1),
+			reported: []string{`spec\.containers: .*changed: the MPI operator gives keys.* worker is rendered`},
+			lossy:    true,
+		},
+		"an MPIJob of the first operator whose workers sleep": {
+			in:       strings.Replace(mpiJob("v1", "acme/a:1"), "[{name: w,", "[{name: w, command: [sleep, 365d],", 1),
+			reported: []string{`command: .*changed: the workers run sshd in its place`},
+			jobs:     []string{`mpi:\n    launch: command\n    launcherStart: together\n  [a-z]`},
+			silent:   []string{"365d"}, lossy: true,
+		},
+		"variables that the MPI operator sets": {
+			in: strings.Replace(mpiJob("v2beta1", "acme/a:1"), "{name: l,",
+				"{name: l, env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}, {name: A, value: b}],", 1),
+			reported: []string{`env\[0\]: .*error: the operator sets NVIDIA_VISIBLE_DEVICES behind this one`},
+			jobs:     []string{`name: A\n`}, silent: []string{"NVIDIA"},
 		},
 		"an MPIJob as a cluster has it": {
 			in: strings.NewReplacer(
@@ -304,15 +347,11 @@ func TestTruth(t *testing.T) {
 					"runLauncherAsWorker: false, runPolicy: {suspend: false}, slotsPerWorker",
 			).Replace(mpiJob("v2beta1", "acme/horovod:1")),
 			unreported: []string{"mpiImplementation", "runLauncherAsWorker", "suspend", "status", "uid", "WaitFor"},
-			lossy:      true,
 		},
 		"an MPIJob of another MPI": {
 			in: strings.Replace(mpiJob("v2beta1", "acme/horovod:1"), "spec: {", "spec: {mpiImplementation: Intel, "+
 				"runLauncherAsWorker: true, ", 1),
-			reported: []string{
-				`spec\.mpiImplementation: "Intel": dropped: tegen renders "OpenMPI"`,
-				`spec\.runLauncherAsWorker: true: dropped: tegen renders false`,
-			}, lossy: true,
+			jobs: []string{`implementation: intel`, `launcherWorks: true`},
 		},
 		"an MPIJob of the first operator": {
 			in: mpiJob("v1", "acme/horovod:1"), reported: []string{`apiVersion: "kubeflow.org/v1": changed: .*sshd`},
@@ -322,7 +361,7 @@ func TestTruth(t *testing.T) {
 			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, " +
 				"completions: 1, parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: worker, " +
 				"image: 'a/b:1', command: [python, t.py], resources: {limits: {vpc.amazonaws.com/efa: 4}}}]}}}\n",
-			jobs: []string{`limits:\n +vpc.amazonaws.com/efa: 4`}, unreported: []string{"gpuResource"},
+			jobs: []string{`devices:\n +vpc.amazonaws.com/efa: 4`}, unreported: []string{"gpuResource"},
 		},
 		"values that differ late": {
 			in: "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec: {pytorchReplicaSpecs: " +
@@ -337,8 +376,8 @@ func TestTruth(t *testing.T) {
 				"3, schedulerName: volcano, tasks: [{name: mpimaster, replicas: 1, template: {spec: {" + trainsBash +
 				"}}}, {name: mpiworker, replicas: 2, template: {spec: {restartPolicy: Never, " + trainsBash +
 				"}}}]}\n",
-			reported: []string{`tasks\[0\]\.name: "mpimaster": changed`}, unreported: []string{"refused", "error"},
-			jobs: []string{`replicas: 2`}, lossy: true,
+			reported:   []string{`tasks\[1\]\.name: "mpiworker": translated: these pods are those of group worker`},
+			unreported: []string{"refused", "error"}, jobs: []string{`replicas: 2`, `name: mpimaster`}, lossy: true,
 		},
 		"a Job without numbers": {
 			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {restartPolicy: " +
@@ -356,24 +395,44 @@ func TestTruth(t *testing.T) {
 				"{kueue.x-k8s.io/queue-name: q}}\nspec: {components: [{template: {apiVersion: kubeflow.org/v1, kind: " +
 				"PyTorchJob, metadata: {name: j}, spec: {nodes: 3, pytorchReplicaSpecs: {Worker: {template: " +
 				"{spec: {containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py]}]}}}}}}}]}\n",
-			reported: []string{`AppWrapper w: changed`, `spec\.components\[0\]\.template\.spec\.nodes: 3: dropped`},
-			jobs:     []string{"queue: q", "target: pytorchjob"}, lossy: true,
+			reported: []string{
+				`AppWrapper w: changed: .*; each job of it waits in its queue by itself`,
+				`spec\.components\[0\]\.template\.spec\.nodes: 3: dropped`,
+			},
+			jobs: []string{"queue: q", "target: pytorchjob"}, lossy: true,
 		},
 		"a JAXJob": {
 			in: "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: j}\nspec: {jaxReplicaSpecs: " +
 				"{Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {" + trainsBash + "}}}}}\n",
 			reported: []string{
-				`spec\.jaxReplicaSpecs\.Worker: .*changed: .*COORDINATOR_ADDRESS`,
-				`jaxReplicaSpecs\.Worker\.restartPolicy: "OnFailure": dropped`,
-			},
-			jobs: []string{"replicas: 2"}, lossy: true,
+				`spec\.jaxReplicaSpecs\.Worker: .*translated: .*COORDINATOR_ADDRESS`,
+				`jaxReplicaSpecs\.Worker\.restartPolicy: "OnFailure": translated: what fails is started again in its`,
+			}, unreported: []string{"torchrun", "changed"},
+			jobs: []string{
+				"framework: jax", "replicas: 2", "value: j-worker-0.j-worker\n", `value: "6666"`,
+				`value: \$\(JAX_NUM_PROCESSES\)`, `value: \$\(JAX_PROCESS_ID\)`, "inPlace: true",
+			}, lossy: true,
 		},
-		"a TFJob": {
-			in: "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: j}\nspec: {tfReplicaSpecs: {PS: " +
-				"{template: {spec: {" + trainsBash + "}}}, Worker: {replicas: 2, template: {spec: {" + trainsBash +
-				"}}}}}\n",
-			reported: []string{`changed: .*TF_CONFIG`, `tfReplicaSpecs\.PS: .*changed`}, jobs: []string{"replicas: 2"},
-			lossy: true,
+		"a Job of JAX": {
+			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, " +
+				"completions: 2, parallelism: 2, template: {spec: {restartPolicy: Never, subdomain: j, containers: " +
+				"[{name: worker, image: 'a/b:1', command: [python, t.py], env: [{name: JAX_COORDINATOR_ADDRESS, " +
+				"value: 'j-worker-0.j:1234'}, {name: JAX_NUM_PROCESSES, value: '3'}, {name: JAX_PROCESS_ID, " +
+				"valueFrom: {fieldRef: {fieldPath: \"metadata.labels['batch.kubernetes.io/job-completion-index']\"" +
+				"}}}, " +
+				"{name: JAX_LOCAL_DEVICE_IDS, value: '1'}, {name: JAX_PLATFORMS, value: cuda}]}]}}}\n",
+			reported: []string{
+				`JAX_COORDINATOR_ADDRESS.*translated`,
+				`JAX_NUM_PROCESSES.*changed: there are as many processes as workers, 2`,
+			},
+			jobs: []string{
+				"framework: jax", "port: 1234", "name: JAX_LOCAL_DEVICE_IDS\n *value: \"1\"", "name: JAX_PLATFORMS",
+			}, lossy: true,
+		},
+		"a TFJob of one pod": {
+			in: "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: j}\nspec: {tfReplicaSpecs: {Worker: " +
+				"{template: {spec: {" + trainsBash + "}}}}}\n",
+			reported: []string{`changed: .*TF_CONFIG`}, jobs: []string{"replicas: 1"}, lossy: true,
 		},
 		"a HyperPodPyTorchJob": {
 			in: "apiVersion: sagemaker.amazonaws.com/v1\nkind: HyperPodPyTorchJob\nmetadata: {name: j}\nspec: " +

@@ -89,7 +89,7 @@ func Scheduler(o Options, file *schema.Source) ([]runtime.Object, error) {
 	}
 	i.Config, i.Lease = string(file.Data), lease
 	objects := generators.Install(i)
-	return objects, render.Broken(names.Scheduler+": ", refs.Check(objects))
+	return objects, render.Broken(names.Scheduler, refs.Check(objects))
 }
 
 // sorted puts the mistakes of one file in the order of its lines.

@@ -73,7 +73,7 @@ func Rendezvous(o RendezvousOptions) ([]runtime.Object, error) {
 	objects := generators.InstallRendezvous(&generators.SharedRendezvous{
 		Job: job, Clients: slices.Compact(clients), NamespaceExists: !o.CreateNamespace, PodMonitor: o.PodMonitor,
 	})
-	return objects, render.Broken(names.Rendezvous+": ", refs.Check(objects))
+	return objects, render.Broken(names.Rendezvous, refs.Check(objects))
 }
 
 // job is one whose companion is what the flags describe.

@@ -113,9 +113,7 @@ func (l *list) failed(err error) (framework.Results, error) {
 			NameMeta: yaml.NameMeta{Name: name(n), Namespace: namespace(n)},
 		}
 	}
-	lines := make([]string, len(mistakes))
-	for i, m := range mistakes {
-		lines[i] = itemError(m)
+	for _, m := range mistakes {
 		results = append(results, &framework.Result{
 			Message:     m.Msg,
 			Severity:    framework.Error,
@@ -125,12 +123,19 @@ func (l *list) failed(err error) (framework.Results, error) {
 			Tags:        map[string]string{"rule": m.Rule},
 		})
 	}
-	return results, errors.New(strings.Join(lines, "\n"))
+	return results, withoutLines(mistakes, "")
 }
 
-// itemError leaves the position out: kustomize and kpt print items anew, so its lines are not the file's.
-func itemError(m schema.Error) string {
-	return strings.Replace(m.Error(), fmt.Sprintf("%s:%d:%d: ", m.File, m.Line, m.Col), m.File+": ", 1)
+// withoutLines are mistakes of items, after some words: kustomize and kpt print items anew, so that their lines are not
+// a file's.
+func withoutLines(mistakes schema.Errors, words string) error {
+	list := mistakes.Findings()
+	for i, f := range list {
+		f.Object, f.File, f.Line, f.Column = f.File, "", 0, 0
+		f.Text, f.Message = words+f.String(), words+f.Message
+		list[i] = f
+	}
+	return list
 }
 
 // config is what a function's configuration says.

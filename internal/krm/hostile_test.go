@@ -179,7 +179,7 @@ func TestUnmatchedPatches(t *testing.T) {
 				t.Fatal(err)
 			}
 			if (len(out.Notes) == 0) != (c.says == "") || c.says != "" &&
-				!strings.Contains(out.Notes[0], strings.Replace(c.says, ": patches", ": note: patches", 1)) {
+				!strings.Contains(out.Notes[0].String(), strings.Replace(c.says, ": patches", ": note: patches", 1)) {
 				t.Errorf("notes %q", out.Notes)
 			}
 		})

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
@@ -33,7 +34,7 @@ import (
 type Output struct {
 	Bundles []render.Bundle
 	Rest    []byte
-	Notes   []string // about the overlay, each with its position
+	Notes   finding.List // about the overlay
 }
 
 // Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as
@@ -76,7 +77,7 @@ func (out *Output) check(dir string) error {
 	if err != nil {
 		return err
 	}
-	return render.Broken(dir+": ", refs.Check(objects))
+	return render.Broken(dir, refs.Check(objects))
 }
 
 // stream is all of the output as one YAML stream.
@@ -215,28 +216,32 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := k.kustomize(first, files)
+	own, err := k.withoutNamed(variant{first, files}, sources)
+	if err != nil {
+		return nil, err
+	}
+	items, err := k.kustomize(own.types, own.files)
 	if err != nil {
 		return nil, k.explained(first, files, err)
 	}
-	more, err := k.unmatched(variant{first, files}, sources, items)
+	var outside []*yaml.Node
+	if k.config != nil && len(sources) > 0 && len(k.nested) == 0 {
+		if outside, err = k.sourceItems(variant{first, files}, sources); err != nil {
+			return nil, err
+		}
+	}
+	more, err := k.unmatched(variant{first, files}, sources, slices.Concat(items, outside))
 	if err != nil {
 		return nil, err
 	}
 	notes = append(notes, more...)
 	var bundles []render.Bundle
 	if k.config != nil {
-		if len(sources) > 0 && len(k.nested) == 0 {
+		if outside != nil {
 			items = slices.DeleteFunc(items, func(n *yaml.Node) bool {
-				return kind(n) == names.KindTrainingJob &&
-					isInput(n)
+				return kind(n) == names.KindTrainingJob && isInput(n)
 			})
-			own := withSources(first, sources)
-			more, err := k.kustomize(own.types, own.files)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, more...)
+			items = append(items, outside...)
 		}
 		if bundles, err = k.render(items, sources); err != nil {
 			return nil, err
@@ -245,7 +250,7 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 	}
 	var rendered []render.Bundle // those whose objects kustomize has transformed
 	if renamed(items, bundles) {
-		if items, err = k.resolved(first, files, bundles); err != nil {
+		if items, err = k.resolved(own.types, own.files, bundles); err != nil {
 			return nil, err
 		}
 		rendered = bundles
@@ -295,7 +300,7 @@ func withoutFiles(bundles []render.Bundle) []render.Bundle {
 // buildNested renders the kustomizations below that have tegen, and puts what comes out in their place among the
 // resources.
 func (k *kustomization) buildNested(first *types.Kustomization, sources []schema.Source) (files map[string][]byte,
-	notes []string, err error,
+	notes finding.List, err error,
 ) {
 	files = map[string][]byte{}
 	first.Resources = slices.Clone(first.Resources)
@@ -369,19 +374,6 @@ func (k *kustomization) resolved(first types.Kustomization, files map[string][]b
 	around := kustomization{dir: filepath.Join(filepath.Dir(k.dir), "."+filepath.Base(k.dir)+".tegen"), file: k.file}
 	items, err := around.kustomize(types.Kustomization{Resources: []string{inner, "tegen-rendered.yaml"}}, all)
 	return slices.DeleteFunc(items, isInput), err
-}
-
-// withSources takes jobs from outside through the overlay's own patches, prefixes, labels and namespace.
-func withSources(first types.Kustomization, sources []schema.Source) variant {
-	files := map[string][]byte{}
-	first.Resources, first.Components, first.Generators = nil, nil, nil
-	first.ConfigMapGenerator, first.SecretGenerator = nil, nil
-	for i, src := range sources {
-		name := fmt.Sprintf("tegen-input-%d.yaml", i)
-		files[name] = src.Data
-		first.Resources = append(first.Resources, name)
-	}
-	return variant{first, files}
 }
 
 // kustomize builds a variant of the overlay's kustomization, with files that exist in memory only. One that is empty,

@@ -1,7 +1,6 @@
 package krm
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -47,7 +47,9 @@ const (
 // unmatched finds the patches whose target selects nothing, which kustomize leaves out without a word: those of the
 // overlay, and of the bases and components that it is built of. Jobs given from outside may be a part of those that the
 // overlay is for, so with them it is a note, as it is of a component; else it is an error. items are what was built.
-func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*yaml.Node) (notes []string, err error) {
+func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*yaml.Node) (notes finding.List,
+	err error,
+) {
 	top := &folder{dir: k.dir, file: k.file, types: v.types}
 	open := map[int]targetedPatch{}
 	for i, a := range top.targetedPatches(map[string]bool{}) {
@@ -58,34 +60,30 @@ func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*y
 	if len(open) == 0 {
 		return nil, nil
 	}
-	variants := []variant{v}
-	if len(sources) > 0 {
-		variants = append(variants, withSources(v.types, sources))
-	}
 	for _, keep := range []bool{false, true} { // alone, and where an earlier patch makes what a later one selects
-		for _, v := range variants {
-			matched, err := k.matched(v, open, keep)
-			if err != nil {
-				return nil, err
-			}
-			maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
+		matched, err := k.matched(v, sources, open, keep)
+		if err != nil {
+			return nil, err
 		}
+		maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
 		if len(open) == 0 {
 			return nil, nil
 		}
 	}
-	var errs []error
+	var errs finding.List
 	for _, i := range slices.Sorted(maps.Keys(open)) {
 		a := open[i]
 		what := fmt.Sprintf("%s[%d]: nothing matches its target (%s), so it changes nothing", a.list, a.index,
 			targetText(a.target))
+		f := finding.Finding{Rule: "overlay/patch", Level: finding.Note, Message: what}
 		if a.folder.component || len(sources) > 0 {
-			notes = append(notes, a.position()+": note: "+what)
+			notes = append(notes, f.At(a.position()))
 		} else {
-			errs = append(errs, fmt.Errorf("%s: %s: correct the target, or remove the patch", a.position(), what))
+			f.Level = finding.Error
+			errs = append(errs, f.With(": correct the target, or remove the patch").At(a.position()))
 		}
 	}
-	return notes, errors.Join(errs...)
+	return notes, errs.Err()
 }
 
 // selects says of a patch of the overlay itself whether one of the things that were built was surely its target: the
@@ -142,9 +140,49 @@ type variant struct {
 	files map[string][]byte
 }
 
-// matched builds a variant with a mark in place of each open patch, or behind it, and returns the patches whose mark is
-// somewhere.
-func (k *kustomization) matched(v variant, open map[int]targetedPatch, keep bool) (map[int]bool, error) {
+// matched builds a variant with a mark in place of each open patch, or behind it, and the same with the jobs from
+// outside in place of its resources. It returns the patches whose mark is somewhere.
+func (k *kustomization) matched(v variant, sources []schema.Source, open map[int]targetedPatch, keep bool) (
+	map[int]bool, error,
+) {
+	v, err := k.markAll(v, open, keep)
+	if err != nil {
+		return nil, err
+	}
+	own, err := k.withoutNamed(v, sources)
+	if err != nil {
+		return nil, err
+	}
+	variants := []variant{own}
+	if len(sources) > 0 {
+		more, err := k.withSources(v, sources, groupSize)
+		if err != nil {
+			return nil, err
+		}
+		variants = append(variants, more...)
+	}
+	matched := map[int]bool{}
+	for _, v := range variants {
+		nodes, err := k.kustomize(v.types, v.files)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range nodes {
+			for i := range open {
+				if yamldoc.Field(annotations(n), patchMark+strconv.Itoa(i)) != nil {
+					matched[i] = true
+				}
+			}
+		}
+		if len(matched) == len(open) {
+			break
+		}
+	}
+	return matched, nil
+}
+
+// markAll marks patches in all files of a variant.
+func (k *kustomization) markAll(v variant, open map[int]targetedPatch, keep bool) (variant, error) {
 	of := map[string]map[int]targetedPatch{}
 	folders := map[string]*folder{}
 	for i, a := range open {
@@ -161,27 +199,15 @@ func (k *kustomization) matched(v variant, open map[int]targetedPatch, keep bool
 		}
 		text, err := sigsyaml.Marshal(marked(f.types, of[dir], keep))
 		if err != nil {
-			return nil, fmt.Errorf("building %s: %w", k.dir, err)
+			return v, fmt.Errorf("building %s: %w", k.dir, err)
 		}
 		name, err := filepath.Rel(k.dir, filepath.Join(dir, f.file))
 		if err != nil {
-			return nil, fmt.Errorf("building %s: %w", k.dir, err)
+			return v, fmt.Errorf("building %s: %w", k.dir, err)
 		}
 		v.files[name] = text
 	}
-	nodes, err := k.kustomize(v.types, v.files)
-	if err != nil {
-		return nil, err
-	}
-	matched := map[int]bool{}
-	for _, n := range nodes {
-		for i := range open {
-			if yamldoc.Field(annotations(n), patchMark+strconv.Itoa(i)) != nil {
-				matched[i] = true
-			}
-		}
-	}
-	return matched, nil
+	return v, nil
 }
 
 // marked is a kustomization with marks for some of its patches. Those for patchesJson6902 go into transformers, which

@@ -73,7 +73,7 @@ func TestUnmatchedPatchesBelow(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if (len(out.Notes) == 0) != (c.notes == "") || c.notes != "" && !strings.Contains(out.Notes[0], c.notes) {
+			if (len(out.Notes) == 0) != (c.notes == "") || !strings.Contains(out.Notes.Error(), c.notes) {
 				t.Errorf("notes %q, want %q", out.Notes, c.notes)
 			}
 			if n := out.Bundles[0].Job.Spec.Workers.Replicas; n != 5 && c.notes == "" {

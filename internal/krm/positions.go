@@ -2,7 +2,6 @@ package krm
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,11 +34,7 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 	if _, err := schema.LoadForGit(all); err != nil {
 		return err
 	}
-	lines := make([]string, len(fallback))
-	for i, m := range fallback {
-		lines[i] = "after the patches of " + filepath.Base(k.dir) + ": " + itemError(m)
-	}
-	return errors.New(strings.Join(lines, "\n"))
+	return withoutLines(fallback, "after the patches of "+filepath.Base(k.dir)+": ")
 }
 
 // inputFiles are the files among resources, those of the directories among them included.

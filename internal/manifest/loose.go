@@ -1,8 +1,11 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
@@ -26,6 +29,7 @@ type Loose struct {
 type Duplicate struct {
 	Path []string // of the second one
 	Line int
+	Same bool // both have the same value
 }
 
 // Line is that of the value at a path of the object, or of as much of the path as there is. An index is "[0]".
@@ -52,6 +56,21 @@ func (l *Loose) Text(steps []string) string {
 
 // Stream is the name under which the text was read.
 func (l *Loose) Stream() string { return l.doc.Stream }
+
+// Template is the file of a Helm chart that a document was made of, as Helm says in a comment before it; "" where none
+// does.
+func (l *Loose) Template() string {
+	for line := range bytes.Lines(l.doc.Text) {
+		text := strings.TrimSpace(string(line))
+		if name, ok := strings.CutPrefix(text, "# Source: "); ok {
+			return strings.TrimSpace(name)
+		}
+		if text != "" && text != "---" && text[0] != '#' {
+			break
+		}
+	}
+	return ""
+}
 
 // ReadLoosely parses a stream of YAML documents more leniently than Read: it accepts unknown kinds and fields, reports
 // duplicate keys, and goes on behind a document that cannot be read. The items of lists of objects come one by one.
@@ -89,10 +108,14 @@ func (l *Loose) items() (out []*Loose, errs []error) {
 	kind, _ := l.Object["kind"].(string)
 	version, _ := l.Object["apiVersion"].(string)
 	if kind == "" || version == "" {
-		return nil, []error{l.doc.errorAt(l.at, errors.New("reading a document: apiVersion or kind is missing"))}
+		what := "a document"
+		if len(l.at) > 0 {
+			what = l.at.String()
+		}
+		return nil, []error{l.doc.errorAt(l.at, fmt.Errorf("reading %s: apiVersion or kind is missing", what))}
 	}
 	list, isList := l.Object["items"].([]any)
-	if !isList && kind == "List" && l.Object["items"] != nil {
+	if !isList && kind == "List" {
 		return nil, []error{l.doc.errorAt(l.at.Add("items"), errors.New("reading List: items: want a list"))}
 	}
 	if !isList {
@@ -125,17 +148,22 @@ func duplicates(node *yaml.Node, at yamldoc.Path) (out []Duplicate) {
 	if node.Kind != yaml.MappingNode { // an alias was looked at where it is anchored
 		return nil
 	}
-	seen := map[string]bool{}
+	seen := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		here := at.Add(key.Value)
-		if seen[key.Value] {
-			out = append(out, Duplicate{here, key.Line})
+		if before := seen[key.Value]; before != nil {
+			out = append(out, Duplicate{here, key.Line, sameNode(before, value)})
 		}
-		seen[key.Value] = true
+		seen[key.Value] = value
 		out = append(out, duplicates(value, here)...)
 	}
 	return out
+}
+
+// sameNode says whether two values are written alike.
+func sameNode(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.Tag == b.Tag && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, sameNode)
 }
 
 // keepKeys restores keys that YAML 1.1 does not take for text: it reads y as "true".

@@ -16,6 +16,8 @@ spec:
   on: yes
   version: 1.10
   replicas: 4
+  plan: {a: [1, 2]}
+  plan: {a: [1, 2]}
 ---
 just text
 ---
@@ -35,10 +37,13 @@ kind: Nameless
 		t.Fatalf("%d objects, errors %v", len(objects), errs)
 	}
 	spec := objects[0].Object["spec"].(map[string]any)
-	if diff := cmp.Diff(map[string]any{"replicas": int64(4), "on": true, "version": 1.1}, spec); diff != "" {
+	plan := map[string]any{"a": []any{int64(1), int64(2)}}
+	want := map[string]any{"replicas": int64(4), "on": true, "version": 1.1, "plan": plan}
+	if diff := cmp.Diff(want, spec); diff != "" {
 		t.Errorf("not as it was written (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Duplicate{{[]string{"spec", "replicas"}, 9}}, objects[0].Duplicates); diff != "" {
+	twice := []Duplicate{{[]string{"spec", "replicas"}, 9, false}, {[]string{"spec", "plan"}, 11, true}}
+	if diff := cmp.Diff(twice, objects[0].Duplicates); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := objects[0].Line([]string{"spec", "nosuch"}); got != 5 {
@@ -47,7 +52,7 @@ kind: Nameless
 	if got := objects[0].Text([]string{"spec", "version"}); got != "1.10" {
 		t.Errorf("version is written as %q, want 1.10", got)
 	}
-	if got := objects[1].Line([]string{"metadata", "name"}); got != 18 {
-		t.Errorf("line %d of an item's name, want 18", got)
+	if got := objects[1].Line([]string{"metadata", "name"}); got != 20 {
+		t.Errorf("line %d of an item's name, want 20", got)
 	}
 }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	kjson "sigs.k8s.io/json"
 
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -29,6 +31,9 @@ func documents(name string, data []byte, lenient bool) []document {
 	return docs
 }
 
+// mentionsSecret finds a document with a Secret in it: what a parser quotes of it may be one of its values.
+var mentionsSecret = regexp.MustCompile(`kind["']?\s*:\s*["']?Secret`)
+
 // json is the document's content as JSON. What a cluster printed as JSON is taken as it is: a YAML parser takes several
 // times as long and as much memory.
 func (d document) json(convert func() ([]byte, error)) ([]byte, error) {
@@ -38,7 +43,16 @@ func (d document) json(convert func() ([]byte, error)) ([]byte, error) {
 	text, err := convert()
 	var syntax *yamldoc.Error
 	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("%s:%d: parsing YAML: %s", syntax.Stream, syntax.Line, syntax.Msg)
+		if mentionsSecret.Match(d.Text) {
+			syntax = &yamldoc.Error{
+				Stream: syntax.Stream, Line: syntax.Line,
+				Msg: "the text is not YAML, and not shown, since it mentions a Secret",
+			}
+		}
+		return nil, finding.List{{
+			Rule: "manifest/yaml", Level: finding.Error, File: syntax.Stream, Line: syntax.Line,
+			Message: "parsing YAML: " + syntax.Msg,
+		}}
 	}
 	return text, err
 }
@@ -151,7 +165,9 @@ func culprit(text []byte, err error, decode func([]byte) error) yamldoc.Path {
 }
 
 func (d document) errorAt(p yamldoc.Path, err error) error {
-	return fmt.Errorf("%s:%d: %w", d.Stream, d.lineOf(p), err)
+	return finding.List{{
+		Rule: "manifest/decode", Level: finding.Error, File: d.Stream, Line: d.lineOf(p), Message: err.Error(),
+	}}
 }
 
 // pathAt gives the path of the value that the JSON has at offset. The decoder

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 
 	"github.com/tegen-dev/tegen/internal/origin"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // server is a registry with a record of what it was asked.
@@ -404,13 +404,7 @@ func TestAuthority(t *testing.T) {
 
 // TestNoAnswer: where no registry answers, or one has nothing but its failure to say, the error says what to do.
 func TestNoAnswer(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	free := ports.Address(t)
 	failing := func(code int) string {
 		return serve(t, true, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -424,7 +418,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 	a := newArtifact(t, someFiles(), someOrigin())
 	for host, want := range map[string]string{
-		free.Addr().String():                    "nobody listens at " + free.Addr().String() + ": start the registry",
+		free:                                    "nobody listens at " + free + ": start the registry",
 		"registry.invalid":                      "no address of registry.invalid is known here: correct the name",
 		failing(http.StatusInsufficientStorage): "itself failed: its log says why",
 		failing(http.StatusTooManyRequests):     "has had too many requests: try again later",
@@ -438,12 +432,12 @@ func TestNoAnswer(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	to, err := ParseReference("oci://"+free.Addr().String()+"/team/jobs:eks", false)
+	to, err := ParseReference("oci://"+free+"/team/jobs:eks", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = NewClient("test", false).Push(t.Context(), to, a, newProvenance(t, a))
-	if err == nil || !strings.Contains(err.Error(), "nobody listens at "+free.Addr().String()) {
+	if err == nil || !strings.Contains(err.Error(), "nobody listens at "+free) {
 		t.Errorf("with TLS: got %v", err)
 	}
 }

@@ -81,21 +81,27 @@ func Untracked(ctx context.Context, dir string) ([]string, error) {
 	return files, nil
 }
 
-// git runs one command that reads, and returns what it prints.
+// git runs one command that reads, and returns what it prints, without the space around it.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := gitBytes(ctx, dir, nil, args...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// gitBytes runs one command that reads, with an input, and returns what it prints.
+func gitBytes(ctx context.Context, dir string, stdin []byte, args ...string) ([]byte, error) {
 	// A monitor is a program that a repository's configuration names.
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "core.fsmonitor=false"}, args...)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
 	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &msg
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && msg.Len() > 0:
 		first, _, _ := strings.Cut(strings.TrimSpace(msg.String()), "\n")
-		return "", fmt.Errorf("git %s: %s", args[0], first)
+		return nil, fmt.Errorf("git %s: %s", args[0], first)
 	case err != nil:
-		return "", fmt.Errorf("git %s: %w", args[0], err)
+		return nil, fmt.Errorf("git %s: %w", args[0], err)
 	}
-	return strings.TrimSpace(out.String()), nil
+	return out.Bytes(), nil
 }

@@ -237,7 +237,7 @@ func Doc() string {
 	for i := range controllers {
 		controllers[i].doc(&b)
 	}
-	b.WriteString("\nDLRover: see `tegen check --crds` in the README for what an older definition loses. " +
+	b.WriteString("\nDLRover: see `tegen check --crds` in [check.md](check.md) for what an older definition loses. " +
 		"CRDs of the two kinds whose own are\nno longer taken are in [overlays/crds](../overlays/crds).\n")
 	return b.String()
 }

@@ -22,7 +22,7 @@ func TestGoldenTargets(t *testing.T) {
 // builtin are the groups that an API server has by itself.
 var builtin = []string{
 	"", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
-	"storage.k8s.io", "scheduling.k8s.io",
+	"storage.k8s.io", "scheduling.k8s.io", "resource.k8s.io",
 }
 
 // TestControllers: no fixture has an object of a custom kind whose definition the plan does not name, or a gang of a

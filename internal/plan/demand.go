@@ -19,6 +19,7 @@ type demand struct {
 	affinity nodeaffinity.RequiredNodeAffinity
 	ports    []hostPort
 	apart    []corev1.PodAffinityTerm // from pods that these select, on the same node
+	claims   claimed                  // of devices
 }
 
 type hostPort struct {
@@ -123,7 +124,10 @@ func (n *node) room(d demand) (int64, []string) {
 		}
 	}
 	if d.avoids(d) != "" {
-		return 1, nil
+		most = 1
+	}
+	if len(d.claims.own) > 0 {
+		return n.devices.room(n.Node, d.claims.own, most)
 	}
 	return most, nil
 }

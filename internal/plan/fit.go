@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // Fit is whether the pods without which training does not start have a place, and where.
@@ -15,6 +17,7 @@ type Fit struct {
 	Heuristic bool      `json:"heuristic"`
 	PodSets   []SetFit  `json:"podSets"`
 	Missing   []Missing `json:"missing"`
+	Domains   []Domain  `json:"domains,omitempty"`
 	Nodes     []NodeFit `json:"nodes"`
 }
 
@@ -85,25 +88,37 @@ func (inv *Inventory) fit(j *Job) *Fit {
 	f := &Fit{PodSets: make([]SetFit, len(j.PodSets)), Missing: []Missing{}}
 	var all []*placing
 	for i, s := range j.PodSets {
-		all = append(all, inv.placing(s, &f.PodSets[i]))
+		all = append(all, inv.placing(j, s, &f.PodSets[i]))
 	}
-	impossible := slices.ContainsFunc(all, inv.lacksRoom)
-	f.Fits = inv.search(all, impossible)
-	f.Heuristic = !f.Fits && !impossible
+	if j.Gang.Topology != nil {
+		f.Fits, f.Heuristic = inv.gather(j, all, f)
+	} else {
+		impossible := slices.ContainsFunc(all, inv.lacksRoom)
+		f.Fits = inv.search(all, impossible)
+		f.Heuristic = !f.Fits && !impossible
+	}
 	if f.Fits { // the pods beyond the minimum take what is left
 		for _, p := range all {
+			if t := j.Gang.Topology; t != nil && t.Slice > 0 && p.set.Role == schema.RoleWorker {
+				continue // but for slices, which are whole
+			}
 			p.left = int32(len(p.names))
 			inv.place(p, packed)
 		}
 	}
 	for i, p := range all {
 		if p.left > 0 {
-			f.Missing = append(f.Missing, Missing{p.set.Role, p.left, inv.reasons(p)})
+			reasons := inv.reasons(p)
+			if len(reasons) == 0 && j.Gang.Topology != nil {
+				reasons = j.Gang.Topology.noDomain(len(inv.nodes))
+			}
+			f.Missing = append(f.Missing, Missing{p.set.Role, p.left, reasons})
 		}
 		for _, at := range p.places {
 			f.PodSets[i].Placed += int32(len(at.names))
 		}
 	}
+	f.countDomains(all)
 	f.Nodes = inv.used(all)
 	if !f.Fits { // a gang that does not start takes nothing
 		inv.clear(all)
@@ -112,8 +127,12 @@ func (inv *Inventory) fit(j *Job) *Fit {
 }
 
 // placing finds out which pods of a set have a place already.
-func (inv *Inventory) placing(s *PodSet, count *SetFit) *placing {
+func (inv *Inventory) placing(j *Job, s *PodSet, count *SetFit) *placing {
 	p := &placing{demand: demandOf(s.pod), set: s, refused: make([]string, len(inv.nodes))}
+	if inv.devices.known() {
+		p.claims = inv.devices.claimsOf(s.pod, j.templates)
+		j.noteClaims(s, p.claims.notes)
+	}
 	count.Role, count.Required, count.Replicas = s.Role, s.Required, s.Replicas
 	used := map[string]int{} // several pods have one name where it is unknown
 	for i := range s.Pods {
@@ -277,9 +296,15 @@ func (inv *Inventory) place(p *placing, s strategy) {
 		return cmp.Or(a.foreign-b.foreign, a.others-b.others, s(a.room, b.room))
 	})
 	for _, c := range nodes {
+		if p.left == 0 {
+			return
+		}
+		if len(p.claims.own) > 0 { // whose devices may be of several nodes
+			c.room, _ = inv.nodes[c.node].room(p.demand)
+		}
 		count := min(c.room, int64(p.left))
 		if count == 0 {
-			return
+			continue
 		}
 		inv.nodes[c.node].put(p.demand, count)
 		p.places = append(p.places, place{c.node, p.names[:count:count]})
@@ -301,9 +326,18 @@ func (inv *Inventory) lacksRoom(p *placing) bool {
 
 // reasons counts why nodes have no place for one more pod of a set.
 func (inv *Inventory) reasons(p *placing) []Reason {
+	everywhere := make([]int, len(inv.nodes))
+	for i := range everywhere {
+		everywhere[i] = i
+	}
+	return inv.reasonsOn(p, everywhere)
+}
+
+// reasonsOn is reasons of some nodes.
+func (inv *Inventory) reasonsOn(p *placing, on []int) []Reason {
 	counts := map[string]int{}
-	for i, n := range inv.nodes {
-		why := []string{p.refused[i]}
+	for _, i := range on {
+		n, why := inv.nodes[i], []string{p.refused[i]}
 		if why[0] == "" {
 			_, why = n.room(p.demand)
 		}

@@ -13,6 +13,7 @@ func (j *Job) fitText(out *strings.Builder, cluster *Cluster) {
 			fmt.Fprintf(out, "    %s: %s\n", nodes(r.Nodes), r.Reason)
 		}
 	}
+	j.domainsText(out)
 	names := resourceNames(j.Requests.Peak)
 	rows := [][]string{append(append([]string{"FREE ON"}, upper(names)...), "PODS")}
 	for _, n := range j.Fit.Nodes {

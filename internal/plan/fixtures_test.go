@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,8 +90,13 @@ func ample(j *Job) *Inventory {
 	inv := &Inventory{}
 	for _, s := range j.PodSets { // roles may want nodes of different labels
 		for range s.Pods {
+			labels := map[string]string{}
+			maps.Copy(labels, s.pod.Spec.NodeSelector)
+			if t := j.Gang.Topology; t != nil {
+				labels[t.Label] = "one"
+			}
 			n := &corev1.Node{
-				ObjectMeta: metav1.ObjectMeta{Labels: s.pod.Spec.NodeSelector},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Status:     corev1.NodeStatus{Allocatable: j.Requests.Peak},
 			}
 			inv.nodes = append(inv.nodes, &node{Node: n, free: amountsOf(j.Requests.Peak)})

@@ -19,8 +19,10 @@ import (
 // Inventory is the nodes of a cluster and what runs on them.
 type Inventory struct {
 	nodes []*node
-	pods  map[string]*corev1.Pod   // by namespace/name
-	named map[string][]*corev1.Pod // those that have a place, or had, by namespace/name as a Pod of a PodSet is named
+
+	devices *devices
+	pods    map[string]*corev1.Pod   // by namespace/name
+	named   map[string][]*corev1.Pod // those that have a place, or had, by namespace/name as a Pod of a PodSet is named
 }
 
 // node is a node with what is left of it.
@@ -28,6 +30,9 @@ type node struct {
 	*corev1.Node
 	free amounts
 	pods []demand // on it, those that a plan put there included
+
+	devices *devices
+	given   [][]deviceID // to pods with claims that a plan put there, in their order
 }
 
 // maxYAML is the most bytes of YAML, whose parser needs some 45 bytes of memory for each. JSON is bounded by the
@@ -45,7 +50,7 @@ func ReadInventory(name string, data []byte) (*Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	inv := &Inventory{pods: map[string]*corev1.Pod{}, named: map[string][]*corev1.Pod{}}
+	inv := &Inventory{pods: map[string]*corev1.Pod{}, named: map[string][]*corev1.Pod{}, devices: newDevices()}
 	nodes := map[string]*node{}
 	if err := inv.add(name, nodes, objects); err != nil {
 		return nil, err
@@ -87,11 +92,17 @@ func (inv *Inventory) add(name string, nodes map[string]*node, objects []runtime
 				return err
 			}
 		default:
+			if known, err := inv.devices.add(obj); err != nil {
+				return fmt.Errorf("reading %s: %w", name, err)
+			} else if known {
+				continue
+			}
 			kind := "an object without a kind"
 			if gvk, err := manifest.GVK(obj); err == nil {
 				kind = gvk.Kind
 			}
-			return fmt.Errorf("reading %s: %s: an inventory holds Nodes and Pods", name, kind)
+			return fmt.Errorf("reading %s: %s: an inventory holds Nodes and Pods, ResourceSlices, DeviceClasses, "+
+				"ResourceClaims and ResourceClaimTemplates", name, kind)
 		}
 	}
 	return nil
@@ -107,7 +118,7 @@ func (inv *Inventory) addNode(name string, nodes map[string]*node, n *corev1.Nod
 	if len(n.Status.Allocatable) == 0 {
 		n.Status.Allocatable = n.Status.Capacity // as the API server does
 	}
-	entry := &node{Node: n, free: amountsOf(n.Status.Allocatable)}
+	entry := &node{Node: n, free: amountsOf(n.Status.Allocatable), devices: inv.devices}
 	nodes[n.Name], inv.nodes = entry, append(inv.nodes, entry)
 	return nil
 }
@@ -158,6 +169,11 @@ func cutRandom(name string, most int) (string, bool) {
 func (n *node) put(d demand, count int64) {
 	n.free.subtract(d.needs, count)
 	for range count {
+		if len(d.claims.own) > 0 { // as many as room has counted
+			ids, _, _ := n.devices.allocate(n.Node, d.claims.own)
+			n.devices.take(ids)
+			n.given = append(n.given, ids)
+		}
 		n.pods = append(n.pods, d)
 	}
 }
@@ -166,6 +182,13 @@ func (n *node) put(d demand, count int64) {
 func (n *node) take(d demand, count int64) {
 	n.free.subtract(d.needs, -count)
 	n.pods = n.pods[:len(n.pods)-int(count)]
+	if len(d.claims.own) > 0 {
+		left := len(n.given) - int(count)
+		for _, ids := range n.given[left:] {
+			n.devices.release(ids)
+		}
+		n.given = n.given[:left]
+	}
 }
 
 // refuses explains why a node takes no pod like this, whatever is free on it; "" where it would.
@@ -190,7 +213,7 @@ func (n *node) refuses(d demand) string {
 	if ok, err := d.affinity.Match(n.Node); err != nil || !ok {
 		return "node selector or affinity"
 	}
-	return ""
+	return d.claims.refuses(n.Node)
 }
 
 func tolerates(pod *corev1.Pod, taint *corev1.Taint) bool {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -55,16 +56,21 @@ type Job struct {
 	Services  []Service `json:"services"`
 	Requests  Totals    `json:"requests"`
 	Expects   []string  `json:"expects"`
+	Needs     []string  `json:"needs"`
 
 	Controllers []Controller `json:"controllers"`
 	Notes       []string     `json:"notes"`
 	Fit         *Fit         `json:"fit,omitempty"`
+
+	templates map[string]*resourcev1.ResourceClaimSpec // of claims, that the job renders
 }
 
 // Gang is the pods without which training does not start.
 type Gang struct {
 	Scheduler string `json:"scheduler,omitempty"`
 	Pods      int32  `json:"pods"`
+
+	Topology *Topology `json:"topology,omitempty"`
 }
 
 // Object is one object of the bundle.
@@ -134,7 +140,8 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 		Framework: job.Spec.Framework, Target: job.Spec.Target, GitOps: job.Spec.GitOps,
 		Selector: names.LabelJob + "=" + job.Metadata.Name,
 		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{},
-		Controllers: []Controller{},
+		Needs:       []string{},
+		Controllers: []Controller{}, templates: map[string]*resourcev1.ResourceClaimSpec{},
 	}
 	b := builder{Job: j, domain: job.Spec.Network.ClusterDomain, services: map[string]bool{}}
 	var objects []runtime.Object
@@ -149,6 +156,7 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 		s.Suspended = s.Suspended || b.suspended && !s.Helper
 	}
 	j.require(job, objects)
+	j.need(job, objects)
 	slices.Sort(j.Expects)
 	j.Expects = slices.Compact(j.Expects)
 	j.gang(job)
@@ -179,6 +187,9 @@ func (b *builder) add(concern string, obj runtime.Object) {
 	}
 	if q := meta.GetLabels()[queueLabel]; q != "" {
 		b.Queue = q
+	}
+	if gvk.Group == resourcev1.GroupName && gvk.Kind == "ResourceClaimTemplate" {
+		_ = addTemplate(b.templates, obj, gvk) // one that cannot be read is noted as unknown
 	}
 	if s, ok := obj.(*corev1.Service); ok {
 		b.services[s.Name] = true
@@ -228,6 +239,7 @@ func (j *Job) gang(job *schema.Job) {
 	if g := job.Spec.Gang; g != nil && g.Scheduler != schema.GangNone {
 		j.Gang.Scheduler = g.Scheduler
 	}
+	j.Gang.Topology = topologyOf(job)
 	least := generators.Least(job)
 	for _, s := range j.PodSets {
 		s.Required = s.Replicas

@@ -146,13 +146,26 @@ func (j *Job) note() {
 	}
 }
 
+// claimsUnseen is so without an inventory that has devices.
+const claimsUnseen = "resource claims are not looked at"
+
+// noteClaims says of a set with claims which of them the numbers leave out.
+func (j *Job) noteClaims(s *PodSet, unknown []string) {
+	j.Notes = slices.DeleteFunc(j.Notes, func(note string) bool { return note == s.Role+": "+claimsUnseen })
+	for _, why := range unknown {
+		if text := s.Role + ": " + why; !slices.Contains(j.Notes, text) {
+			j.Notes = append(j.Notes, text)
+		}
+	}
+}
+
 // unseen is what a scheduler reads of a pod and this package does not.
 func unseen(pod *corev1.PodSpec) (what []string) {
 	if pod.RuntimeClassName != nil && pod.Overhead == nil {
 		what = append(what, "the overhead of RuntimeClass "+*pod.RuntimeClassName+" is not counted")
 	}
 	if len(pod.ResourceClaims) > 0 {
-		what = append(what, "resource claims are not looked at")
+		what = append(what, claimsUnseen)
 	}
 	if a := pod.Affinity; a != nil {
 		if a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {

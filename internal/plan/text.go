@@ -41,7 +41,10 @@ func (j *Job) text(out *strings.Builder, cluster *Cluster) {
 	table(out, "ADDRESSES", j.addressRows())
 	table(out, "REQUESTS", j.requestRows())
 	var rows [][]string
-	for _, e := range j.Expects {
+	for _, e := range slices.Concat(j.Expects, j.Needs) {
+		if strings.HasPrefix(e, "LocalQueue.") { // which is easily taken for one of the whole cluster
+			e += " in namespace " + j.Namespace
+		}
 		rows = append(rows, []string{e})
 	}
 	table(out, "MUST EXIST", append(rows, j.controllerRows()...))

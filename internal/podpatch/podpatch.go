@@ -31,8 +31,8 @@ const mostItems = 500
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
 // Validate returns every unknown field, or the first value of a wrong type. own is what the patch calls the container
-// that tegen renders, and image the field that has its image.
-func Validate(patch []byte, own, image string) []Mistake {
+// that tegen renders, image the field that has its image, and sidecars are init containers that are rendered too.
+func Validate(patch []byte, own, image string, sidecars ...string) []Mistake {
 	template := &corev1.PodTemplateSpec{}
 	strict, err := kjson.UnmarshalStrict(patch, template)
 	if err != nil {
@@ -59,7 +59,7 @@ func Validate(patch []byte, own, image string) []Mistake {
 	if _, err := merge(rendered(own), patch); err != nil {
 		return []Mistake{{"", "cannot be merged: " + err.Error()}}
 	}
-	return reserved(template, own, image)
+	return reserved(template, own, image, sidecars)
 }
 
 // rendered is what a patch is merged into: merging looks for the keys of items, such as a volume's name, only where the
@@ -108,13 +108,12 @@ func isMapping(value any) bool {
 }
 
 // reserved finds what in a patch would break what tegen renders, or escape its checks.
-func reserved(t *corev1.PodTemplateSpec, own, image string) (out []Mistake) {
+func reserved(t *corev1.PodTemplateSpec, own, image string, sidecars []string) (out []Mistake) {
 	for path, set := range map[string]bool{
-		"spec.restartPolicy":         t.Spec.RestartPolicy != "",
-		"spec.subdomain":             t.Spec.Subdomain != "",
-		"spec.hostname":              t.Spec.Hostname != "",
-		"spec.activeDeadlineSeconds": t.Spec.ActiveDeadlineSeconds != nil,
-		"spec.serviceAccount":        t.Spec.DeprecatedServiceAccount != "", // the old name of serviceAccountName
+		"spec.restartPolicy":  t.Spec.RestartPolicy != "",
+		"spec.subdomain":      t.Spec.Subdomain != "",
+		"spec.hostname":       t.Spec.Hostname != "",
+		"spec.serviceAccount": t.Spec.DeprecatedServiceAccount != "", // the old name of serviceAccountName
 	} {
 		if set {
 			out = append(out, Mistake{path, "is set by tegen"})
@@ -135,6 +134,7 @@ func reserved(t *corev1.PodTemplateSpec, own, image string) (out []Mistake) {
 			case ours && c.Image != "":
 				out = append(out, Mistake{at + ".image", fmt.Sprintf("the %s's image stands in %s", own, image)})
 			case ours:
+			case list == "initContainers" && c.Image == "" && slices.Contains(sidecars, c.Name):
 			case c.Image == "":
 				out = append(out, Mistake{
 					at + ".image",

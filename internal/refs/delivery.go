@@ -44,17 +44,19 @@ func (c *checker) stays(obj runtime.Object, meta metav1.Object) {
 	for _, wanted := range names.Keeps() {
 		key, option := wanted[0], wanted[1]
 		if !slices.Contains(options(annotations[key]), option) {
-			c.broken(&from, annotationAt(key), option, "it is not there, so that a reconciler would prune what "+
-				"outlives its job; did a transformer replace the annotation? keep it from objects with the label "+
-				names.LabelData+", and keep an installation in a directory of its own")
+			c.broken(ruleDelivery, &from, annotationAt(key), option,
+				"it is not there, so that a reconciler would prune what outlives its "+
+					"job; did a transformer replace the annotation? keep it from objects with the label "+
+					names.LabelData+", and keep an installation in a directory of its own")
 		}
 	}
 	for _, all := range []map[string]string{annotations, meta.GetLabels()} {
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			if names.Recreates(key, all[key]) {
-				c.broken(&from, annotationAt(key), all[key], "a reconciler would delete this object, which outlives "+
-					"its job, and make it anew; keep what a transformer adds from objects with the label "+
-					names.LabelData)
+				c.broken(ruleDelivery, &from, annotationAt(key), all[key],
+					"a reconciler would delete this object, which outlives its job, "+
+						"and make it anew; keep what a transformer adds from objects with the label "+
+						names.LabelData)
 			}
 		}
 	}
@@ -80,11 +82,11 @@ const Moved = "a namespace or prefix of a kustomization moved what 'tegen instal
 func (c *checker) installed(obj runtime.Object, meta metav1.Object) {
 	from := object{id: idOf(obj, meta)}
 	if at := meta.GetAnnotations()[names.InstalledAs]; at != "" && at != meta.GetNamespace()+"/"+meta.GetName() {
-		c.broken(&from, place{path: "metadata"}, at, Moved)
+		c.broken(ruleMoved, &from, place{path: "metadata"}, at, Moved)
 	}
 	binding, ok := obj.(*rbacv1.RoleBinding)
 	if ok && binding.Labels[names.LabelManagedBy] == names.ManagedBy && binding.Namespace != metav1.NamespaceSystem &&
 		binding.RoleRef.Name == names.AuthenticationReader {
-		c.broken(&from, place{path: "metadata.namespace"}, metav1.NamespaceSystem, Moved)
+		c.broken(ruleMoved, &from, place{path: "metadata.namespace"}, metav1.NamespaceSystem, Moved)
 	}
 }

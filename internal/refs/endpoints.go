@@ -240,6 +240,7 @@ func (c *checker) pairHost(w *workload, at place, first, second, port string) {
 // endpoint requires the Service, its port, and the pod behind it.
 func (c *checker) endpoint(w *workload, at place, e endpoint) {
 	to := id{"Service", e.namespace, e.service}
+	c.link(&w.object, to, Dials, e.port)
 	if !c.has(to) {
 		c.missing(&w.object, at, to, "")
 		return
@@ -260,7 +261,7 @@ func (c *checker) endpoint(w *workload, at place, e endpoint) {
 		return
 	}
 	if !w.expects(to) {
-		c.broken(&w.object, at, id{"Pod", e.namespace, e.pod}.String(), c.nobody(e))
+		c.broken(ruleMismatch, &w.object, at, id{"Pod", e.namespace, e.pod}.String(), c.nobody(e))
 	}
 }
 

@@ -16,20 +16,25 @@ var podGroups = []struct {
 
 // podGroup requires the PodGroup that pods say they belong to: without it their scheduler leaves them pending.
 func (c *checker) podGroup(w *workload) {
-	const consequence = "without it the pods stay pending"
 	metadata := strings.TrimSuffix(w.path, "spec") + "metadata"
 	for _, g := range podGroups {
 		name, list := w.pod.Annotations[g.key], "annotations"
 		if g.label {
 			name, list = w.pod.Labels[g.key], "labels"
 		}
-		if to := (id{g.kind, w.namespace, name}); name != "" && !c.has(to) {
-			c.missing(&w.object, place{path: metadata, list: list, name: g.key}, to, consequence)
+		if to := (id{g.kind, w.namespace, name}); name != "" {
+			c.member(w, place{path: metadata, list: list, name: g.key}, to)
 		}
 	}
 	if g := w.spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-		if to := (id{"PodGroup", w.namespace, *g.PodGroupName}); !c.has(to) {
-			c.missing(&w.object, place{path: w.path + ".schedulingGroup.podGroupName"}, to, consequence)
-		}
+		at := place{path: w.path + ".schedulingGroup.podGroupName"}
+		c.member(w, at, id{"PodGroup", w.namespace, *g.PodGroupName})
+	}
+}
+
+func (c *checker) member(w *workload, at place, group id) {
+	c.link(&w.object, group, Joins, "")
+	if !c.has(group) {
+		c.missing(&w.object, at, group, "without it the pods stay pending")
 	}
 }

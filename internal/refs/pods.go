@@ -45,6 +45,15 @@ func (c *checker) workload(w *workload) {
 		c.need(&w.object, place{path: w.path, list: "imagePullSecrets", name: s.Name},
 			id{"Secret", w.namespace, s.Name})
 	}
+	for _, r := range w.spec.ResourceClaims {
+		at := place{path: w.path, list: "resourceClaims", name: r.Name}
+		if r.ResourceClaimTemplateName != nil {
+			c.need(&w.object, at, id{"ResourceClaimTemplate", w.namespace, *r.ResourceClaimTemplateName})
+		}
+		if r.ResourceClaimName != nil {
+			c.need(&w.object, at, id{"ResourceClaim", w.namespace, *r.ResourceClaimName})
+		}
+	}
 	c.need(&w.object, place{path: w.path, list: "serviceAccountName"},
 		id{"ServiceAccount", w.namespace, w.spec.ServiceAccountName})
 	for _, d := range w.set.Dials {
@@ -68,7 +77,7 @@ func (c *checker) ownSelector(w *workload) {
 	}
 	template := &workload{pod: w.pod, set: &apis.PodSet{}}
 	if !template.matches(selector) {
-		c.broken(&w.object, place{path: strings.TrimSuffix(w.path, "template.spec") + "selector"},
+		c.broken(ruleSelector, &w.object, place{path: strings.TrimSuffix(w.path, "template.spec") + "selector"},
 			"pods "+w.namespace+"/"+formatSelector(selector),
 			"the selector does not match the template's labels ("+labels.Set(w.pod.Labels).String()+"), "+
 				"so the API server refuses the object; make them agree")
@@ -89,6 +98,7 @@ func (c *checker) governing(w *workload) {
 		headless = false
 	}
 	to := id{"Service", w.namespace, name}
+	c.link(&w.object, to, Named, "")
 	if !c.has(to) {
 		c.missing(&w.object, at, to, consequence)
 		return
@@ -116,6 +126,7 @@ func (c *checker) ownService(w *workload) {
 		return
 	}
 	to := id{"Service", w.namespace, w.name}
+	c.link(&w.object, to, Named, "")
 	if !c.has(to) {
 		c.missing(&w.object, place{path: "metadata.name"}, to,
 			"without a headless Service of that name its peers cannot dial this worker")
@@ -206,12 +217,12 @@ func (c *checker) mounts(t container) {
 	for i := range t.VolumeMounts {
 		m := &t.VolumeMounts[i]
 		if !t.w.hasVolume(m.Name) {
-			c.broken(&t.w.object, t.at("volumeMounts", m.Name), "volume "+m.Name,
+			c.broken(ruleMissing, &t.w.object, t.at("volumeMounts", m.Name), "volume "+m.Name,
 				"the pod has no volume of that name; add it to volumes or correct the mount")
 		}
 		for j := range t.VolumeMounts[:i] {
 			if trimSlash(t.VolumeMounts[j].MountPath) == trimSlash(m.MountPath) {
-				c.broken(&t.w.object, t.at("volumeMounts", m.Name), "mountPath "+m.MountPath,
+				c.broken(ruleDuplicate, &t.w.object, t.at("volumeMounts", m.Name), "mountPath "+m.MountPath,
 					"volume "+t.VolumeMounts[j].Name+" is mounted there already, and the API server refuses two "+
 						"mounts in one place; move or drop one")
 				break
@@ -269,8 +280,9 @@ func (c *checker) fieldRef(w *workload, at place, path string) {
 			slices.Contains(w.set.Annotations, key)
 	}
 	if !ok {
-		c.broken(&w.object, at, path, "neither the pod template nor the controller sets it, so it reads as the empty "+
-			"string; add it to the template")
+		c.broken(ruleMismatch, &w.object, at, path,
+			"neither the pod template nor the controller sets it, so it reads as the "+
+				"empty string; add it to the template")
 	}
 }
 
@@ -310,7 +322,8 @@ func (c *checker) annotation(from *object) {
 			entry = strings.TrimSpace(entry)
 			kind, name, ok := strings.Cut(entry, "/")
 			if !ok || !kindLike(kind) || !nameLike(name) {
-				c.broken(from, place{path: "metadata.annotations", name: names.Expects}, "\""+entry+"\"",
+				at := place{path: "metadata.annotations", name: names.Expects}
+				c.broken(ruleAnnotation, from, at, "\""+entry+"\"",
 					"an entry is Kind/name, such as Secret/hf-token, and entries are separated "+
 						"by commas; correct or remove it")
 			}

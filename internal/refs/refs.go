@@ -23,45 +23,72 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Broken is one reference that does not resolve.
 type Broken struct {
+	Rule  string // of those below
 	From  string // "Job training/imagenet-worker"
 	Field string // "spec.template.spec.containers[worker].env[PET_RDZV_ENDPOINT]"
 	To    string // "Service training/etcd"
 	Why   string // a sentence with the remedy
 }
 
-func (b Broken) String() string {
-	return b.From + ": " + b.Field + ": " + b.To + ": " + b.Why
+func (b Broken) String() string { return b.Finding().String() }
+
+// Finding is the reference as what machines read too.
+func (b Broken) Finding() finding.Finding {
+	return finding.Finding{
+		Rule: "reference/" + b.Rule, Level: finding.Error, Object: b.From, Field: b.Field,
+		Message: b.To + ": " + b.Why,
+	}
 }
+
+// Rules of package finding, without "reference/".
+const (
+	ruleMissing    = "missing"
+	ruleMismatch   = "mismatch"
+	ruleSelector   = "selector"
+	ruleDuplicate  = "duplicate"
+	ruleAnnotation = "annotation"
+	ruleDelivery   = "delivery"
+	ruleMoved      = "moved"
+)
 
 // Check returns the references of objs that do not resolve, sorted by object
 // and field.
 func Check(objs []runtime.Object) []Broken {
 	c := &checker{index: newIndex(objs)}
 	c.duplicateNames()
-	for _, w := range c.workloads {
-		c.workload(w)
-	}
+	c.walk(objs)
 	for _, obj := range objs {
-		c.object(obj)
 		c.delivery(obj)
 	}
 	return c.result()
 }
 
+// walk follows every reference of objs, which are those of the index.
+func (c *checker) walk(objs []runtime.Object) {
+	for _, w := range c.workloads {
+		c.workload(w)
+	}
+	for _, obj := range objs {
+		c.object(obj)
+	}
+}
+
 // checker collects what is broken while it walks the indexed set.
 type checker struct {
 	*index
-	found []finding
+	found  []found
+	follow func(Link) // nil where only what is broken counts
 }
 
-// finding is a Broken whose Why still lacks the nearest name. Names are
+// found is a Broken whose Why still lacks the nearest name. Names are
 // compared last, after sorting, because only the first few are (see result).
-type finding struct {
+type found struct {
 	Broken
 	missing id // the absent object, zero when nothing is absent
 }
@@ -88,16 +115,16 @@ func (p place) String() string {
 }
 
 // broken records a reference that no annotation can excuse.
-func (c *checker) broken(from *object, at place, to, why string) {
-	c.found = append(c.found, finding{Broken: Broken{
-		From: from.String(), Field: at.String(), To: to, Why: why,
+func (c *checker) broken(rule string, from *object, at place, to, why string) {
+	c.found = append(c.found, found{Broken: Broken{
+		Rule: rule, From: from.String(), Field: at.String(), To: to, Why: why,
 	}})
 }
 
 // refuse records that to, which is there, is not what from needs.
 func (c *checker) refuse(from *object, at place, to id, why string) {
 	if !from.expects(to) {
-		c.broken(from, at, to.String(), why)
+		c.broken(ruleMismatch, from, at, to.String(), why)
 	}
 }
 
@@ -111,12 +138,13 @@ func (c *checker) missing(from *object, at place, to id, consequence string) {
 	if consequence != "" {
 		why += "; " + consequence
 	}
-	c.broken(from, at, to.String(), why)
+	c.broken(ruleMissing, from, at, to.String(), why)
 	c.found[len(c.found)-1].missing = to
 }
 
 // need records a reference to an object that must be in the set.
 func (c *checker) need(from *object, at place, to id) {
+	c.link(from, to, Uses, "")
 	if !c.has(to) {
 		c.missing(from, at, to, "")
 	}
@@ -129,7 +157,7 @@ const maxNearest = 100
 
 // result sorts the findings and completes their remedies.
 func (c *checker) result() []Broken {
-	slices.SortFunc(c.found, func(a, b finding) int {
+	slices.SortFunc(c.found, func(a, b found) int {
 		return cmp.Or(
 			strings.Compare(a.From, b.From),
 			strings.Compare(a.Field, b.Field),
@@ -170,7 +198,7 @@ func remedy(missing id, near string) string {
 
 func (c *checker) duplicateNames() {
 	for dup := range c.duplicates {
-		c.broken(&object{id: dup}, place{path: "metadata.name"}, dup.String(),
+		c.broken(ruleDuplicate, &object{id: dup}, place{path: "metadata.name"}, dup.String(),
 			"the set has more than one object of this kind, namespace and name, and the last "+
 				"applied would win; rename or drop one")
 	}
@@ -218,7 +246,7 @@ func (c *checker) service(from *object, s *corev1.Service) {
 		// A number needs no containerPort: that field only informs.
 		if p.TargetPort.Type == intstr.String && !c.portNamed(from, sel, p.TargetPort.StrVal) {
 			at := place{path: "spec", list: "ports", name: cmp.Or(p.Name, p.TargetPort.StrVal), part: "targetPort"}
-			c.broken(from, at,
+			c.broken(ruleMismatch, from, at,
 				"container port "+p.TargetPort.StrVal,
 				"no container that the Service selects has a port of that name; name it in the "+
 					"container's ports or give targetPort a number")
@@ -271,10 +299,11 @@ func (c *checker) selection(from *object, at place, sel *metav1.LabelSelector) b
 	if sel == nil || len(sel.MatchLabels)+len(sel.MatchExpressions) == 0 || from.expectsPods() {
 		return true
 	}
+	c.linkSelected(from, sel)
 	for range c.selected(from.namespace, sel) {
 		return true
 	}
-	c.broken(from, at, "pods "+from.namespace+"/"+formatSelector(sel),
+	c.broken(ruleSelector, from, at, "pods "+from.namespace+"/"+formatSelector(sel),
 		"the selector matches the labels of no pod or pod template in the namespace; correct either, or list the "+
 			"workload in the annotation "+
 			names.Expects+" if the cluster has it")
@@ -289,6 +318,9 @@ func formatSelector(sel *metav1.LabelSelector) string {
 }
 
 func (c *checker) claim(from *object, p *corev1.PersistentVolumeClaim) {
+	if p.Spec.StorageClassName != nil { // most are the cluster's: nothing is wrong where there is none
+		c.link(from, id{kind: "StorageClass", name: *p.Spec.StorageClassName}, Uses, "")
+	}
 	if p.Spec.VolumeName == "" {
 		return
 	}

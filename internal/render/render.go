@@ -17,6 +17,7 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
@@ -89,18 +90,19 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 		return b, nil
 	}
 	if broken := refs.Check(all); len(broken) > 0 {
-		return b, Broken(job.Position()+": ", broken)
+		return b, Broken(job.Position(), broken)
 	}
 	return b, nil
 }
 
-// Broken makes one error of references that do not resolve, a line each after a prefix; nil of none.
-func Broken(prefix string, broken []refs.Broken) error {
-	errs := make([]error, len(broken))
+// Broken makes one error of references that do not resolve, a line each; nil of none. place, if any, is where what they
+// stand in was written: file:line:col, a file or the name of an object.
+func Broken(place string, broken []refs.Broken) error {
+	list := make(finding.List, len(broken))
 	for i, b := range broken {
-		errs[i] = errors.New(prefix + b.String())
+		list[i] = b.Finding().At(place)
 	}
-	return errors.Join(errs...)
+	return list.Err()
 }
 
 // id is what an API server tells objects apart by.
@@ -126,7 +128,7 @@ func objectID(kind, namespace, name string) string {
 // duplicates finds objects that two bundles both hold, or the controllers of their custom resources make: applied one
 // after the other, each would undo the other.
 func duplicates(bundles []Bundle) error {
-	var errs []error
+	var list finding.List
 	owner := map[string]*schema.Job{}
 	for _, b := range bundles {
 		for _, id := range b.ids {
@@ -135,13 +137,16 @@ func duplicates(bundles []Bundle) error {
 				if strings.HasPrefix(id, objectID("Namespace", "", "")) {
 					advice = "leave createNamespace out in one of them"
 				}
-				errs = append(errs, fmt.Errorf("%s: %s would be rendered by job %q too (%s): %s",
-					b.Job.Position(), id, first.Metadata.Name, first.Position(), advice))
+				list = append(list, finding.Finding{
+					Rule: "render/duplicate", Level: finding.Error,
+					Message: fmt.Sprintf("%s would be rendered by job %q too (%s): %s", id, first.Metadata.Name,
+						first.Position(), advice),
+				}.At(b.Job.Position()))
 			}
 			owner[id] = b.Job
 		}
 	}
-	return errors.Join(errs...)
+	return list.Err()
 }
 
 // Write writes bundles as one YAML stream.

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"cuelang.org/go/cue"
-
+	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -13,6 +12,7 @@ import (
 // mistake hides another.
 type Checker struct {
 	Unknown func(path, name string, known []string) string // what may be meant by a field; nil for the nearest name
+	Word    func(path, word string, known []string) string // what may be meant by a value; nil for the nearest
 	Errs    Errors
 	Bad     map[*Node]bool // values that cannot be decoded
 }
@@ -20,9 +20,17 @@ type Checker struct {
 // hint ends the message about an unknown field.
 func (c *Checker) hint(path, name string, known []string) string {
 	if c.Unknown == nil {
-		return Suggest(name, known)
+		return spelling.Suggest(name, known)
 	}
 	return c.Unknown(path, name, known)
+}
+
+// hintWord ends the message about a value that is none of those there are.
+func (c *Checker) hintWord(path, word string, known []string) string {
+	if c.Word == nil {
+		return spelling.Suggest(word, known)
+	}
+	return c.Word(path, word, known)
 }
 
 func (c *Checker) fail(at Position, p *Place, rule, format string, args ...any) {
@@ -41,7 +49,7 @@ func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
 	case s.scalar != nil:
 		c.scalar(n, s.scalar, p)
 	case n.Kind != s.Kind:
-		c.fail(n.At, p, "type", "must be %s, not %s", KindWord(s.Kind), KindWord(n.Kind))
+		c.fail(n.At, p, "type", "must be %s, not %s%s", KindWord(s.Kind), KindWord(n.Kind), s.example(n))
 	case s.Kind == yamldoc.List:
 		for i, item := range n.Items {
 			c.Check(item, s.Elem, p.At(i), item.At)
@@ -81,6 +89,10 @@ func (c *Checker) mapping(n *Node, s *Schema, p *Place, parent Position) {
 	for _, e := range n.Fields {
 		at := p.Key(e.Key)
 		if s.Elem != nil {
+			if !s.keys.allows(&Node{Kind: yamldoc.String, Text: e.Key}) {
+				c.fail(e.At, at, "format", "is not a key: %s", s.keys.words())
+				c.markInvalid(e.Value)
+			}
 			c.Check(e.Value, s.Elem, at, e.At)
 			continue
 		}
@@ -93,7 +105,7 @@ func (c *Checker) mapping(n *Node, s *Schema, p *Place, parent Position) {
 	}
 	for _, f := range s.Fields {
 		if f.required && n.Entry(f.Name) == nil {
-			c.fail(parent, p.Key(f.Name), "required", "required field is missing%s", sentence(f.doc))
+			c.fail(parent, p.Key(f.Name), "required", "required field is missing%s%s", sentence(f.doc), f.choices())
 		}
 	}
 	c.oneOf(n, s, p, parent)
@@ -120,8 +132,9 @@ func (c *Checker) scalar(n *Node, s *scalar, p *Place) {
 		return
 	}
 	enum := s.enum()
+	onlyText := enum == nil && slices.Equal(s.known().Kinds, kinds{yamldoc.String})
 	switch {
-	case (n.Kind == yamldoc.List || n.Kind == yamldoc.Map) && s.kinds == cue.StringKind && enum == nil:
+	case (n.Kind == yamldoc.List || n.Kind == yamldoc.Map) && onlyText:
 		c.fail(n.At, p, "type", "must be a string, not %s", KindWord(n.Kind))
 	case n.Kind == yamldoc.List || n.Kind == yamldoc.Map:
 		c.fail(n.At, p, "type", "must be %s, not %s", s.words(), KindWord(n.Kind))
@@ -133,10 +146,10 @@ func (c *Checker) scalar(n *Node, s *scalar, p *Place) {
 		if enum != nil {
 			rule = "enum"
 			if n.Kind == yamldoc.String {
-				hint = Suggest(n.Text, enum)
+				hint = c.hintWord(p.String(), n.Text, enum)
 			}
-		} else if s.format != "" {
-			rule = s.format
+		} else if s.known().Format != "" {
+			rule = s.known().Format
 		} else if n.Kind == yamldoc.Int {
 			rule = "range"
 		}
@@ -150,4 +163,12 @@ func sentence(doc string) string {
 	}
 	first, _, _ := strings.Cut(doc, ". ")
 	return ": " + strings.TrimSuffix(first, ".")
+}
+
+// choices end the message about a missing field that takes some words alone.
+func (f *Field) choices() string {
+	if s := f.Schema.scalar; s != nil && len(s.enum()) > 1 {
+		return "; " + s.words()
+	}
+	return ""
 }

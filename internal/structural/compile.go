@@ -1,15 +1,10 @@
-// Package structural holds YAML against the structure of CUE definitions, and knows nothing of what they define.
-//
-// Input: CUE files, and the bytes of documents.
-// Output: a [Schema] of each definition, the documents as trees of [Node], completed by the schema's defaults, or every
-// mistake with its position.
-// Invariant: each place yields one mistake at most, none hides another, and what is accepted is what CUE accepts.
+//go:build !js
+
 package structural
 
 import (
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -21,41 +16,8 @@ import (
 )
 
 // CUE evaluates the files once in a process: definitions, references and conjunctions become schemas. What is left for
-// each document is a walk over its tree, in which CUE evaluates every scalar that its definition restricts. Evaluating
-// a whole definition for each document instead costs over ten times as much (docs/design.md, BenchmarkEffective), and
-// its messages for one mistake are several (cue#1902, cue#3607).
-
-// Schema is what one definition allows at one place.
-type Schema struct {
-	Kind   yamldoc.Kind
-	open   bool // a mapping without a schema of its own: any field
-	Fields []*Field
-	Elem   *Schema  // of a list, or of a mapping's values
-	OneOf  []string // fields of which at most one may be given,
-	exact  bool     // or exactly one
-	scalar *scalar
-}
-
-// Field is one field of a mapping.
-type Field struct {
-	Name     string
-	doc      string
-	required bool
-	Schema   *Schema
-	Value    *Node    // the default, if it is a literal,
-	Same     []string // or the path of the field that it equals
-	create   bool     // the mapping is there even when an author leaves it out
-}
-
-// Field returns a field by name, nil where there is none.
-func (s *Schema) Field(name string) *Field {
-	for _, f := range s.Fields {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
-}
+// each document is a walk over its tree. Evaluating a whole definition for each document instead costs over ten times
+// as much (docs/design.md, BenchmarkEffective), and its messages for one mistake are several (cue#1902, cue#3607).
 
 // Evaluate makes one CUE package of the named files. Without a file of
 // defaults, which AddDefaults reads as syntax, it takes half the time.
@@ -125,20 +87,20 @@ func (c *Compiler) mapping(v cue.Value) *Schema {
 			s.OneOf, s.exact = strings.Split(a.Contents(), ","), a.Name() == "exactly"
 		}
 	}
-	if pattern := v.LookupPath(cue.MakePath(cue.AnyString)); pattern.Exists() {
-		if pattern.IncompleteKind() == cue.TopKind {
-			s.open = true
-		} else {
-			s.Elem = c.schema(pattern)
-		}
+	if pattern := v.LookupPath(cue.MakePath(cue.AnyString)); pattern.IncompleteKind() == cue.TopKind {
+		s.open = true
 		return s
 	}
-	fields, err := v.Fields(cue.Optional(true))
+	fields, err := v.Fields(cue.Optional(true), cue.Patterns(true))
 	if err != nil {
 		panic(fmt.Errorf("compiling the schema: %w", err))
 	}
 	for fields.Next() {
 		sel := fields.Selector()
+		if sel.ConstraintType() == cue.PatternConstraint {
+			s.Elem, s.keys = c.schema(fields.Value()), newScalar(sel.Pattern(), c.evaluator)
+			return s
+		}
 		f := &Field{
 			Name:     sel.Unquoted(),
 			required: sel.ConstraintType() == cue.RequiredConstraint,
@@ -150,14 +112,4 @@ func (c *Compiler) mapping(v cue.Value) *Schema {
 		s.Fields = append(s.Fields, f)
 	}
 	return s
-}
-
-// Names returns the field names of a mapping, sorted.
-func (s *Schema) Names() []string {
-	out := make([]string, len(s.Fields))
-	for i, f := range s.Fields {
-		out[i] = f.Name
-	}
-	slices.Sort(out)
-	return out
 }

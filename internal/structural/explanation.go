@@ -41,7 +41,8 @@ func (s *Schema) Explain(path string, hint func(path, name string, known []strin
 		}
 		f := s.Field(name)
 		if f == nil {
-			return at, nil, fmt.Errorf("%s: unknown field%s", strings.Join(names[:i+1], "."), hint("", name, s.Names()))
+			whole := strings.Join(names[:i+1], ".")
+			return at, nil, fmt.Errorf("%s: unknown field%s", whole, hint(whole, name, s.Names()))
 		}
 		at, s = f.explain(here), f.Schema
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -116,6 +117,18 @@ func TestCheck(t *testing.T) {
 			"f:1:29: home.field: only one of cage, field may be given; cage stands on line 1",
 			`{"name":"cow","home":{"cage":1,"field":2}}`,
 		},
+		{"{name: cow, home: 3}", "f:1:19: home: must be a mapping, not an integer: write {cage: 3}", `{"name":"cow"}`},
+		{"{name: cow, home: 3 m}", "f:1:19: home: must be a mapping, not a string", `{"name":"cow"}`},
+		{
+			"{name: cow, children: ann bob}", "f:1:23: children: must be a list, not a string: write [ann, bob]",
+			`{"name":"cow"}`,
+		},
+		{
+			"{name: cow, children: ann -np 16 no 1e3 a1}",
+			"f:1:23: children: must be a list, not a string: write [ann, -np, '16', no, '1e3', a1]",
+			`{"name":"cow"}`,
+		},
+		{"{name: cow, children: 'ann; bob'}", "f:1:23: children: must be a list, not a string", `{"name":"cow"}`},
 		{"{name: cow, home: [], notes: {a: null}}", "f:1:19: home: must be a mapping, not a list\n" +
 			"f:1:34: notes.a: has no value: write one", `{"name":"cow"}`},
 		{
@@ -183,7 +196,7 @@ func TestMerge(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	s := zoo(t)
-	hint := func(_, name string, known []string) string { return Suggest(name, known) }
+	hint := func(_, name string, known []string) string { return spelling.Suggest(name, known) }
 	at, below, err := s.Explain("home", hint)
 	want := Explanation{Path: "home", Doc: "Where it lives.", Type: "a mapping with at most one of cage, field"}
 	if diff := cmp.Diff(want, at); err != nil || diff != "" {
@@ -220,17 +233,5 @@ func TestErrorf(t *testing.T) {
 	}
 	if got := root.KeyErrorf("aliases", "a/b", "r", "is bad").Error(); got != `f:7:3: aliases["a/b"]: is bad` {
 		t.Errorf("a key: %s", got)
-	}
-}
-
-func TestSuggest(t *testing.T) {
-	names := []string{"replicas", "min", "max", "processes"}
-	for word, want := range map[string]string{
-		"replica": `; did you mean "replicas"?`, "mxa": `; did you mean "max"?`,
-		"Processes": `; did you mean "processes"?`, "gpus": "",
-	} {
-		if got := Suggest(word, names); got != want {
-			t.Errorf("Suggest(%q) = %q, want %q", word, got, want)
-		}
 	}
 }

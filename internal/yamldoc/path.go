@@ -127,7 +127,17 @@ func Nearest(n *yaml.Node, path Path) *yaml.Node {
 	}
 }
 
-// child follows one step, "name" or "[0]", and gives the line it stands on.
+// named is the item of a list whose field name says so, as in containers[worker].
+func named(list *yaml.Node, name string) (*yaml.Node, int) {
+	for _, item := range list.Content {
+		if value := Field(item, "name"); value != nil && value.Value == name {
+			return item, item.Line
+		}
+	}
+	return nil, 0
+}
+
+// child follows one step, "name", "[0]" or "[name]", and gives the line it stands on.
 func child(n *yaml.Node, step string) (*yaml.Node, int) {
 	if n == nil {
 		return nil, 0
@@ -137,6 +147,9 @@ func child(n *yaml.Node, step string) (*yaml.Node, int) {
 		i, err := strconv.Atoi(strings.Trim(step, "[]"))
 		if err == nil && i >= 0 && i < len(n.Content) {
 			return n.Content[i], n.Content[i].Line
+		}
+		if err != nil {
+			return named(n, strings.Trim(step, "[]"))
 		}
 	case yaml.MappingNode:
 		if found, line := own(n, step); found != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // stores are what the tests run against. All share one server of each kind, which is started when the first needs it,
@@ -134,11 +134,11 @@ func startEtcd(dir string) (started, error) {
 		!strings.Contains(string(out), "Version: 3.4") {
 		return started{}, fmt.Errorf("%w; %s is %q, %w", errNone, path, out, err)
 	}
-	address, err1 := free()
-	peer, err2 := free()
-	if err := errors.Join(err1, err2); err != nil {
+	free, err := ports.Addresses(2)
+	if err != nil {
 		return started{}, err
 	}
+	address, peer := free[0], free[1]
 	log := &buffer{}
 	c := exec.Command(path, "--enable-v2", "--data-dir", dir, "--log-level", "error",
 		"--listen-client-urls", "http://"+address, "--advertise-client-urls", "http://"+address,
@@ -171,14 +171,6 @@ func await(address string) error {
 			return err
 		}
 	}
-}
-
-func free() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // buffer is a log that many write.

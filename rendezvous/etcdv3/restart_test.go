@@ -10,6 +10,7 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous"
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // restarted is a store that other processes reach, and that can end and be started again on what it has kept.
@@ -22,14 +23,7 @@ type restarted struct {
 
 func newRestarted(t testing.TB) *restarted {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &restarted{t: t, at: store.Embedded{Dir: t.TempDir(), Listen: l.Addr().String()}}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r := &restarted{t: t, at: store.Embedded{Dir: t.TempDir(), Listen: ports.Address(t)}}
 	r.clients = newRelay(t, r.at.Listen)
 	r.start()
 	t.Cleanup(r.stop)

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 const (
@@ -86,7 +88,7 @@ func run(t *testing.T, backend string) {
 	least, most := 2, 2+s.most/2+s.rng.IntN(s.most/2)
 	t.Logf("seed %d: up to %d agents of %d:%d for %s", seed, s.most, least, most, length)
 	s.check = newChecker(least, most)
-	s.address = free(t)
+	s.address = ports.Address(t)
 	s.open()
 	t.Cleanup(s.killAll)
 	for range least + 1 {

@@ -159,17 +159,6 @@ func join(ctx context.Context, b rendezvous.Backend, orders <-chan string) (w re
 	}
 }
 
-// free is an unused address.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
-
 // log is where a process writes its errors; its end is shown where the test fails.
 func log(t *testing.T, dir, name string) *os.File {
 	t.Helper()

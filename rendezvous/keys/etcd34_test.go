@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 var clientPrefix = clientv3.WithPrefix()
@@ -33,7 +34,7 @@ func etcd34(t testing.TB) string {
 		!bytes.Contains(help, []byte("--enable-v2 ")) {
 		t.Skip("the etcd in PATH has no v2 API: nobody compares the answers with those of the original")
 	}
-	client, peer := port(t), port(t)
+	client, peer := "http://"+ports.Address(t), "http://"+ports.Address(t)
 	var log bytes.Buffer
 	cmd := exec.Command(bin, "--enable-v2", "--data-dir", t.TempDir(), "--listen-client-urls", client,
 		"--advertise-client-urls", client,
@@ -60,16 +61,6 @@ func etcd34(t testing.TB) string {
 	}
 	t.Fatal("etcd does not serve")
 	return ""
-}
-
-func port(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // etcd says if it is still taken
-	return "http://" + l.Addr().String()
 }
 
 // call is a request, as both are asked.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // listening is an etcd for other processes, in a directory and at an address of its own.
@@ -48,7 +49,7 @@ func eventually(t *testing.T, d endpoint, key, value string) *Event {
 // meanwhile lives until its owner could have come back.
 func TestStoreRestarts(t *testing.T) {
 	t.Parallel()
-	dir, address := t.TempDir(), strings.TrimPrefix(port(t), "http://")
+	dir, address := t.TempDir(), ports.Address(t)
 	s := listening(t, dir, address)
 	a, b := external(t, address), external(t, address)
 	first := put(t, a.Keys, "/k", Put{Value: "1"})
@@ -99,7 +100,7 @@ func TestStoreRestarts(t *testing.T) {
 // TestStoreSetUpAnew: an etcd that comes back with nothing, as without a volume, is served as it is, and not as it was.
 func TestStoreSetUpAnew(t *testing.T) {
 	t.Parallel()
-	address := strings.TrimPrefix(port(t), "http://")
+	address := ports.Address(t)
 	s := listening(t, t.TempDir(), address)
 	a, b := external(t, address), external(t, address)
 	for _, v := range []string{"1", "2", "3"} {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // logs collects what a server says, and shows it where a test fails.
@@ -223,21 +224,16 @@ func TestEndOfRequests(t *testing.T) {
 
 // TestStart: what cannot be opened leaves nothing open.
 func TestStart(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free := l.Addr().String()
-	_ = l.Close()
+	free := ports.Address(t)
 	broken := errors.New("no store today")
-	_, err = Start(t.Context(), Config{
+	_, err := Start(t.Context(), Config{
 		Client: free, C10d: "127.0.0.1:0", Status: "127.0.0.1:0",
 		Store: func(context.Context) (*store.Store, error) { return nil, broken },
 	})
 	if !errors.Is(err, broken) {
 		t.Fatalf("got %v", err)
 	}
-	if l, err = net.Listen("tcp", free); err != nil {
+	if l, err := net.Listen("tcp", free); err != nil {
 		t.Errorf("the listener is still open: %v", err)
 	} else {
 		_ = l.Close()
@@ -247,12 +243,7 @@ func TestStart(t *testing.T) {
 // TestOpening: health is answered while the store opens, and it is not ready before.
 func TestOpening(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	status := l.Addr().String()
-	_ = l.Close()
+	status := ports.Address(t)
 	codes := map[string]int{}
 	begin(t, func(c *Config) {
 		open := c.Store

@@ -3,11 +3,12 @@ package store
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // TestEmbedded: what was written is there after a restart.
@@ -153,15 +154,8 @@ func TestRefused(t *testing.T) {
 // listening is a server that other processes reach, and where.
 func listening(t *testing.T) (server *Store, address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	server, err = Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
+	address = ports.Address(t)
+	server, err := Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package gang
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -38,15 +40,14 @@ func (g *Gang) PreFilter(
 	if inDryRun(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	uid := uidOf(pod)
-	attempt := g.shared.cache.Attempt(uid)
+	attempt := g.shared.cache.Attempt(uidOf(pod))
 	if !attempt.OK {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, attempt.Reason)
 	}
 	node := attempt.Node
 	if len(attempt.Wants) > 0 {
 		var status *fwk.Status
-		if node, status = g.look(ctx, state, uid, attempt); !status.IsSuccess() {
+		if node, status = g.look(ctx, state, pod, attempt); !status.IsSuccess() {
 			return nil, status
 		}
 	}
@@ -84,9 +85,9 @@ func (*Gang) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // look does a dry run of what a gang's group wants. Where it works out a round begins; where it does not the gang is
 // told why.
 func (g *Gang) look(
-	ctx context.Context, state fwk.CycleState, uid gangcache.UID, attempt gangcache.Attempt,
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, attempt gangcache.Attempt,
 ) (node string, status *fwk.Status) {
-	wants := attempt.Wants
+	wants, uid := attempt.Wants, uidOf(pod)
 	g.shared.suspendNominations(wants)
 	plan, shortage, err := g.dryRun(ctx, wants)
 	if err != nil {
@@ -96,13 +97,25 @@ func (g *Gang) look(
 	if shortage != nil {
 		g.shared.nominate(wants)
 		message := shortage.String()
-		state.Write(refusedKey, &refused{gang: attempt.Gang, wants: wants})
-		g.shared.reports.refused(uid, wants, message)
+		r := &refused{gang: attempt.Gang, wants: wants}
+		if wants[0].Alone {
+			r.gang = gangcache.Key{Namespace: pod.Namespace, Name: pod.Name}
+		} else {
+			g.shared.reports.refused(uid, wants, message)
+		}
+		state.Write(refusedKey, r)
 		return "", fwk.NewStatus(fwk.Unschedulable, message)
 	}
 	g.shared.clearNominations(wants)
+	if wants[0].Alone {
+		return plan.nodes(true)[uid], nil
+	}
 	node, change := g.shared.cache.Start(uid, plan.nodes(attempt.Pin))
 	g.shared.apply(change)
+	if node == "" && slices.ContainsFunc(wants, gangcache.Want.MustGather) {
+		// The plan has places for others, or was called off at once: anywhere else it must not go.
+		return "", fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("gang %s places other pods first", attempt.Gang))
+	}
 	return node, nil
 }
 
@@ -116,11 +129,16 @@ func (g *Gang) PostFilter(
 		return g.preempt(ctx, pod, r.gang, r.wants)
 	}
 	uid := uidOf(pod)
-	switch attempt := g.shared.cache.Attempt(uid); {
+	attempt := g.shared.cache.Attempt(uid)
+	switch {
 	case attempt.Planned:
 		g.shared.apply(g.shared.cache.Fail(uid))
 		return nil, fwk.NewStatus(fwk.Unschedulable, lostRoom(attempt.Gang))
-	case !attempt.OK:
+	case !attempt.OK, slices.ContainsFunc(attempt.Wants, gangcache.Want.MustGather):
+		// Others go first, or it lost the place that it had found near its gang: elsewhere it needs no room.
+		if attempt.OK {
+			time.AfterFunc(time.Second, func() { g.shared.wake([]gangcache.UID{uid}) })
+		}
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	own := gangcache.Key{Namespace: pod.Namespace, Name: pod.Name}

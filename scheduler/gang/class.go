@@ -23,10 +23,15 @@ type class struct {
 	refusal *fwk.Status      // PreFilter's, of the whole class
 	coupled bool             // where one pod goes changes where the next may: a node that was full may open up
 	soft    bool             // where one pod goes changes where the next had better go
-	order   []int            // nodes, in the order in which they are filled
-	next    int              // nodes of the order before it take no more
-	moved   bool             // something was placed since the class was last at the first node
-	reasons map[string]int   // why nodes take no more
+	within  map[*domain]*filling
+}
+
+// filling is how far the nodes of a domain are filled with pods of a class.
+type filling struct {
+	order   []int          // nodes, in the order in which they are filled
+	next    int            // nodes of the order before it take no more
+	since   int            // the simulation's clock when it was last at the first node
+	reasons map[string]int // why nodes take no more
 }
 
 // shape is what filters look at in a pod. Labels that number the pods of a Job or StatefulSet are left out: they would
@@ -72,25 +77,37 @@ func requests(containers []corev1.Container) []corev1.Container {
 
 // class is the class of a pod, prepared when its first pod is met.
 func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
+	if c := sim.kinds[pod]; c != nil {
+		return c, nil
+	}
 	key, err := shape(pod)
 	if err != nil {
 		return nil, err
 	}
-	if c := sim.classes[key]; c != nil {
-		return c, nil
+	c := sim.classes[key]
+	if c == nil {
+		if c, err = sim.newClass(ctx, pod); err != nil {
+			return nil, err
+		}
+		sim.classes[key] = c
 	}
+	sim.kinds[pod] = c
+	return c, nil
+}
+
+// newClass prepares a class for its first pod.
+func (sim *simulation) newClass(ctx context.Context, pod *corev1.Pod) (*class, error) {
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {
 		return nil, fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
 	}
-	c := &class{pod: pod, info: info, state: framework.NewCycleState(), reasons: map[string]int{}}
+	c := &class{pod: pod, info: info, state: framework.NewCycleState(), within: map[*domain]*filling{}}
 	c.coupled, c.soft = couples(&pod.Spec)
 	c.state.Write(dryRunKey, dryRunMark{})
 	result, status, _ := sim.fw.RunPreFilterPlugins(ctx, c.state, pod)
 	switch {
 	case status.IsRejected():
 		c.refusal = status
-		c.reasons[status.Message()] = len(sim.nodes)
 	case !status.IsSuccess():
 		return nil, status.AsError()
 	case !result.AllNodes():
@@ -101,10 +118,6 @@ func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, erro
 			return nil, err
 		}
 	}
-	if err := sim.rank(ctx, c); err != nil {
-		return nil, err
-	}
-	sim.classes[key] = c
 	return c, nil
 }
 
@@ -125,24 +138,37 @@ func couples(spec *corev1.PodSpec) (must, better bool) {
 	return must, better
 }
 
+// filling is how far a class has filled the domain in which the simulation places pods now.
+func (sim *simulation) filling(ctx context.Context, c *class) (*filling, error) {
+	if f := c.within[sim.domain]; f != nil {
+		return f, nil
+	}
+	f := &filling{since: sim.clock, reasons: map[string]int{}}
+	if err := sim.rank(ctx, c, f); err != nil {
+		return nil, err
+	}
+	c.within[sim.domain] = f
+	return f, nil
+}
+
 // rank orders the nodes that a class is to fill: those that take a pod of it, by the profile's scores. Pods whose
 // places depend on each other try all nodes as they come, and so does preemption, which has put them in an order of its
 // own.
-func (sim *simulation) rank(ctx context.Context, c *class) error {
-	if c.refusal != nil {
+func (sim *simulation) rank(ctx context.Context, c *class, f *filling) error {
+	nodes := sim.domain.nodes
+	switch {
+	case c.refusal != nil:
+		f.reasons[c.refusal.Message()] = len(nodes)
 		return nil
-	}
-	if c.coupled || sim.ordered {
-		for i := range sim.nodes {
-			c.order = append(c.order, i)
-		}
+	case c.coupled, sim.ordered:
+		f.order = nodes
 		return nil
 	}
 	index := map[string]int{}
 	var feasible []fwk.NodeInfo
-	rest := len(sim.nodes)
-	for k := range sim.nodes {
-		i := (sim.start + k) % len(sim.nodes)
+	rest := len(nodes)
+	for k := range nodes {
+		i := nodes[(sim.start+k)%len(nodes)]
 		n := sim.nodes[i]
 		if len(feasible) == scored {
 			rest = k
@@ -155,7 +181,7 @@ func (sim *simulation) rank(ctx context.Context, c *class) error {
 		case !status.IsRejected():
 			return status.AsError()
 		default:
-			c.blame(status)
+			f.blame(status)
 		}
 	}
 	if len(feasible) == 0 {
@@ -172,10 +198,10 @@ func (sim *simulation) rank(ctx context.Context, c *class) error {
 		return cmp.Or(cmp.Compare(b.TotalScore, a.TotalScore), cmp.Compare(b.Randomizer, a.Randomizer))
 	})
 	for _, s := range scores {
-		c.order = append(c.order, index[s.Name])
+		f.order = append(f.order, index[s.Name])
 	}
-	for k := rest; k < len(sim.nodes); k++ { // should those not have room for all
-		c.order = append(c.order, (sim.start+k)%len(sim.nodes))
+	for k := rest; k < len(nodes); k++ { // should those not have room for all
+		f.order = append(f.order, nodes[(sim.start+k)%len(nodes)])
 	}
 	return nil
 }
@@ -185,8 +211,8 @@ func (sim *simulation) rank(ctx context.Context, c *class) error {
 const scored = 100
 
 // blame counts why a node takes no pod of the class.
-func (c *class) blame(status *fwk.Status) {
+func (f *filling) blame(status *fwk.Status) {
 	for _, r := range status.Reasons() {
-		c.reasons[r]++
+		f.reasons[r]++
 	}
 }

@@ -41,7 +41,7 @@ func (*Gate) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, erro
 
 // gate is refusal for a pod that need not enter the queue.
 func (c *coordinator) gate(pod *corev1.Pod) *fwk.Status {
-	if _, declared := c.member(pod); !declared {
+	if _, declared := c.gangOf(pod); !declared {
 		return nil
 	}
 	switch v := c.cache.Admit(uidOf(pod)); {

@@ -29,9 +29,11 @@ func (g *Gang) PostBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 
 // Permit lets a pod bind that has no gang or whose gang has what it needs; others hold their places for as long as the
 // gang says, counted from the first of them.
-func (g *Gang) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
+func (g *Gang) Permit(
+	_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string,
+) (*fwk.Status, time.Duration) {
 	uid := uidOf(pod)
-	r := g.shared.cache.Reserve(uid, time.Now())
+	r := g.shared.cache.Reserve(uid, node, time.Now())
 	// This pod is answered here.
 	r.Change.Allow = slices.DeleteFunc(r.Change.Allow, func(other gangcache.UID) bool { return other == uid })
 	g.shared.apply(r.Change)

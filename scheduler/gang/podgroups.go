@@ -99,8 +99,8 @@ func (p *podGroups) served() string {
 	return ""
 }
 
-// minCount is what a PodGroup asks for; its pods are on their own where it asks for nothing.
-func (p *podGroups) minCount(u *unstructured.Unstructured) (gangcache.Spec, error) {
+// spec is what a PodGroup asks for; its pods are on their own where it asks for nothing.
+func (p *podGroups) spec(u *unstructured.Unstructured) (gangcache.Spec, error) {
 	spec := gangcache.Spec{
 		Min: 1, Mode: gangcache.Strict, Policy: gangcache.WaitingAndRunning, Waiting: p.coordinator.waiting,
 	}
@@ -116,7 +116,34 @@ func (p *podGroups) minCount(u *unstructured.Unstructured) (gangcache.Spec, erro
 		)
 	}
 	spec.Min = int(n)
-	return spec, nil
+	spec.Layers, err = constraints(u)
+	return spec, err
+}
+
+// constraints are the layers in which the pods of a PodGroup must gather.
+func constraints(u *unstructured.Unstructured) ([]gangcache.Layer, error) {
+	list, _, err := unstructured.NestedSlice(u.Object, "spec", "schedulingConstraints", "topology")
+	if err != nil {
+		return nil, fmt.Errorf("PodGroup %s: %w", u.GetName(), err)
+	}
+	if len(list) > gangcache.MaxLayers {
+		return nil, fmt.Errorf(
+			"PodGroup %s: spec.schedulingConstraints.topology may have %d keys at most", u.GetName(),
+			gangcache.MaxLayers,
+		)
+	}
+	var out []gangcache.Layer
+	for _, item := range list {
+		constraint, _ := item.(map[string]any)
+		label, _ := constraint["key"].(string)
+		if label == "" {
+			return nil, fmt.Errorf(
+				"PodGroup %s: spec.schedulingConstraints.topology: each needs a key, a label of nodes", u.GetName(),
+			)
+		}
+		out = append(out, gangcache.Layer{Label: label, Required: true})
+	}
+	return out, nil
 }
 
 func (p *podGroups) put(obj any) {
@@ -125,7 +152,7 @@ func (p *podGroups) put(obj any) {
 		return
 	}
 	key := gangcache.Key{Namespace: u.GetNamespace(), Name: u.GetName(), Native: true}
-	spec, err := p.minCount(u)
+	spec, err := p.spec(u)
 	p.coordinator.apply(p.coordinator.cache.SetPodGroup(key, spec, err, time.Now()))
 }
 

@@ -285,22 +285,22 @@ func (g *Gang) newRemoval(priority int32) (*removal, error) {
 
 // from takes the pods out of a simulation, whose nodes it orders so that those are filled first where least is lost.
 func (r *removal) from(ctx context.Context, sim *simulation) error {
-	cost := func(n fwk.NodeInfo) (highest, count int) {
+	cost := func(n fwk.NodeInfo) (l loss) {
 		for _, v := range r.byNode[n.Node().Name] {
-			highest = max(highest, int(corev1helpers.PodPriority(v.pod())))
-			count++
+			l.highest = max(l.highest, int(corev1helpers.PodPriority(v.pod())))
+			l.pods++
 		}
-		return highest, count
+		return l
 	}
 	sim.ordered = true
 	slices.SortStableFunc(sim.nodes, func(a, b fwk.NodeInfo) int {
-		highestA, countA := cost(a)
-		highestB, countB := cost(b)
+		x, y := cost(a), cost(b)
 		return cmp.Or(
-			cmp.Compare(min(countA, 1), min(countB, 1)), cmp.Compare(highestA, highestB), cmp.Compare(countA, countB),
+			cmp.Compare(min(x.pods, 1), min(y.pods, 1)), cmp.Compare(x.highest, y.highest), cmp.Compare(x.pods, y.pods),
 		)
 	})
 	for i, n := range sim.nodes {
+		sim.losses = append(sim.losses, cost(n))
 		for _, v := range r.byNode[n.Node().Name] {
 			v.node = i
 			if err := sim.move(ctx, move{pod: v.info, node: i, taken: true}); err != nil {

@@ -112,9 +112,9 @@ func (g *Gang) hintOwn(logger klog.Logger, pod *corev1.Pod, oldObj, newObj any) 
 
 // SignPod adds the gang to a pod's signature: its members may share one ranking of the nodes, other pods do not join.
 func (g *Gang) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	m, ok := g.shared.member(pod)
+	key, ok := g.shared.gangOf(pod)
 	if !ok {
 		return nil, nil
 	}
-	return []fwk.SignFragment{{Key: Name, Value: m.Gang.String()}}, nil
+	return []fwk.SignFragment{{Key: Name, Value: key.String()}}, nil
 }

@@ -39,9 +39,15 @@ type simulation struct {
 	nodes   []fwk.NodeInfo // the snapshot's, or a copy where something was placed or removed
 	copied  []bool
 	classes map[string]*class
-	start   int    // the node that is looked at first
-	ordered bool   // the nodes are in the order in which they are to be filled
-	moves   []move // what changed against the snapshot, for classes that are met later
+	kinds   map[*corev1.Pod]*class
+	start   int       // the node that is looked at first
+	ordered bool      // the nodes are in the order in which they are to be filled
+	losses  []loss    // of ordered nodes, what would be lost on each
+	moves   []move    // what changed against the snapshot, for classes that are met later
+	clock   int       // counts the moves, those that were taken back too
+	domain  *domain   // where pods are placed now
+	all     *domain   // of all nodes
+	layouts []*layout // of the layers that were asked for
 }
 
 // move is a pod placed on a node, or removed from it.
@@ -84,6 +90,7 @@ type shortage struct {
 	want    gangcache.Want
 	pod     string
 	reasons map[string]int
+	search  *search // nil where all nodes were looked at
 }
 
 func (s *shortage) String() string {
@@ -95,10 +102,12 @@ func (s *shortage) String() string {
 	if len(reasons) > 0 {
 		why = ": " + strings.Join(reasons, ", ")
 	}
-	have := s.want.Min - s.want.Need
+	if s.search != nil {
+		return s.search.message(s) + why
+	}
 	return fmt.Sprintf(
-		"gang %s needs %d pods at once and has room for %d, none for pod %s%s", s.gang, s.want.Min, have+s.placed,
-		s.pod, why,
+		"gang %s needs %d pods at once and has room for %d, none for pod %s%s", s.gang, s.want.Min,
+		s.want.Min-s.want.Need+s.placed, s.pod, why,
 	)
 }
 
@@ -129,9 +138,13 @@ func (g *Gang) newSimulation() (*simulation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the snapshot: %w", err)
 	}
+	all := &domain{nodes: make([]int, len(snapshot))}
+	for i := range snapshot {
+		all.nodes[i] = i
+	}
 	return &simulation{
 		fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{},
-		start: rand.IntN(max(len(snapshot), 1)),
+		kinds: map[*corev1.Pod]*class{}, start: rand.IntN(max(len(snapshot), 1)), all: all, domain: all,
 	}, nil
 }
 
@@ -142,35 +155,45 @@ func (sim *simulation) placeAll(
 	for i, n := range sim.nodes {
 		p.names[i] = n.Node().Name
 	}
-	queues := make([]queue, len(wants))
-	for i, w := range wants {
-		queues[i] = queue{want: w, pods: pods(w.Candidates)}
-	}
-	for _, i := range bySize(queues) {
-		q := &queues[i]
-		placed, err := sim.placeNext(ctx, p, q)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !placed {
-			return nil, q.shortage(), nil
+	for _, c := range cohorts(wants, pods) {
+		short, err := sim.gather(ctx, p, c)
+		if err != nil || short != nil {
+			return nil, short, err
 		}
 	}
 	p.pinning = p.pinning || len(sim.classes) > 1
 	return p, nil, nil
 }
 
+// fill finds places in the simulation's domain for what some gangs need, in the order of bySize.
+func (sim *simulation) fill(ctx context.Context, p *plan, queues []*queue, order []int) (*shortage, error) {
+	for _, i := range order {
+		placed, err := sim.placeNext(ctx, p, queues[i])
+		if err != nil {
+			return nil, err
+		}
+		if !placed {
+			return queues[i].shortage(), nil
+		}
+	}
+	return nil, nil
+}
+
 // queue is the members of one gang that may fill its need, those of the most demanding kind first.
 type queue struct {
-	want   gangcache.Want
-	pods   []*corev1.Pod
-	placed int
-	failed *class // the first that found no place
+	want    gangcache.Want
+	need    int // how many of them, at least
+	pods    []*corev1.Pod
+	company []*corev1.Pod // that would gather with them
+	tried   int           // pods that were placed, or found no place
+	placed  int
+	failed  *corev1.Pod    // the first of the kind that found no place
+	reasons map[string]int // and why
 }
 
 // bySize orders the members that each gang needs first, largest first: what is small finds a place beside what is
 // large, and not the other way round. It returns the gang of each in that order, and orders the gangs' pods alike.
-func bySize(queues []queue) []int {
+func bySize(queues []*queue) []int {
 	type item struct {
 		gang int
 		size float64
@@ -183,12 +206,12 @@ func bySize(queues []queue) []int {
 	measure(all, sizes)
 	var items []item
 	for i, q := range queues {
-		first := q.pods[:min(q.want.Need, len(q.pods))]
+		first := q.pods[:min(q.need, len(q.pods))]
 		slices.SortStableFunc(first, func(a, b *corev1.Pod) int { return cmp.Compare(sizes[b], sizes[a]) })
 		for _, pod := range first {
 			items = append(items, item{i, sizes[pod]})
 		}
-		for range q.want.Need - len(first) { // they have gone meanwhile, and are missed below
+		for range q.need - len(first) { // they have gone meanwhile, and are missed below
 			items = append(items, item{gang: i})
 		}
 	}
@@ -222,9 +245,9 @@ func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) {
 
 // placeNext places the next member of a gang that finds a place; false where none does.
 func (sim *simulation) placeNext(ctx context.Context, p *plan, q *queue) (bool, error) {
-	for len(q.pods) > 0 {
-		pod := q.pods[0]
-		q.pods = q.pods[1:]
+	for q.tried < len(q.pods) {
+		pod := q.pods[q.tried]
+		q.tried++
 		c, err := sim.class(ctx, pod)
 		if err != nil {
 			return false, err
@@ -239,15 +262,21 @@ func (sim *simulation) placeNext(ctx context.Context, p *plan, q *queue) (bool, 
 			q.placed++
 			return true, nil
 		}
-		q.failed = cmp.Or(q.failed, c)
+		if q.failed == nil {
+			i := slices.IndexFunc(q.pods, func(p *corev1.Pod) bool { return sim.kinds[p] == c })
+			q.failed, q.reasons = q.pods[i], c.within[sim.domain].reasons
+		}
 	}
 	return false, nil
 }
 
 func (q *queue) shortage() *shortage {
 	s := &shortage{gang: q.want.Gang.String(), placed: q.placed, want: q.want}
-	if q.failed != nil {
-		s.pod, s.reasons = q.failed.pod.Name, q.failed.reasons
+	switch {
+	case q.failed != nil:
+		s.pod, s.reasons = q.failed.Name, q.reasons
+	case len(q.pods) > 0:
+		s.pod = q.pods[0].Name
 	}
 	return s
 }
@@ -266,12 +295,13 @@ func (sim *simulation) update(ctx context.Context, c *class, m move) error {
 
 // place finds the first node that takes a pod and puts it there; -1 where none does.
 func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (int, error) {
-	if c.refusal != nil {
-		return -1, nil
+	f, err := sim.filling(ctx, c)
+	if err != nil || c.refusal != nil {
+		return -1, err
 	}
 	for {
-		for ; c.next < len(c.order); c.next++ {
-			node := c.order[c.next]
+		for ; f.next < len(f.order); f.next++ {
+			node := f.order[f.next]
 			status := sim.takes(ctx, c, node)
 			switch {
 			case status.IsSuccess():
@@ -279,13 +309,13 @@ func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (in
 			case !status.IsRejected():
 				return -1, status.AsError()
 			}
-			c.blame(status)
+			f.blame(status)
 		}
-		if !c.coupled || !c.moved {
+		if !c.coupled || f.since == sim.clock {
 			return -1, nil
 		}
-		c.next, c.moved = 0, false
-		clear(c.reasons)
+		f.next, f.since = 0, sim.clock
+		clear(f.reasons)
 	}
 }
 
@@ -310,8 +340,14 @@ func (sim *simulation) put(ctx context.Context, c *class, pod *corev1.Pod, node 
 	return sim.move(ctx, move{pod: info, node: node})
 }
 
-// move carries out a move and updates the classes met so far.
+// move carries out a move and notes it for classes that are met later.
 func (sim *simulation) move(ctx context.Context, m move) error {
+	sim.moves = append(sim.moves, m)
+	return sim.carryOut(ctx, m)
+}
+
+// carryOut carries out a move and updates the classes met so far.
+func (sim *simulation) carryOut(ctx context.Context, m move) error {
 	if !sim.copied[m.node] {
 		sim.nodes[m.node], sim.copied[m.node] = sim.nodes[m.node].Snapshot(), true
 	}
@@ -322,10 +358,7 @@ func (sim *simulation) move(ctx context.Context, m move) error {
 	} else {
 		sim.nodes[m.node].AddPodInfo(m.pod)
 	}
-	sim.moves = append(sim.moves, m)
-	for _, c := range sim.classes {
-		c.moved = true
-	}
+	sim.clock++
 	return sim.updateAll(ctx, m)
 }
 

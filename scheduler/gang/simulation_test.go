@@ -52,7 +52,7 @@ func leading() *Election {
 }
 
 // newPlugin is the plugin of the default profile over a snapshot, with kube-scheduler's own filters.
-func newPlugin(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, others ...runtime.Object) *Gang {
+func newPlugin(t testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, others ...runtime.Object) *Gang {
 	t.Helper()
 	metrics.Register() // which NewFramework counts in
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(config.Default("x")), nil, nil)

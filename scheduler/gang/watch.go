@@ -94,7 +94,7 @@ func gangFields(obj any) (any, error) {
 
 // succeeded enters a pod that has succeeded, or that such a one is deleted.
 func (c *coordinator) succeeded(pod *corev1.Pod, there bool) {
-	if _, ok := c.member(pod); !ok || pod.Status.Phase != corev1.PodSucceeded {
+	if _, ok := c.gangOf(pod); !ok || pod.Status.Phase != corev1.PodSucceeded {
 		return
 	}
 	c.mu.Lock()
@@ -123,7 +123,7 @@ func (c *coordinator) seen(old, pod *corev1.Pod) {
 	m, ok := c.member(pod)
 	if !ok {
 		if old != nil {
-			if _, was := c.member(old); was {
+			if _, was := c.gangOf(old); was {
 				c.gone(pod)
 			}
 		}
@@ -194,15 +194,35 @@ func (c *coordinator) member(pod *corev1.Pod) (m gangcache.Member, ok bool) {
 		UID: uidOf(pod), Namespace: pod.Namespace, Name: pod.Name, Created: pod.CreationTimestamp.Time,
 		State: c.state(pod),
 	}
-	if group := pod.Spec.SchedulingGroup; c.native && group != nil && group.PodGroupName != nil {
-		m.Gang = gangcache.Key{Namespace: pod.Namespace, Name: *group.PodGroupName, Native: true}
-		return m, true
+	if pod.Status.Phase != corev1.PodSucceeded {
+		m.Node = pod.Spec.NodeName
 	}
-	if !gangcache.Declared(pod.Annotations) {
-		return m, false
+	if m.Gang, ok = c.gangOf(pod); !ok || m.Gang.Native {
+		return m, ok
 	}
 	m.Gang, m.Spec, m.Problem = gangcache.FromAnnotations(pod.Namespace, pod.Annotations, c.waiting)
+	if slice, err := sliceOf(pod); m.Problem == nil {
+		m.Slice, m.Problem = slice, err
+	}
 	return m, true
+}
+
+// gangOf is the gang that a pod declares, well or badly; ok is false for a pod without a gang.
+func (c *coordinator) gangOf(pod *corev1.Pod) (key gangcache.Key, ok bool) {
+	if group := pod.Spec.SchedulingGroup; c.native && group != nil && group.PodGroupName != nil {
+		return gangcache.Key{Namespace: pod.Namespace, Name: *group.PodGroupName, Native: true}, true
+	}
+	key = gangcache.Key{Namespace: pod.Namespace, Name: pod.Annotations[gangcache.Prefix+gangcache.Name]}
+	return key, gangcache.Declared(pod.Annotations)
+}
+
+// sliceOf is the slice that a pod gathers with.
+func sliceOf(pod *corev1.Pod) (gangcache.Slice, error) {
+	owner := ""
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		owner = ref.Name
+	}
+	return gangcache.SliceOf(pod.Annotations, pod.Labels, owner)
 }
 
 // state is where a pod stands.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -98,24 +97,6 @@ func TestArgs(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestFreePorts(t *testing.T) {
-	ports, err := FreePorts(50)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(ports)
-	if got := len(slices.Compact(slices.Clone(ports))); got != 50 {
-		t.Errorf("got %d different ports, want 50: %v", got, ports)
-	}
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports[0]))
-	if err != nil {
-		t.Fatalf("a port that was returned is not free: %v", err)
-	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // operatorNamespace has the accounts of the operators.
@@ -92,9 +94,9 @@ func (c *Cluster) runOperator(ctx context.Context, name, health string, env []st
 
 // freeAddresses are n free addresses of the loopback interface.
 func freeAddresses(n int) ([]string, error) {
-	ports, err := FreePorts(n)
+	free, err := ports.Free(n)
 	var all []string
-	for _, port := range ports {
+	for _, port := range free {
 		all = append(all, fmt.Sprintf("127.0.0.1:%d", port))
 	}
 	return all, err

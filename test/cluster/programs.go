@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // The programs, named as their files are.
@@ -71,13 +73,13 @@ type layout struct {
 }
 
 func newLayout(dir, address string) (layout, error) {
-	ports, err := FreePorts(6)
+	free, err := ports.Free(6)
 	if err != nil {
 		return layout{}, err
 	}
 	return layout{
-		dir: dir, address: cmp.Or(address, "127.0.0.1"), etcdPort: ports[0], peerPort: ports[1], apiPort: ports[2],
-		cmPort: ports[3], schedPort: ports[4], kwokPort: ports[5],
+		dir: dir, address: cmp.Or(address, "127.0.0.1"), etcdPort: free[0], peerPort: free[1], apiPort: free[2],
+		cmPort: free[3], schedPort: free[4], kwokPort: free[5],
 	}, nil
 }
 

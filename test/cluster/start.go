@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -37,21 +36,6 @@ var errPortTaken = errors.New("a port was taken by another program")
 
 //go:embed kwok.yaml
 var stages []byte
-
-// FreePorts are n different TCP ports of 127.0.0.1 that nothing listens on right now.
-func FreePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
-		}
-		// Closed only when all are chosen, so that none comes twice.
-		defer l.Close() //nolint:errcheck // nothing was written to it
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
-}
 
 // start brings the programs up in the order in which they need each other.
 func (c *Cluster) start(ctx context.Context, o Options, progress io.Writer) error {

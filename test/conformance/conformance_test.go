@@ -65,7 +65,24 @@ var accepted = []acceptance{
 	{"container-security-context-readonlyrootfilesystem", "Pod", "worker", "", writes},
 	{"pod-probes", "Pod", "worker", "", "Training serves nothing that could be probed, " +
 		"and its Service publishes pods that are not ready, since they find each other while they start."},
+	{"container-image-pull-policy", "Job", "eval", "", pinned},                       // an author's own group
+	{"container-security-context-readonlyrootfilesystem", "Job", "eval", "", writes}, // likewise
 	{"pod-networkpolicy", "Job", "worker", "network", "This author switched the policies off."},
+	{"pod-networkpolicy", "Job", "worker", "gang-topology", "This author switched the policies off."},
+	{"pod-networkpolicy", "Job", "worker", "gang-topology-kueue", "This author switched the policies off."},
+	{"pod-networkpolicy", "Pod", "worker", "gang-topology-kueue", "This author switched the policies off."},
+	{
+		"container-security-context-user-group-id", "Job", "worker", "fabric",
+		"IPC_LOCK, by which memory is registered with the adapters, is only root's.",
+	},
+	{
+		"container-security-context-user-group-id", "Job", "worker", "real-megatron-gb200",
+		"IPC_LOCK, by which memory is registered with the cards, is only root's, who is this image's user.",
+	},
+	{
+		"container-security-context-user-group-id", "Job", "worker", "mpi-job-intel",
+		"This author's image runs as root.",
+	},
 	{
 		"container-security-context-user-group-id", "Job", "worker", "security",
 		"This author's volumes belong to user 1000.",

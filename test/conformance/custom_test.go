@@ -28,7 +28,7 @@ const ownCRDs = root + "/overlays/crds"
 // customGroups are the API groups whose objects TestCustomResources evaluates by
 // CRDs: of the kinds that tegen knows, and of others that gangs and installations
 // need. kubeconform has no schemas for them and leaves them out.
-var customGroups = append(groupsOfKinds(false), "kueue.x-k8s.io", "scheduling.sigs.k8s.io", apis.PodMonitorKind.Group)
+var customGroups = append(groupsOfKinds(false), "kueue.x-k8s.io", "scheduling.sigs.k8s.io")
 
 // builtInGroups are those of Kubernetes itself whose objects are read as custom
 // resources are. They have no CRDs; kubeconform evaluates them.

@@ -28,6 +28,7 @@ var groupVersions = []groupVersion{
 	{"networking.k8s.io", "v1"},
 	{"policy", "v1"},
 	{"rbac.authorization.k8s.io", "v1"},
+	{"resource.k8s.io", "v1"},
 	{"scheduling.k8s.io", "v1alpha2"},
 	{"storage.k8s.io", "v1"},
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // The programs of Argo CD, which all are one file, and redis.
@@ -37,12 +38,12 @@ func startArgo(ctx context.Context, c *cluster.Cluster, audit string, plugin Plu
 	if err := a.configure(ctx); err != nil {
 		return nil, err
 	}
-	ports, err := cluster.FreePorts(7)
+	free, err := ports.Free(7)
 	if err != nil {
 		return nil, err
 	}
-	address := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
-	redis, err := c.Run(ctx, redisServer, redisServer, "--bind", "127.0.0.1", "--port", fmt.Sprint(ports[0]),
+	address := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", free[i]) }
+	redis, err := c.Run(ctx, redisServer, redisServer, "--bind", "127.0.0.1", "--port", fmt.Sprint(free[0]),
 		"--save", "", "--appendonly", "no", "--dir", a.home)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func startArgo(ctx context.Context, c *cluster.Cluster, audit string, plugin Plu
 	}
 	kubeconfig := kubeconfigs[applicationController]
 	if err := a.run(ctx, repoServer, kubeconfig, address(2)+"/healthz", "--redis="+address(0), "--address=127.0.0.1",
-		fmt.Sprintf("--port=%d", ports[1]), "--metrics-address=127.0.0.1", fmt.Sprintf("--metrics-port=%d", ports[2]),
+		fmt.Sprintf("--port=%d", free[1]), "--metrics-address=127.0.0.1", fmt.Sprintf("--metrics-port=%d", free[2]),
 		"--disable-tls"); err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func startArgo(ctx context.Context, c *cluster.Cluster, audit string, plugin Plu
 	}
 	return a, a.run(ctx, applicationController, kubeconfig, address(3)+"/healthz", "--namespace="+argoNamespace,
 		"--kubeconfig="+kubeconfig, "--redis="+address(0), "--repo-server="+address(1), "--repo-server-plaintext",
-		fmt.Sprintf("--metrics-port=%d", ports[3]))
+		fmt.Sprintf("--metrics-port=%d", free[3]))
 }
 
 // run starts one of Argo CD's programs and waits until a page is there.

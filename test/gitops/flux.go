@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 const fluxNamespace = "flux-system"
@@ -51,11 +52,11 @@ func startFlux(ctx context.Context, c *cluster.Cluster, audit string) (*Flux, er
 	if err := os.Mkdir(artifacts, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of artifacts: %w", err)
 	}
-	ports, err := cluster.FreePorts(5)
+	free, err := ports.Free(5)
 	if err != nil {
 		return nil, err
 	}
-	address := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
+	address := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", free[i]) }
 	if err := f.run(ctx, cluster.SourceController, address(0), "--metrics-addr="+address(1),
 		"--storage-path="+artifacts, "--storage-addr="+address(2),
 		"--storage-adv-addr="+address(2)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // serve starts tegen-rendezvous with the store in it.
@@ -28,8 +29,8 @@ func newServer(t *testing.T, args ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, address: freePort(t), tcpstore: freePort(t)}
-	status := freePort(t)
+	s := &server{t: t, address: ports.Address(t), tcpstore: ports.Address(t)}
+	status := ports.Address(t)
 	s.ready = "http://" + status + "/readyz"
 	s.command = append([]string{
 		program, "serve", "--listen-client=" + s.address, "--listen-c10d=" + s.tcpstore, "--listen-status=" + status,
@@ -59,7 +60,7 @@ func gateways(t *testing.T, advertise bool) (both [2]*server) {
 // etcdV3 starts an etcd whose v2 API is gone, as it is from clusters of today, and returns its address.
 func etcdV3(t *testing.T) string {
 	t.Helper()
-	address := freePort(t)
+	address := ports.Address(t)
 	s, err := store.Embedded{Dir: t.TempDir(), Listen: address}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ package torch
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -13,21 +12,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // startLimit is what a server may take until it answers.
 const startLimit = 30 * time.Second
-
-// freePort is a port of the loopback interface that nobody listens on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // it has served its purpose
-	return l.Addr().String()
-}
 
 // server is a program that can be killed and started again, on the same address with the same data.
 type server struct {
@@ -49,7 +39,7 @@ func (s *server) start() {
 // etcd34 starts Debian's etcd with its v2 API.
 func etcd34(t *testing.T) *server {
 	t.Helper()
-	address := freePort(t)
+	address := ports.Address(t)
 	s := &server{t: t, address: address, ready: "http://" + address + "/health", command: []string{
 		"/usr/bin/etcd", "--enable-v2", "--data-dir", t.TempDir(),
 		"--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,

@@ -67,7 +67,7 @@ func life(b *testing.B, gangs, members int, spec Spec) {
 		}
 		for _, p := range pods {
 			if cache.Admit(p.UID).OK {
-				cache.Reserve(p.UID, start)
+				cache.Reserve(p.UID, "", start)
 			}
 		}
 		for _, p := range pods {

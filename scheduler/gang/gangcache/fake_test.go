@@ -1,6 +1,7 @@
 package gangcache
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type pod struct {
 	rejected     bool // was told to let go
 	seen         bool // the cache has seen it bound
 	bad, held    bool
+	slice        Slice
 	since, until time.Time
 }
 
@@ -102,6 +104,9 @@ func (m *model) some(kind func(*pod) bool) *pod {
 	return of[m.rand.IntN(len(of))]
 }
 
+// node is where the pod goes: the model cares for no more than how many do.
+func (p *pod) node() string { return fmt.Sprintf("node-%d", len(p.uid)*int(p.uid[0])%3) }
+
 func (m *model) active() []*pod {
 	var out []*pod
 	for _, p := range m.pods {
@@ -131,6 +136,7 @@ func (m *model) closure(g *group) []*group {
 func (m *model) enter(p *pod) {
 	member := Member{
 		UID: p.uid, Namespace: "a", Name: string(p.uid), Created: p.created, Gang: p.gang.key, State: Pending,
+		Slice: p.slice,
 	}
 	if !p.gang.key.Native {
 		member.Spec = p.gang.spec
@@ -142,7 +148,7 @@ func (m *model) enter(p *pod) {
 	case p.held:
 		member.State = Held
 	case p.phase == bound:
-		member.State, p.seen = Bound, true
+		member.State, member.Node, p.seen = Bound, p.node(), true
 	case p.phase == leaves:
 		member.State = Failed
 	}
@@ -318,7 +324,7 @@ func (m *model) cycle() {
 // prefilter looks for room for all that is wanted.
 func (m *model) prefilter(p *pod) bool {
 	wants := m.cache.Attempt(p.uid).Wants
-	if len(wants) == 0 {
+	if len(wants) == 0 || wants[0].Alone {
 		return true
 	}
 	plan, room := map[UID]string{}, m.free()
@@ -349,7 +355,7 @@ func (m *model) permit(p *pod) {
 			first = other.since
 		}
 	}
-	r := m.cache.Reserve(p.uid, m.now)
+	r := m.cache.Reserve(p.uid, p.node(), m.now)
 	m.note("permit %s: %v %s", p.uid, r.Allowed, r.Wait)
 	switch {
 	case r.Allowed:

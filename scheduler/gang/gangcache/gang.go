@@ -35,6 +35,8 @@ type Member struct {
 	Spec            Spec  // as the pod declares it
 	Problem         error // why the pod's declaration is invalid; the gang is not placed while it has such a pod
 	State           State
+	Slice           Slice  // with which members it gathers, where its gang does
+	Node            string // where it runs, or which is reserved for it; "" where it has succeeded
 }
 
 // String is how users read it: namespace/name.
@@ -65,7 +67,8 @@ type gang struct {
 	planned  int          // of those, how many the round is to place
 	held     [leaving + 1]int
 	bound    int
-	spares   map[UID]bool // bound members that the minimum does not need; nil where they must be looked for
+	spares   map[UID]bool             // bound members that the minimum does not need; nil where they must be looked for
+	sites    map[Slice]map[string]int // how many members are on a node; nil where nobody has asked yet
 
 	woken     UID       // the leader that was last woken, on behalf of the gang's group
 	notified  bool      // the members that may be tried one by one were woken
@@ -119,6 +122,9 @@ func (g *gang) count(m *Member, by int) {
 	case Pending:
 		if h := g.reserved[m.UID]; h != unplaced {
 			g.held[h] += by
+			if h != leaving {
+				g.seat(m, by)
+			}
 			break
 		}
 		g.pending += by
@@ -128,6 +134,7 @@ func (g *gang) count(m *Member, by int) {
 	case Bound:
 		g.bound += by
 		g.spares = nil
+		g.seat(m, by)
 	case Absent, Held, Failed:
 	}
 }
@@ -146,6 +153,7 @@ func (g *gang) place(m *Member, h hold) {
 	g.count(m, -1)
 	if h == unplaced {
 		delete(g.reserved, m.UID)
+		m.Node = ""
 	} else {
 		g.reserved[m.UID] = h
 	}
@@ -184,6 +192,9 @@ func (g *gang) short() bool {
 // put adds or replaces a member.
 func (g *gang) put(m *Member) {
 	if old := g.members[m.UID]; old != nil {
+		if m.State == Pending && old.State == Pending {
+			m.Node = old.Node // which is reserved for it
+		}
 		g.take(old)
 	}
 	if m.State != Pending {

@@ -92,6 +92,22 @@ func lacking(group []*gang) []*gang {
 	return out
 }
 
+// bereft says whether a gang that stood once has lost pods that its minimum needs, and has others that want their
+// places.
+func (g *gang) bereft() bool { return g.reached() && g.counted() < g.spec.Min && g.pending > 0 }
+
+// defersTo is a gang of its group whose lost pods are made good before this gang, which has its minimum, gets more:
+// what is beyond a minimum is of no use while another one lacks.
+func (g *gang) defersTo(group []*gang) *gang {
+	if g.counted() < g.spec.Min {
+		return nil
+	}
+	if i := slices.IndexFunc(group, (*gang).bereft); i >= 0 {
+		return group[i]
+	}
+	return nil
+}
+
 // reached says whether every gang of a group has what it needs.
 func reached(group []*gang) bool { return len(lacking(group)) == 0 }
 
@@ -180,6 +196,8 @@ func (c *Cache) membersToWake(g *gang, group []*gang) []UID {
 		for _, other := range group {
 			switch {
 			case !alike(other, g): // it sees to itself
+			case other.defersTo(group) != nil:
+				other.notified = false
 			case len(lack) > 0 && other.reached(): // it waits for those that lack pods
 				other.notified = false
 			case !other.notified:

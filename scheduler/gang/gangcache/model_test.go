@@ -209,7 +209,7 @@ func (m *model) idle() {
 // alone says whether a pod may take a place without others.
 func (m *model) alone(p *pod) bool {
 	a := m.cache.Attempt(p.uid)
-	return a.OK && len(a.Wants) == 0
+	return a.OK && (len(a.Wants) == 0 || a.Wants[0].Alone)
 }
 
 // needs is how many places a gang's group lacks; ok is false where the group cannot be placed.
@@ -276,6 +276,9 @@ func newModel(t *testing.T, seed uint64, history *strings.Builder) *model {
 		}
 		g.spec.Waiting = time.Duration(1+m.rand.IntN(60)) * time.Second
 		g.longest = g.spec.Waiting
+		if m.rand.IntN(3) == 0 {
+			g.spec.Layers = []Layer{{Label: "rack", Required: true}}
+		}
 		m.gangs = append(m.gangs, g)
 	}
 	if first, second := m.gangs[0], m.gangs[1]; m.rand.IntN(2) == 0 && !first.key.Native && !second.key.Native {

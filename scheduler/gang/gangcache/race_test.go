@@ -31,7 +31,7 @@ func TestConcurrentUse(t *testing.T) {
 						}
 					}
 					cache.Start(uid, plan)
-					cache.Reserve(uid, start)
+					cache.Reserve(uid, "", start)
 				}
 				cache.Order(uid)
 				cache.BlockingReason(uid)

@@ -41,6 +41,11 @@ func (c *Cache) admit(uid UID) Verdict {
 		return v
 	}
 	group, _ := c.group(g)
+	if other := g.defersTo(group); other != nil {
+		v.Reason = fmt.Sprintf("gang %s has its minimum and waits for gang %s of its group, which has lost pods",
+			v.Gang, other.key)
+		return v
+	}
 	if g.alone() && reached(group) {
 		v.OK = true
 		return v
@@ -83,14 +88,20 @@ type Want struct {
 	Gang       Key
 	Min, Need  int // of the whole gang, and still missing
 	Candidates []UID
+	// Layers are those in which the gang gathers, and Sites where members are that gather with it.
+	Layers []Layer
+	Sites  []Site
+	// Alone says that the gang stands, or holds places, without the one candidate. Company would gather with it.
+	Alone   bool
+	Company []UID
 }
 
 // Attempt is what a pod's scheduling cycle must know of its gang, all of one moment.
 type Attempt struct {
 	Verdict
 	// Wants is what must be found room for, together, before the pod may take its place: nothing where it may not be
-	// tried or has no gang, its gang stands without it, has found room already, or holds places while it looks
-	// (NonStrict).
+	// tried or has no gang, or its gang has found room already. A pod whose gang stands without it, or holds places
+	// while it looks (NonStrict), asks for its own place only, and only where the gang gathers.
 	Wants []Want
 	// Pin says that the plan should name nodes: a round that did not was called off.
 	Pin bool
@@ -113,6 +124,9 @@ func (c *Cache) Attempt(uid UID) Attempt {
 	}
 	a.Pin = g.failures > 0
 	a.Node, a.Planned = g.nodeOf(uid)
+	if a.OK && !a.Planned && len(a.Wants) == 0 && len(g.spec.Layers) > 0 {
+		a.Wants = []Want{c.alone(g, g.members[uid])}
+	}
 	return a
 }
 
@@ -126,9 +140,11 @@ func (c *Cache) wanted(g *gang) []Want {
 	}
 	var out []Want
 	for _, other := range lacking(group) {
-		out = append(out, Want{
-			Gang: other.key, Min: other.spec.Min, Need: other.needs(), Candidates: ids(other.candidates()),
-		})
+		w := Want{Gang: other.key, Min: other.spec.Min, Need: other.needs(), Candidates: ids(other.candidates())}
+		if w.Layers = other.spec.Layers; len(w.Layers) > 0 {
+			w.Sites = sitesOf(peers(group, other), nil)
+		}
+		out = append(out, w)
 	}
 	slices.SortFunc(out, func(a, b Want) int { return compare(a.Gang, b.Gang) })
 	return out
@@ -193,8 +209,8 @@ type Reservation struct {
 	Change  Change
 }
 
-// Reserve records that a pod got a place in the scheduler's memory.
-func (c *Cache) Reserve(uid UID, now time.Time) Reservation {
+// Reserve records that a pod got a place on a node in the scheduler's memory.
+func (c *Cache) Reserve(uid UID, node string, now time.Time) Reservation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.of[uid]
@@ -203,8 +219,9 @@ func (c *Cache) Reserve(uid UID, now time.Time) Reservation {
 	}
 	m := g.members[uid]
 	group, missing := c.group(g)
-	stood := reached(group)
+	stood := reached(group) && !slices.ContainsFunc(group, (*gang).bereft)
 	late, hopeless := late(group, now), missing != nil && !g.alone() || broken(group)
+	m.Node = node
 	g.place(m, waiting)
 	if g.first.IsZero() {
 		g.first = now

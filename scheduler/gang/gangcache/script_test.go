@@ -1,6 +1,7 @@
 package gangcache
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ import (
 //	podgroup NAME min=4                sets the PodGroup of a native gang; delete-podgroup NAME removes it
 //	admit, wanted, reserve, blocked, … PODS   asks about pods, or records what became of them
 //	start POD PODS [on=NODE]            opens a round with a plan
+//	sites PODS                         shows near what they must be, and who would be with them
 //	clock 5s, order, stats               lets time pass; shows the queue, and sums
 func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 
@@ -42,6 +44,7 @@ type script struct {
 	specs map[string]Spec
 	pods  map[string]Member
 	age   int
+	node  string // where pods run, or have places reserved
 }
 
 // do carries out one command: a verb, names, and key=value options.
@@ -90,6 +93,7 @@ func (s *script) do(t *testing.T, words []string) (answers []string) {
 	case "stats":
 		return []string{fmt.Sprintf("%+v", s.cache.Stats())}
 	default:
+		s.node = options["on"]
 		for _, name := range names {
 			answers = append(answers, s.ask(t, verb, UID(name))...)
 		}
@@ -107,6 +111,8 @@ func (s *script) ask(t *testing.T, verb string, uid UID) []string {
 			return []string{fmt.Sprintf("%s: no: %s", uid, v.Reason)}
 		}
 		return []string{string(uid) + ": yes"}
+	case "sites":
+		return or(sites(s.cache.Attempt(uid).Wants), string(uid)+": none")
 	case "wanted":
 		var out []string
 		for _, w := range s.cache.Attempt(uid).Wants {
@@ -117,7 +123,7 @@ func (s *script) ask(t *testing.T, verb string, uid UID) []string {
 		a := s.cache.Attempt(uid)
 		return []string{fmt.Sprintf("%s: %v %q pinned %v", uid, a.Planned, a.Node, a.Pin)}
 	case "reserve":
-		r := s.cache.Reserve(uid, s.now)
+		r := s.cache.Reserve(uid, s.node, s.now)
 		if r.Allowed {
 			return append([]string{string(uid) + ": allowed"}, changes(r.Change)...)
 		}
@@ -150,7 +156,11 @@ func (s *script) put(name string, state State, options map[string]string) []stri
 	if of := options["of"]; of != "" {
 		m.Gang = keyOf(of)
 	}
-	m.State, m.Problem = state, nil
+	m.State, m.Problem, m.Node = state, nil, ""
+	if state == Bound {
+		m.Node = options["on"]
+	}
+	m.Slice.Number, _ = strconv.Atoi(options["slice"])
 	if !m.Gang.Native {
 		m.Spec = s.specs[gangName(m.Gang)]
 	}
@@ -201,8 +211,11 @@ func nativeKey(name string) Key { return Key{Namespace: "a", Name: name, Native:
 
 func spec(t *testing.T, name string, options map[string]string) Spec {
 	annotations := map[string]string{Prefix + Name: name, Prefix + MinMembers: options["min"]}
+	if layer, ok := options["gathers"]; ok {
+		options["topology"] = `{"gatherStrategy":[{"layer":"` + layer + `","strategy":"MustGather"}]}`
+	}
 	for option, key := range map[string]string{
-		"total": TotalNumber, "mode": ModeKey, "policy": MatchPolicy, "waiting": WaitingTime,
+		"total": TotalNumber, "mode": ModeKey, "policy": MatchPolicy, "waiting": WaitingTime, "topology": TopologyKey,
 	} {
 		if v, ok := options[option]; ok {
 			annotations[Prefix+key] = v
@@ -235,6 +248,21 @@ func expand(t *testing.T, name string) []string {
 	var out []string
 	for n := from; n <= to; n++ {
 		out = append(out, prefix[:i]+strconv.Itoa(n))
+	}
+	return out
+}
+
+// sites are the nodes near which pods must be, and who would be with them.
+func sites(wants []Want) (out []string) {
+	for _, w := range wants {
+		slices.SortFunc(w.Sites, func(a, b Site) int {
+			return cmp.Or(cmp.Compare(a.Slice.Number, b.Slice.Number), cmp.Compare(a.Node, b.Node))
+		})
+		line := fmt.Sprintf("%s of %s gathers in %v:", w.Candidates, w.Gang, w.Layers)
+		for _, site := range w.Sites {
+			line += fmt.Sprintf(" %d in slice %d on %s,", site.Members, site.Slice.Number, site.Node)
+		}
+		out = append(out, fmt.Sprintf("%s alone %v with %s", line, w.Alone, w.Company))
 	}
 	return out
 }

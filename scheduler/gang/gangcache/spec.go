@@ -30,7 +30,7 @@ const (
 	MatchPolicy = "match-policy"  // once-satisfied, waiting-and-running or only-waiting
 )
 
-var keys = []string{Name, MinMembers, TotalNumber, ModeKey, GroupsKey, WaitingTime, MatchPolicy}
+var keys = []string{Name, MinMembers, TotalNumber, ModeKey, GroupsKey, WaitingTime, MatchPolicy, TopologyKey}
 
 // Limits of what a pod may declare: far above any real gang, low enough that no number overflows and no list is walked
 // for long.
@@ -89,12 +89,13 @@ type Spec struct {
 	Policy     Policy
 	Groups     []Key         // gangs that start together, this one among them, sorted; nil for this one alone
 	Waiting    time.Duration // that placed members wait for the others
+	Layers     []Layer       // in which the members gather; nil where each may be anywhere
 }
 
 // equal says whether two specs ask for the same.
 func (s Spec) equal(other Spec) bool {
 	return s.Min == other.Min && s.Total == other.Total && s.Mode == other.Mode && s.Policy == other.Policy &&
-		s.Waiting == other.Waiting && slices.Equal(s.Groups, other.Groups)
+		s.Waiting == other.Waiting && slices.Equal(s.Groups, other.Groups) && slices.Equal(s.Layers, other.Layers)
 }
 
 // Declared says whether annotations declare a gang, well or badly: a pod with any of them is never placed as if it had
@@ -126,6 +127,7 @@ func FromAnnotations(namespace string, annotations map[string]string, waiting ti
 	))
 	s.Waiting = r.duration(WaitingTime, s.Waiting)
 	s.Groups = r.groups(key)
+	s.Layers = r.layers()
 	return key, s, r.err
 }
 

@@ -207,15 +207,16 @@ func TestDeclared(t *testing.T) {
 }
 
 func FuzzFromAnnotations(f *testing.F) {
-	f.Add("team", "g", "2", "5", "NonStrict", "only-waiting", "90s", `["team/g","other/h"]`)
-	f.Add("team", "g", "1", "", "", "", "", "")
-	f.Add("a", "", "1000000000", "-1", "strict", "?", "1e9h", `["a/b","a/b","a-b/c",""]`)
-	f.Add("", "x/y", "+1", "01", "Strict", "once-satisfied", "1ns", `null`)
-	f.Fuzz(func(t *testing.T, namespace, name, minimum, total, mode, policy, waiting, groups string) {
+	f.Add("team", "g", "2", "5", "NonStrict", "only-waiting", "90s", `["team/g","other/h"]`,
+		`{"gatherStrategy":[{"layer":"rack","strategy":"MustGather"},{"layer":"zone","strategy":"PreferGather"}]}`)
+	f.Add("team", "g", "1", "", "", "", "", "", "")
+	f.Add("a", "", "1000000000", "-1", "strict", "?", "1e9h", `["a/b","a/b","a-b/c",""]`, `{"gatherStrategy":null}`)
+	f.Add("", "x/y", "+1", "01", "Strict", "once-satisfied", "1ns", `null`, `{}{}`)
+	f.Fuzz(func(t *testing.T, namespace, name, minimum, total, mode, policy, waiting, groups, topology string) {
 		annotations := map[string]string{}
 		for key, value := range map[string]string{
 			Name: name, MinMembers: minimum, TotalNumber: total, ModeKey: mode, MatchPolicy: policy,
-			WaitingTime: waiting, GroupsKey: groups,
+			WaitingTime: waiting, GroupsKey: groups, TopologyKey: topology,
 		} {
 			if value != "" {
 				annotations[key] = value
@@ -235,6 +236,10 @@ func FuzzFromAnnotations(f *testing.F) {
 			[]Policy{OnceSatisfied, WaitingAndRunning, OnlyWaiting}, s.Policy,
 		) {
 			t.Errorf("%v: %+v", key, s)
+		}
+		if len(s.Layers) > MaxLayers || topology != "" && len(s.Layers) == 0 ||
+			slices.ContainsFunc(s.Layers, func(l Layer) bool { return l.Label == "" || len(l.Label) > maxLabel }) {
+			t.Errorf("layers of %v: %v", key, s.Layers)
 		}
 		if len(s.Groups) == 0 {
 			return

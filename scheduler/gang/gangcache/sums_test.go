@@ -67,6 +67,29 @@ func checkSums(t *testing.T, cache *Cache) {
 			t.Errorf("gang %s: %d pods wait, and the first does since %v", key, want.Waiting, g.first)
 		}
 		checkIndex(t, cache, g)
+		checkSites(t, g)
+	}
+}
+
+// checkSites holds the nodes of the members against a recount, from the first time on that anybody asks for them.
+func checkSites(t *testing.T, g *gang) {
+	t.Helper()
+	g.takeSeats()
+	want := map[Slice]map[string]int{}
+	for uid, m := range g.members {
+		h := g.reserved[uid]
+		if m.Node != "" && (m.State == Bound || m.State == Pending && (h == waiting || h == allowed)) {
+			if want[m.Slice] == nil {
+				want[m.Slice] = map[string]int{}
+			}
+			want[m.Slice][m.Node]++
+		}
+		if m.State == Pending && h == unplaced && m.Node != "" {
+			t.Errorf("gang %s: pod %s has no place and keeps node %s", g.key, uid, m.Node)
+		}
+	}
+	if diff := cmp.Diff(want, g.sites); diff != "" {
+		t.Errorf("gang %s, nodes of its members against a recount (-want +got):\n%s", g.key, diff)
 	}
 }
 

@@ -26,7 +26,7 @@ func (m *model) create() {
 		uid: UID(g.key.Name + "-" + string(rune('A'+m.next%26)) + string(rune('A'+m.next/26))), gang: g,
 		created: m.now.Truncate(time.Second),
 	}
-	p.held = m.rand.IntN(15) == 0
+	p.held, p.slice.Number = m.rand.IntN(15) == 0, m.rand.IntN(3)
 	m.pods = append(m.pods, p)
 	switch m.rand.IntN(3) {
 	case 0:

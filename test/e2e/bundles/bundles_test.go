@@ -46,6 +46,14 @@ const (
 var unrestricted = map[string]struct{ standard, reason string }{
 	"bytescheduler-host-network": {privileged, "Its author asks for the node's network, " +
 		"which is for the hardware that no pod network reaches."},
+	"fabric":           {privileged, "Its nodes limit locked memory, which IPC_LOCK alone lifts."},
+	"groups-vcjob-ssh": {baseline, "Its image's own sshd runs as root, with the keys of Volcano's plugin."},
+	"mpi-job-intel":    {privileged, "Its author asks for the node's network, and for root."},
+	"real-jax-multislice-tpu": {privileged, "Its author asks for the node's network, and for the TPUs' devices " +
+		"without a plugin's rights."},
+	"real-megatron-gb200":        {privileged, "Its nodes limit locked memory, which IPC_LOCK alone lifts."},
+	"real-nccl-tests-infiniband": {privileged, "Its nodes limit locked memory, which IPC_LOCK alone lifts."},
+	"real-rccl-mi300x":           {privileged, "Its nodes limit locked memory, which IPC_LOCK alone lifts."},
 	"resources-none": {baseline, "Its author wants the image's own user, and no security context where " +
 		"nothing restricts the namespace."},
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
-// deletion is a command of the README's: kubectl delete KIND,… [-n NAMESPACE] -l SELECTOR.
+// deletion is a command of docs/remove.md: kubectl delete KIND,… [-n NAMESPACE] -l SELECTOR.
 type deletion struct {
 	kinds    []string
 	selector string // of the job resnet in the namespace training
 }
 
-// deletions are what the README tells people to delete a job with.
+// deletions are what docs/remove.md tells people to delete a job with.
 func deletions(t *testing.T) (all []deletion) {
 	t.Helper()
-	text, err := os.ReadFile(root + "/README.md")
+	text, err := os.ReadFile(root + "/docs/remove.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func deletions(t *testing.T) (all []deletion) {
 		all = append(all, deletion{strings.Split(m[1], ","), m[2]})
 	}
 	if len(all) == 0 {
-		t.Fatal("README.md does not say how a job is deleted")
+		t.Fatal("docs/remove.md does not say how a job is deleted")
 	}
 	return all
 }
@@ -43,7 +43,7 @@ func deletions(t *testing.T) (all []deletion) {
 // ofData says whether a command deletes what outlives jobs.
 func (d *deletion) ofData() bool { return strings.HasPrefix(d.selector, names.LabelData+"=") }
 
-// remove deletes the bundle's jobs as the README says, and then their data. The jobs' commands leave the data as it
+// remove deletes the bundle's jobs as docs/remove.md says, and then their data. The jobs' commands leave the data as it
 // was. It waits for what goes last, and for what is in no namespace; checkNothingLeft sees the rest.
 func (w *world) remove(t *testing.T, b *bundle, c *counts) {
 	t.Helper()
@@ -60,12 +60,12 @@ func (w *world) remove(t *testing.T, b *bundle, c *counts) {
 	}
 	c.count("claims, volumes and classes that stayed", len(before))
 	if data := w.delete(t, b, true); data != len(before) {
-		t.Errorf("the README's commands find %d objects of data, of %d in %s", data, len(before), b.namespace)
+		t.Errorf("the page's commands find %d objects of data, of %d in %s", data, len(before), b.namespace)
 	}
 	eventually(t, "the data of "+b.namespace+" to go", func() error { return w.nothingOf(t, b, names.LabelData) })
 }
 
-// delete runs those of the README's commands that delete jobs, or those for their data.
+// delete runs those of the page's commands that delete jobs, or those for their data.
 func (w *world) delete(t *testing.T, b *bundle, data bool) (deleted int) {
 	t.Helper()
 	for _, j := range b.jobs {
@@ -77,7 +77,7 @@ func (w *world) delete(t *testing.T, b *bundle, data bool) (deleted int) {
 				}
 			}
 		}
-		// The kinds of Kubernetes' own gangs are not in every release, nor in the README's command.
+		// The kinds of Kubernetes' own gangs are not in every release, nor in the page's command.
 		for _, o := range j.Objects {
 			if !data && strings.HasPrefix(o.APIVersion, "scheduling.k8s.io/") {
 				deleted += w.deleteAll(t, strings.ToLower(o.Kind), b.namespace, j.Selector)

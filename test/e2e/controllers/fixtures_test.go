@@ -193,7 +193,8 @@ func moveTo(namespace string) edit {
 	}
 }
 
-// foreign names the kind whose pods no core controller makes; "" where there is none.
+// foreign names the kind whose pods no core controller makes, or what they wait for that none brings; "" where there is
+// none.
 func (b *bundle) foreign() string {
 	for _, j := range b.jobs {
 		for _, s := range j.PodSets {
@@ -201,6 +202,11 @@ func (b *bundle) foreign() string {
 			if !apis.IsBuiltIn(kind) {
 				return kind
 			}
+		}
+	}
+	for _, of := range b.templates() {
+		if len(of.ResourceClaims) > 0 {
+			return "claims of a device driver"
 		}
 	}
 	return ""

@@ -17,8 +17,8 @@ import (
 	"github.com/tegen-dev/tegen/test/cluster"
 )
 
-// gpusEach is how many of each accelerator a node has.
-const gpusEach = 16
+// devicesEach is how many of each accelerator and adapter a node has: no worker of a fixture asks for more.
+const devicesEach = 32
 
 // pool is nodes that are alike: those that pods of one node selector and tolerations may go to.
 type pool struct {
@@ -53,7 +53,10 @@ func (w *world) addNodes(t *testing.T, fixtures []*fixture) {
 			}
 			for name := range total(b.jobs, peak) {
 				if strings.Contains(string(name), "/") {
-					resources[name] = *resource.NewQuantity(gpusEach, resource.DecimalSI)
+					resources[name] = *resource.NewQuantity(devicesEach, resource.DecimalSI)
+				}
+				if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+					resources[name] = resource.MustParse("16Gi")
 				}
 			}
 		}

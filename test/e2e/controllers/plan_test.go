@@ -19,7 +19,7 @@ import (
 )
 
 // testPlan takes a fixture through its life with every overlay: applied, started where it is suspended, compared with
-// its plan, its data fetched, and deleted as the README says.
+// its plan, its data fetched, and deleted as docs/remove.md says.
 func (w *world) testPlan(t *testing.T, f *fixture) *counts {
 	c := &counts{}
 	for _, overlay := range overlays {

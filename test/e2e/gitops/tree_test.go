@@ -151,7 +151,7 @@ func broken(p *place) {
 	}[p.Name()])
 	bert.synced()
 	if p.Name() == "Argo CD" {
-		ctx, cancel := context.WithTimeout(p.Context(), 15*time.Second)
+		ctx, cancel := context.WithTimeout(p.Context(), 40*time.Second) // which ends: a broken set is never refreshed
 		defer cancel()
 		err := p.lab.Argo.Refresh(ctx, t.name)
 		if err == nil || !strings.Contains(err.Error(), "unable to parse file") {

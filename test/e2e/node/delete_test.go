@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// deletions are the commands that the README deletes a job with, for this one.
+// deletions are the commands that docs/remove.md deletes a job with, for this one.
 func deletions(t *testing.T, name, namespace string) (all [][]string) {
 	t.Helper()
-	text, err := os.ReadFile(root + "/README.md")
+	text, err := os.ReadFile(root + "/docs/remove.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func deletions(t *testing.T, name, namespace string) (all [][]string) {
 		all = append(all, strings.Fields(names.Replace(m[1])))
 	}
 	if len(all) == 0 {
-		t.Fatal("README.md does not say how a job is deleted")
+		t.Fatal("docs/remove.md does not say how a job is deleted")
 	}
 	return all
 }
@@ -74,7 +74,7 @@ func (w *world) everything(ctx context.Context, namespace string) (all []object,
 	return all, nil
 }
 
-// deleteByLabel deletes the job as the README says, and returns when nothing is left of it.
+// deleteByLabel deletes the job as docs/remove.md says, and returns when nothing is left of it.
 func (j *job) deleteByLabel(within time.Duration) {
 	j.t.Helper()
 	claims, err := j.client.CoreV1().PersistentVolumeClaims(j.namespace).List(j.t.Context(),

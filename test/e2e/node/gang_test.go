@@ -19,8 +19,8 @@ import (
 
 const accelerator = corev1.ResourceName("nvidia.com/gpu")
 
-// TestGang is scenario 5: tegen-scheduler, installed as the README says, places a gang whole or not at all, says why
-// not, and places what a gang has beyond its minimum as there are accelerators for it.
+// TestGang is scenario 5: tegen-scheduler, installed as docs/scheduler.md says, places a gang whole or not at all, says
+// why not, and places what a gang has beyond its minimum as there are accelerators for it.
 func TestGang(t *testing.T) {
 	w := begin(t)
 	const scenario = "5 gang"

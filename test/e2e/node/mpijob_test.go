@@ -70,6 +70,12 @@ func TestMPIJob(t *testing.T) {
 	j = w.job(t, scenario+", ByteScheduler", rendered(t, "bytescheduler-mpijob", "kind"), "")
 	j.apply()
 	j.runMPI("mpi", 4, j.applied)
+
+	text := strings.Replace(mpiRanks, "  framework: mpi\n", "  framework: mpi\n  target: mpijob\n", 1)
+	text = strings.Replace(text, `, --steps, "3000"`, "", 1)
+	j = w.job(t, scenario+", mpirun", manifest(t, "ranks.yaml", text, "kind"), "")
+	j.apply()
+	j.runMPI("mpi", 2, j.applied)
 }
 
 // TestMPIJobHorovod: the same by the real horovodrun, whose library adds gradients and weights up, by gloo and by MPI.
@@ -167,7 +173,10 @@ func (w *world) startMPIOperator(t *testing.T) {
 			w.kubectl(t, "apply", "--server-side", "-f", file)
 		}
 	}
-	w.kubectl(t, "wait", "--for=condition=Established", "crd/mpijobs.kubeflow.org")
+	eventually(t, "the definition of MPIJobs", patience, func() error { // which kubectl refuses without any condition
+		_, err := w.tryKubectl(t.Context(), "wait", "--for=condition=Established", "crd/mpijobs.kubeflow.org")
+		return err
+	})
 	const lock = "mpi-operator" // the namespace of its lease
 	w.enter(t, lock)
 	output, err := os.Create(filepath.Join(t.TempDir(), "mpi-operator.log"))

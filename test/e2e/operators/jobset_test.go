@@ -32,8 +32,16 @@ var jobSet = program{
 		{"enough have succeeded", jobSetEnough},
 		{"failures", jobSetFails},
 		{"disruptions", jobSetDisrupted},
+		{"groups in order", jobSetOrdered},
+		{"all made anew", jobSetRestarts},
+		{"disruptions of all", jobSetUncounted},
 		{"resized", jobSetResized},
 		{"done, and expired", jobSetExpires},
+		{"exclusive topology", jobSetExclusive},
+		{"slices of JAX", jobSetSlices},
+		{"changes as diff says", asDiffSays("jobset")},
+		{"checkpoint, sidecar, spot", around("jobset")},
+		{"managed elsewhere", elsewhere("JobSet", "jobset", "")},
 	},
 }
 

@@ -37,6 +37,9 @@ var koordinator = program{
 		{"NonStrict, two and two", woken(koordinatorHolds)},
 		{"Strict, one is lost", woken(koordinatorGang("Strict").mends)},
 		{"NonStrict, one is lost", woken(koordinatorGang("NonStrict").mends)},
+		{"topology, required", koordinatorTopology(topologies.required)},
+		{"topology, preferred", koordinatorTopology(topologies.preferred)},
+		{"topology, slices", koordinatorTopology(topologies.slices)},
 	},
 }
 

@@ -168,8 +168,11 @@ func (p *place) missesDeadline(job *unstructured.Unstructured, pods int) {
 }
 
 // exist checks the number of a namespace's pods.
-func (p *place) exist(namespace string, want int) error {
-	pods, err := p.pods(namespace, "")
+func (p *place) exist(namespace string, want int) error { return p.selected(namespace, "", want) }
+
+// selected checks how many pods of a namespace a selector finds.
+func (p *place) selected(namespace, selector string, want int) error {
+	pods, err := p.pods(namespace, selector)
 	if err == nil && len(pods) != want {
 		err = fmt.Errorf("there are %d: %s", len(pods), podNames(pods))
 	}

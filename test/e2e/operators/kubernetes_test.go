@@ -26,6 +26,7 @@ var kubernetesGangs = program{
 		{"job lets go", ownGang("job").letsGo},
 		{"job, one is lost", ownGang("job").mends},
 		{"job, another number is refused", fixedNumber},
+		{"job, topology", ownTopology},
 		{"jobset, min 4 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").allOrNone(p) }},
 		{"jobset, min 2 of 4", func(p *place) { p.needs(jobSet); ownGang("jobset").atLeast(p) }},
 		{"jobset, two contend", func(p *place) { p.needs(jobSet); ownGang("jobset").contend(p) }},
@@ -36,6 +37,17 @@ var kubernetesGangs = program{
 
 func ownGang(target string) dialect {
 	return dialect{scheduler: "kubernetes", target: target, extra: "  kubernetesVersion: \"1.36\"\n"}
+}
+
+// ownTopology needs a feature gate of its own, without which the API server refuses the PodGroup.
+func ownTopology(p *place) {
+	t := topologies{dialect: ownGang("job"), prepare: func(*place, ...string) {}}
+	group := p.the("PodGroup", t.asked("").job(p, "probe", 4))
+	p.enter(p.namespace)
+	if err := p.applyOne(group); err != nil && strings.Contains(err.Error(), "schedulingConstraints") {
+		p.Skipf("needs the feature gate TopologyAwareWorkloadScheduling: %v", err)
+	}
+	t.required(p)
 }
 
 // ownGolden: the pods of a custom resource's controller are in the gang.

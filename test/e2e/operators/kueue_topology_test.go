@@ -5,14 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/tegen-dev/tegen/test/cluster"
 )
-
-// rackLabel is on the nodes of a rack.
-const rackLabel = "tegen.dev/e2e-rack"
 
 // topologyText is what gives the nodes of a flavor their racks.
 const topologyText = `
@@ -30,23 +24,33 @@ spec:
   nodeLabels: {` + reserved + `: %[1]s}
 `
 
-// kueueTopology: by Kueue's own annotation in podTemplate all workers are put into one rack, and a job for which no
-// rack has room waits, though there is quota for it.
-func kueueTopology(p *place) {
-	p.rack("a", 1)
-	p.rack("b", 2)
+// kueueTopologies are those of a target, with quota for eight.
+func kueueTopologies(target string) topologies {
+	return topologies{
+		dialect: dialect{scheduler: "kueue", target: target, more: ", queue: team"},
+		prepare: func(p *place, _ ...string) { p.topologyQueue() },
+	}
+}
+
+// topologyQueue makes a queue whose flavor has racks.
+func (p *place) topologyQueue() {
+	p.Helper()
 	_, rest, _ := strings.Cut(queueText, "---\n")
 	p.apply(p.read("topology", fmt.Appendf(nil, topologyText, p.namespace))...)
 	p.apply(p.read("queue", fmt.Appendf(nil, rest, p.namespace, 8, "", "team", p.namespace))...)
-	const together = `  gang: {scheduler: kueue, queue: team}
-  podTemplate:
-    metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: ` + rackLabel + `}}
-`
-	first := p.queued("first", "job", "{replicas: 4}", together)
+}
+
+// kueueTopology: all workers are put into one rack, and a job for which no rack has room waits, though there is quota
+// for it; the Workload says that no rack has room.
+func kueueTopology(p *place) {
+	p.racks(1, 2)
+	p.topologyQueue()
+	d := kueueTopologies("job").asked("")
+	first := d.job(p, "first", 4)
 	p.apply(first...)
 	pods := p.running(4, p.namespace, workers)
 	p.imported(first, p.the("Job", first))
-	second := p.queued("second", "job", "{replicas: 4}", together)
+	second := d.job(p, "second", 4)
 	p.apply(second...)
 	w := p.workload(p.the("Job", second))
 	p.remains("the second waits", func() error {
@@ -64,29 +68,20 @@ func kueueTopology(p *place) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	for _, pod := range all {
-		node, err := p.client.CoreV1().Nodes().Get(p.Context(), pod.Spec.NodeName, metav1.GetOptions{})
-		if err != nil {
-			p.Fatal(err)
-		}
-		if got := node.Labels[rackLabel]; got != "b" {
-			p.Errorf("pod %s is in rack %q, want b, which alone has room for four", pod.Name, got)
-		}
-	}
+	p.inRacks(all, map[string]int{"b": len(all)})
 }
 
-// rack adds nodes of two accelerators each.
-func (p *place) rack(name string, nodes int) {
-	p.Helper()
-	before := len(p.added)
-	p.nodes(nodes, 2, p.namespace)
-	for _, node := range p.added[before:] {
-		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, rackLabel, name)
-		if _, err := p.client.CoreV1().Nodes().Patch(p.Context(), node, types.MergePatchType, patch,
-			metav1.PatchOptions{}); err != nil {
-			p.Fatal(err)
-		}
-	}
+// kueueLaunched: the workers of an MPIJob are in one rack, and its launcher wherever there is room.
+func kueueLaunched(p *place) {
+	p.needs(mpiOperator)
+	p.racks(1, 2)
+	p.topologyQueue()
+	t := kueueTopologies("mpijob")
+	t.extra = fmt.Sprintf("  framework: horovod\n  roles: {launcher: {tolerations: [{key: %s, value: %s}]}}\n",
+		reserved, p.namespace)
+	p.apply(t.asked("").job(p, "launched", 4)...)
+	p.inRacks(p.running(4, p.namespace, workers), map[string]int{"b": 4})
+	p.running(1, p.namespace, "app.kubernetes.io/component=launcher")
 }
 
 // kueueUnqueued: where Kueue manages Jobs without a queue too, one that names none is suspended for good.

@@ -92,14 +92,6 @@ func mpiGroup(p *place, of schema.GroupVersionKind, job *unstructured.Unstructur
 	return nil
 }
 
-// mpiAllOrNone is of Volcano alone: under coscheduling a gang that found no room is not tried again for a new node.
-func mpiAllOrNone(d dialect, p *place) {
-	if d.scheduler != "volcano" {
-		p.Skip("the operator was started for " + d.scheduler + ", which does not try the gang again in time")
-	}
-	d.allOrNone(p)
-}
-
 // mpiPlaced tries gangs of MPIJobs under the scheduler that the operator was started for: launcher and workers are one.
 func mpiPlaced(try func(dialect, *place)) func(*place) {
 	return func(p *place) {

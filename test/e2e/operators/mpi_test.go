@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tegen-dev/tegen/test/cluster"
 )
@@ -34,8 +33,13 @@ var mpiOperator = program{
 		{"lost worker", mpiLoses},
 		{"what is cleaned", mpiCleans},
 		{"what expires", mpiExpires},
+		{"mpirun of three implementations", mpiFramework},
+		{"mpirun's failures", mpiFrameworkFails},
+		{"sshd of the image's own", mpiImages},
+		{"sidecar", mpiSidecars},
+		{"managed elsewhere", elsewhere("MPIJob", "mpijob", "  framework: mpi\n")},
 		{"gangs", mpiGang},
-		{"a gang, 4 of 4", mpiPlaced(mpiAllOrNone)},
+		{"a gang, 4 of 4", mpiPlaced(dialect.allOrNone)},
 		{"two gangs contend", mpiPlaced(dialect.contend)},
 	},
 }
@@ -73,14 +77,8 @@ func mpiLife(p *place) {
 // forms that its pods mount, and a Service for their names.
 func mpiHelpers(p *place, job *unstructured.Unstructured, hosts string) {
 	p.Helper()
+	mpiHosts(p, job, hosts)
 	core, name := p.client.CoreV1(), job.GetName()
-	config, err := core.ConfigMaps(job.GetNamespace()).Get(p.Context(), name+"-config", metav1.GetOptions{})
-	if err != nil {
-		p.Fatal(err)
-	}
-	if diff := cmp.Diff(hosts, config.Data["hostfile"]); diff != "" {
-		p.Errorf("host file (-want +got):\n%s", diff)
-	}
 	secret, err := core.Secrets(job.GetNamespace()).Get(p.Context(), name+"-ssh", metav1.GetOptions{})
 	if err != nil {
 		p.Fatal(err)
@@ -95,6 +93,19 @@ func mpiHelpers(p *place, job *unstructured.Unstructured, hosts string) {
 	}
 	if service.Spec.ClusterIP != corev1.ClusterIPNone || service.Spec.PublishNotReadyAddresses {
 		p.Errorf("the Service is %v, want a headless one that names pods when they are ready", service.Spec)
+	}
+}
+
+// mpiHosts checks the host file that the operator makes.
+func mpiHosts(p *place, job *unstructured.Unstructured, hosts string) {
+	p.Helper()
+	config, err := p.client.CoreV1().ConfigMaps(job.GetNamespace()).Get(p.Context(), job.GetName()+"-config",
+		metav1.GetOptions{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	if diff := cmp.Diff(hosts, config.Data["hostfile"]); diff != "" {
+		p.Errorf("host file (-want +got):\n%s", diff)
 	}
 }
 
@@ -227,10 +238,7 @@ func mpiRoles(p *place) {
 		return nil
 	})
 	node := p.running(2, job.GetNamespace(), workers)[0].Spec.NodeName
-	if _, err := p.client.CoreV1().Nodes().Patch(p.Context(), node, types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"pool":"system"}}}`), metav1.PatchOptions{}); err != nil {
-		p.Fatal(err)
-	}
+	p.change(node, `{"metadata":{"labels":{"pool":"system"}}}`)
 	p.foretold("roles-mpijob")
 }
 

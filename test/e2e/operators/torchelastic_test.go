@@ -56,8 +56,12 @@ func torchElasticPods(p *place, golden string) {
 		if len(got.Env) != len(want.Env) {
 			p.Errorf("pod %s has the variables %v, want %v", pod.Name, got.Env, want.Env)
 		}
-		if pod.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
-			p.Errorf("pod %s has the restart policy %s", pod.Name, pod.Spec.RestartPolicy)
+		policy, _, _ := unstructured.NestedString(job.Object, "spec", "replicaSpecs", "Worker", "restartPolicy")
+		if policy == "ExitCode" { // which the controller does by itself
+			policy = string(corev1.RestartPolicyNever)
+		}
+		if string(pod.Spec.RestartPolicy) != policy {
+			p.Errorf("pod %s has the restart policy %s, want %s", pod.Name, pod.Spec.RestartPolicy, policy)
 		}
 		for key, value := range worker.Annotations {
 			if pod.Annotations[key] != value {

@@ -33,6 +33,10 @@ var trainer = program{
 		{"deadline", trainJobDeadline},
 		{"refusals", trainJobRefusals},
 		{"gangs", trainJobGangs},
+		{"JAX", trainJobJAX},
+		{"changes as diff says", asDiffSays("trainjob")},
+		{"checkpoint, sidecar, spot", around("trainjob")},
+		{"managed elsewhere", elsewhere("TrainJob", "trainjob", "")},
 	},
 }
 

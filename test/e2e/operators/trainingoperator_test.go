@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,6 +36,9 @@ var trainingOperator = program{
 		{"deadline", pyTorchJobDeadline},
 		{"expiry", pyTorchJobExpiry},
 		{"refusals", pyTorchJobRefusals},
+		{"changes as diff says", asDiffSays("pytorchjob")},
+		{"checkpoint, sidecar, spot", around("pytorchjob")},
+		{"managed elsewhere", elsewhere("PyTorchJob", "pytorchjob", "")},
 	},
 }
 
@@ -72,7 +77,7 @@ func pyTorchJobLife(p *place) {
 	p.imported(objects, job)
 }
 
-// pyTorchJobElastic: other replicas change no pod that runs, and no autoscaler is made.
+// pyTorchJobElastic: other replicas change no pod that runs, and the autoscaler is the one that the job asks for.
 func pyTorchJobElastic(p *place) {
 	p.nodes(4, 8, "")
 	objects := p.golden("torchelastic-pytorchjob")
@@ -90,11 +95,43 @@ func pyTorchJobElastic(p *place) {
 	p.set(job, int64(2), "spec", "pytorchReplicaSpecs", "Worker", "replicas")
 	pods = p.running(2, ns, workers)
 	p.same(before[:2], pods)
-	scalers, err := p.client.AutoscalingV2().HorizontalPodAutoscalers(ns).List(p.Context(), metav1.ListOptions{})
-	if err != nil || len(scalers.Items) > 0 {
-		p.Errorf("%d autoscalers (%v), want none", len(scalers.Items), err)
-	}
+	p.autoscaled(job)
 	p.imported(objects, job)
+}
+
+// autoscaled checks the autoscaler of torchelastic-pytorchjob, and that it is the only one.
+func (p *place) autoscaled(job *unstructured.Unstructured) {
+	p.Helper()
+	p.eventually("one autoscaler", func() error {
+		list, err := p.client.AutoscalingV2().HorizontalPodAutoscalers(job.GetNamespace()).List(p.Context(),
+			metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) != 1 {
+			return fmt.Errorf("there are %d", len(list.Items))
+		}
+		spec := list.Items[0].Spec
+		want := autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+				APIVersion: job.GetAPIVersion(), Kind: job.GetKind(), Name: job.GetName(),
+			},
+			MinReplicas: new(int32(1)), MaxReplicas: 4,
+			Metrics: []autoscalingv2.MetricSpec{{
+				Type: autoscalingv2.ResourceMetricSourceType,
+				Resource: &autoscalingv2.ResourceMetricSource{
+					Name: corev1.ResourceCPU,
+					Target: autoscalingv2.MetricTarget{
+						Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(80)),
+					},
+				},
+			}},
+		}
+		if diff := cmp.Diff(want, spec); diff != "" {
+			return fmt.Errorf("it is otherwise (-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 // pyTorchJobMaster: the operator's variables reach every pod and win over ours, workers wait for the Master's name, and

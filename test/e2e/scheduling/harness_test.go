@@ -22,6 +22,7 @@ import (
 	"github.com/tegen-dev/tegen/scheduler/config"
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // patience is how long a state may take to come about on a busy machine; stillness how long one must last that should
@@ -74,6 +75,7 @@ func TestScheduler(t *testing.T) {
 	l.beside("Gangs", testGangs)
 	l.beside("Malformed", testMalformed)
 	l.beside("Preemption", testPreemption)
+	l.beside("Topology", testTopology)
 	l.beside("Random", testRandom)
 }
 
@@ -102,12 +104,12 @@ func (l *lab) start(name, configuration string) *cluster.Process {
 	if err := os.WriteFile(file, []byte(configuration+client), 0o600); err != nil {
 		l.t.Fatal(err)
 	}
-	ports, err := cluster.FreePorts(1)
+	free, err := ports.Free(1)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	p, err := l.Run(l.t.Context(), name, program, "--config", file, "--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", ports[0]),
+		fmt.Sprintf("--secure-port=%d", free[0]),
 		"--authentication-kubeconfig", l.Kubeconfig(), "--authorization-kubeconfig", l.Kubeconfig(), "--cert-dir",
 		filepath.Join(l.Dir(), name+"-certs"), "-v=3")
 	if err != nil {
@@ -115,7 +117,7 @@ func (l *lab) start(name, configuration string) *cluster.Process {
 	}
 	health := ""
 	l.until("the scheduler is healthy", func() bool {
-		body, err := l.get(fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[0]))
+		body, err := l.get(fmt.Sprintf("https://127.0.0.1:%d/healthz", free[0]))
 		health = body + fmt.Sprint(err)
 		return err == nil && body == "ok"
 	}, func() string { return health })

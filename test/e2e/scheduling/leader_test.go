@@ -22,7 +22,8 @@ func TestLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.qps = 20 // so that the gang's bindings take some seconds
-	elected := edited(t, "  leaderElect: true\n", "  leaderElect: true\n  leaseDuration: 3s\n  renewDeadline: 2s\n  "+
+	// Shorter than the default's 15s, and longer than a leader may get no CPU beside the tests that run at once.
+	elected := edited(t, "  leaderElect: true\n", "  leaderElect: true\n  leaseDuration: 9s\n  renewDeadline: 7s\n  "+
 		"retryPeriod: 500ms\n")
 	first := l.start("first", elected)
 	holder := l.holder()

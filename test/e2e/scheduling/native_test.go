@@ -23,12 +23,19 @@ func native(namespace, name string, pods int) gang {
 	return g
 }
 
-// podGroup makes a PodGroup with a minimum.
-func (l *lab) podGroup(namespace, name string, minimum int64) {
+// podGroup makes a PodGroup with a minimum, whose pods must gather in domains of some labels.
+func (l *lab) podGroup(namespace, name string, minimum int64, gathers ...string) {
 	l.t.Helper()
+	var topology []any
+	for _, label := range gathers {
+		topology = append(topology, map[string]any{"key": label})
+	}
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": podGroups.GroupVersion().String(), "kind": "PodGroup", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": minimum}}},
+		"spec": map[string]any{
+			"schedulingPolicy":      map[string]any{"gang": map[string]any{"minCount": minimum}},
+			"schedulingConstraints": map[string]any{"topology": topology},
+		},
 	}}
 	if _, err := l.Dynamic().Resource(podGroups).Namespace(namespace).Create(l.t.Context(), u,
 		metav1.CreateOptions{}); err != nil {
@@ -58,7 +65,7 @@ func (l *lab) conditionIs(namespace, name, status, word string) {
 func TestNative(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, cluster.Options{
-		Gates: map[string]bool{"GenericWorkload": true},
+		Gates: map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true},
 		APIs:  []string{podGroups.GroupVersion().String()},
 	})
 
@@ -79,6 +86,20 @@ func TestNative(t *testing.T) {
 		l.gone(g, 3)
 		l.create(g, 4, 5)
 		l.runs(g, 4)
+	})
+
+	l.story("native-topology", func(l *lab, ns string) {
+		l.rack(ns, "a", 1, 2)
+		l.rack(ns, "b", 1, 1)
+		l.podGroup(ns, "g", 3, cluster.RackLabel)
+		g := native(ns, "g", 3)
+		l.create(g, 0, 3)
+		l.reported(g, "needs 3 pods at once in one domain of example.com/rack and has room for 2 in "+
+			"native-topology-a")
+		l.conditionIs(ns, "g", "False", "has room for 2 in native-topology-a")
+		l.stays(g, 0)
+		l.rack(ns, "b", 1, 2)
+		l.gathered(g, "3 in b")
 	})
 
 	l.story("native-minimum", func(l *lab, ns string) {

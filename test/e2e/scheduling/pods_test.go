@@ -64,11 +64,13 @@ func (l *lab) createAll(pods []*corev1.Pod) {
 	}
 }
 
-// delete removes pods at once.
+// delete removes pods at once: the kubelet that is played here would delete them by their names, and may do so twice,
+// the second time what was made anew meanwhile.
 func (l *lab) delete(namespace string, names ...string) {
 	l.t.Helper()
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	for _, n := range names {
-		if err := l.Client().CoreV1().Pods(namespace).Delete(l.t.Context(), n, metav1.DeleteOptions{}); err != nil {
+		if err := l.Client().CoreV1().Pods(namespace).Delete(l.t.Context(), n, now); err != nil {
 			l.t.Fatal(err)
 		}
 	}

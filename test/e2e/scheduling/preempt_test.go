@@ -7,6 +7,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
@@ -80,6 +82,21 @@ func testPreemption(l *lab) {
 		l.create(g, 0, 3)
 		l.reported(g, "needs 3 pods at once")
 		l.stays(low, 2) // nothing is evicted for a gang that would not fit even then
+	})
+
+	l.story("room-made-in-one-rack", func(l *lab, ns string) {
+		l.rack(ns, "a", 1, 2)
+		l.rack(ns, "b", 1, 2)
+		low := gang{namespace: ns, name: "low", gpus: 1}.priority("low")
+		l.create(low, 0, 4)
+		l.runs(low, 4)
+		g := of(ns, "g", 2, 2, 1, gangcache.TopologyKey, mustGather).priority("high")
+		l.create(g, 0, 2)
+		l.until("the gang runs", func() bool { return len(l.bound(g)) == 2 }, l.sight(g, low))
+		if got := l.racks(g); got != "2 in a" && got != "2 in b" {
+			l.t.Errorf("the gang has %s", got)
+		}
+		l.stays(low, 2)
 	})
 
 	l.story("gang-for-gang", func(l *lab, ns string) {

@@ -44,6 +44,7 @@ type auditor struct {
 
 	size       int // GPUs of a node
 	namespaces []string
+	racks      *racks // nil where nobody gathers
 }
 
 func (a *auditor) see(e watch.Event) {
@@ -78,6 +79,7 @@ func (a *auditor) see(e watch.Event) {
 	case was && node != pod.Spec.NodeName:
 		a.problems = append(a.problems, fmt.Sprintf("pod %s moved from %s to %s", pod.Name, node, pod.Spec.NodeName))
 	}
+	a.racks.see(e.Type, pod)
 	g.evaluate()
 }
 
@@ -96,6 +98,13 @@ func (g *account) evaluate() {
 func (l *lab) audit(size int, namespaces ...string) *auditor {
 	l.t.Helper()
 	a := &auditor{gangs: map[string]*account{}, used: map[string]int{}, size: size, namespaces: namespaces}
+	l.watch(a)
+	return a
+}
+
+// watch shows all pods to an auditor until the test ends.
+func (l *lab) watch(a *auditor) {
+	l.t.Helper()
 	list, err := l.Client().CoreV1().Pods("").List(l.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		l.t.Fatal(err)
@@ -125,7 +134,6 @@ func (l *lab) audit(size int, namespaces ...string) *auditor {
 			a.mu.Unlock()
 		}
 	}()
-	return a
 }
 
 // report fails the test for what the auditor saw. A gang's bindings are to be through within the tolerance.
@@ -158,13 +166,7 @@ const lanes = 5
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, cluster.Options{})
-	n := rounds
-	if text := os.Getenv("TEGEN_ROUNDS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	n := asked(t)
 	const nodes, size = 4, 4
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -187,6 +189,20 @@ func TestRounds(t *testing.T) {
 		}
 	})
 	a.report(t, 10*time.Second)
+}
+
+// asked is how many rounds are to be played.
+func asked(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("TEGEN_ROUNDS")
+	if text == "" {
+		return rounds
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // round creates gangs whose pods arrive in any order, and finishes each that runs, until all have run.
@@ -216,21 +232,42 @@ func (l *lab) round(ns string, round int, dice *rand.Rand, room int) {
 		made[i]++
 	}
 	l.createAll(pods)
+	var jobs [][]gang
+	for _, g := range gangs {
+		jobs = append(jobs, []gang{g})
+	}
+	l.finishAll(round, jobs)
+	l.until("the round's pods have gone", func() bool { return l.empty(ns) }, func() string { return "" })
+}
+
+// empty says whether a namespace has no pods.
+func (l *lab) empty(ns string) bool {
+	left, err := l.kept.Pods(ns).List(labels.Everything())
+	return err == nil && len(left) == 0
+}
+
+// finishAll drops each job of a round once all its gangs run, until all have.
+func (l *lab) finishAll(round int, jobs [][]gang) {
+	l.t.Helper()
+	runs := func(g gang) bool {
+		minimum, _ := strconv.Atoi(g.annotations[gangcache.MinMembers])
+		return len(l.bound(g)) >= minimum
+	}
 	l.until(fmt.Sprintf("every gang of round %d has run", round), func() bool {
-		gangs = slices.DeleteFunc(gangs, func(g gang) bool {
-			minimum, _ := strconv.Atoi(g.annotations[gangcache.MinMembers])
-			if len(l.bound(g)) < minimum {
+		jobs = slices.DeleteFunc(jobs, func(job []gang) bool {
+			if slices.ContainsFunc(job, func(g gang) bool { return !runs(g) }) {
 				return false
 			}
-			l.drop(g)
+			for _, g := range job {
+				l.drop(g)
+			}
 			return true
 		})
-		return len(gangs) == 0
-	}, func() string { return fmt.Sprint(annotations(gangs), "\n", l.sight(gangs...)()) })
-	l.until("the round's pods have gone", func() bool {
-		left, err := l.kept.Pods(ns).List(labels.Everything())
-		return err == nil && len(left) == 0
-	}, func() string { return "" })
+		return len(jobs) == 0
+	}, func() string {
+		left := slices.Concat(jobs...)
+		return fmt.Sprint(annotations(left), "\n", l.sight(left...)())
+	})
 }
 
 // annotations of gangs are what they asked for.

@@ -45,7 +45,7 @@ func agents(t *testing.T, checkpoint string, words ...string) []agent {
 	t.Helper()
 	args := append([]string{
 		"--nnodes=1:2", "--rdzv_id=" + filepath.Base(checkpoint), "--rdzv_backend=c10d", "--max_restarts=3",
-		fmt.Sprintf("--rdzv_endpoint=localhost:%d", freePort(t)), "--rdzv_conf=last_call_timeout=3",
+		"--rdzv_endpoint=localhost:" + freePort(t), "--rdzv_conf=last_call_timeout=3",
 		"--monitor_interval=1",
 		workspace(t) + "/train.py", "--epochs=20",
 	}, words...)

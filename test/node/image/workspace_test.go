@@ -17,6 +17,8 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 // python is Debian's own, whose modules the image has.
@@ -93,21 +95,20 @@ func shim(t *testing.T, name, script string) string {
 	return dir
 }
 
-func freePort(t *testing.T) int {
+func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(ports.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // only its number was of interest
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // parameterServers runs a program of MXNet's in every role at once. It returns what each said, or how it ended.
 func parameterServers(t *testing.T, servers int, workers ...string) (said []event, failed []string) {
 	t.Helper()
 	shared := []string{
-		"DMLC_PS_ROOT_URI=localhost", fmt.Sprintf("DMLC_PS_ROOT_PORT=%d", freePort(t)), "DMLC_USE_KUBERNETES=1",
+		"DMLC_PS_ROOT_URI=localhost", "DMLC_PS_ROOT_PORT=" + freePort(t), "DMLC_USE_KUBERNETES=1",
 		fmt.Sprintf("DMLC_NUM_SERVER=%d", servers), fmt.Sprintf("DMLC_NUM_WORKER=%d", len(workers)),
 	}
 	roles := [][]string{{"DMLC_ROLE=scheduler"}}

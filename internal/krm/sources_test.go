@@ -1,0 +1,136 @@
+package krm_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// TestSources: jobs from outside come out as they would if the overlay listed them, however many there are. Objects of
+// the overlay that are none of theirs stay as they are.
+func TestSources(t *testing.T) {
+	const component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+	const five = "\n  patch: " + `'[{"op": "replace", "path": "/spec/workers/replicas", "value": 5}]'` + "\n"
+	named := func(kind, name, rest string) string {
+		return "apiVersion: tegen.dev/v1alpha1\nkind: " + kind +
+			"\nmetadata: {name: " + name + ", namespace: ml}\n" + rest
+	}
+	const replicas = "spec: {workers: {replicas: 3}}\n"
+	for what, files := range map[string]map[string]string{
+		"prefix, suffix, namespace and labels": {"overlay": "namePrefix: a-\nnameSuffix: -z\nnamespace: prod\n" +
+			"labels: [{pairs: {team: vision}}]\ncommonAnnotations: {owner: me}\n"},
+		"a patch by target":        {"overlay": "patches:\n- target: {kind: TrainingJob}" + five},
+		"a patch by target's name": {"overlay": "patches:\n- target: {kind: TrainingJob, name: job-1.7}" + five},
+		"patches by name": {
+			"overlay":    "patches: [{path: patch.yaml}]\n",
+			"patch.yaml": named("TrainingJob", "job-3", replicas) + "---\n" + named("TrainingJob", "job-110", replicas),
+		},
+		"a patch by name, before one by label": {
+			"overlay":    "patches:\n- path: patch.yaml\n- target: {kind: TrainingJob, labelSelector: '!x'}" + five,
+			"patch.yaml": named("TrainingJob", "job-3", "spec: {image: example.org/train:2.0}\n"),
+		},
+		"patches by name, as they were written once": {
+			"overlay":    "patchesStrategicMerge: [patch.yaml]\n",
+			"patch.yaml": named("TrainingJob", "job-3", replicas),
+		},
+		"a patch of what is no job": {
+			"overlay": "patches: [{path: patch.yaml}]\n",
+			"patch.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: ml}\n" +
+				"data: {a: c}\n",
+		},
+		"a component": {
+			"overlay": "components: [component]\n",
+			"component/kustomization.yaml": component + "namePrefix: c-\ncomponents: [inner]\n" +
+				"resources: [environment.yaml]\npatches:\n- target: {kind: TrainingJob, name: job-1.*}" + five,
+			"component/environment.yaml": environment,
+			"component/inner/kustomization.yaml": component + "patches: [{path: patch.yaml}]\n" +
+				"configMapGenerator: [{name: made, literals: [a=b]}]\n",
+			"component/inner/patch.yaml": named("TrainingJob", "job-115", replicas),
+		},
+		"what relates jobs": {
+			"overlay": "replacements:\n- source: {kind: TrainingJob, name: job-0, fieldPath: spec.workers.replicas}\n" +
+				"  targets: [{select: {name: job-2.*}, fieldPaths: [spec.workers.replicas]}]\n",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			var sources []schema.Source
+			listed, outside := maps.Clone(files), maps.Clone(files)
+			var names []string
+			for i := range 120 {
+				text := strings.Replace(job, "name: resnet", fmt.Sprintf("name: job-%d", i), 1)
+				names = append(names, fmt.Sprintf("job-%d.yaml", i))
+				listed[names[i]] = text
+				if i < 20 { // the rest are in one file
+					sources = append(sources, schema.Source{Name: names[i], Data: []byte(text)})
+				} else if i == 20 {
+					sources = append(sources, schema.Source{Name: "many.yaml", Data: []byte(text)})
+				} else {
+					sources[20].Data = append(sources[20].Data, "---\n"+text...)
+				}
+			}
+			for _, all := range []map[string]string{listed, outside} {
+				all["tegen.yaml"], all["other.yaml"] = generator, configMap
+			}
+			listed["kustomization.yaml"] = header + "resources: [other.yaml, " + strings.Join(names, ", ") + "]\n" +
+				"transformers: [tegen.yaml]\n" + files["overlay"]
+			outside["job-0.yaml"] = listed["job-0.yaml"]
+			outside["kustomization.yaml"] = header + "resources: [other.yaml, job-0.yaml]\n" +
+				"transformers: [tegen.yaml]\n" + files["overlay"]
+			out, err := krm.Overlay(folder(t, outside), sources)
+			if err != nil || len(out.Notes) > 0 {
+				t.Fatalf("%v, notes %q", err, out.Notes)
+			}
+			var got strings.Builder
+			if err := out.Write(&got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(byID(t, mustOverlay(t, folder(t, listed))), byID(t, got.String())); diff != "" {
+				t.Errorf("(-listed +from outside):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSourcesTwice: two jobs of one name are refused, in whichever groups they are.
+func TestSourcesTwice(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"kustomization.yaml": header + "transformers: [tegen.yaml]\nresources: [job.yaml]\n",
+		"job.yaml":           job, "tegen.yaml": generator,
+	})
+	var sources []schema.Source
+	for i := range 150 {
+		sources = append(sources, schema.Source{
+			Name: fmt.Sprintf("job-%d.yaml", i),
+			Data: []byte(strings.Replace(job, "name: resnet", fmt.Sprintf("name: job-%d", i%149), 1)),
+		})
+	}
+	if _, err := overlay(t, dir, sources...); err == nil || !strings.Contains(err.Error(), "job-0") {
+		t.Errorf("two jobs of one name: %v", err)
+	}
+}
+
+// TestSourcesBroken: a patch that cannot be read is an error with jobs from outside too.
+func TestSourcesBroken(t *testing.T) {
+	for what, patch := range map[string]string{
+		"no YAML":           "a: [",
+		"JSON, of nothing":  `[{"op": "replace", "path": "/spec/image", "value": "a:1"}]`,
+		"of what is nobody": "{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, metadata: {name: x, namespace: ml}}",
+	} {
+		dir := folder(t, map[string]string{
+			"kustomization.yaml": header + "transformers: [tegen.yaml]\nresources: [job.yaml]\n" +
+				"patches: [{path: p.yaml}]\n",
+			"job.yaml": job, "tegen.yaml": generator, "p.yaml": patch,
+		})
+		source := schema.Source{Name: "a.yaml", Data: []byte(job)}
+		if _, err := overlay(t, dir, source); err == nil || !strings.Contains(err.Error(), "patch") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+// Package playground is what a page shows beside a job that somebody types: the text of a job and of an Environment in;
+// the objects, their graph, the plan and all findings out, as data. It is the hops of package render and nothing else,
+// so that a page says what the command says. It opens nothing and asks nobody, and the same texts give the same result.
+package playground
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/graph"
+	"github.com/tegen-dev/tegen/internal/plan"
+	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// What the two texts are called in findings.
+const (
+	JobFile         = "job.yaml"
+	EnvironmentFile = "environment.yaml"
+)
+
+// mostNodes is how many objects a graph is drawn of: nobody reads a picture of more, and drawing takes their square.
+const mostNodes = 300
+
+// Result is what the page shows of two texts. What cannot be made of a job with an error is empty.
+type Result struct {
+	Objects string `json:"objects"` // as tegen render prints them
+	Plan    string `json:"plan"`    // as tegen plan prints it
+	Graph   string `json:"graph"`   // an SVG
+	NoGraph string `json:"noGraph"` // why there is none, where there are objects
+
+	Findings finding.List `json:"findings"` // with an error there is nothing else
+}
+
+// Evaluate makes a Result of a job and an Environment, which may be blank.
+func Evaluate(job, environment string) Result {
+	bundles, err := bundlesOf(job, environment)
+	if err != nil {
+		return Failed(err)
+	}
+	out := Result{Findings: finding.List{}}
+	for _, b := range bundles {
+		for _, note := range b.Job.Notes() {
+			out.Findings = append(out.Findings, finding.Noted(note).At(b.Job.Position()))
+		}
+	}
+	var text, planned strings.Builder
+	if err := render.Write(&text, bundles); err != nil {
+		return Failed(err)
+	}
+	plans := make([]*plan.Job, len(bundles))
+	for i := range bundles {
+		plans[i] = plan.Of(bundles[i].Job, bundles[i].Objects())
+	}
+	if err := plan.New(plans).WriteText(&planned); err != nil {
+		return Failed(err)
+	}
+	out.Objects, out.Plan = text.String(), planned.String()
+	if out.Graph, err = draw(bundles); err != nil {
+		out.NoGraph = err.Error()
+	}
+	return out
+}
+
+// Failed is the Result of texts over which the program itself failed.
+func Failed(err error) Result { return Result{Findings: finding.Of(err)} }
+
+func bundlesOf(job, environment string) ([]render.Bundle, error) {
+	sources := []schema.Source{{Name: JobFile, Data: yamldoc.JoinSurrogates([]byte(job))}}
+	if strings.TrimSpace(environment) != "" {
+		sources = append(sources, schema.Source{
+			Name: EnvironmentFile, Data: yamldoc.JoinSurrogates([]byte(environment)),
+		})
+	}
+	jobs, err := schema.Load(sources)
+	if err != nil {
+		return nil, err
+	}
+	bundles, err := render.Jobs(jobs, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(bundles) == 0 {
+		nothing := finding.Said("job/empty", finding.Error, "nothing to render: there is no TrainingJob in the input")
+		return nil, finding.List{nothing.At(JobFile + ":1:1")}
+	}
+	var unfilled finding.List
+	for _, b := range bundles {
+		for _, what := range b.Job.Unfilled() {
+			unfilled = append(unfilled, finding.Said("job/placeholder", finding.Error, what).At(b.Job.Position()))
+		}
+	}
+	return bundles, unfilled.Err()
+}
+
+func draw(bundles []render.Bundle) (string, error) {
+	var objects []runtime.Object
+	var titles []string
+	for _, b := range bundles {
+		titles = append(titles, b.Job.Metadata.Name)
+		for _, concern := range b.Objects() {
+			objects = append(objects, concern.Objects...)
+		}
+	}
+	if len(objects) > mostNodes {
+		return "", fmt.Errorf("%d objects are too many for a picture; tegen graph draws them", len(objects))
+	}
+	g, err := graph.Of(strings.Join(titles, ", "), objects)
+	if err != nil {
+		return "", err
+	}
+	return g.SVG(), nil
+}

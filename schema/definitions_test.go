@@ -1,0 +1,73 @@
+package schema
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/structural"
+)
+
+// TestDefinitions: definitions that were packed judge every fixture as those do that CUE compiled, in the same words.
+func TestDefinitions(t *testing.T) {
+	data, err := Definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := structural.Unpack(data, formats)
+	if err != nil || len(unpacked) != 2 {
+		t.Fatalf("%d schemas, %v", len(unpacked), err)
+	}
+	again, err := structural.Pack(unpacked...)
+	if err != nil || !bytes.Equal(data, again) {
+		t.Errorf("packed again they are %d bytes, not %d: %v", len(again), len(data), err)
+	}
+	job, environment := jobSchema, environmentSchema
+	t.Cleanup(func() { jobSchema, environmentSchema = job, environment })
+	jobSchema = func() *structural.Schema { return unpacked[0] }
+	environmentSchema = func() *structural.Schema { return unpacked[1] }
+	for _, kind := range []string{"valid", "invalid"} {
+		files, err := filepath.Glob("../fixtures/" + kind + "/*.yaml")
+		if err != nil || len(files) < 100 {
+			t.Fatalf("%d fixtures: %v", len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimPrefix(file, "../")
+			_, err = Load([]Source{{Name: name, Data: text}})
+			if kind == "valid" {
+				if err != nil {
+					t.Errorf("%v", err)
+				}
+				continue
+			}
+			base := strings.TrimSuffix(filepath.Base(file), ".yaml")
+			said, readErr := os.ReadFile("../golden/invalid/" + base + ".txt")
+			if readErr != nil {
+				t.Fatal(readErr)
+			}
+			if err == nil { // the objects have the mistake
+				continue
+			}
+			if diff := cmp.Diff(string(said), err.Error()+"\n"); diff != "" {
+				t.Errorf("%s (-compiled +unpacked):\n%s", name, diff)
+			}
+		}
+	}
+}
+
+// TestUnpackNothing: what is not packed definitions is refused.
+func TestUnpackNothing(t *testing.T) {
+	for _, text := range []string{"", "[]", `{"schemas":[1],"roots":[0]}`} {
+		if _, err := structural.Unpack([]byte(text), nil); err == nil {
+			t.Errorf("%q is unpacked", text)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+const machineJob = `apiVersion: tegen.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: j, namespace: ml}
+spec: {image: "x:1", command: [python, train.py], workers: {replicas: 2}, `
+
+const machinePlace = `apiVersion: tegen.dev/v1alpha1
+kind: Environment
+metadata: {name: place}
+spec: {`
+
+// TestMachinesFit: each type is named once, and a machine has room for as many workers of one accelerator as it has
+// accelerators.
+func TestMachinesFit(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range Machines {
+		if seen[m.Name] || m.GPU < 1 || len(m.NodeSelector) == 0 {
+			t.Errorf("%s: twice, or without accelerators or a label", m.Name)
+		}
+		seen[m.Name] = true
+		for field, all := range map[string]*resource.Quantity{"cpu": m.CPU, "memory": m.Memory} {
+			if all == nil {
+				continue
+			}
+			each := resource.MustParse(m.share(1)[field])
+			if each.Mul(m.GPU); each.Cmp(*all) > 0 || each.IsZero() {
+				t.Errorf("%s: %s %s for all workers, of %s", m.Name, field, each.String(), all.String())
+			}
+		}
+	}
+}
+
+// TestMachineOfPlace: an Environment's machine goes before the table's, and is refused like a job's own words where it
+// is wrong; a place that is anywhere, or has no accelerators, has no machines either.
+func TestMachineOfPlace(t *testing.T) {
+	const whole = `resources: {machine: p5.48xlarge, gpu: 8}}`
+	const row = `machines: [{name: p5.48xlarge, gpu: 8, cpu: 64, memory: 512Gi, nodeSelector: {pool: big}, ` +
+		`fabric: {kind: infiniband, devices: {rdma/ib: 4}, memlock: unlimited}}]`
+	const half = `resources: {machine: p5.48xlarge, gpu: 4}}`
+	for name, c := range map[string]struct {
+		place, job, fabric, cpu, device string
+		selects                         bool
+	}{
+		"the table's":     {"", whole, FabricEFA, "181", DeviceEFA, true},
+		"the place's":     {row, whole, FabricInfiniBand, "64", "rdma/ib", true},
+		"a half of it":    {row, half, FabricInfiniBand, "32", "rdma/ib", true},
+		"anywhere":        {"anywhere: true", whole, None, "181", "", false},
+		"no accelerators": {"overrides: {resources: {gpu: 0}}", whole, None, "1", "", false},
+		"the job's own CPU": {
+			row, strings.Replace(whole, "gpu", "cpu: 3, gpu", 1), FabricInfiniBand, "3", "rdma/ib", true,
+		},
+		"one by override": {
+			row + ", overrides: {resources: {machine: p5en.48xlarge}}", whole, FabricEFA, "181", DeviceEFA, true,
+		},
+	} {
+		sources := []Source{
+			{Name: "job", Data: []byte(machineJob + c.job)},
+			{Name: "place", Data: []byte(machinePlace + c.place + "}")},
+		}
+		jobs, err := Load(sources)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		s := &jobs[0].Spec
+		if _, has := s.Resources.Devices[c.device]; s.Network.Fabric != c.fabric || has != (c.device != "") ||
+			s.Resources.CPU.String() != c.cpu || len(s.Placement.NodeSelector) > 0 != c.selects {
+			t.Errorf("%s: fabric %s, devices %v, cpu %s, nodes %v", name, s.Network.Fabric, s.Resources.Devices,
+				s.Resources.CPU.String(), s.Placement.NodeSelector)
+		}
+		if jobs[0].Fabric().LocksMemory() {
+			t.Errorf("%s: wants IPC_LOCK where locked memory has no limit", name)
+		}
+	}
+}
+
+// TestCores: a worker has a process for each core of its accelerators, unless it says how many.
+func TestCores(t *testing.T) {
+	for resources, want := range map[string]string{
+		`resources: {machine: trn1.32xlarge, gpu: 16}}`: "32",
+		`resources: {machine: trn2.48xlarge, gpu: 4}}`:  "16",
+		`resources: {machine: p5.48xlarge, gpu: 8}}`:    "8",
+	} {
+		jobs, err := Load([]Source{{Name: "job", Data: []byte(machineJob + resources)}})
+		if err != nil {
+			t.Errorf("%s: %v", resources, err)
+			continue
+		}
+		if got := jobs[0].Spec.Workers.Processes.String(); got != want {
+			t.Errorf("%s: %s processes, want %s", resources, got, want)
+		}
+	}
+}
+
+// TestMachineBesideGroups: a group with accelerators gets none of the workers' nodes, which is said unless it names its
+// own.
+func TestMachineBesideGroups(t *testing.T) {
+	const spec = `resources: {machine: p5.48xlarge, gpu: 8}, groups: [{name: side, command: [x], OWN` +
+		`resources: {gpu: 1, cpu: 4, memory: 8Gi}}]}`
+	for own, noted := range map[string]bool{"": true, "tolerations: [{operator: Exists}], ": false} {
+		text := machineJob + strings.Replace(spec, "OWN", own, 1)
+		jobs, err := Load([]Source{{Name: "job", Data: []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(jobs[0].Notes(), "\n"); strings.Contains(all, "the workers' alone") != noted {
+			t.Errorf("%q: noted %v: %s", own, !noted, all)
+		}
+	}
+}
+
+// TestCardsGoWhole: cards that one pod of a node has alone go to workers that have all of its accelerators, or that say
+// so; others are told.
+func TestCardsGoWhole(t *testing.T) {
+	for spec, want := range map[string]struct {
+		fabric string
+		noted  bool
+	}{
+		`resources: {machine: a3-ultragpu-8g, gpu: 8}}`:                          {FabricRoCE, false},
+		`resources: {machine: a3-ultragpu-8g, gpu: 4}}`:                          {None, true},
+		`resources: {machine: a3-ultragpu-8g, gpu: 4}, network: {fabric: none}}`: {None, false},
+		`resources: {machine: a4-highgpu-8g, gpu: 4}, network: {fabric: roce}}`:  {FabricRoCE, false},
+		`resources: {machine: p5.48xlarge, gpu: 4}}`:                             {FabricEFA, false},
+		`resources: {machine: g5.48xlarge, gpu: 1}}`:                             {None, true},
+		`resources: {machine: g5.48xlarge, gpu: 8}}`:                             {FabricEFA, false},
+		`resources: {machine: g5.48xlarge, gpu: 1}, network: {fabric: none}}`:    {None, false},
+		`resources: {machine: g5.4xlarge, gpu: 1}}`:                              {None, false},
+		`resources: {machine: a3-megagpu-8g, gpu: 8}}`:                           {None, true},
+		`resources: {machine: a3-megagpu-8g, gpu: 8}, network: {fabric: none}}`:  {None, false},
+		`resources: {machine: a4-highgpu-8g, gpu: 8}, network: {fabric: none}}`:  {None, false},
+	} {
+		text := machineJob + strings.Replace(spec, ", gpu", ", cpu: 9, memory: 9Gi, gpu", 1)
+		jobs, err := Load([]Source{{Name: "job", Data: []byte(text)}})
+		if err != nil {
+			t.Errorf("%s: %v", spec, err)
+			continue
+		}
+		noted := strings.Contains(strings.Join(jobs[0].Notes(), "\n"), "get no fabric")
+		if got := jobs[0].Spec.Network.Fabric; got != want.fabric || noted != want.noted {
+			t.Errorf("%s: fabric %s, noted %v", spec, got, noted)
+		}
+	}
+}

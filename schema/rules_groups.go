@@ -1,0 +1,250 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var groupRules = []rule{
+	{(*validation).groupNames, "groups"},
+	{(*validation).groupPrograms, "groups"},
+	{(*validation).groupEnvironment, "groups env"},
+	{(*validation).groupAccelerators, "groups"},
+	{(*validation).startOrder, "groups workers.after"},
+	{(*validation).orderInGang, "groups workers.after gang framework target"},
+	{(*validation).groupsInQueue, "groups gang framework target"},
+	{(*validation).success, "groups success"},
+	{(*validation).coordinator, "groups coordinator workers.replicas workers.min workers.max"},
+	{(*validation).restartAll, "failure groups target"},
+	{(*validation).countedTasks, "groups workers target failure success"},
+}
+
+// mostGroups is what Kueue takes of a JobSet, 18 sets of pods (kueue v0.19.2, Workload.spec.podSets), less the workers
+// and one to spare.
+const mostGroups = 16
+
+// reservedGroups are the components of a job that are no roles.
+var reservedGroups = []string{"rendezvous", "prefetch", "keygen", "storage", "gang", "ssh"}
+
+// ReservedGroup says whether tegen calls objects of its own by a name, so that no group may have it.
+func ReservedGroup(name string) bool {
+	return slices.Contains(roleNames, name) || slices.Contains(reservedGroups, name)
+}
+
+func (r *validation) groupNames() {
+	names := r.Spec.groupNames()
+	for i, name := range names {
+		at := fmt.Sprintf("spec.groups[%d].name", i)
+		switch {
+		case slices.Contains(names[:i], name):
+			r.fail(at, "duplicate", "%s is the name of another group already", name)
+		case name == RoleWorker:
+			r.fail(at, "reserved", "worker is the workers' own group, whose settings are in spec itself: "+
+				"choose another name")
+		case ReservedGroup(name):
+			r.fail(at, "reserved", "tegen calls objects of its own so: choose another name, such as %s-0", name)
+		}
+	}
+	if len(names) > mostGroups {
+		r.fail("spec.groups", "range", "has %d groups, above %d: put pods of one template into one group", len(names),
+			mostGroups)
+	}
+}
+
+// groupPrograms refuses a group that would run the entrypoint of the workers' image without a word.
+func (r *validation) groupPrograms() {
+	for i, g := range r.Spec.Groups {
+		if len(g.Command)+len(g.Args) == 0 && g.Image == "" {
+			r.fail(fmt.Sprintf("spec.groups[%d]", i), "requires",
+				"nothing says what group %s runs: give a command, args, or an image of its own", g.Name)
+		}
+	}
+}
+
+// groupEnvironment refuses variables that are there twice, and the names of the groups' hosts.
+func (r *validation) groupEnvironment() {
+	hosts := map[string]bool{}
+	for _, name := range append([]string{RoleWorker}, r.Spec.groupNames()...) {
+		hosts[HostVariable(name)] = len(r.Spec.Groups) > 0
+	}
+	check := func(at string, env []Env, duplicates bool) {
+		seen := map[string]bool{}
+		for i, e := range env {
+			switch at := fmt.Sprintf("%s.env[%d].name", at, i); {
+			case hosts[e.Name]:
+				r.fail(at, "reserved", "%s is set by tegen: the host name of a group's first pod", e.Name)
+			case duplicates && seen[e.Name]:
+				r.fail(at, "duplicate", "%s is set twice", e.Name)
+			case duplicates && e.Name == "CHECKPOINT_DIR" && r.Spec.Checkpoint != nil:
+				r.fail(at, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
+			}
+			seen[e.Name] = true
+		}
+	}
+	check("spec", r.Spec.Env, false)
+	for i, g := range r.Spec.Groups {
+		check(fmt.Sprintf("spec.groups[%d]", i), g.Env, true)
+	}
+}
+
+// groupAccelerators is accelerators of groups.
+func (r *validation) groupAccelerators() {
+	items := groupItems(r.root.Below("spec"))
+	for i, g := range r.Spec.Groups {
+		at := fmt.Sprintf("spec.groups[%d].resources", i)
+		if missing := r.unsaid(at, items[i].Below("resources")); g.Resources.GPU > 0 && len(missing) > 0 {
+			r.fail(at+".gpu", "requires", "%d of %s without %s: write how much a pod of group %s needs, or none "+
+				"for no limit; an Environment may say it for each accelerator, in accelerator.each", g.Resources.GPU,
+				g.Resources.GPUResource, strings.Join(missing, " and "), g.Name)
+		}
+	}
+}
+
+// startOrder holds what is started after what.
+func (r *validation) startOrder() {
+	r.startAfter(RoleWorker, "spec.workers.after", r.Spec.Workers.After)
+	for i, g := range r.Spec.Groups {
+		r.startAfter(g.Name, fmt.Sprintf("spec.groups[%d].after", i), g.After)
+	}
+}
+
+func (r *validation) startAfter(name, at string, after []After) {
+	known := append([]string{RoleWorker}, r.Spec.groupNames()...)
+	var before []string
+	for i, a := range after {
+		at := fmt.Sprintf("%s[%d].group", at, i)
+		switch {
+		case !slices.Contains(known, a.Group):
+			r.fail(at, "unknown", "there is no group %s: one of %s", a.Group, strings.Join(known, ", "))
+		case slices.Contains(before, a.Group):
+			r.fail(at, "duplicate", "%s is listed twice", a.Group)
+		case a.Group == name:
+			r.fail(at, "order", "%s would wait for itself: leave it out", name)
+		case r.waitsFor(a.Group, name, nil):
+			r.fail(at, "order", "%s waits for %s already, so that neither would ever start: leave one of the two out",
+				a.Group, name)
+		}
+		before = append(before, a.Group)
+	}
+	if len(after) > 5 {
+		r.fail(at, "range", "has %d groups, above the 5 that a JobSet takes: name those that start last", len(after))
+	}
+}
+
+// waitsFor says whether a group waits for another one, by others too, or is that one.
+func (r *validation) waitsFor(name, other string, seen []string) bool {
+	if name == other {
+		return true
+	}
+	if slices.Contains(seen, name) {
+		return false
+	}
+	return slices.ContainsFunc(r.Spec.AfterOf(name), func(a After) bool {
+		return r.waitsFor(a.Group, other, append(seen, name))
+	})
+}
+
+// orderInGang refuses a gang of pods that are made only when others of it run. Kueue admits a JobSet before any pod is
+// made, and Volcano's own Job counts those alone that wait for nothing.
+func (r *validation) orderInGang() {
+	g := r.Spec.Gang
+	if !g.Active() || !r.Spec.Ordered() || g.Is(GangKueue) || r.Spec.Target == TargetVCJob {
+		return
+	}
+	r.fail("spec.gang.scheduler", "requires", "%s places all pods of the job or none, and some of them are made only "+
+		"when others run (after): leave after out, or use kueue", g.Scheduler)
+}
+
+// groupsInQueue: Kueue admits Jobs one by one, so that a part of the job would hold what the others wait for.
+func (r *validation) groupsInQueue() {
+	if r.Spec.Gang.Is(GangKueue) && r.Spec.Target == TargetJob && len(r.Spec.Groups) > 0 {
+		r.fail("spec.gang.scheduler", "requires", "each group is a Job of its own, and Kueue admits Jobs one by one: "+
+			"use target jobset, which Kueue admits as a whole")
+	}
+}
+
+func (r *validation) success() {
+	if r.Spec.Success == nil {
+		return
+	}
+	known := append([]string{RoleWorker}, r.Spec.groupNames()...)
+	names := r.Spec.Success.Groups
+	if len(names) == 0 {
+		r.fail("spec.success.groups", "requires", "names none: name those that must succeed, or leave success out")
+	}
+	for i, name := range names {
+		switch at := fmt.Sprintf("spec.success.groups[%d]", i); {
+		case !slices.Contains(known, name):
+			r.fail(at, "unknown", "there is no group %s: one of %s", name, strings.Join(known, ", "))
+		case slices.Contains(names[:i], name):
+			r.fail(at, "duplicate", "%s is listed twice", name)
+		}
+	}
+}
+
+func (r *validation) coordinator() {
+	c, w := r.Spec.Coordinator, &r.Spec.Workers
+	if c == nil {
+		return
+	}
+	count := min(w.Replicas, w.Min) // any other may be missing
+	if g := r.Spec.Group(c.Group); g != nil {
+		count = g.Replicas
+	} else if c.Group != RoleWorker {
+		r.fail("spec.coordinator.group", "unknown", "there is no group %s: one of %s", c.Group,
+			strings.Join(append([]string{RoleWorker}, r.Spec.groupNames()...), ", "))
+		return
+	}
+	if c.Index >= count {
+		r.fail("spec.coordinator.index", "range", "group %s has %d pods that are always there, counted from 0: %d is "+
+			"none of them", c.Group, count, c.Index)
+	}
+}
+
+// restartAll holds restarts of all pods against those of single ones.
+func (r *validation) restartAll() {
+	f := &r.Spec.Failure
+	const at = "spec.failure.restartAll"
+	switch {
+	case f.RestartAll == nil:
+	case r.Spec.Target == TargetVCJob && f.ReplacesAlone():
+		field := "spec.failure.restarts"
+		if f.RestartsPerWorker != nil {
+			field = "spec.failure.restartsPerWorker"
+		}
+		r.fail(field, "requires", "Volcano has one number for both: with restartAll the first failed pod starts all "+
+			"anew; leave this one out")
+	case *f.RestartAll > 0:
+	case r.Spec.Target == TargetVCJob:
+		r.fail(at, "range", "is 0, and Volcano counts every restart: at least 1, or leave it out")
+	case !r.Spec.RestartsOnDisruption() && !slices.ContainsFunc(f.Rules, FailureRule.restarts):
+		r.fail(at, "requires", "0 starts all anew after disruptions alone, which needs ignoreDisruptions and "+
+			"restarts: 0, or by a rule of rules: give a number, or leave it out")
+	}
+}
+
+// countedTasks refuses what Volcano would count wrongly, since it counts the pods of all tasks together.
+func (r *validation) countedTasks() {
+	if r.Spec.Target != TargetVCJob || len(r.Spec.Groups) == 0 {
+		return
+	}
+	w := &r.Spec.Workers
+	if w.Min < w.Max {
+		field := "spec.workers.min"
+		if !r.isSet(field) {
+			field = "spec.workers.max"
+		}
+		r.fail(field, "requires", "Volcano counts the pods of all groups towards the %d workers that must succeed "+
+			"(minSuccess): leave it out, or use target jobset", w.Min)
+	}
+	if r.Spec.Failure.goesOn() && r.Spec.Ordered() && r.Spec.Success == nil {
+		field := "spec.failure.restartAllOn"
+		if r.Spec.Failure.RestartsPerWorker != nil {
+			field = "spec.failure.restartsPerWorker"
+		}
+		r.fail(field, "requires", "Volcano takes a job for complete in which as many pods "+
+			"succeed as start first, whichever fail: leave it out, or leave after out, or name those that "+
+			"decide in success")
+	}
+}

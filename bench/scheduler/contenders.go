@@ -118,13 +118,12 @@ func (k *contender) configure(c *cluster.Cluster) error {
 	return os.WriteFile(file, []byte(text), 0o600)
 }
 
-// serving are the URL of the contender's pages on a port and the argument that makes it serve them there, and which of
-// them says that it is ready.
-func (k contender) serving(port int) (url, arg, ready string) {
+// serving are the URL of the contender's pages on a port and the argument that makes it serve them there.
+func (k contender) serving(port int) (url, arg string) {
 	if k.dialect == volcanoDialect {
-		return fmt.Sprintf("http://127.0.0.1:%d", port), fmt.Sprintf("--listen-address=127.0.0.1:%d", port), "/metrics"
+		return fmt.Sprintf("http://127.0.0.1:%d", port), fmt.Sprintf("--listen-address=127.0.0.1:%d", port)
 	}
-	return fmt.Sprintf("https://127.0.0.1:%d", port), fmt.Sprintf("--secure-port=%d", port), "/readyz"
+	return fmt.Sprintf("https://127.0.0.1:%d", port), fmt.Sprintf("--secure-port=%d", port)
 }
 
 // queues says whether the contender watches pods, and counts those that wait, before it leads.

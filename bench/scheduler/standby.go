@@ -40,7 +40,7 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 	if err != nil {
 		return nil, err
 	}
-	url, arg, ready := c.serving(free[0])
+	url, arg := c.serving(free[0])
 	s := &standby{bench: b, contender: c, url: url}
 	if s.process, err = b.Run(ctx, "bench", c.program, append(c.args, arg)...); err != nil {
 		return nil, err
@@ -51,13 +51,24 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 			return "it ended", false
 		default:
 		}
-		_, err := s.get(ctx, ready)
+		err := s.ready(ctx)
 		return fmt.Sprint(err), err == nil
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w; see %s", err, s.process.Log()), s.process.Kill())
 	}
 	return s, nil
+}
+
+// ready asks the first page that the scheduler has of those that say so. Not all have the first, and vc-scheduler has the
+// last alone.
+func (s *standby) ready(ctx context.Context) (err error) {
+	for _, path := range []string{"/readyz", "/healthz", "/metrics"} {
+		if _, err = s.get(ctx, path); !errors.Is(err, errNoPage) {
+			break
+		}
+	}
+	return err
 }
 
 // hold writes the holder of the Lease: ourselves, or nobody.
@@ -173,6 +184,8 @@ func sumOf(text, prefix string) (int, error) {
 	return int(sum), nil
 }
 
+var errNoPage = errors.New("there is no such page")
+
 // get reads a page that the scheduler serves.
 func (s *standby) get(ctx context.Context, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
@@ -188,6 +201,9 @@ func (s *standby) get(ctx context.Context, path string) (string, error) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		return "", fmt.Errorf("reading %s: %w", path, errNoPage)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("reading %s: %s: %s", path, resp.Status, body)

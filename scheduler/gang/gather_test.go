@@ -61,7 +61,9 @@ func inGroup(p *corev1.Pod) {
 }
 
 // withRunning lets a gang that lost pods be placed as a gang again.
-func withRunning(p *corev1.Pod) { p.Annotations[gangcache.Prefix+gangcache.MatchPolicy] = "waiting-and-running" }
+func withRunning(p *corev1.Pod) {
+	p.Annotations[gangcache.Prefix+gangcache.MatchPolicy] = "waiting-and-running"
+}
 
 func notStrict(p *corev1.Pod) { p.Annotations[gangcache.Prefix+gangcache.ModeKey] = "NonStrict" }
 

@@ -321,8 +321,8 @@ func TestGather(t *testing.T) {
 				worker("g-5", "g", 6, 1, "", 100, must, sliced(3), withRunning),
 				worker("g-6", "g", 6, 1, "", 100, must, sliced(3), withRunning),
 			},
-			want: "gang a/g needs 6 pods at once, the 2 of slice 1 in one domain of rack and has room for 0 in a, where " +
-				"others of it are, none for pod g-4: 1 Insufficient nvidia.com/gpu",
+			want: "gang a/g needs 6 pods at once, the 2 of slice 1 in one domain of rack and has room for 0 in a, " +
+				"where others of it are, none for pod g-4: 1 Insufficient nvidia.com/gpu",
 		},
 		"slices beyond the minimum": {
 			reason: "one whole slice rather than halves of two", nodes: map[string]int{"a1": 1, "b1": 1, "c1": 2},

@@ -60,8 +60,8 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 	return s, nil
 }
 
-// ready asks the first page that the scheduler has of those that say so. Not all have the first, and vc-scheduler has the
-// last alone.
+// ready asks the first page that the scheduler has of those that say so. Not all have the first, and vc-scheduler has
+// the last alone.
 func (s *standby) ready(ctx context.Context) (err error) {
 	for _, path := range []string{"/readyz", "/healthz", "/metrics"} {
 		if _, err = s.get(ctx, path); !errors.Is(err, errNoPage) {

@@ -15,8 +15,9 @@ func alike(a, b *corev1.Pod) bool {
 	return a.Namespace == b.Namespace && x.NodeName == y.NodeName && x.HostNetwork == y.HostNetwork &&
 		covers(a.Labels, b.Labels) && covers(b.Labels, a.Labels) &&
 		slices.EqualFunc(x.Containers, y.Containers, asksAlike) &&
-		slices.EqualFunc(x.InitContainers, y.InitContainers, asksAlike) && sameAmounts(x.Overhead, y.Overhead) &&
-		sameBehind(x.Resources, y.Resources) && sameBehind(x.Affinity, y.Affinity) && sameBehind(x.Priority, y.Priority) &&
+		slices.EqualFunc(x.InitContainers, y.InitContainers, asksAlike) &&
+		sameAmounts(x.Overhead, y.Overhead) && sameBehind(x.Resources, y.Resources) &&
+		sameBehind(x.Affinity, y.Affinity) && sameBehind(x.Priority, y.Priority) &&
 		maps.Equal(x.NodeSelector, y.NodeSelector) && sameList(x.Tolerations, y.Tolerations) &&
 		sameList(x.TopologySpreadConstraints, y.TopologySpreadConstraints) &&
 		sameList(elsewhere(x.Volumes), elsewhere(y.Volumes)) && sameList(x.ResourceClaims, y.ResourceClaims)
@@ -34,7 +35,8 @@ func covers(all, some map[string]string) bool {
 
 func asksAlike(a, b corev1.Container) bool {
 	return a.Image == b.Image && slices.Equal(a.Ports, b.Ports) && sameBehind(a.RestartPolicy, b.RestartPolicy) &&
-		sameAmounts(a.Resources.Requests, b.Resources.Requests) && sameAmounts(a.Resources.Limits, b.Resources.Limits) &&
+		sameAmounts(a.Resources.Requests, b.Resources.Requests) &&
+		sameAmounts(a.Resources.Limits, b.Resources.Limits) &&
 		slices.Equal(a.Resources.Claims, b.Resources.Claims)
 }
 

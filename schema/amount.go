@@ -62,6 +62,10 @@ type Amounts struct {
 	EphemeralStorage Amount `json:"ephemeralStorage,omitzero"`
 }
 
+func (a *Amounts) isZero() bool {
+	return a.CPU.IsZero() && a.Memory.IsZero() && a.EphemeralStorage.IsZero()
+}
+
 // each calls f for every amount with Kubernetes' name of the resource.
 func (a *Amounts) each(f func(name string, amount *Amount)) {
 	f(resourceCPU, &a.CPU)
@@ -74,6 +78,11 @@ type Compute struct {
 	Amounts
 	Requests Amounts `json:"requests,omitzero"`
 	Limits   Amounts `json:"limits,omitzero"`
+}
+
+// isZero says whether nobody said anything.
+func (c *Compute) isZero() bool {
+	return c.Amounts.isZero() && c.Requests.isZero() && c.Limits.isZero()
 }
 
 // Requested is what is asked for, by Kubernetes' names of resources.

@@ -97,17 +97,23 @@ func (r *validation) requests() {
 }
 
 func (r *validation) requestsOf(at string, c *Compute) {
+	if c.isZero() {
+		return
+	}
 	asked, limits := c.Requested(), c.Limited()
-	fields := map[string]string{resourceCPU: "cpu", resourceMemory: "memory", resourceDisk: "ephemeralStorage"}
 	for _, name := range []string{resourceCPU, resourceMemory, resourceDisk} {
 		q, limited := asked[name], false
 		var limit resource.Quantity
 		if limit, limited = limits[name]; !limited || q.Cmp(limit) <= 0 {
 			continue
 		}
-		field := at + ".requests." + fields[name]
+		own := name // of the field
+		if name == resourceDisk {
+			own = "ephemeralStorage"
+		}
+		field := at + ".requests." + own
 		if !r.isSet(field) {
-			field = at + ".limits." + fields[name]
+			field = at + ".limits." + own
 		}
 		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit",
 			q.String(), limit.String())

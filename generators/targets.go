@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,8 +24,18 @@ type target struct {
 	run string
 }
 
+var (
+	listTargets   sync.Once
+	listedTargets []target
+)
+
 // targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
 func targets() []target {
+	listTargets.Do(func() { listedTargets = allTargets() })
+	return listedTargets
+}
+
+func allTargets() []target {
 	return []target{
 		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, roleServices, isRoleService, withGroups, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, ""},
@@ -67,8 +78,7 @@ func targetOf(job *schema.Job) *target {
 	all := targets()
 	for i := range all {
 		if all[i].framework == framework && all[i].name == job.Spec.Target {
-			t := all[i]
-			return &t
+			return &all[i]
 		}
 	}
 	panic("targets() in generators/targets.go has no line for target " + job.Spec.Target + " of framework " +

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -97,14 +95,9 @@ func (r *validation) requests() {
 }
 
 func (r *validation) requestsOf(at string, c *Compute) {
-	if c.isZero() {
-		return
-	}
-	asked, limits := c.Requested(), c.Limited()
-	for _, name := range []string{resourceCPU, resourceMemory, resourceDisk} {
-		q, limited := asked[name], false
-		var limit resource.Quantity
-		if limit, limited = limits[name]; !limited || q.Cmp(limit) <= 0 {
+	for _, name := range resourceNames {
+		q, limit := c.amount(&c.Requests, name), c.amount(&c.Limits, name)
+		if q == nil || limit == nil || q.Cmp(*limit) <= 0 {
 			continue
 		}
 		own := name // of the field

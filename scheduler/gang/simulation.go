@@ -155,14 +155,42 @@ func (sim *simulation) placeAll(
 	for i, n := range sim.nodes {
 		p.names[i] = n.Node().Name
 	}
-	for _, c := range cohorts(wants, pods) {
-		short, err := sim.gather(ctx, p, c)
-		if err != nil || short != nil {
-			return nil, short, err
+	var first *shortage // which is the gang's own choice of what it needs, and so what its author understands
+	for most := (limits{}); ; {
+		short, err := sim.placeCohorts(ctx, p, cohorts(wants, pods, most))
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case short == nil:
+			p.pinning = p.pinning || len(sim.classes) > 1
+			return p, nil, nil
+		}
+		if first == nil {
+			first = short
+		}
+		if !most.relax(short, pods) {
+			return nil, first, nil
 		}
 	}
-	p.pinning = p.pinning || len(sim.classes) > 1
-	return p, nil, nil
+}
+
+// placeCohorts places all of some cohorts, or leaves the plan and the simulation as they were.
+func (sim *simulation) placeCohorts(ctx context.Context, p *plan, all []*cohort) (*shortage, error) {
+	moves := len(sim.moves)
+	for _, c := range all {
+		short, err := sim.gather(ctx, p, c)
+		if err != nil {
+			return nil, err
+		}
+		if short != nil {
+			p.assignments, p.pinning = nil, false
+			for _, c := range sim.classes {
+				clear(c.within)
+			}
+			return short, sim.rewind(ctx, moves)
+		}
+	}
+	return nil, nil
 }
 
 // fill finds places in the simulation's domain for what some gangs need, in the order of bySize.

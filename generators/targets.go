@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,19 +23,10 @@ type target struct {
 	run string
 }
 
-var (
-	listTargets   sync.Once
-	listedTargets []target
-)
-
-// targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
-func targets() []target {
-	listTargets.Do(func() { listedTargets = allTargets() })
-	return listedTargets
-}
-
-func allTargets() []target {
-	return []target{
+// targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it, and an
+// array, since it is asked many times for each job.
+func targets() [20]target {
+	return [...]target{
 		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, roleServices, isRoleService, withGroups, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, ""},
 		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, withGroups, jobUID},
@@ -78,7 +68,8 @@ func targetOf(job *schema.Job) *target {
 	all := targets()
 	for i := range all {
 		if all[i].framework == framework && all[i].name == job.Spec.Target {
-			return &all[i]
+			t := all[i]
+			return &t
 		}
 	}
 	panic("targets() in generators/targets.go has no line for target " + job.Spec.Target + " of framework " +

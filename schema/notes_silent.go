@@ -110,6 +110,9 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 	}
 	inTemplate := string(s.PodTemplate)
 	note := func(field, text string) {
+		if !strings.Contains(text, "$(") {
+			return
+		}
 		for _, m := range literal.FindAllStringSubmatch(text, -1) {
 			name := m[1]
 			has := slices.ContainsFunc(env, func(e Env) bool { return e.Name == name })
@@ -122,6 +125,9 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 	words := slices.Concat(command, args)
 	shell := shellText(words)
 	for i, word := range words {
+		if !strings.Contains(word, "$") {
+			continue
+		}
 		field := fmt.Sprintf("%s.command[%d]", at, i)
 		if i >= len(command) {
 			field = fmt.Sprintf("%s.args[%d]", at, i-len(command))

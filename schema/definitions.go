@@ -8,8 +8,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
-// definitions are the CUE files as data, which are read in a quarter of the time in which CUE compiles them: make golden
-// writes the file.
+// definitions are the CUE files as data, which are read in a quarter of the time that CUE takes to compile them: make
+// golden writes the file.
 //
 //go:embed definitions.json
 var definitions []byte

@@ -23,9 +23,10 @@ type target struct {
 	run string
 }
 
-// targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it.
-func targets() []target {
-	return []target{
+// targets lists all of them in the order of schema.Targets. It is a function, since what it lists refers to it, and an
+// array, since it is asked many times for each job.
+func targets() [20]target {
+	return [...]target{
 		{schema.FrameworkTorchelastic, schema.TargetJob, torchJob, roleServices, isRoleService, withGroups, jobUID},
 		{schema.FrameworkTorchelastic, schema.TargetPods, torchPods, podServices, isPodService, workersOnly, ""},
 		{schema.FrameworkTorchelastic, schema.TargetJobSet, torchJobSet, nil, isJobName, withGroups, jobUID},

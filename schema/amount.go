@@ -19,6 +19,8 @@ const (
 	resourceDisk   = "ephemeral-storage"
 )
 
+var resourceNames = [...]string{resourceCPU, resourceMemory, resourceDisk}
+
 // Amount is a quantity, or none. Its zero value is that of an amount of which nobody said anything.
 type Amount struct {
 	resource.Quantity
@@ -64,9 +66,20 @@ type Amounts struct {
 
 // each calls f for every amount with Kubernetes' name of the resource.
 func (a *Amounts) each(f func(name string, amount *Amount)) {
-	f(resourceCPU, &a.CPU)
-	f(resourceMemory, &a.Memory)
-	f(resourceDisk, &a.EphemeralStorage)
+	for _, name := range resourceNames {
+		f(name, a.of(name))
+	}
+}
+
+// of is the amount of a resource.
+func (a *Amounts) of(name string) *Amount {
+	switch name {
+	case resourceCPU:
+		return &a.CPU
+	case resourceMemory:
+		return &a.Memory
+	}
+	return &a.EphemeralStorage
 }
 
 // Compute mirrors #Compute: what a container asks for, and what it is limited to.
@@ -85,30 +98,27 @@ func (c *Compute) Limited() map[string]resource.Quantity { return c.but(&c.Limit
 // but is the amounts of both sides, with those of one side in their place.
 func (c *Compute) but(side *Amounts) map[string]resource.Quantity {
 	out := map[string]resource.Quantity{}
-	set := func(name string, a *Amount) {
-		if q := a.OrNil(); q != nil {
+	for _, name := range resourceNames {
+		if q := c.amount(side, name); q != nil {
 			out[name] = *q
-		} else if a.None {
-			delete(out, name)
 		}
 	}
-	c.each(set)
-	side.each(set)
 	return out
 }
 
+// amount is one of what but returns, nil where there is none.
+func (c *Compute) amount(side *Amounts, name string) *resource.Quantity {
+	if a := side.of(name); a.None || !a.Quantity.IsZero() {
+		return a.OrNil()
+	}
+	return c.of(name).OrNil()
+}
+
 // MemoryLimit is the limit of memory, nil where there is none.
-func (c *Compute) MemoryLimit() *resource.Quantity { return find(c.Limited(), resourceMemory) }
+func (c *Compute) MemoryLimit() *resource.Quantity { return c.amount(&c.Limits, resourceMemory) }
 
 // DiskLimit is the limit of local disk, nil where there is none.
-func (c *Compute) DiskLimit() *resource.Quantity { return find(c.Limited(), resourceDisk) }
-
-func find(list map[string]resource.Quantity, name string) *resource.Quantity {
-	if q, ok := list[name]; ok {
-		return &q
-	}
-	return nil
-}
+func (c *Compute) DiskLimit() *resource.Quantity { return c.amount(&c.Limits, resourceDisk) }
 
 // taken says in words how much is left of what these are, each less than they are: of a limit, or else of what is asked
 // for.

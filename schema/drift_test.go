@@ -125,7 +125,7 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("%s: CUE refuses it: %v", file, err)
 				continue
 			}
-			structural.Complete(d.Root, jobSchema())
+			d.Root = structural.Completed(d.Root, jobSchema())
 			if diff := cmp.Diff(decoded(t, want), decoded(t, d.Root.AppendJSON(nil))); diff != "" {
 				t.Errorf("%s (-CUE +ours):\n%s", file, diff)
 			}

@@ -377,11 +377,15 @@ func (r *validation) carries(f Feature) {
 	if t == nil || t.Carries(f.Name) {
 		return
 	}
+	paths := f.used(r)
+	if len(paths) == 0 {
+		return
+	}
 	can := instead(t, f.Name)
 	if strings.HasPrefix(f.Name, "roles.") {
 		can += "; as for this job, " + r.Spec.othersWords()
 	}
-	for _, path := range f.used(r) {
+	for _, path := range paths {
 		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s",
 			t.Name, t.Framework, t.Lacks[f.Name], can)
 	}

@@ -44,14 +44,15 @@ var bareOptions = []string{
 
 // Launch returns the author's own call of a launcher, nil where tegen starts it.
 func (s *Spec) Launch() *Launch {
+	entrypoint := s.Framework == FrameworkTorchelastic && s.Launcher == LauncherEntrypoint
+	if s.Framework == FrameworkTorchelastic && !entrypoint && !Launches(s.Command) {
+		return nil // what looks like one is an argument of the author's
+	}
 	words := s.words()
 	// bash -c stands before it at most
 	starts := func(w word) bool { return w.arg < 2 && launcherWord.MatchString(w.text) }
 	i := slices.IndexFunc(words, starts)
-	entrypoint := s.Framework == FrameworkTorchelastic && s.Launcher == LauncherEntrypoint
 	switch {
-	case s.Framework == FrameworkTorchelastic && !entrypoint && !Launches(s.Command):
-		return nil // what looks like one is an argument of the author's
 	case i >= 0:
 		m := launcherWord.FindStringSubmatch(words[i].text)
 		if s.Framework == FrameworkTorchelastic && slices.ContainsFunc(words[i+1:], starts) {
@@ -114,15 +115,24 @@ type word struct {
 // commentLine is one of a script that stands in a word.
 var commentLine = regexp.MustCompile(`(?m)^[ \t]*#.*$`)
 
+func withoutComments(text string) string {
+	if strings.IndexByte(text, '#') < 0 {
+		return text
+	}
+	return commentLine.ReplaceAllString(text, "")
+}
+
 func (s *Spec) words() (all []word) {
 	for i, text := range s.Command {
-		for _, w := range strings.Fields(commentLine.ReplaceAllString(text, "")) {
-			all = append(all, word{strings.Trim(w, `"'`), fmt.Sprintf("spec.command[%d]", i), -1})
+		at := fmt.Sprintf("spec.command[%d]", i)
+		for _, w := range strings.Fields(withoutComments(text)) {
+			all = append(all, word{strings.Trim(w, `"'`), at, -1})
 		}
 	}
 	for i, text := range s.Args {
-		for _, w := range strings.Fields(commentLine.ReplaceAllString(text, "")) {
-			all = append(all, word{strings.Trim(w, `"'`), fmt.Sprintf("spec.args[%d]", i), i})
+		at := fmt.Sprintf("spec.args[%d]", i)
+		for _, w := range strings.Fields(withoutComments(text)) {
+			all = append(all, word{strings.Trim(w, `"'`), at, i})
 		}
 	}
 	return all

@@ -16,8 +16,10 @@ func (j *Job) takenNotes() (notes []string) {
 		if role == RoleWorker && asked.gpu > res.GPU {
 			left = append(left, fmt.Sprintf("gpu %d of %d", res.GPU, asked.gpu))
 		}
-		own, is := asked.compute[role], j.Spec.Role(role).Resources
-		left = append(left, own.taken(&is)...)
+		if own, said := asked.compute[role]; said {
+			is := j.Spec.Role(role).Resources
+			left = append(left, own.taken(&is)...)
+		}
 		if len(left) == 0 || role != RoleWorker && !j.Spec.has(role) {
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tegen-dev/tegen/internal/spelling"
 )
 
 // replaced is a claim of the author's in whose place an Environment mounts another one.
@@ -24,6 +26,7 @@ func (j *Job) silentNotes() (notes []string) {
 	if note := j.graceNote(); note != "" {
 		notes = append(notes, "spec.gracePeriod: "+note)
 	}
+	notes = append(notes, s.Launch().optionNotes()...)
 	notes = append(notes, s.literalNotes("spec", s.Command, s.Args, s.Env, s.EnvFrom)...)
 	for i := range s.Groups {
 		g := &s.Groups[i]
@@ -59,6 +62,36 @@ func (j *Job) graceNote() string {
 		"or checkpoint.save, for one that takes longer", short(s.GracePeriod))
 }
 
+// torchOptions are torchrun's of 1.13 to 2.14 (torch/distributed/run.py), with underscores.
+var torchOptions = []string{
+	"duplicate_stderr_filters", "duplicate_stdout_filters", "event_log_handler", "help", "local_addr",
+	"local_ranks_filter", "log_dir", "log_line_prefix_template", "logs_specs", "master_addr", "master_port",
+	"max_restarts", "module", "monitor_interval", "nnodes", "no_python", "node_rank", "nproc_per_node", "numa_binding",
+	"print_completion", "rdzv_backend", "rdzv_conf", "rdzv_endpoint", "rdzv_id", "redirects", "role", "run_path",
+	"shutdown_timeout", "signals_to_handle", "standalone", "start_method", "tee", "virtual_local_rank",
+}
+
+// optionNotes tell of options that look like mistyped ones: torchrun ends with its usage. Others may be of a torch that
+// is newer than what is known here, and a beginning of one is one.
+func (l *Launch) optionNotes() (notes []string) {
+	if l == nil || l.Program != LauncherTorchrun && l.Program != "torch.distributed.run" {
+		return nil
+	}
+	for _, o := range l.Options {
+		meant := spelling.Nearest(o.Name, torchOptions)
+		begins := func(option string) bool { return strings.HasPrefix(option, o.Name) }
+		if !strings.HasPrefix(o.written, "--") || meant == "" || slices.ContainsFunc(torchOptions, begins) {
+			continue
+		}
+		if !strings.Contains(o.written, "_") {
+			meant = strings.ReplaceAll(meant, "_", "-")
+		}
+		notes = append(notes, fmt.Sprintf("%s: torchrun has no option %s and would end with its usage: did you mean "+
+			"--%s?", o.path, o.written, meant))
+	}
+	return notes
+}
+
 // literal finds what the kubelet would replace, but for what is escaped.
 var literal = regexp.MustCompile(`(?:^|[^$])\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
@@ -77,6 +110,9 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 	}
 	inTemplate := string(s.PodTemplate)
 	note := func(field, text string) {
+		if !strings.Contains(text, "$(") {
+			return
+		}
 		for _, m := range literal.FindAllStringSubmatch(text, -1) {
 			name := m[1]
 			has := slices.ContainsFunc(env, func(e Env) bool { return e.Name == name })
@@ -89,6 +125,9 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 	words := slices.Concat(command, args)
 	shell := shellText(words)
 	for i, word := range words {
+		if !strings.Contains(word, "$") {
+			continue
+		}
 		field := fmt.Sprintf("%s.command[%d]", at, i)
 		if i >= len(command) {
 			field = fmt.Sprintf("%s.args[%d]", at, i-len(command))

@@ -20,6 +20,17 @@ func TestSilentNotes(t *testing.T) {
 		two + "gracePeriod: 5m, storage: [{mountPath: /d}], checkpoint: {path: /d, save: {signal: SIGUSR1, " +
 			"takes: 4m}}": "",
 
+		two + "command: [torchrun, --nproc-per-nodes=1, t.py]":                           "spec.command[1]: torchrun",
+		two + "command: [torchrun, --nproc_per_nodes=1, t.py]":                           "spec.command[1]: torchrun",
+		two + "args: [--nproc-per-nodes=1, t.py], launcher: entrypoint":                  "",
+		two + "args: [t.py, --nproc-per-nodes=1]":                                        "",
+		two + "command: [torchrun, t.py, --tea=3]":                                       "",
+		two + "command: [torchrun, --max-restart=3, -t, '3', -m, t]":                     "",
+		two + "command: [torchrun, --with-room, x, t.py]":                                "",
+		two + "launcher: entrypoint, command: [bash, -c, 'torchrun --maxrestarts 3 t']":  "spec.command[2]: torchrun",
+		two + "launcher: entrypoint, command: [bash, -c, 'torchrun $EXTRA --$A=3 t.py']": "",
+		two + "command: [python, -m, torch.distributed.run, --rolle=a, t]":               "spec.command[3]: torchrun",
+
 		one + "command: [python, t.py, " +
 			"'--a=$(MASTER_ADDR)']": "spec.command[2]: no variable MASTER_ADDR",
 		one + "args: ['--a=$(ADDR)']": "spec.args[0]: no variable ADDR is there",

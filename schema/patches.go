@@ -45,13 +45,17 @@ type patch struct {
 
 // patches are the escape hatches of the workers and of all other roles that have one.
 func (r *validation) patches() (all []patch) {
+	if !r.Spec.Patched() {
+		return nil
+	}
 	for _, name := range append([]string{RoleWorker}, r.Spec.otherRoles()...) {
-		p := patch{role: name, at: r.Spec.placeOf(name) + ".podTemplate", raw: r.Spec.Role(name).PodTemplate}
+		raw := r.Spec.Role(name).PodTemplate
+		if raw == nil {
+			continue
+		}
+		p := patch{role: name, at: r.Spec.placeOf(name) + ".podTemplate", raw: raw}
 		if name == RoleWorker {
 			p.at = "spec.podTemplate"
-		}
-		if p.raw == nil {
-			continue
 		}
 		if json.Unmarshal(p.raw, &p.podPatch) != nil {
 			p.podPatch = podPatch{} // podpatch.Validate says why

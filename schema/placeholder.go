@@ -1,12 +1,15 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tegen-dev/tegen/internal/structural"
 )
@@ -22,6 +25,9 @@ var tokens = []string{"<BOS>", "<CLS>", "<EOS>", "<MASK>", "<PAD>", "<SEP>", "<U
 // variables, <pad> and <end_of_turn> are tokens of a model and no placeholders: there one has a capital, a space or
 // "your" in it, or is with a _ a part of a path.
 func Placeholders(text string, inProgram bool) (all [][2]int) {
+	if strings.IndexByte(text, '<') < 0 { // nearly all: a search is faster than the expression
+		return nil
+	}
 	for at := 0; at < len(text); {
 		m := placeholder.FindStringSubmatchIndex(text[at:])
 		if m == nil {
@@ -49,10 +55,16 @@ func Placeholders(text string, inProgram bool) (all [][2]int) {
 var zeroID = regexp.MustCompile(`(?:^|:)((?:eni|fs|fsap|i|sg|snap|subnet|vol|vpc)-0{8,40})(?:$|:|\.(?:efs|fsx)\.)` +
 	`|^arn:[a-z0-9:-]*:(0{12}):|^(0{12})\.dkr[.-]ecr[a-z0-9.-]*\.(?:amazonaws\.com|on\.aws)\b`)
 
+// zeros are in every text that zeroID finds.
+const zeros = "00000000"
+
 // Unfilled names the values of the job that nobody has put in yet, be they the author's or the Environment's. A job
 // that has some can be planned, and must reach no cluster. What a program is told is its own affair: vol-00000000 may
 // be a file, and 000000000000 is the account of LocalStack.
 func (j *Job) Unfilled() (found []string) {
+	if !mayHold(reflect.ValueOf(j), zeros) { // nearly every job: its texts in order are what costs
+		return nil
+	}
 	text, err := json.Marshal(j)
 	if err != nil { // it was decoded of JSON
 		panic(fmt.Errorf("reading a job again: %w", err))
@@ -89,4 +101,53 @@ func isProgram(path string) bool {
 		name, _, _ := strings.Cut(step, "[")
 		return name == "command" || name == "args" || name == "env"
 	})
+}
+
+// mayHold says whether a text occurs in some text of a value. Only what JSON would show of it is looked at, and what it
+// would show in another way is looked at too.
+func mayHold(v reflect.Value, text string) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return strings.Contains(v.String(), text)
+	case reflect.Pointer, reflect.Interface:
+		return !v.IsNil() && mayHold(v.Elem(), text)
+	case reflect.Struct:
+		for _, i := range exported(v.Type()) {
+			if mayHold(v.Field(i), text) {
+				return true
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return bytes.Contains(v.Bytes(), []byte(text))
+		}
+		for i := range v.Len() {
+			if mayHold(v.Index(i), text) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for entries := v.MapRange(); entries.Next(); {
+			if mayHold(entries.Value(), text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var exportedFields sync.Map // a reflect.Type to the []int of its fields that others may read
+
+func exported(t reflect.Type) []int {
+	if known, ok := exportedFields.Load(t); ok {
+		return known.([]int)
+	}
+	fields := []int{}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() || f.Anonymous {
+			fields = append(fields, i)
+		}
+	}
+	exportedFields.Store(t, fields)
+	return fields
 }

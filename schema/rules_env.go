@@ -36,14 +36,16 @@ func (r *validation) twiceFrom(at string, sources []EnvFrom) {
 
 // envNotes tell what variables have no value of their own, or another's.
 func (s *Spec) envNotes() (notes []string) {
-	requests, limits := s.Resources.Requested(), s.Resources.Limited()
 	for i, e := range s.Env {
-		kind, name, _ := strings.Cut(e.Resource, ".")
-		_, set := limits[name]
-		if kind == "requests" {
-			_, set = requests[name]
+		if e.Resource == "" {
+			continue
 		}
-		if e.Resource != "" && !set {
+		kind, name, _ := strings.Cut(e.Resource, ".")
+		_, set := s.Resources.Limited()[name]
+		if kind == "requests" {
+			_, set = s.Resources.Requested()[name]
+		}
+		if !set {
 			notes = append(notes, fmt.Sprintf("spec.env[%d].resource: a worker has no %s, so that %s holds what "+
 				"Kubernetes puts there: all that the node has for a limit, 0 for a request", i, e.Resource, e.Name))
 		}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -97,17 +95,18 @@ func (r *validation) requests() {
 }
 
 func (r *validation) requestsOf(at string, c *Compute) {
-	asked, limits := c.Requested(), c.Limited()
-	fields := map[string]string{resourceCPU: "cpu", resourceMemory: "memory", resourceDisk: "ephemeralStorage"}
-	for _, name := range []string{resourceCPU, resourceMemory, resourceDisk} {
-		q, limited := asked[name], false
-		var limit resource.Quantity
-		if limit, limited = limits[name]; !limited || q.Cmp(limit) <= 0 {
+	for _, name := range resourceNames {
+		q, limit := c.amount(&c.Requests, name), c.amount(&c.Limits, name)
+		if q == nil || limit == nil || q.Cmp(*limit) <= 0 {
 			continue
 		}
-		field := at + ".requests." + fields[name]
+		own := name // of the field
+		if name == resourceDisk {
+			own = "ephemeralStorage"
+		}
+		field := at + ".requests." + own
 		if !r.isSet(field) {
-			field = at + ".limits." + fields[name]
+			field = at + ".limits." + own
 		}
 		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit",
 			q.String(), limit.String())

@@ -193,7 +193,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	asked.volumes(root)
 	followUser(root)
 	followRestartAll(root)
-	structural.Complete(root, s)
+	root = structural.Completed(root, s)
 	job := &Job{asked: asked, machine: machine}
 	if errs := decode(root, job); errs != nil {
 		if len(c.Errs)+len(unread) == 0 {
@@ -278,10 +278,16 @@ func (p parts) guess(names []string, spec *structural.Schema) {
 	}
 }
 
+// buffers are for the JSON of trees.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 // decode fills a struct from a tree that was checked. What still fails here is a gap in the schema, reported as such
 // at the document's start rather than as a crash.
 func decode(root *structural.Node, into any) Errors {
-	if err := json.Unmarshal(root.AppendJSON(nil), into); err != nil {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	*buffer = root.AppendJSON((*buffer)[:0]) // of which the decoder keeps nothing
+	if err := json.Unmarshal(*buffer, into); err != nil {
 		return Errors{root.Errorf("", "decode", "cannot be read: %v", err)}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tegen-dev/tegen/test/cluster"
@@ -40,7 +41,16 @@ func open(ctx context.Context, opts options, progress *log.Logger) (*bench, erro
 		// The schedulers make their certificates at their start; only health and counts are read.
 		insecure: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
 	}
-	if b.contenders, err = contenders(ctx, c, opts.earlier); err != nil {
+	var spoken []string
+	for _, r := range opts.rivals {
+		if !slices.Contains(spoken, r.dialect) {
+			spoken = append(spoken, r.dialect)
+		}
+	}
+	if err = define(ctx, c, spoken...); err == nil {
+		b.contenders, err = contenders(ctx, c, opts)
+	}
+	if err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil

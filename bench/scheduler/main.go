@@ -32,21 +32,24 @@ const (
 	gangsPart   = "gangs"
 	refusalPart = "refusal"
 	growthPart  = "growth"
+	scalePart   = "scale"
 
 	topologyPart = "topology"
 )
 
-var parts = []string{plainPart, gangsPart, topologyPart, refusalPart, growthPart}
+var parts = []string{plainPart, gangsPart, topologyPart, refusalPart, growthPart, scalePart}
 
 type options struct {
 	pods   []int // ascending
 	nodes  []int // ascending
+	sizes  []int // of gangs, ascending; nil for what gangs says
 	rounds int
 	budget time.Duration
 	only   []string
 
 	profiles string // folder; "" for none
 	earlier  string // a program; "" for none
+	rivals   []rival
 }
 
 func (o options) wants(part string) bool { return slices.Contains(o.only, part) }
@@ -64,16 +67,29 @@ func parseFlags(args []string) (options, error) {
 	profiles := fs.String("profiles", "", "folder for CPU profiles of the schedulers, 10 s from leadership; "+
 		"figures are worse with them")
 	earlier := fs.String("earlier", "", "a tegen-scheduler of an earlier commit, to place the gangs of topology too")
+	sizes := fs.String("gangs", "", "sizes of gangs (default 10, 100 and the smallest number of pods)")
+	var rivals []rival
+	fs.Func("contender", "another scheduler, to place gangs too, as NAME=PROGRAM,CONFIG,DIALECT; may be repeated",
+		func(text string) error {
+			r, err := parseRival(text, rivals)
+			rivals = append(rivals, r)
+			return err
+		})
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
 	}
-	opts := options{rounds: *rounds, budget: *budget, profiles: *profiles, earlier: *earlier}
+	opts := options{rounds: *rounds, budget: *budget, profiles: *profiles, earlier: *earlier, rivals: rivals}
 	var err error
 	if opts.pods, err = command.Numbers("pods", *pods, 50_000); err != nil {
 		return opts, err
 	}
 	if opts.nodes, err = command.Numbers("nodes", *nodes, 5_000); err != nil {
 		return opts, err
+	}
+	if *sizes != "" {
+		if opts.sizes, err = command.Numbers("gangs", *sizes, opts.pods[0]); err != nil {
+			return opts, err
+		}
 	}
 	for part := range strings.SplitSeq(*only, ",") {
 		part = strings.TrimSpace(part)
@@ -85,6 +101,8 @@ func parseFlags(args []string) (options, error) {
 	switch most := opts.pods[len(opts.pods)-1]; {
 	case opts.rounds < 1:
 		return opts, fmt.Errorf("-rounds: %d is less than one", opts.rounds)
+	case len(rivals) > 0 && !opts.wants(gangsPart):
+		return opts, fmt.Errorf("-contender: %s places gangs, which -only leaves out", rivals[0].name)
 	case fs.NArg() > 0:
 		return opts, fmt.Errorf("reading the command line: nothing is known of %q", fs.Arg(0))
 	case most > opts.nodes[0]*podsPerNode:

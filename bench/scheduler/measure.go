@@ -26,11 +26,15 @@ type figure struct {
 	CPU time.Duration
 	// Calls to the API server: bindings, events, conditions, from leadership to the last binding.
 	Calls int
+	// Verdict is the scheduler's CPU from before the last pod of a gang that is refused was made to the first word.
+	Verdict time.Duration
+	// Memory is the most that was resident.
+	Memory int64
 }
 
 func (f figure) String() string {
-	return fmt.Sprintf("first after %s, all after %s, %s of CPU, %d API calls", markdown.Seconds(f.First),
-		markdown.Seconds(f.Last), markdown.Seconds(f.CPU), f.Calls)
+	return fmt.Sprintf("first after %s, all after %s, %s of CPU, %d API calls, %s", markdown.Seconds(f.First),
+		markdown.Seconds(f.Last), markdown.Seconds(f.CPU), f.Calls, megabytes(float64(f.Memory)))
 }
 
 // try runs a trial from an empty cluster to an empty cluster, with a scheduler of its own: none profits from, or pays
@@ -62,7 +66,7 @@ func (b *bench) try(ctx context.Context, t trial, o options) (f figure, err erro
 	if err != nil {
 		err = fmt.Errorf("%w; see %s", err, s.process.Log())
 	}
-	return f, errors.Join(err, s.process.Kill(), b.clear(ctx), b.Err())
+	return f, errors.Join(err, s.process.Kill(), b.clear(ctx, c), b.Err())
 }
 
 // place makes all pods while the scheduler may only watch, then makes it leader and waits until all are bound.
@@ -100,8 +104,15 @@ func (b *bench) place(ctx context.Context, s *standby, t trial, profiles string)
 	if err != nil {
 		return f, err
 	}
+	memory, err := s.memory()
+	if err != nil {
+		return f, err
+	}
 	called, err := s.calls(ctx)
-	f = figure{First: times.first.Sub(start), Last: times.last.Sub(start), CPU: after - cpu, Calls: called - calls}
+	f = figure{
+		First: times.first.Sub(start), Last: times.last.Sub(start), CPU: after - cpu, Calls: called - calls,
+		Memory: memory,
+	}
 	return f, errors.Join(err, <-profiled)
 }
 

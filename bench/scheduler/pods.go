@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -52,13 +51,7 @@ func (t trial) pod(c contender, i, gpus int) *corev1.Pod {
 	if t.gang == 0 {
 		return pod
 	}
-	name := t.gangName(i / t.gang)
-	if c.podGroups {
-		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
-	} else {
-		pod.Annotations = map[string]string{gangcache.Prefix + gangcache.Name: name, gangcache.Prefix +
-			gangcache.MinMembers: fmt.Sprint(t.gang)}
-	}
+	dialects[c.dialect].member(pod, t.gangName(i/t.gang), t.gang)
 	if t.gathers != "" {
 		pod.Annotations[gangcache.Prefix+gangcache.TopologyKey] = fmt.Sprintf(
 			`{"gatherStrategy":[{"layer":%q,"strategy":%q}]}`, cluster.RackLabel, t.gathers,
@@ -68,26 +61,6 @@ func (t trial) pod(c contender, i, gpus int) *corev1.Pod {
 }
 
 func (t trial) gangName(i int) string { return fmt.Sprintf("gang-%04d", i) }
-
-// podGroups makes the PodGroups of a trial, where its gangs are such.
-func (b *bench) podGroups(ctx context.Context, t trial, c contender) error {
-	if t.gang == 0 || !c.podGroups {
-		return nil
-	}
-	for i := range t.pods / t.gang {
-		group := &schedulingv1alpha2.PodGroup{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: t.gangName(i)},
-			Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
-				Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(t.gang)},
-			}},
-		}
-		if _, err := b.Client().SchedulingV1alpha2().PodGroups(namespace).Create(ctx, group,
-			metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("making PodGroup %s: %w", group.Name, err)
-		}
-	}
-	return nil
-}
 
 // create makes the first n pods of a trial, several at a time, in their order.
 func (b *bench) create(ctx context.Context, t trial, c contender, n, gpus int) error {
@@ -113,26 +86,32 @@ func (b *bench) create(ctx context.Context, t trial, c contender, n, gpus int) e
 	return errors.Join(errs...)
 }
 
-// clear deletes all pods and PodGroups at once, and waits until the API has none.
-func (b *bench) clear(ctx context.Context) error {
+// clear deletes all pods and groups of a trial at once, and waits until the API has none.
+func (b *bench) clear(ctx context.Context, c contender) error {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	if err := b.Client().CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("deleting pods: %w", err)
 	}
-	if err := b.Client().SchedulingV1alpha2().PodGroups(namespace).DeleteCollection(ctx,
-		now, metav1.ListOptions{}); err != nil {
-		return fmt.Errorf("deleting PodGroups: %w", err)
+	d := dialects[c.dialect]
+	if d.group != nil {
+		if err := b.Dynamic().Resource(d.of).Namespace(namespace).DeleteCollection(ctx, now,
+			metav1.ListOptions{}); err != nil {
+			return fmt.Errorf("deleting PodGroups: %w", err)
+		}
 	}
 	return until(ctx, 50*time.Millisecond, "all pods and PodGroups to be gone", func() (string, bool) {
 		pods, err := b.Client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return err.Error(), false
 		}
-		groups, err := b.Client().SchedulingV1alpha2().PodGroups(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		if d.group == nil || len(pods.Items) > 0 {
+			return "some pods are left", len(pods.Items) == 0
+		}
+		groups, err := b.Dynamic().Resource(d.of).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return err.Error(), false
 		}
-		return "some are left", len(pods.Items)+len(groups.Items) == 0
+		return "some PodGroups are left", len(groups.Items) == 0
 	})
 }
 

@@ -46,7 +46,7 @@ func (r report) print(w io.Writer) error {
 func (r report) placed() [][]string {
 	rows := [][]string{{
 		"nodes", "pods", "scheduler", "rounds", "first binding", "seconds", "pods/s",
-		"ratio", "", "CPU/pod", "calls/pod",
+		"ratio", "", "CPU/pod", "calls/pod", "memory",
 	}}
 	for _, nodes := range r.nodes {
 		for _, t := range r.trials(nodes) {
@@ -60,7 +60,7 @@ func (r report) placed() [][]string {
 				markdown.Seconds(duration(medianOf(fs, figure.first))),
 				fmt.Sprintf("%.2f", last), fmt.Sprintf("%.0f", float64(t.pods)/last), "", "",
 				fmt.Sprintf("%.2f ms", 1000*medianOf(fs, figure.cpu)/float64(t.pods)),
-				fmt.Sprintf("%.1f", medianOf(fs, figure.calls)/float64(t.pods)),
+				fmt.Sprintf("%.1f", medianOf(fs, figure.calls)/float64(t.pods)), megabytes(medianOf(fs, figure.memory)),
 			}
 			if base := t.base(); base != t {
 				if all := r.ratios(base, t, figure.last); len(all) > 0 {
@@ -105,6 +105,12 @@ func (f figure) first() float64 { return f.First.Seconds() }
 func (f figure) last() float64  { return f.Last.Seconds() }
 func (f figure) cpu() float64   { return f.CPU.Seconds() }
 func (f figure) calls() float64 { return float64(f.Calls) }
+
+func (f figure) verdict() float64 { return f.Verdict.Seconds() }
+
+func (f figure) memory() float64 { return float64(f.Memory) }
+
+func megabytes(n float64) string { return fmt.Sprintf("%.0f MB", n/1e6) }
 
 func medianOf(fs []figure, of func(figure) float64) float64 {
 	all := make([]float64, len(fs))

@@ -68,8 +68,12 @@ func (o options) trials(nodes int) []trial {
 	}
 	if o.wants(gangsPart) && smallest {
 		add(trial{pods: o.pods[0], by: stock})
+		by := []string{tegen, tegenNative, inTree}
+		for _, r := range o.rivals {
+			by = append(by, r.name)
+		}
 		for _, size := range o.gangs() {
-			for _, by := range []string{tegen, tegenNative, inTree} {
+			for _, by := range by {
 				add(trial{pods: o.pods[0] / size * size, gang: size, by: by})
 			}
 		}
@@ -86,6 +90,11 @@ func (o options) trials(nodes int) []trial {
 			}
 		}
 	}
+	if o.wants(scalePart) && (smallest || largest) {
+		for _, size := range o.gangs() {
+			add(trial{pods: o.pods[0] / size * size, gang: size, by: tegen})
+		}
+	}
 	if o.wants(refusalPart) && smallest {
 		for _, by := range []string{tegen, tegenNative} {
 			add(trial{pods: o.pods[0], gang: o.pods[0], by: by, refuse: true})
@@ -94,8 +103,11 @@ func (o options) trials(nodes int) []trial {
 	return out
 }
 
-// gangs are the sizes of gangs: tens of pods, hundreds, and all in one.
+// gangs are the sizes of gangs: those asked for, or tens of pods, hundreds, and all in one.
 func (o options) gangs() []int {
+	if len(o.sizes) > 0 {
+		return o.sizes
+	}
 	var out []int
 	for _, size := range []int{10, 100} {
 		if size < o.pods[0] {

@@ -37,6 +37,8 @@ func TestFlags(t *testing.T) {
 		{"an unknown part", []string{"--only", "plain,speed"}},
 		{"more pods than fit", []string{"--pods", "1000", "--nodes", "10", "--only", "plain"}},
 		{"a gang that cannot but fit", []string{"--pods", "10", "--nodes", "20"}},
+		{"a gang of more pods than there are", []string{"--gangs", "10,5000"}},
+		{"a gang of nothing", []string{"--gangs", "0"}},
 		{"an argument that nobody reads", []string{"plain"}},
 	} {
 		if _, err := parseFlags(tt.args); err == nil {
@@ -90,6 +92,20 @@ func TestTrials(t *testing.T) {
 	if got := words(50); len(got) != 8 || got[1] != "tegen-scheduler, earlier: 10 gangs of 10 on 50 nodes" {
 		t.Errorf("topology beside an earlier program: %q", got)
 	}
+	o.only, o.sizes = []string{scalePart}, []int{50}
+	for _, nodes := range o.nodes {
+		if got := words(nodes); len(got) != 1 || !strings.HasPrefix(got[0], "tegen-scheduler: 2 gangs of 50 on ") {
+			t.Errorf("the same gangs on %d nodes: %q", nodes, got)
+		}
+	}
+	o.only, o.rivals = []string{gangsPart}, []rival{{name: "another"}}
+	if got := words(20); len(got) != 5 || got[4] != "another: 2 gangs of 50 on 20 nodes" {
+		t.Errorf("gangs of a size beside another scheduler: %q", got)
+	}
+	if got := words(50); len(got) != 0 {
+		t.Errorf("other schedulers place gangs on the smallest number of nodes alone: %q", got)
+	}
+	o.sizes, o.rivals = nil, nil
 	// Gangs alone still need what they are compared with.
 	o.only = []string{gangsPart}
 	if got := words(20)[0]; got != "kube-scheduler: 100 pods on 20 nodes" {
@@ -108,23 +124,25 @@ func TestUnfittable(t *testing.T) {
 
 func TestGangsOfAPod(t *testing.T) {
 	load := trial{nodes: 20, pods: 100, gang: 10}
-	annotated := load.pod(contender{profile: "p"}, 25, 0)
+	annotated := load.pod(contender{profile: "p", dialect: koordinatorDialect}, 25, 0)
 	if diff := cmp.Diff(map[string]string{
 		"gang.scheduling.koordinator.sh/name":          "gang-0002",
 		"gang.scheduling.koordinator.sh/min-available": "10",
 	}, annotated.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got)\n%s", diff)
 	}
-	gathered := trial{nodes: 20, pods: 100, gang: 10, gathers: mustGather}.pod(contender{profile: "p"}, 25, 0)
+	gathered := trial{nodes: 20, pods: 100, gang: 10, gathers: mustGather}.pod(
+		contender{profile: "p", dialect: koordinatorDialect}, 25, 0,
+	)
 	got := gathered.Annotations["gang.scheduling.koordinator.sh/network-topology-spec"]
 	if want := `{"gatherStrategy":[{"layer":"example.com/rack","strategy":"MustGather"}]}`; got != want {
 		t.Errorf("a pod in a rack has %s, want %s", got, want)
 	}
-	native := load.pod(contender{profile: "p", podGroups: true}, 25, 0)
+	native := load.pod(contender{profile: "p", dialect: kubeDialect}, 25, 0)
 	if got := native.Spec.SchedulingGroup; got == nil || *got.PodGroupName != "gang-0002" || native.Annotations != nil {
 		t.Errorf("a native pod has group %v and annotations %v", got, native.Annotations)
 	}
-	alone := trial{nodes: 20, pods: 100}.pod(contender{profile: "p", podGroups: true}, 25, 0)
+	alone := trial{nodes: 20, pods: 100}.pod(contender{profile: "p", dialect: kubeDialect}, 25, 0)
 	if alone.Spec.SchedulingGroup != nil || alone.Annotations != nil {
 		t.Errorf("a pod on its own has group %v and annotations %v", alone.Spec.SchedulingGroup, alone.Annotations)
 	}
@@ -141,16 +159,20 @@ func TestReport(t *testing.T) {
 	plain := func(by string, pods int) trial { return trial{nodes: 20, pods: pods, by: by} }
 	gang := func(by string) trial { return trial{nodes: 20, pods: 100, gang: 100, by: by} }
 	r := report{
-		options: options{pods: []int{100, 500}, nodes: []int{20}, only: parts, earlier: "x"}, loadBefore: "0.50",
+		options: options{
+			pods: []int{100, 500}, nodes: []int{20}, only: parts, earlier: "x",
+			rivals: []rival{{name: "another"}},
+		}, loadBefore: "0.50",
 		loadAfter: "1.00", results: results{
 			plain(stock, 100): took(1, 2, 1), plain(tegen, 100): took(1.25, 2, 1.25),
 			plain(stock, 500): took(5, 5, 5), plain(tegen, 500): took(5, 5, 5),
 			gang(tegen): took(2, 2, 2), gang(inTree): took(4, 4, 4), gang(earlier): took(2, 2, 4),
+			gang("another"): took(3, 3, 3),
 			{nodes: 20, pods: 100, gang: 100, by: tegen, gathers: mustGather}: took(2.5, 2, 2.5),
 			{
 				nodes: 20, pods: 100, gang: 100, by: tegen,
 				refuse: true,
-			}: {{First: 40 * time.Millisecond, Last: 2 * time.Second}},
+			}: {{First: 40 * time.Millisecond, Last: 2 * time.Second, Verdict: 30 * time.Millisecond}},
 		},
 	}
 	var got strings.Builder
@@ -166,12 +188,13 @@ func TestReport(t *testing.T) {
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes: at least 0.90 of kube-scheduler without gangs | 0.50 | " +
 			"missed | 0.50 |",
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes: ahead of kube-scheduler, in-tree gangs | 2.00 | met | 2.00 |",
+		"| tegen-scheduler: 1 gang of 100 on 20 nodes: ahead of another | 1.50 | met | 1.50 |",
 		"| 20 | 1 gang of 100 | tegen-scheduler, each in one rack | 3 | 1 ms | 2.50 | 40 | 0.80 | 0.80 to 1.00 |",
 		"| 20 | 1 gang of 100 | tegen-scheduler, earlier | 3 | 1 ms | 2.00 | 50 | 1.00 | 0.50 to 1.00 |",
 		"| tegen-scheduler: 1 gang of 100 on 20 nodes, each in one rack: at least 0.90 of the same gangs anywhere | " +
 			"0.80 | missed | 0.80 |",
-		"| tegen-scheduler: 1 gang of 100 on 20 nodes, which do not fit: refused within 1s | 40 ms, " +
-			"all pods reported after 2.00 s | met | |",
+		"| tegen-scheduler: 1 gang of 100 on 20 nodes, which do not fit: refused within 1s and 50ms of CPU | 40 ms, " +
+			"all pods reported after 2.00 s | met | 30 ms |",
 		"| time per pod of 500 pods at most 1.3 of that of 100, on 20 nodes | 0.80, " +
 			"kube-scheduler 1.00 | met | 0.80, kube-scheduler 1.00 |",
 	} {
@@ -187,6 +210,31 @@ func TestReport(t *testing.T) {
 // squeeze leaves one space of several: how wide a column is does not matter.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// TestScale: CPU per pod on many nodes is held against that on few, whatever the time does.
+func TestScale(t *testing.T) {
+	at := func(nodes int) trial { return trial{nodes: nodes, pods: 100, gang: 50, by: tegen} }
+	r := report{
+		options: options{pods: []int{100}, nodes: []int{20, 500}, sizes: []int{50}, only: []string{scalePart}},
+		results: results{
+			at(20):  {{Last: time.Second, CPU: 100 * time.Millisecond, Memory: 80e6}},
+			at(500): {{Last: 2 * time.Second, CPU: 140 * time.Millisecond, Memory: 120e6}},
+		},
+	}
+	var got strings.Builder
+	if err := r.print(&got); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| 500 | 2 gangs of 50 | tegen-scheduler | 1 | 0 ms | 2.00 | 50 | | | 1.40 ms | 0.0 | 120 MB |",
+		"| tegen-scheduler: 2 gangs of 50 on 500 nodes: CPU per pod at most 1.3 of that on 20 | 2.00 of the time | " +
+			"missed | 1.40 |",
+	} {
+		if !strings.Contains(squeeze(got.String()), squeeze(want)) {
+			t.Errorf("the report lacks %q:\n%s", want, got.String())
+		}
+	}
+}
+
 func TestCollect(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	collected := func(all ...sighting) moments {
@@ -194,7 +242,10 @@ func TestCollect(t *testing.T) {
 		for _, s := range all {
 			ch <- s
 		}
-		return collect(ch, 2)
+		first := make(chan struct{})
+		m := collect(ch, 2, first)
+		<-first
+		return m
 	}
 	got := collected(sighting{at: at(1)}, sighting{pod: "a", at: at(2)}, sighting{pod: "a", at: at(3)},
 		sighting{pod: "b", at: at(4)})
@@ -213,6 +264,18 @@ func TestParseStat(t *testing.T) {
 	}
 	for _, text := range []string{"", "42 (x) S 1 2", "42 (x) S 1 42 42 0 -1 4194560 100 0 0 0 a b 0"} {
 		if _, err := parseStat(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	got, err := parseStatus("Name:\tx\nVmPeak:\t   9 kB\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\n")
+	if err != nil || got != 2<<20 {
+		t.Errorf("got %v, %v: want 2 MiB", got, err)
+	}
+	for _, text := range []string{"", "VmRSS: 1 kB\n", "VmHWM: many kB\n"} {
+		if _, err := parseStatus(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
 	}

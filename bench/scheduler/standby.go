@@ -40,9 +40,9 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &standby{bench: b, contender: c, url: fmt.Sprintf("https://127.0.0.1:%d", free[0])}
-	if s.process, err = b.Run(ctx, "bench", c.program,
-		append(c.args, fmt.Sprintf("--secure-port=%d", free[0]))...); err != nil {
+	url, arg := c.serving(free[0])
+	s := &standby{bench: b, contender: c, url: url}
+	if s.process, err = b.Run(ctx, "bench", c.program, append(c.args, arg)...); err != nil {
 		return nil, err
 	}
 	err = until(ctx, 50*time.Millisecond, c.name+" to be ready", func() (string, bool) {
@@ -51,13 +51,24 @@ func (b *bench) standBy(ctx context.Context, c contender) (*standby, error) {
 			return "it ended", false
 		default:
 		}
-		_, err := s.get(ctx, "/readyz")
+		err := s.ready(ctx)
 		return fmt.Sprint(err), err == nil
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w; see %s", err, s.process.Log()), s.process.Kill())
 	}
 	return s, nil
+}
+
+// ready asks the first page that the scheduler has of those that say so. Not all have the first, and vc-scheduler has
+// the last alone.
+func (s *standby) ready(ctx context.Context) (err error) {
+	for _, path := range []string{"/readyz", "/healthz", "/metrics"} {
+		if _, err = s.get(ctx, path); !errors.Is(err, errNoPage) {
+			break
+		}
+	}
+	return err
 }
 
 // hold writes the holder of the Lease: ourselves, or nobody.
@@ -109,8 +120,8 @@ func (s *standby) lead(ctx context.Context) (time.Time, error) {
 	return when, nil
 }
 
-// awaitIdle waits until the scheduler has all pods in its queue, and neither it nor the API server has work left of
-// that.
+// awaitIdle waits until the scheduler has all pods in its queue, where it has one yet, and neither it nor the API
+// server has work left of that.
 func (s *standby) awaitIdle(ctx context.Context, pods int) error {
 	const interval, idle = 250 * time.Millisecond, 40 * time.Millisecond
 	used := func() (time.Duration, error) {
@@ -131,6 +142,9 @@ func (s *standby) awaitIdle(ctx context.Context, pods int) error {
 		last = now
 		if spent > idle {
 			return fmt.Sprintf("%v of CPU in the last %v", spent, interval), false
+		}
+		if !s.contender.queues() {
+			return "", true
 		}
 		queued, err := s.queued(ctx) // only now: the page of counts costs CPU too
 		return fmt.Sprintf("%d are queued (%v)", queued, err), err == nil && queued >= pods
@@ -170,6 +184,8 @@ func sumOf(text, prefix string) (int, error) {
 	return int(sum), nil
 }
 
+var errNoPage = errors.New("there is no such page")
+
 // get reads a page that the scheduler serves.
 func (s *standby) get(ctx context.Context, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
@@ -185,6 +201,9 @@ func (s *standby) get(ctx context.Context, path string) (string, error) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	if resp.StatusCode == http.StatusNotFound {
+		return "", fmt.Errorf("reading %s: %w", path, errNoPage)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("reading %s: %s: %s", path, resp.Status, body)
@@ -215,6 +234,29 @@ func (s *standby) profile(ctx context.Context, dir string, t trial) <-chan error
 }
 
 func (s *standby) cpu() (time.Duration, error) { return cpuOf(s.process) }
+
+// memory is the most that the scheduler has had resident so far, in bytes.
+func (s *standby) memory() (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid()))
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory of a process: %w", err)
+	}
+	return parseStatus(string(text))
+}
+
+// parseStatus reads VmHWM of proc(5).
+func parseStatus(text string) (int64, error) {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("reading the memory of a process: %w", err)
+			}
+			return n << 10, nil
+		}
+	}
+	return 0, errors.New("reading the memory of a process: no VmHWM")
+}
 
 // cpuOf is what a process has used so far, user and system, in steps of 10 ms (proc(5): utime and stime of stat, 100 a
 // second on every architecture of Linux that Go runs on).

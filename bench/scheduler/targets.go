@@ -31,6 +31,7 @@ const (
 	leastTopology = 0.9  // of the rate for the same gangs that may be anywhere
 	mostGrowth    = 1.3  // of the time per pod
 	mostRefusal   = time.Second
+	mostVerdict   = 50 * time.Millisecond // of CPU, until the first word of a refusal
 )
 
 // targets are those of which both sides were measured.
@@ -49,7 +50,13 @@ func (r report) targets() []target {
 				refusals = append(refusals, r.refusal(t))
 			case t.gang > 0:
 				out = append(out, r.atLeast(t, t.base(), leastGangs)...)
-				out = append(out, r.atLeast(t, trial{nodes: t.nodes, pods: t.pods, gang: t.gang, by: inTree}, 1)...)
+				out = append(out, r.atLeast(t, t.like(inTree), 1)...)
+				if t.by == tegen {
+					for _, rival := range r.rivals {
+						out = append(out, r.atLeast(t, t.like(rival.name), 1)...)
+					}
+					out = append(out, r.scale(t)...)
+				}
 			case r.wants(plainPart):
 				out = append(out, r.atLeast(t, t.base(), leastPlain)...)
 			}
@@ -57,6 +64,27 @@ func (r report) targets() []target {
 		out = append(append(out, refusals...), r.growth(nodes)...)
 	}
 	return out
+}
+
+// like is the same trial of another scheduler.
+func (t trial) like(by string) trial { t.by = by; return t }
+
+// scale compares CPU per pod of a trial on the largest number of nodes with the same on the smallest.
+func (r report) scale(t trial) []target {
+	if !r.wants(scalePart) || t.nodes == r.nodes[0] {
+		return nil
+	}
+	few := t
+	few.nodes = r.nodes[0]
+	cpu := r.ratios(t, few, figure.cpu)
+	if len(cpu) == 0 {
+		return nil
+	}
+	return []target{{
+		words:    fmt.Sprintf("%s: CPU per pod at most %.1f of that on %d", t, mostGrowth, few.nodes),
+		measured: fmt.Sprintf("%.2f of the time", median(r.ratios(t, few, figure.last))),
+		met:      median(cpu) <= mostGrowth, cpu: fmt.Sprintf("%.2f", median(cpu)),
+	}}
 }
 
 // atLeast compares the rate of one trial with that of another.
@@ -86,12 +114,12 @@ func (r report) atLeast(t, other trial, least float64) []target {
 // refusal counts the first that is reported.
 func (r report) refusal(t trial) target {
 	fs := r.results[t]
-	first := duration(medianOf(fs, figure.first))
+	first, verdict := duration(medianOf(fs, figure.first)), duration(medianOf(fs, figure.verdict))
 	return target{
-		words: fmt.Sprintf("%s: refused within %v", t, mostRefusal),
+		words: fmt.Sprintf("%s: refused within %v and %v of CPU", t, mostRefusal, mostVerdict),
 		measured: fmt.Sprintf("%s, all pods reported after %s", markdown.Seconds(first),
 			markdown.Seconds(duration(medianOf(fs, figure.last)))),
-		met: first < mostRefusal,
+		met: first < mostRefusal && verdict <= mostVerdict, cpu: markdown.Seconds(verdict),
 	}
 }
 

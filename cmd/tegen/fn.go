@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"runtime/debug"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -75,7 +74,6 @@ func listGenerators(w io.Writer) error {
 }
 
 func runFn(s cli.Streams) error {
-	debug.SetGCPercent(100) // the items' nodes stay to the end: with main's setting they take twice what render does
 	in, err := io.ReadAll(s.In)
 	if err != nil {
 		return fmt.Errorf("reading the ResourceList: %w", err)

@@ -242,11 +242,13 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 				return kind(n) == names.KindTrainingJob && isInput(n)
 			})
 			items = append(items, outside...)
+			outside = nil
 		}
-		if bundles, err = k.render(items, sources); err != nil {
+		var inputs []*yaml.Node // nobody keeps them while they are rendered: they are larger than what is made of them
+		inputs, items = parted(items)
+		if bundles, err = k.render(inputs, sources); err != nil {
 			return nil, err
 		}
-		items = slices.DeleteFunc(items, isInput)
 	}
 	var rendered []render.Bundle // those whose objects kustomize has transformed
 	if renamed(items, bundles) {
@@ -286,6 +288,18 @@ func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*
 		Validators: k.types.Validators,
 	}
 	return k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all})
+}
+
+// parted are the inputs among items, and the rest.
+func parted(items []*yaml.Node) (inputs, rest []*yaml.Node) {
+	for _, n := range items {
+		if isInput(n) {
+			inputs = append(inputs, n)
+		} else {
+			rest = append(rest, n)
+		}
+	}
+	return inputs, rest
 }
 
 // withoutFiles are bundles without their files: the jobs, and nothing that would be written twice.

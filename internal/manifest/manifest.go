@@ -65,7 +65,9 @@ func Write(w io.Writer, objs []runtime.Object) error {
 // Append prints obj at the end of dst as one document that ends in a newline,
 // with no separator. On error it gives dst back as it was.
 func Append(dst []byte, obj runtime.Object) ([]byte, error) {
-	return newEncoder().append(dst, obj)
+	enc := encoders.Get().(*encoder)
+	defer encoders.Put(enc)
+	return enc.append(dst, obj)
 }
 
 // GVK names the group, version and kind of obj. For the API groups of this
@@ -137,6 +139,9 @@ type encoder struct {
 	buf  bytes.Buffer
 	json *json.Encoder
 }
+
+// encoders are for Append, which is called for one object after another.
+var encoders = sync.Pool{New: func() any { return newEncoder() }}
 
 func newEncoder() *encoder {
 	e := &encoder{}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,11 +61,16 @@ func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) {
 	return bundles, nil
 }
 
+// buffers are for a file's text while it grows.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 func bundle(job *schema.Job, only []string) (Bundle, error) {
 	b := Bundle{Job: job}
 	var all []k8sruntime.Object
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
 	for _, concern := range generators.Generate(job, only...) {
-		var text []byte
+		text := (*buffer)[:0]
 		for i, obj := range concern.Objects {
 			if i > 0 {
 				text = append(text, manifest.Separator...)
@@ -83,7 +89,8 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 				b.Expects = append(b.Expects, strings.Split(m.GetAnnotations()[names.Expects], ",")...)
 			}
 		}
-		b.Files = append(b.Files, File{concern.Name, text})
+		*buffer = text
+		b.Files = append(b.Files, File{concern.Name, slices.Clone(text)}) // without the room that it grew into
 		all = append(all, concern.Objects...)
 	}
 	if len(only) > 0 {

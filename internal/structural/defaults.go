@@ -1,20 +1,46 @@
 package structural
 
-import "github.com/tegen-dev/tegen/internal/yamldoc"
+import (
+	"slices"
 
-// Complete adds what an author left out. References are followed from the root; a reference that ends in nothing
-// leaves its field out, for the rules to report.
-func Complete(root *Node, s *Schema) {
-	CompleteIn(root, s, root)
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+)
+
+// Completed is a tree with what an author left out. References are followed from the root; a reference that ends in
+// nothing leaves its field out, for the rules to report. The tree itself stays as it was written, which is a tenth of
+// the whole: of many jobs it is kept until all are loaded.
+func Completed(root *Node, s *Schema) *Node {
+	whole := root.opened()
+	CompleteIn(whole, s, whole)
+	return whole
 }
 
-// CompleteIn is Complete for a part of a tree, n. References are followed from root.
+// opened copies what CompleteIn adds to. Scalars are shared.
+func (n *Node) opened() *Node {
+	if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
+		return n
+	}
+	c := *n
+	c.Fields, c.Items = slices.Clone(n.Fields), slices.Clone(n.Items)
+	for i := range c.Fields {
+		c.Fields[i].Value = c.Fields[i].Value.opened()
+	}
+	for i := range c.Items {
+		c.Items[i] = c.Items[i].opened()
+	}
+	return &c
+}
+
+// CompleteIn completes a part of a tree, n, in its place. References are followed from root.
 func CompleteIn(n *Node, s *Schema, root *Node) {
 	if s.Kind == yamldoc.List {
 		for _, item := range n.Items {
 			CompleteIn(item, s.Elem, root)
 		}
 		return
+	}
+	if len(s.Fields) > 0 {
+		n.Fields = slices.Grow(n.Fields, len(s.Fields)-min(len(s.Fields), len(n.Fields)))
 	}
 	for _, f := range s.Fields {
 		child := n.Field(f.Name)

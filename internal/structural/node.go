@@ -161,15 +161,19 @@ func (n *Node) Errorf(path, rule, format string, args ...any) Error {
 
 // IsSet says whether the value at a path was written, and is no default.
 func (n *Node) IsSet(dotted string) bool {
-	for _, name := range strings.Split(dotted, ".") {
+	for more := true; more; {
+		var name string
+		name, dotted, more = strings.Cut(dotted, ".")
 		name, index, item := strings.Cut(name, "[")
 		e := n.Entry(name)
 		if e == nil || e.At.Line == 0 {
 			return false
 		}
 		n = e.Value
-		if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); item && err == nil && i < len(n.Items) {
-			n = n.Items[i]
+		if item {
+			if i, err := strconv.Atoi(strings.TrimSuffix(index, "]")); err == nil && i < len(n.Items) {
+				n = n.Items[i]
+			}
 		}
 	}
 	return true

@@ -161,7 +161,7 @@ func TestComplete(t *testing.T) {
 		"{name: cow, before: 7, a: }": `{"name":"cow","before":7,"a":null,"legs":4,"food":"grass","after":7}`,
 	} {
 		root := parsed(t, text)
-		Complete(root, s)
+		root = Completed(root, s)
 		if got := string(root.AppendJSON(nil)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}

@@ -34,14 +34,17 @@ type filling struct {
 	reasons map[string]int // why nodes take no more
 }
 
-// shape is what filters look at in a pod. Labels that number the pods of a Job or StatefulSet are left out: they would
-// make every pod a class of its own.
+// numberings are the labels that controllers number the pods of a set by.
+var numberings = []string{
+	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
+	"training.kubeflow.org/replica-index", "volcano.sh/task-index", "leaderworkerset.sigs.k8s.io/worker-index",
+}
+
+// shape is what filters look at in a pod. What would make every pod a class of its own is left out: labels that number
+// pods, and volumes that are made where a pod is, among which the one with an account's token has a name by chance.
 func shape(pod *corev1.Pod) (string, error) {
 	labels := maps.Clone(pod.Labels)
-	for _, numbering := range []string{
-		"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index",
-		"statefulset.kubernetes.io/pod-name",
-	} {
+	for _, numbering := range numberings {
 		delete(labels, numbering)
 	}
 	spec := pod.Spec
@@ -54,7 +57,7 @@ func shape(pod *corev1.Pod) (string, error) {
 		Resources:    spec.Resources,
 		NodeSelector: spec.NodeSelector, NodeName: spec.NodeName, Affinity: spec.Affinity,
 		Tolerations:               spec.Tolerations,
-		TopologySpreadConstraints: spec.TopologySpreadConstraints, Volumes: spec.Volumes,
+		TopologySpreadConstraints: spec.TopologySpreadConstraints, Volumes: elsewhere(spec.Volumes),
 		ResourceClaims: spec.ResourceClaims, Priority: spec.Priority,
 		HostNetwork: spec.HostNetwork,
 	}})
@@ -75,10 +78,26 @@ func requests(containers []corev1.Container) []corev1.Container {
 	return out
 }
 
+// elsewhere are the volumes that are not made on the pod's node of what the API or the node itself has.
+func elsewhere(volumes []corev1.Volume) []corev1.Volume {
+	var out []corev1.Volume
+	for _, v := range volumes {
+		if v.Projected == nil && v.ConfigMap == nil && v.Secret == nil && v.DownwardAPI == nil && v.EmptyDir == nil &&
+			v.HostPath == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // class is the class of a pod, prepared when its first pod is met.
 func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
 	if c := sim.kinds[pod]; c != nil {
 		return c, nil
+	}
+	if sim.last != nil && alike(pod, sim.last.pod) {
+		sim.kinds[pod] = sim.last
+		return sim.last, nil
 	}
 	key, err := shape(pod)
 	if err != nil {
@@ -91,7 +110,7 @@ func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, erro
 		}
 		sim.classes[key] = c
 	}
-	sim.kinds[pod] = c
+	sim.kinds[pod], sim.last = c, c
 	return c, nil
 }
 
@@ -102,6 +121,7 @@ func (sim *simulation) newClass(ctx context.Context, pod *corev1.Pod) (*class, e
 		return nil, fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
 	}
 	c := &class{pod: pod, info: info, state: framework.NewCycleState(), within: map[*domain]*filling{}}
+	info.CalculateResource() // so that the copies of it for other pods have that too
 	c.coupled, c.soft = couples(&pod.Spec)
 	c.state.Write(dryRunKey, dryRunMark{})
 	result, status, _ := sim.fw.RunPreFilterPlugins(ctx, c.state, pod)

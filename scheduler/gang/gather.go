@@ -24,9 +24,45 @@ type cohort struct {
 	size   int // pods that it needs
 }
 
+// portion is the members of one gang in one slice.
+type portion struct {
+	gang  gangcache.Key
+	slice gangcache.Slice
+}
+
+// limits are how many pods may be needed of portions whose domain has no room for more. What no limit is known of may
+// be needed whole.
+type limits map[portion]int
+
+// relax limits a slice that has begun to what its domain has room for, where the gang's other pods can fill the need;
+// false where they cannot. Without it such a gang would wait for good for a place that its own slices hold.
+func (l limits) relax(s *shortage, pods func([]gangcache.UID) []*corev1.Pod) bool {
+	if s.search == nil || !s.search.home || s.want.Alone || s.search.slice == (gangcache.Slice{}) {
+		return false
+	}
+	key := portion{s.want.Gang, s.search.slice}
+	if limit, ok := l[key]; ok && s.placed >= limit {
+		return false
+	}
+	l[key] = s.placed
+	possible := map[gangcache.Slice]int{}
+	for _, pod := range pods(s.want.Candidates) {
+		slice, _ := sliceOf(pod)
+		possible[slice]++
+	}
+	sum := 0
+	for slice, n := range possible {
+		if limit, ok := l[portion{s.want.Gang, slice}]; ok {
+			n = min(n, limit)
+		}
+		sum += n
+	}
+	return sum >= s.want.Need
+}
+
 // cohorts are what is wanted, apart by where it may go, in the order in which places are looked for: what has the
 // least choice goes first.
-func cohorts(wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod) []*cohort {
+func cohorts(wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod, most limits) []*cohort {
 	type key struct {
 		layers string
 		slice  gangcache.Slice
@@ -57,7 +93,7 @@ func cohorts(wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod) [
 			add(w, gangcache.Slice{}, &queue{want: w, need: w.Need, pods: members})
 			continue
 		}
-		for _, part := range bySlice(w, members) {
+		for _, part := range bySlice(w, members, most) {
 			part.queue.company = pods(w.Company)
 			add(w, part.slice, part.queue)
 		}
@@ -78,8 +114,8 @@ type sliceQueue struct {
 }
 
 // bySlice divides the members of a gang by slice. Of a gang that needs less than it has whole slices are needed first,
-// and those before them that have begun.
-func bySlice(w gangcache.Want, members []*corev1.Pod) []sliceQueue {
+// and those before them that have begun; none for more than its limit.
+func bySlice(w gangcache.Want, members []*corev1.Pod, most limits) []sliceQueue {
 	of := make(map[*corev1.Pod]gangcache.Slice, len(members))
 	for _, pod := range members {
 		of[pod], _ = sliceOf(pod) // a pod with a mistake stops its gang before
@@ -105,7 +141,8 @@ func bySlice(w gangcache.Want, members []*corev1.Pod) []sliceQueue {
 		}
 		q := out[len(out)-1].queue
 		q.pods = append(q.pods, pod)
-		if missing > 0 {
+		limit, limited := most[portion{w.Gang, of[pod]}]
+		if missing > 0 && (!limited || q.need < limit) {
 			q.need++
 			missing--
 		}
@@ -149,6 +186,9 @@ func (sim *simulation) attempts(g *cohort) [][]string {
 // gather places what a cohort needs: in the smallest domain that holds it, or in that where its others are.
 func (sim *simulation) gather(ctx context.Context, p *plan, g *cohort) (*shortage, error) {
 	order := bySize(g.queues)
+	if len(order) == 0 { // nothing of it is needed
+		return nil, nil
+	}
 	attempts := sim.attempts(g)
 	for i, labels := range attempts {
 		last := i == len(attempts)-1

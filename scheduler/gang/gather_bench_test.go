@@ -8,7 +8,7 @@ import (
 )
 
 // BenchmarkDryRun looks for room for a gang on 1,000 nodes in 50 racks, whose members may be anywhere, must be in one
-// rack or had better be, or must in vain.
+// rack or had better be, or must in vain; or of which each has the volume that an API server gives it.
 func BenchmarkDryRun(b *testing.B) {
 	var nodes []*corev1.Node
 	for i := range 1000 {
@@ -25,6 +25,7 @@ func BenchmarkDryRun(b *testing.B) {
 			{"anywhere", nil, 1},
 			{"required", []func(*corev1.Pod){must}, 1},
 			{"preferred", []func(*corev1.Pod){gathers("prefer rack")}, 1},
+			{"anywhere with tokens", []func(*corev1.Pod){token}, 1},
 			{"anywhere in vain", nil, 9},
 			{"required in vain", []func(*corev1.Pod){must}, 9},
 		} {
@@ -43,4 +44,12 @@ func BenchmarkDryRun(b *testing.B) {
 			})
 		}
 	}
+}
+
+// token is the volume with a token of the account, whose name is made by chance for each pod.
+func token(p *corev1.Pod) {
+	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{
+		Name:         "kube-api-access-" + p.Name,
+		VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}},
+	})
 }

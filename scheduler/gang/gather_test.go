@@ -60,6 +60,11 @@ func inGroup(p *corev1.Pod) {
 	p.Annotations[gangcache.Prefix+gangcache.GroupsKey] = `["a/g","a/h"]`
 }
 
+// withRunning lets a gang that lost pods be placed as a gang again.
+func withRunning(p *corev1.Pod) {
+	p.Annotations[gangcache.Prefix+gangcache.MatchPolicy] = "waiting-and-running"
+}
+
 func notStrict(p *corev1.Pod) { p.Annotations[gangcache.Prefix+gangcache.ModeKey] = "NonStrict" }
 
 var must = gathers("must rack")
@@ -270,6 +275,54 @@ func TestGather(t *testing.T) {
 				worker("g-0", "g", 4, 1, "", 100, must, sliced(2)), worker("g-2", "g", 4, 1, "", 100, must, sliced(2)),
 			},
 			want: "1 in a, 1 in b",
+		},
+		"a slice that has begun where there is no room": {
+			reason: "the gang's other pods fill the need: nothing but this gang itself holds the place that is missed",
+			nodes:  map[string]int{"a1": 4, "b1": 2},
+			running: []*corev1.Pod{
+				worker("g-0", "g", 6, 1, "a1", 100, must, sliced(3), withRunning),
+				worker("g-1", "g", 6, 1, "a1", 100, must, sliced(3), withRunning),
+				worker("g-2", "g", 6, 1, "a1", 100, must, sliced(3), withRunning),
+				worker("g-3", "g", 6, 1, "a1", 100, must, sliced(3), withRunning),
+			},
+			gang: []*corev1.Pod{
+				worker("g-4", "g", 6, 1, "", 100, must, sliced(3), withRunning),
+				worker("g-5", "g", 6, 1, "", 100, must, sliced(3), withRunning),
+				worker("g-6", "g", 6, 1, "", 100, must, sliced(3), withRunning),
+				worker("g-7", "g", 6, 1, "", 100, must, sliced(3), withRunning),
+			},
+			want: "2 in b",
+		},
+		"a slice that has begun where there is some room": {
+			reason: "it takes that, and another one of the gang the rest",
+			nodes:  map[string]int{"a1": 3, "b1": 1},
+			running: []*corev1.Pod{
+				worker("g-0", "g", 4, 1, "a1", 100, must, sliced(3), withRunning),
+				worker("g-3", "g", 4, 1, "a1", 100, must, sliced(3), withRunning),
+			},
+			gang: []*corev1.Pod{
+				worker("g-1", "g", 4, 1, "", 100, must, sliced(3), withRunning),
+				worker("g-2", "g", 4, 1, "", 100, must, sliced(3), withRunning),
+				worker("g-6", "g", 4, 1, "", 100, must, sliced(3), withRunning),
+			},
+			want: "1 in a, 1 in b",
+		},
+		"a slice that has begun, and no others": {
+			reason: "the message is about the slice that is needed",
+			nodes:  map[string]int{"a1": 4, "b1": 2},
+			running: []*corev1.Pod{
+				worker("g-0", "g", 6, 1, "a1", 100, must, sliced(3), withRunning),
+				worker("g-1", "g", 6, 1, "a1", 100, must, sliced(3), withRunning),
+				worker("g-2", "g", 6, 1, "a1", 100, must, sliced(3), withRunning),
+				worker("g-3", "g", 6, 1, "a1", 100, must, sliced(3), withRunning),
+			},
+			gang: []*corev1.Pod{
+				worker("g-4", "g", 6, 1, "", 100, must, sliced(3), withRunning),
+				worker("g-5", "g", 6, 1, "", 100, must, sliced(3), withRunning),
+				worker("g-6", "g", 6, 1, "", 100, must, sliced(3), withRunning),
+			},
+			want: "gang a/g needs 6 pods at once, the 2 of slice 1 in one domain of rack and has room for 0 in a, " +
+				"where others of it are, none for pod g-4: 1 Insufficient nvidia.com/gpu",
 		},
 		"slices beyond the minimum": {
 			reason: "one whole slice rather than halves of two", nodes: map[string]int{"a1": 1, "b1": 1, "c1": 2},

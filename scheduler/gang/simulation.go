@@ -40,6 +40,7 @@ type simulation struct {
 	copied  []bool
 	classes map[string]*class
 	kinds   map[*corev1.Pod]*class
+	last    *class    // that was asked for
 	start   int       // the node that is looked at first
 	ordered bool      // the nodes are in the order in which they are to be filled
 	losses  []loss    // of ordered nodes, what would be lost on each
@@ -155,14 +156,48 @@ func (sim *simulation) placeAll(
 	for i, n := range sim.nodes {
 		p.names[i] = n.Node().Name
 	}
-	for _, c := range cohorts(wants, pods) {
-		short, err := sim.gather(ctx, p, c)
-		if err != nil || short != nil {
-			return nil, short, err
+	moves := len(sim.moves)
+	var first *shortage // which is the gang's own choice of what it needs, and so what its author understands
+	for most := (limits{}); ; {
+		short, err := sim.placeCohorts(ctx, p, cohorts(wants, pods, most))
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case short == nil:
+			p.pinning = p.pinning || len(sim.classes) > 1
+			return p, nil, nil
+		}
+		if first == nil {
+			first = short
+		}
+		if !most.relax(short, pods) {
+			return nil, first, nil
+		}
+		// Only now: most gangs that find no room have nothing to relax.
+		if err := sim.restart(ctx, p, moves); err != nil {
+			return nil, nil, err
 		}
 	}
-	p.pinning = p.pinning || len(sim.classes) > 1
-	return p, nil, nil
+}
+
+// restart leaves the plan as it was at first, and the simulation as it was after its first moves.
+func (sim *simulation) restart(ctx context.Context, p *plan, moves int) error {
+	p.assignments, p.pinning = nil, false
+	for _, c := range sim.classes {
+		clear(c.within)
+	}
+	return sim.rewind(ctx, moves)
+}
+
+// placeCohorts places all of some cohorts, or stops at one that finds no room.
+func (sim *simulation) placeCohorts(ctx context.Context, p *plan, all []*cohort) (*shortage, error) {
+	for _, c := range all {
+		short, err := sim.gather(ctx, p, c)
+		if err != nil || short != nil {
+			return short, err
+		}
+	}
+	return nil, nil
 }
 
 // fill finds places in the simulation's domain for what some gangs need, in the order of bySize.
@@ -229,7 +264,11 @@ func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) {
 	total := map[corev1.ResourceName]float64{}
 	asks := make([]corev1.ResourceList, len(pods))
 	for i, pod := range pods {
-		asks[i] = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+		if i > 0 && alike(pod, pods[i-1]) {
+			asks[i] = asks[i-1]
+		} else {
+			asks[i] = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+		}
 		for name, q := range asks[i] {
 			total[name] += q.AsApproximateFloat64()
 		}
@@ -331,11 +370,9 @@ func (sim *simulation) takes(ctx context.Context, c *class, node int) *fwk.Statu
 // put places a pod on a node of the simulation.
 func (sim *simulation) put(ctx context.Context, c *class, pod *corev1.Pod, node int) error {
 	info := c.info
-	if pod != c.pod {
-		var err error
-		if info, err = framework.NewPodInfo(pod); err != nil {
-			return fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
-		}
+	if pod != c.pod { // what it requests and its affinity are the class's, and costly to work out
+		info = new(*c.info)
+		info.Pod = pod
 	}
 	return sim.move(ctx, move{pod: info, node: node})
 }

@@ -49,7 +49,7 @@ func (c *Cluster) ApplyCRDs(ctx context.Context, program, pattern string) error 
 	if err != nil {
 		return err
 	}
-	var names []string
+	var crds []*unstructured.Unstructured
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -59,19 +59,25 @@ func (c *Cluster) ApplyCRDs(ctx context.Context, program, pattern string) error 
 		if err := yaml.Unmarshal(text, &crd.Object); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
-		if crd.GetKind() != "CustomResourceDefinition" { // a kustomization.yaml
-			continue
+		if crd.GetKind() == "CustomResourceDefinition" { // and not a kustomization.yaml
+			crds = append(crds, crd)
 		}
-		names = append(names, crd.GetName())
+	}
+	if len(crds) == 0 {
+		return fmt.Errorf("looking for CustomResourceDefinitions in %s of %s: none there", pattern, module)
+	}
+	return c.Define(ctx, crds...)
+}
+
+// Define applies CustomResourceDefinitions and waits until they are served.
+func (c *Cluster) Define(ctx context.Context, crds ...*unstructured.Unstructured) error {
+	for _, crd := range crds {
 		if err := c.Apply(ctx, definitions, crd); err != nil {
 			return err
 		}
 	}
-	if len(names) == 0 {
-		return fmt.Errorf("looking for CustomResourceDefinitions in %s of %s: none there", pattern, module)
-	}
-	for _, name := range names {
-		if err := c.established(ctx, name); err != nil {
+	for _, crd := range crds {
+		if err := c.established(ctx, crd.GetName()); err != nil {
 			return err
 		}
 	}

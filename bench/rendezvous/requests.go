@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,31 +18,53 @@ import (
 	"github.com/tegen-dev/tegen/bench/internal/markdown"
 )
 
-// requests measures what one server answers to eight clients: swaps of a value of their own, which are writes, and
+// requests measures what one server answers to some clients: swaps of a value of their own, which are writes, and
 // reads.
 func (b *bench) requests(ctx context.Context) ([][]string, error) {
-	const clients, span = 8, 3 * time.Second
-	rows := [][]string{{"request", "server", "per second", "ratio"}}
+	rows := [][]string{{"request", "clients", "server", "per second", "ratio", "least to most"}}
+	for _, write := range []bool{true, false} {
+		for _, clients := range []int{8, 64} {
+			more, err := b.requestsOf(ctx, write, clients)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, more...)
+		}
+	}
+	return rows, nil
+}
+
+// requestsOf asks both servers in turns. The ratio is the middle one of those of the rounds: disks change in between.
+func (b *bench) requestsOf(ctx context.Context, write bool, clients int) (rows [][]string, err error) {
+	const span = 3 * time.Second
 	servers := []string{companion}
 	if b.etcd != "" {
 		servers = []string{etcdV2, companion}
 	}
-	for _, write := range []bool{true, false} {
-		base := 0.0
+	rates, ratios := map[string][]float64{}, []float64{}
+	for range b.rounds {
 		for _, kind := range servers {
 			rate, err := b.rate(ctx, kind, write, clients, span)
 			if err != nil {
 				return nil, err
 			}
-			ratio := ""
-			if kind == etcdV2 {
-				base = rate
-			} else if base > 0 {
-				ratio = fmt.Sprintf("%.2f", rate/base)
-			}
-			name := map[bool]string{true: "compare and swap", false: "read"}[write]
-			rows = append(rows, []string{name, kind, fmt.Sprintf("%.0f", rate), ratio})
+			b.log.Printf("%d clients at %s, writing %t: %.0f per second", clients, kind, write, rate)
+			rates[kind] = append(rates[kind], rate)
 		}
+		if etcd := rates[etcdV2]; len(etcd) > 0 {
+			ratios = append(ratios, rates[companion][len(etcd)-1]/etcd[len(etcd)-1])
+		}
+	}
+	slices.Sort(ratios)
+	for _, kind := range servers {
+		slices.Sort(rates[kind])
+		name := map[bool]string{true: "compare and swap", false: "read"}[write]
+		row := []string{name, fmt.Sprint(clients), kind, fmt.Sprintf("%.0f", rates[kind][b.rounds/2]), "", ""}
+		if n := len(ratios); kind == companion && n > 0 {
+			row[4] = fmt.Sprintf("%.2f", ratios[n/2])
+			row[5] = fmt.Sprintf("%.2f to %.2f", ratios[0], ratios[n-1])
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }

@@ -60,7 +60,7 @@ func (k *Keys) catchUp(ctx context.Context) error {
 	if k.o.Alone && k.caughtUp.Load() {
 		return context.Cause(k.ctx)
 	}
-	index, err := k.sync.wait(ctx, k.readHead)
+	index, err := k.sync.wait(ctx, k.askIndex)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (k *Keys) prepareRead(ctx context.Context) error {
 	return nil
 }
 
-func (k *Keys) readHead() (uint64, error) {
+func (k *Keys) askIndex() (uint64, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
 	defer cancel()
 	before := k.index()
@@ -92,7 +92,7 @@ func (k *Keys) readHead() (uint64, error) {
 	}
 	index := uint64(0)
 	if len(r.Kvs) > 0 {
-		index = uint64(r.Kvs[0].ModRevision)
+		index = indexAt(r.Kvs[0])
 	}
 	return index, k.seen(r.Header, index, before)
 }

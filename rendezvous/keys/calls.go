@@ -2,16 +2,13 @@ package keys
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"hash/maphash"
 	"net/http"
 	"path"
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -46,7 +43,7 @@ func (k *Keys) Put(ctx context.Context, key string, p Put) (*Event, error) {
 		full.status = http.StatusInsufficientStorage
 		return nil, full
 	}
-	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) {
+	return k.write(ctx, func(t *tree, now time.Time) (*plan, *Error) {
 		w, err := p.plan(t, key, now)
 		if err != nil {
 			return nil, err
@@ -97,7 +94,7 @@ func (k *Keys) Delete(ctx context.Context, key string, d Delete) (*Event, error)
 	if err != nil {
 		return nil, err
 	}
-	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) { return d.plan(t, key, now) })
+	return k.write(ctx, func(t *tree, now time.Time) (*plan, *Error) { return d.plan(t, key, now) })
 }
 
 // clean is the path that etcd takes a key for.
@@ -125,30 +122,29 @@ func (k *Keys) broken(err error) error {
 	return fail(CodeStore, err.Error(), k.tree.index)
 }
 
-// write does what was decided upon, or decides again, until one of both holds. What was decided against is
-// decided once more with the tree caught up: an older one may be wrong, and no transaction finds out.
-func (k *Keys) write(ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error)) (*Event, error) {
+// write does what was decided upon. What was decided against is decided once more with the tree caught up: an older one
+// may be wrong, and no transaction finds out.
+func (k *Keys) write(ctx context.Context, decide func(*tree, time.Time) (*plan, *Error)) (*Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
 	defer cancel()
-	for fresh := false; ; {
-		e, refused, err := k.try(ctx, key, decide)
-		switch {
-		case err != nil:
-			return nil, k.broken(err)
-		case e != nil:
-			return e, nil
-		case refused == nil: // lost to another process
-		case fresh:
-			return nil, refused
-		default:
-			if err := k.catchUp(ctx); err != nil {
-				return nil, k.broken(err)
+	for fresh := false; ; fresh = true {
+		_, refused := k.decide(decide) // it need not wait for a transaction to be refused
+		if refused == nil {
+			v := k.propose(ctx, decide)
+			if v.err != nil {
+				return nil, k.broken(v.err)
 			}
-			if _, refused := k.decide(decide); refused != nil {
-				return nil, refused
+			if v.event != nil {
+				return v.event, nil
 			}
+			refused = v.refused
 		}
-		fresh = fresh || refused != nil
+		if fresh {
+			return nil, refused
+		}
+		if err := k.catchUp(ctx); err != nil {
+			return nil, k.broken(err)
+		}
 	}
 }
 
@@ -158,69 +154,23 @@ func (k *Keys) decide(decide func(*tree, time.Time) (*plan, *Error)) (*plan, *Er
 	return decide(k.tree, time.Now())
 }
 
-var seed = maphash.MakeSeed()
-
-// try is one attempt: an event, or why not, or neither if somebody else was first.
-func (k *Keys) try(
-	ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error),
-) (*Event, *Error, error) {
-	lock := k.locks[maphash.String(seed, key)%uint64(len(k.locks))]
-	select {
-	case lock <- struct{}{}:
-		defer func() { <-lock }()
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
-	}
-	w, refused := k.decide(decide)
-	if refused != nil {
-		return nil, refused, nil
-	}
-	e, err := k.commit(ctx, w)
-	return e, nil, err
-}
-
-// commit does a plan and waits until the tree shows it. No event: something had changed, and the tree shows that.
-func (k *Keys) commit(ctx context.Context, w *plan) (*Event, error) {
-	then, err := k.operations(w)
-	if err != nil {
-		return nil, err
-	}
-	before := k.index()
-	r, err := k.client.Txn(ctx).If(k.compares(w)...).Then(then...).Else(clientv3.OpGet(k.head())).Commit()
-	switch {
-	case errors.Is(err, rpctypes.ErrRequestTooLarge):
-		return nil, exceeded(http.StatusRequestEntityTooLarge, "the store takes less in a request")
-	case err != nil:
-		if !errors.Is(context.Cause(ctx), context.Canceled) { // else it is the client that went
-			k.noteFailure()
-		}
-		return nil, err
-	}
-	index := headIndex(r)
-	if err := k.seen(r.Header, index, before); err != nil {
-		return nil, err
-	}
-	if !r.Succeeded {
-		return nil, k.reach(ctx, index)
-	}
-	rev := r.Header.Revision
-	k.applyOwn(index, commit{rev, w.head, w.changes(rev)})
-	if err := k.reach(ctx, uint64(rev)); err != nil {
-		return nil, fmt.Errorf("waiting to see what was written: %w", err)
-	}
-	return event(w.head, w.prev, w.put, uint64(rev)), nil
-}
-
 // headIndex is the index that a transaction has found, 0 in an empty store.
 func headIndex(r *clientv3.TxnResponse) uint64 {
 	if r.Succeeded {
-		if kv := r.Responses[0].GetResponsePut().GetPrevKv(); kv != nil {
-			return uint64(kv.ModRevision)
-		}
-	} else if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-		return uint64(kvs[0].ModRevision)
+		return indexAt(r.Responses[0].GetResponsePut().GetPrevKv())
+	}
+	if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		return indexAt(kvs[0])
 	}
 	return 0
+}
+
+// indexAt is the index of the last event that a head holds, 0 where there is none.
+func indexAt(head *mvccpb.KeyValue) uint64 {
+	if head == nil {
+		return 0
+	}
+	return indexOf(head.ModRevision, len(readHead(head.Value).Then))
 }
 
 func (k *Keys) compares(w *plan) []clientv3.Cmp {
@@ -238,12 +188,8 @@ func (k *Keys) compares(w *plan) []clientv3.Cmp {
 	return cmps
 }
 
-func (k *Keys) operations(w *plan) ([]clientv3.Op, error) {
-	h, err := json.Marshal(w.head)
-	if err != nil {
-		return nil, fmt.Errorf("writing what happens: %w", err)
-	}
-	ops := []clientv3.Op{clientv3.OpPut(k.head(), string(h), clientv3.WithPrevKV())}
+// operations appends what a plan does.
+func (k *Keys) operations(ops []clientv3.Op, w *plan) ([]clientv3.Op, error) {
 	if w.put == nil {
 		ops = append(ops, clientv3.OpDelete(k.key(w.head.Key)))
 		if w.prev.Dir {
@@ -251,15 +197,12 @@ func (k *Keys) operations(w *plan) ([]clientv3.Op, error) {
 		}
 		return ops, nil
 	}
-	put := func(p string, r record) error {
-		v, err := r.encode()
-		ops = append(ops, clientv3.OpPut(k.key(p), v))
-		return err
-	}
-	for _, dir := range w.dirs {
-		if err := put(dir, record{Dir: true, Time: w.put.Time}); err != nil {
+	for _, c := range w.changes(0) {
+		v, err := c.record.encode()
+		if err != nil {
 			return nil, err
 		}
+		ops = append(ops, clientv3.OpPut(k.key(c.path), v))
 	}
-	return ops, put(w.head.Key, *w.put)
+	return ops, nil
 }

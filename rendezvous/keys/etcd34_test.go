@@ -144,24 +144,25 @@ func random(dice *rand.Rand) call {
 	return call{"PUT", key, v.Encode()}
 }
 
-// same asks two servers. Indexes are counted by each from its own start, and in ours have no gaps while nobody else
-// writes: so the distance between both is constant.
+// same asks two servers. Indexes are counted by each from its own start, and in ours, by their revisions, have no gaps
+// while nobody else writes: so the distance between both is constant.
 type same struct {
 	servers [2]string
+	strides [2]int // from an index to the next
 	starts  [2]int // index before the first call
 	state   int    // changes since then
 }
 
 func newSame(t *testing.T, servers ...string) *same {
 	t.Helper()
-	s := &same{servers: [2]string(servers)}
+	s := &same{servers: [2]string(servers), strides: [2]int{1, stride}}
 	for i, base := range servers {
 		do(t, base, "PUT", "/v2/keys/first", "")
 		n, err := strconv.Atoi(do(t, base, "DELETE", "/v2/keys/first", "").Index)
 		if err != nil {
 			t.Fatalf("no index from %s: %v", base, err)
 		}
-		s.starts[i] = n
+		s.starts[i] = n / s.strides[i]
 	}
 	return s
 }
@@ -181,7 +182,7 @@ func (s *same) ask(t *testing.T, i int, c call) {
 		place := func(text string) string {
 			return asking.ReplaceAllStringFunc(text, func(m string) string {
 				f := asking.FindStringSubmatch(m)
-				return fmt.Sprintf("%s=%d", f[1], start+max(1, state-number(f[2])))
+				return fmt.Sprintf("%s=%d", f[1], (start+max(1, state-number(f[2])))*s.strides[j])
 			})
 		}
 		c := call{c.method, "/v2/keys" + place(c.target), place(c.form)}
@@ -191,14 +192,14 @@ func (s *same) ask(t *testing.T, i int, c call) {
 		} else {
 			r = do(t, base, c.method, c.target, c.form)
 		}
-		if n := number(r.Index); n > 0 {
+		if n := number(r.Index) / s.strides[j]; n > 0 {
 			r.Index = strconv.Itoa(n - start)
 			s.state = max(s.state, n-start)
 		}
 		r.Body = times.ReplaceAllString(r.Body, `"expiration":"T"`)
 		r.Body = indexed.ReplaceAllStringFunc(r.Body, func(m string) string {
 			f := indexed.FindStringSubmatch(m)
-			if n := number(f[2]); n > start {
+			if n := number(f[2]) / s.strides[j]; n > start {
 				s.state = max(s.state, n-start)
 				return f[1] + "+" + strconv.Itoa(n-start)
 			}

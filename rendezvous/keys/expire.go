@@ -61,16 +61,12 @@ func (k *Keys) expireAt(now time.Time) {
 func (k *Keys) end(d deadline) error {
 	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
 	defer cancel()
-	k.mu.RLock()
-	n := k.tree.at(d.path)
-	if n == nil || n.rev != d.rev {
-		k.mu.RUnlock()
-		return nil
-	}
-	w := n.delete(time.Now(), actionExpire)
-	k.mu.RUnlock()
-	_, err := k.commit(ctx, w)
-	return err
+	return k.propose(ctx, func(t *tree, now time.Time) (*plan, *Error) {
+		if !t.current(d) {
+			return nil, fail(CodeNotFound, d.path, t.index)
+		}
+		return t.at(d.path).delete(now, actionExpire), nil
+	}).err
 }
 
 // again puts a deadline back.

@@ -7,8 +7,9 @@
 // store nothing. Before a read is answered the tree has caught up with a linearizable read of one key, head, which all
 // requests share that come while the one before is under way. A write is decided upon by the tree and done in one v3
 // transaction, provided that what it was decided upon has not changed; if it has, it is decided again. Each
-// transaction writes head, which holds what the change was. So a v3 revision is one v2 event, the v2 index is head's
-// revision, and all processes report the same events in the same order.
+// transaction writes head, which holds what the changes were: those that come while one is under way share the
+// next one, with one sync of the disk. So a v3 revision is one or more v2 events, whose indexes follow from it and from
+// their places in it, and all processes report the same events in the same order.
 //
 // # Expiry
 //
@@ -24,12 +25,12 @@
 // # What differs from etcd
 //
 // Listings are sorted. POST, which makes keys in order, and streams are answered 501. Limits have an error code of
-// their own. Indexes have gaps, as other users of the store take revisions too.
+// their own. Indexes have gaps: each revision has 128 of them, and
+// other users of the store take revisions too.
 package keys
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -121,8 +122,8 @@ type Keys struct {
 	stop        context.CancelFunc
 	running     sync.WaitGroup
 	sync        barrier
-	locks       [64]chan struct{} // of keys by their hash: writers of one process need not lose to each other
-	lastFailure atomic.Int64      // when the store last did not answer, ns since 1970
+	queue       proposals
+	lastFailure atomic.Int64 // when the store last did not answer, ns since 1970
 
 	caughtUp atomic.Bool // since it was last loaded
 	isOpen   atomic.Bool // Open has returned, or is about to
@@ -142,8 +143,13 @@ type Keys struct {
 
 // commit is a transaction that was done, and that the watch may not have brought yet.
 type commit struct {
-	rev     int64
-	head    head
+	rev   int64
+	parts []part
+}
+
+// part is an event of a transaction, and what it changed. What somebody else wrote has no head, and is no event.
+type part struct {
+	head    *head
 	changes []change
 }
 
@@ -158,15 +164,14 @@ func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error
 	k := &Keys{client: client, o: o.filled(), rewatch: func() {}}
 	k.small = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
 	k.listings = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
-	for i := range k.locks {
-		k.locks[i] = make(chan struct{}, 1)
-	}
+	k.queue.wake = make(chan struct{}, 1)
 	k.ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := k.load(ctx); err != nil {
 		k.stop()
 		return nil, err
 	}
 	k.running.Go(k.follow)
+	k.running.Go(k.commitProposals)
 	k.running.Go(k.expire)
 	if err := k.catchUp(ctx); err != nil {
 		k.Close()
@@ -242,7 +247,7 @@ func (k *Keys) loadAt(ctx context.Context, rev int64) error {
 		for _, kv := range r.Kvs {
 			size += len(kv.Value)
 			if string(kv.Key) == k.head() {
-				t.index = uint64(kv.ModRevision)
+				t.index = indexAt(kv)
 			} else if c, ok := k.change(kv, false); ok {
 				t.put(c, now, &grace)
 			}
@@ -332,9 +337,9 @@ func (k *Keys) watch() error {
 
 // apply takes in the events of a revision that the watch has brought, unless this process did them itself and knows.
 func (k *Keys) apply(rev int64, events []*clientv3.Event) {
-	var h *head
+	var h head
 	var changes []change
-	known := uint64(rev) <= k.index()
+	known := indexOf(rev, 0) <= k.index()
 	for _, e := range events {
 		deleted := e.Type == mvccpb.DELETE
 		if string(e.Kv.Key) == k.head() {
@@ -342,10 +347,7 @@ func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 				k.next = rev + 1
 				return
 			}
-			h = new(head)
-			if err := json.Unmarshal(e.Kv.Value, h); err != nil || h.Key == "" {
-				h = nil
-			}
+			h = readHead(e.Kv.Value)
 		} else if c, ok := k.change(e.Kv, deleted); ok {
 			changes = append(changes, c)
 		}
@@ -354,8 +356,8 @@ func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.next = rev + 1
-	if h == nil || uint64(rev) > k.tree.index {
-		k.take(rev, h, changes)
+	if h.Key == "" || indexOf(rev, 0) > k.tree.index {
+		k.take(commit{rev, split(h, changes)})
 	}
 	k.wakeWaiters()
 }
@@ -370,25 +372,22 @@ func (k *Keys) applyOwn(before uint64, c commit) {
 	case before > k.tree.index:
 		k.own[before] = c
 	default:
-		k.take(c.rev, &c.head, c.changes)
+		k.take(c)
 		k.wakeWaiters()
 	}
 }
 
 // take feeds a revision to the tree, and after it those of our own that follow; the lock is held.
-func (k *Keys) take(rev int64, h *head, changes []change) {
-	for {
+func (k *Keys) take(c commit) {
+	for ok := true; ok; c, ok = k.own[k.tree.index] {
 		before := k.tree.index
-		if ev, gone := k.tree.apply(rev, h, changes, time.Now(), nil); ev != nil {
-			k.past.add(ev)
-			k.hub.notify(ev, gone)
+		for at, p := range c.parts {
+			if ev, gone := k.tree.apply(indexOf(c.rev, at), p.head, p.changes, time.Now()); ev != nil {
+				k.past.add(ev)
+				k.hub.notify(ev, gone)
+			}
 		}
 		delete(k.own, before)
-		c, ok := k.own[k.tree.index]
-		if !ok {
-			return
-		}
-		rev, h, changes = c.rev, &c.head, c.changes
 	}
 }
 

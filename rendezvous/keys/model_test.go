@@ -3,6 +3,7 @@ package keys
 import (
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"sync"
 	"testing"
 	"time"
@@ -26,13 +27,7 @@ type model struct {
 }
 
 func (m *model) do(s step) string {
-	var w *plan
-	var refused *Error
-	if s.put != nil {
-		w, refused = s.put.plan(m.tree, s.key, m.now)
-	} else {
-		w, refused = s.del.plan(m.tree, s.key, m.now)
-	}
+	w, refused := s.decide(m.tree, m.now)
 	if refused != nil {
 		return fmt.Sprint(refused.Code, " ", refused.Cause)
 	}
@@ -41,11 +36,20 @@ func (m *model) do(s step) string {
 
 func (m *model) commit(w *plan) string {
 	m.rev++
-	e, _ := m.apply(m.rev, &w.head, w.changes(m.rev), m.now, nil)
-	if own := event(w.head, w.prev, w.put, uint64(m.rev)); cmp.Diff(own, e, cmp.AllowUnexported(Event{})) != "" {
+	index := indexOf(m.rev, 0)
+	e, _ := m.apply(index, &w.head, w.changes(m.rev), m.now)
+	if own := event(w.head, w.prev, w.put, index); cmp.Diff(own, e, cmp.AllowUnexported(Event{})) != "" {
 		return "the writer sees " + show(own) + ", others see " + show(e)
 	}
 	return show(e)
+}
+
+// place is an index in short: its revision, and after a dot its place in that where it is not the first.
+func place(index uint64) string {
+	if at := index % stride; at > 0 {
+		return fmt.Sprintf("%d.%d", index/stride, at)
+	}
+	return fmt.Sprint(index / stride)
 }
 
 // show is an event in short: action, key=value or key/, modified<created, and the value before.
@@ -57,7 +61,7 @@ func show(e *Event) string {
 	case e.Node.Value != nil:
 		s += "=" + *e.Node.Value
 	}
-	s += fmt.Sprintf(" %d<%d", e.Node.ModifiedIndex, e.Node.CreatedIndex)
+	s += " " + place(e.Node.ModifiedIndex) + "<" + place(e.Node.CreatedIndex)
 	if e.Node.TTL != 0 {
 		s += fmt.Sprintf(" ttl %d", e.Node.TTL)
 	}
@@ -79,8 +83,14 @@ func TestTree(t *testing.T) {
 			want: "compareAndSwap /a/b=3 3<2 ttl 10 was 2",
 		},
 		{key: "/a/b", put: &Put{Value: "4", PrevValue: "2"}, want: "101 [2 != 3]"},
-		{key: "/a/b", put: &Put{Value: "4", PrevIndex: 3, PrevExist: &yes}, want: "compareAndSwap /a/b=4 4<2 was 3"},
-		{key: "/a/b", put: &Put{PrevIndex: 3, PrevValue: "x"}, want: "101 [x != 4] [3 != 4]"},
+		{
+			key: "/a/b", put: &Put{Value: "4", PrevIndex: indexOf(3, 0), PrevExist: &yes},
+			want: "compareAndSwap /a/b=4 4<2 was 3",
+		},
+		{
+			key: "/a/b", put: &Put{PrevIndex: indexOf(3, 0), PrevValue: "x"},
+			want: "101 [x != 4] [384 != 512]",
+		},
 		{
 			key: "/a/b", put: &Put{TTL: seconds(5), Refresh: true, PrevExist: &yes},
 			want: "update /a/b=4 5<2 ttl 5 was 4",
@@ -260,7 +270,7 @@ func TestModel(t *testing.T) {
 	endpoints := []endpoint{open(t, s, Options{}), open(t, s, Options{})}
 	m := &model{tree: newTree(), now: time.Now()}
 	first := put(t, endpoints[0].Keys, "/x", Put{})
-	m.rev = int64(first.Index)
+	m.rev = int64(first.Index / stride)
 	m.index = first.Index
 	m.put(change{"/x", &record{}, m.rev, m.rev}, m.now, nil)
 	dice := rand.New(rand.NewPCG(3, 4))
@@ -310,7 +320,7 @@ func randomStep(dice *rand.Rand, rev int64) step {
 	keys := []string{"/a", "/a/a", "/a/a/a", "/a/b", "/b", "/b/a/a", "/"}
 	s := step{key: keys[dice.IntN(len(keys))]}
 	value := []string{"", "", "", "1", "2"}[dice.IntN(5)]
-	index := []uint64{0, 0, 0, uint64(rev), uint64(rev - 1)}[dice.IntN(5)]
+	index := []uint64{0, 0, 0, indexOf(rev, 0), indexOf(rev-1, 0)}[dice.IntN(5)]
 	if dice.IntN(4) == 0 {
 		s.del = &Delete{Dir: dice.IntN(2) == 0, Recursive: dice.IntN(2) == 0, PrevValue: value, PrevIndex: index}
 		return s
@@ -328,4 +338,80 @@ func randomStep(dice *rand.Rand, rev int64) step {
 	}
 	s.put.Dir = dice.IntN(4) == 0
 	return s
+}
+
+// TestBatches: random writes that share a transaction come to what they would one after the other, in the process that
+// wrote them and in those that see only what has changed in the store.
+func TestBatches(t *testing.T) {
+	dice := rand.New(rand.NewPCG(5, 6))
+	now := time.Unix(1000, 0)
+	writer, reader, alone := newTree(), newTree(), newTree()
+	shared := 0
+	for rev := int64(1); rev < 1000; rev++ {
+		b := &batch{written: map[string]bool{}, deleted: map[string]bool{}}
+		var steps []step
+		for range 1 + dice.IntN(40) {
+			st := randomStep(dice, rev)
+			st.key = path.Clean(fmt.Sprintf("/%d%s", dice.IntN(6), st.key))
+			w, refused := st.decide(writer, now)
+			if refused == nil && b.add(&proposal{plan: w}, batchLimits{batchPlans, batchBytes}) {
+				steps = append(steps, st)
+			}
+		}
+		if len(steps) == 0 {
+			continue
+		}
+		h := b.all[0].plan.head
+		var changed []change
+		for i, p := range b.all {
+			if i > 0 {
+				h.Then = append(h.Then, p.plan.head)
+				shared++
+			}
+			changed = append(changed, changesInStore(writer, p.plan, rev)...)
+		}
+		dice.Shuffle(len(changed), func(i, j int) { changed[i], changed[j] = changed[j], changed[i] })
+		parts := split(h, changed)
+		for i, p := range b.all {
+			index := indexOf(rev, i)
+			single, refused := steps[i].decide(alone, now)
+			if refused != nil {
+				t.Fatalf("%d: %+v goes with others, and alone it comes to %v", rev, steps[i], refused)
+			}
+			single.place(i)
+			want, _ := alone.apply(index, &single.head, single.changes(rev), now)
+			got, _ := writer.apply(index, &p.plan.head, p.plan.changes(rev), now)
+			seen, _ := reader.apply(index, parts[i].head, parts[i].changes, now)
+			if show(got) != show(want) || show(seen) != show(want) {
+				t.Fatalf("%d: alone %s, with others %s, elsewhere %s", rev, show(want), show(got), show(seen))
+			}
+		}
+		for _, tr := range []*tree{writer, reader} {
+			want, _ := alone.get("/", true, now)
+			got, _ := tr.get("/", true, now)
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Event{})); diff != "" || tr.usage != alone.usage {
+				t.Fatalf("%d (-alone +with others):\n%s", rev, diff)
+			}
+		}
+	}
+	if shared < 1000 {
+		t.Errorf("only %d writes shared a transaction", shared)
+	}
+}
+
+func (s step) decide(t *tree, now time.Time) (*plan, *Error) {
+	if s.put != nil {
+		return s.put.plan(t, s.key, now)
+	}
+	return s.del.plan(t, s.key, now)
+}
+
+// changesInStore is what the store tells of a plan that it has done: of a directory that goes, all below it, too.
+func changesInStore(t *tree, w *plan, rev int64) []change {
+	if w.put != nil {
+		return w.changes(rev)
+	}
+	var gone []change
+	t.at(w.head.Key).each(func(n *node) { gone = append(gone, change{path: n.path}) })
+	return gone
 }

@@ -6,8 +6,8 @@ import "testing"
 // kept for later.
 func TestOwnWriteToReplacedStore(t *testing.T) {
 	c := commit{
-		rev: 7, head: head{actionSet, "/a", false},
-		changes: []change{{"/a", &record{value: "x"}, 7, 7}},
+		rev:   7,
+		parts: []part{{&head{Action: actionSet, Key: "/a"}, []change{{"/a", &record{value: "x"}, 7, 7}}}},
 	}
 	for _, stale := range []bool{false, true} {
 		k := &Keys{tree: newTree(), own: map[uint64]commit{}, past: history{limit: 10, first: 1}, stale: stale}

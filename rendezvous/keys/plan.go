@@ -34,13 +34,21 @@ type plan struct {
 	put            *record  // written at head.Key; nil: that key is deleted with all below it
 	prev           *Node
 	createRevision int64 // of a key that is written again; 0 for a new one
+	at             int   // its place among the events of its revision
+}
+
+// place gives it a place among the events of a revision.
+func (w *plan) place(at int) {
+	if w.at = at; w.put != nil {
+		w.put.At = at
+	}
 }
 
 // changes is what the plan does, done at a revision.
 func (w *plan) changes(rev int64) []change {
 	var all []change
 	for _, dir := range w.dirs {
-		all = append(all, change{dir, &record{Dir: true, Time: w.put.Time}, rev, rev})
+		all = append(all, change{dir, &record{Dir: true, Time: w.put.Time, At: w.at}, rev, rev})
 	}
 	createRevision := w.createRevision
 	if createRevision == 0 {
@@ -89,7 +97,7 @@ func (p Put) create(t *tree, key string, now time.Time, action string) (*plan, *
 		r.value = p.Value
 	}
 	r.expiring(p.TTL, now)
-	w := &plan{head: head{action, key, p.Refresh}, put: r}
+	w := &plan{head: head{Action: action, Key: key, Refresh: p.Refresh}, put: r}
 	if missing == "" {
 		switch {
 		case action == actionCreate:
@@ -148,8 +156,9 @@ func (p Put) rewrite(n *node, now time.Time, action string) *plan {
 	}
 	r.expiring(p.TTL, now)
 	return &plan{
-		head: head{action, n.path, p.Refresh}, put: r, prev: n.show(now), createRevision: n.createRevision,
-		guards: []guard{{n.path, written, n.rev}},
+		head: head{Action: action, Key: n.path, Refresh: p.Refresh}, put: r, prev: n.show(now),
+		createRevision: n.createRevision,
+		guards:         []guard{{n.path, written, n.rev}},
 	}
 }
 

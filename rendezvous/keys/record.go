@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,8 @@ type record struct {
 	Dir        bool   `json:"dir,omitempty"`
 	TTL        uint64 `json:"ttl,omitempty"`        // seconds
 	Expiration int64  `json:"expiration,omitempty"` // ns since 1970 by the writer's clock; 0 for a node without a TTL
-	Created    uint64 `json:"created,omitempty"`    // index; 0 for the record's own revision
+	At         int    `json:"at,omitempty"`         // the write's place among the events of its revision
+	Created    uint64 `json:"created,omitempty"`    // index; 0 for that of the write
 	Modified   uint64 `json:"modified,omitempty"`   // the same: a directory keeps its index when its TTL is renewed
 	Time       int64  `json:"time,omitempty"`       // of the write, ns since 1970
 	value      string
@@ -45,9 +47,56 @@ func (r *record) expiring(seconds *uint64, now time.Time) {
 // maxTTL is a hundred years: more overflows a time.
 const maxTTL = 100 * 365 * 24 * 60 * 60
 
-// head is what the last change was, in a key that every transaction writes. Its modification revision is the index.
+// head is what the last change was, in a key that every transaction writes.
 type head struct {
 	Action  string `json:"action"`
 	Key     string `json:"key"`
 	Refresh bool   `json:"refresh,omitempty"`
+	Then    []head `json:"then,omitempty"` // of the first event of a revision: those after it
+}
+
+func (h *head) deletes() bool {
+	return h.Action == actionDelete || h.Action == actionCAD || h.Action == actionExpire
+}
+
+// readHead is nothing where somebody else wrote it.
+func readHead(value []byte) head {
+	var h head
+	if err := json.Unmarshal(value, &h); err != nil {
+		return head{}
+	}
+	return h
+}
+
+// stride is how many indexes a revision of the store has: each event of a transaction has one of its own, and no
+// process has to know what the others count.
+const stride = 128
+
+func indexOf(rev int64, at int) uint64 { return uint64(rev)*stride + uint64(at) }
+
+// split divides what a revision changed among its events.
+func split(h head, changes []change) []part {
+	switch {
+	case h.Key == "":
+		return []part{{nil, changes}}
+	case h.Then == nil:
+		return []part{{&h, changes}}
+	}
+	parts := make([]part, 1+len(h.Then))
+	for i := range parts {
+		if parts[i].head = &h; i > 0 {
+			parts[i].head = &h.Then[i-1]
+		}
+	}
+	for _, c := range changes {
+		at := slices.IndexFunc(parts, func(p part) bool {
+			return p.head.Key == c.path || c.record == nil && p.head.deletes() && under(c.path, p.head.Key)
+		})
+		if at < 0 && c.record != nil && c.record.At < len(parts) { // a directory on the way
+			at = c.record.At
+		}
+		p := &parts[max(0, at)]
+		p.changes = append(p.changes, c)
+	}
+	return parts
 }

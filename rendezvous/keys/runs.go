@@ -75,7 +75,7 @@ func (n *node) run(id string) Run {
 // Ended is a run that is closed: nobody can join it any more.
 type Ended struct {
 	Path    string // of the run's directory, or of its state
-	Written int64  // revision of the store at which anything in it was written last
+	Written uint64 // index at which anything in it was written last
 	id      string // of backend etcd-v2, whose run has keys elsewhere, too
 }
 
@@ -114,16 +114,16 @@ func (n *node) ended(found []Ended) []Ended {
 			if !ok { // of somebody else's making
 				id = name
 			}
-			found = append(found, Ended{Path: c.path, Written: c.rev, id: id})
+			found = append(found, Ended{Path: c.path, Written: c.modifiedIndex, id: id})
 		}
 	}
 	return found
 }
 
-// written is the revision at which anything in a node was written last.
-func (n *node) written() (rev int64) {
-	n.each(func(n *node) { rev = max(rev, n.rev) })
-	return rev
+// written is the index at which anything in a node was written last.
+func (n *node) written() (index uint64) {
+	n.each(func(n *node) { index = max(index, indexOf(n.rev, n.record.At)) })
+	return index
 }
 
 // closed says whether a run's directory, or its state, is that of a closed run. It is asked each second, so what was
@@ -178,7 +178,7 @@ func closedPickle(value string) bool {
 // since e was found goes. The state goes last, so that what an error leaves is found again.
 func (k *Keys) Forget(ctx context.Context, e Ended) error {
 	if e.id == "" {
-		_, err := k.write(ctx, e.Path, e.plan)
+		_, err := k.write(ctx, e.plan)
 		return err
 	}
 	for p, rev := range k.toldIn(e.id) {
@@ -191,7 +191,7 @@ func (k *Keys) Forget(ctx context.Context, e Ended) error {
 			return err
 		}
 	}
-	_, err := k.Delete(ctx, e.Path, Delete{PrevIndex: uint64(e.Written)})
+	_, err := k.Delete(ctx, e.Path, Delete{PrevIndex: e.Written})
 	return err
 }
 

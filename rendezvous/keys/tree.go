@@ -11,7 +11,7 @@ import (
 // tree is all nodes, in memory. It is fed the store's changes in their order, and knows neither the store nor a clock.
 type tree struct {
 	root  *node
-	index uint64 // revision of the last change
+	index uint64 // of the last change
 	usage
 	shares map[string]*share // by their owners' paths, those with nodes
 	due    deadlines
@@ -93,16 +93,15 @@ func names(p string) []string {
 	return strings.Split(p[1:], "/")
 }
 
-// apply takes in what one transaction changed, and returns the event that it was, none where somebody else wrote the
-// store, and the node that went with all below it. grace is nil for news; while a state is loaded, it is the least time
-// that a node still lives: its owner could not reach anybody to renew it.
-func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace *time.Duration) (*Event, *node) {
+// apply takes in what one event changed, and returns it, none where somebody else wrote the store, and the node that
+// went with all below it.
+func (t *tree) apply(index uint64, h *head, changes []change, now time.Time) (*Event, *node) {
 	var prev *Node
 	if h != nil {
 		if n := t.at(h.Key); n != nil {
 			prev = n.show(now)
 		}
-		t.index = uint64(rev)
+		t.index = index
 	}
 	var wrote *record
 	var gone *node
@@ -113,7 +112,7 @@ func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace 
 			}
 			continue
 		}
-		t.put(c, now, grace)
+		t.put(c, now, nil)
 		if h != nil && c.path == h.Key {
 			wrote = c.record
 		}
@@ -121,14 +120,14 @@ func (t *tree) apply(rev int64, h *head, changes []change, now time.Time, grace 
 	if h == nil {
 		return nil, nil
 	}
-	return event(*h, prev, wrote, uint64(rev)), gone
+	return event(*h, prev, wrote, index), gone
 }
 
 // event is a change as clients see it. It is the same for the process that wrote it and for those that only see it.
-func event(h head, prev *Node, wrote *record, rev uint64) *Event {
+func event(h head, prev *Node, wrote *record, index uint64) *Event {
 	e := &Event{
-		Action: h.Action, Prev: prev, Index: rev, refresh: h.Refresh,
-		Node: &Node{Key: h.Key, ModifiedIndex: rev, CreatedIndex: rev},
+		Action: h.Action, Prev: prev, Index: index, refresh: h.Refresh,
+		Node: &Node{Key: h.Key, ModifiedIndex: index, CreatedIndex: index},
 	}
 	switch {
 	case wrote == nil && prev != nil: // deleted
@@ -148,6 +147,8 @@ func event(h head, prev *Node, wrote *record, rev uint64) *Event {
 	return e
 }
 
+// put takes in what was written. grace is nil for news; while a state is loaded, it is the least time that a node still
+// lives: its owner could not reach anybody to renew it.
 func (t *tree) put(c change, now time.Time, grace *time.Duration) {
 	n := t.root
 	for _, name := range names(c.path) {
@@ -165,7 +166,8 @@ func (t *tree) put(c change, now time.Time, grace *time.Duration) {
 	}
 	t.count(n, 0, len(c.record.value)-len(n.record.value))
 	n.record, n.rev, n.createRevision = *c.record, c.rev, c.createRevision
-	n.createdIndex, n.modifiedIndex = uint64(c.rev), uint64(c.rev)
+	n.modifiedIndex = indexOf(c.rev, c.record.At)
+	n.createdIndex = n.modifiedIndex
 	if n.record.Created != 0 {
 		n.createdIndex = n.record.Created
 	}

@@ -77,7 +77,7 @@ func (s *Server) forgetEnded(ctx context.Context, k *keys.Keys) {
 type sightings map[string]sighting
 
 type sighting struct {
-	written int64
+	written uint64
 	at      time.Time
 }
 

@@ -112,7 +112,7 @@ func TestForgetEnded(t *testing.T) {
 // TestIdle: a closed run is idle once nobody has written it for so long, and each write begins that time anew.
 func TestIdle(t *testing.T) {
 	var seen sightings
-	run := func(path string, written int64) keys.Ended { return keys.Ended{Path: path, Written: written} }
+	run := func(path string, written uint64) keys.Ended { return keys.Ended{Path: path, Written: written} }
 	for second, c := range []struct {
 		ended []keys.Ended
 		want  []string

@@ -1,0 +1,353 @@
+package keys
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// batchPlans is how many plans a transaction has: etcd takes 128 operations, and head's is one of them.
+	batchPlans = stride - 1
+	// batchOps and batchBytes are what etcd takes in a transaction at its defaults, the latter with room to spare.
+	batchOps   = 128
+	batchBytes = 1 << 20
+	// looks is how many waiting writes are looked at for a transaction, where many wait for the same key.
+	looks = 4 * batchPlans
+	// longestPatience is for clients that come again: on a slow disk they are long back.
+	longestPatience = time.Millisecond
+)
+
+// proposal is a write that waits for its transaction.
+type proposal struct {
+	ctx    context.Context
+	decide func(*tree, time.Time) (*plan, *Error)
+	done   chan verdict
+	plan   *plan
+	alone  bool // it has lost to another process, and is not to take others with it again
+}
+
+// verdict is what became of a proposal: it happened, it was decided against, or nobody knows.
+type verdict struct {
+	event   *Event
+	refused *Error
+	err     error
+}
+
+// proposals are the writes that wait while a transaction is under way: one sync of the disk then does for all of them.
+type proposals struct {
+	mu      sync.Mutex
+	waiting []*proposal
+	want    int // so many are to wake who commits them
+	wake    chan struct{}
+}
+
+func (q *proposals) add(p *proposal) {
+	q.mu.Lock()
+	q.waiting = append(q.waiting, p)
+	enough := len(q.waiting) >= q.want
+	q.mu.Unlock()
+	if enough {
+		select {
+		case q.wake <- struct{}{}:
+		default: // it has been told
+		}
+	}
+}
+
+// await waits until so many wait, with patience; then until one does. It ends without when the context does.
+func (q *proposals) await(ctx context.Context, want int, patience time.Duration) bool {
+	var over <-chan time.Time
+	if want > 1 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		over = timer.C
+	}
+	for !q.has(want) {
+		select {
+		case <-q.wake:
+		case <-over:
+			want = 1
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func (q *proposals) has(want int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.want = want
+	return len(q.waiting) >= want
+}
+
+func (q *proposals) size() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+// take hands out all that wait.
+func (q *proposals) take() []*proposal {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := q.waiting
+	q.waiting = nil
+	return all
+}
+
+// putBack has these wait before those that came since.
+func (q *proposals) putBack(first []*proposal) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(first, q.waiting...)
+}
+
+// propose has a write decided upon and done with others, and waits until the tree shows it.
+func (k *Keys) propose(ctx context.Context, decide func(*tree, time.Time) (*plan, *Error)) verdict {
+	p := &proposal{ctx: ctx, decide: decide, done: make(chan verdict, 1)}
+	k.queue.add(p)
+	select {
+	case v := <-p.done:
+		return v
+	case <-ctx.Done():
+		return verdict{err: context.Cause(ctx)}
+	case <-k.ctx.Done():
+		return verdict{err: ErrClosed}
+	}
+}
+
+// commitProposals does what is proposed, one transaction after the other, until Close. Whoever was answered may well
+// come again at once: those are waited for, for no longer than the last transaction took. Another sync costs more.
+func (k *Keys) commitProposals() {
+	limits := batchLimits{plans: batchPlans, bytes: batchBytes}
+	for want, patience := 1, time.Duration(0); k.queue.await(k.ctx, want, patience); {
+		b, begin := k.gather(limits), time.Now()
+		answered := 0
+		if len(b.all) > 0 {
+			answered = k.commit(b, &limits)
+		}
+		want = min(max(1, answered+k.queue.size()), batchPlans)
+		if patience = min(time.Since(begin), longestPatience); answered == 0 {
+			want = 1
+		}
+	}
+}
+
+// batchLimits are what a transaction may have. They shrink where the store's own are lower than etcd's defaults.
+type batchLimits struct{ plans, bytes int }
+
+// batch is what becomes one transaction: plans that have nothing to do with each other, so that each holds whatever the
+// others do, and no key is written twice, which etcd refuses.
+type batch struct {
+	all     []*proposal
+	ops     int
+	bytes   int
+	written map[string]bool // paths, of what is deleted as well
+	deleted map[string]bool
+}
+
+// gather decides upon what waits, and takes as much of it as goes into one transaction. The rest waits on.
+func (k *Keys) gather(limits batchLimits) *batch {
+	b := &batch{ops: 1, written: map[string]bool{}, deleted: map[string]bool{}}
+	var left []*proposal
+	waiting := k.queue.take()
+	k.mu.RLock()
+	now := time.Now()
+	for i, p := range waiting {
+		if i == looks || len(b.all) >= limits.plans {
+			left = append(left, waiting[i:]...)
+			break
+		}
+		if p.ctx.Err() != nil { // nobody waits for it any more, and it was told to nobody
+			continue
+		}
+		w, refused := p.decide(k.tree, now)
+		if refused != nil {
+			p.done <- verdict{refused: refused}
+			continue
+		}
+		// What it was decided upon has changed: that may be what made its transaction fail.
+		p.alone = p.alone || p.plan != nil && !slices.Equal(p.plan.guards, w.guards)
+		p.plan = w
+		if !b.add(p, limits) {
+			left = append(left, p)
+		}
+	}
+	k.mu.RUnlock()
+	k.queue.putBack(left)
+	return b
+}
+
+// add takes a proposal in where it fits. The first one always does.
+func (b *batch) add(p *proposal, limits batchLimits) bool {
+	w := p.plan
+	ops, bytes := w.size()
+	if len(b.all) > 0 {
+		tooMuch := b.ops+ops > batchOps || b.bytes+bytes > limits.bytes
+		if tooMuch || p.alone || b.all[0].alone || b.touches(w) {
+			return false
+		}
+	}
+	b.ops, b.bytes = b.ops+ops, b.bytes+bytes
+	for _, dir := range w.dirs {
+		b.written[dir] = true
+	}
+	b.written[w.head.Key] = true
+	if w.put == nil {
+		b.deleted[w.head.Key] = true
+	}
+	w.place(len(b.all))
+	b.all = append(b.all, p)
+	return true
+}
+
+// touches says whether a plan is about what another one changes.
+func (b *batch) touches(w *plan) bool {
+	if b.written[w.head.Key] {
+		return true
+	}
+	for _, dir := range w.dirs {
+		if b.written[dir] {
+			return true
+		}
+	}
+	if len(b.deleted) > 0 {
+		for dir := path.Dir(w.head.Key); dir != "/"; dir = path.Dir(dir) {
+			if b.deleted[dir] {
+				return true
+			}
+		}
+	}
+	if w.put == nil && w.prev.Dir {
+		for p := range b.written {
+			if under(p, w.head.Key) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// size is about what a plan takes of a transaction: operations, or comparisons where there are more of them, and bytes.
+func (w *plan) size() (ops, bytes int) {
+	const around = 256 // what a record and the protocol put around a key
+	ops, bytes = 1+len(w.dirs), (len(w.head.Key)+around)*(2+len(w.guards))
+	if w.put == nil {
+		ops = 2
+	} else {
+		bytes += len(w.put.value)
+	}
+	for _, dir := range w.dirs {
+		bytes += len(dir) + around
+	}
+	return max(ops, len(w.guards)), bytes
+}
+
+// commit does a batch, and tells each of it what became of it. Where something had changed nobody is answered, and all
+// are decided upon again: the tree then shows the change.
+func (k *Keys) commit(b *batch, limits *batchLimits) (answered int) {
+	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
+	defer cancel()
+	index, err := k.transact(ctx, b)
+	switch {
+	case err == nil && index == 0:
+		k.queue.putBack(b.all)
+		return 0
+	case err == nil:
+		for at, p := range b.all {
+			w := p.plan
+			p.done <- verdict{event: event(w.head, w.prev, w.put, index+uint64(at))}
+		}
+		return len(b.all)
+	case refusedWhole(err) && len(b.all) > 1:
+		limits.shrink(err, b)
+		k.queue.putBack(b.all)
+		return 0
+	}
+	if errors.Is(err, rpctypes.ErrRequestTooLarge) {
+		err = exceeded(http.StatusRequestEntityTooLarge, "the store takes less in a request")
+	}
+	for _, p := range b.all {
+		p.done <- verdict{err: err}
+	}
+	return len(b.all)
+}
+
+// refusedWhole says whether the store has refused a transaction for its size, so that nothing of it was done.
+func refusedWhole(err error) bool {
+	return errors.Is(err, rpctypes.ErrRequestTooLarge) || errors.Is(err, rpctypes.ErrTooManyOps)
+}
+
+func (l *batchLimits) shrink(err error, b *batch) {
+	if errors.Is(err, rpctypes.ErrTooManyOps) {
+		l.plans = max(1, len(b.all)/2)
+	} else {
+		l.bytes = b.bytes / 2
+	}
+}
+
+// transact does a batch and waits until the tree shows it. It returns the index of its first event; 0 says that
+// something had changed, and that the tree shows what.
+func (k *Keys) transact(ctx context.Context, b *batch) (uint64, error) {
+	cmps, then, err := k.transaction(b)
+	if err != nil {
+		return 0, err
+	}
+	before := k.index()
+	r, err := k.client.Txn(ctx).If(cmps...).Then(then...).Else(clientv3.OpGet(k.head())).Commit()
+	if err != nil {
+		if !refusedWhole(err) {
+			k.noteFailure()
+		}
+		return 0, err
+	}
+	index := headIndex(r)
+	if err := k.seen(r.Header, index, before); err != nil {
+		return 0, err
+	}
+	if !r.Succeeded {
+		return 0, k.reach(ctx, index)
+	}
+	rev := r.Header.Revision
+	done := commit{rev: rev}
+	for _, p := range b.all {
+		done.parts = append(done.parts, part{&p.plan.head, p.plan.changes(rev)})
+	}
+	k.applyOwn(index, done)
+	if err := k.reach(ctx, indexOf(rev, len(b.all)-1)); err != nil {
+		return 0, fmt.Errorf("waiting to see what was written: %w", err)
+	}
+	return indexOf(rev, 0), nil
+}
+
+// transaction is what etcd is asked to compare, and to do.
+func (k *Keys) transaction(b *batch) (cmps []clientv3.Cmp, ops []clientv3.Op, err error) {
+	ops = make([]clientv3.Op, 1, b.ops)
+	h := b.all[0].plan.head
+	for i, p := range b.all {
+		if i > 0 {
+			h.Then = append(h.Then, p.plan.head)
+		}
+		cmps = append(cmps, k.compares(p.plan)...)
+		if ops, err = k.operations(ops, p.plan); err != nil {
+			return nil, nil, err
+		}
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing what happens: %w", err)
+	}
+	ops[0] = clientv3.OpPut(k.head(), string(text), clientv3.WithPrevKV())
+	return cmps, ops, nil
+}

@@ -67,6 +67,7 @@ GOLDEN = $(shell grep -rlE 'golden[.](Open|Transcripts)\>|"TEGEN_UPDATE"' --incl
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
+	TEGEN_UPDATE=1 go test ./schema -run GoldenDefinitions -count=1 # the others are made with them
 	TEGEN_UPDATE=1 go test $(GOLDEN) -run 'Golden|Script' -count=1
 
 .PHONY: crds
@@ -158,7 +159,6 @@ push-release: ## Push the images of dist/release to REGISTRY, which it was made 
 # tegen for a page, small enough to wait for, and the page around it. The Go toolchain has the other half of the bridge.
 .PHONY: playground
 playground: site/node_modules/.package-lock.json ## Build the playground into site/public/playground
-	go run ./cmd/playground/definitions > schema/definitions.json
 	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o bin/playground.wasm ./cmd/playground
 	GO_WASM_EXEC="$$(go env GOROOT)/lib/wasm/wasm_exec.js" TEGEN_WASM="$(CURDIR)/bin/playground.wasm" \
 		npm --prefix site run playground
@@ -179,4 +179,4 @@ site-test: ## Build the site and read every page of it in a real Chromium (root 
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin dist site/dist site/shots site/public/playground schema/definitions.json
+	rm -rf bin dist site/dist site/shots site/public/playground

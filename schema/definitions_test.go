@@ -9,15 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
-// TestDefinitions: definitions that were packed judge every fixture as those do that CUE compiled, in the same words.
-func TestDefinitions(t *testing.T) {
-	data, err := Definitions()
+// TestGoldenDefinitions: the file of definitions is what CUE makes of its files, and nothing is lost in it.
+func TestGoldenDefinitions(t *testing.T) {
+	data, err := structural.Pack(compiledJob(), compiledEnvironment())
 	if err != nil {
 		t.Fatal(err)
 	}
+	golden.Open(t, ".").Compare(t, "definitions.json", data)
 	unpacked, err := structural.Unpack(data, formats)
 	if err != nil || len(unpacked) != 2 {
 		t.Fatalf("%d schemas, %v", len(unpacked), err)
@@ -26,10 +28,13 @@ func TestDefinitions(t *testing.T) {
 	if err != nil || !bytes.Equal(data, again) {
 		t.Errorf("packed again they are %d bytes, not %d: %v", len(again), len(data), err)
 	}
+}
+
+// TestDefinitions: definitions that CUE compiled judge every fixture as those do that were packed, in the same words.
+func TestDefinitions(t *testing.T) {
 	job, environment := jobSchema, environmentSchema
 	t.Cleanup(func() { jobSchema, environmentSchema = job, environment })
-	jobSchema = func() *structural.Schema { return unpacked[0] }
-	environmentSchema = func() *structural.Schema { return unpacked[1] }
+	jobSchema, environmentSchema = compiledJob, compiledEnvironment
 	for _, kind := range []string{"valid", "invalid"} {
 		files, err := filepath.Glob("../fixtures/" + kind + "/*.yaml")
 		if err != nil || len(files) < 100 {
@@ -57,7 +62,7 @@ func TestDefinitions(t *testing.T) {
 				continue
 			}
 			if diff := cmp.Diff(string(said), err.Error()+"\n"); diff != "" {
-				t.Errorf("%s (-compiled +unpacked):\n%s", name, diff)
+				t.Errorf("%s (-packed +compiled):\n%s", name, diff)
 			}
 		}
 	}

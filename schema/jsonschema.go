@@ -1,3 +1,5 @@
+//go:build !js
+
 package schema
 
 import (
@@ -11,9 +13,9 @@ import (
 // read, ending in a newline. What must hold between two fields, and formats that Go parses, it cannot say: tegen vet
 // refuses some of what it accepts, and accepts nothing that it refuses.
 func JSONSchema(kind string) ([]byte, error) {
-	s, article := jobSchema(), "A "
+	s, article := compiledJob(), "A "
 	if kind == names.KindEnvironment {
-		s, article = environmentSchema(), "An "
+		s, article = compiledEnvironment(), "An "
 	}
 	out, err := s.JSONSchema()
 	if err != nil {

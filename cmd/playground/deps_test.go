@@ -9,7 +9,7 @@ import (
 
 // TestDeps: a page loads what it shows and no more.
 func TestDeps(t *testing.T) {
-	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", ".") // definitions.json may be missing
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
 	list.Env = append(list.Environ(), "GOOS=js", "GOARCH=wasm")
 	out, err := list.Output()
 	if err != nil {

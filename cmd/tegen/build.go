@@ -251,13 +251,23 @@ func read(stdin io.Reader, files []string, limit int64) ([]schema.Source, error)
 }
 
 func readFile(name string, limit int64) ([]byte, error) {
+	f, err := openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// openFile opens a file to be read, and no directory.
+func openFile(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
 	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close() // nothing was read
 		return nil, errors.New("it is a directory: name the files in it")
 	}
-	return io.ReadAll(io.LimitReader(f, limit))
+	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,8 @@ job says which.
 With --inventory it says whether the pods that training needs to start have a
 place now: a gang's minimum of workers, or spec.workers.min, and all pods of other
 kinds. The inventory is what kubectl prints, as YAML or, several times faster, as
-JSON; "-" reads it from standard input. With Pods in it, a node has what is
+JSON; "-" reads it from standard input, several files are read as one, and it may
+be of any size, since it is read object by object. With Pods in it, a node has what is
 allocatable less the requests of the pods that run on it; pods of this job among
 them keep their places. Cordons, readiness, taints, node selectors and affinity,
 ports of the node, anti-affinity by hostname and the number of pods count as they
@@ -51,12 +53,10 @@ const planExample = `  tegen plan job.yaml
   kubectl get nodes,pods -A -o json | tegen plan job.yaml --inventory -
   tegen plan job.yaml --inventory nodes.json -o github`
 
-// maxInventory is the most bytes of an inventory: a thousand nodes with 30,000 pods are some 200 MB of YAML or JSON.
-const maxInventory = 256 << 20
-
 type planOptions struct {
-	overlays          []string // one at most
-	inventory, output string
+	overlays  []string // one at most
+	inventory []string
+	output    string
 }
 
 func newPlanCmd(s cli.Streams) *cobra.Command {
@@ -74,15 +74,15 @@ func newPlanCmd(s cli.Streams) *cobra.Command {
 					"unknown output %q: -o of plan is a format, one of %s%s; only render writes to a directory",
 					opts.output, strings.Join(formats, ", "), spelling.Suggest(opts.output, formats))
 			}
-			if opts.inventory == "-" && slices.Contains(files, "-") {
-				return cli.Usagef("standard input cannot be both the jobs and the inventory")
+			if err := checkInventory(opts.inventory, files); err != nil {
+				return err
 			}
 			return runPlan(s, painter{s.Out, cmd.Flag(colorFlag).Value}, files, opts)
 		},
 	}
 	addOverlayFlag(cmd, &opts.overlays, "")
-	addOptional(cmd, &opts.inventory, "inventory", "file, or -",
-		"file of Nodes and Pods as kubectl prints them, or - for standard input")
+	cmd.Flags().StringArrayVar(&opts.inventory, "inventory", nil,
+		"file of Nodes and Pods as kubectl prints them, or - for standard input; repeat for more")
 	cmd.Flags().StringVarP(&opts.output, "output", "o", formats[0], "format: "+strings.Join(formats, ", "))
 	completeBy(cmd, "inventory", manifests)
 	complete(cmd, "output", formats...)
@@ -90,9 +90,24 @@ func newPlanCmd(s cli.Streams) *cobra.Command {
 	return cmd
 }
 
+// checkInventory refuses an empty name, as where a script's variable is unset, and standard input twice.
+func checkInventory(inventory, files []string) error {
+	for i, file := range inventory {
+		switch {
+		case file == "":
+			return cli.Usagef("--inventory needs the name of a file, or -")
+		case slices.Contains(inventory[:i], file):
+			return cli.Usagef("--inventory names %s twice", printable(file))
+		case file == "-" && slices.Contains(files, "-"):
+			return cli.Usagef("standard input cannot be both the jobs and the inventory")
+		}
+	}
+	return nil
+}
+
 // runPlan writes a plan for people to text.
 func runPlan(s cli.Streams, text io.Writer, files []string, opts planOptions) error {
-	p, notes, err := planned(s.In, files, opts)
+	p, notes, err := planned(s, files, opts)
 	r := finding.Report{Command: "plan", Findings: notes}
 	if err != nil {
 		return report(s, r, opts.output, err)
@@ -125,8 +140,8 @@ type placedPlan struct {
 }
 
 // planned is the plan of jobs, with the notes about them.
-func planned(stdin io.Reader, files []string, opts planOptions) (p placedPlan, notes finding.List, err error) {
-	outs, notes, err := built(stdin, files, opts.overlays, false)
+func planned(s cli.Streams, files []string, opts planOptions) (p placedPlan, notes finding.List, err error) {
+	outs, notes, err := built(s.In, files, opts.overlays, false)
 	if err != nil {
 		return p, nil, err
 	}
@@ -141,8 +156,8 @@ func planned(stdin io.Reader, files []string, opts planOptions) (p placedPlan, n
 		jobs[i], p.places = plan.Of(job, objects[i]), append(p.places, job.Position())
 	}
 	p.Plan = plan.New(jobs)
-	if opts.inventory != "" {
-		inventory, err := readInventory(stdin, opts.inventory)
+	if len(opts.inventory) > 0 {
+		inventory, err := readInventory(s, opts.inventory)
 		if err != nil {
 			return p, notes, err
 		}
@@ -151,16 +166,37 @@ func planned(stdin io.Reader, files []string, opts planOptions) (p placedPlan, n
 	return p, notes, nil
 }
 
-func readInventory(stdin io.Reader, file string) (*plan.Inventory, error) {
-	sources, err := read(stdin, []string{file}, maxInventory)
-	if err != nil {
-		return nil, err
+func readInventory(s cli.Streams, files []string) (*plan.Inventory, error) {
+	var sources []plan.Source
+	read := &atomic.Int64{}
+	for _, name := range files {
+		if name == "-" {
+			sources = append(sources, plan.Source{Name: "<stdin>", In: counted{s.In, read}})
+			continue
+		}
+		file, err := openFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", printable(name), err)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		sources = append(sources, plan.Source{Name: printable(name), In: counted{file, read}})
 	}
-	src := sources[0]
-	if len(src.Data) > maxInventory {
-		return nil, fmt.Errorf("reading %s: it has more than %d MiB", src.Name, maxInventory>>20)
+	if s.Doing != nil {
+		s.Doing(func() string { return fmt.Sprintf("%d MB of the inventory are read", read.Load()/1_000_000) })
 	}
-	return plan.ReadInventory(src.Name, src.Data)
+	return plan.ReadInventory(sources...)
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+	count *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.count.Add(int64(n))
+	return n, err
 }
 
 // unfit is what a script sees of a plan that does not fit; people see why in the plan.

@@ -21,12 +21,13 @@ import (
 type document struct {
 	yamldoc.Document
 	lenient bool // fields that the Go types do not have are left out
+	named   bool // errors have the object's name
 }
 
 func documents(name string, data []byte, lenient bool) []document {
 	var docs []document
 	for _, d := range yamldoc.Split(name, data) {
-		docs = append(docs, document{d, lenient})
+		docs = append(docs, document{Document: d, lenient: lenient})
 	}
 	return docs
 }

@@ -93,14 +93,33 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 			if errors.As(err, &wrongType) {
 				err = fmt.Errorf("got %s", gotWord(wrongType.Value))
 			}
-			return nil, d.errorAt(at.Add(field...), fmt.Errorf("reading %s: %s: %w", head.Kind, field, err))
+			err = fmt.Errorf("reading %s: %s: %w", d.title(head.Kind, text), field, err)
+			return nil, d.errorAt(at.Add(field...), err)
 		}
 	}
 	if err != nil {
-		return nil, d.decodeError(at, head.Kind, text, err)
+		return nil, d.decodeError(at, d.title(head.Kind, text), text, err)
 	}
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return append(objs, obj), nil
+}
+
+// title is an object's kind, and its name where a file of many objects may have no lines to speak of.
+func (d document) title(kind string, text []byte) string {
+	var object struct {
+		Metadata struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	if !d.named || json.Unmarshal(text, &object) != nil || object.Metadata.Name == "" {
+		return kind
+	}
+	name := object.Metadata.Name
+	if object.Metadata.Namespace != "" {
+		name = object.Metadata.Namespace + "/" + name
+	}
+	return kind + " " + name
 }
 
 func (d document) decodeList(objs []runtime.Object, at yamldoc.Path, text []byte) ([]runtime.Object, error) {

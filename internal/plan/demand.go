@@ -14,12 +14,19 @@ import (
 
 // demand is what a pod asks of a node.
 type demand struct {
+	*neighbor
 	pod      *corev1.Pod
 	needs    amounts // a place among the node's pods included
 	affinity nodeaffinity.RequiredNodeAffinity
-	ports    []hostPort
-	apart    []corev1.PodAffinityTerm // from pods that these select, on the same node
-	claims   claimed                  // of devices
+	claims   claimed // of devices
+}
+
+// neighbor is what decides whether a pod and another can share a node.
+type neighbor struct {
+	namespace string
+	labels    map[string]string
+	ports     []hostPort
+	apart     []antiTerm // from pods that these select, on the same node
 }
 
 type hostPort struct {
@@ -27,16 +34,30 @@ type hostPort struct {
 	port         int32
 }
 
+// antiTerm selects pods. Of namespaces only their names are known.
+type antiTerm struct {
+	selector   labels.Selector
+	namespaces []string
+	everywhere bool
+}
+
 func demandOf(pod *corev1.Pod) demand {
-	d := demand{
-		pod: pod, needs: amountsOf(requests(pod)), affinity: nodeaffinity.GetRequiredNodeAffinity(pod),
-		ports: hostPorts(pod), apart: apart(pod),
+	n := neighborOf(pod)
+	return demand{neighbor: &n, pod: pod, needs: needsOf(pod), affinity: nodeaffinity.GetRequiredNodeAffinity(pod)}
+}
+
+func neighborOf(pod *corev1.Pod) neighbor {
+	return neighbor{pod.Namespace, pod.Labels, hostPorts(pod), apart(pod)}
+}
+
+// needsOf are the resources that a pod takes of a node, with its place among the node's pods.
+func needsOf(pod *corev1.Pod) amounts {
+	needs := amountsOf(requests(pod))
+	for name, need := range needs {
+		needs[name] = max(need, 0) // an inventory is anybody's text
 	}
-	for name, need := range d.needs {
-		d.needs[name] = max(need, 0) // an inventory is anybody's text
-	}
-	d.needs[corev1.ResourcePods] = 1
-	return d
+	needs[corev1.ResourcePods] = 1
+	return needs
 }
 
 func hostPorts(pod *corev1.Pod) (ports []hostPort) {
@@ -55,45 +76,48 @@ func (p hostPort) clashes(o hostPort) bool {
 	return p.port == o.port && p.protocol == o.protocol && (p.ip == o.ip || anywhere(p.ip) || anywhere(o.ip))
 }
 
-func apart(pod *corev1.Pod) (terms []corev1.PodAffinityTerm) {
-	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
-		for _, t := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-			if t.TopologyKey == corev1.LabelHostname {
-				terms = append(terms, t)
-			}
+func apart(pod *corev1.Pod) (terms []antiTerm) {
+	a := pod.Spec.Affinity
+	if a == nil || a.PodAntiAffinity == nil {
+		return nil
+	}
+	for i := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		t := &a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i]
+		selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
+		if t.TopologyKey != corev1.LabelHostname || err != nil {
+			continue
 		}
+		term := antiTerm{selector: selector, namespaces: t.Namespaces}
+		if s := t.NamespaceSelector; s != nil {
+			term.everywhere = len(s.MatchLabels)+len(s.MatchExpressions) == 0
+		} else if len(t.Namespaces) == 0 {
+			term.namespaces = []string{pod.Namespace}
+		}
+		terms = append(terms, term)
 	}
 	return terms
 }
 
-// selects reports whether a term of the pod from selects the pod to. Of namespaces only their names are known.
-func selects(t *corev1.PodAffinityTerm, from, to *corev1.Pod) bool {
-	everywhere := t.NamespaceSelector != nil && len(t.NamespaceSelector.MatchLabels)+len(
-		t.NamespaceSelector.MatchExpressions) == 0
-	here := len(t.Namespaces) == 0 && t.NamespaceSelector == nil && from.Namespace == to.Namespace
-	if !everywhere && !here && !slices.Contains(t.Namespaces, to.Namespace) {
-		return false
-	}
-	selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
-	return err == nil && selector.Matches(labels.Set(to.Labels))
+func (t *antiTerm) selects(pod *neighbor) bool {
+	return (t.everywhere || slices.Contains(t.namespaces, pod.namespace)) && t.selector.Matches(labels.Set(pod.labels))
 }
 
 // avoids explains why two pods cannot share a node, "" where they can.
-func (d demand) avoids(o demand) string {
-	for _, p := range d.ports {
+func (n *neighbor) avoids(o *neighbor) string {
+	for _, p := range n.ports {
 		for _, q := range o.ports {
 			if p.clashes(q) {
 				return fmt.Sprintf("port %d of the node is taken", p.port)
 			}
 		}
 	}
-	for i := range d.apart {
-		if selects(&d.apart[i], d.pod, o.pod) {
+	for i := range n.apart {
+		if n.apart[i].selects(o) {
 			return "pod anti-affinity"
 		}
 	}
 	for i := range o.apart {
-		if selects(&o.apart[i], o.pod, d.pod) {
+		if o.apart[i].selects(n) {
 			return "pod anti-affinity"
 		}
 	}
@@ -118,12 +142,14 @@ func (n *node) room(d demand) (int64, []string) {
 	if most == 0 {
 		return 0, why
 	}
-	for _, other := range n.pods {
-		if why := d.avoids(other); why != "" {
-			return 0, []string{why}
+	if len(d.ports)+len(d.apart)+n.averse > 0 {
+		for _, other := range n.pods {
+			if why := d.avoids(other); why != "" {
+				return 0, []string{why}
+			}
 		}
 	}
-	if d.avoids(d) != "" {
+	if d.avoids(d.neighbor) != "" {
 		most = 1
 	}
 	if len(d.claims.own) > 0 {

@@ -182,7 +182,7 @@ func TestOddDevices(t *testing.T) {
 		"{apiVersion: resource.k8s.io/v1, kind: Other, metadata: {name: a}}": "Other: an inventory holds Nodes and " +
 			"Pods",
 	} {
-		_, err := ReadInventory("n.yaml", []byte(cpuNode("a")+"\n---\n"+in))
+		_, err := ReadInventory(Source{"n.yaml", strings.NewReader(cpuNode("a") + "\n---\n" + in)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

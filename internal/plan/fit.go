@@ -144,12 +144,12 @@ func (inv *Inventory) placing(j *Job, s *PodSet, count *SetFit) *placing {
 		}
 		pod := there[used[name]]
 		used[name]++
-		switch pod.Status.Phase {
+		switch pod.phase {
 		case corev1.PodSucceeded:
 			count.Finished++
 		default:
 			count.Running++
-			if n := slices.IndexFunc(inv.nodes, func(n *node) bool { return n.Name == pod.Spec.NodeName }); n >= 0 {
+			if n, ok := inv.index[pod.node]; ok {
 				p.running = append(p.running, place{n, []string{name}})
 			}
 		}

@@ -27,7 +27,7 @@ func pod(name, node, cpu, more string) string {
 
 func inventory(t *testing.T, documents ...string) *Inventory {
 	t.Helper()
-	inv, err := ReadInventory("nodes.yaml", []byte(strings.Join(documents, "\n---\n")))
+	inv, err := ReadInventory(Source{"nodes.yaml", strings.NewReader(strings.Join(documents, "\n---\n"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,8 @@ func TestInventory(t *testing.T) {
 		"apiVersion: v1\nkind: List\nitems: {a: b}\n":                           "nodes.yaml:3: reading List",
 		"{apiVersion: v1, kind: Node, apiVersion: v1, metadata: {name: twice}}": "parsing YAML",
 	} {
-		if _, err := ReadInventory("nodes.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := ReadInventory(Source{"nodes.yaml", strings.NewReader(text)})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

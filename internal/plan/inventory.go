@@ -1,9 +1,9 @@
 package plan
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -19,138 +19,186 @@ import (
 // Inventory is the nodes of a cluster and what runs on them.
 type Inventory struct {
 	nodes []*node
+	index map[string]int // of a node by its name
 
 	devices *devices
-	pods    map[string]*corev1.Pod   // by namespace/name
-	named   map[string][]*corev1.Pod // those that have a place, or had, by namespace/name as a Pod of a PodSet is named
+	pods    map[string]*occupant   // by namespace/name
+	named   map[string][]*occupant // those that have a place, or had, by namespace/name as a Pod of a PodSet is named
 }
 
 // node is a node with what is left of it.
 type node struct {
 	*corev1.Node
-	free amounts
-	pods []demand // on it, those that a plan put there included
+	free   amounts
+	pods   []*neighbor // on it, those that a plan put there included
+	averse int         // of them, that do not share the node with some pods
 
 	devices *devices
 	given   [][]deviceID // to pods with claims that a plan put there, in their order
 }
 
-// maxYAML is the most bytes of YAML, whose parser needs some 45 bytes of memory for each. JSON is bounded by the
-// caller.
-const maxYAML = 64 << 20
-
-// ReadInventory reads Nodes and Pods as kubectl prints them: lists, or documents; YAML or JSON. name stands for the
-// text in errors.
-func ReadInventory(name string, data []byte) (*Inventory, error) {
-	if len(data) > maxYAML && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return nil, fmt.Errorf("reading %s: it has more than %d MiB of YAML: take JSON, 'kubectl get … -o json'", name,
-			maxYAML>>20)
-	}
-	objects, err := manifest.ReadPrinted(name, data)
-	if err != nil {
-		return nil, err
-	}
-	inv := &Inventory{pods: map[string]*corev1.Pod{}, named: map[string][]*corev1.Pod{}, devices: newDevices()}
-	nodes := map[string]*node{}
-	if err := inv.add(name, nodes, objects); err != nil {
-		return nil, err
-	}
-	if len(inv.nodes) == 0 { // what a command of a pipe failed to print must not look like a cluster that is full
-		return nil, fmt.Errorf("reading %s: no Node in the inventory: give it what 'kubectl get nodes -o yaml' prints",
-			name)
-	}
-	for _, key := range slices.Sorted(maps.Keys(inv.pods)) {
-		inv.bind(nodes, key, inv.pods[key])
-	}
-	slices.SortFunc(inv.nodes, func(a, b *node) int {
-		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
-	})
-	return inv, nil
+// occupant is what is kept of a pod of the inventory, of which a cluster may have tens of thousands.
+type occupant struct {
+	neighbor
+	node     string
+	phase    corev1.PodPhase
+	requests amounts
 }
 
-func (inv *Inventory) add(name string, nodes map[string]*node, objects []runtime.Object) error {
-	for _, obj := range objects {
-		switch o := obj.(type) {
-		case *corev1.NodeList:
-			for i := range o.Items {
-				if err := inv.addNode(name, nodes, &o.Items[i]); err != nil {
-					return err
-				}
-			}
-		case *corev1.PodList:
-			for i := range o.Items {
-				if err := inv.addPod(name, &o.Items[i]); err != nil {
-					return err
-				}
-			}
-		case *corev1.Node:
-			if err := inv.addNode(name, nodes, o); err != nil {
-				return err
-			}
-		case *corev1.Pod:
-			if err := inv.addPod(name, o); err != nil {
-				return err
-			}
-		default:
-			if known, err := inv.devices.add(obj); err != nil {
-				return fmt.Errorf("reading %s: %w", name, err)
-			} else if known {
-				continue
-			}
-			kind := "an object without a kind"
-			if gvk, err := manifest.GVK(obj); err == nil {
-				kind = gvk.Kind
-			}
-			return fmt.Errorf("reading %s: %s: an inventory holds Nodes and Pods, ResourceSlices, DeviceClasses, "+
-				"ResourceClaims and ResourceClaimTemplates", name, kind)
+// Source is a text of an inventory. Name stands for it in errors.
+type Source struct {
+	Name string
+	In   io.Reader
+}
+
+// nodeFields and podFields are what is read of Nodes and Pods.
+var (
+	objectFields = manifest.Fields{"name": nil, "namespace": nil, "labels": nil}
+	nodeFields   = manifest.Fields{
+		"metadata": objectFields,
+		"spec":     {"unschedulable": nil, "taints": nil},
+		"status":   {"allocatable": nil, "capacity": nil, "conditions": {"type": nil, "status": nil}},
+	}
+	containerFields = manifest.Fields{"name": nil, "ports": nil, "resources": nil, "restartPolicy": nil}
+	statusFields    = manifest.Fields{"name": nil, "resources": nil, "allocatedResources": nil}
+	podFields       = manifest.Fields{
+		"metadata": objectFields,
+		"spec": {
+			"nodeName": nil, "hostNetwork": nil, "overhead": nil, "resources": nil,
+			"affinity":   {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": nil}},
+			"containers": containerFields, "initContainers": containerFields,
+		},
+		"status": {
+			"phase": nil, "resources": nil, "allocatedResources": nil,
+			"conditions":        {"type": nil, "status": nil, "reason": nil},
+			"containerStatuses": statusFields, "initContainerStatuses": statusFields,
+		},
+	}
+)
+
+// loader makes an inventory of objects, in whatever order they come.
+type loader struct {
+	*Inventory
+	byName map[string]*node
+	same   map[string]string // texts that many pods have, once
+}
+
+// ReadInventory reads Nodes and Pods as kubectl prints them: lists, or documents; YAML or JSON. It holds no more of the
+// texts than an object of them.
+func ReadInventory(sources ...Source) (*Inventory, error) {
+	l := loader{
+		&Inventory{
+			pods: map[string]*occupant{}, named: map[string][]*occupant{}, index: map[string]int{},
+			devices: newDevices(),
+		}, map[string]*node{}, map[string]string{},
+	}
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.Name)
+		fields := map[string]manifest.Fields{"Node": nodeFields, "Pod": podFields}
+		err := manifest.Stream(s.Name, s.In, fields, func(obj runtime.Object) error { return l.add(s.Name, obj) })
+		if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	if len(l.nodes) == 0 { // what a command of a pipe failed to print must not look like a cluster that is full
+		return nil, fmt.Errorf("reading %s: no Node in the inventory: give it what 'kubectl get nodes -o yaml' prints",
+			strings.Join(names, ", "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.pods)) {
+		l.bind(key, l.pods[key])
+	}
+	slices.SortFunc(l.nodes, func(a, b *node) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
+	})
+	for i, n := range l.nodes {
+		l.index[n.Name] = i
+	}
+	return l.Inventory, nil
 }
 
-func (inv *Inventory) addNode(name string, nodes map[string]*node, n *corev1.Node) error {
+func (l *loader) add(name string, obj runtime.Object) error {
+	switch o := obj.(type) {
+	case *corev1.Node:
+		return l.addNode(name, o)
+	case *corev1.Pod:
+		return l.addPod(name, o)
+	}
+	if known, err := l.devices.add(obj); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	} else if known {
+		return nil
+	}
+	kind := "an object without a kind"
+	if gvk, err := manifest.GVK(obj); err == nil {
+		kind = gvk.Kind
+	}
+	return fmt.Errorf("reading %s: %s: an inventory holds Nodes and Pods, ResourceSlices, DeviceClasses, "+
+		"ResourceClaims and ResourceClaimTemplates", name, kind)
+}
+
+func (l *loader) addNode(name string, n *corev1.Node) error {
 	switch {
 	case n.Name == "":
-		return fmt.Errorf("reading %s: Node %d has no name", name, len(inv.nodes)+1)
-	case nodes[n.Name] != nil:
+		return fmt.Errorf("reading %s: Node %d has no name", name, len(l.nodes)+1)
+	case l.byName[n.Name] != nil:
 		return fmt.Errorf("reading %s: Node %s is there twice", name, n.Name)
 	}
 	if len(n.Status.Allocatable) == 0 {
 		n.Status.Allocatable = n.Status.Capacity // as the API server does
 	}
-	entry := &node{Node: n, free: amountsOf(n.Status.Allocatable), devices: inv.devices}
-	nodes[n.Name], inv.nodes = entry, append(inv.nodes, entry)
+	entry := &node{Node: n, free: amountsOf(n.Status.Allocatable), devices: l.devices}
+	l.byName[n.Name], l.nodes = entry, append(l.nodes, entry)
 	return nil
 }
 
-func (inv *Inventory) addPod(name string, p *corev1.Pod) error {
+func (l *loader) addPod(name string, p *corev1.Pod) error {
 	key := p.Namespace + "/" + p.Name
 	switch {
 	case p.Name == "":
-		return fmt.Errorf("reading %s: Pod %d has no name", name, len(inv.pods)+1)
-	case inv.pods[key] != nil:
+		return fmt.Errorf("reading %s: Pod %d has no name", name, len(l.pods)+1)
+	case l.pods[key] != nil:
 		return fmt.Errorf("reading %s: Pod %s is there twice", name, key)
 	}
 	complete(p)
-	inv.pods[key] = p
+	p.Namespace = l.once(p.Namespace)
+	own := make(map[string]string, len(p.Labels))
+	for key, value := range p.Labels {
+		own[l.once(key)] = l.once(value)
+	}
+	p.Labels = own
+	l.pods[key] = &occupant{
+		neighbor: neighborOf(p), node: l.once(p.Spec.NodeName), phase: corev1.PodPhase(l.once(string(p.Status.Phase))),
+		requests: needsOf(p),
+	}
 	return nil
 }
 
+// once is a text, in one copy for all who have it.
+func (l *loader) once(text string) string {
+	if known, ok := l.same[text]; ok {
+		return known
+	}
+	l.same[text] = text
+	return text
+}
+
 // bind counts a pod on its node. One without a node takes nothing yet, and one that failed is replaced.
-func (inv *Inventory) bind(nodes map[string]*node, key string, pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed {
+func (l *loader) bind(key string, pod *occupant) {
+	if pod.node == "" || pod.phase == corev1.PodFailed {
 		return
 	}
-	inv.named[key] = append(inv.named[key], pod)
+	l.named[key] = append(l.named[key], pod)
 	if job, ok := cutRandom(key, 5); ok {
-		inv.named[job+random] = append(inv.named[job+random], pod)
+		l.named[job+random] = append(l.named[job+random], pod)
 		if deployment, ok := cutRandom(job, 10); ok {
 			name := deployment + random + random
-			inv.named[name] = append(inv.named[name], pod)
+			l.named[name] = append(l.named[name], pod)
 		}
 	}
-	if n := nodes[pod.Spec.NodeName]; n != nil && pod.Status.Phase != corev1.PodSucceeded {
-		n.put(demandOf(pod), 1)
+	if n := l.byName[pod.node]; n != nil && pod.phase != corev1.PodSucceeded {
+		n.free.subtract(pod.requests, 1)
+		n.join(&pod.neighbor, 1)
 	}
 }
 
@@ -165,23 +213,41 @@ func cutRandom(name string, most int) (string, bool) {
 	return name[:i], true
 }
 
+// join adds so many pods that are alike to those on a node.
+func (n *node) join(pod *neighbor, count int64) {
+	for range count {
+		n.pods = append(n.pods, pod)
+	}
+	if len(pod.apart) > 0 {
+		n.averse += int(count)
+	}
+}
+
+// leave undoes the last join.
+func (n *node) leave(pod *neighbor, count int64) {
+	n.pods = n.pods[:len(n.pods)-int(count)]
+	if len(pod.apart) > 0 {
+		n.averse -= int(count)
+	}
+}
+
 // put reserves what n pods like this need; take is how it is undone.
 func (n *node) put(d demand, count int64) {
 	n.free.subtract(d.needs, count)
+	n.join(d.neighbor, count)
 	for range count {
 		if len(d.claims.own) > 0 { // as many as room has counted
 			ids, _, _ := n.devices.allocate(n.Node, d.claims.own)
 			n.devices.take(ids)
 			n.given = append(n.given, ids)
 		}
-		n.pods = append(n.pods, d)
 	}
 }
 
 // take undoes the last put.
 func (n *node) take(d demand, count int64) {
 	n.free.subtract(d.needs, -count)
-	n.pods = n.pods[:len(n.pods)-int(count)]
+	n.leave(d.neighbor, count)
 	if len(d.claims.own) > 0 {
 		left := len(n.given) - int(count)
 		for _, ids := range n.given[left:] {

@@ -48,7 +48,27 @@ func Pack(schemas ...*Schema) ([]byte, error) {
 		}
 		p.Roots = append(p.Roots, index)
 	}
-	return json.Marshal(p)
+	return p.text()
+}
+
+// text has each schema in a line of its own, so that a change of one is seen as such.
+func (p *pack) text() ([]byte, error) {
+	out := []byte("{\"schemas\":[\n")
+	for i, s := range p.Schemas {
+		if i > 0 {
+			out = append(out, ",\n"...)
+		}
+		line, err := json.Marshal(s)
+		if err != nil {
+			return nil, fmt.Errorf("packing a schema: %w", err)
+		}
+		out = append(out, line...)
+	}
+	roots, err := json.Marshal(p.Roots)
+	if err != nil {
+		return nil, fmt.Errorf("packing a schema: %w", err)
+	}
+	return append(append(append(out, "\n],\"roots\":"...), roots...), "}\n"...), nil
 }
 
 func (p *pack) add(s *Schema) (int, error) {

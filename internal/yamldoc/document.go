@@ -55,7 +55,7 @@ func Split(stream string, data []byte) []Document {
 		if hasMarker(text, "---") && begun {
 			cut(pos, line)
 		}
-		begun = begun || startsContent(text)
+		begun = begun || StartsContent(text)
 		if hasMarker(text, "...") {
 			cut(next, line+1)
 		}
@@ -70,7 +70,7 @@ func Split(stream string, data []byte) []Document {
 // IsBlank says whether the document holds comments at most, and no marker.
 func (d Document) IsBlank() bool {
 	for line := range bytes.Lines(d.Text) {
-		if startsContent(line) && !hasMarker(bytes.TrimRight(line, "\n"), "...") {
+		if StartsContent(line) && !hasMarker(bytes.TrimRight(line, "\n"), "...") {
 			return false
 		}
 	}
@@ -82,7 +82,7 @@ func (d Document) FirstLine() int {
 	line := d.Line
 	for text := range strings.Lines(string(d.Text)) {
 		text = strings.TrimRight(text, "\r\n")
-		if startsContent([]byte(text)) && !hasMarker([]byte(text), "---") {
+		if StartsContent([]byte(text)) && !hasMarker([]byte(text), "---") {
 			return line
 		}
 		line++
@@ -95,11 +95,18 @@ func hasMarker(line []byte, marker string) bool {
 	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r')
 }
 
-// startsContent: comments and %directives stand ahead of their document's marker without being a document of their own.
-func startsContent(line []byte) bool {
+// StartsContent says whether a line is more than a comment: comments and %directives stand ahead of their document's
+// marker without being a document of their own.
+func StartsContent(line []byte) bool {
 	if len(line) > 0 && line[0] == '%' {
 		return false
 	}
 	line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("\ufeff")), " \t\r\n")
 	return len(line) > 0 && line[0] != '#'
+}
+
+// Marker says whether a line of a stream begins a document, or ends one.
+func Marker(line []byte) (starts, ends bool) {
+	line = bytes.TrimRight(line, "\n")
+	return hasMarker(line, "---"), hasMarker(line, "...")
 }

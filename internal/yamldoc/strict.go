@@ -87,7 +87,7 @@ func (d Document) directive() int {
 		if text[0] == '%' {
 			return line
 		}
-		if startsContent(text) {
+		if StartsContent(text) {
 			break
 		}
 		line++

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -137,7 +138,7 @@ func inventoryText(t *testing.T, objects ...[]*unstructured.Unstructured) []byte
 
 func readInventory(t *testing.T, text []byte) *plan.Inventory {
 	t.Helper()
-	inv, err := plan.ReadInventory("the cluster", text)
+	inv, err := plan.ReadInventory(plan.Source{Name: "the cluster", In: bytes.NewReader(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

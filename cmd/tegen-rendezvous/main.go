@@ -44,6 +44,7 @@ const rootLong = `tegen-rendezvous is where the agents of elastic training runs 
 'serve' is a service for any torchrun: etcd's v2 keys API for the backends etcd
 and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
 'run' is an agent: it starts a command's workers as torchrun does.
+'proxy' starts a torchrun that outlives the store of its run.
 'install' brings it into containers of other images.
 
 Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
@@ -57,6 +58,7 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		cli.Group{Title: "Commands", Commands: []*cobra.Command{
 			newServeCmd(s),
 			newRunCmd(s),
+			newProxyCmd(s),
 			newInstallCmd(),
 			newStoreCmd(s),
 			newGuardCmd(s),

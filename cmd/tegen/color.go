@@ -71,7 +71,7 @@ func (p painter) colors() bool {
 	if mode := p.mode.String(); mode != "auto" {
 		return mode == "always"
 	}
-	file, ok := p.w.(*os.File)
+	file, ok := p.w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd())) && wantsColor(os.Getenv, runtime.GOOS)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/progress"
 )
 
 func main() {
@@ -23,8 +24,12 @@ func main() {
 // run is the whole program. Called as tegen-fn, it is the KRM function without further arguments: kustomize and kpt
 // give none.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	paint := &painter{w: stderr}
-	s := cli.Streams{In: stdin, Out: stdout, Err: terminal{paint}}
+	line := progress.Start(stderr, os.Getenv, title(args[1:]), progress.After)
+	defer line.End()
+	paint := &painter{w: line.Writer(stderr)}
+	s := cli.Streams{
+		In: line.Reader(stdin), Out: line.Writer(stdout), Err: terminal{paint}, Doing: line.Doing,
+	}
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	cmd := newRootCmd(s)
 	paint.mode = cmd.PersistentFlags().Lookup(colorFlag).Value
@@ -35,6 +40,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	called, err := cmd.ExecuteC()
 	return finish(s, called, args[1:], err)
+}
+
+// title is what a command line is called: the program and its command.
+func title(args []string) string {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return "tegen"
+	}
+	return "tegen " + printable(args[0])
 }
 
 // finish prints the error of a command, unless the command did, and returns the exit code.

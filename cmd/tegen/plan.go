@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -106,7 +107,7 @@ func checkInventory(inventory, files []string) error {
 
 // runPlan writes a plan for people to text.
 func runPlan(s cli.Streams, text io.Writer, files []string, opts planOptions) error {
-	p, notes, err := planned(s.In, files, opts)
+	p, notes, err := planned(s, files, opts)
 	r := finding.Report{Command: "plan", Findings: notes}
 	if err != nil {
 		return report(s, r, opts.output, err)
@@ -139,8 +140,8 @@ type placedPlan struct {
 }
 
 // planned is the plan of jobs, with the notes about them.
-func planned(stdin io.Reader, files []string, opts planOptions) (p placedPlan, notes finding.List, err error) {
-	outs, notes, err := built(stdin, files, opts.overlays, false)
+func planned(s cli.Streams, files []string, opts planOptions) (p placedPlan, notes finding.List, err error) {
+	outs, notes, err := built(s.In, files, opts.overlays, false)
 	if err != nil {
 		return p, nil, err
 	}
@@ -156,7 +157,7 @@ func planned(stdin io.Reader, files []string, opts planOptions) (p placedPlan, n
 	}
 	p.Plan = plan.New(jobs)
 	if len(opts.inventory) > 0 {
-		inventory, err := readInventory(stdin, opts.inventory)
+		inventory, err := readInventory(s, opts.inventory)
 		if err != nil {
 			return p, notes, err
 		}
@@ -165,11 +166,12 @@ func planned(stdin io.Reader, files []string, opts planOptions) (p placedPlan, n
 	return p, notes, nil
 }
 
-func readInventory(stdin io.Reader, files []string) (*plan.Inventory, error) {
+func readInventory(s cli.Streams, files []string) (*plan.Inventory, error) {
 	var sources []plan.Source
+	read := &atomic.Int64{}
 	for _, name := range files {
 		if name == "-" {
-			sources = append(sources, plan.Source{Name: "<stdin>", In: stdin})
+			sources = append(sources, plan.Source{Name: "<stdin>", In: counted{s.In, read}})
 			continue
 		}
 		file, err := openFile(name)
@@ -177,9 +179,24 @@ func readInventory(stdin io.Reader, files []string) (*plan.Inventory, error) {
 			return nil, fmt.Errorf("reading %s: %w", printable(name), err)
 		}
 		defer func() { _ = file.Close() }() // it was only read
-		sources = append(sources, plan.Source{Name: printable(name), In: file})
+		sources = append(sources, plan.Source{Name: printable(name), In: counted{file, read}})
+	}
+	if s.Doing != nil {
+		s.Doing(func() string { return fmt.Sprintf("%d MB of the inventory are read", read.Load()/1_000_000) })
 	}
 	return plan.ReadInventory(sources...)
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+	count *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.count.Add(int64(n))
+	return n, err
 }
 
 // unfit is what a script sees of a plan that does not fit; people see why in the plan.

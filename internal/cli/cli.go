@@ -22,6 +22,8 @@ const (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+
+	Doing func(what func() string) // tells who waits what the command is at; nil where nobody is told
 }
 
 // UsageError is a mistake on the command line, or in an environment variable that stands for a flag.

@@ -26,7 +26,7 @@ func farm(out *bytes.Buffer, args ...string) error {
 	}
 	cow := &cobra.Command{Use: "cow", Run: func(*cobra.Command, []string) {}}
 	sell.AddCommand(cow, &cobra.Command{Use: "farm", Hidden: true, Run: cow.Run})
-	root := Root(Streams{strings.NewReader(""), out, out}, "farm", "Keep cows", "", "",
+	root := Root(Streams{In: strings.NewReader(""), Out: out, Err: out}, "farm", "Keep cows", "", "",
 		Group{"Every day", []*cobra.Command{milk}}, Group{"Once", []*cobra.Command{sell}})
 	root.SetArgs(args)
 	return root.Execute()

@@ -100,9 +100,16 @@ func variable(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Complete sets the flags that are not on the command line from their variables. Others of the prefix are let through:
-// a Service called tegen-rendezvous makes Kubernetes set TEGEN_RENDEZVOUS_PORT and more in every pod of the namespace.
+// Complete sets the flags that are not on the command line from their variables.
 func (o *Options) Complete(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	o.password, _ = lookup(names.RendezvousPassword)
+	return SetFromVariables(f, lookup)
+}
+
+// SetFromVariables sets the flags that are not on the command line from their variables. Others of the prefix are let
+// through: a Service called tegen-rendezvous makes Kubernetes set TEGEN_RENDEZVOUS_PORT and more in every pod of the
+// namespace.
+func SetFromVariables(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var wrong error
 	f.VisitAll(func(flag *pflag.Flag) {
 		value, ok := lookup(variable(flag.Name))
@@ -113,6 +120,5 @@ func (o *Options) Complete(f *pflag.FlagSet, lookup func(string) (string, bool))
 			wrong = usagef("%s: %w", variable(flag.Name), err)
 		}
 	})
-	o.password, _ = lookup(names.RendezvousPassword)
 	return wrong
 }

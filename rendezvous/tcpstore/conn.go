@@ -103,8 +103,17 @@ func (c *conn) first() (Request, error) {
 	}
 }
 
-// send queues a reply. It never blocks: who calls it serves all.
-func (c *conn) send(r Reply) {
+// Dialect is what the client speaks.
+func (c *conn) Dialect() Dialect { return c.decoder.Dialect() }
+
+// Refuse cuts the client off.
+func (c *conn) Refuse(r *Refusal) {
+	c.server.refused(c, r)
+	c.stop()
+}
+
+// Send queues a reply. It never blocks: who calls it serves all.
+func (c *conn) Send(r Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped {

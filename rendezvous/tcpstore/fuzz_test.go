@@ -1,12 +1,12 @@
 package tcpstore
 
 import (
-	"bufio"
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore/wiretest"
 )
 
 // FuzzStore lets three clients of any dialect send anything, and holds the store against its own sums: nothing is
@@ -14,22 +14,12 @@ import (
 func FuzzStore(f *testing.F) {
 	names, _ := filepath.Glob("testdata/*.txt")
 	for _, name := range names {
-		file, err := os.Open(name)
-		if err != nil {
-			f.Fatal(err)
-		}
 		var sent []byte
-		for in := bufio.NewScanner(file); in.Scan(); {
-			m := stepLine.FindStringSubmatch(in.Text())
-			if m != nil && m[2] == ">" {
-				b, err := tokens(m[3])
-				if err != nil {
-					f.Fatal(err)
-				}
-				sent = append(sent, b...)
+		for _, step := range wiretest.Transcript(f, name) {
+			if step.Sent {
+				sent = append(sent, step.Bytes...)
 			}
 		}
-		_ = file.Close()
 		f.Add(sent, sent, []byte("\x00\xce\xf7\x85\x3c"))
 	}
 	f.Add([]byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff"), []byte{0}, []byte{0, 0xce, 0xf7})

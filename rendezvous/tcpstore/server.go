@@ -64,6 +64,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	store     *Store
+	engine    Engine // nil where the keys are in store
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	hosts     map[string]*host // by address
@@ -92,6 +93,32 @@ func New(l Limits, log *slog.Logger, o Observer) *Server {
 		hosts: map[string]*host{}, byID: map[int32]*conn{}, arrivals: newArrivals(), idle: make(chan struct{}),
 		unsent: unsent{values: map[*byte]*holders{}},
 	}
+}
+
+// Client is a connection, as an Engine sees it.
+type Client interface {
+	// Dialect is what the client speaks.
+	Dialect() Dialect
+	// Send queues a reply. It never blocks.
+	Send(r Reply)
+	// Refuse cuts the client off: the protocol has no reply that says no.
+	Refuse(r *Refusal)
+}
+
+// Engine keeps keys elsewhere than in this server's memory. Its methods return at once, and are called by one goroutine
+// at a time, with the requests in the order in which they came.
+type Engine interface {
+	// Do takes a request, whose reply may be sent later. An error is a *Refusal, after which the client is cut off.
+	Do(c Client, q Request) error
+	// Leave says that a client is gone.
+	Leave(c Client)
+}
+
+// NewFor makes a server whose keys an engine keeps.
+func NewFor(e Engine, l Limits, log *slog.Logger, o Observer) *Server {
+	s := New(l, log, o)
+	s.engine = e
+	return s
 }
 
 // Serve accepts until Shutdown or Close, and then returns nil. It closes the listener.
@@ -172,6 +199,9 @@ func (s *Server) left(c *conn) {
 	if c.member == nil {
 		return
 	}
+	if s.engine != nil {
+		s.engine.Leave(c)
+	}
 	for _, r := range s.store.Leave(c.member) {
 		s.log.Info("run is over", "run", r.ID, "state", r.State, "round", r.Round, "keys", r.Keys)
 	}
@@ -200,22 +230,34 @@ func (s *Server) do(c *conn, q Request) error {
 			s.hosts[c.host].spoken++
 		}
 	}
-	before := s.store.serials
-	result, err := s.store.Do(c.member, q, start)
-	if s.store.serials != before {
-		s.begun(c)
+	var result Result
+	var err error
+	if s.engine != nil {
+		err = s.engine.Do(c, q)
+	} else {
+		result, err = s.doHere(c, q, start)
 	}
 	s.finish(c)
 	if result.Reply != nil {
-		c.send(result.Reply)
+		c.Send(result.Reply)
 	}
 	for _, d := range result.Wake {
-		d.To.Owner.(*conn).send(d.Reply)
+		d.To.Owner.(*conn).Send(d.Reply)
 	}
 	s.mu.Unlock()
 	s.relieve()
 	s.observe.Request(q.Op, c.decoder.Dialect(), time.Since(start))
 	return err
+}
+
+// doHere carries out a message in this server's memory; the lock is held.
+func (s *Server) doHere(c *conn, q Request, now time.Time) (Result, error) {
+	before := s.store.serials
+	result, err := s.store.Do(c.member, q, now)
+	if s.store.serials != before {
+		s.begun(c)
+	}
+	return result, err
 }
 
 // begun logs the run that a connection has just begun; the lock is held.

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore/wiretest"
 )
 
 // client is a connection whose messages are written as in a transcript.
@@ -24,12 +26,12 @@ type client struct {
 
 func connect(t *testing.T, address string) client {
 	t.Helper()
-	return client{t, dial(t, address)}
+	return client{t, wiretest.Dial(t, address)}
 }
 
 func (c client) send(line string) {
 	c.t.Helper()
-	b, err := tokens(line)
+	b, err := wiretest.Tokens(line)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func (c client) say(o Op, key string, values ...string) {
 
 func (c client) want(line string) {
 	c.t.Helper()
-	want, err := tokens(line)
+	want, err := wiretest.Tokens(line)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -269,9 +271,9 @@ func TestCollect(t *testing.T) {
 }
 
 func message(o Op, key string, values ...string) []byte {
-	out := append([]byte{byte(o)}, bytes.Join(Reply{}.value([]byte(key)), nil)...)
+	out := append([]byte{byte(o)}, bytes.Join(Reply{}.Value([]byte(key)), nil)...)
 	for _, v := range values {
-		out = append(out, bytes.Join(Reply{}.value([]byte(v)), nil)...)
+		out = append(out, bytes.Join(Reply{}.Value([]byte(v)), nil)...)
 	}
 	return out
 }

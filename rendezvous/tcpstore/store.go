@@ -119,26 +119,26 @@ func (s *Store) Do(m *Member, q Request, now time.Time) (Result, error) {
 		err = s.meet(m, q, now, &out)
 	case CancelWait:
 		s.cancel(m)
-		out.Reply = status(1)
+		out.Reply = Status(1)
 	case Ping:
-		out.Reply = nonce(q.Number)
+		out.Reply = Nonce(q.Number)
 	case Check:
 		missing := slices.ContainsFunc(q.Keys, func(k string) bool { return !s.has(k) })
-		out.Reply = status(map[bool]byte{true: 1}[missing])
+		out.Reply = Status(map[bool]byte{true: 1}[missing])
 	case GetNumKeys:
-		out.Reply = number(int64(len(s.visible(m))))
+		out.Reply = Number(int64(len(s.visible(m))))
 	case ListKeys:
 		keys := s.visible(m)
-		out.Reply = number(int64(len(keys)))
+		out.Reply = Number(int64(len(keys)))
 		for _, k := range keys {
-			out.Reply = out.Reply.value([]byte(k))
+			out.Reply = out.Reply.Value([]byte(k))
 		}
 	case QueueLen:
 		n := 0
 		if slot := s.slots[q.Keys[0]]; slot != nil {
 			n = len(slot.queue)
 		}
-		out.Reply = number(int64(n))
+		out.Reply = Number(int64(n))
 	case WatchKey:
 		err = refuse("operation", "WATCH_KEY is not served: neither agents nor workers use it")
 	}
@@ -168,7 +168,7 @@ func (s *Store) write(m *Member, q Request, now time.Time, out *Result) error {
 				return err
 			}
 		case DeleteKey:
-			out.Reply = number(s.remove(t))
+			out.Reply = Number(s.remove(t))
 		case QueuePush:
 			s.push(t, q.Values[0], out)
 		case QueuePop:
@@ -213,12 +213,12 @@ func (s *Store) store(t *slot, v []byte) {
 func (s *Store) compare(t *slot, expected, v []byte, out *Result) {
 	switch {
 	case t.there && string(t.value) != string(expected):
-		out.Reply = Reply{}.value(t.value)
+		out.Reply = Reply{}.Value(t.value)
 	case !t.there && len(expected) > 0:
-		out.Reply = Reply{}.value(expected)
+		out.Reply = Reply{}.Value(expected)
 	default:
 		s.put(t, v, out)
-		out.Reply = Reply{}.value(v)
+		out.Reply = Reply{}.Value(v)
 	}
 }
 
@@ -229,24 +229,28 @@ func (s *Store) add(t *slot, by int64, out *Result) error {
 	}
 	n += by
 	s.put(t, strconv.AppendInt(nil, n, 10), out)
-	out.Reply = number(n)
+	out.Reply = Number(n)
 	return nil
 }
 
-// number is what ADD and BARRIER count from: the value up to where it stops to be a number, as C++'s std::stoll reads
-// it, or 0 where there is none. torch's server too cuts off who counts where there is something else.
 func (t *slot) number() (int64, error) {
 	if !t.there {
 		return 0, nil
 	}
-	text := strings.TrimLeft(string(t.value), " \t\n\v\f\r")
+	return CountFrom(t.key, t.value)
+}
+
+// CountFrom is what ADD and BARRIER count from: the value of a key up to where it stops to be a number, as C++'s
+// std::stoll reads it. torch's server too cuts off who counts where there is something else.
+func CountFrom(key string, value []byte) (int64, error) {
+	text := strings.TrimLeft(string(value), " \t\n\v\f\r")
 	end := 0
 	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && (text[0] == '+' || text[0] == '-')) {
 		end++
 	}
 	n, err := strconv.ParseInt(text[:end], 10, 64)
 	if err != nil {
-		return 0, refuse("value", "counting in %q, whose value begins with no number", t.key)
+		return 0, refuse("value", "counting in %q, whose value begins with no number", key)
 	}
 	return n, nil
 }
@@ -276,14 +280,14 @@ func (s *Store) push(t *slot, v []byte, out *Result) {
 
 // pop answers with how many values there are, and with the oldest where there is one.
 func (s *Store) pop(t *slot, out *Result) {
-	out.Reply = number(int64(len(t.queue)))
+	out.Reply = Number(int64(len(t.queue)))
 	if len(t.queue) == 0 {
 		return
 	}
 	v := t.queue[0]
 	t.queue[0], t.queue = nil, t.queue[1:]
 	s.count(t, -len(v)-overhead)
-	out.Reply = out.Reply.value(v)
+	out.Reply = out.Reply.Value(v)
 }
 
 // wait answers at once, or owes the reply.
@@ -324,7 +328,7 @@ func (s *Store) meet(m *Member, q Request, now time.Time, out *Result) error {
 	t.run.changed = now
 	value := strconv.AppendInt(nil, n+1, 10)
 	if n+1 >= q.Number {
-		out.Reply = status(0)
+		out.Reply = Status(0)
 		s.put(t, value, out)
 		return s.full(t.run)
 	}
@@ -356,11 +360,11 @@ func (s *Store) answer(w *wait, out *Result) {
 
 func (w *wait) reply() Reply {
 	if w.op == Wait || w.op == Barrier {
-		return status(0)
+		return Status(0)
 	}
 	var out Reply
 	for _, t := range w.order {
-		out = out.value(t.value)
+		out = out.Value(t.value)
 	}
 	return out
 }

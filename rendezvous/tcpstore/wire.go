@@ -334,19 +334,21 @@ func unexpected(err error) error {
 // Reply is what goes back, in parts: values are sent from where they are stored.
 type Reply [][]byte
 
-// status is u8: of CHECK 0 for all there, of WAIT and BARRIER 0 for done, of CANCEL_WAIT 1.
-func status(n byte) Reply { return Reply{{n}} }
+// Status is u8: of CHECK 0 for all there, of WAIT and BARRIER 0 for done, of CANCEL_WAIT 1.
+func Status(n byte) Reply { return Reply{{n}} }
 
-func number(n int64) Reply {
+// Number is a signed number of eight bytes.
+func Number(n int64) Reply {
 	return Reply{binary.LittleEndian.AppendUint64(nil, uint64(n))} //nolint:gosec // the wire's number is signed
 }
 
-func nonce(n int64) Reply {
+// Nonce is what PING sent.
+func Nonce(n int64) Reply {
 	return Reply{binary.LittleEndian.AppendUint32(nil, uint32(n))} //nolint:gosec // it came as these four bytes
 }
 
-// value adds bytes with their length before them.
-func (r Reply) value(v []byte) Reply {
+// Value adds bytes with their length before them.
+func (r Reply) Value(v []byte) Reply {
 	return append(r, binary.LittleEndian.AppendUint64(nil, uint64(len(v))), v)
 }
 

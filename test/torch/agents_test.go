@@ -92,6 +92,15 @@ func (v version) torchrunEnv() []string {
 	return []string{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"}
 }
 
+// program is tegen-rendezvous as a process of the version sees it.
+func (v version) program(t *testing.T) string {
+	t.Helper()
+	if _, err := binary(); err != nil {
+		t.Fatal(err)
+	}
+	return v.folder() + "/tegen-rendezvous"
+}
+
 // settings are the run's as torchrun's options, without dashes.
 func (r *run) settings() [][2]string {
 	return [][2]string{
@@ -131,6 +140,7 @@ const (
 	torchrun  kind = "torch"    // PyTorch's, with options alone
 	variables kind = "variable" // PyTorch's, with variables alone
 	tegen     kind = "tegen"    // ours
+	proxied   kind = "proxied"  // PyTorch's, behind a proxy of ours
 )
 
 // start starts an agent and returns its name.
@@ -139,8 +149,11 @@ func (r *run) start(k kind) string {
 	python, train := "/usr/bin/python3", r.version.folder()+"/train.py"
 	var env, command []string
 	switch k {
-	case torchrun:
+	case torchrun, proxied:
 		env, command = r.version.torchrunEnv(), []string{python, "-m", "torch.distributed.run"}
+		if k == proxied {
+			command = append([]string{r.version.program(r.t), "proxy", "--"}, command...)
+		}
 		if r.version != torch113 { // which lacks the option
 			command = append(command, "--local_addr=127.0.0.1")
 		}
@@ -149,10 +162,7 @@ func (r *run) start(k kind) string {
 		env = append(append(r.version.torchrunEnv(), "PET_LOCAL_ADDR=127.0.0.1"), r.variables()...)
 		command = []string{python, "-m", "torch.distributed.run", train}
 	case tegen:
-		if _, err := binary(); err != nil {
-			r.t.Fatal(err)
-		}
-		command = append([]string{r.version.folder() + "/tegen-rendezvous", "run", "--local-addr=127.0.0.1"},
+		command = append([]string{r.version.program(r.t), "run", "--local-addr=127.0.0.1"},
 			r.options()...)
 		command = append(command, "--", python, "-u", train)
 	}

@@ -1,7 +1,8 @@
 """Does the same to a TCPStore, operation by operation, and prints what became of each, a line each.
 
 With "own" as its argument it makes torch's own server, otherwise it is a client of the one at HOST:PORT. Lines of two
-servers that are one to their clients are equal. An operation that this torch does not have is left out.
+servers that are one to their clients are equal. An operation that this torch does not have is left out. A second
+argument is how many bytes the longest value has.
 """
 import datetime
 import random
@@ -22,6 +23,7 @@ def free_port():
 
 
 where = sys.argv[1]
+longest = int(sys.argv[2]) if len(sys.argv) > 2 else 7 << 20
 if where == "own":
     port = free_port()
     server = dist.TCPStore("127.0.0.1", port, None, True, PATIENCE, wait_for_workers=False)
@@ -75,7 +77,7 @@ def basics(a, b):
     attempt("num_keys after delete", b.num_keys)
     a.set("empty", "")
     attempt("empty value", lambda: b.get("empty"))
-    a.set("long key " + "k" * 8000, "v" * (7 << 20))
+    a.set("long key " + "k" * 8000, "v" * longest)
     attempt("long value", lambda: len(b.get("long key " + "k" * 8000)))
     if has("append"):
         a.append("grown", "1")

@@ -3,6 +3,7 @@
 package torch
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -17,8 +18,8 @@ func TestStoreOperations(t *testing.T) {
 	start(t)
 	for _, v := range versions {
 		t.Run(v.name, func(t *testing.T) {
-			theirs := v.operations(t, "own")
-			ours := v.operations(t, serve(t).tcpstore)
+			theirs := v.operations(t, v.python("ops.py", "own"))
+			ours := v.operations(t, v.python("ops.py", serve(t).tcpstore))
 			if diff := cmp.Diff(theirs, ours); diff != "" {
 				t.Fatalf("torch's own server and ours differ (-torch +ours):\n%s", diff)
 			}
@@ -27,12 +28,38 @@ func TestStoreOperations(t *testing.T) {
 	}
 }
 
-// operations runs ops.py against a server.
-func (v version) operations(t *testing.T, where string) []string {
+// TestProxyOperations does the same with a proxy, whose etcd takes no values of megabytes.
+func TestProxyOperations(t *testing.T) {
+	start(t)
+	etcd := etcdV3(t)
+	const longest = "1000000"
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			theirs := v.operations(t, v.python("ops.py", "own", longest))
+			ours := v.operations(t, []string{
+				"env", "PET_RDZV_ID=" + fmt.Sprintf("ops%d", started.Add(1)),
+				v.program(t), "proxy", "--endpoints=" + etcd, "--",
+				"sh", "-c", strings.Join(v.python("ops.py", "$PET_RDZV_ENDPOINT", longest), " "),
+			})
+			if diff := cmp.Diff(theirs, ours); diff != "" {
+				t.Fatalf("torch's own server and ours differ (-torch +ours):\n%s", diff)
+			}
+			t.Logf("%d operations with the same answers", len(ours))
+		})
+	}
+}
+
+// python is a command that runs one of the programs here.
+func (v version) python(program string, args ...string) []string {
+	return append([]string{"/usr/bin/python3", "-u", v.folder() + "/" + program}, args...)
+}
+
+// operations runs ops.py by a command.
+func (v version) operations(t *testing.T, command []string) []string {
 	t.Helper()
-	p := v.spawn(t, "ops-"+v.name, v.environment(), "/usr/bin/python3", "-u", v.folder()+"/ops.py", where)
+	p := v.spawn(t, "ops-"+v.name, v.environment(), command...)
 	if code := p.wait(t, 3*time.Minute); code != 0 {
-		t.Fatalf("ops.py %s ended with %d", where, code)
+		t.Fatalf("%s ended with %d", command, code)
 	}
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -46,7 +73,7 @@ func (v version) operations(t *testing.T, where string) []string {
 		}
 	}
 	if len(lines) < 100 {
-		t.Fatalf("ops.py %s printed %d lines", where, len(lines))
+		t.Fatalf("%s printed %d lines", command, len(lines))
 	}
 	return lines
 }

@@ -68,6 +68,7 @@ type sum struct {
 	Node, Torch                string
 	Restarts, Size, Rank, Step int
 	Sum                        int
+	Time                       float64 // in Unix seconds
 }
 
 // sums reads what the workers have written, and fails the test where a sum is wrong.
@@ -187,6 +188,22 @@ func (r *run) goesOn(what string) {
 		}
 		r.check(what)
 	}
+}
+
+// longestPause is between two sums of a worker of the last world.
+func (r *run) longestPause() time.Duration {
+	r.t.Helper()
+	longest, last := 0.0, map[int]float64{}
+	for _, s := range r.sums() {
+		if s.World != r.world {
+			continue
+		}
+		if before, ok := last[s.Rank]; ok {
+			longest = max(longest, s.Time-before)
+		}
+		last[s.Rank] = s.Time
+	}
+	return time.Duration(longest * float64(time.Second)).Round(time.Millisecond)
 }
 
 // kill loses an agent with its workers.

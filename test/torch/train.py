@@ -35,6 +35,7 @@ while time.monotonic() - began < 600:  # whoever started us may be gone
         "size": size,
         "rank": rank,
         "step": step,
+        "time": time.time(),
         "sum": int(total),
     }
     os.write(out, (json.dumps(line) + "\n").encode())  # one write, so that lines of several workers do not mix

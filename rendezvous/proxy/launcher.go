@@ -1,0 +1,162 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// launcher is a command that starts torchrun, perhaps by way of a shell. Its options stand in the command or in torch's
+// variables, of which a command that is a shell's shows nothing.
+type launcher struct {
+	args   []string
+	lookup func(string) (string, bool)
+	found  map[string]place // of the rendezvous' options in args
+}
+
+// place is where the value of an option stands.
+type place struct {
+	index  int
+	prefix string // of the word: "--rdzv_id=" where the value follows in it
+}
+
+// rendezvousOptions are those that concern a proxy.
+var rendezvousOptions = []string{"rdzv_backend", "rdzv_endpoint", "rdzv_id", "rdzv_conf"}
+
+// valueless are torchrun's options that take no value.
+var valueless = []string{
+	"standalone", "module", "no_python", "run_path", "virtual_local_rank", "use_env", "help",
+}
+
+// parse finds torchrun's options, and refuses what a proxy cannot carry.
+func parse(args []string, lookup func(string) (string, bool)) (launcher, error) {
+	l := launcher{args: args, lookup: lookup, found: map[string]place{}}
+	for i := start(args); i < len(args); i++ {
+		word := args[i]
+		if word == "--" || !strings.HasPrefix(word, "-") {
+			break // the script
+		}
+		option, _, joined := strings.Cut(word, "=")
+		name := strings.ReplaceAll(strings.TrimLeft(option, "-"), "-", "_")
+		long := strings.HasPrefix(word, "--")
+		switch {
+		case long && name == "standalone":
+			return l, errors.New("--standalone has no store that could be lost: start the command without a proxy")
+		case long && joined:
+			l.note(name, place{i, option + "="})
+		case long && slices.Contains(valueless, name), word == "-m", word == "-h":
+		case !long && len(word) > 2: // -r3
+		case i+1 < len(args):
+			i++
+			l.note(name, place{i, ""})
+		}
+	}
+	if backend := l.value("rdzv_backend"); backend != "" && backend != "c10d" {
+		return l, fmt.Errorf("a proxy serves the backend c10d, and the command asks for %q", backend)
+	}
+	return l, nil
+}
+
+// start is where torchrun's options begin; behind the end where the command shows none.
+func start(args []string) int {
+	for i, word := range args {
+		switch {
+		case filepath.Base(word) == "torchrun":
+			return i + 1
+		case word == "-m" && i+1 < len(args) && strings.HasPrefix(args[i+1], "torch.distributed."):
+			return i + 2
+		case i == 0 || strings.HasPrefix(word, "-"): // an interpreter and its options
+		default:
+			if filepath.Ext(word) != "" { // a script
+				return len(args)
+			}
+		}
+	}
+	return len(args)
+}
+
+// note keeps the last of an option, which torchrun takes. It may be shortened as far as it stays unique.
+func (l *launcher) note(name string, p place) {
+	var full []string
+	for _, option := range rendezvousOptions {
+		if strings.HasPrefix(option, name) {
+			full = append(full, option)
+		}
+	}
+	if len(full) == 1 {
+		l.found[full[0]] = p
+	}
+}
+
+// value is an option's, or its variable's.
+func (l *launcher) value(option string) string {
+	if p, ok := l.found[option]; ok {
+		return strings.TrimPrefix(l.args[p.index], p.prefix)
+	}
+	value, _ := l.lookup(variable(option))
+	return value
+}
+
+func variable(option string) string { return "PET_" + strings.ToUpper(option) }
+
+// readTimeout is torch's limit for keys that others write, where the command has none of its own. Torch's 60 s would
+// end an agent that waits for its peers while the etcd is away for longer. This is as long as it waits for them to
+// join.
+const readTimeout = "600"
+
+// through is the command and its variables for a store on this machine.
+func (l *launcher) through(port int, environ []string) (args, env []string) {
+	values := map[string]string{
+		"rdzv_backend": "c10d", "rdzv_endpoint": "127.0.0.1:" + strconv.Itoa(port),
+		"rdzv_conf": conf(l.value("rdzv_conf")),
+	}
+	args = slices.Clone(l.args)
+	set := map[string]string{}
+	for option, value := range values {
+		if p, ok := l.found[option]; ok {
+			args[p.index] = p.prefix + value
+		}
+		set[variable(option)] = value
+	}
+	if _, ok := l.lookup(noShare); !ok {
+		set[noShare] = "1"
+	}
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		if _, ok := set[name]; !ok && !secret(name) {
+			env = append(env, v)
+		}
+	}
+	for name, value := range set {
+		env = append(env, name+"="+value)
+	}
+	return args, env
+}
+
+// noShare keeps the agent of rank 0 from opening one store for the processes of all rounds, whose keys of the first
+// round hang the second.
+const noShare = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+
+// conf is a command's --rdzv-conf, in which no agent tries to be the store.
+func conf(text string) string {
+	var all []string
+	timeout := false
+	for pair := range strings.SplitSeq(text, ",") {
+		key, _, _ := strings.Cut(pair, "=")
+		switch key = strings.TrimSpace(key); key {
+		case "", "is_host":
+			continue
+		case "read_timeout":
+			timeout = true
+		}
+		all = append(all, strings.TrimSpace(pair))
+	}
+	all = append(all, "is_host=0")
+	if !timeout {
+		all = append(all, "read_timeout="+readTimeout)
+	}
+	return strings.Join(all, ",")
+}

@@ -1,0 +1,144 @@
+// Package proxy is 'tegen-rendezvous proxy': it starts a torchrun beside a TCPStore of its own, whose keys are in an
+// etcd (package proxystore), so that a torchrun as it is outlives the store of its run. Options and the command are
+// checked before anything is opened or started.
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/rendezvous/daemon"
+	"github.com/tegen-dev/tegen/rendezvous/proxystore"
+	"github.com/tegen-dev/tegen/rendezvous/server"
+	"github.com/tegen-dev/tegen/rendezvous/store"
+)
+
+// Options are the flags, and what Complete makes of them and of the command.
+type Options struct {
+	endpoints    []string
+	files        server.Files
+	user         string
+	passwordFile string
+	prefix       string
+	ttl          time.Duration
+
+	etcd     store.External
+	run      string
+	launcher launcher
+}
+
+// AddFlags adds the flags, with their defaults.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.SetInterspersed(false) // what follows the command is the command's
+	f.SortFlags = false
+	f.StringSliceVar(&o.endpoints, "endpoints", nil,
+		"URLs of the etcd, or `host:port` (default: the command's --rdzv-endpoint)")
+	f.StringVar(&o.files.CA, "cacert", "", "certificate of the authority that signed etcd's")
+	f.StringVar(&o.files.Cert, "cert", "", "client certificate for etcd")
+	f.StringVar(&o.files.Key, "key", "", "key of the client certificate")
+	f.StringVar(&o.user, "user", "", "etcd user name")
+	f.StringVar(&o.passwordFile, "password-file", "", "file with that user's password")
+	f.StringVar(&o.prefix, "prefix", "/tegen/c10d", "prefix of all keys in the etcd")
+	f.DurationVar(&o.ttl, "run-ttl", 10*time.Minute,
+		"how long the keys of a run are kept after its last proxy has ended")
+}
+
+// Complete sets the flags that are not on the command line from their variables, and checks all. The command is what is
+// to be started, with what it inherits.
+func (o *Options) Complete(f *pflag.FlagSet, command []string, lookup func(string) (string, bool)) error {
+	if err := daemon.SetFromVariables(f, lookup); err != nil {
+		return err
+	}
+	if len(command) == 0 {
+		return errors.New("no command given: tegen-rendezvous proxy [flags] -- torchrun [ARGUMENT...]")
+	}
+	var err error
+	if o.launcher, err = parse(command, lookup); err != nil {
+		return err
+	}
+	if o.run = o.launcher.value("rdzv_id"); o.run == "" {
+		return errors.New("the run has no id: give the command --rdzv-id, or set PET_RDZV_ID")
+	}
+	if o.ttl < 2*time.Second {
+		return fmt.Errorf("--run-ttl: %s is less than 2s", o.ttl)
+	}
+	if o.prefix == "" {
+		return errors.New("--prefix is empty")
+	}
+	return o.completeEtcd(lookup)
+}
+
+func (o *Options) completeEtcd(lookup func(string) (string, bool)) error {
+	all := o.endpoints
+	if len(all) == 0 {
+		all = strings.Split(o.launcher.value("rdzv_endpoint"), ",")
+	}
+	for _, text := range all {
+		endpoint, err := parseEndpoint(text)
+		if err != nil {
+			return err
+		}
+		if endpoint != "" {
+			o.etcd.Endpoints = append(o.etcd.Endpoints, endpoint)
+		}
+	}
+	if len(o.etcd.Endpoints) == 0 {
+		return errors.New("no etcd is named: give --endpoints, or the command --rdzv-endpoint")
+	}
+	var err error
+	if o.etcd.TLS, err = server.ClientTLS(o.files); err != nil {
+		return err
+	}
+	password, _ := lookup(names.RendezvousPassword)
+	if o.passwordFile != "" {
+		text, err := os.ReadFile(o.passwordFile)
+		if err != nil {
+			return fmt.Errorf("reading the password for etcd: %w", err)
+		}
+		password = strings.TrimRight(string(text), "\r\n")
+	}
+	if (o.user == "") != (password == "") {
+		return errors.New("--user needs a password, and a password needs --user")
+	}
+	o.etcd.Username, o.etcd.Password = o.user, password
+	return nil
+}
+
+// parseEndpoint adds etcd's port where there is none; an empty text is none.
+func parseEndpoint(text string) (string, error) {
+	scheme, host, ok := strings.Cut(strings.TrimSpace(text), "://")
+	if !ok {
+		scheme, host = "", scheme
+	}
+	host = strings.TrimRight(host, "/")
+	switch {
+	case strings.Contains(host, "@"): // not shown: it would be in logs and messages
+		return "", errors.New("an endpoint holds no user and no password: give --user, and the password in " +
+			names.RendezvousPassword)
+	case ok && scheme != "http" && scheme != "https":
+		return "", fmt.Errorf("endpoint %q is neither http nor https", text)
+	case host == "" && ok:
+		return "", fmt.Errorf("endpoint %q names no host", text)
+	case host == "":
+		return "", nil
+	}
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(strings.Trim(host, "[]"), "2379")
+	}
+	if ok {
+		host = scheme + "://" + host
+	}
+	return host, nil
+}
+
+func (o *Options) engine(log *slog.Logger) proxystore.Options {
+	return proxystore.Options{Run: o.run, Prefix: o.prefix, TTL: o.ttl, Log: log}
+}

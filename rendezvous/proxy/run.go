@@ -1,0 +1,149 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/rendezvous/proxystore"
+	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+// Process is what the command is started in.
+type Process struct {
+	Environ  []string // what it inherits, but for the etcd's password
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// flushLimit is how long the end of a command waits until the etcd has what it wrote last.
+const flushLimit = 10 * time.Second
+
+// exitError says how the command ended.
+type exitError struct {
+	text string
+	code int
+}
+
+func (e exitError) Error() string { return e.text }
+func (e exitError) ExitCode() int { return e.code }
+
+func bySignal(s os.Signal, what string) error {
+	number, _ := s.(syscall.Signal)
+	return exitError{fmt.Sprintf("%s: %s", what, s), 128 + int(number)}
+}
+
+func secret(name string) bool { return name == names.RendezvousPassword }
+
+// Run starts the command once the etcd answers, and returns how it ended. The options are complete.
+func (o *Options) Run(p Process) error {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, forwarded...)
+	defer signal.Stop(signals)
+	return o.start(p, signals)
+}
+
+func (o *Options) start(p Process, signals chan os.Signal) error {
+	if _, err := exec.LookPath(o.launcher.args[0]); err != nil {
+		return fmt.Errorf("finding the command: %w", err)
+	}
+	log := slog.New(slog.NewTextHandler(p.Err, nil)).With("run", o.run)
+	client, err := o.connect(signals, log)
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // nothing is under way
+	engine, err := proxystore.New(client.Client, o.engine(log))
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listening for the command: %w", err)
+	}
+	s := tcpstore.NewFor(engine, tcpstore.DefaultLimits(), log, tcpstore.Observer{})
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	err = o.child(p, listener.Addr().(*net.TCPAddr).Port, signals)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), flushLimit, errors.New("the etcd does not answer"))
+	defer cancel()
+	if closeErr := errors.Join(s.Close(), <-served, engine.Close(ctx)); closeErr != nil {
+		log.Warn("ending the proxy", "error", closeErr)
+	}
+	return err
+}
+
+// connect tries until the etcd answers or a signal comes: it often starts together with its clients.
+func (o *Options) connect(signals chan os.Signal, log *slog.Logger) (*store.Store, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	type result struct {
+		store *store.Store
+		err   error
+	}
+	for {
+		opened := make(chan result, 1)
+		go func() {
+			s, err := o.etcd.Open(ctx)
+			opened <- result{s, err}
+		}()
+		var r result
+		select {
+		case r = <-opened:
+		case sig := <-signals:
+			return nil, bySignal(sig, "the command was not started")
+		}
+		if r.err == nil || errors.Is(r.err, store.ErrRefused) {
+			return r.store, r.err
+		}
+		log.Warn("the etcd does not answer yet", "error", r.err)
+		select {
+		case <-time.After(time.Second):
+		case sig := <-signals:
+			return nil, bySignal(sig, "the command was not started")
+		}
+	}
+}
+
+// child runs the command to its end, and hands signals on to it.
+func (o *Options) child(p Process, port int, signals chan os.Signal) error {
+	args, env := o.launcher.through(port, p.Environ)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, p.In, p.Out, p.Err
+	cmd.SysProcAttr = apart
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the command: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case sig := <-signals:
+			_ = cmd.Process.Signal(sig) // it may just have ended
+		case err := <-ended:
+			return outcome(args[0], err)
+		}
+	}
+}
+
+// outcome is nil for success, and otherwise carries the exit code, which for a signal is 128 and its number.
+func outcome(name string, err error) error {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return bySignal(status.Signal(), name+" was ended by a signal")
+	}
+	return exitError{fmt.Sprintf("%s ended with exit code %d", name, exit.ExitCode()), exit.ExitCode()}
+}

@@ -1,0 +1,159 @@
+//go:build unix
+
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/test/ports"
+)
+
+// etcd starts one that ends with the test.
+func etcd(t *testing.T) string {
+	t.Helper()
+	address := ports.Address(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := store.Embedded{Dir: t.TempDir(), Listen: address}.Open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return address
+}
+
+// shell are options for a script of sh in the place of torchrun.
+func shell(t *testing.T, endpoint, script string) *Options {
+	t.Helper()
+	o, err := complete([]string{"--endpoints", endpoint}, []string{"sh", "-c", script},
+		map[string]string{"PET_RDZV_ID": t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func code(t *testing.T, err error) int {
+	t.Helper()
+	var coded interface{ ExitCode() int }
+	if !errors.As(err, &coded) {
+		t.Fatalf("%v has no exit code", err)
+	}
+	return coded.ExitCode()
+}
+
+// TestRun: the command has its store for as long as it runs, and its exit code is the proxy's.
+func TestRun(t *testing.T) {
+	address := etcd(t)
+	for name, c := range map[string]struct {
+		script string
+		code   int
+		out    string
+	}{
+		"success":  {`echo "$PET_RDZV_BACKEND $PET_RDZV_CONF"`, 0, "c10d is_host=0,read_timeout=600\n"},
+		"its code": {"exit 7", 7, ""},
+		"signal":   {"kill -KILL $$", 137, ""},
+		"input":    {"cat", 0, "said"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := shell(t, address, c.script).Run(Process{
+				Environ: os.Environ(), In: strings.NewReader("said"), Out: &out, Err: io.Discard,
+			})
+			if c.code == 0 && err != nil || c.code != 0 && code(t, err) != c.code {
+				t.Errorf("got %v, want code %d", err, c.code)
+			}
+			if out.String() != c.out {
+				t.Errorf("got %q, want %q", out.String(), c.out)
+			}
+		})
+	}
+}
+
+// notes hands on lines as they are written.
+type notes struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	told chan struct{}
+}
+
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.text.Write(p)
+	select {
+	case n.told <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+// await returns once a text was written.
+func (n *notes) await(t *testing.T, text string) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for {
+		n.mu.Lock()
+		found := strings.Contains(n.text.String(), text)
+		n.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-n.told:
+		case <-limit:
+			t.Fatalf("nobody has written %q", text)
+		}
+	}
+}
+
+// TestSignals: they reach the command, which ends as it likes.
+func TestSignals(t *testing.T) {
+	o := shell(t, etcd(t), `trap "exit 9" TERM; echo ready; while :; do sleep 0.1; done`)
+	out, signals := &notes{told: make(chan struct{}, 1)}, make(chan os.Signal, 1)
+	ended := make(chan error, 1)
+	go func() { ended <- o.start(Process{Environ: os.Environ(), Out: out, Err: io.Discard}, signals) }()
+	out.await(t, "ready")
+	signals <- syscall.SIGTERM
+	if got := code(t, <-ended); got != 9 {
+		t.Errorf("got code %d, want 9", got)
+	}
+}
+
+// TestNoEtcd: without an etcd the command is not started, and a signal ends the wait for one.
+func TestNoEtcd(t *testing.T) {
+	o := shell(t, ports.Address(t), "echo started")
+	out, errs := &notes{told: make(chan struct{}, 1)}, &notes{told: make(chan struct{}, 1)}
+	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	go func() { ended <- o.start(Process{Environ: os.Environ(), Out: out, Err: errs}, signals) }()
+	errs.await(t, "the etcd does not answer yet")
+	signals <- syscall.SIGTERM
+	if got := code(t, <-ended); got != 128+15 {
+		t.Errorf("got code %d, want 143", got)
+	}
+	if out.text.Len() > 0 {
+		t.Errorf("the command was started: %s", out.text.String())
+	}
+}
+
+// TestNoCommand: what cannot be started is said before anybody waits for an etcd.
+func TestNoCommand(t *testing.T) {
+	o, err := complete(nil, []string{"./no-such-program"},
+		map[string]string{"PET_RDZV_ID": "a", "PET_RDZV_ENDPOINT": ports.Address(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Run(Process{Err: io.Discard}); err == nil || !strings.Contains(err.Error(), "finding the command") {
+		t.Errorf("got %v", err)
+	}
+}

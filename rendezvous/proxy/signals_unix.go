@@ -1,0 +1,15 @@
+//go:build unix
+
+package proxy
+
+import (
+	"os"
+	"syscall"
+)
+
+var forwarded = []os.Signal{
+	syscall.SIGTERM, os.Interrupt, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
+// apart gives the command a process group, so that what a terminal sends to both of us reaches it once.
+var apart = &syscall.SysProcAttr{Setpgid: true}

@@ -1,0 +1,11 @@
+package proxy
+
+import (
+	"os"
+	"syscall"
+)
+
+var (
+	forwarded = []os.Signal{os.Interrupt}
+	apart     *syscall.SysProcAttr
+)

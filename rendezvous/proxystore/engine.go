@@ -1,0 +1,307 @@
+// Package proxystore keeps the keys of a TCPStore in an etcd, so that a server beside each agent serves one run, and
+// the run outlives the loss of any of them and of the etcd. In come the requests of a tcpstore.Server; out go the
+// replies that torch's own server gives.
+//
+// Keys, all below <prefix>/<run>/ and on the run's lease, which every engine of the run keeps alive:
+//
+//	keys/<key>         a key of torch: a byte that says how it was written, then the value
+//	sessions/<engine>  the number of the engine's last write, and what was answered to it
+//	lease              the run's lease
+//
+// An engine carries out one request after the other, in the order in which they came: no operation of a pod overtakes
+// its SETs, which have no reply. A write is one transaction, which holds only if the key and the engine's session are
+// as they were, and writes both. So whoever repeats one after a lost answer finds in the session that it was carried
+// out, and one that is still on its way can do no harm. Waits are watches.
+//
+// While the etcd is away requests wait and are repeated until it answers: torch's clients never connect again, so an
+// error would end their agent. Their one limit of time is that of WAIT, which the client keeps. A WAIT for keys that
+// this engine has seen is therefore answered without the etcd, if that does not answer within Options.Patience; what a
+// client reads then waits for the etcd.
+package proxystore
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+// Options are what a proxy is told. The zero value of each but Run means its default.
+type Options struct {
+	Run      string        // the same for all proxies of a run
+	Prefix   string        // of all keys, default /tegen/c10d
+	TTL      time.Duration // how long a run without proxies is kept, default 10 min, at least 2 s
+	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
+	Attempt  time.Duration // how long one request to the etcd may take before it is repeated, default 5 s
+	Pending  int           // bytes of requests that may wait, default 64 MiB
+	Log      *slog.Logger
+}
+
+// mostValue is how long a value or the pairs of a MULTI_SET may be in one transaction: by default etcd refuses requests
+// of more than 1.5 MiB.
+const mostValue = 1 << 20
+
+// mostOps is how many keys a transaction reads or writes: by default etcd refuses more than 128 operations.
+const mostOps = 100
+
+// Engine is a tcpstore.Engine.
+type Engine struct {
+	client  *clientv3.Client
+	options Options
+	keys    keys
+	ctx     context.Context // of all that is under way
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+
+	mu      sync.Mutex
+	changed sync.Cond
+	queue   []*operation // the first is being carried out
+	bytes   int
+	clients map[tcpstore.Client][]*operation // those that were asked to wait, or may be
+
+	// What follows is of the goroutine that carries out requests, but for the lease.
+	session session
+	seen    seen
+	lease   lease
+	trouble trouble
+}
+
+var _ tcpstore.Engine = (*Engine)(nil)
+
+type keys struct{ values, session, lease string }
+
+// operation is a request on its way.
+type operation struct {
+	client tcpstore.Client
+	q      tcpstore.Request
+	ctx    context.Context
+	cancel context.CancelFunc
+	came   time.Time
+	over   bool // it was answered, or its client waits no longer; the engine's lock guards it
+	queued bool // so this
+}
+
+// New begins to serve a run. The client stays the caller's, and is to be closed after the engine.
+func New(c *clientv3.Client, o Options) (*Engine, error) {
+	o.Prefix, o.TTL = cmp.Or(o.Prefix, "/tegen/c10d"), cmp.Or(o.TTL, 10*time.Minute)
+	o.Patience, o.Attempt = cmp.Or(o.Patience, 2*time.Second), cmp.Or(o.Attempt, 5*time.Second)
+	o.Pending, o.Log = cmp.Or(o.Pending, 64<<20), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	switch {
+	case o.Run == "":
+		return nil, errors.New("the run has no id")
+	case o.TTL < 2*time.Second:
+		return nil, errors.New("a run's time to live must be at least 2 s")
+	}
+	base := strings.TrimSuffix(o.Prefix, "/") + "/" + url.PathEscape(o.Run) + "/"
+	e := &Engine{
+		client: c, options: o, clients: map[tcpstore.Client][]*operation{},
+		keys: keys{base + "keys/", base + "sessions/" + rand.Text(), base + "lease"},
+	}
+	e.seen.clear()
+	e.changed.L = &e.mu
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.done.Go(e.run)
+	e.done.Go(e.keepAlive)
+	return e, nil
+}
+
+// waits says whether an operation may have to wait for what others write.
+func waits(op tcpstore.Op) bool {
+	switch op {
+	case tcpstore.Wait, tcpstore.Get, tcpstore.MultiGet, tcpstore.Barrier:
+		return true
+	}
+	return false
+}
+
+// Do is described at tcpstore.Engine.
+func (e *Engine) Do(c tcpstore.Client, q tcpstore.Request) error {
+	switch q.Op {
+	case tcpstore.Validate:
+		return nil
+	case tcpstore.Ping:
+		c.Send(tcpstore.Nonce(q.Number))
+		return nil
+	case tcpstore.CancelWait:
+		e.stopWaiting(c, func(*operation) bool { return true })
+		c.Send(tcpstore.Status(1))
+		return nil
+	case tcpstore.WatchKey, tcpstore.QueuePush, tcpstore.QueuePop, tcpstore.QueueLen:
+		return refuse("operation", "%s is not served by a proxy: no agent of torch uses it", q.Op)
+	}
+	if c.Dialect() == tcpstore.Old { // whose client says nothing when it gives up waiting; it just goes on
+		e.stopWaiting(c, func(o *operation) bool { return !o.queued || time.Since(o.came) > time.Second })
+	}
+	for _, v := range q.Values {
+		if len(v) > mostValue {
+			return refuse("length", "%s with a value of %d bytes: an etcd takes %d", q.Op, len(v), mostValue)
+		}
+	}
+	return e.enqueue(&operation{client: c, q: q, came: time.Now(), queued: true})
+}
+
+func refuse(reason, format string, args ...any) *tcpstore.Refusal {
+	return &tcpstore.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
+}
+
+func (e *Engine) enqueue(o *operation) error {
+	o.ctx, o.cancel = context.WithCancel(e.ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bytes += size(o.q); e.bytes > e.options.Pending {
+		e.bytes -= size(o.q)
+		return refuse("memory", "requests that wait for the etcd take %d bytes", e.options.Pending)
+	}
+	e.queue = append(e.queue, o)
+	if waits(o.q.Op) {
+		e.clients[o.client] = append(e.clients[o.client], o)
+	}
+	e.changed.Broadcast()
+	return nil
+}
+
+func size(q tcpstore.Request) int {
+	n := 256 // what a request takes beside its bytes, about
+	for _, k := range q.Keys {
+		n += len(k) + 32
+	}
+	for _, v := range q.Values {
+		n += len(v) + 32
+	}
+	return n
+}
+
+// Leave is described at tcpstore.Engine. What the client has written before is written nevertheless, as torch's server
+// would have at once.
+func (e *Engine) Leave(c tcpstore.Client) { e.stopWaiting(c, func(*operation) bool { return true }) }
+
+// stopWaiting ends those of a client's waits that is says.
+func (e *Engine) stopWaiting(c tcpstore.Client, is func(*operation) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	left := slices.DeleteFunc(e.clients[c], func(o *operation) bool {
+		stop := is(o)
+		if stop {
+			o.over = true
+			o.cancel()
+		}
+		return stop
+	})
+	if e.clients[c] = left; len(left) == 0 {
+		delete(e.clients, c)
+	}
+}
+
+// answer sends the reply to a request, unless its client waits no longer.
+func (e *Engine) answer(o *operation, r tcpstore.Reply) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !o.over && r != nil {
+		o.client.Send(r)
+	}
+	e.finish(o)
+}
+
+// finish forgets an operation; the lock is held.
+func (e *Engine) finish(o *operation) {
+	o.over = true
+	o.cancel()
+	if list := e.clients[o.client]; len(list) > 0 {
+		if list = slices.DeleteFunc(list, func(other *operation) bool { return other == o }); len(list) == 0 {
+			delete(e.clients, o.client)
+		} else {
+			e.clients[o.client] = list
+		}
+	}
+}
+
+// run carries out one request after the other.
+func (e *Engine) run() {
+	for {
+		o := e.next()
+		if o == nil {
+			return
+		}
+		if err := e.perform(o); err != nil && e.ctx.Err() == nil {
+			var r *tcpstore.Refusal
+			if errors.As(err, &r) {
+				o.client.Refuse(r)
+			}
+			e.answer(o, nil)
+		}
+		e.mu.Lock()
+		o.queued = false
+		e.queue[0], e.queue = nil, e.queue[1:]
+		e.bytes -= size(o.q)
+		e.changed.Broadcast()
+		e.mu.Unlock()
+	}
+}
+
+// next is nil once the engine ends.
+func (e *Engine) next() *operation {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for len(e.queue) == 0 && e.ctx.Err() == nil {
+		e.changed.Wait()
+	}
+	if e.ctx.Err() != nil {
+		return nil
+	}
+	return e.queue[0]
+}
+
+// perform returns an error where the client is to be cut off, or waits no longer, or the engine ends.
+func (e *Engine) perform(o *operation) error {
+	switch o.q.Op {
+	case tcpstore.Get, tcpstore.MultiGet, tcpstore.Wait:
+		return e.read(o)
+	case tcpstore.Check, tcpstore.GetNumKeys, tcpstore.ListKeys:
+		return e.look(o)
+	case tcpstore.MultiSet:
+		return e.setAll(o)
+	}
+	return e.write(o)
+}
+
+// Close waits until what clients have written is in the etcd, at most for the context's time, and ends the engine. The
+// error says how many requests were lost.
+func (e *Engine) Close(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.changed.Broadcast()
+	})
+	defer stop()
+	e.mu.Lock()
+	for len(e.queue) > 0 && ctx.Err() == nil {
+		e.changed.Wait()
+	}
+	left := len(e.queue)
+	e.cancel()
+	e.changed.Broadcast()
+	e.mu.Unlock()
+	e.done.Wait()
+	if left > 0 {
+		return fmt.Errorf("%d requests of this pod are not in the etcd: %w", left, context.Cause(ctx))
+	}
+	if e.session.rev > 0 { // nothing of it is on its way; it expires where this fails
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if _, err := e.client.Delete(ctx, e.keys.session); err != nil {
+			e.options.Log.Debug("leaving the run", "run", e.options.Run, "error", err)
+		}
+	}
+	return nil
+}

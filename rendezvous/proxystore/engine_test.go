@@ -1,0 +1,203 @@
+package proxystore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+// two are pods of one run, with a client each.
+func two(t *testing.T) (a, b peer) {
+	t.Helper()
+	o := Options{Run: newRun()}
+	return newPod(t, etcd(t), o).dial(t), newPod(t, etcd(t), o).dial(t)
+}
+
+// TestPods: what one pod writes the others see, and in the order in which it wrote.
+func TestPods(t *testing.T) {
+	t.Parallel()
+	a, b := two(t)
+	for i := range 20 {
+		key := fmt.Sprintf("/%d", i)
+		a.say(tcpstore.Set, key, "41") // has no reply
+		equal(t, "behind the SET", a.add(key, 1), 42)
+		equal(t, "elsewhere", b.get(key), "42")
+	}
+	equal(t, "compared with something else", b.swap("/0", "41", "x"), "42")
+	equal(t, "compared", b.swap("/0", "42", "x"), "x")
+	equal(t, "what another has changed", a.swap("/0", "42", "y"), "x")
+	equal(t, "absent", a.swap("/none", "42", "y"), "42")
+	equal(t, "removed", a.remove("/0"), 1)
+	equal(t, "removed again", b.remove("/0"), 0)
+	b.say(tcpstore.Append, "/1", "0")
+	equal(t, "appended", b.get("/1"), "420")
+	a.write([]byte{byte(tcpstore.GetNumKeys)})
+	equal(t, "keys", a.number(), 19)
+}
+
+// TestRuns: the keys of another run are other keys.
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	name := newRun()
+	a, b := newPod(t, etcd(t), Options{Run: name}).dial(t), newPod(t, etcd(t), Options{Run: name + "/keys"}).dial(t)
+	equal(t, "first", a.add("/n", 1), 1)
+	equal(t, "of the other run", b.add("/n", 1), 1)
+}
+
+// TestMany: lists that are longer than an etcd's transactions.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	a, b := two(t)
+	const many = 300
+	var pairs, keys []string
+	for i := range many {
+		keys = append(keys, fmt.Sprintf("/%03d", i))
+		pairs = append(pairs, keys[i], strings.Repeat("x", i))
+	}
+	b.wait(keys...)
+	a.list(tcpstore.MultiSet, many, pairs...)
+	b.status(0)
+	b.list(tcpstore.MultiGet, many, keys...)
+	for i := range many {
+		equal(t, keys[i], b.value(), strings.Repeat("x", i))
+	}
+	b.write([]byte{byte(tcpstore.ListKeys)})
+	equal(t, "keys", b.number(), many)
+	for range many {
+		b.value()
+	}
+}
+
+// TestWait: a wait ends with the writes of others, though one is gone again by then, or by its client's word.
+func TestWait(t *testing.T) {
+	t.Parallel()
+	a, b := two(t)
+	a.wait("/1", "/2")
+	equal(t, "beside the wait", b.add("/other", 1), 1)
+	b.say(tcpstore.Set, "/1", "x")
+	equal(t, "removed", b.remove("/1"), 1)
+	b.say(tcpstore.Set, "/2", "x")
+	a.status(0)
+	a.wait("/1")
+	a.write([]byte{byte(tcpstore.CancelWait)})
+	a.status(1)
+	b.say(tcpstore.Set, "/1", "x")
+	equal(t, "nothing is left of the wait", a.get("/1"), "x")
+	a.say(tcpstore.Get, "/late")
+	b.say(tcpstore.Set, "/late", "v")
+	equal(t, "waited for", a.value(), "v")
+}
+
+// TestBarrier: all go on with the last, and one that has given up stays counted, as with torch's server.
+func TestBarrier(t *testing.T) {
+	t.Parallel()
+	a, b := two(t)
+	a.barrier("/b", 3)
+	until(t, func() bool { // a count that is not complete ends no wait
+		b.write([]byte{byte(tcpstore.GetNumKeys)})
+		return b.number() == 1
+	})
+	b.wait("/b")
+	b.status(0)
+	b.barrier("/b", 3)
+	b.write([]byte{byte(tcpstore.CancelWait)})
+	b.status(1)
+	b.barrier("/b", 3)
+	b.status(0)
+	a.status(0)
+	equal(t, "counted", a.get("/b"), "3")
+	a.barrier("/b", 2) // has been met
+	a.status(0)
+}
+
+// TestRefused: what is not served, or is too much, ends its connection and nobody else's.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	p := newPod(t, etcd(t), Options{Run: newRun(), Pending: 3 << 20})
+	good := p.dial(t)
+	good.say(tcpstore.Set, "/text", "x")
+	for name, bad := range map[string]func(peer){
+		"queue":       func(a peer) { a.say(tcpstore.QueuePush, "/q", "v") },
+		"queue read":  func(a peer) { a.say(tcpstore.QueuePop, "/q") },
+		"queue count": func(a peer) { a.say(tcpstore.QueueLen, "/q") },
+		"value":       func(a peer) { a.say(tcpstore.Set, "/v", strings.Repeat("x", mostValue+1)) },
+		"number":      func(a peer) { a.write(number(text([]byte{byte(tcpstore.Add)}, "/text"), 1)) },
+		"barrier":     func(a peer) { a.barrier("/text", 1) },
+		"growth": func(a peer) {
+			for range 3 {
+				a.say(tcpstore.Append, "/grown", strings.Repeat("x", mostValue-100))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := p.dial(t)
+			a.t = t
+			bad(a)
+			a.cut()
+			equal(t, "others", good.get("/text"), "x")
+		})
+	}
+}
+
+// TestInvalid: what no run can be.
+func TestInvalid(t *testing.T) {
+	for name, o := range map[string]Options{
+		"no run": {}, "short": {Run: "a", TTL: time.Second}, "negative": {Run: "a", TTL: -time.Second},
+	} {
+		if _, err := New(nil, o); err == nil {
+			t.Errorf("%s: want an error", name)
+		}
+	}
+}
+
+// TestLease: a run is kept while a pod lives, and gone afterwards.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	c, name := client(t, etcd(t)), newRun()
+	o := Options{Run: name, TTL: 30 * time.Second}
+	a, b := newPod(t, etcd(t), o), newPod(t, etcd(t), o)
+	a.dial(t).add("/n", 1)
+	b.dial(t).add("/n", 1)
+	all, err := c.Get(within(t), "/tegen/c10d/"+name+"/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease := clientv3.LeaseID(all.Kvs[0].Lease)
+	for _, kv := range all.Kvs {
+		equal(t, "lease of "+string(kv.Key), clientv3.LeaseID(kv.Lease), lease)
+	}
+	equal(t, "keys: one of torch, two of pods, the lease", len(all.Kvs), 4)
+	last := int64(1 << 32)
+	until(t, func() bool { // until it is renewed
+		left, err := c.TimeToLive(within(t), lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		renewed := left.TTL > last
+		last = left.TTL
+		return renewed
+	})
+}
+
+// TestLeaseEnds: keys that have expired are a store that is empty, to pods that go on as well.
+func TestLeaseEnds(t *testing.T) {
+	t.Parallel()
+	c, name := client(t, etcd(t)), newRun()
+	a := newPod(t, etcd(t), Options{Run: name}).dial(t)
+	equal(t, "first", a.add("/n", 5), 5)
+	kv, err := c.Get(within(t), "/tegen/c10d/"+name+"/lease")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Revoke(within(t), clientv3.LeaseID(kv.Kvs[0].Lease)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "afterwards", a.add("/n", 1), 1)
+	equal(t, "again", a.add("/n", 1), 2)
+	equal(t, "absent", a.swap("/other", "x", "y"), "x")
+}

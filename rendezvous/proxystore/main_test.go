@@ -1,0 +1,214 @@
+package proxystore
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous/store"
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+	"github.com/tegen-dev/tegen/test/ports"
+)
+
+// shared is the etcd of all tests that do not stop it: they have runs of their own, and one takes seconds to close.
+var shared struct {
+	once     sync.Once
+	endpoint string
+	stop     func()
+	err      error
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	os.Exit(code)
+}
+
+func startShared() {
+	dir, err := os.MkdirTemp("", "tegen-etcd-")
+	if err != nil {
+		shared.err = err
+		return
+	}
+	addresses, err := ports.Addresses(1)
+	if err != nil {
+		shared.err = err
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := store.Embedded{Dir: dir, Listen: addresses[0]}.Open(ctx)
+	shared.endpoint, shared.err = addresses[0], err
+	shared.stop = func() {
+		if s != nil {
+			_ = s.Close()
+		}
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// etcd returns the address of the shared one.
+func etcd(t *testing.T) string {
+	t.Helper()
+	shared.once.Do(startShared)
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.endpoint
+}
+
+// within is a deadline so that nothing hangs.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// client is one of its own, as each pod has.
+func client(t *testing.T, endpoint string) *clientv3.Client {
+	t.Helper()
+	s, err := store.External{Endpoints: []string{endpoint}}.Open(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s.Client
+}
+
+// pod is a server with an engine of its own.
+type pod struct {
+	*Engine
+	address string
+}
+
+// newPod serves a run until the test ends.
+func newPod(t *testing.T, endpoint string, o Options) pod {
+	t.Helper()
+	e, err := New(client(t, endpoint), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tcpstore.NewFor(e, tcpstore.DefaultLimits(), nil, tcpstore.Observer{})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return pod{e, listener.Addr().String()}
+}
+
+func newRun() string { return "run-" + rand.Text() }
+
+// until waits for what must come true.
+func until(t *testing.T, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never came true")
+		}
+	}
+}
+
+// relay carries connections to an etcd until it is cut.
+type relay struct {
+	address string
+	to      string
+	mu      sync.Mutex
+	closed  bool
+	deaf    atomic.Bool // what the etcd answers is lost
+	conns   []net.Conn
+}
+
+func newRelay(t *testing.T, to string) *relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{address: l.Addr().String(), to: to}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go r.carry(from)
+		}
+	}()
+	return r
+}
+
+func (r *relay) carry(from net.Conn) {
+	to, err := net.Dial("tcp", r.to)
+	if err != nil {
+		_ = from.Close()
+		return
+	}
+	r.mu.Lock()
+	r.conns = append(r.conns, from, to)
+	if r.closed {
+		_, _ = from.Close(), to.Close()
+	}
+	r.mu.Unlock()
+	go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+	_, _ = io.Copy(from, answers{to, &r.deaf})
+	_ = from.Close()
+}
+
+// answers are what an etcd says, or nothing.
+type answers struct {
+	io.Reader
+	deaf *atomic.Bool
+}
+
+func (a answers) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if a.deaf.Load() {
+		n = 0
+	}
+	return n, err
+}
+
+func (r *relay) open() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = false
+}
+
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, c := range r.conns {
+		_ = c.Close()
+	}
+	r.conns = nil
+}

@@ -1,0 +1,255 @@
+package proxystore
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+// fetchOne reads a key, of which the etcd sends nothing where it is as it was seen.
+func (e *Engine) fetchOne(key string) (value, error) {
+	values, _, err := e.fetch(e.ctx, []string{key}, e.seen.values)
+	e.learn([]string{key}, values)
+	return values[key], err
+}
+
+// fetch reads keys, all at one revision, which it returns. Of those that are as they were seen nothing is sent.
+func (e *Engine) fetch(
+	ctx context.Context, keys []string, guesses map[string]value,
+) (values map[string]value, rev int64, err error) {
+	if len(keys) == 1 {
+		return e.fetchChanged(ctx, keys[0], guesses[keys[0]])
+	}
+	for {
+		values, rev, err = map[string]value{}, 0, nil
+		for rest := keys; len(rest) > 0 && err == nil; {
+			n, bytes := 0, 0
+			for ; n < len(rest) && n < mostOps; n++ {
+				if bytes += len(rest[n]); bytes > mostValue && n > 0 {
+					break
+				}
+			}
+			rev, err = e.fetchAt(ctx, rest[:n], rev, values)
+			rest = rest[n:]
+		}
+		if !errors.Is(err, rpctypes.ErrCompacted) {
+			return values, rev, err
+		}
+	}
+}
+
+func (e *Engine) fetchChanged(
+	ctx context.Context, key string, guess value,
+) (values map[string]value, rev int64, err error) {
+	var r *clientv3.TxnResponse
+	err = e.try(ctx, func(ctx context.Context) (err error) {
+		r, err = e.client.Txn(ctx).
+			If(clientv3.Compare(clientv3.ModRevision(e.keys.values+key), "=", guess.rev)).
+			Else(clientv3.OpGet(e.keys.values + key)).Commit()
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	if !r.Succeeded {
+		guess = fromKVs(r.Responses[0].GetResponseRange().Kvs)
+	}
+	return map[string]value{key: guess}, r.Header.Revision, nil
+}
+
+func (e *Engine) fetchAt(ctx context.Context, keys []string, rev int64, into map[string]value) (int64, error) {
+	ops := make([]clientv3.Op, 0, len(keys))
+	for _, key := range keys {
+		ops = append(ops, clientv3.OpGet(e.keys.values+key, clientv3.WithRev(rev)))
+	}
+	var r *clientv3.TxnResponse
+	err := e.try(ctx, func(ctx context.Context) (err error) {
+		r, err = e.client.Txn(ctx).Then(ops...).Commit()
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i, key := range keys {
+		into[key] = fromKVs(r.Responses[i].GetResponseRange().Kvs)
+	}
+	if rev == 0 {
+		rev = r.Header.Revision
+	}
+	return rev, nil
+}
+
+func (e *Engine) learn(keys []string, values map[string]value) {
+	for _, key := range keys {
+		if v, ok := values[key]; ok {
+			e.seen.put(key, v)
+		}
+	}
+}
+
+// read answers GET, MULTI_GET and WAIT, or leaves them waiting.
+func (e *Engine) read(o *operation) error {
+	ctx, known := o.ctx, o.q.Op == tcpstore.Wait && e.seen.all(o.q.Keys)
+	if known {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(o.ctx, e.options.Patience)
+		defer cancel()
+	}
+	values, rev, err := e.fetch(ctx, o.q.Keys, e.seen.values)
+	if err != nil {
+		if known && ctx.Err() != nil && o.ctx.Err() == nil { // the etcd is away, and the client's time is limited
+			e.answer(o, tcpstore.Status(0))
+			return nil
+		}
+		return err
+	}
+	e.learn(o.q.Keys, values)
+	if missing := absent(o.q.Keys, values); len(missing) > 0 {
+		e.wait(o, missing, rev)
+		return nil
+	}
+	e.answer(o, found(o.q, values))
+	return nil
+}
+
+func absent(keys []string, values map[string]value) (missing []string) {
+	for _, key := range keys {
+		if !values[key].there() {
+			missing = append(missing, key)
+		}
+	}
+	return missing
+}
+
+// found is the reply once all keys are there.
+func found(q tcpstore.Request, values map[string]value) tcpstore.Reply {
+	if q.Op == tcpstore.Wait || q.Op == tcpstore.Barrier {
+		return tcpstore.Status(0)
+	}
+	out := tcpstore.Reply{}
+	for _, key := range q.Keys {
+		out = out.Value(values[key].data)
+	}
+	return out
+}
+
+// look answers what never waits for others.
+func (e *Engine) look(o *operation) error {
+	if o.q.Op == tcpstore.Check {
+		values, _, err := e.fetch(e.ctx, o.q.Keys, e.seen.values)
+		if err != nil {
+			return err
+		}
+		e.learn(o.q.Keys, values)
+		reply := tcpstore.Status(0)
+		if len(absent(o.q.Keys, values)) > 0 {
+			reply = tcpstore.Status(1)
+		}
+		e.answer(o, reply)
+		return nil
+	}
+	option := clientv3.WithKeysOnly()
+	if o.q.Op == tcpstore.GetNumKeys {
+		option = clientv3.WithCountOnly()
+	}
+	var r *clientv3.GetResponse
+	err := e.try(e.ctx, func(ctx context.Context) (err error) {
+		r, err = e.client.Get(ctx, e.keys.values, clientv3.WithPrefix(), option)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	reply := tcpstore.Number(r.Count)
+	for _, kv := range r.Kvs {
+		reply = reply.Value([]byte(e.visible(kv.Key)))
+	}
+	e.answer(o, reply)
+	return nil
+}
+
+// wait answers a request once each of the keys was written since a revision, that they are deleted again
+// notwithstanding. It does not keep the requests behind it.
+func (e *Engine) wait(o *operation, missing []string, rev int64) {
+	left := map[string]struct{}{}
+	for _, key := range missing {
+		left[key] = struct{}{}
+	}
+	e.done.Go(func() {
+		for {
+			values := map[string]value{}
+			if !e.await(o, left, rev) {
+				return
+			}
+			if o.q.Op == tcpstore.Get || o.q.Op == tcpstore.MultiGet {
+				var err error
+				if values, rev, err = e.fetch(o.ctx, o.q.Keys, nil); err != nil {
+					return
+				}
+				for _, key := range absent(o.q.Keys, values) { // deleted since
+					left[key] = struct{}{}
+				}
+			}
+			if len(left) == 0 {
+				e.answer(o, found(o.q, values))
+				return
+			}
+		}
+	})
+}
+
+// await follows the writes to keys until each has one; false where nobody waits any longer.
+func (e *Engine) await(o *operation, left map[string]struct{}, rev int64) bool {
+	for {
+		e.follow(o.ctx, left, rev)
+		if len(left) == 0 {
+			return true
+		}
+		if o.ctx.Err() != nil {
+			return false
+		}
+		// The watch has ended, perhaps because what it was to tell of has been compacted away.
+		values, now, err := e.fetch(o.ctx, slices.Sorted(maps.Keys(left)), nil)
+		if err != nil {
+			return false
+		}
+		rev = now
+		for key, v := range values {
+			if v.there() && !v.quiet {
+				delete(left, key)
+			}
+		}
+	}
+}
+
+// follow takes keys out of left as they are written, until there are none or the watch ends. One watch is for all,
+// since those that are waited for together stand together.
+func (e *Engine) follow(ctx context.Context, left map[string]struct{}, rev int64) {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	keys := slices.Sorted(maps.Keys(left))
+	if len(keys) == 0 {
+		return
+	}
+	last := e.keys.values + keys[len(keys)-1] + "\x00"
+	for r := range e.client.Watch(ctx, e.keys.values+keys[0], clientv3.WithRange(last), clientv3.WithRev(rev+1)) {
+		if r.Err() != nil {
+			return
+		}
+		for _, ev := range r.Events {
+			if ev.Type == mvccpb.PUT && !decode(ev.Kv.Value, ev.Kv.ModRevision).quiet {
+				delete(left, e.visible(ev.Kv.Key))
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package proxystore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+type responseOp = *pb.ResponseOp
+
+// The shortest and the longest pause before a request is repeated.
+const (
+	leastPause = 20 * time.Millisecond
+	mostPause  = 500 * time.Millisecond
+)
+
+// try repeats a request until the etcd has answered, or the context ends. The error is the context's, or one that the
+// request would meet again.
+func (e *Engine) try(ctx context.Context, f func(context.Context) error) error {
+	for pause := leastPause; ; pause = min(2*pause, mostPause) {
+		attempt, cancel := context.WithTimeout(ctx, e.options.Attempt)
+		err := f(attempt)
+		cancel()
+		switch {
+		case err == nil:
+			e.trouble.over(e.options)
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, rpctypes.ErrLeaseNotFound), errors.Is(err, rpctypes.ErrCompacted):
+			return err
+		case errors.Is(err, rpctypes.ErrRequestTooLarge):
+			return refuse("length", "the etcd takes no request of this size: %v", err)
+		}
+		e.trouble.begin(e.options, err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// trouble says once that the etcd is away, and once that it is back.
+type trouble struct {
+	mu    sync.Mutex
+	since time.Time
+}
+
+func (t *trouble) begin(o Options, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.since.IsZero() {
+		t.since = time.Now()
+		o.Log.Warn("the etcd does not answer: requests wait", "run", o.Run, "error", err)
+	}
+}
+
+func (t *trouble) over(o Options) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.since.IsZero() {
+		after := time.Since(t.since).Round(time.Millisecond)
+		o.Log.Info("the etcd answers again", "run", o.Run, "after", after.String())
+		t.since = time.Time{}
+	}
+}
+
+// transact commits a transaction with keys on the run's lease. Where its condition does not hold it reads the keys of
+// torch that are named, and then the session. That it is unsure says that an earlier try of this call has had no
+// answer.
+func (e *Engine) transact(
+	condition []clientv3.Cmp, then func(clientv3.LeaseID) []clientv3.Op, read ...string,
+) (r *clientv3.TxnResponse, unsure bool, err error) {
+	var otherwise []clientv3.Op
+	for _, key := range read {
+		otherwise = append(otherwise, clientv3.OpGet(e.keys.values+key))
+	}
+	otherwise = append(otherwise, clientv3.OpGet(e.keys.session))
+	for {
+		lease, err := e.holdLease()
+		if err != nil {
+			return nil, unsure, err
+		}
+		err = e.try(e.ctx, func(ctx context.Context) (err error) {
+			r, err = e.client.Txn(ctx).If(condition...).Then(then(lease)...).Else(otherwise...).Commit()
+			unsure = unsure || err != nil
+			return err
+		})
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			e.lease.lost(lease)
+			continue
+		}
+		return r, unsure, err
+	}
+}
+
+// lease is the run's.
+type lease struct {
+	mu sync.Mutex
+	id clientv3.LeaseID // 0 where it is not known
+}
+
+func (l *lease) get() clientv3.LeaseID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id
+}
+
+func (l *lease) set(id clientv3.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.id = id
+}
+
+func (l *lease) lost(id clientv3.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == id {
+		l.id = 0
+	}
+}
+
+// holdLease returns the run's lease, which this engine grants if nobody has. It is itself the value of a key on it, so
+// that a run has one at a time.
+func (e *Engine) holdLease() (clientv3.LeaseID, error) {
+	if id := e.lease.get(); id != 0 {
+		return id, nil
+	}
+	var id clientv3.LeaseID
+	err := e.try(e.ctx, func(ctx context.Context) error {
+		r, err := e.client.Get(ctx, e.keys.lease)
+		if err != nil {
+			return err
+		}
+		if len(r.Kvs) > 0 {
+			id = clientv3.LeaseID(r.Kvs[0].Lease)
+			return nil
+		}
+		own, err := e.client.Grant(ctx, int64((e.options.TTL+time.Second-1)/time.Second))
+		if err != nil {
+			return err
+		}
+		txn, err := e.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(e.keys.lease), "=", 0)).
+			Then(clientv3.OpPut(e.keys.lease, "", clientv3.WithLease(own.ID))).
+			Else(clientv3.OpGet(e.keys.lease)).Commit()
+		if err != nil {
+			return err // whichever of them has it, the next try reads
+		}
+		if id = own.ID; !txn.Succeeded {
+			id = clientv3.LeaseID(txn.Responses[0].GetResponseRange().Kvs[0].Lease)
+			_, _ = e.client.Revoke(ctx, own.ID) // or it ends by itself
+		}
+		return nil
+	})
+	e.lease.set(id)
+	return id, err
+}
+
+// keepAlive keeps the run for as long as this engine lives, from its first write on.
+func (e *Engine) keepAlive() {
+	pause := e.options.TTL / 3
+	for {
+		select {
+		case <-time.After(pause):
+		case <-e.ctx.Done():
+			return
+		}
+		id := e.lease.get()
+		if id == 0 {
+			continue
+		}
+		err := e.try(e.ctx, func(ctx context.Context) error {
+			_, err := e.client.KeepAliveOnce(ctx, id)
+			return err
+		})
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			e.lease.lost(id)
+			e.options.Log.Warn("the run's keys have expired: no proxy has reached the etcd for their time to live",
+				"run", e.options.Run)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package proxystore
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore/wiretest"
+)
+
+// replay plays the clients to a run of their own.
+func replay(t *testing.T, file string, split func([]byte) [][]byte) {
+	t.Helper()
+	p := newPod(t, etcd(t), Options{Run: newRun()})
+	wiretest.Replay(t, p.address, wiretest.Transcript(t, file), split)
+}
+
+// TestTranscripts plays what the server in memory is held to. Queues are not served, nor several runs by one proxy.
+func TestTranscripts(t *testing.T) {
+	for _, name := range []string{"old.txt", "recent.txt"} {
+		t.Run(name, func(t *testing.T) {
+			replay(t, filepath.Join("../tcpstore/testdata", name), wiretest.Whole)
+			replay(t, filepath.Join("../tcpstore/testdata", name), wiretest.Single)
+		})
+	}
+}
+
+// TestRecordings plays real clients of torch, where recordings of them are beside the checkout.
+func TestRecordings(t *testing.T) {
+	for _, file := range wiretest.Recordings(t, "../..") {
+		t.Run(filepath.Base(file), func(t *testing.T) { replay(t, file, wiretest.Whole) })
+	}
+}

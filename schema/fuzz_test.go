@@ -12,8 +12,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// FuzzDefinitions: of any document the definitions as data say, in the same words, what those of CUE's compiler say, and
-// complete it alike.
+// FuzzDefinitions: of any document the definitions as data say, in the same words, what those of CUE's compiler say,
+// and complete it alike.
 func FuzzDefinitions(f *testing.F) {
 	for _, kind := range []string{"valid", "invalid"} {
 		files, err := filepath.Glob("../fixtures/" + kind + "/*.yaml")

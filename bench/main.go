@@ -50,7 +50,7 @@ func main() {
 func parseFlags(args []string) (options, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	sizes := fs.String("sizes", "1,100,400,1000,4000", "numbers of jobs")
-	names := fs.String("tools", "tegen,helm,kustomize,cue", "programs; tegen runs whether named or not")
+	names := fs.String("tools", "tegen,floor,helm,kustomize,cue", "programs; tegen runs whether named or not")
 	runs := fs.Int("runs", 15, "most runs of one program at one size")
 	budget := fs.Duration("budget", 8*time.Second, "time after which one program starts no further run at one size")
 	entries := fs.Bool("entries", false, "measure fn and plan beside render and kustomize, in place of the comparison")

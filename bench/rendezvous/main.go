@@ -30,21 +30,25 @@ import (
 const (
 	worldsPart   = "worlds"
 	recoveryPart = "recovery"
+	cutsPart     = "cuts"
 	requestsPart = "requests"
 	pollsPart    = "polls"
 	limitsPart   = "limits"
 	readersPart  = "readers"
+	clusterPart  = "cluster"
 )
 
-var parts = []string{worldsPart, recoveryPart, requestsPart, pollsPart, limitsPart, readersPart}
+var parts = []string{worldsPart, recoveryPart, cutsPart, requestsPart, pollsPart, limitsPart, readersPart, clusterPart}
 
 type options struct {
 	sizes  []int // of worlds, ascending
 	rounds int
 	limit  time.Duration // for one world
 	lease  time.Duration
-	only   []string
-	build  string
+	// runs of a cluster
+	runsAtOnce int
+	only       []string
+	build      string
 }
 
 func main() {
@@ -67,17 +71,24 @@ func parseFlags(args []string) (options, error) {
 	limit := fs.Duration("limit", time.Minute,
 		"time for one world; what does not form in it is not tried with more agents")
 	lease := fs.Duration("lease", 2*time.Second, "lease of agents of etcd-v3, where one is lost")
+	many := fs.Int("runs", 100, "runs of 16 agents each that share the rendezvous of a cluster")
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
 	build := fs.String("program", "",
 		"tegen-rendezvous to measure, such as one of another commit (default: this module's)")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
 	}
-	opts := options{rounds: *rounds, limit: *limit, lease: *lease, only: strings.Split(*only, ","), build: *build}
+	opts := options{
+		rounds: *rounds, limit: *limit, lease: *lease, runsAtOnce: *many, build: *build,
+		only: strings.Split(*only, ","),
+	}
 	for _, p := range opts.only {
 		if !slices.Contains(parts, p) {
 			return options{}, fmt.Errorf("-only: %q is none of %s", p, strings.Join(parts, ", "))
 		}
+	}
+	if opts.runsAtOnce < 1 {
+		return options{}, fmt.Errorf("-runs: %d is below 1", opts.runsAtOnce)
 	}
 	if opts.rounds < 1 {
 		return options{}, fmt.Errorf("-rounds: %d is below 1", opts.rounds)
@@ -100,10 +111,12 @@ func run(ctx context.Context, o options, out io.Writer, progress *log.Logger) er
 	}{
 		{worldsPart, b.worlds},
 		{recoveryPart, b.recoveries},
+		{cutsPart, b.cuts},
 		{requestsPart, b.requests},
 		{pollsPart, b.polls},
 		{limitsPart, b.limits},
 		{readersPart, b.readers},
+		{clusterPart, b.cluster},
 	} {
 		if !slices.Contains(o.only, p.name) {
 			continue

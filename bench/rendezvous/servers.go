@@ -20,6 +20,7 @@ import (
 const (
 	companion = "tegen-rendezvous" // its keys API, with the embedded store
 	etcdV2    = "etcd with --enable-v2"
+	gateway   = "tegen-rendezvous before an etcd"
 	etcdV3    = "etcd 3.6" // this program's own, which is built from the same sources as etcd
 )
 
@@ -33,6 +34,7 @@ type bench struct {
 	etcd    string  // an etcd with --enable-v2; "" where there is none
 	runs    int     // so many run ids were used
 	within  *cgroup // that servers run in, if any
+	behind  string  // the etcd of gateways
 }
 
 // open builds the program, and looks for an etcd.
@@ -101,6 +103,10 @@ func (b *bench) startOn(ctx context.Context, kind, data string) (*server, error)
 			command = b.within.inside(command)
 		}
 		s.cmd = exec.CommandContext(ctx, command[0], command[1:]...)
+	case gateway:
+		s.cmd = exec.CommandContext(ctx, b.program, "serve", "--store=etcd", "--endpoints=http://"+b.behind,
+			"--listen-client="+free[0], "--advertise-client-urls="+url, "--listen-c10d="+free[1],
+			"--listen-status="+free[2])
 	case etcdV3:
 		s.cmd = exec.CommandContext(ctx, os.Args[0], storeCommand, data, free[0])
 	case etcdV2:

@@ -26,6 +26,7 @@
 // those beyond the maximum wait without a message to the others.
 //
 // An agent whose lease has ended, as after a stop of its process, considers its world lost and joins as a new agent.
+// That its lease has ended it hears from the store: while that does not answer, the world goes on.
 // The leader refreshes the run's lease: Options.TTL after the last agent has left, or the run has ended, its keys
 // expire.
 package etcdv3

@@ -84,6 +84,29 @@ func (s *session) grant() (clientv3.LeaseID, bool) {
 	})
 }
 
+// ask finds out what has become of a lease that was not renewed in time. Only the store knows: one that was away for
+// longer comes back with the leases that it had, and nobody was lost.
+func (s *session) ask(lease clientv3.LeaseID) {
+	var r *clientv3.LeaseTimeToLiveResponse
+	ok := s.retry("asking for the agent's lease", func() (err error) {
+		r, err = s.b.client.TimeToLive(s.ctx, lease)
+		return err
+	})
+	if !ok {
+		return
+	}
+	if r.TTL <= 0 {
+		s.post(func() { s.end(errLost) })
+		return
+	}
+	alive, err := s.b.client.KeepAlive(s.ctx, lease)
+	s.post(func() {
+		if s.alive = alive; err != nil { // the client has been closed
+			s.end(err)
+		}
+	})
+}
+
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // join grants a lease and creates the agent's key, in two requests. The second makes it the leader where there is none.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -161,24 +162,49 @@ func TestStoreRestarts(t *testing.T) {
 	checkWorld(t, 2, all...)
 }
 
-// TestStoreAway: agents find each other again after a store that is away for longer than their leases.
-func TestStoreAway(t *testing.T) {
+// TestNotRenewed: a lease that its agent could not renew for longer than it lasts, but that the store still has, is no
+// loss, and is renewed from then on.
+func TestNotRenewed(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	all := crowd(t, c, settings(t, 2, 2), 2, Options{Lease: time.Hour})
+	together(all, join(t))
+	s := all[0].session
+	never := make(chan *clientv3.LeaseKeepAliveResponse)
+	close(never) // as the client does when the time is over without an answer
+	s.post(func() { s.alive = never })
+	for ctx := within(t); ; time.Sleep(10 * time.Millisecond) {
+		renewed := make(chan bool, 1)
+		if !s.post(func() { renewed <- s.alive != nil && s.alive != never }) {
+			t.Fatal("the session has ended")
+		}
+		if <-renewed {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal("the lease is not renewed any more")
+		}
+	}
+	select {
+	case <-all[0].world.Changed:
+		t.Error("the world has ended")
+	default:
+	}
+}
+
+// TestStoreSetUpAnew: agents find each other again on a store that has come back without their leases.
+func TestStoreSetUpAnew(t *testing.T) {
 	t.Parallel()
 	r := newRestarted(t)
 	all := r.withClients(settings(t, 3, 3), mortal, "a", "b", "c")
 	together(all, join(t))
 	checkWorld(t, 1, all...)
 	r.stop()
-	changed(t, all...) // their leases are over, whether the store says so or not
-	again := join(t)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		together(all, again)
-	}()
+	r.at.Dir = t.TempDir()
 	r.start()
-	<-ended
-	checkWorld(t, 2, all...)
+	changed(t, all...)
+	together(all, join(t))
+	checkWorld(t, 1, all...)
 	together(all, func(p *peer) {
 		if err := p.Finish(within(t)); err != nil {
 			t.Errorf("%s: %v", p.id, err)

@@ -113,7 +113,8 @@ func (s *session) run() {
 		case _, ok := <-s.alive:
 			s.b.counters.keepAlives.Add(1)
 			if !ok {
-				s.end(errLost)
+				s.alive = nil
+				go s.ask(s.lease)
 			}
 		case <-s.refresh.C:
 			s.keepRun()

@@ -23,6 +23,8 @@ const (
 	batchBytes = 1 << 20
 	// looks is how many waiting writes are looked at for a transaction, where many wait for the same key.
 	looks = 4 * batchPlans
+	// shareOfSync is how many writes are worth a sync: with more at a time the processor is what they wait for.
+	shareOfSync = 16
 	// longestPatience is for clients that come again: on a slow disk they are long back.
 	longestPatience = time.Millisecond
 )
@@ -137,7 +139,7 @@ func (k *Keys) commitProposals() {
 		if len(b.all) > 0 {
 			answered = k.commit(b, &limits)
 		}
-		want = min(max(1, answered+k.queue.size()), batchPlans)
+		want = min(max(1, answered+k.queue.size()), shareOfSync)
 		if patience = min(time.Since(begin), longestPatience); answered == 0 {
 			want = 1
 		}

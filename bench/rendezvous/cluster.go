@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tegen-dev/tegen/bench/internal/markdown"
+	"github.com/tegen-dev/tegen/rendezvous"
+)
+
+// clusterAgents is the size of each run of a cluster.
+const clusterAgents = 16
+
+// cluster measures one rendezvous for many runs: all join at once at two gateways over one etcd, as after a power cut,
+// and once more with new ids in each round. Meanwhile somebody else swaps a value every 20 ms.
+func (b *bench) cluster(ctx context.Context) ([][]string, error) {
+	rows := [][]string{{
+		"round", "runs", "formed", "world p50", "world p99", "swap p50", "swap p99", "gateways' memory",
+		"etcd's memory", "etcd's disk",
+	}}
+	etcd, err := b.start(ctx, etcdV3)
+	if err != nil {
+		return nil, err
+	}
+	defer etcd.stop()
+	b.behind = etcd.endpoint
+	var gateways [2]*server
+	for i := range gateways {
+		if gateways[i], err = b.start(ctx, gateway); err != nil {
+			return nil, err
+		}
+		defer gateways[i].stop()
+	}
+	for round := range b.rounds {
+		stopProbe := probe(ctx, "http://"+gateways[0].endpoint+"/v2/keys/probe")
+		worlds := b.formAll(ctx, gateways)
+		swaps, err := stopProbe()
+		if err != nil {
+			return nil, err
+		}
+		row := []string{
+			fmt.Sprint(round + 1), fmt.Sprint(b.runsAtOnce), fmt.Sprint(len(worlds)), at(worlds, 50), at(worlds, 99),
+			at(swaps, 50), at(swaps, 99),
+		}
+		memory := 0
+		for _, g := range gateways {
+			now, _, err := g.memory()
+			if err != nil {
+				return nil, err
+			}
+			memory += now
+		}
+		ofEtcd, _, err := etcd.memory()
+		if err != nil {
+			return nil, err
+		}
+		row = append(row, fmt.Sprintf("%d MiB", memory), fmt.Sprintf("%d MiB", ofEtcd),
+			fmt.Sprintf("%d MiB", size(etcd.data)>>20))
+		b.log.Printf("cluster: %q", row)
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// formAll lets all runs form a world, and returns how long each took that did, shortest first.
+func (b *bench) formAll(ctx context.Context, gateways [2]*server) []time.Duration {
+	var mu sync.Mutex
+	var formed []time.Duration
+	var all sync.WaitGroup
+	for range b.runsAtOnce {
+		b.runs++
+		id := fmt.Sprintf("run-%d", b.runs)
+		all.Go(func() {
+			took, err := b.formOne(ctx, id, gateways)
+			if err != nil {
+				b.log.Printf("%s: %v", id, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			formed = append(formed, took)
+		})
+	}
+	all.Wait()
+	slices.Sort(formed)
+	return formed
+}
+
+func (b *bench) formOne(ctx context.Context, id string, gateways [2]*server) (time.Duration, error) {
+	agents := make([]agent, clusterAgents)
+	for i := range agents {
+		a, err := openEtcd(gateways[i%2].endpoint, rendezvous.Settings{
+			RunID: id, Min: clusterAgents, Max: clusterAgents, Join: b.limit, LastCall: lastCall,
+		}, rendezvous.Agent{ID: fmt.Sprintf("%s-agent-%d", id, i), Host: "127.0.0.1", Role: "default", Workers: 1})
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = a.Close() }()
+		agents[i] = agent{Backend: a}
+	}
+	begin := time.Now()
+	err := joinAll(ctx, agents, b.limit, nil)
+	return time.Since(begin), err
+}
+
+// probe swaps a value until it is stopped, which returns how long each swap took, shortest first.
+func probe(ctx context.Context, key string) (stop func() ([]time.Duration, error)) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	var took []time.Duration
+	var err error
+	go func() {
+		defer close(ended)
+		err = ask(ctx, http.DefaultClient, http.MethodPut, key, url.Values{"value": {"0"}})
+		for n := 0; err == nil; n++ {
+			begin := time.Now()
+			err = ask(ctx, http.DefaultClient, http.MethodPut, key,
+				url.Values{"value": {fmt.Sprint(n + 1)}, "prevValue": {fmt.Sprint(n)}})
+			took = append(took, time.Since(begin))
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return func() ([]time.Duration, error) {
+		close(done)
+		<-ended
+		slices.Sort(took)
+		return took, err
+	}
+}
+
+// at is a percentile of what is sorted.
+func at(ds []time.Duration, percent int) string {
+	if len(ds) == 0 {
+		return ""
+	}
+	return markdown.Seconds(ds[min(len(ds)-1, len(ds)*percent/100)])
+}

@@ -28,7 +28,7 @@ func again(c *cycle) {
 		c = &cycle{[]metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
 	} else if metrics.Read(c.live); c.live[0].Value.Kind() == metrics.KindUint64 {
 		live := max(c.live[0].Value.Uint64(), 1)
-		debug.SetGCPercent(int(max(leastPart, 100*room/live)))
+		debug.SetGCPercent(int(min(max(leastPart, 100*room/live), 100*room/firstHeap)))
 	}
 	runtime.SetFinalizer(c, again)
 }

@@ -196,6 +196,9 @@ func (s *stream) wholeLine(i int) ([]byte, error) {
 			}
 			from = len(s.buf) - s.pos
 		}
+		if from-i > maxObject {
+			return nil, s.tooLong(s.line)
+		}
 		if err := s.more(); err == io.EOF {
 			return s.buf[min(s.pos+i, len(s.buf)):], nil
 		} else if err != nil {

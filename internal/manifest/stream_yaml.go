@@ -119,14 +119,19 @@ func (c *cutter) start(text []byte, number int) {
 
 func (c *cutter) add(to *document, text []byte) error {
 	if len(to.Text)+len(text) > maxObject {
-		return finding.List{{
-			Rule: "manifest/yaml", Level: finding.Error, File: c.s.name, Line: to.Line,
-			Message: fmt.Sprintf("it has more than %d MiB of YAML that is no list of kubectl's form: take JSON, "+
-				"'kubectl get … -o json'", maxObject>>20),
-		}}
+		return c.s.tooLong(to.Line)
 	}
 	to.Text = append(to.Text, text...)
 	return nil
+}
+
+// tooLong refuses what would have to be held whole.
+func (s *stream) tooLong(line int) error {
+	return finding.List{{
+		Rule: "manifest/yaml", Level: finding.Error, File: s.name, Line: line,
+		Message: fmt.Sprintf("it has more than %d MiB of YAML that is no list of kubectl's form: take JSON, "+
+			"'kubectl get … -o json'", maxObject>>20),
+	}}
 }
 
 func (c *cutter) flush() error {

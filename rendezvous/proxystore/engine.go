@@ -79,7 +79,7 @@ type Engine struct {
 
 var _ tcpstore.Engine = (*Engine)(nil)
 
-type keys struct{ values, session, lease string }
+type keys struct{ values, sessions, session, lease string }
 
 // operation is a request on its way.
 type operation struct {
@@ -104,9 +104,10 @@ func New(c *clientv3.Client, o Options) (*Engine, error) {
 		return nil, errors.New("a run's time to live must be at least 2 s")
 	}
 	base := strings.TrimSuffix(o.Prefix, "/") + "/" + url.PathEscape(o.Run) + "/"
+	sessions := base + "sessions/"
 	e := &Engine{
 		client: c, options: o, clients: map[tcpstore.Client][]*operation{},
-		keys: keys{base + "keys/", base + "sessions/" + rand.Text(), base + "lease"},
+		keys: keys{base + "keys/", sessions, sessions + rand.Text(), base + "lease"},
 	}
 	e.seen.clear()
 	e.changed.L = &e.mu
@@ -226,6 +227,15 @@ func (e *Engine) finish(o *operation) {
 	}
 }
 
+// fail ends an operation without an answer, and its client's connection where that is refused.
+func (e *Engine) fail(o *operation, err error) {
+	var r *tcpstore.Refusal
+	if errors.As(err, &r) {
+		o.client.Refuse(r)
+	}
+	e.answer(o, nil)
+}
+
 // run carries out one request after the other.
 func (e *Engine) run() {
 	for {
@@ -234,11 +244,7 @@ func (e *Engine) run() {
 			return
 		}
 		if err := e.perform(o); err != nil && e.ctx.Err() == nil {
-			var r *tcpstore.Refusal
-			if errors.As(err, &r) {
-				o.client.Refuse(r)
-			}
-			e.answer(o, nil)
+			e.fail(o, err)
 		}
 		e.mu.Lock()
 		o.queued = false
@@ -299,9 +305,22 @@ func (e *Engine) Close(ctx context.Context) error {
 	if e.session.rev > 0 { // nothing of it is on its way; it expires where this fails
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if _, err := e.client.Delete(ctx, e.keys.session); err != nil {
+		if err := e.leave(ctx); err != nil {
 			e.options.Log.Debug("leaving the run", "run", e.options.Run, "error", err)
 		}
 	}
 	return nil
+}
+
+// leave deletes the engine's session, and with the last one what the run has written, as a store goes with the process
+// that torch has it in: torch's agents close a run at its end, and those of its next attempt could not join it. The
+// lease itself ends by its time: an engine that is about to write for the first time may have just read its number.
+func (e *Engine) leave(ctx context.Context) error {
+	if _, err := e.client.Delete(ctx, e.keys.session); err != nil {
+		return err
+	}
+	none := clientv3.Compare(clientv3.CreateRevision(e.keys.sessions).WithPrefix(), "=", 0)
+	_, err := e.client.Txn(ctx).If(none).
+		Then(clientv3.OpDelete(e.keys.values, clientv3.WithPrefix()), clientv3.OpDelete(e.keys.lease)).Commit()
+	return err
 }

@@ -76,8 +76,10 @@ func TestMany(t *testing.T) {
 // TestWait: a wait ends with the writes of others, though one is gone again by then, or by its client's word.
 func TestWait(t *testing.T) {
 	t.Parallel()
-	a, b := two(t)
+	p := newPod(t, etcd(t), Options{Run: newRun()})
+	a, b := p.dial(t), newPod(t, etcd(t), Options{Run: p.options.Run}).dial(t)
 	a.wait("/1", "/2")
+	until(t, p.waiting) // what comes and goes before it has looked it cannot know
 	equal(t, "beside the wait", b.add("/other", 1), 1)
 	b.say(tcpstore.Set, "/1", "x")
 	equal(t, "removed", b.remove("/1"), 1)
@@ -129,7 +131,7 @@ func TestRefused(t *testing.T) {
 		"number":      func(a peer) { a.write(number(text([]byte{byte(tcpstore.Add)}, "/text"), 1)) },
 		"barrier":     func(a peer) { a.barrier("/text", 1) },
 		"growth": func(a peer) {
-			for range 3 {
+			for range 2 {
 				a.say(tcpstore.Append, "/grown", strings.Repeat("x", mostValue-100))
 			}
 		},
@@ -182,6 +184,47 @@ func TestLease(t *testing.T) {
 		last = left.TTL
 		return renewed
 	})
+}
+
+// TestLeave: what a run has written goes with its last pod, so that its next attempt begins anew.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	o := Options{Run: newRun()}
+	a, b := newPod(t, etcd(t), o), newPod(t, etcd(t), o)
+	equal(t, "of one", a.dial(t).add("/n", 1), 1)
+	equal(t, "of both", b.dial(t).add("/n", 1), 2)
+	end := func(p pod) {
+		if err := p.Close(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(a)
+	equal(t, "of the one that is left", newPod(t, etcd(t), o).dial(t).get("/n"), "2") // and never writes
+	end(b)
+	equal(t, "of the next attempt", newPod(t, etcd(t), o).dial(t).add("/n", 1), 1)
+}
+
+// TestLeaseGranted: a run is renewed as whoever began it has granted it, whatever another pod is told.
+func TestLeaseGranted(t *testing.T) {
+	t.Parallel()
+	c, name := client(t, etcd(t)), newRun()
+	first := newPod(t, etcd(t), Options{Run: name, TTL: 4 * time.Second})
+	first.dial(t).add("/n", 1)
+	newPod(t, etcd(t), Options{Run: name}).dial(t).add("/n", 1)
+	kv, err := c.Get(within(t), "/tegen/c10d/"+name+"/lease")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 { // it would have ended meanwhile
+		time.Sleep(time.Second)
+		left, err := c.TimeToLive(within(t), clientv3.LeaseID(kv.Kvs[0].Lease))
+		if err != nil || left.TTL < 0 {
+			t.Fatal(left, err)
+		}
+	}
 }
 
 // TestLeaseEnds: keys that have expired are a store that is empty, to pods that go on as well.

@@ -124,6 +124,13 @@ func newPod(t *testing.T, endpoint string, o Options) pod {
 	return pod{e, listener.Addr().String()}
 }
 
+// waiting says whether a client waits for what others write.
+func (p pod) waiting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue) == 0 && len(p.clients) > 0
+}
+
 func newRun() string { return "run-" + rand.Text() }
 
 // until waits for what must come true.

@@ -191,6 +191,7 @@ func (e *Engine) wait(o *operation, missing []string, rev int64) {
 			if o.q.Op == tcpstore.Get || o.q.Op == tcpstore.MultiGet {
 				var err error
 				if values, rev, err = e.fetch(o.ctx, o.q.Keys, nil); err != nil {
+					e.fail(o, err)
 					return
 				}
 				for _, key := range absent(o.q.Keys, values) { // deleted since

@@ -164,19 +164,23 @@ func (e *Engine) holdLease() (clientv3.LeaseID, error) {
 
 // keepAlive keeps the run for as long as this engine lives, from its first write on.
 func (e *Engine) keepAlive() {
-	pause := e.options.TTL / 3
+	var known clientv3.LeaseID
+	var next time.Time
 	for {
 		select {
-		case <-time.After(pause):
+		case <-time.After(mostPause):
 		case <-e.ctx.Done():
 			return
 		}
 		id := e.lease.get()
-		if id == 0 {
+		if id == 0 || id == known && time.Now().Before(next) {
 			continue
 		}
 		err := e.try(e.ctx, func(ctx context.Context) error {
-			_, err := e.client.KeepAliveOnce(ctx, id)
+			r, err := e.client.KeepAliveOnce(ctx, id)
+			if err == nil { // whoever granted it may have been told another time to live
+				known, next = id, time.Now().Add(time.Duration(r.TTL)*time.Second/3)
+			}
 			return err
 		})
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {

@@ -36,6 +36,8 @@ type options struct {
 	runs   int
 	budget time.Duration
 	tools  []tool
+
+	withEntries bool // in place of the comparison
 }
 
 func main() {
@@ -48,13 +50,14 @@ func main() {
 func parseFlags(args []string) (options, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	sizes := fs.String("sizes", "1,100,400,1000,4000", "numbers of jobs")
-	names := fs.String("tools", "tegen,helm,kustomize,cue", "programs; tegen runs whether named or not")
+	names := fs.String("tools", "tegen,floor,helm,kustomize,cue", "programs; tegen runs whether named or not")
 	runs := fs.Int("runs", 15, "most runs of one program at one size")
 	budget := fs.Duration("budget", 8*time.Second, "time after which one program starts no further run at one size")
+	entries := fs.Bool("entries", false, "measure fn and plan beside render and kustomize, in place of the comparison")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
 	}
-	opts := options{runs: *runs, budget: *budget}
+	opts := options{runs: *runs, budget: *budget, withEntries: *entries}
 	var err error
 	// Ascending: a program that is too slow at one size is left out of the larger ones.
 	if opts.sizes, err = command.Numbers("sizes", *sizes, maxJobs); err != nil {
@@ -81,6 +84,9 @@ func run(ctx context.Context, opts options, out io.Writer, progress *log.Logger)
 	b := &bench{options: opts, dir: tmp, root: root, progress: progress, slow: map[string]string{}}
 	if err := b.build(ctx); err != nil {
 		return err
+	}
+	if opts.withEntries {
+		return b.measureEntries(ctx, out)
 	}
 	progress.Printf("comparing the outputs of %d jobs", equalSize)
 	if err := b.compare(ctx, equalSize); err != nil {

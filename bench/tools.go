@@ -31,6 +31,7 @@ func tools() []tool {
 		{name: "tegen", pkg: "./cmd/tegen", args: func(_ string, in input) []string {
 			return []string{"render", in.trainingJobs}
 		}},
+		{name: "floor", pkg: "./bench/floor", args: func(_ string, in input) []string { return []string{in.values} }},
 		{name: "helm", pkg: "helm.sh/helm/v4/cmd/helm", modfile: peers, args: func(root string, in input) []string {
 			return []string{
 				"template", "bench", filepath.Join(root, "bench", "testdata", "chart"), "--values",

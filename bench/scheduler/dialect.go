@@ -24,6 +24,8 @@ type dialect struct {
 	// definitions are the custom resources that a scheduler of this dialect waits for at its start, whether any exists
 	// or not, as "Kind plural.group/version".
 	definitions []string
+	// prepare makes what else the scheduler needs before any gang; nil where that is nothing.
+	prepare func(context.Context, *cluster.Cluster) error
 }
 
 // The names of dialects.
@@ -85,6 +87,7 @@ var dialects = map[string]dialect{
 			"HyperNode hypernodes.topology.volcano.sh/v1alpha1",
 			"NodeShard nodeshards.shard.volcano.sh/v1alpha1",
 		},
+		prepare: openQueues,
 	},
 	kubeDialect: {
 		member: func(pod *corev1.Pod, name string, _ int) {
@@ -137,6 +140,29 @@ func definition(words string) *unstructured.Unstructured {
 	}}
 }
 
+// openQueues makes the queues of Volcano that vc-scheduler would make, and says that they are open, as its controllers
+// would. Nothing is placed from a queue that is not.
+func openQueues(ctx context.Context, c *cluster.Cluster) error {
+	queues := c.Dynamic().Resource(schema.GroupVersionResource{
+		Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "queues",
+	})
+	for _, name := range []string{"root", "default"} {
+		queue := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"weight": int64(1), "reclaimable": name != "root"},
+		}}
+		made, err := queues.Create(ctx, queue, metav1.CreateOptions{})
+		if err == nil {
+			made.Object["status"] = map[string]any{"state": "Open"}
+			_, err = queues.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+		}
+		if err != nil {
+			return fmt.Errorf("opening queue %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // define makes the API server serve what the schedulers of some dialects wait for.
 func define(ctx context.Context, c *cluster.Cluster, dialectNames ...string) error {
 	var crds []*unstructured.Unstructured
@@ -145,7 +171,17 @@ func define(ctx context.Context, c *cluster.Cluster, dialectNames ...string) err
 			crds = append(crds, definition(words))
 		}
 	}
-	return c.Define(ctx, crds...)
+	if err := c.Define(ctx, crds...); err != nil {
+		return err
+	}
+	for _, name := range dialectNames {
+		if prepare := dialects[name].prepare; prepare != nil {
+			if err := prepare(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // podGroups makes the groups of a trial, where its gangs have such.

@@ -21,7 +21,7 @@ import (
 func TestAway(t *testing.T) {
 	t.Parallel()
 	r := newRelay(t, etcd(t))
-	o := Options{Run: newRun(), Patience: 10 * time.Millisecond, Attempt: 200 * time.Millisecond}
+	o := Options{Run: newRun(), Patience: 10 * time.Millisecond, Attempt: time.Second}
 	away := newPod(t, r.address, o)
 	a, second := away.dial(t), away.dial(t)
 	there := newPod(t, etcd(t), o).dial(t)
@@ -43,7 +43,7 @@ func TestAway(t *testing.T) {
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
 	r := newRelay(t, etcd(t))
-	p := newPod(t, r.address, Options{Run: newRun(), Attempt: 200 * time.Millisecond})
+	p := newPod(t, r.address, Options{Run: newRun(), Attempt: time.Second})
 	a, b := p.dial(t), p.dial(t)
 	r.cut()
 	a.wait("/never")

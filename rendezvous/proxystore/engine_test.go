@@ -159,7 +159,7 @@ func TestInvalid(t *testing.T) {
 func TestLease(t *testing.T) {
 	t.Parallel()
 	c, name := client(t, etcd(t)), newRun()
-	o := Options{Run: name, TTL: 15 * time.Second}
+	o := Options{Run: name, TTL: 30 * time.Second}
 	a, b := newPod(t, etcd(t), o), newPod(t, etcd(t), o)
 	a.dial(t).add("/n", 1)
 	b.dial(t).add("/n", 1)

@@ -25,7 +25,7 @@ func (p pod) dial(t *testing.T) peer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil { // so that nothing hangs
+	if err := c.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil { // so that nothing hangs
 		t.Fatal(err)
 	}
 	a := peer{t, c}

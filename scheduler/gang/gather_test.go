@@ -389,7 +389,7 @@ func TestGather(t *testing.T) {
 func byRack(p *plan) string {
 	count := map[string]int{}
 	for _, s := range p.assignments {
-		count[p.names[s.node][:1]]++
+		count[p.name(s.node)[:1]]++
 	}
 	var out []string
 	for rack, n := range count {

@@ -116,17 +116,17 @@ func (g *Gang) evict(
 	ctx context.Context, pod *corev1.Pod, key gangcache.Key, p *plan, victims []*corev1.Pod,
 ) *fwk.PostFilterResult {
 	logger := klog.FromContext(ctx)
-	target := p.names[p.assignments[0].node]
+	target := p.name(p.assignments[0].node)
 	g.shared.mu.Lock()
 	g.shared.evicted[key] = victims
 	for _, s := range p.assignments {
 		if s.pod.UID == pod.UID {
-			target = p.names[s.node]
+			target = p.name(s.node)
 			continue // the framework keeps the room of the pod that it is scheduling
 		}
 		if info, err := framework.NewPodInfo(s.pod); err == nil {
 			g.shared.nominated[uidOf(s.pod)] = nomination{
-				info, p.names[s.node], g.shared.cache.Membership(uidOf(s.pod)).Group,
+				info, p.name(s.node), g.shared.cache.Membership(uidOf(s.pod)).Group,
 			}
 		}
 	}

@@ -67,9 +67,12 @@ type assignment struct {
 // plan is a dry run that worked out.
 type plan struct {
 	assignments []assignment
-	names       []string // of the nodes by index
-	pinning     bool     // its pods go to its nodes: others might not work out, or would be no better
+	on          []fwk.NodeInfo // the nodes by index
+	pinning     bool           // its pods go to its nodes: others might not work out, or would be no better
 }
+
+// name is that of a node, asked of those alone that pods go to: a small gang would pay for all of a large cluster.
+func (p *plan) name(node int) string { return p.on[node].Node().Name }
 
 // nodes are the pods of the plan, each with the node it must be placed on where that matters.
 func (p *plan) nodes(pin bool) map[gangcache.UID]string {
@@ -77,7 +80,7 @@ func (p *plan) nodes(pin bool) map[gangcache.UID]string {
 	for _, s := range p.assignments {
 		node := ""
 		if pin || p.pinning {
-			node = p.names[s.node]
+			node = p.name(s.node)
 		}
 		out[uidOf(s.pod)] = node
 	}
@@ -152,10 +155,7 @@ func (g *Gang) newSimulation() (*simulation, error) {
 func (sim *simulation) placeAll(
 	ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod,
 ) (*plan, *shortage, error) {
-	p := &plan{names: make([]string, len(sim.nodes))}
-	for i, n := range sim.nodes {
-		p.names[i] = n.Node().Name
-	}
+	p := &plan{on: sim.nodes}
 	moves := len(sim.moves)
 	var first *shortage // which is the gang's own choice of what it needs, and so what its author understands
 	for most := (limits{}); ; {

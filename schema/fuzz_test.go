@@ -1,0 +1,53 @@
+package schema
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+)
+
+// FuzzDefinitions: of any document the definitions as data say, in the same words, what those of CUE's compiler say,
+// and complete it alike.
+func FuzzDefinitions(f *testing.F) {
+	for _, kind := range []string{"valid", "invalid"} {
+		files, err := filepath.Glob("../fixtures/" + kind + "/*.yaml")
+		if err != nil || len(files) < 100 {
+			f.Fatalf("%d fixtures: %v", len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, doc := range yamldoc.Split("f.yaml", text) {
+			first, second := structural.Parse(doc), structural.Parse(doc)
+			if first.Root == nil {
+				continue
+			}
+			packed, compiled := newChecker(names.KindTrainingJob), newChecker(names.KindTrainingJob)
+			packed.Check(first.Root, jobSchema(), nil, first.Root.At)
+			compiled.Check(second.Root, compiledJob(), nil, second.Root.At)
+			if diff := cmp.Diff(compiled.Errs, packed.Errs); diff != "" {
+				t.Fatalf("(-compiled +packed):\n%s", diff)
+			}
+			if len(packed.Errs) > 0 {
+				continue
+			}
+			a := structural.Completed(first.Root, jobSchema()).AppendJSON(nil)
+			b := structural.Completed(second.Root, compiledJob()).AppendJSON(nil)
+			if string(a) != string(b) {
+				t.Fatalf("completed by packed definitions %s, by compiled ones %s", a, b)
+			}
+		}
+	})
+}

@@ -71,7 +71,7 @@ func (s *stream) more() error {
 	}
 	n, err := s.in.Read(s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		s.ended = true
 		if n > 0 {
 			err = nil
@@ -90,7 +90,7 @@ func (s *stream) advance(n int) []byte {
 
 func (s *stream) run() error {
 	for !s.ended && len(s.buf) <= s.most {
-		if err := s.more(); err != nil && err != io.EOF {
+		if err := s.more(); err != nil && !errors.Is(err, io.EOF) {
 			return s.readError(err)
 		}
 	}
@@ -102,7 +102,7 @@ func (s *stream) run() error {
 	for {
 		isJSON, err := s.atJSON()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return s.readError(err)
@@ -161,7 +161,7 @@ func (s *stream) atJSON() (bool, error) {
 		switch c {
 		case '{':
 			_, next, err := s.afterSpace(1)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			return next == '"' || next == '}', err
@@ -199,7 +199,7 @@ func (s *stream) wholeLine(i int) ([]byte, error) {
 		if from-i > maxObject {
 			return nil, s.tooLong(s.line)
 		}
-		if err := s.more(); err == io.EOF {
+		if err := s.more(); errors.Is(err, io.EOF) {
 			return s.buf[min(s.pos+i, len(s.buf)):], nil
 		} else if err != nil {
 			return nil, err

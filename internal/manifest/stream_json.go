@@ -44,7 +44,7 @@ func (d document) syntaxError(err error) error {
 
 // wrong is a mistake in the JSON that begins at pos; err is why it could not be read on.
 func (s *stream) wrong(err error) error {
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		var large errTooLarge
 		if errors.As(err, &large) {
 			return s.document(nil, s.line).syntaxError(&syntaxError{msg: err.Error()})
@@ -58,7 +58,7 @@ func (s *stream) wrong(err error) error {
 	if scan.pos < len(rest) {
 		e.msg = fmt.Sprintf("%q is not expected here", rest[scan.pos])
 		var inner *syntaxError
-		if err == io.EOF && errors.As(scan.skip(), &inner) {
+		if errors.Is(err, io.EOF) && errors.As(scan.skip(), &inner) {
 			e = inner
 		}
 	}
@@ -200,9 +200,10 @@ func (s *stream) extent() (int, error) {
 			c := text[i]
 			switch {
 			case quoted:
-				if c == '\\' {
+				switch c {
+				case '\\':
 					i++
-				} else if c == '"' {
+				case '"':
 					if quoted = false; depth == 0 {
 						return i + 1, nil
 					}

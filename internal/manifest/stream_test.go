@@ -333,3 +333,19 @@ func withoutNulls(t *testing.T, text []byte) any {
 	}
 	return prune(value)
 }
+
+// zeros never end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// TestStreamEndless: a line without an end is refused before it fills the memory.
+func TestStreamEndless(t *testing.T) {
+	err := Stream("x", zeros{}, nil, func(runtime.Object) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -131,6 +131,7 @@ func (k *Keys) propose(ctx context.Context, decide func(*tree, time.Time) (*plan
 
 // commitProposals does what is proposed, one transaction after the other, until Close. Whoever was answered may well
 // come again at once: those are waited for, for no longer than the last transaction took. Another sync costs more.
+// Where one was answered alone, as of many that swap one key, nobody waits.
 func (k *Keys) commitProposals() {
 	limits := batchLimits{plans: batchPlans, bytes: batchBytes}
 	for want, patience := 1, time.Duration(0); k.queue.await(k.ctx, want, patience); {
@@ -139,9 +140,9 @@ func (k *Keys) commitProposals() {
 		if len(b.all) > 0 {
 			answered = k.commit(b, &limits)
 		}
-		want = min(max(1, answered+k.queue.size()), shareOfSync)
-		if patience = min(time.Since(begin), longestPatience); answered == 0 {
-			want = 1
+		patience, want = min(time.Since(begin), longestPatience), 1
+		if waiting := k.queue.size(); answered > 1 && answered >= waiting {
+			want = min(answered+waiting, shareOfSync)
 		}
 	}
 }

@@ -62,8 +62,10 @@ func (b *bench) measureEntries(ctx context.Context, out io.Writer) error {
 	rows := [][]string{{"jobs", "entry", "user CPU", "wall", "peak memory", "held to", "CPU", "memory", "at most"}}
 	for _, e := range entries {
 		own := series{samples: e.samples}
-		row := []string{strconv.Itoa(e.jobs), e.name, markdown.Seconds(own.user()), markdown.Seconds(own.wall()),
-			megabytes(own.peak()), e.partOf, "", "", e.limit}
+		row := []string{
+			strconv.Itoa(e.jobs), e.name, markdown.Seconds(own.user()), markdown.Seconds(own.wall()),
+			megabytes(own.peak()), e.partOf, "", "", e.limit,
+		}
 		i := slices.IndexFunc(entries, func(o *entry) bool { return o.jobs == e.jobs && o.name == e.partOf })
 		if i >= 0 {
 			other := series{samples: entries[i].samples}

@@ -48,7 +48,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.passwordFile, "password-file", "", "file with that user's password")
 	f.StringVar(&o.prefix, "prefix", "/tegen/c10d", "prefix of all keys in the etcd")
 	f.DurationVar(&o.ttl, "run-ttl", 10*time.Minute,
-		"how long the keys of a run are kept after its last proxy has ended")
+		"how long the keys of a run are kept where its last proxy was killed")
 }
 
 // Complete sets the flags that are not on the command line from their variables, and checks all. The command is what is

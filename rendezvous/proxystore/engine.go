@@ -1,6 +1,6 @@
 // Package proxystore keeps the keys of a TCPStore in an etcd, so that a server beside each agent serves one run, and
-// the run outlives the loss of any of them and of the etcd. In come the requests of a tcpstore.Server; out go the
-// replies that torch's own server gives.
+// the run outlives the loss of any of them, and any absence of an etcd that keeps its data. In come the requests of a
+// tcpstore.Server; out go the replies that torch's own server gives.
 //
 // Keys, all below <prefix>/<run>/ and on the run's lease, which every engine of the run keeps alive:
 //

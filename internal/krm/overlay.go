@@ -242,7 +242,6 @@ func (k *kustomization) build(sources []schema.Source) (*Output, error) {
 				return kind(n) == names.KindTrainingJob && isInput(n)
 			})
 			items = append(items, outside...)
-			outside = nil
 		}
 		var inputs []*yaml.Node // nobody keeps them while they are rendered: they are larger than what is made of them
 		inputs, items = parted(items)

@@ -129,7 +129,7 @@ func (o *Options) child(p Process, port int, signals chan os.Signal) error {
 	for {
 		select {
 		case sig := <-signals:
-			_ = cmd.Process.Signal(sig) // it may just have ended
+			_ = handOn(cmd.Process, sig) // it may just have ended
 		case err := <-ended:
 			return outcome(args[0], err)
 		}

@@ -130,6 +130,20 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestInterrupt: what a terminal sends by its keys reaches what a script has started, too.
+func TestInterrupt(t *testing.T) {
+	o := shell(t, etcd(t), `sh -c 'trap "echo told; exit 3" INT; echo ready; while :; do sleep 0.1; done'; exit 4`)
+	out, signals := &notes{told: make(chan struct{}, 1)}, make(chan os.Signal, 1)
+	ended := make(chan error, 1)
+	go func() { ended <- o.start(Process{Environ: os.Environ(), Out: out, Err: io.Discard}, signals) }()
+	out.await(t, "ready")
+	signals <- os.Interrupt
+	out.await(t, "told")
+	if got := <-ended; got == nil {
+		t.Error("an interrupted command has succeeded")
+	}
+}
+
 // TestNoEtcd: without an etcd the command is not started, and a signal ends the wait for one.
 func TestNoEtcd(t *testing.T) {
 	o := shell(t, ports.Address(t), "echo started")

@@ -70,7 +70,7 @@ func start(args []string) int {
 			return i + 2
 		case i == 0 || strings.HasPrefix(word, "-"): // an interpreter and its options
 		default:
-			if filepath.Ext(word) != "" { // a script
+			if slices.Contains([]string{".py", ".sh"}, filepath.Ext(word)) { // a script, and what follows is its own
 				return len(args)
 			}
 		}

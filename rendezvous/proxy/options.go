@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -125,13 +126,17 @@ func parseEndpoint(text string) (string, error) {
 			names.RendezvousPassword)
 	case ok && scheme != "http" && scheme != "https":
 		return "", fmt.Errorf("endpoint %q is neither http nor https", text)
+	case strings.Contains(host, "/"):
+		return "", fmt.Errorf("endpoint %q has a path, and an etcd's has none", text)
 	case host == "" && ok:
 		return "", fmt.Errorf("endpoint %q names no host", text)
 	case host == "":
 		return "", nil
 	}
-	if _, _, err := net.SplitHostPort(host); err != nil {
+	if _, port, err := net.SplitHostPort(host); err != nil {
 		host = net.JoinHostPort(strings.Trim(host, "[]"), "2379")
+	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", fmt.Errorf("endpoint %q: its port is not a number up to 65535", text)
 	}
 	if ok {
 		host = scheme + "://" + host

@@ -64,6 +64,10 @@ func TestCommand(t *testing.T) {
 			"python3 train.py torchrun --rdzv_id=x", "a", "e:1", "python3 train.py torchrun --rdzv_id=x",
 			map[string]string{"PET_RDZV_ID": "a", "PET_RDZV_ENDPOINT": "e:1"},
 		},
+		"words with dots before it": {
+			"env A=eth0.1 nsys profile -o a.qdrep torchrun --rdzv_id=a --rdzv_endpoint=e t.py", "a", "e:2379",
+			"env A=eth0.1 nsys profile -o a.qdrep torchrun --rdzv_id=a --rdzv_endpoint=127.0.0.1:7 t.py", nil,
+		},
 		"options before variables": {
 			"torchrun --rdzv_id=a t.py", "a", "e:1", "torchrun --rdzv_id=a t.py",
 			map[string]string{"PET_RDZV_ID": "b", "PET_RDZV_ENDPOINT": "e:1"},
@@ -145,6 +149,8 @@ func TestMistakes(t *testing.T) {
 			command: good, env: map[string]string{"PET_RDZV_BACKEND": "static"}, want: `asks for "static"`,
 		},
 		"scheme":   {flags: "--endpoints ftp://e", command: good, want: "neither http nor https"},
+		"path":     {flags: "--endpoints http://e:2379/v3", command: good, want: "has a path"},
+		"port":     {flags: "--endpoints e:http", command: good, want: "its port is not a number"},
 		"no host":  {flags: "--endpoints http://", command: good, want: "names no host"},
 		"password": {flags: "--endpoints http://me:secret@e", command: good, want: "holds no user and no password"},
 		"user":     {flags: "--user me", command: good, want: "--user needs a password"},

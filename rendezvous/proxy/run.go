@@ -63,6 +63,9 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 		return err
 	}
 	defer client.Close() //nolint:errcheck // nothing is under way
+	if err := o.permitted(client); err != nil {
+		return err
+	}
 	engine, err := proxystore.New(client.Client, o.engine(log))
 	if err != nil {
 		return err
@@ -81,6 +84,13 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 		log.Warn("ending the proxy", "error", closeErr)
 	}
 	return err
+}
+
+// permitted says what the etcd forbids, before anybody waits for it.
+func (o *Options) permitted(client *store.Store) error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	defer cancel()
+	return proxystore.Permitted(ctx, client.Client, o.engine(nil))
 }
 
 // connect tries until the etcd answers or a signal comes: it often starts together with its clients.

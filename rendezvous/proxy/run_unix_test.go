@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/test/ports"
 )
@@ -157,6 +160,50 @@ func TestNoEtcd(t *testing.T) {
 	}
 	if out.text.Len() > 0 {
 		t.Errorf("the command was started: %s", out.text.String())
+	}
+}
+
+// TestForbidden: an etcd that lets its user in and not to the run's keys is an error, and nothing is started.
+func TestForbidden(t *testing.T) {
+	address := etcd(t)
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{address}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // nothing is under way
+	end := clientv3.GetPrefixRangeEnd("/tegen/c10d/mine/")
+	may := clientv3.PermissionType(clientv3.PermReadWrite)
+	for _, step := range []func() error{
+		func() error { _, err := c.RoleAdd(t.Context(), "root"); return err },
+		func() error { _, err := c.UserAdd(t.Context(), "root", "r"); return err },
+		func() error { _, err := c.UserGrantRole(t.Context(), "root", "root"); return err },
+		func() error { _, err := c.RoleAdd(t.Context(), "run"); return err },
+		func() error {
+			_, err := c.RoleGrantPermission(t.Context(), "run", "/tegen/c10d/mine/", end, may)
+			return err
+		},
+		func() error { _, err := c.UserAdd(t.Context(), "me", "m"); return err },
+		func() error { _, err := c.UserGrantRole(t.Context(), "me", "run"); return err },
+		func() error { _, err := c.AuthEnable(t.Context()); return err },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for run, want := range map[string]string{"mine": "", "theirs": `"me" may not read and write /tegen/c10d/theirs/`} {
+		o, err := complete([]string{"--endpoints", address, "--user", "me"}, []string{"sh", "-c", "echo started"},
+			map[string]string{"PET_RDZV_ID": run, names.RendezvousPassword: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		err = o.Run(Process{Environ: os.Environ(), Out: &out, Err: io.Discard})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", run, err, want)
+		}
+		if started := out.Len() > 0; started != (want == "") {
+			t.Errorf("%s: started: %v", run, started)
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
@@ -92,6 +93,24 @@ type operation struct {
 	queued bool // so this
 }
 
+// base is what all keys of the run begin with.
+func (o Options) base() string {
+	return strings.TrimSuffix(cmp.Or(o.Prefix, "/tegen/c10d"), "/") + "/" + url.PathEscape(o.Run) + "/"
+}
+
+// Permitted says why the etcd does not let its user have the run's keys. It writes nothing, and an etcd that does not
+// answer is no reason. An engine would take that for an absence of the etcd, and wait.
+func Permitted(ctx context.Context, c *clientv3.Client, o Options) error {
+	key := o.base() + "lease"
+	never := clientv3.Compare(clientv3.Version(key), "<", 0)
+	_, err := c.Txn(ctx).If(never).Then(clientv3.OpPut(key, ""), clientv3.OpGet(key)).Commit()
+	if !errors.Is(err, rpctypes.ErrPermissionDenied) {
+		return nil
+	}
+	return fmt.Errorf("the etcd's user %q may not read and write %s: grant its role readwrite with that prefix",
+		c.Username, o.base())
+}
+
 // New begins to serve a run. The client stays the caller's, and is to be closed after the engine.
 func New(c *clientv3.Client, o Options) (*Engine, error) {
 	o.Prefix, o.TTL = cmp.Or(o.Prefix, "/tegen/c10d"), cmp.Or(o.TTL, 10*time.Minute)
@@ -103,7 +122,7 @@ func New(c *clientv3.Client, o Options) (*Engine, error) {
 	case o.TTL < 2*time.Second:
 		return nil, errors.New("a run's time to live must be at least 2 s")
 	}
-	base := strings.TrimSuffix(o.Prefix, "/") + "/" + url.PathEscape(o.Run) + "/"
+	base := o.base()
 	sessions := base + "sessions/"
 	e := &Engine{
 		client: c, options: o, clients: map[tcpstore.Client][]*operation{},

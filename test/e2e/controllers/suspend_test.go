@@ -3,6 +3,7 @@ package controllers
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -179,12 +180,27 @@ func (w *world) state(t *testing.T, objects []*unstructured.Unstructured) state 
 			}
 		}
 		spec["labels"], spec["annotations"] = live.GetLabels(), live.GetAnnotations()
-		if live.GetKind() == "Pod" { // where it was placed is not what it should be
+		switch live.GetKind() { // where something was placed, or bound meanwhile, is not what it should be
+		case "Pod":
 			unstructured.RemoveNestedField(spec, "spec", "nodeName")
+		case "PersistentVolumeClaim":
+			unstructured.RemoveNestedField(spec, "spec", "volumeName")
+			spec["annotations"] = withoutBinding(live.GetAnnotations())
 		}
 		s[live.GetKind()+"/"+live.GetName()] = version{live.GetUID(), spec}
 	}
 	return s
+}
+
+// withoutBinding are a claim's annotations without those of the controller that binds it, in its own time.
+func withoutBinding(annotations map[string]string) map[string]string {
+	maps.DeleteFunc(annotations, func(key, _ string) bool {
+		return strings.HasPrefix(key, "pv.kubernetes.io/") || strings.HasPrefix(key, "volume.kubernetes.io/")
+	})
+	if len(annotations) == 0 {
+		return nil
+	}
+	return annotations
 }
 
 // changes are the paths of fields that differ, after the objects that have them; those of objects that come or go too.

@@ -55,8 +55,8 @@ func (k *Keys) Put(ctx context.Context, key string, p Put) (*Event, error) {
 	})
 }
 
-// room refuses what a plan adds beyond the limits, beside what others are about to add. A run may take half of what there
-// is, so that it leaves some to the others.
+// room refuses what a plan adds beyond the limits, beside what others are about to add. A run may take half of what
+// there is, so that it leaves some to the others.
 func (k *Keys) room(t *tree, w *plan, others growth) *Error {
 	w.grows(t)
 	refused := func(name string, has usage, part int) *Error {

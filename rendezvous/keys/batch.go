@@ -158,11 +158,16 @@ type batch struct {
 	bytes   int
 	written map[string]bool // paths, of what is deleted as well
 	deleted map[string]bool
+	more    growth
+}
+
+func newBatch() *batch {
+	return &batch{ops: 1, written: map[string]bool{}, deleted: map[string]bool{}, more: growth{}}
 }
 
 // gather decides upon what waits, and takes as much of it as goes into one transaction. The rest waits on.
 func (k *Keys) gather(limits batchLimits) *batch {
-	b := &batch{ops: 1, written: map[string]bool{}, deleted: map[string]bool{}}
+	b := newBatch()
 	var left []*proposal
 	waiting := k.queue.take()
 	k.mu.RLock()
@@ -183,7 +188,8 @@ func (k *Keys) gather(limits batchLimits) *batch {
 		// What it was decided upon has changed: that may be what made its transaction fail.
 		p.alone = p.alone || p.plan != nil && !slices.Equal(p.plan.guards, w.guards)
 		p.plan = w
-		if !b.add(p, limits) {
+		full := len(b.all) > 0 && w.put != nil && k.room(k.tree, w, b.more) != nil // it is refused once those are done
+		if full || !b.add(p, limits) {
 			left = append(left, p)
 		}
 	}
@@ -210,6 +216,7 @@ func (b *batch) add(p *proposal, limits batchLimits) bool {
 	if w.put == nil {
 		b.deleted[w.head.Key] = true
 	}
+	b.more.add(w)
 	w.place(len(b.all))
 	b.all = append(b.all, p)
 	return true

@@ -72,13 +72,15 @@ func (x *gatedTxn) Commit() (*clientv3.TxnResponse, error) {
 }
 
 // gated is a process at the shared store whose writes go through a gate.
-func gated(t *testing.T) (endpoint, *gate) {
+func gated(t *testing.T) (endpoint, *gate) { return gatedWith(t, Options{}) }
+
+func gatedWith(t *testing.T, o Options) (endpoint, *gate) {
 	t.Helper()
 	s := embedded(t)
 	g := &gate{KV: s.KV}
 	c := clientv3.NewCtxClient(t.Context())
 	c.KV, c.Watcher = g, s.Watcher
-	return open(t, &store.Store{Client: c}, Options{}), g
+	return open(t, &store.Store{Client: c}, o), g
 }
 
 // together has writes wait until all of them do, so that they are decided upon for one transaction, in their order.
@@ -284,6 +286,47 @@ func TestTooLarge(t *testing.T) {
 			}
 			if n := g.transactions(); n < 2 {
 				t.Errorf("%d transactions", n)
+			}
+		})
+	}
+}
+
+// TestTogetherBeyondLimits: writes that share a transaction take no more than they would one after the other, of a run
+// and of all.
+func TestTogetherBeyondLimits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100)
+	for name, c := range map[string]struct {
+		o      Options
+		prefix string
+		put    Put
+	}{
+		"keys of all":    {Options{MaxKeys: 22}, "/at/", Put{}}, // with /plug and /at
+		"keys of a run":  {Options{MaxKeys: 42}, "/run_a/", Put{}},
+		"bytes of all":   {Options{MaxBytes: 2200}, "/at/", Put{Value: long}},
+		"bytes of a run": {Options{MaxBytes: 4400}, "/run_a/", Put{Value: long}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, g := gatedWith(t, c.o)
+			put(t, d.Keys, c.prefix+"k", Put{}) // the directory is there, so that none of them makes it
+			if _, err := d.Delete(t.Context(), c.prefix+"k", Delete{}); err != nil {
+				t.Fatal(err)
+			}
+			var writes []func() (*Event, error)
+			for i := range 30 {
+				writes = append(writes, d.putting(t, fmt.Sprintf("%s%02d", c.prefix, i), c.put))
+			}
+			taken := 0
+			for _, r := range together(t, d, g, writes...) {
+				if r.err == nil {
+					taken++
+				} else if refused(r.err) != CodeLimit {
+					t.Errorf("a write comes to %v", r)
+				}
+			}
+			if taken != 20 {
+				t.Errorf("%d writes were taken, not 20", taken)
 			}
 		})
 	}

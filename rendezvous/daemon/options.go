@@ -69,7 +69,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.TLS.Cert, "tls-cert", "", "certificate of the keys API and of the store for proxies, which then "+
 		"speak TLS only")
 	f.StringVar(&o.TLS.Key, "tls-key", "", "key of that certificate")
-	f.StringVar(&o.TLS.CA, "tls-client-ca", "", "authority that must have signed the certificates of the clients of both")
+	f.StringVar(&o.TLS.CA, "tls-client-ca", "", "authority that must have signed the clients' certificates of both")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second,
 		"how long to wait for runs on the TCPStore after SIGTERM")
 	o.addLimitFlags(f)

@@ -100,7 +100,9 @@ func New(o Options) *Gate {
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer),
 		// Proxies ask each 10 s whether this is still there, and are asked.
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+			MinTime: 2 * time.Second, PermitWithoutStream: true,
+		}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return errMethod }),
@@ -124,7 +126,8 @@ func (g *Gate) Open(c *clientv3.Client, room func() error) error {
 		return errors.New("the store is in this process, and proxies cannot be let at it")
 	}
 	g.behind.Store(&behind{
-		pb.NewKVClient(conn), pb.NewLeaseClient(conn), pb.NewWatchClient(conn), pb.NewMaintenanceClient(conn), conn, room,
+		pb.NewKVClient(conn), pb.NewLeaseClient(conn), pb.NewWatchClient(conn), pb.NewMaintenanceClient(conn), conn,
+		room,
 	})
 	g.loading.Go(func() { g.usage.follow(g.ctx, c) })
 	return nil

@@ -215,6 +215,10 @@ func snapshot(ctx context.Context, c *clientv3.Client) error {
 	return err
 }
 
+func wanted(create *pb.WatchCreateRequest) *pb.WatchRequest {
+	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}
+}
+
 func watch(key string, o ...clientv3.OpOption) ask {
 	return func(ctx context.Context, c *clientv3.Client) error {
 		s, err := pb.NewWatchClient(c.ActiveConnection()).Watch(ctx)
@@ -223,7 +227,7 @@ func watch(key string, o ...clientv3.OpOption) ask {
 		}
 		op := clientv3.OpGet(key, o...)
 		create := &pb.WatchCreateRequest{Key: op.KeyBytes(), RangeEnd: op.RangeBytes()}
-		if err := s.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}); err != nil {
+		if err := s.Send(wanted(create)); err != nil {
 			return err
 		}
 		_, err = s.Recv()
@@ -415,7 +419,7 @@ func TestBeginAndEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	create := &pb.WatchCreateRequest{Key: []byte(Prefix + "a/b")}
-	if err := s.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}); err != nil {
+	if err := s.Send(wanted(create)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Recv(); err != nil {

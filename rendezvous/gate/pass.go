@@ -255,7 +255,7 @@ func (g *Gate) checkTxn(q *pb.TxnRequest) (puts []*pb.PutRequest, err error) {
 			case *pb.RequestOp_RequestDeleteRange:
 				err = g.checkKeys(o.RequestDeleteRange.Key, o.RequestDeleteRange.RangeEnd)
 			default:
-				err = g.refuse(codes.Unimplemented, "operation", "a transaction within a transaction is not served here")
+				err = errMethod // a transaction within it, or what this does not know
 			}
 			if err != nil {
 				return nil, err

@@ -217,7 +217,7 @@ func (e *Engine) await(o *operation, left map[string]struct{}, rev int64) bool {
 		if o.ctx.Err() != nil {
 			return false
 		}
-		// The watch has ended, perhaps because what it was to tell of has been compacted away, or it is refused for now.
+		// The watch has ended, perhaps because what it was to tell of has been compacted away, or it is refused.
 		select {
 		case <-time.After(leastPause):
 		case <-o.ctx.Done():

@@ -26,7 +26,7 @@ type Run struct {
 	State        string     `json:"state,omitempty"`       // torch's on etcd-v2; on c10d what the names of the keys tell
 	Participants int        `json:"participants"`          // agents of the world
 	Waiting      int        `json:"waiting"`               // agents for the next world; c10d: waiting connections
-	Connections  int        `json:"connections,omitempty"` // of proxies: those that have written
+	Connections  int        `json:"connections,omitempty"` // proxies that have written
 	Keys         int        `json:"keys,omitempty"`
 	LastChange   *time.Time `json:"lastChange,omitempty"`
 }

@@ -23,7 +23,7 @@ type Run struct {
 	API          string     `json:"api"` // etcd-v2, c10d or proxies
 	Path         string     `json:"path,omitempty"`
 	Version      string     `json:"version,omitempty"`     // c10d calls it the round
-	State        string     `json:"state,omitempty"`       // torch's on etcd-v2; on c10d what the names of the keys tell
+	State        string     `json:"state,omitempty"`       // torch's on etcd-v2; on c10d what key names tell
 	Participants int        `json:"participants"`          // agents of the world
 	Waiting      int        `json:"waiting"`               // agents for the next world; c10d: waiting connections
 	Connections  int        `json:"connections,omitempty"` // proxies that have written

@@ -89,7 +89,8 @@ func (b *bench) beside(ctx context.Context, n noise, gateways [2]*server) (float
 	before := asked.Load()
 	stops := make([]func() ([]time.Duration, error), noisyRuns)
 	for i := range stops {
-		stops[i] = probe(ctx, runKey(gateways[i%2].endpoint, fmt.Sprint(i, "-", strings.ReplaceAll(n.name, " ", "-")), 0))
+		run := fmt.Sprint(i, "-", strings.ReplaceAll(n.name, " ", "-"))
+		stops[i] = probe(ctx, runKey(gateways[i%2].endpoint, run, 0))
 	}
 	time.Sleep(noisySpan)
 	rate := float64(asked.Load()-before) / noisySpan.Seconds()

@@ -43,7 +43,7 @@ func (k *Keys) Put(ctx context.Context, key string, p Put) (*Event, error) {
 		full.status = http.StatusInsufficientStorage
 		return nil, full
 	}
-	return k.write(ctx, func(t *tree, now time.Time) (*plan, *Error) {
+	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) {
 		w, err := p.plan(t, key, now)
 		if err != nil {
 			return nil, err
@@ -117,7 +117,7 @@ func (k *Keys) Delete(ctx context.Context, key string, d Delete) (*Event, error)
 	if err != nil {
 		return nil, err
 	}
-	return k.write(ctx, func(t *tree, now time.Time) (*plan, *Error) { return d.plan(t, key, now) })
+	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) { return d.plan(t, key, now) })
 }
 
 // clean is the path that etcd takes a key for.
@@ -147,13 +147,15 @@ func (k *Keys) broken(err error) error {
 
 // write does what was decided upon. What was decided against is decided once more with the tree caught up: an older one
 // may be wrong, and no transaction finds out.
-func (k *Keys) write(ctx context.Context, decide func(*tree, time.Time) (*plan, *Error)) (*Event, error) {
+func (k *Keys) write(
+	ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error),
+) (*Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
 	defer cancel()
 	for fresh := false; ; fresh = true {
 		_, refused := k.decide(decide) // it need not wait for a transaction to be refused
 		if refused == nil {
-			v := k.propose(ctx, decide)
+			v := k.propose(ctx, key, decide)
 			if v.err != nil {
 				return nil, k.broken(v.err)
 			}

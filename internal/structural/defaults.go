@@ -77,7 +77,10 @@ func CompleteIn(n *Node, s *Schema, root *Node) {
 			}
 			n.Add(f.Name, Position{}, child)
 		}
-		if child.constant == nil && f.Schema.scalar == nil && !f.Schema.open && f.Schema.Elem == nil || f.Schema.Kind == yamldoc.List {
+		if child.constant != nil {
+			continue
+		}
+		if f.Schema.scalar == nil && !f.Schema.open && f.Schema.Elem == nil || f.Schema.Kind == yamldoc.List {
 			CompleteIn(child, f.Schema, root)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// era is a time in which the etcd keeps what it was told. It ends with an etcd that comes back empty or older, and where
-// the run's keys have expired.
+// era is a time in which the etcd keeps what it was told. It ends with an etcd that comes back empty or older, and
+// where the run's keys have expired.
 type era struct {
 	context.Context // ends with it
 	end             context.CancelFunc

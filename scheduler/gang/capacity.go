@@ -136,7 +136,8 @@ func eachAmount(n fwk.NodeInfo, ask *framework.Resource, with func(name corev1.R
 		with(corev1.ResourceMemory, ask.Memory, has.GetMemory()-used.GetMemory())
 	}
 	if ask.EphemeralStorage > 0 {
-		with(corev1.ResourceEphemeralStorage, ask.EphemeralStorage, has.GetEphemeralStorage()-used.GetEphemeralStorage())
+		free := has.GetEphemeralStorage() - used.GetEphemeralStorage()
+		with(corev1.ResourceEphemeralStorage, ask.EphemeralStorage, free)
 	}
 	for name, asked := range ask.ScalarResources {
 		if asked > 0 {

@@ -52,8 +52,8 @@ func newScene(r *rand.Rand) scene {
 		n := machine(fmt.Sprintf("n%d", i), r.IntN(6))
 		n.Labels["rack"] = fmt.Sprint(i % 2)
 		for name, most := range map[corev1.ResourceName]int{
-			corev1.ResourceCPU: 12, corev1.ResourceMemory: 12 << 20, corev1.ResourceEphemeralStorage: 12 << 20, "a/b": 12,
-			corev1.ResourcePods: 8,
+			corev1.ResourceCPU: 12, corev1.ResourceMemory: 12 << 20, corev1.ResourceEphemeralStorage: 12 << 20,
+			corev1.ResourcePods: 8, "a/b": 12,
 		} {
 			n.Status.Allocatable[name] = amount(most/3 + r.IntN(most))
 		}
@@ -246,7 +246,8 @@ func TestRefuseWhat(t *testing.T) {
 		}},
 		"a sidecar": {reason: "it counts beside the others", counted: true, change: func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{
-				RestartPolicy: &always, Resources: corev1.ResourceRequirements{Requests: asks(corev1.ResourceCPU, "40")},
+				Resources:     corev1.ResourceRequirements{Requests: asks(corev1.ResourceCPU, "40")},
+				RestartPolicy: &always,
 			}}
 		}},
 		"as a whole": {reason: "what the pod asks for counts", counted: true, change: func(p *corev1.Pod) {

@@ -23,18 +23,13 @@ func (b *bench) cluster(ctx context.Context) ([][]string, error) {
 		"round", "runs", "formed", "world p50", "world p99", "swap p50", "swap p99", "gateways' memory",
 		"etcd's memory", "etcd's disk",
 	}}
-	etcd, err := b.start(ctx, etcdV3)
+	etcd, gateways, err := b.startCluster(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer etcd.stop()
-	b.behind = etcd.endpoint
-	var gateways [2]*server
-	for i := range gateways {
-		if gateways[i], err = b.start(ctx, gateway); err != nil {
-			return nil, err
-		}
-		defer gateways[i].stop()
+	for _, g := range gateways {
+		defer g.stop()
 	}
 	for round := range b.rounds {
 		stopProbe := probe(ctx, "http://"+gateways[0].endpoint+"/v2/keys/probe")
@@ -65,6 +60,24 @@ func (b *bench) cluster(ctx context.Context) ([][]string, error) {
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// startCluster starts an etcd, and two gateways before it.
+func (b *bench) startCluster(ctx context.Context) (etcd *server, gateways [2]*server, err error) {
+	if etcd, err = b.start(ctx, etcdV3); err != nil {
+		return nil, gateways, err
+	}
+	b.behind = etcd.endpoint
+	for i := range gateways {
+		if gateways[i], err = b.start(ctx, gateway); err != nil {
+			for _, g := range gateways[:i] {
+				g.stop()
+			}
+			etcd.stop()
+			return nil, gateways, err
+		}
+	}
+	return etcd, gateways, nil
 }
 
 // formAll lets all runs form a world, and returns how long each took that did, shortest first.

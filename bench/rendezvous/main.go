@@ -36,9 +36,12 @@ const (
 	limitsPart   = "limits"
 	readersPart  = "readers"
 	clusterPart  = "cluster"
+	noisyPart    = "noisy"
 )
 
-var parts = []string{worldsPart, recoveryPart, cutsPart, requestsPart, pollsPart, limitsPart, readersPart, clusterPart}
+var parts = []string{
+	worldsPart, recoveryPart, cutsPart, requestsPart, pollsPart, limitsPart, readersPart, clusterPart, noisyPart,
+}
 
 type options struct {
 	sizes  []int // of worlds, ascending
@@ -117,6 +120,7 @@ func run(ctx context.Context, o options, out io.Writer, progress *log.Logger) er
 		{limitsPart, b.limits},
 		{readersPart, b.readers},
 		{clusterPart, b.cluster},
+		{noisyPart, b.noisy},
 	} {
 		if !slices.Contains(o.only, p.name) {
 			continue

@@ -420,7 +420,8 @@ func (k *kustomization) kustomize(variant types.Kustomization, files map[string]
 // writeOut writes whole numbers in digits again, as kustomize does when it prints. A JSON patch makes floating point of
 // all numbers of what it changes, so that 1000650000 is 1.00065e+09 there, which no API server takes for a user.
 func writeOut(n *yaml.Node) {
-	if n.Kind == yaml.ScalarNode && n.Style == 0 && strings.Contains(n.Value, "e+") && n.ShortTag() == yaml.NodeTagFloat {
+	if n.Kind == yaml.ScalarNode && n.Style == 0 && strings.Contains(n.Value, "e+") &&
+		n.ShortTag() == yaml.NodeTagFloat {
 		if f, err := strconv.ParseFloat(n.Value, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1e21 {
 			n.Value, n.Tag = strconv.FormatFloat(f, 'f', -1, 64), yaml.NodeTagInt
 		}

@@ -76,8 +76,8 @@ func (d *drawn) patches() (text string) {
 			"- target: "+target+"\n  patch: |\n    - {op: add, path: /metadata/labels, value: {drawn: \"yes\"}}\n",
 			"- target: "+target+"\n  patch: |\n    - {op: replace, path: /spec/image, value: 'patched:"+
 				strconv.Itoa(d.IntN(9))+"'}\n",
-			"- target: "+target+"\n  patch: |\n    {apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, metadata: {name: any"+
-				", labels: {stage: late}}}\n",
+			"- target: "+target+"\n  patch: |\n    {apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, "+
+				"metadata: {name: any, labels: {stage: late}}}\n",
 		)
 	}
 	return "patches:\n" + text
@@ -162,7 +162,7 @@ func TestRandomOverlays(t *testing.T) {
 				d.addJobs(t, fixtures[i], text)
 			}
 			d.overlay()
-			dir := folder(t, d.files)
+			dir, top := folder(t, d.files), d.files["kustomization.yaml"]
 			want, msg, failed := k.build(t, dir, full...)
 			got, err := overlay(t, dir)
 			switch {
@@ -171,16 +171,16 @@ func TestRandomOverlays(t *testing.T) {
 			case err != nil:
 				for line := range strings.Lines(err.Error()) {
 					if !strings.Contains(line, "nothing matches its target") && !strings.Contains(line, "needs ") {
-						t.Fatalf("kustomize builds it, Overlay does not: %v\n%s", err, d.files["kustomization.yaml"])
+						t.Fatalf("kustomize builds it, Overlay does not: %v\n%s", err, top)
 					}
 				}
 				return
 			case failed != nil:
-				t.Fatalf("Overlay builds what kustomize does not: %v\n%s\n%s", failed, msg, d.files["kustomization.yaml"])
+				t.Fatalf("Overlay builds what kustomize does not: %v\n%s\n%s", failed, msg, top)
 			}
 			same++
 			if diff := cmp.Diff(byID(t, want), byID(t, got)); diff != "" {
-				t.Errorf("(-kustomize +tegen):\n%s\n%s", diff, d.files["kustomization.yaml"])
+				t.Errorf("(-kustomize +tegen):\n%s\n%s", diff, top)
 			}
 		})
 	}
@@ -206,8 +206,8 @@ func TestRandomGroups(t *testing.T) {
 			outside := maps.Clone(d.files)
 			outside["kustomization.yaml"] = strings.Replace(top, "resources: [base]", "resources: [job-0.yaml]", 1)
 			if outside["kustomization.yaml"] != top { // what a base does is done to its own jobs
-				d.files["base/kustomization.yaml"] = header + "resources" +
-					strings.SplitN(strings.SplitN(d.files["base/kustomization.yaml"], "resources", 2)[1], "\n", 2)[0] + "\n"
+				list, _, _ := strings.Cut(strings.TrimPrefix(d.files["base/kustomization.yaml"], header), "\n")
+				d.files["base/kustomization.yaml"] = header + list + "\n"
 			}
 			want, failed := overlay(t, folder(t, d.files))
 			var sources []schema.Source

@@ -198,6 +198,3 @@ func keepKey(object map[string]any, written string) {
 		}
 	}
 }
-
-// AppendJSON prints compact JSON at the end of dst as block YAML, in the order of its keys.
-func AppendJSON(dst, json []byte) []byte { return appendYAML(dst, json, false) }

@@ -9,8 +9,6 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -36,7 +34,7 @@ const flushSize = 64 << 10
 
 // Write prints the objects to w as one stream, with "---" between documents.
 func Write(w io.Writer, objs []runtime.Object) error {
-	enc := newEncoder()
+	enc := &encoder{}
 	var out []byte
 	for i, obj := range objs {
 		if i > 0 {
@@ -134,48 +132,43 @@ var readScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	return s, nil
 })
 
-// encoder holds the JSON buffer that a stream of objects shares.
-type encoder struct {
-	buf  bytes.Buffer
-	json *json.Encoder
-}
-
 // encoders are for Append, which is called for one object after another.
-var encoders = sync.Pool{New: func() any { return newEncoder() }}
-
-func newEncoder() *encoder {
-	e := &encoder{}
-	e.json = json.NewEncoder(&e.buf)
-	// YAML needs none of the escapes that make JSON safe inside HTML.
-	e.json.SetEscapeHTML(false)
-	return e
-}
+var encoders = sync.Pool{New: func() any { return &encoder{} }}
 
 func (e *encoder) append(dst []byte, obj runtime.Object) ([]byte, error) {
 	gvk, err := GVK(obj)
 	if err != nil {
 		return dst, err
 	}
-	e.buf.Reset()
+	e.out, e.err = dst, nil
+	top := object{body: len(dst)}
 	if u, ok := obj.(runtime.Unstructured); ok {
-		if err := e.orderedObject(u.UnstructuredContent(), "apiVersion", "kind", "metadata"); err != nil {
-			return dst, fmt.Errorf("encoding %s: %w", gvk.Kind, err)
+		e.typed = false
+		e.ordered(u.UnstructuredContent(), top, "apiVersion", "kind", "metadata")
+	} else {
+		v := reflect.ValueOf(obj)
+		if v.Kind() != reflect.Pointer || v.IsNil() {
+			return dst, fmt.Errorf("encoding %s: the object is nil", gvk.Kind)
 		}
-		return appendYAML(dst, e.buf.Bytes(), false), nil
+		e.typed = true
+		// Printing the head here spares copying the caller's object to fill in its TypeMeta.
+		apiVersion, kind := gvk.ToAPIVersionAndKind()
+		e.head("apiVersion: ", apiVersion)
+		e.head("kind: ", kind)
+		if p := planOf(v.Type()).elem; p.form == asStruct {
+			e.fields(p, v.Elem(), top)
+		} else {
+			e.fail(fmt.Errorf("a %s has no fields to print", v.Type().Elem()))
+		}
 	}
-	if err := e.json.Encode(obj); err != nil {
-		return dst, fmt.Errorf("encoding %s: %w", gvk.Kind, err)
+	out := e.out
+	e.out = nil // which is the caller's
+	if e.err != nil {
+		return dst, fmt.Errorf("encoding %s: %w", gvk.Kind, e.err)
 	}
-	if e.buf.Bytes()[0] != '{' {
-		return dst, fmt.Errorf("encoding %s: the object is nil", gvk.Kind)
-	}
-	// Printing the head here, and skipping it in the JSON, spares copying the
-	// caller's object to fill in its TypeMeta.
-	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	dst = append(dst, "apiVersion: "...)
-	dst = append(dst, apiVersion...)
-	dst = append(dst, "\nkind: "...)
-	dst = append(dst, kind...)
-	dst = append(dst, '\n')
-	return appendYAML(dst, e.buf.Bytes(), true), nil
+	return out, nil
+}
+
+func (e *encoder) head(key, value string) {
+	e.out = append(append(append(e.out, key...), value...), '\n')
 }

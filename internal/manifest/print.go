@@ -1,182 +1,93 @@
 package manifest
 
 import (
-	"bytes"
-	"unicode/utf16"
-	"unicode/utf8"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // A YAML parser gives up on an implicit key longer than 1024 characters.
 const maxImplicitKey = 1000
 
-// appendYAML prints compact JSON, as encoding/json gives it, as block YAML in
-// the order of its keys. typed says that the JSON comes from a Go struct,
-// whose zero fields are noise, and that its apiVersion and kind are printed
-// already.
-func appendYAML(dst, json []byte, typed bool) []byte {
-	p := printer{out: dst, in: json, typed: typed}
-	switch p.in[0] {
-	case '{':
-		mark := len(p.out)
-		if p.object(0, false) && !typed {
-			p.out = append(p.out[:mark], "{}\n"...)
-		}
-	case '[':
-		mark := len(p.out)
-		if p.array(0, false) {
-			p.out = append(p.out[:mark], "[]\n"...)
-		}
-	default:
-		p.scalar(2)
-	}
-	return p.out
+// printer lays YAML out in blocks. Each method that prints a value leaves the output at the start of a line.
+type printer struct{ out []byte }
+
+// object is a mapping that is being printed.
+type object struct {
+	indent int  // of its entries
+	inSeq  bool // it is an item of a list, so that its first entry shares the line of the dash
+	mark   int  // where its line goes on
+	body   int  // where its first entry starts
 }
 
-// printer trusts its input: it is only ever given what encoding/json made.
-// Each method consumes one JSON value and leaves the output at a line start.
-type printer struct {
-	out     []byte
-	in      []byte
-	pos     int
-	typed   bool
-	scratch []byte // the latest string that had escapes in it
-}
-
-// value prints what follows a ":" or a "-" on its line, and says whether it
-// was an empty object. indent is that of the line.
-func (p *printer) value(indent int, inSeq bool) bool {
+func (p *printer) begin(indent int, inSeq bool) object {
 	mark := len(p.out)
-	switch p.in[p.pos] {
-	case '{':
-		p.startBlock(inSeq)
-		empty := p.object(indent+2, inSeq)
-		if empty {
-			p.out = append(p.out[:mark], " {}\n"...)
-		}
-		return empty
-	case '[':
-		p.startBlock(inSeq)
-		// A list sits at the indentation of its key, but one inside a list has
-		// to sit deeper than its dash.
-		if inSeq {
-			indent += 2
-		}
-		if p.array(indent, inSeq) {
-			p.out = append(p.out[:mark], " []\n"...)
-		}
-	default:
-		p.out = append(p.out, ' ')
-		p.scalar(indent + 2)
-	}
-	return false
+	p.out = append(p.out, lineOrSpace(inSeq))
+	return object{indent + 2, inSeq, mark, len(p.out)}
 }
 
-// startBlock: the first entry of a list item shares the line of its dash.
-func (p *printer) startBlock(inSeq bool) {
+func lineOrSpace(inSeq bool) byte {
 	if inSeq {
-		p.out = append(p.out, ' ')
-		return
+		return ' '
 	}
-	p.out = append(p.out, '\n')
+	return '\n'
 }
 
-// object says whether it printed nothing, either because the object is empty
-// or because all of it was pruned.
-func (p *printer) object(indent int, inline bool) (empty bool) {
-	empty = true
-	p.pos++
-	for p.in[p.pos] != '}' {
-		if p.in[p.pos] == ',' {
-			p.pos++
-		}
-		mark := len(p.out)
-		if !inline || !empty {
-			p.indent(indent)
-		}
-		key := p.str()
-		head := indent == 0 && p.droppedAtTop(key)
-		droppable := p.noise(key)
-		explicit := p.key(key)
-		p.pos++
-		if explicit {
-			p.out = append(p.out, '\n')
-			p.indent(indent)
-		}
-		p.out = append(p.out, ':')
-
-		start := p.pos
-		emptied := p.value(indent, false)
-		if head || droppable.matches(p.in[start:p.pos], emptied) {
-			p.out = p.out[:mark]
-			continue
-		}
-		empty = false
+// end prints an object without entries, or of which all were dropped.
+func (p *printer) end(o object) {
+	if len(p.out) == o.body {
+		p.out = append(p.out[:o.mark], " {}\n"...)
 	}
-	p.pos++
-	return empty
 }
 
-func (p *printer) array(indent int, inline bool) (empty bool) {
-	empty = true
-	p.pos++
-	for p.in[p.pos] != ']' {
-		if p.in[p.pos] == ',' {
-			p.pos++
-		}
-		if !inline || !empty {
-			p.indent(indent)
-		}
-		p.out = append(p.out, '-')
-		p.value(indent, true)
-		empty = false
+// entry begins a line for a key, and says where it begins.
+func (p *printer) entry(o object) int {
+	start := len(p.out)
+	if !o.inSeq || start > o.body {
+		p.indent(o.indent)
 	}
-	p.pos++
-	return empty
+	return start
 }
 
-// key prints a mapping key and says whether it took the explicit "? " form.
-func (p *printer) key(key []byte) (explicit bool) {
+// key prints an entry's key and the colon, and says where the entry begins.
+func (p *printer) key(o object, key string) int {
+	entry := p.entry(o)
 	start := len(p.out)
 	p.out = appendKey(p.out, key)
-	if len(p.out)-start <= maxImplicitKey {
-		return false
+	if len(p.out)-start > maxImplicitKey {
+		p.out = append(slices.Insert(p.out, start, '?', ' '), '\n')
+		p.indent(o.indent)
 	}
-	p.out = append(p.out[:start], "? "...)
-	p.out = appendKey(p.out, key)
-	return true
+	p.out = append(p.out, ':')
+	return entry
 }
 
-func (p *printer) scalar(indent int) {
-	if p.in[p.pos] == '"' {
-		p.out = appendString(p.out, p.str(), indent)
-	} else {
-		start := p.pos
-		for p.pos < len(p.in) && !isDelim(p.in[p.pos]) {
-			p.pos++
+// drop takes an entry back whose value is printed as one of texts.
+func (p *printer) drop(entry, value int, texts []string) {
+	for _, text := range texts {
+		if string(p.out[value:]) == text {
+			p.out = p.out[:entry]
+			return
 		}
-		p.out = appendLiteral(p.out, p.in[start:p.pos])
 	}
-	p.out = append(p.out, '\n')
 }
 
-func isDelim(c byte) bool { return c == ',' || c == '}' || c == ']' || c == '\n' }
+// beginList says at which indentation the items go. A list sits at that of its key, but one inside a list has to sit
+// deeper than its dash.
+func (p *printer) beginList(indent int, inSeq bool) int {
+	p.out = append(p.out, lineOrSpace(inSeq))
+	if inSeq {
+		return indent + 2
+	}
+	return max(indent, 0)
+}
 
-// appendLiteral prints a number, true, false or null. YAML 1.1 knows a float
-// only by its dot and signed exponent, which JSON lets go: 1e9 is a string.
-func appendLiteral(dst, lit []byte) []byte {
-	e := bytes.IndexAny(lit, "eE")
-	if e < 0 || lit[0] == 't' || lit[0] == 'f' {
-		return append(dst, lit...)
+// item begins a line for an item, or goes on behind the dash of the list around it.
+func (p *printer) item(indent int, inline bool) {
+	if !inline {
+		p.indent(indent)
 	}
-	dst = append(dst, lit[:e]...)
-	if bytes.IndexByte(lit[:e], '.') < 0 {
-		dst = append(dst, ".0"...)
-	}
-	dst = append(dst, 'e')
-	if c := lit[e+1]; c != '-' && c != '+' {
-		dst = append(dst, '+')
-	}
-	return append(dst, lit[e+1:]...)
+	p.out = append(p.out, '-')
 }
 
 func (p *printer) indent(n int) {
@@ -187,80 +98,30 @@ func (p *printer) indent(n int) {
 	p.out = append(p.out, spaces[:n]...)
 }
 
-// str decodes the JSON string at pos. The bytes hold until the next call.
-func (p *printer) str() []byte {
-	p.pos++
-	rest := p.in[p.pos:]
-	end := bytes.IndexByte(rest, '"')
-	if bytes.IndexByte(rest[:end], '\\') < 0 {
-		p.pos += end + 1
-		return rest[:end]
-	}
-	out := p.scratch[:0]
-	for {
-		n := bytes.IndexAny(p.in[p.pos:], `"\`)
-		out = append(out, p.in[p.pos:p.pos+n]...)
-		p.pos += n + 1
-		if p.in[p.pos-1] == '"' {
-			p.scratch = out
-			return out
-		}
-		out = p.unescape(out)
-	}
+// text prints a string; indent is that of its line.
+func (p *printer) text(s string, indent int) {
+	p.out = append(p.out, ' ')
+	p.out = append(appendString(p.out, s, max(indent, 0)+2), '\n')
 }
 
-// unescape decodes what follows a backslash in a JSON string.
-func (p *printer) unescape(out []byte) []byte {
-	c := p.in[p.pos]
-	p.pos++
-	switch c {
-	case 'b':
-		return append(out, '\b')
-	case 'f':
-		return append(out, '\f')
-	case 'n':
-		return append(out, '\n')
-	case 'r':
-		return append(out, '\r')
-	case 't':
-		return append(out, '\t')
-	case 'u':
-		r := p.hex4()
-		if utf16.IsSurrogate(r) {
-			r = p.lowSurrogate(r)
-		}
-		return utf8.AppendRune(out, r)
-	default:
-		return append(out, c)
-	}
+func (p *printer) integer(n int64) {
+	p.out = append(p.out, ' ')
+	p.out = append(strconv.AppendInt(p.out, n, 10), '\n')
 }
 
-// lowSurrogate joins a high surrogate with the escape after it. Like
-// encoding/json it reads a lone one as U+FFFD.
-func (p *printer) lowSurrogate(high rune) rune {
-	if p.in[p.pos] != '\\' || p.in[p.pos+1] != 'u' {
-		return utf8.RuneError
-	}
-	back := p.pos
-	p.pos += 2
-	r := utf16.DecodeRune(high, p.hex4())
-	if r == utf8.RuneError {
-		p.pos = back
-	}
-	return r
-}
-
-func (p *printer) hex4() rune {
-	var r rune
-	for _, c := range p.in[p.pos : p.pos+4] {
-		r <<= 4
-		switch {
-		case c <= '9':
-			r |= rune(c - '0')
-		default:
-			r |= rune(c|0x20-'a') + 10
+// literal prints a number, true, false or null, as JSON writes them, and []. YAML 1.1 knows a float only by its dot and
+// signed exponent, which JSON lets go: 1e9 is a string.
+func (p *printer) literal(lit string) {
+	p.out = append(p.out, ' ')
+	if e := strings.IndexAny(lit, "eE"); e > 0 && lit[e-1] <= '9' {
+		p.out = append(p.out, lit[:e]...)
+		if !strings.Contains(lit[:e], ".") {
+			p.out = append(p.out, ".0"...)
+		}
+		p.out = append(p.out, 'e')
+		if lit = lit[e+1:]; lit[0] != '-' && lit[0] != '+' {
+			p.out = append(p.out, '+')
 		}
 	}
-	p.pos += 4
-	return r
+	p.out = append(append(p.out, lit...), '\n')
 }

@@ -1,21 +1,22 @@
 package manifest
 
-import "bytes"
+import "strings"
 
 // resolves says whether some YAML parser reads the plain scalar s as other
 // than a string. Where versions differ it takes them all: 1.1 has yes, 010,
 // 12:30 and 1_000; 1.2 has 0o7 and 1e3.
-func resolves(s []byte) bool {
+func resolves(s string) bool {
 	return isWord(s) || isNumber(s) || isDate(s)
 }
 
 // isWord folds case, so it quotes a few spellings no parser knows, like nULL.
-func isWord(s []byte) bool {
+func isWord(s string) bool {
 	var fold [5]byte
 	if len(s) > len(fold) {
 		return false
 	}
-	for i, c := range s {
+	for i := range len(s) {
+		c := s[i]
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
@@ -30,13 +31,13 @@ func isWord(s []byte) bool {
 }
 
 // isNumber knows integers of every base, floats, and YAML 1.1's base 60.
-func isNumber(s []byte) bool {
+func isNumber(s string) bool {
 	if c := s[0]; !isDigit(c) && c != '+' && c != '-' && c != '.' {
 		return false
 	}
 	// Parsers differ in where they let underscores stand; go-yaml, anywhere.
-	if bytes.IndexByte(s, '_') >= 0 {
-		s = bytes.ReplaceAll(s, []byte("_"), nil)
+	if strings.IndexByte(s, '_') >= 0 {
+		s = strings.ReplaceAll(s, "_", "")
 	}
 	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
@@ -45,7 +46,7 @@ func isNumber(s []byte) bool {
 		switch s[1] {
 		case 'x', 'X', 'o', 'O', 'b', 'B':
 			// go-yaml takes a sign after the prefix too: it reads 0o+2 as 2.
-			return len(bytes.Trim(s[2:], "+-0123456789abcdefABCDEF")) == 0
+			return len(strings.Trim(s[2:], "+-0123456789abcdefABCDEF")) == 0
 		}
 	}
 	whole := span(s, ':')
@@ -68,9 +69,9 @@ func isNumber(s []byte) bool {
 }
 
 // span counts the leading bytes of s that are digits or the byte also.
-func span(s []byte, also byte) int {
-	for i, c := range s {
-		if !isDigit(c) && c != also {
+func span(s string, also byte) int {
+	for i := range len(s) {
+		if c := s[i]; !isDigit(c) && c != also {
 			return i
 		}
 	}
@@ -80,7 +81,7 @@ func span(s []byte, also byte) int {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // isDate knows 2001-1-2, alone or with a time of day after it.
-func isDate(s []byte) bool {
+func isDate(s string) bool {
 	if span(s, '0') != 4 || len(s) < 8 {
 		return false
 	}

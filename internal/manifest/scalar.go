@@ -1,8 +1,8 @@
 package manifest
 
 import (
-	"bytes"
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -17,7 +17,8 @@ const (
 
 // appendString prints s as the value of a line, without the line's end. A
 // block scalar puts its lines at indent.
-func appendString(dst, s []byte, indent int) []byte {
+func appendString(dst []byte, s string, indent int) []byte {
+	s = valid(s)
 	switch styleOf(s) {
 	case plain:
 		return append(dst, s...)
@@ -28,15 +29,24 @@ func appendString(dst, s []byte, indent int) []byte {
 	}
 }
 
-func appendKey(dst, s []byte) []byte {
+func appendKey(dst []byte, s string) []byte {
+	s = valid(s)
 	if styleOf(s) == plain {
 		return append(dst, s...)
 	}
 	return appendQuoted(dst, s)
 }
 
+// valid replaces what is not UTF-8 as encoding/json does: each byte by itself.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
 // styleOf picks the most readable style that every parser reads back as s.
-func styleOf(s []byte) style {
+func styleOf(s string) style {
 	if len(s) == 0 {
 		return quoted
 	}
@@ -46,10 +56,10 @@ func styleOf(s []byte) style {
 		c := s[i]
 		switch {
 		case c >= utf8.RuneSelf:
-			r, size := utf8.DecodeRune(s[i:])
+			r, size := utf8.DecodeRuneInString(s[i:])
 			// IsPrint leaves out the BOM, the line separators and what the eye
 			// would miss, such as a zero-width space.
-			if !unicode.IsPrint(r) || r == utf8.RuneError && size == 1 {
+			if !unicode.IsPrint(r) {
 				return quoted
 			}
 			i += size - 1
@@ -88,7 +98,7 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 // startsPlain: YAML gives these characters a meaning at the head of a scalar.
 // A dash has it only before a blank, and flags such as --port deserve to stay
 // readable.
-func startsPlain(s []byte) bool {
+func startsPlain(s string) bool {
 	switch s[0] {
 	case '-':
 		return len(s) > 1 && s[1] != ' ' && !isMarker(s)
@@ -101,14 +111,14 @@ func startsPlain(s []byte) bool {
 }
 
 // isMarker: at the left edge these end a document.
-func isMarker(s []byte) bool {
-	return len(s) >= 3 && (string(s[:3]) == "---" || string(s[:3]) == "...") &&
+func isMarker(s string) bool {
+	return len(s) >= 3 && (s[:3] == "---" || s[:3] == "...") &&
 		(len(s) == 3 || s[3] == ' ')
 }
 
 // appendBlock prints s as a literal block. The indicator after the bar says
 // what becomes of the final newlines.
-func appendBlock(dst, s []byte, indent int) []byte {
+func appendBlock(dst []byte, s string, indent int) []byte {
 	dst = append(dst, '|')
 	switch {
 	case s[len(s)-1] != '\n':
@@ -116,8 +126,8 @@ func appendBlock(dst, s []byte, indent int) []byte {
 	case len(s) > 1 && s[len(s)-2] == '\n':
 		dst = append(dst, '+')
 	}
-	s = bytes.TrimSuffix(s, []byte("\n"))
-	for line := range bytes.SplitSeq(s, []byte("\n")) {
+	s = strings.TrimSuffix(s, "\n")
+	for line := range strings.SplitSeq(s, "\n") {
 		dst = append(dst, '\n')
 		// Blank lines get no indentation: it would be trailing space.
 		if len(line) > 0 {
@@ -130,10 +140,10 @@ func appendBlock(dst, s []byte, indent int) []byte {
 	return dst
 }
 
-func appendQuoted(dst, s []byte) []byte {
+func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRune(s[i:])
+		r, size := utf8.DecodeRuneInString(s[i:])
 		i += size
 		switch {
 		case r == '"' || r == '\\':

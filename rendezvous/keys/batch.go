@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -28,106 +27,6 @@ const (
 	// longestPatience is for clients that come again: on a slow disk they are long back.
 	longestPatience = time.Millisecond
 )
-
-// proposal is a write that waits for its transaction.
-type proposal struct {
-	ctx    context.Context
-	decide func(*tree, time.Time) (*plan, *Error)
-	done   chan verdict
-	plan   *plan
-	alone  bool // it has lost to another process, and is not to take others with it again
-}
-
-// verdict is what became of a proposal: it happened, it was decided against, or nobody knows.
-type verdict struct {
-	event   *Event
-	refused *Error
-	err     error
-}
-
-// proposals are the writes that wait while a transaction is under way: one sync of the disk then does for all of them.
-type proposals struct {
-	mu      sync.Mutex
-	waiting []*proposal
-	want    int // so many are to wake who commits them
-	wake    chan struct{}
-}
-
-func (q *proposals) add(p *proposal) {
-	q.mu.Lock()
-	q.waiting = append(q.waiting, p)
-	enough := len(q.waiting) >= q.want
-	q.mu.Unlock()
-	if enough {
-		select {
-		case q.wake <- struct{}{}:
-		default: // it has been told
-		}
-	}
-}
-
-// await waits until so many wait, with patience; then until one does. It ends without when the context does.
-func (q *proposals) await(ctx context.Context, want int, patience time.Duration) bool {
-	var over <-chan time.Time
-	if want > 1 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		over = timer.C
-	}
-	for !q.has(want) {
-		select {
-		case <-q.wake:
-		case <-over:
-			want = 1
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
-}
-
-func (q *proposals) has(want int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.want = want
-	return len(q.waiting) >= want
-}
-
-func (q *proposals) size() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.waiting)
-}
-
-// take hands out all that wait.
-func (q *proposals) take() []*proposal {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	all := q.waiting
-	q.waiting = nil
-	return all
-}
-
-// putBack has these wait before those that came since.
-func (q *proposals) putBack(first []*proposal) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting = append(first, q.waiting...)
-}
-
-// propose has a write decided upon and done with others, and waits until the tree shows it.
-func (k *Keys) propose(ctx context.Context, decide func(*tree, time.Time) (*plan, *Error)) verdict {
-	p := &proposal{ctx: ctx, decide: decide, done: make(chan verdict, 1)}
-	k.queue.add(p)
-	select {
-	case v := <-p.done:
-		return v
-	case <-ctx.Done():
-		return verdict{err: context.Cause(ctx)}
-	case <-k.ctx.Done():
-		return verdict{err: ErrClosed}
-	}
-}
 
 // commitProposals does what is proposed, one transaction after the other, until Close. Whoever was answered may well
 // come again at once: those are waited for, for no longer than the last transaction took. Another sync costs more.
@@ -158,21 +57,30 @@ type batch struct {
 	bytes   int
 	written map[string]bool // paths, of what is deleted as well
 	deleted map[string]bool
+	more    growth
+}
+
+func newBatch() *batch {
+	return &batch{ops: 1, written: map[string]bool{}, deleted: map[string]bool{}, more: growth{}}
 }
 
 // gather decides upon what waits, and takes as much of it as goes into one transaction. The rest waits on.
 func (k *Keys) gather(limits batchLimits) *batch {
-	b := &batch{ops: 1, written: map[string]bool{}, deleted: map[string]bool{}}
+	b := newBatch()
 	var left []*proposal
-	waiting := k.queue.take()
+	waiting := k.queue.take(looks)
 	k.mu.RLock()
 	now := time.Now()
 	for i, p := range waiting {
-		if i == looks || len(b.all) >= limits.plans {
+		if len(b.all) >= limits.plans {
 			left = append(left, waiting[i:]...)
 			break
 		}
 		if p.ctx.Err() != nil { // nobody waits for it any more, and it was told to nobody
+			continue
+		}
+		if b.written[p.key] { // it is decided upon once that is done
+			left = append(left, p)
 			continue
 		}
 		w, refused := p.decide(k.tree, now)
@@ -181,9 +89,10 @@ func (k *Keys) gather(limits batchLimits) *batch {
 			continue
 		}
 		// What it was decided upon has changed: that may be what made its transaction fail.
-		p.alone = p.alone || p.plan != nil && !slices.Equal(p.plan.guards, w.guards)
-		p.plan = w
-		if !b.add(p, limits) {
+		p.alone = p.alone || p.failed && !slices.Equal(p.plan.guards, w.guards)
+		p.plan, p.failed = w, false
+		full := len(b.all) > 0 && w.put != nil && k.room(k.tree, w, b.more) != nil // it is refused once those are done
+		if full || !b.add(p, limits) {
 			left = append(left, p)
 		}
 	}
@@ -210,6 +119,7 @@ func (b *batch) add(p *proposal, limits batchLimits) bool {
 	if w.put == nil {
 		b.deleted[w.head.Key] = true
 	}
+	b.more.add(w)
 	w.place(len(b.all))
 	b.all = append(b.all, p)
 	return true
@@ -265,6 +175,9 @@ func (k *Keys) commit(b *batch, limits *batchLimits) (answered int) {
 	index, err := k.transact(ctx, b)
 	switch {
 	case err == nil && index == 0:
+		for _, p := range b.all {
+			p.failed = true
+		}
 		k.queue.putBack(b.all)
 		return 0
 	case err == nil:

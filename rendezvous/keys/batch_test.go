@@ -72,13 +72,15 @@ func (x *gatedTxn) Commit() (*clientv3.TxnResponse, error) {
 }
 
 // gated is a process at the shared store whose writes go through a gate.
-func gated(t *testing.T) (endpoint, *gate) {
+func gated(t *testing.T) (endpoint, *gate) { return gatedWith(t, Options{}) }
+
+func gatedWith(t *testing.T, o Options) (endpoint, *gate) {
 	t.Helper()
 	s := embedded(t)
 	g := &gate{KV: s.KV}
 	c := clientv3.NewCtxClient(t.Context())
 	c.KV, c.Watcher = g, s.Watcher
-	return open(t, &store.Store{Client: c}, Options{}), g
+	return open(t, &store.Store{Client: c}, o), g
 }
 
 // together has writes wait until all of them do, so that they are decided upon for one transaction, in their order.
@@ -225,6 +227,70 @@ func texts(results []result) []string {
 	return all
 }
 
+// TestTurns: a run with a thousand writes waiting keeps nobody else waiting, and writes of one key do not keep those of
+// others from sharing transactions.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	d, g := gated(t)
+	const keys, many, others = 16, looks + 4, 5
+	for i := range keys {
+		put(t, d.Keys, fmt.Sprint("/p/run_noisy/", i), Put{})
+	}
+	var writes []func() (*Event, error)
+	for i := range many {
+		writes = append(writes, d.putting(t, fmt.Sprint("/p/run_noisy/", i%keys), Put{}))
+	}
+	for i := range others {
+		writes = append(writes, d.putting(t, fmt.Sprintf("/p/run_%d", i), Put{}))
+	}
+	results := together(t, d, g, writes...)
+	for i, r := range results {
+		if r.err != nil {
+			t.Fatalf("write %d comes to %v", i, r)
+		}
+		if first := results[0].event.Index / stride; i >= many && r.event.Index/stride != first {
+			t.Errorf("write %d of another run is of revision %d, the first of the noisy run's of %d", i-many,
+				r.event.Index/stride, first)
+		}
+	}
+	if n := g.transactions(); n != many/keys {
+		t.Errorf("%d writes of %d keys took %d transactions", many, keys, n)
+	}
+}
+
+// TestLanes: each lane hands out what waits in its order, one at a time with the others; what is put back is next, each
+// lane in its order again.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	q := proposals{wake: make(chan struct{}, 1)}
+	for _, key := range strings.Fields("/run_a/1 /run_a/2 /run_a/3 /run_b/1 /x /run_c/1 /y /run_c/2") {
+		q.add(&proposal{key: key})
+	}
+	taken := func(most int) (all []*proposal, keys string) {
+		for _, p := range q.take(most) {
+			all, keys = append(all, p), keys+" "+p.key
+		}
+		return all, keys
+	}
+	first, keys := taken(5)
+	if want := " /run_a/1 /run_b/1 /x /run_c/1 /run_a/2"; keys != want {
+		t.Errorf("taken are%s, not%s", keys, want)
+	}
+	q.add(&proposal{key: "/run_b/2"})
+	q.putBack(first[3:])
+	q.putBack(nil)
+	if n := q.size(); n != 6 {
+		t.Errorf("%d wait", n)
+	}
+	want := " /run_c/1 /run_a/2 /y /run_b/2 /run_c/2 /run_a/3"
+	if _, keys := taken(100); keys != want {
+		t.Errorf("then are%s, not%s", keys, want)
+	}
+	if n := q.size(); n != 0 || len(q.lanes) != 0 || len(q.turns) != 0 {
+		t.Errorf("%d, %d lanes, %d turns are left", n, len(q.lanes), len(q.turns))
+	}
+}
+
 // TestLostToAnother: where another process has written one of the keys, that write alone is decided against.
 func TestLostToAnother(t *testing.T) {
 	t.Parallel()
@@ -284,6 +350,47 @@ func TestTooLarge(t *testing.T) {
 			}
 			if n := g.transactions(); n < 2 {
 				t.Errorf("%d transactions", n)
+			}
+		})
+	}
+}
+
+// TestTogetherBeyondLimits: writes that share a transaction take no more than they would one after the other, of a run
+// and of all.
+func TestTogetherBeyondLimits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100)
+	for name, c := range map[string]struct {
+		o      Options
+		prefix string
+		put    Put
+	}{
+		"keys of all":    {Options{MaxKeys: 22}, "/at/", Put{}}, // with /plug and /at
+		"keys of a run":  {Options{MaxKeys: 42}, "/run_a/", Put{}},
+		"bytes of all":   {Options{MaxBytes: 2200}, "/at/", Put{Value: long}},
+		"bytes of a run": {Options{MaxBytes: 4400}, "/run_a/", Put{Value: long}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, g := gatedWith(t, c.o)
+			put(t, d.Keys, c.prefix+"k", Put{}) // the directory is there, so that none of them makes it
+			if _, err := d.Delete(t.Context(), c.prefix+"k", Delete{}); err != nil {
+				t.Fatal(err)
+			}
+			var writes []func() (*Event, error)
+			for i := range 30 {
+				writes = append(writes, d.putting(t, fmt.Sprintf("%s%02d", c.prefix, i), c.put))
+			}
+			taken := 0
+			for _, r := range together(t, d, g, writes...) {
+				if r.err == nil {
+					taken++
+				} else if refused(r.err) != CodeLimit {
+					t.Errorf("a write comes to %v", r)
+				}
+			}
+			if taken != 20 {
+				t.Errorf("%d writes were taken, not 20", taken)
 			}
 		})
 	}

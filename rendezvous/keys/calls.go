@@ -43,49 +43,72 @@ func (k *Keys) Put(ctx context.Context, key string, p Put) (*Event, error) {
 		full.status = http.StatusInsufficientStorage
 		return nil, full
 	}
-	return k.write(ctx, func(t *tree, now time.Time) (*plan, *Error) {
+	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) {
 		w, err := p.plan(t, key, now)
 		if err != nil {
 			return nil, err
 		}
-		if err := k.room(t, w); err != nil {
+		if err := k.room(t, w, nil); err != nil {
 			return nil, err
 		}
 		return w, nil
 	})
 }
 
-// room refuses what a plan adds beyond the limits. A run may take half of what there is, so that it leaves some to
-// the others.
-func (k *Keys) room(t *tree, w *plan) *Error {
-	var more usage
-	for _, c := range w.changes(0) {
-		n := t.at(c.path)
-		if n == nil {
-			more.keys++
-			more.bytes += len(c.path)
-		} else {
-			more.bytes -= len(n.record.value)
-		}
-		more.bytes += len(c.record.value)
-	}
+// room refuses what a plan adds beyond the limits, beside what others are about to add. A run may take half of what
+// there is, so that it leaves some to the others.
+func (k *Keys) room(t *tree, w *plan, others growth) *Error {
+	w.grows(t)
 	refused := func(name string, has usage, part int) *Error {
-		if n := has.keys + more.keys; more.keys > 0 && n > k.o.MaxKeys/part {
-			return exceeded(0, "%s has %d keys: with %d more there would be over %d", name, has.keys, more.keys,
+		if n := has.keys + w.more.keys; w.more.keys > 0 && n > k.o.MaxKeys/part {
+			return exceeded(0, "%s has %d keys: with %d more there would be over %d", name, has.keys, w.more.keys,
 				k.o.MaxKeys/part)
 		}
-		if n := has.bytes + more.bytes; more.bytes > 0 && n > k.o.MaxBytes/part {
-			return exceeded(0, "%s takes %d bytes: with %d more there would be over %d", name, has.bytes, more.bytes,
+		if n := has.bytes + w.more.bytes; w.more.bytes > 0 && n > k.o.MaxBytes/part {
+			return exceeded(0, "%s takes %d bytes: with %d more there would be over %d", name, has.bytes, w.more.bytes,
 				k.o.MaxBytes/part)
 		}
 		return nil
 	}
-	if s := t.shares[ownerOf(w.head.Key).at]; s != nil {
-		if err := refused(s.of.name, s.usage, 2); err != nil {
+	if w.of.at != "" {
+		has := others[w.of.at]
+		if s := t.shares[w.of.at]; s != nil {
+			has.add(s.keys, s.bytes)
+		}
+		if err := refused(w.of.name, has, 2); err != nil {
 			return err
 		}
 	}
-	return refused("the store", t.usage, 1)
+	has := others[""]
+	has.add(t.keys, t.bytes)
+	return refused("the store", has, 1)
+}
+
+// growth is what writes of one transaction add, by the paths of owners, and that of all at "".
+type growth map[string]usage
+
+func (g growth) add(w *plan) {
+	for _, at := range []string{"", w.of.at} {
+		u := g[at]
+		u.add(max(0, w.more.keys), max(0, w.more.bytes)) // what they free is free once they are done
+		if g[at] = u; w.of.at == "" {
+			return
+		}
+	}
+}
+
+// grows finds out what a plan adds, and whom it counts for.
+func (w *plan) grows(t *tree) {
+	w.of, w.more = ownerOf(w.head.Key), usage{}
+	for _, c := range w.changes(0) {
+		n := t.at(c.path)
+		if n == nil {
+			w.more.add(1, len(c.path))
+		} else {
+			w.more.bytes -= len(n.record.value)
+		}
+		w.more.bytes += len(c.record.value)
+	}
 }
 
 // Delete removes a node.
@@ -94,7 +117,7 @@ func (k *Keys) Delete(ctx context.Context, key string, d Delete) (*Event, error)
 	if err != nil {
 		return nil, err
 	}
-	return k.write(ctx, func(t *tree, now time.Time) (*plan, *Error) { return d.plan(t, key, now) })
+	return k.write(ctx, key, func(t *tree, now time.Time) (*plan, *Error) { return d.plan(t, key, now) })
 }
 
 // clean is the path that etcd takes a key for.
@@ -124,13 +147,15 @@ func (k *Keys) broken(err error) error {
 
 // write does what was decided upon. What was decided against is decided once more with the tree caught up: an older one
 // may be wrong, and no transaction finds out.
-func (k *Keys) write(ctx context.Context, decide func(*tree, time.Time) (*plan, *Error)) (*Event, error) {
+func (k *Keys) write(
+	ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error),
+) (*Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
 	defer cancel()
 	for fresh := false; ; fresh = true {
 		_, refused := k.decide(decide) // it need not wait for a transaction to be refused
 		if refused == nil {
-			v := k.propose(ctx, decide)
+			v := k.propose(ctx, key, decide)
 			if v.err != nil {
 				return nil, k.broken(v.err)
 			}

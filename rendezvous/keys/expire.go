@@ -61,7 +61,7 @@ func (k *Keys) expireAt(now time.Time) {
 func (k *Keys) end(d deadline) error {
 	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
 	defer cancel()
-	return k.propose(ctx, func(t *tree, now time.Time) (*plan, *Error) {
+	return k.propose(ctx, d.path, func(t *tree, now time.Time) (*plan, *Error) {
 		if !t.current(d) {
 			return nil, fail(CodeNotFound, d.path, t.index)
 		}

@@ -6,10 +6,10 @@
 // through one v3 watch and answers reads and long polls from its copy, the tree, so that a thousand waits cost the
 // store nothing. Before a read is answered the tree has caught up with a linearizable read of one key, head, which all
 // requests share that come while the one before is under way. A write is decided upon by the tree and done in one v3
-// transaction, provided that what it was decided upon has not changed; if it has, it is decided again. Each
-// transaction writes head, which holds what the changes were: those that come while one is under way share the
-// next one, with one sync of the disk. So a v3 revision is one or more v2 events, whose indexes follow from it and from
-// their places in it, and all processes report the same events in the same order.
+// transaction, provided that what it was decided upon has not changed; if it has, it is decided again. Each transaction
+// writes head, which holds what the changes were: those that come while one is under way share the next one, with one
+// sync of the disk, and where more wait than it takes the runs take turns. So a v3 revision is one or more v2 events,
+// whose indexes follow from it and from their places in it, and all processes report the same events in the same order.
 //
 // # Expiry
 //

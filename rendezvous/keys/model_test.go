@@ -348,7 +348,7 @@ func TestBatches(t *testing.T) {
 	writer, reader, alone := newTree(), newTree(), newTree()
 	shared := 0
 	for rev := int64(1); rev < 1000; rev++ {
-		b := &batch{written: map[string]bool{}, deleted: map[string]bool{}}
+		b := newBatch()
 		var steps []step
 		for range 1 + dice.IntN(40) {
 			st := randomStep(dice, rev)

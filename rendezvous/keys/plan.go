@@ -35,6 +35,8 @@ type plan struct {
 	prev           *Node
 	createRevision int64 // of a key that is written again; 0 for a new one
 	at             int   // its place among the events of its revision
+	of             owner // of what it writes; with more, where room has looked at it
+	more           usage // that it adds
 }
 
 // place gives it a place among the events of a revision.

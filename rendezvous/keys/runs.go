@@ -178,7 +178,7 @@ func closedPickle(value string) bool {
 // since e was found goes. The state goes last, so that what an error leaves is found again.
 func (k *Keys) Forget(ctx context.Context, e Ended) error {
 	if e.id == "" {
-		_, err := k.write(ctx, e.plan)
+		_, err := k.write(ctx, e.Path, e.plan)
 		return err
 	}
 	for p, rev := range k.toldIn(e.id) {

@@ -34,6 +34,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
@@ -104,11 +106,18 @@ func Permitted(ctx context.Context, c *clientv3.Client, o Options) error {
 	key := o.base() + "lease"
 	never := clientv3.Compare(clientv3.Version(key), "<", 0)
 	_, err := c.Txn(ctx).If(never).Then(clientv3.OpPut(key, ""), clientv3.OpGet(key)).Commit()
-	if !errors.Is(err, rpctypes.ErrPermissionDenied) {
-		return nil
+	switch {
+	case errors.Is(err, rpctypes.ErrPermissionDenied):
+		who := "user"
+		if c.Username != "" {
+			who = fmt.Sprintf("user %q", c.Username)
+		}
+		return fmt.Errorf("the etcd's %s may not read and write %s: grant its role readwrite with that prefix",
+			who, o.base())
+	case status.Code(err) == codes.PermissionDenied: // of a gate, which says it itself
+		return errors.New(status.Convert(err).Message())
 	}
-	return fmt.Errorf("the etcd's user %q may not read and write %s: grant its role readwrite with that prefix",
-		c.Username, o.base())
+	return nil
 }
 
 // New begins to serve a run. The client stays the caller's, and is to be closed after the engine.

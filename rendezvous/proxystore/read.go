@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -216,7 +217,12 @@ func (e *Engine) await(o *operation, left map[string]struct{}, rev int64) bool {
 		if o.ctx.Err() != nil {
 			return false
 		}
-		// The watch has ended, perhaps because what it was to tell of has been compacted away.
+		// The watch has ended, perhaps because what it was to tell of has been compacted away, or it is refused.
+		select {
+		case <-time.After(leastPause):
+		case <-o.ctx.Done():
+			return false
+		}
 		values, now, err := e.fetch(o.ctx, slices.Sorted(maps.Keys(left)), nil)
 		if err != nil {
 			return false

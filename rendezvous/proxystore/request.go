@@ -9,6 +9,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 type responseOp = *pb.ResponseOp
@@ -36,6 +38,8 @@ func (e *Engine) try(ctx context.Context, f func(context.Context) error) error {
 			return err
 		case errors.Is(err, rpctypes.ErrRequestTooLarge):
 			return refuse("length", "the etcd takes no request of this size: %v", err)
+		case status.Code(err) == codes.ResourceExhausted: // of a gate's limits
+			return refuse("limit", "%s", status.Convert(err).Message())
 		}
 		e.trouble.begin(e.options, err)
 		select {

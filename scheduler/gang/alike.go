@@ -10,10 +10,10 @@ import (
 
 // alike says whether two pods have the same shape, at a small part of the price. It may say no of pods that have: it is
 // asked of the pods of one template, one after another.
-func alike(a, b *corev1.Pod) bool {
+func alike(a, b *corev1.Pod, overlooked []string) bool {
 	x, y := &a.Spec, &b.Spec
 	return a.Namespace == b.Namespace && x.NodeName == y.NodeName && x.HostNetwork == y.HostNetwork &&
-		covers(a.Labels, b.Labels) && covers(b.Labels, a.Labels) &&
+		covers(a.Labels, b.Labels, overlooked) && covers(b.Labels, a.Labels, overlooked) &&
 		slices.EqualFunc(x.Containers, y.Containers, asksAlike) &&
 		slices.EqualFunc(x.InitContainers, y.InitContainers, asksAlike) &&
 		sameAmounts(x.Overhead, y.Overhead) && sameBehind(x.Resources, y.Resources) &&
@@ -23,10 +23,10 @@ func alike(a, b *corev1.Pod) bool {
 		sameList(elsewhere(x.Volumes), elsewhere(y.Volumes)) && sameList(x.ResourceClaims, y.ResourceClaims)
 }
 
-// covers says whether some labels, but for those that number pods, are among others.
-func covers(all, some map[string]string) bool {
+// covers says whether some labels, but for those that are overlooked, are among others.
+func covers(all, some map[string]string, overlooked []string) bool {
 	for key, value := range some {
-		if other, ok := all[key]; (!ok || other != value) && !slices.Contains(numberings, key) {
+		if other, ok := all[key]; (!ok || other != value) && !slices.Contains(overlooked, key) {
 			return false
 		}
 	}

@@ -87,15 +87,16 @@ func TestAlike(t *testing.T) {
 		}
 		a, b := pod(), pod()
 		tt.change(b)
-		x, err := shape(a)
+		x, err := shape(a, numberings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		y, err := shape(b)
+		y, err := shape(b, numberings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(alike(a, b), alike(b, a), x == y); got != fmt.Sprint(tt.want, tt.want, tt.want) {
+		got := fmt.Sprint(alike(a, b, numberings), alike(b, a, numberings), x == y)
+		if got != fmt.Sprint(tt.want, tt.want, tt.want) {
 			t.Errorf("%s: alike both ways and by shape %s, want %v", tt.reason, got, tt.want)
 		}
 	}

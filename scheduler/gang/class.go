@@ -34,18 +34,13 @@ type filling struct {
 	reasons map[string]int // why nodes take no more
 }
 
-// numberings are the labels that controllers number the pods of a set by.
-var numberings = []string{
-	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
-	"training.kubeflow.org/replica-index", "volcano.sh/task-index", "leaderworkerset.sigs.k8s.io/worker-index",
-}
-
-// shape is what filters look at in a pod. What would make every pod a class of its own is left out: labels that number
-// pods, and volumes that are made where a pod is, among which the one with an account's token has a name by chance.
-func shape(pod *corev1.Pod) (string, error) {
+// shape is what filters look at in a pod. What would make every pod a class of its own is left out: labels that are
+// overlooked, and volumes that are made where a pod is, among which the one with an account's token has a name by
+// chance.
+func shape(pod *corev1.Pod, overlooked []string) (string, error) {
 	labels := maps.Clone(pod.Labels)
-	for _, numbering := range numberings {
-		delete(labels, numbering)
+	for _, label := range overlooked {
+		delete(labels, label)
 	}
 	spec := pod.Spec
 	text, err := json.Marshal(struct {
@@ -95,11 +90,11 @@ func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, erro
 	if c := sim.kinds[pod]; c != nil {
 		return c, nil
 	}
-	if sim.last != nil && alike(pod, sim.last.pod) {
+	if sim.last != nil && alike(pod, sim.last.pod, sim.overlooked) {
 		sim.kinds[pod] = sim.last
 		return sim.last, nil
 	}
-	key, err := shape(pod)
+	key, err := shape(pod, sim.overlooked)
 	if err != nil {
 		return nil, err
 	}

@@ -194,6 +194,17 @@ func (c *coordinator) keep(uid gangcache.UID) {
 	}
 }
 
+// nominations are the members for which room is kept.
+func (c *coordinator) nominations() []fwk.PodInfo {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var out []fwk.PodInfo
+	for _, n := range c.nominated {
+		out = append(out, n.info)
+	}
+	return out
+}
+
 // nominate restores the nominations that were suspended.
 func (c *coordinator) nominate(wants []gangcache.Want) {
 	for _, w := range wants {

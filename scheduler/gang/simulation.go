@@ -49,6 +49,9 @@ type simulation struct {
 	domain  *domain   // where pods are placed now
 	all     *domain   // of all nodes
 	layouts []*layout // of the layers that were asked for
+
+	nominated  []fwk.PodInfo // members of gangs for which room is kept
+	overlooked []string      // labels that tell no classes apart
 }
 
 // move is a pod placed on a node, or removed from it.
@@ -149,12 +152,21 @@ func (g *Gang) newSimulation() (*simulation, error) {
 	return &simulation{
 		fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{},
 		kinds: map[*corev1.Pod]*class{}, start: rand.IntN(max(len(snapshot), 1)), all: all, domain: all,
+		nominated: g.shared.nominations(),
 	}, nil
 }
 
 func (sim *simulation) placeAll(
 	ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod,
 ) (*plan, *shortage, error) {
+	var wanted []*corev1.Pod
+	for _, w := range wants {
+		wanted = append(wanted, pods(w.Candidates)...)
+	}
+	var err error
+	if sim.overlooked, err = sim.unselected(wanted); err != nil {
+		return nil, nil, err
+	}
 	p := &plan{on: sim.nodes}
 	moves := len(sim.moves)
 	var first *shortage // which is the gang's own choice of what it needs, and so what its author understands
@@ -264,7 +276,7 @@ func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) {
 	total := map[corev1.ResourceName]float64{}
 	asks := make([]corev1.ResourceList, len(pods))
 	for i, pod := range pods {
-		if i > 0 && alike(pod, pods[i-1]) {
+		if i > 0 && alike(pod, pods[i-1], numberings) {
 			asks[i] = asks[i-1]
 		} else {
 			asks[i] = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})

@@ -177,6 +177,25 @@ func shuns(p *corev1.Pod) {
 	}
 }
 
+const index = "batch.kubernetes.io/job-completion-index"
+
+// indexed gives each pod the number that it has among its like.
+func indexed(pods []*corev1.Pod) []*corev1.Pod {
+	for i, p := range pods {
+		p.Labels[index] = fmt.Sprint(i)
+	}
+	return pods
+}
+
+// shunsIndex keeps away from the pods of one number.
+func shunsIndex(n int) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		shuns(p)
+		term := &p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
+		term.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{index: fmt.Sprint(n)}}
+	}
+}
+
 func closed(n *corev1.Node) {
 	n.Spec.Taints = []corev1.Taint{{Key: "closed", Effect: corev1.TaintEffectNoSchedule}}
 }
@@ -234,6 +253,25 @@ func TestDryRun(t *testing.T) {
 		"apart and room": {
 			reason: "members that depend on each other are held to their nodes",
 			nodes:  []*corev1.Node{machine("x", 8), machine("y", 8)}, gang: workers("g", 2, 2, 1, apart), pinned: true,
+		},
+		"a number that others shun": {
+			reason:  "an index tells members apart where an anti-affinity selects by it",
+			nodes:   []*corev1.Node{machine("x", 8)},
+			running: []*corev1.Pod{worker("r", "", 0, 1, "x", 0, shunsIndex(1))},
+			gang:    indexed(workers("g", 3, 3, 1)),
+			short: "gang a/g needs 3 pods at once and has room for 2, none for pod g-1: " +
+				"1 node(s) didn't satisfy existing pods anti-affinity rules",
+		},
+		"a number that others shun, which is not needed": {
+			reason:  "what keeps the first member away leaves the others where they are",
+			nodes:   []*corev1.Node{machine("x", 8)},
+			running: []*corev1.Pod{worker("r", "", 0, 1, "x", 0, shunsIndex(0))},
+			gang:    indexed(workers("g", 3, 2, 1)), pinned: true,
+		},
+		"a number that they shun": {
+			reason: "only the first member keeps the others away",
+			nodes:  []*corev1.Node{machine("x", 3), machine("y", 3)},
+			gang:   indexed(workers("g", 3, 3, 1, shunsIndex(0))), pinned: true,
 		},
 		"half there": {
 			reason: "what is bound is not asked for again", nodes: []*corev1.Node{machine("x", 4)},

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -45,7 +44,7 @@ func askedOf(root *structural.Node, env *Environment) asked {
 	a.compute = map[string]Compute{}
 	for role, n := range computes(root.Field("spec")) {
 		var c Compute
-		if json.Unmarshal(n.AppendJSON(nil), &c) == nil {
+		if n.Decode(&c) == nil {
 			a.compute[role] = c
 		}
 	}

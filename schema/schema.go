@@ -10,7 +10,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"maps"
 	"runtime"
 	"slices"
@@ -278,16 +277,10 @@ func (p parts) guess(names []string, spec *structural.Schema) {
 	}
 }
 
-// buffers are for the JSON of trees.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
 // decode fills a struct from a tree that was checked. What still fails here is a gap in the schema, reported as such
 // at the document's start rather than as a crash.
 func decode(root *structural.Node, into any) Errors {
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	*buffer = root.AppendJSON((*buffer)[:0]) // of which the decoder keeps nothing
-	if err := json.Unmarshal(*buffer, into); err != nil {
+	if err := root.Decode(into); err != nil {
 		return Errors{root.Errorf("", "decode", "cannot be read: %v", err)}
 	}
 	return nil

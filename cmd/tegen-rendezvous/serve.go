@@ -10,22 +10,27 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
 )
 
-const serveLong = `serve lets agents find each other through three listeners:
+const serveLong = `serve lets agents find each other through four listeners:
 
-  --listen-client  etcd's v2 keys API, for torchrun --rdzv-backend=etcd or etcd-v2
-  --listen-c10d    a TCPStore, for torchrun --rdzv-backend=c10d, of any age
-  --listen-status  /healthz, /readyz, /metrics and /runs
+  --listen-client   etcd's v2 keys API, for torchrun --rdzv-backend=etcd or etcd-v2
+  --listen-c10d     a TCPStore, for torchrun --rdzv-backend=c10d, of any age
+  --listen-proxies  the store, for torchrun --rdzv-backend=c10d below a proxy
+                    (tegen-rendezvous proxy), which outlives it
+  --listen-status   /healthz, /readyz, /metrics and /runs
 
 None of them asks for a password, so each is open to this machine alone unless
 its flag says otherwise: --listen-c10d=:29400 is for all who reach the machine.
 
-The keys API keeps its data in an etcd server, a process that this one starts,
-or in an etcd cluster that exists; then any number of replicas serve the same
-runs. Without its listener (--listen-client=) no store is opened. While the disk
-of --data-dir is full its writes are answered with status 507, and all else goes
-on. The TCPStore keeps a run in memory, until its last connection is closed:
-torch's clients do not come back. So on the first SIGTERM it waits for such
-runs, at most for --drain-timeout; on the second it ends at once.
+The keys API and proxies keep their data in an etcd server, a process that this
+one starts, or in an etcd cluster that exists; then any number of replicas serve
+the same runs. Without their listeners (--listen-client=) no store is opened.
+Proxies reach the keys below /tegen/c10d/ and no others of an etcd, and need no
+credentials for it. While the disk of --data-dir is full, writes to the keys API
+are answered with status 507, those of proxies wait, and all else goes on.
+
+The TCPStore keeps a run in memory, until its last connection is closed: torch's
+clients do not come back. So on the first SIGTERM it waits for such runs, at
+most for --drain-timeout; on the second it ends at once.
 
 Each flag can be set by TEGEN_RENDEZVOUS_ and its name, as
 TEGEN_RENDEZVOUS_LISTEN_C10D. The password for etcd is no flag, because any
@@ -35,6 +40,12 @@ from the file that --password-file names.`
 const serveExample = `  # One process that keeps its data, for agents on other machines
   tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous --listen-client=:2379 \
     --listen-c10d=:29400
+
+  # The same for torchruns that outlive it, each below a proxy
+  tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous --listen-client= --listen-c10d= \
+    --listen-proxies=:29400
+  tegen-rendezvous proxy -- torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 \
+    --rdzv-id=a --nnodes=2:4 train.py
 
   # One of several replicas in front of an etcd cluster
   tegen-rendezvous serve --listen-client=:2379 --store=etcd --endpoints=https://etcd:2379 \

@@ -386,6 +386,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--tls-client-ca=a"}, cli.ExitUsage, "a server that has its own"},
 		{[]string{"serve", "--log-format=xml"}, cli.ExitUsage, `--log-format: "xml" is neither json nor text`},
 		{[]string{"serve", "--log-level=loud"}, cli.ExitUsage, "--log-level: "},
+		{[]string{"serve", "--listen-proxies=127.0.0.1:99999999"}, cli.ExitError, "opening the proxies listener: "},
 		{[]string{"serve", "--max-keys=-1"}, cli.ExitUsage, "--max-keys: -1 is less than 0"},
 		{[]string{"serve", "--run-ttl=500ms"}, cli.ExitUsage, "--run-ttl: 500ms is less than a second"},
 		{[]string{"serve", "--run-ttl=-1h"}, cli.ExitUsage, "--run-ttl: -1h0m0s is less than a second"},

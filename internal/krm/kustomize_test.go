@@ -118,6 +118,11 @@ func overlayCases() map[string]map[string]string {
 				"A, value: b}]}\n",
 			"tegen.yaml": generator,
 		},
+		"a JSON patch of a job with a large number": {
+			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\npatches:\n" +
+				"- target: {kind: TrainingJob}\n  patch: |\n    - {op: replace, path: /spec/image, value: 'a:1'}\n",
+			"job.yaml": job + "  security: {runAsUser: 1000650000}\n", "tegen.yaml": generator,
+		},
 		"a transformer behind tegen": {
 			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml, other.yaml]\n" +
 				"transformers: [tegen.yaml, labels.yaml]\n",

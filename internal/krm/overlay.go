@@ -7,9 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -410,8 +412,23 @@ func (k *kustomization) kustomize(variant types.Kustomization, files map[string]
 	nodes := make([]*yaml.Node, result.Size())
 	for i, n := range result.ToRNodeSlice() {
 		nodes[i] = n.YNode()
+		writeOut(nodes[i])
 	}
 	return nodes, nil
+}
+
+// writeOut writes whole numbers in digits again, as kustomize does when it prints. A JSON patch makes floating point of
+// all numbers of what it changes, so that 1000650000 is 1.00065e+09 there, which no API server takes for a user.
+func writeOut(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Style == 0 && strings.Contains(n.Value, "e+") &&
+		n.ShortTag() == yaml.NodeTagFloat {
+		if f, err := strconv.ParseFloat(n.Value, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1e21 {
+			n.Value, n.Tag = strconv.FormatFloat(f, 'f', -1, 64), yaml.NodeTagInt
+		}
+	}
+	for _, below := range n.Content {
+		writeOut(below)
+	}
 }
 
 // stream prints nodes as kustomize does: all but what is marked local, under its own name or the one that overlaidFS

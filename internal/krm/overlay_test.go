@@ -105,7 +105,8 @@ func mustOverlay(t *testing.T, dir string, sources ...schema.Source) string {
 func byID(t *testing.T, stream string) map[string]any {
 	t.Helper()
 	out := map[string]any{}
-	for doc := range strings.SplitSeq("\n"+stream, "\n---\n") {
+	for doc := range strings.SplitAfterSeq("\n"+stream, "\n---\n") {
+		doc = strings.TrimSuffix(doc, "---\n") // and no line end: it may be that of a text
 		var v map[string]any
 		if err := yaml.Unmarshal([]byte(doc), &v); err != nil {
 			t.Fatalf("%v in:\n%s", err, doc)

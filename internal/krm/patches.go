@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -52,7 +54,8 @@ func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*y
 ) {
 	top := &folder{dir: k.dir, file: k.file, types: v.types}
 	open := map[int]targetedPatch{}
-	for i, a := range top.targetedPatches(map[string]bool{}) {
+	folders := top.withBelow(map[string]bool{})
+	for i, a := range targetedPatches(folders) {
 		if a.folder != top || a.list != fieldPatches || !k.selects(a.target, items) {
 			open[i] = a
 		}
@@ -60,15 +63,8 @@ func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*y
 	if len(open) == 0 {
 		return nil, nil
 	}
-	for _, keep := range []bool{false, true} { // alone, and where an earlier patch makes what a later one selects
-		matched, err := k.matched(v, sources, open, keep)
-		if err != nil {
-			return nil, err
-		}
-		maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
-		if len(open) == 0 {
-			return nil, nil
-		}
+	if err := k.closeMatched(v, sources, open, folders); err != nil {
+		return nil, err
 	}
 	var errs finding.List
 	for _, i := range slices.Sorted(maps.Keys(open)) {
@@ -103,20 +99,26 @@ func (k *kustomization) selects(s *types.Selector, items []*yaml.Node) bool {
 	})
 }
 
-// targetedPatches are the patches with a target of a folder, and of those that are built with it. seen are the folders
-// so far.
-func (f *folder) targetedPatches(seen map[string]bool) (all []targetedPatch) {
-	lists := map[string][]types.Patch{
-		fieldPatches: f.types.Patches,
-		fieldJSON:    f.types.PatchesJson6902, //nolint:staticcheck // deprecated, and read all the same
-	}
-	for _, list := range slices.Sorted(maps.Keys(lists)) {
-		for i, p := range lists[list] {
+// targetedPatches are the patches with a target of folders.
+func targetedPatches(folders []*folder) (all []targetedPatch) {
+	for _, f := range folders {
+		for i, p := range f.types.Patches {
 			if p.Target != nil {
-				all = append(all, targetedPatch{f, list, i, p.Target})
+				all = append(all, targetedPatch{f, fieldPatches, i, p.Target})
+			}
+		}
+		for i, p := range f.types.PatchesJson6902 { //nolint:staticcheck // deprecated, and read all the same
+			if p.Target != nil {
+				all = append(all, targetedPatch{f, fieldJSON, i, p.Target})
 			}
 		}
 	}
+	return all
+}
+
+// withBelow are a folder and those that are built with it. seen are the folders so far.
+func (f *folder) withBelow(seen map[string]bool) []*folder {
+	all := []*folder{f}
 	for i, entry := range slices.Concat(f.types.Resources, f.types.Components) {
 		dir, err := filepath.EvalSymlinks(filepath.Join(f.dir, entry)) // as kustomize names it
 		if err != nil || seen[dir] {
@@ -128,7 +130,7 @@ func (f *folder) targetedPatches(seen map[string]bool) (all []targetedPatch) {
 		seen[dir] = true
 		below := &folder{dir: dir, component: f.component || i >= len(f.types.Resources)}
 		if below.file, below.types, err = readFile(dir); err == nil && below.file != "" {
-			all = append(all, below.targetedPatches(seen)...)
+			all = append(all, below.withBelow(seen)...)
 		}
 	}
 	return all
@@ -138,6 +140,83 @@ func (f *folder) targetedPatches(seen map[string]bool) (all []targetedPatch) {
 type variant struct {
 	types types.Kustomization
 	files map[string][]byte
+}
+
+// closeMatched takes those patches out of the open ones that select something: alone, or what an earlier patch makes.
+// Selectors ask for nothing of a spec, so jobs without theirs are tried first, and of these the ones that seem to be
+// meant.
+func (k *kustomization) closeMatched(v variant, sources []schema.Source, open map[int]targetedPatch,
+	folders []*folder,
+) error {
+	others := 0 // that are left out while patches are tried alone
+	for _, f := range folders {
+		others += len(f.types.Patches)
+	}
+	for _, a := range open {
+		if a.list == fieldPatches && len(open) == 1 {
+			others--
+		}
+	}
+	short, some := outlines(sources)
+	if some {
+		if matched, err := k.matched(v, candidates(short, open), open, false); err == nil {
+			maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	matched, err := k.matched(v, short, open, false)
+	if err != nil && some { // something reads specs
+		matched, err = k.matched(v, sources, open, false)
+	}
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
+	if len(open) == 0 || others == 0 {
+		return nil
+	}
+	matched, err = k.matched(v, sources, open, true)
+	maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
+	return err
+}
+
+// candidates are one job for each open patch that selects it as it is written, which others may have changed before.
+func candidates(short []schema.Source, open map[int]targetedPatch) (found []schema.Source) {
+	left := maps.Clone(open)
+	for _, src := range short {
+		for _, doc := range yamldoc.Split(src.Name, src.Data) {
+			if len(left) == 0 {
+				return found
+			}
+			n, err := doc.Parse()
+			if err != nil || n == nil || kind(n) != names.KindTrainingJob {
+				continue
+			}
+			before := len(left)
+			maps.DeleteFunc(left, func(_ int, a targetedPatch) bool { return seemsMeant(a.target, yaml.NewRNode(n)) })
+			if len(left) < before {
+				found = append(found, schema.Source{Name: src.Name, Data: doc.Text})
+			}
+		}
+	}
+	return found
+}
+
+// seemsMeant asks kustomize's own selectors.
+func seemsMeant(s *types.Selector, n *yaml.RNode) bool {
+	r, err := types.NewSelectorRegex(s)
+	if err != nil || !r.MatchGvk(resid.GvkFromNode(n)) || !r.MatchName(n.GetName()) ||
+		!r.MatchNamespace(resid.FromRNode(n).EffectiveNamespace()) {
+		return false
+	}
+	labels, err := n.MatchesLabelSelector(s.LabelSelector)
+	if err != nil || !labels {
+		return false
+	}
+	annotations, err := n.MatchesAnnotationSelector(s.AnnotationSelector)
+	return err == nil && annotations
 }
 
 // matched builds a variant with a mark in place of each open patch, or behind it, and the same with the jobs from
@@ -153,20 +232,9 @@ func (k *kustomization) matched(v variant, sources []schema.Source, open map[int
 	if err != nil {
 		return nil, err
 	}
-	variants := []variant{own}
-	if len(sources) > 0 {
-		more, err := k.withSources(v, sources, groupSize)
-		if err != nil {
-			return nil, err
-		}
-		variants = append(variants, more...)
-	}
 	matched := map[int]bool{}
-	for _, v := range variants {
+	look := func(v variant) error {
 		nodes, err := k.kustomize(v.types, v.files)
-		if err != nil {
-			return nil, err
-		}
 		for _, n := range nodes {
 			for i := range open {
 				if yamldoc.Field(annotations(n), patchMark+strconv.Itoa(i)) != nil {
@@ -174,8 +242,17 @@ func (k *kustomization) matched(v variant, sources []schema.Source, open map[int
 				}
 			}
 		}
-		if len(matched) == len(open) {
-			break
+		return err
+	}
+	if err := look(own); err != nil {
+		return nil, err
+	}
+	for v, err := range k.withSources(v, sources, groupSize) {
+		if err == nil && len(matched) < len(open) {
+			err = look(v)
+		}
+		if err != nil || len(matched) == len(open) {
+			return matched, err
 		}
 	}
 	return matched, nil

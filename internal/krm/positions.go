@@ -78,23 +78,23 @@ type writtenJob struct{ name, namespace, at string }
 // place returns a function that finds the position of a job in the files as they were written, "" where they lack it.
 // The first call reads the files: most runs have no note to print.
 func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string {
-	all := sync.OnceValue(func() []writtenJob {
+	all := sync.OnceValue(func() map[string][]writtenJob {
 		var own []writtenJob
 		for _, src := range sources {
 			own = append(own, jobsIn(src.Name, src.Data)...)
 		}
-		return append(withNames(own, &k.types), jobsBelow(nil, k.dir, &k.types)...) // the first of a name counts
+		of := map[string][]writtenJob{} // the first of a name and a namespace counts
+		for _, s := range append(withNames(own, &k.types), jobsBelow(nil, k.dir, &k.types)...) {
+			of[s.name] = append(of[s.name], s)
+		}
+		return of
 	})
 	return func(job *schema.Job) string {
-		var named []writtenJob
-		for _, s := range all() {
-			if s.name != job.Metadata.Name {
-				continue
-			}
+		named := all()[job.Metadata.Name]
+		for _, s := range named {
 			if s.namespace == job.Metadata.Namespace {
 				return s.at
 			}
-			named = append(named, s)
 		}
 		if len(named) == 1 { // its namespace may be a patch's, or an Environment's
 			return named[0].at
@@ -146,15 +146,20 @@ func jobsIn(file string, text []byte) (all []writtenJob) {
 		return nil
 	}
 	for _, doc := range yamldoc.Split(file, text) {
-		n, err := doc.Parse()
+		short, ok := outline(doc)
+		n, err := short.Parse()
 		if err != nil || n == nil || !isInput(n) || kind(n) != names.KindTrainingJob {
 			continue
+		}
+		line, column := n.Line, n.Column
+		if ok { // the first key may be one that was left out
+			line, column = doc.FirstLine(), 1
 		}
 		home := namespace(n)
 		if home == "" {
 			home = "default"
 		}
-		all = append(all, writtenJob{name(n), home, fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column)})
+		all = append(all, writtenJob{name(n), home, fmt.Sprintf("%s:%d:%d", file, line, column)})
 	}
 	return all
 }

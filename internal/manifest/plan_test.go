@@ -136,7 +136,6 @@ type odd struct {
 	Pairs    [2]oddPlain       `json:"pairs"`
 	Zero     time.Time         `json:"zero,omitzero"`
 	Hidden   string            `json:"-"`
-	Dash     string            `json:"-,"`
 	hidden   string
 }
 
@@ -179,7 +178,7 @@ func TestAppendOdd(t *testing.T) {
 		},
 		Wait:   []metav1.Duration{{Duration: time.Minute}},
 		Zero:   time.Unix(1, 0).UTC(),
-		Hidden: "x", Dash: "dash", hidden: "x",
+		Hidden: "x", hidden: "x",
 	}
 	for _, obj := range []*odd{full, {TypeMeta: full.TypeMeta}} {
 		if diff := cmp.Diff(byJSON(t, gvk, obj), mustAppend(t, obj)); diff != "" {

@@ -2,6 +2,7 @@ package structural
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -17,7 +18,7 @@ func Completed(root *Node, s *Schema) *Node {
 
 // opened copies what CompleteIn adds to. Scalars are shared.
 func (n *Node) opened() *Node {
-	if n.Kind != yamldoc.Map && n.Kind != yamldoc.List {
+	if n.Kind != yamldoc.Map && n.Kind != yamldoc.List || n.constant != nil {
 		return n
 	}
 	c := *n
@@ -29,6 +30,22 @@ func (n *Node) opened() *Node {
 		c.Items[i] = c.Items[i].opened()
 	}
 	return &c
+}
+
+// whole is a mapping that an author leaves out, with its defaults; nil where one of them follows another field.
+func (s *Schema) whole() *Node {
+	n := &Node{Kind: yamldoc.Map, constant: &sync.Map{}}
+	for _, f := range s.Fields {
+		switch {
+		case f.Value != nil:
+			n.Add(f.Name, Position{}, f.Value)
+		case f.Same != nil || f.create && f.whole == nil:
+			return nil
+		case f.create:
+			n.Add(f.Name, Position{}, f.whole)
+		}
+	}
+	return n
 }
 
 // CompleteIn completes a part of a tree, n, in its place. References are followed from root.
@@ -50,6 +67,8 @@ func CompleteIn(n *Node, s *Schema, root *Node) {
 				child = f.Value
 			case f.Same != nil:
 				child = root.resolve(f.Same, s, 0)
+			case f.create && f.whole != nil:
+				child = f.whole
 			case f.create:
 				child = &Node{Kind: yamldoc.Map}
 			}
@@ -57,6 +76,9 @@ func CompleteIn(n *Node, s *Schema, root *Node) {
 				continue
 			}
 			n.Add(f.Name, Position{}, child)
+		}
+		if child.constant != nil {
+			continue
 		}
 		if f.Schema.scalar == nil && !f.Schema.open && f.Schema.Elem == nil || f.Schema.Kind == yamldoc.List {
 			CompleteIn(child, f.Schema, root)

@@ -32,6 +32,7 @@ func Merge(dst, src *Node, s *Schema, override bool) {
 // Clone copies a tree, since the fields of mappings are added to.
 func (n *Node) Clone() *Node {
 	c := *n
+	c.constant = nil
 	c.Fields = slices.Clone(n.Fields)
 	for i := range c.Fields {
 		c.Fields[i].Value = c.Fields[i].Value.Clone()

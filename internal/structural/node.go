@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -41,6 +42,8 @@ type Node struct {
 	At     Position
 
 	Merged bool // from another document: the author of this one did not write it
+
+	constant *sync.Map // of a default that all documents share, and nobody changes: the Go values made of it, by type
 }
 
 // Entry is a field of a mapping.

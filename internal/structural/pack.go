@@ -3,6 +3,7 @@ package structural
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -139,7 +140,10 @@ func (in *packed) schema(before []*Schema, formats map[string]func(text string) 
 			Name: f.Name, doc: f.Doc, required: f.Required, Schema: before[f.Schema], Same: f.Same, create: f.Create,
 		}
 		if f.Value != nil {
-			field.Value = &Node{Kind: f.Value.Kind, Text: f.Value.Text}
+			field.Value = &Node{Kind: f.Value.Kind, Text: f.Value.Text, constant: &sync.Map{}}
+		}
+		if f.Create {
+			field.whole = field.Schema.whole()
 		}
 		s.Fields = append(s.Fields, field)
 	}

@@ -33,6 +33,7 @@ type Field struct {
 	Value    *Node    // the default, if it is a literal,
 	Same     []string // or the path of the field that it equals
 	create   bool     // the mapping is there even when an author leaves it out
+	whole    *Node    // what then stands there, of a packed schema, where that is always the same
 }
 
 // Field returns a field by name, nil where there is none.

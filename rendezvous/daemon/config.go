@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tegen-dev/tegen/rendezvous/gate"
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 	"github.com/tegen-dev/tegen/rendezvous/store"
@@ -31,17 +32,20 @@ func (o *Options) Config(log *slog.Logger, etcdLog *zap.Logger) (server.Config, 
 	if err := o.checkLimits(); err != nil {
 		return server.Config{}, err
 	}
-	if o.ListenClient == "" && o.ListenC10d == "" {
-		return server.Config{}, usagef("neither --listen-client nor --listen-c10d: there is nothing to serve")
+	if o.ListenClient == "" && o.ListenC10d == "" && o.ListenProxies == "" {
+		return server.Config{}, usagef("neither --listen-client nor --listen-c10d nor --listen-proxies: there is " +
+			"nothing to serve")
 	}
 	return server.Config{
-		Store: open, Client: o.ListenClient, TLS: tls, C10d: o.ListenC10d, Status: o.ListenStatus,
+		Store: open, Client: o.ListenClient, TLS: tls, C10d: o.ListenC10d, Proxies: o.ListenProxies,
+		Status:   o.ListenStatus,
 		TCPStore: o.tcpStoreLimits(), Connections: o.MaxConnections, RunTTL: o.RunTTL,
 		Keys: keys.Options{
 			Alone:     o.Store == "embedded", // nobody else can write to it
 			Advertise: o.AdvertiseClientURLs, MaxKeys: o.MaxKeys, MaxValue: o.MaxValueBytes, MaxBytes: o.MaxBytes,
 			MaxWaits: o.MaxWaits, MaxAnswer: o.MaxAnswerBytes, Log: log.With("api", "etcd-v2"),
 		},
+		Gate:  gate.Options{MaxKeys: o.MaxKeys, MaxBytes: o.MaxBytes, MaxWaits: o.MaxWaits},
 		Hosts: hosts(o.AdvertiseClientURLs), Log: log, Version: o.Version,
 	}, nil
 }
@@ -105,7 +109,13 @@ func (o *Options) openStore(log *zap.Logger) (func(context.Context) (*store.Stor
 const leastQuota = 512 << 20
 
 // quota is how large the store's file may become: several times what its keys may be.
-func (o *Options) quota() int64 { return max(leastQuota, 4*int64(o.MaxBytes)) }
+func (o *Options) quota() int64 {
+	quota := max(leastQuota, 4*int64(o.MaxBytes))
+	if o.ListenClient != "" && o.ListenProxies != "" { // each has as many
+		return 2 * quota
+	}
+	return quota
+}
 
 // hosts are the names in URLs.
 func hosts(urls []string) (all []string) {

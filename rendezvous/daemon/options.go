@@ -22,9 +22,9 @@ type Options struct {
 	User         string
 	PasswordFile string
 
-	ListenClient, ListenC10d, ListenStatus string // empty for none
-	AdvertiseClientURLs                    []string
-	TLS                                    server.Files
+	ListenClient, ListenC10d, ListenProxies, ListenStatus string // empty for none
+	AdvertiseClientURLs                                   []string
+	TLS                                                   server.Files
 
 	DrainTimeout, RunTTL             time.Duration
 	LogFormat, LogLevel              string
@@ -48,7 +48,7 @@ func usagef(format string, args ...any) error { return UsageError{fmt.Errorf(for
 
 // AddFlags adds the flags, with their defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Store, "store", "embedded", "where the keys API keeps its data: embedded, or etcd")
+	f.StringVar(&o.Store, "store", "embedded", "where the keys API and proxies keep their data: embedded, or etcd")
 	f.StringVar(&o.DataDir, "data-dir", "tegen-rendezvous.data", "directory of the embedded store")
 	f.StringSliceVar(&o.Endpoints, "endpoints", nil, "URLs of the etcd cluster")
 	f.StringVar(&o.Etcd.CA, "cacert", "", "certificate of the authority that signed etcd's")
@@ -62,12 +62,14 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		"URLs of the keys API that clients receive; default: the request's Host")
 	f.StringVar(&o.ListenC10d, "listen-c10d", "127.0.0.1:29400",
 		"address of the TCPStore; :29400 for all of this machine's, empty for none")
+	f.StringVar(&o.ListenProxies, "listen-proxies", "",
+		"address of the store for tegen-rendezvous proxy, as :29400; empty for none")
 	f.StringVar(&o.ListenStatus, "listen-status", "127.0.0.1:2381",
 		"address of health, metrics and runs; :2381 for all of this machine's, empty for none")
-	f.StringVar(&o.TLS.Cert, "tls-cert", "", "certificate of the keys API, which then speaks TLS only")
+	f.StringVar(&o.TLS.Cert, "tls-cert", "", "certificate of the keys API and of the store for proxies, which then "+
+		"speak TLS only")
 	f.StringVar(&o.TLS.Key, "tls-key", "", "key of that certificate")
-	f.StringVar(&o.TLS.CA, "tls-client-ca", "", "authority that must have signed the certificates of the keys API's "+
-		"clients")
+	f.StringVar(&o.TLS.CA, "tls-client-ca", "", "authority that must have signed the clients' certificates of both")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second,
 		"how long to wait for runs on the TCPStore after SIGTERM")
 	o.addLimitFlags(f)
@@ -81,13 +83,13 @@ func (o *Options) addLimitFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxConnections, "max-connections", 20000, "connections of each listener")
 	f.IntVar(&o.MaxRuns, "max-runs", 10000, "runs on the TCPStore")
 	f.IntVar(&o.MaxKeys, "max-keys", 0, "keys of all runs on the keys API, of which one run may have half, "+
-		"and of each run on the TCPStore; 0: 100,000 and 1,048,576")
+		"the same of proxies, and of each run on the TCPStore; 0: 100,000 and 1,048,576")
 	f.IntVar(&o.MaxValueBytes, "max-value-bytes", 0,
 		"bytes in a value; 0: 1 MiB on the keys API, and 16 MiB on the TCPStore")
 	f.IntVar(&o.MaxBytes, "max-bytes", 0, "bytes of all keys and values, of which one run may have half; "+
-		"0: 128 MiB on the keys API, and 512 MiB on the TCPStore")
+		"0: 128 MiB on the keys API and of proxies, and 512 MiB on the TCPStore")
 	f.IntVar(&o.MaxWaits, "max-waits", 0,
-		"waiting requests of each listener; 0: 10,000 on the keys API, and 131,072 on the TCPStore")
+		"waiting requests of each listener; 0: 10,000 on the keys API and of proxies, and 131,072 on the TCPStore")
 	f.IntVar(&o.MaxAnswerBytes, "max-answer-bytes", 64<<20,
 		"bytes of answers and requests of the keys API that are under way; more wait, for 10 s")
 }

@@ -18,13 +18,14 @@ import (
 
 // TestAway: while the etcd is away requests wait, and what a client has a limit of time for is answered from what was
 // seen. Afterwards all is done, once and in order.
-func TestAway(t *testing.T) {
-	t.Parallel()
-	r := newRelay(t, etcd(t))
+func TestAway(t *testing.T) { ways(t, awayWay) }
+
+func awayWay(t *testing.T, at string) {
+	r := newRelay(t, at)
 	o := Options{Run: newRun(), Patience: 10 * time.Millisecond, Attempt: time.Second}
 	away := newPod(t, r.address, o)
 	a, second := away.dial(t), away.dial(t)
-	there := newPod(t, etcd(t), o).dial(t)
+	there := newPod(t, at, o).dial(t)
 	equal(t, "before", a.add("/n", 1), 1)
 	r.cut()
 	a.wait("/n")
@@ -218,6 +219,18 @@ func (h *history) random() {
 // choices, TEGEN_STEPS sets how many each client makes.
 func TestExactlyOnce(t *testing.T) {
 	t.Parallel()
+	for name, before := range map[string]func(*testing.T, string) string{
+		"etcd": func(_ *testing.T, at string) string { return at }, "gate": gated,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			exactlyOnce(t, before)
+		})
+	}
+}
+
+// exactlyOnce has the pods reach the etcd by what stands before it.
+func exactlyOnce(t *testing.T, before func(*testing.T, string) string) {
 	seed, steps := setting(t, "TEGEN_SEED", time.Now().UnixNano()), int(setting(t, "TEGEN_STEPS", 150))
 	t.Logf("TEGEN_SEED=%d", seed)
 	at := store.Embedded{Dir: t.TempDir(), Listen: ports.Address(t)}
@@ -226,13 +239,14 @@ func TestExactlyOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() }) // after the pods
+	reached := before(t, at.Listen)
 	const pods = 4
 	o := Options{Run: newRun(), Attempt: time.Second}
 	histories := make([]*history, pods)
 	relays := make([]*relay, pods)
 	began := time.Now()
 	for i := range pods {
-		relays[i] = newRelay(t, at.Listen)
+		relays[i] = newRelay(t, reached)
 		histories[i] = &history{
 			peer: newPod(t, relays[i].address, o).dial(t), id: i, began: began,
 			dice: rand.New(rand.NewPCG(uint64(seed), uint64(i))),

@@ -17,6 +17,9 @@
 // error would end their agent. Their one limit of time is that of WAIT, which the client keeps. A WAIT for keys that
 // this engine has seen is therefore answered without the etcd, if that does not answer within Options.Patience; what a
 // client reads then waits for the etcd.
+//
+// An etcd that comes back empty or older is a store that is empty (see era): what is asked for is answered from that,
+// and what waits is refused, because what it waits for may have been written before.
 package proxystore
 
 import (
@@ -30,10 +33,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
@@ -71,11 +77,13 @@ type Engine struct {
 	bytes   int
 	clients map[tcpstore.Client][]*operation // those that were asked to wait, or may be
 
-	// What follows is of the goroutine that carries out requests, but for the lease.
+	// What follows is of the goroutine that carries out requests, down to known.
 	session session
 	seen    seen
+	known   *era
 	lease   lease
 	trouble trouble
+	era     atomic.Pointer[era]
 }
 
 var _ tcpstore.Engine = (*Engine)(nil)
@@ -104,11 +112,18 @@ func Permitted(ctx context.Context, c *clientv3.Client, o Options) error {
 	key := o.base() + "lease"
 	never := clientv3.Compare(clientv3.Version(key), "<", 0)
 	_, err := c.Txn(ctx).If(never).Then(clientv3.OpPut(key, ""), clientv3.OpGet(key)).Commit()
-	if !errors.Is(err, rpctypes.ErrPermissionDenied) {
-		return nil
+	switch {
+	case errors.Is(err, rpctypes.ErrPermissionDenied):
+		who := "user"
+		if c.Username != "" {
+			who = fmt.Sprintf("user %q", c.Username)
+		}
+		return fmt.Errorf("the etcd's %s may not read and write %s: grant its role readwrite with that prefix",
+			who, o.base())
+	case status.Code(err) == codes.PermissionDenied: // of a gate, which says it itself
+		return errors.New(status.Convert(err).Message())
 	}
-	return fmt.Errorf("the etcd's user %q may not read and write %s: grant its role readwrite with that prefix",
-		c.Username, o.base())
+	return nil
 }
 
 // New begins to serve a run. The client stays the caller's, and is to be closed after the engine.
@@ -131,6 +146,8 @@ func New(c *clientv3.Client, o Options) (*Engine, error) {
 	e.seen.clear()
 	e.changed.L = &e.mu
 	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.known = e.begin()
+	e.era.Store(e.known)
 	e.done.Go(e.run)
 	e.done.Go(e.keepAlive)
 	return e, nil

@@ -12,16 +12,17 @@ import (
 )
 
 // two are pods of one run, with a client each.
-func two(t *testing.T) (a, b peer) {
+func two(t *testing.T, at string) (a, b peer) {
 	t.Helper()
 	o := Options{Run: newRun()}
-	return newPod(t, etcd(t), o).dial(t), newPod(t, etcd(t), o).dial(t)
+	return newPod(t, at, o).dial(t), newPod(t, at, o).dial(t)
 }
 
 // TestPods: what one pod writes the others see, and in the order in which it wrote.
-func TestPods(t *testing.T) {
-	t.Parallel()
-	a, b := two(t)
+func TestPods(t *testing.T) { ways(t, podsWay) }
+
+func podsWay(t *testing.T, at string) {
+	a, b := two(t, at)
 	for i := range 20 {
 		key := fmt.Sprintf("/%d", i)
 		a.say(tcpstore.Set, key, "41") // has no reply
@@ -50,9 +51,10 @@ func TestRuns(t *testing.T) {
 }
 
 // TestMany: lists that are longer than an etcd's transactions.
-func TestMany(t *testing.T) {
-	t.Parallel()
-	a, b := two(t)
+func TestMany(t *testing.T) { ways(t, manyWay) }
+
+func manyWay(t *testing.T, at string) {
+	a, b := two(t, at)
 	const many = 300
 	var pairs, keys []string
 	for i := range many {
@@ -74,10 +76,11 @@ func TestMany(t *testing.T) {
 }
 
 // TestWait: a wait ends with the writes of others, though one is gone again by then, or by its client's word.
-func TestWait(t *testing.T) {
-	t.Parallel()
-	p := newPod(t, etcd(t), Options{Run: newRun()})
-	a, b := p.dial(t), newPod(t, etcd(t), Options{Run: p.options.Run}).dial(t)
+func TestWait(t *testing.T) { ways(t, waitWay) }
+
+func waitWay(t *testing.T, at string) {
+	p := newPod(t, at, Options{Run: newRun()})
+	a, b := p.dial(t), newPod(t, at, Options{Run: p.options.Run}).dial(t)
 	a.wait("/1", "/2")
 	until(t, p.waiting) // what comes and goes before it has looked it cannot know
 	equal(t, "beside the wait", b.add("/other", 1), 1)
@@ -96,9 +99,10 @@ func TestWait(t *testing.T) {
 }
 
 // TestBarrier: all go on with the last, and one that has given up stays counted, as with torch's server.
-func TestBarrier(t *testing.T) {
-	t.Parallel()
-	a, b := two(t)
+func TestBarrier(t *testing.T) { ways(t, barrierWay) }
+
+func barrierWay(t *testing.T, at string) {
+	a, b := two(t, at)
 	a.barrier("/b", 3)
 	until(t, func() bool { // a count that is not complete ends no wait
 		b.write([]byte{byte(tcpstore.GetNumKeys)})
@@ -118,9 +122,10 @@ func TestBarrier(t *testing.T) {
 }
 
 // TestRefused: what is not served, or is too much, ends its connection and nobody else's.
-func TestRefused(t *testing.T) {
-	t.Parallel()
-	p := newPod(t, etcd(t), Options{Run: newRun(), Pending: 3 << 20})
+func TestRefused(t *testing.T) { ways(t, refusedWay) }
+
+func refusedWay(t *testing.T, at string) {
+	p := newPod(t, at, Options{Run: newRun(), Pending: 3 << 20})
 	good := p.dial(t)
 	good.say(tcpstore.Set, "/text", "x")
 	for name, bad := range map[string]func(peer){

@@ -14,6 +14,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/tegen-dev/tegen/rendezvous/gate"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 	"github.com/tegen-dev/tegen/test/ports"
@@ -67,6 +68,37 @@ func etcd(t *testing.T) string {
 		t.Fatal(shared.err)
 	}
 	return shared.endpoint
+}
+
+// ways runs a test with the etcd itself, and with a gate before it.
+func ways(t *testing.T, test func(t *testing.T, at string)) {
+	t.Parallel()
+	t.Run("etcd", func(t *testing.T) { test(t, etcd(t)) })
+	t.Run("gate", func(t *testing.T) { test(t, gated(t, etcd(t))) })
+}
+
+// gated starts a gate before an etcd.
+func gated(t *testing.T, endpoint string) string {
+	t.Helper()
+	g := gate.New(gate.Options{})
+	if err := g.Open(client(t, endpoint), func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		g.Close(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
 }
 
 // within is a deadline so that nothing hangs.

@@ -11,24 +11,30 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"github.com/tegen-dev/tegen/rendezvous/gate"
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// openKeys opens the store and serves the keys API from it. Where the store has no room to open, the API answers that,
-// and the store is tried again: the other APIs go on, and so does this one once somebody has made room.
-func (s *Server) openKeys(ctx, background context.Context, l net.Listener) error {
-	behind, err := s.openStore(ctx)
-	switch {
-	case err == nil:
-		s.serveKeys(background, l)
-		s.setOpened(background, behind)
+// openStored opens the store, where an API needs it, and serves the keys API and proxies from it. Where the store has
+// no room to open, they answer that, and the store is tried again: the other APIs go on, and so do these once somebody
+// has made room.
+func (s *Server) openStored(ctx, background context.Context) error {
+	if s.listeners[apiKeys] == nil && s.listeners[apiProxies] == nil {
+		s.open.Store(true)
 		return nil
-	case !errors.Is(err, store.ErrFull):
+	}
+	behind, err := s.openStore(ctx)
+	if err != nil && !errors.Is(err, store.ErrFull) {
 		return err
 	}
+	if l := s.listeners[apiKeys]; l != nil {
+		s.serveKeys(background, l)
+	}
+	if err == nil {
+		return s.setOpened(background, behind)
+	}
 	s.reportClosed(err)
-	s.serveKeys(background, l)
 	trying, giveUp := context.WithCancel(background)
 	s.giveUp = giveUp
 	s.opening.Go(func() { s.openLater(trying, background) })
@@ -47,8 +53,10 @@ func (s *Server) openLater(ctx, background context.Context) {
 		}
 		behind, err := s.openStore(ctx)
 		if err == nil {
-			s.setOpened(background, behind)
-			s.log.Info("store opened", "api", apiKeys)
+			err = s.setOpened(background, behind)
+		}
+		if err == nil {
+			s.log.Info("store opened")
 			return
 		}
 		if ctx.Err() == nil {
@@ -60,17 +68,38 @@ func (s *Server) openLater(ctx, background context.Context) {
 func (s *Server) reportClosed(why error) {
 	text := why.Error()
 	s.closed.Store(&text)
-	s.log.Error("opening the store failed; retrying", "api", apiKeys, "error", why)
+	s.log.Error("opening the store failed; retrying", "error", why)
 }
 
-// setOpened makes the store available to the keys API, and begins to look after its runs.
-func (s *Server) setOpened(background context.Context, behind *opened) {
+// setOpened makes the store available to what is served from it, and begins to look after the runs of the keys API.
+func (s *Server) setOpened(background context.Context, behind *opened) error {
 	s.opened.Store(behind)
+	if s.gate != nil {
+		if err := s.gate.Open(behind.store.Client, behind.store.Room); err != nil {
+			return err
+		}
+	}
 	s.open.Store(true)
+	if behind.keys == nil {
+		return nil
+	}
 	s.serving.Go(func() { s.forgetEnded(background, behind.keys) })
 	if s.config.RunTTL > 0 {
 		s.serving.Go(func() { s.forget(background) })
 	}
+	return nil
+}
+
+// serveProxies answers proxies of torchruns. Until the store is open they are told to come again.
+func (s *Server) serveProxies(l net.Listener) {
+	o := s.config.Gate
+	o.TLS, o.Observer, o.Log = s.config.TLS, s.metrics.proxies(), s.log.With("api", apiProxies)
+	s.gate = gate.New(o)
+	l = buffered{l}
+	if s.config.Connections > 0 {
+		l = netutil.LimitListener(l, s.config.Connections)
+	}
+	s.serve(apiProxies, func() error { return s.gate.Serve(l) })
 }
 
 // openStore ends with an error once nothing has advanced for the configured time. A store of our own looks after that
@@ -79,6 +108,9 @@ func (s *Server) openStore(ctx context.Context) (*opened, error) {
 	st, err := s.config.Store(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if s.listeners[apiKeys] == nil {
+		return &opened{store: st}, nil
 	}
 	ctx, advanced, stop := whileAdvancing(ctx, s.config.StoreTimeout, st.Room)
 	defer stop()
@@ -121,7 +153,9 @@ func whileAdvancing(
 
 // close closes the keys and the store. etcd logs the end of its own listeners as errors.
 func (o *opened) close(quiet func()) error {
-	o.keys.Close()
+	if o.keys != nil {
+		o.keys.Close()
+	}
 	if quiet != nil {
 		quiet()
 	}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"google.golang.org/grpc/codes"
 
+	"github.com/tegen-dev/tegen/rendezvous/gate"
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
@@ -67,6 +69,19 @@ func (m *metrics) c10d() tcpstore.Observer {
 	}
 }
 
+// proxies counts what proxies of torchruns ask for. Streams have no duration: they end with who waits.
+func (m *metrics) proxies() gate.Observer {
+	return gate.Observer{
+		Request: func(method string, code codes.Code, took time.Duration) {
+			m.requests.WithLabelValues(apiProxies, method, code.String()).Inc()
+			if took > 0 {
+				m.seconds.WithLabelValues(apiProxies, method).Observe(took.Seconds())
+			}
+		},
+		Refused: func(reason string) { m.refused.WithLabelValues(apiProxies, reason).Inc() },
+	}
+}
+
 // connection counts those of the keys API.
 func (m *metrics) connection(_ net.Conn, state http.ConnState) {
 	switch state {
@@ -117,7 +132,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	if !g.s.open.Load() {
 		return
 	}
-	if behind := g.s.opened.Load(); behind != nil {
+	if behind := g.s.opened.Load(); behind != nil && behind.keys != nil {
 		k := behind.keys
 		gauge(connectionsDesc, float64(g.s.metrics.connections.Load()), apiKeys)
 		gauge(waitsDesc, float64(k.Waits()), apiKeys)
@@ -127,6 +142,14 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		if runs, err := k.Runs(ctx); err == nil { // otherwise it is not ready, which is said
 			gauge(runsDesc, float64(len(runs)), apiKeys)
 		}
+	}
+	if g.s.gate != nil {
+		sums := g.s.gate.Stats()
+		gauge(connectionsDesc, float64(sums.Connections), apiProxies)
+		gauge(waitsDesc, float64(sums.Waits), apiProxies)
+		gauge(runsDesc, float64(sums.Runs), apiProxies)
+		gauge(keysDesc, float64(sums.Keys), apiProxies)
+		gauge(bytesDesc, float64(sums.Bytes), apiProxies)
 	}
 	if c := g.s.c10d; c != nil {
 		sums := c.Stats()

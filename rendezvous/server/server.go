@@ -1,7 +1,8 @@
-// Package server serves three APIs: etcd's v2 keys API over HTTP on a store that it
-// opens, c10d's TCPStore, and the status API, which has health, metrics and runs.
-// What comes in is a Config; what comes out serves until Shutdown, which waits
-// for the runs whose connections must not be cut.
+// Package server serves four APIs: etcd's v2 keys API over HTTP on a store that it
+// opens, a gate to that store for the proxies of torchruns, c10d's TCPStore, and
+// the status API, which has health, metrics and runs. What comes in is a Config;
+// what comes out serves until Shutdown, which waits for the runs whose
+// connections must not be cut.
 package server
 
 import (
@@ -17,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegen-dev/tegen/rendezvous/gate"
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
@@ -24,15 +26,17 @@ import (
 
 // Config of a Server. An address is host:port; where it is empty, the API is not served.
 type Config struct {
-	Store        func(context.Context) (*store.Store, error) // of the keys API; not called without it
+	Store        func(context.Context) (*store.Store, error) // of keys API and proxies; not called without them
 	Client       string                                      // the keys API
-	TLS          *tls.Config                                 // of the keys API; nil for plain HTTP
+	Proxies      string                                      // the gate to the store for proxies of torchruns
+	TLS          *tls.Config                                 // of both; nil for none
 	C10d         string                                      // the TCPStore
 	Status       string
 	Keys         keys.Options
+	Gate         gate.Options
 	TCPStore     tcpstore.Limits
 	Hosts        []string      // names by which clients reach the keys API; asked for where it is on a loopback address
-	Connections  int           // of the keys API; more wait until one is closed
+	Connections  int           // of the keys API, and of proxies; more wait until one is closed
 	RunTTL       time.Duration // of runs on the keys API that have none of their own
 	Log          *slog.Logger
 	Version      string
@@ -48,6 +52,7 @@ type Server struct {
 	log     *slog.Logger
 	opened  atomic.Pointer[opened] // the store and the keys; nil until the store is open
 	c10d    *tcpstore.Server
+	gate    *gate.Gate
 	metrics *metrics
 
 	listeners map[string]net.Listener
@@ -65,7 +70,7 @@ type Server struct {
 	giveUp    context.CancelFunc // ends that
 }
 
-// opened is the store and the keys in it.
+// opened is the store and the keys in it; keys is nil where the keys API is not served.
 type opened struct {
 	store *store.Store
 	keys  *keys.Keys
@@ -73,13 +78,14 @@ type opened struct {
 
 // Names of the APIs, in logs, metrics and /runs.
 const (
-	apiKeys   = "etcd-v2"
-	apiC10d   = "c10d"
-	apiStatus = "status"
+	apiKeys    = "etcd-v2"
+	apiC10d    = "c10d"
+	apiProxies = "proxies"
+	apiStatus  = "status"
 )
 
-// Start opens all listeners, then the store of the keys API, and then serves that. Health is answered from the
-// beginning, because a store may need its time. Nothing is left open where it fails.
+// Start opens all listeners, then the store of the keys API and of proxies, and then serves these. Health is answered
+// from the beginning, because a store may need its time. Nothing is left open where it fails.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.StoreTimeout == 0 {
 		c.StoreTimeout = 30 * time.Second
@@ -88,7 +94,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, log: c.Log, listeners: map[string]net.Listener{}, failed: make(chan error, 3)}
+	s := &Server{config: c, log: c.Log, listeners: map[string]net.Listener{}, failed: make(chan error, 4)}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
@@ -97,7 +103,10 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 
 func (s *Server) start(ctx context.Context) error {
 	for _, api := range []struct{ name, address string }{
-		{apiKeys, s.config.Client}, {apiC10d, s.config.C10d}, {apiStatus, s.config.Status},
+		{apiKeys, s.config.Client},
+		{apiC10d, s.config.C10d},
+		{apiProxies, s.config.Proxies},
+		{apiStatus, s.config.Status},
 	} {
 		if api.address == "" {
 			continue
@@ -112,6 +121,9 @@ func (s *Server) start(ctx context.Context) error {
 	// It outlives ctx, which is only about the start, and ends with Shutdown.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
+	if l := s.listeners[apiProxies]; l != nil {
+		s.serveProxies(l)
+	}
 	if l := s.listeners[apiStatus]; l != nil {
 		s.status = &http.Server{
 			Handler:           guarded(l.Addr(), s.config.Hosts, s.statusHandler()),
@@ -124,15 +136,17 @@ func (s *Server) start(ctx context.Context) error {
 		s.c10d = tcpstore.New(s.config.TCPStore, s.log.With("api", apiC10d), s.metrics.c10d())
 		s.serve(apiC10d, func() error { return s.c10d.Serve(buffered{l}) })
 	}
-	if l := s.listeners[apiKeys]; l != nil {
-		if err := s.openKeys(ctx, background, l); err != nil {
-			return err
-		}
-	} else {
-		s.open.Store(true)
+	if err := s.openStored(ctx, background); err != nil {
+		return err
 	}
-	s.log.Info("serving", "version", s.config.Version, "client", s.Address(apiKeys), "c10d", s.Address(apiC10d),
-		"status", s.Address(apiStatus))
+	said := []any{
+		"version", s.config.Version, "client", s.Address(apiKeys), "c10d", s.Address(apiC10d),
+		"status", s.Address(apiStatus),
+	}
+	if at := s.Address(apiProxies); at != "" {
+		said = append(said, "proxies", at)
+	}
+	s.log.Info("serving", said...)
 	return nil
 }
 
@@ -187,7 +201,7 @@ func (s *Server) release() error {
 		s.opening.Wait()
 	}
 	behind := s.opened.Load()
-	if behind != nil {
+	if behind != nil && behind.keys != nil {
 		behind.keys.EndWaits()
 	}
 	if s.http != nil { // writes that are under way are answered
@@ -195,6 +209,9 @@ func (s *Server) release() error {
 			s.log.Warn("connections were cut off", "api", apiKeys, "error", err)
 			errs = append(errs, s.http.Close())
 		}
+	}
+	if s.gate != nil {
+		s.gate.Close(ctx)
 	}
 	if s.stop != nil {
 		s.stop()

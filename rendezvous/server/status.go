@@ -13,26 +13,28 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous/gate"
 )
 
 // Run is a line of /runs.
 type Run struct {
 	ID           string     `json:"id"`  // empty for TCPStore clients without a rendezvous
-	API          string     `json:"api"` // etcd-v2 or c10d
+	API          string     `json:"api"` // etcd-v2, c10d or proxies
 	Path         string     `json:"path,omitempty"`
-	Version      string     `json:"version,omitempty"` // c10d calls it the round
-	State        string     `json:"state,omitempty"`   // torch's on etcd-v2; on c10d what the names of the keys tell
-	Participants int        `json:"participants"`      // agents of the world
-	Waiting      int        `json:"waiting"`           // agents for the next world; c10d: waiting connections
-	Connections  int        `json:"connections,omitempty"`
+	Version      string     `json:"version,omitempty"`     // c10d calls it the round
+	State        string     `json:"state,omitempty"`       // torch's on etcd-v2; on c10d what key names tell
+	Participants int        `json:"participants"`          // agents of the world
+	Waiting      int        `json:"waiting"`               // agents for the next world; c10d: waiting connections
+	Connections  int        `json:"connections,omitempty"` // proxies that have written
 	Keys         int        `json:"keys,omitempty"`
 	LastChange   *time.Time `json:"lastChange,omitempty"`
 }
 
-// Runs are those of both APIs, by their names.
+// Runs are those of all APIs, by their names.
 func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 	out := []Run{}
-	if behind := s.opened.Load(); behind != nil {
+	if behind := s.opened.Load(); behind != nil && behind.keys != nil {
 		runs, err := behind.keys.Runs(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("reading the runs: %w", err)
@@ -42,6 +44,13 @@ func (s *Server) Runs(ctx context.Context) ([]Run, error) {
 				ID: r.ID, API: apiKeys, Path: r.Path, Version: r.Version, State: r.Status, Participants: r.Participants,
 				Waiting:    r.Waiting,
 				LastChange: moment(r.Changed),
+			})
+		}
+	}
+	if s.gate != nil {
+		for _, r := range s.gate.Runs() {
+			out = append(out, Run{
+				ID: r.ID, API: apiProxies, Connections: r.Proxies, Keys: r.Keys, LastChange: moment(r.Changed),
 			})
 		}
 	}
@@ -86,7 +95,11 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if _, err := behind.store.Get(ctx, "tegen/ready", clientv3.WithCountOnly()); err != nil {
+	key := "tegen/ready"
+	if behind.keys == nil { // the etcd's user may be let at nothing else
+		key = gate.Prefix + "ready"
+	}
+	if _, err := behind.store.Get(ctx, key, clientv3.WithCountOnly()); err != nil {
 		return fmt.Errorf("asking the store: %w", err)
 	}
 	return nil

@@ -163,6 +163,14 @@ func linearize(t *testing.T, options []Options) {
 	}
 	kills := killAgain(ctx, t, dir+".pid", rand.New(rand.NewPCG(seed, 1000)))
 	running.Wait()
+	for ctx := soon(t); ; time.Sleep(10 * time.Millisecond) {
+		if _, err = all[0].Put(ctx, "/run_x/after", Put{}); err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("after the last of %d kills nothing can be written: %v", kills, err)
+		}
+	}
 	var history []porcupine.Operation
 	unknown, swapped := 0, 0
 	for _, h := range histories {

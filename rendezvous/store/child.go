@@ -36,6 +36,7 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 		return err
 	}
 	if filepath.IsAbs(e.Listen) {
+		_ = os.Remove(lineOf(e.Listen)) // of the process before this one, where that was killed
 		l, err := net.Listen("unix", lineOf(e.Listen))
 		if err != nil {
 			return errors.Join(fmt.Errorf("opening the line of transactions: %w", err), s.Close())

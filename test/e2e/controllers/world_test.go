@@ -25,7 +25,6 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/test/cluster"
-	"github.com/tegen-dev/tegen/test/wait"
 )
 
 const (
@@ -51,7 +50,21 @@ type world struct {
 // eventually waits until check has no complaint.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	wait.Until(t, what, patience, poll, check)
+	deadline := time.Now().Add(patience)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waiting for %s: not within %v: %v", what, patience, err)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("waiting for %s: %v: %v", what, context.Cause(t.Context()), err)
+		case <-time.After(poll):
+		}
+	}
 }
 
 // discover asks the cluster what it serves: each kind in the version that it prefers, and in all others.

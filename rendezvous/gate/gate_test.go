@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -355,6 +356,40 @@ func TestKeys(t *testing.T) {
 	if err := then(ops("a", 3)...)(within(t), proxy.Client); err != nil {
 		t.Error(err) // they are there
 	}
+}
+
+// TestLost: an etcd that comes back empty is counted anew.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	at := store.Embedded{Dir: filepath.Join(t.TempDir(), "data"), Listen: filepath.Join(t.TempDir(), "s")}
+	server, err := at.Open(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := New(Options{})
+	g.usage.look = 10 * time.Millisecond
+	behind := open(t, store.External{Endpoints: []string{"unix://" + at.Listen}})
+	for range 20 {
+		if err := then(clientv3.OpPut(Prefix+"a/b", ""))(within(t), behind.Client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Open(behind.Client, room); err != nil {
+		t.Fatal(err)
+	}
+	proxy := open(t, store.External{Endpoints: []string{serve(t, g)}})
+	until(t, func() bool { return g.Stats().Keys == 1 })
+	_ = server.Close()
+	if err := os.RemoveAll(at.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = at.Open(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	until(t, func() bool { return g.Stats().Keys == 0 })
+	until(t, func() bool { return then(clientv3.OpPut(Prefix+"c/d", ""))(within(t), proxy.Client) == nil })
+	until(t, func() bool { return g.Stats().Keys == 1 && g.Runs()[0].ID == "c" })
 }
 
 // TestWaits: there are so many watches and no more, and who ends one gives its place to another.

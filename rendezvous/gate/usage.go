@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -28,6 +29,7 @@ type Run struct {
 // counts as well, or many at once would pass a limit.
 type usage struct {
 	maxKeys, maxBytes int
+	look              time.Duration // between two looks whether it still is the same etcd
 	log               *slog.Logger
 
 	mu    sync.Mutex
@@ -44,7 +46,7 @@ type sums struct {
 
 func newUsage(o Options) *usage {
 	u := &usage{
-		maxKeys: cmp.Or(o.MaxKeys, 100_000), maxBytes: cmp.Or(o.MaxBytes, 128<<20), log: o.Log,
+		maxKeys: cmp.Or(o.MaxKeys, 100_000), maxBytes: cmp.Or(o.MaxBytes, 128<<20), look: 10 * time.Second, log: o.Log,
 	}
 	u.clear()
 	return u
@@ -121,21 +123,36 @@ func (u *usage) once(ctx context.Context, c *clientv3.Client) error {
 	}
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	for r := range c.Watch(ctx, Prefix, clientv3.WithPrefix(), clientv3.WithRev(rev+1)) {
-		if err := r.Err(); err != nil {
-			return err
-		}
-		u.mu.Lock()
-		for _, e := range r.Events {
-			bytes := 0
-			if e.Type == mvccpb.PUT {
-				bytes = len(e.Kv.Key) + len(e.Kv.Value)
+	told := c.Watch(ctx, Prefix, clientv3.WithPrefix(), clientv3.WithRev(rev+1))
+	tick := time.NewTicker(u.look)
+	defer tick.Stop()
+	for {
+		select {
+		case r, ok := <-told:
+			if !ok || r.Err() != nil {
+				return r.Err()
 			}
-			u.set(string(e.Kv.Key), bytes, time.Now())
+			u.note(r.Events)
+			rev = max(rev, r.Header.Revision)
+		case <-tick.C: // a watch from a revision that an etcd which has lost its data does not have yet says nothing
+			r, err := c.Get(ctx, Prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+			if err == nil && r.Header.Revision < rev {
+				return errors.New("the etcd is empty or older than before")
+			}
 		}
-		u.mu.Unlock()
 	}
-	return nil
+}
+
+func (u *usage) note(events []*clientv3.Event) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, e := range events {
+		bytes := 0
+		if e.Type == mvccpb.PUT {
+			bytes = len(e.Kv.Key) + len(e.Kv.Value)
+		}
+		u.set(string(e.Kv.Key), bytes, time.Now())
+	}
 }
 
 // page is how many keys are read at a time.

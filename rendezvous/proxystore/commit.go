@@ -30,7 +30,7 @@ func parseRecord(text []byte) (seq, number int64) {
 // write carries out a request that may change a key.
 func (e *Engine) write(o *operation) error {
 	key := o.q.Keys[0]
-	c, rev, err := e.commit(o.q, key)
+	c, rev, now, err := e.commit(o.q, key)
 	if err != nil {
 		return err
 	}
@@ -39,19 +39,24 @@ func (e *Engine) write(o *operation) error {
 		reply = written(o.q, c.number)
 	}
 	if o.q.Op == tcpstore.Barrier && reply == nil {
-		e.wait(o, []string{key}, rev)
+		e.wait(o, []string{key}, rev, now)
 		return nil
 	}
 	e.answer(o, reply)
 	return nil
 }
 
-// commit makes a request's change to a key exactly once, and returns it with the revision in which it was made. What is
-// answered without a change was true at a moment after the request came.
-func (e *Engine) commit(q tcpstore.Request, key string) (c change, rev int64, err error) {
+// commit makes a request's change to a key exactly once, and returns it with the revision and the era in which it was
+// made. What is answered without a change was true at a moment after the request came.
+func (e *Engine) commit(q tcpstore.Request, key string) (c change, rev int64, in *era, err error) {
+	in = e.renew()
 	e.session.seq++
 	now, current, uncertain := e.seen.values[key], false, false
 	for {
+		if e.ctx.Err() == nil && in.Err() != nil { // whatever was done in it may be gone
+			in = e.renew()
+			now, current, uncertain = value{}, false, true
+		}
 		if c, err = plan(q, now); err == nil && len(c.data) > mostValue {
 			err = refuse("length", "%s to a value of %d bytes: an etcd takes %d", q.Op, len(c.data), mostValue)
 		}
@@ -59,7 +64,7 @@ func (e *Engine) commit(q tcpstore.Request, key string) (c change, rev int64, er
 		case err == nil && c.write:
 		case !current:
 			if now, err = e.fetchOne(key); err != nil {
-				return c, 0, err
+				return c, 0, in, err
 			}
 			current = true
 			continue
@@ -67,27 +72,30 @@ func (e *Engine) commit(q tcpstore.Request, key string) (c change, rev int64, er
 			held, number, rev, fenceErr := e.fence()
 			if held {
 				e.seen.put(key, value{})
-				return change{write: true, number: number}, rev, nil
+				return change{write: true, number: number}, rev, in, nil
 			}
-			return c, 0, errors.Join(err, fenceErr)
+			return c, 0, in, errors.Join(err, fenceErr)
 		default:
-			return c, 0, err
+			return c, 0, in, err
 		}
 		r, unsure, err := e.transact(e.condition(q, key, now), e.operations(key, c), key)
 		if err != nil {
-			return c, 0, err
+			return c, 0, in, err
+		}
+		if in.Err() != nil && e.ctx.Err() == nil {
+			continue
 		}
 		uncertain = uncertain || unsure
 		if r.Succeeded {
 			e.session.rev = r.Header.Revision
 			e.note(key, c, r.Header.Revision)
-			return c, r.Header.Revision, nil
+			return c, r.Header.Revision, in, nil
 		}
 		kv := r.Responses[0].GetResponseRange().Kvs
 		if seq, number, rev := e.readSession(r.Responses[1]); seq == e.session.seq {
 			e.seen.put(key, value{})
 			c = change{write: true, number: number}
-			return c, rev, nil
+			return c, rev, in, nil
 		}
 		now, current = fromKVs(kv), true
 		e.seen.put(key, now)
@@ -193,6 +201,7 @@ func (e *Engine) setAll(o *operation) error {
 func (e *Engine) setSome(q tcpstore.Request, pairs map[string]int) error {
 	e.session.seq++
 	for {
+		now := e.renew()
 		r, _, err := e.transact(
 			[]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(e.keys.session), "=", e.session.rev)},
 			func(lease clientv3.LeaseID) []clientv3.Op {
@@ -205,6 +214,9 @@ func (e *Engine) setSome(q tcpstore.Request, pairs map[string]int) error {
 			})
 		if err != nil {
 			return err
+		}
+		if now.Err() != nil && e.ctx.Err() == nil {
+			continue
 		}
 		if r.Succeeded {
 			e.session.rev = r.Header.Revision

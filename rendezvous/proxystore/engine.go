@@ -17,6 +17,9 @@
 // error would end their agent. Their one limit of time is that of WAIT, which the client keeps. A WAIT for keys that
 // this engine has seen is therefore answered without the etcd, if that does not answer within Options.Patience; what a
 // client reads then waits for the etcd.
+//
+// An etcd that comes back empty or older is a store that is empty (see era): what is asked for is answered from that,
+// and what waits is refused, because what it waits for may have been written before.
 package proxystore
 
 import (
@@ -30,6 +33,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -73,11 +77,13 @@ type Engine struct {
 	bytes   int
 	clients map[tcpstore.Client][]*operation // those that were asked to wait, or may be
 
-	// What follows is of the goroutine that carries out requests, but for the lease.
+	// What follows is of the goroutine that carries out requests, down to known.
 	session session
 	seen    seen
+	known   *era
 	lease   lease
 	trouble trouble
+	era     atomic.Pointer[era]
 }
 
 var _ tcpstore.Engine = (*Engine)(nil)
@@ -140,6 +146,8 @@ func New(c *clientv3.Client, o Options) (*Engine, error) {
 	e.seen.clear()
 	e.changed.L = &e.mu
 	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.known = e.begin()
+	e.era.Store(e.known)
 	e.done.Go(e.run)
 	e.done.Go(e.keepAlive)
 	return e, nil

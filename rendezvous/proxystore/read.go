@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,9 +17,15 @@ import (
 
 // fetchOne reads a key, of which the etcd sends nothing where it is as it was seen.
 func (e *Engine) fetchOne(key string) (value, error) {
-	values, _, err := e.fetch(e.ctx, []string{key}, e.seen.values)
-	e.learn([]string{key}, values)
-	return values[key], err
+	for {
+		now := e.renew()
+		values, _, err := e.fetch(e.ctx, []string{key}, e.seen.values)
+		if err == nil && now.Err() != nil && e.ctx.Err() == nil {
+			continue
+		}
+		e.learn([]string{key}, values)
+		return values[key], err
+	}
 }
 
 // fetch reads keys, all at one revision, which it returns. Of those that are as they were seen nothing is sent.
@@ -40,7 +47,7 @@ func (e *Engine) fetch(
 			rev, err = e.fetchAt(ctx, rest[:n], rev, values)
 			rest = rest[n:]
 		}
-		if !errors.Is(err, rpctypes.ErrCompacted) {
+		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrFutureRev) {
 			return values, rev, err
 		}
 	}
@@ -50,11 +57,12 @@ func (e *Engine) fetchChanged(
 	ctx context.Context, key string, guess value,
 ) (values map[string]value, rev int64, err error) {
 	var r *clientv3.TxnResponse
-	err = e.try(ctx, func(ctx context.Context) (err error) {
+	err = e.try(ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+		var err error
 		r, err = e.client.Txn(ctx).
 			If(clientv3.Compare(clientv3.ModRevision(e.keys.values+key), "=", guess.rev)).
 			Else(clientv3.OpGet(e.keys.values + key)).Commit()
-		return err
+		return (*pb.TxnResponse)(r).GetHeader(), err
 	})
 	if err != nil {
 		return nil, 0, err
@@ -71,9 +79,10 @@ func (e *Engine) fetchAt(ctx context.Context, keys []string, rev int64, into map
 		ops = append(ops, clientv3.OpGet(e.keys.values+key, clientv3.WithRev(rev)))
 	}
 	var r *clientv3.TxnResponse
-	err := e.try(ctx, func(ctx context.Context) (err error) {
+	err := e.try(ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+		var err error
 		r, err = e.client.Txn(ctx).Then(ops...).Commit()
-		return err
+		return (*pb.TxnResponse)(r).GetHeader(), err
 	})
 	if err != nil {
 		return 0, err
@@ -97,6 +106,7 @@ func (e *Engine) learn(keys []string, values map[string]value) {
 
 // read answers GET, MULTI_GET and WAIT, or leaves them waiting.
 func (e *Engine) read(o *operation) error {
+	now := e.renew()
 	ctx, known := o.ctx, o.q.Op == tcpstore.Wait && e.seen.all(o.q.Keys)
 	if known {
 		var cancel context.CancelFunc
@@ -111,9 +121,12 @@ func (e *Engine) read(o *operation) error {
 		}
 		return err
 	}
+	if now.Err() != nil && e.ctx.Err() == nil { // perhaps this very answer was of another etcd than the guesses
+		return e.read(o)
+	}
 	e.learn(o.q.Keys, values)
 	if missing := absent(o.q.Keys, values); len(missing) > 0 {
-		e.wait(o, missing, rev)
+		e.wait(o, missing, rev, now)
 		return nil
 	}
 	e.answer(o, found(o.q, values))
@@ -143,10 +156,14 @@ func found(q tcpstore.Request, values map[string]value) tcpstore.Reply {
 
 // look answers what never waits for others.
 func (e *Engine) look(o *operation) error {
+	now := e.renew()
 	if o.q.Op == tcpstore.Check {
 		values, _, err := e.fetch(e.ctx, o.q.Keys, e.seen.values)
 		if err != nil {
 			return err
+		}
+		if now.Err() != nil && e.ctx.Err() == nil {
+			return e.look(o)
 		}
 		e.learn(o.q.Keys, values)
 		reply := tcpstore.Status(0)
@@ -161,12 +178,16 @@ func (e *Engine) look(o *operation) error {
 		option = clientv3.WithCountOnly()
 	}
 	var r *clientv3.GetResponse
-	err := e.try(e.ctx, func(ctx context.Context) (err error) {
+	err := e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+		var err error
 		r, err = e.client.Get(ctx, e.keys.values, clientv3.WithPrefix(), option)
-		return err
+		return (*pb.RangeResponse)(r).GetHeader(), err
 	})
 	if err != nil {
 		return err
+	}
+	if now.Err() != nil && e.ctx.Err() == nil {
+		return e.look(o)
 	}
 	reply := tcpstore.Number(r.Count)
 	for _, kv := range r.Kvs {
@@ -177,13 +198,15 @@ func (e *Engine) look(o *operation) error {
 }
 
 // wait answers a request once each of the keys was written since a revision, that they are deleted again
-// notwithstanding. It does not keep the requests behind it.
-func (e *Engine) wait(o *operation, missing []string, rev int64) {
+// notwithstanding. It does not keep the requests behind it, and ends with the era.
+func (e *Engine) wait(o *operation, missing []string, rev int64, now *era) {
 	left := map[string]struct{}{}
 	for _, key := range missing {
 		left[key] = struct{}{}
 	}
 	e.done.Go(func() {
+		stop := context.AfterFunc(now, func() { e.cutOff(o) })
+		defer stop()
 		for {
 			values := map[string]value{}
 			if !e.await(o, left, rev) {

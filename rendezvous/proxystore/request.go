@@ -23,18 +23,29 @@ const (
 
 // try repeats a request until the etcd has answered, or the context ends. The error is the context's, or one that the
 // request would meet again.
-func (e *Engine) try(ctx context.Context, f func(context.Context) error) error {
+//
+// What answers for keys returns the answer's header.
+func (e *Engine) try(ctx context.Context, f func(context.Context) (*pb.ResponseHeader, error)) error {
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
+		now := e.era.Load()
+		floor := now.rev.Load()
 		attempt, cancel := context.WithTimeout(ctx, e.options.Attempt)
-		err := f(attempt)
+		header, err := f(attempt)
 		cancel()
 		switch {
 		case err == nil:
 			e.trouble.over(e.options)
+			e.heard(now, floor, header)
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, rpctypes.ErrLeaseNotFound), errors.Is(err, rpctypes.ErrCompacted):
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			e.lose(now, "they have expired, or the etcd is empty or older than before")
+			return err
+		case errors.Is(err, rpctypes.ErrFutureRev):
+			e.lose(now, "the etcd is empty or older than before: has it lost its disk?")
+			return err
+		case errors.Is(err, rpctypes.ErrCompacted):
 			return err
 		case errors.Is(err, rpctypes.ErrRequestTooLarge):
 			return refuse("length", "the etcd takes no request of this size: %v", err)
@@ -91,13 +102,13 @@ func (e *Engine) transact(
 		if err != nil {
 			return nil, unsure, err
 		}
-		err = e.try(e.ctx, func(ctx context.Context) (err error) {
+		err = e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+			var err error
 			r, err = e.client.Txn(ctx).If(condition...).Then(then(lease)...).Else(otherwise...).Commit()
 			unsure = unsure || err != nil
-			return err
+			return (*pb.TxnResponse)(r).GetHeader(), err
 		})
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			e.lease.lost(lease)
 			continue
 		}
 		return r, unsure, err
@@ -106,8 +117,9 @@ func (e *Engine) transact(
 
 // lease is the run's.
 type lease struct {
-	mu sync.Mutex
-	id clientv3.LeaseID // 0 where it is not known
+	mu   sync.Mutex
+	id   clientv3.LeaseID // 0 where it is not known
+	dead clientv3.LeaseID // that of an era that has ended
 }
 
 func (l *lease) get() clientv3.LeaseID {
@@ -122,14 +134,6 @@ func (l *lease) set(id clientv3.LeaseID) {
 	l.id = id
 }
 
-func (l *lease) lost(id clientv3.LeaseID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.id == id {
-		l.id = 0
-	}
-}
-
 // holdLease returns the run's lease, which this engine grants if nobody has. It is itself the value of a key on it, so
 // that a run has one at a time.
 func (e *Engine) holdLease() (clientv3.LeaseID, error) {
@@ -137,34 +141,37 @@ func (e *Engine) holdLease() (clientv3.LeaseID, error) {
 		return id, nil
 	}
 	var id clientv3.LeaseID
-	err := e.try(e.ctx, func(ctx context.Context) error {
+	err := e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
 		r, err := e.client.Get(ctx, e.keys.lease)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(r.Kvs) > 0 {
 			id = clientv3.LeaseID(r.Kvs[0].Lease)
-			return nil
+			return r.Header, nil
 		}
 		own, err := e.client.Grant(ctx, int64((e.options.TTL+time.Second-1)/time.Second))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		txn, err := e.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(e.keys.lease), "=", 0)).
 			Then(clientv3.OpPut(e.keys.lease, "", clientv3.WithLease(own.ID))).
 			Else(clientv3.OpGet(e.keys.lease)).Commit()
 		if err != nil {
-			return err // whichever of them has it, the next try reads
+			return nil, err // whichever of them has it, the next try reads
 		}
 		if id = own.ID; !txn.Succeeded {
 			id = clientv3.LeaseID(txn.Responses[0].GetResponseRange().Kvs[0].Lease)
 			_, _ = e.client.Revoke(ctx, own.ID) // or it ends by itself
 		}
-		return nil
+		return txn.Header, nil
 	})
 	e.lease.set(id)
 	return id, err
 }
+
+// mostUnasked is after how long an engine whose clients ask for nothing hears of a run that is lost.
+const mostUnasked = 30 * time.Second
 
 // keepAlive keeps the run for as long as this engine lives, from its first write on.
 func (e *Engine) keepAlive() {
@@ -180,17 +187,13 @@ func (e *Engine) keepAlive() {
 		if id == 0 || id == known && time.Now().Before(next) {
 			continue
 		}
-		err := e.try(e.ctx, func(ctx context.Context) error {
+		// The error is that the engine ends, or that there is no such lease, which has ended the era.
+		_ = e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
 			r, err := e.client.KeepAliveOnce(ctx, id)
 			if err == nil { // whoever granted it may have been told another time to live
-				known, next = id, time.Now().Add(time.Duration(r.TTL)*time.Second/3)
+				known, next = id, time.Now().Add(min(time.Duration(r.TTL)*time.Second/3, mostUnasked))
 			}
-			return err
+			return nil, err
 		})
-		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			e.lease.lost(id)
-			e.options.Log.Warn("the run's keys have expired: no proxy has reached the etcd for their time to live",
-				"run", e.options.Run)
-		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
@@ -110,34 +109,6 @@ func (sim *simulation) room(
 		room += n
 	}
 	return room, lost
-}
-
-// places is how many pods that ask for something a node takes by its free resources.
-func (sim *simulation) places(n fwk.NodeInfo, ask *framework.Resource) int {
-	has, used := n.GetAllocatable(), n.GetRequested()
-	out := int64(has.GetAllowedPodNumber() - len(n.GetPods()))
-	limit := func(asked, free int64) {
-		if asked > 0 {
-			out = min(out, free/asked)
-		}
-	}
-	limit(ask.MilliCPU, has.GetMilliCPU()-used.GetMilliCPU())
-	limit(ask.Memory, has.GetMemory()-used.GetMemory())
-	limit(ask.EphemeralStorage, has.GetEphemeralStorage()-used.GetEphemeralStorage())
-	for name, asked := range ask.ScalarResources {
-		all := has.GetScalarResources()[name]
-		if all == 0 && sim.claimed(name) {
-			continue
-		}
-		limit(asked, all-used.GetScalarResources()[name])
-	}
-	return int(max(out, 0))
-}
-
-// claimed says whether a resource that nodes do not count is had by a claim on a device.
-func (sim *simulation) claimed(name corev1.ResourceName) bool {
-	dra := sim.fw.SharedDRAManager()
-	return dra != nil && dra.DeviceClassResolver().GetDeviceClass(name) != nil
 }
 
 // same says whether two requests ask for the same.

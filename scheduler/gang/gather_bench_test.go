@@ -46,6 +46,27 @@ func BenchmarkDryRun(b *testing.B) {
 	}
 }
 
+// BenchmarkDryRunRefusal looks in vain for room for a gang of one pod more than there are nodes, each of which takes
+// one.
+func BenchmarkDryRunRefusal(b *testing.B) {
+	var nodes []*corev1.Node
+	for i := range 5000 {
+		nodes = append(nodes, machine(fmt.Sprintf("node-%d", i), 8))
+	}
+	g := newPlugin(b, nodes, nil)
+	gang := workers("g", len(nodes)+1, len(nodes)+1, 5, token)
+	for _, p := range gang {
+		g.shared.seen(nil, p)
+	}
+	wants := g.shared.cache.Attempt(uidOf(gang[0])).Wants
+	for b.Loop() {
+		_, short, err := g.dryRun(b.Context(), wants)
+		if err != nil || short == nil || short.placed != len(nodes) {
+			b.Fatal(short, err)
+		}
+	}
+}
+
 // token is the volume with a token of the account, whose name is made by chance for each pod.
 func token(p *corev1.Pod) {
 	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{

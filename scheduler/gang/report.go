@@ -24,6 +24,9 @@ const (
 	// repeat is how often at most something new is reported of a pod: what there is room for may change with every pod
 	// that goes.
 	repeat = 10 * time.Second
+	// others is how long the reports on the other members of a gang wait once it has found no room: kube-scheduler
+	// writes of the one that it tried meanwhile, and the first word does not wait for the last.
+	others = 200 * time.Millisecond
 	// reporters is how many pods are reported on at a time.
 	reporters = 8
 )
@@ -128,12 +131,16 @@ func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message st
 		if w.Gang.Native {
 			r.coordinator.groups.report(w.Gang, message)
 		}
-		for _, other := range w.Candidates {
-			if other != uid {
-				r.queue.Add(other)
+	}
+	time.AfterFunc(others, func() {
+		for _, w := range wants {
+			for _, other := range w.Candidates {
+				if other != uid {
+					r.queue.Add(other)
+				}
 			}
 		}
-	}
+	})
 }
 
 // placed ends a gang's refusal.

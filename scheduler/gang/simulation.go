@@ -145,10 +145,10 @@ func (g *Gang) newSimulation() (*simulation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the snapshot: %w", err)
 	}
-	all := &domain{nodes: make([]int, len(snapshot))}
-	for i := range snapshot {
-		all.nodes[i] = i
+	for len(g.indexes) < len(snapshot) {
+		g.indexes = append(g.indexes, len(g.indexes))
 	}
+	all := &domain{nodes: g.indexes[:len(snapshot):len(snapshot)]}
 	return &simulation{
 		fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{},
 		kinds: map[*corev1.Pod]*class{}, start: rand.IntN(max(len(snapshot), 1)), all: all, domain: all,
@@ -214,6 +214,11 @@ func (sim *simulation) placeCohorts(ctx context.Context, p *plan, all []*cohort)
 
 // fill finds places in the simulation's domain for what some gangs need, in the order of bySize.
 func (sim *simulation) fill(ctx context.Context, p *plan, queues []*queue, order []int) (*shortage, error) {
+	if len(queues) == 1 {
+		if refused, err := sim.refuse(ctx, queues[0]); err != nil || refused {
+			return queues[0].shortage(), err
+		}
+	}
 	for _, i := range order {
 		placed, err := sim.placeNext(ctx, p, queues[i])
 		if err != nil {
@@ -231,6 +236,7 @@ type queue struct {
 	want    gangcache.Want
 	need    int // how many of them, at least
 	pods    []*corev1.Pod
+	uniform bool          // the pods are alike
 	company []*corev1.Pod // that would gather with them
 	tried   int           // pods that were placed, or found no place
 	placed  int
@@ -250,9 +256,10 @@ func bySize(queues []*queue) []int {
 	for _, q := range queues {
 		all = append(all, q.pods...)
 	}
-	measure(all, sizes)
+	uniform := measure(all, sizes)
 	var items []item
 	for i, q := range queues {
+		q.uniform = uniform
 		first := q.pods[:min(q.need, len(q.pods))]
 		slices.SortStableFunc(first, func(a, b *corev1.Pod) int { return cmp.Compare(sizes[b], sizes[a]) })
 		for _, pod := range first {
@@ -271,27 +278,33 @@ func bySize(queues []*queue) []int {
 }
 
 // measure gives each pod a size: of each resource its share of what all of them ask for, so that what is rare weighs
-// more, added up.
-func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) {
+// more, added up. It says whether all are alike but for their numberings.
+func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) (uniform bool) {
 	total := map[corev1.ResourceName]float64{}
-	asks := make([]corev1.ResourceList, len(pods))
+	asks := make([]corev1.ResourceList, len(pods)) // nil where they are those of the pod before
+	uniform = true
+	var last corev1.ResourceList
 	for i, pod := range pods {
-		if i > 0 && alike(pod, pods[i-1], numberings) {
-			asks[i] = asks[i-1]
-		} else {
-			asks[i] = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+		if i == 0 || !alike(pod, pods[i-1], numberings) {
+			last = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+			asks[i], uniform = last, i == 0
 		}
-		for name, q := range asks[i] {
+		for name, q := range last {
 			total[name] += q.AsApproximateFloat64()
 		}
 	}
 	for i, pod := range pods {
+		if asks[i] == nil { // the sum is not made anew: in another order it might be another one
+			sizes[pod] = sizes[pods[i-1]]
+			continue
+		}
 		for name, q := range asks[i] {
 			if total[name] > 0 {
 				sizes[pod] += q.AsApproximateFloat64() / total[name]
 			}
 		}
 	}
+	return uniform
 }
 
 // placeNext places the next member of a gang that finds a place; false where none does.
@@ -351,8 +364,7 @@ func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (in
 		return -1, err
 	}
 	for {
-		for ; f.next < len(f.order); f.next++ {
-			node := f.order[f.next]
+		for node := f.current(); node >= 0; node = f.current() {
 			status := sim.takes(ctx, c, node)
 			switch {
 			case status.IsSuccess():
@@ -361,6 +373,7 @@ func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (in
 				return -1, status.AsError()
 			}
 			f.blame(status)
+			f.next++
 		}
 		if !c.coupled || f.since == sim.clock {
 			return -1, nil

@@ -54,6 +54,15 @@ func leading() *Election {
 // newPlugin is the plugin of the default profile over a snapshot, with kube-scheduler's own filters.
 func newPlugin(t testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, others ...runtime.Object) *Gang {
 	t.Helper()
+	return newPluginOf(t, func(*schedconfig.KubeSchedulerProfile) {}, idle{}, nodes, pods, others...)
+}
+
+// newPluginOf is the plugin of the default profile with a change, where some pods are nominated.
+func newPluginOf(
+	t testing.TB, change func(*schedconfig.KubeSchedulerProfile), nominated fwk.PodNominator,
+	nodes []*corev1.Node, pods []*corev1.Pod, others ...runtime.Object,
+) *Gang {
+	t.Helper()
 	metrics.Register() // which NewFramework counts in
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(config.Default("x")), nil, nil)
 	if err != nil {
@@ -66,6 +75,7 @@ func newPlugin(t testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, others ..
 	) bool {
 		return p.Name == names.DynamicResources
 	})
+	change(&profile)
 	registry := plugins.NewInTreeRegistry()
 	var plugin *Gang
 	registered := Plugins(componentmetrics.NewKubeRegistry(), leading())
@@ -91,7 +101,7 @@ func newPlugin(t testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, others ..
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(shared),
 		frameworkruntime.WithEventRecorder(&events.FakeRecorder{}),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
-		frameworkruntime.WithPodNominator(idle{}),
+		frameworkruntime.WithPodNominator(nominated),
 		frameworkruntime.WithPodActivator(idle{}), frameworkruntime.WithWaitingPods(waiting),
 		frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()))
 	if err != nil {

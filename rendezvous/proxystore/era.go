@@ -1,0 +1,112 @@
+package proxystore
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// era is a time in which the etcd keeps what it was told. It ends with an etcd that comes back empty or older, and
+// where the run's keys have expired.
+type era struct {
+	context.Context // ends with it
+	end             context.CancelFunc
+	cluster         atomic.Uint64
+	rev             atomic.Int64 // the latest that the etcd has said
+}
+
+func (e *Engine) begin() *era {
+	a := &era{}
+	a.Context, a.end = context.WithCancel(e.ctx)
+	return a
+}
+
+// lostText is for the log, beside what it was that has gone.
+const lostText = "the run's keys are gone: processes train on, what waits is ended, and whoever meets meets anew"
+
+// lose ends an era, once. Nothing that was seen in it holds, and nothing that waits can count on what was written in
+// it: that is refused, which ends torch's agent where it needs the answer.
+func (e *Engine) lose(a *era, why string) {
+	next := e.begin()
+	if !e.era.CompareAndSwap(a, next) {
+		next.end()
+		return
+	}
+	e.options.Log.Error(lostText, "run", e.options.Run, "reason", why)
+	e.lease.end()
+	a.end()
+}
+
+// heard holds an answer of the etcd against what was known when it was asked for: answers come in any order, but each
+// is of a revision that is not before it.
+func (e *Engine) heard(a *era, floor int64, h *pb.ResponseHeader) {
+	switch {
+	case h == nil: // of what is no key
+	case !a.cluster.CompareAndSwap(0, h.ClusterId) && a.cluster.Load() != h.ClusterId:
+		e.lose(a, "it is another etcd")
+	case h.Revision < floor:
+		e.lose(a, "the etcd is empty or older than before: has it lost its disk?")
+	default:
+		for {
+			rev := a.rev.Load()
+			if rev >= h.Revision || a.rev.CompareAndSwap(rev, h.Revision) {
+				return
+			}
+		}
+	}
+}
+
+// cutOff ends a wait whose era has ended, unless it is over.
+func (e *Engine) cutOff(o *operation) {
+	e.mu.Lock()
+	over := o.over || e.ctx.Err() != nil
+	e.finish(o)
+	e.mu.Unlock()
+	if !over {
+		o.client.Refuse(refuse("lost", "%s of %q waits: %s", o.q.Op, o.q.Keys, lostText))
+	}
+}
+
+// renew is called by the goroutine that carries out requests, and returns the era. In a new one it forgets, and sees to
+// it that nothing is left of the one before: an etcd of an older state may still have some of it.
+func (e *Engine) renew() *era {
+	for {
+		now := e.era.Load()
+		if e.known == now {
+			return now
+		}
+		e.known = now
+		e.seen.clear()
+		e.session.rev = 0
+		if id := e.lease.ended(); id != 0 {
+			_ = e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+				_, err := e.client.Revoke(ctx, id)
+				if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+					err = nil
+				}
+				return nil, err
+			}) // the error is that the engine ends
+		}
+	}
+}
+
+// end forgets the lease, and keeps its number for ended.
+func (l *lease) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id != 0 {
+		l.dead, l.id = l.id, 0
+	}
+}
+
+// ended is the lease of an era that has ended, once.
+func (l *lease) ended() (id clientv3.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id, l.dead = l.dead, 0
+	return id
+}

@@ -84,7 +84,7 @@ var rules = slices.Concat([]rule{
 	mpiRules, imageSSHRules,
 	mxnetRules,
 	networkRules,
-	programRules,
+	programRules, proxyRules,
 	rendezvousRules,
 	resourcesRules,
 	sidecarRules,

@@ -30,6 +30,11 @@ func companionName(job *schema.Job) string {
 // companionStatusName is the name of the headless Service that has the pods' own names, and their status port.
 func companionStatusName(job *schema.Job) string { return companionName(job) + "-status" }
 
+// forgets says whether the store is the companion's memory: c10d's, where no proxies keep its keys elsewhere.
+func forgets(job *schema.Job) bool {
+	return job.Spec.Rendezvous.Backend == schema.BackendC10d && !job.Spec.Proxied()
+}
+
 // companionPort is where workers dial it.
 func companionPort(job *schema.Job) int32 {
 	if job.Spec.Rendezvous.Backend == schema.BackendC10d {
@@ -151,7 +156,7 @@ func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplate
 		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image
 		// or flag.
 		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-		if job.Spec.Rendezvous.Backend != schema.BackendC10d {
+		if !forgets(job) {
 			set.Spec.Template.Spec.Volumes = []corev1.Volume{dataOf(&job.Spec.Roles.Companion,
 				job.Spec.CompanionDisk())}
 		}
@@ -169,7 +174,7 @@ func companionTemplate(job *schema.Job, host string) corev1.PodTemplateSpec {
 	pod.PriorityClassName = job.Spec.PodPriority() // as with an etcd
 	pod.TerminationGracePeriodSeconds = ptr[int64](30)
 	switch {
-	case job.Spec.Rendezvous.Backend == schema.BackendC10d:
+	case forgets(job):
 		// It goes on serving until runs have ended: workers that are deleted with it have that long for their
 		// checkpoint.
 		*pod.TerminationGracePeriodSeconds += seconds(job.Spec.GracePeriod)
@@ -230,13 +235,13 @@ func companionContainer(job *schema.Job, host string) corev1.Container {
 	}
 }
 
-// companionFlags open one protocol to the workers and shut the other: replicas would answer c10d each from a memory of
-// its own, and c10d has no use for a store.
+// companionFlags open one protocol to the workers and shut the others: replicas would answer c10d each from a memory of
+// its own, and c10d has no use for a store where no proxies speak it.
 func companionFlags(job *schema.Job, host string) []string {
 	z := &job.Spec.Rendezvous
 	memory := job.Spec.CompanionMemory()
 	status := fmt.Sprintf("--listen-status=:%d", names.RendezvousStatusPort)
-	if z.Backend == schema.BackendC10d {
+	if forgets(job) {
 		return []string{
 			"--listen-client=",
 			fmt.Sprintf("--listen-c10d=:%d", c10dPort(job)),
@@ -254,6 +259,14 @@ func companionFlags(job *schema.Job, host string) []string {
 		status,
 		fmt.Sprintf("--max-bytes=%d", memory.Value()/4),
 		fmt.Sprintf("--max-answer-bytes=%d", memory.Value()/8), // held for clients that read slowly, or never
+	}
+	if job.Spec.Proxied() {
+		listeners = []string{
+			"--listen-client=", "--listen-c10d=",
+			fmt.Sprintf("--listen-proxies=:%d", c10dPort(job)),
+			status,
+			fmt.Sprintf("--max-bytes=%d", memory.Value()/4),
+		}
 	}
 	e := z.Companion.Etcd
 	if e == nil {

@@ -29,7 +29,10 @@ func shared(t *testing.T, rendezvous string) ([]runtime.Object, *generators.Shar
 }
 
 var sharedForms = map[string]string{
-	"c10d":   "{backend: c10d, store: companion, companion: {name: tegen-rendezvous}}",
+	"c10d":    "{backend: c10d, store: companion, companion: {name: tegen-rendezvous}}",
+	"proxies": "{backend: c10d, store: companion, companion: {name: tegen-rendezvous, storage: {size: 1Gi}}}",
+	"proxies of an etcd": "{backend: c10d, store: companion, companion: {name: tegen-rendezvous, " +
+		"etcd: {endpoints: ['http://etcd.example:2379']}}}",
 	"disk":   "{backend: etcd, store: companion, companion: {name: tegen-rendezvous}}",
 	"volume": "{backend: etcd, store: companion, companion: {name: tegen-rendezvous, storage: {size: 1Gi}}}",
 	"etcd": "{backend: etcd, store: companion, companion: {name: tegen-rendezvous, " +
@@ -125,7 +128,8 @@ func TestSharedForms(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{
 		"c10d": "StatefulSet OnDelete", "disk": "StatefulSet OnDelete", "volume": "StatefulSet ",
-		"etcd": "Deployment RollingUpdate",
+		"etcd": "Deployment RollingUpdate", "proxies": "StatefulSet ",
+		"proxies of an etcd": "Deployment RollingUpdate",
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -11,11 +11,23 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// Where workers have tegen's launcher: their image is the author's and brings none.
+// Where workers have tegen's launcher and its proxy: their image is the author's and brings none.
 const launcherDir = "/tegen/bin"
 
 // launcherWords start the launcher; what it starts comes behind.
 func launcherWords() []string { return []string{launcherDir + "/" + names.Rendezvous, "run"} }
+
+// proxyWords start the proxy; the command that starts torchrun comes behind. It finds the store in torch's variables.
+func proxyWords(job *schema.Job) []string {
+	words := []string{launcherDir + "/" + names.Rendezvous, "proxy"}
+	if clientSecret(job) != "" {
+		words = append(words, "--cacert="+tlsDir+"/ca.crt", "--cert="+tlsDir+"/tls.crt", "--key="+tlsDir+"/tls.key")
+	}
+	if user := job.Spec.Rendezvous.Conf["user"]; user != "" {
+		words = append(words, "--user="+user)
+	}
+	return append(words, "--")
+}
 
 // launcherSettings are the launcher's own options, in torchrun's spelling.
 func launcherSettings(job *schema.Job) [][2]string {
@@ -54,7 +66,7 @@ func installLauncher(job *schema.Job) corev1.Container {
 
 // launcherVolume is where it lies, nil where workers start otherwise.
 func launcherVolume(job *schema.Job) (*corev1.Volume, *corev1.VolumeMount) {
-	if !job.Spec.TegenRun() {
+	if !job.Spec.BringsTegen() {
 		return nil, nil
 	}
 	v := scratch("launcher", resource.MustParse("256Mi")) // the program with an etcd in it

@@ -77,6 +77,7 @@ var contexts = []struct{ leaf, spec string }{
 	{"rendezvous.companion.storage.", "rendezvous: {backend: etcd, store: companion, " +
 		"companion: {storage: {size: 1Gi}}}, images: {rendezvous: 'r:1'}"},
 	{"rendezvous.store", "rendezvous: {backend: etcd, store: null}, images: {rendezvous: 'r:1'}"},
+	{"rendezvous.proxy", "rendezvous: {store: external, endpoint: 'a:2379'}, images: {rendezvous: 'r:1'}"},
 	{"rendezvous.endpoint", "rendezvous: {backend: etcd, store: external, endpoint: 'a:2379'}"},
 	{"rendezvous.etcd.", "rendezvous: {backend: etcd, store: etcd, etcd: {storage: {size: 8Gi}, tls: {secret: t}}}"},
 	{"rendezvous.keepAlive", "rendezvous: {backend: c10d}"},

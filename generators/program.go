@@ -23,14 +23,18 @@ func program(job *schema.Job) (command, args []string) {
 		return append(append(launcherWords(), "--"), command...), args
 	}
 	command, args = authorWords(job)
-	if !job.Spec.Torchrun() || schema.Launches(command) {
-		return command, args
+	switch {
+	case !job.Spec.Torchrun() || schema.Launches(command):
+	case len(command) == 0:
+		command = []string{"torchrun"}
+	default:
+		// The command is run as it is, python or not. torch 1.13 accepts the option in this spelling only.
+		command = append([]string{"torchrun", "--no_python"}, command...)
 	}
-	if len(command) == 0 {
-		return []string{"torchrun"}, args
+	if job.Spec.Proxied() {
+		command = append(proxyWords(job), command...)
 	}
-	// The command is run as it is, python or not. torch 1.13 accepts the option in this spelling only.
-	return append([]string{"torchrun", "--no_python"}, command...), args
+	return command, args
 }
 
 // authorWords are the author's command and arguments, and before these the script, where it is named by a field.
@@ -97,7 +101,7 @@ func initContainers(job *schema.Job, component string) []corev1.Container {
 	if c := waitForDatasets(job); c != nil && !onlyLaunches(job, component) {
 		out = append(out, *c)
 	}
-	if job.Spec.TegenRun() && !isGroup(job, component) {
+	if job.Spec.BringsTegen() && !isGroup(job, component) {
 		out = append(out, installLauncher(job))
 	}
 	if c := fetchCode(job); c != nil {

@@ -33,8 +33,8 @@ func saysOtherwise(job *schema.Job, p pod, container string) bool {
 	return c.CPU.None || c.Memory.None || c.EphemeralStorage.None || differs(c.Requests) || differs(c.Limits)
 }
 
-func differs(a schema.Amounts) bool {
-	return !a.CPU.IsZero() || !a.Memory.IsZero() || !a.EphemeralStorage.IsZero()
+func differs(a *schema.Amounts) bool {
+	return a != nil && (!a.CPU.IsZero() || !a.Memory.IsZero() || !a.EphemeralStorage.IsZero())
 }
 
 // TestLenience: what an author says of one role, or leaves to his image, loosens no property of other pods.

@@ -69,7 +69,7 @@ func fixedRun(job *schema.Job) string {
 	case s.Rendezvous.ID != "":
 		return s.Rendezvous.ID
 	case s.Rendezvous.Store == schema.StoreEtcd, s.Rendezvous.Store == schema.StoreExternal,
-		s.Rendezvous.Companion.Etcd != nil:
+		s.Rendezvous.Companion.Etcd != nil, s.Proxied():
 		// That store remembers what has ended: a changed job is another run, but one worker more or a start is not.
 		parts := []any{
 			s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max,
@@ -152,7 +152,7 @@ func tutorialEnv(job *schema.Job, endpoint, run string) (env []corev1.EnvVar) {
 	if !setsSize(job) {
 		add("SIZE", strconv.Itoa(int(w.Max))) // not the replicas: one more worker must not change the others' pods
 	}
-	if clientSecret(job) != "" {
+	if clientSecret(job) != "" && !job.Spec.Proxied() {
 		add("ETCD_PROTOCOL", "https")
 		add("ETCD_CACERT", tlsDir+"/ca.crt")
 		add("ETCD_CERT", tlsDir+"/tls.crt")
@@ -197,7 +197,7 @@ func confPairs(job *schema.Job) map[string]string {
 		delete(pairs, "join_timeout")
 		pairs["timeout"] = strconv.FormatInt(seconds(z.JoinTimeout), 10) // the legacy backend's name for it
 	}
-	if clientSecret(job) != "" {
+	if clientSecret(job) != "" && !job.Spec.Proxied() {
 		ca, cert, key := "cacert", "cert", "key"
 		if z.Backend == schema.BackendEtcdV2 { // torch's second etcd backend names them anew
 			ca, cert, key = "ca_cert", "ssl_cert", "ssl_cert_key"
@@ -205,7 +205,7 @@ func confPairs(job *schema.Job) map[string]string {
 		pairs["protocol"] = "https"
 		pairs[ca], pairs[cert], pairs[key] = tlsDir+"/ca.crt", tlsDir+"/tls.crt", tlsDir+"/tls.key"
 	}
-	if z.Store == schema.StoreCompanion && z.Backend == schema.BackendC10d {
+	if z.Store == schema.StoreCompanion && z.Backend == schema.BackendC10d && !job.Spec.Proxied() {
 		pairs["is_host"] = "0" // no worker may try to be the store itself
 	}
 	if z.Dynamic() && !z.KeepsAliveByDefault() { // torch's own need no words
@@ -216,6 +216,9 @@ func confPairs(job *schema.Job) map[string]string {
 		pairs["ttl"] = strconv.FormatInt(int64(z.Lease().Seconds()), 10) // a lost agent is missed when its lease ends
 	}
 	maps.Copy(pairs, z.Conf)
+	if job.Spec.Proxied() {
+		delete(pairs, "user") // the proxy's
+	}
 	return pairs
 }
 

@@ -45,6 +45,7 @@ var uses = map[string]string{
 	"workers.firstIndex":    "workers: {replicas: 2, firstIndex: 0}",
 	"workers.master":        "workers: {replicas: 2, master: true}, launcher: entrypoint",
 	"rendezvous":            "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
+	"rendezvous.proxy":      "rendezvous: {store: etcd, proxy: true}, images: {rendezvous: 'r:1'}",
 	"launcher=none":         "launcher: none",
 	"launcher=tegen": "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, " +
 		"images: {rendezvous: 'r:1'}",

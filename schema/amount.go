@@ -48,9 +48,12 @@ func (a Amount) MarshalJSON() ([]byte, error) {
 // IsZero says whether nobody said anything.
 func (a Amount) IsZero() bool { return !a.None && a.Quantity.IsZero() }
 
+// is says whether there is a quantity.
+func (a *Amount) is() bool { return !a.None && !a.Quantity.IsZero() }
+
 // OrNil returns the quantity, nil where there is none.
 func (a Amount) OrNil() *resource.Quantity {
-	if a.None || a.Quantity.IsZero() {
+	if !a.is() {
 		return nil
 	}
 	q := a.DeepCopy()
@@ -64,8 +67,11 @@ type Amounts struct {
 	EphemeralStorage Amount `json:"ephemeralStorage,omitzero"`
 }
 
-// each calls f for every amount with Kubernetes' name of the resource.
+// each calls f for every amount with Kubernetes' name of the resource; for none where there are none.
 func (a *Amounts) each(f func(name string, amount *Amount)) {
+	if a == nil {
+		return
+	}
 	for _, name := range resourceNames {
 		f(name, a.of(name))
 	}
@@ -73,34 +79,37 @@ func (a *Amounts) each(f func(name string, amount *Amount)) {
 
 // of is the amount of a resource.
 func (a *Amounts) of(name string) *Amount {
-	switch name {
-	case resourceCPU:
+	switch {
+	case a == nil:
+		return &Amount{}
+	case name == resourceCPU:
 		return &a.CPU
-	case resourceMemory:
+	case name == resourceMemory:
 		return &a.Memory
 	}
 	return &a.EphemeralStorage
 }
 
-// Compute mirrors #Compute: what a container asks for, and what it is limited to.
+// Compute mirrors #Compute: what a container asks for, and what it is limited to. Few say one of the two apart, and a
+// job has many of these.
 type Compute struct {
 	Amounts
-	Requests Amounts `json:"requests,omitzero"`
-	Limits   Amounts `json:"limits,omitzero"`
+	Requests *Amounts `json:"requests,omitempty"`
+	Limits   *Amounts `json:"limits,omitempty"`
 }
 
 // Requested is what is asked for, by Kubernetes' names of resources.
-func (c *Compute) Requested() map[string]resource.Quantity { return c.but(&c.Requests) }
+func (c *Compute) Requested() map[string]resource.Quantity { return c.but(c.Requests) }
 
 // Limited is what the limits are, by Kubernetes' names of resources.
-func (c *Compute) Limited() map[string]resource.Quantity { return c.but(&c.Limits) }
+func (c *Compute) Limited() map[string]resource.Quantity { return c.but(c.Limits) }
 
 // but is the amounts of both sides, with those of one side in their place.
 func (c *Compute) but(side *Amounts) map[string]resource.Quantity {
-	out := map[string]resource.Quantity{}
+	out := make(map[string]resource.Quantity, len(resourceNames))
 	for _, name := range resourceNames {
-		if q := c.amount(side, name); q != nil {
-			out[name] = *q
+		if a := c.chosen(side, name); a.is() {
+			out[name] = a.DeepCopy()
 		}
 	}
 	return out
@@ -108,17 +117,21 @@ func (c *Compute) but(side *Amounts) map[string]resource.Quantity {
 
 // amount is one of what but returns, nil where there is none.
 func (c *Compute) amount(side *Amounts, name string) *resource.Quantity {
+	return c.chosen(side, name).OrNil()
+}
+
+func (c *Compute) chosen(side *Amounts, name string) *Amount {
 	if a := side.of(name); a.None || !a.Quantity.IsZero() {
-		return a.OrNil()
+		return a
 	}
-	return c.of(name).OrNil()
+	return c.of(name)
 }
 
 // MemoryLimit is the limit of memory, nil where there is none.
-func (c *Compute) MemoryLimit() *resource.Quantity { return c.amount(&c.Limits, resourceMemory) }
+func (c *Compute) MemoryLimit() *resource.Quantity { return c.amount(c.Limits, resourceMemory) }
 
 // DiskLimit is the limit of local disk, nil where there is none.
-func (c *Compute) DiskLimit() *resource.Quantity { return c.amount(&c.Limits, resourceDisk) }
+func (c *Compute) DiskLimit() *resource.Quantity { return c.amount(c.Limits, resourceDisk) }
 
 // taken says in words how much is left of what these are, each less than they are: of a limit, or else of what is asked
 // for.
@@ -143,7 +156,7 @@ func (c *Compute) taken(left *Compute) (words []string) {
 
 // unbound says whether somebody wrote that there is no limit.
 func (c *Compute) unbound(name string) (none bool) {
-	for _, a := range []*Amounts{&c.Amounts, &c.Limits} {
+	for _, a := range []*Amounts{&c.Amounts, c.Limits} {
 		a.each(func(own string, amount *Amount) { none = none || own == name && amount.None })
 	}
 	return none
@@ -152,8 +165,8 @@ func (c *Compute) unbound(name string) (none bool) {
 // lower keeps every amount at or below a limit. No limit is above every limit; nothing asked for is below.
 func (c *Compute) lower(limits Amounts) {
 	lowerIn(&c.Amounts, limits, true)
-	lowerIn(&c.Requests, limits, false)
-	lowerIn(&c.Limits, limits, true)
+	lowerIn(c.Requests, limits, false)
+	lowerIn(c.Limits, limits, true)
 }
 
 func lowerIn(a *Amounts, limits Amounts, bound bool) {

@@ -12,6 +12,8 @@ import (
 var derived = map[string]string{
 	"rendezvous.store": "rendezvous.backend rendezvous.companion images.rendezvous workers.max " +
 		"workers.master launcher",
+	"rendezvous.proxy": "framework target launcher workers.max workers.master rendezvous.backend rendezvous.store " +
+		"rendezvous.companion",
 	"rendezvous.keepAliveAttempts": "rendezvous.backend launcher",
 	"workers.processes":            "resources.gpu framework workers.master launcher",
 	"hashedNames":                  "gitops",

@@ -47,7 +47,7 @@ func (s *Spec) CompanionMemory() resource.Quantity {
 		return *limit
 	}
 	memory := usualCompanionMemory()
-	if asked := own.amount(&own.Requests, resourceMemory); asked != nil && asked.Cmp(memory) > 0 {
+	if asked := own.amount(own.Requests, resourceMemory); asked != nil && asked.Cmp(memory) > 0 {
 		return *asked
 	}
 	return memory

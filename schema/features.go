@@ -90,6 +90,12 @@ var Features = slices.Concat([]Feature{
 	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous",
 		"backend store endpoint port id etcd companion keepAlive keepAliveAttempts",
 		"StatefulSet.metadata.name=e", "Service.metadata.name=e", "=e:2379|.rdzvHost=e"),
+	{
+		"rendezvous.proxy", "a torchrun that outlives its store",
+		[]string{"[install-launcher]", "=proxy|tegen-rendezvous proxy"},
+		"target rendezvous",
+		func(r *validation) []string { return when(r.Spec.Rendezvous.Proxy, "rendezvous.proxy") },
+	},
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous",
 		"maxRestarts lastCall joinTimeout conf", "[PET_MAX_RESTARTS]|axRestarts=|max_restarts|max-restarts"),
 	written("servers", "parameter servers", "PodDisruptionBudget.spec.minAvailable="),

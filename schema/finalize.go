@@ -142,7 +142,7 @@ func fill(s *Spec) {
 // from which build renders: a job that only might use it renders the same in all.
 func (j *Job) fillImage() {
 	s := &j.Spec
-	if s.Images.Rendezvous == "" && (s.Rendezvous.Store == StoreCompanion || s.TegenRun()) {
+	if s.Images.Rendezvous == "" && (s.Rendezvous.Store == StoreCompanion || s.BringsTegen()) {
 		s.Images.Rendezvous = names.ReleasedRendezvous
 		j.released = names.ReleasedRendezvous != ""
 	}
@@ -178,6 +178,7 @@ func finalize(job *Job, root *structural.Node, hashing bool) {
 	if s.Rendezvous.Store == "" {
 		s.Rendezvous.Store = s.defaultStore(job.asked.companion)
 	}
+	s.proxies(root)
 	if f := &s.Failure; f.InPlace && !root.IsSet("spec.failure.ignoreDisruptions") {
 		f.IgnoreDisruptions = false
 	}
@@ -216,6 +217,21 @@ func (s *Spec) defaultStore(asked bool) string {
 		return StoreWorker
 	}
 	return StoreCompanion
+}
+
+// proxies has torchrun start behind a proxy wherever the companion keeps the data of c10d; an environment's word is for
+// the jobs of several workers that c10d serves.
+func (s *Spec) proxies(root *structural.Node) {
+	z, t := &s.Rendezvous, rowOf(s)
+	said := root.Below("spec", "rendezvous", "proxy")
+	switch {
+	case said != nil && said.Merged:
+		z.Proxy = z.Proxy && z.Backend == BackendC10d &&
+			(z.Store != StoreWorker || s.Workers.Max > 1 || root.IsSet("spec.rendezvous.store"))
+	case said == nil && t != nil && t.Carries("rendezvous.proxy") && !s.WithoutRendezvous() && !s.TegenRun():
+		z.Proxy = z.Backend == BackendC10d && z.Store == StoreCompanion &&
+			(z.Companion.Storage != nil || z.Companion.Etcd != nil)
+	}
 }
 
 // hashesByDefault: a reconciler tries for ever to apply a change that no API server accepts, so that in its bundles a

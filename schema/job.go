@@ -273,6 +273,8 @@ type Rendezvous struct {
 	Etcd        Etcd              `json:"etcd"`
 	Companion   Companion         `json:"companion,omitzero"`
 
+	Proxy bool `json:"proxy,omitempty"`
+
 	KeepAlive         metav1.Duration `json:"keepAlive,omitzero"`
 	KeepAliveAttempts int32           `json:"keepAliveAttempts,omitzero"`
 }
@@ -308,6 +310,14 @@ func (r *Rendezvous) Lease() time.Duration {
 func (r *Rendezvous) Dynamic() bool {
 	return r.Backend == BackendC10d || r.Backend == BackendEtcdV2
 }
+
+// Proxied says whether torchrun reaches its store by a proxy beside it.
+func (s *Spec) Proxied() bool {
+	return s.Framework == FrameworkTorchelastic && s.Rendezvous.Proxy && s.Rendezvous.Backend == BackendC10d
+}
+
+// BringsTegen says whether workers need the program tegen-rendezvous, which their image does not bring.
+func (s *Spec) BringsTegen() bool { return s.TegenRun() || s.Proxied() }
 
 // Companion mirrors #Companion.
 type Companion struct {

@@ -37,6 +37,7 @@ func (j *Job) Notes() (notes []string) {
 	if note := j.Spec.storeNote(); note != "" {
 		notes = append(notes, "spec.failure.restarts: "+note)
 	}
+	notes = append(notes, j.Spec.proxyNotes()...)
 	notes = append(notes, j.Spec.groupNotes()...)
 	notes = append(notes, j.Spec.volcanoNotes()...)
 	if j.Spec.Target == TargetElasticJob && j.Spec.LeavesFailed() {
@@ -90,7 +91,7 @@ func (s *Spec) storeNote() string {
 		// A static rendezvous, in which nobody can form another world. The first pod in the place of the lost one may
 		// fail with the others.
 		needed, lost = needed+1, "any of them"
-	case s.Rendezvous.Backend != BackendC10d || !t.Carries("rendezvous"):
+	case s.Rendezvous.Backend != BackendC10d || !t.Carries("rendezvous") || s.Proxied():
 	case s.Rendezvous.Store == StoreCompanion:
 		lost = "the pod of the c10d store"
 	case s.Rendezvous.Store == StoreWorker:
@@ -104,7 +105,11 @@ func (s *Spec) storeNote() string {
 	if t.Carries("failure.restartsPerWorker") {
 		remedy += ", or failure.restartsPerWorker in its place"
 	}
-	if t.Carries("rendezvous") {
+	switch {
+	case t.Carries("rendezvous.proxy") && (s.Torchrun() || len(s.Command) > 0):
+		other = ", or give a companion (rendezvous.store) storage or an etcd: torchrun then waits behind a proxy " +
+			"until the store is back"
+	case t.Carries("rendezvous"):
 		other = ", or use launcher: tegen with rendezvous.backend: etcd and rendezvous.companion.storage, whose " +
 			"agents wait until the store is back"
 	}

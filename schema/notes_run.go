@@ -62,7 +62,8 @@ func (j *Job) runNotes() []string {
 	z := &j.Spec.Rendezvous
 	kept := z.Store == StoreEtcd || z.Store == StoreExternal // a companion forgets closed runs, also in an etcd
 	named := slices.Contains([]string{TargetPods, TargetElasticJob, TargetPyTorchJob}, j.Spec.Target)
-	if j.Spec.Framework != FrameworkTorchelastic || !kept || !named {
+	// the keys of proxies go with the last of them
+	if j.Spec.Framework != FrameworkTorchelastic || !kept || !named || j.Spec.Proxied() {
 		return nil
 	}
 	long := map[string]string{BackendC10d: "as long as it runs", BackendEtcdV3: "for 10 minutes"}[z.Backend]

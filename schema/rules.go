@@ -84,7 +84,7 @@ var rules = slices.Concat([]rule{
 	mpiRules, imageSSHRules,
 	mxnetRules,
 	networkRules,
-	programRules,
+	programRules, proxyRules,
 	rendezvousRules,
 	resourcesRules,
 	sidecarRules,
@@ -347,8 +347,10 @@ func (r *validation) text(n *structural.Node, p *structural.Place) {
 		r.errs = append(r.errs, n.At.Errorf(p.String(), rule, format, args...))
 	}
 	if n.Kind == yamldoc.String && n.At.Line > 0 && !r.bad[n] {
-		if m := Placeholders(n.Text, isProgram(p.String())); len(m) > 0 {
-			fail("placeholder", "%s is a placeholder: put the value there", n.Text[m[0][0]:m[0][1]])
+		if strings.IndexByte(n.Text, '<') >= 0 { // or there is none, and the place need not be spelled out
+			if m := Placeholders(n.Text, isProgram(p.String())); len(m) > 0 {
+				fail("placeholder", "%s is a placeholder: put the value there", n.Text[m[0][0]:m[0][1]])
+			}
 		}
 		if strings.ContainsRune(n.Text, 0) {
 			fail("format", "holds a NUL character, which no process can be given")

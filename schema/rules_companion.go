@@ -13,8 +13,8 @@ import (
 var companionRules = []rule{
 	{
 		(*validation).companion,
-		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.port rendezvous.conf " +
-			"rendezvous.companion images.rendezvous metadata target",
+		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.proxy rendezvous.port " +
+			"rendezvous.conf rendezvous.companion images.rendezvous metadata target",
 	},
 	{(*validation).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
 	{
@@ -80,21 +80,23 @@ func (r *validation) companionName() {
 	}
 }
 
-// companionPods refuses what c10d's clients could not live with: they never connect again, and their server's data is
-// in its memory, so that a second pod would split the run and a kept volume serve nobody.
+// companionPods refuses what c10d's clients could not live with where no proxy stands before them: they never connect
+// again, and their server's data is in its memory, so that a second pod would split the run and a kept volume serve
+// nobody.
 func (r *validation) companionPods() {
 	z := &r.Spec.Rendezvous
-	const at = "spec.rendezvous.companion"
+	const (
+		at     = "spec.rendezvous.companion"
+		memory = "a c10d store without proxies lives in the memory of its one pod"
+	)
+	forgets := z.Backend == BackendC10d && !z.Proxy
 	switch c := &z.Companion; {
-	case z.Backend == BackendC10d && c.Etcd != nil:
-		r.fail(at+".etcd", "requires",
-			"a c10d store lives in the memory of its one pod: only backend etcd and etcd-v2 keep their data in an etcd")
-	case z.Backend == BackendC10d && c.Storage != nil:
-		r.fail(at+".storage", "requires",
-			"a c10d store lives in the memory of its one pod: only backend etcd and etcd-v2 keep data on a volume")
-	case z.Backend == BackendC10d && c.Replicas > 1:
-		r.fail(at+".replicas", "requires",
-			"a c10d store lives in the memory of its one pod: two would split the run, so leave it out")
+	case forgets && c.Etcd != nil:
+		r.fail(at+".etcd", "requires", memory+": leave rendezvous.proxy out, or set backend: etcd")
+	case forgets && c.Storage != nil:
+		r.fail(at+".storage", "requires", memory+": leave rendezvous.proxy out, or set backend: etcd")
+	case forgets && c.Replicas > 1:
+		r.fail(at+".replicas", "requires", memory+": two would split the run, so leave it out, or set companion.etcd")
 	case c.Etcd == nil && c.Replicas > 1:
 		r.fail(at+".replicas", "requires", "%d pods need an etcd that they share: set companion.etcd, or leave it out",
 			c.Replicas)

@@ -13,8 +13,8 @@ import (
 var rendezvousRules = []rule{
 	{
 		(*validation).store,
-		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.endpoint rendezvous.port " +
-			"rendezvous.etcd",
+		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.proxy rendezvous.endpoint " +
+			"rendezvous.port rendezvous.etcd",
 	},
 	{
 		(*validation).rendezvous,
@@ -34,8 +34,9 @@ func (r *validation) store() {
 		return
 	}
 	switch {
-	case z.Backend == BackendC10d && z.Store == StoreEtcd:
-		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd, etcd-v2 or etcd-v3; c10d needs none")
+	case z.Backend == BackendC10d && z.Store == StoreEtcd && !z.Proxy:
+		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd, etcd-v2 or etcd-v3, and c10d by "+
+			"proxies: set rendezvous.proxy: true, or another backend")
 	case z.Backend != BackendC10d && z.Store == StoreWorker:
 		at := "spec.rendezvous.backend"
 		if r.isSet("spec.rendezvous.store") {
@@ -100,8 +101,8 @@ func (r *validation) rendezvous() {
 			r.failKey("spec.rendezvous.conf", key, "reserved", "is set by %s", field)
 		} else if key == "password" {
 			r.failKey("spec.rendezvous.conf", key, "secret",
-				"would be in the manifest for all to read: launcher tegen takes it from the variable %s, which "+
-					"spec.env can have from a Secret", names.RendezvousPassword)
+				"would be in the manifest for all to read: launcher tegen and a proxy take it from the variable %s, "+
+					"which spec.env can have from a Secret", names.RendezvousPassword)
 		}
 	}
 }

@@ -96,8 +96,8 @@ func (r *validation) requests() {
 
 func (r *validation) requestsOf(at string, c *Compute) {
 	for _, name := range resourceNames {
-		q, limit := c.amount(&c.Requests, name), c.amount(&c.Limits, name)
-		if q == nil || limit == nil || q.Cmp(*limit) <= 0 {
+		q, limit := c.chosen(c.Requests, name), c.chosen(c.Limits, name)
+		if !q.is() || !limit.is() || q.Cmp(limit.Quantity) <= 0 {
 			continue
 		}
 		own := name // of the field

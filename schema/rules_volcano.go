@@ -33,6 +33,9 @@ type VolcanoPlugins struct {
 
 // ByName are the plugins that are asked for, with their arguments.
 func (p *VolcanoPlugins) ByName() map[string][]string {
+	if *p == (VolcanoPlugins{}) { // of nearly every job
+		return nil
+	}
 	all := map[string][]string{}
 	for name, args := range map[string]*[]string{
 		"ssh": p.SSH, "mpi": p.MPI, "pytorch": p.PyTorch, "tensorflow": p.TensorFlow, "ray": p.Ray,
@@ -107,6 +110,9 @@ func volcanoArgument(args []string, name, otherwise string) string {
 func (r *validation) volcanoArguments() {
 	all := r.Spec.Volcano.Plugins.ByName()
 	for _, plugin := range VolcanoPluginTable {
+		if len(all[plugin.Name]) == 0 {
+			continue
+		}
 		known := slices.Clone(plugin.Flags)
 		for _, role := range plugin.Roles {
 			known = append(known, role.Flag)

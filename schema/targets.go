@@ -124,6 +124,7 @@ func others(framework string) lacks {
 		"workers.autoscale.cpu":     {FrameworkTorchelastic},
 		"workers.slices":            {FrameworkTorchelastic, FrameworkJAX},
 
+		"rendezvous.proxy":       {FrameworkTorchelastic},
 		"rendezvous.maxRestarts": {FrameworkTorchelastic, FrameworkDLRover},
 
 		"mxnet":   {FrameworkMXNet},

@@ -14,6 +14,7 @@ var countsFromZero = lacks{"workers.firstIndex": "its controller counts pods fro
 var trainJobLacks = union(expiringTrainJob, lacks{
 	"workers.min":            "a TrainJob has no minimum and maximum of nodes (KEP-2903 is open)",
 	"rendezvous":             "its controller sets a static rendezvous with node 0 by itself",
+	"rendezvous.proxy":       "its controller sets a static rendezvous with node 0, which has no store to outlive",
 	"rendezvous.maxRestarts": "its controller sets a static rendezvous with node 0 by itself",
 	"roles.etcd":             "its controller sets a static rendezvous with node 0 by itself",
 	"roles.companion":        "its controller sets a static rendezvous with node 0 by itself",

@@ -9,6 +9,7 @@ var torchElasticJobLacks = union(mutableTemplate, namesReadyPods, unmanaged("an 
 		"end",
 	"code.image":                "its controller makes pods of Kubernetes 1.15, which mounted no images",
 	"probes.startup":            "its controller was built before Kubernetes had such probes, and drops it",
+	"rendezvous.proxy":          "its controller has torchrun speak to an etcd of the v2 API, which needs no proxy",
 	"launcher=" + LauncherNone:  "its controller puts options of torchrun before the arguments of every container",
 	"workers.firstIndex":        "its controller counts pods from 0",
 	"workers.slices":            onlySets,

@@ -33,9 +33,15 @@ type proxied struct {
 // startProxy starts a proxy whose command waits, and connects as torch would.
 func startProxy(t *testing.T, at, run string) proxied {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "proxy", "--endpoints", at, "--",
-		"sh", "-c", `echo "$PET_RDZV_ENDPOINT"; exec cat`)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "PET_RDZV_ID="+run), os.Stderr
+	return startProxyBy(t, []string{"PET_RDZV_ID=" + run}, "proxy", "--endpoints", at, "--")
+}
+
+// startProxyBy is startProxy by words of its own, before the command.
+func startProxyBy(t *testing.T, env []string, words ...string) proxied {
+	t.Helper()
+	words = append(words, "sh", "-c", `echo "$PET_RDZV_ENDPOINT"; exec cat`)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], words...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,7 +28,9 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
 	"github.com/tegen-dev/tegen/rendezvous/launcher"
+	"github.com/tegen-dev/tegen/rendezvous/proxy"
 	"github.com/tegen-dev/tegen/rendezvous/server"
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
 const installed = "/tegen/bin/" + names.Rendezvous
@@ -192,6 +195,8 @@ func TestRendered(t *testing.T) {
 					err = checkServe(&c, words[1:], pod.grace())
 				case "run":
 					err = checkRun(&c, words[2:], pod.grace())
+				case "proxy":
+					err = checkProxy(&c, words[2:])
 				case "install":
 					if i >= len(pod.Init) || len(words) != 2 || words[1] != installed {
 						err = fmt.Errorf("installs %q", words)
@@ -205,7 +210,7 @@ func TestRendered(t *testing.T) {
 			}
 		}
 	}
-	for _, command := range []string{"serve", "run", "install"} {
+	for _, command := range []string{"serve", "run", "proxy", "install"} {
 		if seen[command] == 0 {
 			t.Errorf("%s is not rendered anywhere", command)
 		}
@@ -247,15 +252,17 @@ func checkServe(c *renderedContainer, args []string, grace time.Duration) error 
 	}
 	ports := map[string]string{"status": o.ListenStatus, "rendezvous": o.ListenClient}
 	if o.ListenClient == "" {
-		ports["rendezvous"] = o.ListenC10d
+		ports["rendezvous"] = o.ListenC10d + o.ListenProxies
 	}
 	for _, p := range c.Ports {
 		if _, port, _ := net.SplitHostPort(ports[p.Name]); port != fmt.Sprint(p.Port) {
 			return fmt.Errorf("port %s is %d, and it listens on %q", p.Name, p.Port, ports[p.Name])
 		}
 	}
-	if o.ListenClient != "" && o.ListenC10d != "" || len(c.Ports) != 2 {
-		return fmt.Errorf("it listens at %q and %q, and ports are %v", o.ListenClient, o.ListenC10d, c.Ports)
+	listeners := slices.DeleteFunc([]string{o.ListenClient, o.ListenC10d, o.ListenProxies},
+		func(l string) bool { return l == "" })
+	if len(listeners) != 1 || len(c.Ports) != 2 {
+		return fmt.Errorf("it listens at %q, and ports are %v", listeners, c.Ports)
 	}
 	for _, raw := range o.AdvertiseClientURLs {
 		if u, err := url.Parse(raw); err != nil || !strings.HasSuffix(o.ListenClient, ":"+u.Port()) {
@@ -300,6 +307,29 @@ func checkRun(c *renderedContainer, args []string, grace time.Duration) error {
 		return fmt.Errorf("it is killed after %s, and leaves its processes %s", grace, limit)
 	}
 	return nil
+}
+
+// checkProxy holds what stands before a torchrun to what a proxy understands.
+func checkProxy(c *renderedContainer, args []string) error {
+	var o proxy.Options
+	flags := pflag.NewFlagSet("proxy", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	env := map[string]string{}
+	for _, v := range c.Env {
+		env[v.Name] = v.Value
+		if v.ValueFrom != nil {
+			env[v.Name] = "from a Secret"
+		}
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	for _, file := range []string{"cacert", "cert", "key"} { // which are in Secrets
+		if err := flags.Set(file, ""); err != nil {
+			return err
+		}
+	}
+	return o.Complete(flags, flags.Args(), lookup(env))
 }
 
 // lookup is os.LookupEnv of another environment.
@@ -387,6 +417,43 @@ func TestRenderedWorld(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRenderedProxies: what is rendered before a worker's torchrun reaches the companion that is rendered with it, and
+// again once that was killed and is back.
+func TestRenderedProxies(t *testing.T) {
+	t.Parallel()
+	companion, worker := rendered(t, "proxy-companion", "serve"), rendered(t, "proxy-companion", "proxy")
+	at := ports.Address(t)
+	args := here(t, companion.Args[1:])
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "--listen-proxies=") {
+			args[i] = "--listen-proxies=" + at
+		}
+	}
+	p := serve(t, args...)
+	expectReady(t, p)
+	dialled, env := "", []string(nil)
+	for _, v := range worker.Env {
+		if v.Name == "PET_RDZV_ENDPOINT" {
+			dialled, v.Value = v.Value, at
+		}
+		if strings.HasPrefix(v.Name, "PET_") {
+			env = append(env, v.Name+"="+v.Value)
+		}
+	}
+	if !strings.HasSuffix(dialled, fmt.Sprint("-rendezvous:", companion.Ports[0].Port)) {
+		t.Errorf("proxies dial %s, and the companion has %v", dialled, companion.Ports)
+	}
+	words := worker.Command[1 : slices.Index(worker.Command, "--")+1]
+	a, b := startProxyBy(t, env, words...), startProxyBy(t, env, words...)
+	a.askAdd("/n")
+	a.expect(1)
+	p.signal(syscall.SIGKILL)
+	p.exit()
+	b.askAdd("/n")
+	expectReady(t, serve(t, args...))
+	b.expect(2)
 }
 
 // TestRenderedC10d: a companion for c10d alone is ready, and writes nothing.

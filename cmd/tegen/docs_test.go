@@ -71,8 +71,8 @@ func TestRendezvousStores(t *testing.T) {
 			t.Errorf("%s: a companion is rendered: %t", row[0], !companion)
 		}
 	}
-	if len(rows) != 5 {
-		t.Errorf("%d rows are read, want 5", len(rows))
+	if len(rows) != 7 {
+		t.Errorf("%d rows are read, want 7", len(rows))
 	}
 }
 

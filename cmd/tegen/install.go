@@ -52,14 +52,15 @@ saves a pod for each job; whoever reaches it may change the runs of all.
 
 With --etcd two replicas serve, of which any may be lost, before an etcd 3.5 or
 newer that exists and keeps the data. Without it one pod serves, which nothing
-evicts. Its data is on the pod's disk, or on a volume of the size --storage; with
---backend c10d it is in its memory, and all runs end with the pod.
+evicts. Its data is on the pod's disk, or on a volume of the size --storage. With
+--backend c10d it serves proxies (rendezvous.proxy) where it has an etcd or a
+volume; without both its data is in its memory, and all runs end with the pod.
 
 Jobs meet in it by their rendezvous.store, or by that of an Environment's
 defaults:
 
   rendezvous:
-    backend: etcd # or etcd-v2; c10d with --backend c10d and port 29400
+    backend: etcd # or etcd-v2; c10d with --backend c10d, port 29400 and proxy: true
     store: external
     endpoint: tegen-rendezvous.tegen-rendezvous.svc:2379
 

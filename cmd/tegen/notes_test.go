@@ -181,7 +181,7 @@ func TestNoteOfStore(t *testing.T) {
 		{"workers: {replicas: 6}", ""},
 		{"workers: {replicas: 7}", low + "6 is too low for 7 workers: "},
 		{"workers: {replicas: 7}", "set it to 7 or more for each loss that the job is to survive" + perWorker +
-			", or use launcher: tegen"},
+			", or give a companion (rendezvous.store) storage or an etcd: torchrun then waits behind a proxy"},
 		{"workers: {replicas: 3, min: 1, max: 9}", ""},
 		{"workers: {replicas: 7}, failure: {restarts: 7}", ""},
 		{"workers: {replicas: 4}, failure: {restarts: 3}", low + "3 is too low for 4 workers: "},
@@ -201,10 +201,11 @@ func TestNoteOfStore(t *testing.T) {
 		{"workers: {replicas: 7}, target: jobset", "set it to 7 or more for each loss that the job is to survive" +
 			perWorker},
 		{"workers: {replicas: 6}, target: vcjob", ""},
-		{"workers: {replicas: 7}, target: vcjob", "survive, or use launcher: tegen"},
+		{"workers: {replicas: 7}, target: vcjob", "survive, or give a companion"},
+		{"workers: {replicas: 7}, rendezvous: {companion: {storage: {size: 1Gi}}}", ""},
 		{"workers: {replicas: 5}, target: pytorchjob", ""},
 		{"workers: {replicas: 6}, target: pytorchjob", "set it to 7 or more for each loss that the job is to " +
-			"survive, or use launcher: tegen"},
+			"survive, or give a companion"},
 	} {
 		_, msg, code := tegen(head+c.spec+"}\n", "vet", "-")
 		if code != cli.ExitOK || c.want == "" && msg != "" || !strings.Contains(msg, c.want) {

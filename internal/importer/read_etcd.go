@@ -12,7 +12,7 @@ import (
 // read in full; any other form is replaced by tegen's, and its errors are reported.
 func (d *draft) etcd(name, port, backend string, from view) bool {
 	service := d.stream.find("", "Service", d.namespace(), name)
-	if service == nil || backend == schema.BackendC10d {
+	if service == nil || backend == schema.BackendC10d && !d.outlived() {
 		return false
 	}
 	if set := d.stream.find("apps", "StatefulSet", d.namespace(), name); set != nil {

@@ -39,15 +39,22 @@ var launchers = map[string]string{
 
 func newProgram(c view) *program {
 	p := &program{
-		command: c.at("command").texts(), args: c.at("args").texts(), start: -1, inText: -1, shell: -1,
+		command: c.at("command").texts(), args: c.at("args").texts(),
 		from:  append(c.at("command").items(), c.at("args").items()...),
 		taken: map[string]string{}, at: map[string]view{}, flags: map[string]bool{}, left: map[string]string{},
 	}
+	p.find()
+	return p
+}
+
+// find looks for the launcher among the words.
+func (p *program) find() {
+	p.start, p.inText, p.shell, p.launcher, p.unread = -1, -1, -1, "", ""
 	words := p.words()
 	if i := shell.TextIn(words); i >= 0 {
 		p.shell = i
 		p.readShell()
-		return p
+		return
 	}
 	for i, word := range words {
 		name := launchers[path.Base(word)]
@@ -64,7 +71,6 @@ func newProgram(c view) *program {
 	if p.start < 0 {
 		p.startedByOther(words)
 	}
-	return p
 }
 
 // startedByOther looks for a launcher that another program starts: env, or one that measures it. Which words are that

@@ -69,7 +69,8 @@ func (d *draft) conf(s setting) {
 			d.set("spec.rendezvous.keepAlive", durationText(n), s.from)
 		case key == "keep_alive_max_attempt" && err == nil:
 			d.set("spec.rendezvous.keepAliveAttempts", n, s.from)
-		case key == "is_host" && value == "0" && d.get("spec.rendezvous.store").text() == schema.StoreCompanion:
+		case key == "is_host" && value == "0" && (d.outlived() ||
+			d.get("spec.rendezvous.store").text() == schema.StoreCompanion):
 		case tlsKeys[key] && d.get("spec.rendezvous.etcd.tls").isSet():
 		default:
 			d.put("spec.rendezvous.conf", key, value, s.from)

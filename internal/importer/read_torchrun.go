@@ -37,6 +37,7 @@ type setting struct {
 // controller sets by the names of those options, or from the environment, in this order.
 func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	p := newProgram(c)
+	ofProxy := d.proxied(p, pod, c)
 	if d.withoutRendezvous(p, c, fromController) || d.keepsOwnRendezvous(p, c) {
 		d.plainProgram(p, pod, c)
 		return
@@ -66,6 +67,9 @@ func (d *draft) torch(pod, c view, fromController map[string]setting) {
 		get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT")
 	if before := byEntrypoint || p.torchelastic(); backend.text == "" && endpoint.text != "" && before {
 		backend = setting{schema.BackendEtcd, endpoint.from} // which is all that was known before torchrun
+	}
+	if ofProxy.text != "" {
+		endpoint = ofProxy
 	}
 	d.readRendezvous(backend, endpoint)
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))

@@ -16,6 +16,13 @@ import (
 // TestMain runs more tests at once than there are processors, because they wait far more than they compute. Tests that
 // measure memory are not parallel, and so run before the others.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == storeRole {
+		if err := playStore(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	err := flag.Set("test.parallel", "16")
 	code := m.Run()

@@ -28,10 +28,24 @@ type class struct {
 
 // filling is how far the nodes of a domain are filled with pods of a class.
 type filling struct {
-	order   []int          // nodes, in the order in which they are filled
-	next    int            // nodes of the order before it take no more
+	order   []int          // nodes that are filled first, in that order
+	others  []int          // nodes that are filled then, from one of them on and round to those before it
+	from    int            // which of the others comes first
+	left    int            // how many of the others are in the order
+	next    int            // how many nodes of the order take no more
 	since   int            // the simulation's clock when it was last at the first node
 	reasons map[string]int // why nodes take no more
+}
+
+// current is the node that is to be filled now, -1 where all are full.
+func (f *filling) current() int {
+	switch i := f.next - len(f.order); {
+	case i < 0:
+		return f.order[f.next]
+	case i < f.left:
+		return f.others[(f.from+i)%len(f.others)]
+	}
+	return -1
 }
 
 // shape is what filters look at in a pod. What would make every pod a class of its own is left out: labels that are
@@ -215,9 +229,8 @@ func (sim *simulation) rank(ctx context.Context, c *class, f *filling) error {
 	for _, s := range scores {
 		f.order = append(f.order, index[s.Name])
 	}
-	for k := rest; k < len(nodes); k++ { // should those not have room for all
-		f.order = append(f.order, nodes[(sim.start+k)%len(nodes)])
-	}
+	// Should those not have room for all. A small gang would pay for a list of all nodes of a large cluster.
+	f.others, f.from, f.left = nodes, sim.start+rest, len(nodes)-rest
 	return nil
 }
 

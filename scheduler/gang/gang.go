@@ -69,6 +69,7 @@ type Gang struct {
 	shared    *coordinator
 	profile   framework.Framework
 	preempter *defaultpreemption.DefaultPreemption // for pods without a gang
+	indexes   []int                                // 0, 1, 2 and so on, for dry runs: one at a time
 }
 
 // coordinator is what the profiles share.

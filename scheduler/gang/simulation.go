@@ -145,10 +145,10 @@ func (g *Gang) newSimulation() (*simulation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the snapshot: %w", err)
 	}
-	all := &domain{nodes: make([]int, len(snapshot))}
-	for i := range snapshot {
-		all.nodes[i] = i
+	for len(g.indexes) < len(snapshot) {
+		g.indexes = append(g.indexes, len(g.indexes))
 	}
+	all := &domain{nodes: g.indexes[:len(snapshot):len(snapshot)]}
 	return &simulation{
 		fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{},
 		kinds: map[*corev1.Pod]*class{}, start: rand.IntN(max(len(snapshot), 1)), all: all, domain: all,
@@ -364,8 +364,7 @@ func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (in
 		return -1, err
 	}
 	for {
-		for ; f.next < len(f.order); f.next++ {
-			node := f.order[f.next]
+		for node := f.current(); node >= 0; node = f.current() {
 			status := sim.takes(ctx, c, node)
 			switch {
 			case status.IsSuccess():
@@ -374,6 +373,7 @@ func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (in
 				return -1, status.AsError()
 			}
 			f.blame(status)
+			f.next++
 		}
 		if !c.coupled || f.since == sim.clock {
 			return -1, nil

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tegen-dev/tegen/test/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -271,16 +273,5 @@ func running(pid int) bool {
 // eventually waits for something that comes within seconds.
 func eventually(t *testing.T, what string, probe func() error) {
 	t.Helper()
-	const timeout = time.Minute
-	deadline := time.Now().Add(timeout)
-	for {
-		err := probe()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s: not within %v: %v", what, timeout, err)
-		}
-		time.Sleep(pollInterval)
-	}
+	wait.Until(t, what, time.Minute, pollInterval, probe)
 }

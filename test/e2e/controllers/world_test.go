@@ -25,6 +25,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/wait"
 )
 
 const (
@@ -50,21 +51,7 @@ type world struct {
 // eventually waits until check has no complaint.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s: not within %v: %v", what, patience, err)
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("waiting for %s: %v: %v", what, context.Cause(t.Context()), err)
-		case <-time.After(poll):
-		}
-	}
+	wait.Until(t, what, patience, poll, check)
 }
 
 // discover asks the cluster what it serves: each kind in the version that it prefers, and in all others.

@@ -3,7 +3,6 @@
 package diff
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +23,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/diff"
 	"github.com/tegen-dev/tegen/internal/diff/cases"
 	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/wait"
 )
 
 const (
@@ -322,21 +322,7 @@ func podsOf(o *unstructured.Unstructured) (n int, known bool) {
 
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s: not within %v: %v", what, patience, err)
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("waiting for %s: %v", what, context.Cause(t.Context()))
-		case <-time.After(poll):
-		}
-	}
+	wait.Until(t, what, patience, poll, check)
 }
 
 // on is where an object lies.

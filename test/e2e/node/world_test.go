@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tegen-dev/tegen/test/wait"
 )
 
 const (
@@ -103,21 +105,7 @@ func (w *world) takeTurn(t *testing.T) {
 // eventually waits until check has no complaint.
 func eventually(t *testing.T, what string, within time.Duration, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(within)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s: not within %v: %v", what, within, err)
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("waiting for %s: %v: %v", what, context.Cause(t.Context()), err)
-		case <-time.After(poll):
-		}
-	}
+	wait.Until(t, what, within, poll, check)
 }
 
 // kubectl runs the real program as a person would, and returns what it printed.

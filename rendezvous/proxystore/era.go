@@ -28,16 +28,18 @@ func (e *Engine) begin() *era {
 // lostText is for the log, beside what it was that has gone.
 const lostText = "the run's keys are gone: processes train on, what waits is ended, and whoever meets meets anew"
 
+// noLease is why an era has ended whose lease is not there.
+const noLease = "they have expired, or the etcd is empty or older than before"
+
 // lose ends an era, once. Nothing that was seen in it holds, and nothing that waits can count on what was written in
 // it: that is refused, which ends torch's agent where it needs the answer.
 func (e *Engine) lose(a *era, why string) {
 	next := e.begin()
-	if !e.era.CompareAndSwap(a, next) {
+	if !e.lease.end(func() bool { return e.era.CompareAndSwap(a, next) }) {
 		next.end()
 		return
 	}
 	e.options.Log.Error(lostText, "run", e.options.Run, "reason", why)
-	e.lease.end()
 	a.end()
 }
 
@@ -94,13 +96,17 @@ func (e *Engine) renew() *era {
 	}
 }
 
-// end forgets the lease, and keeps its number for ended.
-func (l *lease) end() {
+// end forgets the lease where its era ends, and keeps its number for ended. Whoever sees the next era does not get it.
+func (l *lease) end(era func() bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !era() {
+		return false
+	}
 	if l.id != 0 {
 		l.dead, l.id = l.id, 0
 	}
+	return true
 }
 
 // ended is the lease of an era that has ended, once.

@@ -39,13 +39,10 @@ func (e *Engine) try(ctx context.Context, f func(context.Context) (*pb.ResponseH
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, rpctypes.ErrLeaseNotFound):
-			e.lose(now, "they have expired, or the etcd is empty or older than before")
-			return err
 		case errors.Is(err, rpctypes.ErrFutureRev):
 			e.lose(now, "the etcd is empty or older than before: has it lost its disk?")
 			return err
-		case errors.Is(err, rpctypes.ErrCompacted):
+		case errors.Is(err, rpctypes.ErrLeaseNotFound), errors.Is(err, rpctypes.ErrCompacted):
 			return err
 		case errors.Is(err, rpctypes.ErrRequestTooLarge):
 			return refuse("length", "the etcd takes no request of this size: %v", err)
@@ -98,6 +95,7 @@ func (e *Engine) transact(
 	}
 	otherwise = append(otherwise, clientv3.OpGet(e.keys.session))
 	for {
+		now := e.era.Load() // before the lease: that of an era which has ended meanwhile says nothing of the next one
 		lease, err := e.holdLease()
 		if err != nil {
 			return nil, unsure, err
@@ -109,6 +107,7 @@ func (e *Engine) transact(
 			return (*pb.TxnResponse)(r).GetHeader(), err
 		})
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			e.lose(now, noLease)
 			continue
 		}
 		return r, unsure, err
@@ -183,17 +182,19 @@ func (e *Engine) keepAlive() {
 		case <-e.ctx.Done():
 			return
 		}
-		id := e.lease.get()
+		now, id := e.era.Load(), e.lease.get()
 		if id == 0 || id == known && time.Now().Before(next) {
 			continue
 		}
-		// The error is that the engine ends, or that there is no such lease, which has ended the era.
-		_ = e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+		err := e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
 			r, err := e.client.KeepAliveOnce(ctx, id)
 			if err == nil { // whoever granted it may have been told another time to live
 				known, next = id, time.Now().Add(min(time.Duration(r.TTL)*time.Second/3, mostUnasked))
 			}
 			return nil, err
 		})
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			e.lose(now, noLease)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,8 +21,15 @@ const (
 	inventoryPods  = 50_000
 )
 
-// largestBuild is the most jobs that kustomize is given here: it takes them by more than their square.
-const largestBuild = 100
+// largestBuild is the most jobs that kustomize is given here, which takes them by more than their square; largestPlan
+// that of plan, which places each of them on the large cluster.
+const (
+	largestBuild = 100
+	largestPlan  = 1000
+)
+
+// throughOverlay is the entry whose growth has a row of its own.
+const throughOverlay = "render --overlay"
 
 // entry is one way into tegen, or a program that one is held against.
 type entry struct {
@@ -72,6 +80,9 @@ func (b *bench) measureEntries(ctx context.Context, out io.Writer) error {
 			row[6], row[7] = quotient(own.user(), other.user()), quotient(own.peak(), other.peak())
 		}
 		rows = append(rows, row)
+		if e.name == throughOverlay {
+			rows = append(rows, growth(entries, e)...)
+		}
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\nMedians of %d runs; MB is a million bytes.\n\n", markdown.Machine(before, markdown.Load()),
@@ -81,11 +92,24 @@ func (b *bench) measureEntries(ctx context.Context, out io.Writer) error {
 	return err
 }
 
+// growth is a row with an entry in terms of the same with a quarter of its jobs, none where that was not measured.
+func growth(entries []*entry, e *entry) [][]string {
+	i := slices.IndexFunc(entries, func(o *entry) bool { return o.name == e.name && 4*o.jobs == e.jobs })
+	if i < 0 {
+		return nil
+	}
+	own, other := series{samples: e.samples}, series{samples: entries[i].samples}
+	return [][]string{{
+		strconv.Itoa(e.jobs), e.name, "", "", "", fmt.Sprintf("the same of %d jobs", entries[i].jobs),
+		quotient(own.user(), other.user()), quotient(own.peak(), other.peak()), "4.4 by CPU",
+	}}
+}
+
 // entries are those of as many jobs as an input has.
 func (b *bench) entries(in input) ([]*entry, error) {
-	const rendered, finished = "render, for git", "kustomize, finished objects"
+	const plain, rendered, finished = "render", "render, for git", "kustomize, finished objects"
 	tegen := b.tools[0].binary
-	resourceList, function, err := writeFunction(filepath.Dir(in.trainingJobs), in)
+	resourceList, function, dropping, err := writeFunction(filepath.Dir(in.trainingJobs), in)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +118,21 @@ func (b *bench) entries(in input) ([]*entry, error) {
 	if err := os.WriteFile(forGit, []byte(text), 0o644); err != nil {
 		return nil, fmt.Errorf("writing an input: %w", err)
 	}
+	overlay, patched, err := writeOverlays(filepath.Dir(in.trainingJobs))
+	if err != nil {
+		return nil, err
+	}
 	list := []*entry{
-		{jobs: in.jobs, name: "render", program: []string{tegen, "render", in.trainingJobs}},
+		{jobs: in.jobs, name: plain, program: []string{tegen, "render", in.trainingJobs}},
 		{jobs: in.jobs, name: rendered, program: []string{tegen, "render", forGit}},
+		{
+			jobs: in.jobs, name: throughOverlay, partOf: plain, limit: "2 by CPU; 250 MB",
+			program: []string{tegen, "render", in.trainingJobs, "--overlay", overlay},
+		},
+		{
+			jobs: in.jobs, name: "render --overlay, a patch by label", partOf: plain,
+			program: []string{tegen, "render", in.trainingJobs, "--overlay", patched},
+		},
 		{
 			jobs: in.jobs, name: "fn", partOf: rendered, limit: "1.5",
 			program: []string{"/bin/sh", "-c", `exec "$0" fn <"$1"`, tegen, resourceList},
@@ -110,7 +146,14 @@ func (b *bench) entries(in input) ([]*entry, error) {
 			&entry{
 				jobs: in.jobs, name: "kustomize, tegen as exec function", partOf: finished, limit: "1.1 by CPU",
 				program: []string{kustomize, "build", "--enable-alpha-plugins", "--enable-exec", function},
+			},
+			&entry{
+				jobs: in.jobs, name: "the same, with jobs: drop", partOf: finished, limit: "1.1 by CPU",
+				program: []string{kustomize, "build", "--enable-alpha-plugins", "--enable-exec", dropping},
 			})
+	}
+	if in.jobs > largestPlan {
+		return list, nil
 	}
 	inventory, err := b.inventory()
 	if err != nil {
@@ -141,8 +184,25 @@ func (b *bench) inventory() (name string, err error) {
 	return name, file.Close()
 }
 
-// writeFunction writes the jobs as a ResourceList, and as resources of a kustomization that has tegen make the rest.
-func writeFunction(dir string, in input) (resourceList, kustomization string, err error) {
+// writeOverlays writes two kustomizations for jobs from outside, with one of their own, which gives way to these: one
+// with a namespace and a prefix, and one that also has a patch of all jobs without a label.
+func writeOverlays(dir string) (plain, patched string, err error) {
+	plain, patched = filepath.Join(dir, "overlay"), filepath.Join(dir, "patched")
+	const text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [jobs.yaml]\n" +
+		"namespace: production\nnamePrefix: eu-\ntransformers: [tegen.yaml]\n"
+	const patch = "patches:\n- target: {kind: TrainingJob, labelSelector: '!tier'}\n  patch: |\n" +
+		"    - {op: add, path: /spec/placement, value: {nodeSelector: {pool: train}}}\n"
+	return plain, patched, errors.Join(writeKustomization(plain, text, trainingJobs(1), generator),
+		writeKustomization(patched, text+patch, trainingJobs(1), generator))
+}
+
+// generator has kustomize run tegen.
+const generator = "apiVersion: tegen.dev/v1alpha1\nkind: Generator\nmetadata:\n  name: tegen\n  annotations:\n" +
+	"    config.kubernetes.io/function: |\n      exec: {path: tegen, args: [fn]}\n"
+
+// writeFunction writes the jobs as a ResourceList, and as resources of a kustomization that has tegen make the rest: of
+// one as it is by default, and of one that has jobs dropped.
+func writeFunction(dir string, in input) (resourceList, kustomization, dropping string, err error) {
 	jobs := trainingJobs(in.jobs)
 	list := bufio.NewReader(strings.NewReader(jobs))
 	var items strings.Builder
@@ -160,22 +220,29 @@ func writeFunction(dir string, in input) (resourceList, kustomization string, er
 		items.WriteString(lead + line)
 		lead = "  "
 	}
-	resourceList, kustomization = filepath.Join(dir, "list.yaml"), filepath.Join(dir, "function")
-	if err := os.MkdirAll(kustomization, 0o755); err != nil {
-		return "", "", fmt.Errorf("making a directory for inputs: %w", err)
+	resourceList = filepath.Join(dir, "list.yaml")
+	kustomization, dropping = filepath.Join(dir, "function"), filepath.Join(dir, "dropping")
+	if err := os.WriteFile(resourceList, []byte(items.String()), 0o644); err != nil {
+		return "", "", "", fmt.Errorf("writing an input: %w", err)
 	}
-	for path, text := range map[string]string{
-		resourceList: items.String(),
-		filepath.Join(kustomization, "jobs.yaml"): jobs,
-		filepath.Join(kustomization, "kustomization.yaml"): "apiVersion: kustomize.config.k8s.io/v1beta1\n" +
-			"kind: Kustomization\nresources: [jobs.yaml]\ntransformers: [tegen.yaml]\n",
-		filepath.Join(kustomization, "tegen.yaml"): "apiVersion: tegen.dev/v1alpha1\nkind: Generator\nmetadata:\n" +
-			"  name: tegen\n  annotations:\n    config.kubernetes.io/function: |\n" +
-			"      exec: {path: tegen, args: [fn]}\n",
+	const text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [jobs.yaml]\n" +
+		"transformers: [tegen.yaml]\n"
+	return resourceList, kustomization, dropping, errors.Join(
+		writeKustomization(kustomization, text, jobs, generator),
+		writeKustomization(dropping, text, jobs, generator+"spec: {jobs: drop}\n"))
+}
+
+// writeKustomization writes a directory with jobs, and a configuration of tegen.
+func writeKustomization(dir, text, jobs, function string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making a directory for inputs: %w", err)
+	}
+	for name, text := range map[string]string{
+		"kustomization.yaml": text, "jobs.yaml": jobs, "tegen.yaml": function,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return "", "", fmt.Errorf("writing an input: %w", err)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("writing an input: %w", err)
 		}
 	}
-	return resourceList, kustomization, nil
+	return nil
 }

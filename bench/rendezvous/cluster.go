@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tegen-dev/tegen/bench/internal/markdown"
-	"github.com/tegen-dev/tegen/rendezvous"
 )
 
 // clusterAgents is the size of each run of a cluster.
@@ -105,19 +104,13 @@ func (b *bench) formAll(ctx context.Context, gateways [2]*server) []time.Duratio
 }
 
 func (b *bench) formOne(ctx context.Context, id string, gateways [2]*server) (time.Duration, error) {
-	agents := make([]agent, clusterAgents)
-	for i := range agents {
-		a, err := openEtcd(gateways[i%2].endpoint, rendezvous.Settings{
-			RunID: id, Min: clusterAgents, Max: clusterAgents, Join: b.limit, LastCall: lastCall,
-		}, rendezvous.Agent{ID: fmt.Sprintf("%s-agent-%d", id, i), Host: "127.0.0.1", Role: "default", Workers: 1})
-		if err != nil {
-			return 0, err
-		}
-		defer func() { _ = a.Close() }()
-		agents[i] = agent{Backend: a}
+	agents, done, err := b.openRun(id, gateways)
+	if err != nil {
+		return 0, err
 	}
+	defer done()
 	begin := time.Now()
-	err := joinAll(ctx, agents, b.limit, nil)
+	err = joinAll(ctx, agents, b.limit, nil)
 	return time.Since(begin), err
 }
 

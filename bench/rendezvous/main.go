@@ -37,10 +37,12 @@ const (
 	readersPart  = "readers"
 	clusterPart  = "cluster"
 	noisyPart    = "noisy"
+	dayPart      = "day"
 )
 
 var parts = []string{
 	worldsPart, recoveryPart, cutsPart, requestsPart, pollsPart, limitsPart, readersPart, clusterPart, noisyPart,
+	dayPart,
 }
 
 type options struct {
@@ -50,6 +52,8 @@ type options struct {
 	lease  time.Duration
 	// runs of a cluster
 	runsAtOnce int
+	dayRuns    int
+	span       time.Duration // of that day
 	only       []string
 	build      string
 }
@@ -75,6 +79,8 @@ func parseFlags(args []string) (options, error) {
 		"time for one world; what does not form in it is not tried with more agents")
 	lease := fs.Duration("lease", 2*time.Second, "lease of agents of etcd-v3, where one is lost")
 	many := fs.Int("runs", 100, "runs of 16 agents each that share the rendezvous of a cluster")
+	day := fs.Int("day", 2000, "runs of 16 agents that begin in a day")
+	span := fs.Duration("span", 15*time.Minute, "time that such a day is compressed into")
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
 	build := fs.String("program", "",
 		"tegen-rendezvous to measure, such as one of another commit (default: this module's)")
@@ -83,6 +89,7 @@ func parseFlags(args []string) (options, error) {
 	}
 	opts := options{
 		rounds: *rounds, limit: *limit, lease: *lease, runsAtOnce: *many, build: *build,
+		dayRuns: *day, span: *span,
 		only: strings.Split(*only, ","),
 	}
 	for _, p := range opts.only {
@@ -92,6 +99,9 @@ func parseFlags(args []string) (options, error) {
 	}
 	if opts.runsAtOnce < 1 {
 		return options{}, fmt.Errorf("-runs: %d is below 1", opts.runsAtOnce)
+	}
+	if opts.dayRuns < 1 || opts.span < time.Duration(opts.dayRuns) {
+		return options{}, fmt.Errorf("-day: %d runs in %s", opts.dayRuns, opts.span)
 	}
 	if opts.rounds < 1 {
 		return options{}, fmt.Errorf("-rounds: %d is below 1", opts.rounds)
@@ -121,6 +131,7 @@ func run(ctx context.Context, o options, out io.Writer, progress *log.Logger) er
 		{readersPart, b.readers},
 		{clusterPart, b.cluster},
 		{noisyPart, b.noisy},
+		{dayPart, b.day},
 	} {
 		if !slices.Contains(o.only, p.name) {
 			continue

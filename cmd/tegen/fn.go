@@ -21,7 +21,8 @@ The binary does the same without arguments when it is called tegen-fn, which is
 what kustomize, kpt and a container image need.
 
 Its configuration is one of
-  kind: Generator    spec.generators names the generators to run; none means all
+  kind: Generator    spec.generators names the generators to run; none means all;
+                     spec.jobs: drop leaves jobs out of the answer, for kustomize
   kind: Check        only checks that every reference among the items resolves
   kind: TrainingJob  renders this job
 all of apiVersion tegen.dev/v1alpha1, or a ConfigMap with data.generators.

@@ -85,6 +85,11 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if config.dropJobs {
+		kept = slices.DeleteFunc(kept, func(n *yaml.Node) bool {
+			return isInput(n) && kind(n) == names.KindTrainingJob
+		})
+	}
 	for _, n := range kept {
 		if isInput(n) {
 			if err := markLocal(n); err != nil {
@@ -142,6 +147,7 @@ func withoutLines(mistakes schema.Errors, words string) error {
 type config struct {
 	check      bool
 	generators []string
+	dropJobs   bool // in place of marking them as local
 	job        *yaml.Node
 }
 
@@ -158,6 +164,7 @@ type generatorConfig struct {
 	Generators []string `json:"generators"`
 	Spec       struct {
 		Generators []string `json:"generators"`
+		Jobs       string   `json:"jobs"`
 	} `json:"spec"`
 	Data struct {
 		Generators string `json:"generators"`
@@ -192,6 +199,13 @@ func parseConfig(n *yaml.Node) (config, error) {
 		out.check = true
 	case names.KindGenerator:
 		out.generators = append(g.Generators, g.Spec.Generators...) // with spec or without: the rest is metadata
+		switch g.Spec.Jobs {
+		case "", "keep":
+		case "drop":
+			out.dropJobs = true
+		default:
+			return out, fmt.Errorf("spec.jobs: must be keep or drop, not %q", g.Spec.Jobs)
+		}
 	default:
 		for name := range strings.SplitSeq(g.Data.Generators, ",") {
 			if name = strings.TrimSpace(name); name != "" {
@@ -212,20 +226,11 @@ func parseConfig(n *yaml.Node) (config, error) {
 // where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean
 // nothing. kustomize and kpt write for git, as overlays do.
 func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) string) ([]render.Bundle, error) {
-	var inputs []*yaml.Node
 	var sources []schema.Source
 	for i, n := range items {
 		if isInput(n) {
-			inputs = append(inputs, n)
-			sources = append(sources, schema.Source{Name: itemName(n, i)})
+			sources = append(sources, schema.Source{Name: itemName(n, i), Root: n})
 		}
-	}
-	written, err := texts(inputs)
-	if err != nil {
-		return nil, err
-	}
-	for i, text := range written {
-		sources[i].Data = []byte(text)
 	}
 	jobs, err := schema.LoadForGit(sources)
 	if err != nil {

@@ -156,6 +156,11 @@ func TestGenerate(t *testing.T) {
 			append([]string{"Environment /lab", "TrainingJob ml/resnet"}, noPolicies...),
 		},
 		{
+			"jobs are dropped, and no Environment", plainGenerator + "spec: {jobs: drop}\n",
+			[]string{environment, job},
+			append([]string{"Environment /lab"}, noPolicies...),
+		},
+		{
 			"some generators", plainGenerator + "spec: {generators: [etcd, service]}\n",
 			[]string{job},
 			append([]string{"TrainingJob ml/resnet"}, only...),
@@ -384,6 +389,8 @@ func TestFailures(t *testing.T) {
 		},
 		{"unknown generator in a ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" +
 			"data: {generators: wroker}\n", []string{job}, `"wroker" is no generator`},
+		{"jobs neither kept nor dropped", plainGenerator + "spec: {jobs: no}\n", []string{job}, "jobs"},
+		{"jobs in another word", plainGenerator + "spec: {jobs: gone}\n", []string{job}, "must be keep or drop"},
 		{"unknown field", plainGenerator + "spec: {generator: [etcd]}\n", []string{job}, "generator"},
 		{
 			"unknown kind", "apiVersion: tegen.dev/v1alpha1\nkind: Generater\nmetadata: {name: x}\n",

@@ -184,6 +184,14 @@ func overlayCases() map[string]map[string]string {
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n",
 			"job.yaml":           job, "tegen.yaml": generator + "spec: {generators: [etcd, service]}\n",
 		},
+		"tegen that drops jobs, a ConfigMap that one names, and a check behind it": {
+			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml]\nnamePrefix: eu-\n" +
+				"configMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\n" +
+				"transformers: [tegen.yaml, check.yaml]\n",
+			"job.yaml":         job + "  env: [{name: A, configMap: {name: settings, key: a}}]\n",
+			"environment.yaml": environment, "tegen.yaml": generator + "spec: {jobs: drop}\n",
+			"check.yaml": strings.Replace(generator, "kind: Generator", "kind: Check", 1),
+		},
 		"tegen written inline": {
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers:\n- |-\n  " +
 				strings.ReplaceAll(strings.TrimSpace(generator), "\n", "\n  ") + "\n",

@@ -20,9 +20,10 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// patchMark is the annotation by which kustomize itself says what the target of a patch selects. Of this prefix it
-// keeps annotations that a patch would replace.
-const patchMark = "internal.config.kubernetes.io/tegen-patch-"
+// patchMark is the field by which kustomize itself says what the target of a patch selects. It is one of the object, so
+// that a JSON patch can add it to whatever is there: for a merge patch kustomize reads its OpenAPI schema, which takes
+// longer than to render a hundred jobs.
+const patchMark = "tegen-patch-"
 
 // targetedPatch is a patch with a target, and its position.
 type targetedPatch struct {
@@ -237,7 +238,7 @@ func (k *kustomization) matched(v variant, sources []schema.Source, open map[int
 		nodes, err := k.kustomize(v.types, v.files)
 		for _, n := range nodes {
 			for i := range open {
-				if yamldoc.Field(annotations(n), patchMark+strconv.Itoa(i)) != nil {
+				if yamldoc.Field(n, patchMark+strconv.Itoa(i)) != nil {
 					matched[i] = true
 				}
 			}
@@ -288,14 +289,12 @@ func (k *kustomization) markAll(v variant, open map[int]targetedPatch, keep bool
 }
 
 // marked is a kustomization with marks for some of its patches. Those for patchesJson6902 go into transformers, which
-// run behind them: they are no JSON patches, since these cannot add an annotation to whatever is there.
+// run behind them.
 func marked(t types.Kustomization, open map[int]targetedPatch, keep bool) types.Kustomization {
 	mark := func(list string, index int) (text string, is bool) {
 		for i, a := range open {
 			if a.list == list && a.index == index {
-				// What a merge patch is called does not matter where it has a target.
-				return "apiVersion: v1\nkind: Mark\nmetadata:\n  name: mark\n  annotations: {" + patchMark +
-					strconv.Itoa(i) + ": matched}\n", true
+				return `[{"op": "add", "path": "/` + patchMark + strconv.Itoa(i) + `", "value": "matched"}]`, true
 			}
 		}
 		return "", false

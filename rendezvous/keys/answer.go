@@ -170,9 +170,7 @@ type paced struct {
 }
 
 func pace(w http.ResponseWriter, timeout time.Duration) *paced {
-	p := &paced{w: w, control: http.NewResponseController(w), begun: time.Now(), timeout: timeout}
-	p.allow()
-	return p
+	return &paced{w: w, control: http.NewResponseController(w), begun: time.Now(), timeout: timeout}
 }
 
 // allow moves the deadline on. A writer without deadlines has no slow client either.
@@ -195,6 +193,9 @@ func (p *paced) Write(b []byte) (n int, err error) {
 
 // end sees to what the server still holds, which else were written without a deadline.
 func (p *paced) end() {
+	if p.written == 0 {
+		p.allow()
+	}
 	if p.err == nil {
 		p.err = p.control.Flush()
 	}

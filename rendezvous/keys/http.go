@@ -277,11 +277,11 @@ func (x *httpCall) body(status int, v interface{ textSize() int }) {
 	if err != nil { // a time beyond the year 9999: TTLs are limited to less
 		panic(err)
 	}
-	x.w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
+	b = append(b, '\n')
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	out := pace(x.w, x.o.ClientTimeout)
 	x.w.WriteHeader(status)
 	_, _ = out.Write(b) // the client has gone
-	_, _ = out.Write([]byte{'\n'})
 	out.end()
 }
 

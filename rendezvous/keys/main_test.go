@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
@@ -15,6 +16,13 @@ import (
 // TestMain runs more tests at once than there are processors, because they wait far more than they compute. Tests that
 // measure memory are not parallel, and so run before the others.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == storeRole {
+		if err := playStore(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	err := flag.Set("test.parallel", "16")
 	code := m.Run()
@@ -59,8 +67,20 @@ func embedded(t testing.TB) *store.Store {
 	return shared.store
 }
 
+// prefixes are those of tests: one that runs again (-count) must not meet what it has left.
+var prefixes struct {
+	of sync.Map // by test
+	n  atomic.Int64
+}
+
 // prefix begins the keys of a test in the store.
-func prefix(t testing.TB) string { return "/" + t.Name() + "/" }
+func prefix(t testing.TB) string {
+	if p, ok := prefixes.of.Load(t); ok {
+		return p.(string)
+	}
+	p, _ := prefixes.of.LoadOrStore(t, fmt.Sprintf("/%s.%d/", t.Name(), prefixes.n.Add(1)))
+	return p.(string)
+}
 
 // gapless is a store of its own, in which revisions follow each other.
 func gapless(t testing.TB) *store.Store {

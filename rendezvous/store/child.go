@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -32,6 +34,19 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 	s, err := e.Open(ctx)
 	if err != nil {
 		return err
+	}
+	if filepath.IsAbs(e.Listen) {
+		_ = os.Remove(lineOf(e.Listen)) // of the process before this one, where that was killed
+		l, err := net.Listen("unix", lineOf(e.Listen))
+		if err != nil {
+			return errors.Join(fmt.Errorf("opening the line of transactions: %w", err), s.Close())
+		}
+		var serving sync.WaitGroup
+		serving.Go(func() { serveLine(l, v3rpc.NewQuotaKVServer(s.server.Server)) })
+		s.line = func() {
+			_ = l.Close()
+			serving.Wait()
+		}
 	}
 	if _, err := fmt.Fprintln(out, "ready"); err != nil {
 		return errors.Join(fmt.Errorf("saying that the store is open: %w", err), s.Close())
@@ -50,6 +65,10 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 	return errors.Join(err, s.Close())
 }
 
+// garbage is how much the store's process makes, in percent of what is in use, before it collects: Go's 100 of the few
+// megabytes of a store was a tenth of its work.
+const garbage = "300"
+
 // child is that process, as the one that started it sees it.
 type child struct {
 	cmd   *exec.Cmd
@@ -63,8 +82,12 @@ type child struct {
 
 func launch(log *zap.Logger, command []string) (*child, error) {
 	c := &child{cmd: exec.Command(command[0], command[1:]...), ready: make(chan struct{}), ended: make(chan struct{})}
+	c.cmd.Env = os.Environ()
 	if limit := memoryOfStore(); limit > 0 {
-		c.cmd.Env = append(os.Environ(), "GOMEMLIMIT="+strconv.FormatInt(limit, 10))
+		c.cmd.Env = append(c.cmd.Env, "GOMEMLIMIT="+strconv.FormatInt(limit, 10))
+	}
+	if os.Getenv("GOGC") == "" {
+		c.cmd.Env = append(c.cmd.Env, "GOGC="+garbage)
 	}
 	apart(c.cmd)
 	in, err := c.cmd.StdinPipe()

@@ -73,7 +73,10 @@ func (e Embedded) Open(ctx context.Context) (*Store, error) {
 	}
 	select {
 	case <-server.Server.ReadyNotify():
-		s := &Store{Client: v3client.New(server.Server), server: server, room: func() error { return room(e.Dir) }}
+		s := &Store{
+			Client: v3client.New(server.Server), server: server,
+			room: sparing(lookAgain, func() error { return room(e.Dir) }),
+		}
 		s.tend(logger(e.Log))
 		return s, nil
 	case err = <-server.Err():

@@ -66,7 +66,8 @@ func (p Process) Open(ctx context.Context) (*Store, error) {
 	tending.Go(func() { s.tend(running) })
 	return &Store{
 		Client: client,
-		room:   func() error { return room(s.Dir) },
+		line:   useLine(client, lineOf(s.socket)),
+		room:   sparing(lookAgain, func() error { return room(s.Dir) }),
 		after: func() error { // once the client has gone, or the server would wait for it
 			cancel()
 			tending.Wait()

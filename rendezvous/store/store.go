@@ -23,12 +23,12 @@ type Store struct {
 	*clientv3.Client
 	server *embed.Etcd
 	stop   func()       // ends what looks after the server
+	line   func()       // ends the line, on whichever side
 	after  func() error // ends the server's process
 	room   func() error // nil where the disk is not ours
 }
 
-// Room is nil while the store's disk has room for another write, as far as this process sees the disk. It asks the file
-// system each time, which costs less than a thousandth of a write.
+// Room is nil while the store's disk has room for another write, as far as this process sees the disk.
 func (s *Store) Room() error {
 	if s.room == nil {
 		return nil
@@ -126,6 +126,9 @@ func old(version string) bool {
 func (s *Store) Close() error {
 	if s.stop != nil {
 		s.stop()
+	}
+	if s.line != nil {
+		s.line()
 	}
 	err := s.Client.Close()
 	if s.server != nil {

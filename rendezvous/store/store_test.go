@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tegen-dev/tegen/test/ports"
@@ -165,4 +166,34 @@ func listening(t *testing.T) (server *Store, address string) {
 		}
 	})
 	return server, address
+}
+
+// TestSparing: within an interval the answer is the one that was heard last.
+func TestSparing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		full := sparing(time.Second, func() error {
+			asked++
+			if asked == 2 {
+				return ErrFull
+			}
+			return nil
+		})
+		for _, c := range []struct {
+			after time.Duration
+			want  error
+			asked int
+		}{
+			{0, nil, 1},
+			{999 * time.Millisecond, nil, 1},
+			{time.Millisecond, ErrFull, 2},
+			{500 * time.Millisecond, ErrFull, 2},
+			{time.Minute, nil, 3},
+		} {
+			time.Sleep(c.after)
+			if err := full(); !errors.Is(err, c.want) || asked != c.asked {
+				t.Errorf("%s later it says %v, and was asked %d times, not %d", c.after, err, asked, c.asked)
+			}
+		}
+	})
 }

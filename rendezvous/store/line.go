@@ -1,0 +1,211 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// A line is how transactions go to a store in a process of its own: a socket, on which a message is its length in four
+// bytes and its text, and each request is answered before the next one. gRPC takes a dozen changes of thread for a
+// call, which for a small transaction is more than the transaction. All else goes by gRPC, and so does a transaction
+// where the line cannot be opened.
+
+// lineOf is the socket of the line of a store that listens at a socket.
+func lineOf(socket string) string {
+	return strings.TrimSuffix(socket, socketSuffix) + ".t" + socketSuffix
+}
+
+// longestMessage is more than etcd takes, in a request and in what it answers to one.
+const longestMessage = 64 << 20
+
+// messageHead is how a message begins: its length, and in an answer the code of the error whose text it is, 0 for none.
+const messageHead = 8
+
+func writeMessage(w io.Writer, code codes.Code, text []byte) error {
+	out := make([]byte, messageHead, messageHead+len(text))
+	binary.BigEndian.PutUint32(out, uint32(len(text)))
+	binary.BigEndian.PutUint32(out[4:], uint32(code))
+	_, err := w.Write(append(out, text...))
+	return err
+}
+
+func readMessage(r io.Reader) (codes.Code, []byte, error) {
+	var head [messageHead]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > longestMessage {
+		return 0, nil, fmt.Errorf("a message of %d bytes", n)
+	}
+	text := make([]byte, n)
+	_, err := io.ReadFull(r, text)
+	return codes.Code(binary.BigEndian.Uint32(head[4:])), text, err
+}
+
+// serveLine answers transactions until the listener is closed, and ends once those that are under way have.
+func serveLine(l net.Listener, kv pb.KVServer) {
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	var mu sync.Mutex
+	open := map[net.Conn]bool{}
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for c := range open {
+			_ = c.SetReadDeadline(time.Now()) // it is answered what it has asked
+		}
+	}()
+	for {
+		c, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // as where files are short
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		mu.Lock()
+		open[c] = true
+		mu.Unlock()
+		serving.Go(func() {
+			answerLine(c, kv)
+			mu.Lock()
+			delete(open, c)
+			mu.Unlock()
+		})
+	}
+}
+
+// answerLine ends with the connection. What is not a transaction ends it.
+func answerLine(c net.Conn, kv pb.KVServer) {
+	defer func() { _ = c.Close() }()
+	for r := bufio.NewReader(c); ; {
+		_, text, err := readMessage(r)
+		if err != nil {
+			return
+		}
+		var request pb.TxnRequest
+		if err := request.Unmarshal(text); err != nil {
+			return
+		}
+		answer, err := kv.Txn(context.Background(), &request) // etcd has a time limit of its own
+		if err == nil {
+			text, err = answer.Marshal()
+		}
+		if err != nil {
+			text = []byte(status.Convert(err).Message())
+		}
+		if writeMessage(c, status.Code(err), text) != nil {
+			return
+		}
+	}
+}
+
+// line is the side that asks.
+type line struct {
+	pb.KVClient
+	socket string
+
+	mu   sync.Mutex
+	idle []*lineConn
+}
+
+type lineConn struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// useLine has a client's transactions go by a line.
+func useLine(c *clientv3.Client, socket string) (closing func()) {
+	l := &line{KVClient: clientv3.RetryKVClient(c), socket: socket}
+	c.KV = clientv3.NewKVFromKVClient(l, c)
+	return l.closeIdle
+}
+
+// Txn does a transaction. Where the connection ends before the answer, nobody knows whether it was done.
+func (l *line) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOption) (*pb.TxnResponse, error) {
+	c, err := l.conn(ctx)
+	if err != nil {
+		return l.KVClient.Txn(ctx, in, opts...)
+	}
+	code, text, err := c.ask(ctx, in)
+	if err != nil {
+		_ = c.Close()
+		l.closeIdle() // they are of the process that has gone
+		if ctx.Err() != nil {
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	l.put(c)
+	if code != codes.OK {
+		return nil, status.Error(code, string(text))
+	}
+	out := &pb.TxnResponse{}
+	if err := out.Unmarshal(text); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return out, nil
+}
+
+func (l *line) conn(ctx context.Context) (*lineConn, error) {
+	l.mu.Lock()
+	if last := len(l.idle) - 1; last >= 0 {
+		c := l.idle[last]
+		l.idle = l.idle[:last]
+		l.mu.Unlock()
+		return c, nil
+	}
+	l.mu.Unlock()
+	c, err := (&net.Dialer{}).DialContext(ctx, "unix", l.socket)
+	if err != nil {
+		return nil, err
+	}
+	return &lineConn{c, bufio.NewReader(c)}, nil
+}
+
+func (l *line) put(c *lineConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.idle = append(l.idle, c)
+}
+
+func (l *line) closeIdle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.idle {
+		_ = c.Close()
+	}
+	l.idle = nil
+}
+
+func (c *lineConn) ask(ctx context.Context, in *pb.TxnRequest) (codes.Code, []byte, error) {
+	text, err := in.Marshal()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	if err := writeMessage(c, 0, text); err != nil {
+		return 0, nil, err
+	}
+	code, text, err := readMessage(c.r)
+	if err == nil && ctx.Err() != nil { // it may be closed, or about to be
+		err = ctx.Err()
+	}
+	return code, text, err
+}

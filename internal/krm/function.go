@@ -226,20 +226,11 @@ func parseConfig(n *yaml.Node) (config, error) {
 // where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean
 // nothing. kustomize and kpt write for git, as overlays do.
 func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) string) ([]render.Bundle, error) {
-	var inputs []*yaml.Node
 	var sources []schema.Source
 	for i, n := range items {
 		if isInput(n) {
-			inputs = append(inputs, n)
-			sources = append(sources, schema.Source{Name: itemName(n, i)})
+			sources = append(sources, schema.Source{Name: itemName(n, i), Root: n})
 		}
-	}
-	written, err := texts(inputs)
-	if err != nil {
-		return nil, err
-	}
-	for i, text := range written {
-		sources[i].Data = []byte(text)
 	}
 	jobs, err := schema.LoadForGit(sources)
 	if err != nil {

@@ -21,6 +21,7 @@ type list struct {
 	version         string
 	items           []*yaml.Node
 	config, results *yaml.Node
+	answered        []byte // in the place of results: a list as YAML
 }
 
 // readList parses a ResourceList, and refuses what would otherwise be left out without a word: a second document,
@@ -225,7 +226,10 @@ func (l *list) write(w io.Writer, bundles []render.Bundle) error {
 			return err
 		}
 	}
-	if l.results != nil {
+	if l.answered != nil {
+		_, _ = out.WriteString("results:\n")
+		_, _ = out.Write(l.answered)
+	} else if l.results != nil {
 		if err := encode(out, mapping(scalar("results"), l.results)); err != nil {
 			return err
 		}
@@ -242,11 +246,7 @@ func (l *list) answer(results framework.Results) error {
 	if err != nil {
 		return err
 	}
-	n, err := yaml.Parse(string(text))
-	if err != nil {
-		return err
-	}
-	l.results = n.YNode()
+	l.answered = text
 	return nil
 }
 

@@ -3,6 +3,8 @@ package structural
 import (
 	"fmt"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -13,10 +15,12 @@ const (
 	maxCount = 20000 // documents of a file
 )
 
-// Source is one input: its name for messages, and its bytes.
+// Source is one input: its name for messages, and its bytes, or the content of its one document where that was parsed
+// already.
 type Source struct {
 	Name string
 	Data []byte
+	Root *yaml.Node
 }
 
 // Document is one YAML document: its tree, as far as it could be read, and what could not.
@@ -29,6 +33,9 @@ type Document struct {
 func Split(src Source) ([]yamldoc.Document, Errors) {
 	fail := func(line int, format string, args ...any) Errors {
 		return Errors{{File: src.Name, Line: line, Col: 1, Rule: "size", Msg: fmt.Sprintf(format, args...)}}
+	}
+	if src.Root != nil {
+		return []yamldoc.Document{{Stream: src.Name, Line: 1, Root: src.Root}}, nil
 	}
 	if len(src.Data) > MaxFile {
 		return nil, fail(1, "the file has %d bytes, more than the limit of %d: split it", len(src.Data), MaxFile)

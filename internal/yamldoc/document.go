@@ -10,6 +10,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Document is one document of a stream.
@@ -17,6 +19,8 @@ type Document struct {
 	Stream string // its name, for errors
 	Line   int    // of the document's first byte, from 1
 	Text   []byte
+
+	Root *yaml.Node // in place of Text: the content of a document that was parsed already, and stays as it is
 }
 
 // Error is a mistake in a document.

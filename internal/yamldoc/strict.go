@@ -61,23 +61,53 @@ var unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 // tags, duplicate keys, numbers in other notations. Refused keys are left out of the tree and refused values are
 // Invalid, so that the rest can be checked.
 func (d Document) ParseStrict() (*yaml.Node, []*Error) {
-	if len(d.Text) > maxDocument {
-		msg := fmt.Sprintf("the document has %d bytes, more than the limit of %d", len(d.Text), maxDocument)
+	size := len(d.Text)
+	root := d.Root
+	if root != nil {
+		var c copier
+		root = c.node(root)
+		size = c.size
+	}
+	if size > maxDocument {
+		msg := fmt.Sprintf("the document has %d bytes, more than the limit of %d", size, maxDocument)
 		return nil, []*Error{d.fail(d.Line, 1, "size", msg)}
 	}
-	if line := d.directive(); line > 0 {
-		return nil, []*Error{d.fail(line, 1, "yaml", "directives are not supported: remove the line")}
-	}
-	root, err := d.parse()
-	if err != nil {
-		return nil, []*Error{d.strictError(err)}
-	}
 	if root == nil {
-		return nil, nil
+		if line := d.directive(); line > 0 {
+			return nil, []*Error{d.fail(line, 1, "yaml", "directives are not supported: remove the line")}
+		}
+		var err *Error
+		if root, err = d.parse(); err != nil {
+			return nil, []*Error{d.strictError(err)}
+		}
+		if root == nil {
+			return nil, nil
+		}
 	}
 	s := strict{doc: d}
 	s.value(root, 0)
 	return root, s.errs
+}
+
+// copier copies a tree, which a reader may change. Lines are those of a document that holds nothing else, a line a
+// value: nodes may come of several texts, or of none.
+type copier struct{ line, size int }
+
+func (c *copier) node(n *yaml.Node) *yaml.Node {
+	out := *n
+	out.Line, out.Column = max(c.line, 1), 1
+	c.size += len(n.Value)
+	if n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode {
+		return &out
+	}
+	out.Content = make([]*yaml.Node, len(n.Content))
+	for i, below := range n.Content {
+		if n.Kind == yaml.SequenceNode || i%2 == 0 {
+			c.line++
+		}
+		out.Content[i] = c.node(below)
+	}
+	return &out
 }
 
 // directive is the line of the first %directive, 0 for none.

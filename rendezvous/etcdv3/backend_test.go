@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,9 +170,24 @@ func changed(t testing.TB, peers ...*peer) {
 	}
 }
 
+// runs are those of tests: one that runs again (-count) must not meet the run that it has closed.
+var runs struct {
+	of sync.Map // by test
+	n  atomic.Int64
+}
+
+// runID is of a test's own run.
+func runID(t testing.TB) string {
+	if id, ok := runs.of.Load(t); ok {
+		return id.(string)
+	}
+	id, _ := runs.of.LoadOrStore(t, fmt.Sprintf("%s.%d", t.Name(), runs.n.Add(1)))
+	return id.(string)
+}
+
 // settings are those of a test's own run.
 func settings(t testing.TB, least, most int) rendezvous.Settings {
-	return rendezvous.Settings{RunID: t.Name(), Min: least, Max: most, Join: time.Minute}
+	return rendezvous.Settings{RunID: runID(t), Min: least, Max: most, Join: time.Minute}
 }
 
 func crowd(t testing.TB, c *clientv3.Client, s rendezvous.Settings, n int, o Options) []*peer {

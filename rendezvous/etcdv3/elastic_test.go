@@ -146,7 +146,7 @@ func TestBeyond(t *testing.T) {
 }
 
 // runKeys is the prefix of the keys of a test's own run.
-func runKeys(t testing.TB) string { return "/tegen/rendezvous/" + url.PathEscape(t.Name()) + "/" }
+func runKeys(t testing.TB) string { return "/tegen/rendezvous/" + url.PathEscape(runID(t)) + "/" }
 
 // waitKeys waits until there are so many keys.
 func waitKeys(t testing.TB, c *clientv3.Client, prefix string, want int64) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
@@ -66,8 +67,20 @@ func embedded(t testing.TB) *store.Store {
 	return shared.store
 }
 
+// prefixes are those of tests: one that runs again (-count) must not meet what it has left.
+var prefixes struct {
+	of sync.Map // by test
+	n  atomic.Int64
+}
+
 // prefix begins the keys of a test in the store.
-func prefix(t testing.TB) string { return "/" + t.Name() + "/" }
+func prefix(t testing.TB) string {
+	if p, ok := prefixes.of.Load(t); ok {
+		return p.(string)
+	}
+	p, _ := prefixes.of.LoadOrStore(t, fmt.Sprintf("/%s.%d/", t.Name(), prefixes.n.Add(1)))
+	return p.(string)
+}
 
 // gapless is a store of its own, in which revisions follow each other.
 func gapless(t testing.TB) *store.Store {

@@ -25,16 +25,21 @@ func (p pod) dial(t *testing.T) peer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil { // so that nothing hangs
-		t.Fatal(err)
-	}
 	a := peer{t, c}
 	a.write([]byte("\x00\xce\xf7\x85\x3c"))
 	return a
 }
 
+// soon is a deadline so that nothing hangs, from each word on: how many there are a test decides.
+func (a peer) soon() {
+	if err := a.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
+		a.t.Error(err)
+	}
+}
+
 // write may be called beside the test's own goroutine.
 func (a peer) write(b []byte) {
+	a.soon()
 	if _, err := a.Write(b); err != nil {
 		a.t.Error(err)
 	}
@@ -66,6 +71,7 @@ func (a peer) list(op tcpstore.Op, count int, words ...string) {
 
 func (a peer) bytes(n int) []byte {
 	b := make([]byte, n)
+	a.soon()
 	if _, err := io.ReadFull(a, b); err != nil {
 		a.t.Errorf("reading a reply: %v", err)
 	}
@@ -120,6 +126,7 @@ func (a peer) status(want byte) {
 // cut waits until the server has closed the connection.
 func (a peer) cut() {
 	a.t.Helper()
+	a.soon()
 	var timeout net.Error
 	if _, err := io.ReadAll(a); errors.As(err, &timeout) && timeout.Timeout() {
 		a.t.Fatal("it is still open")

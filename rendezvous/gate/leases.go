@@ -84,8 +84,8 @@ func (g *Gate) checkLease(ctx context.Context, b *behind, id int64) (keys int, e
 	}
 	for _, key := range r.Keys {
 		if !below(string(key)) { // whose name is nothing that a proxy is to learn
-			return 0, g.refuse(codes.PermissionDenied, "lease", fmt.Sprintf("lease %x holds keys that are not below %s, "+
-				"and tegen-rendezvous serve --listen-proxies lets nobody have them", id, Prefix))
+			return 0, g.refuse(codes.PermissionDenied, "lease", fmt.Sprintf("lease %x holds keys that are not below "+
+				"%s, and tegen-rendezvous serve --listen-proxies lets nobody have them", id, Prefix))
 		}
 	}
 	return len(r.Keys), nil

@@ -50,6 +50,8 @@ type Gate struct {
 	options Options
 	server  *grpc.Server
 	behind  atomic.Pointer[behind]
+	opened  chan struct{} // is closed once there is one
+	opening sync.Once
 	usage   *usage
 	conns   atomic.Int64
 	waits   atomic.Int64
@@ -92,7 +94,7 @@ func New(o Options) *Gate {
 	if o.MaxWaits == 0 {
 		o.MaxWaits = 10_000
 	}
-	g := &Gate{options: o, usage: newUsage(o)}
+	g := &Gate{options: o, usage: newUsage(o), opened: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(mostRequest), grpc.MaxSendMsgSize(math.MaxInt32),
@@ -129,6 +131,7 @@ func (g *Gate) Open(c *clientv3.Client, room func() error) error {
 		pb.NewKVClient(conn), pb.NewLeaseClient(conn), pb.NewWatchClient(conn), pb.NewMaintenanceClient(conn), conn,
 		room,
 	})
+	g.opening.Do(func() { close(g.opened) })
 	g.loading.Go(func() { g.usage.follow(g.ctx, c) })
 	return nil
 }
@@ -186,6 +189,24 @@ func (g *Gate) etcd() (*behind, error) {
 		return nil, errAway
 	}
 	return b, nil
+}
+
+// back is etcd, as soon as it is known not to be away. Who watches and is told to come again does so at once.
+func (g *Gate) back(ctx context.Context) (*behind, error) {
+	select {
+	case <-g.opened:
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	for b := g.behind.Load(); ; {
+		is := b.conn.GetState()
+		if is != connectivity.TransientFailure && is != connectivity.Connecting {
+			return b, nil
+		}
+		if !b.conn.WaitForStateChange(ctx, is) {
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
 }
 
 // refuse counts and logs what a client may not do.

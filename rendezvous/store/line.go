@@ -35,12 +35,16 @@ const longestMessage = 64 << 20
 // messageHead is how a message begins: its length, and in an answer the code of the error whose text it is, 0 for none.
 const messageHead = 8
 
+// writeMessage returns an error where the message was not written whole, so that nobody can have read it.
 func writeMessage(w io.Writer, code codes.Code, text []byte) error {
 	out := make([]byte, messageHead, messageHead+len(text))
 	binary.BigEndian.PutUint32(out, uint32(len(text)))
 	binary.BigEndian.PutUint32(out[4:], uint32(code))
-	_, err := w.Write(append(out, text...))
-	return err
+	out = append(out, text...)
+	if n, err := w.Write(out); n < len(out) {
+		return err
+	}
+	return nil
 }
 
 func readMessage(r io.Reader) (codes.Code, []byte, error) {
@@ -130,8 +134,8 @@ type lineConn struct {
 	r *bufio.Reader
 }
 
-// useLine has a client's transactions go by a line.
-func useLine(c *clientv3.Client, socket string) (closing func()) {
+// useLine has a client's transactions go by a line. The function it returns is for when the store has ended.
+func useLine(c *clientv3.Client, socket string) (hangUp func()) {
 	l := &line{KVClient: clientv3.RetryKVClient(c), socket: socket}
 	c.KV = clientv3.NewKVFromKVClient(l, c)
 	return l.closeIdle
@@ -139,21 +143,19 @@ func useLine(c *clientv3.Client, socket string) (closing func()) {
 
 // Txn does a transaction. Where the connection ends before the answer, nobody knows whether it was done.
 func (l *line) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOption) (*pb.TxnResponse, error) {
-	c, err := l.conn(ctx)
+	text, err := in.Marshal()
 	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	code, text, err := l.ask(ctx, text)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, status.FromContextError(ctx.Err()).Err()
+	case errors.Is(err, errUnsent):
 		return l.KVClient.Txn(ctx, in, opts...)
-	}
-	code, text, err := c.ask(ctx, in)
-	if err != nil {
-		_ = c.Close()
-		l.closeIdle() // they are of the process that has gone
-		if ctx.Err() != nil {
-			return nil, status.FromContextError(ctx.Err()).Err()
-		}
+	case err != nil:
 		return nil, status.Error(codes.Unavailable, err.Error())
-	}
-	l.put(c)
-	if code != codes.OK {
+	case code != codes.OK:
 		return nil, status.Error(code, string(text))
 	}
 	out := &pb.TxnResponse{}
@@ -163,20 +165,54 @@ func (l *line) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOpti
 	return out, nil
 }
 
-func (l *line) conn(ctx context.Context) (*lineConn, error) {
-	l.mu.Lock()
-	if last := len(l.idle) - 1; last >= 0 {
-		c := l.idle[last]
-		l.idle = l.idle[:last]
-		l.mu.Unlock()
-		return c, nil
+// errUnsent is of what the store cannot have read whole, so that it was not done.
+var errUnsent = errors.New("the store has not had the request")
+
+// ask sends a request and reads the answer. What an idle connection does not take, since the store has been started
+// again, goes to the new process.
+func (l *line) ask(ctx context.Context, text []byte) (codes.Code, []byte, error) {
+	if c := l.take(); c != nil {
+		code, answer, err := l.askOn(ctx, c, text)
+		if !errors.Is(err, errUnsent) || ctx.Err() != nil {
+			return code, answer, err
+		}
 	}
-	l.mu.Unlock()
 	c, err := (&net.Dialer{}).DialContext(ctx, "unix", l.socket)
 	if err != nil {
-		return nil, err
+		return 0, nil, fmt.Errorf("%w: %w", errUnsent, err)
 	}
-	return &lineConn{c, bufio.NewReader(c)}, nil
+	return l.askOn(ctx, &lineConn{c, bufio.NewReader(c)}, text)
+}
+
+// askOn has the connection wait for the next request, or ends it.
+func (l *line) askOn(ctx context.Context, c *lineConn, text []byte) (code codes.Code, answer []byte, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	if err = writeMessage(c, 0, text); err != nil {
+		err = fmt.Errorf("%w: %w", errUnsent, err)
+	} else {
+		code, answer, err = readMessage(c.r)
+	}
+	switch open := stop(); {
+	case open && err == nil:
+		l.put(c)
+	case open:
+		_ = c.Close()
+		l.closeIdle() // they are of the process that has gone
+	}
+	return code, answer, err
+}
+
+// take is nil where no connection is idle.
+func (l *line) take() *lineConn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := len(l.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	c := l.idle[last]
+	l.idle = l.idle[:last]
+	return c
 }
 
 func (l *line) put(c *lineConn) {
@@ -192,20 +228,4 @@ func (l *line) closeIdle() {
 		_ = c.Close()
 	}
 	l.idle = nil
-}
-
-func (c *lineConn) ask(ctx context.Context, in *pb.TxnRequest) (codes.Code, []byte, error) {
-	text, err := in.Marshal()
-	if err != nil {
-		return 0, nil, err
-	}
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
-	if err := writeMessage(c, 0, text); err != nil {
-		return 0, nil, err
-	}
-	code, text, err := readMessage(c.r)
-	if err == nil && ctx.Err() != nil { // it may be closed, or about to be
-		err = ctx.Err()
-	}
-	return code, text, err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,7 +9,9 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -166,6 +169,118 @@ func TestLineLost(t *testing.T) {
 	listenLine(t, socket, revision)
 	if r, err := l.Txn(t.Context(), putting("k")); err != nil || r.Header.Revision != 1 {
 		t.Errorf("the store after it answers %v, %v", r, err)
+	}
+}
+
+// TestLineAgain: after a restart of the store the first request on a connection of before goes to the new process.
+func TestLineAgain(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	end := listenLine(t, socket, revision)
+	l := lineTo(t, socket, nowhere)
+	for _, key := range []string{"k", "kk"} {
+		if r, err := l.Txn(t.Context(), putting(key)); err != nil || r.Header.Revision != int64(len(key)) {
+			t.Errorf("%s is answered %v, %v", key, r, err)
+		}
+		if n := len(l.idle); n != 1 {
+			t.Errorf("%d connections are open", n)
+		}
+		end()
+		end = listenLine(t, socket, revision)
+	}
+}
+
+// TestLineCut: a request that a dying store had in part is asked again, and one that it had whole is not, since nobody
+// knows whether it was done.
+func TestLineCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("k", 8<<20) // more than a socket holds
+	for name, c := range map[string]struct {
+		read func(io.Reader) error
+		want codes.Code
+	}{
+		"in part": {func(r io.Reader) error { return readAll(r, messageHead) }, codes.OK},
+		"whole": {func(r io.Reader) error {
+			_, _, err := readMessage(r)
+			return err
+		}, codes.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener := dyingLine(t, c.read)
+			var done atomic.Int32
+			l := lineTo(t, listener.Addr().String(), nowhere)
+			if _, err := l.Txn(t.Context(), putting("k")); err != nil {
+				t.Fatal(err)
+			}
+			go serveLine(listener, txnServer{do: func(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+				done.Add(1)
+				return revision(ctx, r)
+			}})
+			_, err := l.Txn(t.Context(), putting(long))
+			if status.Code(err) != c.want || (done.Load() == 1) != (c.want == codes.OK) {
+				t.Errorf("it is answered %v, and asked again %d times", err, done.Load())
+			}
+		})
+	}
+}
+
+func readAll(r io.Reader, n int) error {
+	_, err := io.ReadFull(r, make([]byte, n))
+	return err
+}
+
+// dyingLine answers the first request of its first connection, and of the second one reads what it is told.
+func dyingLine(t *testing.T, read func(io.Reader) error) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		c, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		_, _, err = readMessage(c)
+		if err = errors.Join(err, writeMessage(c, 0, nil), read(c)); err != nil {
+			t.Error(err)
+		}
+	}()
+	return listener
+}
+
+// ending is a connection whose request's context ends once it has read.
+type ending struct {
+	net.Conn
+	end func()
+}
+
+func (c ending) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.end()
+	return n, err
+}
+
+// TestLineEndsWithContext: a connection that the end of a context closes is not used again, the answer notwithstanding.
+func TestLineEndsWithContext(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	listenLine(t, socket, revision)
+	l := lineTo(t, socket, nowhere)
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	l.put(&lineConn{c, bufio.NewReader(ending{c, cancel})})
+	if r, err := l.Txn(ctx, putting("k")); err != nil || r.Header.Revision != 1 {
+		t.Errorf("it is answered %v, %v", r, err)
+	}
+	if n := len(l.idle); n != 0 {
+		t.Errorf("%d connections are open", n)
 	}
 }
 

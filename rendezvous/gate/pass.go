@@ -66,45 +66,6 @@ func (s *kv) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error)
 	return b.kv.Txn(ctx, q, anySize)
 }
 
-type leases struct {
-	pb.UnimplementedLeaseServer
-	g *Gate
-}
-
-// LeaseGrant lets the etcd choose the number, so that nobody learns from a refusal which there are.
-func (s *leases) LeaseGrant(ctx context.Context, q *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
-	if q.ID != 0 {
-		return nil, s.g.refuse(codes.InvalidArgument, "lease", "a lease has a number that the etcd chooses")
-	}
-	b, err := s.g.etcd()
-	if err != nil {
-		return nil, err
-	}
-	return b.lease.LeaseGrant(ctx, q)
-}
-
-func (s *leases) LeaseRevoke(ctx context.Context, q *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
-	b, err := s.g.etcd()
-	if err != nil {
-		return nil, err
-	}
-	return b.lease.LeaseRevoke(ctx, q)
-}
-
-func (s *leases) LeaseKeepAlive(from pb.Lease_LeaseKeepAliveServer) error {
-	b, err := s.g.etcd()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := s.g.during(from.Context())
-	defer cancel()
-	to, err := b.lease.LeaseKeepAlive(ctx)
-	if err != nil {
-		return err
-	}
-	return pump(from, to, func(*pb.LeaseKeepAliveRequest) error { return nil }, func(*pb.LeaseKeepAliveResponse) {})
-}
-
 type watches struct {
 	pb.UnimplementedWatchServer
 	g *Gate
@@ -227,10 +188,12 @@ func (g *Gate) checkRange(q *pb.RangeRequest) error {
 // beyond is the first key behind all that begin with the prefix.
 var beyond = clientv3.GetPrefixRangeEnd(Prefix)
 
+func below(key string) bool { return len(key) > len(Prefix) && key[:len(Prefix)] == Prefix }
+
 // checkKeys lets pass what is below the prefix, and no end of a range that means all keys that follow.
 func (g *Gate) checkKeys(key, end []byte) error {
 	k, e := string(key), string(end)
-	if len(k) > len(Prefix) && k[:len(Prefix)] == Prefix && (e == "" || k < e && e <= beyond) {
+	if below(k) && (e == "" || k < e && e <= beyond) {
 		return nil
 	}
 	return g.refuse(codes.PermissionDenied, "key", fmt.Sprintf("%.100q is not below %s, and tegen-rendezvous serve "+

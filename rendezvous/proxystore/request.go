@@ -172,8 +172,8 @@ func (e *Engine) holdLease() (clientv3.LeaseID, error) {
 // mostUnasked is after how long an engine whose clients ask for nothing hears of a run that is lost.
 const mostUnasked = 30 * time.Second
 
-// keepAlive keeps the run for as long as this engine lives, from its first write on. Until then it asks the etcd whether
-// it is as before, while anybody waits: a watch that goes on at an empty etcd is from a revision that is yet to come.
+// keepAlive keeps the run for as long as this engine lives, from its first write on. Until then it asks the etcd, while
+// anybody waits, whether it is as before: a watch that goes on at an empty etcd is from a revision that is yet to come.
 func (e *Engine) keepAlive() {
 	var known clientv3.LeaseID
 	var next time.Time

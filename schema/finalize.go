@@ -224,14 +224,17 @@ func (s *Spec) defaultStore(asked bool) string {
 func (s *Spec) proxies(root *structural.Node) {
 	z, t := &s.Rendezvous, rowOf(s)
 	said := root.Below("spec", "rendezvous", "proxy")
-	switch {
-	case said != nil && said.Merged:
-		z.Proxy = z.Proxy && z.Backend == BackendC10d &&
-			(z.Store != StoreWorker || s.Workers.Max > 1 || root.IsSet("spec.rendezvous.store"))
-	case said == nil && t != nil && t.Carries("rendezvous.proxy") && !s.WithoutRendezvous() && !s.TegenRun():
-		z.Proxy = z.Backend == BackendC10d && z.Store == StoreCompanion &&
-			(z.Companion.Storage != nil || z.Companion.Etcd != nil)
+	if said != nil && !said.Merged {
+		return
 	}
+	able := t != nil && t.Carries("rendezvous.proxy") && z.Backend == BackendC10d && !s.WithoutRendezvous() &&
+		!s.TegenRun()
+	if said != nil {
+		z.Proxy = z.Proxy && able &&
+			(z.Store != StoreWorker || s.Workers.Max > 1 || root.IsSet("spec.rendezvous.store"))
+		return
+	}
+	z.Proxy = able && z.Store == StoreCompanion && (z.Companion.Storage != nil || z.Companion.Etcd != nil)
 }
 
 // hashesByDefault: a reconciler tries for ever to apply a change that no API server accepts, so that in its bundles a

@@ -28,6 +28,8 @@ func TestProxies(t *testing.T) {
 		"workers: {replicas: 2}, rendezvous: {proxy: false}}\n" + env:                                            false,
 		"workers: {replicas: 2}, rendezvous: {backend: etcd}}\n" + env:                                           false,
 		"workers: {replicas: 1}}\n" + alone:                                                                      false,
+		"launcher: none, workers: {replicas: 2}}\n" + alone:                                                      false,
+		"target: trainjob, workers: {replicas: 2}}\n" + env:                                                      false,
 		"framework: horovod, workers: {replicas: 2}}\n" + env:                                                    false,
 		"target: elasticjob, workers: {replicas: 2}, rendezvous: {backend: etcd}}\n" + env:                       false,
 		"workers: {replicas: 2}, rendezvous: {store: external, endpoint: 'c.x:29400'}" + image + "}\n":           false,

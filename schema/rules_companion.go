@@ -90,11 +90,15 @@ func (r *validation) companionPods() {
 		memory = "a c10d store without proxies lives in the memory of its one pod"
 	)
 	forgets := z.Backend == BackendC10d && !z.Proxy
+	remedy := memory + ": leave rendezvous.proxy out, or set backend: etcd"
+	if n := r.root.Below("spec", "rendezvous", "proxy"); n != nil && n.Merged {
+		remedy = memory + ", and the environment says rendezvous.proxy: false: set it to true, or set backend: etcd"
+	}
 	switch c := &z.Companion; {
 	case forgets && c.Etcd != nil:
-		r.fail(at+".etcd", "requires", memory+": leave rendezvous.proxy out, or set backend: etcd")
+		r.fail(at+".etcd", "requires", "%s", remedy)
 	case forgets && c.Storage != nil:
-		r.fail(at+".storage", "requires", memory+": leave rendezvous.proxy out, or set backend: etcd")
+		r.fail(at+".storage", "requires", "%s", remedy)
 	case forgets && c.Replicas > 1:
 		r.fail(at+".replicas", "requires", memory+": two would split the run, so leave it out, or set companion.etcd")
 	case c.Etcd == nil && c.Replicas > 1:

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,6 +96,15 @@ func (r *validation) proxyUser() {
 // are words of the command, and variables.
 func (r *validation) proxyCommand() {
 	s := &r.Spec
+	words := slices.Concat(s.Command, s.Args)
+	for i := range max(0, len(words)-1) {
+		if path.Base(words[i]) == names.Rendezvous && words[i+1] == "proxy" {
+			r.fail(s.wordPath(i), "reserved", "the proxy is started by rendezvous.proxy, before the command: begin it "+
+				"with what stands behind \"%s proxy\", or set rendezvous.proxy: false with a store that needs none",
+				names.Rendezvous)
+			return
+		}
+	}
 	if s.Launcher != LauncherEntrypoint {
 		return
 	}
@@ -103,7 +113,7 @@ func (r *validation) proxyCommand() {
 			"a command, or set rendezvous.proxy: false with a store that needs none")
 		return
 	}
-	text := shellText(slices.Concat(s.Command, s.Args))
+	text := shellText(words)
 	if text < 0 {
 		return
 	}

@@ -127,6 +127,42 @@ func etcdEmpty(t *testing.T, before func(*testing.T, string) string) {
 	equal(t, "words of the pods", log.count(lostText), 2)
 }
 
+// TestReaders: a pod that has written nothing, and so has no lease, notices an empty etcd while a client of it waits,
+// also where nothing else is asked for.
+func TestReaders(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*testing.T, string) string{"etcd": straight, "gate": gated} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, log := newLosable(t, before), &said{}
+			o := Options{Run: newRun(), TTL: 3 * time.Second, Attempt: time.Second}
+			writer := newPod(t, l.relay.address, o).dial(t)
+			for range 20 { // so that another history does not have as many revisions at once
+				writer.say(tcpstore.Set, "/k", "v")
+			}
+			equal(t, "written", writer.get("/k"), "v")
+			o.Log = log.logger()
+			reader := newPod(t, l.relay.address, o)
+			waits, gets := reader.dial(t), reader.dial(t)
+			equal(t, "read", waits.get("/k"), "v")
+			waits.wait("/late")
+			gets.say(tcpstore.Get, "/late")
+			until(t, func() bool {
+				reader.mu.Lock()
+				defer reader.mu.Unlock()
+				return len(reader.queue) == 0 && len(reader.clients) == 2
+			})
+			l.away(os.RemoveAll, nil)
+			late := newPod(t, l.relay.address, o).dial(t)
+			late.say(tcpstore.Set, "/late", "v")
+			waits.cut()
+			gets.cut()
+			equal(t, "afterwards", reader.dial(t).get("/late"), "v")
+			equal(t, "words of the pod", log.count(lostText), 1)
+		})
+	}
+}
+
 // TestOvertaken: an empty etcd in which others have written more than there was before is told by its leases, also
 // where nothing is asked for.
 func TestOvertaken(t *testing.T) {

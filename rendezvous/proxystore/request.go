@@ -174,7 +174,8 @@ func (e *Engine) holdLease() (clientv3.LeaseID, error) {
 // mostUnasked is after how long an engine whose clients ask for nothing hears of a run that is lost.
 const mostUnasked = 30 * time.Second
 
-// keepAlive keeps the run for as long as this engine lives, from its first write on.
+// keepAlive keeps the run for as long as this engine lives, from its first write on. Until then it asks the etcd, while
+// anybody waits, whether it is as before: a watch that goes on at an empty etcd is from a revision that is yet to come.
 func (e *Engine) keepAlive() {
 	var known clientv3.LeaseID
 	var next time.Time
@@ -185,18 +186,33 @@ func (e *Engine) keepAlive() {
 			return
 		}
 		now, id := e.era.Load(), e.lease.get()
-		if id == 0 || id == known && time.Now().Before(next) {
+		if id == known && time.Now().Before(next) || id == 0 && !e.waited() {
 			continue
 		}
+		ttl := e.options.TTL
 		err := e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+			if id == 0 {
+				r, err := e.client.Get(ctx, e.keys.lease)
+				return (*pb.RangeResponse)(r).GetHeader(), err
+			}
 			r, err := e.client.KeepAliveOnce(ctx, id)
 			if err == nil { // whoever granted it may have been told another time to live
-				known, next = id, time.Now().Add(min(time.Duration(r.TTL)*time.Second/3, mostUnasked))
+				ttl = time.Duration(r.TTL) * time.Second
 			}
 			return nil, err
 		})
-		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		switch {
+		case err == nil:
+			known, next = id, time.Now().Add(min(ttl/3, mostUnasked))
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			e.lose(now, noLease)
 		}
 	}
+}
+
+// waited says whether a client waits.
+func (e *Engine) waited() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.clients) > 0
 }

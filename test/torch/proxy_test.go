@@ -124,12 +124,16 @@ func joined(r *run, address string) {
 		r.t.Fatal(err)
 	}
 	defer c.Close() //nolint:errcheck // it has only read
-	for ; ; time.Sleep(100 * time.Millisecond) {
+	sessions, writes := 0, int64(0)
+	for end := time.Now().Add(3 * time.Minute); sessions < 2 || writes < 3; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("%d agents of 2 have written, and the rendezvous has changed %d times of 3", sessions, writes)
+		}
 		a, err := c.Get(r.t.Context(), "/tegen/c10d/"+r.id+"/", clientv3.WithPrefix())
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		sessions, writes := 0, int64(0)
+		sessions, writes = 0, 0
 		for _, kv := range a.Kvs {
 			switch key := string(kv.Key); {
 			case strings.Contains(key, "/sessions/"):
@@ -137,9 +141,6 @@ func joined(r *run, address string) {
 			case strings.Contains(key, "torch.rendezvous"):
 				writes = kv.Version
 			}
-		}
-		if sessions == 2 && writes >= 3 {
-			return
 		}
 		r.check("joining")
 	}

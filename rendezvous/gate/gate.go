@@ -53,6 +53,7 @@ type Gate struct {
 	opened  chan struct{} // is closed once there is one
 	opening sync.Once
 	usage   *usage
+	refused refusals
 	conns   atomic.Int64
 	waits   atomic.Int64
 	ctx     context.Context // of streams
@@ -209,10 +210,12 @@ func (g *Gate) back(ctx context.Context) (*behind, error) {
 	}
 }
 
-// refuse counts and logs what a client may not do.
+// refuse counts what a client may not do, and logs some of it: a client may ask again and again.
 func (g *Gate) refuse(code codes.Code, reason, text string) error {
 	g.options.Observer.Refused(reason)
-	g.options.Log.Warn("request refused", "reason", reason, "error", text)
+	if log, unsaid := g.refused.note(reason, time.Now()); log {
+		g.options.Log.Warn("request refused", "reason", reason, "error", text, "unsaid", unsaid)
+	}
 	return status.Error(code, text)
 }
 

@@ -236,7 +236,8 @@ func watch(key string, o ...clientv3.OpOption) ask {
 	}
 }
 
-// TestPassword: who comes by the gate needs no credentials, and has no more than those of the gate's user.
+// TestPassword: who comes by the gate needs no credentials, and has no more than those of the gate's user. Limits that
+// this user may not count for are warned of.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	socket, root := etcd(t)
@@ -260,7 +261,8 @@ func TestPassword(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := New(Options{})
+	var log lines
+	g := New(Options{Log: log.log()})
 	behind := open(t, store.External{Endpoints: []string{"unix://" + socket}, Username: "gate", Password: "g"})
 	if err := g.Open(behind.Client, room); err != nil {
 		t.Fatal(err)
@@ -282,6 +284,7 @@ func TestPassword(t *testing.T) {
 		!strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("beyond the user's keys: %v", err)
 	}
+	until(t, func() bool { return log.count("--max-bytes and --max-keys do not hold") == 1 })
 }
 
 // TestBytes: a run and all runs have their limits, which what shrinks or goes does not meet.

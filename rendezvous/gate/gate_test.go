@@ -169,6 +169,13 @@ var unserved = map[string]ask{
 // invalid are requests that a proxy makes otherwise.
 var invalid = map[string]ask{
 	"the values of a range of keys are not listed": then(clientv3.OpGet(Prefix+"a", clientv3.WithPrefix())),
+	"a transaction reads keys once each":           then(clientv3.OpGet(Prefix+"a"), clientv3.OpGet(Prefix+"a")),
+	"and no range of them":                         then(clientv3.OpGet(Prefix+"a", clientv3.WithPrefix(), clientv3.WithKeysOnly())),
+	"keys that are deleted are not listed": then(
+		clientv3.OpDelete(Prefix+"a", clientv3.WithPrefix(), clientv3.WithPrevKV())),
+	"are not listed here": call(func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
+		return c.Delete(ctx, Prefix+"a", clientv3.WithPrefix(), clientv3.WithPrevKV())
+	}),
 	"the etcd chooses": call(func(ctx context.Context, c *clientv3.Client) (*pb.LeaseGrantResponse, error) {
 		return pb.NewLeaseClient(c.ActiveConnection()).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: 7, TTL: 60})
 	}),

@@ -34,7 +34,7 @@ func (s *kv) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, 
 }
 
 func (s *kv) DeleteRange(ctx context.Context, q *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error) {
-	if err := s.g.checkKeys(q.Key, q.RangeEnd); err != nil {
+	if err := s.g.checkDelete(q); err != nil {
 		return nil, err
 	}
 	b, err := s.g.etcd()
@@ -214,22 +214,44 @@ func (g *Gate) checkTxn(q *pb.TxnRequest) (puts []*pb.PutRequest, err error) {
 		}
 	}
 	for _, ops := range [][]*pb.RequestOp{q.Success, q.Failure} {
-		for _, op := range ops {
-			switch o := op.Request.(type) {
-			case *pb.RequestOp_RequestRange:
-				err = g.checkRange(o.RequestRange)
-			case *pb.RequestOp_RequestPut:
-				err = g.checkKeys(o.RequestPut.Key, nil)
-				puts = append(puts, o.RequestPut)
-			case *pb.RequestOp_RequestDeleteRange:
-				err = g.checkKeys(o.RequestDeleteRange.Key, o.RequestDeleteRange.RangeEnd)
-			default:
-				err = errMethod // a transaction within it, or what this does not know
+		written, err := g.checkOps(ops)
+		if err != nil {
+			return nil, err
+		}
+		puts = append(puts, written...)
+	}
+	return puts, nil
+}
+
+// checkOps lets a key be read once, and no range of keys, so that no answer is many times what is there.
+func (g *Gate) checkOps(ops []*pb.RequestOp) (puts []*pb.PutRequest, err error) {
+	read := map[string]bool{}
+	for _, op := range ops {
+		switch o := op.Request.(type) {
+		case *pb.RequestOp_RequestRange:
+			q := o.RequestRange
+			if err = g.checkRange(q); err == nil && (len(q.RangeEnd) > 0 || read[string(q.Key)]) {
+				err = g.refuse(codes.InvalidArgument, "range", "a transaction reads keys once each here, and no range of them")
 			}
-			if err != nil {
-				return nil, err
-			}
+			read[string(q.Key)] = true
+		case *pb.RequestOp_RequestPut:
+			err = g.checkKeys(o.RequestPut.Key, nil)
+			puts = append(puts, o.RequestPut)
+		case *pb.RequestOp_RequestDeleteRange:
+			err = g.checkDelete(o.RequestDeleteRange)
+		default:
+			err = errMethod // a transaction within it, or what this does not know
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return puts, nil
+}
+
+func (g *Gate) checkDelete(q *pb.DeleteRangeRequest) error {
+	if q.PrevKv {
+		return g.refuse(codes.InvalidArgument, "range", "the values of keys that are deleted are not listed here")
+	}
+	return g.checkKeys(q.Key, q.RangeEnd)
 }

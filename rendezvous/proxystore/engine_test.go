@@ -75,6 +75,10 @@ func manyWay(t *testing.T, at string) {
 	for range many {
 		b.value()
 	}
+	b.list(tcpstore.MultiGet, 3, "/002", "/001", "/002")
+	for _, want := range []string{"xx", "x", "xx"} {
+		equal(t, "named twice", b.value(), want)
+	}
 }
 
 // TestWait: a wait ends with the writes of others, though one is gone again by then, or by its client's word.

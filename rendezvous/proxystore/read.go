@@ -32,6 +32,7 @@ func (e *Engine) fetchOne(key string) (value, error) {
 func (e *Engine) fetch(
 	ctx context.Context, keys []string, guesses map[string]value,
 ) (values map[string]value, rev int64, err error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys))) // a client may name one twice, and a gate reads it once
 	if len(keys) == 1 {
 		return e.fetchChanged(ctx, keys[0], guesses[keys[0]])
 	}

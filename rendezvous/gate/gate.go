@@ -50,7 +50,10 @@ type Gate struct {
 	options Options
 	server  *grpc.Server
 	behind  atomic.Pointer[behind]
+	opened  chan struct{} // is closed once there is one
+	opening sync.Once
 	usage   *usage
+	refused refusals
 	conns   atomic.Int64
 	waits   atomic.Int64
 	ctx     context.Context // of streams
@@ -92,7 +95,7 @@ func New(o Options) *Gate {
 	if o.MaxWaits == 0 {
 		o.MaxWaits = 10_000
 	}
-	g := &Gate{options: o, usage: newUsage(o)}
+	g := &Gate{options: o, usage: newUsage(o), opened: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(mostRequest), grpc.MaxSendMsgSize(math.MaxInt32),
@@ -129,6 +132,7 @@ func (g *Gate) Open(c *clientv3.Client, room func() error) error {
 		pb.NewKVClient(conn), pb.NewLeaseClient(conn), pb.NewWatchClient(conn), pb.NewMaintenanceClient(conn), conn,
 		room,
 	})
+	g.opening.Do(func() { close(g.opened) })
 	g.loading.Go(func() { g.usage.follow(g.ctx, c) })
 	return nil
 }
@@ -188,10 +192,30 @@ func (g *Gate) etcd() (*behind, error) {
 	return b, nil
 }
 
-// refuse counts and logs what a client may not do.
+// back is etcd, as soon as it is known not to be away. Who watches and is told to come again does so at once.
+func (g *Gate) back(ctx context.Context) (*behind, error) {
+	select {
+	case <-g.opened:
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	for b := g.behind.Load(); ; {
+		is := b.conn.GetState()
+		if is != connectivity.TransientFailure && is != connectivity.Connecting {
+			return b, nil
+		}
+		if !b.conn.WaitForStateChange(ctx, is) {
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+// refuse counts what a client may not do, and logs some of it: a client may ask again and again.
 func (g *Gate) refuse(code codes.Code, reason, text string) error {
 	g.options.Observer.Refused(reason)
-	g.options.Log.Warn("request refused", "reason", reason, "error", text)
+	if log, unsaid := g.refused.note(reason, time.Now()); log {
+		g.options.Log.Warn("request refused", "reason", reason, "error", text, "unsaid", unsaid)
+	}
 	return status.Error(code, text)
 }
 

@@ -73,19 +73,19 @@ type watches struct {
 
 // Watch has a stream to the etcd for each of a client's. The etcd must have a leader, or this ends and is asked anew.
 func (s *watches) Watch(from pb.Watch_WatchServer) error {
-	b, err := s.g.etcd()
+	ctx, cancel := s.g.during(from.Context())
+	defer cancel()
+	b, err := s.g.back(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := s.g.during(from.Context())
-	defer cancel()
 	to, err := b.watch.Watch(clientv3.WithRequireLeader(ctx), anySize)
 	if err != nil {
 		return err
 	}
-	open := waiting{g: s.g}
+	open := waiting{g: s.g, client: from}
 	defer open.end()
-	return pump(from, to, func(q *pb.WatchRequest) error {
+	return pump(&open, to, func(q *pb.WatchRequest) error {
 		create := q.GetCreateRequest()
 		if create == nil {
 			return nil
@@ -133,6 +133,9 @@ type client[Q, A any] interface {
 	CloseSend() error
 }
 
+// errAnswered is of a request that the gate has answered itself.
+var errAnswered = errors.New("answered")
+
 // pump passes on what either side says until the etcd has ended the stream, or the client says what it may not.
 func pump[Q, A any](from server[Q, A], to client[Q, A], check func(*Q) error, seen func(*A)) error {
 	ended := make(chan error, 2)
@@ -145,6 +148,9 @@ func pump[Q, A any](from server[Q, A], to client[Q, A], check func(*Q) error, se
 			}
 			if err == nil {
 				err = check(q)
+			}
+			if errors.Is(err, errAnswered) {
+				continue
 			}
 			if err == nil {
 				err = to.Send(q)

@@ -14,6 +14,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -104,8 +105,16 @@ func (u *usage) forget(run string) {
 
 // follow counts until the context ends.
 func (u *usage) follow(ctx context.Context, c *clientv3.Client) {
+	warned := false
 	for ctx.Err() == nil {
-		if err := u.once(ctx, c); err != nil && ctx.Err() == nil {
+		err := u.once(ctx, c)
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case !warned && errors.Is(err, rpctypes.ErrPermissionDenied): // of a part of them there is no limit either
+			warned = true
+			u.log.Warn("the keys of proxies are not counted: --max-bytes and --max-keys do not hold, and runs are not "+
+				"listed; grant the etcd user's role read with the prefix "+Prefix, "error", err)
+		default:
 			u.log.Debug("counting the keys of proxies", "error", err)
 		}
 		select {

@@ -4,29 +4,63 @@ import (
 	"fmt"
 	"sync"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
-// waiting are the watches of a stream.
+// waiting are the watches of a client's stream.
 type waiting struct {
-	g     *Gate
+	g       *Gate
+	client  pb.Watch_WatchServer
+	telling sync.Mutex // what the etcd says, or the gate
+
 	mu    sync.Mutex
 	n     int64
 	ended bool
 }
 
+func (w *waiting) Recv() (*pb.WatchRequest, error) { return w.client.Recv() }
+
+func (w *waiting) Send(a *pb.WatchResponse) error {
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	return w.client.Send(a)
+}
+
+// begin counts a watch. One too many is refused alone: others of the stream are of the same proxy, and go on. An etcd's
+// client creates one after the other, so that it knows which was refused.
 func (w *waiting) begin() error {
+	most := int64(w.g.options.MaxWaits)
+	switch ended, full := w.more(most); {
+	case ended:
+		return errShut // nobody hears it
+	case !full:
+		return nil
+	}
+	err := w.g.refuse(codes.Unavailable, "waits", fmt.Sprintf("%d requests wait already (--max-waits)", most))
+	if err := w.Send(&pb.WatchResponse{
+		Header: &pb.ResponseHeader{}, WatchId: clientv3.InvalidWatchID, Created: true, Canceled: true,
+		CancelReason: status.Convert(err).Message(),
+	}); err != nil {
+		return err
+	}
+	return errAnswered
+}
+
+func (w *waiting) more(most int64) (ended, full bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
-		return errShut // nobody hears it
-	}
-	if most := int64(w.g.options.MaxWaits); w.g.waits.Add(1) > most {
+	switch {
+	case w.ended:
+		return true, false
+	case w.g.waits.Add(1) > most:
 		w.g.waits.Add(-1)
-		return w.g.refuse(codes.Unavailable, "waits", fmt.Sprintf("%d requests wait already (--max-waits)", most))
+		return false, true
 	}
 	w.n++
-	return nil
+	return false, false
 }
 
 func (w *waiting) less() {

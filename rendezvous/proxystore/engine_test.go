@@ -3,11 +3,13 @@ package proxystore
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/tegen-dev/tegen/rendezvous/gate"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
 
@@ -149,6 +151,43 @@ func refusedWay(t *testing.T, at string) {
 			equal(t, "others", good.get("/text"), "x")
 		})
 	}
+}
+
+// TestUnwatched: of one proxy's waits only the first is let through, which hears of its key at once, and the other
+// looks from time to time.
+func TestUnwatched(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int64
+	g, at := gatedBy(t, etcd(t), gate.Options{
+		MaxWaits: 1, Observer: gate.Observer{Refused: func(string) { refused.Add(1) }},
+	})
+	run := newRun()
+	p := newPod(t, at, Options{Run: run})
+	a, b := p.dial(t), p.dial(t)
+	a.wait("/first")
+	until(t, func() bool { return g.Stats().Waits == 1 })
+	b.wait("/second")
+	until(t, func() bool { return refused.Load() > 0 })
+	c := newPod(t, etcd(t), Options{Run: run}).dial(t)
+	c.say(tcpstore.Set, "/second", "v")
+	b.status(0)
+	if g.Stats().Waits != 1 {
+		t.Error("the wait that was let through has ended")
+	}
+	c.say(tcpstore.Set, "/first", "v")
+	a.status(0)
+}
+
+// TestPauses: who is refused again and again looks ever more seldom, and at once where a watch has lasted.
+func TestPauses(t *testing.T) {
+	pause, sum := leastPause, time.Duration(0)
+	for range 9 {
+		pause = unwatched(pause, time.Millisecond)
+		sum += pause
+	}
+	equal(t, "pause", pause, mostUnwatched)
+	equal(t, "pauses", sum, 5080*time.Millisecond+2*mostUnwatched)
+	equal(t, "after a watch", unwatched(pause, time.Minute), leastPause)
 }
 
 // TestInvalid: what no run can be.

@@ -80,7 +80,13 @@ func ways(t *testing.T, test func(t *testing.T, at string)) {
 // gated starts a gate before an etcd.
 func gated(t *testing.T, endpoint string) string {
 	t.Helper()
-	g := gate.New(gate.Options{})
+	_, at := gatedBy(t, endpoint, gate.Options{})
+	return at
+}
+
+func gatedBy(t *testing.T, endpoint string, o gate.Options) (*gate.Gate, string) {
+	t.Helper()
+	g := gate.New(o)
 	if err := g.Open(client(t, endpoint), func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +104,7 @@ func gated(t *testing.T, endpoint string) string {
 			t.Error(err)
 		}
 	})
-	return l.Addr().String()
+	return g, l.Addr().String()
 }
 
 // within is a deadline so that nothing hangs.

@@ -230,9 +230,11 @@ func (e *Engine) wait(o *operation, missing []string, rev int64, now *era) {
 	})
 }
 
-// await follows the writes to keys until each has one; false where nobody waits any longer.
+// await follows the writes to keys until each has one; false where nobody waits any longer. Where no watch is to be had
+// it looks from time to time.
 func (e *Engine) await(o *operation, left map[string]struct{}, rev int64) bool {
-	for {
+	for pause := leastPause; ; {
+		began := time.Now()
 		e.follow(o.ctx, left, rev)
 		if len(left) == 0 {
 			return true
@@ -241,8 +243,9 @@ func (e *Engine) await(o *operation, left map[string]struct{}, rev int64) bool {
 			return false
 		}
 		// The watch has ended, perhaps because what it was to tell of has been compacted away, or it is refused.
+		pause = unwatched(pause, time.Since(began))
 		select {
-		case <-time.After(leastPause):
+		case <-time.After(pause):
 		case <-o.ctx.Done():
 			return false
 		}
@@ -257,6 +260,15 @@ func (e *Engine) await(o *operation, left map[string]struct{}, rev int64) bool {
 			}
 		}
 	}
+}
+
+// unwatched is how long to pause after a watch that has ended, and the pause before it: those that are refused end at
+// once.
+func unwatched(before, watched time.Duration) time.Duration {
+	if watched > mostUnwatched {
+		return leastPause
+	}
+	return min(2*before, mostUnwatched)
 }
 
 // follow takes keys out of left as they are written, until there are none or the watch ends. One watch is for all,

@@ -19,6 +19,8 @@ type responseOp = *pb.ResponseOp
 const (
 	leastPause = 20 * time.Millisecond
 	mostPause  = 500 * time.Millisecond
+	// mostUnwatched is the longest pause between two looks of who waits and is refused a watch.
+	mostUnwatched = 5 * time.Second
 )
 
 // try repeats a request until the etcd has answered, or the context ends. The error is the context's, or one that the

@@ -79,7 +79,8 @@ func (k *Keys) gather(limits batchLimits) *batch {
 		if p.ctx.Err() != nil { // nobody waits for it any more, and it was told to nobody
 			continue
 		}
-		if first := lost[p.key]; b.written[p.key] || first != nil && first != p { // it is decided upon once that is done
+		// it is decided upon once that is done
+		if first := lost[p.key]; b.written[p.key] || first != nil && first != p {
 			left = append(left, p)
 			continue
 		}

@@ -68,7 +68,7 @@ func newBatch() *batch {
 func (k *Keys) gather(limits batchLimits) *batch {
 	b := newBatch()
 	var left []*proposal
-	waiting := k.queue.take(looks)
+	waiting, lost := inTurn(k.queue.take(looks))
 	k.mu.RLock()
 	now := time.Now()
 	for i, p := range waiting {
@@ -79,7 +79,8 @@ func (k *Keys) gather(limits batchLimits) *batch {
 		if p.ctx.Err() != nil { // nobody waits for it any more, and it was told to nobody
 			continue
 		}
-		if b.written[p.key] { // it is decided upon once that is done
+		// it is decided upon once that is done
+		if first := lost[p.key]; b.written[p.key] || first != nil && first != p {
 			left = append(left, p)
 			continue
 		}
@@ -99,6 +100,26 @@ func (k *Keys) gather(limits batchLimits) *batch {
 	k.mu.RUnlock()
 	k.queue.putBack(left)
 	return b
+}
+
+// inTurn has those that let others go first come last, once: else one that loses again and again, as another process
+// writes its key, would keep all others waiting. Of each key that has been lost it returns the first proposal, behind
+// which the others of the key wait: they would lose it for a whole transaction.
+func inTurn(all []*proposal) (waiting []*proposal, lost map[string]*proposal) {
+	var last []*proposal
+	lost = map[string]*proposal{}
+	for _, p := range all {
+		if p.alone && lost[p.key] == nil {
+			lost[p.key] = p
+		}
+		if p.yields {
+			p.yields = false
+			last = append(last, p)
+		} else {
+			waiting = append(waiting, p)
+		}
+	}
+	return append(waiting, last...), lost
 }
 
 // add takes a proposal in where it fits. The first one always does.
@@ -176,7 +197,7 @@ func (k *Keys) commit(b *batch, limits *batchLimits) (answered int) {
 	switch {
 	case err == nil && index == 0:
 		for _, p := range b.all {
-			p.failed = true
+			p.failed, p.yields = true, p.alone
 		}
 		k.queue.putBack(b.all)
 		return 0

@@ -312,6 +312,47 @@ func TestLostToAnother(t *testing.T) {
 	}
 }
 
+// TestLosesAgain: while another process writes a key again and again, a write of it keeps nobody else waiting for more
+// than one transaction at a time, of other runs or its own, and has its turn between theirs.
+func TestLosesAgain(t *testing.T) {
+	t.Parallel()
+	d, g := gated(t)
+	other := open(t, embedded(t), Options{})
+	put(t, d.Keys, "/run_a/k", Put{})
+	put(t, d.Keys, "/run_a/l", Put{})
+	var theirs []uint64 // of one transaction at a time
+	g.disturb = func(_ int, commit commitCall) (*clientv3.TxnResponse, error) {
+		if len(theirs) < 20 {
+			e, err := other.Put(soon(t), "/run_a/k", Put{Value: "theirs"})
+			if err != nil {
+				return nil, err
+			}
+			theirs = append(theirs, e.Index)
+		}
+		return commit()
+	}
+	got := together(
+		t, d, g, d.putting(t, "/run_a/k", Put{Value: "ours"}), d.putting(t, "/run_a/k", Put{Value: "too"}),
+		d.putting(t, "/run_a/l", Put{}),
+		d.putting(t, "/run_b/k", Put{}), d.putting(t, "/run_c/k", Put{}), d.putting(t, "/run_d/k", Put{}),
+	)
+	if len(theirs) < 20 {
+		t.Errorf("the write was done after it had lost %d times", len(theirs))
+	}
+	if got[0].event != nil && got[1].event != nil && got[0].event.Index > got[1].event.Index {
+		t.Error("the second write of the key was done before the first")
+	}
+	for i, r := range got {
+		if r.err != nil {
+			t.Fatalf("write %d comes to %v", i, r)
+		}
+		// With all it loses the first transaction, and alone the second one.
+		if i > 1 && len(theirs) > 3 && r.event.Index > theirs[3] {
+			t.Errorf("%v waited for more than the first 3 transactions", r)
+		}
+	}
+}
+
 // TestTooLarge: what is too much for one transaction becomes several, whether etcd says so or it is known before.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ type proposal struct {
 	plan   *plan
 	failed bool // the transaction that it was last in
 	alone  bool // it has lost to another process, and is not to take others with it again
+	yields bool // alone it has lost once more, and lets others go first
 }
 
 // verdict is what became of a proposal: it happened, it was decided against, or nobody knows.

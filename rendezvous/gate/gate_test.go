@@ -170,7 +170,8 @@ var unserved = map[string]ask{
 var invalid = map[string]ask{
 	"the values of a range of keys are not listed": then(clientv3.OpGet(Prefix+"a", clientv3.WithPrefix())),
 	"a transaction reads keys once each":           then(clientv3.OpGet(Prefix+"a"), clientv3.OpGet(Prefix+"a")),
-	"and no range of them":                         then(clientv3.OpGet(Prefix+"a", clientv3.WithPrefix(), clientv3.WithKeysOnly())),
+	"and no range of them": then(
+		clientv3.OpGet(Prefix+"a", clientv3.WithPrefix(), clientv3.WithKeysOnly())),
 	"keys that are deleted are not listed": then(
 		clientv3.OpDelete(Prefix+"a", clientv3.WithPrefix(), clientv3.WithPrevKV())),
 	"are not listed here": call(func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {

@@ -231,7 +231,8 @@ func (g *Gate) checkOps(ops []*pb.RequestOp) (puts []*pb.PutRequest, err error) 
 		case *pb.RequestOp_RequestRange:
 			q := o.RequestRange
 			if err = g.checkRange(q); err == nil && (len(q.RangeEnd) > 0 || read[string(q.Key)]) {
-				err = g.refuse(codes.InvalidArgument, "range", "a transaction reads keys once each here, and no range of them")
+				err = g.refuse(codes.InvalidArgument, "range", "a transaction reads keys once each here, "+
+					"and no range of them")
 			}
 			read[string(q.Key)] = true
 		case *pb.RequestOp_RequestPut:

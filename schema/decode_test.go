@@ -3,8 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
@@ -18,19 +16,7 @@ import (
 // FuzzDecode: a job and an environment are read from their trees as encoding/json would from the trees' JSON, whatever
 // else is wrong with a document.
 func FuzzDecode(f *testing.F) {
-	for _, kind := range []string{"valid", "invalid"} {
-		files, err := filepath.Glob("../fixtures/" + kind + "/*.yaml")
-		if err != nil || len(files) < 100 {
-			f.Fatalf("%d fixtures: %v", len(files), err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(text)
-		}
-	}
+	addFixtures(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, doc := range yamldoc.Split("f.yaml", text) {
 			root := structural.Parse(doc).Root

@@ -12,9 +12,9 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// FuzzDefinitions: of any document the definitions as data say, in the same words, what those of CUE's compiler say,
-// and complete it alike.
-func FuzzDefinitions(f *testing.F) {
+// addFixtures has a fuzz test begin with all fixtures.
+func addFixtures(f *testing.F) {
+	f.Helper()
 	for _, kind := range []string{"valid", "invalid"} {
 		files, err := filepath.Glob("../fixtures/" + kind + "/*.yaml")
 		if err != nil || len(files) < 100 {
@@ -28,6 +28,12 @@ func FuzzDefinitions(f *testing.F) {
 			f.Add(text)
 		}
 	}
+}
+
+// FuzzDefinitions: of any document the definitions as data say, in the same words, what those of CUE's compiler say,
+// and complete it alike.
+func FuzzDefinitions(f *testing.F) {
+	addFixtures(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, doc := range yamldoc.Split("f.yaml", text) {
 			first, second := structural.Parse(doc), structural.Parse(doc)

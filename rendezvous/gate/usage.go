@@ -227,7 +227,9 @@ func (u *usage) reserve(puts []*pb.PutRequest) (*reserved, error) {
 	for run, n := range held.bytes {
 		r := u.run(run)
 		if err := u.fits(run, r, n, keys[run]); err != nil {
-			u.forget(run)
+			for run := range held.bytes {
+				u.forget(run)
+			}
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@
 package torch
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/test/wait"
 )
 
 // TestProxy: torchrun's agents behind proxies train on while their store is killed, and find each other again
@@ -124,16 +126,13 @@ func joined(r *run, address string) {
 		r.t.Fatal(err)
 	}
 	defer c.Close() //nolint:errcheck // it has only read
-	sessions, writes := 0, int64(0)
-	for end := time.Now().Add(3 * time.Minute); sessions < 2 || writes < 3; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Fatalf("%d agents of 2 have written, and the rendezvous has changed %d times of 3", sessions, writes)
-		}
+	wait.Until(r.t, "two agents that join", 3*time.Minute, 100*time.Millisecond, func() error {
+		r.check("joining")
 		a, err := c.Get(r.t.Context(), "/tegen/c10d/"+r.id+"/", clientv3.WithPrefix())
 		if err != nil {
-			r.t.Fatal(err)
+			return err
 		}
-		sessions, writes = 0, 0
+		sessions, writes := 0, int64(0)
 		for _, kv := range a.Kvs {
 			switch key := string(kv.Key); {
 			case strings.Contains(key, "/sessions/"):
@@ -142,8 +141,12 @@ func joined(r *run, address string) {
 				writes = kv.Version
 			}
 		}
-		r.check("joining")
-	}
+		if sessions < 2 || writes < 3 {
+			return fmt.Errorf("%d agents of 2 have written, and the rendezvous has changed %d times of 3", sessions,
+				writes)
+		}
+		return nil
+	})
 }
 
 // away waits for as long as a store is to be away.

@@ -48,8 +48,8 @@ func (b *bench) requestsOf(ctx context.Context, write bool, clients int) (rows [
 			if err != nil {
 				return nil, err
 			}
-			b.log.Printf("%d clients at %s, writing %t: %.0f per second, each %.1f µs of CPU", clients, kind, write, rate,
-				micro(cost))
+			b.log.Printf("%d clients at %s, writing %t: %.0f per second, each %.1f µs of CPU", clients, kind, write,
+				rate, micro(cost))
 			rates[kind], costs[kind] = append(rates[kind], rate), append(costs[kind], cost)
 		}
 		if etcd := rates[etcdV2]; len(etcd) > 0 {

@@ -1,6 +1,6 @@
 // Package pace says when a command that imports it collects garbage: one of milliseconds does not, and one of thousands
-// of jobs goes by what lives. It does so from its own initialisation on: that of libraries alone fills twice the heap at
-// which the runtime would collect first.
+// of jobs goes by what lives. It does so from its own initialisation on: that of libraries alone fills more than the
+// heap at which the runtime would collect first.
 package pace
 
 import (

@@ -79,12 +79,10 @@ func (a *Amounts) each(f func(name string, amount *Amount)) {
 
 // of is the amount of a resource.
 func (a *Amounts) of(name string) *Amount {
-	switch {
-	case a == nil:
-		return &Amount{}
-	case name == resourceCPU:
+	switch name {
+	case resourceCPU:
 		return &a.CPU
-	case name == resourceMemory:
+	case resourceMemory:
 		return &a.Memory
 	}
 	return &a.EphemeralStorage
@@ -121,8 +119,10 @@ func (c *Compute) amount(side *Amounts, name string) *resource.Quantity {
 }
 
 func (c *Compute) chosen(side *Amounts, name string) *Amount {
-	if a := side.of(name); a.None || !a.Quantity.IsZero() {
-		return a
+	if side != nil {
+		if a := side.of(name); a.None || !a.Quantity.IsZero() {
+			return a
+		}
 	}
 	return c.of(name)
 }

@@ -19,8 +19,8 @@ const clusterAgents = 16
 // and once more with new ids in each round. Meanwhile somebody else swaps a value every 20 ms.
 func (b *bench) cluster(ctx context.Context) ([][]string, error) {
 	rows := [][]string{{
-		"round", "runs", "formed", "world p50", "world p99", "swap p50", "swap p99", "gateways' memory",
-		"etcd's memory", "etcd's disk",
+		"round", "runs", "formed", "joined again", "world p50", "world p99", "swap p50", "swap p99",
+		"gateways' memory", "etcd's memory", "etcd's disk",
 	}}
 	etcd, gateways, err := b.startCluster(ctx)
 	if err != nil {
@@ -32,14 +32,14 @@ func (b *bench) cluster(ctx context.Context) ([][]string, error) {
 	}
 	for round := range b.rounds {
 		stopProbe := probe(ctx, "http://"+gateways[0].endpoint+"/v2/keys/probe")
-		worlds := b.formAll(ctx, gateways)
+		worlds, again := b.formAll(ctx, gateways)
 		swaps, err := stopProbe()
 		if err != nil {
 			return nil, err
 		}
 		row := []string{
-			fmt.Sprint(round + 1), fmt.Sprint(b.runsAtOnce), fmt.Sprint(len(worlds)), at(worlds, 50), at(worlds, 99),
-			at(swaps, 50), at(swaps, 99),
+			fmt.Sprint(round + 1), fmt.Sprint(b.runsAtOnce), fmt.Sprint(len(worlds)), fmt.Sprint(again),
+			at(worlds, 50), at(worlds, 99), at(swaps, 50), at(swaps, 99),
 		}
 		memory := 0
 		for _, g := range gateways {
@@ -79,39 +79,40 @@ func (b *bench) startCluster(ctx context.Context) (etcd *server, gateways [2]*se
 	return etcd, gateways, nil
 }
 
-// formAll lets all runs form a world, and returns how long each took that did, shortest first.
-func (b *bench) formAll(ctx context.Context, gateways [2]*server) []time.Duration {
+// formAll lets all runs form a world, and returns how long each took that did, shortest first, and how often an agent
+// had to join again.
+func (b *bench) formAll(ctx context.Context, gateways [2]*server) (formed []time.Duration, again int) {
 	var mu sync.Mutex
-	var formed []time.Duration
 	var all sync.WaitGroup
 	for range b.runsAtOnce {
 		b.runs++
 		id := fmt.Sprintf("run-%d", b.runs)
 		all.Go(func() {
-			took, err := b.formOne(ctx, id, gateways)
+			r, err := b.formOne(ctx, id, gateways)
+			mu.Lock()
+			defer mu.Unlock()
+			if r != nil {
+				again += r.again
+			}
 			if err != nil {
 				b.log.Printf("%s: %v", id, err)
 				return
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			formed = append(formed, took)
+			formed = append(formed, r.took)
 		})
 	}
 	all.Wait()
 	slices.Sort(formed)
-	return formed
+	return formed, again
 }
 
-func (b *bench) formOne(ctx context.Context, id string, gateways [2]*server) (time.Duration, error) {
+func (b *bench) formOne(ctx context.Context, id string, gateways [2]*server) (*settling, error) {
 	agents, done, err := b.openRun(id, gateways)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer done()
-	begin := time.Now()
-	err = joinAll(ctx, agents, b.limit, nil)
-	return time.Since(begin), err
+	return settle(ctx, id, agents, b.limit, 0, gateways[0].endpoint)
 }
 
 // probe swaps a value until it is stopped, which returns how long each swap took, shortest first.

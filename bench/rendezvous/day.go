@@ -98,14 +98,9 @@ func (b *bench) live(ctx context.Context, id string, gateways [2]*server) (time.
 		return 0, err
 	}
 	defer done()
-	begin := time.Now()
-	if err := joinAll(ctx, agents, b.limit, nil); err != nil {
+	r, err := settle(ctx, id, agents, b.limit, dayHold, gateways[0].endpoint)
+	if err != nil {
 		return 0, err
-	}
-	took := time.Since(begin)
-	select {
-	case <-ctx.Done():
-	case <-time.After(dayHold):
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
@@ -120,7 +115,7 @@ func (b *bench) live(ctx context.Context, id string, gateways [2]*server) (time.
 			return 0, fmt.Errorf("ending: %w", err)
 		}
 	}
-	return took, nil
+	return r.took, nil
 }
 
 func (d *daytime) watch(ctx context.Context, b *bench, etcd *server, gateways [2]*server) {

@@ -14,6 +14,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/internal/pace"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
@@ -123,6 +124,7 @@ func built(stdin io.Reader, files, overlays []string, git bool) ([]*krm.Output, 
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for _, overlay := range overlays {
+		pace.Overlay()
 		out, err := krm.Overlay(overlay, sources)
 		outs, errs = append(outs, out), append(errs, err)
 	}
@@ -152,6 +154,9 @@ func printNotes(w io.Writer, notes finding.List) error {
 
 // notes are in the order of the overlays. One that is not about all of them names those that it is about.
 func notes(outs []*krm.Output, overlays []string) finding.List {
+	if len(outs) == 1 {
+		return notesOf(outs[0])
+	}
 	var all finding.List
 	about := map[string][]string{}
 	for i, out := range outs {
@@ -176,25 +181,54 @@ func notes(outs []*krm.Output, overlays []string) finding.List {
 			all[i] = note.With(" (" + strings.Join(named, ", ") + ")")
 		}
 	}
-	return brief(all)
-}
-
-// brief says what more than a few jobs have in common of the first of them alone: beside hundreds of such lines nobody
-// sees the others.
-func brief(all finding.List) (out finding.List) {
-	const few = 3
 	jobs := map[string]int{}
 	for _, note := range all {
-		jobs[note.Field+note.Message]++
+		jobs[saying(note)]++
 	}
+	return brief(all, jobs)
+}
+
+// notesOf are those of one output. Nobody asks where a job stands of which nothing is said: that reads files.
+func notesOf(out *krm.Output) finding.List {
+	all := slices.Clone(out.Notes)
+	jobs := map[string]int{}
 	for _, note := range all {
-		about := note.Field + note.Message
-		switch n := jobs[about]; {
+		jobs[saying(note)]++
+	}
+	noted := map[string]finding.Finding{}
+	for _, b := range out.Bundles {
+		for _, text := range b.Job.Notes() {
+			note, known := noted[text]
+			if !known {
+				note = finding.Noted(text)
+				noted[text] = note
+			}
+			what := saying(note)
+			if jobs[what]++; jobs[what] <= fewJobs {
+				all = append(all, note.At(b.Job.Position()))
+			}
+		}
+	}
+	return brief(all.Once(), jobs)
+}
+
+// saying is what a note says, wherever.
+func saying(note finding.Finding) string { return note.Field + note.Message }
+
+// fewJobs of which one thing is said are each named.
+const fewJobs = 3
+
+// brief says what more than a few jobs have in common of the first of them alone: beside hundreds of such lines nobody
+// sees the others. jobs is how many have it.
+func brief(all finding.List, jobs map[string]int) (out finding.List) {
+	for _, note := range all {
+		what := saying(note)
+		switch n := jobs[what]; {
 		case n < 0: // said
 			continue
-		case n > few:
+		case n > fewJobs:
 			note = note.With(fmt.Sprintf(" (and of %d more jobs)", n-1))
-			jobs[about] = -1
+			jobs[what] = -1
 		}
 		out = append(out, note)
 	}

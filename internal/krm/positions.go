@@ -76,21 +76,28 @@ func relative(path string) string {
 type writtenJob struct{ name, namespace, at string }
 
 // place returns a function that finds the position of a job in the files as they were written, "" where they lack it.
-// The first call reads the files: most runs have no note to print.
+// Files of the overlay are read by the first call: most runs have no note to print. Of the sources, which may hold
+// thousands of jobs, a call parses those documents alone in which the job's name occurs.
 func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string {
-	all := sync.OnceValue(func() map[string][]writtenJob {
-		var own []writtenJob
+	docs := sync.OnceValue(func() (all []yamldoc.Document) {
 		for _, src := range sources {
-			own = append(own, jobsIn(src.Name, src.Data)...)
+			all = append(all, yamldoc.Split(src.Name, src.Data)...)
 		}
-		of := map[string][]writtenJob{} // the first of a name and a namespace counts
-		for _, s := range append(withNames(own, &k.types), jobsBelow(nil, k.dir, &k.types)...) {
-			of[s.name] = append(of[s.name], s)
-		}
-		return of
+		return all
 	})
+	below := sync.OnceValue(func() []writtenJob { return jobsBelow(nil, k.dir, &k.types) })
 	return func(job *schema.Job) string {
-		named := all()[job.Metadata.Name]
+		var named []writtenJob // the first of a namespace counts
+		short, prefixed := strings.CutPrefix(job.Metadata.Name, k.types.NamePrefix)
+		short, suffixed := strings.CutSuffix(short, k.types.NameSuffix)
+		for _, doc := range docs() {
+			if prefixed && suffixed && bytes.Contains(doc.Text, []byte(short)) {
+				named = append(named, withNames(jobIn(doc), &k.types)...)
+			}
+		}
+		named = slices.DeleteFunc(slices.Concat(named, below()), func(s writtenJob) bool {
+			return s.name != job.Metadata.Name
+		})
 		for _, s := range named {
 			if s.namespace == job.Metadata.Namespace {
 				return s.at
@@ -146,20 +153,25 @@ func jobsIn(file string, text []byte) (all []writtenJob) {
 		return nil
 	}
 	for _, doc := range yamldoc.Split(file, text) {
-		short, ok := outline(doc)
-		n, err := short.Parse()
-		if err != nil || n == nil || !isInput(n) || kind(n) != names.KindTrainingJob {
-			continue
-		}
-		line, column := n.Line, n.Column
-		if ok { // the first key may be one that was left out
-			line, column = doc.FirstLine(), 1
-		}
-		home := namespace(n)
-		if home == "" {
-			home = "default"
-		}
-		all = append(all, writtenJob{name(n), home, fmt.Sprintf("%s:%d:%d", file, line, column)})
+		all = append(all, jobIn(doc)...)
 	}
 	return all
+}
+
+// jobIn is the job that a document is, if it is one.
+func jobIn(doc yamldoc.Document) []writtenJob {
+	short, ok := outline(doc)
+	n, err := short.Parse()
+	if err != nil || n == nil || !isInput(n) || kind(n) != names.KindTrainingJob {
+		return nil
+	}
+	line, column := n.Line, n.Column
+	if ok { // the first key may be one that was left out
+		line, column = doc.FirstLine(), 1
+	}
+	home := namespace(n)
+	if home == "" {
+		home = "default"
+	}
+	return []writtenJob{{name(n), home, fmt.Sprintf("%s:%d:%d", doc.Stream, line, column)}}
 }

@@ -63,6 +63,14 @@ func TestPositions(t *testing.T) {
 			given: "# new\n" + job,
 			want:  map[string]string{"ml/a-resnet": "given.yaml:2:1"},
 		},
+		"given, whose name is a part of another's": {
+			files: map[string]string{"kustomization.yaml": "namePrefix: a-\nnameSuffix: -c\nnamespace: prod\n"},
+			given: strings.Replace(job, "name: resnet", "name: resnet-2", 1) + "---\n" + job + "---\n" + other,
+			want: map[string]string{
+				"prod/a-resnet-2-c": "given.yaml:1:1", "prod/a-resnet-c": "given.yaml:13:1",
+				"prod/a-bert-c": "given.yaml:25:1",
+			},
+		},
 		"a patch's name": {
 			files: map[string]string{"kustomization.yaml": "resources: [job.yaml]\n" + rename, "job.yaml": job},
 			want:  map[string]string{"ml/x": "TrainingJob/x"},

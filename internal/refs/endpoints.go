@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tegen-dev/tegen/internal/apis"
 )
 
 // endpoint is an address in the cluster. Any part may hold a '*', which stands
@@ -385,15 +386,13 @@ func dnsLabel(s string) bool {
 // the arguments and the environment of a container dial, sorted. It finds what
 // Check would look up.
 func Addressed(namespace string, c corev1.Container) []string {
-	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
-	pod.Namespace = namespace
-	check := &checker{index: newIndex([]runtime.Object{pod})}
-	for _, w := range check.workloads {
-		check.endpoints(container{&w.spec.Containers[0], w, "containers"})
-	}
+	namespace = orDefault(namespace)
+	w := &workload{object: object{id: id{"Pod", namespace, "*"}}, set: &apis.PodSet{}} // of a set that has nothing else
+	check := &checker{index: &index{namespaces: map[string]bool{namespace: true}}}
+	check.endpoints(container{&c, w, "containers"})
 	var out []string
 	for _, f := range check.found {
-		if f.missing.kind == "Service" && f.missing.namespace == orDefault(namespace) {
+		if f.missing.kind == "Service" && f.missing.namespace == namespace {
 			out = append(out, f.missing.name)
 		}
 	}

@@ -39,7 +39,8 @@ type label struct{ namespace, key, value string }
 type hostname struct{ namespace, subdomain, host string }
 
 // index holds the set by what references name. Every map is keyed by
-// namespace, so a look-up never walks the objects.
+// namespace, so a look-up never walks the objects. Most sets are a job's, with
+// few objects: a map is made when something goes into it.
 type index struct {
 	// objects has nil for an object known by name only: a custom resource, or
 	// a duplicate name, where either of the two could win.
@@ -47,7 +48,7 @@ type index struct {
 	duplicates map[id]bool
 	namespaces map[string]bool // those the set has objects in
 	workloads  []*workload
-	pods       map[label][]*workload
+	pods       map[label][]*workload // nil where the workloads are few enough to look at each
 	hostnames  map[hostname]bool
 	// numbered has the workloads whose pods are named <key>-<number>, and opaque
 	// the names of objects known by name only whose pods may be.
@@ -59,24 +60,22 @@ type index struct {
 	claims map[id][]*workload
 }
 
+// fewWorkloads are compared with a selector sooner than they are entered under their labels.
+const fewWorkloads = 4
+
 func newIndex(objs []runtime.Object) *index {
-	x := &index{
-		objects:    make(map[id]runtime.Object, len(objs)),
-		duplicates: map[id]bool{},
-		namespaces: map[string]bool{},
-		pods:       map[label][]*workload{},
-		hostnames:  map[hostname]bool{},
-		numbered:   map[[2]string][]*workload{},
-		opaque:     map[[2]string]bool{},
-		made:       map[id]bool{},
-		claims:     map[id][]*workload{},
-	}
+	x := &index{objects: make(map[id]runtime.Object, len(objs))}
 	for _, obj := range objs {
 		meta, ok := obj.(metav1.Object)
 		if !ok {
 			continue // a List or Status, which has no name to refer to
 		}
 		x.add(obj, meta)
+	}
+	if len(x.workloads) > fewWorkloads {
+		for _, w := range x.workloads {
+			x.post(w)
+		}
 	}
 	return x
 }
@@ -87,17 +86,17 @@ func (x *index) add(obj runtime.Object, meta metav1.Object) {
 	custom := isCustom(obj)
 	// A custom resource without a namespace may be cluster-scoped.
 	if key.namespace != "" && (!custom || meta.GetNamespace() != "") {
-		x.namespaces[key.namespace] = true
+		put(&x.namespaces, key.namespace, true)
 	}
 	if meta.GetName() != "" {
 		if _, twice := x.objects[key]; twice {
-			x.duplicates[key] = true
+			put(&x.duplicates, key, true)
 			custom = true
 		}
 		if custom {
 			x.objects[key] = nil
 			if apis.IsBuiltIn(key.kind) {
-				x.opaque[[2]string{key.namespace, key.name}] = true
+				put(&x.opaque, [2]string{key.namespace, key.name}, true)
 			}
 		} else {
 			x.objects[key] = obj
@@ -107,7 +106,7 @@ func (x *index) add(obj runtime.Object, meta metav1.Object) {
 		return
 	}
 	for _, name := range made.Services() {
-		x.made[id{"Service", key.namespace, name}] = true
+		put(&x.made, id{"Service", key.namespace, name}, true)
 	}
 	for _, set := range made.PodSets() {
 		x.addPods(newWorkload(obj, made, key, &set))
@@ -121,32 +120,44 @@ func isCustom(obj runtime.Object) bool {
 	return foreign || custom
 }
 
-// addPods enters the pods that w makes under all they can be found by.
-func (x *index) addPods(w *workload) {
-	x.workloads = append(x.workloads, w)
-	post := func(key, value string) {
-		l := label{w.namespace, key, value}
-		x.pods[l] = append(x.pods[l], w)
+// put is m[key] = value of a map that may not be there yet.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
 	}
-	post("", "")
+	(*m)[key] = value
+}
+
+// post enters the pods that w makes under their labels.
+func (x *index) post(w *workload) {
+	enter := func(key, value string) {
+		l := label{w.namespace, key, value}
+		put(&x.pods, l, append(x.pods[l], w))
+	}
+	enter("", "")
 	for k, v := range w.pod.Labels {
-		post(k, v)
+		enter(k, v)
 	}
 	for _, l := range w.set.Labels {
 		if l.Value != "" {
-			post(l.Key, strings.TrimSuffix(l.Value, "-")) // for all numbers, see posted
+			enter(l.Key, strings.TrimSuffix(l.Value, "-")) // for all numbers, see posted
 		}
 	}
+}
+
+// addPods enters the pods that w makes under all else they can be found by.
+func (x *index) addPods(w *workload) {
+	x.workloads = append(x.workloads, w)
 	if set := w.set; set.Numbered && set.Name != "" {
 		base := [2]string{w.namespace, set.Name}
-		x.numbered[base] = append(x.numbered[base], w)
+		put(&x.numbered, base, append(x.numbered[base], w))
 	} else if !set.Numbered && set.Host != "" {
-		x.hostnames[hostname{w.namespace, set.Subdomain, set.Host}] = true
-		x.hostnames[hostname{w.namespace, "", set.Host}] = true
+		put(&x.hostnames, hostname{w.namespace, set.Subdomain, set.Host}, true)
+		put(&x.hostnames, hostname{w.namespace, "", set.Host}, true)
 	}
 	for i := range w.set.Claims {
 		key := id{"PersistentVolumeClaim", w.namespace, w.set.Claims[i].Name + "-" + w.name}
-		x.claims[key] = append(x.claims[key], w)
+		put(&x.claims, key, append(x.claims[key], w))
 	}
 }
 

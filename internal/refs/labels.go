@@ -17,7 +17,7 @@ import (
 func (x *index) selected(namespace string, sel *metav1.LabelSelector) iter.Seq[*workload] {
 	return func(yield func(*workload) bool) {
 		for _, w := range x.rarest(namespace, sel) {
-			if w.matches(sel) && !yield(w) {
+			if w.namespace == namespace && w.matches(sel) && !yield(w) {
 				return
 			}
 		}
@@ -25,8 +25,12 @@ func (x *index) selected(namespace string, sel *metav1.LabelSelector) iter.Seq[*
 }
 
 // rarest returns the fewest workloads that one requirement of sel leaves, since
-// a label such as app=tegen is on thousands and job=x on one.
+// a label such as app=tegen is on thousands and job=x on one. Of a small set it
+// returns all.
 func (x *index) rarest(namespace string, sel *metav1.LabelSelector) []*workload {
+	if x.pods == nil {
+		return x.workloads
+	}
 	best := x.pods[label{namespace, "", ""}]
 	for k, v := range sel.MatchLabels {
 		if list, ok := x.posted(namespace, k, v); ok && len(list) < len(best) {

@@ -34,10 +34,27 @@ func (tc refCase) run(t *testing.T) {
 	if got := refs.Check(b.objects()); got != nil {
 		t.Errorf("broken before the break (%s): %v", tc.reason, got)
 	}
+	if got := refs.Check(crowded(b)); got != nil {
+		t.Errorf("broken in a crowd before the break (%s): %v", tc.reason, got)
+	}
 	tc.breaks(b)
 	if diff := cmp.Diff(tc.want, pairs(t, refs.Check(b.objects()))); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 	}
+	if diff := cmp.Diff(tc.want, pairs(t, refs.Check(crowded(b)))); diff != "" {
+		t.Errorf("in a crowd: %s (-want +got):\n%s", tc.reason, diff)
+	}
+}
+
+// crowded is a bundle among so many pods of another namespace that workloads are found by their labels.
+func crowded(b *bundle) []runtime.Object {
+	all := b.objects()
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		all = append(all, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "crowd", Labels: map[string]string{"app": "nothing"},
+		}})
+	}
+	return all
 }
 
 func pairs(t *testing.T, all []refs.Broken) []string {

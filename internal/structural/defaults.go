@@ -56,9 +56,7 @@ func CompleteIn(n *Node, s *Schema, root *Node) {
 		}
 		return
 	}
-	if len(s.Fields) > 0 {
-		n.Fields = slices.Grow(n.Fields, len(s.Fields)-min(len(s.Fields), len(n.Fields)))
-	}
+	n.Fields = slices.Grow(n.Fields, s.adds)
 	for _, f := range s.Fields {
 		child := n.Field(f.Name)
 		if child == nil {

@@ -145,6 +145,9 @@ func (in *packed) schema(before []*Schema, formats map[string]func(text string) 
 		if f.Create {
 			field.whole = field.Schema.whole()
 		}
+		if field.Value != nil || field.Same != nil || field.create {
+			s.adds++
+		}
 		s.Fields = append(s.Fields, field)
 	}
 	return s

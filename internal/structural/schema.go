@@ -22,6 +22,7 @@ type Schema struct {
 	OneOf  []string // fields of which at most one may be given,
 	exact  bool     // or exactly one
 	scalar *scalar
+	adds   int // fields that a document may lack and a completed one has, of a packed schema
 }
 
 // Field is one field of a mapping.

@@ -75,6 +75,8 @@ type behind struct {
 const (
 	// mostRequest is how long a request may be, as etcd has it by default.
 	mostRequest = 2 << 20
+	// mostAnswer is how long the values that a transaction reads may be, which two always may.
+	mostAnswer = 2 * mostRequest
 	// mostStreams are requests of a connection that are under way: a proxy makes one after the other beside its waits.
 	mostStreams = 100
 	// buffer of a connection in each direction: there may be thousands, and requests are short.

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -176,6 +177,10 @@ var invalid = map[string]ask{
 		clientv3.OpGet(Prefix+"a", clientv3.WithPrefix(), clientv3.WithKeysOnly())),
 	"keys that are deleted are not listed": then(
 		clientv3.OpDelete(Prefix+"a", clientv3.WithPrefix(), clientv3.WithPrevKV())),
+	"keys that are overwritten are not listed": then(clientv3.OpPut(Prefix+"a/b", "x", clientv3.WithPrevKV())),
+	"has no values from before": call(func(ctx context.Context, c *clientv3.Client) (*pb.WatchResponse, error) {
+		return created(ctx, c, &pb.WatchCreateRequest{Key: []byte(Prefix + "a/b"), PrevKv: true})
+	}),
 	"are not listed here": call(func(ctx context.Context, c *clientv3.Client) (*clientv3.DeleteResponse, error) {
 		return c.Delete(ctx, Prefix+"a", clientv3.WithPrefix(), clientv3.WithPrevKV())
 	}),
@@ -231,19 +236,22 @@ func wanted(create *pb.WatchCreateRequest) *pb.WatchRequest {
 }
 
 func watch(key string, o ...clientv3.OpOption) ask {
-	return func(ctx context.Context, c *clientv3.Client) error {
-		s, err := pb.NewWatchClient(c.ActiveConnection()).Watch(ctx)
-		if err != nil {
-			return err
-		}
+	return call(func(ctx context.Context, c *clientv3.Client) (*pb.WatchResponse, error) {
 		op := clientv3.OpGet(key, o...)
-		create := &pb.WatchCreateRequest{Key: op.KeyBytes(), RangeEnd: op.RangeBytes()}
-		if err := s.Send(wanted(create)); err != nil {
-			return err
-		}
-		_, err = s.Recv()
-		return err
+		return created(ctx, c, &pb.WatchCreateRequest{Key: op.KeyBytes(), RangeEnd: op.RangeBytes()})
+	})
+}
+
+// created returns what is answered to a watch first.
+func created(ctx context.Context, c *clientv3.Client, create *pb.WatchCreateRequest) (*pb.WatchResponse, error) {
+	s, err := pb.NewWatchClient(c.ActiveConnection()).Watch(ctx)
+	if err != nil {
+		return nil, err
 	}
+	if err := s.Send(wanted(create)); err != nil {
+		return nil, err
+	}
+	return s.Recv()
 }
 
 // TestPassword: who comes by the gate needs no credentials, and has no more than those of the gate's user. Limits that
@@ -338,6 +346,39 @@ func TestBytes(t *testing.T) {
 	until(t, func() bool { return len(g.Runs()) == 3 && g.Runs()[1].Proxies == 1 })
 	if r := g.Runs()[1]; r.ID != "b/c" || r.Keys != 2 || r.Changed.IsZero() {
 		t.Errorf("got %+v", r)
+	}
+}
+
+// TestAnswer: a transaction is not answered many long values at once, whichever of its ends has them.
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	g, proxy, _ := begin(t, Options{})
+	var reads []clientv3.Op
+	for i := range 5 {
+		key := fmt.Sprintf("%sa/keys/%d", Prefix, i)
+		if err := then(clientv3.OpPut(key, strings.Repeat("x", 1<<20)))(within(t), proxy.Client); err != nil {
+			t.Fatal(err)
+		}
+		reads = append(reads, clientv3.OpGet(key))
+	}
+	until(t, func() bool { return g.Stats().Keys == 5 })
+	version := clientv3.Version(Prefix + "a")
+	never, always := clientv3.Compare(version, "=", 7), clientv3.Compare(version, "=", 0)
+	for name, txn := range map[string]func(...clientv3.Op) clientv3.Txn{
+		"then": func(ops ...clientv3.Op) clientv3.Txn { return proxy.Txn(within(t)).If(always).Then(ops...) },
+		"else": func(ops ...clientv3.Op) clientv3.Txn { return proxy.Txn(within(t)).If(never).Else(ops...) },
+	} {
+		_, err := txn(reads...).Commit()
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "read fewer keys at a time") {
+			t.Errorf("%s: five of 1 MiB: %v", name, err)
+		}
+		r, err := txn(reads[:3]...).Commit()
+		if err != nil || len(r.Responses) != 3 || len(r.Responses[2].GetResponseRange().Kvs[0].Value) != 1<<20 {
+			t.Errorf("%s: three of 1 MiB: %v", name, err)
+		}
+	}
+	if _, err := proxy.Txn(within(t)).If(never).Then(reads[:3]...).Else(reads[:3]...).Commit(); err != nil {
+		t.Error(err) // three or three
 	}
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
@@ -13,9 +14,12 @@ type leases struct {
 	g *Gate
 }
 
+// LongestLease is the longest that is granted. What proxies leave behind goes with its lease, and nothing else limits
+// leases.
+const LongestLease = 24 * time.Hour
+
 const (
-	// longestLease is in seconds. What proxies leave behind goes with its lease, and nothing else limits leases.
-	longestLease = 24 * 60 * 60
+	longestLease = int64(LongestLease / time.Second)
 	// mostKnown is how many leases of a stream are remembered: a proxy has one.
 	mostKnown = 100
 )

@@ -49,6 +49,10 @@ func (s *kv) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error)
 	if err != nil {
 		return nil, err
 	}
+	if n := max(s.g.usage.size(q.Success), s.g.usage.size(q.Failure)); n > mostAnswer {
+		return nil, s.g.refuse(codes.ResourceExhausted, "answer", fmt.Sprintf("the values of these keys take %d "+
+			"bytes, and tegen-rendezvous serve --listen-proxies sends %d: read fewer keys at a time", n, mostAnswer))
+	}
 	b, err := s.g.etcd()
 	if err != nil {
 		return nil, err
@@ -92,6 +96,9 @@ func (s *watches) Watch(from pb.Watch_WatchServer) error {
 		}
 		if err := s.g.checkKeys(create.Key, create.RangeEnd); err != nil {
 			return err
+		}
+		if create.PrevKv {
+			return s.g.refuse(codes.InvalidArgument, "range", "a watch here has no values from before a change")
 		}
 		return open.begin()
 	}, func(a *pb.WatchResponse) {
@@ -236,7 +243,10 @@ func (g *Gate) checkOps(ops []*pb.RequestOp) (puts []*pb.PutRequest, err error) 
 			}
 			read[string(q.Key)] = true
 		case *pb.RequestOp_RequestPut:
-			err = g.checkKeys(o.RequestPut.Key, nil)
+			if err = g.checkKeys(o.RequestPut.Key, nil); err == nil && o.RequestPut.PrevKv {
+				err = g.refuse(codes.InvalidArgument, "range", "the values of keys that are overwritten are not "+
+					"listed here")
+			}
 			puts = append(puts, o.RequestPut)
 		case *pb.RequestOp_RequestDeleteRange:
 			err = g.checkDelete(o.RequestDeleteRange)

@@ -257,6 +257,16 @@ func (u *usage) fits(run string, r *sums, bytes, keys int) error {
 	return nil
 }
 
+// size is how many bytes the keys have that operations read.
+func (u *usage) size(ops []*pb.RequestOp) (bytes int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, op := range ops {
+		bytes += u.keys[string(op.GetRequestRange().GetKey())]
+	}
+	return bytes
+}
+
 // release is called once the etcd has answered. What was written counts from when the watch tells it, moments later.
 func (h *reserved) release() {
 	h.u.mu.Lock()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
+	"github.com/tegen-dev/tegen/rendezvous/gate"
 	"github.com/tegen-dev/tegen/rendezvous/proxystore"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 	"github.com/tegen-dev/tegen/rendezvous/store"
@@ -49,7 +50,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.passwordFile, "password-file", "", "file with that user's password")
 	f.StringVar(&o.prefix, "prefix", "/tegen/c10d", "prefix of all keys in the etcd")
 	f.DurationVar(&o.ttl, "run-ttl", 10*time.Minute,
-		"how long the keys of a run are kept where its last proxy was killed")
+		"how long the keys of a run are kept where its last proxy was killed, at most 24h")
 }
 
 // Complete sets the flags that are not on the command line from their variables, and checks all. The command is what is
@@ -70,6 +71,9 @@ func (o *Options) Complete(f *pflag.FlagSet, command []string, lookup func(strin
 	}
 	if o.ttl < 2*time.Second {
 		return fmt.Errorf("--run-ttl: %s is less than 2s", o.ttl)
+	}
+	if o.ttl > gate.LongestLease {
+		return fmt.Errorf("--run-ttl: %s is more than 24h, the longest that a shared rendezvous keeps keys for", o.ttl)
 	}
 	if o.prefix == "" {
 		return errors.New("--prefix is empty")

@@ -165,6 +165,7 @@ func TestMistakes(t *testing.T) {
 		},
 		"certificate":   {flags: "--cert " + empty, command: good, want: "key"},
 		"authority":     {flags: "--cacert " + empty, command: good, want: "certificate"},
+		"long":          {flags: "--run-ttl 24h1s", command: good, want: "--run-ttl: 24h0m1s is more than 24h"},
 		"short":         {flags: "--run-ttl 1s", command: good, want: "--run-ttl: 1s is less than 2s"},
 		"prefix":        {flags: "--prefix=", command: good, want: "--prefix is empty"},
 		"bad variable":  {command: good, env: map[string]string{"TEGEN_RENDEZVOUS_RUN_TTL": "x"}, want: "RUN_TTL"},

@@ -2,6 +2,7 @@ package proxystore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,36 @@ func manyWay(t *testing.T, at string) {
 	b.list(tcpstore.MultiGet, 3, "/002", "/001", "/002")
 	for _, want := range []string{"xx", "x", "xx"} {
 		equal(t, "named twice", b.value(), want)
+	}
+}
+
+// TestManyLong: values of which a gate sends some at a time.
+func TestManyLong(t *testing.T) {
+	t.Parallel()
+	var refused atomic.Int64
+	g, at := gatedBy(t, etcd(t), gate.Options{
+		Observer: gate.Observer{Refused: func(string) { refused.Add(1) }},
+	})
+	run := newRun()
+	a, b := newPod(t, at, Options{Run: run}).dial(t), newPod(t, at, Options{Run: run}).dial(t)
+	const many, long = 12, 1_000_000
+	var keys, values []string
+	for i := range many {
+		keys = append(keys, fmt.Sprintf("/%02d", i))
+		values = append(values, strings.Repeat(string(rune('a'+i)), long))
+		a.say(tcpstore.Set, keys[i], values[i])
+	}
+	until(t, func() bool {
+		return slices.ContainsFunc(g.Runs(), func(r gate.Run) bool { return r.ID == run && r.Keys > many })
+	})
+	b.list(tcpstore.MultiGet, many, keys...)
+	for i := range many {
+		if got := b.value(); got != values[i] {
+			t.Fatalf("%s: got %d bytes, %.3q", keys[i], len(got), got)
+		}
+	}
+	if refused.Load() == 0 {
+		t.Error("the gate has sent all of them at once")
 	}
 }
 

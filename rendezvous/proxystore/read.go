@@ -38,15 +38,19 @@ func (e *Engine) fetch(
 	}
 	for {
 		values, rev, err = map[string]value{}, 0, nil
-		for rest := keys; len(rest) > 0 && err == nil; {
+		for rest, most := keys, mostOps; len(rest) > 0 && err == nil; {
 			n, bytes := 0, 0
-			for ; n < len(rest) && n < mostOps; n++ {
+			for ; n < len(rest) && n < most; n++ {
 				if bytes += len(rest[n]); bytes > mostValue && n > 0 {
 					break
 				}
 			}
-			rev, err = e.fetchAt(ctx, rest[:n], rev, values)
-			rest = rest[n:]
+			now, failed := e.fetchAt(ctx, rest[:n], rev, values)
+			if limited(failed) && n > 1 { // a gate does not send the values of so many at once
+				most = n / 2
+				continue
+			}
+			rev, err, rest = now, failed, rest[n:]
 		}
 		if !errors.Is(err, rpctypes.ErrCompacted) && !errors.Is(err, rpctypes.ErrFutureRev) {
 			return values, rev, err

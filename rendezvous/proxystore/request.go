@@ -11,6 +11,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
 
 type responseOp = *pb.ResponseOp
@@ -49,7 +51,7 @@ func (e *Engine) try(ctx context.Context, f func(context.Context) (*pb.ResponseH
 		case errors.Is(err, rpctypes.ErrRequestTooLarge):
 			return refuse("length", "the etcd takes no request of this size: %v", err)
 		case status.Code(err) == codes.ResourceExhausted: // of a gate's limits
-			return refuse("limit", "%s", status.Convert(err).Message())
+			return refuse(limit, "%s", status.Convert(err).Message())
 		}
 		e.trouble.begin(e.options, err)
 		select {
@@ -58,6 +60,14 @@ func (e *Engine) try(ctx context.Context, f func(context.Context) (*pb.ResponseH
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// limit is why what a gate's limits do not let pass is refused.
+const limit = "limit"
+
+func limited(err error) bool {
+	var r *tcpstore.Refusal
+	return errors.As(err, &r) && r.Reason == limit
 }
 
 // trouble says once that the etcd is away, and once that it is back.

@@ -43,7 +43,7 @@ type Exchange struct {
 	Ask    func([]Action) ([]Reply, error)
 	Chance func() float64 // 0 ≤ Chance < 1, at random
 
-	forming bool // a member that is gone ends it, as the world cannot form any more
+	missing map[int]bool // ranks whose keep-alives were, at the last check; nil once the world has formed
 }
 
 // info is what each agent publishes about itself.
@@ -59,7 +59,7 @@ type ranks [4]int
 // Join publishes this agent's info to the others, and returns the world without Changed. The port is where rank 0's
 // worker is to listen. It returns ErrMemberGone once a member is dead.
 func (x Exchange) Join(self rendezvous.Agent, port int) (rendezvous.World, error) {
-	x.forming = true
+	x.missing = map[int]bool{}
 	w := rendezvous.World{Version: x.Version, Rank: x.Rank, Size: x.Size}
 	if err := x.publish(self, port); err != nil {
 		return w, err
@@ -356,7 +356,7 @@ func (x Exchange) next(key string, after uint64) (Reply, error) {
 		return r, err
 	case r.Code != Expired: // the store no longer has that event, or went away; a read comes next
 		return Reply{}, x.pause(100 * time.Millisecond)
-	case x.forming:
+	case x.missing != nil:
 		return Reply{}, x.checkMembers()
 	}
 	return Reply{}, x.checkRun()
@@ -374,16 +374,20 @@ func (x Exchange) checkRun() error {
 	return nil
 }
 
-// checkMembers returns ErrMemberGone once a member is dead.
+// checkMembers returns ErrMemberGone once a member is dead, with which the world cannot form any more: once its
+// keep-alive was missing twice, as all of them expire while the store or a machine stands still, and are then written
+// again. Who asks is alive.
 func (x Exchange) checkMembers() error {
 	r, err := x.ask(Action{Kind: List, Key: x.Dir})
 	if err != nil || r.Code != 0 {
 		return err
 	}
 	for rank := range x.Size {
-		if !slices.Contains(r.Names, path.Join(x.Dir, "rank_"+strconv.Itoa(rank))) {
+		gone := rank != x.Rank && !slices.Contains(r.Names, path.Join(x.Dir, "rank_"+strconv.Itoa(rank)))
+		if gone && x.missing[rank] {
 			return fmt.Errorf("agent %d: %w", rank, ErrMemberGone)
 		}
+		x.missing[rank] = gone
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func TestCompanionEtcd(t *testing.T) {
 	world = j.replaceWorker(first, 2, 10)
 	// One that was there from the start: the index whose pod was replaced once waits longer for the next.
 	other := slices.IndexFunc(world.joins, func(e event) bool { return first.has(e.UID) })
-	j.killUnnoticed(world)
+	j.killUnnoticed(world, 0)
 	world = j.replaceWorker(world, other, 0)
 
 	j.fetchAgain("digits-etcd-prefetch-data")
@@ -60,7 +60,7 @@ func TestCompanionC10d(t *testing.T) {
 	world = j.replaceWorker(world, 0, 10)
 
 	j.awaitProgress(world)
-	killed := j.killCompanion()
+	killed := j.killCompanion(0)
 	whole := j.awaitWorld(3, killed, patience)
 	j.tookAgain("companion killed", killed, whole)
 	j.checkContinued(whole)
@@ -170,33 +170,48 @@ func (j *job) tookAgain(what string, lost time.Time, whole generation) {
 	j.took(what+" to all training again", lost, whole.stepped)
 }
 
-// killCompanion kills the one pod that all agents meet through, and waits until there is another that is ready.
-func (j *job) killCompanion() (killed time.Time) {
+// companionLost is what a companion's deletion with a grace period in seconds is called in the table.
+func companionLost(grace int64) string {
+	if grace == 0 {
+		return "companion killed"
+	}
+	return fmt.Sprintf("companion deleted, grace %d s,", grace)
+}
+
+// killCompanion deletes the one pod that all agents meet through, with a grace period in seconds, and waits until there
+// is another that is ready.
+func (j *job) killCompanion(grace int64) (killed time.Time) {
 	j.t.Helper()
 	companions := j.podsOf("rendezvous")
 	if len(companions) != 1 {
 		j.t.Fatalf("%s has %d companions, want one", j.name, len(companions))
 	}
-	killed, _ = j.deletePod(companions[0].Name, 0)
+	killed, _ = j.deletePod(companions[0].Name, grace)
 	j.awaitReplaced(&companions[0], patience)
 	j.awaitReady("rendezvous")
-	j.took("companion killed to another being ready", killed, time.Now())
+	j.took(companionLost(grace)+" to another being ready", killed, time.Now())
 	return killed
 }
 
-// killUnnoticed kills the companion under a world and holds that it trains on as it is: each agent has looked at
-// the store again, and found its world there.
-func (j *job) killUnnoticed(g generation) {
+// killUnnoticed deletes the companion under a world, with a grace period in seconds, and holds that it trains on as it
+// is: each agent has looked at the store again, and found its world there.
+func (j *job) killUnnoticed(g generation, grace int64) {
 	j.t.Helper()
-	killed := j.killCompanion()
+	killed := j.killCompanion(grace)
+	j.checkUnnoticed(g, companionLost(grace), killed)
+}
+
+// checkUnnoticed holds that a world trains on as it is from a time until all have looked at the store again.
+func (j *job) checkUnnoticed(g generation, what string, since time.Time) {
+	j.t.Helper()
 	stepped := j.awaitSteps(len(g.joins), time.Now().Add(looked), patience)
 	for _, e := range j.all() {
-		if e.Event != "step" && e.at().After(killed) && !e.at().After(stepped) {
-			j.t.Fatalf("%s was interrupted when the companion was: %s at %v", e.Pod, e.Event, e.at())
+		if e.Event != "step" && e.at().After(since) && !e.at().After(stepped) {
+			j.t.Fatalf("%s was interrupted by what was lost: %s at %v", e.Pod, e.Event, e.at())
 		}
 	}
-	j.took("companion killed under a world that trains on: longest time between two steps", time.Time{},
-		time.Time{}.Add(longestPause(j.all(), killed, stepped)))
+	j.took(what+" under a world that trains on: longest time between two steps", time.Time{},
+		time.Time{}.Add(longestPause(j.all(), since, stepped)))
 }
 
 // longestPause is the longest time between two steps of rank 0 that ended in a span of time.

@@ -226,8 +226,9 @@ func TestIsName(t *testing.T) {
 	for _, a := range signs {
 		for _, b := range signs {
 			for _, s := range []string{
-				string(a) + string(b) + "middle", "middle" + string(a) + string(b), "--" + string(a) + string(b) + "end",
-				"mid" + string(a) + string(b) + "dle", "12" + string(a) + string(b) + "00",
+				string(a) + string(b) + "middle", "middle" + string(a) + string(b),
+				"--" + string(a) + string(b) + "end", "mid" + string(a) + string(b) + "dle",
+				"12" + string(a) + string(b) + "00",
 			} {
 				if isName(s) && (styleOf(s) != plain || valid(s) != s) {
 					t.Errorf("%q is taken for a name", s)

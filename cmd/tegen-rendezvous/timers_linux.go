@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// late is how much later than asked for the kernel may wake a thread of a service; its own default is 50 µs. With 1 ms
-	// less is computed still, but writes that wait for others of their kind wait longer.
+	// late is how much later than asked for the kernel may wake a thread of a service; its own default is 50 µs. With
+	// 1 ms less is computed still, but writes that wait for others of their kind wait longer.
 	late = 300 * time.Microsecond
 	// restarted is set in the environment of a program that has executed itself.
 	restarted = "TEGEN_RENDEZVOUS_RESTARTED"

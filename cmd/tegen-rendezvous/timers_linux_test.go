@@ -25,8 +25,9 @@ func showTimers() {
 	coarseTimers(os.Args)
 	shown := make(chan timers)
 	go func() {
-		runtime.LockOSThread()                                                               // for ever: so the next one is of another thread
-		late, _, _ := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_TIMERSLACK, 0, 0) // every Linux says
+		runtime.LockOSThread() // on a thread of its own
+		// every Linux says
+		late, _, _ := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_TIMERSLACK, 0, 0)
 		extra := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, restarted) })
 		shown <- timers{os.Getpid(), os.Args[1:], extra, time.Duration(late)}
 	}()
@@ -59,8 +60,8 @@ func TestTimers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), self, c.args...)
-			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, itself) }),
-				timersRole+"=1", c.env)
+			isCommand := func(v string) bool { return strings.HasPrefix(v, itself) }
+			cmd.Env = append(slices.DeleteFunc(os.Environ(), isCommand), timersRole+"=1", c.env)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, os.Stderr
 			if err := cmd.Run(); err != nil {

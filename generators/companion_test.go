@@ -140,7 +140,7 @@ func served(t *testing.T, objs []runtime.Object, name string, external bool) cor
 // said.
 func TestLease(t *testing.T) {
 	for spec, want := range map[string]string{
-		"": "", ", keepAlive: 5s, keepAliveAttempts: 2": "", ", keepAlive: 1s": ",ttl=2",
+		"": "", ", keepAlive: 5s, keepAliveAttempts: 4": "", ", keepAlive: 1s": ",ttl=4",
 		", keepAlive: 1s, keepAliveAttempts: 3": ",ttl=3",
 		", keepAliveAttempts: 3":                ",ttl=15", ", conf: {ttl: '4'}": ",ttl=4",
 	} {

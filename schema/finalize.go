@@ -161,10 +161,10 @@ func defaultsOfVolume(part string, into any, below ...string) {
 	}
 }
 
-// defaultAttempts is torch's own, and with etcd-v3 what makes its agents' own lease of 10 s.
+// defaultAttempts is torch's own, and with etcd-v3 what makes its agents' own lease of 20 s.
 func (s *Spec) defaultAttempts() int32 {
 	if s.leased() {
-		return 2
+		return 4
 	}
 	return 3
 }

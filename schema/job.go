@@ -294,7 +294,7 @@ func (r *Rendezvous) KeepsAliveByDefault() bool {
 }
 
 // launcherLease is what an agent of launcher tegen has for a lease where nothing is said (rendezvous/etcdv3).
-const launcherLease = 10 * time.Second
+const launcherLease = 20 * time.Second
 
 // Lease is how long an agent of etcd-v3 that says nothing is taken to live, 0 where that is its own default. etcd
 // counts whole seconds.

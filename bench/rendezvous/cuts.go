@@ -20,7 +20,9 @@ func (b *bench) cuts(ctx context.Context) ([][]string, error) {
 		rows[0] = append(rows[0], fmt.Sprintf("one agent cut off for %s", d))
 	}
 	rows[0] = append(rows[0], fmt.Sprintf("store killed, back after %s", away[len(away)-1]))
-	for _, lease := range []time.Duration{2 * time.Second, 4 * time.Second, 10 * time.Second, 16 * time.Second} {
+	for _, lease := range []time.Duration{
+		4 * time.Second, 10 * time.Second, 16 * time.Second, 20 * time.Second,
+	} {
 		row := []string{lease.String()}
 		for _, d := range away {
 			text, err := b.cut(ctx, lease, func(_ *server, f *forwarder) error {

@@ -77,7 +77,7 @@ func parseFlags(args []string) (options, error) {
 	rounds := fs.Int("rounds", 3, "rounds; in each every protocol on every server forms a world of every size")
 	limit := fs.Duration("limit", time.Minute,
 		"time for one world; what does not form in it is not tried with more agents")
-	lease := fs.Duration("lease", 2*time.Second, "lease of agents of etcd-v3, where one is lost")
+	lease := fs.Duration("lease", 20*time.Second, "lease of agents of etcd-v3, where one is lost")
 	many := fs.Int("runs", 100, "runs of 16 agents each that share the rendezvous of a cluster")
 	day := fs.Int("day", 2000, "runs of 16 agents that begin in a day")
 	span := fs.Duration("span", 15*time.Minute, "time that such a day is compressed into")

@@ -21,7 +21,7 @@ import (
 // requests measures what one server answers to some clients: swaps of a value of their own, which are writes, and
 // reads.
 func (b *bench) requests(ctx context.Context) ([][]string, error) {
-	rows := [][]string{{"request", "clients", "server", "per second", "ratio", "least to most"}}
+	rows := [][]string{{"request", "clients", "server", "per second", "CPU a request", "ratio", "least to most"}}
 	for _, write := range []bool{true, false} {
 		for _, clients := range []int{8, 64} {
 			more, err := b.requestsOf(ctx, write, clients)
@@ -41,15 +41,16 @@ func (b *bench) requestsOf(ctx context.Context, write bool, clients int) (rows [
 	if b.etcd != "" {
 		servers = []string{etcdV2, companion}
 	}
-	rates, ratios := map[string][]float64{}, []float64{}
+	rates, ratios, costs := map[string][]float64{}, []float64{}, map[string][]time.Duration{}
 	for range b.rounds {
 		for _, kind := range servers {
-			rate, err := b.rate(ctx, kind, write, clients, span)
+			rate, cost, err := b.rate(ctx, kind, write, clients, span)
 			if err != nil {
 				return nil, err
 			}
-			b.log.Printf("%d clients at %s, writing %t: %.0f per second", clients, kind, write, rate)
-			rates[kind] = append(rates[kind], rate)
+			b.log.Printf("%d clients at %s, writing %t: %.0f per second, each %.1f µs of CPU", clients, kind, write,
+				rate, micro(cost))
+			rates[kind], costs[kind] = append(rates[kind], rate), append(costs[kind], cost)
 		}
 		if etcd := rates[etcdV2]; len(etcd) > 0 {
 			ratios = append(ratios, rates[companion][len(etcd)-1]/etcd[len(etcd)-1])
@@ -58,23 +59,36 @@ func (b *bench) requestsOf(ctx context.Context, write bool, clients int) (rows [
 	slices.Sort(ratios)
 	for _, kind := range servers {
 		slices.Sort(rates[kind])
+		slices.Sort(costs[kind])
 		name := map[bool]string{true: "compare and swap", false: "read"}[write]
-		row := []string{name, fmt.Sprint(clients), kind, fmt.Sprintf("%.0f", rates[kind][b.rounds/2]), "", ""}
+		row := []string{
+			name, fmt.Sprint(clients), kind, fmt.Sprintf("%.0f", rates[kind][b.rounds/2]),
+			fmt.Sprintf("%.0f µs", micro(costs[kind][b.rounds/2])), "", "",
+		}
 		if n := len(ratios); kind == companion && n > 0 {
-			row[4] = fmt.Sprintf("%.2f", ratios[n/2])
-			row[5] = fmt.Sprintf("%.2f to %.2f", ratios[0], ratios[n-1])
+			row[5] = fmt.Sprintf("%.2f", ratios[n/2])
+			row[6] = fmt.Sprintf("%.2f to %.2f", ratios[0], ratios[n-1])
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-func (b *bench) rate(ctx context.Context, kind string, write bool, clients int, span time.Duration) (float64, error) {
+func micro(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// rate is how many requests a server answers a second, and what each takes of the processor.
+func (b *bench) rate(
+	ctx context.Context, kind string, write bool, clients int, span time.Duration,
+) (perSecond float64, cost time.Duration, err error) {
 	s, err := b.start(ctx, kind)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer s.stop()
+	before, err := s.cpu()
+	if err != nil {
+		return 0, 0, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, span)
 	defer cancel()
 	var done atomic.Int64
@@ -100,10 +114,16 @@ func (b *bench) rate(ctx context.Context, kind string, write bool, clients int, 
 	all.Wait()
 	for _, err := range errs {
 		if !errors.Is(err, context.DeadlineExceeded) {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	return float64(done.Load()) / time.Since(begin).Seconds(), nil
+	took := time.Since(begin)
+	after, err := s.cpu()
+	if err != nil {
+		return 0, 0, err
+	}
+	n := done.Load()
+	return float64(n) / took.Seconds(), (after - before) / time.Duration(max(1, n)), nil
 }
 
 func ask(ctx context.Context, client *http.Client, method, key string, form url.Values) error {

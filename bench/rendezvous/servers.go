@@ -154,9 +154,8 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// memory is the server's resident memory in MiB, with that of the processes it has started: now, and the most that each
-// ever had.
-func (s *server) memory() (now, most int, err error) {
+// processes are the ids of the server and of the processes it has started.
+func (s *server) processes() []string {
 	pid := fmt.Sprint(s.cmd.Process.Pid)
 	var children []byte
 	threads, _ := filepath.Glob("/proc/" + pid + "/task/*/children") // each lists those that it started
@@ -165,7 +164,12 @@ func (s *server) memory() (now, most int, err error) {
 			children = append(append(children, ' '), text...)
 		}
 	}
-	for _, pid := range append([]string{pid}, strings.Fields(string(children))...) {
+	return append([]string{pid}, strings.Fields(string(children))...)
+}
+
+// memory is the resident memory of the server's processes in MiB: now, and the most that each ever had.
+func (s *server) memory() (now, most int, err error) {
+	for _, pid := range s.processes() {
 		text, err := os.ReadFile("/proc/" + pid + "/status")
 		if err != nil {
 			return 0, 0, err
@@ -185,6 +189,32 @@ func (s *server) memory() (now, most int, err error) {
 		}
 	}
 	return now, most, nil
+}
+
+// tick is what /proc counts a process's time in (proc_pid_stat(5)), as Linux has it on every machine that Go runs on.
+const tick = 10 * time.Millisecond
+
+// cpu is what the server's processes have taken of the processor.
+func (s *server) cpu() (all time.Duration, err error) {
+	for _, pid := range s.processes() {
+		text, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil {
+			return 0, err
+		}
+		_, rest, _ := strings.Cut(string(text), ") ") // the program's name may have spaces
+		f := strings.Fields(rest)
+		if len(f) < 13 {
+			return 0, fmt.Errorf("the times of process %s: %q", pid, text)
+		}
+		for _, ticks := range f[11:13] { // of the program, and of the kernel for it
+			n, err := strconv.Atoi(ticks)
+			if err != nil {
+				return 0, fmt.Errorf("the times of process %s: %w", pid, err)
+			}
+			all += time.Duration(n) * tick
+		}
+	}
+	return all, nil
 }
 
 // storeCommand makes this program an etcd.

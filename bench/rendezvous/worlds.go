@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -110,6 +111,10 @@ type agent struct {
 	counts func() (messages, writes int64)
 }
 
+// mostConnected is up to how many agents of etcd-v3 are neighbours that watch each other: each has five sockets for
+// that, and a process may not have many more than ten thousand.
+const mostConnected = 1000
+
 // agents opens n agents of one run. Those of etcd-v3 share a few connections: thousands of them to one machine would
 // measure the machine.
 func (b *bench) agents(ctx context.Context, c contender, s *server, least, most, n int,
@@ -128,6 +133,10 @@ func (b *bench) agents(ctx context.Context, c contender, s *server, least, most,
 		for _, s := range stores {
 			_ = s.Close()
 		}
+	}
+	options := etcdv3.Options{Lease: lease}
+	if n > mostConnected {
+		options.Listen = func() (net.Listener, error) { return nil, errors.New("too many for one process") }
 	}
 	for i := range n {
 		self := rendezvous.Agent{
@@ -154,7 +163,7 @@ func (b *bench) agents(ctx context.Context, c contender, s *server, least, most,
 			}
 			stores = append(stores, st)
 		}
-		a, err := etcdv3.New(stores[len(stores)-1].Client, settings, self, etcdv3.Options{Lease: lease})
+		a, err := etcdv3.New(stores[len(stores)-1].Client, settings, self, options)
 		if err != nil {
 			done()
 			return nil, nil, err

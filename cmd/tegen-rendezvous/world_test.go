@@ -119,8 +119,21 @@ func awaitRanks(t *testing.T, agents []*member, size int) {
 	}
 }
 
+// watched is how many others an agent says that it watches by a connection.
+func watched(a *member) int {
+	all := map[string]bool{}
+	for line := range strings.Lines(a.String()) {
+		if _, rest, ok := strings.Cut(line, `msg="watching a neighbour"`); ok {
+			_, id, _ := strings.Cut(rest, "neighbour=")
+			all[strings.Fields(id)[0]] = true
+		}
+	}
+	return len(all)
+}
+
 // An agent goes, by a signal or without a word, and the others go on without having failed. By torch's protocol agents
-// learn of one that was killed by their workers' failures alone.
+// learn of one that was killed by their workers' failures alone, by etcd-v3 from its neighbours long before its lease
+// ends.
 func TestWorldGoesOnWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	v3, v2 := openStore(t)
@@ -142,15 +155,21 @@ func TestWorldGoesOnWithoutAnAgent(t *testing.T) {
 				if [ $WORLD_SIZE = 6 ]; then exec sleep 60; fi`
 			agents := make([]*member, 3)
 			for i := range agents {
-				agents[i] = startMember(t, nil, "run", "--nnodes=2:3", "--nproc-per-node=2",
+				agents[i] = startMember(t, []string{"LOGLEVEL=DEBUG"}, "run", "--nnodes=2:3", "--nproc-per-node=2",
 					"--rdzv-backend="+c.backend, "--rdzv-endpoint="+c.endpoint,
 					"--rdzv-id="+strings.ReplaceAll(name, ", ", "-"),
-					"--rdzv-conf=join_timeout=45,last_call_timeout=1,ttl=2", "--monitor-interval=0.5",
+					"--rdzv-conf=join_timeout=45,last_call_timeout=1,ttl=3600", "--monitor-interval=0.5",
 					"--", "sh", "-c", script)
 			}
 			awaitRanks(t, agents, 6)
 			if diff := cmp.Diff([]string{"0", "1", "2", "3", "4", "5"}, ranks(agents, 6)); diff != "" {
 				t.Errorf("ranks of three agents (-want +got):\n%s", diff)
+			}
+			for limit := time.Now().Add(50 * time.Second); c.signal == syscall.SIGKILL && slices.ContainsFunc(agents,
+				func(a *member) bool { return watched(a) < 2 }); time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(limit) {
+					t.Fatal("not all agents watch two others")
+				}
 			}
 			if err := agents[0].cmd.Process.Signal(c.signal); err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/krm"
+	"github.com/tegen-dev/tegen/internal/pace"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
@@ -123,7 +124,7 @@ func built(stdin io.Reader, files, overlays []string, git bool) ([]*krm.Output, 
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for _, overlay := range overlays {
-		room.Store(roomOfOverlay)
+		pace.Overlay()
 		out, err := krm.Overlay(overlay, sources)
 		outs, errs = append(outs, out), append(errs, err)
 	}

@@ -17,7 +17,6 @@ import (
 )
 
 func main() {
-	pace()
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 

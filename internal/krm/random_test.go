@@ -60,8 +60,8 @@ func (d *drawn) addJobs(t *testing.T, file string, text []byte) {
 // one is one of some texts.
 func (d *drawn) one(of ...string) string { return of[d.IntN(len(of))] }
 
-// patches are a few, by all that a patch goes by, of what each job has.
-func (d *drawn) patches() (text string) {
+// patches are a few in a directory, by all that a patch goes by, of what each job has.
+func (d *drawn) patches(dir string) (text string) {
 	if d.IntN(3) == 0 {
 		return ""
 	}
@@ -79,12 +79,18 @@ func (d *drawn) patches() (text string) {
 			"- target: "+target+"\n  patch: |\n    {apiVersion: tegen.dev/v1alpha1, kind: TrainingJob, "+
 				"metadata: {name: any, labels: {stage: late}}}\n",
 		)
+		if d.IntN(3) == 0 {
+			head, patch, _ := strings.Cut(text[strings.LastIndex(text, "- target:"):], "  patch: |\n")
+			name := fmt.Sprintf("patch-%d.yaml", len(d.files))
+			d.files[filepath.Join(dir, name)] = strings.TrimPrefix(patch, "    ")
+			text = text[:strings.LastIndex(text, "- target:")] + head + "  path: " + name + "\n"
+		}
 	}
 	return "patches:\n" + text
 }
 
-// kustomization is a part of the overlay: what stands in any of them.
-func (d *drawn) kustomization() (text string) {
+// kustomization is a part of the overlay, in a directory: what stands in any of them.
+func (d *drawn) kustomization(dir string) (text string) {
 	for _, some := range []string{
 		"namePrefix: " + d.one("a-", "b-") + "\n", "nameSuffix: " + d.one("-y", "-z") + "\n",
 		"namespace: " + d.one("prod", "ml") + "\n", "labels: [{pairs: {team: vision}}]\n",
@@ -94,7 +100,7 @@ func (d *drawn) kustomization() (text string) {
 			text += some
 		}
 	}
-	return text + d.patches()
+	return text + d.patches(dir)
 }
 
 // overlay draws one, whose jobs are the resources of a base in half of the cases.
@@ -105,16 +111,16 @@ func (d *drawn) overlay() {
 		d.files[list[i]] = job
 	}
 	resources := "resources: [" + strings.Join(list, ", ") + "]\n"
-	top := d.kustomization()
+	top := d.kustomization("")
 	switch d.IntN(3) {
 	case 0:
 		for _, name := range list {
 			d.files["base/"+name] = d.files[name]
 		}
-		d.files["base/kustomization.yaml"] = header + resources + d.kustomization()
+		d.files["base/kustomization.yaml"] = header + resources + d.kustomization("base")
 		resources = "resources: [base]\n"
 	case 1:
-		d.files["component/kustomization.yaml"] = randomComponent + "nameSuffix: -c\n" + d.patches()
+		d.files["component/kustomization.yaml"] = randomComponent + "nameSuffix: -c\n" + d.patches("component")
 		top += "components: [component]\n"
 	}
 	if d.IntN(3) == 0 {

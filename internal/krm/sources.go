@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -67,6 +69,7 @@ func (k *kustomization) withSources(first variant, sources []schema.Source, size
 		if !p.separate {
 			size = math.MaxInt
 		}
+		p.json = map[string]string{}
 		for g, group := range groups(sources, size) {
 			v := variant{files: map[string][]byte{}}
 			var resources []string
@@ -112,6 +115,7 @@ type projection struct {
 	components map[string]*component // by the entry's directory
 	separate   bool                  // nothing in them relates a job to another
 	named      bool                  // some patches name what they change, and fail where it is not there
+	json       map[string]string     // of patches as they are written; nil to leave them so
 }
 
 type component struct {
@@ -260,7 +264,7 @@ func (p *projection) of(dir string, t types.Kustomization, files map[string][]by
 	var patches []types.Patch
 	for _, patch := range append(merges(t), t.Patches...) { // kustomize's own order
 		if patch.Target != nil {
-			patches = append(patches, patch)
+			patches = append(patches, p.asJSON(dir, patch))
 			continue
 		}
 		texts, err := p.naming(dir, patch.Path, patch.Patch, keep)
@@ -273,6 +277,34 @@ func (p *projection) of(dir string, t types.Kustomization, files map[string][]by
 	}
 	t.Patches, t.PatchesStrategicMerge = patches, nil //nolint:staticcheck // deprecated, and read all the same
 	return t, nil
+}
+
+// asJSON is a JSON patch that is written as YAML in the way that kustomize makes JSON of it, which it does again for
+// each object. Any other patch stays as it is.
+func (p *projection) asJSON(dir string, patch types.Patch) types.Patch {
+	if p.json == nil {
+		return patch
+	}
+	written := patch.Patch
+	if patch.Path != "" {
+		text, err := readRegular(filepath.Join(dir, patch.Path))
+		if err != nil || bytes.Contains(text, []byte(names.APIVersion)) { // which overlaidFS changes
+			return patch
+		}
+		written = string(text)
+	}
+	text, known := p.json[written]
+	if !known {
+		list, err := sigsyaml.YAMLToJSON([]byte(written))
+		if err == nil && list[0] == '[' && !strings.HasPrefix(strings.TrimSpace(written), "[") {
+			text = string(list)
+		}
+		p.json[written] = text
+	}
+	if text != "" {
+		patch.Path, patch.Patch = "", text
+	}
+	return patch
 }
 
 // merges are patchesStrategicMerge as patches, for which kustomize prints no warning in every group.

@@ -1,6 +1,6 @@
 // Package etcdv3 is a rendezvous on etcd's leases and watches, for worlds without torch agents: a protocol of our own,
 // in which a world of n agents costs O(n) messages and O(n) bytes, nobody polls, and a lost agent is noticed by its
-// lease.
+// neighbours, or else by its lease.
 //
 // Keys, all below <prefix>/<run>/, values in JSON:
 //
@@ -24,6 +24,18 @@
 // in their key; only then an agent counts for the next version, with a port that is free then. The leader waits for
 // members that have not called yet beyond the last call, at most for Options.Grace. Newcomers gather for Options.Pause;
 // those beyond the maximum wait without a message to the others.
+//
+// A lease is the store's sign of life, and long, so that an agent that only the store does not hear is kept. Neighbours
+// have another: each agent of a world holds a TCP connection to two others, which listen on a port that is in their
+// keys. When the connection breaks, and the kernel of that machine refuses the next one, or nothing answers for 2.5 s,
+// the neighbour revokes the lost agent's lease, from which on all is as if it had ended by itself. Who takes somebody
+// for gone must have been connected before, and have reached the store just before and after: an agent that is cut off
+// from everything finds all others silent, and says nothing. The kernels' answers count and no heartbeat of a process,
+// so that one that is stopped or starved is not taken for lost. Nothing is believed that comes over the connection, but
+// for who is at its other end.
+//
+// Two agents that reach the store and not each other are a loss, of whoever is missed first: workers that train could
+// not go on either. It joins as a new agent, and nobody who has never reached it takes it for gone again.
 //
 // An agent whose lease has ended, as after a stop of its process, considers its world lost and joins as a new agent.
 // That its lease has ended it hears from the store: while that does not answer, the world goes on.
@@ -50,14 +62,17 @@ import (
 
 // Options are what the agents of a run may differ in. The zero value of each means its default.
 type Options struct {
-	Prefix string        // of all keys, default /tegen/rendezvous
-	Lease  time.Duration // how long a silent agent is considered alive, in seconds, default 10 s, at least 2 s
-	TTL    time.Duration // how long a run without agents, or that has ended, is kept, default 10 min
-	Pause  time.Duration // how long newcomers gather before a running world is stopped for them, default 1 s
-	Grace  time.Duration // how long to wait for members of the last world after the last call, default 30 s
+	Prefix string // of all keys, default /tegen/rendezvous
+	// how long an agent that the store does not hear is considered alive, in seconds, default 20 s, at least 2 s
+	Lease time.Duration
+	TTL   time.Duration // how long a run without agents, or that has ended, is kept, default 10 min
+	Pause time.Duration // how long newcomers gather before a running world is stopped for them, default 1 s
+	Grace time.Duration // how long to wait for members of the last world after the last call, default 30 s
 	// Port finds a port that is free on this machine, for the worker of rank 0. Default: the system's choice.
 	Port func() (int, error)
-	Log  *slog.Logger
+	// Listen opens the port where neighbours watch this agent. Default: one that is free, at the agent's address.
+	Listen func() (net.Listener, error)
+	Log    *slog.Logger
 }
 
 // Stats counts what an agent has exchanged with the store.
@@ -85,12 +100,15 @@ var _ rendezvous.Backend = (*Backend)(nil)
 
 // New returns the backend of one agent. The client stays the caller's, and is to be closed after the backend.
 func New(c *clientv3.Client, s rendezvous.Settings, a rendezvous.Agent, o Options) (*Backend, error) {
-	o.Prefix, o.Lease = cmp.Or(o.Prefix, "/tegen/rendezvous"), cmp.Or(o.Lease, 10*time.Second)
+	o.Prefix, o.Lease = cmp.Or(o.Prefix, "/tegen/rendezvous"), cmp.Or(o.Lease, 20*time.Second)
 	o.TTL, o.Pause, o.Grace = cmp.Or(o.TTL, 10*time.Minute), cmp.Or(o.Pause, time.Second),
 		cmp.Or(o.Grace, 30*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Port == nil {
 		o.Port = freePort
+	}
+	if o.Listen == nil {
+		o.Listen = func() (net.Listener, error) { return listen(a.Host) }
 	}
 	switch {
 	case s.RunID == "" || a.ID == "":
@@ -213,7 +231,7 @@ func (b *Backend) leave(ctx context.Context) error {
 	return s.revoke(ctx)
 }
 
-// Close is described at rendezvous.Backend. The agent's key exists until its lease ends.
+// Close is described at rendezvous.Backend. The agent's key exists until a neighbour misses it, or its lease ends.
 func (b *Backend) Close() error {
 	if b.session != nil {
 		b.session.stop()

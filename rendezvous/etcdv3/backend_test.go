@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"sync"
@@ -79,12 +80,21 @@ func open(t testing.TB) *clientv3.Client {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	c, err := store.External{Endpoints: []string{shared.endpoint}}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	return openAt(t, shared.endpoint)
+}
+
+// openAt returns a client of the server at an endpoint, which a busy machine may let wait.
+func openAt(t testing.TB, endpoint string) *clientv3.Client {
+	t.Helper()
+	for ctx := within(t); ; {
+		c, err := store.External{Endpoints: []string{endpoint}}.Open(ctx)
+		if err == nil {
+			t.Cleanup(func() { _ = c.Close() })
+			return c.Client
+		} else if ctx.Err() != nil {
+			t.Fatal(err)
+		}
 	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c.Client
 }
 
 // peer is an agent of a test, and what it was given last.
@@ -98,6 +108,9 @@ type peer struct {
 
 func newPeer(t testing.TB, c *clientv3.Client, s rendezvous.Settings, id string, o Options) *peer {
 	t.Helper()
+	if o.Listen == nil { // the lease alone
+		o.Listen = func() (net.Listener, error) { return nil, errors.New("no neighbours") }
+	}
 	b, err := New(c, s, rendezvous.Agent{ID: id, Host: "host-" + id, Role: "trainer", Workers: 2}, o)
 	if err != nil {
 		t.Fatal(err)

@@ -92,8 +92,13 @@ func (m *machine) reload() {
 
 func (m *machine) loaded(ev evLoaded) {
 	l := m.lead
-	if ev.leader != l.rev {
+	switch {
+	case ev.leader != l.rev:
 		m.stepDown()
+		return
+	case ev.rev < m.worldSeen: // read before the version that there is, and overtaken by it
+		l.loaded = false
+		m.reload()
 		return
 	}
 	l.loaded, l.known = true, ev.rev
@@ -313,7 +318,7 @@ func (m *machine) write() {
 		e := l.agents[c]
 		places[ids[c]] = assignment{
 			Rank: rank, Base: d.Total, RoleBase: bases[e.Role], RoleTotal: roles[e.Role],
-			Pred: pred, Created: c,
+			Pred: pred, Created: c, Neighbours: l.neighbours(rank, chosen, ids),
 		}
 		l.next[c] = &member{id: ids[c]}
 		d.Total += e.Workers
@@ -322,4 +327,21 @@ func (m *machine) write() {
 	}
 	l.pending, l.writing = d, true
 	m.do(actWrite{l.rev, m.worldRev, d, places})
+}
+
+// neighbours are the agents that the one of this rank watches: that of the rank below, in a ring, and the one across
+// it. So each is watched by two, who connect to few, and of half of a world that is lost at once, as with a rack, every
+// agent is missed.
+func (l *lead) neighbours(rank int, chosen []int64, ids map[int64]string) []neighbour {
+	var all []neighbour
+	n := len(chosen)
+	for _, below := range []int{1, (n + 1) / 2} {
+		c := chosen[(rank+n-below)%n]
+		e := l.agents[c]
+		next := neighbour{ids[c], c, e.address()}
+		if c != chosen[rank] && next.Addr != "" && !slices.Contains(all, next) {
+			all = append(all, next)
+		}
+	}
+	return all
 }

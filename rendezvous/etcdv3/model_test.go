@@ -30,16 +30,16 @@ func TestModel(t *testing.T) {
 	if err != nil {
 		want = 1_000_000
 	}
-	steps, versions, seed := 0, 0, uint64(0)
+	steps, versions, evicted, seed := 0, 0, 0, uint64(0)
 	for ; steps < want; seed++ {
 		s := newSim(seed)
 		live(s)
-		steps, versions = steps+s.steps, versions+s.versions
+		steps, versions, evicted = steps+s.steps, versions+s.versions, evicted+s.evicted
 		if s.err != nil {
 			t.Fatalf("%s\nTEGEN_SEED=%d: %v", strings.Join(s.log[max(0, len(s.log)-60):], "\n"), seed, s.err)
 		}
 	}
-	t.Logf("%d histories, %d versions, %d steps", seed, versions, steps)
+	t.Logf("%d histories, %d versions, %d evictions, %d steps", seed, versions, evicted, steps)
 }
 
 // live plays one run: faults, then a calm time in which it must converge, several times, and its end.
@@ -97,10 +97,12 @@ func (s *sim) trouble() {
 		if n.held.Version != 0 {
 			n.call(evJoin{1})
 		}
-	case k < 74 && s.world != nil: // the run's state is forgotten
+	case k < 72: // its neighbours take it for gone
+		s.missed(n.id, n.created, time.Second)
+	case k < 76 && s.world != nil: // the run's state is forgotten
 		s.rev++
 		s.setWorld(nil)
-	case k == 74:
+	case k == 76:
 		n.call(evFail{})
 	case k < 85 && s.leads != nil: // the leader dies, whatever it is doing
 		n = s.leads

@@ -40,7 +40,8 @@ type entry struct {
 	Host    string `json:"host"`
 	Role    string `json:"role"`
 	Workers int    `json:"workers"`
-	Port    int    `json:"port"` // free on its host, for the worker of rank 0 to listen on
+	Port    int    `json:"port"`             // free on its host, for the worker of rank 0 to listen on
+	Listen  int    `json:"listen,omitempty"` // where its neighbours connect to it, 0: nowhere
 	Intent  intent `json:"intent"`
 	After   int    `json:"after"`
 }
@@ -55,6 +56,15 @@ type assignment struct {
 	// create revision of the agent's key: a later agent of the same name is another
 	Created int64 `json:"created"`
 	Done    bool  `json:"done,omitempty"` // outlives the agent, so that no later leader considers it lost
+	// Neighbours are watched by a connection to each, in case the agent or its machine is gone.
+	Neighbours []neighbour `json:"neighbours,omitempty"`
+}
+
+// neighbour is an agent as another one watches it. Its key was created at this revision.
+type neighbour struct {
+	ID      string `json:"id"`
+	Created int64  `json:"created"`
+	Addr    string `json:"addr"` // host and port
 }
 
 // An event is an input of a machine, an action an output. Every action that names an event in its comment is answered
@@ -124,9 +134,10 @@ type (
 		id  string
 		rev int64
 	}
-	actUnwatch struct{}
-	actLoad    struct{} // → evLoaded, then evAgent for each change, until actStepDown
-	actWrite   struct { // → evWritten
+	actUnwatch    struct{}
+	actNeighbours struct{ all []neighbour } // watch these and no others
+	actLoad       struct{}                  // → evLoaded, then evAgent for each change, until actStepDown
+	actWrite      struct {                  // → evWritten
 		leads, worldRev int64
 		doc             doc
 		places          map[string]assignment
@@ -309,6 +320,7 @@ func (m *machine) assigned(ev evAssigned) {
 	m.call, m.held, m.last, m.lastDir = nil, m.world.Version, *ev.mine, ev.dir
 	m.self.After = m.held
 	m.do(actWorld{m.world, m.last})
+	m.do(actNeighbours{m.last.Neighbours})
 	if m.candidate = m.last.Pred == ""; m.candidate {
 		m.do(actUnwatch{})
 	} else {

@@ -55,12 +55,7 @@ func (r *restarted) stop() {
 // client is one of its own, as each agent's process has.
 func (r *restarted) client() *clientv3.Client {
 	r.t.Helper()
-	s, err := store.External{Endpoints: []string{r.clients.listener.Addr().String()}}.Open(within(r.t))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { _ = s.Close() })
-	return s.Client
+	return openAt(r.t, r.clients.listener.Addr().String())
 }
 
 // relay carries connections to a store until it is cut.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/tegen-dev/tegen/rendezvous"
@@ -42,7 +43,8 @@ type session struct {
 	changed chan struct{} // of the world at work
 
 	head, agents, pred watch
-	watched            string      // the agent that pred is about
+	watched            string // the agent that pred is about
+	links              map[neighbour]*link
 	updates            []actUpdate // the first is being written: they keep their order
 	runLease           clientv3.LeaseID
 	written            int64       // mod revision of the agent's key
@@ -69,9 +71,9 @@ func (b *Backend) start() *session {
 	s := &session{
 		b: b, ctx: ctx, cancel: cancel, calls: make(chan request), inbox: make(chan func()), ended: make(chan struct{}),
 		refresh: time.NewTimer(time.Hour),
-		machine: newMachine(a.ID, rules{b.settings.Min, b.settings.Max, b.settings.LastCall, o.Pause, o.Grace},
-			entry{Host: a.Host, Role: a.Role, Workers: a.Workers}),
 	}
+	s.machine = newMachine(a.ID, rules{b.settings.Min, b.settings.Max, b.settings.LastCall, o.Pause, o.Grace},
+		entry{Host: a.Host, Role: a.Role, Workers: a.Workers, Listen: s.listen()})
 	s.refresh.Stop()
 	go s.run()
 	return s
@@ -90,6 +92,9 @@ func (s *session) revoke(ctx context.Context) error {
 	}
 	s.b.counters.requests.Add(1)
 	_, err := s.b.client.Revoke(ctx, s.lease)
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // a neighbour was faster
+		return nil
+	}
 	return err
 }
 
@@ -214,6 +219,8 @@ func (s *session) perform(a action) {
 		s.watchAgent(a.id, a.rev)
 	case actUnwatch:
 		s.pred.stop()
+	case actNeighbours:
+		s.watchNeighbours(a.all)
 	case actLoad:
 		s.agents.stop()
 		go s.load()

@@ -24,6 +24,7 @@ type sim struct {
 	rev      int64
 	world    *doc
 	worldRev int64
+	era      int   // how often the run's lease has ended, and its state with it
 	leader   int64 // create revision, 0: none
 	leads    *node
 	agents   map[string]*node // whose key is there
@@ -31,7 +32,8 @@ type sim struct {
 	places   map[string]map[string]assignment // current
 	written  map[string]map[string]assignment // all there ever were, by directory
 	finals   map[int]doc
-	versions int              // formed in all
+	versions int // formed in all
+	evicted  int
 	deleted  map[string]int64 // revision at which the key of that name was deleted last
 
 	nodes []*node // all that live
@@ -53,6 +55,7 @@ type node struct {
 	predRev int64
 	updates []actUpdate
 	watches struct{ head, agents bool }
+	near    []neighbour // watched by connections
 }
 
 // channel keeps the events of one watch in order.
@@ -136,7 +139,8 @@ func (s *sim) run(d time.Duration) {
 }
 
 func (s *sim) start(id string) *node {
-	n := &node{s: s, id: id, m: newMachine(id, s.rules, entry{Host: id, Role: "r", Workers: 1 + s.IntN(3)})}
+	self := entry{Host: id, Role: "r", Workers: 1 + s.IntN(3), Listen: min(1, s.IntN(5))} // or nobody can watch it
+	n := &node{s: s, id: id, m: newMachine(id, s.rules, self)}
 	s.nodes = append(s.nodes, n)
 	s.after(s.lag(), func() { n.step(evJoin{1}) })
 	return n
@@ -229,12 +233,14 @@ func (n *node) perform(a action) {
 		s.after(s.lag(), func() { n.watch(a) })
 	case actUnwatch:
 		n.pred = ""
+	case actNeighbours:
+		n.near = a.all
 	case actLoad:
 		n.watches.agents = false
 		n.agents.gen++
 		n.request(func() event { s.load(n); return nil })
 	case actWrite:
-		n.write(a, slices.Sorted(maps.Keys(a.places)))
+		n.write(a, slices.Sorted(maps.Keys(a.places)), s.era)
 	case actStepDown:
 		n.watches.agents = false
 		n.agents.gen++
@@ -382,10 +388,14 @@ func (s *sim) load(n *node) {
 	n.tell(&n.agents, ev)
 }
 
-// write puts some places, and the rest later: the leader may die in between.
-func (n *node) write(a actWrite, ids []string) {
+// write puts some places, and the rest later: the leader may die in between. All are on the run's lease of the era in
+// which it began.
+func (n *node) write(a actWrite, ids []string, era int) {
 	s := n.s
 	n.ask(func() event {
+		if s.era != era {
+			return evWritten{}
+		}
 		if s.leader != a.leads || s.worldRev != a.worldRev {
 			if s.world != nil && *s.world == a.doc && a.doc.State == final {
 				return evWritten{true, s.worldRev}
@@ -410,7 +420,7 @@ func (n *node) write(a actWrite, ids []string) {
 		return evWritten{true, s.rev}
 	}, func(ev event) {
 		if ev == nil {
-			n.write(a, ids[min(len(ids), 2):])
+			n.write(a, ids[min(len(ids), 2):], era)
 		} else {
 			n.step(ev)
 		}
@@ -422,6 +432,7 @@ func (s *sim) setWorld(d *doc) {
 	s.world, s.worldRev = d, s.rev
 	if d == nil { // the next version follows the latest that a live agent knows
 		s.worldRev = 0
+		s.era++
 		clear(s.finals)
 		clear(s.places)
 	}
@@ -432,28 +443,24 @@ func (s *sim) setWorld(d *doc) {
 	}
 }
 
-// check: one membership per version, later ones with higher numbers, every rank taken once, no more and no fewer than
-// may be.
-func (s *sim) check(d doc) {
-	for v := range s.finals {
-		if v >= d.Version {
-			s.fail("version %d is formed after %d", d.Version, v)
-		}
+// evict is what an agent does that finds another one gone, rightly or not. One that is alive notices it by the next
+// world, or when it renews its lease.
+func (n *node) evict(o neighbour) {
+	s := n.s
+	if there := s.agents[o.ID]; !n.dead && !n.ended && there != nil && there.created == o.Created {
+		s.note("%s evicts %s", n.id, o.ID)
+		s.remove(there)
+		s.evicted++
+		s.after(time.Duration(s.IntN(int(8*time.Second))), func() { s.lose(there) })
 	}
-	s.finals[d.Version] = d
-	s.versions++
-	ranks := map[int]bool{}
-	for id, p := range s.places[d.Dir] {
-		ranks[p.Rank] = p.Rank >= 0 && p.Rank < d.Size
-		if pred, ok := s.places[d.Dir][p.Pred]; ok != (p.Rank > 0) || ok &&
-			(pred.Rank != p.Rank-1 || pred.Created >= p.Created) {
-			s.fail("%s watches %q, which is not the older one of the rank below, in %v", id, p.Pred, s.places[d.Dir])
+}
+
+// missed has those that watch an agent evict it after a while.
+func (s *sim) missed(id string, created int64, after time.Duration) {
+	for _, o := range s.nodes {
+		if n := (neighbour{id, created, id + ":1"}); slices.Contains(o.near, n) {
+			s.after(time.Duration(s.IntN(int(after))), func() { o.evict(n) })
 		}
-	}
-	n := len(s.places[d.Dir])
-	if n != d.Size || n < s.rules.min || n > s.rules.max || len(ranks) != n ||
-		slices.Contains(slices.Collect(maps.Values(ranks)), false) {
-		s.fail("version %d of %+v has %v", d.Version, s.rules, s.places[d.Dir])
 	}
 }
 
@@ -500,5 +507,6 @@ func (s *sim) lose(n *node) {
 func (s *sim) kill(n *node) {
 	s.note("%s is killed", n.id)
 	n.dead = true
+	s.missed(n.id, n.created, time.Second)
 	s.nodes = slices.DeleteFunc(s.nodes, func(o *node) bool { return o == n })
 }

@@ -97,5 +97,8 @@ func (k *Keys) askIndex() (uint64, error) {
 	return index, k.seen(r.Header, index, before)
 }
 
-// noteFailure records that the store did not answer.
-func (k *Keys) noteFailure() { k.lastFailure.Store(time.Now().UnixNano()) }
+// noteFailure records that the store did not answer. What it was asked for may be done all the same.
+func (k *Keys) noteFailure() {
+	k.lastFailure.Store(time.Now().UnixNano())
+	k.listen()
+}

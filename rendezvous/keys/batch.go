@@ -241,6 +241,9 @@ func (k *Keys) transact(ctx context.Context, b *batch) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if k.isStale() { // each write would bring the index nearer to those that other processes remember
+		return 0, errStale
+	}
 	before := k.index()
 	r, err := k.client.Txn(ctx).If(cmps...).Then(then...).Else(clientv3.OpGet(k.head())).Commit()
 	if err != nil {

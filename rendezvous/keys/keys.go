@@ -4,12 +4,14 @@
 //
 // Nothing is kept in a process but a copy: any number of them serve one store, and any may die. Each follows the store
 // through one v3 watch and answers reads and long polls from its copy, the tree, so that a thousand waits cost the
-// store nothing. Before a read is answered the tree has caught up with a linearizable read of one key, head, which all
-// requests share that come while the one before is under way. A write is decided upon by the tree and done in one v3
-// transaction, provided that what it was decided upon has not changed; if it has, it is decided again. Each transaction
-// writes head, which holds what the changes were: those that come while one is under way share the next one, with one
-// sync of the disk, and where more wait than it takes the runs take turns. So a v3 revision is one or more v2 events,
-// whose indexes follow from it and from their places in it, and all processes report the same events in the same order.
+// store nothing. One that is alone knows its writes from their answers, and follows the store only where one may be
+// lacking: after it has begun, and after the store did not answer. Before a read is answered the tree has caught up
+// with a linearizable read of one key, head, which all requests share that come while the one before is under way. A
+// write is decided upon by the tree and done in one v3 transaction, provided that what it was decided upon has not
+// changed; if it has, it is decided again. Each transaction writes head, which holds what the changes were: those that
+// come while one is under way share the next one, with one sync of the disk, and where more wait than it takes the runs
+// take turns. So a v3 revision is one or more v2 events, whose indexes follow from it and from their places in it, and
+// all processes report the same events in the same order.
 //
 // # Expiry
 //
@@ -136,6 +138,7 @@ type Keys struct {
 	own     map[uint64]commit // of this process, by the index that each comes right after
 	next    int64             // revision to watch from
 	rewatch func()            // ends the watch
+	missed  chan struct{}     // tells follow that the tree may lack what was written
 	stale   bool              // the store was replaced: nothing of the tree holds
 	ended   bool              // there are no more waits
 	closed  bool
@@ -161,7 +164,7 @@ type waiter struct {
 
 // Open loads the state and begins to follow it. The client stays the caller's, and must outlive the Keys.
 func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error) {
-	k := &Keys{client: client, o: o.filled(), rewatch: func() {}}
+	k := &Keys{client: client, o: o.filled(), rewatch: func() {}, missed: make(chan struct{}, 1)}
 	k.small = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
 	k.listings = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
 	k.queue.wake = make(chan struct{}, 1)
@@ -289,108 +292,6 @@ func (k *Keys) change(kv *mvccpb.KeyValue, deleted bool) (change, bool) {
 	return change{p, &r, kv.ModRevision, kv.CreateRevision}, true
 }
 
-// follow keeps the tree up to date until Close.
-func (k *Keys) follow() {
-	for k.ctx.Err() == nil {
-		err := k.watch()
-		if errors.Is(err, rpctypes.ErrCompacted) || errors.Is(err, errStale) { // events are lost
-			err = k.load(k.ctx)
-		}
-		if k.ctx.Err() == nil {
-			k.noteFailure()
-			k.o.Log.Warn("store watch ended; resuming", "error", err)
-			sleep(k.ctx, 100*time.Millisecond)
-		}
-	}
-}
-
-func (k *Keys) watch() error {
-	// A member without a leader ends the watch, and the client turns to another one.
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(k.ctx))
-	defer cancel()
-	k.mu.Lock()
-	k.rewatch = cancel
-	stale := k.stale
-	k.mu.Unlock()
-	if stale {
-		return errStale
-	}
-	for r := range k.client.Watch(ctx, k.o.Prefix, clientv3.WithPrefix(), clientv3.WithRev(k.next)) {
-		if err := r.Err(); err != nil && !k.isStale() {
-			return err
-		}
-		k.term.Store(r.Header.RaftTerm)
-		for events := r.Events; len(events) > 0; { // those of a revision are together
-			rev, n := events[0].Kv.ModRevision, 1
-			for n < len(events) && events[n].Kv.ModRevision == rev {
-				n++
-			}
-			k.apply(rev, events[:n])
-			events = events[n:]
-		}
-	}
-	if k.isStale() {
-		return errStale
-	}
-	return errors.New("the watch has ended")
-}
-
-// apply takes in the events of a revision that the watch has brought, unless this process did them itself and knows.
-func (k *Keys) apply(rev int64, events []*clientv3.Event) {
-	var h head
-	var changes []change
-	known := indexOf(rev, 0) <= k.index()
-	for _, e := range events {
-		deleted := e.Type == mvccpb.DELETE
-		if string(e.Kv.Key) == k.head() {
-			if known {
-				k.next = rev + 1
-				return
-			}
-			h = readHead(e.Kv.Value)
-		} else if c, ok := k.change(e.Kv, deleted); ok {
-			changes = append(changes, c)
-		}
-	}
-	k.advanced()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.next = rev + 1
-	if h.Key == "" || indexOf(rev, 0) > k.tree.index {
-		k.take(commit{rev, split(h, changes)})
-	}
-	k.wakeWaiters()
-}
-
-// applyOwn takes in what this process has just done, at once where it comes right after what the tree holds, else as
-// soon as it does. So a write need not wait until the watch brings it.
-func (k *Keys) applyOwn(before uint64, c commit) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	switch {
-	case k.stale || before < k.tree.index: // the watch was faster
-	case before > k.tree.index:
-		k.own[before] = c
-	default:
-		k.take(c)
-		k.wakeWaiters()
-	}
-}
-
-// take feeds a revision to the tree, and after it those of our own that follow; the lock is held.
-func (k *Keys) take(c commit) {
-	for ok := true; ok; c, ok = k.own[k.tree.index] {
-		before := k.tree.index
-		for at, p := range c.parts {
-			if ev, gone := k.tree.apply(indexOf(c.rev, at), p.head, p.changes, time.Now()); ev != nil {
-				k.past.add(ev)
-				k.hub.notify(ev, gone)
-			}
-		}
-		delete(k.own, before)
-	}
-}
-
 // seen compares the index of a linearizable answer with that of the tree before the question. A store that is behind,
 // or has another id, was replaced, restored from a backup, or emptied: then all is loaded again.
 func (k *Keys) seen(h *etcdserverpb.ResponseHeader, index, before uint64) error {
@@ -404,6 +305,7 @@ func (k *Keys) seen(h *etcdserverpb.ResponseHeader, index, before uint64) error 
 		k.o.Log.Error("store was replaced; reloading", "index", index, "was", before)
 		k.stale = true
 		k.rewatch()
+		k.listen()
 	}
 	return errStale
 }
@@ -445,6 +347,7 @@ func (k *Keys) reach(ctx context.Context, index uint64) error {
 	w := &waiter{index, make(chan struct{})}
 	k.waiters = append(k.waiters, w)
 	k.mu.Unlock()
+	k.listen()
 	select {
 	case <-w.done:
 		return nil

@@ -30,6 +30,16 @@ func TestNodeLoss(t *testing.T) {
 	}
 }
 
+// TestNeighbours: an agent that is killed is missed by its neighbours, and a replacement comes.
+func TestNeighbours(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			losses(newRun(t, v, "etcd-v3", etcdProcess(t).address, "2:3"), tegen, tegen, tegen)
+		})
+	}
+}
+
 // TestServeLoss: the whole service is killed, with the store in it, and started again.
 func TestServeLoss(t *testing.T) {
 	start(t)

@@ -1,4 +1,7 @@
-package main
+// Package pace says when a command that imports it collects garbage: one of milliseconds does not, and one of thousands
+// of jobs goes by what lives. It does so from its own initialisation on: that of libraries alone fills more than the
+// heap at which the runtime would collect first.
+package pace
 
 import (
 	"runtime"
@@ -7,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// Garbage is collected when as much was allocated since the last time as a part of what lives, and no less than room.
-// A short run so collects nothing, and one of thousands of jobs needs half as much again as lives, not twice as much.
+// Garbage is collected when as much was allocated since the last time as a part of what lives, and no less than room:
+// thousands of jobs need half as much again as lives, not twice as much.
 const (
 	roomOfRun     = 32 << 20
 	roomOfOverlay = 64 << 20 // nearly all that kustomize allocates is garbage at once
@@ -16,15 +19,20 @@ const (
 	firstHeap     = 4 << 20  // at which the runtime collects first, at 100 percent
 )
 
-// room is larger once an overlay is built.
 var room atomic.Uint64
 
-// pace sets that, and again after each collection.
-func pace() {
+var _ = start()
+
+// start sets the pace, and again after each collection.
+func start() struct{} {
 	room.Store(roomOfRun)
 	debug.SetGCPercent(100 * roomOfRun / firstHeap)
 	again(nil)
+	return struct{}{}
 }
+
+// Overlay leaves more room for what kustomize does, from the next collection on.
+func Overlay() { room.Store(roomOfOverlay) }
 
 // cycle is unreachable, so that the next collection finds it.
 type cycle struct{ live []metrics.Sample }

@@ -1,0 +1,262 @@
+package etcdv3
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	mostClients   = 32                      // connections that a listener holds at a time
+	greetingLimit = 10 * time.Second        // for a client to take the greeting
+	dialLimit     = 2500 * time.Millisecond // for a neighbour's machine to answer at all
+	leastSilence  = 2 * time.Second         // before a neighbour that no route leads to is considered gone
+	verdictAge    = 5 * time.Second         // after which what a dial said about a silent neighbour is out of date
+	storeLimit    = 2 * time.Second         // for each of the two requests around such a dial
+	mostRedial    = 2 * time.Second
+)
+
+// unreachableAfter is how many dials fail before the log says so.
+const unreachableAfter = 10
+
+// greeting is what an agent's listener sends to everyone, so that a neighbour knows whom it has reached.
+func greeting(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "tegen-rendezvous " + hex.EncodeToString(sum[:16]) + "\n"
+}
+
+// listen opens the port where neighbours watch an agent, at its address alone if this machine has that.
+func listen(host string) (net.Listener, error) {
+	if net.ParseIP(host) != nil {
+		if l, err := net.Listen("tcp", net.JoinHostPort(host, "0")); err == nil {
+			return l, nil
+		} // an address that others are forwarded from
+	}
+	return net.Listen("tcp", ":0")
+}
+
+// listen begins to answer neighbours, until the session ends. It returns the port, 0 for none.
+func (s *session) listen() int {
+	if s.b.settings.Max == 1 {
+		return 0
+	}
+	l, err := s.b.options.Listen()
+	if err != nil {
+		s.b.options.Log.Warn("neighbours cannot watch this agent: its loss is noticed by its lease alone",
+			"run", s.b.settings.RunID, "agent", s.b.agent.ID, "err", err)
+		return 0
+	}
+	context.AfterFunc(s.ctx, func() { _ = l.Close() })
+	go s.serve(l, greeting(s.b.keys.agent(s.b.agent.ID)))
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// serve greets whoever connects, and holds the connection: that it breaks is the message. Clients beyond mostClients
+// are accepted and disconnected, since a full queue would look like a machine that is silent.
+func (s *session) serve(l net.Listener, text string) {
+	free := make(chan struct{}, mostClients)
+	for {
+		conn, err := l.Accept()
+		switch {
+		case s.ctx.Err() != nil:
+			if err == nil {
+				_ = conn.Close()
+			}
+			return
+		case err != nil: // as without a free file descriptor
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		select {
+		case free <- struct{}{}:
+			go func() {
+				s.greet(conn, text)
+				<-free
+			}()
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+func (s *session) greet(conn net.Conn, text string) {
+	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetWriteDeadline(time.Now().Add(greetingLimit))
+	if _, err := io.WriteString(conn, text); err == nil {
+		_, _ = conn.Read(make([]byte, 1)) // neighbours send nothing, and who does is disconnected
+	}
+}
+
+// watchNeighbours holds connections to these agents and no others.
+func (s *session) watchNeighbours(all []neighbour) {
+	links := make(map[neighbour]*link, len(all))
+	for _, n := range all {
+		l := s.links[n]
+		if delete(s.links, n); l == nil {
+			var ctx context.Context
+			log := s.b.options.Log.With("run", s.b.settings.RunID, "agent", s.b.agent.ID, "neighbour", n.ID)
+			l = &link{addr: n.Addr, greeting: greeting(s.b.keys.agent(n.ID)), log: log}
+			ctx, l.cancel = context.WithCancel(s.ctx)
+			go s.monitor(ctx, n, l)
+		}
+		links[n] = l
+	}
+	for _, l := range s.links {
+		l.cancel()
+	}
+	s.links = links
+}
+
+// link is the connection to a neighbour.
+type link struct {
+	addr     string // once reached the address that was, which a name may leave
+	greeting string
+	log      *slog.Logger
+	cancel   context.CancelFunc
+	reached  atomic.Bool // that agent has answered
+	broken   time.Time   // when the connection broke
+}
+
+// errNotNeighbour says that something else answers at a neighbour's address, or nothing that can be understood.
+var errNotNeighbour = errors.New("the neighbour does not answer as such")
+
+// hold connects, and returns nil once a connection to the neighbour itself has broken. No deadline of ours is part of
+// that: whether a peer is silent is the kernels' to say, which also answer for a process that is stopped or starved.
+func (l *link) hold(ctx context.Context) error {
+	d := net.Dialer{
+		Control: func(_, _ string, c syscall.RawConn) error {
+			limitSilence(c, dialLimit)
+			return nil
+		},
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 1},
+	}
+	conn, err := d.DialContext(ctx, "tcp", l.addr)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	defer func() { _ = conn.Close() }()
+	if raw, err := conn.(*net.TCPConn).SyscallConn(); err == nil {
+		limitSilence(raw, 0) // keep-alives are sooner
+	}
+	text := make([]byte, len(l.greeting))
+	if _, err := io.ReadFull(conn, text); err != nil || string(text) != l.greeting {
+		return errNotNeighbour
+	}
+	l.addr = conn.RemoteAddr().String()
+	l.reached.Store(true)
+	l.log.Debug("watching a neighbour", "addr", l.addr)
+	_, _ = conn.Read(text[:1])
+	l.broken = time.Now()
+	return nil
+}
+
+// gone says whether a dial proves that the neighbour's process, or its machine, is gone. The kernel of its machine
+// refuses once the listener is closed, which lives as long as the agent. Other errors, as of too many files here, or of
+// something between the two that accepts in its place, say nothing.
+func (l *link) gone(err error) bool {
+	return l.reached.Load() && (refused(err) || silent(err) && time.Since(l.broken) >= leastSilence)
+}
+
+// monitor holds a connection to a neighbour, and revokes its lease when it is gone. Where the two were never connected,
+// as behind a firewall, the neighbour is left to its lease.
+//
+// A dial counts only between two answers of the store, of before and after, in a short time: this agent may be the one
+// that has lost its connections, and what it found out meanwhile is worth nothing. The lease is of that very agent: one
+// that comes after it under its name has another.
+func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
+	pause := leastPause
+	for tries := 1; ; tries++ {
+		var lease clientv3.LeaseID
+		if l.reached.Load() {
+			var err error
+			if lease, err = s.leaseOf(ctx, n); err == nil && lease == 0 {
+				return // it has left, or others were faster
+			}
+		}
+		answered := time.Now()
+		err := l.hold(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && time.Since(answered) > mostRedial:
+			pause = leastPause
+		case err != nil && lease != 0 && l.gone(err) && time.Since(answered) < verdictAge:
+			if s.evict(ctx, lease, l.log, err) {
+				return
+			}
+		case err != nil && tries == unreachableAfter && !l.reached.Load():
+			l.log.Info("a neighbour is not reached: its loss is noticed by its lease", "addr", n.Addr, "err", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		pause = min(2*pause, mostRedial)
+	}
+}
+
+// leaseOf reads the lease of a neighbour, 0 if that very agent is no longer there.
+func (s *session) leaseOf(ctx context.Context, n neighbour) (clientv3.LeaseID, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
+	s.b.counters.requests.Add(1)
+	r, err := s.b.client.Get(ctx, s.b.keys.agent(n.ID))
+	if err != nil || len(r.Kvs) == 0 || r.Kvs[0].CreateRevision != n.Created {
+		return 0, err
+	}
+	return clientv3.LeaseID(r.Kvs[0].Lease), nil
+}
+
+// evict deletes all keys of a neighbour that is gone, which all others notice as the end of its lease.
+func (s *session) evict(ctx context.Context, lease clientv3.LeaseID, log *slog.Logger, why error) bool {
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
+	s.b.counters.requests.Add(1)
+	_, err := s.b.client.Revoke(ctx, lease)
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return true
+	case err != nil:
+		log.Warn("removing a neighbour that is gone", "err", err)
+		return false
+	}
+	log.Info("a neighbour is gone", "err", why)
+	return true
+}
+
+// refused says that the kernel at an address says that nobody listens there.
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) && !notDialled(err) }
+
+// silent says that no kernel answers at an address.
+func silent(err error) bool {
+	return (errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, syscall.EHOSTUNREACH)) && !notDialled(err)
+}
+
+// notDialled says that an error is of something else than the dial, such as a name server that refuses.
+func notDialled(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	return !errors.As(err, &op) || op.Op != "dial" || errors.As(err, &dns)
+}
+
+// address is where a neighbour listens, "" where it does not.
+func (e *entry) address() string {
+	if e.Listen == 0 {
+		return ""
+	}
+	return net.JoinHostPort(e.Host, strconv.Itoa(e.Listen))
+}

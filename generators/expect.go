@@ -53,11 +53,13 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	for _, v := range pod.Volumes {
 		names = append(names, expectOfVolume(job, v.VolumeSource)...)
 	}
-	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-		names = append(names, expectOfContainer(c)...)
-		for _, host := range refs.Addressed(job.Metadata.Namespace, c) {
-			if !rendersService(job, host) {
-				names = append(names, "Service/"+host)
+	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range list {
+			names = append(names, expectOfContainer(&list[i])...)
+			for _, host := range refs.Addressed(job.Metadata.Namespace, &list[i]) {
+				if !rendersService(job, host) {
+					names = append(names, "Service/"+host)
+				}
 			}
 		}
 	}
@@ -105,7 +107,7 @@ func expectOfVolume(job *schema.Job, v corev1.VolumeSource) (names []string) {
 	return names
 }
 
-func expectOfContainer(c corev1.Container) (names []string) {
+func expectOfContainer(c *corev1.Container) (names []string) {
 	for _, e := range c.Env {
 		if e.ValueFrom == nil {
 			continue

@@ -14,7 +14,10 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	coarseTimers(os.Args)
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd := newRootCmd(cli.Streams{In: stdin, Out: stdout, Err: stderr})

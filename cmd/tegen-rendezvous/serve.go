@@ -55,10 +55,12 @@ const serveExample = `  # One process that keeps its data, for agents on other m
   torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 --rdzv-id=a --nnodes=2:4 train.py
   torchrun --rdzv-backend=etcd --rdzv-endpoint=rendezvous:2379 --rdzv-id=a --nnodes=2:4 train.py`
 
+const serveCommand = "serve"
+
 func newServeCmd(s cli.Streams) *cobra.Command {
 	var o daemon.Options
 	cmd := &cobra.Command{
-		Use:     "serve",
+		Use:     serveCommand,
 		Short:   "Serve rendezvous to torchrun and to agents of our own",
 		Long:    serveLong,
 		Example: serveExample,

@@ -9,9 +9,11 @@ func resolves(s string) bool {
 	return isWord(s) || isNumber(s) || isDate(s)
 }
 
+const longestWord = 5 // bytes, of those that isWord knows
+
 // isWord folds case, so it quotes a few spellings no parser knows, like nULL.
 func isWord(s string) bool {
-	var fold [5]byte
+	var fold [longestWord]byte
 	if len(s) > len(fold) {
 		return false
 	}

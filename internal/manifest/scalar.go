@@ -18,6 +18,9 @@ const (
 // appendString prints s as the value of a line, without the line's end. A
 // block scalar puts its lines at indent.
 func appendString(dst []byte, s string, indent int) []byte {
+	if isName(s) {
+		return append(dst, s...)
+	}
 	s = valid(s)
 	switch styleOf(s) {
 	case plain:
@@ -30,12 +33,44 @@ func appendString(dst []byte, s string, indent int) []byte {
 }
 
 func appendKey(dst []byte, s string) []byte {
+	if isName(s) {
+		return append(dst, s...)
+	}
 	s = valid(s)
 	if styleOf(s) == plain {
 		return append(dst, s...)
 	}
 	return appendQuoted(dst, s)
 }
+
+// isName finds most texts that are plain, at a glance: names, images, paths and flags, of letters, digits and what
+// means nothing between them. They are longer than any word and start as no number does.
+func isName(s string) bool {
+	if len(s) <= longestWord {
+		return false
+	}
+	first := s[0]
+	if first == '-' && s[1] == '-' {
+		first = s[2]
+	}
+	if first |= 0x20; first < 'a' || first > 'z' {
+		return false
+	}
+	for i := range len(s) {
+		if !inName[s[i]] {
+			return false
+		}
+	}
+	return s[len(s)-1] != ':'
+}
+
+// inName are the characters of such texts.
+var inName = func() (all [256]bool) {
+	for _, c := range []byte("-_./:=,@+()$%~^*&!?;0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		all[c] = true
+	}
+	return all
+}()
 
 // valid replaces what is not UTF-8 as encoding/json does: each byte by itself.
 func valid(s string) string {

@@ -214,7 +214,38 @@ func FuzzString(f *testing.F) {
 		s = string(bytes.ToValidUTF8([]byte(s), []byte("\ufffd")))
 		checkRoundTrip(t, inEveryPlace(s))
 		checkRoundTrip(t, s)
+		if isName(s) && styleOf(s) != plain {
+			t.Errorf("%q is taken for a name", s)
+		}
 	})
+}
+
+// TestIsName: what is found at a glance is plain at a second one, and what jobs are full of is found.
+func TestIsName(t *testing.T) {
+	signs := " -_./:=,@+()$%~^*&!?;#'\"\\`|<>[]{}\t\n\x7fé0aZ"
+	for _, a := range signs {
+		for _, b := range signs {
+			for _, s := range []string{
+				string(a) + string(b) + "middle", "middle" + string(a) + string(b),
+				"--" + string(a) + string(b) + "end", "mid" + string(a) + string(b) + "dle",
+				"12" + string(a) + string(b) + "00",
+			} {
+				if isName(s) && (styleOf(s) != plain || valid(s) != s) {
+					t.Errorf("%q is taken for a name", s)
+				}
+			}
+		}
+	}
+	for _, s := range append(fuzzSeeds(), "falsee", "-.infx", "---xyz", "--- xyz", "2001-1-2x", "0x1234") {
+		if isName(s) && styleOf(s) != plain {
+			t.Errorf("%q is taken for a name", s)
+		}
+	}
+	for _, s := range []string{"registry.example/a:1.2", "--epochs=90", "app.kubernetes.io/name", "$(A_B):29400"} {
+		if isName(s) != (s[0] != '$') {
+			t.Errorf("%q: %v", s, isName(s))
+		}
+	}
 }
 
 func FuzzJSON(f *testing.F) {

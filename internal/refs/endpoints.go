@@ -385,11 +385,11 @@ func dnsLabel(s string) bool {
 // Addressed returns the names of the Services of a namespace that the command,
 // the arguments and the environment of a container dial, sorted. It finds what
 // Check would look up.
-func Addressed(namespace string, c corev1.Container) []string {
+func Addressed(namespace string, c *corev1.Container) []string {
 	namespace = orDefault(namespace)
 	w := &workload{object: object{id: id{"Pod", namespace, "*"}}, set: &apis.PodSet{}} // of a set that has nothing else
 	check := &checker{index: &index{namespaces: map[string]bool{namespace: true}}}
-	check.endpoints(container{&c, w, "containers"})
+	check.endpoints(container{c, w, "containers"})
 	var out []string
 	for _, f := range check.found {
 		if f.missing.kind == "Service" && f.missing.namespace == namespace {

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// coarseTimers is for Linux.
+func coarseTimers([]string) {}

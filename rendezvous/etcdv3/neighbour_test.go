@@ -171,13 +171,13 @@ func TestNeighbourKept(t *testing.T) {
 	together(all, join(t))
 	checkSize(t, 3, all...)
 	connected(t, 2, all...)
-	for try := range 4 { // one connection that breaks again and again is no loss either
+	for try := range 4 { // what breaks again and again is no loss either
 		if try == 3 {
 			away.cut() // the first agent from the store
 		}
 		for i, bell := range bells {
 			before := bell.shake()
-			eventually(t, fmt.Sprintf("agent %d is connected again", i), func() bool { return bell.count() >= before+2 })
+			eventually(t, fmt.Sprintf("agent %d is reached again", i), func() bool { return bell.count() >= before+2 })
 		}
 	}
 	waitKeys(t, r.client(), runKeys(t)+"agents/", 3)

@@ -241,8 +241,13 @@ func (m *machine) keep() {
 // that still stop their workers it waits longer than that, but not for ever.
 func (m *machine) form() {
 	n := &m.lead.count
-	ready := n[asks] + n[waits]
 	patient := n[busy] > 0 && !m.after(timerGrace)
+	if n[busy] > 0 && !patient && m.worldRev == 0 {
+		// The run's state is forgotten: who has missed the version in it never reports that it has left that.
+		clear(m.lead.members)
+		m.recount()
+	}
+	ready := n[asks] + n[waits]
 	switch {
 	case ready >= m.rules.max:
 		m.write()

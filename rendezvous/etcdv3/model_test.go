@@ -129,7 +129,11 @@ func (s *sim) cut(n *node) {
 	}
 	n.watches.head = false
 	n.head.gen++
-	s.after(s.lag(), func() {
+	away := s.lag()
+	if s.IntN(4) == 0 { // for long enough to miss a version, and its end
+		away = time.Duration(s.IntN(int(2 * time.Second)))
+	}
+	s.after(away, func() {
 		if n.dead {
 			return
 		}

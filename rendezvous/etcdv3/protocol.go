@@ -182,7 +182,7 @@ type machine struct {
 	held    int        // version that the user works in, 0: none
 	last    assignment // the latest that the user got
 	lastDir string
-	outside int // latest version that this agent is known not to be in
+	outside string // directory of the latest version that this agent is known not to be in
 
 	leaderRev  int64 // of the leader's key, 0: none
 	leaderSeen int64
@@ -268,7 +268,7 @@ func (m *machine) joined(ev evJoined) {
 	m.worldSeen = ev.created
 	if ev.world != nil {
 		m.world, m.worldRev = *ev.world, ev.worldRev
-		m.outside = ev.world.Version // it was there before this agent
+		m.outside = ev.world.Dir // it was there before this agent
 	}
 	if m.world.State.over() {
 		m.do(actEnd{m.world.State})
@@ -284,7 +284,8 @@ func (m *machine) see(d *doc, rev int64) {
 	}
 	m.worldSeen = rev
 	if d == nil { // deleted, though there are agents: the last version is over, and the next one counts on from it
-		m.worldRev, m.world.State = 0, forming
+		// Its assignments are deleted too: not to have found one's own says nothing.
+		m.worldRev, m.world.State, m.outside = 0, forming, ""
 	} else {
 		m.world, m.worldRev = *d, rev
 	}
@@ -300,7 +301,7 @@ func (m *machine) see(d *doc, rev int64) {
 	switch {
 	case m.world.State == final && waits:
 		m.do(actFetch{m.world.Dir, m.worldRev})
-	case waits && m.world.Version > m.self.After && m.world.Version != m.outside:
+	case waits && m.world.Version > m.self.After && m.world.Dir != m.outside:
 		// It may have been in that version without noticing: the leader would wait for it.
 		m.self.After = m.world.Version
 		m.do(actUpdate{entry: m.self})
@@ -314,7 +315,7 @@ func (m *machine) assigned(ev evAssigned) {
 		return
 	}
 	if ev.mine == nil || ev.mine.Created != m.created {
-		m.outside = m.world.Version
+		m.outside = ev.dir
 		return
 	}
 	m.call, m.held, m.last, m.lastDir = nil, m.world.Version, *ev.mine, ev.dir

@@ -67,8 +67,14 @@ func parse(t *testing.T, f []string) event {
 		return evElected{n[0]}
 	case "world": // STATE VERSION REVISION
 		return evWorld{&doc{Version: int(n[0]), State: state(word), Dir: "dir", Size: 2}, n[1]}
+	case "recounted": // STATE VERSION REVISION: another version of this number, after the run's state was forgotten
+		return evWorld{&doc{Version: int(n[0]), State: state(word), Dir: "dir2", Size: 2}, n[1]}
+	case "forgotten": // REVISION
+		return evWorld{nil, n[0]}
 	case "assigned": // PRED RANK CREATED
 		return evAssigned{"dir", &assignment{Rank: int(n[0]), Pred: word, Created: n[1]}}
+	case "unassigned":
+		return evAssigned{"dir", nil}
 	case "written": // REVISION, or 0
 		return evWritten{n[0] != 0, n[0]}
 	case "timer": // KIND SEQ

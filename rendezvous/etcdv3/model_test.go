@@ -159,7 +159,7 @@ func (s *sim) rested() {
 	for _, n := range s.nodes {
 		if n.held.Version != 0 {
 			working++
-			if s.world == nil || n.held.Version != s.world.Version {
+			if s.world == nil || n.held.Dir != s.world.Dir {
 				s.fail("%s still works in %d", n.id, n.held.Version)
 			}
 		}

@@ -289,7 +289,7 @@ func (m *machine) see(d *doc, rev int64) {
 	} else {
 		m.world, m.worldRev = *d, rev
 	}
-	if m.held != 0 && (m.world.State != final || m.world.Version != m.held) {
+	if m.held != 0 && (m.world.State != final || m.world.Dir != m.lastDir) {
 		m.drop()
 	}
 	if m.world.State.over() {

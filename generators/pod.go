@@ -112,14 +112,8 @@ func fixed(cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
 
 // asked is what an author's words on resources are in Kubernetes'.
 func asked(c *schema.Compute) corev1.ResourceRequirements {
-	list := func(amounts map[string]resource.Quantity) corev1.ResourceList {
-		out := corev1.ResourceList{}
-		for name, q := range amounts {
-			out[corev1.ResourceName(name)] = q
-		}
-		return out
-	}
-	return corev1.ResourceRequirements{Requests: list(c.Requested()), Limits: list(c.Limited())}
+	requests, limits := schema.Asked[corev1.ResourceName](c)
+	return corev1.ResourceRequirements{Requests: requests, Limits: limits}
 }
 
 // askedOr is asked, with amounts for what the author says nothing of.

@@ -97,17 +97,22 @@ type Compute struct {
 }
 
 // Requested is what is asked for, by Kubernetes' names of resources.
-func (c *Compute) Requested() map[string]resource.Quantity { return c.but(c.Requests) }
+func (c *Compute) Requested() map[string]resource.Quantity { return but[string](c, c.Requests) }
 
 // Limited is what the limits are, by Kubernetes' names of resources.
-func (c *Compute) Limited() map[string]resource.Quantity { return c.but(c.Limits) }
+func (c *Compute) Limited() map[string]resource.Quantity { return but[string](c, c.Limits) }
+
+// Asked is what is asked for and what the limits are.
+func Asked[Name ~string](c *Compute) (requests, limits map[Name]resource.Quantity) {
+	return but[Name](c, c.Requests), but[Name](c, c.Limits)
+}
 
 // but is the amounts of both sides, with those of one side in their place.
-func (c *Compute) but(side *Amounts) map[string]resource.Quantity {
-	out := make(map[string]resource.Quantity, len(resourceNames))
+func but[Name ~string](c *Compute, side *Amounts) map[Name]resource.Quantity {
+	out := make(map[Name]resource.Quantity, len(resourceNames))
 	for _, name := range resourceNames {
 		if a := c.chosen(side, name); a.is() {
-			out[name] = a.DeepCopy()
+			out[Name(name)] = a.DeepCopy()
 		}
 	}
 	return out

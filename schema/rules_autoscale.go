@@ -11,7 +11,7 @@ var autoscaleRules = []rule{
 func (r *validation) autoscale() {
 	const at = "spec.workers.autoscale"
 	w, s := &r.Spec.Workers, &r.Spec
-	_, asksCPU := s.Resources.Requested()["cpu"]
+	asksCPU := s.Resources.amount(s.Resources.Requests, resourceCPU) != nil
 	switch {
 	case w.Autoscale == nil:
 	case w.Min == w.Max:

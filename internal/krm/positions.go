@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"sigs.k8s.io/kustomize/api/types"
 
@@ -75,9 +76,12 @@ func relative(path string) string {
 // writtenJob is where a job was written, and its name after all kustomizations.
 type writtenJob struct{ name, namespace, at string }
 
+// fewPlaces are looked for one by one, in time that grows with the sources: for more of them these are read as a whole.
+const fewPlaces = 16
+
 // place returns a function that finds the position of a job in the files as they were written, "" where they lack it.
-// Files of the overlay are read by the first call: most runs have no note to print. Of the sources, which may hold
-// thousands of jobs, a call parses those documents alone in which the job's name occurs.
+// Nothing is read before the first call: most runs have no note to print. Of the sources, which may hold thousands of
+// jobs, the first few calls parse those documents alone in which the job's name occurs.
 func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string {
 	docs := sync.OnceValue(func() (all []yamldoc.Document) {
 		for _, src := range sources {
@@ -86,18 +90,31 @@ func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string 
 		return all
 	})
 	below := sync.OnceValue(func() []writtenJob { return jobsBelow(nil, k.dir, &k.types) })
-	return func(job *schema.Job) string {
-		var named []writtenJob // the first of a namespace counts
-		short, prefixed := strings.CutPrefix(job.Metadata.Name, k.types.NamePrefix)
-		short, suffixed := strings.CutSuffix(short, k.types.NameSuffix)
+	// The jobs of documents that hold a text, and those of the overlay, by name; the first of a namespace counts.
+	read := func(text string) map[string][]writtenJob {
+		var own []writtenJob
 		for _, doc := range docs() {
-			if prefixed && suffixed && bytes.Contains(doc.Text, []byte(short)) {
-				named = append(named, withNames(jobIn(doc), &k.types)...)
+			if bytes.Contains(doc.Text, []byte(text)) {
+				own = append(own, jobIn(doc)...)
 			}
 		}
-		named = slices.DeleteFunc(slices.Concat(named, below()), func(s writtenJob) bool {
-			return s.name != job.Metadata.Name
-		})
+		of := map[string][]writtenJob{}
+		for _, s := range slices.Concat(withNames(own, &k.types), below()) {
+			of[s.name] = append(of[s.name], s)
+		}
+		return of
+	}
+	all := sync.OnceValue(func() map[string][]writtenJob { return read("") })
+	var asked atomic.Int64
+	return func(job *schema.Job) string {
+		short := strings.TrimSuffix(strings.TrimPrefix(job.Metadata.Name, k.types.NamePrefix), k.types.NameSuffix)
+		var of map[string][]writtenJob
+		if asked.Add(1) > fewPlaces {
+			of = all()
+		} else {
+			of = read(short)
+		}
+		named := of[job.Metadata.Name]
 		for _, s := range named {
 			if s.namespace == job.Metadata.Namespace {
 				return s.at

@@ -1,9 +1,12 @@
 package krm_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/schema"
@@ -99,5 +102,30 @@ func TestPositions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPositionsOfMany: jobs are found where they stand, whether a few of them are asked for or all.
+func TestPositionsOfMany(t *testing.T) {
+	t.Parallel()
+	var given strings.Builder
+	want := map[string]string{}
+	for i := range 40 {
+		want[fmt.Sprintf("a-job-%d", i)] = fmt.Sprintf("given.yaml:%d:1", 2+strings.Count(given.String(), "\n"))
+		given.WriteString("---\n" + strings.Replace(job, "name: resnet", fmt.Sprintf("name: job-%d", i), 1))
+	}
+	dir := folder(t, map[string]string{
+		"kustomization.yaml": header + "namePrefix: a-\ntransformers: [tegen.yaml]\n", "tegen.yaml": generator,
+	})
+	out, err := krm.Overlay(dir, []schema.Source{{Name: "given.yaml", Data: []byte(given.String())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, b := range out.Bundles {
+		got[b.Job.Metadata.Name] = b.Job.Position()
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("positions (-want +got):\n%s", diff)
 	}
 }

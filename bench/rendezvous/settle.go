@@ -36,7 +36,7 @@ func settle(ctx context.Context, id string, agents []agent, limit, hold time.Dur
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	late := time.AfterFunc(limit, func() {
+	late := time.AfterFunc(limit+hold, func() {
 		if err := r.unsettled(limit, endpoint); err != nil {
 			cancel(err)
 		}
@@ -85,7 +85,7 @@ func (r *settling) note(i, version int) {
 		if r.took == 0 {
 			r.took = time.Since(r.begin)
 		}
-		time.AfterFunc(max(0, r.took+r.hold-time.Since(r.begin)), r.over)
+		time.AfterFunc(r.hold, func() { r.over(version) })
 	}
 }
 
@@ -94,30 +94,32 @@ func (r *settling) whole() bool {
 	return r.versions[0] != 0 && len(slices.Compact(slices.Clone(r.versions))) == 1
 }
 
-// over ends the run, unless it has lost its world: then all are to have another one first.
-func (r *settling) over() {
+// over ends the run that has held a world, unless it has lost that: then all are to hold another one first.
+func (r *settling) over(version int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.whole() && !r.ended {
+	if r.whole() && r.versions[0] == version && !r.ended {
 		r.ended = true
 		close(r.end)
 	}
 }
 
-// unsettled is nil where all agents have had a world, and else says which each has, and what the run's state is.
+// unsettled is nil where all agents have held a world, and else says which each has, and what the run's state is.
 func (r *settling) unsettled(limit time.Duration, endpoint string) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.took != 0 {
+	versions, again, ended := slices.Clone(r.versions), r.again, r.ended
+	r.mu.Unlock()
+	if ended {
 		return nil
 	}
-	return fmt.Errorf("%d agents found no world in %s: they are in versions %v, after %d that ended; the state is %s",
-		len(r.agents), limit, r.versions, r.again, stateOf(endpoint, r.id))
+	return fmt.Errorf("%d agents held no world in %s: they are in versions %v, after %d that ended; the state is %s",
+		len(r.agents), limit, versions, again, stateOf(endpoint, r.id))
 }
 
 // stateOf is the answer that a server has to a question for a run's state.
 func stateOf(endpoint, id string) string {
-	r, err := http.Get("http://" + endpoint + "/v2/keys/torchelastic/p2p/run_" + id + "/rdzv/active_version")
+	client := http.Client{Timeout: 5 * time.Second}
+	r, err := client.Get("http://" + endpoint + "/v2/keys/torchelastic/p2p/run_" + id + "/rdzv/active_version")
 	if err != nil {
 		return err.Error()
 	}

@@ -188,14 +188,15 @@ func notes(outs []*krm.Output, overlays []string) finding.List {
 	return brief(all, jobs)
 }
 
-// notesOf are those of one output. Nobody asks where a job stands of which nothing is said: that reads files.
+// notesOf are those of one output. Where a job stands is asked of the few that are named alone: that reads files. Jobs
+// that stand in one place, as variants of a base, are named once.
 func notesOf(out *krm.Output) finding.List {
 	all := slices.Clone(out.Notes)
 	jobs := map[string]int{}
 	for _, note := range all {
 		jobs[saying(note)]++
 	}
-	noted := map[string]finding.Finding{}
+	noted, placed := map[string]finding.Finding{}, map[string]bool{}
 	for _, b := range out.Bundles {
 		for _, text := range b.Job.Notes() {
 			note, known := noted[text]
@@ -204,8 +205,12 @@ func notesOf(out *krm.Output) finding.List {
 				noted[text] = note
 			}
 			what := saying(note)
-			if jobs[what]++; jobs[what] <= fewJobs {
-				all = append(all, note.At(b.Job.Position()))
+			if jobs[what] > fewJobs {
+				jobs[what]++
+			} else if at := b.Job.Position(); !placed[at+" "+what] {
+				placed[at+" "+what] = true
+				jobs[what]++
+				all = append(all, note.At(at))
 			}
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"sigs.k8s.io/kustomize/api/types"
 
@@ -76,8 +75,8 @@ func relative(path string) string {
 // writtenJob is where a job was written, and its name after all kustomizations.
 type writtenJob struct{ name, namespace, at string }
 
-// fewPlaces are looked for one by one, in time that grows with the sources: for more of them these are read as a whole.
-const fewPlaces = 16
+// fewDocuments are parsed one by one to find jobs: beyond them the sources are read as a whole.
+const fewDocuments = 16
 
 // place returns a function that finds the position of a job in the files as they were written, "" where they lack it.
 // Nothing is read before the first call: most runs have no note to print. Of the sources, which may hold thousands of
@@ -90,13 +89,19 @@ func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string 
 		return all
 	})
 	below := sync.OnceValue(func() []writtenJob { return jobsBelow(nil, k.dir, &k.types) })
-	// The jobs of documents that hold a text, and those of the overlay, by name; the first of a namespace counts.
+	parsed := 0
+	// The jobs of documents that hold a text, and those of the overlay, by name; the first of a namespace counts. None
+	// where too many documents hold it.
 	read := func(text string) map[string][]writtenJob {
 		var own []writtenJob
 		for _, doc := range docs() {
-			if bytes.Contains(doc.Text, []byte(text)) {
-				own = append(own, jobIn(doc)...)
+			if !bytes.Contains(doc.Text, []byte(text)) {
+				continue
 			}
+			if parsed++; text != "" && parsed > fewDocuments {
+				return nil
+			}
+			own = append(own, jobIn(doc)...)
 		}
 		of := map[string][]writtenJob{}
 		for _, s := range slices.Concat(withNames(own, &k.types), below()) {
@@ -105,16 +110,20 @@ func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string 
 		return of
 	}
 	all := sync.OnceValue(func() map[string][]writtenJob { return read("") })
-	var asked atomic.Int64
-	return func(job *schema.Job) string {
-		short := strings.TrimSuffix(strings.TrimPrefix(job.Metadata.Name, k.types.NamePrefix), k.types.NameSuffix)
-		var of map[string][]writtenJob
-		if asked.Add(1) > fewPlaces {
-			of = all()
-		} else {
-			of = read(short)
+	var mu sync.Mutex
+	find := func(name string) []writtenJob {
+		mu.Lock()
+		defer mu.Unlock()
+		short := strings.TrimSuffix(strings.TrimPrefix(name, k.types.NamePrefix), k.types.NameSuffix)
+		if parsed <= fewDocuments {
+			if named := read(short)[name]; len(named) > 0 {
+				return named
+			} // it may be written with escapes
 		}
-		named := of[job.Metadata.Name]
+		return all()[name]
+	}
+	return func(job *schema.Job) string {
+		named := find(job.Metadata.Name)
 		for _, s := range named {
 			if s.namespace == job.Metadata.Namespace {
 				return s.at

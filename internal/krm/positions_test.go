@@ -66,6 +66,11 @@ func TestPositions(t *testing.T) {
 			given: "# new\n" + job,
 			want:  map[string]string{"ml/a-resnet": "given.yaml:2:1"},
 		},
+		"given, whose name is written with an escape": {
+			files: map[string]string{"kustomization.yaml": ""},
+			given: "# new\n" + strings.Replace(job, "name: resnet", "name: \"res\\u006eet\"", 1),
+			want:  map[string]string{"ml/resnet": "given.yaml:2:1"},
+		},
 		"given, whose name is a part of another's": {
 			files: map[string]string{"kustomization.yaml": "namePrefix: a-\nnameSuffix: -c\nnamespace: prod\n"},
 			given: strings.Replace(job, "name: resnet", "name: resnet-2", 1) + "---\n" + job + "---\n" + other,

@@ -1,7 +1,6 @@
 package krm
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"maps"
@@ -17,13 +16,12 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // groupSize is how many jobs from outside kustomize builds at once. Its time grows with the square of what it builds,
-// about a microsecond for each pair, and a build of nothing takes half a millisecond: 20 to 40 cost the least.
+// about a microsecond for each pair, and a build of nothing takes half a millisecond: 20 to 60 cost the same.
 const groupSize = 30
 
 // sourceItems takes jobs from outside through the overlay: what kustomize makes of them with the overlay's own patches,
@@ -69,7 +67,6 @@ func (k *kustomization) withSources(first variant, sources []schema.Source, size
 		if !p.separate {
 			size = math.MaxInt
 		}
-		p.json = map[string]string{}
 		for g, group := range groups(sources, size) {
 			v := variant{files: map[string][]byte{}}
 			var resources []string
@@ -115,7 +112,6 @@ type projection struct {
 	components map[string]*component // by the entry's directory
 	separate   bool                  // nothing in them relates a job to another
 	named      bool                  // some patches name what they change, and fail where it is not there
-	json       map[string]string     // of patches as they are written; nil to leave them so
 }
 
 type component struct {
@@ -264,7 +260,7 @@ func (p *projection) of(dir string, t types.Kustomization, files map[string][]by
 	var patches []types.Patch
 	for _, patch := range append(merges(t), t.Patches...) { // kustomize's own order
 		if patch.Target != nil {
-			patches = append(patches, p.asJSON(dir, patch))
+			patches = append(patches, patch)
 			continue
 		}
 		texts, err := p.naming(dir, patch.Path, patch.Patch, keep)
@@ -277,34 +273,6 @@ func (p *projection) of(dir string, t types.Kustomization, files map[string][]by
 	}
 	t.Patches, t.PatchesStrategicMerge = patches, nil //nolint:staticcheck // deprecated, and read all the same
 	return t, nil
-}
-
-// asJSON is a JSON patch that is written as YAML in the way that kustomize makes JSON of it, which it does again for
-// each object. Any other patch stays as it is.
-func (p *projection) asJSON(dir string, patch types.Patch) types.Patch {
-	if p.json == nil {
-		return patch
-	}
-	written := patch.Patch
-	if patch.Path != "" {
-		text, err := readRegular(filepath.Join(dir, patch.Path))
-		if err != nil || bytes.Contains(text, []byte(names.APIVersion)) { // which overlaidFS changes
-			return patch
-		}
-		written = string(text)
-	}
-	text, known := p.json[written]
-	if !known {
-		list, err := sigsyaml.YAMLToJSON([]byte(written))
-		if err == nil && list[0] == '[' && !strings.HasPrefix(strings.TrimSpace(written), "[") {
-			text = string(list)
-		}
-		p.json[written] = text
-	}
-	if text != "" {
-		patch.Path, patch.Patch = "", text
-	}
-	return patch
 }
 
 // merges are patchesStrategicMerge as patches, for which kustomize prints no warning in every group.

@@ -27,6 +27,11 @@ func TestSources(t *testing.T) {
 			"labels: [{pairs: {team: vision}}]\ncommonAnnotations: {owner: me}\n"},
 		"a patch by target":        {"overlay": "patches:\n- target: {kind: TrainingJob}" + five},
 		"a patch by target's name": {"overlay": "patches:\n- target: {kind: TrainingJob, name: job-1.7}" + five},
+		"a patch whose text ends in a block": {
+			"overlay": "patches:\n- target: {kind: TrainingJob, name: job-1.7}\n  patch: |\n" +
+				"    - op: add\n      path: /spec/env\n      value: [{name: A, value: \"a\\u00a0b # c\"}]\n" +
+				"    - op: add\n      path: /spec/args\n      value:\n        - |\n          train.py\n",
+		},
 		"patches by name": {
 			"overlay":    "patches: [{path: patch.yaml}]\n",
 			"patch.yaml": named("TrainingJob", "job-3", replicas) + "---\n" + named("TrainingJob", "job-110", replicas),

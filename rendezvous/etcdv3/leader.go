@@ -32,7 +32,8 @@ const (
 type lead struct {
 	rev             int64 // of the leader's key
 	loaded, writing bool
-	known           int64 // revision up to which agents is right
+	pause           time.Duration // before what was out of date is read again
+	known           int64         // revision up to which agents is right
 	names           map[string]int64
 	agents          map[int64]entry
 	members         map[int64]*member // of the latest version
@@ -86,7 +87,7 @@ func (m *machine) stepLeader(ev event) {
 // reload reads all that the leader decides by, once no write of its own is under way.
 func (m *machine) reload() {
 	if l := m.lead; l != nil && !l.loaded && !l.writing {
-		m.do(actLoad{})
+		m.do(actLoad{l.pause})
 	}
 }
 
@@ -96,12 +97,14 @@ func (m *machine) loaded(ev evLoaded) {
 	case ev.leader != l.rev:
 		m.stepDown()
 		return
-	case ev.rev < m.worldSeen: // read before the version that there is, and overtaken by it
-		l.loaded = false
+	case ev.rev < m.worldSeen:
+		// Read before the version that there is, and overtaken by it. A store that was restored from a backup may
+		// answer so for long.
+		l.loaded, l.pause = false, min(max(leastPause, 2*l.pause), mostPause)
 		m.reload()
 		return
 	}
-	l.loaded, l.known = true, ev.rev
+	l.loaded, l.pause, l.known = true, 0, ev.rev
 	l.names, l.agents, l.members = map[string]int64{}, map[int64]entry{}, map[int64]*member{}
 	for id, a := range ev.agents {
 		l.names[id], l.agents[a.created] = a.created, a.entry

@@ -136,8 +136,10 @@ type (
 	}
 	actUnwatch    struct{}
 	actNeighbours struct{ all []neighbour } // watch these and no others
-	actLoad       struct{}                  // → evLoaded, then evAgent for each change, until actStepDown
-	actWrite      struct {                  // → evWritten
+	actLoad       struct {                  // → evLoaded, then evAgent for each change, until actStepDown
+		after time.Duration
+	}
+	actWrite struct { // → evWritten
 		leads, worldRev int64
 		doc             doc
 		places          map[string]assignment
@@ -370,6 +372,6 @@ func (m *machine) elected(leads int64) {
 		return
 	}
 	m.leaderRev, m.leaderSeen = leads, max(leads, m.leaderSeen)
-	m.lead = &lead{rev: leads}
+	m.lead = &lead{rev: leads, names: map[string]int64{}, agents: map[int64]entry{}, members: map[int64]*member{}}
 	m.do(actLoad{})
 }

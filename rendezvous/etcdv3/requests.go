@@ -280,8 +280,13 @@ func (s *session) fetch(a actFetch) {
 	})
 }
 
-// load reads all that a leader decides by, at one revision, and then watches the agents.
-func (s *session) load() {
+// load reads all that a leader decides by, at one revision, and then watches the agents, unless that is out of date.
+func (s *session) load(after time.Duration) {
+	select {
+	case <-time.After(after):
+	case <-s.ctx.Done():
+		return
+	}
 	k := s.b.keys
 	r, ok := s.commit("reading the agents", nil, []clientv3.Op{
 		clientv3.OpGet(k.head, clientv3.WithPrefix()), clientv3.OpGet(k.agents, clientv3.WithPrefix()),
@@ -305,10 +310,12 @@ func (s *session) load() {
 		}
 	}
 	s.post(func() {
-		s.runLease = h.runLease
+		if ev.rev >= s.machine.worldSeen {
+			s.runLease = h.runLease
+		}
 		s.refresh.Reset(0)
 		s.step(ev)
-		if s.machine.lead != nil {
+		if lead := s.machine.lead; lead != nil && lead.loaded {
 			s.watchAgents(ev.rev)
 		}
 	})

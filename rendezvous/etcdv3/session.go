@@ -223,7 +223,7 @@ func (s *session) perform(a action) {
 		s.watchNeighbours(a.all)
 	case actLoad:
 		s.agents.stop()
-		go s.load()
+		go s.load(a.after)
 	case actWrite:
 		go s.write(a, s.lease, s.runLease)
 	case actStepDown:

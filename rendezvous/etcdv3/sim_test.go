@@ -238,7 +238,7 @@ func (n *node) perform(a action) {
 	case actLoad:
 		n.watches.agents = false
 		n.agents.gen++
-		n.request(func() event { s.load(n); return nil })
+		s.after(a.after, func() { n.request(func() event { s.load(n); return nil }) })
 	case actWrite:
 		n.write(a, slices.Sorted(maps.Keys(a.places)), s.era)
 	case actStepDown:

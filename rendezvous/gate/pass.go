@@ -110,6 +110,7 @@ func (s *watches) Watch(from pb.Watch_WatchServer) error {
 		if create.PrevKv {
 			return s.g.refuse(codes.InvalidArgument, "range", "a watch here has no values from before a change")
 		}
+		create.Fragment = true // else one answer has all that there is since an early revision; any client joins parts
 		return open.begin()
 	}, func(a *pb.WatchResponse) {
 		if a.Canceled {

@@ -99,6 +99,7 @@ func (k *Keys) askIndex() (uint64, error) {
 
 // noteFailure records that the store did not answer. What it was asked for may be done all the same.
 func (k *Keys) noteFailure() {
-	k.lastFailure.Store(time.Now().UnixNano())
+	now := time.Now()
+	k.lastFailure.Store(&now)
 	k.listen()
 }

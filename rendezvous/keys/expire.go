@@ -33,7 +33,7 @@ func (k *Keys) expire() {
 			k.noteFailure()
 		}
 		last = now
-		if now.Sub(time.Unix(0, k.lastFailure.Load())) < grace {
+		if now.Sub(*k.lastFailure.Load()) < grace {
 			continue
 		}
 		k.expireAt(now)

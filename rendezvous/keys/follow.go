@@ -51,7 +51,12 @@ func (k *Keys) watch() error {
 	for {
 		select {
 		case <-look.C:
-			if k.o.Alone && k.knowsAll() {
+			if !k.o.Alone || !k.mayKnowAll() {
+				continue
+			}
+			if index, err := k.askIndex(); err != nil {
+				return err
+			} else if index <= k.index() {
 				return nil
 			}
 		case r, open := <-told:
@@ -68,12 +73,13 @@ func (k *Keys) watch() error {
 	}
 }
 
-// knowsAll says of a process that is alone whether its tree has all that was written. A write that was not answered may
-// be done as long as the store tries; one that is done still later is noticed by the next write, which finds its index.
-func (k *Keys) knowsAll() bool {
+// mayKnowAll says of a process that is alone whether to ask if its tree has all that was written. A write that was not
+// answered may be done as long as the store tries, and is told of at any time; one that is done still later is noticed
+// by the next write, which finds its index.
+func (k *Keys) mayKnowAll() bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return k.caughtUp.Load() && len(k.waiters) == 0 && time.Since(time.Unix(0, k.lastFailure.Load())) > unanswered
+	return k.caughtUp.Load() && len(k.waiters) == 0 && time.Since(*k.lastFailure.Load()) > unanswered
 }
 
 // unanswered is how long a write may be under way: etcd gives up after 7 s.

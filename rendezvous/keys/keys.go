@@ -125,7 +125,7 @@ type Keys struct {
 	running     sync.WaitGroup
 	sync        barrier
 	queue       proposals
-	lastFailure atomic.Int64 // when the store last did not answer, ns since 1970
+	lastFailure atomic.Pointer[time.Time] // when the store last did not answer
 
 	caughtUp atomic.Bool // since it was last loaded
 	isOpen   atomic.Bool // Open has returned, or is about to
@@ -165,6 +165,7 @@ type waiter struct {
 // Open loads the state and begins to follow it. The client stays the caller's, and must outlive the Keys.
 func Open(ctx context.Context, client *clientv3.Client, o Options) (*Keys, error) {
 	k := &Keys{client: client, o: o.filled(), rewatch: func() {}, missed: make(chan struct{}, 1)}
+	k.lastFailure.Store(&time.Time{})
 	k.small = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
 	k.listings = newBudget(k.o.MaxAnswer/2, k.o.ClientTimeout)
 	k.queue.wake = make(chan struct{}, 1)

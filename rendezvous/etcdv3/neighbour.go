@@ -107,7 +107,7 @@ func (s *session) watchNeighbours(all []neighbour) {
 		if delete(s.links, n); l == nil {
 			var ctx context.Context
 			log := s.b.options.Log.With("run", s.b.settings.RunID, "agent", s.b.agent.ID, "neighbour", n.ID)
-			l = &link{addr: n.Addr, greeting: greeting(s.b.keys.agent(n.ID)), log: log}
+			l = &link{addr: n.Addr, greeting: greeting(s.b.keys.agent(n.ID)), mine: s.machine.created, log: log}
 			ctx, l.cancel = context.WithCancel(s.ctx)
 			go s.monitor(ctx, n, l)
 		}
@@ -123,6 +123,7 @@ func (s *session) watchNeighbours(all []neighbour) {
 type link struct {
 	addr     string // once reached the address that was, which a name may leave
 	greeting string
+	mine     int64 // create revision of the key of the agent that holds it
 	log      *slog.Logger
 	cancel   context.CancelFunc
 	reached  atomic.Bool // that agent has answered
@@ -194,7 +195,7 @@ func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 		case err == nil && time.Since(answered) > mostRedial:
 			pause = leastPause
 		case err != nil && lease != 0 && l.gone(err) && time.Since(answered) < verdictAge:
-			if s.evict(ctx, lease, l.log, err) {
+			if s.evict(ctx, n, lease, l, err) {
 				return
 			}
 		case err != nil && tries == unreachableAfter && !l.reached.Load():
@@ -221,20 +222,34 @@ func (s *session) leaseOf(ctx context.Context, n neighbour) (clientv3.LeaseID, e
 	return clientv3.LeaseID(r.Kvs[0].Lease), nil
 }
 
-// evict deletes all keys of a neighbour that is gone, which all others notice as the end of its lease.
-func (s *session) evict(ctx context.Context, lease clientv3.LeaseID, log *slog.Logger, why error) bool {
+// evict deletes all keys of a neighbour that is gone, which all others notice as the end of its lease. It returns
+// whether that is done.
+//
+// Two agents may find each other gone at once. So an agent first says in a key, on the lease that is to end, whom it
+// removes, and only if there is no such key about itself: whoever is faster stays.
+func (s *session) evict(ctx context.Context, n neighbour, lease clientv3.LeaseID, l *link, why error) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
-	s.b.counters.requests.Add(1)
-	_, err := s.b.client.Revoke(ctx, lease)
+	k, me := s.b.keys, s.b.agent.ID
+	s.b.counters.requests.Add(2)
+	r, err := s.b.client.Txn(ctx).
+		If(created(k.agent(me), l.mine), absent(k.goner(me)), created(k.agent(n.ID), n.Created)).
+		Then(clientv3.OpPut(k.goner(n.ID), me, clientv3.WithLease(lease))).Commit()
+	if err == nil && !r.Succeeded {
+		return false // the next look says which of the two is gone
+	}
+	if err == nil {
+		s.b.counters.writes.Add(1)
+		_, err = s.b.client.Revoke(ctx, lease)
+	}
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):
 		return true
 	case err != nil:
-		log.Warn("removing a neighbour that is gone", "err", err)
+		l.log.Warn("removing a neighbour that is gone", "err", err)
 		return false
 	}
-	log.Info("a neighbour is gone", "err", why)
+	l.log.Info("a neighbour is gone", "err", why)
 	return true
 }
 

@@ -77,6 +77,8 @@ const (
 	mostRequest = 2 << 20
 	// mostAnswer is how long the values that a transaction reads may be, which two always may.
 	mostAnswer = 2 * mostRequest
+	// mostNames is what an answer has beside values: the keys, which a request names, and what belongs to each.
+	mostNames = mostRequest
 	// mostStreams are requests of a connection that are under way: a proxy makes one after the other beside its waits.
 	mostStreams = 100
 	// buffer of a connection in each direction: there may be thousands, and requests are short.

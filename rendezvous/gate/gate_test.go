@@ -382,6 +382,41 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestOldValues: what was overwritten is not sent without end either.
+func TestOldValues(t *testing.T) {
+	t.Parallel()
+	g, proxy, _ := begin(t, Options{})
+	ctx, rev := within(t), int64(0)
+	var now, before []clientv3.Op
+	for i := range 8 {
+		put := clientv3.OpPut(fmt.Sprintf("%sa/keys/%d", Prefix, i), strings.Repeat("x", 1<<20))
+		r, err := proxy.Txn(ctx).Then(put).Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rev = r.Header.Revision
+	}
+	for i := range 8 {
+		key := fmt.Sprintf("%sa/keys/%d", Prefix, i)
+		if err := then(clientv3.OpPut(key, ""))(ctx, proxy.Client); err != nil {
+			t.Fatal(err)
+		}
+		now, before = append(now, clientv3.OpGet(key)), append(before, clientv3.OpGet(key, clientv3.WithRev(rev)))
+	}
+	until(t, func() bool { return g.Stats().Keys == 8 && g.Stats().Bytes < 1<<20 })
+	if err := then(now...)(ctx, proxy.Client); err != nil {
+		t.Error(err)
+	}
+	err := then(before...)(ctx, proxy.Client)
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "read fewer keys at a time") {
+		t.Errorf("eight of 1 MiB: %v", err)
+	}
+	r, err := proxy.Txn(ctx).Then(before[:4]...).Commit()
+	if err != nil || len(r.Responses) != 4 || len(r.Responses[3].GetResponseRange().Kvs[0].Value) != 1<<20 {
+		t.Errorf("four of 1 MiB: %v", err)
+	}
+}
+
 // TestRefusedRuns: nothing is kept of the runs of a request that is refused, whatever names a client invents.
 func TestRefusedRuns(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -49,9 +50,8 @@ func (s *kv) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error)
 	if err != nil {
 		return nil, err
 	}
-	if n := max(s.g.usage.size(q.Success), s.g.usage.size(q.Failure)); n > mostAnswer {
-		return nil, s.g.refuse(codes.ResourceExhausted, "answer", fmt.Sprintf("the values of these keys take %d "+
-			"bytes, and tegen-rendezvous serve --listen-proxies sends %d: read fewer keys at a time", n, mostAnswer))
+	if max(s.g.usage.size(q.Success), s.g.usage.size(q.Failure)) > mostAnswer {
+		return nil, s.g.tooLong()
 	}
 	b, err := s.g.etcd()
 	if err != nil {
@@ -67,7 +67,17 @@ func (s *kv) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error)
 		return nil, s.g.refuse(codes.ResourceExhausted, "limit", err.Error())
 	}
 	defer held.release()
-	return b.kv.Txn(ctx, q, anySize)
+	a, err := b.kv.Txn(ctx, q, grpc.MaxCallRecvMsgSize(mostAnswer+mostNames))
+	if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max") {
+		return nil, s.g.tooLong() // old values were, of which there is no count, or what has just been written
+	}
+	return a, err
+}
+
+// tooLong has a proxy ask for half as many keys.
+func (g *Gate) tooLong() error {
+	return g.refuse(codes.ResourceExhausted, "answer", fmt.Sprintf("the values of these keys take more than the %d "+
+		"bytes that tegen-rendezvous serve --listen-proxies sends: read fewer keys at a time", mostAnswer))
 }
 
 type watches struct {
@@ -100,6 +110,7 @@ func (s *watches) Watch(from pb.Watch_WatchServer) error {
 		if create.PrevKv {
 			return s.g.refuse(codes.InvalidArgument, "range", "a watch here has no values from before a change")
 		}
+		create.Fragment = true // else one answer has all that there is since an early revision; any client joins parts
 		return open.begin()
 	}, func(a *pb.WatchResponse) {
 		if a.Canceled {

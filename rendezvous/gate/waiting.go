@@ -12,9 +12,12 @@ import (
 
 // waiting are the watches of a client's stream.
 type waiting struct {
-	g       *Gate
-	client  pb.Watch_WatchServer
+	g      *Gate
+	client pb.Watch_WatchServer
+
 	telling sync.Mutex // what the etcd says, or the gate
+	partly  bool       // more of an answer follows
+	later   []*pb.WatchResponse
 
 	mu    sync.Mutex
 	n     int64
@@ -23,9 +26,32 @@ type waiting struct {
 
 func (w *waiting) Recv() (*pb.WatchRequest, error) { return w.client.Recv() }
 
+// Send passes on what the etcd says.
 func (w *waiting) Send(a *pb.WatchResponse) error {
 	w.telling.Lock()
 	defer w.telling.Unlock()
+	if err := w.client.Send(a); err != nil {
+		return err
+	}
+	if w.partly = a.Fragment; w.partly {
+		return nil
+	}
+	for ; len(w.later) > 0; w.later = w.later[1:] {
+		if err := w.client.Send(w.later[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell says what the gate has to say, but not between the parts of an answer: an etcd's client would forget the first.
+func (w *waiting) tell(a *pb.WatchResponse) error {
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	if w.partly {
+		w.later = append(w.later, a)
+		return nil
+	}
 	return w.client.Send(a)
 }
 
@@ -40,7 +66,7 @@ func (w *waiting) begin() error {
 		return nil
 	}
 	err := w.g.refuse(codes.Unavailable, "waits", fmt.Sprintf("%d requests wait already (--max-waits)", most))
-	if err := w.Send(&pb.WatchResponse{
+	if err := w.tell(&pb.WatchResponse{
 		Header: &pb.ResponseHeader{}, WatchId: clientv3.InvalidWatchID, Created: true, Canceled: true,
 		CancelReason: status.Convert(err).Message(),
 	}); err != nil {

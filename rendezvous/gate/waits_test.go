@@ -2,7 +2,9 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -157,5 +159,72 @@ func TestHeldEnds(t *testing.T) {
 	g.Close(within(t))
 	if _, err := s.Recv(); status.Code(err) != codes.Unavailable {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestManyEvents: what was written since an early revision comes in parts, and an etcd's client, which did not ask for
+// them, makes one answer of them.
+func TestManyEvents(t *testing.T) {
+	t.Parallel()
+	_, proxy, root := begin(t, Options{})
+	const key, many = Prefix + "a/1", 8
+	for range many {
+		if _, err := root.Put(within(t), key, strings.Repeat("x", 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := pb.NewWatchClient(proxy.ActiveConnection()).Watch(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(wanted(&pb.WatchCreateRequest{Key: []byte(key), StartRevision: 1})); err != nil {
+		t.Fatal(err)
+	}
+	for events := 0; events < many; {
+		r, err := s.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events += len(r.Events); r.Size() > 3<<20 || r.Fragment != (events > 0 && events < many) {
+			t.Errorf("an answer has %d bytes, and is a part of one: %t", r.Size(), r.Fragment)
+		}
+	}
+	if r := <-proxy.Watch(within(t), key, clientv3.WithRev(1)); r.Err() != nil || len(r.Events) != many {
+		t.Errorf("%d events: %v", len(r.Events), r.Err())
+	}
+}
+
+// heard is a client's stream that keeps what it is told.
+type heard struct {
+	pb.Watch_WatchServer
+	all []*pb.WatchResponse
+}
+
+func (h *heard) Send(a *pb.WatchResponse) error {
+	h.all = append(h.all, a)
+	return nil
+}
+
+// TestParts: nothing comes between the parts of an answer, and what was to come comes after them.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	g := New(Options{MaxWaits: 1})
+	g.waits.Add(1)
+	var h heard
+	w := waiting{g: g, client: &h}
+	for _, part := range []*pb.WatchResponse{{WatchId: 1, Fragment: true}, {WatchId: 1, Fragment: true}, {WatchId: 1}} {
+		if err := w.Send(part); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.begin(); !errors.Is(err, errAnswered) {
+			t.Fatal(err)
+		}
+	}
+	var ids []int64
+	for _, a := range h.all {
+		ids = append(ids, a.WatchId)
+	}
+	if !slices.Equal(ids, []int64{1, 1, 1, -1, -1, -1}) {
+		t.Errorf("the client has heard of %v", ids)
 	}
 }

@@ -28,7 +28,7 @@
 //
 // A lease is the store's sign of life, and long, so that an agent that only the store does not hear is kept. Neighbours
 // have another: each agent of a world holds a TCP connection to two others, which listen on a port that is in their
-// keys. When the connection breaks, and the kernel of that machine refuses the next one, or nothing answers for 2.5 s,
+// keys. When the connection breaks, and the kernel of that machine refuses the next one, or nothing answers for 1.9 s,
 // the neighbour revokes the lost agent's lease, from which on all is as if it had ended by itself. It does so only
 // while no other does the same to it, so that of two that find each other gone one stays. Who takes somebody for gone
 // must have been connected before, and have reached the store just before and after: an agent that is cut off from

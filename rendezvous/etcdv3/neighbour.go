@@ -20,8 +20,8 @@ import (
 const (
 	mostClients   = 32                      // connections that a listener holds at a time
 	greetingLimit = 10 * time.Second        // for a client to take the greeting
-	dialLimit     = 2500 * time.Millisecond // for a neighbour's machine to answer at all
-	leastSilence  = 2 * time.Second         // before a neighbour that no route leads to is considered gone
+	dialLimit     = 1900 * time.Millisecond // for a neighbour's machine to answer at all
+	leastSilence  = 1500 * time.Millisecond // before one that no route leads to is considered gone; less than a dial
 	verdictAge    = 5 * time.Second         // after which what a dial said about a silent neighbour is out of date
 	storeLimit    = 2 * time.Second         // for each of the two requests around such a dial
 	mostRedial    = 2 * time.Second
@@ -135,13 +135,15 @@ var errNotNeighbour = errors.New("the neighbour does not answer as such")
 
 // hold connects, and returns nil once a connection to the neighbour itself has broken. No deadline of ours is part of
 // that: whether a peer is silent is the kernels' to say, which also answer for a process that is stopped or starved.
+// Two probes and two SYN in a row have to be lost, so that a network that loses one packet in a hundred breaks little.
+// A machine that falls silent is missed after 2 to 3 s of them, and the dial: within 5 s.
 func (l *link) hold(ctx context.Context) error {
 	d := net.Dialer{
 		Control: func(_, _ string, c syscall.RawConn) error {
 			limitSilence(c, dialLimit)
 			return nil
 		},
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 1},
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 2},
 	}
 	conn, err := d.DialContext(ctx, "tcp", l.addr)
 	if err != nil {
@@ -164,8 +166,9 @@ func (l *link) hold(ctx context.Context) error {
 	return nil
 }
 
-// gone says whether a dial proves that the neighbour's process, or its machine, is gone. The kernel of its machine
-// refuses once the listener is closed, which lives as long as the agent. Other errors, as of too many files here, or of
+// gone says whether a dial shows that the neighbour's process, or its machine, is gone. The kernel of its machine
+// refuses once the listener is closed, which lives as long as the agent. A firewall that begins to refuse looks the
+// same: two agents that it parts are a loss too. Other errors, as of too many files here, or of
 // something between the two that accepts in its place, say nothing.
 func (l *link) gone(err error) bool {
 	return l.reached.Load() && (refused(err) || silent(err) && time.Since(l.broken) >= leastSilence)

@@ -74,7 +74,9 @@ type Options struct {
 	Port func() (int, error)
 	// Listen opens the port where neighbours watch this agent. Default: one that is free, at the agent's address.
 	Listen func() (net.Listener, error)
-	Log    *slog.Logger
+	// Apart leaves the agent's loss to its lease, and those of others to theirs: it neither watches nor is watched.
+	Apart bool
+	Log   *slog.Logger
 }
 
 // Stats counts what an agent has exchanged with the store.

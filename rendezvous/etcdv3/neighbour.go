@@ -48,7 +48,7 @@ func listen(host string) (net.Listener, error) {
 
 // listen begins to answer neighbours, until the session ends. It returns the port, 0 for none.
 func (s *session) listen() int {
-	if s.b.settings.Max == 1 {
+	if s.b.settings.Max == 1 || s.b.options.Apart {
 		return 0
 	}
 	l, err := s.b.options.Listen()

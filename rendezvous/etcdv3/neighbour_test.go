@@ -227,6 +227,22 @@ func TestNeighbourUnreached(t *testing.T) {
 	waitKeys(t, c, runKeys(t)+"agents/", 2)
 }
 
+// TestSetApart: an agent that is set apart neither watches others, nor is watched.
+func TestSetApart(t *testing.T) {
+	t.Parallel()
+	s := settings(t, 2, 2)
+	all, bells := neighbours(t, open(t), s, 2, near)
+	t.Cleanup(func() { _ = bells[0].Close() }) // which nobody opens
+	all[0].options.Apart = true
+	together(all, join(t))
+	checkSize(t, 2, all...)
+	for _, p := range all {
+		if n := len(links(t, p)); n != 0 {
+			t.Errorf("%s watches %d", p.id, n)
+		}
+	}
+}
+
 // TestNeighbourAnother: who takes an agent for gone that has come back under its name does nothing to that one.
 func TestNeighbourAnother(t *testing.T) {
 	t.Parallel()

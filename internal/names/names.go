@@ -111,7 +111,9 @@ const RendezvousPassword = "TEGEN_RENDEZVOUS_PASSWORD"
 
 // LauncherConf are the keys of --rdzv-conf that 'tegen-rendezvous run' takes and no field of a job sets. It ends at any
 // other.
-var LauncherConf = []string{"etcd_prefix", "exit_barrier_timeout", "prefix", "read_timeout", "ttl", "user"}
+var LauncherConf = []string{
+	"etcd_prefix", "exit_barrier_timeout", "neighbours", "prefix", "read_timeout", "ttl", "user",
+}
 
 // Ports of the rendezvous. 2379, 2380 and 2381 are etcd's own conventions, 29400 is torchrun's default.
 const (

@@ -8,6 +8,7 @@
 //	head/leader        who decides; on that agent's lease
 //	head/world         version and state of the run, and where its assignments are; on the run's lease
 //	worlds/<dir>/<id>  an agent's ranks in one version; on the run's lease
+//	gone/<id>          which agent removes that one, having found it gone; on the lease of the one that is removed
 //
 // An agent joins in one transaction, which creates its key, makes it the leader if there is none, and reads head/world.
 // It then watches head/, two small keys. Only the leader watches agents/. To form a world it writes the assignments in
@@ -27,11 +28,12 @@
 //
 // A lease is the store's sign of life, and long, so that an agent that only the store does not hear is kept. Neighbours
 // have another: each agent of a world holds a TCP connection to two others, which listen on a port that is in their
-// keys. When the connection breaks, and the kernel of that machine refuses the next one, or nothing answers for 2.5 s,
-// the neighbour revokes the lost agent's lease, from which on all is as if it had ended by itself. Who takes somebody
-// for gone must have been connected before, and have reached the store just before and after: an agent that is cut off
-// from everything finds all others silent, and says nothing. The kernels' answers count and no heartbeat of a process,
-// so that one that is stopped or starved is not taken for lost. Nothing is believed that comes over the connection, but
+// keys. When the connection breaks, and the kernel of that machine refuses the next one, or nothing answers for 1.9 s,
+// the neighbour revokes the lost agent's lease, from which on all is as if it had ended by itself. It does so only
+// while no other does the same to it, so that of two that find each other gone one stays. Who takes somebody for gone
+// must have been connected before, and have reached the store just before and after: an agent that is cut off from
+// everything finds all others silent, and says nothing. The kernels' answers count and no heartbeat of a process, so
+// that one that is stopped or starved is not taken for lost. Nothing is believed that comes over the connection, but
 // for who is at its other end.
 //
 // Two agents that reach the store and not each other are a loss, of whoever is missed first: workers that train could
@@ -72,7 +74,9 @@ type Options struct {
 	Port func() (int, error)
 	// Listen opens the port where neighbours watch this agent. Default: one that is free, at the agent's address.
 	Listen func() (net.Listener, error)
-	Log    *slog.Logger
+	// Apart leaves the agent's loss to its lease, and those of others to theirs: it neither watches nor is watched.
+	Apart bool
+	Log   *slog.Logger
 }
 
 // Stats counts what an agent has exchanged with the store.
@@ -124,14 +128,18 @@ func New(c *clientv3.Client, s rendezvous.Settings, a rendezvous.Agent, o Option
 }
 
 // keys are a run's.
-type keys struct{ agents, head, leader, world, worlds string }
+type keys struct{ agents, head, leader, world, worlds, gone string }
 
 func newKeys(prefix, run string) keys {
 	base := strings.TrimSuffix(prefix, "/") + "/" + url.PathEscape(run) + "/"
-	return keys{base + "agents/", base + "head/", base + "head/leader", base + "head/world", base + "worlds/"}
+	return keys{
+		base + "agents/", base + "head/", base + "head/leader", base + "head/world", base + "worlds/", base + "gone/",
+	}
 }
 
 func (k keys) agent(id string) string { return k.agents + url.PathEscape(id) }
+
+func (k keys) goner(id string) string { return k.gone + url.PathEscape(id) }
 
 func (k keys) dir(dir string) string { return k.worlds + dir + "/" }
 

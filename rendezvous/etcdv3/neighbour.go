@@ -20,8 +20,8 @@ import (
 const (
 	mostClients   = 32                      // connections that a listener holds at a time
 	greetingLimit = 10 * time.Second        // for a client to take the greeting
-	dialLimit     = 2500 * time.Millisecond // for a neighbour's machine to answer at all
-	leastSilence  = 2 * time.Second         // before a neighbour that no route leads to is considered gone
+	dialLimit     = 1900 * time.Millisecond // for a neighbour's machine to answer at all
+	leastSilence  = 1500 * time.Millisecond // before one that no route leads to is considered gone; less than a dial
 	verdictAge    = 5 * time.Second         // after which what a dial said about a silent neighbour is out of date
 	storeLimit    = 2 * time.Second         // for each of the two requests around such a dial
 	mostRedial    = 2 * time.Second
@@ -48,7 +48,7 @@ func listen(host string) (net.Listener, error) {
 
 // listen begins to answer neighbours, until the session ends. It returns the port, 0 for none.
 func (s *session) listen() int {
-	if s.b.settings.Max == 1 {
+	if s.b.settings.Max == 1 || s.b.options.Apart {
 		return 0
 	}
 	l, err := s.b.options.Listen()
@@ -107,7 +107,7 @@ func (s *session) watchNeighbours(all []neighbour) {
 		if delete(s.links, n); l == nil {
 			var ctx context.Context
 			log := s.b.options.Log.With("run", s.b.settings.RunID, "agent", s.b.agent.ID, "neighbour", n.ID)
-			l = &link{addr: n.Addr, greeting: greeting(s.b.keys.agent(n.ID)), log: log}
+			l = &link{addr: n.Addr, greeting: greeting(s.b.keys.agent(n.ID)), mine: s.machine.created, log: log}
 			ctx, l.cancel = context.WithCancel(s.ctx)
 			go s.monitor(ctx, n, l)
 		}
@@ -123,6 +123,7 @@ func (s *session) watchNeighbours(all []neighbour) {
 type link struct {
 	addr     string // once reached the address that was, which a name may leave
 	greeting string
+	mine     int64 // create revision of the key of the agent that holds it
 	log      *slog.Logger
 	cancel   context.CancelFunc
 	reached  atomic.Bool // that agent has answered
@@ -134,13 +135,15 @@ var errNotNeighbour = errors.New("the neighbour does not answer as such")
 
 // hold connects, and returns nil once a connection to the neighbour itself has broken. No deadline of ours is part of
 // that: whether a peer is silent is the kernels' to say, which also answer for a process that is stopped or starved.
+// Two probes and two SYN in a row have to be lost, so that a network that loses one packet in a hundred breaks little.
+// A machine that falls silent is missed after 2 to 3 s of them, and the dial: within 5 s.
 func (l *link) hold(ctx context.Context) error {
 	d := net.Dialer{
 		Control: func(_, _ string, c syscall.RawConn) error {
 			limitSilence(c, dialLimit)
 			return nil
 		},
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 1},
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 2},
 	}
 	conn, err := d.DialContext(ctx, "tcp", l.addr)
 	if err != nil {
@@ -163,8 +166,9 @@ func (l *link) hold(ctx context.Context) error {
 	return nil
 }
 
-// gone says whether a dial proves that the neighbour's process, or its machine, is gone. The kernel of its machine
-// refuses once the listener is closed, which lives as long as the agent. Other errors, as of too many files here, or of
+// gone says whether a dial shows that the neighbour's process, or its machine, is gone. The kernel of its machine
+// refuses once the listener is closed, which lives as long as the agent. A firewall that begins to refuse looks the
+// same: two agents that it parts are a loss too. Other errors, as of too many files here, or of
 // something between the two that accepts in its place, say nothing.
 func (l *link) gone(err error) bool {
 	return l.reached.Load() && (refused(err) || silent(err) && time.Since(l.broken) >= leastSilence)
@@ -194,7 +198,7 @@ func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 		case err == nil && time.Since(answered) > mostRedial:
 			pause = leastPause
 		case err != nil && lease != 0 && l.gone(err) && time.Since(answered) < verdictAge:
-			if s.evict(ctx, lease, l.log, err) {
+			if s.evict(ctx, n, lease, l, err) {
 				return
 			}
 		case err != nil && tries == unreachableAfter && !l.reached.Load():
@@ -221,20 +225,34 @@ func (s *session) leaseOf(ctx context.Context, n neighbour) (clientv3.LeaseID, e
 	return clientv3.LeaseID(r.Kvs[0].Lease), nil
 }
 
-// evict deletes all keys of a neighbour that is gone, which all others notice as the end of its lease.
-func (s *session) evict(ctx context.Context, lease clientv3.LeaseID, log *slog.Logger, why error) bool {
+// evict deletes all keys of a neighbour that is gone, which all others notice as the end of its lease. It returns
+// whether that is done.
+//
+// Two agents may find each other gone at once. So an agent first says in a key, on the lease that is to end, whom it
+// removes, and only if there is no such key about itself: whoever is faster stays.
+func (s *session) evict(ctx context.Context, n neighbour, lease clientv3.LeaseID, l *link, why error) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
-	s.b.counters.requests.Add(1)
-	_, err := s.b.client.Revoke(ctx, lease)
+	k, me := s.b.keys, s.b.agent.ID
+	s.b.counters.requests.Add(2)
+	r, err := s.b.client.Txn(ctx).
+		If(created(k.agent(me), l.mine), absent(k.goner(me)), created(k.agent(n.ID), n.Created)).
+		Then(clientv3.OpPut(k.goner(n.ID), me, clientv3.WithLease(lease))).Commit()
+	if err == nil && !r.Succeeded {
+		return false // the next look says which of the two is gone
+	}
+	if err == nil {
+		s.b.counters.writes.Add(1)
+		_, err = s.b.client.Revoke(ctx, lease)
+	}
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):
 		return true
 	case err != nil:
-		log.Warn("removing a neighbour that is gone", "err", err)
+		l.log.Warn("removing a neighbour that is gone", "err", err)
 		return false
 	}
-	log.Info("a neighbour is gone", "err", why)
+	l.log.Info("a neighbour is gone", "err", why)
 	return true
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -226,6 +227,22 @@ func TestNeighbourUnreached(t *testing.T) {
 	waitKeys(t, c, runKeys(t)+"agents/", 2)
 }
 
+// TestSetApart: an agent that is set apart neither watches others, nor is watched.
+func TestSetApart(t *testing.T) {
+	t.Parallel()
+	s := settings(t, 2, 2)
+	all, bells := neighbours(t, open(t), s, 2, near)
+	t.Cleanup(func() { _ = bells[0].Close() }) // which nobody opens
+	all[0].options.Apart = true
+	together(all, join(t))
+	checkSize(t, 2, all...)
+	for _, p := range all {
+		if n := len(links(t, p)); n != 0 {
+			t.Errorf("%s watches %d", p.id, n)
+		}
+	}
+}
+
 // TestNeighbourAnother: who takes an agent for gone that has come back under its name does nothing to that one.
 func TestNeighbourAnother(t *testing.T) {
 	t.Parallel()
@@ -233,10 +250,37 @@ func TestNeighbourAnother(t *testing.T) {
 	all, _ := neighbours(t, c, settings(t, 2, 2), 2, near)
 	together(all, join(t))
 	other := neighbour{ID: all[1].id, Created: all[1].session.machine.created - 1, Addr: "127.0.0.1:1"}
-	l := &link{addr: other.Addr, log: slog.New(slog.DiscardHandler)}
+	l := &link{addr: other.Addr, mine: all[0].session.machine.created, log: slog.New(slog.DiscardHandler)}
 	l.reached.Store(true)
 	all[0].session.monitor(within(t), other, l) // returns as that very agent is not there
 	waitKeys(t, c, runKeys(t)+"agents/", 2)
+}
+
+// TestNeighboursApart: of two agents that find each other gone at once, and are not, one is lost and one stays.
+func TestNeighboursApart(t *testing.T) {
+	t.Parallel()
+	for i := range 4 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			c := open(t)
+			all, bells := neighbours(t, c, settings(t, 2, 2), 2, near)
+			together(all, join(t))
+			connected(t, 1, all...)
+			for _, bell := range bells {
+				_ = bell.Close() // refuses from now on
+			}
+			for _, bell := range bells {
+				bell.shake()
+			}
+			before := []*session{all[0].session, all[1].session}
+			changed(t, all...)
+			together(all, join(t)) // the one that was lost comes back as a new agent
+			checkSize(t, 2, all...)
+			if (all[0].session == before[0]) == (all[1].session == before[1]) {
+				t.Errorf("both are lost, or none: %t", all[0].session != before[0])
+			}
+		})
+	}
 }
 
 // TestNeighbourFaster: an agent that leaves while a neighbour takes it for gone has left.

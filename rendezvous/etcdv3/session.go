@@ -220,7 +220,9 @@ func (s *session) perform(a action) {
 	case actUnwatch:
 		s.pred.stop()
 	case actNeighbours:
-		s.watchNeighbours(a.all)
+		if !s.b.options.Apart {
+			s.watchNeighbours(a.all)
+		}
 	case actLoad:
 		s.agents.stop()
 		go s.load(a.after)

@@ -12,6 +12,7 @@ type conf struct {
 	join, lastCall, barrier, ttl, readTimeout time.Duration
 	prefix, protocol, cacert, cert, key       string
 	user, password                            string
+	apart                                     bool // its loss, and others', are left to leases
 }
 
 // settings are its keys: torch's of the etcd backend, and ours.
@@ -35,6 +36,13 @@ var settings = []struct {
 	{[]string{"cacert"}, stringValue(func(c *conf) *string { return &c.cacert })},
 	{[]string{"cert"}, stringValue(func(c *conf) *string { return &c.cert })},
 	{[]string{"key"}, stringValue(func(c *conf) *string { return &c.key })},
+	{[]string{"neighbours"}, func(c *conf, value string) error {
+		if value != "true" && value != "false" {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		c.apart = value == "false"
+		return nil
+	}},
 	{[]string{"user"}, stringValue(func(c *conf) *string { return &c.user })},
 	{[]string{"password"}, stringValue(func(c *conf) *string { return &c.password })},
 }

@@ -84,7 +84,7 @@ func (o *Options) timings() (t torchetcd.Timings) {
 }
 
 func (o *Options) v3Options(log *slog.Logger) etcdv3.Options {
-	options := etcdv3.Options{Prefix: o.conf.prefix, Lease: o.conf.ttl, Log: log}
+	options := etcdv3.Options{Prefix: o.conf.prefix, Lease: o.conf.ttl, Apart: o.conf.apart, Log: log}
 	if o.masterPort > 0 {
 		options.Port = func() (int, error) { return o.masterPort, nil }
 	}

@@ -145,6 +145,10 @@ func TestWrongCommandLines(t *testing.T) {
 		"--rdzv-conf=ttl=soon":                  `ttl: "soon" is not a time in seconds`,
 		"--rdzv-conf=is_host=1":                 `unknown key "is_host"; there are join_timeout, timeout, last_call`,
 		"--rdzv-conf=cert=a":                    "cert and key belong together",
+		"--rdzv-conf=neighbours":                `"neighbours" is not key=value`,
+		"--rdzv-conf=neighbours=":               `neighbours: "" is neither true nor false`,
+		"--rdzv-conf=neighbours=0":              `neighbours: "0" is neither true nor false`,
+		"--rdzv-conf=neighbours=False":          `neighbours: "False" is neither true nor false`,
 		"--rdzv-conf=protocol=ftp":              `protocol: "ftp" is neither http nor https`,
 		"--max-restarts=-1":                     "--max-restarts: -1 is below 0",
 		"--redirects=5":                         `--redirects: "5" is neither 0, 1, 2 or 3 nor pairs like 0:3,1:2`,
@@ -237,5 +241,12 @@ func TestLauncherConf(t *testing.T) {
 		"--rdzv-backend=etcd-v3", "--rdzv-endpoint=e:1", "--rdzv-id=r", "--rdzv-conf=user=u", "c")
 	if err != nil || o.conf.password != "p" {
 		t.Errorf("password %q, %v", o.conf.password, err)
+	}
+	for line, apart := range map[string]bool{"": false, "neighbours=true": false, "neighbours=false": true} {
+		o, _, err := parse(nil, "--rdzv-backend=etcd-v3", "--rdzv-endpoint=e:1", "--rdzv-id=r",
+			"--rdzv-conf="+line, "c")
+		if err != nil || o.v3Options(nil).Apart != apart {
+			t.Errorf("%q: %t, %v", line, o.conf.apart, err)
+		}
 	}
 }

@@ -352,7 +352,9 @@ func TestBytes(t *testing.T) {
 // TestAnswer: a transaction is not answered many long values at once, whichever of its ends has them.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
-	g, proxy, _ := begin(t, Options{})
+	g, proxy, _ := begin(t, Options{Observer: Observer{Refused: func(reason string) {
+		t.Errorf("what a proxy asks for again in parts is counted as refused: %s", reason)
+	}}})
 	var reads []clientv3.Op
 	for i := range 5 {
 		key := fmt.Sprintf("%sa/keys/%d", Prefix, i)

@@ -51,7 +51,7 @@ func (s *kv) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error)
 		return nil, err
 	}
 	if max(s.g.usage.size(q.Success), s.g.usage.size(q.Failure)) > mostAnswer {
-		return nil, s.g.tooLong()
+		return nil, errLong
 	}
 	b, err := s.g.etcd()
 	if err != nil {
@@ -69,16 +69,14 @@ func (s *kv) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error)
 	defer held.release()
 	a, err := b.kv.Txn(ctx, q, grpc.MaxCallRecvMsgSize(mostAnswer+mostNames))
 	if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max") {
-		return nil, s.g.tooLong() // old values were, of which there is no count, or what has just been written
+		return nil, errLong // old values were, of which there is no count, or what has just been written
 	}
 	return a, err
 }
 
-// tooLong has a proxy ask for half as many keys.
-func (g *Gate) tooLong() error {
-	return g.refuse(codes.ResourceExhausted, "answer", fmt.Sprintf("the values of these keys take more than the %d "+
-		"bytes that tegen-rendezvous serve --listen-proxies sends: read fewer keys at a time", mostAnswer))
-}
+// errLong has a proxy ask for half as many keys. That is no refusal to be counted: many long values are read like this.
+var errLong = status.Errorf(codes.ResourceExhausted, "the values of these keys take more than the %d bytes that "+
+	"tegen-rendezvous serve --listen-proxies sends: read fewer keys at a time", mostAnswer)
 
 type watches struct {
 	pb.UnimplementedWatchServer

@@ -42,4 +42,5 @@ func coarseTimers(args []string) {
 		return
 	}
 	_ = syscall.Exec(program, args, slices.Concat(os.Environ(), []string{restarted + "=1"})) // it returns if it fails
+	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_TIMERSLACK, was, 0)
 }

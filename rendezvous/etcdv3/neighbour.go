@@ -19,7 +19,7 @@ import (
 
 const (
 	mostClients   = 32                      // connections that a listener holds at a time
-	greetingLimit = 10 * time.Second        // for a client to take the greeting
+	greetingLimit = 10 * time.Second        // for the greeting
 	dialLimit     = 1900 * time.Millisecond // for a neighbour's machine to answer at all
 	leastSilence  = 1500 * time.Millisecond // before one that no route leads to is considered gone; less than a dial
 	verdictAge    = 5 * time.Second         // after which what a dial said about a silent neighbour is out of date
@@ -27,8 +27,11 @@ const (
 	mostRedial    = 2 * time.Second
 )
 
-// unreachableAfter is how many dials fail before the log says so.
-const unreachableAfter = 10
+// unreachableAfter is how many dials fail before the log says so, and they become rare.
+const (
+	unreachableAfter = 10
+	unreachablePause = time.Minute
+)
 
 // greeting is what an agent's listener sends to everyone, so that a neighbour knows whom it has reached.
 func greeting(key string) string {
@@ -155,9 +158,11 @@ func (l *link) hold(ctx context.Context) error {
 		limitSilence(raw, 0) // keep-alives are sooner
 	}
 	text := make([]byte, len(l.greeting))
+	_ = conn.SetReadDeadline(time.Now().Add(greetingLimit)) // what else listens there may say nothing
 	if _, err := io.ReadFull(conn, text); err != nil || string(text) != l.greeting {
 		return errNotNeighbour
 	}
+	_ = conn.SetReadDeadline(time.Time{})
 	l.addr = conn.RemoteAddr().String()
 	l.reached.Store(true)
 	l.log.Debug("watching a neighbour", "addr", l.addr)
@@ -209,7 +214,9 @@ func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 		case <-ctx.Done():
 			return
 		}
-		pause = min(2*pause, mostRedial)
+		if pause = min(2*pause, mostRedial); tries >= unreachableAfter && !l.reached.Load() {
+			pause = unreachablePause
+		}
 	}
 }
 

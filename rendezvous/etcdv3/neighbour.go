@@ -27,7 +27,7 @@ const (
 	mostRedial    = 2 * time.Second
 )
 
-// unreachableAfter is how many dials fail before the log says so, and they become rare.
+// After unreachableAfter dials without an answer the log says so, and the next ones are unreachablePause apart.
 const (
 	unreachableAfter = 10
 	unreachablePause = time.Minute
@@ -137,9 +137,10 @@ type link struct {
 var errNotNeighbour = errors.New("the neighbour does not answer as such")
 
 // hold connects, and returns nil once a connection to the neighbour itself has broken. No deadline of ours is part of
-// that: whether a peer is silent is the kernels' to say, which also answer for a process that is stopped or starved.
-// Two probes and two SYN in a row have to be lost, so that a network that loses one packet in a hundred breaks little.
-// A machine that falls silent is missed after 2 to 3 s of them, and the dial: within 5 s.
+// that, but for who never says who it is: whether a peer is silent is the kernels' to say, which also answer for a
+// process that is stopped or starved. Two probes and two SYN in a row have to be lost, so that a network that loses one
+// packet in a hundred breaks little. A machine that falls silent is missed after 2 to 3 s of them, and the dial: within
+// 5 s.
 func (l *link) hold(ctx context.Context) error {
 	d := net.Dialer{
 		Control: func(_, _ string, c syscall.RawConn) error {
@@ -173,8 +174,8 @@ func (l *link) hold(ctx context.Context) error {
 
 // gone says whether a dial shows that the neighbour's process, or its machine, is gone. The kernel of its machine
 // refuses once the listener is closed, which lives as long as the agent. A firewall that begins to refuse looks the
-// same: two agents that it parts are a loss too. Other errors, as of too many files here, or of
-// something between the two that accepts in its place, say nothing.
+// same: two agents that it parts are a loss too. Other errors, as of too many files here, or of something between the
+// two that accepts in its place, say nothing.
 func (l *link) gone(err error) bool {
 	return l.reached.Load() && (refused(err) || silent(err) && time.Since(l.broken) >= leastSilence)
 }

@@ -24,31 +24,42 @@ func FuzzDecode(f *testing.F) {
 				continue
 			}
 			if kind := root.Field("kind"); kind != nil && kind.Text == names.KindEnvironment {
-				sameByJSON(t, whole(root, names.KindEnvironment, environmentSchema()), &Environment{}, &Environment{})
+				checked(root, names.KindEnvironment, environmentSchema())
+				sameByJSON(t, root, environmentSchema(), func() any { return &Environment{} })
 			} else {
-				sameByJSON(t, whole(root, names.KindTrainingJob, jobSchema()), &Job{}, &Job{})
+				checked(root, names.KindTrainingJob, jobSchema())
+				sameByJSON(t, root, jobSchema(), func() any { return &Job{} })
 			}
 		}
 	})
 }
 
-// whole is a tree as it is decoded.
-func whole(root *structural.Node, kind string, s *structural.Schema) *structural.Node {
+// checked leaves in a tree what is decoded of it.
+func checked(root *structural.Node, kind string, s *structural.Schema) {
 	c := newChecker(kind)
 	c.Check(root, s, nil, root.At)
 	root.Without(c.Bad)
-	return structural.Completed(root, s)
 }
 
-func sameByJSON(t *testing.T, root *structural.Node, got, want any) {
-	text := root.AppendJSON(nil)
-	err, wantErr := root.Decode(got), json.Unmarshal(text, want)
-	if (err == nil) != (wantErr == nil) {
-		t.Fatalf("%s\n%v, by JSON %v", text, err, wantErr)
+// sameByJSON decodes a tree's completed form by its JSON, by its nodes, and without such nodes.
+func sameByJSON(t *testing.T, root *structural.Node, s *structural.Schema, empty func() any) {
+	whole := structural.Completed(root, s)
+	text := whole.AppendJSON(nil)
+	want, byTree := empty(), empty()
+	wantErr := json.Unmarshal(text, want)
+	equal := func(by string, got any, err error) {
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%s\n%s %v, by JSON %v", text, by, err, wantErr)
+		}
+		if !reflect.DeepEqual(got, want) {
+			a, b := fmt.Sprintf("%#v", want), fmt.Sprintf("%#v", got)
+			t.Fatalf("%s\n(-by JSON +%s):\n%s\n%s", text, by, cmp.Diff(a, b), cmp.Diff(asJSON(want), asJSON(got)))
+		}
 	}
-	if !reflect.DeepEqual(got, want) {
-		a, b := fmt.Sprintf("%#v", want), fmt.Sprintf("%#v", got)
-		t.Fatalf("%s\n(-by JSON +by the tree):\n%s\n%s", text, cmp.Diff(a, b), cmp.Diff(asJSON(want), asJSON(got)))
+	equal("by the tree", byTree, whole.Decode(byTree))
+	for range 2 { // what documents share is made by the first
+		direct := empty()
+		equal("directly", direct, root.DecodeCompleted(s, direct))
 	}
 }
 

@@ -192,9 +192,8 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	asked.volumes(root)
 	followUser(root)
 	followRestartAll(root)
-	root = structural.Completed(root, s)
 	job := &Job{asked: asked, machine: machine}
-	if errs := decode(root, job); errs != nil {
+	if errs := decodeCompleted(root, s, job); errs != nil {
 		if len(c.Errs)+len(unread) == 0 {
 			return loaded{nil, errs, invalid}
 		}
@@ -281,6 +280,14 @@ func (p parts) guess(names []string, spec *structural.Schema) {
 // at the document's start rather than as a crash.
 func decode(root *structural.Node, into any) Errors {
 	if err := root.Decode(into); err != nil {
+		return Errors{root.Errorf("", "decode", "cannot be read: %v", err)}
+	}
+	return nil
+}
+
+// decodeCompleted is decode of a tree that lacks its defaults.
+func decodeCompleted(root *structural.Node, s *structural.Schema, into any) Errors {
+	if err := root.DecodeCompleted(s, into); err != nil {
 		return Errors{root.Errorf("", "decode", "cannot be read: %v", err)}
 	}
 	return nil

@@ -101,11 +101,13 @@ func (j *Job) Source() string { return j.at.File }
 func (j *Job) Relocate(place func() string) { j.place = place }
 
 // Position is where the job starts, as file:line:col.
-func (j *Job) Position() string {
-	if j.place != nil {
-		return j.place()
+func (j *Job) Position() string { return placed(j.at, j.place) }
+
+func placed(at structural.Position, instead func() string) string {
+	if instead != nil {
+		return instead()
 	}
-	return fmt.Sprintf("%s:%d:%d", j.at.File, j.at.Line, j.at.Col)
+	return fmt.Sprintf("%s:%d:%d", at.File, at.Line, at.Col)
 }
 
 // Metadata names a job and what its objects carry.

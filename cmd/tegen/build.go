@@ -93,9 +93,9 @@ func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
 }
 
 // build renders files, and those in directories, through each overlay that is named, and prints the notes. git says
-// that the result is for git, as an overlay's always is.
-func build(s cli.Streams, files, overlays []string, git bool) ([]*krm.Output, error) {
-	outs, notes, err := built(s.In, files, overlays, git)
+// that the result is for git, as an overlay's always is; printed, that nobody asks for more than is written.
+func build(s cli.Streams, files, overlays []string, git, printed bool) ([]*krm.Output, error) {
+	outs, notes, err := built(s.In, files, overlays, git, printed)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func build(s cli.Streams, files, overlays []string, git bool) ([]*krm.Output, er
 
 // built is build without a word: the notes are its second result. A mistake or a note that several overlays have in
 // common is there once.
-func built(stdin io.Reader, files, overlays []string, git bool) ([]*krm.Output, finding.List, error) {
+func built(stdin io.Reader, files, overlays []string, git, printed bool) ([]*krm.Output, finding.List, error) {
 	if len(files) == 0 && len(overlays) == 0 {
 		return nil, nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
 	}
@@ -120,12 +120,16 @@ func built(stdin io.Reader, files, overlays []string, git bool) ([]*krm.Output, 
 	var errs []error
 	if len(overlays) == 0 {
 		out := &krm.Output{}
-		out.Bundles, err = plain(sources, git)
+		out.Bundles, err = plain(sources, git, printed)
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for _, overlay := range overlays {
 		pace.Overlay()
-		out, err := krm.Overlay(overlay, sources)
+		through := krm.Overlay
+		if printed {
+			through = krm.Printed
+		}
+		out, err := through(overlay, sources)
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for i, out := range outs {
@@ -162,8 +166,8 @@ func notes(outs []*krm.Output, overlays []string) finding.List {
 	for i, out := range outs {
 		own := slices.Clone(out.Notes)
 		for _, b := range out.Bundles {
-			for _, note := range b.Job.Notes() {
-				own = append(own, finding.Noted(note).At(b.Job.Position()))
+			for _, note := range b.Said.Notes {
+				own = append(own, finding.Noted(note).At(b.Said.Position()))
 			}
 		}
 		for _, note := range own {
@@ -198,7 +202,7 @@ func notesOf(out *krm.Output) finding.List {
 	}
 	noted, placed := map[string]finding.Finding{}, map[string]bool{}
 	for _, b := range out.Bundles {
-		for _, text := range b.Job.Notes() {
+		for _, text := range b.Said.Notes {
 			note, known := noted[text]
 			if !known {
 				note = finding.Noted(text)
@@ -207,7 +211,7 @@ func notesOf(out *krm.Output) finding.List {
 			what := saying(note)
 			if jobs[what] > fewJobs {
 				jobs[what]++
-			} else if at := b.Job.Position(); !placed[at+" "+what] {
+			} else if at := b.Said.Position(); !placed[at+" "+what] {
 				placed[at+" "+what] = true
 				jobs[what]++
 				all = append(all, note.At(at))
@@ -256,7 +260,7 @@ func placeName(overlay string) string {
 	return filepath.Base(overlay)
 }
 
-func plain(sources []schema.Source, git bool) ([]render.Bundle, error) {
+func plain(sources []schema.Source, git, printed bool) ([]render.Bundle, error) {
 	load := schema.Load
 	if git {
 		load = schema.LoadForGit
@@ -264,6 +268,9 @@ func plain(sources []schema.Source, git bool) ([]render.Bundle, error) {
 	jobs, err := load(sources)
 	if err != nil {
 		return nil, err
+	}
+	if printed {
+		return render.Printed(jobs, nil)
 	}
 	return render.Jobs(jobs, nil)
 }

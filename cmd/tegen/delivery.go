@@ -30,11 +30,11 @@ func assumption(bundles []render.Bundle) string {
 	var after []string
 	hashed := false
 	for _, b := range bundles {
-		if b.Job.SaysGitOps() {
+		if b.Said.SaysGitOps {
 			continue
 		}
-		hashed = hashed || b.Job.Spec.GitOps && b.Job.Spec.HashedNames
-		if life := b.Job.Expires(); life != "" && !slices.Contains(after, life) {
+		hashed = hashed || b.Said.Hashed
+		if life := b.Said.Expires; life != "" && !slices.Contains(after, life) {
 			after = append(after, life)
 		}
 	}
@@ -53,9 +53,9 @@ func assumption(bundles []render.Bundle) string {
 func selfDeleting(bundles []render.Bundle) string {
 	var lines []string
 	for _, b := range bundles {
-		life := b.Job.Expires()
+		life := b.Said.Expires
 		line := fmt.Sprintf("%s: note: spec.gitops: false, so that what has finished deletes itself after %s, and a "+
-			"reconciler runs it again\n", b.Job.Position(), life)
+			"reconciler runs it again\n", b.Said.Position(), life)
 		if life != "" && !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}

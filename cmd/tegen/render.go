@@ -102,7 +102,7 @@ func checkDirectory(dir string) error {
 }
 
 func runRender(s cli.Streams, files []string, opts renderOptions) error {
-	outs, err := build(s, files, opts.overlays, opts.toTree())
+	outs, err := build(s, files, opts.overlays, opts.toTree(), true)
 	if err != nil {
 		return err
 	}

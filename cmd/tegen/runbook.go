@@ -125,7 +125,7 @@ func (o *runbookOptions) checkRepo() error {
 }
 
 func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
-	outs, err := build(s, files, opts.overlays, opts.with != runbook.Kubectl)
+	outs, err := build(s, files, opts.overlays, opts.with != runbook.Kubectl, false)
 	if err != nil {
 		return err
 	}

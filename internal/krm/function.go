@@ -61,19 +61,19 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {
 		inputs = append(slices.Clone(inputs), config.job)
 	}
-	bundles, err := renderItems(inputs, config.generators, nil)
+	bundles, err := renderItems(inputs, config.generators, nil, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	var results framework.Results
 	var unfilled []error
 	for _, b := range bundles {
-		for _, what := range b.Job.Unfilled() {
-			unfilled = append(unfilled, errors.New(b.Job.Metadata.Name+": "+what))
+		for _, what := range b.Said.Unfilled {
+			unfilled = append(unfilled, errors.New(b.Said.Name+": "+what))
 		}
-		for _, note := range b.Job.Notes() {
+		for _, note := range b.Said.Notes {
 			results = append(results, &framework.Result{
-				Message:  b.Job.Metadata.Name + ": " + note,
+				Message:  b.Said.Name + ": " + note,
 				Severity: framework.Info,
 			})
 		}
@@ -225,7 +225,8 @@ func parseConfig(n *yaml.Node) (config, error) {
 // renderItems renders the TrainingJobs among items, merged with the Environment among them. place, if any, says
 // where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean
 // nothing. kustomize and kpt write for git, as overlays do.
-func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) string) ([]render.Bundle, error) {
+func renderItems(items []*yaml.Node, only []string, place func(name, namespace string) string, printed bool,
+) ([]render.Bundle, error) {
 	var sources []schema.Source
 	for i, n := range items {
 		if isInput(n) {
@@ -237,15 +238,18 @@ func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) stri
 		return nil, err
 	}
 	for _, job := range jobs {
-		item := job.Source()
-		job.Relocate(func() string {
+		item, name, namespace := job.Source(), job.Metadata.Name, job.Metadata.Namespace
+		job.Relocate(func() string { // which keeps nothing else of the job
 			if place != nil {
-				if at := place(job); at != "" {
+				if at := place(name, namespace); at != "" {
 					return at
 				}
 			}
 			return item
 		})
+	}
+	if printed {
+		return render.Printed(jobs, only)
 	}
 	return render.Jobs(jobs, only)
 }
@@ -255,7 +259,7 @@ func renderItems(items []*yaml.Node, only []string, place func(*schema.Job) stri
 func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) ([]*yaml.Node, error) {
 	jobs, again := map[string]bool{}, map[string]bool{}
 	for _, b := range bundles {
-		jobs[b.Job.Metadata.Namespace+"/"+b.Job.Metadata.Name] = true
+		jobs[b.Said.Namespace+"/"+b.Said.Name] = true
 	}
 	old := func(n *yaml.Node) bool { return jobs[renderedFor(n)] }
 	if !whole && slices.ContainsFunc(items, old) {

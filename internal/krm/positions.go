@@ -81,7 +81,7 @@ const fewDocuments = 16
 // place returns a function that finds the position of a job in the files as they were written, "" where they lack it.
 // Nothing is read before the first call: most runs have no note to print. Of the sources, which may hold thousands of
 // jobs, the first few calls parse those documents alone in which the job's name occurs.
-func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string {
+func (k *kustomization) place(sources []schema.Source) func(name, namespace string) string {
 	docs := sync.OnceValue(func() (all []yamldoc.Document) {
 		for _, src := range sources {
 			all = append(all, yamldoc.Split(src.Name, src.Data)...)
@@ -122,10 +122,10 @@ func (k *kustomization) place(sources []schema.Source) func(*schema.Job) string 
 		}
 		return all()[name]
 	}
-	return func(job *schema.Job) string {
-		named := find(job.Metadata.Name)
+	return func(name, namespace string) string {
+		named := find(name)
 		for _, s := range named {
-			if s.namespace == job.Metadata.Namespace {
+			if s.namespace == namespace {
 				return s.at
 			}
 		}

@@ -27,7 +27,8 @@ import (
 
 // Bundle is what one job becomes.
 type Bundle struct {
-	Job     *schema.Job
+	Job     *schema.Job // nil of what is only printed
+	Said    *schema.Said
 	Files   []File
 	Expects []string // Kind/name of what its objects name and others make
 
@@ -42,7 +43,13 @@ type File struct {
 
 // Jobs renders jobs on all cores, in their order. only names the generators to run, none means all; with a part of
 // the generators references are not checked, since they may lead to the other part.
-func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) {
+func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, false) }
+
+// Printed is Jobs for who prints their objects and asks for nothing else: the bundles have no jobs, and jobs has none
+// afterwards. Thousands of them are as large as their YAML.
+func Printed(jobs []*schema.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, true) }
+
+func renderAll(jobs []*schema.Job, only []string, printed bool) ([]Bundle, error) {
 	bundles := make([]Bundle, len(jobs))
 	errs := make([]error, len(jobs))
 	var next atomic.Int64
@@ -51,6 +58,9 @@ func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(jobs); i = int(next.Add(1)) - 1 {
 				bundles[i], errs[i] = bundle(jobs[i], only)
+				if printed {
+					bundles[i].Job, jobs[i] = nil, nil
+				}
 			}
 		})
 	}
@@ -65,7 +75,7 @@ func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) {
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func bundle(job *schema.Job, only []string) (Bundle, error) {
-	b := Bundle{Job: job}
+	b := Bundle{Job: job, Said: job.Said()}
 	var all []k8sruntime.Object
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
@@ -136,21 +146,21 @@ func objectID(kind, namespace, name string) string {
 // after the other, each would undo the other.
 func duplicates(bundles []Bundle) error {
 	var list finding.List
-	owner := map[string]*schema.Job{}
+	owner := make(map[string]*schema.Said, 6*len(bundles))
 	for _, b := range bundles {
 		for _, id := range b.ids {
-			if first, ok := owner[id]; ok && first != b.Job {
+			if first, ok := owner[id]; ok && first != b.Said {
 				advice := "give it another name in one of them, or name it there as existing"
 				if strings.HasPrefix(id, objectID("Namespace", "", "")) {
 					advice = "leave createNamespace out in one of them"
 				}
 				list = append(list, finding.Finding{
 					Rule: "render/duplicate", Level: finding.Error,
-					Message: fmt.Sprintf("%s would be rendered by job %q too (%s): %s", id, first.Metadata.Name,
+					Message: fmt.Sprintf("%s would be rendered by job %q too (%s): %s", id, first.Name,
 						first.Position(), advice),
-				}.At(b.Job.Position()))
+				}.At(b.Said.Position()))
 			}
-			owner[id] = b.Job
+			owner[id] = b.Said
 		}
 	}
 	return list.Err()

@@ -121,3 +121,32 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
+
+// TestPrinted: what is only printed is the same, says the same of its jobs, and keeps none of them.
+func TestPrinted(t *testing.T) {
+	all := jobs(t, "", ", gitops: true, gang: {scheduler: kubernetes}, kubernetesVersion: '1.36'")
+	want, err := Jobs(slices.Clone(all), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := all[1].Notes()
+	got, err := Printed(all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range got {
+		if b.Job != nil || all[i] != nil || want[i].Job == nil {
+			t.Errorf("job %d is kept, or was not", i)
+		}
+		for j, f := range b.Files {
+			if f.Concern != want[i].Files[j].Concern || !bytes.Equal(f.YAML, want[i].Files[j].YAML) {
+				t.Errorf("%s of job %d differs", f.Concern, i)
+			}
+		}
+	}
+	said := got[1].Said
+	if said.Name != "j1" || said.Namespace != "ml" || said.Position() != "1.yaml:1:1" || !said.SaysGitOps ||
+		len(notes) == 0 || !slices.Equal(said.Notes, notes) {
+		t.Errorf("%+v, notes %q", said, notes)
+	}
+}

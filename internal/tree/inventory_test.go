@@ -98,7 +98,7 @@ func TestInventory(t *testing.T) {
 		}
 		there = slices.DeleteFunc(there, func(b render.Bundle) bool {
 			return prune || slices.ContainsFunc(now, func(n render.Bundle) bool {
-				return n.Job.Metadata.Name == b.Job.Metadata.Name
+				return n.Said.Name == b.Said.Name
 			})
 		})
 		there = append(there, now...)

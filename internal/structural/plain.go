@@ -248,7 +248,7 @@ func (p *plainParser) scalar(isItem bool) *Node {
 		p.pos++
 		return n
 	}
-	for p.more() && p.text[p.pos] != '\n' && !(isItem && (p.text[p.pos] == ',' || p.text[p.pos] == ']')) {
+	for p.more() && p.text[p.pos] != '\n' && (!isItem || !isIn(",]", p.text[p.pos])) {
 		if !p.means(p.text[p.pos]) {
 			return p.fail()
 		}

@@ -22,7 +22,6 @@ const (
 	greetingLimit = 10 * time.Second        // for the greeting
 	dialLimit     = 1900 * time.Millisecond // for a neighbour's machine to answer at all
 	leastSilence  = 1500 * time.Millisecond // before one that no route leads to is considered gone; less than a dial
-	verdictAge    = 5 * time.Second         // after which what a dial said about a silent neighbour is out of date
 	storeLimit    = 2 * time.Second         // for each of the two requests around such a dial
 	mostRedial    = 2 * time.Second
 )
@@ -124,13 +123,14 @@ func (s *session) watchNeighbours(all []neighbour) {
 
 // link is the connection to a neighbour.
 type link struct {
-	addr     string // once reached the address that was, which a name may leave
+	addr     string // once reached the address that was, which a name may leave, and which stays
 	greeting string
 	mine     int64 // create revision of the key of the agent that holds it
 	log      *slog.Logger
 	cancel   context.CancelFunc
 	reached  atomic.Bool // that agent has answered
 	broken   time.Time   // when the connection broke
+	unheard  bool        // it has been silent since, and so were all others
 }
 
 // errNotNeighbour says that something else answers at a neighbour's address, or nothing that can be understood.
@@ -164,8 +164,10 @@ func (l *link) hold(ctx context.Context) error {
 		return errNotNeighbour
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	l.addr = conn.RemoteAddr().String()
-	l.reached.Store(true)
+	if !l.reached.Load() {
+		l.addr = conn.RemoteAddr().String()
+		l.reached.Store(true)
+	}
 	l.log.Debug("watching a neighbour", "addr", l.addr)
 	_, _ = conn.Read(text[:1])
 	l.broken = time.Now()
@@ -184,8 +186,9 @@ func (l *link) gone(err error) bool {
 // as behind a firewall, the neighbour is left to its lease.
 //
 // A dial counts only between two answers of the store, of before and after, in a short time: this agent may be the one
-// that has lost its connections, and what it found out meanwhile is worth nothing. The lease is of that very agent: one
-// that comes after it under its name has another.
+// that has lost its connections, and what it found out meanwhile is worth nothing. As the store may be on this very
+// machine, silence counts only beside the answer of a witness, too. The lease is of that very agent: one that comes
+// after it under its name has another.
 func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 	pause := leastPause
 	for tries := 1; ; tries++ {
@@ -197,13 +200,13 @@ func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 			}
 		}
 		answered := time.Now()
-		err := l.hold(ctx)
+		gone, err := s.try(ctx, n, l, lease != 0)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil && time.Since(answered) > mostRedial:
 			pause = leastPause
-		case err != nil && lease != 0 && l.gone(err) && time.Since(answered) < verdictAge:
+		case gone && time.Since(answered) < s.b.options.verdictAge:
 			if s.evict(ctx, n, lease, l, err) {
 				return
 			}
@@ -219,6 +222,30 @@ func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 			pause = unreachablePause
 		}
 	}
+}
+
+// try is hold, and says whether the dial shows that the neighbour is gone, if that is asked.
+func (s *session) try(ctx context.Context, n neighbour, l *link, asked bool) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var witnessed <-chan bool
+	if asked {
+		witnessed = s.witness(ctx, n)
+	}
+	err := l.hold(ctx)
+	switch {
+	case err == nil:
+		l.unheard = false
+		return false, nil
+	case !asked || !l.gone(err):
+		return false, err
+	case refused(err) || <-witnessed:
+		return true, err
+	case !l.unheard:
+		l.unheard = true
+		l.log.Info("a neighbour is silent, as all others are: its loss is noticed by its lease", "err", err)
+	}
+	return false, err
 }
 
 // leaseOf reads the lease of a neighbour, 0 if that very agent is no longer there.

@@ -61,7 +61,12 @@ func (d *doorbell) count() int {
 
 func ring(t testing.TB) *doorbell {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return listenAt(t, "127.0.0.1")
+}
+
+func listenAt(t testing.TB, host string) *doorbell {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,10 +209,12 @@ func (s *said) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-func (s *said) has(text string) bool {
+func (s *said) has(text string) bool { return s.count(text) > 0 }
+
+func (s *said) count(text string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Contains(s.text.String(), text)
+	return strings.Count(s.text.String(), text)
 }
 
 // TestNeighbourUnreached: an agent that no connection was ever made to, as behind a firewall that refuses it, is left

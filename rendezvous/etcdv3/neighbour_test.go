@@ -323,6 +323,24 @@ func TestNeighbourAway(t *testing.T) {
 	changed(t, all[0])
 }
 
+// TestVerdictAge: what a dial says about a neighbour counts only for a while, in which the store has to answer again: a
+// process that is stopped behind its dial hears of it late.
+func TestVerdictAge(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	o := near
+	o.verdictAge = time.Nanosecond // what every dial outlasts
+	all, _ := neighbours(t, c, settings(t, 2, 2), 2, o)
+	together(all, join(t))
+	connected(t, 1, all...)
+	if err := all[1].Close(); err != nil { // refuses from now on
+		t.Error(err)
+	}
+	before := all[0].Stats().Requests
+	eventually(t, "that it looks again and again", func() bool { return all[0].Stats().Requests > before+10 })
+	waitKeys(t, c, runKeys(t)+"agents/", 2)
+}
+
 // TestGone: which errors of a dial prove that a neighbour is gone.
 func TestGone(t *testing.T) {
 	dial := func(err error) error {

@@ -81,6 +81,7 @@ type Options struct {
 	Log   *slog.Logger
 
 	verdictAge time.Duration // after which what a dial said about a neighbour is out of date, default 5 s
+	claimAge   time.Duration // after which another's claim to remove this agent is void, default 5 s, above storeLimit
 }
 
 // Stats counts what an agent has exchanged with the store.
@@ -111,7 +112,7 @@ func New(c *clientv3.Client, s rendezvous.Settings, a rendezvous.Agent, o Option
 	o.Prefix, o.Lease = cmp.Or(o.Prefix, "/tegen/rendezvous"), cmp.Or(o.Lease, 20*time.Second)
 	o.TTL, o.Pause, o.Grace = cmp.Or(o.TTL, 10*time.Minute), cmp.Or(o.Pause, time.Second),
 		cmp.Or(o.Grace, 30*time.Second)
-	o.verdictAge = cmp.Or(o.verdictAge, 5*time.Second)
+	o.verdictAge, o.claimAge = cmp.Or(o.verdictAge, 5*time.Second), cmp.Or(o.claimAge, 5*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Port == nil {
 		o.Port = freePort

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -131,6 +132,7 @@ type link struct {
 	reached  atomic.Bool // that agent has answered
 	broken   time.Time   // when the connection broke
 	unheard  bool        // it has been silent since, and so were all others
+	claim    claim       // about this agent
 }
 
 // errNotNeighbour says that something else answers at a neighbour's address, or nothing that can be understood.
@@ -264,16 +266,21 @@ func (s *session) leaseOf(ctx context.Context, n neighbour) (clientv3.LeaseID, e
 // whether that is done.
 //
 // Two agents may find each other gone at once. So an agent first says in a key, on the lease that is to end, whom it
-// removes, and only if there is no such key about itself: whoever is faster stays.
+// removes, and only if there is no such key about itself: whoever is faster stays. One that ends before it has revoked
+// the lease leaves that key behind, and so the other one could remove nobody as long as it lives. So a key that has
+// stayed for claimAge counts no more: by then its author has long given up.
 func (s *session) evict(ctx context.Context, n neighbour, lease clientv3.LeaseID, l *link, why error) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	k, me := s.b.keys, s.b.agent.ID
+	unclaimed := l.claim.over(k.goner(me), s.b.options.claimAge)
 	s.b.counters.requests.Add(2)
 	r, err := s.b.client.Txn(ctx).
-		If(created(k.agent(me), l.mine), absent(k.goner(me)), created(k.agent(n.ID), n.Created)).
-		Then(clientv3.OpPut(k.goner(n.ID), me, clientv3.WithLease(lease))).Commit()
+		If(created(k.agent(me), l.mine), unclaimed, created(k.agent(n.ID), n.Created)).
+		Then(clientv3.OpDelete(k.goner(me)), clientv3.OpPut(k.goner(n.ID), me, clientv3.WithLease(lease))).
+		Else(clientv3.OpGet(k.goner(me))).Commit()
 	if err == nil && !r.Succeeded {
+		l.claim.seen(r.Responses[0].GetResponseRange().Kvs)
 		return false // the next look says which of the two is gone
 	}
 	if err == nil {
@@ -289,6 +296,30 @@ func (s *session) evict(ctx context.Context, n neighbour, lease clientv3.LeaseID
 	}
 	l.log.Info("a neighbour is gone", "err", why)
 	return true
+}
+
+// claim is a key by which another agent says that it removes this one.
+type claim struct {
+	rev   int64     // of the key, 0: none
+	since time.Time // first seen
+}
+
+func (c *claim) seen(kvs []*mvccpb.KeyValue) {
+	switch {
+	case len(kvs) == 0:
+		*c = claim{}
+	case kvs[0].ModRevision != c.rev:
+		*c = claim{kvs[0].ModRevision, time.Now()}
+	}
+}
+
+// over holds where there is no such key, or only one that has been seen for so long.
+func (c *claim) over(key string, age time.Duration) clientv3.Cmp {
+	rev := int64(0)
+	if c.rev != 0 && time.Since(c.since) >= age {
+		rev = c.rev
+	}
+	return clientv3.Compare(clientv3.ModRevision(key), "=", rev)
 }
 
 // refused says that the kernel at an address says that nobody listens there.

@@ -290,6 +290,27 @@ func TestNeighboursApart(t *testing.T) {
 	}
 }
 
+// TestNeighbourClaimed: an agent that has said whom it removes, and has ended before it did, keeps that one from
+// removing others for a while only, and not in the next world.
+func TestNeighbourClaimed(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	o := near
+	o.claimAge = 200 * time.Millisecond
+	all, _ := neighbours(t, c, settings(t, 1, 2), 2, o)
+	together(all, join(t))
+	connected(t, 1, all...)
+	claim := all[0].keys.goner(all[0].id)
+	if _, err := c.Put(within(t), claim, all[1].id, clientv3.WithLease(all[0].session.lease)); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[1].Close(); err != nil { // refuses from now on
+		t.Error(err)
+	}
+	waitKeys(t, c, runKeys(t)+"agents/", 1)
+	waitKeys(t, c, claim, 0)
+}
+
 // TestNeighbourFaster: an agent that leaves while a neighbour takes it for gone has left.
 func TestNeighbourFaster(t *testing.T) {
 	t.Parallel()
